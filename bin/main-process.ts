@@ -94,6 +94,7 @@ async function run(
 
   const kernel = await loadApplication(settings, { load, logger, isServed: true, warns })
   const { app } = kernel
+  if (options.changed.length > 0) app.signals.emit('process.restarted', { files: options.changed })
   // After a change of flags, V8 rejects code that was compiled before, also that of Node's own modules.
   flushCodeCache()
   tuneGarbageCollector()

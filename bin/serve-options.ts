@@ -29,6 +29,8 @@ export interface Options {
   readonly inspectPort: number | undefined
   /** Whether an earlier main process has printed the warnings. The supervisor sets this; it is not in the help. */
   readonly isRestarted: boolean
+  /** The files that have changed since the previous start. The supervisor sets this; it is not in the help. */
+  readonly changed: readonly string[]
 }
 
 /** A mistake in the command line; the message names it and shows the help. */
@@ -54,6 +56,7 @@ export function parseOptions(commandLine: readonly string[]): Options | 'help' {
     identity: readIdentity(values['tls-cert'], values['tls-key']),
     inspectPort: values.inspect === undefined ? undefined : parseCount('--inspect', values.inspect, 65_535),
     isRestarted: values.restarted,
+    changed: values.changed,
   }
 }
 
@@ -73,6 +76,7 @@ function readValues(commandLine: readonly string[]) {
         'tls-key': { type: 'string' },
         inspect: { type: 'string' },
         restarted: { type: 'boolean', default: false },
+        changed: { type: 'string', multiple: true, default: [] },
         help: { type: 'boolean', default: false },
       },
     })

@@ -16,11 +16,14 @@ const stopTime = 5_000
 const firstWait = 100
 const longestWait = 30_000
 
+/** The most changed files that a child is started with. */
+const nameLimit = 50
+
 /**
  * Runs the main process as a child process. A changed source or .env file starts a new child, also after a crash or a
  * type error. A child that crashes while it serves is replaced at once; after a child that could not start, the
  * supervisor waits for a change. After a change of a template or an asset the child reads its templates and assets
- * again.
+ * again. Each child is started with the names of the files that have changed since the previous start.
  */
 export function supervise(
   directory: string,
@@ -38,21 +41,28 @@ export function supervise(
   let isBusy = false
   let hasChanged = false
   let isStale = false
+  /** The files that have changed since the sources of the child were compiled. */
+  let changed = new Set<string>()
 
   /** If the sources do not compile, the old child goes on. */
   async function restart(): Promise<void> {
+    // The compiler may miss a change that happens while it is at work: the next start has it.
+    const built = changed
+    changed = new Set()
     isCompiled = await (isCompiled === undefined ? sources.buildWhenStale() : sources.build({ isThorough: true }))
     if (!isCompiled) {
       const state = child === undefined ? 'Nothing is started' : 'What was compiled before goes on'
       console.error(`${state}: waiting for a change.`)
     }
+    if (!isCompiled) changed = new Set([...built, ...changed])
     if (!isCompiled || isStopping) return
     await stop()
-    if (!isStopping) start()
+    if (!isStopping) start(built)
   }
 
-  function start(): void {
-    const options = hasWarned ? [...commandLine, '--restarted'] : commandLine
+  function start(files: ReadonlySet<string>): void {
+    const names = [...files].slice(0, nameLimit).map(name => `--changed=${name}`)
+    const options = [...commandLine, ...(hasWarned ? ['--restarted'] : []), ...names]
     const startedAt = Date.now()
     let servesSince: number | undefined
     const started = fork(path.join(import.meta.dirname, 'start.js'), [directory, ...options], { stdio: 'inherit' })
@@ -83,7 +93,7 @@ export function supervise(
     wait = Math.min(Math.max(2 * wait - age, firstWait), longestWait)
     console.error(`The site has ended (${reason}): starting again in ${(wait / 1000).toFixed(1)} s.`)
     await delay(wait)
-    if (child === undefined && !isBusy && !isStopping) start()
+    if (child === undefined && !isBusy && !isStopping) start(new Set())
   }
 
   async function stop(): Promise<void> {
@@ -96,7 +106,9 @@ export function supervise(
     clearTimeout(timer)
   }
 
-  function onChange(mustRestart: boolean): void {
+  /** `name` is relative to the directory; without it, the compiled files have changed. */
+  function onChange(mustRestart: boolean, name?: string): void {
+    if (name !== undefined) changed.add(name)
     hasChanged = true
     isStale ||= mustRestart
     if (!isBusy) void update()
@@ -108,11 +120,13 @@ export function supervise(
       const name = path.relative(directory, file)
       // The texts that are printed once depend on the settings: unknown names, the link with the key.
       if (isSetting(name)) hasWarned = false
-      if (isSetting(name) || isSource(name)) onChange(true)
-      else if (isRead(name)) onChange(false)
+      if (isSetting(name) || isSource(name)) onChange(true, name)
+      else if (isRead(name)) onChange(false, name)
     })
     for (const folder of listPackageFolders(directory)) {
-      watchFolder(folder, isWatched, file => isVisible(file) && !isSource(file) && onChange(false))
+      watchFolder(folder, isWatched, file => {
+        if (isVisible(file) && !isSource(file)) onChange(false, path.relative(directory, file))
+      })
     }
     if (sources.output === undefined || !existsSync(sources.output)) return
     // The compiler writes this file last. While a child runs or the supervisor compiles itself, it is of no interest.

@@ -27,6 +27,8 @@ declare module '../lib/signals.ts' {
     'files.changed': undefined
     /** All bundles are registered and checked, and requests may arrive. Not emitted for console commands. */
     'kernel.booted': undefined
+    /** The development server has started this process because files changed: at most 50, relative to the application. */
+    'process.restarted': { readonly files: readonly string[] }
     /** A session was read or changed, for the main request or one of its sub-requests. `request` is the main request. */
     'session.used': { readonly request: Request; readonly use: SessionUse }
     'server.listening': { readonly url: string }

@@ -64,6 +64,12 @@ async function page(): Promise<string> {
   return (await fetch(`${url}/`, { headers: { 'x-profiler': 'off' } })).text()
 }
 
+/** Requests the page, and reads its profile. */
+async function readProfile(): Promise<{ process: { server: { changed?: string[]; process: object } } }> {
+  const token = (await fetch(`${url}/`)).headers.get('x-debug-token')
+  return (await fetch(`${url}/_profiler/${token}.json`)).json() as ReturnType<typeof readProfile>
+}
+
 /** Requests the page of the current process until it is as expected. A new process would have a new port. */
 async function shows(isShown: (page: string) => boolean): Promise<void> {
   for (let attempt = 0; !isShown(await page()); attempt++) {
@@ -136,15 +142,20 @@ t.test('a changed source is served by a new process', async t => {
   t.equal(site.stdout.split('Debug output is for').length, 2, 'a warning is given once')
   t.match(await page(), '</body></html>')
   await t.rejects(fetch(old))
+  const { process } = await readProfile()
+  t.strictSame(process.server.changed, [bundle])
+  t.notMatch(process.server.process, { 'command line': bundle })
 })
 
 t.test('a type error is shown, and the last build goes on', compiled, async t => {
   const restore = add(bundle, 'export const wrong: number = "text"\n')
   await site.until(/home-bundle\.ts.*TS2322[\s\S]*What was compiled before goes on: waiting for a change/)
   t.match(await page(), '</body></html>')
+  add('bundles/index.ts', '\n// a change\n')
   restore()
   url = await site.url()
   t.match(await page(), '</body></html>')
+  t.strictSame((await readProfile()).process.server.changed?.toSorted(), [bundle, 'bundles/index.ts'])
 })
 
 t.test('a type error in a test keeps neither the server nor the console from running', compiled, async t => {
@@ -252,6 +263,7 @@ t.test(
       t.equal(profile.status, 200)
       const { summary } = (await profile.json()) as { summary: { outcome: string } }
       t.equal(summary.outcome, 'crashed')
+      t.notOk('changed' in (await readProfile()).process.server, 'no file was edited before this start')
     }
     restore()
     url = await site.url()

@@ -65,6 +65,7 @@ export function createSubject(data: Profile['data'], more: Partial<PanelSubject>
     findings: [],
     parent: undefined,
     children: [],
+    earlier: [],
     query: new URLSearchParams(),
     findChildren: async () => [],
     findOccurrences: async () => undefined,

@@ -3,7 +3,7 @@ import type { Test } from 'tap'
 import { createFrameworkBundle } from '#bundles/framework/framework-bundle.ts'
 import { Inspector } from '#bundles/profiler/insight/findings/inspector.ts'
 import { findOccurrences } from '#bundles/profiler/insight/occurrences.ts'
-import { findChildren } from '#bundles/profiler/insight/relatives.ts'
+import { findChildren, findRelatives } from '#bundles/profiler/insight/relatives.ts'
 import type { Profile } from '#bundles/profiler/profile/profile.ts'
 import { CpuSampler } from '#bundles/profiler/record/cpu/cpu-sampler.ts'
 import type { ProfileStorage, StoredProfile } from '#bundles/profiler/store/profile-storage.ts'
@@ -76,6 +76,7 @@ export async function createProfiledKernel(t: Test, init: ProfiledInit = {}): Pr
       findings: [],
       parent: summary.parent === null ? undefined : await find(summary.parent),
       children: found.filter(child => child !== undefined),
+      earlier: (await findRelatives(storage, shown.profile)).earlier,
       query: new URLSearchParams(),
       findChildren: profile => findChildren(storage, profile),
       findOccurrences: ({ summary }) => findOccurrences(storage, summary),

@@ -71,13 +71,14 @@ export class Bar {
 
   #update(): void {
     if (this.#section === undefined) return
-    const { exception = '', status = '', tone = 'plain' } = this.#section.dataset
+    const { exception = '', sentence = '', status = '', tone = 'plain' } = this.#section.dataset
     const isFolded = this.#isFolded
     this.#frame.toggleAttribute('data-folded', isFolded)
     this.#host.toggleAttribute('data-folded', isFolded)
     this.#section.hidden = isFolded
     this.#toggle.setAttribute('aria-expanded', String(!isFolded))
-    this.#toggle.title = `${isFolded ? 'Show' : 'Hide'} the profiler toolbar (${shortcut})`
+    const purpose = `${isFolded ? 'Show' : 'Hide'} the profiler toolbar (${shortcut})`
+    this.#toggle.title = isFolded && sentence !== '' ? `${sentence}\n${purpose}` : purpose
     const label = `${isFolded ? 'Show' : 'Hide'} the profiler toolbar`
     this.#toggle.replaceChildren(createElement('span', { class: 'toolbar-title' }, label))
     if (!isFolded) return

@@ -1,5 +1,9 @@
 import type { Severity } from '../../../kernel/profiler-contract.ts'
-import { type Finding, linkToFinding, writeAdvice, writeProblem } from '../insight/findings/finding.ts'
+import { type Finding, linkToFinding, linkToPlace, writeAdvice, writeProblem } from '../insight/findings/finding.ts'
+import { summarizeProfile } from '../insight/overview/overview.ts'
+import { toPlainText } from '../insight/overview/sentence-parts.ts'
+import type { PartKind } from '../insight/overview/time-parts.ts'
+import type { Durations } from '../insight/overview/usual-time.ts'
 import type { ShownProfile } from '../insight/relatives.ts'
 import { type ExportKind, exportKinds, exportLink, profileDataLink, profileLink } from '../profile/links.ts'
 import type { Profile, ProfileSummary } from '../profile/profile.ts'
@@ -7,6 +11,8 @@ import type { JsonObject } from '../profile/schema.ts'
 
 /** The JSON of a profile; `docs/reference/profile.md` describes each field. */
 interface PublicProfile extends Pick<Profile, 'schemaVersion' | 'summary' | 'failures'> {
+  /** Where the time went, and what is wrong. */
+  readonly overview: PublicOverview
   readonly isPinned: boolean
   readonly parent: RelatedProfile | null
   readonly children: readonly RelatedProfile[]
@@ -17,6 +23,42 @@ interface PublicProfile extends Pick<Profile, 'schemaVersion' | 'summary' | 'fai
   /** The findings, the most severe first. */
   readonly findings: readonly PublicFinding[]
   readonly links: ProfileLinks
+}
+
+/** The JSON of an overview. Times are in milliseconds. */
+interface PublicOverview {
+  readonly sentence: string
+  /** The longest first. They add up to the duration of the request. */
+  readonly parts: readonly {
+    readonly kind: PartKind
+    readonly label: string
+    readonly duration: number
+    readonly link: string
+  }[]
+  readonly usual: PublicUsualTime
+}
+
+/** The durations of earlier similar requests, also `before` and `since` the start of the process. */
+interface PublicUsualTime extends Durations {
+  readonly before: Durations | null
+  readonly since: Durations | null
+  /** Milliseconds since 1970. */
+  readonly startedAt: number | null
+  /** The files whose change made the server start the process. */
+  readonly changed: readonly string[] | null
+}
+
+function toPublicOverview(subject: ShownProfile): PublicOverview {
+  const { parts, sentence, usual } = summarizeProfile(subject)
+  const { before = null, changed = null, count, median, p95, since = null, startedAt = null } = usual
+  const { token } = subject.profile.summary
+  return {
+    sentence: toPlainText(sentence),
+    parts: parts.map(({ kind, label, place, time }) => {
+      return { kind, label, duration: time / 1000, link: linkToPlace(place, token) }
+    }),
+    usual: { count, median, p95, before, since, startedAt, changed },
+  }
 }
 
 /** The JSON of a finding. */
@@ -69,6 +111,7 @@ export function toJson(subject: ShownProfile, panel?: string): PublicProfile {
   return {
     schemaVersion,
     summary,
+    overview: toPublicOverview(subject),
     isPinned,
     parent: summary.parent === null ? null : relate(summary.parent, parent),
     children: profile.children.map(token =>
@@ -106,6 +149,7 @@ const collectors: ReadonlyMap<string, readonly string[]> = new Map([
   ['request', ['request', 'response', 'session', 'redirects', 'server']],
   ['time', ['time', 'events']],
   ['config', ['config', 'server']],
+  ['overview', []],
   ['findings', ['late']],
   ['database', ['queries']],
   ['cache', ['queries']],

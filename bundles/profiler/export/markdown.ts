@@ -6,6 +6,7 @@ import type { ProfileSummary } from '../profile/profile.ts'
 import { browserSection, consoleSection } from './console-sections.ts'
 import { collectorsOfPanel } from './json.ts'
 import { type Section, toJsonBlock, toList, toSpan } from './markdown-text.ts'
+import { overviewSection, writeOverview } from './overview-section.ts'
 import { cacheSection, databaseSection } from './query-sections.ts'
 import { exceptionSection, exchangeSection, findingsSection, routingSection } from './request-sections.ts'
 import {
@@ -20,6 +21,7 @@ import {
 
 /** The most wanted sections first. */
 const sections: readonly Section[] = [
+  overviewSection,
   exceptionSection,
   findingsSection,
   exchangeSection,
@@ -41,7 +43,8 @@ const sections: readonly Section[] = [
 const limits = { profile: 100, panel: 1000 } as const
 
 /**
- * Writes a profile, or one panel of it, as Markdown for people and coding agents. Recorded texts are in code spans and
+ * Writes a profile, or one panel of it, as Markdown for people and coding agents. It begins with the sentence of the
+ * overview. Recorded texts are in code spans and
  * code blocks, so they cannot become headings, links or HTML. Long texts and lists are cut, and marked as such.
  */
 export function toMarkdown(subject: ShownProfile, panel?: string): string {
@@ -52,7 +55,7 @@ export function toMarkdown(subject: ShownProfile, panel?: string): string {
     limits.profile,
     ([name, message]) => `The collector ${toSpan(name)} failed: ${toSpan(message)}`,
   )
-  const all = [writeTitle(subject.profile.summary), writeSummary(subject), notes, ...parts]
+  const all = [writeOverview(subject), writeTitle(subject.profile.summary), writeSummary(subject), notes, ...parts]
   return `${all.filter(part => part !== '').join('\n\n')}\n`
 }
 

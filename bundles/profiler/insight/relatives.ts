@@ -1,6 +1,7 @@
 import type { Profile, ProfileSummary } from '../profile/profile.ts'
 import type { ProfileFilter, ProfileStorage, StoredProfile } from '../store/profile-storage.ts'
 import type { Finding } from './findings/finding.ts'
+import { mainRequests } from './latest.ts'
 
 /** The stored profiles that the page of a profile links to. */
 export interface Relatives {
@@ -15,6 +16,8 @@ export interface Relatives {
   readonly newerCount: number
   /** Whether there may be more later requests than were searched. */
   readonly hasMore: boolean
+  /** The latest similar requests before this one that were complete, at most 200, the newest first. */
+  readonly earlier: readonly ProfileSummary[]
 }
 
 /** The maximal number of sub-requests that are searched for. */
@@ -31,11 +34,12 @@ export async function findRelatives(storage: ProfileStorage, { summary, children
     const { summaries } = await storage.search({ filters: [filter], limit, ...sort })
     return summaries
   }
-  const [parents, found, before, after] = await Promise.all([
+  const [parents, found, before, after, earlier] = await Promise.all([
     parent === null ? [] : search({ field: 'token', test: 'contains', value: parent }, 1),
     children.length === 0 ? [] : search({ field: 'parent', test: 'contains', value: token }, childLimit),
     search({ field: 'time', test: 'until', value: time }, neighbourLimit, 'descending'),
     search({ field: 'time', test: 'from', value: time }, neighbourLimit, 'ascending'),
+    findSimilar(storage, summary),
   ])
   const byToken = new Map(found.map(child => [child.token, child]))
   const isMain = (other: ProfileSummary) => other.parent === null
@@ -53,6 +57,7 @@ export async function findRelatives(storage: ProfileStorage, { summary, children
     newer: newer[0],
     newerCount: newer.length,
     hasMore: after.length === neighbourLimit,
+    earlier: earlier.filter(other => other.outcome === 'complete' && compareTime(other, summary) < 0),
   }
 }
 
@@ -78,37 +83,51 @@ export async function findChildren(
   return found.flatMap(stored => stored?.profile ?? [])
 }
 
-/** The number of similar profiles that are compared. */
-const similarLimit = 200
-
 /** Finds the previous profile with the same method and route; without a route, with the same path. */
 export async function findPrevious(
   storage: Pick<ProfileStorage, 'search'>,
   summary: ProfileSummary,
 ): Promise<ProfileSummary | undefined> {
+  const [previous] = await findSimilar(storage, summary)
+  return previous
+}
+
+/** The number of similar profiles that are compared. */
+const similarLimit = 200
+
+/** Finds the previous profiles with the same method and route (without a route, with the same path), the newest first. */
+async function findSimilar(
+  storage: Pick<ProfileStorage, 'search'>,
+  summary: ProfileSummary,
+): Promise<readonly ProfileSummary[]> {
   const { method, route, time, token, url } = summary
+  // The filter that leaves the fewest first.
   const filters: ProfileFilter[] = [
-    { field: 'time', test: 'until', value: time },
-    { field: 'method', test: 'contains', value: method },
     route === null
       ? { field: 'url', test: 'contains', value: withoutQuery(url) }
-      : { field: 'route', test: 'contains', value: route },
+      : { field: 'route', test: 'among', value: new Set([route]) },
+    { field: 'time', test: 'until', value: time },
+    { field: 'method', test: 'contains', value: method },
+    ...(summary.parent === null ? [mainRequests] : []),
   ]
   const { summaries } = await storage.search({
     filters,
     limit: similarLimit,
     sort: { field: 'time', direction: 'descending' },
   })
-  return summaries.find(other => other.token !== token && isSameRequest(other, summary))
+  return summaries.filter(other => other.token !== token && isSameRequest(other, summary))
 }
 
 function isSameRequest(one: ProfileSummary, other: ProfileSummary): boolean {
-  const keys = [one, other].map(({ controller, method, parent, route, url }) => {
-    const target = route === null ? withoutQuery(url) : ''
+  const isSubRequest = one.parent !== null
+  return (
+    one.method === other.method &&
+    one.route === other.route &&
+    (one.route !== null || withoutQuery(one.url) === withoutQuery(other.url)) &&
+    isSubRequest === (other.parent !== null) &&
     // Sub-requests often have the URL of their main request, so the controller distinguishes them.
-    return JSON.stringify([method, route, target, parent === null ? '' : controller, parent === null])
-  })
-  return keys[0] === keys[1]
+    (!isSubRequest || one.controller === other.controller)
+  )
 }
 
 function withoutQuery(url: string): string {
@@ -148,4 +167,6 @@ export interface ShownProfile extends StoredProfile {
   readonly parent: ProfileSummary | undefined
   /** Its sub-requests whose profiles are stored. */
   readonly children: readonly ProfileSummary[]
+  /** The latest similar requests before it, the newest first. */
+  readonly earlier: readonly ProfileSummary[]
 }

@@ -96,8 +96,8 @@ function toWorst({ duration, outcome, status, token }: ProfileSummary): WorstPro
   return { token, status, outcome, duration }
 }
 
-/** The nearest-rank method: the result is always one of the values. */
-function percentile(sorted: Float64Array, percent: number): number {
+/** Returns a percentile of sorted values by the nearest-rank method: the result is always one of the values. */
+export function percentile(sorted: Float64Array, percent: number): number {
   return Number(sorted[Math.ceil((percent / 100) * sorted.length) - 1])
 }
 

@@ -73,6 +73,11 @@ export interface ServerProcessData {
   readonly environment: Readonly<Record<string, string>>
   /** The names of those that come from `.env` files. */
   readonly dotenvNames: readonly string[]
+  /**
+   * The files whose change made the development server start this process, relative to the application, at most 50. Absent
+   * for a process that was started for another reason.
+   */
+  readonly changed?: readonly string[] | undefined
   readonly process: Readonly<Record<string, string | number>>
   readonly versions: Readonly<Record<string, string>>
 }
@@ -106,6 +111,7 @@ export const configProcessSchema: Schema<ConfigProcessData> = v.object({
 export const serverProcessSchema: Schema<ServerProcessData> = v.object({
   environment: textsByName,
   dotenvNames: texts,
+  changed: maybe(texts),
   process: v.fallback(v.record(v.string(), v.fallback(v.union([v.string(), v.number()]), '')), {}),
   versions: textsByName,
 })

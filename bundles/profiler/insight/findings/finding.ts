@@ -1,4 +1,4 @@
-import type { RuleFinding, Severity } from '../../../../kernel/profiler-contract.ts'
+import type { FindingPlace, RuleFinding, Severity } from '../../../../kernel/profiler-contract.ts'
 import { formatCount } from '../../profile/format.ts'
 import { profileLink } from '../../profile/links.ts'
 import type { Badge, Tone } from '../summary-view.ts'
@@ -11,8 +11,8 @@ export interface Finding extends RuleFinding {
   readonly title: string
 }
 
-/** A part of a sentence of a finding. */
-interface SentencePart {
+/** A part of a sentence. */
+export interface SentencePart {
   readonly text: string
   /** Whether the text is a recorded value, which is shown as code. */
   readonly isValue: boolean
@@ -67,7 +67,10 @@ export function toBadge(findings: readonly Pick<RuleFinding, 'severity'>[]): Bad
  * profile.
  */
 export function linkToFinding({ place }: RuleFinding, token: string): string {
-  if (place === undefined) return profileLink(token, 'findings')
-  const { anchor, panel, token: other = token } = place
-  return `${profileLink(other, panel)}${anchor === undefined ? '' : `#${anchor}`}`
+  return place === undefined ? profileLink(token, 'findings') : linkToPlace(place, token)
+}
+
+/** Returns the link to a place in a profile; `token` is that of the profile. */
+export function linkToPlace({ anchor, panel, token: other }: FindingPlace, token: string): string {
+  return `${profileLink(other ?? token, panel)}${anchor === undefined ? '' : `#${anchor}`}`
 }

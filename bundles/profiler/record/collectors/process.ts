@@ -36,10 +36,14 @@ export class ServerCollector implements CollectorOf<'server'> {
   readonly name = 'server'
   readonly #app: Pick<Foundation, 'directory' | 'redactor' | 'settings'>
   readonly #process: ProcessLike
+  #changed: readonly string[] | undefined
 
-  constructor(app: Pick<Foundation, 'directory' | 'redactor' | 'settings'>, process: ProcessLike) {
+  constructor(app: Pick<Foundation, 'directory' | 'redactor' | 'settings' | 'signals'>, process: ProcessLike) {
     this.#app = app
     this.#process = process
+    app.signals.on('process.restarted', ({ files }) => {
+      this.#changed = files.map(file => app.redactor.text(file))
+    })
   }
 
   collect(): undefined {}
@@ -50,6 +54,7 @@ export class ServerCollector implements CollectorOf<'server'> {
     return {
       environment: redactor.environment(),
       dotenvNames: Object.keys(settings.files).sort(),
+      ...(this.#changed !== undefined && { changed: this.#changed }),
       process: {
         pid,
         started: new Date(performance.timeOrigin).toISOString(),
@@ -72,8 +77,9 @@ export class ServerCollector implements CollectorOf<'server'> {
     const { argv, execArgv } = this.#process
     const [, script = '', ...values] = argv
     const { directory, redactor } = this.#app
-    // A supervisor passes the directory of the application to the main process.
-    const shown = values.map(value => (value === directory ? '.' : value))
+    // A supervisor passes the directory of the application to the main process, and changed files, which are on their own.
+    const given = values.filter(value => !value.startsWith('--changed='))
+    const shown = given.map(value => (value === directory ? '.' : value))
     return redactor.commandLine(['node', ...execArgv, this.#relative(script), ...shown]).join(' ')
   }
 

@@ -21,14 +21,14 @@ import type { Profile, ProfileSummary } from '../../profile/profile.ts'
 import { readOriginal } from '../../record/recording-policy.ts'
 import { PROFILER_PANEL_UNKNOWN } from '../errors.ts'
 import type { ProfilePanel } from '../panels/panel.ts'
-import { createMenu, hasContent, renderPanel, toReplayButton } from '../panels/render-panel.ts'
+import { createMenu, renderPanel, toReplayButton } from '../panels/render-panel.ts'
 import type { ProfilerApplication } from '../profiler-application.ts'
 import { renderPage } from '../respond.ts'
 import { findProfile, type ProfileServices, renderMissing } from './find-profile.ts'
 
 /**
  * Renders the page of a profile: its summary, the menu of panels, and the panel of the query. By default that is the
- * exception, if there was one, otherwise the request.
+ * overview.
  *
  * @throws PROFILER_PANEL_UNKNOWN (404)
  */
@@ -84,9 +84,7 @@ function choosePanel(panels: readonly ProfilePanel[], profile: Profile, request:
     if (panel === undefined) throw new PROFILER_PANEL_UNKNOWN([wanted, profile.summary.token])
     return panel
   }
-  const exception = find('exception')
-  if (exception !== undefined && hasContent(exception, profile)) return exception
-  return find('request') ?? panels[0]
+  return panels[0]
 }
 
 /** The original of a replay. */

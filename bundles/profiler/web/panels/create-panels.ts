@@ -11,6 +11,7 @@ import { createFindingsPanel } from './findings.ts'
 import { createHttpPanel } from './http.ts'
 import { createLoggerPanel } from './logger.ts'
 import { memoryPanel } from './memory.ts'
+import { createOverviewPanel } from './overview.ts'
 import type { ProfilePanel } from './panel.ts'
 import { createQueryPanels } from './queries/queries.ts'
 import { requestPanel } from './request.ts'
@@ -23,6 +24,7 @@ export function createPanels(app: Application, inspector: Inspector): ProfilePan
   const editor = createEditorLinks(app)
   const labelOf = (name: string) => panels.find(panel => panel.name === name)?.label
   const panels: ProfilePanel[] = [
+    createOverviewPanel(editor, labelOf),
     requestPanel,
     timePanel,
     createExceptionPanel(editor),

@@ -1,3 +1,4 @@
+import type { ViewModel } from '../../../../lib/view/view.ts'
 import { type Finding, linkToFinding, splitSentence, toneOf } from '../../insight/findings/finding.ts'
 import type { Inspector } from '../../insight/findings/inspector.ts'
 import type { EditorLinks } from '../editor-links.ts'
@@ -9,23 +10,7 @@ export function createFindingsPanel(
   labelOf: (panel: string) => string | undefined,
   editor: EditorLinks,
 ): ProfilePanel {
-  const toView = (finding: Finding, token: string) => {
-    const { code, place, severity, title } = finding
-    const line = code && toCall(code, editor)
-    const advice = splitSentence('advice', finding).map(part => ({ ...part, isCode: part.text === line?.place }))
-    return {
-      title,
-      severity,
-      tone: toneOf(finding),
-      problem: splitSentence('problem', finding),
-      advice,
-      link: place === undefined ? '' : linkToFinding(finding, token),
-      label: place === undefined ? '' : (labelOf(place.panel) ?? place.panel),
-      record: place?.token ?? '',
-      code: line ?? false,
-      isCodeNamed: advice.some(({ isCode }) => isCode),
-    }
-  }
+  const toView = createFindingView(labelOf, editor)
   return {
     name: 'findings',
     label: 'Findings',
@@ -45,6 +30,30 @@ export function createFindingsPanel(
         silent: rules.filter(({ name }) => !speaking.has(name)).map(({ name, title }) => ({ name, title })),
       }
     },
+  }
+}
+
+/** Creates the function that makes the view of a finding for the template `profiler/finding`. */
+export function createFindingView(
+  labelOf: (panel: string) => string | undefined,
+  editor: EditorLinks,
+): (finding: Finding, token: string) => ViewModel {
+  return (finding, token) => {
+    const { code, place, severity, title } = finding
+    const line = code && toCall(code, editor)
+    const advice = splitSentence('advice', finding).map(part => ({ ...part, isCode: part.text === line?.place }))
+    return {
+      title,
+      severity,
+      tone: toneOf(finding),
+      problem: splitSentence('problem', finding),
+      advice,
+      link: place === undefined ? '' : linkToFinding(finding, token),
+      label: place === undefined ? '' : (labelOf(place.panel) ?? place.panel),
+      record: place?.token ?? '',
+      code: line ?? false,
+      isCodeNamed: advice.some(({ isCode }) => isCode),
+    }
   }
 }
 

@@ -1,12 +1,11 @@
+import { linkToPlace } from '../../insight/findings/finding.ts'
+import type { Overview } from '../../insight/overview/overview.ts'
+import { toPlainText } from '../../insight/overview/sentence-parts.ts'
+import type { TimePart } from '../../insight/overview/time-parts.ts'
 import type { ShownProfile } from '../../insight/relatives.ts'
 import type { SummaryView, Tone } from '../../insight/summary-view.ts'
-import { durationOf, readCalls } from '../../profile/calls.ts'
-import { controllerTimes, readHandledTime } from '../../profile/event-outline.ts'
-import { readEventTree } from '../../profile/event-tree.ts'
-import { formatDuration, shorten } from '../../profile/format.ts'
+import { formatDuration, formatMicroseconds, shorten } from '../../profile/format.ts'
 import { profileLink } from '../../profile/links.ts'
-import { readQueries } from '../../profile/queries.ts'
-import { readRenders, renderTime } from '../../profile/renders.ts'
 
 /** A line of the details of an item. */
 interface ToolbarRow {
@@ -60,48 +59,42 @@ export function cutText(text: string): string {
 /** Milliseconds: longer requests are slow, as in Symfony. */
 const slow = 1000
 
-/** Milliseconds: a shorter time of sending gets no row. */
-const leastSending = 1
+/** The most parts of the time; others are shown together. */
+const partLimit = 6
 
 /** Creates the item that divides the time of a request among its parts. */
-export function toTimeItem({ profile }: ShownProfile, { token }: SummaryView): ToolbarItem {
-  const total = profile.summary.duration
-  const handled = readHandledTime(profile)
-  const controllers = controllerTimes(readEventTree(profile).roots, total * 1000)
-  const controller = controllers.reduce((sum, duration) => sum + duration / 1000, 0)
-  const templates = renderTime(readRenders(profile).pages)
-  const http = readCalls(profile).calls.reduce((sum, call) => sum + durationOf(call), 0)
-  const { cache, database } = readQueries(profile)
-  const waited = templates + http + database.covered + cache.covered
-  const own = Math.max(0, controller - waited)
-  const parts: [name: string, category: string, duration: number][] = [
-    ['Kernel and listeners', 'section', Math.max(0, handled - Math.max(controller, waited))],
-    ['Controller', 'controller', own],
-    ['Templates', 'template', templates],
-    ['Database', 'database', database.covered],
-    ['Cache', 'cache', cache.covered],
-    ['HTTP client', 'http', http],
-    ['Sending', 'default', total - handled >= leastSending ? total - handled : 0],
-  ]
-  const shown = parts.filter(([, , duration]) => duration > 0)
+export function toTimeItem(
+  { profile }: ShownProfile,
+  { token }: SummaryView,
+  { parts, sentence }: Overview,
+): ToolbarItem {
+  const { duration } = profile.summary
+  const shown = parts.slice(0, partLimit)
+  const left = parts.slice(partLimit).reduce((sum, { time }) => sum + time, 0)
   return item('time', 'Time', {
-    text: formatDuration(total),
-    tone: total > slow ? 'warning' : 'plain',
+    text: formatDuration(duration),
+    tone: duration > slow ? 'warning' : 'plain',
     link: profileLink(token, 'time'),
     rows: [
-      row('Total', formatDuration(total)),
-      ...shown.map(([name, category, duration]) => row(name, formatDuration(duration), { category })),
+      row('Overview', toPlainText(sentence), { link: profileLink(token, 'overview') }),
+      row('Total', formatDuration(duration)),
+      ...shown.map(({ kind, label, place, time }) =>
+        row(label, formatMicroseconds(time), { category: kind, link: linkToPlace(place, token) }),
+      ),
+      ...(left === 0 ? [] : [row('Other', formatMicroseconds(left), { category: 'unknown' })]),
     ],
-    shares: toShares(shown),
+    shares: toShares([...shown, { kind: 'unknown', time: left }]),
   })
 }
 
-function toShares(parts: readonly (readonly [string, string, number])[]): ToolbarItem['shares'] {
-  const total = parts.reduce((sum, [, , duration]) => sum + duration, 0)
+function toShares(parts: readonly Pick<TimePart, 'kind' | 'time'>[]): ToolbarItem['shares'] {
+  const total = parts.reduce((sum, { time }) => sum + time, 0)
   let x = 0
-  return parts.map(([, category, duration]) => {
-    const share = { category, x, width: Math.round((duration / total) * 1000) }
-    x += share.width
-    return share
-  })
+  return parts
+    .filter(({ time }) => time > 0)
+    .map(({ kind, time }) => {
+      const share = { category: kind, x, width: Math.round((time / total) * 1000) }
+      x += share.width
+      return share
+    })
 }

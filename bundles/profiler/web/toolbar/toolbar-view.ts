@@ -3,6 +3,8 @@ import { Response } from '../../../../lib/http/response.ts'
 import { formatTree } from '../../../../lib/redact/value-tree.ts'
 import type { ViewModel } from '../../../../lib/view/view.ts'
 import { type Finding, linkToFinding, toBadge, toneOf, writeProblem } from '../../insight/findings/finding.ts'
+import { type Overview, summarizeProfile } from '../../insight/overview/overview.ts'
+import { toPlainText } from '../../insight/overview/sentence-parts.ts'
 import type { ShownProfile } from '../../insight/relatives.ts'
 import { outcomes, type SummaryView, type Tone, toSummaryView } from '../../insight/summary-view.ts'
 import { durationOf, readCalls, type StoredCall } from '../../profile/calls.ts'
@@ -35,7 +37,9 @@ const listLimit = 5
 /** Makes the view of the toolbar. Items without data are left out. */
 export function toToolbarView(shown: ShownProfile): ViewModel {
   const summary = toSummaryView(shown.profile.summary)
+  const overview = summarizeProfile(shown)
   return {
+    sentence: toPlainText(overview.sentence),
     token: summary.token,
     status: summary.status,
     tone: summary.tone,
@@ -43,12 +47,12 @@ export function toToolbarView(shown: ShownProfile): ViewModel {
     method: summary.method,
     target: summary.target,
     home,
-    items: itemMakers.flatMap(make => make(shown, summary) ?? []),
+    items: itemMakers.flatMap(make => make(shown, summary, overview) ?? []),
     record: toProfileItem(shown, summary),
   }
 }
 
-type ItemMaker = (subject: ShownProfile, summary: SummaryView) => ToolbarItem | undefined
+type ItemMaker = (subject: ShownProfile, summary: SummaryView, overview: Overview) => ToolbarItem | undefined
 
 /** In the order of the bar. */
 const itemMakers: readonly ItemMaker[] = [

@@ -65,11 +65,12 @@ async function createRichSubject(t: Test): Promise<ShownProfile> {
   const { summary } = first.profile
   const document = merged as unknown as ShownProfile['profile']
   const profile = toProfile({ ...document, children: ['abcdef', summary.token] }, document.processData)
-  return { ...first, profile, parent: summary, children: [summary], findings: [] }
+  return { ...first, profile, parent: summary, children: [summary], findings: [], earlier: [] }
 }
 
 /** Fields that recorded text cannot reach: names, enumerations, and values that are checked when a profile is read. */
-const isFixed = /^(?:\{?schemaVersion|\{?isPinned|\{(?:profile|parent|children|data|summary|failures|findings)\b)/
+const isFixed =
+  /^(?:\{?schemaVersion|\{?isPinned|\{(?:profile|parent|children|data|summary|failures|findings|earlier)\b)/
 const isChecked =
   /(?:^|\.)(?:summary|parent|children\.\*)\.(?:token|parent|type|outcome|status|time|duration|memory|errors|warnings|calls|subRequests)$/
 
@@ -149,8 +150,9 @@ t.test('a recorded text is unchanged; invisible characters are escaped', async t
       parent: undefined,
       children: [],
       findings: [],
+      earlier: [],
     }
-    const [line = ''] = toMarkdown(subject).split('\n')
+    const [, , line = ''] = toMarkdown(subject).split('\n')
     return line.slice('# 200 OK: '.length)
   }
   t.equal(written('/a'), '`GET /a`')
@@ -171,6 +173,7 @@ t.test('the end of a session is written, except in a profile of version 0.1', as
       parent: undefined,
       children: [],
       findings: [],
+      earlier: [],
     })
   }
   t.match(write({ lifetime: 60 }), /- Created: 1970-01-01T00:00:00\.000Z\n- Last used: 1970-01-01T00:00:01\.000Z\n$/)
@@ -237,7 +240,7 @@ t.test('unusual facts are written', async t => {
   } as const
   const profile = createProfile(data, summary)
   const related = createProfile({}, { controller: null, token: 'abcdef' }).summary
-  const markdown = toMarkdown({ profile, isPinned: true, parent: related, children: [], findings: [] })
+  const markdown = toMarkdown({ profile, isPinned: true, parent: related, children: [], findings: [], earlier: [] })
   for (const line of [
     '# No response: `GET http://localhost:8000/somewhere?q=1`',
     '- Token: `abc123`, pinned',
@@ -263,7 +266,7 @@ t.test('unusual facts are written', async t => {
     t.match(markdown, `\n${line}\n`.slice(line.startsWith('# ') ? 1 : 0))
   }
   const refused = createProfile({ router: { outcome: 'method-not-allowed', allow: ['GET'], nearest: [], total: 3 } })
-  const routing = { profile: refused, isPinned: false, parent: undefined, children: [], findings: [] }
+  const routing = { profile: refused, isPinned: false, parent: undefined, children: [], findings: [], earlier: [] }
   t.match(toMarkdown(routing, 'router'), /^None of 3 routes matched\.\n\nAllowed methods: `GET`$/m)
   const result = { summaries: [profile.summary], total: 1, pinned: new Set(['abc123']) }
   const list = listToMarkdown(listToJson(result, parseListRequest(new URLSearchParams())))
@@ -301,6 +304,7 @@ t.test('queries are written by statement shape, then each with its values', asyn
     parent: undefined,
     children: [],
     findings: [],
+    earlier: [],
   }
   const markdown = toMarkdown(subject)
   for (const line of [
@@ -339,6 +343,7 @@ t.test('long lists are cut, and end with the number of omitted items', async t =
     parent: undefined,
     children: [],
     findings: [],
+    earlier: [],
   })
   const subject = make({
     logger: { records, dropped: 7 },
@@ -377,7 +382,7 @@ t.test('damaged profiles can be written', async t => {
   const data = fc.record(Object.fromEntries(names.map(name => [name, json])))
   const property = fc.property(data, data => {
     const profile = createProfile(data)
-    const markdown = toMarkdown({ profile, isPinned: true, parent: undefined, children: [], findings: [] })
+    const markdown = toMarkdown({ profile, isPinned: true, parent: undefined, children: [], findings: [], earlier: [] })
     assert.doesNotMatch(markdown.replace(/^```[\s\S]*?^```$/gm, '').replace(/`[^`]*`/g, ''), /NaN|undefined|\[object/)
   })
   t.doesNotThrow(() => fc.assert(property, { numRuns: 200 }))

@@ -20,6 +20,7 @@ import { Headers } from '#lib/http/headers.ts'
 import { Request } from '#lib/http/request.ts'
 import { Response } from '#lib/http/response.ts'
 import { Redactor } from '#lib/redact/redactor.ts'
+import { createSignals } from '#lib/signals.ts'
 import { createProfiledKernel, waitForProfile } from '#tests/support/profiled-kernel.ts'
 import { serveKernel } from '#tests/support/test-server.ts'
 
@@ -387,7 +388,8 @@ t.test('facts of the process', async t => {
   settings.declare('site', defineSettings({ DATABASE_URL: database, MAILER_DSN: { help: 'mail', default: undefined } }))
   const redactor = new Redactor(variables)
   redactor.declare(settings.list())
-  const app = { settings, config, directory: '/srv/site', redactor, bundles: ['framework', 'site'] }
+  const signals = createSignals(error => t.error(error))
+  const app = { settings, config, directory: '/srv/site', redactor, signals, bundles: ['framework', 'site'] }
 
   t.test('the server lists all variables, marks those from files, and masks secrets', async t => {
     const { arch, pid, platform, versions } = process
@@ -410,6 +412,11 @@ t.test('facts of the process', async t => {
     const elsewhere = new ServerCollector(app, { ...run, argv: ['node'], cwd: () => '/home/ada', execArgv: [] })
     t.hasStrict(elsewhere.describeProcess().process, { 'working directory': 'ada' })
     t.notMatch(JSON.stringify(elsewhere.describeProcess()), /home/)
+    t.notOk('changed' in collector.describeProcess())
+    signals.emit('process.restarted', { files: ['bundles/a.ts', 'token=hunter2000.ts'] })
+    t.strictSame(collector.describeProcess().changed, ['bundles/a.ts', 'token=******.ts'])
+    const restarted = new ServerCollector(app, { ...run, argv: [...argv, '--changed=bundles/a.ts'] })
+    t.notMatch(restarted.describeProcess().process, { 'command line': 'changed' })
   })
 
   t.test('the configuration has all settings, with secrets masked', async t => {

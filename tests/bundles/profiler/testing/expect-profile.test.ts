@@ -311,7 +311,7 @@ t.test('a test states which queries ran', async t => {
     { expected: 'at most 1', actual: 3 },
   )
   t.ok(fail(() => posts.ran(1)).excerpt.includes('### Statement shapes'))
-  const subject = { isPinned: false, findings: [], parent: undefined, children: [] }
+  const subject = { isPinned: false, findings: [], earlier: [], parent: undefined, children: [] }
   const many = createProfile({ queries: { queries: [createQuery()], omitted: 600 } }, { queries: 601 })
   new ProfileExpectation({ ...subject, profile: many }, []).ran(601).ran({ text: 'SELECT', count: 1 })
 })
@@ -331,7 +331,7 @@ t.test(
     const failure = fail(() => profile.called('CartListener', 2))
     t.type(failure, AssertionError)
     t.match(failure, { name: 'AssertionError', expected: 2, actual: 1, operator: 'called' })
-    t.equal(failure.excerpt[0], '# 200 OK: `GET http://localhost/order`')
+    t.ok(failure.excerpt.includes('# 200 OK: `GET http://localhost/order`'))
     t.match(failure.excerpt.join('\n'), /\n- `kernel.request` /)
     t.match(failure.stack?.split('\n    at ')[1], /expect-profile\.test/)
     t.ok(Object.keys(failure).includes('excerpt'), 'test runners show it')
@@ -368,7 +368,7 @@ t.test('long lists and profiles are cut; a profile may have no response', async 
   const { summary } = createProfile({}, { controller: null })
   const finding = { rule: 'late-work', title: 'Late', problem: 'It was late.', advice: 'Wait.', evidence: {} }
   const findings = [{ ...finding, severity: 'warning' as const }]
-  const subject = { profile, isPinned: false, findings, parent: undefined, children: [summary] }
+  const subject = { profile, isPinned: false, findings, parent: undefined, children: [summary], earlier: [] }
   const expectation = new ProfileExpectation(subject, [])
   t.match(
     sentence(() => expectation.called('Missing.onRequest')),

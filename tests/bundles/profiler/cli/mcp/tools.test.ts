@@ -110,7 +110,7 @@ t.test('a profile is read as Markdown or as JSON, with the list of its panels', 
   const [markdown = '', panels] = await call('read_profile', { token: '00000c' })
   t.match(markdown, '# 500 Internal Server Error')
   t.match(markdown, 'Nothing is left.')
-  t.equal(panels, 'Panels for read_panel: request, time, exception, config.')
+  t.equal(panels, 'Panels for read_panel: overview, request, time, exception, config.')
   t.strictSame(awaited, ['00000c'], 'the tool waits for an unfinished profile')
   const [json = ''] = await call('read_profile', { token: '00000c', format: 'json' })
   t.hasStrict(JSON.parse(json), { summary: { token: '00000c' }, data: { demo: { a: 1 } } })
@@ -133,7 +133,7 @@ t.test('the last exception is from the last failure, or from the last failure wi
   const failure = await ask('last_exception')
   t.match(failure, 'Token: `00000c`')
   t.match(failure, '>    2 | two')
-  t.match(failure, /Panels for read_panel: request, time, exception, config\.$/)
+  t.match(failure, /Panels for read_panel: overview, request, time, exception, config\.$/)
   t.match(await ask('last_exception', { status: '404' }), 'Token: `00000d`')
   t.match(await ask('last_exception', { route: 'buy', format: 'json' }), '"token":"00000c"')
   t.equal(await ask('last_exception', { url: 'nowhere' }), 'No such exception is stored.')
@@ -201,7 +201,7 @@ t.test('all invalid arguments are named at once, with valid values', async t => 
     [
       'read_panel',
       { token: '00000c', panel: 'x' },
-      ['The profile has no panel "x"; it has request, time, exception, config.'],
+      ['The profile has no panel "x"; it has overview, request, time, exception, config.'],
     ],
     [
       'read_panel',

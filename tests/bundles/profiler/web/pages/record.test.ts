@@ -184,14 +184,14 @@ t.test('deleted related profiles keep their links', async t => {
   t.match(textOf(await show('0000aa')), 'Sub Requests 200 no controller 0000bb')
 })
 
-t.test('the exception is the first panel, or the request without an exception', async t => {
-  const { show, storage } = await withPanels(t, panel('time'), panel('request'), panel('exception'))
+t.test('the overview is the default panel, also after an exception', async t => {
+  const { show, storage } = await withPanels(t, panel('overview'), panel('time'), panel('exception'))
   storage.append(createRecord({ token: '0000aa', data: { exception: {}, time: 1 } }), '{}')
   storage.append(createRecord({ token: '0000bb' }), '{}')
-  t.match(await show('0000aa'), '<pre>exception is shown</pre>')
-  t.match(await show('0000bb'), '<pre>request is shown</pre>')
+  t.match(await show('0000aa'), '<pre>overview is shown</pre>')
+  t.match(await show('0000bb'), '<pre>overview is shown</pre>')
   t.match(await show('/0000bb?panel=time'), '<pre>time is shown</pre>')
-  t.match(await show('/0000bb?panel='), '<pre>request is shown</pre>')
+  t.match(await show('/0000bb?panel='), '<pre>overview is shown</pre>')
   await t.rejects(show('/0000bb?panel=nosuch'), {
     code: 'PROFILER_PANEL_UNKNOWN',
     status: 404,

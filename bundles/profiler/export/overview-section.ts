@@ -1,0 +1,42 @@
+import { summarizeProfile } from '../insight/overview/overview.ts'
+import type { Durations } from '../insight/overview/usual-time.ts'
+import type { ShownProfile } from '../insight/relatives.ts'
+import { formatCount, formatDuration, formatMicroseconds, formatShare } from '../profile/format.ts'
+import { formatMoment } from '../profile/format-value.ts'
+import { type Section, toList, toSpan } from './markdown-text.ts'
+
+/** Writes the sentence of the overview. */
+export function writeOverview(subject: ShownProfile): string {
+  const { sentence } = summarizeProfile(subject)
+  return sentence.map(({ isValue, text }) => (isValue ? toSpan(text) : text)).join('')
+}
+
+/** Where the time went, and the usual time of the request. */
+export const overviewSection: Section = {
+  panel: 'overview',
+  write(subject, limit) {
+    const { parts, usual } = summarizeProfile(subject)
+    const { before, changed, since, startedAt } = usual
+    const whole = subject.profile.summary.duration * 1000
+    const times = [
+      ...(usual.count === 0 ? [] : [`Usual: ${describe(usual)}`]),
+      ...(startedAt === undefined ? [] : [`The process started at ${formatMoment(startedAt)}`]),
+      ...(before === undefined ? [] : [`Before the start: ${describe(before)}`]),
+      ...(since === undefined ? [] : [`Since the start: ${describe(since)}`]),
+      ...(changed === undefined ? [] : [`Edited before the start: ${changed.map(toSpan).join(', ')}`]),
+    ]
+    return [
+      '## Overview',
+      toList(
+        parts,
+        limit,
+        ({ label, time }) => `${toSpan(label)} ${formatMicroseconds(time)}, ${formatShare(time, whole)}`,
+      ),
+      times.map(line => `- ${line}`).join('\n'),
+    ].filter(block => block !== '')
+  },
+}
+
+function describe({ count, median, p95 }: Durations): string {
+  return `median ${formatDuration(median)}, 95 % within ${formatDuration(p95)}, ${formatCount(count, 'earlier request')}`
+}

@@ -1,0 +1,124 @@
+import { readExceptions } from '../../profile/exceptions.ts'
+import { formatCount, formatDuration, toTarget } from '../../profile/format.ts'
+import { readHeader } from '../../profile/format-value.ts'
+import type { Profile } from '../../profile/profile.ts'
+import type { Finding, SentencePart } from '../findings/finding.ts'
+import type { ShownProfile } from '../relatives.ts'
+import { describeCause } from './cause.ts'
+import { type Sentence, toParts, toPlaceValue, toPlainText, toValue } from './sentence-parts.ts'
+import type { TimePart } from './time-parts.ts'
+import { compareWithUsual, type UsualTime } from './usual-time.ts'
+
+/** The profile that a sentence describes. */
+type SentenceSubject = Pick<ShownProfile, 'findings' | 'profile'>
+
+/**
+ * Writes one sentence about a request: how it ended, its time, compared with the usual time, the part that took longest,
+ * and the worst problem. For a failed request the exception is the only problem. The sentence has at most 200
+ * characters: if it would be longer, the least important parts are left out.
+ */
+export function writeSentence(
+  subject: SentenceSubject,
+  parts: readonly TimePart[],
+  usual: UsualTime,
+): readonly SentencePart[] {
+  const { profile } = subject
+  const start = [...describeSubject(profile), ...describeEnding(profile)]
+  const failure = describeFailure(profile)
+  if (failure !== undefined) return fit([[...start, ': ', ...failure], start])
+
+  const pace = describePace(profile, usual)
+  const [longest] = parts
+  const cause = longest && describeCause(longest, profile)
+  const problem = describeProblem(subject, cause && longest?.place.panel)
+  const withCause = [...start, ...pace, ...(cause === undefined ? [] : [': ', ...cause.what])]
+  const end = problem === undefined ? [] : ['; ', ...problem]
+  return fit([[...withCause, ...(cause?.where ?? []), ...end], [...withCause, ...end], withCause, [...start, ...pace]])
+}
+
+/** Characters. */
+const sentenceLimit = 200
+
+/** Returns the first version that is short enough, otherwise the last one. */
+function fit(versions: readonly Sentence[]): readonly SentencePart[] {
+  return versions
+    .map(version => toParts([...version, '.']))
+    .reduce((chosen, next) => (toPlainText(chosen).length <= sentenceLimit ? chosen : next))
+}
+
+const targetLimit = 60
+
+function describeSubject({ summary }: Profile): Sentence {
+  const { controller, method, parent, url } = summary
+  const [path = ''] = toTarget(url).split(/[?#]/, 1)
+  const name = parent === null || controller === null ? `${method} ${path}` : controller
+  return [...(parent === null ? [] : ['Sub-request ']), toValue(name, targetLimit)]
+}
+
+function describeEnding(profile: Profile): Sentence {
+  const { duration, outcome, status } = profile.summary
+  const time = formatDuration(duration)
+  if (outcome === 'crashed') return [` ended with the process after ${time}`]
+  if (outcome === 'stream-failed') return [` broke off after ${time}`]
+  if (outcome === 'aborted') return [` was aborted by the client after ${time}`]
+  if (outcome === 'unfinished') return [` was not complete after ${time}`]
+  if (status === 0) return [` had no response after ${time}`]
+  if (status >= 400)
+    return [hasThrown(profile) ? ` failed with ${status} after ${time}` : ` was answered with ${status} in ${time}`]
+  const [location] = status >= 300 ? readHeader(profile.collectors.response, 'location') : []
+  if (location !== undefined) return [' redirected to ', toValue(toTarget(location), targetLimit), ` in ${time}`]
+  return [` took ${time}`]
+}
+
+function hasThrown(profile: Profile): boolean {
+  return profile.summary.exception !== null || readExceptions(profile).length > 0
+}
+
+const nameLimit = 40
+
+/** Describes the exception of a request that failed; `undefined` if there was none, or a listener handled it. */
+function describeFailure(profile: Profile): Sentence | undefined {
+  const { exception, outcome, status } = profile.summary
+  const isFailure = status === 0 || status >= 400 || outcome !== 'complete'
+  if (!isFailure || !hasThrown(profile)) return undefined
+  const exceptions = readExceptions(profile)
+  const [first] = exceptions
+  const frames = exceptions.flatMap(({ frames }) => frames)
+  const { file, line } = frames.find(({ file, origin }) => origin === 'application' && file !== undefined) ?? {}
+  const place = file === undefined ? [] : [' at ', toPlaceValue(file, line)]
+  return [
+    toValue(first?.name ?? String(exception), nameLimit),
+    ...place,
+    ...(first === undefined || first.message === ''
+      ? []
+      : [': ', toValue(first.message.replace(/\.$/, ''), messageLimit)]),
+  ]
+}
+
+const messageLimit = 90
+
+function describePace({ summary }: Profile, usual: UsualTime): Sentence {
+  const ratio = summary.outcome === 'complete' ? compareWithUsual(summary.duration, usual) : undefined
+  if (ratio === undefined) return []
+  const factor = ratio.factor < 10 ? ratio.factor.toFixed(1).replace('.0', '') : ratio.factor.toFixed(0)
+  return [`, ${factor} times as ${ratio.isSlower ? 'long' : 'fast'} as usual`]
+}
+
+/** The panels about time. A finding there would be a second cause. */
+const timePanels: ReadonlySet<string> = new Set([
+  ...['time', 'events', 'templates', 'http', 'database', 'cache', 'memory', 'cpu'],
+])
+
+/** Describes the worst problem of a request that did not fail. `cause` is the panel of the cause in the sentence. */
+function describeProblem({ findings, profile }: SentenceSubject, cause: string | undefined): Sentence | undefined {
+  const { errors, exception, warnings } = profile.summary
+  if (exception !== null) return ['exception: ', toValue(exception, nameLimit)]
+  if (errors > 0) return [`${formatCount(errors, 'error')} logged`]
+  const serious = findings.filter(({ severity }) => severity !== 'info')
+  const panelOf = ({ place }: Finding) => place?.panel ?? ''
+  const found =
+    serious.find(finding => panelOf(finding) === cause) ??
+    serious.find(finding => cause === undefined || !timePanels.has(panelOf(finding)))
+  if (found !== undefined) return ['finding: ', toValue(found.title, nameLimit)]
+  return warnings > 0 ? [`${formatCount(warnings, 'warning')} logged`] : undefined
+}

@@ -1,0 +1,73 @@
+import type { Profile, ProfileSummary } from '../../profile/profile.ts'
+import { leastCounts, percentile } from '../route-statistics.ts'
+
+/** The durations of earlier requests that are similar to the request of a profile, in milliseconds. */
+export interface UsualTime extends Durations {
+  /** The same on both sides of the start of the process; `undefined` if that is not known, or on a side without requests. */
+  readonly before: Durations | undefined
+  readonly since: Durations | undefined
+  /** The start of the process, in milliseconds since 1970; `undefined` if it is not known. */
+  readonly startedAt: number | undefined
+  /** The latest request before the start of the process. */
+  readonly lastBefore: ProfileSummary | undefined
+  /** The files whose change made the server start the process; `undefined` if it was started for another reason. */
+  readonly changed: readonly string[] | undefined
+}
+
+/** The durations of requests, in milliseconds. */
+export interface Durations {
+  readonly count: number
+  /** 0 without requests. */
+  readonly median: number
+  readonly p95: number
+}
+
+/** Reads the usual time of a request from earlier requests, the newest first. */
+export function readUsualTime({ process }: Profile, earlier: readonly ProfileSummary[]): UsualTime {
+  const { changed, process: facts } = process.server ?? {}
+  const startedAt = parseMoment(facts?.started)
+  const isBefore = ({ time }: ProfileSummary) => startedAt !== undefined && time < startedAt
+  const before = earlier.filter(isBefore)
+  return {
+    ...measure(earlier),
+    before: before.length === 0 ? undefined : measure(before),
+    since:
+      startedAt === undefined || before.length === earlier.length
+        ? undefined
+        : measure(earlier.slice(0, earlier.length - before.length)),
+    startedAt,
+    lastBefore: before[0],
+    changed,
+  }
+}
+
+function parseMoment(text: string | number | undefined): number | undefined {
+  const time = Date.parse(String(text))
+  return Number.isNaN(time) ? undefined : time
+}
+
+function measure(summaries: readonly ProfileSummary[]): Durations {
+  if (summaries.length === 0) return { count: 0, median: 0, p95: 0 }
+  const sorted = Float64Array.from(summaries, ({ duration }) => duration).sort()
+  return { count: sorted.length, median: percentile(sorted, 50), p95: percentile(sorted, 95) }
+}
+
+/** How the time of a request compares with the usual time. */
+export interface TimeRatio {
+  /** The greater of both times divided by the smaller one. */
+  readonly factor: number
+  readonly isSlower: boolean
+}
+
+/** A smaller difference is usual. */
+const leastFactor = 1.5
+
+/** Milliseconds: below it, clocks and caches make the difference. */
+const leastDifference = 5
+
+/** Compares a duration with the median of earlier requests; `undefined` if there are too few, or no great difference. */
+export function compareWithUsual(duration: number, { count, median }: Durations): TimeRatio | undefined {
+  const [less, more] = duration < median ? [duration, median] : [median, duration]
+  if (count < leastCounts.p50 || more - less < leastDifference || more < less * leastFactor) return undefined
+  return { factor: more / less, isSlower: duration > median }
+}

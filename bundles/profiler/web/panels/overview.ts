@@ -1,0 +1,204 @@
+import type { ViewModel } from '../../../../lib/view/view.ts'
+import { linkToPlace } from '../../insight/findings/finding.ts'
+import { summarizeProfile } from '../../insight/overview/overview.ts'
+import type { TimePart } from '../../insight/overview/time-parts.ts'
+import type { Durations, UsualTime } from '../../insight/overview/usual-time.ts'
+import { coveredCallTime, readCalls } from '../../profile/calls.ts'
+import { readEventTree } from '../../profile/event-tree.ts'
+import {
+  formatBytes,
+  formatCount,
+  formatDuration,
+  formatMicroseconds,
+  formatShare,
+  formatTime,
+} from '../../profile/format.ts'
+import { compareLink, profileLink } from '../../profile/links.ts'
+import { readLogs, severityOf } from '../../profile/logs.ts'
+import type { Profile } from '../../profile/profile.ts'
+import { type QueryGroup, readQueries } from '../../profile/queries.ts'
+import { readRenders, renderTime } from '../../profile/renders.ts'
+import type { EditorLinks } from '../editor-links.ts'
+import { type ExceptionView, type FrameView, viewExceptions } from './exception.ts'
+import { createFindingView } from './findings.ts'
+import type { ProfilePanel } from './panel.ts'
+
+/** The most findings, and the most logged errors. */
+const listLimit = 5
+
+/** Creates the first panel: where the time went, and what is wrong. `labelOf` gives the label of a panel by its name. */
+export function createOverviewPanel(editor: EditorLinks, labelOf: (panel: string) => string | undefined): ProfilePanel {
+  const viewFinding = createFindingView(labelOf, editor)
+  return {
+    name: 'overview',
+    label: 'Overview',
+    template: 'profiler/panels/overview',
+    hasContent: () => true,
+    toView(subject) {
+      const { findings, profile } = subject
+      const { token } = profile.summary
+      const { parts, sentence, usual } = summarizeProfile(subject)
+      return {
+        sentence,
+        exception: viewException(profile, editor),
+        exceptionLink: profileLink(token, 'exception'),
+        parts: viewParts(parts, profile),
+        total: formatDuration(profile.summary.duration),
+        errors: viewErrors(profile),
+        findings: findings.slice(0, listLimit).map(finding => viewFinding(finding, token)),
+        more: findings.length > listLimit ? formatCount(findings.length - listLimit, 'more finding') : '',
+        findingsLink: profileLink(token, 'findings'),
+        usual: viewUsual(usual, profile, editor),
+        numbers: viewNumbers(profile),
+      }
+    },
+  }
+}
+
+/** The first exception with its first place in the application. The panel of exceptions has all of them. */
+function viewException(profile: Profile, editor: EditorLinks): object | false {
+  const { exceptions } = viewExceptions(profile, editor)
+  const [first, ...others] = exceptions
+  if (first === undefined) return false
+  const { message, name } = first
+  const frames = exceptions.flatMap(framesOf)
+  const frame = frames.find(({ isOpen }) => isOpen) ?? frames.find(({ origin }) => origin === 'application')
+  return {
+    name,
+    message,
+    frame: frame ?? false,
+    others: others.length === 0 ? '' : formatCount(others.length, 'more exception'),
+  }
+}
+
+function framesOf({ groups }: ExceptionView): readonly FrameView[] {
+  return groups.flatMap(({ frames }) => frames)
+}
+
+/** More parts cannot be distinguished in a bar. */
+const partLimit = 8
+
+/** A shorter part of the whole cannot be seen. */
+const leastShare = 0.005
+
+interface PartView {
+  readonly kind: string
+  readonly label: string
+  readonly time: string
+  readonly share: string
+  readonly link: string
+  readonly x: string
+  readonly width: string
+}
+
+/** Lays the parts out as a bar of 1,000 units; short parts are one part together. */
+function viewParts(parts: readonly TimePart[], { summary }: Profile): PartView[] {
+  const whole = parts.reduce((sum, { time }) => sum + time, 0)
+  const isShown = ({ time }: TimePart, index: number) => index < partLimit && time >= whole * leastShare
+  const shown = parts.filter(isShown)
+  const others = parts.slice(shown.length)
+  const left = others.reduce((sum, { time }) => sum + time, 0)
+  const rest: TimePart = {
+    kind: 'unknown',
+    label: `${others.length} short parts`,
+    event: '',
+    time: left,
+    place: { panel: 'time' },
+  }
+  let start = 0
+  return [...shown, ...(others.length > 1 ? [rest] : others)].map(({ kind, label, place, time }) => {
+    const x = start
+    start += time
+    return {
+      kind,
+      label,
+      time: formatMicroseconds(time),
+      share: formatShare(time, whole),
+      link: linkToPlace(place, summary.token),
+      x: toUnits(x, whole),
+      width: toUnits(time, whole),
+    }
+  })
+}
+
+function toUnits(time: number, whole: number): string {
+  return ((time / whole) * 1000).toFixed(1)
+}
+
+function viewErrors(profile: Profile): ViewModel {
+  const { errors } = profile.summary
+  const link = profileLink(profile.summary.token, 'logger')
+  const logs = readLogs(profile).logs.filter(({ level }) => severityOf(level) === 'error')
+  return {
+    count: errors,
+    logs: logs.slice(0, listLimit).map(({ index, level, message, place }) => {
+      return { level, message, place, link: `${link}#log-${index}` }
+    }),
+    more: errors > listLimit ? formatCount(errors - listLimit, 'more error') : '',
+    link,
+  }
+}
+
+function viewUsual(usual: UsualTime, { summary }: Profile, editor: EditorLinks): ViewModel {
+  const { before, changed, lastBefore, since, startedAt } = usual
+  return {
+    count: usual.count,
+    rows: [
+      viewDurations('Earlier requests', usual.count === 0 ? undefined : usual),
+      viewDurations('Before the restart', startedAt === undefined ? undefined : before),
+      viewDurations('Since the restart', before === undefined ? undefined : since),
+    ].flat(),
+    own: formatDuration(summary.duration),
+    startedAt: startedAt === undefined ? false : formatTime(startedAt),
+    isFirst: before !== undefined && since === undefined,
+    changed: (changed ?? []).map(file => ({ file, link: editor.link(file) })),
+    compareLink: lastBefore === undefined ? '' : compareLink(lastBefore.token, summary.token),
+  }
+}
+
+function viewDurations(name: string, durations: Durations | undefined): ViewModel[] {
+  if (durations === undefined) return []
+  const { count, median, p95 } = durations
+  return [{ name, count, median: formatDuration(median), p95: formatDuration(p95) }]
+}
+
+/** The numbers of the other panels, with links to them. */
+function viewNumbers(profile: Profile): ViewModel[] {
+  const { collectors, summary } = profile
+  const { calls: callCount, errors, memory, subRequests, token, warnings } = summary
+  const { calls } = readCalls(profile)
+  const { cache, database } = readQueries(profile)
+  const { calls: renderCount, pages } = readRenders(profile)
+  const listeners = readEventTree(profile).nodes.filter(({ kind }) => kind === 'call').length
+  const logs = readLogs(profile).logs.length
+  const { cpu, wall = 0 } = collectors.memory ?? {}
+  const entry = (isShown: boolean, name: string, panel: string, value: string) =>
+    isShown ? [{ name, value, link: profileLink(token, panel) }] : []
+  const inTime = (count: number, time: number) => (time === 0 ? String(count) : `${count} in ${formatDuration(time)}`)
+  return [
+    ...entry(summary.queries > 0, 'Database queries', 'database', inTime(summary.queries, database.covered)),
+    ...entry(duplicatesOf(database) > 0, 'Duplicate queries', 'database', String(duplicatesOf(database))),
+    ...entry(summary.cacheCalls > 0, 'Cache calls', 'cache', inTime(summary.cacheCalls, cache.covered)),
+    ...entry(callCount > 0, 'HTTP client calls', 'http', inTime(callCount, coveredCallTime(calls))),
+    ...entry(subRequests > 0, 'Sub-requests', 'time', String(subRequests)),
+    ...entry(renderCount > 0, 'Templates', 'templates', inTime(renderCount, renderTime(pages))),
+    ...entry(listeners > 0, 'Listener calls', 'events', String(listeners)),
+    ...entry(logs > 0, 'Log messages', 'logger', describeLogs(logs, errors, warnings)),
+    ...entry(cpu !== undefined, 'On CPU', 'memory', `${formatDuration(sumOf(cpu))} of ${formatDuration(wall)}`),
+    ...entry(true, 'Heap', 'memory', formatBytes(memory)),
+  ]
+}
+
+function duplicatesOf({ duplicates }: QueryGroup): number {
+  return duplicates.length
+}
+
+function sumOf({ system, user }: { readonly system: number; readonly user: number } = { system: 0, user: 0 }): number {
+  return system + user
+}
+
+function describeLogs(count: number, errors: number, warnings: number): string {
+  const severe = [errors > 0 && formatCount(errors, 'error'), warnings > 0 && formatCount(warnings, 'warning')]
+  const parts = severe.filter(part => part !== false)
+  return parts.length === 0 ? String(count) : `${count}, ${parts.join(', ')}`
+}

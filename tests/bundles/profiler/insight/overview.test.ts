@@ -1,0 +1,476 @@
+import fc from 'fast-check'
+import { t } from 'tap'
+import type { Finding } from '#bundles/profiler/insight/findings/finding.ts'
+import { summarizeProfile } from '#bundles/profiler/insight/overview/overview.ts'
+import { toPlainText } from '#bundles/profiler/insight/overview/sentence-parts.ts'
+import { compareWithUsual, readUsualTime } from '#bundles/profiler/insight/overview/usual-time.ts'
+import { coveredCallTime, readCalls } from '#bundles/profiler/profile/calls.ts'
+import { formatDuration } from '#bundles/profiler/profile/format.ts'
+import type { Profile, ProfileSummary } from '#bundles/profiler/profile/profile.ts'
+import { readQueries } from '#bundles/profiler/profile/queries.ts'
+import { createProfile, type ProfileInit } from '#tests/support/create-profile.ts'
+
+/** The events of a request whose controller worked from 2 ms until `end`, and whose response was sent 1 ms later. */
+function spansOf(end: number): unknown[] {
+  return [
+    [null, 'kernel.request', 0, 1000],
+    [32, 'RouterListener.onRequest', 100, 800, 0],
+    [null, 'kernel.controller', 1100, 100],
+    [null, 'kernel.controller_arguments', 1300, 700],
+    [null, 'kernel.response', end * 1000, 500],
+    [null, 'kernel.finish_request', end * 1000 + 600, 400],
+    [null, 'kernel.terminate', end * 1000 + 1000, 100],
+  ]
+}
+
+const usage = { wall: 100, cpu: {}, heap: {}, requests: {}, pauses: { count: 0, total: 0, first: [] }, blocks: [] }
+
+/** Queries of one line, one after another. */
+function queriesOf(count: number, duration: number, line = 24): object[] {
+  return Array.from({ length: count }, (_, index) => ({
+    system: 'postgresql',
+    text: 'SELECT name FROM author WHERE id = ?',
+    start: 5 + index * duration,
+    end: 5 + (index + 1) * duration,
+    caller: { function: 'list', file: 'blog/list.ts', line },
+    source: 'channel',
+  }))
+}
+
+/** Summaries of earlier requests with these durations, the newest first. */
+function earlierOf(...durations: readonly number[]): ProfileSummary[] {
+  const { summary } = createProfile({})
+  return durations.map((duration, index) => ({ ...summary, duration, time: summary.time - 1000 * (index + 1) }))
+}
+
+const sentenceOf = (
+  data: Profile['data'],
+  init: ProfileInit = {},
+  { earlier = [], findings = [] }: { earlier?: ProfileSummary[]; findings?: readonly Finding[] } = {},
+) => toPlainText(summarizeProfile({ profile: createProfile(data, init), earlier, findings }).sentence)
+
+const partsOf = (data: Profile['data'], init: ProfileInit = {}) =>
+  Object.fromEntries(
+    summarizeProfile({ profile: createProfile(data, init), earlier: [], findings: [] }).parts.map(({ label, time }) => [
+      label,
+      time / 1000,
+    ]),
+  )
+
+const finding: Finding = {
+  rule: 'n-plus-one',
+  title: 'N+1 queries',
+  severity: 'warning',
+  problem: '',
+  advice: '',
+  evidence: {},
+  place: { panel: 'database' },
+}
+
+t.test('each moment belongs to one part', async t => {
+  const data = {
+    events: { spans: spansOf(92), dropped: 0 },
+    http: { calls: [{ client: 'fetch', method: 'GET', url: 'http://x/', start: 30, end: 50 }], omitted: 0 },
+    queries: { queries: [{ system: 'mysql', text: 'SELECT 1', start: 40, end: 60, source: 'channel' }], omitted: 0 },
+    templates: { renders: [{ name: 'page', parent: -1, start: 55, duration: 15 }], omitted: 0, waited: 0 },
+    memory: {
+      ...usage,
+      loop: { active: 100, idle: 0 },
+      pauses: { count: 1, total: 2, first: [{ start: 4, duration: 2 }] },
+    },
+  }
+  t.strictSame(partsOf(data, { duration: 100 }), {
+    Controller: 48,
+    Database: 20,
+    'HTTP client calls': 10,
+    Templates: 10,
+    Sending: 7,
+    Kernel: 2.2,
+    'Garbage collection': 2,
+    'Listeners of kernel.request': 0.8,
+  })
+})
+
+t.test('the innermost listener counts; blocks by other requests are not part of the controller', async t => {
+  const spans = [
+    ...spansOf(92).slice(0, 1),
+    [32, 'Outer.onRequest', 0, 1000, 0],
+    [null, 'demo.event', 200, 600, 1],
+    [0, 'Inner.onDemo', 300, 400, 2],
+    ...spansOf(92).slice(2),
+  ]
+  const blocks = [
+    { start: 10, duration: 30, cpu: 30, by: 'ffffff' },
+    { start: 50, duration: 10, cpu: 10, by: 'abc123' },
+  ]
+  const data = { events: { spans, dropped: 0 }, memory: { ...usage, loop: { active: 100, idle: 0 }, blocks } }
+  const parts = partsOf(data, { duration: 100 })
+  t.equal(parts['Listeners of kernel.request'], 0.6)
+  t.equal(parts['Listeners of demo.event'], 0.4)
+  t.equal(parts['Blocked by other work'], 30)
+  t.equal(parts.Controller, 60)
+})
+
+t.test('a part waited as far as it lasted longer than the event loop was busy', async t => {
+  const memory = { ...usage, loop: { active: 12, idle: 88 } }
+  const parts = partsOf({ events: { spans: spansOf(92), dropped: 0 }, memory }, { duration: 100 })
+  t.equal(parts['Waiting in the controller'], 78)
+  t.equal(parts.Controller, 12)
+  const asleep = { ...usage, loop: { active: 0, idle: 100 } }
+  t.strictSame(partsOf({ events: { spans: spansOf(92), dropped: 0 }, memory: asleep }, { duration: 100 }), {
+    'Waiting in the controller': 90,
+    Sending: 7,
+    Kernel: 2.2,
+    'Waiting in listeners of kernel.request': 0.8,
+  })
+})
+
+t.test('without events, the time is not recorded in detail', async t => {
+  t.strictSame(partsOf({}, { duration: 5 }), { 'Not recorded': 5 })
+})
+
+t.test('the parts of any profile add up to its duration', async t => {
+  const time = fc.integer({ min: -10, max: 200 })
+  const row = fc.oneof(
+    fc.tuple(
+      fc.constant(null),
+      fc.constantFrom(
+        'kernel.request',
+        'kernel.controller_arguments',
+        'kernel.response',
+        'kernel.finish_request',
+        'own',
+      ),
+      fc.nat(150_000),
+      fc.option(fc.nat(150_000)),
+      fc.integer({ min: -1, max: 20 }),
+    ),
+    fc.tuple(
+      fc.constantFrom(5, 'request'),
+      fc.string(),
+      fc.nat(150_000),
+      fc.option(fc.nat(150_000)),
+      fc.integer({ min: -1, max: 20 }),
+    ),
+  )
+  const period = fc.record({ start: time, duration: time, cpu: time, by: fc.constantFrom('', 'abc123', 'ffffff') })
+  const query = fc.record({
+    system: fc.constantFrom('redis', 'mysql'),
+    text: fc.string(),
+    start: time,
+    end: fc.option(time, { nil: undefined }),
+    source: fc.constant('span'),
+  })
+  const data = fc.record({
+    events: fc.record({ spans: fc.array(row, { maxLength: 40 }), dropped: fc.nat() }),
+    queries: fc.record({ queries: fc.array(query), omitted: fc.nat(3) }),
+    templates: fc.record({
+      renders: fc.array(fc.record({ name: fc.string(), start: time, duration: time })),
+      omitted: fc.nat(),
+      waited: fc.nat(),
+    }),
+    memory: fc.record({
+      loop: fc.record({ active: time, idle: time }),
+      blocks: fc.array(period),
+      pauses: fc.record({ count: fc.nat(), total: time, first: fc.array(period) }),
+    }),
+  })
+  fc.assert(
+    fc.property(data, fc.nat(150_000), (data, microseconds) => {
+      const profile = createProfile(data, { duration: microseconds / 1000 })
+      const { parts } = summarizeProfile({ profile, earlier: [], findings: [] })
+      t.equal(
+        parts.reduce((sum, { time }) => sum + time, 0),
+        microseconds,
+      )
+      t.ok(parts.every(({ time }) => time > 0))
+    }),
+  )
+})
+
+t.test('the sentence names the longest part with its line, the usual time, and a finding about it', async t => {
+  const data = { events: { spans: spansOf(411), dropped: 0 }, queries: { queries: queriesOf(50, 7.6), omitted: 0 } }
+  const init = { duration: 412, url: 'http://localhost:8000/blog?page=2', queries: 50 }
+  const earlier = earlierOf(90, 100, 110, 98, 97)
+  const other = { ...finding, title: 'Insecure cookie', place: { panel: 'request' } }
+  t.equal(
+    sentenceOf(data, init, { earlier, findings: [other, finding] }),
+    'GET /blog took 412.0 ms, 4.2 times as long as usual: 50 queries took 380.0 ms (blog/list.ts:24); finding: N+1 queries.',
+  )
+  t.equal(
+    sentenceOf(data, init, { findings: [{ ...finding, place: { panel: 'events' } }, other] }),
+    'GET /blog took 412.0 ms: 50 queries took 380.0 ms (blog/list.ts:24); finding: Insecure cookie.',
+    'not a second cause',
+  )
+  const several = [...queriesOf(30, 7), ...queriesOf(10, 3, 90)]
+  t.equal(
+    sentenceOf({ ...data, queries: { queries: several, omitted: 0 } }, { ...init, duration: 250, queries: 40 }),
+    'GET /blog took 250.0 ms: 40 queries took 210.0 ms, most of it at blog/list.ts:24.',
+  )
+})
+
+t.test('the sentence names other causes', async t => {
+  const memory = { ...usage, loop: { active: 100, idle: 0 } }
+  const events = { spans: spansOf(92), dropped: 0 }
+  const init = { duration: 100, url: '/x', controller: 'ShopController.show' }
+  const cases: [Profile['data'], string, ProfileInit?][] = [
+    [{ events, memory }, 'controller ShopController.show took 90.0 ms'],
+    [{ events, memory }, 'the controller took 90.0 ms', { controller: null }],
+    [
+      { events, memory: { ...usage, loop: { active: 10, idle: 90 } } },
+      'controller ShopController.show took 90.0 ms, most of it waiting',
+    ],
+    [
+      {
+        events,
+        http: { calls: [{ client: 'fetch', method: 'GET', url: 'http://x/', start: 10, end: 90 }], omitted: 2 },
+      },
+      '3 HTTP client calls took 80.0 ms',
+    ],
+    [
+      {
+        events,
+        queries: { queries: [{ system: 'redis', text: 'GET a', start: 10, end: 90, source: 'channel' }], omitted: 0 },
+      },
+      '1 cache call took 80.0 ms',
+    ],
+    [
+      {
+        events,
+        templates: { renders: [{ name: 'shop/show', parent: -1, start: 10, duration: 80 }], omitted: 0, waited: 0 },
+      },
+      'templates took 80.0 ms in shop/show',
+    ],
+    [
+      {
+        events,
+        templates: {
+          renders: [
+            { name: 'shop/show', parent: -1, start: 10, duration: 60 },
+            { name: 'shop/foot', parent: -1, start: 70, duration: 20 },
+          ],
+          omitted: 0,
+          waited: 0,
+        },
+      },
+      'templates took 80.0 ms, most of it in shop/show',
+    ],
+    [
+      { events: { spans: [...spansOf(92), ['request', 'ffffff', 10_000, 70_000, -1]], dropped: 0 } },
+      '1 sub-request took 70.0 ms',
+    ],
+    [{ events: { spans: spansOf(12), dropped: 0 } }, 'sending took 87.0 ms'],
+    [
+      { events, memory: { ...memory, pauses: { count: 1, total: 60, first: [{ start: 10, duration: 60 }] } } },
+      'garbage collection took 60.0 ms',
+    ],
+    [
+      { events, memory: { ...memory, blocks: [{ start: 10, duration: 70, cpu: 70, by: 'ffffff' }] } },
+      'other work blocked the event loop for 70.0 ms',
+    ],
+  ]
+  for (const [data, cause, change] of cases)
+    t.equal(sentenceOf(data, { ...init, ...change }), `GET /x took 100.0 ms: ${cause}.`)
+  t.equal(
+    sentenceOf(
+      { events, queries: { queries: [{ system: 'mysql', text: 'SELECT 1', start: 10, source: 'span' }], omitted: 0 } },
+      init,
+    ),
+    'GET /x took 100.0 ms.',
+    'the time of a query that is not over is not known',
+  )
+  t.equal(
+    sentenceOf(
+      { events, http: { calls: [{ client: 'fetch', method: 'GET', url: 'http://x/', start: 10 }], omitted: 0 } },
+      init,
+    ),
+    'GET /x took 100.0 ms.',
+  )
+  t.equal(sentenceOf({}, { ...init, duration: 0.9 }), 'GET /x took 0.900 ms.')
+})
+
+t.test('a slow listener is named with the line where it was registered', async t => {
+  const spans = [
+    [null, 'kernel.request', 0, 90_000],
+    [10, 'GeoListener.onRequest', 0, 80_000, 0],
+    [5, 'OtherListener.onRequest', 81_000, 8_000, 0],
+  ]
+  const listeners = [
+    { event: 'kernel.request', name: 'GeoListener.onRequest', priority: 10, site: 'geo/geo-bundle.ts:12' },
+  ]
+  const init = { duration: 100, url: '/x' }
+  t.equal(
+    sentenceOf({ events: { spans, dropped: 0 } }, { ...init, processData: { events: { listeners } } }),
+    'GET /x took 100.0 ms: listener GeoListener.onRequest took 80.0 ms (geo/geo-bundle.ts:12).',
+  )
+  t.equal(
+    sentenceOf({ events: { spans, dropped: 0 } }, init),
+    'GET /x took 100.0 ms: listener GeoListener.onRequest took 80.0 ms.',
+  )
+  const even = [spans[0], ...[0, 1, 2].map(index => [5, `Part${index}.on`, index * 30_000, 30_000, 0])]
+  t.equal(
+    sentenceOf({ events: { spans: even, dropped: 0 } }, init),
+    'GET /x took 100.0 ms: listeners of kernel.request took 90.0 ms.',
+  )
+  const memory = { ...usage, loop: { active: 20, idle: 80 } }
+  t.equal(
+    sentenceOf({ events: { spans, dropped: 0 }, memory }, init),
+    'GET /x took 100.0 ms: listener GeoListener.onRequest took 80.0 ms.',
+    'also when it only waited',
+  )
+  const render = { name: 'page', parent: -1, start: 5, duration: 90 }
+  t.equal(
+    sentenceOf({ templates: { renders: [render], omitted: 0, waited: 0 }, memory }, init),
+    'GET /x took 100.0 ms: templates took 90.0 ms in page.',
+  )
+})
+
+t.test('the sentence of a failed request leads with the exception, and has no other cause', async t => {
+  const frames = [
+    { call: 'query', file: 'node_modules/pg/lib/client.js', line: 3, origin: 'vendor', package: 'pg' },
+    { call: 'list', file: 'blog/list.ts', line: 24, origin: 'application' },
+  ]
+  const exceptions = [{ name: 'TypeError', message: 'Cannot read\n properties of undefined.', frames }]
+  const data = { exception: { exceptions, excerpts: [] }, queries: { queries: queriesOf(50, 7), omitted: 0 } }
+  const init = { duration: 412, status: 500, exception: 'TypeError', url: '/blog', errors: 1 }
+  t.equal(
+    sentenceOf(data, init, { findings: [finding] }),
+    'GET /blog failed with 500 after 412.0 ms: TypeError at blog/list.ts:24: Cannot read properties of undefined.',
+  )
+  t.equal(sentenceOf({}, { ...init, status: 404 }), 'GET /blog failed with 404 after 412.0 ms: TypeError.')
+  t.equal(sentenceOf({}, { ...init, status: 0 }), 'GET /blog had no response after 412.0 ms: TypeError.')
+  t.equal(
+    sentenceOf(data, { ...init, outcome: 'crashed' }),
+    'GET /blog ended with the process after 412.0 ms: TypeError at blog/list.ts:24: Cannot read properties of undefined.',
+  )
+  t.equal(
+    sentenceOf({ exception: data.exception }, { ...init, status: 200, exception: 'TypeError' }),
+    'GET /blog took 412.0 ms; exception: TypeError.',
+    'an exception that a listener handled',
+  )
+})
+
+t.test('the sentence says how the request ended', async t => {
+  const init = { url: 'http://localhost:8000/blog', duration: 12 }
+  t.equal(sentenceOf({}, { ...init, outcome: 'aborted' }), 'GET /blog was aborted by the client after 12.0 ms.')
+  t.equal(sentenceOf({}, { ...init, outcome: 'stream-failed' }), 'GET /blog broke off after 12.0 ms.')
+  t.equal(sentenceOf({}, { ...init, outcome: 'unfinished' }), 'GET /blog was not complete after 12.0 ms.')
+  t.equal(sentenceOf({}, { ...init, status: 422, method: 'POST' }), 'POST /blog was answered with 422 in 12.0 ms.')
+  const response = { headers: [['location', 'http://localhost:8000/news']] }
+  t.equal(sentenceOf({ response }, { ...init, status: 302 }), 'GET /blog redirected to /news in 12.0 ms.')
+  t.equal(sentenceOf({}, { ...init, status: 304 }), 'GET /blog took 12.0 ms.')
+  t.equal(
+    sentenceOf({}, { ...init, parent: 'ffffff', controller: 'ShopController.price' }),
+    'Sub-request ShopController.price took 12.0 ms.',
+  )
+  t.equal(sentenceOf({}, { ...init, parent: 'ffffff', controller: null }), 'Sub-request GET /blog took 12.0 ms.')
+  t.equal(sentenceOf({}, { ...init, errors: 2, warnings: 1 }), 'GET /blog took 12.0 ms; 2 errors logged.')
+  t.equal(sentenceOf({}, { ...init, warnings: 1 }), 'GET /blog took 12.0 ms; 1 warning logged.')
+  t.equal(sentenceOf({}, init, { findings: [{ ...finding, severity: 'info' }] }), 'GET /blog took 12.0 ms.')
+})
+
+t.test('a difference from the usual time is named from half as much on, with five earlier requests', async t => {
+  const times = { count: 5, median: 100, p95: 120 }
+  t.equal(compareWithUsual(149, times), undefined)
+  t.strictSame(compareWithUsual(150, times), { factor: 1.5, isSlower: true })
+  t.strictSame(compareWithUsual(50, times), { factor: 2, isSlower: false })
+  t.equal(compareWithUsual(500, { ...times, count: 4 }), undefined)
+  t.equal(compareWithUsual(5, { ...times, median: 1 }), undefined, 'milliseconds are noise')
+  const init = { url: '/', duration: 100 }
+  const earlier = earlierOf(...Array(5).fill(5))
+  t.equal(sentenceOf({}, init, { earlier }), 'GET / took 100.0 ms, 20 times as long as usual.')
+  t.equal(
+    sentenceOf({}, { url: '/', duration: 10 }, { earlier: earlierOf(20, 20, 20, 20, 20) }),
+    'GET / took 10.0 ms, 2 times as fast as usual.',
+  )
+  t.equal(
+    sentenceOf({}, { ...init, outcome: 'aborted' }, { earlier }),
+    'GET / was aborted by the client after 100.0 ms.',
+  )
+})
+
+t.test('earlier requests are divided by the start of the process', async t => {
+  const started = '2026-11-20T23:15:06.500Z'
+  const profile = (server: object) => createProfile({}, { processData: { server } })
+  const usual = readUsualTime(profile({ process: { started }, changed: ['blog/list.ts'] }), earlierOf(1, 2, 3, 4))
+  t.strictSame(
+    { ...usual, lastBefore: usual.lastBefore?.duration },
+    {
+      count: 4,
+      median: 2,
+      p95: 4,
+      since: { count: 2, median: 1, p95: 2 },
+      before: { count: 2, median: 3, p95: 4 },
+      lastBefore: 3,
+      startedAt: Date.parse(started),
+      changed: ['blog/list.ts'],
+    },
+  )
+  const first = readUsualTime(profile({ process: { started: '2026-11-20T23:15:09.000Z' } }), earlierOf(1, 2))
+  t.hasStrict(first, { since: undefined, changed: undefined })
+  const unknown = readUsualTime(profile({ process: { started: 'yesterday' } }), earlierOf(1, 2))
+  t.hasStrict(unknown, { count: 2, before: undefined, since: undefined, startedAt: undefined, lastBefore: undefined })
+  t.hasStrict(readUsualTime(createProfile({}), []), { count: 0, median: 0, p95: 0 })
+})
+
+t.test('the sentence of any profile is short, and its numbers are those of the profile', async t => {
+  const text = fc.string({ unit: 'binary', maxLength: 300 })
+  const caller = fc.record({ file: fc.option(text, { nil: undefined }), line: fc.nat(99) })
+  const times = { start: fc.nat(100), end: fc.option(fc.nat(200), { nil: undefined }) }
+  const data = fc.oneof(
+    fc.dictionary(
+      fc.constantFrom('events', 'queries', 'http', 'exception', 'memory', 'templates', 'response'),
+      fc.jsonValue(),
+    ),
+    fc.record({
+      queries: fc.record({
+        queries: fc.array(
+          fc.record({ system: fc.constantFrom('mysql', 'redis'), text, caller, source: fc.constant('span'), ...times }),
+        ),
+        omitted: fc.nat(9),
+      }),
+      http: fc.record({
+        calls: fc.array(fc.record({ client: fc.constant('fetch'), method: text, url: text, caller, ...times })),
+        omitted: fc.nat(9),
+      }),
+      exception: fc.record({
+        exceptions: fc.array(
+          fc.record({
+            name: text,
+            message: text,
+            frames: fc.array(fc.record({ call: text, file: text, origin: fc.constant('application') })),
+          }),
+        ),
+        excerpts: fc.constant([]),
+      }),
+      response: fc.record({ headers: fc.array(fc.tuple(fc.constantFrom('location', 'etag'), text)) }),
+    }),
+  )
+  const init = fc.record({
+    method: text,
+    url: text,
+    duration: fc.double({ min: 0, max: 1e6, noNaN: true }),
+    status: fc.constantFrom(0, 200, 301, 404, 500),
+    outcome: fc.constantFrom('complete', 'aborted', 'stream-failed', 'crashed', 'unfinished'),
+    controller: fc.option(text),
+    exception: fc.option(text),
+    parent: fc.option(fc.constant('ffffff')),
+    errors: fc.nat(),
+    warnings: fc.nat(),
+  } as const)
+  const title = text.map(title => ({ ...finding, title }))
+  fc.assert(
+    fc.property(data, init, fc.array(fc.nat(1000)), fc.array(title), (data, init, durations, findings) => {
+      const profile = createProfile(data, init)
+      const sentence = toPlainText(summarizeProfile({ profile, earlier: earlierOf(...durations), findings }).sentence)
+      t.ok(sentence.length <= 200 && !/\p{Cc}/u.test(sentence), sentence)
+      t.ok(sentence.includes(formatDuration(profile.summary.duration)))
+      const { cache, database } = readQueries(profile)
+      const known = [
+        ...[database.covered, cache.covered, coveredCallTime(readCalls(profile).calls)].map(formatDuration),
+      ]
+      const [, took] = /(?:quer(?:y|ies)|calls?) took ([\d.]+ m?s)/.exec(sentence) ?? []
+      t.ok(took === undefined || known.includes(took), sentence)
+    }),
+  )
+})

@@ -1,0 +1,147 @@
+import { t } from 'tap'
+import type { Profile } from '#bundles/profiler/profile/profile.ts'
+import { createProfile, createQuery, createRecord, type ProfileInit } from '#tests/support/create-profile.ts'
+import { plainEquals, textOf } from '#tests/support/html.ts'
+import { createProfiledKernel } from '#tests/support/profiled-kernel.ts'
+
+const spans = [
+  [null, 'kernel.request', 0, 1000],
+  [32, 'RouterListener.onRequest', 0, 900, 0],
+  [null, 'kernel.controller_arguments', 1000, 1000],
+  [null, 'kernel.response', 92_000, 500],
+  [null, 'kernel.finish_request', 93_000, 1000],
+]
+
+/** Shows the overview of a profile. */
+async function createOverview(t: Parameters<typeof createProfiledKernel>[0], editor = '') {
+  const { show, storage } = await createProfiledKernel(t, { variables: { EDITOR_URL: editor } })
+  return {
+    storage,
+    async show(data: Profile['data'], init: ProfileInit = {}) {
+      return plainEquals(await show('overview', createProfile(data, { duration: 100, ...init })))
+    },
+  }
+}
+
+t.test('the overview begins with the sentence, and divides the time', async t => {
+  const { show } = await createOverview(t)
+  const queries = { queries: [createQuery({ start: 10, end: 80 })], omitted: 0 }
+  const html = await show({ events: { spans, dropped: 0 }, queries }, { queries: 1 })
+  const text = textOf(html)
+  t.match(text, /^\s*GET \/somewhere took 100\.0 ms: 1 query took 70\.0 ms/)
+  t.match(text, 'Where the time went')
+  t.match(text, 'Database 70.0 ms 70.0 %')
+  t.match(text, 'Controller 20.0 ms 20.0 %')
+  t.match(html, '<a href="/_profiler/abc123?panel=events#controller">Controller</a>')
+  t.match(html, 'class="part-database" x="0.0" width="700.0"')
+  t.match(text, 'No issues found.')
+  t.match(text, 'No earlier request with this method and route is stored.')
+  t.match(text, /Database queries 1 in 70\.0 ms/)
+  t.match(text, 'Listener calls 1')
+})
+
+t.test('short parts are one part together', async t => {
+  const { show } = await createOverview(t)
+  const events = Array.from({ length: 12 }, (_, index) => [
+    [null, `event.${index}`, index * 2000, 2000 - index],
+    [0, `Listener${index}.on`, index * 2000, 2000 - index, 2 * index],
+  ]).flat()
+  const html = await show({ events: { spans: events, dropped: 0 } })
+  t.match(textOf(html), '5 short parts 9.9')
+  t.equal(html.match(/<rect class="part-/g)?.length, 9)
+  const one = await show({
+    events: {
+      spans: [
+        [null, 'kernel.request', 0, 1000],
+        [1, 'A.on', 0, 200, 0],
+      ],
+      dropped: 0,
+    },
+  })
+  t.match(textOf(one), 'Listeners of kernel.request 0.200 ms 0.2 %', 'a single short part keeps its name')
+})
+
+t.test('an exception comes first, with its place in the application', async t => {
+  const { show } = await createOverview(t, 'editor://{file}:{line}')
+  const frames = [
+    { call: 'query', file: 'node_modules/pg/client.js', line: 3, origin: 'vendor', package: 'pg' },
+    { call: 'list', file: 'blog/list.ts', line: 24, column: 7, origin: 'application' },
+  ]
+  const exceptions = [
+    { name: 'TypeError', message: 'It <b>broke</b>.', frames, cause: { name: 'Error', message: 'why', frames: [] } },
+  ]
+  const excerpts = [{ file: 'blog/list.ts', line: 24, start: 23, lines: ['const a = 1', 'return a.b.c'] }]
+  const init = { status: 500, exception: 'TypeError' }
+  const html = await show({ exception: { exceptions, excerpts } }, init)
+  const text = textOf(html)
+  t.match(text, /failed with 500 after 100\.0 ms: TypeError at blog\/list\.ts:24: It &lt;b&gt;broke&lt;\/b&gt;/)
+  t.match(text, 'list blog/list.ts:24:7')
+  t.match(text, '24 return a.b.c')
+  t.match(text, 'Stack trace and 1 more exception')
+  t.match(html, /href="editor:\/\/[^"]*blog\/list\.ts:24"/)
+  t.match(html, 'href="/_profiler/abc123?panel=exception"')
+  const without = await show({ exception: { exceptions, excerpts: [] } }, init)
+  t.match(textOf(without), 'list blog/list.ts:24:7', 'the source is gone')
+  const foreign = await show(
+    { exception: { exceptions: [{ name: 'E', message: '', frames: [] }], excerpts: [] } },
+    init,
+  )
+  t.match(textOf(foreign), /Exception E\s+Stack trace\s+Where/)
+})
+
+t.test('logged errors and findings are listed, five of each', async t => {
+  const { show } = await createOverview(t)
+  const records = Array.from({ length: 7 }, (_, at) => ({ at, level: 'error', channel: 'app', message: `error ${at}` }))
+  const call = (index: number) => ({
+    client: 'fetch',
+    method: 'GET',
+    url: `http://x/${index % 6}/`,
+    start: index,
+    end: index + 1,
+  })
+  const calls = Array.from({ length: 18 }, (_, index) => call(index))
+  const text = textOf(
+    await show({ logger: { records, dropped: 0 }, http: { calls, omitted: 0 } }, { errors: 7, calls: 18 }),
+  )
+  t.match(text, /error error 4\s+2 more errors/)
+  t.notMatch(text, 'error 5')
+  t.match(text, 'HTTP client calls 18 in 18.0 ms')
+  t.match(text, 'Log messages 7, 7 errors')
+})
+
+t.test('the usual time is divided by the start of the process', async t => {
+  const { show, storage } = await createOverview(t, 'editor://{file}')
+  const time = Date.parse('2026-11-20T23:00:00Z')
+  const keep = (token: string, duration: number, minutes: number, more: ProfileInit = {}) =>
+    storage.append(createRecord({ token, duration, time: time + minutes * 60_000, ...more }), '{}')
+  for (let index = 0; index < 5; index++) keep(`00000${index}`, 20, index)
+  keep('00000a', 1, 1, { route: 'other' })
+  keep('00000b', 1, 1, { outcome: 'aborted' })
+  keep('00000c', 40, 12)
+  const server = { process: { started: '2026-11-20T23:10:00.000Z' }, changed: ['blog/list.ts'] }
+  const html = await show({}, { processData: { server } })
+  const text = textOf(html)
+  t.match(text, 'GET /somewhere took 100.0 ms, 5 times as long as usual.')
+  t.match(text, /This request 1 100\.0 ms – Earlier requests 6 20\.0 ms 40\.0 ms/)
+  t.match(text, /Before the restart 5 20\.0 ms 20\.0 ms\s+Since the restart 1 40\.0 ms/)
+  t.match(text, /The process started at 20 Nov 2026, 23:10:00 UTC\./)
+  t.match(html, 'href="/_profiler/compare?a=000004&amp;b=abc123"')
+  t.match(text, /Edited before the restart:\s+blog\/list\.ts/)
+  t.match(html, /href="editor:\/\/[^"]*blog\/list\.ts"/)
+  const first = await show({}, { processData: { server: { process: { started: '2026-11-20T23:13:00.000Z' } } } })
+  t.match(textOf(first), 'this is the first of these requests since then')
+  t.notMatch(textOf(first), 'Edited')
+  t.notMatch(textOf(await show({})), 'The process started')
+})
+
+t.test('the overview shows profiles of sub-requests and old profiles', async t => {
+  const { show } = await createOverview(t)
+  t.match(textOf(await show({}, { parent: 'ffffff' })), 'Sub-request SomeController took 100.0 ms.')
+  t.match(textOf(await show({}, { duration: 0 })), 'GET /somewhere took 0.000 ms.')
+  t.match(textOf(await show({ memory: { wall: 9, cpu: { user: 3, system: 1 } } })), 'On CPU 4.000 ms of 9.000 ms')
+  t.match(textOf(await show({}, { cacheCalls: 2, subRequests: 3 })), 'Sub-requests 3')
+  const records = [{ at: 1, level: 'warning', channel: 'app', message: 'w' }]
+  t.match(textOf(await show({ logger: { records, dropped: 0 } }, { warnings: 1 })), 'Log messages 1, 1 warning')
+  const info = [{ at: 1, level: 'info', channel: 'app', message: 'i' }]
+  t.match(textOf(await show({ logger: { records: info, dropped: 0 } })), /Log messages 1 Heap/)
+})
