@@ -124,12 +124,22 @@ export class TerminateEvent extends KernelEvent {
   readonly isSent: boolean
   /** The error of the response's stream; `undefined` if the stream did not fail. */
   readonly streamError: unknown
+  /** Bytes of the response's stream that were sent; `undefined` if the response was no stream. */
+  readonly sentBytes: number | undefined
 
-  constructor(kernel: RequestKernel, request: Request, response: Response, isSent = true, streamError?: unknown) {
+  constructor(
+    kernel: RequestKernel,
+    request: Request,
+    response: Response,
+    isSent = true,
+    streamError?: unknown,
+    sentBytes?: number,
+  ) {
     super(kernel, request)
     this.response = response
     this.isSent = isSent
     this.streamError = streamError
+    this.sentBytes = sentBytes
   }
 }
 

@@ -92,11 +92,17 @@ export class HttpKernel implements RequestKernel {
 
   /**
    * Dispatches `kernel.terminate`, once for each main request: the response was sent, its client has left, or its
-   * stream failed with an error. Then removes uploaded files. Returns a promise only if something is pending. Never
+   * stream failed with an error, after `sentBytes` of it. Then removes uploaded files. Returns a promise only if something is pending. Never
    * throws and never rejects.
    */
-  terminate(request: Request, response: Response, isSent = true, streamError?: unknown): Eventual<void> {
-    const pending = this.#dispatchTerminate(request, response, isSent, streamError)
+  terminate(
+    request: Request,
+    response: Response,
+    isSent = true,
+    streamError?: unknown,
+    sentBytes?: number,
+  ): Eventual<void> {
+    const pending = this.#dispatchTerminate(request, response, isSent, streamError, sentBytes)
     return request.hasBody ? after(pending, request.body, disposeOf) : pending
   }
 
@@ -235,16 +241,21 @@ export class HttpKernel implements RequestKernel {
   }
 
   /** `kernel.terminate`. */
-  #dispatchTerminate(request: Request, response: Response, isSent: boolean, streamError: unknown): Eventual<void> {
+  #dispatchTerminate(
+    request: Request,
+    response: Response,
+    isSent: boolean,
+    streamError: unknown,
+    sentBytes: number | undefined,
+  ): Eventual<void> {
     if (streamError !== undefined) {
-      this.#context.run(request, () =>
-        this.#logger.error('A response was cut off: its stream failed.', { exception: streamError }),
-      )
+      const context = { exception: streamError, sentBytes }
+      this.#context.run(request, () => this.#logger.error('A response was cut off: its stream failed.', context))
     }
     // In production there is mostly no listener.
     if (!this.#dispatcher.needs(TerminateEvent)) return undefined
     try {
-      const event = new TerminateEvent(this, request, response, isSent, streamError)
+      const event = new TerminateEvent(this, request, response, isSent, streamError, sentBytes)
       return this.#context.run(request, this.#dispatchLate, event)
     } catch (error) {
       this.#logger.critical('The event kernel.terminate failed.', { exception: error })

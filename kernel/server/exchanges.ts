@@ -3,6 +3,7 @@ import type { ServerResponse } from 'node:http'
 import type { Socket } from 'node:net'
 import type { Request } from '../../lib/http/request.ts'
 import type { Response } from '../../lib/http/response.ts'
+import type { StreamProgress } from './to-node.ts'
 
 /** A request, its response, and the target to which the response is sent. */
 export class Exchange {
@@ -14,6 +15,8 @@ export class Exchange {
   isErrorPage: boolean
   /** The error of the response's stream, after the head was sent. */
   streamError: unknown
+  /** How much of the response's stream was sent; `undefined` if the response is no stream. */
+  progress: StreamProgress | undefined
   /** The time of the first check that has found this exchange open, by `performance.now()`. */
   firstCheck: number | undefined
   /** Whether the exchange is in the list of open exchanges; the neighbours in this list. */
@@ -28,6 +31,7 @@ export class Exchange {
     this.isErrorPage = false
     this.isOpen = true
     this.streamError = undefined
+    this.progress = undefined
     this.firstCheck = undefined
     this.previous = undefined
     this.next = undefined

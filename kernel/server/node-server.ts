@@ -180,7 +180,7 @@ export class NodeServer {
     const { target } = exchange
     try {
       if (this.#isDraining) this.#announceEnd(exchange, response)
-      toNode(response, target, error => void this.#onStreamFailure(exchange, error))
+      exchange.progress = toNode(response, target, error => void this.#onStreamFailure(exchange, error))
     } catch (error) {
       this.#app.logger.critical('A response could not be sent.', { exception: error })
       // A response that has begun cannot be replaced.
@@ -217,10 +217,10 @@ export class NodeServer {
 
   /** Ends an exchange: its response was sent, or never will be. */
   #end(exchange: Exchange): void {
-    const { request, response, streamError, target } = exchange
+    const { progress, request, response, streamError, target } = exchange
     // An exchange without a response is still handled. 'close' may come from a check and from Node.
     if (response !== undefined && this.#exchanges.end(exchange)) {
-      void this.#app.kernel.terminate(request, response, wasSent(target), streamError)
+      void this.#app.kernel.terminate(request, response, wasSent(target), streamError, progress?.bytes)
     }
   }
 

@@ -7,15 +7,21 @@ import type { Headers } from '../../lib/http/headers.ts'
 import { discard, isBodiless, type Response } from '../../lib/http/response.ts'
 import { SERVER_STREAM_INVALID } from './errors.ts'
 
-/** Sends a response. Returns before a stream has ended, and maybe before its head is sent. @throws HTTP_STREAM_USED */
-export function toNode(response: Response, target: ServerResponse, onFailure: OnStreamFailure): void {
+/**
+ * Sends a response. Returns before a stream has ended, and maybe before its head is sent, with the progress of the
+ * stream. @throws HTTP_STREAM_USED
+ */
+export function toNode(
+  response: Response,
+  target: ServerResponse,
+  onFailure: OnStreamFailure,
+): StreamProgress | undefined {
   const { body, status } = response
   const length = setContentLength(response)
   if (body instanceof Readable && !isBodiless(status)) {
     if (body.destroyed) throw new HTTP_STREAM_USED([])
     if (target.req.method !== 'HEAD') {
-      sendStream(body, response, target, onFailure)
-      return
+      return sendStream(body, response, target, onFailure)
     }
   }
   writeHead(target, response)
@@ -26,6 +32,13 @@ export function toNode(response: Response, target: ServerResponse, onFailure: On
   // Node itself drops the body of a response to HEAD. A text of ASCII characters is the same in Latin-1, which Node
   // writes faster than UTF-8.
   else target.end(body ?? undefined, length === body?.length ? 'latin1' : 'utf8')
+  return undefined
+}
+
+/** How much of a stream was sent. */
+export interface StreamProgress {
+  /** Bytes of the body that were passed to the connection. */
+  bytes: number
 }
 
 /**
@@ -63,7 +76,13 @@ const headDelay = 100
  * a client would read the surplus as the next response, and wait for missing bytes (RFC 9112, section 6.3). All code
  * that reads the stream runs in the caller's async context.
  */
-function sendStream(body: Readable, response: Response, target: ServerResponse, onFailure: OnStreamFailure): void {
+function sendStream(
+  body: Readable,
+  response: Response,
+  target: ServerResponse,
+  onFailure: OnStreamFailure,
+): StreamProgress {
+  const progress: StreamProgress = { bytes: 0 }
   const { headers } = response
   const sendHead = () => {
     if (target.headersSent) return
@@ -96,12 +115,14 @@ function sendStream(body: Readable, response: Response, target: ServerResponse, 
       fail(new SERVER_STREAM_INVALID(['a chunk of it is neither text nor bytes']))
       return
     }
-    if (left !== undefined) left -= Buffer.byteLength(chunk)
+    const bytes = Buffer.byteLength(chunk)
+    if (left !== undefined) left -= bytes
     if (left !== undefined && left < 0) {
       fail(new SERVER_STREAM_INVALID([`it is longer than its Content-Length of ${length}`]))
       return
     }
     sendHead()
+    progress.bytes += bytes
     if (!target.write(chunk)) body.pause()
   })
   target.on(
@@ -123,6 +144,7 @@ function sendStream(body: Readable, response: Response, target: ServerResponse, 
       target.end()
     }
   })
+  return progress
 }
 
 function isEventStream(headers: Headers): boolean {

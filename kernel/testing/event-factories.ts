@@ -55,6 +55,8 @@ export interface TerminateEventInit extends ResponseEventInit {
   /** `false` if the client has left before. */
   readonly isSent?: boolean
   readonly streamError?: unknown
+  /** The bytes of a stream that were sent. */
+  readonly sentBytes?: number
 }
 
 /**
@@ -140,7 +142,8 @@ export function createExceptionEvent(
 /** Creates the event of a response that was sent. */
 export function createTerminateEvent(init: TerminateEventInit = {}): TerminateEvent {
   const [kernel, request] = common(init)
-  return new TerminateEvent(kernel, request, init.response ?? new Response(), init.isSent, init.streamError)
+  const { isSent, response = new Response(), sentBytes, streamError } = init
+  return new TerminateEvent(kernel, request, response, isSent, streamError, sentBytes)
 }
 
 function common({ kernel = createKernel(), request = createRequest() }: EventInit): [RequestKernel, Request] {

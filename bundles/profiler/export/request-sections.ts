@@ -8,6 +8,7 @@ import type {
   ProfiledSession,
   RedirectData,
   RedirectRouteData,
+  ResponseData,
   SessionUseData,
 } from '../profile/exchange-data.ts'
 import { formatDuration } from '../profile/format.ts'
@@ -28,11 +29,17 @@ export const exchangeSection: Section = {
       ...writePairs('Attributes', request?.attributes, limit),
       ...writeRedirects(redirects, limit),
       '## Response',
-      `Body: ${formatSize(response?.size) || 'size not known'}${response?.isStreamed ? ', streamed' : ''}`,
+      writeSize(response),
       ...writePairs('Headers', response?.headers, limit),
       ...writeSession(session, limit),
     ]
   },
+}
+
+function writeSize(response: ResponseData | undefined): string {
+  const sent = formatSize(response?.sent)
+  const size = formatSize(response?.size) || 'size not known'
+  return `Body: ${size}${response?.isStreamed ? ', streamed' : ''}${sent === '' ? '' : `, ${sent} sent`}`
 }
 
 /** Writes pairs as a list below a heading; nothing without pairs. */

@@ -67,6 +67,8 @@ export interface ResponseData {
   /** Bytes of the body before compression, whether or not all were sent; `null` for a stream of unknown length. */
   readonly size: number | null
   readonly isStreamed: boolean
+  /** Bytes of a stream that were sent, as they were sent: maybe compressed. Absent if the response was no stream. */
+  readonly sent?: number | undefined
 }
 
 /** The session, without its id. */
@@ -175,7 +177,12 @@ export const requestSchema: Schema<RequestData> = v.object({
   body: maybe(body),
 })
 
-export const responseSchema: Schema<ResponseData> = v.object({ headers: pairs, size: amountOrNull, isStreamed: flag })
+export const responseSchema: Schema<ResponseData> = v.object({
+  headers: pairs,
+  size: amountOrNull,
+  isStreamed: flag,
+  sent: maybe(check.amount),
+})
 
 export const sessionSchema: Schema<ProfiledSession> = v.object({
   isStateless: flag,

@@ -123,9 +123,10 @@ export class Profiler {
    * Called when the response of a main request was sent, or cannot be sent. The trace is collected now, and written in
    * the background.
    */
-  end(trace: Trace, { isSent, response, streamError }: TerminateEvent): void {
+  end(trace: Trace, { isSent, response, sentBytes, streamError }: TerminateEvent): void {
     removeFrom(this.#inFlight, trace)
     trace.response = response
+    trace.sentBytes = sentBytes
     trace.outcome = isSent ? 'complete' : 'aborted'
     if (streamError !== undefined) {
       trace.outcome = 'stream-failed'

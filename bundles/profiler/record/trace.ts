@@ -41,6 +41,8 @@ export class Trace implements CollectedRequest {
   duration: number | undefined
   /** Milliseconds until the response was sent or the connection was lost; only of a main request. */
   sentAt: number | undefined
+  /** Bytes of the response's stream that were sent; `undefined` if the response was no stream. */
+  sentBytes: number | undefined
   outcome: Outcome = 'unfinished'
   response: Response | undefined
   /** The name of the controller. */

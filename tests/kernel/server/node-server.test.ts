@@ -126,8 +126,8 @@ t.test('a stream that fails before its first chunk becomes an error page, of the
       '/late': () => Response.stream(fails(150)),
     }),
   ])
-  app.dispatcher.on(TerminateEvent, ({ isSent, request, response, streamError }) => {
-    seen.push([request.path, isSent, response.status, (streamError as Error | undefined)?.message])
+  app.dispatcher.on(TerminateEvent, ({ isSent, request, response, sentBytes, streamError }) => {
+    seen.push([request.path, isSent, response.status, (streamError as Error | undefined)?.message, sentBytes])
   })
   const ask = (target: string) => raw(`${head(target, 'Accept: text/plain\r\nConnection: close\r\n')}\r\n`)
   t.match(await ask('/at-once'), /^HTTP\/1\.1 503 [\s\S]*The database is gone\./)
@@ -139,13 +139,13 @@ t.test('a stream that fails before its first chunk becomes an error page, of the
   t.match(await ask('/late'), /^HTTP\/1\.1 200 [\s\S]*\r\n\r\n$/, 'the head does not wait for ever')
   for (let attempt = 0; seen.length < 7 && attempt < 200; attempt++) await wait(5)
   t.strictSame(seen, [
-    ['/at-once', true, 503, undefined],
-    ['/soon', true, 503, undefined],
-    ['/number', true, 500, undefined],
-    ['/longer', true, 500, undefined],
-    ['/shorter', true, 500, undefined],
-    ['/sse', true, 503, undefined],
-    ['/late', false, 200, 'The database is gone.'],
+    ['/at-once', true, 503, undefined, undefined],
+    ['/soon', true, 503, undefined, undefined],
+    ['/number', true, 500, undefined, undefined],
+    ['/longer', true, 500, undefined, undefined],
+    ['/shorter', true, 500, undefined, undefined],
+    ['/sse', true, 503, undefined, undefined],
+    ['/late', false, 200, 'The database is gone.', 0],
   ])
   t.equal(records.filter(({ message }) => message === 'A response was cut off: its stream failed.').length, 1)
 })

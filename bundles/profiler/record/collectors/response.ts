@@ -15,12 +15,13 @@ export class ResponseCollector implements CollectorOf<'response'> {
     this.#redactor = redactor
   }
 
-  collect({ response }: Trace): ResponseData | undefined {
+  collect({ response, sentBytes }: Trace): ResponseData | undefined {
     if (response === undefined) return undefined
     return {
       headers: copyHeaders(response.headers, createCopier(this.#redactor)),
       size: sizeOf(response),
       isStreamed: response.body instanceof Readable,
+      ...(sentBytes !== undefined && { sent: sentBytes }),
     }
   }
 }

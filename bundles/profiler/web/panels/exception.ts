@@ -1,7 +1,7 @@
 import { highlightSource, type TokenKind } from '../../../../lib/stack/highlight.ts'
 import type { RecordedFrame } from '../../profile/code-data.ts'
 import { readExceptions, readExcerpts, type StoredException, toPlace, toRest } from '../../profile/exceptions.ts'
-import { toValueRow, type ValueRow } from '../../profile/format-value.ts'
+import { formatSize, toValueRow, type ValueRow } from '../../profile/format-value.ts'
 import type { Profile } from '../../profile/profile.ts'
 import type { Excerpt } from '../../profile/schema.ts'
 import type { EditorLinks } from '../editor-links.ts'
@@ -21,6 +21,7 @@ export function createExceptionPanel(editor: EditorLinks): ProfilePanel {
     },
     toView: async ({ findOccurrences, profile }) => ({
       isCrash: profile.summary.outcome === 'crashed',
+      cut: profile.summary.outcome === 'stream-failed' ? formatSize(profile.collectors.response?.sent ?? 0) : '',
       occurrences: viewOccurrences(await findOccurrences(profile)),
       trace: readExceptions(profile).map(toTrace).join('\n\n'),
       ...viewExceptions(profile, editor),

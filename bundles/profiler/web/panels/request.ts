@@ -141,7 +141,12 @@ function viewResponse(response: ResponseData | undefined, headers: readonly Row[
 function viewSize(response: ResponseData | undefined, { method }: ProfileSummary): string {
   const isStreamed = response?.isStreamed ?? false
   const bytes = formatSize(response?.size) || (isStreamed ? 'not known' : 'n/a')
-  const remarks = [...(isStreamed ? ['streamed'] : []), ...(method === 'HEAD' ? ['not sent: response to HEAD'] : [])]
+  const sent = formatSize(response?.sent)
+  const remarks = [
+    ...(isStreamed ? ['streamed'] : []),
+    ...(sent === '' ? [] : [`${sent} sent`]),
+    ...(method === 'HEAD' ? ['not sent: response to HEAD'] : []),
+  ]
   return remarks.length === 0 ? bytes : `${bytes} (${remarks.join('; ')})`
 }
 

@@ -3,6 +3,7 @@ import path from 'node:path'
 import { Readable } from 'node:stream'
 import { type Test, t } from 'tap'
 import { createFrameworkBundle } from '#bundles/framework/framework-bundle.ts'
+import { toMarkdown } from '#bundles/profiler/export/markdown.ts'
 import { Inspector } from '#bundles/profiler/insight/findings/inspector.ts'
 import { readHandledTime } from '#bundles/profiler/profile/event-outline.ts'
 import { readEventTree } from '#bundles/profiler/profile/event-tree.ts'
@@ -60,7 +61,7 @@ async function startRecording(t: Test, init: ProfiledInit) {
     }
     throw new Error('There is no such profile.')
   }
-  return { ...(await serveKernel(t, kernel)), storage, only }
+  return { ...(await serveKernel(t, kernel)), storage, only, show: kernel.show }
 }
 
 function messagesOf({ data }: Profile): unknown[] {
@@ -253,7 +254,7 @@ t.test('a stream whose client leaves is aborted', async t => {
 })
 
 t.test('a stream that fails is recorded with its error, and with its log message', async t => {
-  const { only, raw } = await startRecording(t, {})
+  const { only, raw, show } = await startRecording(t, {})
   await raw('GET /stream-fails HTTP/1.1\r\nHost: localhost\r\n\r\n')
   const profile = await only()
   const { errors, exception, outcome, status } = profile.summary
@@ -263,7 +264,13 @@ t.test('a stream that fails is recorded with its error, and with its log message
   t.match(Object(profile.data.logger).records.at(-1), {
     level: 'error',
     message: 'A response was cut off: its stream failed.',
+    context: { sentBytes: 4 },
+    exceptions: { exception: { message: 'the source has dried up' } },
   })
+  t.equal(profile.collectors.response?.sent, 4)
+  t.match(toMarkdown({ ...createSubject({}), profile }), '\nBody: size not known, streamed, 4 bytes sent\n')
+  t.match(await show('exception', profile), 'The response was cut off after 4 bytes: its stream failed.')
+  t.match(await show('request', profile), 'not known (streamed; 4 bytes sent)')
 })
 
 t.test('a stream of invalid content is recorded with its error', async t => {
