@@ -15,6 +15,7 @@ import type { CommandSource } from './console-command.ts'
 import type { Controller, RequestHandler } from './controller.ts'
 import type { ControllerResolver } from './controller-resolver.ts'
 import type { DebugGate } from './debug-gate.ts'
+import type { Explainer } from './explainer.ts'
 import type { HttpKernel } from './http-kernel.ts'
 import type { LastResort } from './last-resort.ts'
 import type { Collector, FindingRule } from './profiler-contract.ts'
@@ -91,6 +92,8 @@ export interface Foundation {
   readonly reservedCollectors: string[]
   /** Rules of bundles that find flaws in profiles, in addition to the profiler's own rules. */
   readonly findingRules: FindingRule[]
+  /** Connections on which the profiler's console explains queries; unused without the profiler. */
+  readonly explainers: Explainer[]
   /** Commands of bundles for `bin/console`. A server does not load those that are given by a function. */
   readonly commands: CommandSource[]
   /** Answers an error that nothing else could answer. */

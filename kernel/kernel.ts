@@ -93,6 +93,7 @@ export class Kernel {
       collectors: [],
       reservedCollectors: [],
       findingRules: [],
+      explainers: [],
       commands: [],
       isolated: [],
       debugGate,

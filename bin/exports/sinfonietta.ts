@@ -26,6 +26,7 @@ export {
   TerminateEvent,
   ViewEvent,
 } from '../../kernel/events.ts'
+export type { ExplainConnection, Explainer } from '../../kernel/explainer.ts'
 export type { HttpKernel } from '../../kernel/http-kernel.ts'
 export type {
   Queries,

@@ -6,7 +6,7 @@ import { makerBundle } from '#bundles/maker/maker-bundle.ts'
 import { createProfilerBundle } from '#bundles/profiler/profiler-bundle.ts'
 import { MemoryProfileStorage } from '#bundles/profiler/store/memory-profile-storage.ts'
 import { siteBundle } from '#bundles/site/site-bundle.ts'
-import { createRecord, type RecordInit } from './create-profile.ts'
+import { createQuery, createRecord, type RecordInit } from './create-profile.ts'
 import { type RunResult, runInTerminal } from './fake-terminal.ts'
 
 /** Compiled, this file lies in dist/tests/support. */
@@ -20,7 +20,14 @@ const booth = { route: 'star_photo_booth', controller: 'star_photo_booth' }
 const request = { isDebugAllowed: true }
 
 const records: readonly RecordInit[] = [
-  { ...booth, token: '1a2b3c', time: noon, duration: 2.114, url: `${origin}/star-photo-booth`, data: { request } },
+  {
+    ...booth,
+    token: '1a2b3c',
+    time: noon,
+    duration: 2.114,
+    url: `${origin}/star-photo-booth`,
+    data: { request, queries: { queries: [createQuery()], omitted: 0 } },
+  },
   {
     token: '77e0d1',
     time: noon + 4_000,

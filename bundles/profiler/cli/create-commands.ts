@@ -2,6 +2,7 @@ import type { ConsoleCommand } from '../../../kernel/console-command.ts'
 import type { CommandServices } from './find-profile.ts'
 import { createProfilerCompare } from './profiler-compare.ts'
 import { createProfilerCpu } from './profiler-cpu.ts'
+import { createProfilerExplain } from './profiler-explain.ts'
 import { createProfilerExport } from './profiler-export.ts'
 import { createProfilerList } from './profiler-list.ts'
 import { createProfilerPurge } from './profiler-purge.ts'
@@ -15,6 +16,7 @@ export function createCommands(services: CommandServices): ConsoleCommand[] {
   return [
     createProfilerCompare(storage),
     createProfilerCpu(services),
+    createProfilerExplain(services),
     createProfilerExport(services),
     createProfilerList(storage, inspector),
     createProfilerPurge(storage),

@@ -1,4 +1,5 @@
 import { type CommandArgument, CommandUsageError } from '../../../kernel/console-command.ts'
+import type { Explainer } from '../../../kernel/explainer.ts'
 import type { Logger } from '../../../lib/log/logger.ts'
 import type { RouteCollection } from '../../../lib/routing/route.ts'
 import type { View } from '../../../lib/view/view.ts'
@@ -67,4 +68,5 @@ export interface CommandServices {
   readonly boot: () => void
   readonly view: View
   readonly logger: Logger
+  readonly explainers: readonly Explainer[]
 }
