@@ -20,14 +20,7 @@ const booth = { route: 'star_photo_booth', controller: 'star_photo_booth' }
 const request = { isDebugAllowed: true }
 
 const records: readonly RecordInit[] = [
-  {
-    ...booth,
-    token: '1a2b3c',
-    time: noon,
-    duration: 2.114,
-    url: `${origin}/star-photo-booth`,
-    data: { request, queries: { queries: [createQuery()], omitted: 0 } },
-  },
+  { ...booth, token: '1a2b3c', time: noon, duration: 2.114, url: `${origin}/star-photo-booth`, data: { request } },
   {
     token: '77e0d1',
     time: noon + 4_000,
@@ -35,7 +28,7 @@ const records: readonly RecordInit[] = [
     route: 'partnership',
     controller: 'partnership',
     url: `${origin}/partnership`,
-    data: { request },
+    data: { request, queries: { queries: [createQuery()], omitted: 0 } },
   },
   {
     ...booth,

@@ -8,16 +8,8 @@ import type { Explainer } from '../../../kernel/explainer.ts'
 import type { Block, Document } from '../../../lib/console/document.ts'
 import type { Output } from '../../../lib/console/output.ts'
 import { flattenError } from '../../../lib/errors/flat-error.ts'
-import {
-  type ExplainableQuery,
-  explainableSystems,
-  explainQuery,
-  findMissing,
-  findObstacle,
-  type QueryPlan,
-  toExplainable,
-} from '../insight/explain.ts'
-import { formatValue, toRows } from '../profile/format-value.ts'
+import { explainDialects, explainQuery, findObstacle, findUnknown, toExplainable } from '../insight/explain.ts'
+import { formatText } from '../profile/format-value.ts'
 import { readQueries, type StoredQuery } from '../profile/queries.ts'
 import type { ProfileStorage } from '../store/profile-storage.ts'
 import { findRecord, missing, tokenArgument } from './find-profile.ts'
@@ -68,53 +60,52 @@ async function explain({ explainers, storage }: ExplainServices, input: CommandI
   const { system } = query
   const obstacle = findObstacle(query)
   if (obstacle !== undefined) return fail(`The query cannot be explained: ${obstacle}.`)
-  if (!explainableSystems.includes(system))
-    return fail(`Queries of ${system} cannot be explained, only those of ${explainableSystems.join(', ')}.`)
+  const dialect = explainDialects.get(system)
+  if (dialect === undefined)
+    return fail(`Queries of ${system} cannot be explained, only those of ${[...explainDialects.keys()].join(', ')}.`)
   const explainer = explainers.find(explainer => explainer.system === system)
   if (explainer === undefined)
     return fail(`No connection: a bundle has to add one with app.explainers.push({ system: '${system}', … }).`)
 
   const explainable = toExplainable(query, new Map(new URLSearchParams(input.options.values)))
-  const lacking = findMissing(explainable, system)
-  if (lacking.length > 0) {
-    const example = new URLSearchParams(lacking.map((name): [string, string] => [name, '…']))
-    return fail(
-      `The plan depends on values that the profile does not have: --values "${decodeURIComponent(`${example}`)}".`,
-    )
+  const unknown = findUnknown(explainable)
+  if (unknown.length > 0 && dialect.explainGenerically === undefined) {
+    const example = unknown.map(name => `${name}=…`).join('&')
+    return fail(`The plan depends on values that the profile does not have: --values "${example}".`)
   }
   try {
-    const plan = await explainQuery(explainable, system, await explainer.connect())
-    output.print(toDocument(found.profile.summary.token, query, explainable, plan))
+    const rows = await explainQuery(explainable, dialect, await explainer.connect())
+    output.print(toDocument(found.profile.summary.token, query, unknown, rows))
     return exitCodes.success
   } catch (error) {
     return fail(`The database has refused it: ${flattenError(error, { hasFrames: false }).message}`)
   }
 }
 
-function toDocument(token: string, query: StoredQuery, { values }: ExplainableQuery, plan: QueryPlan): Document {
-  const unknown = values.filter(needed => !('value' in needed)).map(({ name }) => name)
+function toDocument(
+  token: string,
+  { index, text }: StoredQuery,
+  unknown: readonly string[],
+  rows: readonly object[],
+): Document {
   const remark = `The plan is the same for all values, because these are not known: ${unknown.join(', ')}. --values gives them.`
   return {
     blocks: [
-      { kind: 'code', language: 'sql', text: query.text },
-      toPlanBlock(plan),
-      ...(plan.isGeneric ? [{ kind: 'text', text: remark, tone: 'muted' } as const] : []),
+      { kind: 'code', language: 'sql', text },
+      toPlanBlock(rows),
+      ...(unknown.length > 0 ? [{ kind: 'text', text: remark, tone: 'muted' } as const] : []),
     ],
-    json: { token, query: query.index + 1, statement: query.text, isGeneric: plan.isGeneric, plan: plan.rows },
+    json: { token, query: index + 1, statement: text, isGeneric: unknown.length > 0, plan: rows },
   }
 }
 
 /** PostgreSQL writes lines of text, MySQL a table. */
-function toPlanBlock({ rows }: QueryPlan): Block {
-  const names = [...new Set(rows.flatMap(row => Object.keys(row)))]
-  const [name = ''] = names
-  const cells = rows.map(row => new Map(toRows(row).map(({ name, value }) => [name, value])))
-  if (names.length <= 1) {
-    return { kind: 'code', language: 'text', text: cells.map(row => row.get(name) ?? '').join('\n') }
-  }
-  const columns = names.map(title => ({ title }))
-  return {
-    kind: 'table',
-    table: { columns, rows: cells.map(row => names.map(name => row.get(name) ?? formatValue(''))) },
-  }
+function toPlanBlock(rows: readonly object[]): Block {
+  const titles = [...new Set(rows.flatMap(row => Object.keys(row)))]
+  const cells = rows.map(row => {
+    const values = new Map(Object.entries(row))
+    return titles.map(title => formatText(values.get(title)))
+  })
+  if (titles.length <= 1) return { kind: 'code', language: 'text', text: cells.flat().join('\n') }
+  return { kind: 'table', table: { columns: titles.map(title => ({ title })), rows: cells } }
 }

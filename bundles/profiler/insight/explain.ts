@@ -39,8 +39,9 @@ export function findObstacle({
   if (tokens.some(({ text }) => text === ';')) return 'it has more than one statement'
   if (tokens.some(({ text }) => text.startsWith('/*'))) return 'it has a comment that is executed'
   const words = tokens.filter(({ kind }) => kind === 'word').map(({ text }) => text.toUpperCase())
-  const first = tokens.find(({ text }) => text !== '(')?.text.toUpperCase() ?? ''
-  if (!readWords.has(first)) return 'it does not begin with SELECT, WITH, TABLE or VALUES'
+  const first = tokens.find(({ text }) => text !== '(')
+  if (first === undefined || !readWords.has(first.text.toUpperCase()))
+    return 'it does not begin with SELECT, WITH, TABLE or VALUES'
   const write = words.find(word => writeWords.has(word))
   return write === undefined ? undefined : `it contains ${write}`
 }
@@ -88,61 +89,52 @@ function isWhole(value: unknown): boolean {
 }
 
 /** How a system explains a statement. */
-interface Dialect {
+export interface ExplainDialect {
   /** Begins a transaction that cannot write. */
   readonly begin: readonly string[]
   /** Explains a statement with unknown values; absent where the system cannot. */
   explainGenerically?(connection: ExplainConnection, query: ExplainableQuery): Promise<readonly object[]>
 }
 
-const mysql: Dialect = { begin: ['START TRANSACTION READ ONLY'] }
-
-const dialects: Readonly<Record<string, Dialect>> = {
-  postgresql: {
-    begin: ['BEGIN READ ONLY', `SET LOCAL statement_timeout = '10s'`],
-    // EXPLAIN (GENERIC_PLAN) needs PostgreSQL 16; this has the same result since 12.
-    async explainGenerically(connection, { statement, values }) {
-      await connection.run('SET LOCAL plan_cache_mode = force_generic_plan', [])
-      await connection.run(`PREPARE sinfonietta_explain AS ${statement}`, [])
-      return connection.run(`EXPLAIN EXECUTE sinfonietta_explain(${values.map(() => 'NULL').join(', ')})`, [])
-    },
-  },
-  mysql,
-  mariadb: mysql,
-}
+const mysql: ExplainDialect = { begin: ['START TRANSACTION READ ONLY'] }
 
 /** The systems whose queries can be explained. */
-export const explainableSystems: readonly string[] = Object.keys(dialects)
+export const explainDialects: ReadonlyMap<string, ExplainDialect> = new Map([
+  [
+    'postgresql',
+    {
+      begin: ['BEGIN READ ONLY', `SET LOCAL statement_timeout = '10s'`],
+      // EXPLAIN (GENERIC_PLAN) needs PostgreSQL 16; this has the same result since 12.
+      async explainGenerically(connection, { statement, values }) {
+        await connection.run('SET LOCAL plan_cache_mode = force_generic_plan', [])
+        await connection.run(`PREPARE sinfonietta_explain AS ${statement}`, [])
+        return connection.run(`EXPLAIN EXECUTE sinfonietta_explain(${values.map(() => 'NULL').join(', ')})`, [])
+      },
+    },
+  ],
+  ['mysql', mysql],
+  ['mariadb', mysql],
+])
 
-/** The values that have to be given before a query of a system can be explained: PostgreSQL needs none. */
-export function findMissing({ values }: ExplainableQuery, system: string): string[] {
-  if (dialects[system]?.explainGenerically !== undefined) return []
+/** The names of the values that are not known. */
+export function findUnknown({ values }: ExplainableQuery): string[] {
   return values.filter(needed => !('value' in needed)).map(({ name }) => name)
-}
-
-/** The plan of a query. */
-export interface QueryPlan {
-  /** Whether it holds for all values, because some values are not known. */
-  readonly isGeneric: boolean
-  readonly rows: readonly object[]
 }
 
 /** Explains a query without executing it, in a transaction that cannot write and is rolled back. Closes the connection. */
 export async function explainQuery(
   query: ExplainableQuery,
-  system: string,
+  { begin, explainGenerically }: ExplainDialect,
   connection: ExplainConnection,
-): Promise<QueryPlan> {
-  const { begin, explainGenerically } = dialects[system] ?? mysql
-  const isGeneric = explainGenerically !== undefined && query.values.some(needed => !('value' in needed))
+): Promise<readonly object[]> {
   try {
     for (const statement of begin) await connection.run(statement, [])
     try {
       const values = query.values.map(({ value }) => value)
-      const rows = isGeneric
+      const isGeneric = explainGenerically !== undefined && findUnknown(query).length > 0
+      return isGeneric
         ? await explainGenerically(connection, query)
         : await connection.run(`EXPLAIN ${query.statement}`, values)
-      return { isGeneric, rows }
     } finally {
       await connection.run('ROLLBACK', [])
     }
