@@ -6,7 +6,7 @@ import { makerBundle } from '#bundles/maker/maker-bundle.ts'
 import { createProfilerBundle } from '#bundles/profiler/profiler-bundle.ts'
 import { MemoryProfileStorage } from '#bundles/profiler/store/memory-profile-storage.ts'
 import { siteBundle } from '#bundles/site/site-bundle.ts'
-import { createQuery, createRecord, type RecordInit } from './create-profile.ts'
+import { createRecord, type RecordInit } from './create-profile.ts'
 import { type RunResult, runInTerminal } from './fake-terminal.ts'
 
 /** Compiled, this file lies in dist/tests/support. */
@@ -28,7 +28,7 @@ const records: readonly RecordInit[] = [
     route: 'partnership',
     controller: 'partnership',
     url: `${origin}/partnership`,
-    data: { request, queries: { queries: [createQuery()], omitted: 0 } },
+    data: { request },
   },
   {
     ...booth,
