@@ -94,8 +94,13 @@ export function startFixture(
 }
 
 /** Starts `bin/serve` of an application. */
-export function startApplication(t: Test, directory: string, options: readonly string[] = ['--port=0']): SiteProcess {
-  return start(t, uncounted, [process.execPath, path.join(directory, 'bin/serve'), ...options])
+export function startApplication(
+  t: Test,
+  directory: string,
+  options: readonly string[] = ['--port=0'],
+  variables: NodeJS.ProcessEnv = {},
+): SiteProcess {
+  return start(t, uncounted, [process.execPath, path.join(directory, 'bin/serve'), ...options], variables)
 }
 
 /** Starts a program of an application with coverage: the name of its function, the directory, and options. */

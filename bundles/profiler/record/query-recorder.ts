@@ -22,7 +22,8 @@ export class QueryRecorder implements QueryObserver {
   constructor({ callers, findTrace, redactor }: QueryRecorderServices) {
     this.#findTrace = findTrace
     this.#capture = start => ({
-      raw: captureQuery(start, redactor),
+      // A span gets its statement and its values after it has begun. They are copies already.
+      raw: start.source === 'span' ? start : captureQuery(start, redactor),
       caller: start.findCaller === undefined ? callers.find() : start.findCaller(),
     })
   }

@@ -3,7 +3,7 @@ import type { Redactor } from '../../../../lib/redact/redactor.ts'
 import { operationOf } from '../../profile/queries.ts'
 import type { QueryData } from '../../profile/query-data.ts'
 import type { CollectorOf } from '../collect.ts'
-import { identityOf } from '../queries/captured-values.ts'
+import { captureQuery, identityOf } from '../queries/captured-values.ts'
 import { maskQueryError, QueryDescriber } from '../queries/describe-query.ts'
 import type { TracedQuery } from '../query-trace.ts'
 
@@ -22,7 +22,11 @@ export function createQueriesCollector(redactor: Redactor): CollectorOf<'queries
       if (trace === undefined) return undefined
       const findTwin = createTwinFinder()
       for (const query of trace.queries) {
-        query.describe(raw => ({ ...describer.describe(raw), twin: findTwin(raw, query.index) }))
+        query.describe(report => {
+          const raw = report.source === 'span' ? captureQuery(report, redactor) : report
+          const twin = describer.hasAllValues(raw) ? findTwin(raw, query.index) : undefined
+          return { ...describer.describe(raw), twin }
+        })
       }
       return { queries: trace.queries.map(query => toData(query, redactor)), omitted: trace.omitted }
     },

@@ -31,9 +31,15 @@ export class ValueSummary {
  * long ones would stay in memory. At most 100 values are kept.
  */
 export function captureQuery(start: QueryStart, masker: TextMasker): QueryStart {
-  const { parameters, text } = start
+  // Not by spreading: a start may be an object of a class, with getters.
+  const { batch, namespace, parameters, server, source, system, text, transaction } = start
   return {
-    ...start,
+    system,
+    source,
+    namespace,
+    server,
+    batch,
+    transaction,
     text: text.length > textLimit ? `${text.slice(0, textLimit)}…` : text,
     parameters: parameters && captureParameters(parameters, masker),
   }

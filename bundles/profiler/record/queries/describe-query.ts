@@ -51,6 +51,13 @@ export class QueryDescriber {
     }
   }
 
+  /** Whether the values of all placeholders are known: by default, instrumentations do not report them. */
+  hasAllValues({ parameters = [], system, text }: QueryStart): boolean {
+    if (isCache(system)) return true
+    const given = new Map(Object.entries(parameters))
+    return this.#read(text, system).slots.every(({ key }) => key === undefined || findKey(given, key) !== undefined)
+  }
+
   #read(text: string, system: string): SqlStatement {
     const key = `${system} ${text}`
     let statement = this.#statements.get(key)

@@ -143,6 +143,8 @@ t.test('a twin has the same statement and the same values', async t => {
   t.strictSame(twinsOf(of(Buffer.from('a')), of(Buffer.from('a')), of(Buffer.from('b'))), [undefined, 0, undefined])
   t.strictSame(twinsOf(of({ a: 1 }), of({ a: 1 })), [undefined, undefined], 'objects are not compared')
   t.strictSame(twinsOf(of('x'.repeat(20_000)), of('x'.repeat(20_000))), [undefined, undefined], 'nor are long texts')
+  const unknown = { text: 'SELECT a FROM t WHERE b = $1' }
+  t.strictSame(twinsOf(unknown, unknown), [undefined, undefined], 'nor are values that were not reported')
   t.strictSame(twinsOf({ text: 'BEGIN' }, { text: 'BEGIN' }), [undefined, undefined], 'each transaction begins')
   t.strictSame(twinsOf({ text: "SELECT 'a'" }, { text: "SELECT 'b'" }, { text: "SELECT 'a'" }), [
     undefined,
