@@ -84,9 +84,10 @@ function findWorst(
     queries.filter(query => measure(query) >= limit),
     ({ text }) => text,
   )
-  return [...groups.values()].flatMap(group => {
-    const [query] = group.toSorted((one, other) => measure(other) - measure(one))
-    return query === undefined ? [] : [{ query, worst: measure(query), others: group.length - 1 }]
+  return [...groups.values()].map(group => {
+    // A group has at least one query.
+    const [query] = group.toSorted((one, other) => measure(other) - measure(one)) as [StoredQuery]
+    return { query, worst: measure(query), others: group.length - 1 }
   })
 }
 
@@ -188,23 +189,14 @@ export const templateQueriesRule: FindingRule<Profile> = {
       ({ start: at }) => renders.findLast(({ duration, start }) => start <= at && at < start + duration)?.name ?? '',
     )
     byTemplate.delete('')
-    return [...byTemplate].flatMap(([template, group]): RuleFinding[] => {
-      const [first] = group
-      if (first === undefined) return []
-      return [
-        {
-          // It works; but its time is that of the page, and no test of the controller sees it.
-          severity: 'info',
-          problem: `{template} ran ${formatCount(group.length, 'query', 'queries')} while it was rendered, ${formatDuration(timeOf(group))} in total.`,
-          ...describePlaces(
-            group,
-            { template },
-            'Run queries in the controller and pass their results to the template',
-          ),
-          place: toQueryPlace(first),
-          evidence: { count: group.length, time: timeOf(group) },
-        },
-      ]
-    })
+    return [...byTemplate].map(([template, group]) => ({
+      // It works; but its time is that of the page, and no test of the controller sees it.
+      severity: 'info',
+      problem: `{template} ran ${formatCount(group.length, 'query', 'queries')} while it was rendered, ${formatDuration(timeOf(group))} in total.`,
+      ...describePlaces(group, { template }, 'Run queries in the controller and pass their results to the template'),
+      // A group has at least one query.
+      place: toQueryPlace(group[0] as StoredQuery),
+      evidence: { count: group.length, time: timeOf(group) },
+    }))
   },
 }

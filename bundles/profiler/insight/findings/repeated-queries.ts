@@ -1,8 +1,9 @@
 import type { FindingRule, RuleFinding } from '../../../../kernel/profiler-contract.ts'
 import { formatDuration, shorten } from '../../profile/format.ts'
 import { groupBy } from '../../profile/group-by.ts'
+import { oncePerProfile } from '../../profile/once-per-profile.ts'
 import type { Profile } from '../../profile/profile.ts'
-import { queryDuration, readQueries, type StoredQuery } from '../../profile/queries.ts'
+import { queryDuration, readQueries, type StoredQueries, type StoredQuery } from '../../profile/queries.ts'
 
 /** Queries with one cause, in the order in which they began. */
 type Repeated = readonly [StoredQuery, StoredQuery, ...StoredQuery[]]
@@ -27,18 +28,33 @@ const leastInDevelopment = 10
 /** Two equal queries may come from independent parts of a page. */
 const leastDuplicates = 3
 
+/** The result for development, and that for production: several rules of one profile need it. */
+const known: (profile: Profile) => Map<boolean, RepeatedQueries> = oncePerProfile(() => new Map())
+
 /** Finds queries that were repeated with other values (N+1), and those that were repeated with the same values. */
 export function findRepeatedQueries(profile: Profile): RepeatedQueries {
-  const { database, queries } = readQueries(profile)
-  const runs = longestRuns(database.queries.filter(isAnswered))
+  const isDevelopment = profile.process.config?.environment !== 'prod'
+  const results = known(profile)
+  const result = results.get(isDevelopment) ?? findRepeated(readQueries(profile), isDevelopment)
+  results.set(isDevelopment, result)
+  return result
+}
+
+function findRepeated({ database, queries }: StoredQueries, isDevelopment: boolean): RepeatedQueries {
+  const longRuns = findLongRuns(database.queries.filter(isAnswered))
   const groups = database.shapes.flatMap(({ queries }) => toRepeated(queries.filter(isAnswered)))
-  const items = groups.filter(group => isPerItem(group, runs.get(shapeOf(group[0])) ?? [], profile))
-  const known = new Set<StoredQuery>(items.flat())
-  const others = queries.filter(query => query.isRead && isAnswered(query) && !known.has(query))
+  const items = groups.filter(group => {
+    const [first, ...more] = group
+    const isMany = longRuns.has(shapeOf(first)) || (isDevelopment && group.length >= leastInDevelopment)
+    // With the same values each time, one query is enough.
+    return isMany && more.some(({ twin }) => twin !== first.index)
+  })
+  const perItem = new Set<StoredQuery>(items.flat())
+  const others = queries.filter(query => query.isRead && isAnswered(query) && !perItem.has(query))
   const duplicates = [...groupBy(others, ({ index, twin = index }) => String(twin)).values()]
     .filter(({ length }) => length >= leastDuplicates)
     .flatMap(toRepeated)
-  return { items, duplicates, all: new Set([...known, ...duplicates.flat()]) }
+  return { items, duplicates, all: new Set([...perItem, ...duplicates.flat()]) }
 }
 
 function toRepeated([first, second, ...more]: readonly StoredQuery[]): Repeated[] {
@@ -59,27 +75,18 @@ function shapeOf({ system, text }: StoredQuery): string {
   return `${system} ${text}`
 }
 
-/** The longest run of consecutive queries of each shape. */
-function longestRuns(queries: readonly StoredQuery[]): ReadonlyMap<string, readonly StoredQuery[]> {
-  const runs = new Map<string, readonly StoredQuery[]>()
-  let run: StoredQuery[] = []
+/** The shapes of runs of consecutive queries that are so many and take so long that they are probably the items of a list. */
+function findLongRuns(queries: readonly StoredQuery[]): ReadonlySet<string> {
+  const runs: StoredQuery[][] = []
   let last = ''
   for (const query of queries) {
     const shape = shapeOf(query)
-    if (shape !== last) run = []
+    if (shape === last) runs.at(-1)?.push(query)
+    else runs.push([query])
     last = shape
-    run.push(query)
-    if (run.length >= (runs.get(shape)?.length ?? 0)) runs.set(shape, run)
   }
-  return runs
-}
-
-function isPerItem(group: Repeated, run: readonly StoredQuery[], { process }: Profile): boolean {
-  const [first, ...more] = group
-  // With the same values each time, one query is enough.
-  if (more.every(({ twin }) => twin === first.index)) return false
-  if (run.length >= leastRun && timeOf(run) >= leastRunTime) return true
-  return group.length >= leastInDevelopment && process.config?.environment !== 'prod'
+  const long = runs.filter(run => run.length >= leastRun && timeOf(run) >= leastRunTime)
+  return new Set(long.flat().map(shapeOf))
 }
 
 /** Milliseconds of queries, added up. */

@@ -110,6 +110,7 @@ t.test('profiler:list has every filter of the web', async t => {
   t.strictSame(await tokens('profiler:list --route buy'), ['00000c'])
   t.strictSame(await tokens('profiler:list --queries 10..'), ['00000c'])
   t.strictSame(await tokens('profiler:list --sort queryTime --limit 1'), ['00000c'])
+  t.match((await run('profiler:list --queries many')).stderr, '--queries must be a number such as 10, or a range')
   t.notMatch((await run('profiler:list --queries 0')).stdout, 'Queries', 'a column without a value is left out')
   t.strictSame(await tokens('profiler:list --error ABCDEF12'), ['00000c'])
   t.strictSame(await tokens('profiler:list --type command'), [])

@@ -39,6 +39,8 @@ const records: readonly RecordInit[] = [
     route: 'buy',
     exception: 'TypeError',
     errors: 1,
+    queries: 12,
+    queryTime: 38,
     ip: '10.0.0.7',
     data: { exception: thrown('Nothing is left.'), logger: { records: [] }, demo: { a: 1 } },
   },
@@ -169,10 +171,12 @@ t.test('statistics count main requests by route', async t => {
       '# 4 requests of 3 routes\n',
       '- `shop`: 2 requests; p50 4.000 ms, p95 9.000 ms, p99 9.000 ms; slowest 9.000 ms `00000b`',
       '- no route: 1 request; p50 5.000 ms, p95 5.000 ms, p99 5.000 ms; slowest 5.000 ms `00000d`',
-      '- `buy`: 1 request; p50 40.0 ms, p95 40.0 ms, p99 40.0 ms; 1 error (100.0 %); slowest 40.0 ms `00000c`\n',
+      '- `buy`: 1 request; p50 40.0 ms, p95 40.0 ms, p99 40.0 ms; queries: median 12, most 12; 1 error (100.0 %); slowest 40.0 ms `00000c`\n',
     ].join('\n'),
   )
   t.match(await ask('route_statistics', { sort: 'p99', limit: 1 }), /routes\n\n- `buy`.*\n- … and 2 more\n$/)
+  t.match(await ask('route_statistics', { sort: 'queries', limit: 1 }), '- `buy`')
+  t.strictSame(tokensOf(await ask('find_profiles', { queries: 12 })), ['00000c'])
   t.equal(await ask('route_statistics', { route: 'none' }), '# 0 requests of 0 routes\n')
   const json = JSON.parse(await ask('route_statistics', { format: 'json', limit: 1 }))
   t.hasStrict(json, { requests: 4, total: 3, routes: [{ route: 'shop', count: 2 }] })

@@ -54,6 +54,7 @@ export const flawedPairs: readonly FlawedPair[] = [
   pair('repeated-calls', 'alike-calls'),
   pair('sequential-calls', 'sequence'),
   pair('repeated-queries', 'items'),
+  pair('duplicate-queries', 'same-queries'),
   pair('sequential-queries', 'query-sequence'),
   pair('slow-query', 'slow-query'),
   pair('many-rows', 'rows'),

@@ -124,6 +124,7 @@ t.test('queries are in sequence if none of them can need the result of another',
     { rule: 'sequential-queries', place: { anchor: 'query-1' }, evidence: { count: 3, time: 240, saving: 160 } },
   ])
   t.equal(sequence({ parameters: [['author_id', 7]] }).length, 1, 'a value of the first query')
+  t.equal(find([at(0, 'SELECT 1', { parameters: undefined }), at(80, 'SELECT 2'), at(160, 'SELECT 3')]).length, 1)
   t.equal(
     sequence({
       parameters: [

@@ -303,8 +303,10 @@ t.test('a list with queries has their number and time, by which it is sorted and
     { token: '00000a', queries: 2, queryTime: 40 },
     { token: '00000b', queries: 51, queryTime: 38, cacheCalls: 3 },
     { token: '00000c' },
+    { token: '00000d', queries: 1, time: 0 },
   )
   const html = await show(client, '?limit=10')
+  t.match(html, '<td class="queries">1<span class="unit"> query in</span></td>')
   t.match(
     html,
     /<th scope="col" class="queries">\s*<a class="sort" href="[^"]*sort=queries&amp;order=desc">Queries<\/a>/,
@@ -313,13 +315,13 @@ t.test('a list with queries has their number and time, by which it is sorted and
   t.match(html, '<td class="queryTime">38.0 ms</td>')
   t.match(html, '<td class="queries"></td>')
   t.match(textOf(html), '3 cache calls')
-  t.strictSame(tokensOf(await show(client, '?sort=queries')), ['00000b', '00000a', '00000c'])
-  t.strictSame(tokensOf(await show(client, '?sort=queryTime')), ['00000a', '00000b', '00000c'])
+  t.strictSame(tokensOf(await show(client, '?sort=queries')), ['00000b', '00000a', '00000d', '00000c'])
+  t.strictSame(tokensOf(await show(client, '?sort=queryTime')), ['00000a', '00000b', '00000d', '00000c'])
   for (const [range, tokens] of [
     ['51', ['00000b']],
     ['2..', ['00000b', '00000a']],
-    ['..2', ['00000c', '00000a']],
-    ['1..50', ['00000a']],
+    ['..2', ['00000d', '00000c', '00000a']],
+    ['2..50', ['00000a']],
   ] as const) {
     const filtered = await show(client, `?queries=${range}`)
     t.strictSame(tokensOf(filtered), tokens, range)
