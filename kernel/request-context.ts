@@ -1,4 +1,5 @@
 import { AsyncLocalStorage } from 'node:async_hooks'
+import type { Channel } from 'node:diagnostics_channel'
 import type { Request } from '../lib/http/request.ts'
 
 /**
@@ -6,7 +7,7 @@ import type { Request } from '../lib/http/request.ts'
  * CPU time of a small request on Node 20, so it is off until a bundle enables it.
  */
 export class RequestContext {
-  #storage: AsyncLocalStorage<Request> | undefined
+  #storage: AsyncLocalStorage<Request | undefined> | undefined
 
   /** Enables the context for all later requests. */
   enable(): void {
@@ -23,5 +24,21 @@ export class RequestContext {
   run<value, result>(request: Request, task: (value: value) => result, value: value): result
   run<value, result>(request: Request, task: (value?: value) => result, value?: value): result {
     return this.#storage === undefined ? task(value) : this.#storage.run(request, task, value)
+  }
+
+  /**
+   * Carries requests across the pool of a library: the code that the library runs within a diagnostics channel has the
+   * request that `find` returns for the message of the channel as the current one. The returned function ends this.
+   */
+  carry(channel: Channel, find: (message: unknown) => Request | undefined): () => void {
+    const storage = this.#storage
+    if (storage === undefined) return () => {}
+    channel.bindStore(storage, find)
+    return () => void channel.unbindStore(storage)
+  }
+
+  /** The rest of the running code works for no request: its library has called it while another request ran. */
+  leave(): void {
+    this.#storage?.enterWith(undefined)
   }
 }

@@ -35,31 +35,33 @@ export class Callers {
 
   /** The caller of the running code; `undefined` if the stack has none. */
   find(): Caller | undefined {
-    const { prepareStackTrace, stackTraceLimit } = Error
-    Error.stackTraceLimit = frameLimit
-    try {
-      let index = -1
-      let place = ''
-      Error.prepareStackTrace = (_error, sites) => {
-        index = this.#choose(sites)
-        const site = sites[index]
-        if (site !== undefined) place = `${site.getFileName()}:${site.getLineNumber()}:${site.getColumnNumber()}`
-        return ''
-      }
-      // The stack is formatted when it is read.
-      void new Error().stack
-      Error.prepareStackTrace = prepareStackTrace
-      if (index === -1) return undefined
-      let caller = this.#known.get(place)
-      if (caller === undefined) {
-        caller = this.#describe(new Error(), index)
-        this.#known.set(place, caller)
-      }
-      return caller
-    } finally {
-      Error.prepareStackTrace = prepareStackTrace
-      Error.stackTraceLimit = stackTraceLimit
+    let index = -1
+    let place = ''
+    readSites(this.find, sites => {
+      index = this.#choose(sites)
+      const site = sites[index]
+      if (site !== undefined) place = `${site.getFileName()}:${site.getLineNumber()}:${site.getColumnNumber()}`
+    })
+    if (index === -1) return undefined
+    let caller = this.#known.get(place)
+    if (caller === undefined) {
+      caller = this.#describe(captureAbove(this.find), index)
+      this.#known.set(place, caller)
     }
+    return caller
+  }
+
+  /** Whether packages of npm run by themselves: below the recorder the stack has only frames of them, and of Node. */
+  isWithin(...names: readonly string[]): boolean {
+    let isWithin = false
+    readSites(this.isWithin, sites => {
+      const others = sites.filter(site => {
+        const { origin, package: vendor } = this.#locate(site.getFileName())
+        return origin !== 'runtime' && origin !== 'kernel' && !names.includes(vendor ?? '')
+      })
+      isWithin = others.length === 0
+    })
+    return isWithin
   }
 
   /** The index of the caller's frame; -1 if there is none. */
@@ -92,4 +94,30 @@ export class Callers {
     const { column, function: name, line } = frame
     return { function: name, file: locateFrame(frame, this.#directory).file, line, column }
   }
+}
+
+/** A function on the stack. */
+type Running = (...values: never[]) => unknown
+
+/** Passes the frames above a running function, the innermost first, to `take`. No source map is read. */
+function readSites(running: Running, take: (sites: readonly NodeJS.CallSite[]) => void): void {
+  const { prepareStackTrace } = Error
+  Error.prepareStackTrace = (_error, sites) => take(sites)
+  try {
+    // The stack is formatted when it is read.
+    void captureAbove(running).stack
+  } finally {
+    Error.prepareStackTrace = prepareStackTrace
+  }
+}
+
+function captureAbove(running: Running): Error {
+  const { stackTraceLimit } = Error
+  // The first stack is not used.
+  Error.stackTraceLimit = 0
+  const error = new Error()
+  Error.stackTraceLimit = frameLimit
+  Error.captureStackTrace(error, running)
+  Error.stackTraceLimit = stackTraceLimit
+  return error
 }

@@ -16,6 +16,8 @@ import { GcWatch, HangWatch, LoopWatch } from './loop-watch.ts'
 import { createRenderTracer, observeConsole, observeSessions, watchCrashes } from './observers.ts'
 import { Profiler } from './profiler.ts'
 import { ProfilerListener } from './profiler-listener.ts'
+import { watchMysql2 } from './queries/mysql2.ts'
+import { watchIoredis, watchNodeRedis } from './queries/redis.ts'
 import { QueryRecorder } from './query-recorder.ts'
 import type { RecordingPolicy } from './recording-policy.ts'
 import { RequestRecorder } from './request-recorder.ts'
@@ -99,10 +101,13 @@ export class Recording {
     const callers = new Callers(directory)
     const calls = new CallWatch(() => profiler.find(context.current), callers)
     const findTrace = (request = context.current) => profiler.find(request)
-    this.#stops.push(queries.observe(new QueryRecorder({ findTrace, callers, redactor })))
+    const recorder = new QueryRecorder({ findTrace, callers, redactor })
+    this.#stops.push(queries.observe(recorder))
     signals.on('kernel.booted', () => {
       const crashes = watchCrashes(profiler, context, logger.channel('profiler'))
       this.#stops.push(gc.start(), watchFetch(calls), watchNodeHttp(calls), crashes)
+      const watched = { recorder, context, callers }
+      this.#stops.push(watchMysql2(watched), watchIoredis(watched), watchNodeRedis(watched))
     })
   }
 

@@ -1,6 +1,6 @@
-import { subscribe, unsubscribe } from 'node:diagnostics_channel'
 import type { Callers } from '../../../lib/stack/callers.ts'
 import { type CallSocket, type CallStart, CallTrace, type TracedCall } from './call-trace.ts'
+import { listenTo, subscribeChannels } from './subscribe-channels.ts'
 import type { Trace } from './trace.ts'
 
 /**
@@ -126,30 +126,4 @@ function urlOf(request: ClientRequest): string {
 function lengthOf({ headers }: IncomingResponse): number | undefined {
   const length = headers['content-length']
   return length === undefined ? undefined : Number(length)
-}
-
-/**
- * Subscribes to diagnostics channels by name, until the returned function is called. A later version of a library may
- * change its messages: an error of a listener is dropped, because node would end the process for it.
- */
-export function subscribeChannels(listeners: Readonly<Record<string, (message: unknown) => void>>): () => void {
-  const guarded = Object.entries(listeners).map(([name, listen]): [string, (message: unknown) => void] => [
-    name,
-    message => {
-      try {
-        listen(message)
-      } catch {
-        // The application continues; the profile has a gap.
-      }
-    },
-  ])
-  for (const [name, listener] of guarded) subscribe(name, listener)
-  return () => {
-    for (const [name, listener] of guarded) unsubscribe(name, listener)
-  }
-}
-
-/** A message has the documented shape. If a later version changes it, the guard of the channel catches the error. */
-function listenTo<Message>(take: (message: Message) => void): (message: unknown) => void {
-  return message => take(message as Message)
 }

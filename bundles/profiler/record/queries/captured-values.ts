@@ -61,7 +61,7 @@ function captureValue(value: unknown, masker: TextMasker): unknown {
     const identity = byteLength <= keyLimit ? Buffer.from(bytes).toString('hex') : undefined
     return new ValueSummary(`binary, ${byteLength} bytes`, { ...(identity !== undefined && { identity }) })
   }
-  if (typeof value !== 'object' || value === null) return value
+  if (typeof value !== 'object' || value === null || value instanceof ValueSummary) return value
   const copy = new MaskingCopier(masker, copyBounds).value('', value)
   return new ValueSummary(Array.isArray(value) ? `list, ${value.length} items` : 'object', { copy })
 }

@@ -1,6 +1,7 @@
 import type { QueryParameters } from '../../../../kernel/queries.ts'
 import type { Redactor } from '../../../../lib/redact/redactor.ts'
 import { mask } from '../../../../lib/redact/secret-names.ts'
+import { ValueSummary } from './captured-values.ts'
 
 const words = (list: string): ReadonlySet<string> => new Set(list.split(' '))
 
@@ -26,7 +27,7 @@ const keyLength = 200
  */
 export function describeCommand(text: string, parameters: QueryParameters = [], redactor: Redactor): string {
   const [command = '', ...more] = text.trim().split(/\s+/)
-  const args = [...more, ...Object.values(parameters).map(String)]
+  const args = [...more, ...Object.values(parameters).map(toText)]
   const name = command.toUpperCase()
   const keys = withKeys.has(name) ? args.length : withKey.has(name) ? 1 : 0
   const shown = args.slice(0, keyLimit).map((arg, index) => (index < keys ? maskKey(arg, redactor) : '?'))
@@ -40,4 +41,8 @@ function maskKey(key: string, redactor: Redactor): string {
   const isFollowed = secret !== -1 && secret < parts.length - 1
   const masked = isFollowed ? `${parts.slice(0, secret + 2).join('')}${mask}` : redactor.text(key)
   return masked.slice(0, keyLength)
+}
+
+function toText(value: unknown): string {
+  return value instanceof ValueSummary ? value.text : String(value)
 }

@@ -1,0 +1,73 @@
+import { channel } from 'node:diagnostics_channel'
+import { countRows, type QueryEnd } from '../../../../kernel/queries.ts'
+import type { Request } from '../../../../lib/http/request.ts'
+import type { Caller } from '../../../../lib/stack/callers.ts'
+import { listenTo, subscribeChannels } from '../subscribe-channels.ts'
+import { listenToOperations, toServer, type WatchServices } from './watch-channels.ts'
+
+/** A message of `mysql2:query` and `mysql2:execute`; mysql2 3.20 and later publish them. */
+interface Message {
+  /** With its values, for `mysql2:query`. */
+  readonly query: string
+  /** Of `mysql2:execute`; those of `mysql2:query` are in the statement. */
+  readonly values?: readonly unknown[]
+  /** Empty without a database. */
+  readonly database: string
+  readonly serverAddress: string
+  readonly serverPort: number | undefined
+}
+
+const connecting = 'mysql2:pool:connect'
+const operations = ['mysql2:query', 'mysql2:execute']
+
+/**
+ * Records queries of mysql2 until the returned function is called. A pool passes a connection to the next waiting caller
+ * while the request runs that has released it. So the request is taken when a connection is asked for, and is current
+ * again when the connection is there. The same is true of callbacks of queries.
+ */
+export function watchMysql2({ callers, context, recorder }: WatchServices): () => void {
+  const requests = new WeakMap<object, Request>()
+  const places = new WeakMap<object, Caller>()
+  /** Where the connection was asked for: `pool.query` runs its query before the end of its callback. */
+  let connected: Caller | undefined
+  const keep = (message: object) => {
+    const { current } = context
+    if (current !== undefined) requests.set(message, current)
+  }
+  const findCaller = () => callers.find() ?? connected
+  const begin = (message: Message, values: Message['values']): QueryEnd | undefined => {
+    const { database, query, serverAddress, serverPort } = message
+    keep(message)
+    return recorder.begin({
+      system: 'mysql',
+      text: query,
+      parameters: values,
+      namespace: database || undefined,
+      server: toServer(serverAddress, serverPort),
+      source: 'channel',
+      findCaller,
+    })
+  }
+  const stop = subscribeChannels({
+    [`tracing:${connecting}:start`]: listenTo<object>(message => {
+      keep(message)
+      const caller = context.current && callers.find()
+      if (caller !== undefined) places.set(message, caller)
+    }),
+    [`tracing:${connecting}:asyncStart`]: listenTo<object>(message => {
+      connected = places.get(message)
+    }),
+    [`tracing:${connecting}:asyncEnd`]: () => {
+      connected = undefined
+    },
+    ...listenToOperations<Message>('mysql2:query', message => begin(message, undefined), countRows),
+    ...listenToOperations<Message>('mysql2:execute', message => begin(message, message.values), countRows),
+  })
+  const unbinds = [connecting, ...operations].map(name =>
+    context.carry(channel(`tracing:${name}:asyncStart`), message => requests.get(Object(message)) ?? context.current),
+  )
+  return () => {
+    stop()
+    for (const unbind of unbinds) unbind()
+  }
+}

@@ -1,0 +1,108 @@
+import type { QueryEnd } from '../../../../kernel/queries.ts'
+import { listenTo, subscribeChannels } from '../subscribe-channels.ts'
+import { ValueSummary } from './captured-values.ts'
+import { listenToOperations, toServer, type WatchServices } from './watch-channels.ts'
+
+/** The place of a message of ioredis and node-redis. */
+interface Place {
+  /** The number of the database. */
+  readonly database: number
+  readonly serverAddress: string
+  readonly serverPort: number | undefined
+}
+
+/** A message of `ioredis:command` and `node-redis:command`. */
+interface Command extends Place {
+  readonly command: string
+  /** Those that may be values are `?`. The arguments of node-redis begin with the command. */
+  readonly args: readonly string[]
+  /** Of a pipeline of node-redis. */
+  readonly batchSize?: number
+}
+
+/** A message of `ioredis:batch` and `node-redis:batch`. */
+interface Batch extends Place {
+  readonly batchMode: 'MULTI' | 'PIPELINE'
+  readonly batchSize: number
+}
+
+/** A value that the library does not publish: it is not known whether two of them are equal. */
+const hidden = new ValueSummary('?')
+
+/**
+ * Records commands of ioredis (5.11 and later) until the returned function is called. Commands that ioredis sends by itself
+ * later, such as those that waited for the connection, run in the context of another request: they are not recorded.
+ */
+export function watchIoredis({ callers, context, recorder }: WatchServices): () => void {
+  /** Set while the commands of a MULTI are sent, which are one query. */
+  let isInBatch = false
+  const begin = (place: Place, command: string, args: readonly string[], batch?: number): QueryEnd | undefined =>
+    context.current === undefined || callers.isWithin('ioredis', 'standard-as-callback')
+      ? undefined
+      : recorder.begin({ ...describe(place), text: command, parameters: toValues(args), batch })
+  return subscribeChannels({
+    ...listenToOperations<Command>(
+      'ioredis:command',
+      message => (isInBatch ? undefined : begin(message, message.command, message.args)),
+      countValues,
+    ),
+    ...listenToOperations<Batch>(
+      'ioredis:batch',
+      message => {
+        const end = begin(message, message.batchMode, [], message.batchSize)
+        isInBatch = true
+        return end
+      },
+      () => undefined,
+    ),
+    'tracing:ioredis:batch:end': () => {
+      isInBatch = false
+    },
+  })
+}
+
+/**
+ * Records commands of node-redis (5.12 and later) until the returned function is called. A pool runs waiting commands while
+ * another request returns its client. Their request is not known, so they are not recorded.
+ */
+export function watchNodeRedis({ callers, context, recorder }: WatchServices): () => void {
+  return subscribeChannels({
+    'node-redis:pool:connection-wait': listenTo<object>(() => {
+      if (context.current !== undefined && callers.isWithin('@redis/client')) context.leave()
+    }),
+    ...listenToOperations<Command>(
+      'node-redis:command',
+      message => {
+        const { args, batchSize: batch, command } = message
+        return recorder.begin({ ...describe(message), text: command, parameters: toValues(args.slice(1)), batch })
+      },
+      countValues,
+    ),
+    ...listenToOperations<Batch>(
+      'node-redis:batch',
+      message =>
+        // The commands of a pipeline are published, too.
+        message.batchMode === 'PIPELINE'
+          ? undefined
+          : recorder.begin({ ...describe(message), text: message.batchMode, batch: message.batchSize }),
+      () => undefined,
+    ),
+  })
+}
+
+function describe({ database, serverAddress, serverPort }: Place) {
+  const server = toServer(serverAddress, serverPort)
+  return { system: 'redis', namespace: `${database}`, server, source: 'channel' } as const
+}
+
+function toValues(args: readonly string[]): readonly unknown[] {
+  return args.map(arg => (arg === '?' ? hidden : arg))
+}
+
+/** How many values a command has found: 0 for a miss. A number and `OK` are no found values. */
+function countValues(result: unknown): number | undefined {
+  if (result === null || result === undefined) return 0
+  if (Array.isArray(result)) return result.filter(value => value !== null).length
+  if (typeof result === 'object') return Buffer.isBuffer(result) ? 1 : Object.keys(result).length
+  return typeof result === 'string' && result !== 'OK' ? 1 : undefined
+}

@@ -1,0 +1,30 @@
+import { subscribe, unsubscribe } from 'node:diagnostics_channel'
+
+/** Listeners of diagnostics channels, by their names. */
+export type ChannelListeners = Readonly<Record<string, (message: unknown) => void>>
+
+/**
+ * Subscribes to diagnostics channels by name, until the returned function is called. A later version of a library may
+ * change its messages: an error of a listener is dropped, because node would end the process for it.
+ */
+export function subscribeChannels(listeners: ChannelListeners): () => void {
+  const guarded = Object.entries(listeners).map(([name, listen]): [string, (message: unknown) => void] => [
+    name,
+    message => {
+      try {
+        listen(message)
+      } catch {
+        // The application continues; the profile has a gap.
+      }
+    },
+  ])
+  for (const [name, listener] of guarded) subscribe(name, listener)
+  return () => {
+    for (const [name, listener] of guarded) unsubscribe(name, listener)
+  }
+}
+
+/** A message has the documented shape. If a later version changes it, the guard of the channel catches the error. */
+export function listenTo<Message>(take: (message: Message) => void): (message: unknown) => void {
+  return message => take(message as Message)
+}
