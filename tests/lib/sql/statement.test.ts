@@ -1,5 +1,6 @@
 import fc from 'fast-check'
 import { t } from 'tap'
+import { formatSql } from '#lib/sql/format.ts'
 import { readStatement } from '#lib/sql/statement.ts'
 
 /** The shape of a statement and its values, each with its name: `id=7`, `=x` without one, `id=$1` of a placeholder. */
@@ -222,4 +223,71 @@ t.test('long statements are read in linear time', async t => {
   )
   for (const text of long)
     t.type(readStatement(`SELECT a IN (${text}`, 'postgresql').shape, 'string', text.slice(0, 10))
+})
+
+t.test('a statement is laid out with a line per clause, and long clauses are broken', async t => {
+  const layOut = (text: string) => formatSql(text, 'postgresql').split('\n')
+  t.strictSame(layOut('SELECT a, b FROM c WHERE d = $1 AND e IS DISTINCT FROM f ORDER BY a LIMIT ? FOR UPDATE'), [
+    'SELECT a, b',
+    'FROM c',
+    'WHERE d = $1 AND e IS DISTINCT FROM f',
+    'ORDER BY a',
+    'LIMIT ?',
+    'FOR UPDATE',
+  ])
+  const [first, second, third] = ['a', 'b', 'c'].map(name => `t.${name.repeat(30)}`)
+  t.strictSame(
+    layOut(
+      `SELECT ${first}, left(${second}, ?), ${third} FROM t LEFT OUTER JOIN u ON u.id = t.u JOIN v USING (w) WHERE ${first} BETWEEN ? AND ? OR ${second} = ? AND (${third} = ? OR a)`,
+    ),
+    [
+      `SELECT ${first},`,
+      `  left(${second}, ?),`,
+      `  ${third}`,
+      'FROM t',
+      '  LEFT OUTER JOIN u ON u.id = t.u',
+      '  JOIN v USING (w)',
+      `WHERE ${first} BETWEEN ? AND ?`,
+      `  OR ${second} = ?`,
+      `  AND (${third} = ? OR a)`,
+    ],
+  )
+  t.strictSame(
+    layOut(
+      'WITH x AS (SELECT 1), y AS (SELECT 2) SELECT * FROM x WHERE a IN (SELECT b FROM y) AND extract(day FROM z) = ?',
+    ),
+    [
+      'WITH x AS (',
+      '  SELECT 1',
+      '), y AS (',
+      '  SELECT 2',
+      ')',
+      'SELECT *',
+      'FROM x',
+      'WHERE a IN (',
+      '  SELECT b',
+      '  FROM y',
+      ') AND extract(day FROM z) = ?',
+    ],
+  )
+  t.strictSame(
+    layOut('INSERT INTO a (b) VALUES (?), (?) ON CONFLICT (b) DO UPDATE SET c = ? RETURNING d; DELETE FROM e'),
+    ['INSERT INTO a (b)', 'VALUES (?), (?)', 'ON CONFLICT (b) DO UPDATE', 'SET c = ?', 'RETURNING d;', 'DELETE FROM e'],
+  )
+})
+
+t.test('the layout changes nothing but whitespace, and is not much longer', async t => {
+  for (const text of ['', 'BEGIN', 'SELECT 1 -- a comment', "SELECT 'never ended", 'SELECT a ))) FROM']) {
+    t.equal(formatSql(text, 'postgresql').replace(/\nFROM/, ' FROM'), text)
+  }
+  const piece = fc.constantFrom(
+    ...`( ) , ; SELECT FROM WHERE AND OR BETWEEN LEFT JOIN ON CONFLICT a "b c" 'd  e' $1 ? -- /* */ .`.split(' '),
+  )
+  fc.assert(
+    fc.property(fc.array(piece), pieces => {
+      const text = pieces.join(' ')
+      return formatSql(text, 'mysql').replace(/\s+/g, '') === text.replace(/\s+/g, '')
+    }),
+  )
+  t.ok(formatSql('(SELECT '.repeat(1000), 'sqlite').length < 40_000, 'deep subqueries are not indented further')
 })

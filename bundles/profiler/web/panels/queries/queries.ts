@@ -79,7 +79,7 @@ async function toView(
   const { covered, duplicates, queries } = group
   const sets = toQuerySets(kind, group)
   const repeated = toDuplicateSets(kind, group)
-  const views = await statements.create(kind, textsOf(queries, sets))
+  const views = await statements.create(kind, [...queries, ...sets.map(({ text }) => ({ system: kind, text }))])
   const link = profileLink(profile.summary.token, kind)
   const filter = readQueryFilter(query, sets)
   const tables = { views, toPlace, link, whole: covered, chosen: filter.shape }
@@ -104,11 +104,6 @@ async function toView(
     hasRows: queries.some(({ rows }) => rows !== undefined),
     whole: formatDuration(wholeOf(profile, queries).duration),
   }
-}
-
-/** The different texts of a page, in their order. */
-function textsOf(queries: readonly StoredQuery[], sets: readonly QuerySet[]): Set<string> {
-  return new Set([...queries, ...sets].map(({ text }) => text))
 }
 
 /** More rows of a table are folded. */

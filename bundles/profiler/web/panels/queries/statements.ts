@@ -1,3 +1,4 @@
+import { formatSql } from '../../../../../lib/sql/format.ts'
 import { highlightSql, type Token } from '../../../../../lib/stack/highlight.ts'
 import { TextMemo } from '../../../../../lib/text/text-memo.ts'
 import { HtmlFragment, type View } from '../../../../../lib/view/view.ts'
@@ -36,15 +37,18 @@ export class StatementViews {
   }
 
   /** Creates the views of the different texts of one page. */
-  async create(kind: StoredQuery['kind'], texts: Iterable<string>): Promise<ReadonlyMap<string, StatementView>> {
+  async create(
+    kind: StoredQuery['kind'],
+    statements: Iterable<Statement>,
+  ): Promise<ReadonlyMap<string, StatementView>> {
     const views = new Map<string, StatementView>()
     const kept = this.#kept[kind]
     let coloured = 0
-    for (const text of texts) {
+    for (const { system, text } of statements) {
       if (views.has(text)) continue
       const known = kept.get(text)
       const hasColours = known === undefined && coloured < colourLimit && text.length <= longestColoured
-      const view = known ?? (await this.#createOne(text, hasColours ? colours[kind] : plain))
+      const view = known ?? (await this.#createOne({ system, text }, hasColours ? colours[kind] : plain))
       views.set(text, view)
       if (!hasColours) continue
       coloured++
@@ -53,12 +57,12 @@ export class StatementViews {
     return views
   }
 
-  async #createOne(text: string, { layOut, split }: Colours): Promise<StatementView> {
+  async #createOne({ system, text }: Statement, { layOut, split }: Colours): Promise<StatementView> {
     const folded = text.replaceAll(/\s+/g, ' ').trim()
     return {
       line: await this.#render(split(shorten(folded, lineLimit).toWellFormed())),
       isCut: folded.length > lineLimit,
-      whole: await this.#render(split(layOut(text))),
+      whole: await this.#render(split(layOut(text, system))),
     }
   }
 
@@ -70,16 +74,19 @@ export class StatementViews {
 
 const lineBreak: Token = { kind: '', text: '\n' }
 
+/** A statement, and the system whose words it has. */
+type Statement = Pick<StoredQuery, 'system' | 'text'>
+
 /** How a kind of text is laid out and coloured. */
 interface Colours {
-  readonly layOut: (text: string) => string
+  readonly layOut: (text: string, system: string) => string
   readonly split: (text: string) => Token[][]
 }
 
 const plain: Colours = { layOut: text => text, split: text => [[{ kind: '', text }]] }
 
 const colours: Readonly<Record<StoredQuery['kind'], Colours>> = {
-  database: { layOut: text => text, split: highlightSql },
+  database: { layOut: formatSql, split: highlightSql },
   cache: { layOut: text => text, split: splitCommand },
 }
 
