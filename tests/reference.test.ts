@@ -4,6 +4,8 @@ import { t } from 'tap'
 import { help, parseOptions } from '#bin/serve-options.ts'
 import { createFrameworkBundle } from '#bundles/framework/framework-bundle.ts'
 import { optionalListeners, resolveOptions } from '#bundles/framework/options.ts'
+import { createOpenTelemetryBundle } from '#bundles/opentelemetry/opentelemetry-bundle.ts'
+import { openTelemetrySettings } from '#bundles/opentelemetry/settings.ts'
 import { createProfilerBundle } from '#bundles/profiler/profiler-bundle.ts'
 import { MemoryProfileStorage } from '#bundles/profiler/store/memory-profile-storage.ts'
 import { ViewEvent } from '#kernel/events.ts'
@@ -118,6 +120,7 @@ t.test('every declared signal is in the reference', async t => {
 const settingSections: readonly (readonly [bundle: string, title: string])[] = [
   ['kernel', 'Settings'],
   ['profiler', 'Settings of the profiler'],
+  ['opentelemetry', 'Settings of tracing'],
 ]
 
 /** The rows of the reference that describe settings: names, types and defaults. */
@@ -132,9 +135,12 @@ t.test('every setting is in the reference, and refuses a wrong value', async t =
   const { settings } = JSON.parse(stdout) as { settings: readonly { name: string; bundle: string; help: string }[] }
   const described = settingRows.map(({ bundle, name }) => `${bundle} ${name}`)
   const declared = settings.filter(({ bundle }) => bundle !== 'site').map(({ bundle, name }) => `${bundle} ${name}`)
-  t.strictSame(described.toSorted(), declared.toSorted())
+  // An application has the bundle with an endpoint only.
+  const ofTracing = Object.keys(openTelemetrySettings.definitions).map(name => `opentelemetry ${name}`)
+  t.strictSame(described.toSorted(), [...declared, ...ofTracing].toSorted())
 
-  const bundles = [createFrameworkBundle(), createProfilerBundle({ storage: new MemoryProfileStorage() })]
+  const profiler = createProfilerBundle({ storage: new MemoryProfileStorage() })
+  const bundles = [createFrameworkBundle(), createOpenTelemetryBundle(), profiler]
   for (const { name, type } of settingRows) {
     const boot = createTestKernel({ bundles, variables: { [name]: '? ?' } })
     if (type === 'text') await boot.then(({ close }) => close())
