@@ -43,8 +43,8 @@ export function routeReports(
   reports: ExportReports,
 ): () => void {
   const fail = (message: string) => reports.fail(message)
-  const ignore = () => undefined
-  const logger = { error: fail, warn: fail, info: ignore, debug: ignore, verbose: ignore }
+  // The level excludes the last three.
+  const logger = { error: fail, warn: fail, info: fail, debug: fail, verbose: fail }
   diag.setLogger(logger, { logLevel: DiagLogLevel.WARN, suppressOverrideMessage: true })
   setGlobalErrorHandler(error => reports.fail(error))
   return () => {

@@ -7,6 +7,7 @@ import { createListenerTracer, traceControllers } from './event-spans.ts'
 import { ExportReports } from './export-reports.ts'
 import { addRowCounts } from './instrumented-libraries.ts'
 import { loadPackages, type Packages } from './load-packages.ts'
+import { MeasuredQueries } from './measured-queries.ts'
 import { type StartedProvider, startProvider } from './provider.ts'
 import { instrumentations } from './registration.ts'
 import { RequestSpans } from './request-spans.ts'
@@ -54,10 +55,11 @@ export function createOpenTelemetryBundle(): Bundle {
       const { environment } = config
       for (const instrumentation of instrumentations) addRowCounts(instrumentation)
       const processors = isDebugOn(config) ? [new SpanQueries(app)] : []
-      provider = startProvider({ packages, settings, directory, environment, processors, reports })
+      provider = startProvider({ packages, settings, directory, environment, processors, redactor, reports })
       const { tracer } = provider
       spans = new RequestSpans({ packages, tracer, redactor, routes, isLeftOut: createLeftOut(app) })
       traceControllers(app, spans)
+      app.queries.observe(new MeasuredQueries(spans, redactor))
       uncorrelate = logger.correlate(() => findSpanIds(packages))
     },
 

@@ -4,8 +4,10 @@ import path from 'node:path'
 import type { Attributes as SpanAttributes, Tracer, TracerProvider } from '@opentelemetry/api'
 import type { ReadableSpan, Sampler, SpanProcessor } from '@opentelemetry/sdk-trace-base'
 import { version } from '../../lib/package.ts'
+import type { Redactor } from '../../lib/redact/redactor.ts'
 import { type ExportReports, routeReports } from './export-reports.ts'
 import type { Packages } from './load-packages.ts'
+import { maskSpan } from './masked-span.ts'
 import { instrumentations, ownScope } from './registration.ts'
 import { findEndpoint, type OpenTelemetrySettings } from './settings.ts'
 
@@ -19,6 +21,7 @@ export interface ProviderOptions {
   readonly environment: string
   /** Processors that read spans in this process. With one of them all spans are recorded, also those that are not sent. */
   readonly processors: readonly SpanProcessor[]
+  readonly redactor: Redactor
   readonly reports: ExportReports
 }
 
@@ -70,34 +73,26 @@ function register(packages: Packages, provider: TracerProvider): () => void {
   }
 }
 
-function createExporter({ packages, settings }: ProviderOptions): SpanProcessor[] {
+function createExporter({ packages, redactor, settings }: ProviderOptions): SpanProcessor[] {
   const url = findEndpoint(settings)
   if (url === undefined) return []
   const { OTEL_EXPORTER_OTLP_HEADERS: headers, OTEL_EXPORTER_OTLP_TIMEOUT: timeoutMillis } = settings
   const exporter = new packages.OTLPTraceExporter({ url, headers: { ...headers }, timeoutMillis })
-  return [new DetachedProcessor(new packages.BatchSpanProcessor(exporter))]
+  /** Exports outside of the request whose span has ended: otherwise the export would be an HTTP client call of it. */
+  class ExportProcessor extends packages.BatchSpanProcessor {
+    override onEnd: (span: ReadableSpan) => void = AsyncResource.bind((span: ReadableSpan) => {
+      if (isSampled(span)) super.onEnd(maskSpan(span, redactor))
+    })
+  }
+  return [new ExportProcessor(exporter)]
 }
 
-/** Exports outside of the request whose span has ended: otherwise the export would be an HTTP client call of it. */
-class DetachedProcessor implements SpanProcessor {
-  readonly onEnd: (span: ReadableSpan) => void
-  readonly #inner: SpanProcessor
-
-  constructor(inner: SpanProcessor) {
-    this.#inner = inner
-    this.onEnd = AsyncResource.bind((span: ReadableSpan) => inner.onEnd(span))
-  }
-
-  onStart(): void {}
-
-  forceFlush(): Promise<void> {
-    return this.#inner.forceFlush()
-  }
-
-  shutdown(): Promise<void> {
-    return this.#inner.shutdown()
-  }
+function isSampled(span: ReadableSpan): boolean {
+  return (span.spanContext().traceFlags & sampledFlag) !== 0
 }
+
+/** Of W3C Trace Context. */
+const sampledFlag = 1
 
 function createSampler(settings: OpenTelemetrySettings, packages: Packages): Sampler {
   const { OTEL_TRACES_SAMPLER: name, OTEL_TRACES_SAMPLER_ARG: ratio } = settings
@@ -124,10 +119,6 @@ class RecordingSampler implements Sampler {
     const { NOT_RECORD, RECORD } = this.#decisions
     const result = this.#inner.shouldSample(...parameters)
     return result.decision === NOT_RECORD ? { ...result, decision: RECORD } : result
-  }
-
-  toString(): string {
-    return `RecordingSampler{${this.#inner}}`
   }
 }
 

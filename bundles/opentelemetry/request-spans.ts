@@ -1,8 +1,8 @@
-import type { Attributes, Context, Span, TextMapGetter, Tracer } from '@opentelemetry/api'
+import type { Attributes, Context, Span, Tracer } from '@opentelemetry/api'
 import type { TerminateEvent } from '../../kernel/events.ts'
+import type { QueryEnd } from '../../kernel/queries.ts'
 import { setTraceContext } from '../../kernel/trace-context.ts'
 import { isThenable } from '../../lib/event-dispatcher/event-dispatcher.ts'
-import type { Headers } from '../../lib/http/headers.ts'
 import type { Request } from '../../lib/http/request.ts'
 import { Response } from '../../lib/http/response.ts'
 import type { Redactor } from '../../lib/redact/redactor.ts'
@@ -76,6 +76,22 @@ export class RequestSpans {
     return this.#follow(span, () => packages.context.with(context, work))
   }
 
+  /**
+   * Begins a span of a call to another process. Its description is made only if the active span is recorded. The returned
+   * function ends it.
+   */
+  beginClient(describe: () => { readonly name: string; readonly attributes: Attributes }): QueryEnd | undefined {
+    const { packages, tracer } = this.#services
+    if (packages.trace.getActiveSpan()?.isRecording() !== true) return undefined
+    const { attributes, name } = describe()
+    const span = tracer.startSpan(name, { attributes, kind: packages.SpanKind.CLIENT })
+    return ({ error, rows }) => {
+      if (rows !== undefined) span.setAttribute('db.response.returned_rows', rows)
+      if (error !== undefined) this.#fail(span, errorType(error))
+      span.end()
+    }
+  }
+
   /** Records work of a request that took a time in milliseconds and has just ended. */
   addEnded(request: Request, name: string, duration: number, hasFailed: boolean): void {
     const parent = attachedSpan(request)
@@ -110,12 +126,12 @@ export class RequestSpans {
 
   #begin(request: Request): RequestSpan {
     const { isLeftOut, packages, redactor, tracer } = this.#services
-    const { INVALID_SPAN_CONTEXT, ROOT_CONTEXT, SpanKind, suppressTracing, trace } = packages
+    const { defaultTextMapGetter, INVALID_SPAN_CONTEXT, ROOT_CONTEXT, SpanKind, suppressTracing, trace } = packages
     const empty = ROOT_CONTEXT.setValue(requestKey, request)
     if (isLeftOut(request)) {
       return { context: suppressTracing(empty), span: trace.wrapSpanContext(INVALID_SPAN_CONTEXT) }
     }
-    const parent = this.#propagator.extract(empty, request.headers, headerGetter)
+    const parent = this.#propagator.extract(empty, readHeaders(request), defaultTextMapGetter)
     const attributes = describeRequest(request, redactor)
     const span = tracer.startSpan(nameSpan(request), { kind: SpanKind.SERVER, attributes }, parent)
     const parentId = trace.getSpanContext(parent)?.spanId
@@ -200,8 +216,7 @@ function nameOf(controller: unknown): string {
   return typeof controller === 'string' ? controller : String(readProperty(controller, 'name') || 'anonymous')
 }
 
-/** Two fields of the same name are malformed; joined by a comma, the propagator refuses them. */
-const headerGetter: TextMapGetter<Headers> = {
-  keys: headers => Array.from(headers, ([name]) => name),
-  get: (headers, name) => headers.get(name) ?? undefined,
+/** Two fields `traceparent` are malformed; joined by a comma, the propagator refuses them. */
+function readHeaders({ headers }: Request): Readonly<Record<string, string | null>> {
+  return { traceparent: headers.get('traceparent'), tracestate: headers.get('tracestate') }
 }

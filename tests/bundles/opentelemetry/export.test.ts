@@ -1,12 +1,15 @@
 import type { AddressInfo } from 'node:net'
 import { createServer, type Server, type Socket } from 'node:net'
+import { trace } from '@opentelemetry/api'
 import { type Test, t } from 'tap'
 import { createFrameworkBundle } from '#bundles/framework/framework-bundle.ts'
 import { ExportReports } from '#bundles/opentelemetry/export-reports.ts'
 import { loadPackages } from '#bundles/opentelemetry/load-packages.ts'
 import { createOpenTelemetryBundle } from '#bundles/opentelemetry/opentelemetry-bundle.ts'
 import { instrumentations, type LibraryInstrumentation } from '#bundles/opentelemetry/registration.ts'
+import type { Bundle } from '#kernel/bundle.ts'
 import { createTestKernel, type TestKernel } from '#kernel/testing/create-test-kernel.ts'
+import { createRequest } from '#kernel/testing/event-factories.ts'
 import { createRecorder } from '#tests/support/recording-logger.ts'
 import { startTraceReceiver } from '#tests/support/trace-receiver.ts'
 import { until } from '#tests/support/until.ts'
@@ -201,7 +204,6 @@ t.test('two kernels in one process trace their requests separately', async t => 
 })
 
 t.test('with an instrumentation and debug, there are spans without an endpoint, which nothing sends', async t => {
-  const { trace } = await import('@opentelemetry/api')
   let provider: unknown
   const instrumentation: LibraryInstrumentation = {
     instrumentationName: 'library',
@@ -235,6 +237,46 @@ t.test('with an instrumentation and debug, there are spans without an endpoint, 
     return [provider !== undefined, isRecording]
   }
   t.strictSame(await seen({ APP_ENV: 'dev' }), [true, true])
+  t.strictSame(await seen({ APP_ENV: 'dev', OTEL_TRACES_SAMPLER: 'always_off' }), [true, true])
   t.strictSame(await seen({ APP_ENV: 'prod' }), [false, undefined])
   t.strictSame(await seen({ APP_ENV: 'dev', OTEL_SDK_DISABLED: '1' }), [false, undefined])
+})
+
+t.test('a wrong setting stops the start, without the secret', async t => {
+  const wrong = {
+    OTEL_EXPORTER_OTLP_ENDPOINT: 'localhost:4318',
+    OTEL_EXPORTER_OTLP_TIMEOUT: '0',
+    OTEL_EXPORTER_OTLP_HEADERS: 'no-name',
+    OTEL_RESOURCE_ATTRIBUTES: 'team=%',
+    OTEL_TRACES_SAMPLER_ARG: '1.5',
+  }
+  const error = await boot(t, wrong).then(
+    () => undefined,
+    (error: unknown) => error,
+  )
+  const { message } = error as Error
+  for (const name of Object.keys(wrong)) t.match(message, `  ${name} `)
+  t.notMatch(message, 'no-name')
+})
+
+t.test('an application without a package.json is an unknown service; work before the start has no span', async t => {
+  const receiver = await startTraceReceiver(t)
+  const seen: unknown[] = []
+  const early: Bundle = {
+    name: 'early',
+    register({ context, view }) {
+      seen.push(context.run(createRequest(), () => trace.getActiveSpan()))
+      t.throws(() => view.render('none', {}), { code: /^VIEW_TEMPLATE_/ })
+    },
+  }
+  const kernel = await createTestKernel({
+    bundles: [early, createOpenTelemetryBundle(), createFrameworkBundle()],
+    variables: { APP_ENV: 'prod', OTEL_EXPORTER_OTLP_ENDPOINT: receiver.url },
+    directory: t.testdir(),
+  })
+  await send(kernel, 1)
+  await kernel.close()
+  t.strictSame(seen, [undefined])
+  const [span] = receiver.spans
+  t.match(span?.resource, { 'service.name': /^unknown_service/, 'service.version': undefined })
 })

@@ -1,9 +1,12 @@
 import { Readable } from 'node:stream'
 import { setTimeout as delay } from 'node:timers/promises'
+import { type SpanContext, SpanStatusCode, trace } from '@opentelemetry/api'
 import { t } from 'tap'
 import { currentRequest, defineController } from '#kernel/controller.ts'
 import { RequestEvent, TerminateEvent } from '#kernel/events.ts'
+import { createRequestEvent } from '#kernel/testing/event-factories.ts'
 import { HttpError } from '#lib/errors/http-error.ts'
+import { Event } from '#lib/event-dispatcher/event-dispatcher.ts'
 import type { Request } from '#lib/http/request.ts'
 import { Response } from '#lib/http/response.ts'
 import type { ReceivedSpan } from '#tests/support/decode-traces.ts'
@@ -92,7 +95,7 @@ t.test('a request has a span with its children: controller, template and sub-req
 
 t.test('an error is an event of the span, which has failed; a client’s mistake is neither', async t => {
   const kernel = await createTracedKernel(t, {
-    register({ routes }) {
+    register({ dispatcher, routes }) {
       const fail = () => {
         throw new RangeError('password=opensesame is wrong')
       }
@@ -102,9 +105,15 @@ t.test('an error is an event of the span, which has failed; a client’s mistake
         throw new HttpError(404, 'no such thing')
       }
       routes.add({ name: 'miss', path: '/miss', controller: miss })
+      const refuse = async ({ isMainRequest, request }: RequestEvent) => {
+        if (request.path !== '/refused' || !isMainRequest) return
+        await delay(5)
+        throw new Error('refused')
+      }
+      dispatcher.on(RequestEvent, refuse, 900, 'SlowListener.refuse')
     },
   })
-  for (const path of ['/fail', '/late', '/miss', '/none']) await kernel.client.get(path)
+  for (const path of ['/fail', '/late', '/miss', '/none', '/refused']) await kernel.client.get(path)
   await kernel.close()
   const { receiver } = kernel
   for (const name of ['fail', 'late']) {
@@ -126,12 +135,15 @@ t.test('an error is an event of the span, which has failed; a client’s mistake
   const missed = receiver.span('GET /miss')
   t.strictSame([missed.status, missed.events, missed.attributes['error.type']], [0, [], undefined])
   t.equal(missed.attributes['http.response.status_code'], 404)
-  t.equal(
-    receiver.span('GET').attributes['http.route'],
-    undefined,
+  const refused = receiver.spans.filter(({ name, status }) => name.endsWith('SlowListener.refuse') && status === 2)
+  t.equal(refused.length, 1)
+  const unnamed = receiver.spans.filter(({ name }) => name === 'GET')
+  t.strictSame(
+    unnamed.map(({ attributes }) => attributes['http.response.status_code']),
+    [404, 500],
     'a request without a route has the name of its method',
   )
-  t.equal(receiver.spans.filter(({ name }) => name === 'sub-request error_controller').length, 4)
+  t.equal(receiver.spans.filter(({ name }) => name === 'sub-request error_controller').length, 5)
 })
 
 t.test('a failing template fails its render, its controller and its request', async t => {
@@ -186,18 +198,48 @@ t.test('secrets in the path, the query and the headers are masked', async t => {
   )
 })
 
+class Restocked extends Event {
+  static readonly eventName = 'stock.changed'
+}
+
 t.test('unusual requests have a span, too', async t => {
-  const kernel = await createTracedKernel(t)
+  const kernel = await createTracedKernel(t, {
+    variables: { SHOP_TOKEN: 'secret.example' },
+    register({ dispatcher, routes }) {
+      dispatcher.on(Restocked, () => delay(5))
+      routes.add({
+        name: 'stock',
+        path: '/stock',
+        controller: async () => {
+          await dispatcher.dispatch(new Restocked())
+          return Response.text('')
+        },
+      })
+    },
+  })
+  const { app, client } = kernel
+  await client.request('BREW', '/pot')
+  await client.get('http://secret.example/x?page=1')
+  await client.get('/stock')
   const { raw } = await serveKernel(t, kernel)
-  await raw('BREW /pot HTTP/1.1\r\nHost: a\r\nConnection: close\r\n\r\n')
   await raw('GET / HTTP/1.0\r\n\r\n')
+  app.dispatcher.on(RequestEvent, () => delay(5), 900)
+  await t.rejects(async () => app.dispatcher.dispatch(createRequestEvent()), { code: 'KERNEL_NO_ROUTE' })
   await kernel.close()
   const { receiver } = kernel
-  t.match(receiver.spans.find(({ attributes }) => attributes['network.protocol.version'] === '1.0')?.attributes, {
-    'server.address': undefined,
-    'server.port': undefined,
-    'url.path': '/',
-  })
+  const find = (name: string, value: unknown) =>
+    receiver.spans.find(({ attributes }) => attributes[name] === value)?.attributes
+  t.match(find('http.request.method_original', 'BREW'), { 'http.request.method': '_OTHER', 'url.path': '/pot' })
+  t.equal(receiver.span('HTTP').attributes['http.response.status_code'], 501)
+  t.match(find('url.query', 'page=1'), { 'url.path': 'http://******/x' }, 'a masked host')
+  const old = find('network.protocol.version', '1.0')
+  t.match(old, { 'url.path': '/' })
+  t.notOk(Object.keys(old ?? {}).some(name => name.startsWith('server.')))
+  t.strictSame(
+    receiver.spans.filter(({ name }) => name.startsWith('stock.changed')),
+    [],
+    'events of the application have no spans',
+  )
 })
 
 t.test('a span ends when the response was sent, also if the client has left or the stream fails', async t => {
@@ -261,4 +303,154 @@ t.test('health checks have no span, and the work for them none either', async t 
     roots.map(({ attributes }) => attributes['url.path']),
     ['/_healthy'],
   )
+})
+
+t.test('a query that the application measures has a span, without its values', async t => {
+  const kernel = await createTracedKernel(t, {
+    register({ queries, routes }) {
+      const read = async () => {
+        const rows = await queries.measure(
+          'postgresql',
+          "SELECT * FROM users u WHERE name = 'canary' AND id = $1",
+          [7],
+          async () => [1, 2],
+        )
+        queries.measure('redis', 'GET sess:canary', undefined, () => 'x')
+        const failing = () => {
+          throw Object.assign(new Error('canary is taken'), { code: '23505' })
+        }
+        t.throws(() => queries.measure('sqlite', 'insert into users values (1)', undefined, failing))
+        const query = { system: 'mysql', source: 'measure', namespace: 'shop' } as const
+        queries.begin({ ...query, text: '?', server: 'db.example:3306' })?.({})
+        queries.begin({ ...query, text: 'SELECT 1', server: '/run/mysqld.sock' })?.({})
+        t.equal(queries.begin({ ...query, source: 'channel', text: 'SELECT 2' }), undefined)
+        return Response.text(String(rows.length))
+      }
+      routes.add({ name: 'read', path: '/read', controller: read })
+    },
+  })
+  t.equal((await kernel.client.get('/read')).text, '2')
+  kernel.app.queries.measure('postgresql', 'SELECT 3', undefined, () => [])
+  await kernel.close()
+  const { receiver } = kernel
+  const parent = receiver.span('controller read').spanId
+  const clients = receiver.spans.filter(({ kind }) => kind === 3)
+  t.ok(clients.every(({ parentId }) => parentId === parent))
+  t.strictSame(
+    clients.map(({ attributes, name, status }) => ({ ...attributes, name, status })),
+    [
+      {
+        'db.system.name': 'postgresql',
+        'db.query.text': 'SELECT * FROM users u WHERE name = ? AND id = $1',
+        'db.query.summary': 'SELECT users',
+        'db.operation.name': 'SELECT',
+        'db.response.returned_rows': 2,
+        name: 'SELECT users',
+        status: 0,
+      },
+      {
+        'db.system.name': 'redis',
+        'db.query.text': 'GET',
+        'db.query.summary': 'GET',
+        'db.operation.name': 'GET',
+        name: 'GET',
+        status: 0,
+      },
+      {
+        'db.system.name': 'sqlite',
+        'db.query.text': 'insert into users values (?)',
+        'db.query.summary': 'INSERT users',
+        'db.operation.name': 'INSERT',
+        'error.type': '23505',
+        name: 'INSERT users',
+        status: 2,
+      },
+      {
+        'db.system.name': 'mysql',
+        'db.query.text': '?',
+        'db.query.summary': 'mysql',
+        'db.namespace': 'shop',
+        'server.address': 'db.example',
+        'server.port': 3306,
+        name: 'mysql',
+        status: 0,
+      },
+      {
+        'db.system.name': 'mysql',
+        'db.query.text': 'SELECT ?',
+        'db.query.summary': 'SELECT',
+        'db.operation.name': 'SELECT',
+        'db.namespace': 'shop',
+        'server.address': '/run/mysqld.sock',
+        name: 'SELECT',
+        status: 0,
+      },
+    ],
+  )
+})
+
+t.test('spans of libraries and of the application are masked before they are sent', async t => {
+  const kernel = await createTracedKernel(t, {
+    variables: { SHOP_TOKEN: 'canary-setting' },
+    register({ routes }) {
+      const controller = () => {
+        const link = {
+          context: trace.getActiveSpan()?.spanContext() as SpanContext,
+          attributes: { token: 'canary-link' },
+        }
+        const tracer = trace.getTracer('library')
+        const attributes = {
+          'db.system': 'postgresql',
+          'db.statement': "SELECT 'canary-literal'",
+          'db.postgresql.values': ['canary-value'],
+          'db.connection_string': 'postgresql://user:canary-password@localhost/shop',
+        }
+        const old = tracer.startSpan('pg.query:SELECT canary-setting', { attributes, links: [link] })
+        old.setStatus({ code: SpanStatusCode.ERROR, message: 'password=canary-status' })
+        old.recordException(new Error('token=canary-event'))
+        old.end()
+        const names = {
+          'db.system.name': 'redis',
+          'db.query.text': 'SET sess:canary-key ?',
+          'db.query.parameter.0': 'canary-parameter',
+          'http.request.header.authorization': ['Bearer canary-header'],
+          'url.full': 'https://example.org/?token=canary-url&page=1',
+          api_key: 'canary-name',
+          'shop.tokens': ['canary-token'],
+          'stock.pieces': 3,
+          'stock.shelves': ['a', 'b'],
+          'stock.counts': [1, 2],
+        }
+        tracer.startSpan('cache', { attributes: names }).end()
+        return Response.text('')
+      }
+      routes.add({ name: 'x', path: '/x', controller })
+    },
+  })
+  await kernel.client.get('/x')
+  await kernel.close()
+  const { receiver } = kernel
+  const spans = receiver.spans.filter(({ scope }) => scope === 'library')
+  t.equal(spans.length, 2)
+  t.notMatch(
+    JSON.stringify(spans, (_name, value) => (typeof value === 'bigint' ? '' : value)),
+    /canary/,
+  )
+  t.strictSame(receiver.span('pg.query:SELECT ******').attributes, {
+    'db.system': 'postgresql',
+    'db.statement': 'SELECT ?',
+    'db.connection_string': '******',
+  })
+  t.strictSame(receiver.span('cache').attributes, {
+    'db.system.name': 'redis',
+    'db.query.text': 'SET',
+    'http.request.header.authorization': '******',
+    'url.full': 'https://example.org/?token=******&page=1',
+    api_key: '******',
+    'shop.tokens': '******',
+    'stock.pieces': 3,
+    'stock.shelves': ['a', 'b'],
+    'stock.counts': [1, 2],
+  })
+  t.equal(receiver.span('cache').parentId, receiver.span('controller x').spanId, 'its other parts are as they were')
 })
