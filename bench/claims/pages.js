@@ -1,11 +1,13 @@
 import path from 'node:path'
 import { brotliCompressSync, gzipSync } from 'node:zlib'
 import { createFrameworkBundle } from '../../dist/bundles/framework/framework-bundle.js'
+import { findPrevious } from '../../dist/bundles/profiler/insight/relatives.js'
 import { createProfilerBundle } from '../../dist/bundles/profiler/profiler-bundle.js'
 import { MemoryProfileStorage } from '../../dist/bundles/profiler/store/memory-profile-storage.js'
 import { siteBundle } from '../../dist/bundles/site/site-bundle.js'
 import { createTestKernel } from '../../dist/kernel/testing/create-test-kernel.js'
 import { createRequest } from '../../dist/kernel/testing/event-factories.js'
+import { createProfile } from '../../dist/tests/support/create-profile.js'
 import { findAssets } from '../../dist/tests/support/find-assets.js'
 import { panelLinksOf } from '../../dist/tests/support/screens.js'
 import { measureFunctions } from '../measure-functions.js'
@@ -98,6 +100,7 @@ export const pageWeights = {
 
 /** Of each panel, the CPU time that its page may take, in microseconds. */
 const panelBudgets = {
+  overview: 1000,
   request: 1000,
   time: 1900,
   exception: 630,
@@ -110,6 +113,10 @@ const panelBudgets = {
   config: 430,
 }
 
+/** What the search for the usual time of a request may take, in microseconds, among this many profiles. */
+const searchBudget = 1000
+const searchedProfiles = 10_000
+
 /**
  * How long the kernel works for each page of a 404's profile: CPU time, in process, from the request to the bytes of the
  * response. It includes the work of the JIT compiler and the garbage collector in other threads. Symfony's was measured by a
@@ -120,16 +127,27 @@ const panelBudgets = {
 export const panelTimes = {
   title: 'Rendering a panel of the record of a 404 (Symfony: 20 to 32 ms a panel)',
   unit: 'CPU µs/page',
-  comparisons: Object.keys(panelBudgets).flatMap(name => [
-    { name: `${name} / budget`, numerator: name, denominator: `${name}, budget`, goal: { atMost: 1 } },
-    { name: `${name}: Symfony / Sinfonietta`, numerator: `${name}, Symfony`, denominator: name },
-  ]),
+  comparisons: [
+    ...Object.keys(panelBudgets).flatMap(name => [
+      { name: `${name} / budget`, numerator: name, denominator: `${name}, budget`, goal: { atMost: 1 } },
+      { name: `${name}: Symfony / Sinfonietta`, numerator: `${name}, Symfony`, denominator: name },
+    ]),
+    {
+      name: 'usual time among 10,000 profiles / budget',
+      numerator: 'usual time',
+      denominator: 'usual time, budget',
+      goal: { atMost: 1 },
+    },
+  ],
   async measure({ requests, rounds }) {
     const { close, panels, render } = await openRecord()
     const calls = Math.max(Math.ceil(leastRenders / rounds), requests / 100)
     const all = new Map(panels.map(path => [nameOf(path), path]))
     const measured = await measureFunctions(
-      Object.fromEntries([...all].map(([name, path]) => [name, () => render(path)])),
+      {
+        ...Object.fromEntries([...all].map(([name, path]) => [name, () => render(path)])),
+        'usual time': createUsualSearch(),
+      },
       { rounds, calls },
     )
     await close()
@@ -140,6 +158,7 @@ export const panelTimes = {
         values.map(nanoseconds => nanoseconds / 1000),
       )
     }
+    times.set('usual time, budget', Array(rounds).fill(searchBudget))
     for (const [name, budget] of Object.entries(panelBudgets)) {
       times.set(`${name}, budget`, Array(rounds).fill(budget))
       const symfony = symfonyTime[/** @type {keyof symfonyTime} */ (name)] ?? symfonyLeastTime
@@ -147,6 +166,18 @@ export const panelTimes = {
     }
     return times
   },
+}
+
+/** The search for earlier requests like one of 10,000, of which two thirds have the same route. */
+function createUsualSearch() {
+  const storage = new MemoryProfileStorage()
+  const { summary } = createProfile({})
+  for (let index = 0; index < searchedProfiles; index++) {
+    const route = index % 3 === 0 ? 'other' : summary.route
+    const token = (0x100000 + index).toString(16)
+    storage.append({ summary: { ...summary, token, route, time: summary.time + index }, text: '{}' }, '{}')
+  }
+  return () => findPrevious(storage, { ...summary, time: summary.time + searchedProfiles })
 }
 
 /** A site that has recorded a 404, and the pages about it. */

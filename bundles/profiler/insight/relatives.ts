@@ -110,12 +110,10 @@ async function findSimilar(
     { field: 'method', test: 'contains', value: method },
     ...(summary.parent === null ? [mainRequests] : []),
   ]
-  const { summaries } = await storage.search({
-    filters,
-    limit: similarLimit,
-    sort: { field: 'time', direction: 'descending' },
-  })
-  return summaries.filter(other => other.token !== token && isSameRequest(other, summary))
+  // Those that were stored last. A search by time would have to compare all that match.
+  const { summaries } = await storage.search({ filters, limit: similarLimit })
+  const similar = summaries.filter(other => other.token !== token && isSameRequest(other, summary))
+  return similar.sort((one, other) => compareTime(other, one))
 }
 
 function isSameRequest(one: ProfileSummary, other: ProfileSummary): boolean {

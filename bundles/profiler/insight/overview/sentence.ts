@@ -60,7 +60,7 @@ function describeEnding(profile: Profile): Sentence {
   const time = formatDuration(duration)
   if (outcome === 'crashed') return [` ended with the process after ${time}`]
   if (outcome === 'stream-failed') return [` broke off after ${time}`]
-  if (outcome === 'aborted') return [` was aborted by the client after ${time}`]
+  if (outcome === 'aborted') return [` took ${time} and was aborted by the client`]
   if (outcome === 'unfinished') return [` was not complete after ${time}`]
   if (status === 0) return [` had no response after ${time}`]
   if (status >= 400)

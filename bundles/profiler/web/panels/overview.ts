@@ -200,5 +200,5 @@ function sumOf({ system, user }: { readonly system: number; readonly user: numbe
 function describeLogs(count: number, errors: number, warnings: number): string {
   const severe = [errors > 0 && formatCount(errors, 'error'), warnings > 0 && formatCount(warnings, 'warning')]
   const parts = severe.filter(part => part !== false)
-  return parts.length === 0 ? String(count) : `${count}, ${parts.join(', ')}`
+  return parts.length === 0 ? String(count) : `${count} (${parts.join(', ')})`
 }

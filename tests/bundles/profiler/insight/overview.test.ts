@@ -352,7 +352,7 @@ t.test('the sentence of a failed request leads with the exception, and has no ot
 
 t.test('the sentence says how the request ended', async t => {
   const init = { url: 'http://localhost:8000/blog', duration: 12 }
-  t.equal(sentenceOf({}, { ...init, outcome: 'aborted' }), 'GET /blog was aborted by the client after 12.0 ms.')
+  t.equal(sentenceOf({}, { ...init, outcome: 'aborted' }), 'GET /blog took 12.0 ms and was aborted by the client.')
   t.equal(sentenceOf({}, { ...init, outcome: 'stream-failed' }), 'GET /blog broke off after 12.0 ms.')
   t.equal(sentenceOf({}, { ...init, outcome: 'unfinished' }), 'GET /blog was not complete after 12.0 ms.')
   t.equal(sentenceOf({}, { ...init, status: 422, method: 'POST' }), 'POST /blog was answered with 422 in 12.0 ms.')
@@ -385,7 +385,7 @@ t.test('a difference from the usual time is named from half as much on, with fiv
   )
   t.equal(
     sentenceOf({}, { ...init, outcome: 'aborted' }, { earlier }),
-    'GET / was aborted by the client after 100.0 ms.',
+    'GET / took 100.0 ms and was aborted by the client.',
   )
 })
 

@@ -106,7 +106,7 @@ t.test('logged errors and findings are listed, five of each', async t => {
   t.match(text, /error error 4\s+2 more errors/)
   t.notMatch(text, 'error 5')
   t.match(text, 'HTTP client calls 18 in 18.0 ms')
-  t.match(text, 'Log messages 7, 7 errors')
+  t.match(text, 'Log messages 7 (7 errors)')
 })
 
 t.test('the usual time is divided by the start of the process', async t => {
@@ -141,7 +141,7 @@ t.test('the overview shows profiles of sub-requests and old profiles', async t =
   t.match(textOf(await show({ memory: { wall: 9, cpu: { user: 3, system: 1 } } })), 'On CPU 4.000 ms of 9.000 ms')
   t.match(textOf(await show({}, { cacheCalls: 2, subRequests: 3 })), 'Sub-requests 3')
   const records = [{ at: 1, level: 'warning', channel: 'app', message: 'w' }]
-  t.match(textOf(await show({ logger: { records, dropped: 0 } }, { warnings: 1 })), 'Log messages 1, 1 warning')
+  t.match(textOf(await show({ logger: { records, dropped: 0 } }, { warnings: 1 })), 'Log messages 1 (1 warning)')
   const info = [{ at: 1, level: 'info', channel: 'app', message: 'i' }]
   t.match(textOf(await show({ logger: { records: info, dropped: 0 } })), /Log messages 1 Heap/)
 })
