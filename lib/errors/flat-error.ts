@@ -31,7 +31,7 @@ const propertyLimit = 50
 /**
  * Copies an error and its causes into plain data, at most ten deep and fifty in all. A value that is no error becomes one
  * named `Thrown value`; of an object only the names of its properties are copied. In the message of a validator's error,
- * inputs for secret names are masked. Without `hasFrames` no stack is read,
+ * inputs for secret names are masked; issues that are JSON in it are written as lines. Without `hasFrames` no stack is read,
  * which is slow. Never throws.
  */
 export function flattenError(error: unknown, { hasFrames = true }: { readonly hasFrames?: boolean } = {}): FlatError {
@@ -153,7 +153,17 @@ function messageOf(error: unknown): string {
   if (!isError(error)) return describe(error)
   const message = text(readProperty(error, 'message')) ?? ''
   const issues = [...items(readProperty(error, 'issues')), ...items(readProperty(error, 'details'))]
-  return issues.length === 0 ? message : maskInputs(message, issues, isSecretName)
+  if (issues.length === 0) return message
+  // The message of zod is its issues as JSON.
+  const isJson = message.startsWith('[') && message.endsWith(']')
+  return maskInputs(isJson ? issues.map(describeIssue).join('\n') : message, issues, isSecretName)
+}
+
+/** Writes an issue of a validator: `user.age: Too small`. */
+function describeIssue(issue: unknown): string {
+  const message = text(readProperty(issue, 'message')) ?? describe(issue)
+  const path = items(readProperty(issue, 'path')).map(String).join('.')
+  return path === '' ? message : `${path}: ${message}`
 }
 
 function text(value: unknown): string | undefined {

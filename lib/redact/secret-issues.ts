@@ -1,9 +1,21 @@
 import { mask, type NameTest } from './secret-names.ts'
 
-/** What an issue says without its input. All other values of an issue with a secret path are masked. */
+/** What an issue says of the schema, and not of the input. All other values of an issue with a secret path are masked. */
 const harmless: ReadonlySet<string> = new Set([
-  ...['code', 'expected', 'format', 'instancePath', 'keyword', 'kind', 'message', 'origin', 'params', 'path'],
-  ...['schemaPath', 'type', 'validation'],
+  ...[
+    'code',
+    'exact',
+    'expected',
+    'format',
+    'inclusive',
+    'instancePath',
+    'keyword',
+    'kind',
+    'maximum',
+    'message',
+    'minimum',
+  ],
+  ...['origin', 'params', 'path', 'pattern', 'requirement', 'schemaPath', 'type', 'validation'],
 ])
 
 const segmentLimit = 100

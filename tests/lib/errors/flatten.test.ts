@@ -68,6 +68,9 @@ t.test('secret inputs are masked in the message of a validator', async t => {
   for (const issues of [{ issues: [issue] }, { details: [issue, null, 'text'] }]) {
     t.equal(flattenError(error(issues)).message, 'Expected number but received "******"')
   }
+  const named = [{ path: ['user', 0, 'age'], message: 'Too small' }, { path: [], message: 'Wrong' }, 'odd', { a: 1 }]
+  const zod = Object.assign(new Error(JSON.stringify(named)), { issues: named })
+  t.equal(flattenError(zod).message, 'user.0.age: Too small\nWrong\nodd\nan object with a')
   t.equal(flattenError(error({ issues: [] })).message, 'Expected number but received "hunter2"')
 })
 
