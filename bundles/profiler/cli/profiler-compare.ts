@@ -4,6 +4,7 @@ import type { Column } from '../../../lib/console/table.ts'
 import { compareProfiles } from '../insight/compare/comparison.ts'
 import { type Verdict, writeChanges } from '../insight/compare/judge-comparison.ts'
 import { findPrevious } from '../insight/relatives.ts'
+import { findRestart } from '../insight/restarts.ts'
 import type { Profile } from '../profile/profile.ts'
 import type { ProfileStorage } from '../store/profile-storage.ts'
 import { type Delta, toCompareView } from '../web/pages/compare-page.ts'
@@ -55,7 +56,7 @@ export interface CompareDocument {
 /** Writes a comparison: the verdict, then the differences, part by part. */
 export function toCompareDocument(first: Profile, second: Profile): CompareDocument {
   const comparison = compareProfiles(first, second)
-  const { parts, records, verdict } = toCompareView(first, second, comparison)
+  const { parts, records, restart, verdict } = toCompareView(first, second, comparison)
   const { asked, changes, isSame, title } = verdict
   const blocks: Block[] = [
     {
@@ -64,10 +65,17 @@ export function toCompareDocument(first: Profile, second: Profile): CompareDocum
       tone: isSame ? 'ok' : 'warning',
     },
     ...(asked.length === 0 ? [] : [{ kind: 'text', text: `Request differs: ${writeChanges(asked)}.` } as const]),
+    ...(restart === false ? [] : [{ kind: 'text', text: describeRestart(restart) } as const]),
     { kind: 'fields', fields: records.map(record => [record.name, describe(record)]) },
     ...parts.flatMap(toBlocks),
   ]
-  const json = { verdict, first: first.summary, second: second.summary, comparison }
+  const json = {
+    verdict,
+    restart: findRestart(first, second) ?? null,
+    first: first.summary,
+    second: second.summary,
+    comparison,
+  }
   return { document: { blocks, json }, verdict }
 }
 
@@ -75,6 +83,11 @@ type View = ReturnType<typeof toCompareView>
 
 function describe({ duration, method, role, statusText, target, token }: View['records'][number]): string {
   return [token, statusText, `${method} ${target}`, duration, ...(role === '' ? [] : [role])].join('  ')
+}
+
+function describeRestart({ changed, time }: Exclude<View['restart'], false>): string {
+  const files = changed.length === 0 ? '' : `, after edits of ${changed.join(', ')}`
+  return `The server restarted in between, at ${time.day}, ${time.clock} UTC${files}.`
 }
 
 /** Equal rows are left out. */

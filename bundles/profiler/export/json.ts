@@ -50,7 +50,8 @@ interface PublicUsualTime extends Durations {
 
 function toPublicOverview(subject: ShownProfile): PublicOverview {
   const { parts, sentence, usual } = summarizeProfile(subject)
-  const { before = null, changed = null, count, median, p95, since = null, startedAt = null } = usual
+  const { before = null, count, median, p95, since = null, start } = usual
+  const { changed = null, time: startedAt = null } = start ?? {}
   const { token } = subject.profile.summary
   return {
     sentence: toPlainText(sentence),

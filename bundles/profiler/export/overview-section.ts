@@ -16,14 +16,14 @@ export const overviewSection: Section = {
   panel: 'overview',
   write(subject, limit) {
     const { parts, usual } = summarizeProfile(subject)
-    const { before, changed, since, startedAt } = usual
+    const { before, since, start } = usual
     const whole = subject.profile.summary.duration * 1000
     const times = [
       ...(usual.count === 0 ? [] : [`Usual: ${describe(usual)}`]),
-      ...(startedAt === undefined ? [] : [`The process started at ${formatMoment(startedAt)}`]),
+      ...(start === undefined ? [] : [`The process started at ${formatMoment(start.time)}`]),
       ...(before === undefined ? [] : [`Before the start: ${describe(before)}`]),
       ...(since === undefined ? [] : [`Since the start: ${describe(since)}`]),
-      ...(changed === undefined ? [] : [`Edited before the start: ${changed.map(toSpan).join(', ')}`]),
+      ...(start?.changed === undefined ? [] : [`Edited before the start: ${start.changed.map(toSpan).join(', ')}`]),
     ]
     return [
       '## Overview',

@@ -1,4 +1,5 @@
 import type { Profile, ProfileSummary } from '../../profile/profile.ts'
+import { type ProcessStart, readProcessStart } from '../restarts.ts'
 import { leastCounts, percentile } from '../route-statistics.ts'
 
 /** The durations of earlier requests that are similar to the request of a profile, in milliseconds. */
@@ -6,12 +7,10 @@ export interface UsualTime extends Durations {
   /** The same on both sides of the start of the process; `undefined` if that is not known, or on a side without requests. */
   readonly before: Durations | undefined
   readonly since: Durations | undefined
-  /** The start of the process, in milliseconds since 1970; `undefined` if it is not known. */
-  readonly startedAt: number | undefined
+  /** The start of the process; `undefined` if it is not known. */
+  readonly start: ProcessStart | undefined
   /** The latest request before the start of the process. */
   readonly lastBefore: ProfileSummary | undefined
-  /** The files whose change made the server start the process; `undefined` if it was started for another reason. */
-  readonly changed: readonly string[] | undefined
 }
 
 /** The durations of requests, in milliseconds. */
@@ -23,27 +22,17 @@ export interface Durations {
 }
 
 /** Reads the usual time of a request from earlier requests, the newest first. */
-export function readUsualTime({ process }: Profile, earlier: readonly ProfileSummary[]): UsualTime {
-  const { changed, process: facts } = process.server ?? {}
-  const startedAt = parseMoment(facts?.started)
-  const isBefore = ({ time }: ProfileSummary) => startedAt !== undefined && time < startedAt
-  const before = earlier.filter(isBefore)
+export function readUsualTime(profile: Profile, earlier: readonly ProfileSummary[]): UsualTime {
+  const start = readProcessStart(profile)
+  const before = start === undefined ? [] : earlier.filter(({ time }) => time < start.time)
+  const since = start === undefined ? [] : earlier.slice(0, earlier.length - before.length)
   return {
     ...measure(earlier),
     before: before.length === 0 ? undefined : measure(before),
-    since:
-      startedAt === undefined || before.length === earlier.length
-        ? undefined
-        : measure(earlier.slice(0, earlier.length - before.length)),
-    startedAt,
+    since: since.length === 0 ? undefined : measure(since),
+    start,
     lastBefore: before[0],
-    changed,
   }
-}
-
-function parseMoment(text: string | number | undefined): number | undefined {
-  const time = Date.parse(String(text))
-  return Number.isNaN(time) ? undefined : time
 }
 
 function measure(summaries: readonly ProfileSummary[]): Durations {

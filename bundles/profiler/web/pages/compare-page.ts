@@ -11,8 +11,16 @@ import {
 } from '../../insight/compare/comparison.ts'
 import { judgeComparison, type Verdict } from '../../insight/compare/judge-comparison.ts'
 import { findPrevious } from '../../insight/relatives.ts'
+import { findRestart } from '../../insight/restarts.ts'
 import { type SummaryView, toSummaryView } from '../../insight/summary-view.ts'
-import { formatCount, formatDuration, formatMicroseconds, formatShare } from '../../profile/format.ts'
+import {
+  type FormattedTime,
+  formatCount,
+  formatDuration,
+  formatMicroseconds,
+  formatShare,
+  formatTime,
+} from '../../profile/format.ts'
 import { compareLink } from '../../profile/links.ts'
 import type { Profile } from '../../profile/profile.ts'
 import { readOriginal } from '../../record/recording-policy.ts'
@@ -67,6 +75,8 @@ interface CompareView {
   readonly records: readonly (SummaryView & { readonly name: string; readonly role: string })[]
   /** Whether the second is a replay of the first. */
   readonly isReplay: boolean
+  /** The restart of the server between both profiles. */
+  readonly restart: { readonly time: FormattedTime; readonly changed: readonly string[] } | false
   readonly swapLink: string
   readonly leftOut: string
   readonly parts: readonly Part[]
@@ -93,6 +103,7 @@ export function toCompareView(first: Profile, second: Profile, comparison: Compa
   ]
   const tokens = [first, second].map(({ summary }) => summary.token)
   const isReplay = readOriginal(second) === first.summary.token
+  const restart = findRestart(first, second)
   return {
     title: `${tokens.join(' and ')} compared`,
     heading: isReplay ? 'Replay compared with its original' : 'Two profiles compared',
@@ -102,6 +113,7 @@ export function toCompareView(first: Profile, second: Profile, comparison: Compa
       { name: 'B', role: isReplay ? 'replay' : '', ...toSummaryView(second.summary) },
     ],
     isReplay,
+    restart: restart !== undefined && { time: formatTime(restart.time), changed: restart.changed ?? [] },
     swapLink: compareLink(String(tokens[1]), String(tokens[0])),
     leftOut: neverCompared.join(', '),
     parts: parts.filter(({ rows, rest }) => rows.length + rest.length > 0),

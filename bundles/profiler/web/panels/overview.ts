@@ -140,18 +140,18 @@ function viewErrors(profile: Profile): ViewModel {
 }
 
 function viewUsual(usual: UsualTime, { summary }: Profile, editor: EditorLinks): ViewModel {
-  const { before, changed, lastBefore, since, startedAt } = usual
+  const { before, lastBefore, since, start } = usual
   return {
     count: usual.count,
     rows: [
       viewDurations('Earlier requests', usual.count === 0 ? undefined : usual),
-      viewDurations('Before the restart', startedAt === undefined ? undefined : before),
+      viewDurations('Before the restart', before),
       viewDurations('Since the restart', before === undefined ? undefined : since),
     ].flat(),
     own: formatDuration(summary.duration),
-    startedAt: startedAt === undefined ? false : formatTime(startedAt),
+    startedAt: start === undefined ? false : formatTime(start.time),
     isFirst: before !== undefined && since === undefined,
-    changed: (changed ?? []).map(file => ({ file, link: editor.link(file) })),
+    changed: (start?.changed ?? []).map(file => ({ file, link: editor.link(file) })),
     compareLink: lastBefore === undefined ? '' : compareLink(lastBefore.token, summary.token),
   }
 }

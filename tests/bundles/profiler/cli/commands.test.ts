@@ -263,6 +263,20 @@ t.test('profiler:compare shows the differences', async t => {
   const { comparison, first } = JSON.parse((await run('profiler:compare 00000b --json')).stdout)
   t.equal(first.token, '00000a')
   t.ok(comparison.timings.length > 0)
+  const storage = createStorage()
+  const started = '2026-11-20T18:00:00.000Z'
+  const keep = (token: string, time: string, server: object) =>
+    storage.append(createRecord({ token, time: Date.parse(time) }), JSON.stringify({ server }))
+  keep('0000a1', '2026-11-20T17:00:00Z', {})
+  keep('0000a2', '2026-11-20T19:00:00Z', { process: { started }, changed: ['blog/list.ts', 'blog.hbs'] })
+  keep('0000a3', '2026-11-20T19:30:00Z', { process: { started } })
+  t.match(
+    (await run('profiler:compare 0000a1 0000a2', storage)).stdout,
+    '\nThe server restarted in between, at 20 Nov 2026, 18:00:00 UTC, after edits of blog/list.ts, blog.hbs.\n',
+  )
+  t.match((await run('profiler:compare 0000a1 0000a3', storage)).stdout, ', 18:00:00 UTC.\n')
+  const { restart } = JSON.parse((await run('profiler:compare 0000a1 0000a2 --json', storage)).stdout)
+  t.strictSame(restart, { time: Date.parse(started), changed: ['blog/list.ts', 'blog.hbs'] })
   for (const [line, message] of [
     ['00000a', 'There is no earlier profile of the same request as "00000a".'],
     ['0fffff', 'There is no profile "0fffff": it has expired, was deleted, or never existed.'],

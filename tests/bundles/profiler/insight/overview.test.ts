@@ -402,14 +402,13 @@ t.test('earlier requests are divided by the start of the process', async t => {
       since: { count: 2, median: 1, p95: 2 },
       before: { count: 2, median: 3, p95: 4 },
       lastBefore: 3,
-      startedAt: Date.parse(started),
-      changed: ['blog/list.ts'],
+      start: { time: Date.parse(started), changed: ['blog/list.ts'] },
     },
   )
   const first = readUsualTime(profile({ process: { started: '2026-11-20T23:15:09.000Z' } }), earlierOf(1, 2))
-  t.hasStrict(first, { since: undefined, changed: undefined })
+  t.hasStrict(first, { since: undefined, start: { changed: undefined } })
   const unknown = readUsualTime(profile({ process: { started: 'yesterday' } }), earlierOf(1, 2))
-  t.hasStrict(unknown, { count: 2, before: undefined, since: undefined, startedAt: undefined, lastBefore: undefined })
+  t.hasStrict(unknown, { count: 2, before: undefined, since: undefined, start: undefined, lastBefore: undefined })
   t.hasStrict(readUsualTime(createProfile({}), []), { count: 0, median: 0, p95: 0 })
 })
 

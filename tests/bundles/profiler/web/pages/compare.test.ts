@@ -72,6 +72,23 @@ t.test('queries are compared statement by statement', async t => {
   t.match(html, '<a href="/_profiler/00000b?panel=database">3 in 38.0 ms</a>')
 })
 
+t.test('a restart between two profiles is named, with the files that were edited', async t => {
+  const { client, storage } = await createProfiledKernel(t)
+  const keep = (token: string, time: string, server: object) =>
+    storage.append(createRecord({ token, time: Date.parse(time) }), JSON.stringify({ server }))
+  const before = { process: { started: '2026-11-20T09:00:00.000Z' } }
+  const after = { process: { started: '2026-11-20T10:00:00.000Z' } }
+  keep('00000a', '2026-11-20T09:30:00Z', before)
+  keep('00000b', '2026-11-20T10:30:00Z', { ...after, changed: ['blog/list.ts', 'blog/<b>.hbs'] })
+  keep('00000c', '2026-11-20T10:40:00Z', after)
+  const compare = async (a: string, b: string) => textOf((await client.get(`/_profiler/compare?a=${a}&b=${b}`)).text)
+  const sentence = 'Server restarted in between, at 20 Nov 2026, 10:00:00 UTC'
+  t.match(await compare('00000a', '00000b'), `${sentence}, after edits of blog/list.ts blog/&lt;b&gt;.hbs`)
+  t.match(await compare('00000b', '00000a'), sentence, 'in any order')
+  t.match(await compare('00000a', '00000c'), `${sentence} `, 'the reason is not known')
+  t.notMatch(await compare('00000b', '00000c'), 'restarted', 'one process')
+})
+
 t.test('a profile does not differ from itself', async t => {
   const { client } = await createProfiledKernel(t)
   const token = (await client.get('/star-photo-booth')).headers.get('x-debug-token')
