@@ -124,3 +124,21 @@ const reads: ReadonlySet<string> = new Set([
   ...['LRANGE', 'LINDEX', 'LLEN', 'SMEMBERS', 'SISMEMBER', 'SCARD', 'SSCAN'],
   ...['ZRANGE', 'ZRANGEBYSCORE', 'ZREVRANGE', 'ZSCORE', 'ZCARD', 'ZCOUNT', 'ZRANK', 'ZSCAN', 'XRANGE', 'XLEN', 'XREAD'],
 ])
+
+/** The operations that control a transaction or a connection, and neither read nor write rows. */
+export const controlOperations: ReadonlySet<string> = new Set([
+  ...[
+    'BEGIN',
+    'START',
+    'COMMIT',
+    'END',
+    'ROLLBACK',
+    'ABORT',
+    'SAVEPOINT',
+    'RELEASE',
+    'SET',
+    'USE',
+    'PRAGMA',
+    'DISCARD',
+  ],
+])

@@ -5,6 +5,7 @@ import { groupBy } from '../../profile/group-by.ts'
 import type { Profile } from '../../profile/profile.ts'
 import { queryDuration, readQueries, type StoredQuery } from '../../profile/queries.ts'
 import { readRenders } from '../../profile/renders.ts'
+import type { Pairs } from '../../profile/schema.ts'
 import {
   describePlaces,
   findRepeatedQueries,
@@ -15,8 +16,8 @@ import {
 } from './repeated-queries.ts'
 import { findRuns } from './runs.ts'
 
-/** Milliseconds: a tenth of a second is noticed, half a second alone makes a page slow. */
-const slow = { warning: 100, error: 500 }
+/** Milliseconds of a slow query: a tenth of a second is noticed, half a second alone makes a page slow. */
+export const slowQuery: Readonly<Record<'warning' | 'error', number>> = { warning: 100, error: 500 }
 
 /** Finds slow queries: one finding for each statement shape. */
 export const slowQueryRule: FindingRule<Profile> = {
@@ -28,19 +29,24 @@ export const slowQueryRule: FindingRule<Profile> = {
     return findWorst(
       readQueries(profile).database.queries.filter(query => !all.has(query)),
       queryDuration,
-      slow.warning,
+      slowQuery.warning,
     ).map(({ others, query, worst }) => ({
-      severity: worst >= slow.error ? 'error' : 'warning',
-      problem: `{statement} took ${formatDuration(worst)}${others > 0 ? `, and ${formatCount(others, 'other query', 'other queries')} of the same shape ${slow.warning} ms or more` : ''}.`,
+      severity: worst >= slowQuery.error ? 'error' : 'warning',
+      problem: `{statement} took ${formatDuration(worst)}${others > 0 ? `, and ${formatCount(others, 'other query', 'other queries')} of the same shape ${slowQuery.warning} ms or more` : ''}.`,
       ...describePlaces(
         [query],
-        { statement: shortenStatement(query.text) },
-        'Look at its plan with EXPLAIN (an index may be missing), or read less',
+        { statement: shortenStatement(query.text), explain: explainOf(query, profile) },
+        'Look at its plan with {explain} (an index may be missing), or read less',
       ),
       place: toQueryPlace(query),
       evidence: { count: others + 1, time: worst },
     }))
   },
+}
+
+/** The command that shows the plan of a query; it explains reading queries only. */
+function explainOf({ index, isRead }: StoredQuery, { summary }: Profile): string {
+  return isRead ? `bin/console profiler:explain ${summary.token} ${index + 1}` : 'EXPLAIN'
 }
 
 /** More rows are seldom shown on one page. */
@@ -152,10 +158,15 @@ function takeIndependent(run: readonly StoredQuery[], { collectors }: Profile): 
   if (first === undefined) return []
   const { router } = collectors
   const route = router !== undefined && 'parameters' in router ? Object.values(Object(router.parameters)) : []
-  const given = [...(first.parameters ?? []), ...(collectors.request?.query ?? [])].map(([, value]) => value)
-  const known = new Set([...route, ...given].map(String).filter(text => text !== mask))
-  const isKnown = ([name, value]: readonly [string, unknown]) => !references.test(name) || known.has(String(value))
+  const given = [...(first.parameters ?? []), ...(collectors.request?.query ?? [])].filter(isStored)
+  const known = new Set([...route, ...given.map(([, value]) => value)].map(String))
+  const isKnown = (pair: Pairs[number]) => !references.test(pair[0]) || (isStored(pair) && known.has(String(pair[1])))
   return [first, ...later.filter(({ parameters = [] }) => parameters.every(isKnown))]
+}
+
+/** Whether a value is stored as it was: a secret is masked, and of a text without a name only the length is stored. */
+function isStored([name, value]: Pairs[number]): boolean {
+  return typeof value !== 'string' || (value !== mask && !/^\$?\d+$/.test(name))
 }
 
 function describeRun(run: readonly StoredQuery[]): RuleFinding[] {

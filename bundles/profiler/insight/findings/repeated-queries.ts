@@ -3,7 +3,13 @@ import { formatDuration, shorten } from '../../profile/format.ts'
 import { groupBy } from '../../profile/group-by.ts'
 import { oncePerProfile } from '../../profile/once-per-profile.ts'
 import type { Profile } from '../../profile/profile.ts'
-import { queryDuration, readQueries, type StoredQueries, type StoredQuery } from '../../profile/queries.ts'
+import {
+  controlOperations,
+  queryDuration,
+  readQueries,
+  type StoredQueries,
+  type StoredQuery,
+} from '../../profile/queries.ts'
 
 /** Queries with one cause, in the order in which they began. */
 type Repeated = readonly [StoredQuery, StoredQuery, ...StoredQuery[]]
@@ -61,14 +67,9 @@ function toRepeated([first, second, ...more]: readonly StoredQuery[]): Repeated[
   return first === undefined || second === undefined ? [] : [[first, second, ...more]]
 }
 
-/** Statements that control a transaction or a connection repeat by their nature. */
-const controls: ReadonlySet<string> = new Set([
-  ...['BEGIN', 'START', 'COMMIT', 'END', 'ROLLBACK', 'SAVEPOINT', 'RELEASE', 'SET', 'USE', 'PRAGMA', 'DISCARD'],
-])
-
-/** Whether a query has succeeded: a retry after a failure is right. */
+/** Whether a query has succeeded: a retry after a failure is right, and the control of transactions repeats by its nature. */
 export function isAnswered({ end, error, operation }: StoredQuery): boolean {
-  return end !== undefined && error === '' && !controls.has(operation)
+  return end !== undefined && error === '' && !controlOperations.has(operation)
 }
 
 function shapeOf({ system, text }: StoredQuery): string {

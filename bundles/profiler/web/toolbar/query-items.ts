@@ -47,7 +47,7 @@ function toItem(
       ...shapes.slice(0, shapeLimit).map(shape => toRow(shape, link)),
       ...(duplicates.length === 0
         ? []
-        : [row('Duplicates', formatNumber(duplicates.length), { link, tone: 'warning' })]),
+        : [row('Duplicates', formatNumber(duplicates.length), { link: `${link}&show=duplicate`, tone: 'warning' })]),
     ],
   })
 }

@@ -1,5 +1,6 @@
 import type { ViewModel } from '../../../../../lib/view/view.ts'
-import { queryDuration, type StoredQuery } from '../../../profile/queries.ts'
+import { slowQuery } from '../../../insight/findings/query-rules.ts'
+import { controlOperations, queryDuration, type StoredQuery } from '../../../profile/queries.ts'
 
 /** What queries can be chosen by, with the label of the choice. */
 const marks = {
@@ -15,20 +16,11 @@ const marks = {
 /** One of the things that queries can be chosen by. It is also a word of the page: `?show=slow`. */
 export type Mark = keyof typeof marks
 
-/** Milliseconds from which a query is slow, and from which it is too slow for any page. */
-export const slowFrom = 100
-const tooSlowFrom = 500
-
 /** How slow a query is. */
 export function slownessOf(query: StoredQuery): 'plain' | 'warning' | 'error' {
   const duration = queryDuration(query)
-  return duration >= tooSlowFrom ? 'error' : duration >= slowFrom ? 'warning' : 'plain'
+  return duration >= slowQuery.error ? 'error' : duration >= slowQuery.warning ? 'warning' : 'plain'
 }
-
-/** Statements that neither read nor write rows. */
-const controlWords: ReadonlySet<string> = new Set(
-  'BEGIN START COMMIT END ROLLBACK ABORT SAVEPOINT RELEASE SET'.split(' '),
-)
 
 /** The marks of a query. */
 export function marksOf(query: StoredQuery, duplicates: ReadonlySet<number>): Mark[] {
@@ -37,10 +29,10 @@ export function marksOf(query: StoredQuery, duplicates: ReadonlySet<number>): Ma
   const isLookup = !isDatabase && isRead && rows !== undefined
   const found: Readonly<Record<Mark, boolean>> = {
     duplicate: duplicates.has(index),
-    slow: queryDuration(query) >= slowFrom,
+    slow: queryDuration(query) >= slowQuery.warning,
     failed: error !== '',
     read: isDatabase && isRead,
-    write: isDatabase && !isRead && !controlWords.has(operation),
+    write: isDatabase && !isRead && !controlOperations.has(operation),
     hit: isLookup && rows > 0,
     miss: isLookup && rows === 0,
   }

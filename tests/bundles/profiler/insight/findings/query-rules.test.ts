@@ -93,6 +93,12 @@ t.test('a slow query is a warning, a very slow one an error; each shape is repor
     'SELECT * FROM products WHERE id = ? took 501.0 ms, and 1 other query of the same shape 100 ms or more.',
   )
   t.equal(others.length, 1)
+  t.equal(
+    worst && writeAdvice(worst),
+    'Look at its plan with bin/console profiler:explain abc123 2 (an index may be missing), or read less: bundles/shop/products.ts:12.',
+  )
+  const [write] = find([took(100, { text: 'UPDATE stock' })])
+  t.match(write && writeAdvice(write), 'Look at its plan with EXPLAIN (')
   t.strictSame(rulesOf(items(5, 100)), ['repeated-queries'], 'many at once wait for one another')
   t.strictSame(rulesOf([took(900, { system: 'redis' })]), [])
 })
@@ -143,6 +149,12 @@ t.test('queries are in sequence if none of them can need the result of another',
   const router = { outcome: 'match', route: 'post', parameters: { slug: 'news' } }
   t.equal(sequence({ parameters }, { router }).length, 1)
   t.strictSame(sequence({ parameters }, { router: { outcome: 'not-found', nearest: [], total: 1 } }), [])
+  const described = [['1', 'text, 4 characters']] as const
+  t.strictSame(
+    sequence({ parameters: described }, { request: { query: described } }),
+    [],
+    'of a text only the length is known',
+  )
   const masked = [['key', '******']] as const
   t.strictSame(sequence({ parameters: masked }, { request: { query: [['key', '******']] } }), [], 'it proves nothing')
   t.strictSame(sequence({ transaction: 1 }), [])

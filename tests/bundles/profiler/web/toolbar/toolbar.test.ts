@@ -199,6 +199,7 @@ t.test('the toolbar shows queries: the statements with the most time, and the to
   const failed = await show(createProfile(data(slowest, { ...slowest, error: 'gone', twin: 0 }), { queries: 2 }))
   t.match(failed, 'toolbar-link-error" href="/_profiler/abc123?panel=database"')
   t.match(toText(failed), 'Duplicates 2')
+  t.match(failed, 'href="/_profiler/abc123?panel=database&amp;show=duplicate"')
   const none = await show(createProfile({}))
   t.notMatch(none, 'Database')
   t.notMatch(none, 'Cache')
