@@ -69,6 +69,7 @@ export function createSubject(data: Profile['data'], more: Partial<PanelSubject>
     query: new URLSearchParams(),
     findChildren: async () => [],
     findOccurrences: async () => undefined,
+    findTrace: async () => ({ spans: [], profiles: [] }),
     ...more,
   }
 }

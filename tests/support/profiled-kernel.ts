@@ -4,6 +4,7 @@ import { createFrameworkBundle } from '#bundles/framework/framework-bundle.ts'
 import { Inspector } from '#bundles/profiler/insight/findings/inspector.ts'
 import { findOccurrences } from '#bundles/profiler/insight/occurrences.ts'
 import { findChildren, findRelatives } from '#bundles/profiler/insight/relatives.ts'
+import { findTrace } from '#bundles/profiler/insight/trace-parts.ts'
 import type { Profile } from '#bundles/profiler/profile/profile.ts'
 import { CpuSampler } from '#bundles/profiler/record/cpu/cpu-sampler.ts'
 import type { ProfileStorage, StoredProfile } from '#bundles/profiler/store/profile-storage.ts'
@@ -80,6 +81,7 @@ export async function createProfiledKernel(t: Test, init: ProfiledInit = {}): Pr
       query: new URLSearchParams(),
       findChildren: profile => findChildren(storage, profile),
       findOccurrences: ({ summary }) => findOccurrences(storage, summary),
+      findTrace: profile => findTrace(storage, profile),
       ...shown,
     }
   }

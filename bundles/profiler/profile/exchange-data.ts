@@ -30,6 +30,8 @@ export interface RequestData {
   readonly traceId?: string | undefined
   /** The span of the caller in this trace; only of a main request. */
   readonly parentSpanId?: string | undefined
+  /** The span of the request in this trace; absent without tracing. */
+  readonly spanId?: string | undefined
   readonly query?: Pairs | undefined
   readonly body?: BodyData | undefined
 }
@@ -173,6 +175,7 @@ export const requestSchema: Schema<RequestData> = v.object({
   isDebugAllowed: flag,
   traceId: maybe<string>(v.pipe(v.string(), v.regex(/^[\da-f]{32}$/))),
   parentSpanId: maybe<string>(v.pipe(v.string(), v.regex(/^[\da-f]{16}$/))),
+  spanId: maybe<string>(v.pipe(v.string(), v.regex(/^[\da-f]{16}$/))),
   query: maybe(pairs),
   body: maybe(body),
 })

@@ -107,6 +107,8 @@ export interface HttpCall {
   readonly error?: string | undefined
   /** The innermost function of the application that made the call. */
   readonly caller?: CallerData | undefined
+  /** The span that the call named as the parent of the work for it (W3C Trace Context). */
+  readonly spanId?: string | undefined
 }
 
 /** The function that made an HTTP client call or a query. */
@@ -187,6 +189,7 @@ export const httpSchema: Schema<HttpData> = v.object({
       isCounted: maybe(v.literal(true)),
       error: maybe(check.text),
       caller: maybe(caller),
+      spanId: maybe(check.text),
     }),
   ),
   omitted: amount,

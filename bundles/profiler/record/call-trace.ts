@@ -38,6 +38,8 @@ export class TracedCall implements CallStart {
   readonly start: number
   /** When it was assigned to a connection. */
   sent: number | undefined
+  /** The id of the span that the call names as the parent of the work for it. */
+  spanId: string | undefined
   /** When all of it was sent, including the body. */
   uploaded: number | undefined
   /** When the head of the response was received. */
@@ -65,7 +67,8 @@ export class TracedCall implements CallStart {
   }
 
   /** Called when the call was assigned to a connection. */
-  send(socket: CallSocket | null | undefined): void {
+  send(socket: CallSocket | null | undefined, spanId?: string | undefined): void {
+    this.spanId = spanId
     this.sent = this.#time()
     this.#socket = socket
     this.#bytesBefore = socket?.bytesRead ?? 0

@@ -42,6 +42,8 @@ export class CallWatch {
 interface FetchMessage {
   readonly request: { readonly method: string; readonly origin: string | URL; readonly path: string }
   readonly socket?: CallSocket
+  /** The head of the request as it is sent. */
+  readonly headers?: unknown
   readonly response: { readonly statusCode: number; readonly headers: readonly unknown[] }
   readonly error: unknown
 }
@@ -53,7 +55,10 @@ export function watchFetch(calls: CallWatch): () => void {
       const { method, origin, path } = request
       calls.begin(request, () => ({ client: 'fetch', method, url: `${origin}${path}` }))
     }),
-    'undici:client:sendHeaders': listenTo<FetchMessage>(({ request, socket }) => calls.find(request)?.send(socket)),
+    'undici:client:sendHeaders': listenTo<FetchMessage>(({ headers, request, socket }) => {
+      const [, traceparent] = /^traceparent: *(\S+)/im.exec(String(headers)) ?? []
+      calls.find(request)?.send(socket, findSpanId(traceparent))
+    }),
     'undici:request:bodySent': listenTo<FetchMessage>(({ request }) => calls.find(request)?.upload()),
     'undici:request:headers': listenTo<FetchMessage>(({ request, response: { statusCode, headers } }) =>
       calls.find(request)?.receiveHead({ status: statusCode, length: findLength(headers) }),
@@ -61,6 +66,11 @@ export function watchFetch(calls: CallWatch): () => void {
     'undici:request:trailers': listenTo<FetchMessage>(({ request }) => calls.find(request)?.finish()),
     'undici:request:error': listenTo<FetchMessage>(({ request, error }) => calls.find(request)?.fail(error)),
   })
+}
+
+/** The id of the span that a call names as the parent of the work for it, in the header `traceparent`. */
+function findSpanId(traceparent: unknown): string | undefined {
+  return /^[\da-f]{2}-[\da-f]{32}-([\da-f]{16})-[\da-f]{2}/.exec(String(traceparent))?.[1]
 }
 
 /** The headers are names and values in turn, as bytes. */
@@ -103,7 +113,7 @@ export function watchNodeHttp(calls: CallWatch): () => void {
     'http.client.request.created': listenTo<HttpMessage>(({ request }) => begin(request)),
     'http.client.request.start': listenTo<HttpMessage>(({ request }) => {
       const call = begin(request)
-      call?.send(request.socket)
+      call?.send(request.socket, findSpanId(request.getHeader('traceparent')))
       call?.upload()
     }),
     // In spite of its name, this is published with the head of the response.

@@ -12,6 +12,7 @@ import { toMarkdown } from '../export/markdown.ts'
 import { findOccurrences } from '../insight/occurrences.ts'
 import { findChildren, type ShownProfile } from '../insight/relatives.ts'
 import { toSummaryView } from '../insight/summary-view.ts'
+import { findTrace } from '../insight/trace-parts.ts'
 import { type DataForm, type ExportKind, profileLink } from '../profile/links.ts'
 import type { Profile } from '../profile/profile.ts'
 import type { ProfileStorage } from '../store/profile-storage.ts'
@@ -69,6 +70,7 @@ export async function toHtmlFile(subject: ShownProfile, services: HtmlFileServic
     query: new URLSearchParams(),
     findChildren: (profile: Profile) => findChildren(storage, profile),
     findOccurrences: ({ summary }: Profile) => findOccurrences(storage, summary),
+    findTrace: (profile: Profile) => findTrace(storage, profile),
   }
   const panels = await services.panels()
   const sections: object[] = []

@@ -35,6 +35,7 @@ export class RequestCollector implements CollectorOf<'request'> {
     const trace = traceContextOf(request)
     if (trace !== undefined) data.traceId = trace.traceId
     if (trace?.parentId !== undefined && request.parent === undefined) data.parentSpanId = trace.parentId
+    if (trace?.spanId !== undefined) data.spanId = trace.spanId
     if (request.queryString !== '') data.query = copyQuery(request.query, createCopier(redactor))
     const body = describeBody(request, redactor)
     if (body !== undefined) data.body = body

@@ -68,7 +68,7 @@ export function createHttpCollector(redactor: Redactor): CollectorOf<'http'> {
 
 /** Fields without a value are left out: a call without an end was still running. */
 function describe(call: TracedCall, redactor: Redactor): HttpCall {
-  const { client, method, start, sent, uploaded, head, end, status, bytes, isCounted, error, caller } = call
+  const { client, method, start, sent, uploaded, head, end, status, bytes, isCounted, error, caller, spanId } = call
   return {
     client,
     method,
@@ -83,6 +83,7 @@ function describe(call: TracedCall, redactor: Redactor): HttpCall {
     isCounted,
     error: error === undefined ? undefined : redactor.text(error).slice(0, errorLength),
     caller,
+    spanId,
   }
 }
 

@@ -1,6 +1,7 @@
 import { MaskingCopier } from '../../../../lib/redact/masking-copier.ts'
 import type { Redactor } from '../../../../lib/redact/redactor.ts'
 import { type ReceivedSpan, type SpanKind, spanKinds } from '../../profile/span-data.ts'
+import { maskQueryError, QueryDescriber } from '../../record/queries/describe-query.ts'
 
 /** Names and values of a resource or of a span. */
 export type OtlpAttributes = readonly (readonly [name: string, value: unknown])[]
@@ -60,11 +61,12 @@ interface SortedSpans {
  */
 export function toReceivedSpans({ omitted, resources }: OtlpMessage, redactor: Redactor): SortedSpans {
   const spans: ReceivedSpan[] = []
+  const describer = new QueryDescriber(redactor)
   let rejected = omitted
   for (const resource of resources) {
     const { process, service } = describeResource(resource.attributes, redactor)
     for (const span of resource.spans) {
-      if (isValid(span)) spans.push({ service, process, ...toSpan(span, redactor) })
+      if (isValid(span)) spans.push({ service, process, ...toSpan(span, redactor, describer) })
       else rejected++
     }
   }
@@ -97,8 +99,9 @@ const copyBounds = { depth: valueDepth + 1, entries: 4 * listLimit, text: 1000, 
 
 type OwnFields = Omit<ReceivedSpan, 'service' | 'process'>
 
-function toSpan(span: OtlpSpan, redactor: Redactor): OwnFields {
+function toSpan(span: OtlpSpan, redactor: Redactor, describer: QueryDescriber): OwnFields {
   const copier = new MaskingCopier(redactor, copyBounds)
+  const shape = findShape(span.attributes, describer)
   const { end, hasFailed, kind, message, parentId, spanId, start, traceId } = span
   return {
     traceId,
@@ -108,9 +111,30 @@ function toSpan(span: OtlpSpan, redactor: Redactor): OwnFields {
     kind: toKind(kind),
     start,
     end,
-    ...(hasFailed && { error: copier.text(message) }),
-    attributes: copier.pairs(span.attributes),
+    ...(hasFailed && { error: copier.text(shape === undefined ? message : maskQueryError(message, shape, redactor)) }),
+    attributes: copier.pairs(withoutValues(span.attributes, shape)),
   }
+}
+
+/** The statement of a span without its values, or the command with its key; `undefined` if the span is no query. */
+function findShape(attributes: OtlpAttributes, describer: QueryDescriber): string | undefined {
+  const find = (names: readonly string[]) => attributes.find(([name]) => names.includes(name))?.[1]
+  const text = find(statementNames)
+  const system = String(find(['db.system.name', 'db.system']) ?? '')
+  return typeof text === 'string' ? describer.describe({ system, text, source: 'span' }).text : undefined
+}
+
+const statementNames: readonly string[] = ['db.query.text', 'db.statement']
+
+/** Attributes with values of a statement, or with a user. */
+const valueNames = /^(?:db\.(?:query|operation)\.parameter\.|db\.postgresql\.values$|db\.connection_string$|db\.user$)/
+
+/** Replaces the statement by its shape, and removes the values that were inserted into it. */
+function withoutValues(attributes: OtlpAttributes, shape: string | undefined): OtlpAttributes {
+  return attributes.flatMap(([name, value]): OtlpAttributes => {
+    if (valueNames.test(name)) return []
+    return [[name, statementNames.includes(name) ? (shape ?? '…') : value]]
+  })
 }
 
 /** In the protocol, 0 is "unspecified" and 1 is "internal". */

@@ -4,6 +4,7 @@ import { toBadge } from '../../insight/findings/finding.ts'
 import { findOccurrences } from '../../insight/occurrences.ts'
 import { findChildren, type Relatives, type ShownProfile } from '../../insight/relatives.ts'
 import { toSummaryView, withBadge } from '../../insight/summary-view.ts'
+import { findTrace } from '../../insight/trace-parts.ts'
 import { formatNumber, formatTime } from '../../profile/format.ts'
 import {
   changeLink,
@@ -47,6 +48,7 @@ export async function renderProfile(
     query: request.query,
     findChildren: (of: Profile) => findChildren(app.storage, of),
     findOccurrences: ({ summary }: Profile) => findOccurrences(app.storage, summary),
+    findTrace: (of: Profile) => findTrace(app.storage, of),
     ...found,
   }
   const rendered = panel && (await renderPanel(panel, subject, request, app))

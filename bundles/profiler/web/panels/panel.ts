@@ -1,6 +1,7 @@
 import type { ViewModel } from '../../../../lib/view/view.ts'
 import type { Occurrences } from '../../insight/occurrences.ts'
 import type { ShownProfile } from '../../insight/relatives.ts'
+import type { TraceParts } from '../../insight/trace-parts.ts'
 import type { Profile } from '../../profile/profile.ts'
 
 /** A profile that a panel shows, and the page around it. */
@@ -11,6 +12,8 @@ export interface PanelSubject extends ShownProfile {
   readonly findChildren: (profile: Profile) => Promise<readonly Profile[]>
   /** Finds the other requests with the error of a profile. */
   readonly findOccurrences: (profile: Profile) => Promise<Occurrences | undefined>
+  /** Reads the other parts of the distributed trace of a profile. */
+  readonly findTrace: (profile: Profile) => Promise<TraceParts>
 }
 
 /**

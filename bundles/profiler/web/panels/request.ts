@@ -12,6 +12,7 @@ import {
   toValueRow,
   type ValueRow,
 } from '../../profile/format-value.ts'
+import { profileLink } from '../../profile/links.ts'
 import type { ServerProcessData } from '../../profile/process-data.ts'
 import type { Outcome, Profile, ProfileSummary } from '../../profile/profile.ts'
 import { type BodyView, viewBody } from './body.ts'
@@ -75,8 +76,16 @@ function toView({ children, parent, profile }: PanelSubject): ViewModel {
     headers: createHeaderRows(responseHeaders, origins, !isSubRequest && collectors.response?.isStreamed !== true),
     removedHeaders: findRemovedHeaders(origins),
     forwardedTo: viewForwarded(responseHeaders, children),
+    trace: viewTrace(profile),
     ...views,
   }
+}
+
+/** A link to the trace in the timeline; `false` without a trace. */
+function viewTrace({ collectors: { request }, summary }: Profile): object | false {
+  if (request?.traceId === undefined) return false
+  const link = `${profileLink(summary.token, 'time')}#trace`
+  return { id: request.traceId, hasCaller: request.parentSpanId !== undefined, link }
 }
 
 /** Makes the view of the request alone, which the error page shows as well. */

@@ -7,7 +7,8 @@ import type { MemoryData } from '../../profile/process-data.ts'
 import type { Profile } from '../../profile/profile.ts'
 import type { ProfilePanel } from './panel.ts'
 import { readFilter, thresholds } from './timeline/scale.ts'
-import { type Category, countDropped, createRequestSpans } from './timeline/spans.ts'
+import { placeTrace, toTraceView } from './timeline/services.ts'
+import { type Category, createRequestSpans } from './timeline/spans.ts'
 import { createTimeline, createTimelineRows, type TimelineRow } from './timeline/timeline.ts'
 
 /** Shows what took how long, and when: of a request, its sub-requests, and the work after the response. */
@@ -16,9 +17,10 @@ export const timePanel: ProfilePanel = {
   label: 'Performance',
   template: 'profiler/panels/time',
   hasContent: () => true,
-  async toView({ findChildren, parent, profile, query }) {
+  async toView({ findChildren, findTrace, parent, profile, query }) {
     const { token } = profile.summary
-    const { logs, root } = await createRequestSpans(profile, findChildren)
+    const [{ logs, root }, parts] = await Promise.all([createRequestSpans(profile, findChildren), findTrace(profile)])
+    const placed = placeTrace(root, profile, parts)
     const rows = createTimelineRows(root)
     const handled = findEnd(rows, readHandledTime(profile) * 1000)
     const filter = readFilter(query, handled)
@@ -32,6 +34,7 @@ export const timePanel: ProfilePanel = {
       fitting: `${readFilter(new URLSearchParams(), handled).threshold / 1000}`,
       thresholds: thresholds.map(value => ({ value, isChosen: value === filter.chosen })),
       dropped: countDropped(profile),
+      trace: toTraceView(profile, placed),
     }
   },
 }
@@ -67,6 +70,7 @@ function createMetrics(profile: Profile, rows: readonly TimelineRow[]): ViewMode
     ...counted('Database queries', 'database'),
     ...counted('Cache queries', 'cache'),
     ...counted('HTTP client calls', 'http'),
+    ...counted('Other services', 'service'),
     ...counted(hasNested ? 'Sub-Requests, with nested ones' : 'Sub-Requests', 'request'),
     ...(usage === undefined ? [] : createUsageMetrics(usage)),
     { name: 'Heap at the end', value: formatBytes(memory) },
@@ -82,6 +86,12 @@ function createUsageMetrics({ cpu, loop, wall }: MemoryData): ViewModel[] {
     { name: 'On CPU', value: toValue(cpu.user + cpu.system) },
     { name: 'Waiting', value: toValue(loop.idle) },
   ]
+}
+
+/** How many names and periods of the stopwatch were not recorded because there were too many. */
+function countDropped({ collectors }: Profile): number {
+  const { dropped = 0, measured = [] } = collectors.time ?? {}
+  return measured.reduce((sum, event) => sum + event.dropped, dropped)
 }
 
 /** The runs of the garbage collector, in microseconds. */

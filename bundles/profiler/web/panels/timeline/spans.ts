@@ -20,15 +20,17 @@ export interface TimelineSpan {
   readonly note: string
   /** `threw`, `failed`, `not finished`; empty when nothing went wrong. */
   readonly problem: string
+  /** The id by which other services name it as a parent; empty without one. */
+  readonly spanId: string
   readonly children: TimelineSpan[]
 }
 
 /** Creates a span. Fields that are not given are empty. */
 export function createSpan(
   { category, name, periods }: Pick<TimelineSpan, 'category' | 'name' | 'periods'>,
-  { children = [], link = '', note = '', problem = '' }: Partial<TimelineSpan> = {},
+  { children = [], link = '', note = '', problem = '', spanId = '' }: Partial<TimelineSpan> = {},
 ): TimelineSpan {
-  return { name, category, periods, link, note, problem, children }
+  return { name, category, periods, link, note, problem, spanId, children }
 }
 
 /** The place of a request on the time axis. */
@@ -50,6 +52,7 @@ export const categories = [
   { name: 'database', label: 'Database queries' },
   { name: 'cache', label: 'Cache queries' },
   { name: 'http', label: 'HTTP client calls' },
+  { name: 'service', label: 'Other services' },
   { name: 'stopwatch', label: 'Stopwatch' },
   { name: 'request', label: 'Sub-Requests' },
 ] as const
@@ -209,14 +212,14 @@ function toGapSpan({ duration, name, start }: KernelGap, { handled, offset }: Re
 /** Creates the spans of the HTTP client calls. */
 function createCallSpans(profile: Profile, frame: RequestFrame): TimelineSpan[] {
   const link = profileLink(frame.token, 'http')
-  return readCalls(profile).calls.map(({ end, error, index, method, start, status, url }) =>
+  return readCalls(profile).calls.map(({ end, error, index, method, spanId = '', start, status, url }) =>
     createSpan(
       {
         name: `${method} ${url.replace(/^https?:\/\//, '')}`.trim(),
         category: 'http',
         periods: toPeriods(start, end, frame),
       },
-      { link: `${link}#call-${index}`, note: status === 0 ? '' : String(status), problem: problemOf(error, end) },
+      { link: `${link}#call-${index}`, note: status === 0 ? '' : String(status), problem: problemOf(error, end), spanId },
     ),
   )
 }
@@ -271,12 +274,6 @@ function createStopwatchSpans({ collectors }: Profile, { offset }: RequestFrame)
       { note: category === 'default' ? '' : category, problem: isRunning ? 'not stopped' : '' },
     ),
   )
-}
-
-/** How many names and periods of the stopwatch were not recorded because there were too many. */
-export function countDropped({ collectors }: Profile): number {
-  const { dropped = 0, measured = [] } = collectors.time ?? {}
-  return measured.reduce((sum, event) => sum + event.dropped, dropped)
 }
 
 /** A log message of level warning or above, as a mark on the time axis. */

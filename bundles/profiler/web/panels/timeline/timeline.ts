@@ -218,14 +218,14 @@ export function createTimelineRows(root: TimelineSpan): TimelineRow[] {
   const waiting = [{ span: root, depth: 0 }]
   for (let next = waiting.pop(); next !== undefined; next = waiting.pop()) {
     const { depth, span } = next
-    const { category, children, link, name, note, periods, problem } = span
+    const { category, children, link, name, note, periods, problem, spanId } = span
     const covered = joinPeriods(periods)
     const inner = joinPeriods(children.flatMap(({ periods }) => periods))
     const own = subtractPeriods(covered, inner)
     const end = periods.reduce((last, period) => Math.max(last, endOf(period)), 0)
     const [start, duration] = [startOf(span), totalOf(periods)]
     // A literal: spreading a span into a larger object is several times as slow.
-    rows.push({ name, category, periods, link, note, problem, children, depth, start, end, duration, covered, own })
+    rows.push({ name, category, periods, link, note, problem, spanId, children, depth, start, end, duration, covered, own })
     for (const child of merge(children).toReversed()) waiting.push({ span: child, depth: depth + 1 })
   }
   return rows
@@ -237,8 +237,8 @@ function merge(spans: readonly TimelineSpan[]): readonly TimelineSpan[] {
   const merged = new Map<string, { -readonly [key in keyof TimelineSpan]: TimelineSpan[key] } & { periods: Period[] }>()
   const begun = spans.filter(({ periods }) => periods.length > 0).sort((a, b) => startOf(a) - startOf(b))
   for (const span of begun) {
-    const { category, children, link, name, periods, problem } = span
-    const key = `${category} ${category === 'http' || category === 'request' ? link : name}`
+    const { category, children, link, name, note, periods, problem } = span
+    const key = `${category} ${category === 'http' || category === 'request' ? link : name} ${category === 'service' ? note : ''}`
     const first = merged.get(key)
     if (first === undefined) {
       merged.set(key, { ...span, periods: [...periods], children: [...children] })

@@ -325,9 +325,46 @@ t.test('secrets in names, attributes and messages are masked before spans are st
       { key: 'url.query', value: { stringValue: `a=1&access_token=${canary}-query` } },
     ],
   })
-  const stored = JSON.stringify(await find())
+  const text = (key: string, stringValue: string) => ({ key, value: { stringValue } })
+  await postSpans(
+    {
+      ...jsonSpan,
+      spanId: spanIdOf(5),
+      status: { code: 2, message: `duplicate key value: Key (email)=(${canary}-key) already exists.` },
+      attributes: [
+        text('db.system', 'postgresql'),
+        text('db.statement', `SELECT * FROM users WHERE email = '${canary}-literal' AND id = $1`),
+        text('db.query.parameter.0', `${canary}-parameter`),
+        text('db.connection_string', `postgresql://me:${canary}-password@db/`),
+        text('db.user', `${canary}-user`),
+        { key: 'db.postgresql.values', value: { arrayValue: { values: [{ stringValue: `${canary}-value` }] } } },
+      ],
+    },
+    {
+      ...jsonSpan,
+      spanId: spanIdOf(6),
+      attributes: [text('db.system.name', 'redis'), text('db.query.text', `SET user:7 ${canary}-command`)],
+    },
+    { ...jsonSpan, spanId: spanIdOf(7), attributes: [{ key: 'db.statement', value: { intValue: '7' } }] },
+  )
+  const spans = await find()
+  const stored = JSON.stringify(spans)
   t.match(stored, '******')
   t.notMatch(stored, canary)
+  t.strictSame(
+    spans.slice(1).map(({ attributes }) => attributes),
+    [
+      [
+        ['db.system', 'postgresql'],
+        ['db.statement', 'SELECT * FROM users WHERE email = ? AND id = $1'],
+      ],
+      [
+        ['db.system.name', 'redis'],
+        ['db.query.text', 'SET user:7 ?'],
+      ],
+      [['db.statement', '…']],
+    ],
+  )
 })
 
 t.test('pages of other sites, and clients without debug output, find no receiver', async t => {

@@ -1,0 +1,210 @@
+import type { TraceParts } from '../../../insight/trace-parts.ts'
+import { formatMicroseconds, toTarget } from '../../../profile/format.ts'
+import { toPairRows, toValueRow } from '../../../profile/format-value.ts'
+import { profileLink } from '../../../profile/links.ts'
+import type { Profile } from '../../../profile/profile.ts'
+import type { ReceivedSpan } from '../../../profile/span-data.ts'
+import { createSpan, type TimelineSpan } from './spans.ts'
+
+/** A part of the trace outside of the request: a span of a service, or another request of the application. */
+export interface TraceNode {
+  readonly id: string
+  readonly parentId: string | undefined
+  readonly name: string
+  /** Empty for a request of the application. */
+  readonly service: string
+  /** Microseconds since 1970. */
+  readonly start: number
+  readonly end: number
+  readonly hasFailed: boolean
+  /** The page of a request, or the row of a span. */
+  readonly link: string
+  /** The span; absent from a request of the application. */
+  readonly span?: ReceivedSpan | undefined
+}
+
+/** The trace around a request. */
+export interface PlacedTrace {
+  /** What called the request: the outermost first. */
+  readonly callers: readonly TraceNode[]
+  /** The work of other services for the request, in the order in which it began. */
+  readonly inner: readonly TraceNode[]
+  /** How many other spans the trace has. */
+  readonly others: number
+}
+
+/** More callers of callers are not shown. */
+const callerLimit = 10
+
+/**
+ * Puts the parts of a trace into the spans of a request: each below the span that it names as its parent. The spans that
+ * the process of the application has sent itself are left out, because the profile has them.
+ */
+export function placeTrace(root: TimelineSpan, profile: Profile, parts: TraceParts): PlacedTrace {
+  const { parentSpanId, spanId = '' } = profile.collectors.request ?? {}
+  const anchors = findAnchors(root, spanId)
+  const received = new Map(parts.spans.map(span => [span.spanId, span]))
+  const own = received.get(spanId)
+  const isInner = (span: ReceivedSpan | undefined) =>
+    own !== undefined &&
+    span?.process === own.process &&
+    span.service === own.service &&
+    span.kind !== 'server' &&
+    span.kind !== 'consumer'
+  const calls = new Map(parts.profiles.flatMap(listCalls))
+  const toParent = (parentId: string | undefined) => {
+    let id = parentId
+    // A span of the application's own process: the work hangs below the nearest span that the profile shows.
+    for (let step = 0; step < parts.spans.length && id !== undefined && !anchors.has(id); step++) {
+      const span = received.get(id)
+      if (!isInner(span)) break
+      id = span?.parentId
+    }
+    return id === undefined ? undefined : (calls.get(id) ?? id)
+  }
+  const requests = new Map(parts.profiles.map(toRequestNode).map(node => [node.id, node]))
+  const isShown = (span: ReceivedSpan) => !anchors.has(span.spanId) && !requests.has(span.spanId) && !isInner(span)
+  const nodes = [...requests.values(), ...parts.spans.filter(isShown).map(toSpanNode)].sort((a, b) => a.start - b.start)
+  const children = groupByParent(nodes, toParent)
+  const inner: TraceNode[] = []
+  for (const [id, holder] of anchors) inner.push(...hang(holder, children.get(id) ?? [], children, profile.summary.time))
+  const byId = new Map(nodes.map(node => [node.id, node]))
+  const callers = findCallers(parentSpanId, id => byId.get(toParent(id) ?? ''))
+  return { callers, inner, others: nodes.length - new Set([...inner, ...callers]).size }
+}
+
+/** The spans of the request that other services may name as their parents, by their ids. */
+function findAnchors(root: TimelineSpan, spanId: string): Map<string, TimelineSpan> {
+  const anchors = new Map<string, TimelineSpan>()
+  const waiting = [root]
+  for (let span = waiting.pop(); span !== undefined; span = waiting.pop()) {
+    if (span.spanId !== '') anchors.set(span.spanId, span)
+    waiting.push(...span.children)
+  }
+  if (spanId !== '') anchors.set(spanId, root)
+  return anchors
+}
+
+type Children = ReadonlyMap<string, readonly TraceNode[]>
+
+function groupByParent(nodes: readonly TraceNode[], toParent: (id: string | undefined) => string | undefined): Children {
+  const groups = new Map<string, TraceNode[]>()
+  for (const node of nodes) {
+    const parent = toParent(node.parentId)
+    if (parent === undefined) continue
+    const group = groups.get(parent)
+    if (group === undefined) groups.set(parent, [node])
+    else group.push(node)
+  }
+  return groups
+}
+
+/** Puts nodes below a span, each with its children. Returns all of them. */
+function hang(holder: TimelineSpan, nodes: readonly TraceNode[], children: Children, time: number): TraceNode[] {
+  const hung: TraceNode[] = []
+  for (const top of nodes) {
+    const shift = findShift(top, holder, time)
+    const waiting = [{ node: top, holder }]
+    for (const { holder, node } of waiting) {
+      const start = node.start + shift
+      const span = createSpan(
+        { name: node.name, category: 'service', periods: [{ start, duration: node.end - node.start }] },
+        { link: node.link, note: node.service || 'this application', problem: node.hasFailed ? 'failed' : '' },
+      )
+      holder.children.push(span)
+      hung.push(node)
+      for (const child of children.get(node.id) ?? []) waiting.push({ node: child, holder: span })
+    }
+  }
+  return hung
+}
+
+/**
+ * Microseconds to add to the time of a part of the trace, which has the clock of its own process. Where it would begin
+ * before the call that caused it, or end after it, it is moved into the call.
+ */
+function findShift({ end, start }: TraceNode, { periods: [period] }: TimelineSpan, time: number): number {
+  const offset = -time * 1000
+  if (period === undefined) return offset
+  const early = period.start - (start + offset)
+  if (early > 0) return offset + early
+  const late = end + offset - (period.start + period.duration)
+  return offset - Math.max(0, Math.min(late, -early))
+}
+
+/** The spans above the request: they are those of its callers. A trace may be damaged, so the number of steps is limited. */
+function findCallers(
+  parentId: string | undefined,
+  find: (id: string | undefined) => TraceNode | undefined,
+): TraceNode[] {
+  const callers: TraceNode[] = []
+  for (let node = find(parentId); node !== undefined && !callers.includes(node); node = find(node.parentId)) {
+    callers.unshift(node)
+    if (callers.length === callerLimit) break
+  }
+  return callers
+}
+
+/** The HTTP client calls of a request, by the ids of spans that they sent, with the id of the request. */
+function listCalls(profile: Profile): [call: string, request: string][] {
+  const { id } = toRequestNode(profile)
+  const calls = profile.collectors.http?.calls ?? []
+  return calls.flatMap(({ spanId }): [string, string][] => (spanId === undefined ? [] : [[spanId, id]]))
+}
+
+function toSpanNode(span: ReceivedSpan): TraceNode {
+  const { end, error, name, parentId, service, spanId, start } = span
+  const link = `#span-${spanId}`
+  return { id: spanId, parentId, name, service: service || 'unknown', start, end, hasFailed: error !== undefined, link, span }
+}
+
+function toRequestNode({ collectors: { request }, summary }: Profile): TraceNode {
+  const { duration, method, outcome, status, time, token, url } = summary
+  return {
+    id: request?.spanId ?? token,
+    parentId: request?.parentSpanId,
+    name: `${method} ${toTarget(url)}`,
+    service: '',
+    start: time * 1000,
+    end: (time + duration) * 1000,
+    hasFailed: status >= 500 || outcome === 'stream-failed',
+    link: profileLink(token, 'time'),
+  }
+}
+
+/** The most spans in the table. */
+const rowLimit = 200
+
+/** The trace of a request as its template shows it; `false` for a request without a trace. */
+export function toTraceView(profile: Profile, { callers, inner, others }: PlacedTrace): object | false {
+  const { traceId } = profile.collectors.request ?? {}
+  if (traceId === undefined) return false
+  const received = [...callers, ...inner].filter(({ span }) => span !== undefined)
+  return {
+    id: traceId,
+    callers: callers.map(node => ({ ...toNames(node), link: node.link, time: formatMicroseconds(node.end - node.start) })),
+    others,
+    count: received.length,
+    omitted: Math.max(0, received.length - rowLimit),
+    spans: received.slice(0, rowLimit).map(node => toRow(node, profile)),
+  }
+}
+
+function toNames({ hasFailed, name, service }: TraceNode) {
+  return { name, service: service || 'this application', hasFailed }
+}
+
+function toRow(node: TraceNode, { summary }: Profile) {
+  const { attributes = [], error = '', kind = '' } = node.span ?? {}
+  const start = node.start - summary.time * 1000
+  return {
+    ...toNames(node),
+    id: node.id,
+    kind,
+    error,
+    // A caller begins before the request.
+    start: `${start < 0 ? '−' : ''}${formatMicroseconds(Math.abs(start))}`,
+    duration: formatMicroseconds(node.end - node.start),
+    attributes: toPairRows(attributes).map(toValueRow),
+  }
+}
