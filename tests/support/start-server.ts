@@ -15,7 +15,7 @@ export interface ServerProgram {
   readonly stop: NodeJS.Signals
 }
 
-/** Databases refuse to run as root, so they run as the user `nobody` then. */
+/** Databases refuse to run as root: then they run as a user without privileges. */
 const unprivileged = process.getuid?.() === 0 ? { uid: 65_534, gid: 65_534 } : {}
 
 /** Where Debian has programs that are not in the `PATH`. */
