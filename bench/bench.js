@@ -7,8 +7,8 @@ import { toMarkdown } from './report.js'
 
 const help = `Usage: npm run bench -- [options]
 
-  --only <claims>      some of: page, json, not-found, page-busy, json-busy, post-json, request-context, dispatcher, router,
-                       profiler, profiler-memory, cpu-profile, profile-search, profile-append, profile-bytes, page-weights,
+  --only <claims>      some of: page, json, not-found, page-busy, json-busy, post-json, request-context, tracing, dispatcher,
+                       router, profiler, profiler-memory, cpu-profile, profile-search, profile-append, profile-bytes, page-weights,
                        panel-times, worker-cost, worker-shares, gate, memory, console, start-up (comma-separated);
                        http is the first three, pages the two about pages, workers the two about workers
   --rounds <number>    default 10
@@ -25,6 +25,7 @@ const claims = {
   'json-busy': async () => (await import('./claims/http.js')).jsonBusy,
   'post-json': async () => (await import('./claims/http.js')).postJson,
   'request-context': async () => (await import('./claims/http.js')).requestContext,
+  tracing: async () => (await import('./claims/tracing.js')).tracing,
   dispatcher: async () => (await import('./claims/dispatcher.js')).dispatcher,
   router: async () => (await import('./claims/router.js')).router,
   profiler: async () => (await import('./claims/profiler.js')).profiler,

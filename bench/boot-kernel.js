@@ -21,10 +21,11 @@ const variables = {
  *
  * @param {readonly import('../dist/kernel/bundle.js').Bundle[]} [bundles] beside those of the framework and the site
  * @param {'prod' | 'dev'} [environment]
+ * @param {Readonly<Record<string, string>>} [more] further variables
  */
-export function bootKernel(bundles = [], environment = 'prod') {
+export function bootKernel(bundles = [], environment = 'prod', more = {}) {
   const directory = path.join(import.meta.dirname, '..')
-  const settings = new Settings({ variables: { ...variables, APP_ENV: environment } })
+  const settings = new Settings({ variables: { ...variables, ...more, APP_ENV: environment } })
   const config = readConfig(settings)
   const redactor = new Redactor(variables)
   const format = environment === 'dev' ? 'readable' : 'json'

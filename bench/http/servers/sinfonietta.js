@@ -1,4 +1,5 @@
 import { tuneGarbageCollector } from '../../../dist/bin/garbage-collector.js'
+import { createOpenTelemetryBundle } from '../../../dist/bundles/opentelemetry/opentelemetry-bundle.js'
 import { NodeServer } from '../../../dist/kernel/server/node-server.js'
 import { Response } from '../../../dist/lib/http/response.js'
 import { TrustedProxies } from '../../../dist/lib/http/trusted-proxies.js'
@@ -27,12 +28,17 @@ const benchBundle = {
 /**
  * This kernel as bin/serve starts it in production, with source maps.
  *
- * @param {string} [feature] `context` follows requests, as a bundle may ask
+ * @param {string} [feature] `context` follows requests, as a bundle may ask; `traces` has the bundle for traces, which is
+ *   off; `traces:` and an endpoint turns it on
  */
-export async function start(feature) {
+export async function start(feature = '') {
   process.setSourceMapsEnabled(true)
   tuneGarbageCollector()
-  const { app } = await bootKernel([benchBundle])
+  const endpoint = feature.replace(/^traces:?/, '')
+  const app = feature.startsWith('traces')
+    ? (await bootKernel([createOpenTelemetryBundle(), benchBundle], 'prod', { OTEL_EXPORTER_OTLP_ENDPOINT: endpoint }))
+        .app
+    : (await bootKernel([benchBundle])).app
   if (feature === 'context') app.context.enable()
   const trustedProxies = new TrustedProxies(app.config.trustedProxies)
   const url = await new NodeServer(app, { trustedProxies }).listen(host, 0)
