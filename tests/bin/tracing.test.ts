@@ -2,7 +2,7 @@ import type { AddressInfo } from 'node:net'
 import { createServer } from 'node:net'
 import { t } from 'tap'
 import { startTraceReceiver, toTree } from '#tests/support/trace-receiver.ts'
-import { startFixture, startSite } from './site-process.ts'
+import { startFixture, startProgram, startSite } from './site-process.ts'
 
 const production = { APP_ENV: 'prod', APP_SECRET: 'of one’s own, and long enough for production', LOG_LEVEL: 'info' }
 
@@ -94,3 +94,28 @@ t.test('mistakes in the settings of tracing stop the start, in the main process 
     t.notMatch(site.stderr, 'secret-without-a-name')
   }
 })
+
+t.test(
+  'without the packages the server does not start, and says what to install; without an endpoint it starts',
+  async t => {
+    const hide = `export async function resolve(name, context, next) {
+    if (name.startsWith('@opentelemetry/')) throw Object.assign(new Error(name), { code: 'ERR_MODULE_NOT_FOUND' })
+    return next(name, context)
+  }`
+    const hook = JSON.stringify(`data:text/javascript,${encodeURIComponent(hide)}`)
+    const register = `import { register } from 'node:module'; register(${hook})`
+    const command = [
+      process.execPath,
+      `--import=data:text/javascript,${encodeURIComponent(register)}`,
+      'dist/bin/start.js',
+      '.',
+      '--port=0',
+    ]
+    const site = startProgram(t, command, { ...production, OTEL_EXPORTER_OTLP_ENDPOINT: 'http://127.0.0.1:9' })
+    t.equal(await site.end(), 1)
+    t.match(site.stderr, 'The bundle "opentelemetry"')
+    t.match(site.stderr, 'npm install @opentelemetry/api @opentelemetry/context-async-hooks')
+    const other = startProgram(t, command, production)
+    t.equal((await fetch(`${await other.url()}/partnership`, { headers: { connection: 'close' } })).status, 200)
+  },
+)

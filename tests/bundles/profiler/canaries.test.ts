@@ -1,7 +1,9 @@
 import { deepStrictEqual } from 'node:assert'
 import { setTimeout as pause } from 'node:timers/promises'
 import { inspect } from 'node:util'
+import { SpanStatusCode, trace } from '@opentelemetry/api'
 import { t } from 'tap'
+import { createOpenTelemetryBundle } from '#bundles/opentelemetry/opentelemetry-bundle.ts'
 import type { Application, Bundle } from '#kernel/bundle.ts'
 import { RequestEvent } from '#kernel/events.ts'
 import type { Queries } from '#kernel/queries.ts'
@@ -13,6 +15,7 @@ import type { Request } from '#lib/http/request.ts'
 import { Response } from '#lib/http/response.ts'
 import { createLogger } from '#lib/log/create-logger.ts'
 import { createProfiledKernel } from '#tests/support/profiled-kernel.ts'
+import { startTraceReceiver } from '#tests/support/trace-receiver.ts'
 
 /** Part of the name of each planted secret, so that a leaked secret identifies itself. */
 const canary = 'canary-9x3z'
@@ -141,6 +144,7 @@ function attach({ request: { attributes } }: RequestEvent): void {
 
 async function leak({ logger, queries }: Application, request: Request): Promise<Response> {
   await leakQueries(queries)
+  leakSpan()
   const { body, session } = request
   await Promise.allSettled([body.formData(), body.json(), body.text()])
   const call = `/lookup?q=${encodeURIComponent(JSON.stringify({ password: `${canary}-call` }))}&token=${canary}-call`
@@ -185,6 +189,24 @@ async function leakQueries(queries: Queries): Promise<void> {
   queries.begin({ system: 'postgresql', text: 'SELECT 1', server, namespace: variables.DATABASE_URL, source: 'span' })
   queries.measure('redis', 'SET', [`sess:${canary}-key`, `${canary}-value`], () => 'OK')
   queries.measure('redis', `AUTH ${canary}-auth`, undefined, () => 'OK')
+}
+
+/** A span as instrumentations and applications make it. */
+function leakSpan(): void {
+  const attributes = {
+    'db.system': 'postgresql',
+    'db.statement': `SELECT 1 FROM users WHERE password = '${canary}-literal'`,
+    'db.postgresql.values': [`${canary}-parameter`],
+    'db.connection_string': `postgres://me:${canary}-user@db:5432/name`,
+    'http.request.header.authorization': [`Bearer ${canary}-bearer`],
+    'url.full': `https://me:${canary}-userinfo@host/?token=${canary}-token`,
+    api_key: `${canary}-attribute`,
+    note: messageOf('attribute'),
+  }
+  const span = trace.getTracer('leaky').startSpan('leaky', { attributes })
+  span.recordException(new Error(messageOf('event')))
+  span.setStatus({ code: SpanStatusCode.ERROR, message: messageOf('status') })
+  span.end()
 }
 
 /** Each known secret of the environment, and the secrets of forms. */
@@ -247,11 +269,12 @@ function refuse(error: Error): never {
   throw error
 }
 
-t.test('no profile contains a planted secret', async t => {
-  const { client, records, storage } = await createProfiledKernel(t, {
+t.test('no profile and no span contains a planted secret', async t => {
+  const receiver = await startTraceReceiver(t)
+  const { client, close, records, storage } = await createProfiledKernel(t, {
     directory: t.testdir(),
-    bundles: [leaky],
-    variables,
+    bundles: [leaky, createOpenTelemetryBundle()],
+    variables: { ...variables, OTEL_EXPORTER_OTLP_ENDPOINT: receiver.url },
   })
   for (const path of [
     '/leaky',
@@ -283,8 +306,12 @@ t.test('no profile contains a planted secret', async t => {
   t.ok(summaries.length >= 80, 'sub-requests have their records')
   t.ok(records.length >= 80)
   const profiles = await Promise.all(summaries.map(({ token }) => storage.find(token)))
-  for (const kept of [...profiles, ...records, ...summaries]) {
-    const text = JSON.stringify(kept)
+  await close()
+  const { spans } = receiver
+  t.ok(spans.length >= 500, 'spans of requests, controllers, queries and the application')
+  t.ok(spans.some(({ name }) => name === 'leaky'))
+  for (const kept of [...profiles, ...records, ...summaries, ...spans]) {
+    const text = JSON.stringify(kept, (_name, value) => (typeof value === 'bigint' ? '' : value))
     const found = [...text.matchAll(/.{60}canary.{30}/gi)].map(([excerpt]) => excerpt)
     t.strictSame(found, [])
     // A secret that is percent-encoded (x-debug-exception) or base64 (Basic) is not found by its name.
