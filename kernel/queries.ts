@@ -24,6 +24,8 @@ export interface QueryStart {
   readonly findCaller?: (() => Caller | undefined) | undefined
   /** How many commands are sent as one: a MULTI or a pipeline. */
   readonly batch?: number | undefined
+  /** Milliseconds since the query began, for a source that reports it at its end. */
+  readonly elapsed?: number | undefined
   /** Any object that the queries of one transaction share. */
   readonly transaction?: object | undefined
 }

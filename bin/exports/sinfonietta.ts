@@ -28,6 +28,7 @@ export {
 } from '../../kernel/events.ts'
 export type { ExplainConnection, Explainer } from '../../kernel/explainer.ts'
 export type { HttpKernel } from '../../kernel/http-kernel.ts'
+export { measureSqlite, type SqliteDatabase, type SqliteStatement } from '../../kernel/measure-sqlite.ts'
 export type {
   Queries,
   QueryEnd,

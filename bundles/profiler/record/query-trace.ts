@@ -45,7 +45,7 @@ export class TracedQuery {
     this.#raw = raw
     this.caller = caller
     this.#owner = owner
-    this.start = roundTime(owner.elapsed())
+    this.start = roundTime(owner.elapsed() - (raw.elapsed ?? 0))
   }
 
   /** Masks the report of its source, which is dropped. Later calls change nothing. */

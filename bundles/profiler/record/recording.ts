@@ -17,6 +17,7 @@ import { createRenderTracer, observeConsole, observeSessions, watchCrashes } fro
 import { Profiler } from './profiler.ts'
 import { ProfilerListener } from './profiler-listener.ts'
 import { watchMysql2 } from './queries/mysql2.ts'
+import { watchNodeSqlite } from './queries/node-sqlite.ts'
 import { watchIoredis, watchNodeRedis } from './queries/redis.ts'
 import { QueryRecorder } from './query-recorder.ts'
 import type { RecordingPolicy } from './recording-policy.ts'
@@ -107,7 +108,7 @@ export class Recording {
       const crashes = watchCrashes(profiler, context, logger.channel('profiler'))
       this.#stops.push(gc.start(), watchFetch(calls), watchNodeHttp(calls), crashes)
       const watched = { recorder, context, callers }
-      this.#stops.push(watchMysql2(watched), watchIoredis(watched), watchNodeRedis(watched))
+      this.#stops.push(watchMysql2(watched), watchIoredis(watched), watchNodeRedis(watched), watchNodeSqlite(watched))
     })
   }
 

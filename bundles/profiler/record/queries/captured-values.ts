@@ -32,13 +32,14 @@ export class ValueSummary {
  */
 export function captureQuery(start: QueryStart, masker: TextMasker): QueryStart {
   // Not by spreading: a start may be an object of a class, with getters.
-  const { batch, namespace, parameters, server, source, system, text, transaction } = start
+  const { batch, elapsed, namespace, parameters, server, source, system, text, transaction } = start
   return {
     system,
     source,
     namespace,
     server,
     batch,
+    elapsed,
     transaction,
     text: text.length > textLimit ? `${text.slice(0, textLimit)}…` : text,
     parameters: parameters && captureParameters(parameters, masker),
