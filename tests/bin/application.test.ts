@@ -23,6 +23,7 @@ import { listOrphans } from '#bin/orphans.ts'
 import { bootApplication, createNodeServer } from '#bin/programs.ts'
 import { runApplicationTests } from '#bin/run-tests.ts'
 import { createSources, runsTypeScript, toDirectory } from '#bin/sources.ts'
+import { createOpenTelemetryBundle } from '#bundles/opentelemetry/opentelemetry-bundle.ts'
 import type { Bundle } from '#kernel/bundle.ts'
 import { silentLogger } from '#kernel/testing/event-factories.ts'
 import { defineSettings } from '#lib/env/define-settings.ts'
@@ -169,6 +170,31 @@ t.test(
     t.strictSame(await load(library, library), ['KERNEL_BUNDLE_REPEATED'])
     const { name, register } = library
     t.strictSame(await load({ name, register }), ['KERNEL_BUNDLE_FAILED'])
+  },
+)
+
+t.test(
+  'an endpoint for traces adds their bundle, unless it is listed; a console command has its settings only',
+  async t => {
+    const load = async (isServed: boolean, bundles: readonly Bundle[], env = {}) => {
+      const variables = { APP_SECRET: 'long enough for each environment, and a secret', ...env }
+      const options = { logger: silentLogger, load: async () => bundles, isServed, warns: false }
+      const kernel = await loadApplication(readSettings(t.testdir(), variables, 'test'), options)
+      const { context, settings, bundles: names } = kernel.app
+      const isListed = settings.list().some(({ name }) => name === 'OTEL_TRACES_SAMPLER')
+      await kernel.close()
+      return [names.join(), isListed, context.constructor.name]
+    }
+    const env = { OTEL_EXPORTER_OTLP_TRACES_ENDPOINT: 'http://127.0.0.1:9/traces' }
+    const own = { name: 'own', register() {} }
+    t.strictSame(await load(true, [own]), ['own', false, 'RequestContext'])
+    t.strictSame(await load(true, [own], env), ['opentelemetry,own', true, 'TracedContext'])
+    t.strictSame(await load(true, [own, createOpenTelemetryBundle()], env), [
+      'own,opentelemetry',
+      true,
+      'TracedContext',
+    ])
+    t.strictSame(await load(false, [own], env), ['opentelemetry,own', true, 'RequestContext'])
   },
 )
 
