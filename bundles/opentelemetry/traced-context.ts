@@ -29,4 +29,12 @@ export class TracedContext extends RequestContext {
     const spans = this.#findSpans()
     return spans === undefined ? work() : spans.run(request, work)
   }
+
+  override carry(...parameters: Parameters<RequestContext['carry']>): () => void {
+    return this.#inner.carry(...parameters)
+  }
+
+  override leave(): void {
+    this.#inner.leave()
+  }
 }

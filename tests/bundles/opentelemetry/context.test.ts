@@ -1,12 +1,16 @@
+import { channel as createChannel } from 'node:diagnostics_channel'
 import { setTimeout as delay } from 'node:timers/promises'
 import { context, trace } from '@opentelemetry/api'
 import { type Test, t } from 'tap'
 import { createFrameworkBundle } from '#bundles/framework/framework-bundle.ts'
 import { createOpenTelemetryBundle } from '#bundles/opentelemetry/opentelemetry-bundle.ts'
 import { requestKey, requestOf } from '#bundles/opentelemetry/registration.ts'
+import { TracedContext } from '#bundles/opentelemetry/traced-context.ts'
 import type { Bundle } from '#kernel/bundle.ts'
 import { TerminateEvent } from '#kernel/events.ts'
+import { RequestContext } from '#kernel/request-context.ts'
 import { createTestKernel, type TestKernel } from '#kernel/testing/create-test-kernel.ts'
+import { createRequest } from '#kernel/testing/event-factories.ts'
 import type { Request } from '#lib/http/request.ts'
 import { Response } from '#lib/http/response.ts'
 import { startTraceReceiver } from '#tests/support/trace-receiver.ts'
@@ -88,6 +92,32 @@ t.test('late work, streams and sub-requests run in the context of their request'
   await until(() => seen.size === 5)
   for (const [name, request] of seen) t.equal(request, page, name)
   t.strictSame([...seen.keys()].sort(), ['after the sub-request', 'late', 'stream', 'sub-request', 'terminate'])
+})
+
+t.test('the traced context has each part of a request context, and passes it on', async t => {
+  const inner = new RequestContext()
+  const traced = new TracedContext(inner, () => undefined)
+  const members = Object.getOwnPropertyNames(RequestContext.prototype)
+  t.strictSame(Object.getOwnPropertyNames(TracedContext.prototype).toSorted(), members.toSorted())
+  traced.enable()
+  const request = createRequest()
+  const seen = inner.run(request, () => {
+    const before = traced.current
+    traced.leave()
+    return [before, inner.current]
+  })
+  t.strictSame(seen, [request, undefined])
+  const channel = createChannel('sinfonietta.test.carried')
+  const end = traced.carry(channel, () => request)
+  t.equal(
+    channel.runStores({}, () => inner.current),
+    request,
+  )
+  end()
+  t.equal(
+    channel.runStores({}, () => inner.current),
+    undefined,
+  )
 })
 
 t.test('without an endpoint the bundle changes nothing', async t => {
