@@ -362,6 +362,29 @@ t.test('long lists are cut, and end with the number of omitted items', async t =
   t.match(toMarkdown(make({ config: 1 }), 'config'), '## `config`')
 })
 
+t.test(
+  'the overview has the parts of the time, and the usual time before and since the start of the process',
+  async t => {
+    const server = { process: { started: '2026-11-20T23:00:00.000Z' }, changed: ['blog/list.ts'] }
+    const profile = createProfile({}, { processData: { server } })
+    const { summary } = profile
+    const earlier = [1, 60_000_000].map(age => ({ ...summary, duration: 4, time: summary.time - age }))
+    const subject = { profile, isPinned: false, parent: undefined, children: [], findings: [], earlier }
+    const times = 'median 4.000 ms, 95 % within 4.000 ms'
+    t.match(
+      toMarkdown(subject, 'overview'),
+      [
+        '## Overview\n\n- `Not recorded` 5.000 ms, 100.0 %\n',
+        `- Usual: ${times}, 2 earlier requests`,
+        '- The process started at 2026-11-20T23:00:00.000Z',
+        `- Before the start: ${times}, 1 earlier request`,
+        `- Since the start: ${times}, 1 earlier request`,
+        '- Edited before the start: `blog/list.ts`',
+      ].join('\n'),
+    )
+  },
+)
+
 t.test('damaged profiles can be written', async t => {
   const json = fc.jsonValue()
   const names = [

@@ -1,3 +1,4 @@
+import assert from 'node:assert'
 import fc from 'fast-check'
 import { t } from 'tap'
 import type { Finding } from '#bundles/profiler/insight/findings/finding.ts'
@@ -179,13 +180,14 @@ t.test('the parts of any profile add up to its duration', async t => {
     fc.property(data, fc.nat(150_000), (data, microseconds) => {
       const profile = createProfile(data, { duration: microseconds / 1000 })
       const { parts } = summarizeProfile({ profile, earlier: [], findings: [] })
-      t.equal(
+      assert.equal(
         parts.reduce((sum, { time }) => sum + time, 0),
         microseconds,
       )
-      t.ok(parts.every(({ time }) => time > 0))
+      assert(parts.every(({ time }) => time > 0))
     }),
   )
+  t.pass('all of them')
 })
 
 t.test('the sentence names the longest part with its line, the usual time, and a finding about it', async t => {
@@ -208,6 +210,42 @@ t.test('the sentence names the longest part with its line, the usual time, and a
     'GET /blog took 250.0 ms: 40 queries took 210.0 ms, most of it at blog/list.ts:24.',
   )
 })
+
+t.test(
+  'without a line that began most of the queries, none is named; a long sentence loses its least important parts',
+  async t => {
+    const events = { spans: spansOf(92), dropped: 0 }
+    const url = `/${'long-'.repeat(20)}`
+    const init = { url, duration: 100, queries: 9 }
+    const queries = [...queriesOf(3, 4, 1), ...queriesOf(3, 4, 2), ...queriesOf(3, 4, 3)].map((query, index) => {
+      return { ...query, start: index * 10, end: index * 10 + 10 }
+    })
+    const { place: _, ...unplaced } = finding
+    const findings = [{ ...unplaced, title: 'A finding with a rather long title' }]
+    const earlier = earlierOf(10, 10, 10, 10, 10)
+    const start = `GET /${'long-'.repeat(20).slice(0, 54)}… took 100.0 ms, 10 times as long as usual`
+    t.equal(
+      sentenceOf({ events, queries: { queries, omitted: 0 } }, init, { earlier }),
+      `${start}: 9 queries took 90.0 ms.`,
+    )
+    const file = `a/${'folder/'.repeat(9)}list.ts`
+    const one = queriesOf(1, 80).map(query => ({ ...query, caller: { file, line: 7 } }))
+    const data = { events, queries: { queries: one, omitted: 0 } }
+    t.equal(
+      sentenceOf(data, { ...init, queries: 1 }, { earlier }),
+      `${start}: 1 query took 80.0 ms (…/folder/folder/folder/folder/list.ts:7).`,
+    )
+    const long = { ...init, queries: 1, errors: 1, exception: 'AnExceptionWithARatherLongNameThatSaysAll' }
+    t.equal(
+      sentenceOf(data, { ...long, status: 200 }, { earlier, findings }),
+      `${start}: 1 query took 80.0 ms; exception: AnExceptionWithARatherLongNameThatSaysA….`,
+    )
+    t.equal(
+      sentenceOf({}, { url: '/', duration: 9 }, { findings }),
+      'GET / took 9.000 ms; finding: A finding with a rather long title.',
+    )
+  },
+)
 
 t.test('the sentence names other causes', async t => {
   const memory = { ...usage, loop: { active: 100, idle: 0 } }
@@ -462,14 +500,15 @@ t.test('the sentence of any profile is short, and its numbers are those of the p
     fc.property(data, init, fc.array(fc.nat(1000)), fc.array(title), (data, init, durations, findings) => {
       const profile = createProfile(data, init)
       const sentence = toPlainText(summarizeProfile({ profile, earlier: earlierOf(...durations), findings }).sentence)
-      t.ok(sentence.length <= 200 && !/\p{Cc}/u.test(sentence), sentence)
-      t.ok(sentence.includes(formatDuration(profile.summary.duration)))
+      assert(sentence.length <= 200 && !/\p{Cc}/u.test(sentence), sentence)
+      assert(sentence.includes(formatDuration(profile.summary.duration)))
       const { cache, database } = readQueries(profile)
       const known = [
         ...[database.covered, cache.covered, coveredCallTime(readCalls(profile).calls)].map(formatDuration),
       ]
       const [, took] = /(?:quer(?:y|ies)|calls?) took ([\d.]+ m?s)/.exec(sentence) ?? []
-      t.ok(took === undefined || known.includes(took), sentence)
+      assert(took === undefined || known.includes(took), sentence)
     }),
   )
+  t.pass('each of them')
 })

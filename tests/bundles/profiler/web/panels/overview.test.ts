@@ -1,4 +1,5 @@
 import { t } from 'tap'
+import type { Finding } from '#bundles/profiler/insight/findings/finding.ts'
 import type { Profile } from '#bundles/profiler/profile/profile.ts'
 import { createProfile, createQuery, createRecord, type ProfileInit } from '#tests/support/create-profile.ts'
 import { plainEquals, textOf } from '#tests/support/html.ts'
@@ -17,8 +18,8 @@ async function createOverview(t: Parameters<typeof createProfiledKernel>[0], edi
   const { show, storage } = await createProfiledKernel(t, { variables: { EDITOR_URL: editor } })
   return {
     storage,
-    async show(data: Profile['data'], init: ProfileInit = {}) {
-      return plainEquals(await show('overview', createProfile(data, { duration: 100, ...init })))
+    async show(data: Profile['data'], init: ProfileInit = {}, findings: readonly Finding[] = []) {
+      return plainEquals(await show('overview', { profile: createProfile(data, { duration: 100, ...init }), findings }))
     },
   }
 }
@@ -90,22 +91,33 @@ t.test('an exception comes first, with its place in the application', async t =>
 })
 
 t.test('logged errors and findings are listed, five of each', async t => {
-  const { show } = await createOverview(t)
+  const { show } = await createOverview(t, 'editor://{file}:{line}')
   const records = Array.from({ length: 7 }, (_, at) => ({ at, level: 'error', channel: 'app', message: `error ${at}` }))
-  const call = (index: number) => ({
-    client: 'fetch',
-    method: 'GET',
-    url: `http://x/${index % 6}/`,
-    start: index,
-    end: index + 1,
-  })
-  const calls = Array.from({ length: 18 }, (_, index) => call(index))
-  const text = textOf(
-    await show({ logger: { records, dropped: 0 }, http: { calls, omitted: 0 } }, { errors: 7, calls: 18 }),
-  )
+  const calls = [{ client: 'fetch', method: 'GET', url: 'http://x/', start: 0, end: 18 }]
+  const findings = Array.from({ length: 6 }, (_, index) => ({
+    rule: 'own',
+    title: `Finding ${index}`,
+    severity: 'warning' as const,
+    problem: 'It is {value}.',
+    values: { value: '<slow>' },
+    advice: 'Do less.',
+    evidence: {},
+    place: { panel: 'http', anchor: 'call-0' },
+    code: { file: 'blog/list.ts', line: 24 },
+  }))
+  const data = { logger: { records, dropped: 0 }, http: { calls, omitted: 0 } }
+  const html = await show(data, { errors: 7, calls: 1 }, findings)
+  const text = textOf(html)
   t.match(text, /error error 4\s+2 more errors/)
   t.notMatch(text, 'error 5')
-  t.match(text, 'HTTP client calls 18 in 18.0 ms')
+  t.match(
+    text,
+    /Finding 4 warning\s+It is &lt;slow&gt;\.\s+Do less\.\s+Show in HTTP Client\s+blog\/list\.ts:24\s+1 more finding/,
+  )
+  t.notMatch(text, 'Finding 5')
+  t.match(html, 'href="/_profiler/abc123?panel=http#call-0"')
+  t.match(html, /href="editor:\/\/[^"]*blog\/list\.ts:24"/)
+  t.match(text, 'HTTP client calls 1 in 18.0 ms')
   t.match(text, 'Log messages 7 (7 errors)')
 })
 
