@@ -103,6 +103,8 @@ t.test('the structure of the Markdown does not depend on recorded texts', async 
     'events',
     'router',
     'http',
+    'database',
+    'cache',
     'templates',
     'config',
     'demo',
