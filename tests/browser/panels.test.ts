@@ -11,13 +11,16 @@ import { serveKernel } from '#tests/support/test-server.ts'
 /** A request that logs, calls and renders. */
 const busy: Bundle = {
   name: 'busy',
-  register({ collectors, logger, routes, view }) {
+  register({ collectors, logger, queries, routes, view }) {
     const answer = async (request: Request) => {
       const app = logger.channel('app')
       app.info('User {user} came.', { user: 'Ada' })
       app.debug('A detail.')
       for (let count = 0; count < 3; count++) app.warning('It is late.')
       logger.channel('mail').error('The mail to {to} was lost.', { to: 'Bob' })
+      const author = 'SELECT name FROM authors WHERE id = $1'
+      queries.measure('postgresql', 'SELECT * FROM posts', [], () => [1, 2])
+      for (const id of [1, 2, 1]) queries.measure('postgresql', author, [id], () => [1])
       await (await fetch(`http://${request.headers.get('host')}/text`)).text()
       await (await fetch(`http://${request.headers.get('host')}/text`)).text()
       return Response.html(view.render('site/partnership', {}, request) as string)
@@ -108,6 +111,37 @@ t.test('without scripts a log is filtered by its form', needsBrowser, async t =>
   t.equal(await page.getByRole('searchbox').count(), 0, 'what a script would do is not offered')
 })
 
+t.test('queries are filtered as one chooses, also without scripts', needsBrowser, async t => {
+  const { complaints, page, show, token, url } = await open(t)
+  await show('database')
+  const rows = () => page.locator('#database-queries tbody tr:visible').evaluateAll(rows => rows.map(({ id }) => id))
+  t.strictSame(await rows(), ['query-0', 'query-1', 'query-2', 'query-3'])
+  await page.locator('.segment', { hasText: 'Duplicates' }).click()
+  t.strictSame(await rows(), ['query-1', 'query-3'])
+  t.equal(page.url(), `${url}/_profiler/${token}?panel=database&show=duplicate`)
+  await page.locator('.segment', { hasText: 'All' }).click()
+  await page.getByRole('link', { name: 'SELECT name FROM authors' }).first().click()
+  await page.waitForURL(/shape=1/)
+  t.strictSame(await rows(), ['query-1', 'query-2', 'query-3'])
+  await page.getByRole('link', { name: 'same as 2' }).click()
+  t.equal(await page.locator('tr:target').getAttribute('id'), 'query-1')
+  const first = page.locator('#query-1')
+  await first.locator('summary').first().click()
+  t.equal(await first.locator('pre').innerText(), 'SELECT name\nFROM authors\nWHERE id = $1')
+  t.ok(await first.getByRole('button', { name: 'Copy' }).isVisible())
+  t.notOk(await first.locator('.parameters').isVisible(), 'values are shown by choice')
+  await first.getByText('1 parameter').click()
+  t.match(await first.locator('.parameters').innerText(), /id\s+1/)
+  t.strictSame(complaints, [])
+
+  const plain = await open(t, '/busy', { javaScriptEnabled: false })
+  await plain.show('database')
+  await plain.page.locator('.segment', { hasText: 'Duplicates' }).click()
+  await plain.page.getByRole('button', { name: 'Filter' }).click()
+  await plain.page.waitForURL(/show=duplicate/)
+  t.equal(await plain.page.locator('#database-queries tbody tr:visible').count(), 2)
+})
+
 t.test('rows are found wherever they are folded', needsBrowser, async t => {
   const { complaints, page, show } = await open(t, '/star-photo-both')
   await show('router')
@@ -177,6 +211,7 @@ t.test('links lead to a log message, a render or a call, which is highlighted', 
   for (const [panel, anchor] of [
     ['logger', 'log-4'],
     ['templates', 'render-2'],
+    ['database', 'query-2'],
     ['http', 'call-1'],
   ] as const) {
     await page.goto('about:blank')

@@ -124,8 +124,8 @@ function createMetrics(kind: Kind, group: QueryGroup, sets: readonly QuerySet[],
   const failed = queries.filter(({ error }) => error !== '').length
   const lookups = queries.flatMap(query => marksOf(query, new Set()).filter(mark => mark === 'hit' || mark === 'miss'))
   const hits = lookups.filter(mark => mark === 'hit').length
-  const commands = queries.reduce((sum, { batch = 1 }) => sum + batch, 0)
-  const batches = queries.filter(({ batch }) => batch !== undefined).length
+  const batches = queries.flatMap(({ batch }) => (batch === undefined ? [] : [batch]))
+  const batched = batches.reduce((sum, commands) => sum + commands, 0)
   const keys = new Set(queries.map(cacheKeyOf).filter(Boolean)).size
   const transactions = findTransactions(queries).size
   const isCache = kind === 'cache'
@@ -133,7 +133,7 @@ function createMetrics(kind: Kind, group: QueryGroup, sets: readonly QuerySet[],
   return [
     {
       name: isCache ? 'Commands' : 'Queries',
-      value: formatNumber(isCache ? count + commands - queries.length : count),
+      value: formatNumber(count),
     },
     ...(isCache ? some('Keys', keys) : some('Statement shapes', sets.length)),
     ...some('Duplicates', duplicates.length),
@@ -141,7 +141,8 @@ function createMetrics(kind: Kind, group: QueryGroup, sets: readonly QuerySet[],
     { name: 'Slowest', value: formatDuration(slowestOf(queries)) },
     ...(isCache || rowsOf(queries) === '' ? [] : [{ name: 'Rows', value: rowsOf(queries) }]),
     ...(lookups.length === 0 ? [] : [{ name: 'Hits · misses', value: `${hits} · ${lookups.length - hits}` }]),
-    ...(isCache ? some('Batches', batches) : some('Transactions', transactions)),
+    ...(isCache ? some('Batches', batches.length) : some('Transactions', transactions)),
+    ...(isCache ? some('Commands in batches', batched) : []),
     ...some('Errors', failed),
   ]
 }
@@ -239,7 +240,8 @@ function createList(
       parameters,
       parameterCount: formatCount(parameters.length, 'parameter'),
       error,
-      code,
+      // Redis writes its code before the message, too.
+      code: error.startsWith(code) ? '' : code,
       rows: rows === undefined ? '' : formatNumber(rows),
       start: formatDuration(start),
       time: end === undefined ? '' : formatDuration(queryDuration(query)),

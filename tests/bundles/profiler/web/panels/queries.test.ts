@@ -183,13 +183,14 @@ t.test('the cache panel groups commands, and counts keys, hits and misses', asyn
   const subject = withQueries(queries)
   const html = await show('cache', subject)
   t.strictSame(metricsOf(html), [
-    'Commands8',
+    'Commands6',
     'Keys2',
     'Duplicates2',
     'Elapsed (overlap removed)1.000 ms',
     'Slowest1.000 ms',
     'Hits · misses2 · 1',
     'Batches1',
+    'Commands in batches3',
   ])
   t.match(html, /<h3>Commands<\/h3>[\s\S]*<span class="hl-keyword">GET<\/span>/)
   t.match(html, '<span class="hl-keyword">GET</span> <span class="hl-name">a</span>')
