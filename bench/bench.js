@@ -9,7 +9,7 @@ const help = `Usage: npm run bench -- [options]
 
   --only <claims>      some of: page, json, not-found, page-busy, json-busy, post-json, request-context, tracing, dispatcher,
                        router, profiler, profiler-memory, cpu-profile, profile-search, profile-append, profile-bytes, page-weights,
-                       panel-times, worker-cost, worker-shares, gate, memory, console, start-up (comma-separated);
+                       panel-times, worker-cost, worker-shares, dump, gate, memory, console, start-up (comma-separated);
                        http is the first three, pages the two about pages, workers the two about workers
   --rounds <number>    default 10
   --requests <number>  in a round, for each server; default 25000
@@ -38,6 +38,7 @@ const claims = {
   'panel-times': async () => (await import('./claims/pages.js')).panelTimes,
   'worker-cost': async () => (await import('./claims/workers.js')).workerCost,
   'worker-shares': async () => (await import('./claims/workers.js')).workerShares,
+  dump: async () => (await import('./claims/dump.js')).dumps,
   gate: async () => (await import('./claims/gate.js')).gate,
   memory: async () => (await import('./claims/memory.js')).memory,
   console: async () => (await import('./claims/console.js')).consoleCommands,

@@ -115,11 +115,38 @@ export async function askRichly(url: string): Promise<RichRecord[]> {
     await response.text()
     return { name, token: String(response.headers.get('x-debug-token')) }
   }
+  const first = await ask('form', rich, { method: 'POST', body: form })
+  await reportErrors(url, first.token)
   return [
-    await ask('form', rich, { method: 'POST', body: form }),
+    first,
     await ask('upload', rich, { method: 'POST', body: files.body, headers: { 'content-type': files.contentType } }),
     await ask('json', rich, { method: 'POST', body: json, headers: { 'content-type': 'application/json' } }),
     await ask('failed', `/rich/failed/7?subject=${'long'.repeat(40)}`),
     await ask('missing', '/star-photo-boot', { headers: { referer: `${url}/partnership` } }),
   ]
+}
+
+/** Reports errors of a browser, as the script of a page does. */
+async function reportErrors(url: string, token: string): Promise<void> {
+  const file = `${url}/assets/site/site.css`
+  const stack = `    at run (${file}:3:7)\n    at http://other.test/${'long/'.repeat(40)}b.js:1:2`
+  const errors = [
+    {
+      kind: 'exception',
+      message: `TypeError: ${'x'.repeat(300)} is not a function`,
+      file,
+      line: 3,
+      column: 7,
+      stack,
+      at: 12,
+    },
+    { kind: 'resource', message: '<img> /missing.png', at: 20 },
+    { kind: 'console', message: 'said twice', stack: 'in another format', at: 30 },
+    { kind: 'console', message: 'said twice', stack: 'in another format', at: 40 },
+  ]
+  await fetch(`${url}/_wdt/${token}/browser-errors`, {
+    method: 'POST',
+    body: JSON.stringify({ errors }),
+    headers: { origin: url, 'content-type': 'application/json' },
+  })
 }

@@ -27,7 +27,6 @@ export async function openScreens(t: Test): Promise<Screens> {
   const { url } = served
   const records = await askRichly(url)
   const tokens = Object.fromEntries(records.map(({ name, token }) => [name, token])) as Screens['tokens']
-  await reportErrors(url, tokens.form)
   const [child] = (await waitForProfile(kernel.storage, tokens.form)).children
   const menu = await (await fetch(`${url}/_profiler/${tokens.form}`)).text()
   const record = (token: string, panel: string) => `/_profiler/${token}?panel=${panel}`
@@ -56,31 +55,6 @@ export async function openScreens(t: Test): Promise<Screens> {
     { name: 'partnership', path: '/partnership' },
   ]
   return { url, served, kernel, screens, tokens }
-}
-
-/** Reports errors of a browser, as the script of a page does. */
-async function reportErrors(url: string, token: string): Promise<void> {
-  const file = `${url}/assets/site/site.css`
-  const stack = `    at run (${file}:3:7)\n    at http://other.test/${'long/'.repeat(40)}b.js:1:2`
-  const errors = [
-    {
-      kind: 'exception',
-      message: `TypeError: ${'x'.repeat(300)} is not a function`,
-      file,
-      line: 3,
-      column: 7,
-      stack,
-      at: 12,
-    },
-    { kind: 'resource', message: '<img> /missing.png', at: 20 },
-    { kind: 'console', message: 'said twice', stack: 'in another format', at: 30 },
-    { kind: 'console', message: 'said twice', stack: 'in another format', at: 40 },
-  ]
-  await fetch(`${url}/_wdt/${token}/browser-errors`, {
-    method: 'POST',
-    body: JSON.stringify({ errors }),
-    headers: { origin: url, 'content-type': 'application/json' },
-  })
 }
 
 /** The links of a record's page to its panels. */

@@ -5,6 +5,7 @@ import { SpanStatusCode, trace } from '@opentelemetry/api'
 import { t } from 'tap'
 import { createOpenTelemetryBundle } from '#bundles/opentelemetry/opentelemetry-bundle.ts'
 import type { Application, Bundle } from '#kernel/bundle.ts'
+import { dump } from '#kernel/dump.ts'
 import { RequestEvent } from '#kernel/events.ts'
 import type { Queries } from '#kernel/queries.ts'
 import type { ClientRequestInit } from '#kernel/testing/client.ts'
@@ -145,6 +146,7 @@ function attach({ request: { attributes } }: RequestEvent): void {
 async function leak({ logger, queries }: Application, request: Request): Promise<Response> {
   await leakQueries(queries)
   leakSpan()
+  leakDumps(request)
   const { body, session } = request
   await Promise.allSettled([body.formData(), body.json(), body.text()])
   const call = `/lookup?q=${encodeURIComponent(JSON.stringify({ password: `${canary}-call` }))}&token=${canary}-call`
@@ -175,6 +177,26 @@ async function leak({ logger, queries }: Application, request: Request): Promise
   setCookie(response.headers, 'remember_me', `${canary}-cookie`, { maxAge: 60 })
   setCookie(response.headers, 'theme', `${canary}-answered-theme`)
   return response
+}
+
+/** Dumps with secrets in names, texts, classes, collections and errors. */
+function leakDumps(request: Request): void {
+  dump(config, messageOf('label'))
+  dump([messageOf('dumped'), new Map([['api_key', `${canary}-dumped`]]), new Set([`Bearer ${canary}-set`])])
+  dump(Object.assign(new Error(messageOf('dumped'), { cause: config }), { password: `${canary}-own` }))
+  dump(new (class Account {
+    readonly password = `${canary}-instance`
+    readonly url = new URL(`https://me:${canary}-url@host/?sid=${canary}-sid`)
+  })())
+  dump(request)
+  dump(Buffer.from(`${canary}-bytes`))
+  dump(variables)
+}
+
+/** Errors of a page with secrets in each text. */
+function reportOf(place: string): object {
+  const file = `http://localhost/app.js?token=${canary}-file`
+  return { kind: 'console', message: messageOf(place), file, line: 1, column: 2, stack: messageOf('stack'), at: 1 }
 }
 
 /** Queries with secrets in parameters, literals, connection strings, keys and errors. */
@@ -301,6 +323,12 @@ t.test('no profile and no span contains a planted secret', async t => {
       t.ok(response.status >= 200, `${method} ${path}`)
     }
   }
+  const page = await client.get('/leaky')
+  const reported = await client.post(`/_wdt/${page.headers.get('x-debug-token')}/browser-errors`, {
+    json: { errors: [reportOf('page')] },
+    headers: { origin: 'http://localhost' },
+  })
+  t.equal(reported.status, 204)
   await pause(100)
   const { summaries } = await storage.search({ limit: 1000 })
   t.ok(summaries.length >= 80, 'sub-requests have their records')

@@ -64,12 +64,6 @@ t.test('profiles of all kinds, and lists, match the schema without additional fi
   await askRichly(url)
   const { headers } = await fetch(`${url}/late`)
   await waitForProfile(kernel.storage, headers.get('x-debug-token'), ({ data }) => data.late !== undefined)
-  const report = { kind: 'console', message: 'x', file: '/a.js', line: 1, column: 2, stack: 'at /a.js:1:2', at: 1 }
-  await fetch(`${url}/_wdt/${headers.get('x-debug-token')}/browser-errors`, {
-    method: 'POST',
-    body: JSON.stringify({ errors: [report] }),
-    headers: { origin: url, 'content-type': 'application/json' },
-  })
   const elsewhere = await fetch(`${url}/redir`)
   await elsewhere.text()
   for (const path of ['/slash', '/stateless', '/count', '/stream', '/embed', '/forward', '/boom-text', '/events']) {

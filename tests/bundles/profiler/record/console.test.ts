@@ -2,6 +2,7 @@ import { Readable, Writable } from 'node:stream'
 import { setTimeout as sleep } from 'node:timers/promises'
 import { inspect } from 'node:util'
 import { type Test, t } from 'tap'
+import { toMarkdown } from '#bundles/profiler/export/markdown.ts'
 import type { ConsoleEntry } from '#bundles/profiler/profile/console-data.ts'
 import type { Profile } from '#bundles/profiler/profile/profile.ts'
 import { observeConsole } from '#bundles/profiler/record/observers.ts'
@@ -12,6 +13,7 @@ import { Headers } from '#lib/http/headers.ts'
 import { Response } from '#lib/http/response.ts'
 import { Redactor } from '#lib/redact/redactor.ts'
 import { formatTree } from '#lib/redact/value-tree.ts'
+import { createProfile, createSubject } from '#tests/support/create-profile.ts'
 import { plainEquals, toText } from '#tests/support/html.ts'
 import { createProfiledKernel, waitForProfile } from '#tests/support/profiled-kernel.ts'
 import { createProject } from '#tests/support/project.ts'
@@ -338,4 +340,23 @@ t.test('a profile without dumps says how to make one', async t => {
   t.notMatch((await kernel.client.get(`/_profiler/${profile.summary.token}.md`)).text, '## Console')
   const markdown = await kernel.client.get(`/_profiler/${profile.summary.token}.md?panel=console`)
   t.match(markdown.text, 'No data for this panel.')
+})
+
+t.test('a dump without a place, and calls that were left out', async t => {
+  const kernel = await createProfiledKernel(t)
+  const text = { kind: 'text', text: 'said' }
+  const entries = [
+    { at: 1, method: 'log', values: [] },
+    { at: 2, method: 'trace', values: [text], callers: [{ file: 'a.ts', line: 3 }] },
+    { at: 3, method: 'table', values: [{ kind: 'object', text: 'Array(1)', entries: [{ name: '0', value: { kind: 'object', text: 'Row', entries: [] } }] }] },
+  ]
+  const browser = { errors: [{ kind: 'console', message: 'x', at: 0, times: 1 }], omitted: 2 }
+  const profile = createProfile({ console: { entries, omitted: 5 }, browser }, { dumps: 8 })
+  const html = await kernel.show('console', profile)
+  t.match(html, '5 more calls were over the limit')
+  t.match(html, '<td class="called-at full"></td>')
+  const markdown = toMarkdown(createSubject({}, { profile }))
+  t.match(markdown, /\+0\.001 ms log\n\n\+0\.002 ms trace\n\n```text\nsaid\nat a\.ts:3\n```/)
+  t.match(markdown, '5 more are not listed.')
+  t.match(markdown, '`console.error: x`\n\n2 more were not recorded.')
 })

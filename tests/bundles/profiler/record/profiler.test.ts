@@ -33,6 +33,7 @@ import { createProfiledKernel, type ProfiledInit, waitForProfile } from '#tests/
 import { createRecorder } from '#tests/support/recording-logger.ts'
 import { openConnection, serveKernel } from '#tests/support/test-server.ts'
 import { turns } from '#tests/support/turns.ts'
+import { until } from '#tests/support/until.ts'
 
 /** A gate that allows each client. */
 const openGate = { allows: () => true }
@@ -591,6 +592,27 @@ t.test('a profile that cannot be made is logged, and affects nothing else', asyn
   t.hasStrict(records, [{ message: 'A profile could not be written.' }, { message: 'A profile could not be written.' }])
   t.notOk(storage.has(trace.token))
   t.strictSame([...profiler.unwritten], [])
+})
+
+t.test('an update that cannot be made is logged, and the profile stays as it was', async t => {
+  let data: Record<string, unknown> = {}
+  const { profiler, records, storage } = createBareProfiler(trace => ({
+    summary: summarize(trace, new Redactor()),
+    data,
+    failures: {},
+    pending: undefined,
+  }))
+  const trace = profiler.begin(createRequest('/'))
+  if (trace === undefined) throw new Error('It is recorded.')
+  profiler.finish(trace)
+  profiler.end(trace, createTerminateEvent())
+  await profiler.whenIdle()
+  data = { big: 1n }
+  trace.collected = undefined
+  trace.touch()
+  await until(() => records.length > 0)
+  t.hasStrict(records, [{ message: 'A profile could not be written.' }])
+  t.strictSame((await storage.find(trace.token))?.profile.data, {})
 })
 
 t.test('with the policy for exceptions only, a crash is recorded only for its own request', t => {

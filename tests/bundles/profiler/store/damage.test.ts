@@ -110,6 +110,7 @@ testIndexes('an index that was changed harmlessly is read', {
   'ix-crlf': index => change(index, text => text.replaceAll('\n', '\r\n')),
   'ix-bom': index => change(index, text => `\xef\xbb\xbf${text}`),
   'ix-extra-columns': changeLines(line => line.replace('"ip"', '"__proto__":{"a":1},"more":[1,2,3],"ip"')),
+  'a writer that is none': changeLines(line => line.replace('"summary"', '"writer":"../other","summary"')),
   'empty lines': index => change(index, text => text.replaceAll('\n', '\n\n')),
 })
 

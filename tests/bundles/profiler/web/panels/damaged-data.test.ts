@@ -1,6 +1,8 @@
 import fc from 'fast-check'
 import { t } from 'tap'
 import { EditorLinks } from '#bundles/profiler/web/editor-links.ts'
+import { createBrowserPanel } from '#bundles/profiler/web/panels/browser.ts'
+import { createConsolePanel } from '#bundles/profiler/web/panels/console.ts'
 import { eventsPanel } from '#bundles/profiler/web/panels/events.ts'
 import { createHttpPanel } from '#bundles/profiler/web/panels/http.ts'
 import { createLoggerPanel } from '#bundles/profiler/web/panels/logger.ts'
@@ -25,6 +27,8 @@ t.test('the panels of a damaged profile can be shown', async t => {
     memoryPanel,
     templatesPanel,
     ...queryPanels,
+    createConsolePanel(new EditorLinks({ directory: '/' })),
+    createBrowserPanel(app.files, new EditorLinks({ directory: '/' })),
   ]
   const json = fc.jsonValue()
   const row = fc.oneof(
@@ -58,7 +62,12 @@ t.test('the panels of a damaged profile can be shown', async t => {
   )
   const render = fc.record({ name: json, parent: fc.integer({ min: -1, max: 5 }), start: json, duration: json })
   const usage = fc.record({ wall: json, cpu: json, loop: json, heap: fc.record({ after: json, limit: json }) })
+  const tree = fc.record({ kind: json, text: fc.string(), entries: fc.array(fc.record({ name: json, value: json })) })
+  const entry = fc.record({ at: json, method: fc.constantFrom('dump', 'table', 'odd'), values: fc.array(tree), site: json })
+  const report = fc.record({ kind: fc.constantFrom('console', 'policy'), message: fc.string(), stack: json, line: json })
   const data = fc.record({
+    console: fc.oneof(json, fc.record({ entries: fc.array(fc.oneof(json, entry)), omitted: json })),
+    browser: fc.oneof(json, fc.record({ errors: fc.array(fc.oneof(json, report)), omitted: json })),
     queries: fc.oneof(json, fc.record({ queries: fc.array(fc.oneof(json, query)), omitted: json })),
     http: fc.oneof(json, fc.record({ calls: fc.array(fc.oneof(json, call)), omitted: json })),
     templates: fc.oneof(json, fc.record({ renders: fc.array(fc.oneof(json, render)), waited: json })),
