@@ -184,10 +184,12 @@ function leakDumps(request: Request): void {
   dump(config, messageOf('label'))
   dump([messageOf('dumped'), new Map([['api_key', `${canary}-dumped`]]), new Set([`Bearer ${canary}-set`])])
   dump(Object.assign(new Error(messageOf('dumped'), { cause: config }), { password: `${canary}-own` }))
-  dump(new (class Account {
-    readonly password = `${canary}-instance`
-    readonly url = new URL(`https://me:${canary}-url@host/?sid=${canary}-sid`)
-  })())
+  dump(
+    new (class Account {
+      readonly password = `${canary}-instance`
+      readonly url = new URL(`https://me:${canary}-url@host/?sid=${canary}-sid`)
+    })(),
+  )
   dump(request)
   dump(Buffer.from(`${canary}-bytes`))
   dump(variables)

@@ -348,7 +348,17 @@ t.test('a dump without a place, and calls that were left out', async t => {
   const entries = [
     { at: 1, method: 'log', values: [] },
     { at: 2, method: 'trace', values: [text], callers: [{ file: 'a.ts', line: 3 }] },
-    { at: 3, method: 'table', values: [{ kind: 'object', text: 'Array(1)', entries: [{ name: '0', value: { kind: 'object', text: 'Row', entries: [] } }] }] },
+    {
+      at: 3,
+      method: 'table',
+      values: [
+        {
+          kind: 'object',
+          text: 'Array(1)',
+          entries: [{ name: '0', value: { kind: 'object', text: 'Row', entries: [] } }],
+        },
+      ],
+    },
   ]
   const browser = { errors: [{ kind: 'console', message: 'x', at: 0, times: 1 }], omitted: 2 }
   const profile = createProfile({ console: { entries, omitted: 5 }, browser }, { dumps: 8 })

@@ -63,8 +63,18 @@ t.test('the panels of a damaged profile can be shown', async t => {
   const render = fc.record({ name: json, parent: fc.integer({ min: -1, max: 5 }), start: json, duration: json })
   const usage = fc.record({ wall: json, cpu: json, loop: json, heap: fc.record({ after: json, limit: json }) })
   const tree = fc.record({ kind: json, text: fc.string(), entries: fc.array(fc.record({ name: json, value: json })) })
-  const entry = fc.record({ at: json, method: fc.constantFrom('dump', 'table', 'odd'), values: fc.array(tree), site: json })
-  const report = fc.record({ kind: fc.constantFrom('console', 'policy'), message: fc.string(), stack: json, line: json })
+  const entry = fc.record({
+    at: json,
+    method: fc.constantFrom('dump', 'table', 'odd'),
+    values: fc.array(tree),
+    site: json,
+  })
+  const report = fc.record({
+    kind: fc.constantFrom('console', 'policy'),
+    message: fc.string(),
+    stack: json,
+    line: json,
+  })
   const data = fc.record({
     console: fc.oneof(json, fc.record({ entries: fc.array(fc.oneof(json, entry)), omitted: json })),
     browser: fc.oneof(json, fc.record({ errors: fc.array(fc.oneof(json, report)), omitted: json })),
