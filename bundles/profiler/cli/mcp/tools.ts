@@ -75,7 +75,7 @@ export function addTools(z: Zod, services: ToolServices, add: AddTool): void {
     {
       title: 'Read a profile',
       description:
-        'Reads everything that was recorded of one request: summary, exceptions, request and response, errors of the page in the browser, dumps and console, queries, logs, events, routing, templates, HTTP client calls. Long; read_panel reads one part.',
+        'Reads everything that was recorded of one request. The first line says where the time went, and what is wrong; then exceptions, request and response, browser, console, queries, logs, events, templates. Long; read_panel reads one part.',
       input: { token, ...answer },
       annotations: readsOnly,
     },
