@@ -25,11 +25,11 @@ const askedFields: readonly string[] = ['method', 'url', 'ip']
 
 /** Nouns for the differences of each part, the most important first. `isNamed` lists the names of the differences. */
 const partNouns: readonly PartNoun[] = [
-  { part: 'exceptions', noun: 'exception', isNamed: false, field: 'exception' },
+  { part: 'exceptions', noun: 'exception', isNamed: false, fields: ['exception'] },
   { part: 'responseHeaders', noun: 'response header', isNamed: true },
   { part: 'templates', noun: 'template', isNamed: true },
-  { part: 'calls', noun: 'HTTP client call', isNamed: false, field: 'calls' },
-  { part: 'queries', noun: 'statement shape', isNamed: false, field: 'queries' },
+  { part: 'calls', noun: 'HTTP client call', isNamed: false, fields: ['calls'] },
+  { part: 'queries', noun: 'statement shape', isNamed: false, fields: ['queries', 'cacheCalls'] },
   { part: 'listeners', noun: 'listener', isNamed: false },
   { part: 'attributes', noun: 'request attribute', isNamed: true },
   { part: 'logs', noun: 'log message', isNamed: false },
@@ -46,8 +46,8 @@ interface PartNoun {
   readonly noun: string
   readonly many?: string
   readonly isNamed: boolean
-  /** The field of the summary that contains the same difference. */
-  readonly field?: string
+  /** The fields of the summary that contain the same difference. */
+  readonly fields?: readonly string[]
 }
 
 /** Summarizes the differences of a comparison, without times and durations. */
@@ -58,7 +58,7 @@ export function judgeComparison(comparison: Comparison): Verdict {
     ...fields.filter(field => !isAsked(field)).map(describeField),
     ...comparison.responseBody.filter(isDifferent).map(describeBody),
     ...partNouns
-      .filter(({ field }) => !fields.some(({ key }) => key === field))
+      .filter(noun => !fields.some(({ key }) => noun.fields?.includes(key)))
       .flatMap(noun => describePart(comparison, noun)),
   ]
   const asked = [
@@ -87,7 +87,7 @@ function isDifferent({ change }: Compared<unknown>): boolean {
 const longText = 60
 
 function describeField(field: Compared<string | number>): VerdictChange {
-  const part = partNouns.find(noun => noun.field === field.key)?.part ?? 'summary'
+  const part = partNouns.find(noun => noun.fields?.includes(field.key))?.part ?? 'summary'
   return describeValues(part, nameOfField(field.key), field)
 }
 

@@ -195,6 +195,11 @@ t.test('queries are compared by statement shape, in their numbers', async t => {
   t.match(judgeComparison(comparison).changes, [{ part: 'queries', text: 'queries (12 → 2)' }])
   const other = profileOf([createQuery({ text: 'SELECT 2' }), createQuery({ text: 'SELECT 1' })], 2)
   t.match(judgeComparison(compareProfiles(after, other)).changes, [{ part: 'queries', text: '3 statement shapes' }])
+  const cached = createProfile({ queries: { queries: [get], omitted: 0 } }, { cacheCalls: 1 })
+  t.match(judgeComparison(compareProfiles(createProfile({}), cached)), {
+    title: '1 change',
+    changes: [{ part: 'queries', text: 'cache calls (0 → 1)' }],
+  })
   t.strictSame(readTimings(before).get('main Database queries'), {
     name: 'Database queries',
     kind: 'main',
