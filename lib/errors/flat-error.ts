@@ -70,13 +70,14 @@ function flatten(error: unknown, outer: readonly unknown[], budget: Budget): Fla
   }
 }
 
-/** Zod hides the property `issues` from enumeration. */
-const hidden: readonly string[] = ['issues']
-
 function propertiesOf(error: object): Record<string, unknown> | undefined {
   let found: Record<string, unknown> | undefined
   try {
-    for (const name of [...Object.keys(error).slice(0, propertyLimit), ...hidden]) {
+    const names = Object.keys(error)
+    if (names.length > propertyLimit) names.length = propertyLimit
+    // Zod hides this property from enumeration.
+    if (Object.hasOwn(error, 'issues')) names.push('issues')
+    for (const name of names) {
       const property = Object.getOwnPropertyDescriptor(error, name)
       if (property === undefined || isFlat(name, property.value) || isNothing(property)) continue
       // Without a prototype, an assignment to `__proto__` is one of an ordinary property.
@@ -152,7 +153,7 @@ function nameOf(error: unknown): string {
 function messageOf(error: unknown): string {
   if (!isError(error)) return describe(error)
   const message = text(readProperty(error, 'message')) ?? ''
-  const issues = [...items(readProperty(error, 'issues')), ...items(readProperty(error, 'details'))]
+  const issues = items(readProperty(error, 'issues') ?? readProperty(error, 'details'))
   if (issues.length === 0) return message
   // The message of zod is its issues as JSON.
   const isJson = message.startsWith('[') && message.endsWith(']')
@@ -174,7 +175,10 @@ function present(value: unknown): unknown[] {
   return value === undefined || value === null ? [] : [value]
 }
 
-function items(value: unknown): unknown[] {
+const none: readonly unknown[] = []
+
+function items(value: unknown): readonly unknown[] {
+  if (value === undefined) return none
   try {
     if (!Array.isArray(value)) return []
     // No more than the budget allows are read, and no method of the array is called: it may be overridden.

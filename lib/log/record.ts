@@ -1,6 +1,6 @@
 import { type FlatError, flattenError } from '../errors/flat-error.ts'
 import { isClientError } from '../errors/http-error.ts'
-import { type CopyBounds, cut, MaskingCopier, propertyBounds } from '../redact/masking-copier.ts'
+import { type CopyBounds, cut, MaskingCopier, propertyBounds, type TextMasker } from '../redact/masking-copier.ts'
 import type { Redactor } from '../redact/redactor.ts'
 import { readProperty } from '../stack/read-property.ts'
 import { formatFrame } from '../stack/stack-frames.ts'
@@ -59,17 +59,20 @@ const bounds: CopyBounds = { depth: 6, entries: 500, text: 2048 }
  */
 function copyContext(context: LogContext, redactor: Redactor): Record<string, unknown> {
   try {
-    return new MaskingCopier(redactor, bounds, (error, mask) => copyError(error, mask, redactor)).record(context)
+    return new MaskingCopier(redactor, bounds, copyError).record(context)
   } catch {
     // A proxy may throw. The message is logged anyway.
     return { '…': 'The context could not be read.' }
   }
 }
 
-function copyError(error: object, mask: (text: string) => string, redactor: Redactor): LogError {
+function copyError(error: object, mask: (text: string) => string, masker: TextMasker): LogError {
   // The stack of a client's mistake is of no interest, and to read it is costly.
   const hasFrames = !isClientError(Number(readProperty(error, 'status')))
-  return toLogError(flattenError(error, { hasFrames }), mask, new MaskingCopier(redactor, propertyBounds))
+  let copier: MaskingCopier | undefined
+  // Most errors have no further properties.
+  const copy: CopyProperties = properties => (copier ??= new MaskingCopier(masker, propertyBounds)).record(properties)
+  return toLogError(flattenError(error, { hasFrames }), mask, copy)
 }
 
 /** An error in the context of a record. */
@@ -89,21 +92,23 @@ export interface LogError {
 
 const frameLimit = 30
 
-/** Shortens an error for the log; `mask` is applied to its texts, and `copier` copies its properties. */
-function toLogError(error: FlatError, mask: (text: string) => string, copier: MaskingCopier): LogError {
+type CopyProperties = (properties: object) => Record<string, unknown>
+
+/** Shortens an error for the log; `mask` is applied to its texts, and `copy` copies its properties. */
+function toLogError(error: FlatError, mask: (text: string) => string, copy: CopyProperties): LogError {
   const { name, message, code, frames, cause, errors, properties, ...rest } = error
   return {
     ...rest,
     name: mask(name),
     message: mask(message),
     ...(code !== undefined && { code: typeof code === 'string' ? mask(code) : code }),
-    ...(properties && { properties: copier.record(properties) }),
+    ...(properties && { properties: copy(properties) }),
     stack: frames
       .slice(0, frameLimit)
       .map(frame => mask(formatFrame(frame)))
       .join('\n'),
-    ...(cause && { cause: toLogError(cause, mask, copier) }),
-    ...(errors && { errors: errors.map(inner => toLogError(inner, mask, copier)) }),
+    ...(cause && { cause: toLogError(cause, mask, copy) }),
+    ...(errors && { errors: errors.map(inner => toLogError(inner, mask, copy)) }),
   }
 }
 

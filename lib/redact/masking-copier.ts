@@ -25,8 +25,8 @@ export interface TextMasker {
   readonly isSecret: NameTest
 }
 
-/** Turns an error into plain data; `mask` masks and cuts a text. */
-export type ErrorCopier = (error: object, mask: (text: string) => string) => unknown
+/** Turns an error into plain data; `mask` masks and cuts a text. `masker` is that of the copier. */
+export type ErrorCopier = (error: object, mask: (text: string) => string, masker: TextMasker) => unknown
 
 /**
  * Characters of a text that are read when the text will be cut. Texts are masked before they are cut, because half a
@@ -159,7 +159,8 @@ export class MaskingCopier {
 
   #copyObject(value: object, depth: number): unknown {
     if (types.isProxy(value)) return '[Proxy]'
-    if (types.isNativeError(value) || value instanceof Error) return this.#copyError(value, text => this.text(text))
+    if (types.isNativeError(value) || value instanceof Error)
+      return this.#copyError(value, text => this.text(text), this.#masker)
     if (value instanceof Date) return Number.isNaN(value.getTime()) ? 'Invalid Date' : value.toISOString()
     if (value instanceof URL) return this.text(value.href)
     if (depth === 0) return '…'
