@@ -71,7 +71,10 @@ function copyError(error: object, mask: (text: string) => string, masker: TextMa
   const hasFrames = !isClientError(Number(readProperty(error, 'status')))
   let copier: MaskingCopier | undefined
   // Most errors have no further properties.
-  const copy: CopyProperties = properties => (copier ??= new MaskingCopier(masker, propertyBounds)).record(properties)
+  const copy: CopyProperties = properties => {
+    copier ??= new MaskingCopier(masker, propertyBounds)
+    return copier.record(properties)
+  }
   return toLogError(flattenError(error, { hasFrames }), mask, copy)
 }
 

@@ -12,16 +12,16 @@ const valueReach = 4000
 export function maskRows(text: string, isSecret: NameTest): string {
   if (!/[ =]\(|\$\d|entry '/i.test(text)) return text
   const masked = maskKeys(text, isSecret)
-    .replace(/(\brow contains \()[^\r\n]{1,4000}?(?=\)\.?(?:["\r\n]|$))/gi, `$1${mask}`)
-    .replace(/(\$\d{1,5} = ')(?:[^'\r\n]|'')+(?=')/g, `$1${mask}`)
+    .replace(/(\brow contains \()(?:[\s\S]{1,4000}(?=\)\.(?:["\r\n]|$))|[\s\S]{1,4000})/gi, `$1${mask}`)
+    .replace(/(\$\d{1,5} = ')(?:[^']|''){1,4000}(?=')/g, `$1${mask}`)
   return masked.replace(
-    /(\bduplicate entry ')([^\r\n]{1,1000}?)(?=' for key '([^'\r\n]{1,200})')/gi,
+    /(\bduplicate entry ')([\s\S]{1,1000}?)(?=' for key '([^'\r\n]{1,200})')/gi,
     (entry, start, _value, key) => (namesSecret(key, isSecret) ? `${start}${mask}` : entry),
   )
 }
 
 const key = /\bkey \(/gi
-const keyEnd = /\)(?= (?:already|is|conflicts|with)\b|\.?["\r\n]|\.?$)/
+const keyEnd = /\)(?= (?:already exists|is not present|is still referenced|is duplicated|conflicts with)|\.?$)/
 
 function maskKeys(text: string, isSecret: NameTest): string {
   let masked = ''

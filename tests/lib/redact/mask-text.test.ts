@@ -442,14 +442,17 @@ t.test('values of rows in messages of databases have no secrets', async t => {
     ['Key (lower(password::text))=(hunter2) conflicts with', 'Key (lower(password::text))=(******) conflicts with'],
     ['a Key (token)=(hunter2', 'a Key (token)=(******'],
     ['Key (token)=() already exists.', 'Key (token)=() already exists.'],
-    ['Key (id)=(7) already exists, Key (pin)=(7) is', 'Key (id)=(7) already exists, Key (pin)=(******) is'],
+    ['Key (id)=(7) already exists, Key (pin)=(7).', 'Key (id)=(7) already exists, Key (pin)=(******).'],
     ['Failing row contains (1, ada, hunter2, (x)).', 'Failing row contains (******).'],
+    ['Failing row contains (1, a\nb), hunter2).\nnext (a)', 'Failing row contains (******).\nnext (a)'],
+    ['Failing row contains (1, hunter2', 'Failing row contains (******'],
     ["portal with parameters: $1 = 'hunter2', $2 = 'it''s'", "portal with parameters: $1 = '******', $2 = '******'"],
     ["Duplicate entry 'x@y.z' for key 'users.email_unique'", "Duplicate entry '******' for key 'users.email_unique'"],
     ["Duplicate entry '7' for key 'users.PRIMARY' of email", "Duplicate entry '7' for key 'users.PRIMARY' of email"],
     ['Key (email', 'Key (email'],
     ['Key ()=(email) is', 'Key ()=(email) is'],
-    ['Key (token)=(Key (id)=(7) is', 'Key (token)=(******) is'],
+    ['Key (token)=(a) is\nb) is duplicated.', 'Key (token)=(******) is duplicated.'],
+    ['Key (token)=(Key (pin)=(7) is duplicated.', 'Key (token)=(******) is duplicated.'],
   ]
   for (const [text, masked] of cases) {
     t.equal(maskText(text), masked)
