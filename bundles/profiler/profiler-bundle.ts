@@ -68,7 +68,7 @@ export function createProfilerBundle(options: ProfilerOptions = {}): Bundle {
       const redirects = new RecentRedirects(app.redactor)
       recording.register(app, [redirects])
       // These panels have no collector. Another bundle may not use their names.
-      app.reservedCollectors.push('overview', 'findings', 'browser')
+      app.reservedCollectors.push('overview', 'findings', 'browser', 'database', 'cache')
 
       const assets = createAssets(app)
       const armFile = new ArmFile(options.armFile ?? path.join(app.directory, 'var/cpu-profile.json'))

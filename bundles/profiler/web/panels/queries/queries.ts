@@ -271,7 +271,8 @@ function toTransactionLine(transaction: TransactionView | undefined): ViewModel 
 
 /** The names of the parameters and their masked values. */
 function toParameters({ parameters = [] }: StoredQuery): { readonly name: string; readonly value: string }[] {
-  return parameters.map(([name, value]) => ({ name, value: formatValue(value) }))
+  // A parameter without a value is damaged.
+  return parameters.map(([name, value]) => ({ name, value: value === undefined ? '' : formatValue(value) }))
 }
 
 /** The time that the bars are drawn in: that of the request, and of the queries after it. */
