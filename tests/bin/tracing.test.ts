@@ -12,6 +12,8 @@ t.test('the traces of two processes that call each other are one tree', async t 
   const shop = startFixture(t, 'calling-site', { ...variables, OTEL_SERVICE_NAME: 'shop' })
   const stock = startFixture(t, 'calling-site', {
     ...variables,
+    // A restart in development stops the server in the same way.
+    APP_ENV: 'dev',
     OTEL_SERVICE_NAME: 'stock',
     OTEL_EXPORTER_OTLP_PROTOCOL: 'http/json',
     OTEL_RESOURCE_ATTRIBUTES: 'service.name=hidden,team=blue%20team',
