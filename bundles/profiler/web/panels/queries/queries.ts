@@ -78,11 +78,11 @@ async function toView(
   const group = readQueries(profile)[kind]
   const { covered, duplicates, queries } = group
   const sets = toQuerySets(kind, group)
-  const repeated = toDuplicateSets(kind, group)
+  const repeated = toDuplicateSets(group)
   const views = await statements.create(kind, [...queries, ...sets.map(({ text }) => ({ system: kind, text }))])
   const link = profileLink(profile.summary.token, kind)
   const filter = readQueryFilter(query, sets)
-  const tables = { views, toPlace, link, whole: covered, chosen: filter.shape }
+  const tables = { kind, views, toPlace, link, whole: covered, chosen: filter.shape }
   const list = createList(group, { profile, views, toPlace, sets, filter })
   return {
     isEmpty: queries.length === 0,
@@ -159,6 +159,7 @@ function connectionOf({ namespace, server, system }: StoredQuery): string {
 
 /** What the tables of sets are made with. */
 interface TableParts {
+  readonly kind: Kind
   readonly views: ReadonlyMap<string, StatementView>
   readonly toPlace: (caller: CallerData) => PlaceView
   readonly link: string
@@ -170,7 +171,7 @@ interface TableParts {
 
 const placeLimit = 3
 
-function toSetRow(set: QuerySet, { chosen, link, toPlace, views, whole }: TableParts): ViewModel {
+function toSetRow(set: QuerySet, { chosen, kind, link, toPlace, views, whole }: TableParts): ViewModel {
   const { id, queries, total } = set
   const places = new Map(queries.map(({ caller }) => toPlace(caller)).map(place => [place.place, place]))
   const known = [...places.values()].filter(({ place }) => place !== '')
@@ -178,7 +179,7 @@ function toSetRow(set: QuerySet, { chosen, link, toPlace, views, whole }: TableP
     line: views.get(set.text)?.line,
     number: id + 1,
     rowLink: `#query-${id}`,
-    link: `${link}&shape=${id}#${set.kind}-queries`,
+    link: `${link}&shape=${id}#${kind}-queries`,
     isChosen: chosen === String(id),
     count: formatNumber(queries.length),
     total: formatDuration(total),
@@ -224,7 +225,7 @@ function createList(
     const connection = hasOneConnection ? '' : connectionOf(query)
     const parameters = toParameters(query)
     const marks = marksOf(query, repeated)
-    const shape = shapes.get(index) ?? index
+    const shape = Number(shapes.get(index))
     const names = () => parameters.map(({ name }) => name)
     const words = () => [text, place.place, place.call, connection, error, code, ...names()].join(' ')
     return {

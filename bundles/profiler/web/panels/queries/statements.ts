@@ -92,12 +92,13 @@ const colours: Readonly<Record<StoredQuery['kind'], Colours>> = {
 
 /** Splits a command of a cache into its name, its key, and the rest. */
 function splitCommand(text: string): Token[][] {
-  const [, name = '', space = '', key = '', rest = ''] = /^(\S*)(\s*)(\S*)([\s\S]*)$/.exec(text) ?? []
+  const end = (from: number) => from + text.slice(from).search(/\s|$/)
+  const afterName = end(0)
+  const afterKey = end(Math.min(afterName + 1, text.length))
   const tokens: Token[] = [
-    { kind: 'keyword', text: name },
-    { kind: '', text: space },
-    { kind: 'name', text: key },
-    { kind: '', text: rest },
+    { kind: 'keyword', text: text.slice(0, afterName) },
+    { kind: 'name', text: text.slice(afterName, afterKey) },
+    { kind: '', text: text.slice(afterKey) },
   ]
   return [tokens.filter(({ text }) => text !== '')]
 }

@@ -193,7 +193,7 @@ t.test('the cache panel groups commands, and counts keys, hits and misses', asyn
     'Commands in batches3',
   ])
   t.match(html, /<h3>Commands<\/h3>[\s\S]*<span class="hl-keyword">GET<\/span>/)
-  t.match(html, '<span class="hl-keyword">GET</span> <span class="hl-name">a</span>')
+  t.match(html, '<span class="hl-keyword">GET</span><span class="hl-name"> a</span>')
   t.strictSame(textsOf(html, /<label class="segment">([\s\S]*?)<\/label>/g), [
     'All 6',
     'Duplicates 2',
