@@ -1,7 +1,8 @@
-import { maskInputs } from '../redact/secret-issues.ts'
+import { hideInputs, maskInputs } from '../redact/secret-issues.ts'
 import { isSecretName } from '../redact/secret-names.ts'
 import { readProperty } from '../stack/read-property.ts'
 import { parseStack, type StackFrame } from '../stack/stack-frames.ts'
+import { type ErrorStatement, readErrorStatement } from './error-statement.ts'
 
 /** An error as plain data, with its causes. */
 export interface FlatError {
@@ -31,7 +32,7 @@ const propertyLimit = 50
 /**
  * Copies an error and its causes into plain data, at most ten deep and fifty in all. A value that is no error becomes one
  * named `Thrown value`; of an object only the names of its properties are copied. In the message of a validator's error,
- * inputs for secret names are masked; issues that are JSON in it are written as lines. Without `hasFrames` no stack is read,
+ * and in that of a library of a database, inputs for secret names are masked; issues that are JSON in it are written as lines. Without `hasFrames` no stack is read,
  * which is slow. Never throws.
  */
 export function flattenError(error: unknown, { hasFrames = true }: { readonly hasFrames?: boolean } = {}): FlatError {
@@ -77,12 +78,13 @@ function propertiesOf(error: object): Record<string, unknown> | undefined {
     if (names.length > propertyLimit) names.length = propertyLimit
     // Zod hides this property from enumeration.
     if (Object.hasOwn(error, 'issues')) names.push('issues')
+    const statement = statementOf(error)?.properties
     for (const name of names) {
       const property = Object.getOwnPropertyDescriptor(error, name)
       if (property === undefined || isFlat(name, property.value) || isNothing(property)) continue
       // Without a prototype, an assignment to `__proto__` is one of an ordinary property.
       found ??= Object.create(null) as Record<string, unknown>
-      found[name] = property.get === undefined ? property.value : '[getter]'
+      found[name] = property.get === undefined ? (statement?.[name] ?? property.value) : '[getter]'
     }
   } catch {
     // A proxy may refuse.
@@ -153,11 +155,22 @@ function nameOf(error: unknown): string {
 function messageOf(error: unknown): string {
   if (!isError(error)) return describe(error)
   const message = text(readProperty(error, 'message')) ?? ''
+  const statement = statementOf(error)
+  if (statement !== undefined) return hideInputs(message, statement.secrets)
   const issues = items(readProperty(error, 'issues') ?? readProperty(error, 'details'))
   if (issues.length === 0) return message
   // The message of zod is its issues as JSON.
   const isJson = message.startsWith('[') && message.endsWith(']')
   return maskInputs(isJson ? issues.map(describeIssue).join('\n') : message, issues, isSecretName)
+}
+
+function statementOf(error: object): ErrorStatement | undefined {
+  try {
+    return readErrorStatement(error)
+  } catch {
+    // A proxy may refuse.
+    return undefined
+  }
 }
 
 /** Writes an issue of a validator: `user.age: Too small`. */

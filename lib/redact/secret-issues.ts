@@ -43,6 +43,13 @@ export function maskIssue(value: object, isSecret: NameTest): object {
   return copy
 }
 
+/** Masks some values in a text, such as the message of an error. */
+export function hideInputs(text: string, values: readonly unknown[]): string {
+  const inputs = new Inputs()
+  for (const value of values) inputs.add(value)
+  return inputs.hideIn(text)
+}
+
 /** Masks in a text, such as the message of an error, the secret inputs that its issues contain. */
 export function maskInputs(text: string, issues: readonly unknown[], isSecret: NameTest): string {
   const inputs = new Inputs()

@@ -270,6 +270,8 @@ function createPgError(): Error {
     where: `unnamed portal with parameters: $1 = '${canary}-parameter'`,
     row: `Failing row contains (1, ${canary}-row).`,
     password: `${canary}-property`,
+    sql: `INSERT INTO users (email, password) VALUES ('${canary}-literal', '${canary}-literal')`,
+    parameters: [`${canary}-bound`],
     config: { headers: { authorization: `${canary}-nested-property` } },
   })
 }

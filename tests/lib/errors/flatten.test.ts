@@ -74,6 +74,34 @@ t.test('secret inputs are masked in the message of a validator', async t => {
   t.equal(flattenError(error({ issues: [] })).message, 'Expected number but received "hunter2"')
 })
 
+t.test('the statement of an error has no literals, and its values have the names of their columns', async t => {
+  const sql = "insert into users (id, email, name) values (7, 'x@y.z', 'Ada'), ($1, $2, $3)"
+  const params = [8, 'second@y.z', 'Grace', 'unnamed']
+  const error = Object.assign(new Error(`Failed query: ${sql}\nparams: ${params}`), { sql, query: 7, params })
+  const { message, properties } = flattenError(error)
+  t.equal(properties?.sql, 'insert into users (id, email, name) values (?, ?, ?), ($1, $2, $3)')
+  t.equal(properties?.query, 7)
+  t.strictSame(properties?.params, [
+    { name: 'id', value: 8 },
+    { name: 'email', value: '******' },
+    { name: 'name', value: 'Grace' },
+    { name: '$4', value: '******' },
+  ])
+  t.match(message, 'params: 8,******,Grace,******')
+  t.notMatch(message, /@y\.z/)
+  t.strictSame(
+    { ...flattenError(Object.assign(new Error('x'), { query: 'text', values: [1] })).properties },
+    {
+      query: 'text',
+      values: [1],
+    },
+  )
+  const refuse = () => {
+    throw new Error('refused')
+  }
+  t.equal(flattenError(new Proxy(error, { getOwnPropertyDescriptor: refuse })).properties, undefined)
+})
+
 t.test('a circle of causes is cut with a note', async t => {
   const error = new Error('outer')
   error.cause = new Error('inner', { cause: error })
