@@ -60,7 +60,10 @@ export const dumps = {
     )
     measured.set('budget', [...plain.map(() => 5)])
     const redactor = new Redactor()
-    const stop = observeDumps({ record: value => describeDump(value, redactor) !== undefined, print: () => undefined })
+    const stop = observeDumps({
+      record: value => describeDump(value, redactor, '/') !== undefined,
+      print: () => undefined,
+    })
     const costly = await measureFunctions(
       { 'development, without its place': () => dump(product) },
       { rounds, calls: 5_000 },

@@ -1,6 +1,7 @@
 import { types } from 'node:util'
 import { describeError } from '../errors/flat-error.ts'
-import { formatFrame, parseStack } from '../stack/stack-frames.ts'
+import { type FrameLocation, locateFrame } from '../stack/locate-frame.ts'
+import { formatFrame, parseStack, type StackFrame } from '../stack/stack-frames.ts'
 import { type CopyBounds, MaskingCopier, type TextMasker } from './masking-copier.ts'
 import { mask, secretUnder } from './secret-names.ts'
 
@@ -40,26 +41,31 @@ const unreadable: ValueTree = { kind: 'note', text: '[unreadable]' }
  * Describes a value as a tree. Values under secret names, and secrets in texts, are masked. No getter, no `toJSON` and no
  * method of the value is called. The bounds hold for the whole tree; an object has at most 100 entries. Never throws.
  */
-export function describeTree(
-  value: unknown,
-  masker: TextMasker,
-  bounds: CopyBounds,
-  expand: Expand = () => undefined,
-): ValueTree {
-  return new TreeBuilder(masker, bounds, expand).build('', value, bounds.depth)
+export function describeTree(value: unknown, masker: TextMasker, options: TreeOptions): ValueTree {
+  return new TreeBuilder(masker, options).build('', value, options.bounds.depth)
+}
+
+/** How a tree is made. */
+export interface TreeOptions {
+  readonly bounds: CopyBounds
+  readonly expand?: Expand
+  /** The directory of the application: files in stacks of errors are shown as seen from it. */
+  readonly directory?: string
 }
 
 class TreeBuilder {
   readonly #masker: TextMasker
   readonly #copier: MaskingCopier
   readonly #expand: Expand
+  readonly #directory: string | undefined
   /** The objects around the current one. */
   readonly #outer: object[] = []
 
-  constructor(masker: TextMasker, bounds: CopyBounds, expand: Expand) {
+  constructor(masker: TextMasker, { bounds, directory, expand = () => undefined }: TreeOptions) {
     this.#masker = masker
     this.#copier = new MaskingCopier(masker, bounds)
     this.#expand = expand
+    this.#directory = directory
   }
 
   build(name: string, value: unknown, depth: number): ValueTree {
@@ -81,24 +87,28 @@ class TreeBuilder {
     }
   }
 
-  /** A proxy as a prototype, and an iterator of the application, may throw. */
   #guard(value: object, depth: number): ValueTree {
     if (types.isProxy(value)) return { kind: 'note', text: '[Proxy]' }
     if (this.#outer.includes(value)) return circular
     this.#outer.push(value)
+    const tree = this.#tryTo(value, depth)
+    this.#outer.pop()
+    return tree
+  }
+
+  /** A proxy as a prototype may throw. */
+  #tryTo(value: object, depth: number): ValueTree {
     try {
       return this.#buildObject(value, depth)
     } catch {
       return unreadable
-    } finally {
-      this.#outer.pop()
     }
   }
 
   #buildObject(value: object, depth: number): ValueTree {
     if (types.isNativeError(value) || value instanceof Error) {
       const text = this.#copier.text(describeError(value))
-      return this.#withEntries(text, errorEntries(value), depth)
+      return this.#withEntries(text, errorEntries(value, this.#directory), depth)
     }
     if (value instanceof Date) {
       return { kind: 'value', text: Number.isNaN(value.getTime()) ? 'Invalid Date' : value.toISOString() }
@@ -156,9 +166,11 @@ function isNote(value: unknown): value is ValueTree {
   return value === getter || value === secret
 }
 
-function* errorEntries(error: object): Entries {
+function* errorEntries(error: object, directory: string | undefined): Entries {
   const frames = parseStack(error).slice(0, frameLimit)
-  if (frames.length > 0) yield ['stack', frames.map(formatFrame).join('\n')]
+  const locate = (frame: StackFrame) =>
+    directory === undefined ? frame : { ...frame, ...fileOf(locateFrame(frame, directory)) }
+  if (frames.length > 0) yield ['stack', frames.map(frame => formatFrame(locate(frame))).join('\n')]
   for (const name of ['cause', 'errors']) {
     const property = Object.getOwnPropertyDescriptor(error, name)
     if (property !== undefined && !property.enumerable) yield [name, property.get ? getter : property.value]
@@ -168,6 +180,10 @@ function* errorEntries(error: object): Entries {
     const property = Object.getOwnPropertyDescriptor(error, name)
     yield [name, property?.get ? getter : property?.value]
   }
+}
+
+function fileOf({ file }: FrameLocation): Pick<StackFrame, 'file'> {
+  return file === undefined ? {} : { file }
 }
 
 function* itemsOf(list: readonly unknown[]): Entries {

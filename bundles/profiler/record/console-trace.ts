@@ -36,9 +36,9 @@ export class ConsoleTrace {
   }
 }
 
-/** Describes the value of a dump, masked and within bounds. */
-export function describeDump(value: unknown, masker: TextMasker): ValueTree {
-  return describeTree(value, masker, bounds, expand)
+/** Describes the value of a dump, masked and within bounds. Files are shown as seen from the directory. */
+export function describeDump(value: unknown, masker: TextMasker, directory: string): ValueTree {
+  return describeTree(value, masker, { bounds, directory, expand })
 }
 
 /**
@@ -49,10 +49,11 @@ export function describeConsole(
   method: ConsoleMethod,
   values: readonly unknown[],
   masker: TextMasker,
+  directory: string,
 ): readonly ValueTree[] {
   // The second value of these is an option.
   const shown = method === 'dir' || method === 'table' ? values.slice(0, 1) : fillText(values)
-  return shown.slice(0, valueLimit).map(value => describeDump(value, masker))
+  return shown.slice(0, valueLimit).map(value => describeDump(value, masker, directory))
 }
 
 const valueLimit = 20

@@ -116,19 +116,19 @@ export function observeConsole({ directory, findTrace, redactor, terminal }: Con
       add(() => ({
         method: 'dump',
         ...(label !== undefined && { label: redactor.text(label).slice(0, labelLength) }),
-        values: [describeDump(value, redactor)],
+        values: [describeDump(value, redactor, directory)],
       })),
     print(value, label) {
       const site = findCallSite(directory)
       const head = ['dump', label === undefined ? '' : redactor.text(label), site && `${site.file}:${site.line}`]
-      const lines = formatTree(describeDump(value, redactor)).split('\n')
+      const lines = formatTree(describeDump(value, redactor, directory)).split('\n')
       terminal.write([head.filter(Boolean).join(' '), ...lines].map(line => `${escapeControls(line)}\n`).join(''))
     },
   })
   const stopConsole = watchConsole((method, values) => {
     add(() => ({
       method,
-      values: describeConsole(method, values, redactor),
+      values: describeConsole(method, values, redactor, directory),
       ...(method === 'trace' && { callers: listCallSites(directory, callerLimit) }),
     }))
   })

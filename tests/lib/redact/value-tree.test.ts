@@ -9,7 +9,7 @@ const redactor = new Redactor({ APP_SECRET: 'a-secret-of-the-environment' })
 
 /** The tree of a value as text. */
 function show(value: unknown, changed: Partial<CopyBounds> = {}, expand?: Expand): string {
-  return formatTree(describeTree(value, redactor, { ...bounds, ...changed }, expand))
+  return formatTree(describeTree(value, redactor, { bounds: { ...bounds, ...changed }, ...(expand && { expand }) }))
 }
 
 class Product {
@@ -35,6 +35,7 @@ t.test('simple values have one line', async t => {
     [function named() {}, '[function named]'],
     [() => {}, '[function (anonymous)]'],
     [Product, '[class Product]'],
+    [Object.defineProperty(() => {}, 'name', { value: 7 }), '[function (anonymous)]'],
     [new Date(0), '1970-01-01T00:00:00.000Z'],
     [new Date(Number.NaN), 'Invalid Date'],
     [/a\/b/g, '/a\\/b/g'],
@@ -105,6 +106,17 @@ t.test('an error has its message, stack, cause and own properties', async t => {
   t.match(text, /^AggregateError: outer\n {2}stack: \n/)
   t.match(text, '  cause: "a reason"\n  errors: Array(1)\n    0: TypeError: inner\n')
   t.match(text, '  code: "E_OUTER"\n  detail: Object\n    password: ******\n  lazy: [getter]')
+  const place = /at .*tests\/lib\/redact\/value-tree\.test\.[jt]s:\d+/
+  t.match(show(error), new RegExp(`at .*${process.cwd()}/`))
+  const located = formatTree(describeTree(error, redactor, { bounds, directory: process.cwd() }))
+  t.match(located, place)
+  t.notMatch(located.replaceAll(/node_modules.*/g, ''), process.cwd())
+  const [builtIn] = [0].map(() => new Error('in the engine'))
+  t.match(
+    formatTree(describeTree(builtIn, redactor, { bounds, directory: process.cwd() })),
+    'at Array.map (<anonymous>)',
+  )
+  t.equal(show(Object.assign(new Error('x'), { message: 'own', stack: '' })), 'Error: own')
   const bare = new Error('bare')
   Object.defineProperty(bare, 'stack', { value: '' })
   Object.defineProperty(bare, 'cause', { get: () => t.fail('A getter was called.') })
