@@ -116,7 +116,8 @@ t.test('an error has its message, stack, cause and own properties', async t => {
     formatTree(describeTree(builtIn, redactor, { bounds, directory: process.cwd() })),
     'at Array.map (<anonymous>)',
   )
-  t.equal(show(Object.assign(new Error('x'), { message: 'own', stack: '' })), 'Error: own')
+  const odd = Object.defineProperty(new Error(), 'stack', { value: '', enumerable: true })
+  t.equal(show(Object.assign(odd, { message: 'own' })), 'Error: own')
   const bare = new Error('bare')
   Object.defineProperty(bare, 'stack', { value: '' })
   Object.defineProperty(bare, 'cause', { get: () => t.fail('A getter was called.') })

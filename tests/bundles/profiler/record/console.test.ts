@@ -347,6 +347,11 @@ t.test('a dump without a place, and calls that were left out', async t => {
   const text = { kind: 'text', text: 'said' }
   const entries = [
     { at: 1, method: 'log', values: [] },
+    {
+      at: 1,
+      method: 'dump',
+      values: [{ kind: 'object', text: 'Set(1000)', entries: [{ name: '0', value: text }], omitted: 999 }],
+    },
     { at: 2, method: 'trace', values: [text], callers: [{ file: 'a.ts', line: 3 }] },
     {
       at: 3,
@@ -365,8 +370,9 @@ t.test('a dump without a place, and calls that were left out', async t => {
   const html = await kernel.show('console', profile)
   t.match(html, '5 more calls were over the limit')
   t.match(html, '<td class="called-at full"></td>')
+  t.match(html, '… 999 more')
   const markdown = toMarkdown(createSubject({}, { profile }))
-  t.match(markdown, /\+0\.001 ms log\n\n\+0\.002 ms trace\n\n```text\nsaid\nat a\.ts:3\n```/)
+  t.match(markdown, /\+0\.001 ms log\n\n\+0\.001 ms dump[^+]+\+0\.002 ms trace\n\n```text\nsaid\nat a\.ts:3\n```/)
   t.match(markdown, '5 more are not listed.')
   t.match(markdown, '`console.error: x`\n\n2 more were not recorded.')
 })
