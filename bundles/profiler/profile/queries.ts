@@ -83,10 +83,9 @@ function toGroup(queries: readonly StoredQuery[]): QueryGroup {
 
 function toShapes(queries: readonly StoredQuery[]): QueryShape[] {
   const groups = groupBy(queries, ({ system, text }) => `${system} ${text}`)
-  const shapes = Array.from(groups.values()).flatMap(queries => {
-    const [first] = queries
-    if (first === undefined) return []
-    const { operation, system, text } = first
+  const shapes = Array.from(groups.values(), queries => {
+    // A group has at least one query.
+    const [{ operation, system, text }] = queries as [StoredQuery]
     return { system, text, operation, queries, total: queries.reduce((sum, query) => sum + queryDuration(query), 0) }
   })
   return shapes.sort((one, other) => other.total - one.total)
