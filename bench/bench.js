@@ -9,7 +9,8 @@ const help = `Usage: npm run bench -- [options]
 
   --only <claims>      some of: page, json, not-found, page-busy, json-busy, post-json, request-context, tracing, dispatcher,
                        router, profiler, profiler-memory, cpu-profile, profile-search, profile-append, profile-bytes, page-weights,
-                       panel-times, worker-cost, worker-shares, dump, gate, memory, console, start-up (comma-separated);
+                       panel-times, worker-cost, worker-shares, dump, gate, memory, console, start-up, query-cost, query-page
+                       (comma-separated);
                        http is the first three, pages the two about pages, workers the two about workers
   --rounds <number>    default 10
   --requests <number>  in a round, for each server; default 25000
@@ -43,6 +44,8 @@ const claims = {
   memory: async () => (await import('./claims/memory.js')).memory,
   console: async () => (await import('./claims/console.js')).consoleCommands,
   'start-up': async () => (await import('./claims/start-up.js')).startUp,
+  'query-cost': async () => (await import('./claims/queries.js')).queryCost,
+  'query-page': async () => (await import('./claims/queries.js')).queryPage,
 }
 
 const { values } = parseArgs({

@@ -12,7 +12,8 @@ export interface Caller {
   readonly column?: number | undefined
 }
 
-/** A call of fetch has 27 frames of node above that of the caller. */
+/** Most callers are near the top of the stack, and each frame costs. A call of fetch has 27 frames of node above its caller. */
+const frameLimits = [16, 50]
 const frameLimit = 50
 
 /**
@@ -37,15 +38,19 @@ export class Callers {
   find(): Caller | undefined {
     let index = -1
     let place = ''
-    readSites(this.find, sites => {
-      index = this.#choose(sites)
-      const site = sites[index]
-      if (site !== undefined) place = `${site.getFileName()}:${site.getLineNumber()}:${site.getColumnNumber()}`
-    })
+    for (const limit of frameLimits) {
+      const isFound = readSites(this.find, limit, sites => {
+        index = this.#choose(sites)
+        const site = sites[index]
+        if (site !== undefined) place = `${site.getFileName()}:${site.getLineNumber()}:${site.getColumnNumber()}`
+        return sites.length < limit || this.#locate(site?.getFileName()).origin === 'application'
+      })
+      if (isFound) break
+    }
     if (index === -1) return undefined
     let caller = this.#known.get(place)
     if (caller === undefined) {
-      caller = this.#describe(captureAbove(this.find), index)
+      caller = this.#describe(captureAbove(this.find, frameLimit), index)
       this.#known.set(place, caller)
     }
     return caller
@@ -53,15 +58,12 @@ export class Callers {
 
   /** Whether packages of npm run by themselves: below the recorder the stack has only frames of them, and of Node. */
   isWithin(...names: readonly string[]): boolean {
-    let isWithin = false
-    readSites(this.isWithin, sites => {
-      const others = sites.filter(site => {
-        const { origin, package: vendor } = this.#locate(site.getFileName())
-        return origin !== 'runtime' && origin !== 'kernel' && !names.includes(vendor ?? '')
-      })
-      isWithin = others.length === 0
-    })
-    return isWithin
+    return readSites(this.isWithin, frameLimit, sites =>
+      sites.every(site => {
+        const { origin, package: vendor = '' } = this.#locate(site.getFileName())
+        return origin === 'runtime' || origin === 'kernel' || names.includes(vendor)
+      }),
+    )
   }
 
   /** The index of the caller's frame; -1 if there is none. */
@@ -99,24 +101,28 @@ export class Callers {
 /** A function on the stack. */
 type Running = (...values: never[]) => unknown
 
-/** Passes the frames above a running function, the innermost first, to `take`. No source map is read. */
-function readSites(running: Running, take: (sites: readonly NodeJS.CallSite[]) => void): void {
+/** Passes the frames above a running function to a test, the innermost first, and returns its result. No source map is read. */
+function readSites(running: Running, limit: number, test: (sites: readonly NodeJS.CallSite[]) => boolean): boolean {
   const { prepareStackTrace } = Error
-  Error.prepareStackTrace = (_error, sites) => take(sites)
+  let result = false
+  Error.prepareStackTrace = (_error, sites) => {
+    result = test(sites)
+  }
   try {
     // The stack is formatted when it is read.
-    void captureAbove(running).stack
+    void captureAbove(running, limit).stack
   } finally {
     Error.prepareStackTrace = prepareStackTrace
   }
+  return result
 }
 
-function captureAbove(running: Running): Error {
+function captureAbove(running: Running, limit: number): Error {
   const { stackTraceLimit } = Error
   // The first stack is not used.
   Error.stackTraceLimit = 0
   const error = new Error()
-  Error.stackTraceLimit = frameLimit
+  Error.stackTraceLimit = limit
   Error.captureStackTrace(error, running)
   Error.stackTraceLimit = stackTraceLimit
   return error

@@ -5,6 +5,7 @@ import { tuneGarbageCollector } from '../../../dist/bin/garbage-collector.js'
 import { createProfilerBundle } from '../../../dist/bundles/profiler/profiler-bundle.js'
 import { ArmFile } from '../../../dist/bundles/profiler/record/cpu/arming.js'
 import { FileProfileStorage } from '../../../dist/bundles/profiler/store/file-profile-storage.js'
+import { RequestEvent } from '../../../dist/kernel/events.js'
 import { NodeServer } from '../../../dist/kernel/server/node-server.js'
 import { TrustedProxies } from '../../../dist/lib/http/trusted-proxies.js'
 import { bootKernel } from '../../boot-kernel.js'
@@ -14,15 +15,36 @@ import { host } from '../work.js'
  * This kernel as bin/serve starts it in development.
  *
  * @param {string} [feature] `profiled` records every request into separate files; `armed` also waits for a request of an
- *   unused route, to sample it
+ *   unused route, to sample it; `queries` makes 20 queries for each request, `profiled-queries` also records them
  */
 export async function start(feature) {
   process.setSourceMapsEnabled(true)
   tuneGarbageCollector()
-  const { app } = await bootKernel(feature === undefined ? [] : [createProfiler(feature === 'armed')], 'dev')
+  const isProfiled = feature !== undefined && feature !== 'queries'
+  const bundles = feature?.endsWith('queries') ? [queriesBundle] : []
+  if (isProfiled) bundles.push(createProfiler(feature === 'armed'))
+  const { app } = await bootKernel(bundles, 'dev')
   const trustedProxies = new TrustedProxies(app.config.trustedProxies)
   const url = await new NodeServer(app, { trustedProxies }).listen(host, 0)
   return Number(new URL(url).port)
+}
+
+const rows = [{ id: 1 }, { id: 2 }, { id: 3 }]
+const statement =
+  'SELECT p.id, p.name, p.price FROM products p JOIN categories c ON c.id = p.category_id WHERE c.slug = $1 LIMIT $2'
+
+/**
+ * Makes 20 queries for each request, whose database costs nothing: what is measured is the report alone.
+ *
+ * @type {import('../../../dist/kernel/bundle.js').Bundle}
+ */
+const queriesBundle = {
+  name: 'queries',
+  register({ dispatcher, queries }) {
+    dispatcher.on(RequestEvent, function makeQueries() {
+      for (let query = 0; query < 20; query++) queries.measure('postgresql', statement, ['tea', query], () => rows)
+    })
+  },
 }
 
 /** @param {boolean} isArmed */

@@ -36,10 +36,13 @@ const hidden = new ValueSummary('?')
 export function watchIoredis({ callers, context, recorder }: WatchServices): () => void {
   /** Set while the commands of a MULTI are sent, which are one query. */
   let isInBatch = false
-  const begin = (place: Place, command: string, args: readonly string[], batch?: number): QueryEnd | undefined =>
-    context.current === undefined || callers.isWithin('ioredis', 'standard-as-callback')
-      ? undefined
-      : recorder.begin({ ...describe(place), text: command, parameters: toValues(args), batch })
+  const begin = (place: Place, command: string, args: readonly string[], batch?: number): QueryEnd | undefined => {
+    if (context.current === undefined) return undefined
+    const caller = callers.find()
+    if (caller === undefined && callers.isWithin('ioredis', 'standard-as-callback')) return undefined
+    const findCaller = () => caller
+    return recorder.begin({ ...describe(place), text: command, parameters: toValues(args), batch, findCaller })
+  }
   return subscribeChannels({
     ...listenToOperations<Command>(
       'ioredis:command',
