@@ -94,7 +94,7 @@ t.test(
 
 t.test('the way from a cause opens its stack, which is folded otherwise', needsBrowser, async t => {
   const { page, tokenOf, url } = await open(t)
-  await page.goto(`${url}/_profiler/${await tokenOf('/gone')}`)
+  await page.goto(`${url}/_profiler/${await tokenOf('/gone')}?panel=exception`)
   const cause = page.locator('details.exception').nth(1)
   t.equal(await cause.getAttribute('open'), null)
   await page.getByLabel('Exceptions, cause first').getByRole('link').first().click()
