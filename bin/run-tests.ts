@@ -43,7 +43,9 @@ export async function runApplicationTests(
   const programs = chosen.map(file => sources.toProgram(file))
   const isCounted = options.some(option => option.startsWith('--coverage-'))
   const isWhole = group !== undefined && named.length === 0
+  const isInstrumented = existsSync(sources.toProgram(path.join(directory, 'instrumentation.ts')))
   const parameters = [
+    ...(isInstrumented ? [`--node-arg=--import=${new URL('instrument-tests.js', import.meta.url)}`] : []),
     ...(isWhole ? [] : [isCounted ? '--allow-incomplete-coverage' : '--disable-coverage']),
     `--test-env=${withoutCompiler}`,
     ...options,

@@ -1,3 +1,4 @@
+import { execFileSync } from 'node:child_process'
 import { once } from 'node:events'
 import { mkdirSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
@@ -229,4 +230,15 @@ t.test('a library that was imported before its instrumentation is reported', asy
   await loadInstrumentations(createApplication(t, `export const instrumentations = [${stub}]`), false)
   const [{ message }] = await warned
   t.match(message, /^The package "ioredis" was imported before its instrumentation/)
+})
+
+t.test('the program before each test loads the instrumentations of the working directory', async t => {
+  await t.resolves(import('#bin/instrument-tests.ts'), 'this project has none')
+  const stub = '({ getModuleDefinitions: () => [], setTracerProvider() {} })'
+  const text = `export const instrumentations = [${stub}]\nglobalThis.isInstrumented = true`
+  const directory = createApplication(t, text)
+  writeFileSync(path.join(directory, 'instrumentation.ts'), text)
+  const program = new URL('../../bin/instrument-tests.js', import.meta.url).href
+  const parameters = ['--import', program, '-p', 'globalThis.isInstrumented']
+  t.equal(String(execFileSync(process.execPath, parameters, { cwd: directory })), 'true\n')
 })

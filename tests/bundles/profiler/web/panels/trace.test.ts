@@ -1,0 +1,171 @@
+import fc from 'fast-check'
+import { t } from 'tap'
+import type { ReceivedSpan } from '#bundles/profiler/profile/span-data.ts'
+import { placeTrace, toTraceView } from '#bundles/profiler/web/panels/timeline/services.ts'
+import { createSpan, type TimelineSpan } from '#bundles/profiler/web/panels/timeline/spans.ts'
+import { createProfile } from '#tests/support/create-profile.ts'
+import { createReceivedSpan, spanIdOf, traceId } from '#tests/support/otlp.ts'
+
+const own = { spanId: spanIdOf(100), parentSpanId: spanIdOf(50), traceId }
+const call = { client: 'fetch', method: 'GET', url: 'http://stock/', start: 1, end: 4, spanId: spanIdOf(101) }
+
+function createFront(changes = {}) {
+  const profile = createProfile({ request: { ...own, ...changes }, http: { calls: [call], omitted: 0 } })
+  const inner = createSpan(
+    { name: 'GET stock/', category: 'http', periods: [{ start: 1000, duration: 3000 }] },
+    { spanId: spanIdOf(101) },
+  )
+  const root = createSpan(
+    { name: 'GET /', category: 'request', periods: [{ start: 0, duration: 5000 }] },
+    { children: [inner] },
+  )
+  return { profile, root, inner, begin: profile.summary.time * 1000 }
+}
+
+/** A span that lasts from one moment to another, in microseconds since the request began. */
+function createAt(begin: number, from: number, until: number, changes: Partial<ReceivedSpan>): ReceivedSpan {
+  return createReceivedSpan({ start: begin + from, end: begin + until, ...changes })
+}
+
+/** Names, notes and periods of a span and of those within it. */
+function outline({ children, name, note, periods: [period] }: TimelineSpan): unknown {
+  return [`${name} ${note}`.trim(), period?.start, period?.duration, ...children.map(outline)]
+}
+
+t.test('spans are put below the span that they name, in the order of time', async t => {
+  const { begin, inner, profile, root } = createFront()
+  const spans = [
+    createAt(begin, 3000, 3500, { spanId: spanIdOf(3), parentId: spanIdOf(1), name: 'second' }),
+    createAt(begin, 1500, 3800, { spanId: spanIdOf(1), parentId: spanIdOf(101), error: 'sold out' }),
+    createAt(begin, 2000, 2500, { spanId: spanIdOf(2), parentId: spanIdOf(1), name: 'first' }),
+    createAt(begin, 4200, 4300, { spanId: spanIdOf(4), parentId: own.spanId, name: 'other', service: '' }),
+    createAt(begin, 0, 10, { spanId: spanIdOf(5), parentId: spanIdOf(99), name: 'of nothing known' }),
+    createAt(begin, 0, 10, { spanId: spanIdOf(6), name: 'without a parent' }),
+  ]
+  const placed = placeTrace(root, profile, { spans, profiles: [] })
+  t.strictSame(outline(inner), [
+    'GET stock/',
+    1000,
+    3000,
+    ['GET /stock stock', 1500, 2300, ['first stock', 2000, 500], ['second stock', 3000, 500]],
+  ])
+  t.equal(inner.children[0]?.problem, 'failed')
+  t.equal(root.children[1]?.note, 'unknown')
+  t.strictSame([placed.inner.length, placed.callers.length, placed.others], [4, 0, 2])
+})
+
+t.test('the clock of another process is moved into the call', async t => {
+  const cases: [from: number, until: number, start: number][] = [
+    [-9000, -8000, 1000],
+    [3500, 5500, 2000],
+    [2000, 9000, 1000],
+    [1000, 4000, 1000],
+  ]
+  for (const [from, until, start] of cases) {
+    const { begin, inner, profile, root } = createFront()
+    const spans = [
+      createAt(begin, from, until, { parentId: spanIdOf(101) }),
+      createAt(begin, from + 100, from + 200, { spanId: spanIdOf(2), parentId: spanIdOf(1) }),
+    ]
+    placeTrace(root, profile, { spans, profiles: [] })
+    t.strictSame(inner.children[0]?.periods, [{ start, duration: until - from }])
+    t.strictSame(inner.children[0]?.children[0]?.periods, [{ start: start + 100, duration: 100 }])
+  }
+})
+
+t.test('the spans that the application has sent itself are left out, and the work below them stays', async t => {
+  const { begin, inner, profile, root } = createFront()
+  const self = { service: 'shop', process: '7' }
+  const spans = [
+    createAt(begin, 0, 5000, { ...self, spanId: own.spanId, parentId: own.parentSpanId, name: 'GET /' }),
+    createAt(begin, 100, 4900, { ...self, spanId: spanIdOf(7), parentId: own.spanId, kind: 'internal' }),
+    createAt(begin, 1000, 4000, { ...self, spanId: spanIdOf(101), parentId: spanIdOf(7), kind: 'client' }),
+    createAt(begin, 4500, 4600, { ...self, spanId: spanIdOf(8), parentId: spanIdOf(7), kind: 'client' }),
+    createAt(begin, 1500, 3500, { parentId: spanIdOf(101), name: 'in the call' }),
+    createAt(begin, 4500, 4600, { spanId: spanIdOf(2), parentId: spanIdOf(8), name: 'below an inner span' }),
+    createAt(begin, 2000, 2500, { ...self, spanId: spanIdOf(9), parentId: spanIdOf(1), name: 'GET /back' }),
+  ]
+  const placed = placeTrace(root, profile, { spans, profiles: [] })
+  t.strictSame(
+    inner.children.map(({ name }) => name),
+    ['in the call'],
+  )
+  t.strictSame(
+    root.children.map(({ name }) => name),
+    ['GET stock/', 'below an inner span'],
+  )
+  t.strictSame([placed.inner.length, placed.others], [3, 0])
+})
+
+t.test('requests of the application are parts of the trace, with or without a span', async t => {
+  const { profile, root } = createFront()
+  const back = { url: 'http://localhost/back', status: 503, token: 'bbbbbb', time: profile.summary.time + 1 }
+  const traced = createProfile({ request: { traceId, spanId: spanIdOf(60), parentSpanId: spanIdOf(101) } }, back)
+  const plain = createProfile({ request: { traceId, parentSpanId: spanIdOf(101) } }, { ...back, token: 'cccccc', status: 200 })
+  const above = createProfile(
+    {
+      request: { traceId, spanId: spanIdOf(70) },
+      http: { calls: [{ ...call, spanId: own.parentSpanId }, { ...call, spanId: undefined }], omitted: 0 },
+    },
+    { url: 'http://localhost/above', token: 'dddddd' },
+  )
+  const placed = placeTrace(root, profile, { spans: [], profiles: [traced, plain, above] })
+  t.strictSame(
+    placed.inner.map(({ hasFailed, link, name }) => [name, link, hasFailed]),
+    [
+      ['GET /back', '/_profiler/bbbbbb?panel=time', true],
+      ['GET /back', '/_profiler/cccccc?panel=time', false],
+    ],
+  )
+  t.strictSame(
+    placed.callers.map(({ name }) => name),
+    ['GET /above'],
+  )
+  t.match(toTraceView(profile, placed), { id: traceId, count: 0, callers: [{ service: 'this application' }] })
+})
+
+t.test('circles of spans end, and endless chains of callers are cut', async t => {
+  const { begin, profile, root } = createFront()
+  const chain = Array.from({ length: 40 }, (_, at) =>
+    createAt(begin, at, 99, { spanId: spanIdOf(50 - at), parentId: spanIdOf(49 - at) }),
+  )
+  const { callers } = placeTrace(root, profile, { spans: chain, profiles: [] })
+  t.equal(callers.length, 10)
+  const circle = [
+    createAt(begin, 0, 9, { spanId: spanIdOf(50), parentId: spanIdOf(51) }),
+    createAt(begin, 0, 9, { spanId: spanIdOf(51), parentId: spanIdOf(50) }),
+    createAt(begin, 0, 9, { spanId: spanIdOf(52), parentId: spanIdOf(52) }),
+  ]
+  const placed = placeTrace(createFront().root, profile, { spans: circle, profiles: [] })
+  t.strictSame([placed.callers.length, placed.inner.length, placed.others], [2, 0, 1])
+})
+
+t.test('each span of any trace is placed once, or counted', async t => {
+  const id = fc.integer({ min: 0, max: 12 }).map(spanIdOf)
+  const span = fc
+    .record({
+      spanId: id,
+      parentId: fc.option(fc.oneof(id, fc.constantFrom(own.spanId, spanIdOf(101))), { nil: undefined }),
+      service: fc.constantFrom('a', 'b'),
+      kind: fc.constantFrom('server', 'client', 'internal'),
+    })
+    .map(changes => createReceivedSpan(changes as Partial<ReceivedSpan>))
+  const property = fc.property(fc.uniqueArray(span, { selector: each => each.spanId }), spans => {
+    const { profile, root } = createFront({ parentSpanId: spanIdOf(3) })
+    const { callers, inner, others } = placeTrace(root, profile, { spans, profiles: [] })
+    t.equal(new Set(inner).size, inner.length)
+    t.equal(new Set([...inner, ...callers]).size + others, spans.length)
+  })
+  t.doesNotThrow(() => fc.assert(property, { numRuns: 200 }))
+})
+
+t.test('the table of spans is limited, and a request without a trace has none', async t => {
+  const { begin, profile, root } = createFront()
+  const spans = Array.from({ length: 250 }, (_, at) =>
+    createAt(begin, at - 5, at, { spanId: spanIdOf(1000 + at), parentId: own.spanId, attributes: [['a', at]] }),
+  )
+  const view = toTraceView(profile, placeTrace(root, profile, { spans, profiles: [] }))
+  t.match(view, { count: 250, omitted: 50, spans: [{ start: '−0.005 ms', kind: 'server', attributes: [{ name: 'a' }] }] })
+  const none = createProfile({})
+  t.equal(toTraceView(none, placeTrace(createFront().root, none, { spans: [], profiles: [] })), false)
+})
