@@ -266,7 +266,7 @@ t.test('tests are given to tap by their programs, and its exit code is theirs', 
   t.equal(await runApplicationTests(alone, [path.join(alone, 'tests/deep')], { isDirect: true, group }), 3)
   t.strictSame(noted().parameters, [...defaults, 'tests/deep/other.test.ts'])
   writeFileSync(path.join(alone, 'instrumentation.ts'), '')
-  t.equal(await runApplicationTests(alone, ['tests/deep/'], { isDirect: true }), 3)
+  t.equal(await runApplicationTests(alone, [path.join(alone, 'tests/deep')], { isDirect: true }), 3)
   t.match(noted().parameters, [/^--node-arg=--import=file:.+\/dist\/bin\/instrument-tests\.js$/, '--disable-coverage'])
   t.strictSame(await capture(t, () => runApplicationTests(alone, [], { isDirect: false })), [
     1,

@@ -10,12 +10,10 @@ import { startTraceReceiver } from '#tests/support/trace-receiver.ts'
 /** Runs a query within a span, as the instrumentation of this name does. */
 async function within(instrumentation: string, system: string, query: () => Promise<unknown>): Promise<void> {
   const attributes = { 'db.system': system, 'db.statement': 'as the span says' }
-  await trace
-    .getTracer(instrumentation)
-    .startActiveSpan('query', { kind: SpanKind.CLIENT, attributes }, async span => {
-      await query()
-      span.end()
-    })
+  await trace.getTracer(instrumentation).startActiveSpan('query', { kind: SpanKind.CLIENT, attributes }, async span => {
+    await query()
+    span.end()
+  })
 }
 
 /** The sources of the queries of a request whose query is reported by its library and by a span. */

@@ -67,9 +67,11 @@ export function placeTrace(root: TimelineSpan, profile: Profile, parts: TracePar
   const nodes = [...requests.values(), ...parts.spans.filter(isShown).map(toSpanNode)].sort((a, b) => a.start - b.start)
   const children = groupByParent(nodes, toParent)
   const inner: TraceNode[] = []
-  for (const [id, holder] of anchors) inner.push(...hang(holder, children.get(id) ?? [], children, profile.summary.time))
+  for (const [id, holder] of anchors)
+    inner.push(...hang(holder, children.get(id) ?? [], children, profile.summary.time))
   const byId = new Map(nodes.map(node => [node.id, node]))
   const callers = findCallers(parentSpanId, id => byId.get(toParent(id) ?? ''))
+  inner.sort((a, b) => a.start - b.start)
   return { callers, inner, others: nodes.length - new Set([...inner, ...callers]).size }
 }
 
@@ -87,7 +89,10 @@ function findAnchors(root: TimelineSpan, spanId: string): Map<string, TimelineSp
 
 type Children = ReadonlyMap<string, readonly TraceNode[]>
 
-function groupByParent(nodes: readonly TraceNode[], toParent: (id: string | undefined) => string | undefined): Children {
+function groupByParent(
+  nodes: readonly TraceNode[],
+  toParent: (id: string | undefined) => string | undefined,
+): Children {
   const groups = new Map<string, TraceNode[]>()
   for (const node of nodes) {
     const parent = toParent(node.parentId)
@@ -155,7 +160,17 @@ function listCalls(profile: Profile): [call: string, request: string][] {
 function toSpanNode(span: ReceivedSpan): TraceNode {
   const { end, error, name, parentId, service, spanId, start } = span
   const link = `#span-${spanId}`
-  return { id: spanId, parentId, name, service: service || 'unknown', start, end, hasFailed: error !== undefined, link, span }
+  return {
+    id: spanId,
+    parentId,
+    name,
+    service: service || 'unknown',
+    start,
+    end,
+    hasFailed: error !== undefined,
+    link,
+    span,
+  }
 }
 
 function toRequestNode({ collectors: { request }, summary }: Profile): TraceNode {
@@ -182,7 +197,11 @@ export function toTraceView(profile: Profile, { callers, inner, others }: Placed
   const received = [...callers, ...inner].filter(({ span }) => span !== undefined)
   return {
     id: traceId,
-    callers: callers.map(node => ({ ...toNames(node), link: node.link, time: formatMicroseconds(node.end - node.start) })),
+    callers: callers.map(node => ({
+      ...toNames(node),
+      link: node.link,
+      time: formatMicroseconds(node.end - node.start),
+    })),
     others,
     count: received.length,
     omitted: Math.max(0, received.length - rowLimit),

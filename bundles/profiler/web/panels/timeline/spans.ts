@@ -219,7 +219,12 @@ function createCallSpans(profile: Profile, frame: RequestFrame): TimelineSpan[] 
         category: 'http',
         periods: toPeriods(start, end, frame),
       },
-      { link: `${link}#call-${index}`, note: status === 0 ? '' : String(status), problem: problemOf(error, end), spanId },
+      {
+        link: `${link}#call-${index}`,
+        note: status === 0 ? '' : String(status),
+        problem: problemOf(error, end),
+        spanId,
+      },
     ),
   )
 }

@@ -225,7 +225,22 @@ export function createTimelineRows(root: TimelineSpan): TimelineRow[] {
     const end = periods.reduce((last, period) => Math.max(last, endOf(period)), 0)
     const [start, duration] = [startOf(span), totalOf(periods)]
     // A literal: spreading a span into a larger object is several times as slow.
-    rows.push({ name, category, periods, link, note, problem, spanId, children, depth, start, end, duration, covered, own })
+    rows.push({
+      name,
+      category,
+      periods,
+      link,
+      note,
+      problem,
+      spanId,
+      children,
+      depth,
+      start,
+      end,
+      duration,
+      covered,
+      own,
+    })
     for (const child of merge(children).toReversed()) waiting.push({ span: child, depth: depth + 1 })
   }
   return rows

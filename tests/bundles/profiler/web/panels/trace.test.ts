@@ -101,11 +101,20 @@ t.test('requests of the application are parts of the trace, with or without a sp
   const { profile, root } = createFront()
   const back = { url: 'http://localhost/back', status: 503, token: 'bbbbbb', time: profile.summary.time + 1 }
   const traced = createProfile({ request: { traceId, spanId: spanIdOf(60), parentSpanId: spanIdOf(101) } }, back)
-  const plain = createProfile({ request: { traceId, parentSpanId: spanIdOf(101) } }, { ...back, token: 'cccccc', status: 200 })
+  const plain = createProfile(
+    { request: { traceId, parentSpanId: spanIdOf(101) } },
+    { ...back, token: 'cccccc', status: 200 },
+  )
   const above = createProfile(
     {
       request: { traceId, spanId: spanIdOf(70) },
-      http: { calls: [{ ...call, spanId: own.parentSpanId }, { ...call, spanId: undefined }], omitted: 0 },
+      http: {
+        calls: [
+          { ...call, spanId: own.parentSpanId },
+          { ...call, spanId: undefined },
+        ],
+        omitted: 0,
+      },
     },
     { url: 'http://localhost/above', token: 'dddddd' },
   )
@@ -165,7 +174,11 @@ t.test('the table of spans is limited, and a request without a trace has none', 
     createAt(begin, at - 5, at, { spanId: spanIdOf(1000 + at), parentId: own.spanId, attributes: [['a', at]] }),
   )
   const view = toTraceView(profile, placeTrace(root, profile, { spans, profiles: [] }))
-  t.match(view, { count: 250, omitted: 50, spans: [{ start: '−0.005 ms', kind: 'server', attributes: [{ name: 'a' }] }] })
+  t.match(view, {
+    count: 250,
+    omitted: 50,
+    spans: [{ start: '−0.005 ms', kind: 'server', attributes: [{ name: 'a' }] }],
+  })
   const none = createProfile({})
   t.equal(toTraceView(none, placeTrace(createFront().root, none, { spans: [], profiles: [] })), false)
 })
