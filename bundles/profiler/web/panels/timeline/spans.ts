@@ -8,6 +8,7 @@ import { endOf, type Period } from '../../../profile/periods.ts'
 import type { Profile, ProfileSummary } from '../../../profile/profile.ts'
 import { readQueries } from '../../../profile/queries.ts'
 import { type Render, readRenders } from '../../../profile/renders.ts'
+import type { PanelSubject } from '../panel.ts'
 
 /** Something that took time, once or several times, with the spans within it. */
 export interface TimelineSpan {
@@ -60,9 +61,6 @@ export const categories = [
 /** One of {@link categories}. */
 export type Category = (typeof categories)[number]['name']
 
-/** Finds the stored profiles of the sub-requests of a profile. */
-type ChildFinder = (profile: Profile) => Promise<readonly Profile[]>
-
 /** The spans of a request, and its warnings. */
 interface RequestSpans {
   readonly root: TimelineSpan
@@ -73,7 +71,7 @@ interface RequestSpans {
 const requestLimit = 50
 
 /** Creates the spans of a request, with those of its sub-requests. */
-export async function createRequestSpans(profile: Profile, findChildren: ChildFinder): Promise<RequestSpans> {
+export async function createRequestSpans(profile: Profile, find: PanelSubject['findChildren']): Promise<RequestSpans> {
   const { duration, method, token, url } = profile.summary
   const handled = duration * 1000
   const root = createSpan({
@@ -84,7 +82,7 @@ export async function createRequestSpans(profile: Profile, findChildren: ChildFi
   const logs: LogMark[] = []
   const waiting: WaitingRequest[] = [{ profile, holder: root, frame: { token, offset: 0, handled } }]
   for (const request of waiting) {
-    const children = new Map((await findChildren(request.profile)).map(child => [child.summary.token, child]))
+    const children = new Map((await find(request.profile)).map(child => [child.summary.token, child]))
     logs.push(...readLogMarks(request.profile, request.frame))
     for (const [token, { span, start }] of fill(request, children)) {
       const child = children.get(token)
