@@ -78,14 +78,14 @@ function propertiesOf(error: object): Record<string, unknown> | undefined {
     if (names.length > propertyLimit) names.length = propertyLimit
     // Zod hides this property from enumeration.
     if (Object.hasOwn(error, 'issues')) names.push('issues')
-    const statement = statementOf(error)?.properties
     for (const name of names) {
       const property = Object.getOwnPropertyDescriptor(error, name)
       if (property === undefined || isFlat(name, property.value) || isNothing(property)) continue
       // Without a prototype, an assignment to `__proto__` is one of an ordinary property.
       found ??= Object.create(null) as Record<string, unknown>
-      found[name] = property.get === undefined ? (statement?.[name] ?? property.value) : '[getter]'
+      found[name] = property.get === undefined ? property.value : '[getter]'
     }
+    if (found !== undefined) Object.assign(found, statementOf(error)?.properties)
   } catch {
     // A proxy may refuse.
   }
