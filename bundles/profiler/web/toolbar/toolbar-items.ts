@@ -31,6 +31,8 @@ export interface ToolbarItem {
   readonly link: string
   /** Whether it is hidden on narrow screens. */
   readonly isMinor: boolean
+  /** A sentence above the rows, with the page that explains it. */
+  readonly lead: { readonly text: string; readonly link: string } | false
   readonly rows: readonly ToolbarRow[]
   /** The shares of a whole, as a bar of 1,000 units; empty without a bar. */
   readonly shares: readonly { readonly category: string; readonly x: number; readonly width: number }[]
@@ -41,7 +43,7 @@ type ItemInit = Partial<ToolbarItem> & Pick<ToolbarItem, 'link' | 'rows' | 'text
 
 /** Creates an item. */
 export function item(id: string, title: string, init: ItemInit): ToolbarItem {
-  return { id, title, pill: '', tone: 'plain', isMinor: false, shares: [], ...init }
+  return { id, title, pill: '', tone: 'plain', isMinor: false, lead: false, shares: [], ...init }
 }
 
 /** Creates a row, by default a plain one. */
@@ -75,8 +77,8 @@ export function toTimeItem(
     text: formatDuration(duration),
     tone: duration > slow ? 'warning' : 'plain',
     link: profileLink(token, 'time'),
+    lead: { text: toPlainText(sentence), link: profileLink(token, 'overview') },
     rows: [
-      row('Overview', toPlainText(sentence), { link: profileLink(token, 'overview') }),
       row('Total', formatDuration(duration)),
       ...shown.map(({ kind, label, place, time }) =>
         row(label, formatMicroseconds(time), { category: kind, link: linkToPlace(place, token) }),

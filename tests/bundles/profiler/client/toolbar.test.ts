@@ -235,12 +235,14 @@ t.test('the toolbar is beside the body, and comes back when it is removed', asyn
 t.test('the toolbar folds by its button and by keys, and stays so on the next page', async t => {
   const page = openPage(t, '<input id="field">')
   const { bar, find, host } = openBar(page)
-  bar.show(section('data-status="500" data-tone="error" data-exception="TypeError"'))
+  bar.show(section('data-status="500" data-tone="error" data-exception="TypeError" data-sentence="It failed."'))
   bar.showFailures(2, 1)
   const toggle = () => find('.toolbar-toggle')
   t.strictSame([toggle()?.textContent, toggle()?.getAttribute('aria-expanded')], ['Hide the profiler toolbar', 'true'])
+  t.equal(toggle()?.getAttribute('title'), 'Hide the profiler toolbar (Alt+Shift+P)')
   toggle()?.click()
   t.equal(toggle()?.textContent, 'Show the profiler toolbar 500 TypeError 1 browser error 2 failed')
+  t.equal(toggle()?.getAttribute('title'), 'It failed.\nShow the profiler toolbar (Alt+Shift+P)')
   t.strictSame(
     [find('section')?.hidden, host()?.hasAttribute('data-folded'), localStorage.getItem('profiler-toolbar')],
     [true, true, 'folded'],
@@ -256,6 +258,7 @@ t.test('the toolbar folds by its button and by keys, and stays so on the next pa
   bar.show(section(''))
   bar.showFailures(0, 0)
   t.equal(toggle()?.textContent, 'Show the profiler toolbar ', 'a page without a profile has no status')
+  t.equal(toggle()?.getAttribute('title'), 'Show the profiler toolbar (Alt+Shift+P)', 'nor a sentence')
   host()?.remove()
   const next = new Bar(new CSSStyleSheet(), [document.createElement('li')])
   next.show(section(''))

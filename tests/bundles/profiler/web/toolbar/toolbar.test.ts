@@ -189,6 +189,10 @@ t.test('the toolbar shows queries: the statements with the most time, and the to
   const html = await show(createProfile(data(...items, slowest, cache), counts))
   const text = toText(html)
   t.match(text, 'Database 13 queries, 50.0 ms')
+  const sentence =
+    'GET /somewhere took 70.0 ms: 13 queries took 50.0 ms (bundles/shop/products.ts:12); finding: N+1 queries.'
+  t.match(text, `Time ${sentence} Overview Total 70.0 ms`)
+  t.match(html, `data-sentence="${sentence}"`)
   t.match(text, '38.0 ms SELECT * FROM posts 12.0 ms 12 × SELECT * FROM products WHERE id = ?')
   t.match(html, 'href="/_profiler/abc123?panel=database#query-12"')
   t.match(html, 'toolbar-link-warning" href="/_profiler/abc123?panel=database"', 'N+1')
