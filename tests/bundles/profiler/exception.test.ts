@@ -53,69 +53,6 @@ t.test('an error is recorded with its causes, frames and sources', async t => {
   t.match(text, /Stack trace As plain text Error: outer at .* Caused by: RangeError: inner at .* as|in common/)
 })
 
-const pgError = Object.assign(new Error('duplicate key value violates unique constraint "users_email_key"'), {
-  name: 'error',
-  length: 205,
-  severity: 'ERROR',
-  code: '23505',
-  detail: 'Key (email)=(x@y.z) already exists.',
-  table: 'users',
-  constraint: 'users_email_key',
-  dataType: undefined,
-})
-
-t.test('the properties of an error are shown, in the panel, as text and as Markdown', async t => {
-  const issues = [{ code: 'too_small', path: ['age'], message: 'Too small', minimum: 18 }]
-  const gathered = Array.from({ length: 5 }, (_, at) => Object.assign(new Error(`part ${at}`), { at }))
-  const system = { syscall: 'connect', address: '127.0.0.1', port: 1, errno: -111, code: 'ECONNREFUSED' }
-  const cause = Object.assign(new Error('connect ECONNREFUSED 127.0.0.1:1'), system)
-  const invalid = Object.assign(new AggregateError(gathered, 'invalid', { cause }), { issues })
-  const handlers = {
-    '/taken': () => {
-      throw pgError
-    },
-    '/invalid': () => {
-      throw invalid
-    },
-  }
-  const { client, profileOf, show } = await createProfiledKernel(t, { handlers })
-  const response = await client.get('/taken')
-  const detail = 'Key (email)=(******) already exists.'
-  t.match(toText(response.text), `length 205 severity ERROR detail ${detail} table users constraint users_email_key`)
-  const profile = await profileOf(response)
-  t.strictSame(firstOf(profile)?.properties, {
-    length: 205,
-    severity: 'ERROR',
-    detail,
-    table: 'users',
-    constraint: 'users_email_key',
-  })
-  t.match(toText(await show('exception', profile)), `severity ERROR detail ${detail}`)
-  const { text } = await client.get(`/_profiler/${profile.summary.token}.md`)
-  t.match(text, `\n- \`detail\`: \`${detail}\`\n- \`table\`: \`users\`\n`)
-  const report = await client.get('/taken', { headers: { accept: 'text/plain' } })
-  t.match(report.text, `\n- \`detail\`: \`${detail}\`\n`)
-
-  const error = firstOf(await profileOf(await client.get('/invalid')))
-  t.match(error, { properties: { issues }, cause: { properties: { syscall: 'connect', port: 1 } } })
-  t.strictSame(
-    error?.errors?.map(({ frames, properties }) => [properties, frames.length > 0]),
-    [0, 1, 2, 3, 4].map(at => [{ at }, true]),
-  )
-})
-
-t.test('the properties of a chain of errors share their bounds', async t => {
-  const many = Array.from({ length: 40 }, () => Object.assign(new Error('x'), { list: Array(50).fill('y'.repeat(50)) }))
-  const handlers = {
-    '/many-properties': () => {
-      throw new AggregateError(many, 'many')
-    },
-  }
-  const { client, profileOf } = await createProfiledKernel(t, { handlers })
-  const profile = await profileOf(await client.get('/many-properties'))
-  t.ok(JSON.stringify(firstOf(profile)?.errors?.map(({ properties }) => properties)).length < 20_000)
-})
-
 t.test('foreign frames are folded, with the names of their packages', async t => {
   const { show } = await createProfiledKernel(t)
   const labelOf = async (frames: readonly object[]) => {

@@ -57,42 +57,6 @@ t.test('a 500 shows the error, its place and its causes', async t => {
   t.ok(Buffer.byteLength(text) < 60_000)
 })
 
-t.test('the request is shown with its route, body, user and headers, masked, also as Markdown', async t => {
-  const { app, client } = await createProfiledKernel(t)
-  // Concatenated, because the page shows the lines of this test.
-  const [secret, theme] = ['emasesnepo', 'aipes'].map(text => [...text].reverse().join(''))
-  const controller = async (request: Request) => {
-    await Promise.allSettled([request.body.json(), request.body.formData()])
-    await request.session.set('user_id', 7)
-    await request.session.set('theme', theme)
-    return fail()
-  }
-  app.routes.add({ name: 'order', path: '/order/:id', controller, defaults: { kind: 'book' } })
-  const headers = { 'x-other': 'y', 'user-agent': 'test', authorization: `Bearer ${secret}` }
-  const json = { item: 'lamp', password: secret }
-  const { text } = await client.post('/order/12?page=2', { json, headers })
-  const words = toText(text)
-  t.match(words, /Request Route order Route parameters Name Value id 12/)
-  t.match(words, 'User Name Value user_id 7 GET parameters Name Value page 2')
-  t.match(words, 'Content { "item": "lamp", "password": "******" } Headers Header Value')
-  t.match(words, /user-agent test .*1 more headers Other headers Header Value x-other y/)
-  t.notOk(text.includes(String(secret)) || text.includes(String(theme)))
-
-  const report = await client.post('/order/12', { form: { item: 'lamp', pin: '4711' }, ...markdown })
-  for (const line of [
-    '## Request\n\nRoute: `order`',
-    '### Route parameters\n\n- `id`: `12`',
-    '### User\n\n- `user_id`: `7`',
-    '- `item`: `lamp`\n- `pin`: `******`',
-    '- `accept`: `text/markdown`',
-  ]) {
-    t.match(report.text, line)
-  }
-  const upload = { document: { name: 'cv.txt', type: 'text/plain', content: 'text' } }
-  t.match(toText((await client.post('/order/12', { upload })).text), 'Files document: cv.txt, text/plain, 4 bytes')
-  t.match(toText((await client.post('/missing', { form: { a: 'b' } })).text), 'The application did not read the body')
-})
-
 t.test('a 404 names the nearest routes first, with links, and no calls of the kernel', async t => {
   const { client } = await createProfiledKernel(t)
   const { text } = await client.get('/star-photo-bout')

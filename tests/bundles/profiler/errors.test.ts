@@ -1,10 +1,12 @@
 import { t } from 'tap'
 import { findOccurrences } from '#bundles/profiler/insight/occurrences.ts'
+import type { RecordedException } from '#bundles/profiler/profile/code-data.ts'
 import { parseSummary } from '#bundles/profiler/profile/parse-profile.ts'
-import type { ProfileSummary } from '#bundles/profiler/profile/profile.ts'
+import type { Profile, ProfileSummary } from '#bundles/profiler/profile/profile.ts'
 import { fingerprintOf } from '#bundles/profiler/record/fingerprint.ts'
 import { MemoryProfileStorage } from '#bundles/profiler/store/memory-profile-storage.ts'
 import { HttpError } from '#lib/errors/http-error.ts'
+import type { Request } from '#lib/http/request.ts'
 import { Response } from '#lib/http/response.ts'
 import { createProfile, createRecord } from '#tests/support/create-profile.ts'
 import { toText } from '#tests/support/html.ts'
@@ -126,4 +128,110 @@ t.test('the error page does not wait for a slow store', async t => {
   const { text } = await client.get('/broken')
   t.match(text, '<h1>broken</h1>')
   t.notMatch(text, 'class="occurrences"')
+})
+
+function firstOf({ collectors }: Profile): RecordedException | undefined {
+  return collectors.exception?.exceptions[0]
+}
+
+const pgError = Object.assign(new Error('duplicate key value violates unique constraint "users_email_key"'), {
+  name: 'error',
+  length: 205,
+  severity: 'ERROR',
+  code: '23505',
+  detail: 'Key (email)=(x@y.z) already exists.',
+  table: 'users',
+  constraint: 'users_email_key',
+  dataType: undefined,
+})
+
+t.test('the properties of an error are shown, in the panel, as text and as Markdown', async t => {
+  const issues = [{ code: 'too_small', path: ['age'], message: 'Too small', minimum: 18 }]
+  const gathered = Array.from({ length: 5 }, (_, at) => Object.assign(new Error(`part ${at}`), { at }))
+  const system = { syscall: 'connect', address: '127.0.0.1', port: 1, errno: -111, code: 'ECONNREFUSED' }
+  const cause = Object.assign(new Error('connect ECONNREFUSED 127.0.0.1:1'), system)
+  const invalid = Object.assign(new AggregateError(gathered, 'invalid', { cause }), { issues })
+  const handlers = {
+    '/taken': () => {
+      throw pgError
+    },
+    '/invalid': () => {
+      throw invalid
+    },
+  }
+  const { client, profileOf, show } = await createProfiledKernel(t, { handlers })
+  const response = await client.get('/taken')
+  const detail = 'Key (email)=(******) already exists.'
+  t.match(toText(response.text), `length 205 severity ERROR detail ${detail} table users constraint users_email_key`)
+  const profile = await profileOf(response)
+  t.strictSame(firstOf(profile)?.properties, {
+    length: 205,
+    severity: 'ERROR',
+    detail,
+    table: 'users',
+    constraint: 'users_email_key',
+  })
+  t.match(toText(await show('exception', profile)), `severity ERROR detail ${detail}`)
+  const { text } = await client.get(`/_profiler/${profile.summary.token}.md`)
+  t.match(text, `\n- \`detail\`: \`${detail}\`\n- \`table\`: \`users\`\n`)
+  const report = await client.get('/taken', { headers: { accept: 'text/plain' } })
+  t.match(report.text, `\n- \`detail\`: \`${detail}\`\n`)
+
+  const error = firstOf(await profileOf(await client.get('/invalid')))
+  t.match(error, { properties: { issues }, cause: { properties: { syscall: 'connect', port: 1 } } })
+  t.strictSame(
+    error?.errors?.map(({ frames, properties }) => [properties, frames.length > 0]),
+    [0, 1, 2, 3, 4].map(at => [{ at }, true]),
+  )
+})
+
+t.test('the properties of a chain of errors share their bounds', async t => {
+  const many = Array.from({ length: 40 }, () => Object.assign(new Error('x'), { list: Array(50).fill('y'.repeat(50)) }))
+  const handlers = {
+    '/many-properties': () => {
+      throw new AggregateError(many, 'many')
+    },
+  }
+  const { client, profileOf } = await createProfiledKernel(t, { handlers })
+  const profile = await profileOf(await client.get('/many-properties'))
+  t.ok(JSON.stringify(firstOf(profile)?.errors?.map(({ properties }) => properties)).length < 20_000)
+})
+
+t.test('the request is shown with its route, body, user and headers, masked, also as Markdown', async t => {
+  const { app, client } = await createProfiledKernel(t)
+  // Concatenated, because the page shows the lines of this test.
+  const [secret, theme] = ['emasesnepo', 'aipes'].map(text => [...text].reverse().join(''))
+  const controller = async (request: Request) => {
+    await Promise.allSettled([request.body.json(), request.body.formData()])
+    await request.session.set('user_id', 7)
+    await request.session.set('theme', theme)
+    throw new Error('outer')
+  }
+  app.routes.add({ name: 'order', path: '/order/:id', controller, defaults: { kind: 'book' } })
+  const headers = { 'x-other': 'y', 'user-agent': 'test', authorization: `Bearer ${secret}` }
+  const json = { item: 'lamp', password: secret }
+  const { text } = await client.post('/order/12?page=2', { json, headers })
+  const words = toText(text)
+  t.match(words, /Request Route order Route parameters Name Value id 12/)
+  t.match(words, 'User Name Value user_id 7 GET parameters Name Value page 2')
+  t.match(words, 'Content { "item": "lamp", "password": "******" } Headers Header Value')
+  t.match(words, /user-agent test .*1 more headers Other headers Header Value x-other y/)
+  t.notOk(text.includes(String(secret)) || text.includes(String(theme)))
+
+  const report = await client.post('/order/12', {
+    form: { item: 'lamp', pin: '4711' },
+    headers: { accept: 'text/markdown' },
+  })
+  for (const line of [
+    '## Request\n\nRoute: `order`',
+    '### Route parameters\n\n- `id`: `12`',
+    '### User\n\n- `user_id`: `7`',
+    '- `item`: `lamp`\n- `pin`: `******`',
+    '- `accept`: `text/markdown`',
+  ]) {
+    t.match(report.text, line)
+  }
+  const upload = { document: { name: 'cv.txt', type: 'text/plain', content: 'text' } }
+  t.match(toText((await client.post('/order/12', { upload })).text), 'Files document: cv.txt, text/plain, 4 bytes')
+  t.match(toText((await client.post('/missing', { form: { a: 'b' } })).text), 'The application did not read the body')
 })
