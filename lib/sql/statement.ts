@@ -152,11 +152,11 @@ class StatementReader {
     this.#open.push(this.#scope)
     const before = this.#word(index - 1)
     const isCalled = this.#nameAt(index - 1) !== undefined && !comparingWords.has(before)
+    const last = this.#closed.get(index - 2)
     if (before === 'VALUES') {
-      const scope = this.#closed.get(index - 2)
-      this.#enter({ kind: 'row', open: index, columns: scope?.kind === 'columns' ? scope.columns : [] })
-    } else if (this.#text(index - 1) === ',' && this.#closed.get(index - 2)?.kind === 'row') {
-      this.#enter({ kind: 'row', open: index, columns: this.#closed.get(index - 2)?.columns ?? [] })
+      this.#enter({ kind: 'row', open: index, columns: last?.kind === 'columns' ? last.columns : [] })
+    } else if (this.#text(index - 1) === ',' && last?.kind === 'row') {
+      this.#enter({ kind: 'row', open: index, columns: last.columns })
     } else if (isCalled && this.#word(this.#startOfPath(index - 1) - 1) === 'INTO') {
       this.#enter({ kind: 'columns', open: index, columns: this.#namesAfter(index) })
     } else if (!isCalled || plainFunctions.has(before)) {
@@ -178,12 +178,12 @@ class StatementReader {
   /** The names in brackets, `a, "b"`. */
   #namesAfter(open: number): string[] {
     const names: string[] = []
-    for (let at = open + 1; ; at += 2) {
-      const name = this.#nameAt(at)
-      if (name === undefined) return names
+    let at = open + 1
+    for (let name = this.#nameAt(at); name !== undefined; name = this.#nameAt(at)) {
       names.push(name)
-      if (this.#text(at + 1) !== ',') return names
+      at = this.#text(at + 1) === ',' ? at + 2 : this.#tokens.length
     }
+    return names
   }
 
   #addTable(index: number): void {
@@ -220,8 +220,8 @@ class StatementReader {
 
 /** The content of a string. Escapes with a backslash stay as they are. */
 function unquoteString(text: string): string {
-  const [open = ''] = /^(?:[A-Za-z&]*['"]|\$\w*\$)/.exec(text) ?? []
+  const content = text.replace(/^(?:[A-Za-z&]*['"]|\$\w*\$)/, '')
+  const open = text.slice(0, text.length - content.length)
   const close = open.startsWith('$') ? open : open.slice(-1)
-  const content = text.slice(open.length)
   return (content.endsWith(close) ? content.slice(0, -close.length) : content).replaceAll(`${close}${close}`, close)
 }

@@ -85,7 +85,8 @@ const dialects: ReadonlyMap<string, Dialect> = new Map([
   ['ibm.db2', standard],
 ])
 
-const kinds: readonly SqlToken['kind'][] = ['word', 'number', 'operator', 'placeholder', 'operator']
+/** The kinds of the groups behind that of quotes; the last group is an operator. */
+const kinds: readonly SqlToken['kind'][] = ['word', 'number', 'operator', 'placeholder']
 
 /**
  * Reads the tokens of a statement in the dialect of a system (`db.system.name` of OpenTelemetry). Of an unknown system, a
@@ -97,10 +98,10 @@ export function readTokens(text: string, system: string): SqlToken[] {
   const tokens: SqlToken[] = []
   let isApart = false
   let at = 0
-  while (at < text.length) {
-    pattern.lastIndex = at
-    // The last group matches any character.
-    const [found = '', skipped, comment, quoted, ...others] = pattern.exec(text) ?? []
+  pattern.lastIndex = at
+  // The last group matches any character: no match is the end of the text.
+  for (let match = pattern.exec(text); match !== null; match = pattern.exec(text)) {
+    const [found, skipped, comment, quoted, ...others] = match
     let end = at + found.length
     if (comment !== undefined) end = endOfComment(text, at)
     else if (quoted !== undefined) {
@@ -116,6 +117,7 @@ export function readTokens(text: string, system: string): SqlToken[] {
     }
     isApart = skipped !== undefined || comment !== undefined
     at = end
+    pattern.lastIndex = end
   }
   return tokens
 }

@@ -123,6 +123,23 @@ t.test('the queries of a transaction share an object', async t => {
   )
 })
 
+t.test('a database says where it is, or in memory does not', async t => {
+  const { notes, queries } = createQueries()
+  const exec = (_text: string) => undefined
+  const prepare = (_text: string) => new FakeDatabase().prepare('')
+  for (const more of [{ location: () => '/var/shop.db', isTransaction: true }, { location: () => null }, {}]) {
+    measureSqlite({ exec, prepare, ...more }, queries).exec('SELECT 1')
+  }
+  t.strictSame(
+    notes.map(({ server, transaction }) => [server, transaction !== undefined]),
+    [
+      ['/var/shop.db', true],
+      [undefined, false],
+      [undefined, false],
+    ],
+  )
+})
+
 t.test('without an observer statements run as before', async t => {
   const statement = measureSqlite(new FakeDatabase(), new Queries()).prepare('SELECT 1')
   t.strictSame([statement.get(1), [...statement.iterate()].length], [{ id: 1 }, 2])

@@ -1,5 +1,8 @@
+import { channel } from 'node:diagnostics_channel'
 import { t } from 'tap'
 import { countRows, Queries, type QueryResult, type QueryStart } from '#kernel/queries.ts'
+import { RequestContext } from '#kernel/request-context.ts'
+import { createRequest } from '#kernel/testing/event-factories.ts'
 
 /** An observer that notes what it receives. */
 function observe(queries: Queries) {
@@ -103,4 +106,24 @@ t.test('a query that no observer records has no end', async t => {
 t.test('the rows of a result are counted as its library says', async t => {
   const counts = [[1, 2], { rowCount: 3 }, { affectedRows: 4 }, { changes: 5n }, { rowCount: null }, null, 'text']
   t.strictSame(counts.map(countRows), [2, 3, 4, 5, undefined, undefined, undefined])
+})
+
+t.test('a request is carried across a channel, and left', async t => {
+  const context = new RequestContext()
+  const [request, other] = [createRequest('/here'), createRequest('/there')]
+  const pool = channel('tests:pool')
+  const currentWithin = () => pool.runStores({}, () => context.current)
+  t.equal(context.carry(pool, () => request)(), undefined, 'the context is not enabled')
+  context.leave()
+  t.equal(currentWithin(), undefined)
+  context.enable()
+  const stop = context.carry(pool, () => request)
+  t.equal(context.run(other, currentWithin), request)
+  stop()
+  t.equal(context.run(other, currentWithin), other)
+  const leave = () => {
+    context.leave()
+    return context.current
+  }
+  t.equal(context.run(other, leave), undefined)
 })

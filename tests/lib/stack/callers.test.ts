@@ -35,3 +35,12 @@ t.test('the settings of Error are restored', async t => {
   t.equal(Error.stackTraceLimit, stackTraceLimit)
   t.equal(Error.prepareStackTrace, prepareStackTrace)
 })
+
+t.test('without frames in the text of a stack, the place is not known', async t => {
+  const { prepareStackTrace } = Error
+  const callers = new Callers(packageDirectory)
+  Error.prepareStackTrace = () => 'no frames'
+  const found = callers.find()
+  Error.prepareStackTrace = prepareStackTrace
+  t.strictSame(found, {})
+})

@@ -78,11 +78,12 @@ export class QueryDescriber {
     )
     const copier = new MaskingCopier(this.#redactor, valueBounds)
     const pairs = values.slice(0, pairLimit).map(({ names, place, value }): Pairs[number] => {
+      const [shown = place] = names
       const isNamed = names.length > 0
       const isMasked =
         names.some(isSecret) || (namesSecret && names.some(name => valueKeys.includes(name.toLowerCase())))
-      if (isMasked && value !== null && value !== undefined) return [names[0] ?? place, mask]
-      return [names[0] ?? place, isNamed && !isSecretTable ? showValue(value, copier) : summarize(value)]
+      if (isMasked && value !== null && value !== undefined) return [shown, mask]
+      return [shown, isNamed && !isSecretTable ? showValue(value, copier) : summarize(value)]
     })
     return values.length > pairLimit ? [...pairs, ['…', '…']] : pairs
   }
@@ -171,7 +172,7 @@ export function maskQueryError(message: string, shape: string, redactor: Redacto
 
 /** The part behind the last quoted value. MySQL names the key or column of the value there. */
 function tailOf(text: string): string {
-  return /(?: for (?:key|column) '[\w.$-]+')?[^'"]*$/.exec(text)?.[0] ?? ''
+  return text.slice(text.search(/(?: for (?:key|column) '[\w.$-]+')?[^'"]*$/))
 }
 
 /** PostgreSQL: Key (email)=(ada@example.org) already exists. */

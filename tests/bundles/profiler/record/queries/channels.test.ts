@@ -45,13 +45,22 @@ t.test('mysql2: a query, a prepared statement, a pool and a socket', async t => 
         done,
       )
     tracingChannel('mysql2:pool:connect').traceCallback(run, 0, pool, null, () => undefined)
-    await new Promise<void>(resolve => {
+    const waiting = (done: () => void) => void setImmediate(done)
+    const message = { ...mysqlServer, query: 'SELECT 7' }
+    await new Promise<unknown>(resolve => {
+      // Below the query are no frames of the application.
+      const runAlone = new Function(
+        'query',
+        'message',
+        'resolve',
+        'query.tracePromise(async () => [1], message).then(resolve)',
+      )
       tracingChannel('mysql2:pool:connect').traceCallback(
-        (call: () => void) => void setImmediate(call),
+        waiting,
         0,
         pool,
         null,
-        () => run(resolve),
+        runAlone.bind(null, query, message, resolve),
       )
     })
     const socket = { serverAddress: '/run/mysql.sock', serverPort: undefined, database: '' }
@@ -131,6 +140,19 @@ t.test('node-redis: commands, a pipeline, a MULTI, and a pool', async t => {
       ['MULTI', undefined, 2],
     ],
   )
+})
+
+t.test('queries outside of a request are not recorded', async t => {
+  await createProfiledKernel(t)
+  const command = { ...redisServer, command: 'get', args: ['a'] }
+  t.equal(await tracingChannel('ioredis:command').tracePromise(async () => 'x', command), 'x')
+  const query = { ...mysqlServer, query: 'SELECT 1' }
+  let isDone = false
+  const done = () => {
+    isDone = true
+  }
+  tracingChannel('mysql2:query').traceCallback((call: () => void) => call(), 0, query, null, done)
+  t.ok(isDone)
 })
 
 t.test('node:sqlite: statements of a database that is not measured otherwise', async t => {

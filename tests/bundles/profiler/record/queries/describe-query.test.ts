@@ -49,7 +49,7 @@ t.test('a value has the name of its column; a secret name masks it', async t => 
 
 t.test('a text without a name keeps its type and its length', async t => {
   const date = new Date('2026-11-22T12:00:00Z')
-  const values = ['hunter2', 7, true, null, date, Buffer.from('key'), ['a'], { a: 1 }, undefined]
+  const values = ['hunter2', 7, true, null, date, Buffer.from('key'), ['a'], { a: 1 }, undefined, 8n]
   const places = values.map((_, index) => `f($${index + 1})`).join(', ')
   t.strictSame(parametersOf(`SELECT ${places}`, values), [
     ['$1', 'text, 7 characters'],
@@ -61,6 +61,7 @@ t.test('a text without a name keeps its type and its length', async t => {
     ['$7', 'list, 1 items'],
     ['$8', 'object'],
     ['$9', undefined],
+    ['$10', '8'],
   ])
   t.strictSame(parametersOf(`SELECT f('hunter2', ?)`, ['x'], 'mysql'), [
     ['1', 'text, 7 characters'],
