@@ -54,6 +54,7 @@ async function registerHook(libraries: readonly string[], parent: string): Promi
   const options = { include: [...libraries] }
   // The file exports these functions. It exists in versions from 2026 on.
   const { register, supportsSyncHooks } = (await import(pathToFileURL(resolve(syncHooks)).href)) as SyncHooks
+  /* c8 ignore next 2 -- the version of Node decides */
   if (supportsSyncHooks()) register(options)
   else module.register(asyncHooks, pathToFileURL(parent), { data: options })
 }
@@ -82,7 +83,7 @@ async function importFile(program: string, file: string): Promise<object> {
   try {
     return await import(pathToFileURL(program).href)
   } catch (error) {
-    const [, name] = /^Cannot find package '([^']+)'/.exec(error instanceof Error ? error.message : '') ?? []
+    const [, name] = /Cannot find package '([^']+)'/.exec(String(error)) ?? []
     if (name === undefined) throw error
     throw new APPLICATION_INSTRUMENTATION_MISSING([file, name, name], { cause: error })
   }

@@ -7,8 +7,7 @@ import path from 'node:path'
  * directly in the directory.
  */
 export function listOrphans(directory: string, output: string, folders: readonly string[]): string[] {
-  const ownFiles = existsSync(output) ? readdirSync(output) : []
-  return [...ownFiles, ...folders.flatMap(folder => listFiles(output, folder))]
+  return [...readdirSync(output), ...folders.flatMap(folder => listFiles(output, folder))]
     .filter(file => {
       const [, base, ofTypes, ofCode = ofTypes] = /^(.+)\.(?:d\.([cm]?)ts|([cm]?)js)(?:\.map)?$/.exec(file) ?? []
       if (base === undefined) return false

@@ -194,7 +194,9 @@ const rowLimit = 200
 export function toTraceView(profile: Profile, { callers, inner, others }: PlacedTrace): object | false {
   const { traceId } = profile.collectors.request ?? {}
   if (traceId === undefined) return false
-  const received = [...callers, ...inner].filter(({ span }) => span !== undefined)
+  const received = [...callers, ...inner].flatMap(node =>
+    node.span === undefined ? [] : toRow(node, node.span, profile),
+  )
   return {
     id: traceId,
     callers: callers.map(node => ({
@@ -205,7 +207,7 @@ export function toTraceView(profile: Profile, { callers, inner, others }: Placed
     others,
     count: received.length,
     omitted: Math.max(0, received.length - rowLimit),
-    spans: received.slice(0, rowLimit).map(node => toRow(node, profile)),
+    spans: received.slice(0, rowLimit),
   }
 }
 
@@ -213,8 +215,7 @@ function toNames({ hasFailed, name, service }: TraceNode) {
   return { name, service: service || 'this application', hasFailed }
 }
 
-function toRow(node: TraceNode, { summary }: Profile) {
-  const { attributes = [], error = '', kind = '' } = node.span ?? {}
+function toRow(node: TraceNode, { attributes, error, kind }: ReceivedSpan, { summary }: Profile) {
   const start = node.start - summary.time * 1000
   return {
     ...toNames(node),

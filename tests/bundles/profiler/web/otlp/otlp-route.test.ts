@@ -140,6 +140,15 @@ t.test('a message in Protocol Buffers and one in JSON give the same span', async
   t.strictSame(await find(), [expectedSpan])
 })
 
+t.test('an unknown kind of span is stored as an internal span', async t => {
+  const { find, postSpans } = await open(t)
+  await postSpans({ ...jsonSpan, kind: 9 }, { ...jsonSpan, spanId: spanIdOf(3), kind: 'SPAN_KIND_NEW' })
+  t.strictSame(
+    (await find()).map(({ kind }) => kind),
+    ['internal', 'internal'],
+  )
+})
+
 t.test('a message may be compressed, and ids may be base64', async t => {
   const { find, post, postSpans } = await open(t)
   const answer = await post(gzipSync(protobufMessage), { 'content-type': protobuf, 'content-encoding': 'gzip' })
@@ -388,4 +397,10 @@ t.test('spans that cannot be stored are a partial success', async t => {
   Object.assign(storage.spans, { append: async () => false })
   const partialSuccess = { rejectedSpans: '1', errorMessage: 'The spans cannot be stored.' }
   t.strictSame(await postSpans(jsonSpan), { partialSuccess })
+})
+
+t.test('a defect of the storage is an error of the server', async t => {
+  const { post, storage } = await open(t)
+  Object.assign(storage.spans, { append: async () => Promise.reject(new TypeError('a defect')) })
+  t.equal((await post(JSON.stringify(toMessage([jsonSpan])))).status, 500)
 })

@@ -1,6 +1,8 @@
 import fc from 'fast-check'
 import { t } from 'tap'
+import { findTrace } from '#bundles/profiler/insight/trace-parts.ts'
 import type { ReceivedSpan } from '#bundles/profiler/profile/span-data.ts'
+import { MemoryProfileStorage } from '#bundles/profiler/store/memory-profile-storage.ts'
 import { placeTrace, toTraceView } from '#bundles/profiler/web/panels/timeline/services.ts'
 import { createSpan, type TimelineSpan } from '#bundles/profiler/web/panels/timeline/spans.ts'
 import { createProfile } from '#tests/support/create-profile.ts'
@@ -166,6 +168,30 @@ t.test('each span of any trace is placed once, or counted', async t => {
     t.equal(new Set([...inner, ...callers]).size + others, spans.length)
   })
   t.doesNotThrow(() => fc.assert(property, { numRuns: 200 }))
+})
+
+t.test('a call without a time has the work as it was reported', async t => {
+  const { begin, profile } = createFront()
+  const holder = createSpan({ name: '', category: 'http', periods: [] }, { spanId: spanIdOf(101) })
+  const root = createSpan({ name: '', category: 'request', periods: [] }, { children: [holder] })
+  placeTrace(root, profile, { spans: [createAt(begin, 7, 9, { parentId: spanIdOf(101) })], profiles: [] })
+  t.strictSame(holder.children[0]?.periods, [{ start: 7, duration: 2 }])
+})
+
+t.test('the parts of a trace are read only for a request that has one', async t => {
+  const { profile } = createFront()
+  const other = createProfile({ request: { traceId, spanId: spanIdOf(60) } }, { token: 'bbbbbb' })
+  const foreign = createProfile({ request: { traceId: 'c'.repeat(32) } }, { token: 'cccccc' })
+  const sub = createProfile({ request: { traceId } }, { token: 'dddddd', parent: 'bbbbbb' })
+  const storage = new MemoryProfileStorage()
+  await storage.spans.append([createReceivedSpan({ start: 1000, end: 2000 })])
+  for (const { children, data, failures, schemaVersion, summary } of [profile, other, foreign, sub]) {
+    storage.append({ summary, text: JSON.stringify({ children, data, failures, schemaVersion, summary }) }, '{}')
+  }
+  storage.append({ summary: { ...other.summary, token: 'eeeeee' }, text: 'damaged' }, '{}')
+  const { profiles, spans } = await findTrace(storage, profile)
+  t.strictSame([spans.length, profiles.map(({ summary }) => summary.token)], [1, ['bbbbbb']])
+  t.strictSame(await findTrace(storage, createProfile({})), { spans: [], profiles: [] })
 })
 
 t.test('the table of spans is limited, and a request without a trace has none', async t => {
