@@ -81,8 +81,8 @@ interface Mistake extends TemplatePlace {
 
 /** The place that a syntax error of Handlebars names: `Parse error on line 3`, or `x doesn't match y - 3:5`. */
 function readPlace(message: string): Pick<TemplatePlace, 'line' | 'column'> {
-  const [, line = 1, column = 0] = /(?: on line |- )(\d+)(?::(\d+))?/.exec(message) ?? []
-  return { line: Number(line), column: Number(column) + 1 }
+  const found = /(?: on line |- )(\d+)(?::(\d+))?/.exec(message)
+  return { line: Number(found?.[1]), column: Number(found?.[2] ?? 0) + 1 }
 }
 
 /** The place where a template calls a partial; none if it does not call it exactly once. */

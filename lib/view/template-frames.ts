@@ -31,13 +31,14 @@ const noted = new WeakMap<object, string[]>()
 
 /** Notes that a failure has ended the render of a template. Called for the innermost template first. */
 export function noteTemplate(failure: unknown, name: string): void {
-  if (typeof failure !== 'object' || failure === null) return
-  const names = noted.get(failure)
-  if (names === undefined) noted.set(failure, [name])
+  // A failure that is no object gets a new one here: it is not found again.
+  const key: object = Object(failure)
+  const names = noted.get(key)
+  if (names === undefined) noted.set(key, [name])
   else names.push(name)
 }
 
 /** The templates in which a failure was noted, innermost first; none if the renders are not traced. */
 export function notedTemplates(failure: unknown): readonly string[] {
-  return typeof failure === 'object' && failure !== null ? (noted.get(failure) ?? []) : []
+  return noted.get(Object(failure)) ?? []
 }

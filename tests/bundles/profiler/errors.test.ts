@@ -5,6 +5,7 @@ import { parseSummary } from '#bundles/profiler/profile/parse-profile.ts'
 import type { Profile, ProfileSummary } from '#bundles/profiler/profile/profile.ts'
 import { fingerprintOf } from '#bundles/profiler/record/fingerprint.ts'
 import { MemoryProfileStorage } from '#bundles/profiler/store/memory-profile-storage.ts'
+import { createRequestReport, writeRequest } from '#bundles/profiler/web/error-page/request-report.ts'
 import { HttpError } from '#lib/errors/http-error.ts'
 import type { Request } from '#lib/http/request.ts'
 import { Response } from '#lib/http/response.ts'
@@ -234,4 +235,15 @@ t.test('the request is shown with its route, body, user and headers, masked, als
   const upload = { document: { name: 'cv.txt', type: 'text/plain', content: 'text' } }
   t.match(toText((await client.post('/order/12', { upload })).text), 'Files document: cv.txt, text/plain, 4 bytes')
   t.match(toText((await client.post('/missing', { form: { a: 'b' } })).text), 'The application did not read the body')
+})
+
+t.test('a profile without a part has a report and a panel without it', async t => {
+  const profile = createProfile(
+    { exception: { exceptions: [exception], excerpts } },
+    { outcome: 'stream-failed', route: null },
+  )
+  t.hasStrict(createRequestReport(profile), { route: '', parameters: [], user: [], headers: [], note: '', content: '' })
+  t.strictSame(writeRequest(profile), [])
+  const { show } = await createProfiledKernel(t)
+  t.match(await show('exception', profile), 'The response was cut off after 0 bytes: its stream failed.')
 })
