@@ -1,5 +1,6 @@
 import type { Application, Bundle, Foundation } from '../../kernel/bundle.ts'
 import { isDebugOn } from '../../kernel/debug-gate.ts'
+import { traceContextOf } from '../../kernel/trace-context.ts'
 import { TraceableEventDispatcher } from '../../lib/event-dispatcher/traceable-event-dispatcher.ts'
 import type { Request } from '../../lib/http/request.ts'
 import type { SpanIds } from '../../lib/log/logger.ts'
@@ -9,7 +10,7 @@ import { addRowCounts } from './instrumented-libraries.ts'
 import { loadPackages, type Packages } from './load-packages.ts'
 import { MeasuredQueries } from './measured-queries.ts'
 import { type StartedProvider, startProvider } from './provider.ts'
-import { instrumentations } from './registration.ts'
+import { instrumentations, requestOf } from './registration.ts'
 import { RequestSpans } from './request-spans.ts'
 import { findEndpoint, openTelemetrySettings } from './settings.ts'
 import { SpanQueries } from './span-queries.ts'
@@ -60,7 +61,8 @@ export function createOpenTelemetryBundle(): Bundle {
       spans = new RequestSpans({ packages, tracer, redactor, routes, isLeftOut: createLeftOut(app) })
       traceControllers(app, spans)
       app.queries.observe(new MeasuredQueries(spans, redactor))
-      uncorrelate = logger.correlate(() => findSpanIds(packages))
+      const isSent = findEndpoint(settings) !== undefined
+      uncorrelate = logger.correlate(() => findSpanIds(packages, isSent))
     },
 
     async close() {
@@ -77,9 +79,15 @@ function isWanted({ config, settings }: Foundation): boolean {
   return findEndpoint(values) !== undefined || (instrumentations.length > 0 && isDebugOn(config))
 }
 
-function findSpanIds({ isSpanContextValid, trace }: Packages): SpanIds | undefined {
+/** The ids of the active span. If spans are not sent, nothing else has the id of a trace that began here. */
+function findSpanIds({ context, isSpanContextValid, trace }: Packages, isSent: boolean): SpanIds | undefined {
   const span = trace.getActiveSpan()?.spanContext()
-  return span !== undefined && isSpanContextValid(span) ? { traceId: span.traceId, spanId: span.spanId } : undefined
+  if (span === undefined || !isSpanContextValid(span)) return undefined
+  if (!isSent) {
+    const request = requestOf(context.active())
+    if (request === undefined || traceContextOf(request)?.parentId === undefined) return undefined
+  }
+  return { traceId: span.traceId, spanId: span.spanId }
 }
 
 /** Pages of the profiler and health checks have no span. */

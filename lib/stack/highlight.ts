@@ -18,13 +18,14 @@ export function highlightSource(file: string, lines: readonly string[]): Token[]
   return highlight('typescript', lines.join('\n'))
 }
 
-/** Splits each line of an SQL statement into tokens, as {@link highlightSource} does for a source. */
-export function highlightSql(statement: string): Token[][] {
-  return highlight('sql', statement)
+/** Splits each line of an SQL statement of a system into tokens, as {@link highlightSource} does for a source. */
+export function highlightSql(statement: string, system: string): Token[][] {
+  // The other grammar reads $1 as two tokens.
+  return highlight(system === 'postgresql' ? 'pgsql' : 'sql', statement)
 }
 
 /** The grammars in use. */
-type Language = 'typescript' | 'sql'
+type Language = 'typescript' | 'sql' | 'pgsql'
 
 function highlight(language: Language, source: string): Token[][] {
   const { value } = findHighlighter(language).highlight(source, { language, ignoreIllegals: true })

@@ -10,6 +10,7 @@ import { instrumentations, type LibraryInstrumentation } from '#bundles/opentele
 import type { Bundle } from '#kernel/bundle.ts'
 import { createTestKernel, type TestKernel } from '#kernel/testing/create-test-kernel.ts'
 import { createRequest } from '#kernel/testing/event-factories.ts'
+import { Response } from '#lib/http/response.ts'
 import { createRecorder } from '#tests/support/recording-logger.ts'
 import { startTraceReceiver } from '#tests/support/trace-receiver.ts'
 import { until } from '#tests/support/until.ts'
@@ -203,19 +204,22 @@ t.test('two kernels in one process trace their requests separately', async t => 
   )
 })
 
-t.test('with an instrumentation and debug, there are spans without an endpoint, which nothing sends', async t => {
-  let provider: unknown
-  const instrumentation: LibraryInstrumentation = {
+function addInstrumentation(t: Test, setTracerProvider: LibraryInstrumentation['setTracerProvider']): void {
+  instrumentations.push({
     instrumentationName: 'library',
-    setTracerProvider(given) {
-      provider = given
-    },
+    setTracerProvider,
     getConfig: () => ({}),
     setConfig() {},
     getModuleDefinitions: () => [],
-  }
-  instrumentations.push(instrumentation)
+  })
   t.teardown(() => instrumentations.pop())
+}
+
+t.test('with an instrumentation and debug, there are spans without an endpoint, which nothing sends', async t => {
+  let provider: unknown
+  addInstrumentation(t, given => {
+    provider = given
+  })
   const seen = async (variables: Readonly<Record<string, string>>) => {
     provider = undefined
     let isRecording: boolean | undefined
@@ -229,7 +233,7 @@ t.test('with an instrumentation and debug, there are spans without an endpoint, 
       path: '/x',
       controller: async () => {
         isRecording = trace.getActiveSpan()?.isRecording()
-        return (await import('#lib/http/response.ts')).Response.text('')
+        return Response.text('')
       },
     })
     await kernel.client.get('/x')
@@ -241,6 +245,37 @@ t.test('with an instrumentation and debug, there are spans without an endpoint, 
   t.strictSame(await seen({ APP_ENV: 'prod' }), [false, undefined])
   t.strictSame(await seen({ APP_ENV: 'dev', OTEL_SDK_DISABLED: '1' }), [false, undefined])
 })
+
+t.test(
+  'without an endpoint, a log message has the ids of its span only if the client has sent a trace context',
+  async t => {
+    addInstrumentation(t, () => undefined)
+    const kernel = await boot(t, { APP_ENV: 'dev' })
+    const { logger } = kernel.app
+    const traceIds: (string | undefined)[] = []
+    const removeObserver = logger.observe(({ message, span }) => {
+      if (message === 'Here.') traceIds.push(span?.traceId)
+    })
+    kernel.app.routes.add({
+      name: 'x',
+      path: '/x',
+      controller: () => {
+        logger.info('Here.')
+        return Response.text('')
+      },
+    })
+    const traceId = '4bf92f3577b34da6a3ce929d0e0e4736'
+    await kernel.client.get('/x')
+    await kernel.client.get('/x', { headers: { traceparent: `00-${traceId}-00f067aa0ba902b7-01` } })
+    logger.info('Here.')
+    trace.getTracer('library').startActiveSpan('outside of a request', span => {
+      logger.info('Here.')
+      span.end()
+    })
+    removeObserver()
+    t.strictSame(traceIds, [undefined, traceId, undefined, undefined])
+  },
+)
 
 t.test('a wrong setting stops the start, without the secret', async t => {
   const wrong = {

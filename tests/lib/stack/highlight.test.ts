@@ -1,6 +1,6 @@
 import fc from 'fast-check'
 import t from 'tap'
-import { highlightSource } from '#lib/stack/highlight.ts'
+import { highlightSource, highlightSql } from '#lib/stack/highlight.ts'
 
 const join = (lines: ReturnType<typeof highlightSource>) => lines.map(line => line.map(({ text }) => text).join(''))
 
@@ -39,4 +39,13 @@ t.test('whatever the source is, its text stays the same', async t => {
       t.strictSame(join(highlightSource('x.mts', lines)), lines)
     }),
   )
+})
+
+t.test('a placeholder of PostgreSQL is one token', async t => {
+  const statement = 'SELECT id FROM users WHERE id = $1'
+  const lastOf = (system: string) => highlightSql(statement, system).map(line => line.at(-1))
+  t.strictSame(lastOf('postgresql'), [{ kind: '', text: '$1' }])
+  t.strictSame(lastOf('sqlite'), [{ kind: 'number', text: '1' }])
+  const quoted = ['SELECT $$a', "$1$$, $tag$ '"]
+  t.strictSame(join(highlightSql(quoted.join('\n'), 'postgresql')), quoted)
 })

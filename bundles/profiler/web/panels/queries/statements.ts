@@ -60,9 +60,9 @@ export class StatementViews {
   async #createOne({ system, text }: Statement, { layOut, split }: Colours): Promise<StatementView> {
     const folded = text.replaceAll(/\s+/g, ' ').trim()
     return {
-      line: await this.#render(split(shorten(folded, lineLimit).toWellFormed())),
+      line: await this.#render(split(shorten(folded, lineLimit).toWellFormed(), system)),
       isCut: folded.length > lineLimit,
-      whole: await this.#render(split(layOut(text, system))),
+      whole: await this.#render(split(layOut(text, system), system)),
     }
   }
 
@@ -80,7 +80,7 @@ type Statement = Pick<StoredQuery, 'system' | 'text'>
 /** How a kind of text is laid out and coloured. */
 interface Colours {
   readonly layOut: (text: string, system: string) => string
-  readonly split: (text: string) => Token[][]
+  readonly split: (text: string, system: string) => Token[][]
 }
 
 const plain: Colours = { layOut: text => text, split: text => [[{ kind: '', text }]] }
