@@ -29,7 +29,12 @@ export function traceContextOf(request: Request): TraceContext | undefined {
   const placed: Request & Placed = request
   if (placed[contextKey] !== undefined) return placed[contextKey]
   if (request.parent !== undefined) return traceContextOf(request.parent)
-  const [, version, traceId = '', parentId, more] = traceParent.exec(request.headers.get('traceparent') ?? '') ?? []
+  return parseTraceParent(request.headers.get('traceparent') ?? '')
+}
+
+/** Parses the value of a header `traceparent`; `undefined` if it is malformed. */
+export function parseTraceParent(value: string): TraceContext | undefined {
+  const [, version, traceId = '', parentId, more] = traceParent.exec(value) ?? []
   // A later version may have more parts (W3C Trace Context, section 4).
   const isValid = version !== undefined && (version !== '00' || more === undefined)
   return isValid ? { traceId, parentId } : undefined

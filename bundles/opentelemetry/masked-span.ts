@@ -3,6 +3,7 @@ import type { ReadableSpan } from '@opentelemetry/sdk-trace-base'
 import { cut } from '../../lib/redact/masking-copier.ts'
 import type { Redactor } from '../../lib/redact/redactor.ts'
 import { mask } from '../../lib/redact/secret-names.ts'
+import { isStatementAttribute, isValueAttribute, systemAttributes } from '../../lib/sql/conventions.ts'
 import { describeQuery } from './query-attributes.ts'
 import { ownScope } from './registration.ts'
 
@@ -33,22 +34,14 @@ export function maskSpan(span: ReadableSpan, redactor: Redactor): ReadableSpan {
 }
 
 function maskAttributes(attributes: Attributes, redactor: Redactor): Attributes {
-  const system = String(attributes['db.system.name'] ?? attributes['db.system'] ?? '')
+  const [newer, older] = systemAttributes
+  const system = String(attributes[newer] ?? attributes[older] ?? '')
   const masked = Object.entries(attributes).flatMap(([name, value]): [string, AttributeValue | undefined][] => {
-    if (isParameter(name)) return []
-    if (isStatement(name)) return [[name, describeQuery(system, String(value), redactor).text]]
+    if (isValueAttribute(name)) return []
+    if (isStatementAttribute(name)) return [[name, describeQuery(system, String(value), redactor).text]]
     return [[name, maskValue(name, value, redactor)]]
   })
   return Object.fromEntries(masked)
-}
-
-/** The values of a statement: their names say nothing about secrets in them. */
-function isParameter(name: string): boolean {
-  return name === 'db.postgresql.values' || name.startsWith('db.query.parameter.')
-}
-
-function isStatement(name: string): boolean {
-  return name === 'db.query.text' || name === 'db.statement'
 }
 
 function maskValue(name: string, value: AttributeValue | undefined, redactor: Redactor): AttributeValue | undefined {

@@ -1,6 +1,7 @@
 import type { Attributes } from '@opentelemetry/api'
 import { cut } from '../../lib/redact/masking-copier.ts'
 import type { Redactor } from '../../lib/redact/redactor.ts'
+import { isCache } from '../../lib/sql/conventions.ts'
 import { readStatement } from '../../lib/sql/statement.ts'
 
 /** A statement without its values, and the name of its span. */
@@ -15,12 +16,9 @@ export interface QueryText {
 /** The characters of a statement. */
 const textLimit = 4096
 
-/** Systems whose statements are commands with a key, which may be the id of a session. */
-const caches: ReadonlySet<string> = new Set(['redis', 'valkey', 'memcached'])
-
-/** Removes the values of a statement. Of a command for a cache only its name remains. */
+/** Removes the values of a statement. Of a command for a cache only its name remains: its key may be the id of a session. */
 export function describeQuery(system: string, text: string, redactor: Redactor): QueryText {
-  const { shape, tables } = caches.has(system) ? { shape: wordOf(text), tables: [] } : readStatement(text, system)
+  const { shape, tables } = isCache(system) ? { shape: wordOf(text), tables: [] } : readStatement(text, system)
   const operation = wordOf(shape).toUpperCase()
   return {
     text: cut(redactor.text(shape), textLimit),

@@ -4,6 +4,7 @@ import type { Application } from '../../kernel/bundle.ts'
 import type { QueryEnd, QueryParameters, QueryStart } from '../../kernel/queries.ts'
 import { withoutStack } from '../../lib/errors/http-error.ts'
 import type { Request } from '../../lib/http/request.ts'
+import { statementAttributes, systemAttributes } from '../../lib/sql/conventions.ts'
 import { type Caller, Callers } from '../../lib/stack/callers.ts'
 import { hasOwnChannel } from './instrumented-libraries.ts'
 import { ownScope, requestOf } from './registration.ts'
@@ -38,7 +39,7 @@ export class SpanQueries implements SpanProcessor {
 
   onStart(span: Span, context: Context): void {
     const request = requestOf(context)
-    const system = findAttribute(span, 'db.system.name', 'db.system')
+    const system = findAttribute(span, ...systemAttributes)
     if (request === undefined || typeof system !== 'string' || this.#isReported(span.instrumentationScope)) return
     if (isConnection(span)) {
       if (this.#queries.isRecorded(request)) this.#connecting.set(span, { request, caller: this.#callers.find() })
@@ -99,7 +100,7 @@ class SpanQuery implements QueryStart {
   }
 
   get text(): string {
-    const statement = findAttribute(this.#span, 'db.query.text', 'db.statement')
+    const statement = findAttribute(this.#span, ...statementAttributes)
     if (typeof statement === 'string') return statement
     const operation = findAttribute(this.#span, 'db.operation.name', 'db.operation')
     const collection = findAttribute(this.#span, 'db.collection.name', 'db.mongodb.collection', 'db.sql.table')

@@ -34,14 +34,12 @@ function traceTemplates(tracer: RenderTracer): TemplateDecorator {
   }
 }
 
-/** Records how long pages wait for fragments. The decorated templates record all else. */
-class TraceableView implements View {
+/** A view that passes all calls on to another view. A subclass adds what it needs. */
+export class ForwardingView implements View {
   readonly #inner: View
-  readonly #tracer: RenderTracer
 
-  constructor(inner: View, tracer: RenderTracer) {
+  constructor(inner: View) {
     this.#inner = inner
-    this.#tracer = tracer
   }
 
   addHelper(name: string, helper: Helper): void {
@@ -61,7 +59,21 @@ class TraceableView implements View {
   }
 
   render(name: string, model: ViewModel, request?: Request): string | Promise<string> {
-    const page = this.#inner.render(name, model, request)
+    return this.#inner.render(name, model, request)
+  }
+}
+
+/** Records how long pages wait for fragments. The decorated templates record all else. */
+class TraceableView extends ForwardingView {
+  readonly #tracer: RenderTracer
+
+  constructor(inner: View, tracer: RenderTracer) {
+    super(inner)
+    this.#tracer = tracer
+  }
+
+  override render(name: string, model: ViewModel, request?: Request): string | Promise<string> {
+    const page = super.render(name, model, request)
     return typeof page === 'string' ? page : page.finally(this.#tracer.beginWait(request))
   }
 }

@@ -129,7 +129,7 @@ const pattern =
   /^(set|changed|removed|replaced) (?:(header|attribute) (.*)|the (response|status|body|controller|error))$/s
 
 /** Reads a change as it was recorded: `set header etag`, `replaced the response`. */
-export function parseChange(text: string): ListenerChange {
+function parseChange(text: string): ListenerChange {
   const [, verb = '', named, name = '', other = ''] = pattern.exec(text) ?? []
   return verb === '' ? { verb: '', what: '', name: text } : { verb, what: named ?? other, name }
 }

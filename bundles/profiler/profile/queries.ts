@@ -1,8 +1,9 @@
+import { isCache } from '../../../lib/sql/conventions.ts'
 import { groupBy } from './group-by.ts'
 import { oncePerProfile } from './once-per-profile.ts'
 import { joinPeriods, totalOf } from './periods.ts'
 import type { Profile } from './profile.ts'
-import { isCache, type QueryData } from './query-data.ts'
+import type { QueryData } from './query-data.ts'
 import type { CallerData } from './work-data.ts'
 
 /** A query of a profile. Times are in milliseconds since the request began. */
@@ -126,18 +127,6 @@ const reads: ReadonlySet<string> = new Set([
 
 /** The operations that control a transaction or a connection, and neither read nor write rows. */
 export const controlOperations: ReadonlySet<string> = new Set([
-  ...[
-    'BEGIN',
-    'START',
-    'COMMIT',
-    'END',
-    'ROLLBACK',
-    'ABORT',
-    'SAVEPOINT',
-    'RELEASE',
-    'SET',
-    'USE',
-    'PRAGMA',
-    'DISCARD',
-  ],
+  ...['BEGIN', 'START', 'COMMIT', 'END', 'ROLLBACK', 'ABORT', 'SAVEPOINT', 'RELEASE'],
+  ...['SET', 'USE', 'PRAGMA', 'DISCARD'],
 ])

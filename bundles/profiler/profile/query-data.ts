@@ -67,10 +67,3 @@ export const queriesSchema: Schema<QueriesData> = v.object({
   queries: indexedList(query, { system: '', text: '', start: 0, source: 'measure' }),
   omitted: amount,
 })
-
-const caches: ReadonlySet<string> = new Set(['redis', 'valkey', 'memcached'])
-
-/** Whether a system is a cache, which has a panel of its own. */
-export function isCache(system: string): boolean {
-  return caches.has(system)
-}

@@ -32,7 +32,7 @@ export interface ReceivedSpan {
 const id = v.pipe(v.string(), v.regex(/^[0-9a-f]+$/))
 
 /** The schema of a stored span. A span without ids or times is left out. */
-export const receivedSpanSchema: Schema<ReceivedSpan> = v.object({
+const receivedSpanSchema: Schema<ReceivedSpan> = v.object({
   traceId: id,
   spanId: id,
   parentId: maybe<string>(id),

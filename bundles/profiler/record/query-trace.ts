@@ -1,8 +1,9 @@
 import type { QueryResult, QueryStart } from '../../../kernel/queries.ts'
 import { flattenError } from '../../../lib/errors/flat-error.ts'
+import { isCache } from '../../../lib/sql/conventions.ts'
 import { roundTime } from '../profile/format.ts'
 import { joinPeriods, totalOf } from '../profile/periods.ts'
-import { isCache, type QueryData } from '../profile/query-data.ts'
+import type { QueryData } from '../profile/query-data.ts'
 import type { CallerData } from '../profile/work-data.ts'
 import type { CallOwner } from './call-trace.ts'
 

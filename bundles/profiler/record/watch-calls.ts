@@ -1,3 +1,4 @@
+import { parseTraceParent } from '../../../kernel/trace-context.ts'
 import type { Callers } from '../../../lib/stack/callers.ts'
 import { type CallSocket, type CallStart, CallTrace, type TracedCall } from './call-trace.ts'
 import { listenTo, subscribeChannels } from './subscribe-channels.ts'
@@ -56,8 +57,8 @@ export function watchFetch(calls: CallWatch): () => void {
       calls.begin(request, () => ({ client: 'fetch', method, url: `${origin}${path}` }))
     }),
     'undici:client:sendHeaders': listenTo<FetchMessage>(({ headers, request, socket }) => {
-      const [, traceparent] = /^traceparent: *(\S+)/im.exec(String(headers)) ?? []
-      calls.find(request)?.send(socket, findSpanId(traceparent))
+      const [, traceparent = ''] = /^traceparent: *(\S+)/im.exec(String(headers)) ?? []
+      calls.find(request)?.send(socket, parseTraceParent(traceparent)?.parentId)
     }),
     'undici:request:bodySent': listenTo<FetchMessage>(({ request }) => calls.find(request)?.upload()),
     'undici:request:headers': listenTo<FetchMessage>(({ request, response: { statusCode, headers } }) =>
@@ -66,11 +67,6 @@ export function watchFetch(calls: CallWatch): () => void {
     'undici:request:trailers': listenTo<FetchMessage>(({ request }) => calls.find(request)?.finish()),
     'undici:request:error': listenTo<FetchMessage>(({ request, error }) => calls.find(request)?.fail(error)),
   })
-}
-
-/** The id of the span that a call names as the parent of the work for it, in the header `traceparent`. */
-function findSpanId(traceparent: unknown): string | undefined {
-  return /^[\da-f]{2}-[\da-f]{32}-([\da-f]{16})-[\da-f]{2}/.exec(String(traceparent))?.[1]
 }
 
 /** The headers are names and values in turn, as bytes. */
@@ -113,7 +109,7 @@ export function watchNodeHttp(calls: CallWatch): () => void {
     'http.client.request.created': listenTo<HttpMessage>(({ request }) => begin(request)),
     'http.client.request.start': listenTo<HttpMessage>(({ request }) => {
       const call = begin(request)
-      call?.send(request.socket, findSpanId(request.getHeader('traceparent')))
+      call?.send(request.socket, parseTraceParent(String(request.getHeader('traceparent')))?.parentId)
       call?.upload()
     }),
     // In spite of its name, this is published with the head of the response.

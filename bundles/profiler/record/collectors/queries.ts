@@ -1,6 +1,6 @@
 import type { QueryStart } from '../../../../kernel/queries.ts'
 import type { Redactor } from '../../../../lib/redact/redactor.ts'
-import { operationOf } from '../../profile/queries.ts'
+import { controlOperations, operationOf } from '../../profile/queries.ts'
 import type { QueryData } from '../../profile/query-data.ts'
 import type { CollectorOf } from '../collect.ts'
 import { captureQuery, identityOf } from '../queries/captured-values.ts'
@@ -8,9 +8,6 @@ import { maskQueryError, QueryDescriber } from '../queries/describe-query.ts'
 import type { TracedQuery } from '../query-trace.ts'
 
 const errorLength = 500
-
-/** Every transaction has these, so that they repeat for a reason. */
-const ofTransactions = new Set(['BEGIN', 'START', 'COMMIT', 'ROLLBACK', 'SAVEPOINT', 'RELEASE', 'END'])
 
 /** Collects the queries of databases and caches. When a query is collected first, its raw values are dropped. */
 export function createQueriesCollector(redactor: Redactor): CollectorOf<'queries'> {
@@ -37,7 +34,8 @@ export function createQueriesCollector(redactor: Redactor): CollectorOf<'queries
 function createTwinFinder(): (raw: QueryStart, index: number) => number | undefined {
   const firsts = new Map<string, number>()
   return (raw, index) => {
-    const identity = ofTransactions.has(operationOf(raw.text)) ? undefined : identityOf(raw)
+    // Every transaction has these, so that they repeat for a reason.
+    const identity = controlOperations.has(operationOf(raw.text)) ? undefined : identityOf(raw)
     if (identity === undefined) return undefined
     const first = firsts.get(identity)
     if (first === undefined) firsts.set(identity, index)

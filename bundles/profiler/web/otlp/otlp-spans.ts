@@ -1,5 +1,11 @@
 import { MaskingCopier } from '../../../../lib/redact/masking-copier.ts'
 import type { Redactor } from '../../../../lib/redact/redactor.ts'
+import {
+  isStatementAttribute,
+  isValueAttribute,
+  statementAttributes,
+  systemAttributes,
+} from '../../../../lib/sql/conventions.ts'
 import { type ReceivedSpan, type SpanKind, spanKinds } from '../../profile/span-data.ts'
 import { maskQueryError, QueryDescriber } from '../../record/queries/describe-query.ts'
 
@@ -119,21 +125,16 @@ function toSpan(span: OtlpSpan, redactor: Redactor, describer: QueryDescriber): 
 /** The statement of a span without its values, or the command with its key; `undefined` if the span is no query. */
 function findShape(attributes: OtlpAttributes, describer: QueryDescriber): string | undefined {
   const find = (names: readonly string[]) => attributes.find(([name]) => names.includes(name))?.[1]
-  const text = find(statementNames)
-  const system = String(find(['db.system.name', 'db.system']) ?? '')
+  const text = find(statementAttributes)
+  const system = String(find(systemAttributes) ?? '')
   return typeof text === 'string' ? describer.describe({ system, text, source: 'span' }).text : undefined
 }
-
-const statementNames: readonly string[] = ['db.query.text', 'db.statement']
-
-/** Attributes with values of a statement, or with a user. */
-const valueNames = /^(?:db\.(?:query|operation)\.parameter\.|db\.postgresql\.values$|db\.connection_string$|db\.user$)/
 
 /** Replaces the statement by its shape, and removes the values that were inserted into it. */
 function withoutValues(attributes: OtlpAttributes, shape: string | undefined): OtlpAttributes {
   return attributes.flatMap(([name, value]): OtlpAttributes => {
-    if (valueNames.test(name)) return []
-    return [[name, statementNames.includes(name) ? (shape ?? '…') : value]]
+    if (isValueAttribute(name)) return []
+    return [[name, isStatementAttribute(name) ? (shape ?? '…') : value]]
   })
 }
 

@@ -89,7 +89,7 @@ function viewTrace({ collectors: { request }, summary }: Profile): object | fals
 }
 
 /** Makes the view of the request alone, which the error page shows as well. */
-export function viewRequest({ collectors, summary }: Profile, origins: ChangeOrigins): RequestView {
+function viewRequest({ collectors, summary }: Profile, origins: ChangeOrigins): RequestView {
   const { request } = collectors
   const headers = toPairRows(request?.headers)
   const body = viewBody(request?.body)
