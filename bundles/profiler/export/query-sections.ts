@@ -1,5 +1,5 @@
 import { formatCount, formatDuration } from '../profile/format.ts'
-import { type QueryGroup, type QueryShape, queryDuration, readQueries, type StoredQuery } from '../profile/queries.ts'
+import { type QueryGroup, type QuerySet, queryDuration, readQueries, type StoredQuery } from '../profile/queries.ts'
 import type { CallerData } from '../profile/work-data.ts'
 import { type Section, toList, toSpan, toValueSpan } from './markdown-text.ts'
 
@@ -42,7 +42,7 @@ function writeGroup(title: string, group: QueryGroup, omitted: number, limit: nu
   ]
 }
 
-function writeShape({ queries, text, total }: QueryShape): string {
+function writeShape({ queries, text, total }: QuerySet): string {
   const rows = queries.reduce((sum, { rows = 0 }) => sum + rows, 0)
   const slowest = Math.max(...queries.map(queryDuration))
   const places = [...new Set(queries.flatMap(({ caller }) => placeOf(caller)))]

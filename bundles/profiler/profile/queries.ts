@@ -22,11 +22,13 @@ export interface StoredQuery extends QueryData {
   readonly twin: number | undefined
 }
 
-/** The queries with the same text. */
-export interface QueryShape {
+/** Queries with something in common, such as a statement shape. */
+export interface QuerySet {
+  /** The index of the first query, which names the set in addresses. */
+  readonly id: number
   readonly system: string
+  /** The text of the first query. */
   readonly text: string
-  readonly operation: string
   readonly queries: readonly StoredQuery[]
   /** Milliseconds of all of them. */
   readonly total: number
@@ -35,8 +37,8 @@ export interface QueryShape {
 /** The queries of databases, or those of caches. */
 export interface QueryGroup {
   readonly queries: readonly StoredQuery[]
-  /** The shapes, those with the longest total first. */
-  readonly shapes: readonly QueryShape[]
+  /** Those with the same text, the longest total first. */
+  readonly shapes: readonly QuerySet[]
   /** Those that have an earlier twin, and those twins. */
   readonly duplicates: readonly StoredQuery[]
   /** Milliseconds in which at least one of them ran. */
@@ -76,20 +78,29 @@ function toGroup(queries: readonly StoredQuery[]): QueryGroup {
   )
   return {
     queries,
-    shapes: toShapes(queries),
+    shapes: toSets(queries, shapeOf).sort((one, other) => other.total - one.total),
     duplicates: queries.filter(({ index }) => twins.has(index)),
     covered: totalOf(joinPeriods(periods)),
   }
 }
 
-function toShapes(queries: readonly StoredQuery[]): QueryShape[] {
-  const groups = groupBy(queries, ({ system, text }) => `${system} ${text}`)
-  const shapes = Array.from(groups.values(), queries => {
+/** The key of the statement shape of a query. */
+export function shapeOf({ system, text }: StoredQuery): string {
+  return `${system} ${text}`
+}
+
+/** Groups queries by a key, in the order of their first queries. */
+export function toSets(queries: readonly StoredQuery[], keyOf: (query: StoredQuery) => string): QuerySet[] {
+  return Array.from(groupBy(queries, keyOf).values(), queries => {
     // A group has at least one query.
-    const [{ operation, system, text }] = queries as [StoredQuery]
-    return { system, text, operation, queries, total: queries.reduce((sum, query) => sum + queryDuration(query), 0) }
+    const [{ index, system, text }] = queries as [StoredQuery]
+    return { id: index, system, text, queries, total: timeOf(queries) }
   })
-  return shapes.sort((one, other) => other.total - one.total)
+}
+
+/** Milliseconds of queries, added up. */
+export function timeOf(queries: readonly StoredQuery[]): number {
+  return queries.reduce((sum, query) => sum + queryDuration(query), 0)
 }
 
 /** Milliseconds of a query; 0 while it is not over. */

@@ -3,17 +3,10 @@ import { mask } from '../../../../lib/redact/secret-names.ts'
 import { formatCount, formatDuration, formatNumber } from '../../profile/format.ts'
 import { groupBy } from '../../profile/group-by.ts'
 import type { Profile } from '../../profile/profile.ts'
-import { queryDuration, readQueries, type StoredQuery } from '../../profile/queries.ts'
+import { queryDuration, readQueries, type StoredQuery, timeOf } from '../../profile/queries.ts'
 import { readRenders } from '../../profile/renders.ts'
 import type { Pairs } from '../../profile/schema.ts'
-import {
-  describePlaces,
-  findRepeatedQueries,
-  isAnswered,
-  shortenStatement,
-  timeOf,
-  toQueryPlace,
-} from './repeated-queries.ts'
+import { describePlaces, findRepeatedQueries, isAnswered, shortenStatement, toQueryPlace } from './repeated-queries.ts'
 import { findRuns } from './runs.ts'
 
 /** Milliseconds of a slow query: a tenth of a second is noticed, half a second alone makes a page slow. */

@@ -5,10 +5,11 @@ import { oncePerProfile } from '../../profile/once-per-profile.ts'
 import type { Profile } from '../../profile/profile.ts'
 import {
   controlOperations,
-  queryDuration,
   readQueries,
   type StoredQueries,
   type StoredQuery,
+  shapeOf,
+  timeOf,
 } from '../../profile/queries.ts'
 
 /** Queries with one cause, in the order in which they began. */
@@ -72,10 +73,6 @@ export function isAnswered({ end, error, operation }: StoredQuery): boolean {
   return end !== undefined && error === '' && !controlOperations.has(operation)
 }
 
-function shapeOf({ system, text }: StoredQuery): string {
-  return `${system} ${text}`
-}
-
 /** The shapes of runs of consecutive queries that are so many and take so long that they are probably the items of a list. */
 function findLongRuns(queries: readonly StoredQuery[]): ReadonlySet<string> {
   const runs: StoredQuery[][] = []
@@ -88,11 +85,6 @@ function findLongRuns(queries: readonly StoredQuery[]): ReadonlySet<string> {
   }
   const long = runs.filter(run => run.length >= leastRun && timeOf(run) >= leastRunTime)
   return new Set(long.flat().map(shapeOf))
-}
-
-/** Milliseconds of queries, added up. */
-export function timeOf(queries: readonly StoredQuery[]): number {
-  return queries.reduce((sum, query) => sum + queryDuration(query), 0)
 }
 
 /** Finds queries that were run once per item of a list (N+1). */

@@ -3,7 +3,7 @@ import type { ShownProfile } from '../../insight/relatives.ts'
 import type { SummaryView, Tone } from '../../insight/summary-view.ts'
 import { formatCount, formatDuration, formatNumber } from '../../profile/format.ts'
 import { profileLink } from '../../profile/links.ts'
-import { type QueryGroup, type QueryShape, queryDuration, readQueries } from '../../profile/queries.ts'
+import { type QueryGroup, type QuerySet, queryDuration, readQueries } from '../../profile/queries.ts'
 import { cutText, item, row, type ToolbarItem } from './toolbar-items.ts'
 
 /** The most rows of statements. */
@@ -53,7 +53,7 @@ function toItem(
 }
 
 /** The row of a statement: the time of all its queries, and a link to the slowest of them. */
-function toRow({ queries, text, total }: QueryShape, link: string): ToolbarItem['rows'][number] {
+function toRow({ queries, text, total }: QuerySet, link: string): ToolbarItem['rows'][number] {
   const [slowest] = queries.toSorted((one, other) => queryDuration(other) - queryDuration(one))
   const times = queries.length === 1 ? '' : `${formatNumber(queries.length)} × `
   return row(formatDuration(total), cutText(`${times}${text}`), {

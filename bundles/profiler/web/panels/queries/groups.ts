@@ -1,55 +1,25 @@
 import { formatDuration, formatNumber } from '../../../profile/format.ts'
-import { type QueryGroup, queryDuration, type StoredQuery } from '../../../profile/queries.ts'
-
-/** Queries that a table shows as one row: those of a statement shape, or of a command. */
-export interface QuerySet {
-  /** The index of the first query, which names the set in addresses. */
-  readonly id: number
-  /** The statement, or the name of the command. */
-  readonly text: string
-  readonly queries: readonly StoredQuery[]
-  /** Milliseconds of all of them. */
-  readonly total: number
-}
+import { groupBy } from '../../../profile/group-by.ts'
+import {
+  operationOf,
+  type QueryGroup,
+  type QuerySet,
+  queryDuration,
+  type StoredQuery,
+  toSets,
+} from '../../../profile/queries.ts'
 
 /** Groups queries by what they do, those with the longest total first: statements by their shape, commands by their name. */
-export function toQuerySets(kind: StoredQuery['kind'], { queries }: QueryGroup): QuerySet[] {
-  const sets =
-    kind === 'cache'
-      ? collectSets(queries, ({ operation }) => operation)
-      : collectSets(
-          queries,
-          ({ text }) => text,
-          ({ system, text }) => `${system} ${text}`,
-        )
+export function toQuerySets(kind: StoredQuery['kind'], { queries, shapes }: QueryGroup): readonly QuerySet[] {
+  if (kind === 'database') return shapes
+  const sets = toSets(queries, ({ operation }) => operation).map(set => ({ ...set, text: operationOf(set.text) }))
   return sets.sort((a, b) => b.total - a.total)
 }
 
 /** Groups the duplicates: the queries with the same text and the same values, those that occur most often first. */
 export function toDuplicateSets({ duplicates }: QueryGroup): QuerySet[] {
-  const sets = collectSets(
-    duplicates,
-    ({ text }) => text,
-    ({ index, twin = index }) => String(twin),
-  )
+  const sets = toSets(duplicates, ({ index, twin = index }) => String(twin))
   return sets.sort((a, b) => b.queries.length - a.queries.length)
-}
-
-/** Groups queries by a key, in the order of their first queries; by default the text is the key. */
-function collectSets(
-  queries: readonly StoredQuery[],
-  textOf: (query: StoredQuery) => string,
-  keyOf: (query: StoredQuery) => string = textOf,
-): QuerySet[] {
-  const sets = new Map<string, { id: number; text: string; queries: StoredQuery[]; total: number }>()
-  for (const query of queries) {
-    const key = keyOf(query)
-    const set = sets.get(key) ?? { id: query.index, text: textOf(query), queries: [], total: 0 }
-    sets.set(key, set)
-    set.queries.push(query)
-    set.total += queryDuration(query)
-  }
-  return [...sets.values()]
 }
 
 /** The longest duration of some queries, in milliseconds. */
@@ -80,11 +50,11 @@ export interface TransactionView {
 
 /** The transactions by the index of their first query. */
 export function findTransactions(queries: readonly StoredQuery[]): ReadonlyMap<number, TransactionView> {
-  const sets = collectSets(
+  const groups = groupBy(
     queries.filter(({ transaction }) => transaction !== undefined),
     ({ transaction }) => String(transaction),
   )
-  return new Map(sets.map(({ id, queries, text }) => [id, toTransaction(text, queries)]))
+  return new Map(Array.from(groups, ([number, group]) => [Number(group[0]?.index), toTransaction(number, group)]))
 }
 
 const tones = { committed: 'ok', 'rolled back': 'warning', failed: 'error', 'not ended': 'plain' } as const

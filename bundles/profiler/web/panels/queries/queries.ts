@@ -6,7 +6,13 @@ import { formatValue } from '../../../profile/format-value.ts'
 import { profileLink } from '../../../profile/links.ts'
 import type { Period } from '../../../profile/periods.ts'
 import type { Profile } from '../../../profile/profile.ts'
-import { type QueryGroup, queryDuration, readQueries, type StoredQuery } from '../../../profile/queries.ts'
+import {
+  type QueryGroup,
+  type QuerySet,
+  queryDuration,
+  readQueries,
+  type StoredQuery,
+} from '../../../profile/queries.ts'
 import type { CallerData } from '../../../profile/work-data.ts'
 import type { EditorLinks } from '../../editor-links.ts'
 import { toBar } from '../bar.ts'
@@ -15,7 +21,6 @@ import { isQueryShown, type Mark, marksOf, type QueryFilter, readQueryFilter, sl
 import {
   cacheKeyOf,
   findTransactions,
-  type QuerySet,
   rowsOf,
   slowestOf,
   type TransactionView,
