@@ -108,15 +108,25 @@ export class Queries {
    * `undefined` if nothing records the query. Errors of observers are dropped: the query runs without its report.
    */
   begin(query: QueryStart): QueryEnd | undefined {
-    const ends: QueryEnd[] = []
+    let ends: QueryEnd | undefined
     for (const observer of this.#observers) {
-      const end = attempt(() => observer.begin(query))
-      if (end !== undefined) ends.push(end)
+      // Observers read the stack: a function around the call would be one more frame to read.
+      try {
+        ends = join(ends, observer.begin(query))
+      } catch {
+        // This observer does not get the end of the query.
+      }
     }
-    if (ends.length === 0) return undefined
-    return result => {
-      for (const end of ends) attempt(() => end(result))
-    }
+    return ends
+  }
+}
+
+/** Creates the end of a query for several observers. An error of one of them is dropped. */
+function join(first: QueryEnd | undefined, next: QueryEnd | undefined): QueryEnd | undefined {
+  if (next === undefined) return first
+  return result => {
+    first?.(result)
+    attempt(() => next(result))
   }
 }
 

@@ -12,9 +12,10 @@ export interface Caller {
   readonly column?: number | undefined
 }
 
-/** Most callers are near the top of the stack, and each frame costs. A call of fetch has 27 frames of node above its caller. */
-const frameLimits = [16, 50]
+/** Frames that are searched. A call of fetch has 27 frames of node above its caller. */
 const frameLimit = 50
+/** The next search reads fewer frames by this number, but at least those down to the last caller. */
+const limitStep = 0.25
 
 /**
  * Finds the code of the application that is calling a library: the innermost frame of the application on the stack. Frames
@@ -28,6 +29,8 @@ export class Callers {
   readonly #directory: string
   readonly #origins = new TextMemo<FrameLocation>(500, 1000)
   readonly #known = new TextMemo<Caller>(500, 1000)
+  /** Frames that are read first. Most of the time is spent on frames, and most callers of a library have one depth. */
+  #firstLimit = 16
 
   /** Files are named as seen from the directory of the application. */
   constructor(directory: string) {
@@ -36,18 +39,18 @@ export class Callers {
 
   /** The caller of the running code; `undefined` if the stack has none. */
   find(): Caller | undefined {
+    let site: NodeJS.CallSite | undefined
     let index = -1
-    let place = ''
-    for (const limit of frameLimits) {
-      const isFound = readSites(this.find, limit, sites => {
-        index = this.#choose(sites)
-        const site = sites[index]
-        if (site !== undefined) place = `${site.getFileName()}:${site.getLineNumber()}:${site.getColumnNumber()}`
-        return sites.length < limit || this.#locate(site?.getFileName()).origin === 'application'
-      })
-      if (isFound) break
+    for (const limit of [Math.ceil(this.#firstLimit), frameLimit]) {
+      const sites = readSites(this.find, limit)
+      index = this.#choose(sites)
+      site = sites[index]
+      const isFound = this.#locate(site?.getFileName()).origin === 'application'
+      this.#adapt(isFound ? index + 1 : sites.length + 1)
+      if (isFound || sites.length < limit) break
     }
-    if (index === -1) return undefined
+    if (site === undefined) return undefined
+    const place = `${site.getFileName()}:${site.getLineNumber()}:${site.getColumnNumber()}`
     let caller = this.#known.get(place)
     if (caller === undefined) {
       caller = this.#describe(captureAbove(this.find, frameLimit), index)
@@ -58,12 +61,14 @@ export class Callers {
 
   /** Whether packages of npm run by themselves: below the recorder the stack has only frames of them, and of Node. */
   isWithin(...names: readonly string[]): boolean {
-    return readSites(this.isWithin, frameLimit, sites =>
-      sites.every(site => {
-        const { origin, package: vendor = '' } = this.#locate(site.getFileName())
-        return origin === 'runtime' || origin === 'kernel' || names.includes(vendor)
-      }),
-    )
+    return readSites(this.isWithin, frameLimit).every(site => {
+      const { origin, package: vendor = '' } = this.#locate(site.getFileName())
+      return origin === 'runtime' || origin === 'kernel' || names.includes(vendor)
+    })
+  }
+
+  #adapt(used: number): void {
+    this.#firstLimit = Math.min(frameLimit, Math.max(used, this.#firstLimit - limitStep))
   }
 
   /** The index of the caller's frame; -1 if there is none. */
@@ -101,20 +106,23 @@ export class Callers {
 /** A function on the stack. */
 type Running = (...values: never[]) => unknown
 
-/** Passes the frames above a running function to a test, the innermost first, and returns its result. No source map is read. */
-function readSites(running: Running, limit: number, test: (sites: readonly NodeJS.CallSite[]) => boolean): boolean {
-  const { prepareStackTrace } = Error
-  let result = false
-  Error.prepareStackTrace = (_error, sites) => {
-    result = test(sites)
-  }
+/** The frames above a running function, the innermost first. No source map is read. */
+function readSites(running: Running, limit: number): readonly NodeJS.CallSite[] {
+  const { prepareStackTrace, stackTraceLimit } = Error
+  const captured: { readonly stack?: readonly NodeJS.CallSite[] } = {}
+  Error.prepareStackTrace = toSites
+  Error.stackTraceLimit = limit
   try {
-    // The stack is formatted when it is read.
-    void captureAbove(running, limit).stack
+    Error.captureStackTrace(captured, running)
+    return captured.stack ?? []
   } finally {
+    Error.stackTraceLimit = stackTraceLimit
     Error.prepareStackTrace = prepareStackTrace
   }
-  return result
+}
+
+function toSites(_error: unknown, sites: readonly NodeJS.CallSite[]): readonly NodeJS.CallSite[] {
+  return sites
 }
 
 function captureAbove(running: Running, limit: number): Error {

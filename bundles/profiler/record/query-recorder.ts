@@ -3,7 +3,7 @@ import type { Request } from '../../../lib/http/request.ts'
 import type { TextMasker } from '../../../lib/redact/masking-copier.ts'
 import type { Callers } from '../../../lib/stack/callers.ts'
 import { captureQuery } from './queries/captured-values.ts'
-import { type CapturedQuery, QueryTrace } from './query-trace.ts'
+import { QueryTrace } from './query-trace.ts'
 import type { Trace } from './trace.ts'
 
 /** The parts that the recorder works with. */
@@ -16,27 +16,27 @@ export interface QueryRecorderServices {
 
 /** Records each query on the trace of its request, whichever source reports it. */
 export class QueryRecorder implements QueryObserver {
-  readonly #findTrace: QueryRecorderServices['findTrace']
-  readonly #capture: (start: QueryStart) => CapturedQuery
+  readonly #services: QueryRecorderServices
 
-  constructor({ callers, findTrace, redactor }: QueryRecorderServices) {
-    this.#findTrace = findTrace
-    this.#capture = start => ({
-      // A span gets its statement and its values after it has begun. They are copies already.
-      raw: start.source === 'span' ? start : captureQuery(start, redactor),
-      caller: start.findCaller === undefined ? callers.find() : start.findCaller(),
-    })
+  constructor(services: QueryRecorderServices) {
+    this.#services = services
   }
 
   begin(start: QueryStart): QueryEnd | undefined {
-    const trace = this.#findTrace(start.request)
+    const { callers, findTrace, redactor } = this.#services
+    const trace = findTrace(start.request)
     if (trace === undefined) return undefined
     trace.queries ??= new QueryTrace()
-    const query = trace.queries.begin(start, this.#capture, trace)
-    return query && (result => query.finish(result))
+    if (!trace.queries.count(start.system)) return undefined
+    // The stack is read here, because each function between the application and the search is one more frame to read.
+    const caller = start.findCaller === undefined ? callers.find() : start.findCaller()
+    // A span gets its statement and its values after it has begun. They are copies already.
+    const raw = start.source === 'span' ? start : captureQuery(start, redactor)
+    const query = trace.queries.begin(raw, caller, trace)
+    return result => query.finish(result)
   }
 
   isRecorded(request: Request): boolean {
-    return this.#findTrace(request) !== undefined
+    return this.#services.findTrace(request) !== undefined
   }
 }

@@ -10,12 +10,6 @@ import type { CallOwner } from './call-trace.ts'
 /** The part of a query that is masked when it is collected first. Its values are not kept after that. */
 export type DescribedQuery = Pick<QueryData, 'text' | 'parameters' | 'namespace' | 'server' | 'twin'>
 
-/** The parts of a query that are taken while its caller is on the stack. */
-export interface CapturedQuery {
-  readonly raw: QueryStart
-  readonly caller: CallerData | undefined
-}
-
 /** One query while it runs. Times are in milliseconds since the request began. */
 export class TracedQuery {
   /** Its place among the queries of the request. */
@@ -37,9 +31,13 @@ export class TracedQuery {
   #raw: QueryStart | undefined
   readonly #owner: CallOwner
 
-  constructor({ caller, raw }: CapturedQuery, place: Pick<TracedQuery, 'index' | 'transaction'>, owner: CallOwner) {
-    this.index = place.index
-    this.transaction = place.transaction
+  constructor(
+    raw: QueryStart,
+    { caller, index, transaction }: Pick<TracedQuery, 'index' | 'transaction' | 'caller'>,
+    owner: CallOwner,
+  ) {
+    this.index = index
+    this.transaction = transaction
     this.system = raw.system
     this.source = raw.source
     this.batch = raw.batch
@@ -86,13 +84,17 @@ export class QueryTrace {
     return this.databaseCount + this.cacheCount - this.queries.length
   }
 
-  /** Records a query; `undefined` when there are too many. */
-  begin(start: QueryStart, capture: (start: QueryStart) => CapturedQuery, owner: CallOwner): TracedQuery | undefined {
-    if (isCache(start.system)) this.cacheCount++
+  /** Counts a query of a system. Returns whether there is room to record it. */
+  count(system: string): boolean {
+    if (isCache(system)) this.cacheCount++
     else this.databaseCount++
-    const { length: index } = this.queries
-    if (index === queryLimit) return undefined
-    const query = new TracedQuery(capture(start), { index, transaction: this.#number(start.transaction) }, owner)
+    return this.queries.length < queryLimit
+  }
+
+  /** Records a query that was counted. */
+  begin(raw: QueryStart, caller: CallerData | undefined, owner: CallOwner): TracedQuery {
+    const place = { index: this.queries.length, transaction: this.#number(raw.transaction), caller }
+    const query = new TracedQuery(raw, place, owner)
     this.queries.push(query)
     owner.touch()
     return query

@@ -29,6 +29,16 @@ t.test('a stack without a caller has none', async t => {
   t.equal(await new Promise(resolve => later(resolve, callers.find.bind(callers))), undefined)
 })
 
+t.test('a caller is found whatever the depth of the callers before it', async t => {
+  const callers = new Callers(packageDirectory)
+  const find = callers.find.bind(callers)
+  // Code from a string belongs to no file.
+  const call = new Function('depth', 'find', 'call', 'return depth === 0 ? find() : call(depth - 1, find, call)')
+  const depths = [0, 40, 3, 3, 3, 30, 0, 45, ...new Array<number>(200).fill(2), 20, 60, 5]
+  const missed = depths.filter(depth => call(depth, find, call) === undefined)
+  t.strictSame(missed, [60], 'at most 50 frames are searched')
+})
+
 t.test('the settings of Error are restored', async t => {
   const { prepareStackTrace, stackTraceLimit } = Error
   new Callers(packageDirectory).find()
