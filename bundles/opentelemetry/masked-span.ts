@@ -1,9 +1,15 @@
 import type { Attributes, AttributeValue } from '@opentelemetry/api'
 import type { ReadableSpan } from '@opentelemetry/sdk-trace-base'
+import { maskQueryError } from '../../lib/redact/mask-query-error.ts'
 import { cut } from '../../lib/redact/masking-copier.ts'
 import type { Redactor } from '../../lib/redact/redactor.ts'
 import { mask } from '../../lib/redact/secret-names.ts'
-import { isStatementAttribute, isValueAttribute, systemAttributes } from '../../lib/sql/conventions.ts'
+import {
+  isStatementAttribute,
+  isValueAttribute,
+  statementAttributes,
+  systemAttributes,
+} from '../../lib/sql/conventions.ts'
 import { describeQuery } from './query-attributes.ts'
 import { ownScope } from './registration.ts'
 
@@ -17,25 +23,52 @@ const textLimit = 2048
 export function maskSpan(span: ReadableSpan, redactor: Redactor): ReadableSpan {
   const { attributes, events, instrumentationScope, links, name, status } = span
   if (instrumentationScope.name === ownScope) return span
-  const maskIn = <part extends { readonly attributes?: Attributes }>(part: part): part => ({
-    ...part,
-    attributes: maskAttributes({ ...part.attributes }, redactor),
-  })
+  const maskMessage = createMessageMask(attributes, redactor)
+  const maskIn = (part: Attributes | undefined): Attributes => maskAttributes({ ...part }, redactor)
   // All other members are those of the span itself.
   return Object.create(span, {
     name: { value: redactor.text(name) },
     attributes: { value: maskAttributes(attributes, redactor) },
-    events: { value: events.map(maskIn) },
-    links: { value: links.map(maskIn) },
-    status: {
-      value: status.message === undefined ? status : { ...status, message: maskText(status.message, redactor) },
+    events: {
+      value: events.map(event => ({
+        ...event,
+        name: redactor.text(event.name),
+        attributes: maskIn(maskException(event.attributes, maskMessage)),
+      })),
     },
+    links: { value: links.map(link => ({ ...link, attributes: maskIn(link.attributes) })) },
+    status: { value: status.message === undefined ? status : { ...status, message: maskMessage(status.message) } },
   })
 }
 
-function maskAttributes(attributes: Attributes, redactor: Redactor): Attributes {
+/** The messages of databases contain values of the statement. */
+function createMessageMask(attributes: Attributes, redactor: Redactor): (message: string) => string {
+  const system = systemOf(attributes)
+  if (system === '') return message => maskText(message, redactor)
+  const [newer, older] = statementAttributes
+  const statement = String(attributes[newer] ?? attributes[older] ?? '')
+  return message => cut(maskQueryError(message, describeQuery(system, statement, redactor).text, redactor), textLimit)
+}
+
+/** Masks the message of an exception, and at the beginning of its stack. */
+function maskException(attributes: Attributes | undefined, maskMessage: (message: string) => string): Attributes {
+  const { 'exception.message': message, 'exception.stacktrace': stack } = { ...attributes }
+  if (typeof message !== 'string' || message === '') return { ...attributes }
+  const masked = maskMessage(message)
+  return {
+    ...attributes,
+    'exception.message': masked,
+    ...(typeof stack === 'string' && { 'exception.stacktrace': stack.split(message).join(masked) }),
+  }
+}
+
+function systemOf(attributes: Attributes): string {
   const [newer, older] = systemAttributes
-  const system = String(attributes[newer] ?? attributes[older] ?? '')
+  return String(attributes[newer] ?? attributes[older] ?? '')
+}
+
+function maskAttributes(attributes: Attributes, redactor: Redactor): Attributes {
+  const system = systemOf(attributes)
   const masked = Object.entries(attributes).flatMap(([name, value]): [string, AttributeValue | undefined][] => {
     if (isValueAttribute(name)) return []
     if (isStatementAttribute(name)) return [[name, describeQuery(system, String(value), redactor).text]]

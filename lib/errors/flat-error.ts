@@ -85,11 +85,21 @@ function propertiesOf(error: object): Record<string, unknown> | undefined {
       found ??= Object.create(null) as Record<string, unknown>
       found[name] = property.get === undefined ? property.value : '[getter]'
     }
-    if (found !== undefined) Object.assign(found, statementOf(error)?.properties)
+    if (found !== undefined) hideStatement(error, found)
   } catch {
     // A proxy may refuse.
   }
   return found
+}
+
+/** Replaces the statement and its values, and masks these in other texts: mysql2 repeats the message in a property. */
+function hideStatement(error: object, properties: Record<string, unknown>): void {
+  const statement = statementOf(error)
+  if (statement === undefined) return
+  for (const [name, value] of Object.entries(properties)) {
+    if (typeof value === 'string') properties[name] = hideInputs(value, statement.secrets)
+  }
+  Object.assign(properties, statement.properties)
 }
 
 /** Whether another field of the flat error has the value. */

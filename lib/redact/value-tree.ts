@@ -1,8 +1,10 @@
 import { types } from 'node:util'
+import { readErrorStatement } from '../errors/error-statement.ts'
 import { describeError } from '../errors/flat-error.ts'
 import { type FrameLocation, locateFrame } from '../stack/locate-frame.ts'
 import { formatFrame, parseStack, type StackFrame } from '../stack/stack-frames.ts'
 import { type CopyBounds, MaskingCopier, type TextMasker } from './masking-copier.ts'
+import { hideInputs } from './secret-issues.ts'
 import { mask, secretUnder } from './secret-names.ts'
 
 /** Any value as plain data: masked, within bounds, with its types and classes. */
@@ -175,10 +177,12 @@ function* errorEntries(error: object, directory: string | undefined): Entries {
     const property = Object.getOwnPropertyDescriptor(error, name)
     if (property !== undefined && !property.enumerable) yield [name, property.get ? getter : property.value]
   }
+  const { properties, secrets } = readErrorStatement(error) ?? { properties: {}, secrets: [] }
   for (const name of Object.keys(error)) {
     if (name === 'stack' || name === 'message') continue
     const property = Object.getOwnPropertyDescriptor(error, name)
-    yield [name, property?.get ? getter : property?.value]
+    const value: unknown = Object.hasOwn(properties, name) ? properties[name] : property?.value
+    yield [name, property?.get ? getter : typeof value === 'string' ? hideInputs(value, secrets) : value]
   }
 }
 

@@ -20,5 +20,5 @@ const caches: ReadonlySet<string> = new Set(['redis', 'valkey', 'memcached'])
 
 /** Whether a system is a cache: its statements are commands with a key. */
 export function isCache(system: string): boolean {
-  return caches.has(system)
+  return caches.has(system.toLowerCase())
 }

@@ -23,11 +23,21 @@ export interface SqlStatement {
 /**
  * Separates a statement from its values. A value gets the name of its column in the forms `column = value`, `column IN
  * (…)`, `column BETWEEN … AND …`, `INSERT INTO table (columns) VALUES (…)`, `SET column = value` and `LIMIT value`, also
- * within functions such as `lower`. In doubt it has no name: a wrong name would show a secret.
+ * within functions such as `lower`. In doubt it has no name: a wrong name would show a secret. Only the first 10,000
+ * characters are read.
  */
 export function readStatement(text: string, system: string): SqlStatement {
-  return new StatementReader(readTokens(text, system)).read()
+  const isLong = text.length > statementLimit
+  const tokens = readTokens(isLong ? text.slice(0, statementLimit) : text, system)
+  const statement = new StatementReader(tokens, quotedValues.has(system.toLowerCase())).read()
+  return isLong ? { ...statement, shape: `${statement.shape}…` } : statement
 }
+
+/** The characters of a statement that are read: each may cost a microsecond. The shape of a longer one ends with `…`. */
+export const statementLimit = 10_000
+
+/** Systems that read a name in double quotes as a text where it is the name of no column. */
+const quotedValues: ReadonlySet<string> = new Set(['sqlite', 'microsoft.sql_server'])
 
 const words = (list: string): ReadonlySet<string> => new Set(list.split(' '))
 /** Words that compare the column before them with the value after them. */
@@ -69,15 +79,18 @@ class StatementReader {
   readonly #closed = new Map<number, Scope>()
   #questionMarks = 0
 
-  constructor(tokens: readonly SqlToken[]) {
+  readonly #hasQuotedValues: boolean
+
+  constructor(tokens: readonly SqlToken[], hasQuotedValues: boolean) {
     this.#tokens = tokens
+    this.#hasQuotedValues = hasQuotedValues
   }
 
   read(): SqlStatement {
     let shape = ''
     for (const [index, token] of this.#tokens.entries()) {
       const { isApart, kind, text } = token
-      const isLiteral = kind === 'string' || kind === 'number'
+      const isLiteral = kind === 'string' || kind === 'number' || this.#isValue(index)
       shape += (isApart && shape !== '' ? ' ' : '') + (isLiteral ? '?' : text)
       if (isLiteral || kind === 'placeholder') this.#addSlot(index, token)
       else if (kind !== 'operator') this.#addTable(index)
@@ -93,6 +106,18 @@ class StatementReader {
     if (kind === 'placeholder') this.#slots.push({ name, key: this.#keyOf(text) })
     else if (kind === 'number') this.#slots.push({ name, literal: { kind, text } })
     else this.#slots.push({ name, literal: { kind: 'string', text: unquoteString(text) } })
+  }
+
+  /** Whether a word or a name in quotes is a value at its place: a password, or a text in double quotes. */
+  #isValue(index: number): boolean {
+    const { kind, text = '' } = this.#tokens[index] ?? {}
+    if (kind !== 'word' && kind !== 'identifier') return false
+    // IDENTIFIED BY password [REPLACE password]
+    if (this.#word(index - 1) === 'BY' && this.#word(index - 2) === 'IDENTIFIED') return true
+    const isPath = this.#text(index - 1) === '.' || this.#text(index + 1) === '.'
+    if (!this.#hasQuotedValues || !text.startsWith('"') || isPath) return false
+    const isCompared = comparators.has(this.#text(index - 1)) || comparingWords.has(this.#word(index - 1))
+    return isCompared || this.#scope.kind === 'row' || this.#scope.column !== undefined || this.#word(0) === 'PRAGMA'
   }
 
   #keyOf(placeholder: string): number | string {
@@ -222,6 +247,7 @@ class StatementReader {
 function unquoteString(text: string): string {
   const content = text.replace(/^(?:[A-Za-z&]*['"]|\$\w*\$)/, '')
   const open = text.slice(0, text.length - content.length)
+  if (open === '') return text
   const close = open.startsWith('$') ? open : open.slice(-1)
   return (content.endsWith(close) ? content.slice(0, -close.length) : content).replaceAll(`${close}${close}`, close)
 }

@@ -39,8 +39,8 @@ function createPattern({
     String.raw`\s+|${lineComment}`,
     // Comments of the forms /*! and /*+ are executed, or are hints: their content is read as the rest of the statement.
     String.raw`\/\*(?![!+])`,
-    // A letter may be before a string: E'', N'', X'', B'', U&''.
-    `(?:[eEnNxXbB]|[uU]&)?'|[${quotes}]${dollarQuote}`,
+    // A letter may be before a string: E'', N'', X'', B'', U&'', and Oracle's q'[]'.
+    `(?:[eExXbB]|[uU]&|[nN]?[qQ]|[nN])?'|[${quotes}]${dollarQuote}`,
     String.raw`[A-Za-z_\u0080-\uffff][\w$\u0080-\uffff]*`,
     String.raw`0[xX][\da-fA-F]+|(?:\d+(?:\.\d*)?|\.\d+)(?:[eE][+-]?\d+)?`,
     // Before the placeholders: a cast and an assignment begin with a colon, too.
@@ -66,11 +66,11 @@ const mysql: Dialect = {
     lineComment: String.raw`(?:--(?=\s|$)|#)[^\n]*`,
   }),
 }
-/** Everything that may be a string is one. */
+/** Everything that may be a string or a comment is one. */
 const unknown: Dialect = {
   hasBackslash: undefined,
   stringQuotes: `'"`,
-  pattern: createPattern({ dollarQuote: dollarTag }),
+  pattern: createPattern({ dollarQuote: dollarTag, lineComment: String.raw`(?:--|#(?![>-]))[^\n]*` }),
 }
 
 const dialects: ReadonlyMap<string, Dialect> = new Map([
@@ -94,7 +94,7 @@ const kinds: readonly SqlToken['kind'][] = ['word', 'number', 'operator', 'place
  * an end. Each character is read a bounded number of times.
  */
 export function readTokens(text: string, system: string): SqlToken[] {
-  const { hasBackslash, pattern, stringQuotes } = dialects.get(system) ?? unknown
+  const { hasBackslash, pattern, stringQuotes } = dialects.get(system.toLowerCase()) ?? unknown
   const tokens: SqlToken[] = []
   let isApart = false
   let at = 0
@@ -107,9 +107,9 @@ export function readTokens(text: string, system: string): SqlToken[] {
     else if (quoted !== undefined) {
       const quote = quoted.slice(-1)
       const isString = quoted.length > 1 || stringQuotes.includes(quote)
-      end = quoted.startsWith('$')
-        ? endOf(text, quoted, end)
-        : endOfQuoted(text, end, quote === '[' ? ']' : quote, isString && (/^e/i.test(quoted) || hasBackslash))
+      if (quoted.startsWith('$')) end = endOf(text, quoted, end)
+      else if (/q'$/i.test(quoted)) end = endOf(text, `${closing[text.charAt(end)] ?? text.charAt(end)}'`, end + 1)
+      else end = endOfQuoted(text, end, quote === '[' ? ']' : quote, isString && (/^e/i.test(quoted) || hasBackslash))
       tokens.push({ kind: isString ? 'string' : 'identifier', text: text.slice(at, end), isApart })
     } else if (skipped === undefined) {
       const kind = kinds[others.findIndex(group => group !== undefined)] ?? 'operator'
@@ -121,6 +121,9 @@ export function readTokens(text: string, system: string): SqlToken[] {
   }
   return tokens
 }
+
+/** Of Oracle's strings. */
+const closing: Readonly<Record<string, string>> = { '[': ']', '(': ')', '{': '}', '<': '>' }
 
 function endOf(text: string, mark: string, from: number): number {
   const start = text.indexOf(mark, from)

@@ -79,15 +79,24 @@ export interface BrowserFrame {
 }
 
 const lineLength = 1000
+const frameLimit = 100
 
-/** Parses the frames of a stack in the format of Chromium (`at name (url:1:2)`), or of Firefox and Safari (`name@url:1:2`). */
+/**
+ * Parses the frames of a stack in the format of Chromium (`at name (url:1:2)`), or of Firefox and Safari (`name@url:1:2`),
+ * at most 100.
+ */
 export function parseBrowserStack(stack: string): BrowserFrame[] {
-  return stack.split('\n').flatMap(text => {
+  return stack.split('\n', frameLimit).flatMap(text => {
     const line = text.trim().slice(0, lineLength)
-    const place = /^(.*?)([^\s(@]+):(\d+):(\d+)\)?$/.exec(line)
+    const place = /:(\d{1,9}):(\d{1,9})\)?$/.exec(line)
     if (place === null) return []
-    const [, before = '', file = '', row, column] = place
-    const name = before
+    const [, row, column] = place
+    const call = line.slice(0, place.index)
+    // A pattern for the whole line would try each of its characters as the beginning of the file.
+    const file = call.split(/[\s(@]/).at(-1)
+    if (!file) return []
+    const name = call
+      .slice(0, call.length - file.length)
       .replace(/^at /, '')
       .replace(/^async /, '')
       .replace(/ ?[(@]$/, '')

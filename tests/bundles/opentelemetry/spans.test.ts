@@ -407,8 +407,9 @@ t.test('spans of libraries and of the application are masked before they are sen
           'db.user': 'canary-user',
         }
         const old = tracer.startSpan('pg.query:SELECT canary-setting', { attributes, links: [link] })
-        old.setStatus({ code: SpanStatusCode.ERROR, message: 'password=canary-status' })
-        old.recordException(new Error('token=canary-event'))
+        old.setStatus({ code: SpanStatusCode.ERROR, message: 'Wrong value: "canary-status"' })
+        old.recordException(new Error("Duplicate entry 'canary-event' for key 'a'"))
+        old.addEvent('token=canary-event', { 'exception.message': '' })
         old.end()
         const names = {
           'db.system.name': 'redis',

@@ -102,6 +102,38 @@ t.test('the statement of an error has no literals, and its values have the names
   t.equal(flattenError(new Proxy(error, { getOwnPropertyDescriptor: refuse })).properties, undefined)
 })
 
+t.test('the statement of an error is found behind comments and brackets, and with any verb', async t => {
+  const texts = ["/* a */ SELECT 'hunter2'", "(SELECT 'hunter2')", '-- a\nDO $$hunter2$$', "EXPLAIN SELECT 'hunter2'"]
+  for (const query of texts) {
+    const error = Object.assign(new Error('x'), { query, sqlMessage: "Wrong value: 'hunter2'" })
+    t.notMatch(JSON.stringify(flattenError(error).properties), /hunter2/, query)
+  }
+  const named = Object.assign(new Error('hunter2 is wrong'), {
+    sql: 'login(:pw, @name)',
+    parameters: { ':pw': 'hunter2' },
+  })
+  t.strictSame(
+    { ...flattenError(named).properties },
+    {
+      sql: 'login(:pw, @name)',
+      parameters: [{ name: 'pw', value: '******' }],
+    },
+  )
+  t.equal(flattenError(named).message, '****** is wrong')
+  const query = { query: 'a search, not a statement', parameters: ['shown'] }
+  t.strictSame({ ...flattenError(Object.assign(new Error('x'), query)).properties }, query)
+})
+
+t.test('the arguments of the command of a cache are masked', async t => {
+  const message = "ERR unknown command 'AUTHS', with args beginning with: 'hunter2'"
+  const withCommand = (command: unknown) => flattenError(Object.assign(new Error(message), { command }))
+  const flat = withCommand({ name: 'auths', args: ['hunter2', Buffer.from('x')] })
+  t.strictSame({ ...flat.properties }, { command: { name: 'auths', args: '******' } })
+  t.equal(flat.message, "ERR unknown command 'AUTHS', with args beginning with: '******'")
+  t.strictSame(withCommand({ name: 'ping', args: [] }).properties?.command, { name: 'ping', args: [] })
+  for (const command of ['ls -l', { name: 'other' }]) t.strictSame(withCommand(command).properties?.command, command)
+})
+
 t.test('a circle of causes is cut with a note', async t => {
   const error = new Error('outer')
   error.cause = new Error('inner', { cause: error })

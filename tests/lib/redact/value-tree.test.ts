@@ -124,6 +124,15 @@ t.test('an error has its message, stack, cause and own properties', async t => {
   t.equal(show(bare), 'Error: bare\n  cause: [getter]')
 })
 
+t.test('the statement of an error is shown without its values', async t => {
+  const sql = "SELECT login('hunter2', $1)"
+  const error = Object.assign(new Error('x'), { sql, sqlMessage: 'no hunter2', parameters: ['hunter3'], errno: 7 })
+  const text = show(error)
+  t.notMatch(text, /hunter/)
+  t.match(text, '  sql: "SELECT login(?, $1)"\n  sqlMessage: "no ******"\n')
+  t.match(text, '  errno: 7')
+})
+
 t.test('secrets are masked by name and in texts', async t => {
   const value = {
     password: 'hunter2',

@@ -24,6 +24,16 @@ const statements: readonly (readonly [system: string, text: string, shape: strin
   // An unknown system may escape with a backslash, and may write strings in double quotes.
   ['other', `SELECT 'a\\' , 'secret`, 'SELECT ?', `=a\\' , 'secret`],
   ['other', `SELECT "a", 'b\\n', $$c$$`, 'SELECT ?, ?, ?', '=a =b\\n =c'],
+  ['oracle.db', `SELECT q'[it's a]', nQ'!b'!' FROM t`, 'SELECT ?, ? FROM t', `=[it's a] =!b'!`],
+  ['oracle.db', 'ALTER USER a IDENTIFIED BY hunter2', 'ALTER USER a IDENTIFIED BY ?', '=hunter2'],
+  ['oracle.db', 'CREATE USER a IDENTIFIED BY "hunter2"', 'CREATE USER a IDENTIFIED BY ?', '=hunter2'],
+  // These systems read a name in double quotes as a text if there is no such column.
+  ['sqlite', 'PRAGMA key = "a"', 'PRAGMA key = ?', 'key=a'],
+  ['sqlite', 'PRAGMA key("a")', 'PRAGMA key(?)', '=a'],
+  ['sqlite', 'SELECT "a" FROM t WHERE pin = "b"', 'SELECT "a" FROM t WHERE pin = ?', 'pin=b'],
+  ['sqlite', 'SELECT 1 FROM t WHERE "t"."a" = "u"."b"', 'SELECT ? FROM t WHERE "t"."a" = "u"."b"', '=1'],
+  ['sqlite', 'SELECT 1 FROM t WHERE a IN ("b", "c")', 'SELECT ? FROM t WHERE a IN (?, ?)', '=1 a=b a=c'],
+  ['SQLite', 'INSERT INTO t ("a") VALUES ("b")', 'INSERT INTO t ("a") VALUES (?)', 'a=b'],
   // Numbers.
   [
     'postgresql',
@@ -37,6 +47,7 @@ const statements: readonly (readonly [system: string, text: string, shape: strin
   ['microsoft.sql_server', `SELECT [a'b] FROM t WHERE x = @p`, `SELECT [a'b] FROM t WHERE x = @p`, 'x=$p'],
   ['oracle.db', 'SELECT "a" FROM t WHERE x = :p', 'SELECT "a" FROM t WHERE x = :p', 'x=$p'],
   // Comments.
+  ['other', `SELECT a # it's\n, b #> c`, 'SELECT a , b #> c', ''],
   ['postgresql', `/* a /* b */ 'c' */ SELECT 1 -- it's\n, 2`, 'SELECT ? , ?', '=1 =2'],
   ['postgresql', 'SELECT 1 /* open', 'SELECT ?', '=1'],
   ['mysql', `SELECT 5--4 # it's\n, 3 -- it's`, 'SELECT ?--? , ?', '=5 =4 =3'],
@@ -223,6 +234,11 @@ t.test('long statements are read in linear time', async t => {
   )
   for (const text of long)
     t.type(readStatement(`SELECT a IN (${text}`, 'postgresql').shape, 'string', text.slice(0, 10))
+})
+
+t.test('of a long statement the first 10,000 characters are read', async t => {
+  t.equal(readStatement('a'.repeat(10_000), '').shape, 'a'.repeat(10_000))
+  t.equal(readStatement(`SELECT '${'a'.repeat(1e6)}`, '').shape, 'SELECT ?…')
 })
 
 t.test('a statement is laid out with a line per clause, and long clauses are broken', async t => {

@@ -1,10 +1,11 @@
 import type { QueryStart } from '../../../../kernel/queries.ts'
+import { maskQueryError } from '../../../../lib/redact/mask-query-error.ts'
 import type { Redactor } from '../../../../lib/redact/redactor.ts'
 import { controlOperations, operationOf } from '../../profile/queries.ts'
 import type { QueryData } from '../../profile/query-data.ts'
 import type { CollectorOf } from '../collect.ts'
 import { captureQuery, identityOf } from '../queries/captured-values.ts'
-import { maskQueryError, QueryDescriber } from '../queries/describe-query.ts'
+import { QueryDescriber } from '../queries/describe-query.ts'
 import type { TracedQuery } from '../query-trace.ts'
 
 const errorLength = 500

@@ -1,10 +1,11 @@
 import type { QueryParameters, QueryStart } from '../../../../kernel/queries.ts'
 import { type CopyBounds, MaskingCopier, type TextMasker } from '../../../../lib/redact/masking-copier.ts'
+import { statementLimit } from '../../../../lib/sql/statement.ts'
 
 /** Values of one query that are kept. */
 const valueLimit = 100
 /** Characters of a text that is kept; one text may be a whole file. */
-const textLimit = 10_000
+const textLimit = statementLimit
 /** Bytes of a binary value that is compared with those of other queries, such as a key. */
 const keyLimit = 64
 
@@ -41,7 +42,7 @@ export function captureQuery(start: QueryStart, masker: TextMasker): QueryStart 
     batch,
     elapsed,
     transaction,
-    text: text.length > textLimit ? `${text.slice(0, textLimit)}…` : text,
+    text: text.slice(0, textLimit + 1),
     parameters: parameters && captureParameters(parameters, masker),
   }
 }
@@ -64,7 +65,12 @@ function captureValue(value: unknown, masker: TextMasker): unknown {
   }
   if (typeof value !== 'object' || value === null || value instanceof ValueSummary) return value
   const copy = new MaskingCopier(masker, copyBounds).value('', value)
-  return new ValueSummary(Array.isArray(value) ? `list, ${value.length} items` : 'object', { copy })
+  return new ValueSummary(Array.isArray(value) ? describeList(value) : 'object', { copy })
+}
+
+/** The type and the length of a list. */
+export function describeList({ length }: readonly unknown[]): string {
+  return `list, ${length} items`
 }
 
 /** The type and the length of a text. */
@@ -78,7 +84,7 @@ export function describeText(text: string): string {
  */
 export function identityOf({ parameters = [], system, text }: QueryStart): string | undefined {
   const identities = Object.entries(parameters).map(([name, value]) => [name, identityOfValue(value)])
-  const isKnown = !text.endsWith('…') && identities.every(([, identity]) => identity !== undefined)
+  const isKnown = text.length <= textLimit && identities.every(([, identity]) => identity !== undefined)
   return isKnown ? JSON.stringify([system, text, identities]) : undefined
 }
 

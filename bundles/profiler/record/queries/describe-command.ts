@@ -23,7 +23,7 @@ const keyLength = 200
 
 /**
  * Writes the command of a cache with its keys and `?` for its other arguments. The words of the command are those of the
- * text, then the parameters. Keys are masked behind a part that names a session or a secret: `sess:******`.
+ * text, then the parameters. Keys are masked behind a word that names a session or a secret: `sess:******`.
  */
 export function describeCommand(text: string, parameters: QueryParameters = [], redactor: Redactor): string {
   const [command = '', ...more] = text.trim().split(/\s+/)
@@ -34,13 +34,30 @@ export function describeCommand(text: string, parameters: QueryParameters = [], 
   return [name, ...shown, ...(args.length > keyLimit ? ['…'] : [])].join(' ')
 }
 
-/** Masks what follows a part that names a session or a secret, and secrets in any form. */
+/** Masks what follows a name of a session or a secret in a key, such as `sess:` or `reset_token-`, and secrets in any form. */
 function maskKey(key: string, redactor: Redactor): string {
-  const parts = key.split(/([:/|.#])/)
-  const secret = parts.findIndex(part => /^sess/i.test(part) || redactor.isSecret(part))
-  const isFollowed = secret !== -1 && secret < parts.length - 1
-  const masked = isFollowed ? `${parts.slice(0, secret + 2).join('')}${mask}` : redactor.text(key)
-  return masked.slice(0, keyLength)
+  const parts = key.slice(0, keyLength).split(separators)
+  for (const [index, part] of parts.entries()) {
+    // Words of one name may be secret together only: `one_time_code`.
+    const isSecret = nameBeginnings(parts, index).some(name => redactor.isSecret(name))
+    if ((!isSecret && !/^sess/i.test(part)) || index + 1 >= parts.length) continue
+    return `${parts.slice(0, index + 2).join('')}${mask}`
+  }
+  return redactor.text(key).slice(0, keyLength)
+}
+
+/** All characters except for letters and digits, and the escapes of some. */
+const separators = /(%[\da-f]{2}|[^\p{L}\p{N}])/iu
+const nameWords = 4
+
+/** The names that end with a part: with up to three words before it that `_`, `-` or `.` joins. */
+function nameBeginnings(parts: readonly string[], index: number): string[] {
+  const names = [parts[index] ?? '']
+  for (let at = index - 2; at >= 0 && names.length < nameWords; at -= 2) {
+    if (!/^[_.-]$/.test(parts[at + 1] ?? '')) break
+    names.push(parts.slice(at, index + 1).join(''))
+  }
+  return names
 }
 
 function toText(value: unknown): string {

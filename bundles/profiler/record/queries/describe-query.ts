@@ -7,7 +7,7 @@ import { readStatement, type Slot, type SqlStatement } from '../../../../lib/sql
 import { TextMemo } from '../../../../lib/text/text-memo.ts'
 import type { Pairs } from '../../profile/schema.ts'
 import type { DescribedQuery } from '../query-trace.ts'
-import { describeText, ValueSummary } from './captured-values.ts'
+import { describeList, describeText, ValueSummary } from './captured-values.ts'
 import { describeCommand } from './describe-command.ts'
 
 /** Pairs of one query. */
@@ -139,6 +139,8 @@ function summarize(value: unknown): unknown {
   if (typeof value === 'string') return describeText(value)
   if (value instanceof ValueSummary) return value.text
   if (value instanceof Date) return 'date'
+  // Attributes of spans may be lists.
+  if (Array.isArray(value)) return describeList(value)
   return typeof value === 'bigint' ? String(value) : value
 }
 
@@ -148,34 +150,4 @@ function withoutUser(server: string): string {
   const isPath = server.startsWith('/')
   const place = isPath ? server : server.slice(server.lastIndexOf('@') + 1).replace(/^[a-z][a-z\d+.-]*:\/\//i, '')
   return isUrl ? place.replace(/\?.*$/s, '') : place
-}
-
-const objectBefore =
-  /(?:table|relation|column|constraint|index|key|function|type|database|schema|view|role|user|collection) $/i
-
-/**
- * Masks the message of an error of a database. Databases quote names and values in it, without escapes. A quoted text that
- * is the name of an object, or consists of words of the statement shape, stays. From the first other one, the message is
- * masked until its last quote: the value may contain quotes.
- */
-export function maskQueryError(message: string, shape: string, redactor: Redactor): string {
-  const words = new Set<string>(shape.match(/\w+/g))
-  const masked = redactor.text(message)
-  for (const { 2: content = '', index } of masked.matchAll(/(?<!\w)(['"])([^'"]*)\1?/g)) {
-    const isName = objectBefore.test(masked.slice(Math.max(0, index - 20), index)) && /^[\w.$ -]+$/.test(content)
-    const isKnown = content.split(/[\s.]+/).every(word => words.has(word))
-    if (isName || isKnown || /^(?:field list|\w+ clause)$/.test(content)) continue
-    return `${maskKeys(masked.slice(0, index))}'?'${maskKeys(tailOf(masked.slice(index)))}`
-  }
-  return maskKeys(masked)
-}
-
-/** The part behind the last quoted value. MySQL names the key or column of the value there. */
-function tailOf(text: string): string {
-  return text.slice(text.search(/(?: for (?:key|column) '[\w.$-]+')?[^'"]*$/))
-}
-
-/** PostgreSQL: Key (email)=(ada@example.org) already exists. */
-function maskKeys(text: string): string {
-  return text.replace(/=\(.*\)/gs, '=(?)')
 }

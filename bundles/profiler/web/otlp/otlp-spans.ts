@@ -1,3 +1,4 @@
+import { maskQueryError } from '../../../../lib/redact/mask-query-error.ts'
 import { MaskingCopier } from '../../../../lib/redact/masking-copier.ts'
 import type { Redactor } from '../../../../lib/redact/redactor.ts'
 import {
@@ -7,7 +8,7 @@ import {
   systemAttributes,
 } from '../../../../lib/sql/conventions.ts'
 import { type ReceivedSpan, type SpanKind, spanKinds } from '../../profile/span-data.ts'
-import { maskQueryError, QueryDescriber } from '../../record/queries/describe-query.ts'
+import { QueryDescriber } from '../../record/queries/describe-query.ts'
 
 /** Names and values of a resource or of a span. */
 export type OtlpAttributes = readonly (readonly [name: string, value: unknown])[]

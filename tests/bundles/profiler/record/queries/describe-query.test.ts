@@ -131,7 +131,7 @@ t.test('long values and many values are cut', async t => {
     100,
   )
   const [query] = record({ text: `SELECT 'x${'y'.repeat(20_000)}` })
-  t.strictSame([query?.text, query?.parameters], ['SELECT ?', [['1', 'text, 9993 characters']]])
+  t.strictSame([query?.text, query?.parameters], ['SELECT ?…', [['1', 'text, 9992 characters']]])
 })
 
 t.test('a twin has the same statement and the same values', async t => {
@@ -189,6 +189,14 @@ t.test('commands of caches keep their keys, except for those of sessions and tok
     ['GET', ['app:session:abc:more'], 'GET app:session:******'],
     ['GET', ['user:7:token'], 'GET user:7:token'],
     ['GET', ['reset_token:abc'], 'GET reset_token:******'],
+    ['GET', ['refresh_token_abc'], 'GET refresh_token_******'],
+    ['GET', ['user-1-session-abc'], 'GET user-1-session-******'],
+    ['GET', ['one_time_code_abc'], 'GET one_time_code_******'],
+    ['GET', ['{sess}abc'], 'GET {sess}******'],
+    ['GET', ['cache~token~abc'], 'GET cache~token~******'],
+    ['GET', ['sess%3Aabc'], 'GET sess%3A******'],
+    ['GET', ['пароль:abc'], 'GET пароль:******'],
+    ['GET', ['cart_7-page.2'], 'GET cart_7-page.2'],
     ['HGET', ['user:1', 'email'], 'HGET user:1 ?'],
     ['AUTH', ['app', 'x'], 'AUTH ? ?'],
     ['EVAL', ['return 1', '1', 'x'], 'EVAL ? ? ?'],
@@ -219,12 +227,36 @@ t.test('messages of errors lose their values', async t => {
     ['SELECT a FRM b', `near "FRM": syntax error`, `near "FRM": syntax error`],
     ['SELECT a', `Unknown column 'x y' in 'field list'`, `Unknown column 'x y' in 'field list'`],
     ['SELECT a', `Key (mail)=(ada@x.test) already exists.`, `Key (mail)=(?) already exists.`],
+    ['SELECT a', `value too long: "hunter2`, `value too long: '?'`],
+    ['SELECT a', `Key (mail)=(ada@x`, `Key (mail)=(?`],
+    ['SELECT a', 'with args beginning with: `hunter2`, ', 'with args beginning with: ?'],
     ['SELECT a', `at postgres://app:the-database-password@db/shop`, `at ******`],
   ]
   for (const [text, message, shown] of messages) {
     t.equal(record({ text, result: { error: new Error(message) } })[0]?.error, shown)
   }
   t.equal(record({ result: { error: new RangeError() } })[0]?.error, 'RangeError')
+})
+
+t.test('the message of an error is masked in linear time, and cut', async t => {
+  for (const part of ['=(', "'a b' =(", 'x'.repeat(100), '"', "' for key '"]) {
+    const message = `'a b'${part.repeat(500_000 / part.length)}`
+    t.ok((record({ result: { error: new Error(message) } })[0]?.error ?? '').length <= 4000, part)
+  }
+})
+
+t.test('systems may be written in capitals', async t => {
+  const queries = record({ system: 'Redis', text: 'AUTH hunter2' }, { system: 'MySQL', text: `SELECT 'a\\'hunter2'` })
+  t.strictSame(
+    queries.map(({ text }) => text),
+    ['AUTH ?', 'SELECT ?'],
+  )
+})
+
+t.test('lists of a span without a name keep their length', async t => {
+  t.strictSame(record({ source: 'span', text: 'SELECT unnest($1)', parameters: [['hunter2']] })[0]?.parameters, [
+    ['$1', 'list, 1 items'],
+  ])
 })
 
 t.test('no secret value survives in a stored query', async t => {
