@@ -1,5 +1,7 @@
 import type { Foundation } from '../../../kernel/bundle.ts'
 import { resolveLocated } from '../../../lib/stack/locate-frame.ts'
+import { showPath } from '../../../lib/text/show-path.ts'
+import type { CallerData } from '../profile/work-data.ts'
 import { type PathMapping, profilerSettings } from './settings.ts'
 
 /** The options of editor links. */
@@ -15,6 +17,16 @@ interface EditorOptions {
 export function createEditorLinks({ directory, settings }: Pick<Foundation, 'directory' | 'settings'>): EditorLinks {
   const { EDITOR_PATHS, EDITOR_URL } = settings.of(profilerSettings)
   return new EditorLinks({ editorUrl: EDITOR_URL, editorPaths: EDITOR_PATHS, directory })
+}
+
+/** A place in the code of the application. */
+interface PlaceView {
+  /** The function; empty at top level. */
+  readonly call: string
+  /** Empty if it is not known. */
+  readonly place: string
+  /** Opens the place in the editor; empty without a link. */
+  readonly link: string
 }
 
 /** Creates links that open a file in the editor of the developer. */
@@ -34,6 +46,12 @@ export class EditorLinks {
     if (this.#pattern === undefined || file === '' || file.includes(':') || file.endsWith('…')) return ''
     const place = { file: encode(this.#map(resolveLocated(file, this.#directory))), line, column }
     return this.#pattern.replace(/\{(file|line|column)\}/g, (_, name: keyof typeof place) => String(place[name]))
+  }
+
+  /** The view of a place in the code, as the templates `profiler/call` and `profiler/place` show it. */
+  view({ column, file = '', function: call = '', line }: CallerData): PlaceView {
+    const place = showPath(file, this.#directory)
+    return { call, place: line === undefined ? place : `${place}:${line}`, link: this.link(file, line, column) }
   }
 
   #map(file: string): string {

@@ -2,7 +2,6 @@ import type { ValueEntry, ValueTree } from '../../../../lib/redact/value-tree.ts
 import type { ViewModel } from '../../../../lib/view/view.ts'
 import type { ConsoleEntry, ConsoleMethod } from '../../profile/console-data.ts'
 import { formatMicroseconds, formatNumber } from '../../profile/format.ts'
-import type { CallSite } from '../../profile/work-data.ts'
 import type { EditorLinks } from '../editor-links.ts'
 import type { ProfilePanel } from './panel.ts'
 
@@ -35,8 +34,8 @@ function toRow(
     label,
     table,
     values: table === undefined ? values.map(value => toTreeView(value, method)) : [],
-    site: site === undefined ? undefined : viewSite(site, editor),
-    callers: callers.map(caller => viewSite(caller, editor)),
+    site: site === undefined ? undefined : editor.view(site),
+    callers: callers.map(caller => editor.view(caller)),
   }
 }
 
@@ -51,10 +50,6 @@ const levels: Readonly<Record<ConsoleMethod, string>> = {
   table: 'plain',
   trace: 'plain',
   dir: 'plain',
-}
-
-function viewSite({ file, function: call = '', line }: CallSite, editor: EditorLinks) {
-  return { call, place: `${file}:${line}`, link: editor.link(file, line) }
 }
 
 /** The model of the partial `profiler/tree`. The outermost object of a value is open. */

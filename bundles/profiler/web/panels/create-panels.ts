@@ -29,7 +29,7 @@ export function createPanels(app: Application, inspector: Inspector): ProfilePan
     timePanel,
     createExceptionPanel(editor),
     createFindingsPanel(inspector, labelOf, editor),
-    ...createQueryPanels(app, editor),
+    ...createQueryPanels(app.view, editor),
     createLoggerPanel(editor),
     createConsolePanel(editor),
     createBrowserPanel(app.files, editor),
@@ -38,7 +38,7 @@ export function createPanels(app: Application, inspector: Inspector): ProfilePan
     createTemplatesPanel(app, editor),
     memoryPanel,
     createCpuPanel(editor),
-    createHttpPanel(app.directory),
+    createHttpPanel(editor),
     configPanel,
   ]
   return panels

@@ -40,7 +40,7 @@ export function createFindingView(
 ): (finding: Finding, token: string) => ViewModel {
   return (finding, token) => {
     const { code, place, severity, title } = finding
-    const line = code && toCall(code, editor)
+    const line = code && editor.view(code)
     const advice = splitSentence('advice', finding).map(part => ({ ...part, isCode: part.text === line?.place }))
     return {
       title,
@@ -55,11 +55,6 @@ export function createFindingView(
       isCodeNamed: advice.some(({ isCode }) => isCode),
     }
   }
-}
-
-/** A line of the application, as the template of a call shows it. */
-function toCall({ file, line }: NonNullable<Finding['code']>, editor: EditorLinks) {
-  return { call: '', place: `${file}:${line}`, link: editor.link(file, line) }
 }
 
 function toneOfAll(findings: readonly Finding[]): ReturnType<typeof toneOf> {

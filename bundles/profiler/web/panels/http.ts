@@ -1,13 +1,13 @@
-import { showPath } from '../../../../lib/text/show-path.ts'
 import { createCallCurl } from '../../export/curl.ts'
 import { coveredCallTime, durationOf, phasesOf, readCalls, type StoredCall } from '../../profile/calls.ts'
 import { formatBytes, formatDuration, shorten } from '../../profile/format.ts'
 import type { Period } from '../../profile/periods.ts'
+import type { EditorLinks } from '../editor-links.ts'
 import { toBar } from './bar.ts'
 import type { ProfilePanel } from './panel.ts'
 
-/** Creates the panel of the HTTP client calls. Files are shown relative to the application's directory. */
-export function createHttpPanel(directory: string): ProfilePanel {
+/** Creates the panel of the HTTP client calls. */
+export function createHttpPanel(editor: EditorLinks): ProfilePanel {
   return {
     name: 'http',
     label: 'HTTP Client',
@@ -38,7 +38,7 @@ export function createHttpPanel(directory: string): ProfilePanel {
         covered: formatDuration(coveredCallTime(ended)),
         from: formatDuration(whole.start),
         until: formatDuration(whole.start + whole.duration),
-        calls: calls.map(call => toRow(call, whole, directory)),
+        calls: calls.map(call => toRow(call, whole, editor)),
       }
     },
   }
@@ -52,7 +52,7 @@ function spanOf(calls: readonly StoredCall[]): Period {
   return calls.length === 0 ? { start: 0, duration: 0 } : { start, duration: Math.max(0, end - start) }
 }
 
-function toRow(call: StoredCall, whole: Period, directory: string) {
+function toRow(call: StoredCall, whole: Period, editor: EditorLinks) {
   const { bytes, client, end, error, index, method, outcome, start, twin } = call
   const phases = phasesOf(call)
   const known = phases.length > 0 ? phases : [{ name: 'whole', start, duration: durationOf(call) }]
@@ -72,7 +72,7 @@ function toRow(call: StoredCall, whole: Period, directory: string) {
     phases: phases.map(({ name, duration }) => ({ name, time: formatDuration(duration) })),
     bars: known.map(({ name, ...period }) => ({ name, ...toBar(period, whole) })),
     bytes: bytes === undefined ? '' : `${call.isCounted ? '≈ ' : ''}${formatBytes(bytes)}`,
-    caller: viewCaller(call.caller, directory),
+    caller: editor.view(call.caller),
     command: createCallCurl(call),
   }
 }
@@ -82,9 +82,4 @@ const urlLimit = 160
 /** A long URL is folded. */
 function foldUrl(url: string): { readonly url: string; readonly lead: string } {
   return { url, lead: url.length <= urlLimit ? '' : shorten(url, urlLimit) }
-}
-
-function viewCaller({ file = '', function: call = '', line }: StoredCall['caller'], directory: string) {
-  const place = showPath(file, directory)
-  return { call, location: line === undefined ? place : `${place}:${line}` }
 }

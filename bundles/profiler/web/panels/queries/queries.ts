@@ -1,6 +1,4 @@
-import type { Foundation } from '../../../../../kernel/bundle.ts'
-import { showPath } from '../../../../../lib/text/show-path.ts'
-import type { ViewModel } from '../../../../../lib/view/view.ts'
+import type { View, ViewModel } from '../../../../../lib/view/view.ts'
 import { formatCount, formatDuration, formatNumber, formatShare } from '../../../profile/format.ts'
 import { formatValue } from '../../../profile/format-value.ts'
 import { profileLink } from '../../../profile/links.ts'
@@ -13,7 +11,6 @@ import {
   readQueries,
   type StoredQuery,
 } from '../../../profile/queries.ts'
-import type { CallerData } from '../../../profile/work-data.ts'
 import type { EditorLinks } from '../../editor-links.ts'
 import { toBar } from '../bar.ts'
 import type { PanelSubject, ProfilePanel } from '../panel.ts'
@@ -31,10 +28,9 @@ import { type StatementView, StatementViews } from './statements.ts'
 
 type Kind = StoredQuery['kind']
 
-/** Creates the panels of the queries: of databases, and of caches. Files are shown relative to the application's directory. */
-export function createQueryPanels(app: Pick<Foundation, 'directory' | 'view'>, editor: EditorLinks): ProfilePanel[] {
-  const views = new StatementViews(app.view)
-  const toPlace = (caller: CallerData) => placeOf(caller, app.directory, editor)
+/** Creates the panels of the queries: of databases, and of caches. */
+export function createQueryPanels(view: View, editor: EditorLinks): ProfilePanel[] {
+  const views = new StatementViews(view)
   const create = (kind: Kind, label: string): ProfilePanel => ({
     name: kind,
     label,
@@ -45,7 +41,7 @@ export function createQueryPanels(app: Pick<Foundation, 'directory' | 'view'>, e
       const hasFailed = queries.some(({ error }) => error !== '')
       return { text: queries.length === 0 ? '' : String(countOf(kind, profile)), level: hasFailed ? 'error' : 'plain' }
     },
-    toView: subject => toView(kind, subject, views, toPlace),
+    toView: subject => toView(kind, subject, views, editor),
   })
   return [create('database', 'Database'), create('cache', 'Cache')]
 }
@@ -56,29 +52,11 @@ function countOf(kind: Kind, profile: Profile): number {
   return Math.max(readQueries(profile)[kind].queries.length, kind === 'cache' ? cacheCalls : queries)
 }
 
-/** A place in the code of the application. */
-interface PlaceView {
-  /** The function; empty at top level. */
-  readonly call: string
-  readonly place: string
-  /** Opens the place in the editor; empty without a link. */
-  readonly link: string
-}
-
-function placeOf({ column, file = '', function: call = '', line }: CallerData, directory: string, editor: EditorLinks) {
-  const place = showPath(file, directory)
-  return {
-    call,
-    place: line === undefined ? place : `${place}:${line}`,
-    link: place === '' ? '' : editor.link(file, line, column),
-  }
-}
-
 async function toView(
   kind: Kind,
   { profile, query }: PanelSubject,
   statements: StatementViews,
-  toPlace: (caller: CallerData) => PlaceView,
+  editor: EditorLinks,
 ): Promise<ViewModel> {
   const group = readQueries(profile)[kind]
   const { covered, duplicates, queries } = group
@@ -87,8 +65,8 @@ async function toView(
   const views = await statements.create(kind, [...queries, ...sets.map(({ text }) => ({ system: kind, text }))])
   const link = profileLink(profile.summary.token, kind)
   const filter = readQueryFilter(query, sets)
-  const tables = { kind, views, toPlace, link, whole: covered, chosen: filter.shape }
-  const list = createList(group, { profile, views, toPlace, sets, filter })
+  const tables = { kind, views, editor, link, whole: covered, chosen: filter.shape }
+  const list = createList(group, { profile, views, editor, sets, filter })
   return {
     isEmpty: queries.length === 0,
     isCache: kind === 'cache',
@@ -166,7 +144,7 @@ function connectionOf({ namespace, server, system }: StoredQuery): string {
 interface TableParts {
   readonly kind: Kind
   readonly views: ReadonlyMap<string, StatementView>
-  readonly toPlace: (caller: CallerData) => PlaceView
+  readonly editor: EditorLinks
   readonly link: string
   /** Milliseconds of all queries. */
   readonly whole: number
@@ -176,9 +154,9 @@ interface TableParts {
 
 const placeLimit = 3
 
-function toSetRow(set: QuerySet, { chosen, kind, link, toPlace, views, whole }: TableParts): ViewModel {
+function toSetRow(set: QuerySet, { chosen, editor, kind, link, views, whole }: TableParts): ViewModel {
   const { id, queries, total } = set
-  const places = new Map(queries.map(({ caller }) => toPlace(caller)).map(place => [place.place, place]))
+  const places = new Map(queries.map(({ caller }) => editor.view(caller)).map(place => [place.place, place]))
   const known = [...places.values()].filter(({ place }) => place !== '')
   return {
     line: views.get(set.text)?.line,
@@ -204,7 +182,7 @@ interface QueryRow extends ViewModel {
 }
 
 /** What the list is made with. */
-interface ListParts extends Pick<TableParts, 'views' | 'toPlace'> {
+interface ListParts extends Pick<TableParts, 'views' | 'editor'> {
   readonly profile: Profile
   readonly sets: readonly QuerySet[]
   readonly filter: QueryFilter
@@ -212,7 +190,7 @@ interface ListParts extends Pick<TableParts, 'views' | 'toPlace'> {
 
 function createList(
   { duplicates, queries }: QueryGroup,
-  { filter, profile, sets, toPlace, views }: ListParts,
+  { editor, filter, profile, sets, views }: ListParts,
 ): QueryRow[] {
   const whole = wholeOf(profile, queries)
   const transactions = findTransactions(queries)
@@ -226,7 +204,7 @@ function createList(
     const first = firsts.get(text) ?? index
     firsts.set(text, first)
     const statement = views.get(text)
-    const place = toPlace(query.caller)
+    const place = editor.view(query.caller)
     const connection = hasOneConnection ? '' : connectionOf(query)
     const parameters = toParameters(query)
     const marks = marksOf(query, repeated)

@@ -18,12 +18,12 @@ const loggerPanel = createLoggerPanel(new EditorLinks({ directory: process.cwd()
 t.test('the panels of a damaged profile can be shown', async t => {
   const { app, show } = await createProfiledKernel(t)
   const templatesPanel = createTemplatesPanel(app, new EditorLinks({ directory: '/' }))
-  const queryPanels = createQueryPanels(app, new EditorLinks({ directory: '/' }))
+  const queryPanels = createQueryPanels(app.view, new EditorLinks({ directory: '/' }))
   const panels = [
     eventsPanel,
     loggerPanel,
     timePanel,
-    createHttpPanel('/'),
+    createHttpPanel(new EditorLinks({ directory: '/' })),
     memoryPanel,
     templatesPanel,
     ...queryPanels,

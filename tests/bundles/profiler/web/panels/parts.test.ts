@@ -1,6 +1,7 @@
 import fc from 'fast-check'
 import { t } from 'tap'
 import { toValueRow } from '#bundles/profiler/profile/format-value.ts'
+import { EditorLinks } from '#bundles/profiler/web/editor-links.ts'
 import { toBar } from '#bundles/profiler/web/panels/bar.ts'
 import { createHttpPanel } from '#bundles/profiler/web/panels/http.ts'
 import { splitMessage } from '#bundles/profiler/web/panels/logger.ts'
@@ -50,7 +51,9 @@ t.test('long values are folded', async t => {
 
 t.test('a call is copied as a command', async t => {
   const commandsOf = async (...calls: object[]) => {
-    const { calls: rows } = await createHttpPanel('/').toView(createSubject({ http: { calls } }))
+    const { calls: rows } = await createHttpPanel(new EditorLinks({ directory: '/' })).toView(
+      createSubject({ http: { calls } }),
+    )
     return (rows as { command: string }[]).map(({ command }) => command)
   }
   t.strictSame(
@@ -70,7 +73,9 @@ t.test('a call is copied as a command', async t => {
 t.test('a repeated call is marked, except after a possible change', async t => {
   const call = (method: string, url: string) => ({ method, url, start: 1 })
   const calls = [call('GET', '/a'), call('POST', '/a'), call('GET', '/a'), call('POST', '/a'), call('GET', '/a')]
-  const { calls: rows, repeated } = await createHttpPanel('/').toView(createSubject({ http: { calls } }))
+  const { calls: rows, repeated } = await createHttpPanel(new EditorLinks({ directory: '/' })).toView(
+    createSubject({ http: { calls } }),
+  )
   t.hasStrict(rows, [
     { twin: '' },
     { twin: '' },
@@ -82,6 +87,8 @@ t.test('a repeated call is marked, except after a possible change', async t => {
 })
 
 t.test('most of a long address is folded', async t => {
-  const { calls } = await createHttpPanel('/').toView(createSubject({ http: { calls: [{ url: 'x'.repeat(500) }] } }))
+  const { calls } = await createHttpPanel(new EditorLinks({ directory: '/' })).toView(
+    createSubject({ http: { calls: [{ url: 'x'.repeat(500) }] } }),
+  )
   t.hasStrict(calls, [{ url: 'x'.repeat(500), lead: `${'x'.repeat(160)}…` }])
 })

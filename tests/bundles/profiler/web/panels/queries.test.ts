@@ -147,7 +147,7 @@ t.test(
   async t => {
     const { app, show } = await createProfiledKernel(t)
     const editor = new EditorLinks({ editorUrl: 'editor:{file}:{line}', directory: '/app' })
-    const [database] = createQueryPanels({ ...app, directory: '/app' }, editor)
+    const [database] = createQueryPanels(app.view, editor)
     t.ok(database)
     if (database === undefined) return
     const queries = [
