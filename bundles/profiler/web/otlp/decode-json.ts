@@ -17,9 +17,9 @@ const depthLimit = 40
 /** Decodes an `ExportTraceServiceRequest` in JSON. @throws BODY_JSON_INVALID (400) */
 export function decodeJson(text: string): OtlpMessage {
   const count = { spans: 0 }
-  const resources = objectsIn(toObject(parseJson(text, depthLimit)).resourceSpans).map(resource =>
-    readResource(resource, count),
-  )
+  const resources = objectsIn(toObject(parseJson(text, depthLimit)).resourceSpans)
+    .map(resource => readResource(resource, count))
+    .filter(({ spans }) => spans.length > 0)
   return { resources, omitted: Math.max(0, count.spans - spanLimit) }
 }
 

@@ -23,7 +23,10 @@ export function decodeProtobuf(bytes: Uint8Array): OtlpMessage {
   const resources: OtlpResource[] = []
   const count = { spans: 0 }
   readMessage(reader, reader.length, field => {
-    if (field === 1) resources.push(readResourceSpans(reader, count))
+    if (field !== 1) return
+    const resource = readResourceSpans(reader, count)
+    // An empty one needs two bytes, so there may be millions.
+    if (resource.spans.length > 0) resources.push(resource)
   })
   return { resources, omitted: Math.max(0, count.spans - spanLimit) }
 }

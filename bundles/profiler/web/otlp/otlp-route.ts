@@ -53,7 +53,7 @@ async function receive(request: Request, { redactor, spans }: OtlpRouteServices)
     }
     const message = await decode(await readPlain(request), isJson)
     const { toReceivedSpans } = await import('./otlp-spans.ts')
-    const received = toReceivedSpans(message, redactor)
+    const received = await toReceivedSpans(message, redactor)
     const isStored = received.spans.length === 0 || (await spans.append(received.spans))
     const rejected = received.rejected + (isStored ? 0 : received.spans.length)
     return await respondAccepted(rejected, isStored ? invalidSpans : 'The spans cannot be stored.', isJson)

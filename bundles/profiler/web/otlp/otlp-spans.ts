@@ -1,3 +1,4 @@
+import { setImmediate } from 'node:timers/promises'
 import { maskQueryError } from '../../../../lib/redact/mask-query-error.ts'
 import { MaskingCopier } from '../../../../lib/redact/masking-copier.ts'
 import type { Redactor } from '../../../../lib/redact/redactor.ts'
@@ -64,21 +65,29 @@ interface SortedSpans {
 
 /**
  * Masks and shortens the spans of a message. A span without valid ids or times is rejected. Statements of databases are
- * stored without the values in them, and values of parameters not at all.
+ * stored without the values in them, and values of parameters not at all. Other work of the process goes on meanwhile: a
+ * message has up to a million attributes.
  */
-export function toReceivedSpans({ omitted, resources }: OtlpMessage, redactor: Redactor): SortedSpans {
+export async function toReceivedSpans({ omitted, resources }: OtlpMessage, redactor: Redactor): Promise<SortedSpans> {
   const spans: ReceivedSpan[] = []
   const describer = new QueryDescriber(redactor)
   let rejected = omitted
+  let begun = performance.now()
   for (const resource of resources) {
     const { process, service } = describeResource(resource.attributes, redactor)
     for (const span of resource.spans) {
       if (isValid(span)) spans.push({ service, process, ...toSpan(span, redactor, describer) })
       else rejected++
+      if (performance.now() - begun < sliceTime) continue
+      await setImmediate()
+      begun = performance.now()
     }
   }
   return { spans, rejected }
 }
+
+/** Milliseconds of masking without a pause. */
+const sliceTime = 10
 
 const traceIdPattern = /^(?!0{32}$)[0-9a-f]{32}$/
 const spanIdPattern = /^(?!0{16}$)[0-9a-f]{16}$/

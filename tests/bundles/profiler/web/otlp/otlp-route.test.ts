@@ -1,6 +1,10 @@
 import { gzipSync } from 'node:zlib'
 import { PbfReader } from 'pbf'
 import { type Test, t } from 'tap'
+import { decodeJson } from '#bundles/profiler/web/otlp/decode-json.ts'
+import { decodeProtobuf } from '#bundles/profiler/web/otlp/decode-protobuf.ts'
+import { toReceivedSpans } from '#bundles/profiler/web/otlp/otlp-spans.ts'
+import { Redactor } from '#lib/redact/redactor.ts'
 import { encode, field, jsonSpan, spanIdOf, toMessage, traceId } from '#tests/support/otlp.ts'
 import { createProfiledKernel } from '#tests/support/profiled-kernel.ts'
 import { serveKernel } from '#tests/support/test-server.ts'
@@ -314,6 +318,23 @@ t.test('spans over the limit of a message are counted as rejected', async t => {
     outer.readMessage((tag, into, inner) => void (tag === 1 && into.push(inner.readVarint())), counts)
   }, undefined)
   t.strictSame(counts, [10_001])
+})
+
+t.test('a message of empty parts has no spans, and a large one leaves time for other work', async t => {
+  const empty = Buffer.alloc(100_000, Buffer.from([0x0a, 0]))
+  t.strictSame(decodeProtobuf(empty), { resources: [], omitted: 0 })
+  t.strictSame(decodeJson('{"resourceSpans":[{},{}]}'), { resources: [], omitted: 0 })
+  const attributes = Array.from({ length: 100 }, (_, index) => ({
+    key: `key${index}`,
+    value: { stringValue: `password=${'x'.repeat(index)}` },
+  }))
+  const spans = Array.from({ length: 300 }, () => ({ ...jsonSpan, attributes }))
+  let turns = 0
+  const timer = setInterval(() => turns++, 0)
+  t.teardown(() => clearInterval(timer))
+  const received = await toReceivedSpans(decodeJson(JSON.stringify(toMessage(spans))), new Redactor())
+  t.strictSame([received.spans.length, received.rejected], [300, 0])
+  t.ok(turns > 0)
 })
 
 t.test('secrets in names, attributes and messages are masked before spans are stored', async t => {
