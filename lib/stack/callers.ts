@@ -109,12 +109,13 @@ type Running = (...values: never[]) => unknown
 /** The frames above a running function, the innermost first. No source map is read. */
 function readSites(running: Running, limit: number): readonly NodeJS.CallSite[] {
   const { prepareStackTrace, stackTraceLimit } = Error
-  const captured: { readonly stack?: readonly NodeJS.CallSite[] } = {}
+  const captured: { readonly stack?: unknown } = {}
   Error.prepareStackTrace = toSites
   Error.stackTraceLimit = limit
   try {
     Error.captureStackTrace(captured, running)
-    return captured.stack ?? []
+    // The value that toSites has returned.
+    return captured.stack as readonly NodeJS.CallSite[]
   } finally {
     Error.stackTraceLimit = stackTraceLimit
     Error.prepareStackTrace = prepareStackTrace

@@ -22,8 +22,7 @@ export function createQueriesCollector(redactor: Redactor): CollectorOf<'queries
       for (const query of trace.queries) {
         query.describe(report => {
           const raw = report.source === 'span' ? captureQuery(report, redactor) : report
-          const twin = describer.hasAllValues(raw) ? findTwin(raw, query.index) : undefined
-          return { ...describer.describe(raw), twin }
+          return describer.describe(raw, () => findTwin(raw, query.index))
         })
       }
       return { queries: trace.queries.map(query => toData(query, redactor)), omitted: trace.omitted }
@@ -33,13 +32,17 @@ export function createQueriesCollector(redactor: Redactor): CollectorOf<'queries
 
 /** Creates a function that returns the index of the first query with the same statement and the same values. */
 function createTwinFinder(): (raw: QueryStart, index: number) => number | undefined {
-  const firsts = new Map<string, number>()
+  /** The indices of the first queries by their values, by their texts. */
+  const firsts = new Map<string, Map<string, number> | undefined>()
   return (raw, index) => {
+    const { text } = raw
     // Every transaction has these, so that they repeat for a reason.
-    const identity = controlOperations.has(operationOf(raw.text)) ? undefined : identityOf(raw)
+    if (!firsts.has(text)) firsts.set(text, controlOperations.has(operationOf(text)) ? undefined : new Map())
+    const ofText = firsts.get(text)
+    const identity = ofText && identityOf(raw)
     if (identity === undefined) return undefined
-    const first = firsts.get(identity)
-    if (first === undefined) firsts.set(identity, index)
+    const first = ofText?.get(identity)
+    if (first === undefined) ofText?.set(identity, index)
     return first
   }
 }

@@ -79,13 +79,15 @@ export function describeText(text: string): string {
 }
 
 /**
- * A text that two captured queries share if their statements and all of their values are equal; `undefined` where this is
- * not known.
+ * A text that two captured queries with the same statement share if their systems and all of their values are equal;
+ * `undefined` where this is not known.
  */
 export function identityOf({ parameters = [], system, text }: QueryStart): string | undefined {
-  const identities = Object.entries(parameters).map(([name, value]) => [name, identityOfValue(value)])
-  const isKnown = text.length <= textLimit && identities.every(([, identity]) => identity !== undefined)
-  return isKnown ? JSON.stringify([system, text, identities]) : undefined
+  if (text.length > textLimit) return undefined
+  const identities: (string | undefined)[] = [system]
+  if (!Array.isArray(parameters)) identities.push(JSON.stringify(Object.keys(parameters)))
+  for (const value of Object.values(parameters)) identities.push(identityOfValue(value))
+  return identities.includes(undefined) ? undefined : JSON.stringify(identities)
 }
 
 function identityOfValue(value: unknown): string | undefined {

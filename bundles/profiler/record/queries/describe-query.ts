@@ -20,7 +20,24 @@ interface NamedValue {
   readonly names: readonly string[]
   /** The name without another one: `$1`, `2`. */
   readonly place: string
-  readonly value: unknown
+  /** The key of its parameter; `undefined` for a literal. */
+  readonly key: string | undefined
+  readonly literal: unknown
+}
+
+/** The values of a statement whose parameters have certain keys. */
+interface NamedValues {
+  readonly values: readonly NamedValue[]
+  /** Whether each placeholder has a parameter: by default, instrumentations do not report them. */
+  readonly isComplete: boolean
+}
+
+/** A statement without literals, and what was found out about it. */
+interface KnownStatement {
+  readonly system: string
+  readonly statement: SqlStatement
+  /** The values by the number of parameters, which are a list. */
+  readonly values: Map<number, NamedValues>
 }
 
 /**
@@ -29,55 +46,60 @@ interface NamedValue {
  */
 export class QueryDescriber {
   readonly #redactor: Redactor
-  /** Statements without literals: the same ones come with each request. */
-  readonly #statements = new TextMemo<SqlStatement>(500, 2000)
+  /** Statements without literals, by their texts: the same ones come with each request. */
+  readonly #statements = new TextMemo<KnownStatement>(500, 2000)
 
   constructor(redactor: Redactor) {
     this.#redactor = redactor
   }
 
-  describe({ namespace, parameters, server, system, text }: QueryStart): Omit<DescribedQuery, 'twin'> {
+  /** `findTwin` finds an earlier query with the same text and values; it is called if all values are known. */
+  describe(raw: QueryStart, findTwin?: () => number | undefined): DescribedQuery {
+    const { namespace, parameters = [], server, system, text } = raw
     const place = {
       namespace: namespace === undefined ? undefined : this.#redactor.text(namespace),
       server: server === undefined ? undefined : this.#redactor.text(withoutUser(server)),
     }
-    if (isCache(system)) return { ...place, text: describeCommand(text, parameters, this.#redactor) }
-    const statement = this.#read(text, system)
-    const values = nameValues(statement, parameters ?? [], system)
+    if (isCache(system))
+      return {
+        ...place,
+        text: describeCommand(text, parameters, this.#redactor),
+        parameters: undefined,
+        twin: findTwin?.(),
+      }
+    const known = this.#read(text, system)
+    const { isComplete, values } = namesOf(known, parameters)
     return {
       ...place,
-      text: statement.shape,
-      parameters: values.length === 0 ? undefined : this.#mask(values, statement),
+      text: known.statement.shape,
+      parameters: values.length === 0 ? undefined : this.#mask(values, parameters, known.statement),
+      twin: isComplete ? findTwin?.() : undefined,
     }
   }
 
-  /** Whether the values of all placeholders are known: by default, instrumentations do not report them. */
-  hasAllValues({ parameters = [], system, text }: QueryStart): boolean {
-    if (isCache(system)) return true
-    const given = new Map(Object.entries(parameters))
-    return this.#read(text, system).slots.every(({ key }) => key === undefined || findKey(given, key) !== undefined)
+  #read(text: string, system: string): KnownStatement {
+    const known = this.#statements.get(text)
+    if (known?.system === system) return known
+    const statement = readStatement(text, system)
+    const read: KnownStatement = { system, statement, values: new Map() }
+    // Literals may be secrets, which are not kept.
+    if (statement.slots.every(({ literal }) => literal === undefined)) this.#statements.set(text, read)
+    return read
   }
 
-  #read(text: string, system: string): SqlStatement {
-    const key = `${system} ${text}`
-    let statement = this.#statements.get(key)
-    if (statement === undefined) {
-      statement = readStatement(text, system)
-      // Literals may be secrets, which are not kept.
-      if (statement.slots.every(({ literal }) => literal === undefined)) this.#statements.set(key, statement)
-    }
-    return statement
-  }
-
-  #mask(values: readonly NamedValue[], { tables }: SqlStatement): Pairs {
+  #mask(values: readonly NamedValue[], parameters: QueryParameters, { tables }: SqlStatement): Pairs {
     const { isSecret } = this.#redactor
     const isSecretTable = tables.some(isSecret)
     // `name = 'smtp_password' AND value = …`: one value names the other.
     const namesSecret = values.some(
-      ({ names, value }) => names.some(name => namingKeys.includes(name.toLowerCase())) && isSecret(String(value)),
+      value =>
+        value.names.some(name => namingKeys.includes(name.toLowerCase())) &&
+        isSecret(String(valueUnder(value, parameters))),
     )
     const copier = new MaskingCopier(this.#redactor, valueBounds)
-    const pairs = values.slice(0, pairLimit).map(({ names, place, value }): Pairs[number] => {
+    const pairs = values.slice(0, pairLimit).map((named): Pairs[number] => {
+      const { names, place } = named
+      const value = valueUnder(named, parameters)
       const [shown = place] = names
       const isNamed = names.length > 0
       const isMasked =
@@ -89,32 +111,60 @@ export class QueryDescriber {
   }
 }
 
+/** More numbers of parameters of one statement are not kept. */
+const countLimit = 10
+
+/** The values of a statement with these parameters. The names are kept for a list: they depend on its length only. */
+function namesOf({ statement, system, values }: KnownStatement, parameters: QueryParameters): NamedValues {
+  if (!Array.isArray(parameters)) return nameValues(statement, Object.keys(parameters), false, system)
+  const { length } = parameters
+  let known = values.get(length)
+  if (known === undefined) {
+    known = nameValues(statement, Object.keys(parameters), true, system)
+    if (values.size < countLimit) values.set(length, known)
+  }
+  return known
+}
+
+function valueUnder({ key, literal }: NamedValue, parameters: QueryParameters): unknown {
+  if (key === undefined) return literal
+  return Array.isArray(parameters) ? parameters[Number(key)] : Reflect.get(parameters, key)
+}
+
 /** The values of a statement in their order: literals and parameters, each once; then parameters that it does not name. */
-function nameValues({ slots }: SqlStatement, parameters: QueryParameters, system: string): NamedValue[] {
-  const given = new Map(Object.entries(parameters))
-  const isByPosition = Array.isArray(parameters)
-  const values = new Map<string, { names: string[]; place: string; value: unknown }>()
+function nameValues(
+  { slots }: SqlStatement,
+  keys: readonly string[],
+  isByPosition: boolean,
+  system: string,
+): NamedValues {
+  const given = new Set(keys)
+  const values = new Map<string, NamedValue & { names: string[] }>()
+  let isComplete = true
   for (const [index, slot] of slots.entries()) {
     const { key, literal, name } = slot
     const found = key === undefined ? undefined : findKey(given, key)
-    if (literal === undefined && found === undefined) continue
+    if (literal === undefined && found === undefined) {
+      isComplete = false
+      continue
+    }
     const id = found ?? `literal ${index}`
-    const value = literal === undefined ? given.get(String(found)) : toValue(literal)
-    const known = values.get(id) ?? { names: [], place: placeOf(slot, index, system), value }
+    const place = placeOf(slot, index, system)
+    const known = values.get(id) ?? { names: [], place, key: found, literal: literal && toValue(literal) }
     if (name !== undefined) known.names.push(name)
     if (typeof key === 'string') known.names.push(key)
     values.set(id, known)
   }
-  for (const [key, value] of given) {
+  for (const key of keys) {
     if (values.has(key)) continue
     const place = isByPosition ? `${Number(key) + 1}` : key
-    values.set(key, { names: isByPosition ? [] : [key], place, value })
+    values.set(key, { names: isByPosition ? [] : [key], place, key, literal: undefined })
   }
-  return [...values.values()]
+  return { values: [...values.values()], isComplete }
 }
 
 /** The key under which a parameter is given. Names may be given with the sign of the placeholder. */
-function findKey(given: ReadonlyMap<string, unknown>, key: number | string): string | undefined {
+function findKey(given: ReadonlySet<string>, key: number | string): string | undefined {
   const forms = typeof key === 'number' ? [`${key - 1}`] : [key, `:${key}`, `$${key}`, `@${key}`]
   return forms.find(form => given.has(form))
 }
