@@ -22,7 +22,8 @@ const flushTime = 2_000
 
 /**
  * Creates the bundle that sends traces to an OpenTelemetry collector or back end. It is off until the setting
- * `OTEL_EXPORTER_OTLP_ENDPOINT` is set: then each request has a span, and its work runs in an OpenTelemetry context.
+ * `OTEL_EXPORTER_OTLP_ENDPOINT` is set or, with debug, an instrumentation is registered: then each request has a span, and
+ * its work runs in an OpenTelemetry context.
  */
 export function createOpenTelemetryBundle(): Bundle {
   let isOn = false

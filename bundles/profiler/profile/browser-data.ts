@@ -36,7 +36,7 @@ export type BrowserReport = Omit<BrowserError, 'times'>
 
 const position = maybe(v.custom<number>(isCount))
 
-const report: Schema<BrowserReport> = v.object({
+const fields = {
   kind: v.picklist(browserErrorKinds),
   message: check.text,
   file: maybe(check.text),
@@ -44,22 +44,13 @@ const report: Schema<BrowserReport> = v.object({
   column: position,
   stack: maybe(check.text),
   at: amount,
-})
+}
+
+const report: Schema<BrowserReport> = v.object(fields)
 
 /** An error without its kind or its message is left out. */
 export const browserSchema: Schema<BrowserData> = v.object({
-  errors: list(
-    v.object({
-      kind: v.picklist(browserErrorKinds),
-      message: check.text,
-      file: maybe(check.text),
-      line: position,
-      column: position,
-      stack: maybe(check.text),
-      at: amount,
-      times: v.fallback(v.custom<number>(isCount), 1),
-    }),
-  ),
+  errors: list(v.object({ ...fields, times: v.fallback(v.custom<number>(isCount), 1) })),
   omitted: amount,
 })
 

@@ -4,7 +4,7 @@ import { readChain, type StoredException } from './exceptions.ts'
 import { oncePerProfile } from './once-per-profile.ts'
 import type { Profile } from './profile.ts'
 import type { JsonObject } from './schema.ts'
-import type { LogMessage } from './work-data.ts'
+import type { CallerData, LogMessage } from './work-data.ts'
 
 /** A log message of a profile. */
 export interface StoredLog extends Pick<LogMessage, 'at' | 'level' | 'channel' | 'message'> {
@@ -17,8 +17,8 @@ export interface StoredLog extends Pick<LogMessage, 'at' | 'level' | 'channel' |
   readonly exceptions: readonly { readonly name: string; readonly chain: readonly StoredException[] }[]
   /** Such as `bundles/site/site-bundle.ts:12`; empty where it is not known. */
   readonly place: string
-  /** The function in which it was logged; empty where it is not known. */
-  readonly function: string
+  /** The same place with its function; empty where it is not known. */
+  readonly caller: CallerData
   readonly isCut: boolean
 }
 
@@ -44,8 +44,7 @@ function toLog(log: LogMessage, index: number): StoredLog {
   const { at, channel, context = {}, isCut = false, level, message, site, template = '' } = log
   const place = site === undefined ? '' : `${site.file}:${site.line}`
   const exceptions = Object.entries(log.exceptions ?? {}).map(([name, error]) => ({ name, chain: readChain(error) }))
-  const called = site?.function ?? ''
-  return { index, at, level, channel, message, template, context, exceptions, place, function: called, isCut }
+  return { index, at, level, channel, message, template, context, exceptions, place, caller: site ?? {}, isCut }
 }
 
 /** A line of the log that follows from the event tree: it is not stored. */

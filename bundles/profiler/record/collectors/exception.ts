@@ -9,7 +9,7 @@ import type { ExceptionData, RecordedException, RecordedFrame } from '../../prof
 import type { Excerpt } from '../../profile/schema.ts'
 import type { CollectorOf } from '../collect.ts'
 import type { Trace } from '../trace.ts'
-import { recordFrame } from './recorded-frames.ts'
+import { countCommon, recordFrame } from './recorded-frames.ts'
 
 const frameLimit = 30
 const messageLimit = 4096
@@ -58,7 +58,7 @@ export class ExceptionCollector implements CollectorOf<'exception'> {
   /** `copier` copies the properties of the whole chain. */
   #record(error: FlatError, above: readonly StackFrame[], copier: MaskingCopier): RecordedException {
     const { cause, code, errors, frames, note, properties, status } = error
-    const common = countCommon(frames, above)
+    const common = countCommon(frames, above, isSame)
     const own = frames.length - common
     return {
       name: this.#text(error.name, textLimit),
@@ -133,13 +133,6 @@ function causesOf(error: unknown): unknown[] {
     cause = readProperty(cause, 'cause')
   }
   return causes
-}
-
-function countCommon(frames: readonly StackFrame[], above: readonly StackFrame[]): number {
-  let common = 0
-  const limit = Math.min(frames.length, above.length)
-  while (common < limit && isSame(frames.at(-1 - common), above.at(-1 - common))) common++
-  return common
 }
 
 function isSame(one: StackFrame | undefined, other: StackFrame | undefined): boolean {

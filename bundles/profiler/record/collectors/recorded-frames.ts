@@ -44,7 +44,7 @@ export function recordLog(log: TracedLog, directory: string): LogMessage {
 function recordError(error: LogError, above: readonly string[], directory: string): RecordedException {
   const { cause, errors, stack, ...rest } = error
   const lines = stack === '' ? [] : stack.split('\n')
-  const common = countCommon(lines, above)
+  const common = countCommon(lines, above, (one, other) => one === other)
   const own = lines.slice(0, lines.length - common)
   return {
     ...rest,
@@ -55,8 +55,14 @@ function recordError(error: LogError, above: readonly string[], directory: strin
   }
 }
 
-function countCommon(lines: readonly string[], above: readonly string[]): number {
+/** Counts the outermost calls that a stack has in common with the stack of the error above. */
+export function countCommon<call>(
+  calls: readonly call[],
+  above: readonly call[],
+  isSame: (one: call | undefined, other: call | undefined) => boolean,
+): number {
   let common = 0
-  while (common < lines.length && lines.at(-1 - common) === above.at(-1 - common)) common++
+  const limit = Math.min(calls.length, above.length)
+  while (common < limit && isSame(calls.at(-1 - common), above.at(-1 - common))) common++
   return common
 }

@@ -38,7 +38,7 @@ function toView({ children, profile, query }: PanelSubject, editor: EditorLinks)
   const excerpts = readExcerpts(profile)
   const viewErrors: LogView['viewErrors'] = ({ exceptions, index }) =>
     exceptions.flatMap(({ chain, name }) => viewChain(chain, `log-${index}-${name}`, excerpts, editor))
-  const view = { clock: toClock(time), filter, viewErrors }
+  const view = { clock: toClock(time), editor, filter, viewErrors }
   const lines = [
     ...toLogLines(logs, view),
     ...toEventLines(notifications, logs, view),
@@ -82,6 +82,7 @@ function toClock(begin: number): Clock {
 
 /** How lines are shown. */
 interface LogView {
+  readonly editor: EditorLinks
   readonly clock: Clock
   readonly filter: LogFilter
   /** Creates the views of the errors in the context of a message. */
@@ -125,12 +126,13 @@ function isRepeated(previous: StoredLog, log: StoredLog): boolean {
 }
 
 function toLogLine(log: StoredLog, again: readonly StoredLog[], view: LogView): Line {
-  const { at, channel, context: values, function: name, index, isCut, level, message, place, template } = log
+  const { at, caller, channel, context: values, index, isCut, level, message, template } = log
   const names = Object.keys(values)
   const context = names.length === 0 ? '' : formatValue(values)
   const exceptions = view.viewErrors(log)
   const errors = exceptions.map(({ message, name }) => `${name} ${message}`)
-  const text = [message, channel, level, template, context, place, name, ...errors].join(' ')
+  const place = view.editor.view(caller)
+  const text = [message, channel, level, template, context, place.place, place.call, ...errors].join(' ')
   return {
     isLog: true,
     index,
@@ -143,8 +145,7 @@ function toLogLine(log: StoredLog, again: readonly StoredLog[], view: LogView): 
     exceptions,
     crumbs: [],
     isCut,
-    place,
-    function: name,
+    ...place,
     ...toLine(at, 0, { level, channel, text, isEvent: false }, view),
   }
 }

@@ -65,7 +65,7 @@ t.test('log messages are in the order of time, between lines from the event tree
       names: 'message',
       levels: 'debug info warning error',
     },
-    { index: 2, times: '2 times', again: [3], place: 'a.ts:3', function: 'run', offset: '+0.600 ms' },
+    { index: 2, times: '2 times', again: [3], place: 'a.ts:3', call: 'run', link: '', offset: '+0.600 ms' },
     { index: 4, times: '', place: '' },
     {
       title: '4 event notifications',
@@ -76,7 +76,7 @@ t.test('log messages are in the order of time, between lines from the event tree
         { message: 'Listener "ErrorListener.onException" stopped propagation of the event "kernel.exception".' },
       ],
     },
-    { index: 5, isCut: true, place: 'b.ts:1', function: '', iso: '2026-11-20T23:15:09.044Z' },
+    { index: 5, isCut: true, place: 'b.ts:1', call: '', iso: '2026-11-20T23:15:09.044Z' },
   ])
   t.equal(dropped, 9)
 })
