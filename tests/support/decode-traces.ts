@@ -1,7 +1,7 @@
 import assert from 'node:assert'
 
 /** A span as a back end receives it. Ids are hexadecimal; an empty id is absent. */
-export interface ReceivedSpan {
+export interface ExportedSpan {
   readonly traceId: string
   readonly spanId: string
   readonly parentId: string
@@ -24,7 +24,7 @@ export interface ReceivedSpan {
  * Decodes an ExportTraceServiceRequest of OTLP 1 by the numbers in OpenTelemetry's .proto files. It shares no code with the
  * exporter.
  */
-export function decodeTraces(bytes: Uint8Array): ReceivedSpan[] {
+export function decodeTraces(bytes: Uint8Array): ExportedSpan[] {
   return messages(bytes, 1).flatMap(resourceSpans => {
     const resource = messages(resourceSpans, 1).map(message => attributes(messages(message, 1)))[0] ?? {}
     return messages(resourceSpans, 2).flatMap(scopeSpans => {
@@ -34,7 +34,7 @@ export function decodeTraces(bytes: Uint8Array): ReceivedSpan[] {
   })
 }
 
-function decodeSpan(span: Uint8Array): Omit<ReceivedSpan, 'scope' | 'resource'> {
+function decodeSpan(span: Uint8Array): Omit<ExportedSpan, 'scope' | 'resource'> {
   return {
     traceId: hex(span, 1),
     spanId: hex(span, 2),
@@ -137,7 +137,7 @@ function fields(bytes: Uint8Array): Field[] {
 }
 
 /** Reads the JSON form of the same message: ids are hexadecimal, and numbers of 64 bits are texts. */
-export function readTraces(json: JsonRequest): ReceivedSpan[] {
+export function readTraces(json: JsonRequest): ExportedSpan[] {
   return json.resourceSpans.flatMap(({ resource, scopeSpans }) =>
     scopeSpans.flatMap(({ scope, spans }) =>
       spans.map(span => ({

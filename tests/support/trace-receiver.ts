@@ -1,13 +1,13 @@
 import { createServer, type IncomingHttpHeaders } from 'node:http'
 import type { AddressInfo } from 'node:net'
 import type { Test } from 'tap'
-import { decodeTraces, type ReceivedSpan, readTraces } from './decode-traces.ts'
+import { decodeTraces, type ExportedSpan, readTraces } from './decode-traces.ts'
 
 /** A request for spans, as it arrived. */
 export interface ReceivedExport {
   readonly path: string
   readonly headers: IncomingHttpHeaders
-  readonly spans: readonly ReceivedSpan[]
+  readonly spans: readonly ExportedSpan[]
 }
 
 /** A back end that takes spans by OTLP. */
@@ -15,9 +15,9 @@ export interface TraceReceiver {
   readonly url: string
   readonly exports: readonly ReceivedExport[]
   /** All spans so far, in the order in which they arrived. */
-  readonly spans: readonly ReceivedSpan[]
+  readonly spans: readonly ExportedSpan[]
   /** The only span of a name. */
-  span(name: string): ReceivedSpan
+  span(name: string): ExportedSpan
 }
 
 /** Starts a back end for the time of a test. It takes protobuf and JSON, and answers with a status. */
@@ -55,7 +55,7 @@ export async function startTraceReceiver(t: Test, status: () => number = () => 2
 }
 
 /** The tree of some spans as names, each child indented below its parent; children in the order of their start. */
-export function toTree(spans: readonly ReceivedSpan[]): string[] {
+export function toTree(spans: readonly ExportedSpan[]): string[] {
   const sorted = [...spans].sort((a, b) => (a.start < b.start ? -1 : a.start > b.start ? 1 : 0))
   const ids = new Set(spans.map(({ spanId }) => spanId))
   const below = (parent: string | undefined, depth: number): string[] =>

@@ -9,7 +9,7 @@ import { HttpError } from '#lib/errors/http-error.ts'
 import { Event } from '#lib/event-dispatcher/event-dispatcher.ts'
 import type { Request } from '#lib/http/request.ts'
 import { Response } from '#lib/http/response.ts'
-import type { ReceivedSpan } from '#tests/support/decode-traces.ts'
+import type { ExportedSpan } from '#tests/support/decode-traces.ts'
 import { openConnection, serveKernel } from '#tests/support/test-server.ts'
 import { toTree } from '#tests/support/trace-receiver.ts'
 import { until } from '#tests/support/until.ts'
@@ -28,7 +28,7 @@ const files = {
 }
 
 /** Without the calls of listeners that were slow by chance. */
-function withoutListeners(spans: readonly ReceivedSpan[]): ReceivedSpan[] {
+function withoutListeners(spans: readonly ExportedSpan[]): ExportedSpan[] {
   return spans.filter(({ name }) => !name.startsWith('kernel.') || name.includes('SlowListener'))
 }
 
