@@ -50,13 +50,18 @@ function createTwinFinder(): (raw: QueryStart, index: number) => number | undefi
 /** Fields without a value are left out: a query without an end was still running. */
 function toData(query: TracedQuery, redactor: Redactor): QueryData {
   const { batch, caller, code, described, end, error, rows, source, start, system, transaction } = query
+  const { namespace, parameters, server, text, twin } = described
   return {
     system,
-    ...described,
+    namespace,
+    server,
+    text,
+    parameters,
+    twin,
     start,
     end,
     rows,
-    error: error === undefined ? undefined : maskQueryError(error, described.text, redactor).slice(0, errorLength),
+    error: error === undefined ? undefined : maskQueryError(error, text, redactor).slice(0, errorLength),
     code,
     caller,
     source,

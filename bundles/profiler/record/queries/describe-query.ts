@@ -55,22 +55,18 @@ export class QueryDescriber {
 
   /** `findTwin` finds an earlier query with the same text and values; it is called if all values are known. */
   describe(raw: QueryStart, findTwin?: () => number | undefined): DescribedQuery {
-    const { namespace, parameters = [], server, system, text } = raw
-    const place = {
-      namespace: namespace === undefined ? undefined : this.#redactor.text(namespace),
-      server: server === undefined ? undefined : this.#redactor.text(withoutUser(server)),
+    const { parameters = [], system, text } = raw
+    const namespace = raw.namespace && this.#redactor.text(raw.namespace)
+    const server = raw.server && this.#redactor.text(withoutUser(raw.server))
+    if (isCache(system)) {
+      const command = describeCommand(text, parameters, this.#redactor)
+      return { namespace, server, text: command, parameters: undefined, twin: findTwin?.() }
     }
-    if (isCache(system))
-      return {
-        ...place,
-        text: describeCommand(text, parameters, this.#redactor),
-        parameters: undefined,
-        twin: findTwin?.(),
-      }
     const known = this.#read(text, system)
     const { isComplete, values } = namesOf(known, parameters)
     return {
-      ...place,
+      namespace,
+      server,
       text: known.statement.shape,
       parameters: values.length === 0 ? undefined : this.#mask(values, parameters, known.statement),
       twin: isComplete ? findTwin?.() : undefined,
