@@ -96,7 +96,12 @@ export interface ExplainDialect {
   explainGenerically?(connection: ExplainConnection, query: ExplainableQuery): Promise<readonly object[]>
 }
 
-const mysql: ExplainDialect = { begin: ['START TRANSACTION READ ONLY'] }
+/**
+ * MySQL and MariaDB compute some subqueries while they explain a statement: `FROM (SELECT sleep(1000) …)`. Each has its own
+ * variable for the limit, and reads one of the two comments.
+ */
+const mysqlLimit = 'SET SESSION /*!50708 max_execution_time = 10000 */ /*M! max_statement_time = 10 */'
+const mysql: ExplainDialect = { begin: ['START TRANSACTION READ ONLY', mysqlLimit] }
 
 /** The systems whose queries can be explained. */
 export const explainDialects: ReadonlyMap<string, ExplainDialect> = new Map([

@@ -3,7 +3,7 @@ import { createConnection, type RowDataPacket } from 'mysql2/promise'
 import pg from 'pg'
 import { type Test, t } from 'tap'
 import { createFrameworkBundle } from '#bundles/framework/framework-bundle.ts'
-import { findObstacle } from '#bundles/profiler/insight/explain.ts'
+import { explainDialects, findObstacle } from '#bundles/profiler/insight/explain.ts'
 import { operationOf } from '#bundles/profiler/profile/queries.ts'
 import type { QueryData } from '#bundles/profiler/profile/query-data.ts'
 import { createProfilerBundle } from '#bundles/profiler/profiler-bundle.ts'
@@ -159,6 +159,9 @@ t.test('MariaDB explains a read for its values, and needs them all', { skip: lac
   const { code, stdout } = await explain(queries, 'abc123 1 --values title=a&2=10', [explainer])
   t.equal(code, 0)
   t.match(stdout, /id +select_type +table[\s\S]*SIMPLE +posts/)
+  const { begin = [] } = explainDialects.get('mariadb') ?? {}
+  for (const statement of begin) await client.query(statement)
+  t.strictSame((await client.query<RowDataPacket[]>('SELECT @@max_statement_time AS a'))[0], [{ a: 10 }])
 })
 
 t.test('what is run: a transaction that cannot write, the explanation, and its end', async t => {
@@ -175,12 +178,14 @@ t.test('what is run: a transaction that cannot write, the explanation, and its e
   t.equal((await explain([query], 'abc123 1', [explainer])).code, 0)
   t.strictSame(ran, [
     ['START TRANSACTION READ ONLY', []],
+    // MySQL reads the first comment, MariaDB the second one.
+    ['SET SESSION /*!50708 max_execution_time = 10000 */ /*M! max_statement_time = 10 */', []],
     [`EXPLAIN ${text}`, [null, true]],
     ['ROLLBACK', []],
     ['closed', []],
   ])
   t.match((await explain([query], 'abc123 1 --values b=1.5&c=x', [explainer])).code, 0)
-  t.strictSame(ran[5], [`EXPLAIN ${text}`, [1.5, 'x']])
+  t.strictSame(ran[7], [`EXPLAIN ${text}`, [1.5, 'x']])
 
   const generic = createRecordingExplainer('postgresql', () => [{ plan: 'Result' }])
   const nameless = createQuery({ text: 'SELECT f($2, ?, $2)', parameters: undefined })
