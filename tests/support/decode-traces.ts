@@ -55,19 +55,13 @@ function attributes(pairs: readonly Uint8Array[]): Record<string, unknown> {
 }
 
 function anyValue(value: Uint8Array): unknown {
-  const field = fields(value)[0]
-  if (field?.number === 1) return Buffer.from(asBytes(field)).toString()
-  if (field?.number === 2) return field.value === 1n
-  if (field?.number === 3) return Number(BigInt.asIntN(64, field.value as bigint))
-  if (field?.number === 4) return new DataView(toBytes(field.value as bigint).buffer).getFloat64(0, true)
-  if (field?.number === 5) return messages(asBytes(field), 1).map(anyValue)
-  throw new Error(`An attribute has a value of the kind ${field?.number}.`)
-}
-
-function toBytes(value: bigint): Uint8Array<ArrayBuffer> {
-  const bytes = new Uint8Array(8)
-  new DataView(bytes.buffer).setBigUint64(0, value, true)
-  return bytes
+  const [field] = fields(value)
+  assert(field, 'an attribute has a value')
+  if (field.number === 1) return Buffer.from(asBytes(field)).toString()
+  if (field.number === 2) return field.value === 1n
+  if (field.number === 3) return Number(BigInt.asIntN(64, field.value as bigint))
+  assert(field.number === 5, 'no other kinds of values are sent')
+  return messages(asBytes(field), 1).map(anyValue)
 }
 
 interface Field {

@@ -84,9 +84,7 @@ export class FileProfileStorage implements ProfileStorage {
     this.#push(profile, facts)
   }
 
-  async amend(token: string, change: ProfileChange): Promise<boolean> {
-    // An unknown token is looked for first: other changes do not wait for it.
-    if ((await this.#find(token)) === undefined) return false
+  amend(token: string, change: ProfileChange): Promise<boolean> {
     // One after another, so that no change is lost.
     const amended = this.#lastChange.then(() => this.#amend(token, change))
     this.#lastChange = amended.catch(() => false)

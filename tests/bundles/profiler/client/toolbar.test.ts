@@ -247,6 +247,8 @@ t.test('the toolbar folds by its button and by keys, and stays so on the next pa
     [find('section')?.hidden, host()?.hasAttribute('data-folded'), localStorage.getItem('profiler-toolbar')],
     [true, true, 'folded'],
   )
+  bar.showFailures(0, 2)
+  t.equal(toggle()?.textContent, 'Show the profiler toolbar 500 TypeError 2 browser errors')
   page.find('#field').focus()
   t.ok(page.press('p', { ...shortcut, ctrlKey: true }))
   t.ok(page.press('x', { ...shortcut, code: 'KeyX' }))
@@ -329,6 +331,7 @@ t.test('the toolbar lists the errors of the page, with links to its profile', as
   t.strictSame([item.element.hidden, text()], [false, '1 browser error'])
   for (let more = 0; more < 9; more++)
     errors.list.push({ kind: 'console', message: 'm'.repeat(500), file: 'http://other/b.js' })
+  errors.list.splice(2, 1, { kind: 'rejection', message: 'No.' })
   item.update('/_profiler/abc123')
   t.equal(text(), '10 browser errors')
   const rows = [...item.element.querySelectorAll('.toolbar-row')]
@@ -337,6 +340,7 @@ t.test('the toolbar lists the errors of the page, with links to its profile', as
     [...(rows[0]?.children ?? [])].map(({ textContent }) => textContent),
     ['exception', 'TypeError: x · /assets/a.js:3'],
   )
+  t.equal(rows[2]?.lastElementChild?.textContent, 'No.')
   t.equal(rows[1]?.lastElementChild?.textContent, `${'m'.repeat(200)} · http://other/b.js`)
   t.equal(rows[1]?.querySelector('a')?.getAttribute('href'), '/_profiler/abc123?panel=browser#browser-error-1')
   t.equal(item.element.querySelector('a')?.getAttribute('href'), '/_profiler/abc123?panel=browser')

@@ -10,7 +10,7 @@ import type { Bundle } from '#kernel/bundle.ts'
 import { setCookie } from '#lib/http/cookies.ts'
 import type { Request } from '#lib/http/request.ts'
 import { Response } from '#lib/http/response.ts'
-import { createSubject } from '#tests/support/create-profile.ts'
+import { createProfile, createSubject } from '#tests/support/create-profile.ts'
 import { createProfiledKernel } from '#tests/support/profiled-kernel.ts'
 
 const headings =
@@ -39,6 +39,20 @@ t.test('the request panel', async t => {
     for (const name of ['_controller', 'exception', 'logger', '_stopwatch_token']) t.match(html, `>${name}</th>`)
     t.match(html, 'The body is in the profile of the parent request.')
     t.notMatch(html, /Forwarded to|Date and Connection are added on sending./)
+  })
+
+  t.test('a request that is part of a trace leads to it; a body without content says so', async t => {
+    const { show } = await createProfiledKernel(t, { directory: t.testdir() })
+    const traceId = '4bf92f3577b34da6a3ce929d0e0e4736'
+    const body = { type: '', length: 0, state: 'read' }
+    const own = await show('request', createProfile({ request: { traceId, headers: [], attributes: [], body } }))
+    t.match(own, `panel&#x3D;time#trace"><code>${traceId}</code>`)
+    t.match(own, '<dt>Trace</dt>')
+    t.match(own, 'No request content.')
+    const called = createProfile({
+      request: { traceId, parentSpanId: '00f067aa0ba902b7', headers: [], attributes: [] },
+    })
+    t.match(await show('request', called), '<dt>Trace of the caller</dt>')
   })
 
   t.test('an embedded sub-request is not shown as a forward', async t => {

@@ -93,6 +93,16 @@ t.test('a statement is unfolded at its first query, and its values on demand', a
   t.match(html, '<span class="hl-keyword">SELECT</span>')
 })
 
+t.test('a slow query is marked by its time', async t => {
+  const { show } = await createProfiledKernel(t)
+  const of = (duration: number) => createQuery({ text: 'SELECT 1', parameters: [], start: 1, end: 1 + duration })
+  const html = await show('database', withQueries([of(99), of(100), of(500)]))
+  t.strictSame(
+    [...html.matchAll(/class="number slow-(\w+)"/g)].map(([, mark]) => mark),
+    ['plain', 'warning', 'error'],
+  )
+})
+
 t.test('the filter of the address chooses queries by kind, statement and words', async t => {
   const { show } = await createProfiledKernel(t)
   const shown = async (address: string) =>
