@@ -120,7 +120,8 @@ export function supervise(
       const name = path.relative(directory, file)
       // The texts that are printed once depend on the settings: unknown names, the link with the key.
       if (isSetting(name)) hasWarned = false
-      if (isSetting(name) || isSource(name)) onChange(true, name)
+      // npm writes it after an installation: the package that the server lacked may be there now.
+      if (isSetting(name) || isSource(name) || name === 'package.json') onChange(true, name)
       else if (isRead(name)) onChange(false, name)
     })
     for (const folder of listPackageFolders(directory)) {

@@ -20,11 +20,12 @@ export type Packages = typeof import('@opentelemetry/api') &
   > &
   Pick<typeof import('@opentelemetry/exporter-trace-otlp-proto'), 'OTLPTraceExporter'>
 
-const commonPackages = ['api', 'context-async-hooks', 'core', 'resources', 'sdk-trace-base']
+/** With their versions: npm would otherwise mix version 2 of some with version 3 of others, which do not fit together. */
+const commonPackages = ['api@1.9', 'context-async-hooks@2', 'core@2', 'resources@2', 'sdk-trace-base@2']
 
 const exporterPackages: Readonly<Record<Protocol, string>> = {
-  'http/protobuf': 'exporter-trace-otlp-proto',
-  'http/json': 'exporter-trace-otlp-http',
+  'http/protobuf': 'exporter-trace-otlp-proto@0.223',
+  'http/json': 'exporter-trace-otlp-http@0.223',
 }
 
 /** Imports the packages; both exporters have a class of the same name. @throws OPENTELEMETRY_PACKAGE_MISSING */

@@ -305,6 +305,13 @@ t.test('after mistakes in the configuration the supervisor waits for a change', 
   t.match(await page(), '</body></html>')
 })
 
+t.test('after an installation of packages the server starts again', async t => {
+  const manifest = readFileSync(inCopy('package.json'), 'utf8')
+  writeFileSync(inCopy('package.json'), `${manifest}\n`)
+  url = await site.url()
+  t.match(await page(), '</body></html>')
+})
+
 t.test('texts that depend on the settings are printed again when these change', async t => {
   writeFileSync(inCopy('.env.local'), 'APP_HOTS=example.org\nDEBUG_KEY=0123456789abcdef\n')
   await site.until(

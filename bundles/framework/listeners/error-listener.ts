@@ -86,6 +86,13 @@ function findFormat(request: Request): string | undefined {
 /** Describes any thrown value, also one that cannot be converted to text. */
 function describe(error: unknown): { name: string; message: string; place: string } {
   const { frames, message, name } = flattenError(error)
-  const file = frames[0]?.file?.split(/[\\/]/).at(-1)
-  return { name, message, place: file === undefined ? 'unknown place' : `${file} line ${frames[0]?.line}` }
+  // A database driver throws in its own files: the call of the application says more.
+  const frame = frames.find(({ file }) => !isForeign(file)) ?? frames[0]
+  const file = frame?.file?.split(/[\\/]/).at(-1)
+  return { name, message, place: file === undefined ? 'unknown place' : `${file} line ${frame?.line}` }
+}
+
+/** Whether a file belongs to Node or to an installed package. */
+function isForeign(file: string | undefined): boolean {
+  return file === undefined || file.startsWith('node:') || /[\\/]node_modules[\\/]/.test(file)
 }

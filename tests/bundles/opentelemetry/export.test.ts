@@ -179,9 +179,9 @@ t.test('a missing package is an error that names the command which installs it',
   const missing = () => Promise.reject(Object.assign(new Error('not found'), { code: 'ERR_MODULE_NOT_FOUND' }))
   await t.rejects(loadPackages('http/protobuf', missing), {
     code: 'OPENTELEMETRY_PACKAGE_MISSING',
-    message: /npm install @opentelemetry\/api .*@opentelemetry\/exporter-trace-otlp-proto$/,
+    message: /npm install @opentelemetry\/api@1\.9 .*@opentelemetry\/exporter-trace-otlp-proto@0\.223$/,
   })
-  await t.rejects(loadPackages('http/json', missing), { message: /@opentelemetry\/exporter-trace-otlp-http$/ })
+  await t.rejects(loadPackages('http/json', missing), { message: /@opentelemetry\/exporter-trace-otlp-http@0\.223$/ })
   const broken = new Error('broken')
   await t.rejects(
     loadPackages('http/json', () => Promise.reject(broken)),

@@ -109,6 +109,20 @@ t.test(
   },
 )
 
+t.test('the place is that of the application, also if a library has thrown', async t => {
+  const { listener, records } = createListener()
+  const [driver, own] = ['at query (/shop/node_modules/pg-pool/index.js:45:11)', 'at pay (/shop/bundles/pay.ts:7:5)']
+  for (const calls of [[driver, 'at <anonymous>', 'at emit (node:events:1:1)', own], [driver]]) {
+    const error = new Error('unique')
+    error.stack = ['Error: unique', ...calls].join('\n    ')
+    listener.logException(createExceptionEvent(error))
+  }
+  t.match(records, [
+    { message: 'Uncaught Error: "unique" at pay.ts line 7' },
+    { message: 'Uncaught Error: "unique" at index.js line 45' },
+  ])
+})
+
 t.test('what is thrown and has no stack is logged all the same', async t => {
   const { listener, records } = createListener()
   const bare = new Error('bare')
