@@ -26,9 +26,11 @@ export interface ExportedSpan {
  */
 export function decodeTraces(bytes: Uint8Array): ExportedSpan[] {
   return messages(bytes, 1).flatMap(resourceSpans => {
-    const resource = messages(resourceSpans, 1).map(message => attributes(messages(message, 1)))[0] ?? {}
+    const [resource] = messages(resourceSpans, 1).map(message => attributes(messages(message, 1)))
+    assert(resource, 'spans have a resource')
     return messages(resourceSpans, 2).flatMap(scopeSpans => {
-      const scope = messages(scopeSpans, 1).map(message => text(message, 1))[0] ?? ''
+      const [scope] = messages(scopeSpans, 1).map(message => text(message, 1))
+      assert(scope !== undefined, 'spans have a scope')
       return messages(scopeSpans, 2).map(span => ({ ...decodeSpan(span), scope, resource }))
     })
   })
@@ -46,7 +48,7 @@ function decodeSpan(span: Uint8Array): Omit<ExportedSpan, 'scope' | 'resource'> 
     end: number(span, 8),
     attributes: attributes(messages(span, 9)),
     events: messages(span, 11).map(event => ({ name: text(event, 2), attributes: attributes(messages(event, 3)) })),
-    status: Number(messages(span, 15).map(status => number(status, 3))[0] ?? 0),
+    status: Number(messages(span, 15).reduce((_, status) => number(status, 3), 0n)),
   }
 }
 
@@ -58,7 +60,6 @@ function anyValue(value: Uint8Array): unknown {
   const [field] = fields(value)
   assert(field, 'an attribute has a value')
   if (field.number === 1) return Buffer.from(asBytes(field)).toString()
-  if (field.number === 2) return field.value === 1n
   if (field.number === 3) return Number(BigInt.asIntN(64, field.value as bigint))
   assert(field.number === 5, 'no other kinds of values are sent')
   return messages(asBytes(field), 1).map(anyValue)
@@ -89,7 +90,10 @@ function hex(bytes: Uint8Array, wanted: number): string {
 }
 
 function number(bytes: Uint8Array, wanted: number): bigint {
-  const value = fields(bytes).findLast(({ number }) => number === wanted)?.value ?? 0n
+  const value = fields(bytes).reduce<Field['value']>(
+    (last, { number, value }) => (number === wanted ? value : last),
+    0n,
+  )
   assert(typeof value === 'bigint')
   return value
 }
@@ -101,12 +105,13 @@ function fields(bytes: Uint8Array): Field[] {
   let at = 0
   const varint = (): bigint => {
     let value = 0n
-    for (let shift = 0n; ; shift += 7n) {
-      const byte = bytes[at++]
-      assert(byte !== undefined && shift < 70n, 'a varint ends within ten bytes')
+    let byte = 0x80
+    for (let shift = 0n; byte >= 0x80; shift += 7n) {
+      byte = Number(bytes[at++])
+      assert(byte >= 0 && shift < 70n, 'a varint ends within ten bytes')
       value |= BigInt(byte & 0x7f) << shift
-      if (byte < 0x80) return value
     }
+    return value
   }
   while (at < bytes.length) {
     const key = Number(varint())
@@ -137,15 +142,16 @@ export function readTraces(json: JsonRequest): ExportedSpan[] {
       spans.map(span => ({
         traceId: span.traceId,
         spanId: span.spanId,
-        parentId: span.parentSpanId ?? '',
-        traceState: span.traceState ?? '',
+        // `join` writes an absent text as an empty one.
+        parentId: [span.parentSpanId].join(''),
+        traceState: [span.traceState].join(''),
         name: span.name,
         kind: span.kind,
         start: BigInt(span.startTimeUnixNano),
         end: BigInt(span.endTimeUnixNano),
         attributes: readAttributes(span.attributes),
-        events: (span.events ?? []).map(({ attributes, name }) => ({ name, attributes: readAttributes(attributes) })),
-        status: span.status?.code ?? 0,
+        events: span.events.map(({ attributes, name }) => ({ name, attributes: readAttributes(attributes) })),
+        status: span.status.code,
         scope: scope.name,
         resource: readAttributes(resource.attributes),
       })),
@@ -173,8 +179,8 @@ interface JsonRequest {
         readonly startTimeUnixNano: string
         readonly endTimeUnixNano: string
         readonly attributes: readonly JsonAttribute[]
-        readonly events?: readonly { readonly name: string; readonly attributes: readonly JsonAttribute[] }[]
-        readonly status?: { readonly code?: number }
+        readonly events: readonly { readonly name: string; readonly attributes: readonly JsonAttribute[] }[]
+        readonly status: { readonly code: number }
       }[]
     }[]
   }[]

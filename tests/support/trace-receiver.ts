@@ -1,3 +1,4 @@
+import assert from 'node:assert'
 import { createServer, type IncomingHttpHeaders } from 'node:http'
 import type { AddressInfo } from 'node:net'
 import type { Test } from 'tap'
@@ -48,15 +49,16 @@ export async function startTraceReceiver(t: Test, status: () => number = () => 2
     },
     span(name) {
       const found = exports.flatMap(({ spans }) => spans).filter(span => span.name === name)
-      if (found[0] === undefined || found.length > 1) throw new Error(`There are ${found.length} spans "${name}".`)
-      return found[0]
+      const [only] = found
+      assert(only && found.length === 1, `There are ${found.length} spans "${name}".`)
+      return only
     },
   }
 }
 
 /** The tree of some spans as names, each child indented below its parent; children in the order of their start. */
 export function toTree(spans: readonly ExportedSpan[]): string[] {
-  const sorted = [...spans].sort((a, b) => (a.start < b.start ? -1 : a.start > b.start ? 1 : 0))
+  const sorted = [...spans].sort((a, b) => Number(a.start - b.start))
   const ids = new Set(spans.map(({ spanId }) => spanId))
   const below = (parent: string | undefined, depth: number): string[] =>
     sorted
