@@ -154,6 +154,10 @@ t.test('a twin has the same statement and the same values', async t => {
   ])
 })
 
+t.test('further queries than five hundred have no data', async t => {
+  t.equal(record(...new Array<Report>(501).fill({ text: 'SELECT 1' })).length, 500)
+})
+
 t.test('a value that changes later is described as it was', async t => {
   const trace = new Trace('abc123', createRequest('/'), undefined)
   const recorder = new QueryRecorder({ findTrace: () => trace, callers: { find: () => undefined }, redactor })
