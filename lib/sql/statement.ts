@@ -90,7 +90,7 @@ class StatementReader {
     let shape = ''
     for (const [index, token] of this.#tokens.entries()) {
       const { isApart, kind, text } = token
-      const isLiteral = kind === 'string' || kind === 'number' || this.#isValue(index)
+      const isLiteral = kind === 'string' || kind === 'number' || this.#isValue(index, token)
       shape += (isApart && shape !== '' ? ' ' : '') + (isLiteral ? '?' : text)
       if (isLiteral || kind === 'placeholder') this.#addSlot(index, token)
       else if (kind !== 'operator') this.#addTable(index)
@@ -109,8 +109,7 @@ class StatementReader {
   }
 
   /** Whether a word or a name in quotes is a value at its place: a password, or a text in double quotes. */
-  #isValue(index: number): boolean {
-    const { kind, text = '' } = this.#tokens[index] ?? {}
+  #isValue(index: number, { kind, text }: SqlToken): boolean {
     if (kind !== 'word' && kind !== 'identifier') return false
     // IDENTIFIED BY password [REPLACE password]
     if (this.#word(index - 1) === 'BY' && this.#word(index - 2) === 'IDENTIFIED') return true

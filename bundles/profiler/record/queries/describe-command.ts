@@ -36,28 +36,22 @@ export function describeCommand(text: string, parameters: QueryParameters = [], 
 
 /** Masks what follows a name of a session or a secret in a key, such as `sess:` or `reset_token-`, and secrets in any form. */
 function maskKey(key: string, redactor: Redactor): string {
-  const parts = key.slice(0, keyLength).split(separators)
-  for (const [index, part] of parts.entries()) {
-    // Words of one name may be secret together only: `one_time_code`.
-    const isSecret = nameBeginnings(parts, index).some(name => redactor.isSecret(name))
-    if ((!isSecret && !/^sess/i.test(part)) || index + 1 >= parts.length) continue
-    return `${parts.slice(0, index + 2).join('')}${mask}`
+  const begin = key.slice(0, keyLength)
+  for (const { 0: separator, index } of begin.matchAll(separators)) {
+    if (endsWithSecret(begin.slice(0, index), redactor)) return `${begin.slice(0, index)}${separator}${mask}`
   }
   return redactor.text(key).slice(0, keyLength)
 }
 
 /** All characters except for letters and digits, and the escapes of some. */
-const separators = /(%[\da-f]{2}|[^\p{L}\p{N}])/iu
-const nameWords = 4
+const separators = /%[\da-f]{2}|[^\p{L}\p{N}]/giu
+const wordLimit = 4
 
-/** The names that end with a part: with up to three words before it that `_`, `-` or `.` joins. */
-function nameBeginnings(parts: readonly string[], index: number): string[] {
-  const names = [parts[index] ?? '']
-  for (let at = index - 2; at >= 0 && names.length < nameWords; at -= 2) {
-    if (!/^[_.-]$/.test(parts[at + 1] ?? '')) break
-    names.push(parts.slice(at, index + 1).join(''))
-  }
-  return names
+/** Whether the last word is secret, alone or together with words before it: `one_time_code`. */
+function endsWithSecret(text: string, redactor: Redactor): boolean {
+  const name = String(text.split(/%[\da-f]{2}|[^\p{L}\p{N}_.-]/iu).at(-1))
+  const endings = Array.from(name.matchAll(/[\p{L}\p{N}]+/gu), ({ index }) => name.slice(index))
+  return endings.slice(-wordLimit).some(ending => /^sess/i.test(ending) || redactor.isSecret(ending))
 }
 
 function toText(value: unknown): string {

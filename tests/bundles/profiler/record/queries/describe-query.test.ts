@@ -258,8 +258,10 @@ t.test('systems may be written in capitals', async t => {
 })
 
 t.test('lists of a span without a name keep their length', async t => {
-  t.strictSame(record({ source: 'span', text: 'SELECT unnest($1)', parameters: [['hunter2']] })[0]?.parameters, [
+  const query = { source: 'span', text: 'SELECT unnest($1), f($2)', parameters: [['hunter2'], 8n] } as const
+  t.strictSame(record(query)[0]?.parameters, [
     ['$1', 'list, 1 items'],
+    ['$2', '8'],
   ])
 })
 
