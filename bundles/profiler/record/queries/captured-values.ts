@@ -65,12 +65,7 @@ function captureValue(value: unknown, masker: TextMasker): unknown {
   }
   if (typeof value !== 'object' || value === null || value instanceof ValueSummary) return value
   const copy = new MaskingCopier(masker, copyBounds).value('', value)
-  return new ValueSummary(Array.isArray(value) ? describeList(value) : 'object', { copy })
-}
-
-/** The type and the length of a list. */
-export function describeList({ length }: readonly unknown[]): string {
-  return `list, ${length} items`
+  return new ValueSummary(Array.isArray(value) ? `list, ${value.length} items` : 'object', { copy })
 }
 
 /** The type and the length of a text. */

@@ -7,7 +7,7 @@ import { readStatement, type Slot, type SqlStatement } from '../../../../lib/sql
 import { TextMemo } from '../../../../lib/text/text-memo.ts'
 import type { Pairs } from '../../profile/schema.ts'
 import type { DescribedQuery } from '../query-trace.ts'
-import { describeList, describeText, ValueSummary } from './captured-values.ts'
+import { describeText, ValueSummary } from './captured-values.ts'
 import { describeCommand } from './describe-command.ts'
 
 /** Pairs of one query. */
@@ -185,8 +185,6 @@ function summarize(value: unknown): unknown {
   if (typeof value === 'string') return describeText(value)
   if (value instanceof ValueSummary) return value.text
   if (value instanceof Date) return 'date'
-  // Attributes of spans may be lists.
-  if (Array.isArray(value)) return describeList(value)
   return typeof value === 'bigint' ? String(value) : value
 }
 
