@@ -227,7 +227,11 @@ t.test('a library that was imported before its instrumentation is reported', asy
   await import('ioredis')
   const stub = "({ getModuleDefinitions: () => [{ name: 'ioredis' }, { name: 'redis' }], setTracerProvider() {} })"
   const warned = once(process, 'warning')
-  await loadInstrumentations(createApplication(t, `export const instrumentations = [${stub}]`), false)
+  const directory = createApplication(t, `export const instrumentations = [${stub}]`)
+  await loadInstrumentations(directory, false)
+  const { length } = instrumentations
+  await loadInstrumentations(directory, false)
+  t.equal(instrumentations.length, length, 'each is registered once')
   const [{ message }] = await warned
   t.match(message, /^The package "ioredis" was imported before its instrumentation/)
 })

@@ -5,6 +5,7 @@ import { createServerFolder, lacksPrograms, startServer } from './start-server.t
 /** Why tests with Redis are skipped; `false` if it is installed. */
 export const lacksRedis: string | false = lacksPrograms('Redis', 'redis-server')
 
+/* c8 ignore start -- only where there is a Redis */
 /** Starts an empty Redis on a free port, which stores nothing; it ends with the test. */
 export async function startRedis(t: Test): Promise<{ readonly host: string; readonly port: number }> {
   const port = await findPort()
@@ -17,3 +18,4 @@ export async function startRedis(t: Test): Promise<{ readonly host: string; read
   })
   return { host, port }
 }
+/* c8 ignore stop */

@@ -1,6 +1,6 @@
 import { type Attributes, type Span, SpanKind, SpanStatusCode, trace } from '@opentelemetry/api'
 import { type Test, t } from 'tap'
-import { addRowCounts } from '#bundles/opentelemetry/instrumented-libraries.ts'
+import { addRowCounts, hasOwnChannel } from '#bundles/opentelemetry/instrumented-libraries.ts'
 import { createOpenTelemetryBundle } from '#bundles/opentelemetry/opentelemetry-bundle.ts'
 import { SpanQueries } from '#bundles/opentelemetry/span-queries.ts'
 import { Queries } from '#kernel/queries.ts'
@@ -104,6 +104,9 @@ t.test('new and old names of attributes give the same query', async t => {
         })
         record('named', { 'db.system': 'mongodb', 'db.operation.name': 'hello' })
         record('no system', {})
+        // The pool of pg runs the query directly after its span for the connection.
+        record('pg-pool.connect', before)
+        record('after the connection', { 'db.system': 'mongodb' })
         return new Response('')
       },
     },
@@ -119,7 +122,8 @@ t.test('new and old names of attributes give the same query', async t => {
     { system: 'mongodb', text: 'ping', batch: 3, error: 'broken (code: 42P01)', code: '42P01' },
   ])
   t.equal(queries[5]?.text, 'hello')
-  t.equal(queries.length, 6)
+  t.equal(queries.length, 7)
+  t.match(queries[6]?.caller?.file, /span-queries\.test/)
 })
 
 t.test('rows of pg are added to its spans, and a hook of the application is called', async t => {
@@ -142,6 +146,12 @@ t.test('rows of pg are added to its spans, and a hook of the application is call
   config.responseHook?.(span, { data: { rowCount: 3 } })
   config.responseHook?.(span, { data: { rowCount: null } })
   t.strictSame(noted, [['db.response.returned_rows', 3], { data: { rowCount: 3 } }, { data: { rowCount: null } }])
+})
+
+t.test('a library that is loaded, in a version with channels, reports its queries itself', async t => {
+  t.equal(hasOwnChannel('another'), false)
+  await import('ioredis')
+  t.equal(hasOwnChannel('@opentelemetry/instrumentation-ioredis'), true)
 })
 
 t.test('reports of spans wait for nothing', async t => {

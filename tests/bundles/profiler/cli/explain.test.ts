@@ -212,6 +212,16 @@ t.test('what is run: a transaction that cannot write, the explanation, and its e
   )
 })
 
+t.test('MariaDB needs all values: numbers are passed as numbers, other values as texts', async t => {
+  const { explainer, ran } = createRecordingExplainer('mariadb')
+  const text = 'SELECT * FROM posts WHERE title = ? LIMIT ?'
+  const queries = [createQuery({ system: 'mariadb', text, parameters: [['title', 'text, 60 characters']] })]
+  t.match(await explain(queries, 'abc123 1', [explainer]), { code: 1, stderr: '--values "title=…&limit=…"' })
+  t.strictSame(ran, [])
+  t.equal((await explain(queries, 'abc123 1 --values title=a&2=10', [explainer])).code, 0)
+  t.strictSame(ran[ran.length - 3], [`EXPLAIN ${text}`, ['a', 10]])
+})
+
 t.test('a query that cannot be explained is refused with the reason', async t => {
   const { explainer, ran } = createRecordingExplainer('postgresql')
   const queries = [
