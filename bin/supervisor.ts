@@ -106,9 +106,9 @@ export function supervise(
     clearTimeout(timer)
   }
 
-  /** `name` is relative to the directory; without it, the compiled files have changed. */
-  function onChange(mustRestart: boolean, name?: string): void {
-    if (name !== undefined) changed.add(name)
+  /** Without a file, the compiled files have changed. */
+  function onChange(mustRestart: boolean, file?: string): void {
+    if (file !== undefined) changed.add(path.relative(directory, file))
     hasChanged = true
     isStale ||= mustRestart
     if (!isBusy) void update()
@@ -121,13 +121,11 @@ export function supervise(
       // The texts that are printed once depend on the settings: unknown names, the link with the key.
       if (isSetting(name)) hasWarned = false
       // npm writes it after an installation: the package that the server lacked may be there now.
-      if (isSetting(name) || isSource(name) || name === 'package.json') onChange(true, name)
-      else if (isRead(name)) onChange(false, name)
+      if (isSetting(name) || isSource(name) || name === 'package.json') onChange(true, file)
+      else if (isRead(name)) onChange(false, file)
     })
     for (const folder of listPackageFolders(directory)) {
-      watchFolder(folder, isWatched, file => {
-        if (isVisible(file) && !isSource(file)) onChange(false, path.relative(directory, file))
-      })
+      watchFolder(folder, isWatched, file => isVisible(file) && !isSource(file) && onChange(false, file))
     }
     if (sources.output === undefined || !existsSync(sources.output)) return
     // The compiler writes this file last. While a child runs or the supervisor compiles itself, it is of no interest.

@@ -116,7 +116,7 @@ t.test(
     const site = startProgram(t, command, { ...production, OTEL_EXPORTER_OTLP_ENDPOINT: 'http://127.0.0.1:9' })
     t.equal(await site.end(), 1)
     t.match(site.stderr, 'The bundle "opentelemetry"')
-    t.match(site.stderr, 'npm install @opentelemetry/api @opentelemetry/context-async-hooks')
+    t.match(site.stderr, 'npm install @opentelemetry/api@1.9 @opentelemetry/context-async-hooks@2')
     const other = startProgram(t, command, production)
     t.equal((await fetch(`${await other.url()}/partnership`, { headers: { connection: 'close' } })).status, 200)
   },
