@@ -4,6 +4,7 @@ import { oncePerProfile } from './once-per-profile.ts'
 import { joinPeriods, totalOf } from './periods.ts'
 import type { Profile } from './profile.ts'
 import type { QueryData } from './query-data.ts'
+import { numberTransactions } from './transactions.ts'
 import type { CallerData } from './work-data.ts'
 
 /** A query of a profile. Times are in milliseconds since the request began. */
@@ -59,12 +60,13 @@ export interface StoredQueries {
 export const readQueries: (profile: Profile) => StoredQueries = oncePerProfile(collectors => {
   const { queries: stored = [], omitted = 0 } = collectors.queries ?? {}
   const operations = new Map<string, string>()
-  const queries = stored.map((query, index) => {
+  const read = stored.map((query, index) => {
     const { text } = query
     const operation = operations.get(text) ?? operationOf(text)
     operations.set(text, operation)
     return toStoredQuery(query, index, operation)
   })
+  const queries = numberTransactions(read)
   const groupOf = (kind: StoredQuery['kind']) => toGroup(queries.filter(query => query.kind === kind))
   return { queries, omitted, database: groupOf('database'), cache: groupOf('cache') }
 })

@@ -1,5 +1,6 @@
 import { t } from 'tap'
 import { readQueries } from '#bundles/profiler/profile/queries.ts'
+import type { QueryData } from '#bundles/profiler/profile/query-data.ts'
 import { QueryTrace } from '#bundles/profiler/record/query-trace.ts'
 import { Response } from '#lib/http/response.ts'
 import { createProfile, createQuery } from '#tests/support/create-profile.ts'
@@ -30,6 +31,33 @@ t.test('queries of an application are recorded with their times, rows and caller
   t.match(queries[0]?.caller, { file: /queries\.test\.[jt]s$/, line: Number })
   t.hasStrict(profile.summary, { queries: 2, cacheCalls: 1 })
   t.ok(profile.summary.queryTime <= profile.summary.duration)
+})
+
+t.test('queries from BEGIN to COMMIT are a transaction if one connection may have run them', t => {
+  const numbersOf = (queries: readonly QueryData[]) =>
+    readQueries(createProfile({ queries: { queries, omitted: 0 } })).queries.map(({ transaction }) => transaction)
+  const inOrder = (...texts: string[]) => texts.map((text, start) => createQuery({ text, start, end: start + 1 }))
+  const none = undefined
+  const whole = ['SELECT 1', 'BEGIN', 'SAVEPOINT a', 'UPDATE a SET b = ?', 'ROLLBACK TO a', 'COMMIT', 'SELECT 2']
+  t.strictSame(numbersOf(inOrder(...whole)), [none, 1, 1, 1, 1, 1, none])
+  t.strictSame(
+    numbersOf(inOrder('BEGIN', 'ROLLBACK', 'START TRANSACTION', 'SELECT 1')),
+    [1, 1, 2, 2],
+    'one is not ended',
+  )
+  t.strictSame(numbersOf(inOrder('COMMIT', 'BEGIN', 'SELECT 1', 'END')), [none, 1, 1, 1])
+  const overlapping = [...inOrder('BEGIN', 'SELECT 1'), createQuery({ text: 'SELECT 2', start: 1.5, end: 2 })]
+  t.strictSame(numbersOf([...overlapping, createQuery({ text: 'COMMIT', start: 3 })]), [none, none, none, none])
+  const unfinished = [createQuery({ text: 'BEGIN', end: undefined }), createQuery({ text: 'COMMIT', start: 9 })]
+  t.strictSame(numbersOf(unfinished), [none, none])
+  const two = inOrder('BEGIN', 'BEGIN', 'COMMIT', 'SELECT 1', 'COMMIT', 'BEGIN', 'COMMIT')
+  t.strictSame(numbersOf(two), [none, none, none, none, none, 1, 1], 'two are open at the same time')
+  t.strictSame(numbersOf(inOrder('BEGIN', 'BEGIN', 'COMMIT')), [none, none, none])
+  const other = createQuery({ text: 'SELECT 1', start: 0.5, end: 5, server: 'another:5432' })
+  t.strictSame(numbersOf([...inOrder('BEGIN'), other, createQuery({ text: 'COMMIT', start: 2 })]), [1, none, 1])
+  const known = inOrder('BEGIN', 'COMMIT').map(query => ({ ...query, transaction: 4 }))
+  t.strictSame(numbersOf([...known, ...inOrder('BEGIN', 'COMMIT')]), [4, 4, 5, 5])
+  t.end()
 })
 
 t.test('a query that ends after its response updates the profile', async t => {

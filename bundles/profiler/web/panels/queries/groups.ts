@@ -8,6 +8,7 @@ import {
   type StoredQuery,
   toSets,
 } from '../../../profile/queries.ts'
+import { endsTransaction } from '../../../profile/transactions.ts'
 
 /** Groups queries by what they do, those with the longest total first: statements by their shape, commands by their name. */
 export function toQuerySets(kind: StoredQuery['kind'], { queries, shapes }: QueryGroup): readonly QuerySet[] {
@@ -72,12 +73,9 @@ function toTransaction(number: string, queries: readonly StoredQuery[]): Transac
   }
 }
 
-/** The statement that ends a transaction is its last one; `ROLLBACK TO` a savepoint does not end it. */
 function outcomeOf(queries: readonly StoredQuery[]): TransactionView['outcome'] {
-  const last = queries.findLast(({ operation, text }) => endings.has(operation) && !/\bTO\b/i.test(text))
+  const last = queries.findLast(endsTransaction)
   if (last === undefined) return 'not ended'
   if (last.error !== '') return 'failed'
   return last.operation === 'COMMIT' || last.operation === 'END' ? 'committed' : 'rolled back'
 }
-
-const endings: ReadonlySet<string> = new Set(['COMMIT', 'END', 'ROLLBACK', 'ABORT'])
