@@ -67,11 +67,15 @@ export function createSubject(data: Profile['data'], more: Partial<PanelSubject>
     children: [],
     earlier: [],
     query: new URLSearchParams(),
-    findChildren: async () => [],
-    findOccurrences: async () => undefined,
-    findTrace: async () => ({ spans: [], profiles: [] }),
+    findChildren: finds([]),
+    findOccurrences: finds(undefined),
+    findTrace: finds({ spans: [], profiles: [] }),
     ...more,
   }
+}
+
+function finds<result>(result: result): () => Promise<result> {
+  return async () => result
 }
 
 /** Makes a stored query of PostgreSQL that took a millisecond; `changes` are its other fields. */

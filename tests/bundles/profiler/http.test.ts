@@ -108,7 +108,8 @@ t.test('a call of node:http is recorded when it is sent', async t => {
       '/page': () => readWithHttp(`${url}/slow`).then(done),
       '/later': async () => {
         await new Promise<void>(resolve => {
-          const request = httpRequest(`${url}/later`, { method: 'PUT' }, response =>
+          const headers = { traceparent: '00-4bf92f3577b34da6a3ce929d0e0e4736-00f067aa0ba902b7-01' }
+          const request = httpRequest(`${url}/later`, { method: 'PUT', headers }, response =>
             response.resume().on('close', resolve),
           )
           request.write('begin')
@@ -122,7 +123,7 @@ t.test('a call of node:http is recorded when it is sent', async t => {
   t.hasStrict(call, { client: 'node:http', method: 'GET', url: `${url}/slow`, status: 200, bytes: 5 })
   t.ok((call?.head ?? 0) > (call?.sent ?? 0) && (call?.end ?? 0) >= (call?.head ?? 0))
   const [later] = callsOf(await kernel.profileOf(await kernel.client.get('/later')))
-  t.match(later, { method: 'PUT', caller: { file: /http\.test\.[jt]s$/ } })
+  t.match(later, { method: 'PUT', caller: { file: /http\.test\.[jt]s$/ }, spanId: '00f067aa0ba902b7' })
 })
 
 t.test('since Node 22, a call of node:http is recorded when it is created', async t => {

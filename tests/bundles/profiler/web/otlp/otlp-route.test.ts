@@ -323,6 +323,7 @@ t.test('spans over the limit of a message are counted as rejected', async t => {
 t.test('a message of empty parts has no spans, and a large one leaves time for other work', async t => {
   const empty = Buffer.alloc(100_000, Buffer.from([0x0a, 0]))
   t.strictSame(decodeProtobuf(empty), { resources: [], omitted: 0 })
+  t.strictSame(decodeProtobuf(Buffer.from([0x10, 1])), { resources: [], omitted: 0 }, 'another field is skipped')
   t.strictSame(decodeJson('{"resourceSpans":[{},{}]}'), { resources: [], omitted: 0 })
   const attributes = Array.from({ length: 100 }, (_, index) => ({
     key: `key${index}`,
