@@ -93,6 +93,12 @@ t.test('a statement is unfolded at its first query, and its values on demand', a
   t.match(html, '<span class="hl-keyword">SELECT</span>')
 })
 
+t.test('a damaged parameter is shown without a value', async t => {
+  const { show } = await createProfiledKernel(t)
+  const html = await show('database', withQueries([createQuery({ parameters: [['id', undefined]] })]))
+  t.match(html, /<dt>id<\/dt><dd><\/dd>/)
+})
+
 t.test('a slow query is marked by its time', async t => {
   const { show } = await createProfiledKernel(t)
   const of = (duration: number) => createQuery({ text: 'SELECT 1', parameters: [], start: 1, end: 1 + duration })
