@@ -244,6 +244,10 @@ t.test('unusual requests have a span, too', async t => {
 
 t.test('a span ends when the response was sent, also if the client has left or the stream fails', async t => {
   let ended = 0
+  let breakStream: () => void = () => undefined
+  const isRead = new Promise<void>(resolve => {
+    breakStream = resolve
+  })
   const kernel = await createTracedKernel(t, {
     register({ dispatcher, routes }) {
       dispatcher.on(TerminateEvent, () => ended++)
@@ -260,7 +264,7 @@ t.test('a span ends when the response was sent, also if the client has left or t
       }
       const broken = async function* () {
         yield 'one'
-        await delay(1)
+        await isRead
         throw new Error('the source is gone')
       }
       const streams = { slow, endless, broken }
@@ -271,9 +275,10 @@ t.test('a span ends when the response was sent, also if the client has left or t
   })
   const { port, server, url } = await serveKernel(t, kernel)
   t.equal(await (await fetch(`${url}/slow`)).text(), 'onetwo')
-  await fetch(`${url}/broken`)
-    .then(response => response.text())
-    .catch(() => undefined)
+  const reader = (await fetch(`${url}/broken`)).body?.getReader()
+  await reader?.read()
+  breakStream()
+  await t.rejects(async () => await reader?.read(), 'the head is sent, so the stream ends without its rest')
   const { received, socket } = openConnection(port)
   socket.write('GET /endless HTTP/1.1\r\nHost: localhost\r\n\r\n')
   await until(() => received().includes('x'))

@@ -294,6 +294,20 @@ t.test('the sentence names other causes', async t => {
       'templates took 80.0 ms, most of it in shop/show',
     ],
     [
+      {
+        events,
+        templates: {
+          renders: [
+            { name: 'shop/show', parent: -1, start: 10, duration: 40 },
+            { name: 'shop/foot', parent: -1, start: 50, duration: 40 },
+          ],
+          omitted: 0,
+          waited: 0,
+        },
+      },
+      'templates took 80.0 ms',
+    ],
+    [
       { events: { spans: [...spansOf(92), ['request', 'ffffff', 10_000, 70_000, -1]], dropped: 0 } },
       '1 sub-request took 70.0 ms',
     ],
