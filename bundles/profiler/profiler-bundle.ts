@@ -137,7 +137,7 @@ function createAssets({ signals }: Foundation): Assets {
 }
 
 /** The collectors that the error page needs. They run before the failed request ends. */
-const earlyCollectors: readonly string[] = ['request', 'session', 'events', 'logger', 'exception', 'router']
+const earlyCollectors: readonly string[] = ['request', 'session', 'events', 'queries', 'logger', 'exception', 'router']
 
 function addErrorPage(
   app: Application & { readonly storage: ProfileStorage },

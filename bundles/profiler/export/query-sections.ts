@@ -57,7 +57,8 @@ function writeShape({ queries, text, total }: QuerySet): string {
 /** More places of a statement shape are not listed. */
 const placeLimit = 5
 
-function writeQuery(query: StoredQuery): string {
+/** Writes a query as one line. */
+export function writeQuery(query: StoredQuery): string {
   const { batch, caller, code, end, error, index, namespace, parameters = [], rows, start, system } = query
   const { text, transaction, twin } = query
   const where = [system, namespace ?? ''].filter(word => word !== '').join(' ')

@@ -20,7 +20,7 @@ export function createEditorLinks({ directory, settings }: Pick<Foundation, 'dir
 }
 
 /** A place in the code of the application. */
-interface PlaceView {
+export interface PlaceView {
   /** The function; empty at top level. */
   readonly call: string
   /** Empty if it is not known. */

@@ -2,7 +2,7 @@ import { readExceptions } from '../../profile/exceptions.ts'
 import { formatCount, formatDuration, toTarget } from '../../profile/format.ts'
 import { readHeader } from '../../profile/format-value.ts'
 import type { Profile } from '../../profile/profile.ts'
-import type { Finding, SentencePart } from '../findings/finding.ts'
+import type { SentencePart } from '../findings/finding.ts'
 import type { ShownProfile } from '../relatives.ts'
 import { describeCause } from './cause.ts'
 import { type Sentence, toParts, toPlaceValue, toPlainText, toValue } from './sentence-parts.ts'
@@ -104,21 +104,13 @@ function describePace({ summary }: Profile, usual: UsualTime): Sentence {
   return [`, ${factor} times as ${ratio.isSlower ? 'long' : 'fast'} as usual`]
 }
 
-/** The panels about time. A finding there would be a second cause. */
-const timePanels: ReadonlySet<string> = new Set([
-  ...['time', 'events', 'templates', 'http', 'database', 'cache', 'memory', 'cpu'],
-])
-
-/** Describes the worst problem of a request that did not fail. `cause` is the panel of the cause in the sentence. */
+/** Describes the worst problem of a request that did not fail: of the findings, one in the panel of the cause comes first. */
 function describeProblem({ findings, profile }: SentenceSubject, cause: string | undefined): Sentence | undefined {
   const { errors, exception, warnings } = profile.summary
   if (exception !== null) return ['exception: ', toValue(exception, nameLimit)]
   if (errors > 0) return [`${formatCount(errors, 'error')} logged`]
   const serious = findings.filter(({ severity }) => severity !== 'info')
-  const panelOf = ({ place }: Finding) => place?.panel ?? ''
-  const found =
-    serious.find(finding => panelOf(finding) === cause) ??
-    serious.find(finding => cause === undefined || !timePanels.has(panelOf(finding)))
+  const found = serious.find(({ place }) => place?.panel === cause) ?? serious[0]
   if (found !== undefined) return ['finding: ', toValue(found.title, nameLimit)]
   return warnings > 0 ? [`${formatCount(warnings, 'warning')} logged`] : undefined
 }

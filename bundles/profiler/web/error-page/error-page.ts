@@ -8,6 +8,8 @@ import type { ProfileStorage } from '../../store/profile-storage.ts'
 import type { Assets } from '../assets.ts'
 import type { ExceptionView, FrameView } from '../panels/exception.ts'
 import { describeOccurrences, type OccurrencesView, viewOccurrences } from '../panels/occurrences.ts'
+import { StatementViews } from '../panels/queries/statements.ts'
+import { viewFailedQueries, writeFailedQueries } from './failed-queries.ts'
 import {
   createPreview,
   createReport,
@@ -35,18 +37,21 @@ const longMessage = 200
 /** The error page for developers: a rendering of the profile so far. */
 export class ErrorPage {
   readonly #services: ErrorPageServices
+  readonly #statements: StatementViews
 
   constructor(services: ErrorPageServices) {
     this.#services = services
+    this.#statements = new StatementViews(services.view)
   }
 
   /** Renders the page; `request` is the sub-request that the error listener made for it. */
   async toHtml(request: Request, status: number): Promise<string> {
-    const { assets, view } = this.#services
+    const { assets, editor, view } = this.#services
     const { markdown, occurrences, preview, report } = await this.#prepare(request, status)
     const model = {
       request: createRequestReport(preview.profile),
       occurrences,
+      failedQueries: await viewFailedQueries(preview, { editor, statements: this.#statements }),
       title: `${report.message} (${status} ${report.statusText})`,
       isLong: report.message.length > longMessage,
       allow: report.routing?.allow ?? '',
@@ -101,6 +106,7 @@ function writeMarkdown(report: DebugReport, { profile }: Preview, occurrences: O
     occurrences === false ? '' : describeOccurrences(occurrences),
     traceId === undefined ? '' : `Trace ${traceId}`,
     ...exceptions.flatMap(describeException),
+    ...writeFailedQueries(profile),
     ...(routing === undefined ? [] : describeRouting(routing)),
     '## Path to the error',
     way.map(({ kind, name }) => `- ${kind}: ${name}`).join('\n'),

@@ -201,8 +201,8 @@ t.test('the sentence names the longest part with its line, the usual time, and a
   )
   t.equal(
     sentenceOf(data, init, { findings: [{ ...finding, place: { panel: 'events' } }, other] }),
-    'GET /blog took 412.0 ms: 50 queries took 380.0 ms (blog/list.ts:24); finding: Insecure cookie.',
-    'not a second cause',
+    'GET /blog took 412.0 ms: 50 queries took 380.0 ms (blog/list.ts:24); finding: N+1 queries.',
+    'otherwise the worst',
   )
   const several = [...queriesOf(30, 7), ...queriesOf(10, 3, 90)]
   t.equal(

@@ -1,6 +1,5 @@
 import type { View, ViewModel } from '../../../../../lib/view/view.ts'
 import { formatCount, formatDuration, formatNumber, formatShare } from '../../../profile/format.ts'
-import { formatValue } from '../../../profile/format-value.ts'
 import { profileLink } from '../../../profile/links.ts'
 import type { Period } from '../../../profile/periods.ts'
 import type { Profile } from '../../../profile/profile.ts'
@@ -14,6 +13,7 @@ import {
 import type { EditorLinks } from '../../editor-links.ts'
 import { toBar } from '../bar.ts'
 import type { PanelSubject, ProfilePanel } from '../panel.ts'
+import { codeOf, connectionOf, toParameters } from './query-parts.ts'
 import { isQueryShown, type Mark, marksOf, type QueryFilter, readQueryFilter, slownessOf, toChoices } from './filter.ts'
 import {
   cacheKeyOf,
@@ -135,11 +135,6 @@ function connectionsOf(queries: readonly StoredQuery[]): string[] {
   return [...new Set(queries.map(connectionOf))]
 }
 
-function connectionOf({ namespace, server, system }: StoredQuery): string {
-  const name = namespace === undefined ? system : `${system} ${namespace}`
-  return server === undefined ? name : `${name} on ${server}`
-}
-
 /** What the tables of sets are made with. */
 interface TableParts {
   readonly kind: Kind
@@ -224,8 +219,7 @@ function createList(
       parameters,
       parameterCount: formatCount(parameters.length, 'parameter'),
       error,
-      // Redis writes its code before the message, too.
-      code: error.startsWith(code) ? '' : code,
+      code: codeOf(query),
       rows: rows === undefined ? '' : formatNumber(rows),
       start: formatDuration(start),
       time: end === undefined ? '' : formatDuration(queryDuration(query)),
@@ -251,12 +245,6 @@ function toTransactionLine(transaction: TransactionView | undefined): ViewModel 
   return transaction === undefined
     ? false
     : { ...transaction, queries: formatCount(transaction.count, 'query', 'queries') }
-}
-
-/** The names of the parameters and their masked values. */
-function toParameters({ parameters = [] }: StoredQuery): { readonly name: string; readonly value: string }[] {
-  // A parameter without a value is damaged.
-  return parameters.map(([name, value]) => ({ name, value: value === undefined ? '' : formatValue(value) }))
 }
 
 /** The time that the bars are drawn in: that of the request, and of the queries after it. */

@@ -57,6 +57,67 @@ t.test('a 500 shows the error, its place and its causes', async t => {
   t.ok(Buffer.byteLength(text) < 60_000)
 })
 
+t.test('failed queries are shown with their statement and values, and lead to their row', async t => {
+  // The page shows this source.
+  const secret = ['open', 'sesame'].join('')
+  const { app, client } = await createProfiledKernel(t, {
+    handlers: {
+      '/broken': async () => {
+        await app.queries.measure('redis', 'GET stock', [], async () => 'many')
+        for (const table of ['one', 'two', 'three', 'orders']) {
+          const work = async () => {
+            throw Object.assign(new Error(`relation "${table}" does not exist`), { code: '42P01' })
+          }
+          const text = `SELECT * FROM ${table} WHERE customer = $1 AND password = $2`
+          const query = app.queries.measure('postgresql', text, [7, secret], work)
+          await (table === 'orders' ? query : query.catch(() => undefined))
+        }
+      },
+    },
+  })
+  const { headers, text } = await client.get('/broken')
+  const token = headers.get('x-debug-token')
+  const [section = ''] = /<section class="part" id="queries">[\s\S]*?(?=<section class="part")/.exec(text) ?? []
+  const words = toText(section)
+  t.match(
+    words,
+    /^ Failed queries Failed before these: 1\. Query 3 postgresql 42P01 relation "two" does not exist/,
+  )
+  t.match(
+    words,
+    /Query 5 postgresql 42P01 relation "orders" does not exist .*customer 7 password \*{6} .*error-page\.test\.ts:\d+/,
+  )
+  t.match(words, /SELECT \* FROM orders WHERE customer = \$1/)
+  t.match(plainEquals(section), `<a href="/_profiler/${token}?panel=database#query-4">`)
+  t.match((await client.get(`/_profiler/${token}?panel=database`)).text, 'id="query-4"')
+  t.notMatch(text, secret)
+
+  const report = (await client.get('/broken', markdown)).text
+  t.match(
+    report,
+    /## Failed queries\n\n- 3\. .*\n- 4\. .*\n- 5\. .*FROM orders.*failed: `relation "orders" does not exist`/,
+  )
+  t.notMatch(report, secret)
+  t.notMatch((await client.get('/nowhere')).text, 'id="queries"')
+})
+
+t.test('without a stored profile, a failed query has no link', async t => {
+  const query = () => app.queries.measure('postgresql', 'SELECT 1', [], fail)
+  const { app, client } = await createProfiledKernel(t, {
+    onlyExceptions: true,
+    handlers: {
+      '/page': request => {
+        const inner = request.duplicate()
+        inner.attributes.set('_controller', query)
+        return app.kernel.handle(inner)
+      },
+    },
+  })
+  const { text } = await client.get('/page')
+  t.match(text, '<h3>Query 1 <small>postgresql</small></h3>')
+  t.match(toText(text), 'This request is not recorded.')
+})
+
 t.test('a 404 names the nearest routes first, with links, and no calls of the kernel', async t => {
   const { client } = await createProfiledKernel(t)
   const { text } = await client.get('/star-photo-bout')
