@@ -6,9 +6,10 @@ import { joinPeriods, type Period, totalOf } from '../../profile/periods.ts'
 import type { MemoryData } from '../../profile/process-data.ts'
 import type { Profile } from '../../profile/profile.ts'
 import type { ProfilePanel } from './panel.ts'
+import { createRequestSpans } from './timeline/request-spans.ts'
 import { readFilter, thresholds } from './timeline/scale.ts'
 import { placeTrace, toTraceView } from './timeline/services.ts'
-import { type Category, createRequestSpans } from './timeline/spans.ts'
+import type { Category } from './timeline/span.ts'
 import { createTimeline, createTimelineRows, type TimelineRow } from './timeline/timeline.ts'
 
 /** Shows what took how long, and when: of a request, its sub-requests, and the work after the response. */

@@ -13,7 +13,6 @@ import {
 import type { EditorLinks } from '../../editor-links.ts'
 import { toBar } from '../bar.ts'
 import type { PanelSubject, ProfilePanel } from '../panel.ts'
-import { codeOf, connectionOf, toParameters } from './query-parts.ts'
 import { isQueryShown, type Mark, marksOf, type QueryFilter, readQueryFilter, slownessOf, toChoices } from './filter.ts'
 import {
   cacheKeyOf,
@@ -24,6 +23,7 @@ import {
   toDuplicateSets,
   toQuerySets,
 } from './groups.ts'
+import { codeOf, connectionOf, toParameters } from './query-parts.ts'
 import { type StatementView, StatementViews } from './statements.ts'
 
 type Kind = StoredQuery['kind']

@@ -4,7 +4,7 @@ import { toPairRows, toValueRow } from '../../../profile/format-value.ts'
 import { profileLink } from '../../../profile/links.ts'
 import type { Profile } from '../../../profile/profile.ts'
 import type { ReceivedSpan } from '../../../profile/span-data.ts'
-import { createSpan, type TimelineSpan } from './spans.ts'
+import { createSpan, type TimelineSpan } from './span.ts'
 
 /** A part of the trace outside of the request: a span of a service, or another request of the application. */
 export interface TraceNode {

@@ -79,10 +79,7 @@ t.test('failed queries are shown with their statement and values, and lead to th
   const token = headers.get('x-debug-token')
   const [section = ''] = /<section class="part" id="queries">[\s\S]*?(?=<section class="part")/.exec(text) ?? []
   const words = toText(section)
-  t.match(
-    words,
-    /^ Failed queries Failed before these: 1\. Query 3 postgresql 42P01 relation "two" does not exist/,
-  )
+  t.match(words, /^ Failed queries Failed before these: 1\. Query 3 postgresql 42P01 relation "two" does not exist/)
   t.match(
     words,
     /Query 5 postgresql 42P01 relation "orders" does not exist .*customer 7 password \*{6} .*error-page\.test\.ts:\d+/,
