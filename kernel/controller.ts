@@ -1,13 +1,6 @@
 import { isThenable } from '../lib/event-dispatcher/event-dispatcher.ts'
 import type { Request } from '../lib/http/request.ts'
 import { Response } from '../lib/http/response.ts'
-import { asText, type Conversion } from '../lib/text/conversion.ts'
-import {
-  KERNEL_ARGUMENT_MISSING,
-  KERNEL_QUERY_VALUE_INVALID,
-  KERNEL_QUERY_VALUE_MISSING,
-  KERNEL_ROUTE_VALUE_INVALID,
-} from './errors.ts'
 
 /** Computes the value of one argument from a request. */
 export type Argument<value = unknown> = (request: Request) => value | PromiseLike<value>
@@ -53,38 +46,6 @@ export function nameOfHandler({ name }: { readonly name: string }, route: string
 
 const requestOnly: readonly Argument[] = [request => request]
 
-/** The request itself. */
-export const currentRequest: Argument<Request> = request => request
-
-/** A parameter of the matched route. If it cannot be converted, the answer is 404. */
-export function routeParameter(name: string): Argument<string>
-export function routeParameter<value>(name: string, conversion: Conversion<value>): Argument<value>
-export function routeParameter(name: string, conversion: Conversion<unknown> = asText): Argument {
-  return request => {
-    const text = request.attributes.get(name)
-    if (text === undefined) throw new KERNEL_ARGUMENT_MISSING([name, String(request.attributes.get('_route'))])
-    const value = conversion.convert(String(text))
-    if (value === undefined) throw new KERNEL_ROUTE_VALUE_INVALID([name, conversion.expected, String(text)])
-    return value
-  }
-}
-
-/** A value of the query string. If it is missing and has no fallback, or cannot be converted, the answer is 400. */
-export function queryValue(name: string): Argument<string>
-export function queryValue<value>(name: string, conversion: Conversion<value>, fallback?: value): Argument<value>
-export function queryValue(name: string, conversion: Conversion<unknown> = asText, fallback?: unknown): Argument {
-  return request => {
-    const text = request.query.get(name)
-    if (text === null) {
-      if (fallback === undefined) throw new KERNEL_QUERY_VALUE_MISSING([name])
-      return fallback
-    }
-    const value = conversion.convert(text)
-    if (value === undefined) throw new KERNEL_QUERY_VALUE_INVALID([name, conversion.expected, text])
-    return value
-  }
-}
-
 /** The values of a controller's arguments, in order; a promise only if one of them is a promise or has a `then` like one. */
 export function resolveArguments(controller: Controller, request: Request): unknown[] | Promise<unknown[]> {
   const { length } = controller.arguments
@@ -102,6 +63,6 @@ export function resolveArguments(controller: Controller, request: Request): unkn
 /** Redirects a request whose path or scheme is nearly that of a route to the attribute `_location`. */
 export const redirectController: Controller = defineController(
   'redirect_controller',
-  [routeParameter('_location')],
+  [({ attributes }) => String(attributes.get('_location'))],
   location => Response.redirect(location, 301),
 )

@@ -42,6 +42,36 @@ export const KERNEL_QUERY_VALUE_MISSING: CodedErrorClass<[parameter: string]> = 
   'The query parameter "%s" is missing.',
 )
 
+export const KERNEL_HEADER_INVALID: CodedErrorClass<[name: string, expected: string]> = defineError(
+  'KERNEL_HEADER_INVALID',
+  400,
+  'The header "%s" must be %s.',
+)
+
+export const KERNEL_HEADER_MISSING: CodedErrorClass<[name: string]> = defineError(
+  'KERNEL_HEADER_MISSING',
+  400,
+  'The header "%s" is missing.',
+)
+
+export const KERNEL_COOKIE_INVALID: CodedErrorClass<[name: string, expected: string]> = defineError(
+  'KERNEL_COOKIE_INVALID',
+  400,
+  'The cookie "%s" must be %s.',
+)
+
+export const KERNEL_COOKIE_MISSING: CodedErrorClass<[name: string]> = defineError(
+  'KERNEL_COOKIE_MISSING',
+  400,
+  'The cookie "%s" is missing.',
+)
+
+export const KERNEL_FILE_MISSING: CodedErrorClass<[name: string]> = defineError(
+  'KERNEL_FILE_MISSING',
+  422,
+  'The form has no file "%s".',
+)
+
 export const KERNEL_NO_RESPONSE: CodedErrorClass<[returned: string]> = defineError(
   'KERNEL_NO_RESPONSE',
   500,

@@ -2,15 +2,21 @@
 // For everything that a bundle is made of: routes, controllers, listeners, views, sessions, errors.
 export { createFrameworkBundle } from '../../bundles/framework/framework-bundle.ts'
 export type { FrameworkOptions } from '../../bundles/framework/options.ts'
+export {
+  cookieValue,
+  currentRequest,
+  currentSession,
+  headerValue,
+  queryValue,
+  routeParameter,
+  uploadedFile,
+} from '../../kernel/arguments/request-values.ts'
 export type { Application, Bundle, Foundation } from '../../kernel/bundle.ts'
 export {
   type Argument,
   type Controller,
-  currentRequest,
   defineController,
-  queryValue,
   type RequestHandler,
-  routeParameter,
   toController,
 } from '../../kernel/controller.ts'
 export { isDebugOn } from '../../kernel/debug-gate.ts'
@@ -74,6 +80,7 @@ export {
 } from '../../lib/session/session-store.ts'
 export type { SignalMap, Signals } from '../../lib/signals.ts'
 export {
+  asDate,
   asFlag,
   asInteger,
   asListOf,

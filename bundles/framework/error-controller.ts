@@ -1,4 +1,5 @@
-import { type Controller, currentRequest, defineController } from '../../kernel/controller.ts'
+import { currentRequest } from '../../kernel/arguments/request-values.ts'
+import { type Controller, defineController } from '../../kernel/controller.ts'
 import type { DebugGate } from '../../kernel/debug-gate.ts'
 import { HttpError } from '../../lib/errors/http-error.ts'
 import type { Headers } from '../../lib/http/headers.ts'

@@ -51,6 +51,11 @@ export class UploadedFile {
   }
 }
 
+/** Whether a file was chosen. A browser sends a file without name and content for an input without one. */
+export function isChosen({ name, size }: UploadedFile): boolean {
+  return name !== '' || size > 0
+}
+
 /**
  * Parses a form of the type `application/x-www-form-urlencoded` by the URL Standard. Brackets in a name, as in `a[b]`, have
  * no special meaning.

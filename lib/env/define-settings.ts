@@ -1,19 +1,5 @@
+import type { StandardSchema } from '../schema/standard-schema.ts'
 import type { Conversion } from '../text/conversion.ts'
-
-/** A schema of any library that follows https://standardschema.dev (version 1): valibot, zod, ArkType. */
-export interface StandardSchema<value = unknown> {
-  readonly '~standard': {
-    readonly version: 1
-    readonly vendor: string
-    readonly validate: (value: unknown) => SchemaResult<value> | Promise<SchemaResult<value>>
-    readonly types?: { readonly input: unknown; readonly output: value } | undefined
-  }
-}
-
-/** The result of a {@link StandardSchema}. */
-export type SchemaResult<value> =
-  | { readonly value: value; readonly issues?: undefined }
-  | { readonly issues: readonly { readonly message: string }[] }
 
 /** A setting of a bundle: a variable of the environment, or of a `.env` file. */
 export interface Setting<value = unknown> {

@@ -1,6 +1,7 @@
 import { maskText } from '../redact/mask-text.ts'
+import type { SchemaResult, StandardSchema } from '../schema/standard-schema.ts'
 import { asText, type Conversion, splitList } from '../text/conversion.ts'
-import type { SchemaResult, Setting, StandardSchema } from './define-settings.ts'
+import type { Setting } from './define-settings.ts'
 
 /** The value of a setting, or its mistakes: texts that follow the name of the setting, without secrets. */
 export interface SettingResult {

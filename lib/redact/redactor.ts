@@ -1,4 +1,5 @@
 import { splitList } from '../text/conversion.ts'
+import { escapeRegExp } from '../text/escape-reg-exp.ts'
 import { TextMemo } from '../text/text-memo.ts'
 import { maskSource } from './mask-source.ts'
 import { maskText, mayHaveSecret } from './mask-text.ts'
@@ -195,8 +196,4 @@ function formsOf(secret: string): string[] {
   const encoded = [component, strict, form, component.replaceAll('%20', '+')]
   const lowerCase = encoded.map(each => each.replace(/%../g, code => code.toLowerCase()))
   return [secret, ...encoded, ...lowerCase, JSON.stringify(secret).slice(1, -1)]
-}
-
-function escapeRegExp(text: string): string {
-  return text.replace(/[\\^$.*+?()[\]{}|]/g, '\\$&')
 }

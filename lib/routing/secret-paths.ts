@@ -1,4 +1,5 @@
 import { mask, type NameTest } from '../redact/secret-names.ts'
+import { escapeRegExp } from '../text/escape-reg-exp.ts'
 import type { PatternForm } from './pattern.ts'
 import type { Route } from './route.ts'
 
@@ -73,8 +74,4 @@ function toSecretPath({ leadingText, sequence }: PatternForm, isSecret: NameTest
     pattern: new RegExp(source, 'g'),
     isSecret: sequence.map(token => token.type !== 'text' && isSecret(token.name)),
   }
-}
-
-function escapeRegExp(text: string): string {
-  return text.replace(/[\\^$.*+?()[\]{}|]/g, '\\$&')
 }

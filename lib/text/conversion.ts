@@ -35,6 +35,23 @@ export const asUrl: Conversion<string> = {
   convert: text => (/^[a-z][a-z\d+.-]*:\/\/./i.test(text) && URL.canParse(text) ? text : undefined),
 }
 
+const dateForm = /^(\d{4}-\d\d-\d\d)(?:T(?:[01]\d|2[0-3]):[0-5]\d(?::[0-5]\d(?:\.\d{1,9})?)?(?:Z|[+-][01]\d:[0-5]\d))?$/
+
+/** A day, which is its midnight in UTC, or a time with its offset from UTC (RFC 3339). */
+export const asDate: Conversion<Date> = {
+  expected: 'a date such as 2026-11-22 or 2026-11-22T09:30:00Z',
+  convert(text) {
+    const day = dateForm.exec(text)?.[1]
+    // JavaScript takes the 30th of February for a day in March.
+    return day !== undefined && isDay(day) ? new Date(text) : undefined
+  },
+}
+
+function isDay(day: string): boolean {
+  const midnight = new Date(day)
+  return !Number.isNaN(midnight.getTime()) && midnight.toISOString().startsWith(day)
+}
+
 /** One of these texts, exactly: `asOneOf('small', 'large')`. */
 export function asOneOf<const choice extends string>(...choices: readonly choice[]): Conversion<choice> {
   return {

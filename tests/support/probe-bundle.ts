@@ -1,6 +1,7 @@
 import { Readable } from 'node:stream'
+import { currentRequest, queryValue, routeParameter } from '#kernel/arguments/request-values.ts'
 import type { Application, Bundle } from '#kernel/bundle.ts'
-import { type Controller, currentRequest, defineController, queryValue, routeParameter } from '#kernel/controller.ts'
+import { type Controller, defineController } from '#kernel/controller.ts'
 import { HttpError } from '#lib/errors/http-error.ts'
 import { Event } from '#lib/event-dispatcher/event-dispatcher.ts'
 import { Response } from '#lib/http/response.ts'

@@ -1,4 +1,5 @@
-import { type Controller, currentRequest, defineController } from '../../../kernel/controller.ts'
+import { currentRequest } from '../../../kernel/arguments/request-values.ts'
+import { type Controller, defineController } from '../../../kernel/controller.ts'
 import type { Request } from '../../../lib/http/request.ts'
 import { Response } from '../../../lib/http/response.ts'
 import { cpuLink, dataForms, home, routesLink } from '../profile/links.ts'

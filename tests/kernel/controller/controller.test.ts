@@ -1,17 +1,18 @@
 import { t } from 'tap'
 import {
-  type Controller,
+  cookieValue,
   currentRequest,
-  defineController,
+  currentSession,
+  headerValue,
   queryValue,
-  resolveArguments,
   routeParameter,
-  toController,
-} from '#kernel/controller.ts'
+  uploadedFile,
+} from '#kernel/arguments/request-values.ts'
+import { type Controller, defineController, resolveArguments, toController } from '#kernel/controller.ts'
 import { ControllerResolver } from '#kernel/controller-resolver.ts'
 import { createRequest } from '#kernel/testing/event-factories.ts'
 import type { Request } from '#lib/http/request.ts'
-import { asInteger } from '#lib/text/conversion.ts'
+import { asInteger, asListOf, asOneOf, asText } from '#lib/text/conversion.ts'
 
 function requestWith(attributes: Record<string, unknown>, target = '/'): Request {
   const request = createRequest(target)
@@ -91,6 +92,74 @@ t.test('a bad route value means no such page, a bad query value a bad request', 
     status: 500,
     message: /"name".*"item"/,
   })
+})
+
+t.test('headers and cookies are converted; their values are in no message, because they may be secret', async t => {
+  const request = createRequest('/', {
+    headers: { 'x-depth': '3', 'x-key': 'hunter2', cookie: 'theme=dark; sid=hunter2' },
+  })
+  t.equal(headerValue('X-Depth', asInteger)(request), 3)
+  t.equal(headerValue('x-key')(request), 'hunter2')
+  t.equal(headerValue('x-none', asInteger, 7)(request), 7)
+  t.throws(() => headerValue('x-none')(request), {
+    code: 'KERNEL_HEADER_MISSING',
+    status: 400,
+    message: 'The header "x-none" is missing.',
+  })
+  t.throws(() => headerValue('x-key', asInteger)(request), {
+    code: 'KERNEL_HEADER_INVALID',
+    status: 400,
+    message: 'The header "x-key" must be an integer.',
+  })
+  t.equal(cookieValue('theme', asOneOf('dark', 'light'))(request), 'dark')
+  t.equal(cookieValue('sid')(request), 'hunter2')
+  t.equal(cookieValue('none', asText, 'new')(request), 'new')
+  t.throws(() => cookieValue('none')(request), {
+    code: 'KERNEL_COOKIE_MISSING',
+    status: 400,
+    message: 'The cookie "none" is missing.',
+  })
+  t.throws(() => cookieValue('sid', asInteger)(request), {
+    code: 'KERNEL_COOKIE_INVALID',
+    status: 400,
+    message: 'The cookie "sid" must be an integer.',
+  })
+})
+
+t.test('a list of the query has commas, repeated names, or both', async t => {
+  const ids = queryValue('id', asListOf(asInteger), [])
+  t.strictSame(ids(createRequest('/?id=1,2&id=3')), [1, 2, 3])
+  t.strictSame(ids(createRequest('/?id=')), [])
+  t.strictSame(ids(createRequest('/')), [])
+  t.throws(() => ids(createRequest('/?id=1&id=x')), {
+    code: 'KERNEL_QUERY_VALUE_INVALID',
+    message: 'The query parameter "id" must be a list, each entry an integer, not "1,x".',
+  })
+  t.throws(() => queryValue('id', asListOf(asInteger))(createRequest('/')), { code: 'KERNEL_QUERY_VALUE_MISSING' })
+  t.equal(queryValue('id')(createRequest('/?id=1&id=2')), '1', 'else the first value counts')
+})
+
+t.test('the session is an argument, and is not used by that', async t => {
+  const request = createRequest('/', { session: { user: 7 } })
+  const session = currentSession(request)
+  t.equal(await (await session).get('user'), 7)
+  t.throws(() => currentSession(createRequest('/')), { name: 'TypeError' })
+})
+
+t.test('a file is an argument if one was chosen', async t => {
+  const send = (part: string) => {
+    const boundary = 'edge'
+    const body = `--${boundary}\r\ncontent-disposition: form-data; ${part}\r\n--${boundary}--\r\n`
+    const headers = { 'content-type': `multipart/form-data; boundary=${boundary}` }
+    return uploadedFile('cover')(createRequest('/', { method: 'POST', headers, body }))
+  }
+  const file = await send('name="cover"; filename="a.png"\r\ncontent-type: image/png\r\n\r\nabc')
+  t.match(file, { name: 'a.png', type: 'image/png', size: 3 })
+  t.equal((await send('name="cover"; filename="empty.txt"\r\n\r\n')).size, 0, 'an empty file is a file')
+  const missing = { code: 'KERNEL_FILE_MISSING', status: 422, message: 'The form has no file "cover".' }
+  await t.rejects(Promise.resolve(send('name="cover"; filename=""\r\n\r\n')), missing)
+  await t.rejects(Promise.resolve(send('name="cover"\r\n\r\ntext')), missing)
+  await t.rejects(Promise.resolve(send('name="other"; filename="a.png"\r\n\r\nabc')), missing)
 })
 
 t.test('a registered controller can be put in the place of another, which must be there', async t => {

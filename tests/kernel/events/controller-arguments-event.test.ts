@@ -1,5 +1,6 @@
 import { t } from 'tap'
-import { defineController, queryValue, toController } from '#kernel/controller.ts'
+import { queryValue } from '#kernel/arguments/request-values.ts'
+import { defineController, toController } from '#kernel/controller.ts'
 import { ControllerArgumentsEvent } from '#kernel/events.ts'
 import { createBareKernel } from '#kernel/testing/create-bare-kernel.ts'
 import { createRequest } from '#kernel/testing/event-factories.ts'

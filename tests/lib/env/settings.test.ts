@@ -1,8 +1,9 @@
 import t from 'tap'
 import * as v from 'valibot'
 import { z } from 'zod'
-import { type BundleSettings, defineSettings, type Setting, type StandardSchema } from '#lib/env/define-settings.ts'
+import { type BundleSettings, defineSettings, type Setting } from '#lib/env/define-settings.ts'
 import { Settings, warnOfUnknownSettings } from '#lib/env/settings.ts'
+import type { StandardSchema } from '#lib/schema/standard-schema.ts'
 import { asFlag, asInteger, asListOf, asOneOf, asUrl } from '#lib/text/conversion.ts'
 
 type Variables = Readonly<Record<string, string>>

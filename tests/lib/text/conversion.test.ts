@@ -1,5 +1,5 @@
 import t from 'tap'
-import { asFlag, asInteger, asListOf, asOneOf, asText, asUrl } from '#lib/text/conversion.ts'
+import { asDate, asFlag, asInteger, asListOf, asOneOf, asText, asUrl } from '#lib/text/conversion.ts'
 
 t.test('text stays as it is', async t => {
   t.equal(asText.convert(' a '), ' a ')
@@ -41,4 +41,18 @@ t.test('a list is separated by commas, and each entry is converted', async t => 
   t.equal(asNumbers.convert('1,x'), undefined)
   t.ok(Object.isFrozen(asNumbers.convert('1')))
   t.strictSame(asListOf(asFlag).convert('no,yes'), [false, true], 'false is a value')
+})
+
+t.test('a date is a day of the calendar, or a time with its offset', async t => {
+  const dates: Readonly<Record<string, string>> = {
+    '2026-11-22': '2026-11-22T00:00:00.000Z',
+    '2024-02-29': '2024-02-29T00:00:00.000Z',
+    '2026-11-22T09:30Z': '2026-11-22T09:30:00.000Z',
+    '2026-11-22T09:30:15.25Z': '2026-11-22T09:30:15.250Z',
+    '2026-11-22T00:30:00+01:00': '2026-11-21T23:30:00.000Z',
+  }
+  for (const [text, moment] of Object.entries(dates)) t.equal(asDate.convert(text)?.toISOString(), moment, text)
+  const wrong = ['', 'today', '2026', '22.11.2026', '2026-02-29', '2026-02-30', '2026-13-01', '2026-11-22T09:30']
+  for (const text of [...wrong, '2026-11-22T24:00Z', '2026-11-22 09:30Z', ' 2026-11-22', '2026-11-22T09:30:00+1:00'])
+    t.equal(asDate.convert(text), undefined, text)
 })

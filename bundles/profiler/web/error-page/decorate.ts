@@ -1,4 +1,5 @@
-import { type Controller, currentRequest, defineController, resolveArguments } from '../../../../kernel/controller.ts'
+import { currentRequest } from '../../../../kernel/arguments/request-values.ts'
+import { type Controller, defineController, resolveArguments } from '../../../../kernel/controller.ts'
 import type { DebugGate } from '../../../../kernel/debug-gate.ts'
 import type { LastResort } from '../../../../kernel/last-resort.ts'
 import type { Request } from '../../../../lib/http/request.ts'

@@ -1,6 +1,7 @@
 import { promisify } from 'node:util'
 import { gunzip } from 'node:zlib'
-import { type Controller, currentRequest, defineController } from '../../../../kernel/controller.ts'
+import { currentRequest } from '../../../../kernel/arguments/request-values.ts'
+import { type Controller, defineController } from '../../../../kernel/controller.ts'
 import type { DebugGate } from '../../../../kernel/debug-gate.ts'
 import { decodeUtf8 } from '../../../../lib/body/body-source.ts'
 import { HttpError } from '../../../../lib/errors/http-error.ts'

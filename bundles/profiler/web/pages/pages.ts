@@ -1,4 +1,5 @@
-import { type Argument, routeParameter } from '../../../../kernel/controller.ts'
+import { routeParameter } from '../../../../kernel/arguments/request-values.ts'
+import type { Argument } from '../../../../kernel/controller.ts'
 import type { Request } from '../../../../lib/http/request.ts'
 import type { Response } from '../../../../lib/http/response.ts'
 import { FindingBadges } from '../../insight/findings/finding-badges.ts'
