@@ -16,6 +16,7 @@ import type { Controller, RequestHandler } from './controller.ts'
 import type { ControllerResolver } from './controller-resolver.ts'
 import type { DebugGate } from './debug-gate.ts'
 import type { Explainer } from './explainer.ts'
+import type { HealthCheck } from './health-check.ts'
 import type { HttpKernel } from './http-kernel.ts'
 import type { LastResort } from './last-resort.ts'
 import type { Collector, FindingRule } from './profiler-contract.ts'
@@ -108,5 +109,7 @@ export interface Application extends Foundation {
   readonly urls: UrlGenerator
   readonly files: StaticFiles
   readonly controllers: ControllerResolver
+  /** Checks of bundles, which `/_health` runs. */
+  readonly healthChecks: HealthCheck[]
   readonly kernel: HttpKernel
 }

@@ -115,6 +115,7 @@ export class Kernel {
       urls: new UrlGenerator(routes),
       files: createStaticFiles(directory, bundles),
       controllers,
+      healthChecks: [],
       kernel: new HttpKernel({ ...foundation, controllers, isolation }),
     }
     // One after another: a bundle may depend on registrations of earlier bundles.

@@ -33,6 +33,7 @@ export {
   ViewEvent,
 } from '../../kernel/events.ts'
 export type { ExplainConnection, Explainer } from '../../kernel/explainer.ts'
+export type { HealthCheck } from '../../kernel/health-check.ts'
 export type { HttpKernel } from '../../kernel/http-kernel.ts'
 export { measureSqlite, type SqliteDatabase, type SqliteStatement } from '../../kernel/measure-sqlite.ts'
 export type {

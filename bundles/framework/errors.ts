@@ -5,3 +5,9 @@ export const FRAMEWORK_OPTIONS_INVALID: CodedErrorClass<[mistakes: string]> = de
   500,
   'The options of createFrameworkBundle() have mistakes:\n%s',
 )
+
+export const FRAMEWORK_HEALTH_TIMEOUT: CodedErrorClass<[name: string, timeout: number]> = defineError(
+  'FRAMEWORK_HEALTH_TIMEOUT',
+  503,
+  'The health check "%s" did not end within %s ms.',
+)

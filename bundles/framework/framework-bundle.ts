@@ -9,6 +9,7 @@ import { FileSessionStore } from '../../lib/session/file-session-store.ts'
 import type { SessionStore } from '../../lib/session/session-store.ts'
 import { createErrorPreview, createKeyRoute } from './development-routes.ts'
 import { createErrorController } from './error-controller.ts'
+import { HealthChecks } from './health-checks.ts'
 import { BodyListener } from './listeners/body-listener.ts'
 import { CompressionListener } from './listeners/compression-listener.ts'
 import { ConditionalListener } from './listeners/conditional-listener.ts'
@@ -54,11 +55,12 @@ function register(app: Application, options: ResolvedOptions): void {
 }
 
 function addListeners(app: Application, { cookie, store = createStore(app), times, without }: ResolvedOptions): void {
-  const { config, debugGate, dispatcher, files, logger, routes, signals } = app
+  const { config, debugGate, dispatcher, files, healthChecks, logger, redactor, routes, signals } = app
+  const checks = new HealthChecks(healthChecks, logger)
   // Listed in the order of a request; the priorities decide.
   const listeners = [
     new ValidateRequestListener(),
-    ...(without.has('health') ? [] : [new HealthListener(signals)]),
+    ...(without.has('health') ? [] : [new HealthListener({ signals, checks, debugGate, redactor })]),
     new SessionListener({ store, times, cookie, logger, isDebug: config.isDebug, signals }),
     new StaticFileListener(files),
     new RouterListener(routes, logger, debugGate.isDebug),
