@@ -173,7 +173,7 @@ t.test('requests of the page are listed as they are made', needsBrowser, async t
   t.match(await rows.allInnerTexts(), [/404\s+\/nowhere\s+[\d.]+ m?s/, /200\s+\/part\?n=1\s+[\d.]+ m?s/])
   t.match(await rows.first().getByRole('link').getAttribute('href'), /^\/_profiler\/[0-9a-f]{6}$/)
   await toggle.click()
-  t.match(await toggle.innerText(), /200\s+1 failed/)
+  t.match(await toggle.innerText(), /200\s+1 failed request/)
   await toggle.click()
 
   await page.evaluate("(async () => { for (let n = 0; n < 120; n++) await fetch('/part?n=' + n) })()")

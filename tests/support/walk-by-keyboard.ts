@@ -39,29 +39,31 @@ const collect = `(() => {
   })
 })()`
 
-/** Where the focus is; -1 where it is nowhere, or on something that only scrolls. */
-const locate = `(() => {
-  const element = document.activeElement
+/** Notes each place that gets the focus: -1 for a place that only scrolls. */
+const note = `(() => {
   const isMarked = place => {
     const { boxShadow, outlineStyle, outlineWidth } = getComputedStyle(place)
     return (outlineStyle !== 'none' && parseFloat(outlineWidth) > 0) || boxShadow !== 'none'
   }
-  // A link may stand for its whole row.
-  const isSeen = [element, element.closest('tr')].some(place => place !== null && isMarked(place))
-  return { index: window.walk.indexOf(element), isSeen, isOut: element === document.body }
+  window.stops = []
+  document.addEventListener('focusin', ({ target }) => {
+    // A link may stand for its whole row.
+    const isSeen = [target, target.closest('tr')].some(place => place !== null && isMarked(place))
+    window.stops.push({ index: window.walk.indexOf(target), isSeen })
+  })
 })()`
 
 /* c8 ignore start -- only where there is a Chromium */
 /** Goes through a page with the Tab key, from its beginning to its end. */
 export async function walkByKeyboard(page: Page): Promise<Walk> {
   const targets = await page.evaluate<Target[]>(collect)
-  const stops: Stop[] = []
-  for (let step = 0; step < 2 * targets.length + 20; step++) {
-    await page.keyboard.press('Tab')
-    const stop = await page.evaluate<Stop & { readonly isOut: boolean }>(locate)
-    if (stop.isOut || (stops.length > 0 && stop.index === stops[0]?.index)) break
-    if (stop.index !== -1) stops.push(stop)
-  }
+  await page.evaluate(note)
+  // The keys are sent in order, without an answer to each of them, which would take most of the time. A field for a date has
+  // several stops, and after the last element the walk begins again.
+  await Promise.all(Array.from({ length: 2 * targets.length + 20 }, () => page.keyboard.press('Tab')))
+  const all = await page.evaluate<Stop[]>('window.stops')
+  const again = all.findIndex(({ index }, at) => at > 0 && index === all[0]?.index)
+  const stops = (again === -1 ? all : all.slice(0, again)).filter(({ index }) => index !== -1)
   const nameOf = (index: number) => String(targets[index]?.name)
   const reached = new Set(stops.map(({ index }) => index))
   const seen = new Set(stops.filter(({ isSeen }) => isSeen).map(({ index }) => index))

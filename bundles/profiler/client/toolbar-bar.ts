@@ -88,7 +88,7 @@ export class Bar {
     mark(status, tone)
     if (exception !== '') mark(exception, 'error')
     if (this.#errors > 0) mark(`${this.#errors} browser ${this.#errors === 1 ? 'error' : 'errors'}`, 'error')
-    if (this.#failures > 0) mark(`${this.#failures} failed`, 'error')
+    if (this.#failures > 0) mark(`${this.#failures} failed ${this.#failures === 1 ? 'request' : 'requests'}`, 'error')
   }
 
   #onKey(event: KeyboardEvent): void {

@@ -241,7 +241,7 @@ t.test('the toolbar folds by its button and by keys, and stays so on the next pa
   t.strictSame([toggle()?.textContent, toggle()?.getAttribute('aria-expanded')], ['Hide the profiler toolbar', 'true'])
   t.equal(toggle()?.getAttribute('title'), 'Hide the profiler toolbar (Alt+Shift+P)')
   toggle()?.click()
-  t.equal(toggle()?.textContent, 'Show the profiler toolbar 500 TypeError 1 browser error 2 failed')
+  t.equal(toggle()?.textContent, 'Show the profiler toolbar 500 TypeError 1 browser error 2 failed requests')
   t.equal(toggle()?.getAttribute('title'), 'It failed.\nShow the profiler toolbar (Alt+Shift+P)')
   t.strictSame(
     [find('section')?.hidden, host()?.hasAttribute('data-folded'), localStorage.getItem('profiler-toolbar')],
