@@ -6,13 +6,13 @@ import type { Request } from '../lib/http/request.ts'
 import type { StaticFiles } from '../lib/http/static-files.ts'
 import type { Logger } from '../lib/log/logger.ts'
 import type { Redactor } from '../lib/redact/redactor.ts'
-import type { RouteCollection } from '../lib/routing/route.ts'
+import type { RouteCollection } from '../lib/routing/route-collection.ts'
 import type { UrlGenerator } from '../lib/routing/url-generator.ts'
 import type { SessionUse } from '../lib/session/session.ts'
 import type { Signals } from '../lib/signals.ts'
 import type { View } from '../lib/view/view.ts'
 import type { CommandSource } from './console-command.ts'
-import type { Controller, RequestHandler } from './controller.ts'
+import type { Controller } from './controller.ts'
 import type { ControllerResolver } from './controller-resolver.ts'
 import type { DebugGate } from './debug-gate.ts'
 import type { Explainer } from './explainer.ts'
@@ -105,7 +105,7 @@ export interface Foundation {
 
 /** The services that a bundle may use. */
 export interface Application extends Foundation {
-  readonly routes: RouteCollection<Controller | RequestHandler>
+  readonly routes: RouteCollection<Controller>
   readonly urls: UrlGenerator
   readonly files: StaticFiles
   readonly controllers: ControllerResolver

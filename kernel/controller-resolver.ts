@@ -1,6 +1,7 @@
 import type { Request } from '../lib/http/request.ts'
+import type { RequestHandler } from '../lib/routing/route-collection.ts'
 import { suggestNames } from '../lib/text/nearest-names.ts'
-import { type Controller, type RequestHandler, toController } from './controller.ts'
+import { type Controller, toController } from './controller.ts'
 import { KERNEL_CONTROLLER_INVALID, KERNEL_CONTROLLER_MISSING } from './errors.ts'
 
 /** Finds the controller of a request by its attribute `_controller`: a controller, a function, or a registered name. */

@@ -1,6 +1,8 @@
 import { isThenable } from '../lib/event-dispatcher/event-dispatcher.ts'
 import type { Request } from '../lib/http/request.ts'
 import { Response } from '../lib/http/response.ts'
+import type { RouteParameters } from '../lib/routing/path-parameters.ts'
+import type { RequestHandler } from '../lib/routing/route-collection.ts'
 
 /** Computes the value of one argument from a request. */
 export type Argument<value = unknown> = (request: Request) => value | PromiseLike<value>
@@ -11,9 +13,6 @@ export interface Controller {
   readonly arguments: readonly Argument[]
   readonly call: (...values: unknown[]) => unknown
 }
-
-/** A function that takes the request: the short form of a controller. */
-export type RequestHandler = (request: Request) => unknown
 
 /**
  * Declares a controller and the sources of its arguments. The sources also determine the types of the arguments:
@@ -34,9 +33,12 @@ export type ValuesOf<sources extends readonly unknown[]> = {
   -readonly [index in keyof sources]: sources[index] extends Argument<infer value> ? value : never
 }
 
-/** Makes a controller of a function. A function without a name gets the name of the route. */
+/**
+ * Makes a controller of a function, which takes the request and the parameters of its route. A function without a name gets
+ * the name of the route.
+ */
 export function toController(handler: RequestHandler, route = 'anonymous'): Controller {
-  return { name: nameOfHandler(handler, route), arguments: requestOnly, call: handler as Controller['call'] }
+  return { name: nameOfHandler(handler, route), arguments: handlerArguments, call: handler as Controller['call'] }
 }
 
 /** JavaScript names an inline function of a route definition after the property, `controller`: it gets the route's name. */
@@ -44,7 +46,13 @@ export function nameOfHandler({ name }: { readonly name: string }, route: string
   return name === '' || name === 'controller' ? route : name
 }
 
-const requestOnly: readonly Argument[] = [request => request]
+const handlerArguments: readonly Argument[] = [
+  request => request,
+  ({ attributes }) => attributes.get('_route_params') ?? noParameters,
+]
+
+/** The parameters of a request without a route: a forward, or the error page. */
+const noParameters: RouteParameters = Object.freeze(Object.create(null))
 
 /** The values of a controller's arguments, in order; a promise only if one of them is a promise or has a `then` like one. */
 export function resolveArguments(controller: Controller, request: Request): unknown[] | Promise<unknown[]> {

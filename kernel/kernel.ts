@@ -11,7 +11,7 @@ import {
 import { StaticFiles } from '../lib/http/static-files.ts'
 import type { Logger } from '../lib/log/logger.ts'
 import type { Redactor } from '../lib/redact/redactor.ts'
-import { RouteCollection } from '../lib/routing/route.ts'
+import { RouteCollection } from '../lib/routing/route-collection.ts'
 import { SecretPaths } from '../lib/routing/secret-paths.ts'
 import { UrlGenerator } from '../lib/routing/url-generator.ts'
 import { createSignals } from '../lib/signals.ts'

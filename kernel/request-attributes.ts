@@ -1,5 +1,6 @@
 import type { Logger } from '../lib/log/logger.ts'
-import type { Controller, RequestHandler } from './controller.ts'
+import type { RequestHandler } from '../lib/routing/route-collection.ts'
+import type { Controller } from './controller.ts'
 
 declare module '../lib/http/attributes.ts' {
   /** The attributes of the kernel and of the framework bundle. Those marked "route" can be set as defaults of a route. */

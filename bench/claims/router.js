@@ -1,5 +1,5 @@
 import { Request } from '../../dist/lib/http/request.js'
-import { RouteCollection } from '../../dist/lib/routing/route.js'
+import { RouteCollection } from '../../dist/lib/routing/route-collection.js'
 import { RouteMatcher } from '../../dist/lib/routing/route-matcher.js'
 import { measureFunctions } from '../measure-functions.js'
 

@@ -12,13 +12,7 @@ export {
   uploadedFile,
 } from '../../kernel/arguments/request-values.ts'
 export type { Application, Bundle, Foundation } from '../../kernel/bundle.ts'
-export {
-  type Argument,
-  type Controller,
-  defineController,
-  type RequestHandler,
-  toController,
-} from '../../kernel/controller.ts'
+export { type Argument, type Controller, defineController, toController } from '../../kernel/controller.ts'
 export { isDebugOn } from '../../kernel/debug-gate.ts'
 export { dump } from '../../kernel/dump.ts'
 export {
@@ -71,6 +65,7 @@ export { Request } from '../../lib/http/request.ts'
 export { Response } from '../../lib/http/response.ts'
 export type { Logger } from '../../lib/log/logger.ts'
 export type { RouteDefinition } from '../../lib/routing/route.ts'
+export type { RequestHandler } from '../../lib/routing/route-collection.ts'
 export type { UrlGenerator } from '../../lib/routing/url-generator.ts'
 export type { Session } from '../../lib/session/session.ts'
 export {

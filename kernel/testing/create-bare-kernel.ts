@@ -1,7 +1,7 @@
 import type { Request } from '../../lib/http/request.ts'
 import { Response } from '../../lib/http/response.ts'
 import type { Logger } from '../../lib/log/logger.ts'
-import type { RequestHandler } from '../controller.ts'
+import type { RequestHandler } from '../../lib/routing/route-collection.ts'
 import { ControllerResolver } from '../controller-resolver.ts'
 import { HttpKernel } from '../http-kernel.ts'
 import { RequestContext } from '../request-context.ts'

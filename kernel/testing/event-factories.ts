@@ -5,9 +5,10 @@ import { Request } from '../../lib/http/request.ts'
 import { Response } from '../../lib/http/response.ts'
 import type { TrustedProxies } from '../../lib/http/trusted-proxies.ts'
 import type { Logger } from '../../lib/log/logger.ts'
+import type { RequestHandler } from '../../lib/routing/route-collection.ts'
 import { Session } from '../../lib/session/session.ts'
 import { MemorySessionStore } from '../../lib/session/session-store.ts'
-import { type RequestHandler, toController } from '../controller.ts'
+import { toController } from '../controller.ts'
 import { ControllerResolver } from '../controller-resolver.ts'
 import {
   ControllerArgumentsEvent,
@@ -106,14 +107,16 @@ export function createControllerEvent(handler: RequestHandler = answer, init: Ev
   return new ControllerEvent(...common(init), toController(handler))
 }
 
-/** Creates the event of resolved arguments; by default the only argument is the request. */
+/** Creates the event of resolved arguments; by default these are the request and the parameters of its route. */
 export function createControllerArgumentsEvent(
   handler: RequestHandler = answer,
   values?: unknown[],
   init: EventInit = {},
 ): ControllerArgumentsEvent {
   const [kernel, request] = common(init)
-  return new ControllerArgumentsEvent(kernel, request, toController(handler), values ?? [request])
+  const controller = toController(handler)
+  const resolved = values ?? controller.arguments.map(source => source(request))
+  return new ControllerArgumentsEvent(kernel, request, controller, resolved)
 }
 
 /** Creates the event of a controller whose result is not a response; by default an empty object. */

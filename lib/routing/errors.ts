@@ -12,6 +12,12 @@ export const ROUTE_NAME_TAKEN: CodedErrorClass<[name: string, path: string, take
   'The name "%s" cannot be given to the route %s: the route %s already has it.',
 )
 
+export const ROUTE_GROUP_INVALID: CodedErrorClass<[group: string, reason: string]> = defineError(
+  'ROUTE_GROUP_INVALID',
+  500,
+  'The route group "%s" cannot be used: %s.',
+)
+
 /** The cause of a 404. The path is as it was sent, but without slashes at its end unless it consists of slashes. */
 export const ROUTE_NOT_FOUND: CodedErrorClass<[path: string]> = defineError(
   'ROUTE_NOT_FOUND',

@@ -1,7 +1,7 @@
-import type { KnownAttributes } from '../http/attributes.ts'
 import type { Request } from '../http/request.ts'
 import { knownMethods } from '../http/request-line.ts'
-import { ROUTE_DEFINITION_INVALID, ROUTE_NAME_TAKEN } from './errors.ts'
+import { ROUTE_DEFINITION_INVALID } from './errors.ts'
+import type { RouteDefaults, RouteParameters } from './path-parameters.ts'
 import { Pattern, type Requirement, type Variables } from './pattern.ts'
 
 /** A method of routes. */
@@ -11,21 +11,28 @@ export type RouteMethod = (typeof knownMethods)[number]
 export type RouteScheme = (typeof knownSchemes)[number]
 
 /** The declaration of a route: its name, path, methods and conditions, and the controller that answers it. */
-export interface RouteDefinition<controller = unknown> {
+export interface RouteDefinition<
+  controller = unknown,
+  path extends string = string,
+  host extends string = string,
+  defaults extends RouteDefaults = RouteDefaults,
+> {
   /** The name in logs, profiles and URL generation. */
   readonly name: string
+  /** Earlier names, for which URLs are still generated. A group does not change them. */
+  readonly aliases?: readonly string[]
   /** The pattern in the syntax of path-to-regexp: `/item{/:id}`, `/wild/*rest`. It matches the percent-decoded path. */
-  readonly path: string
+  readonly path: path
   /** The controller, which routing only passes on. */
   readonly controller: controller
   /** Any method by default. GET includes HEAD. */
   readonly methods?: readonly RouteMethod[]
   /** Patterns for whole values of variables. If a value does not match, the path does not match. */
-  readonly requirements?: Readonly<Record<string, RegExp | string>>
+  readonly requirements?: RouteRequirements
   /** Values of variables that are not in the path, and attributes such as `_format` for the request. */
-  readonly defaults?: Readonly<Record<string, unknown> & Partial<KnownAttributes>>
+  readonly defaults?: defaults
   /** A host without a port, with or without variables: `:tenant.example.com`. Any host by default. */
-  readonly host?: string
+  readonly host?: host
   /** Any scheme by default. */
   readonly schemes?: readonly RouteScheme[]
   /** Checked after the path and the host. If it returns false, the route does not exist for this request. */
@@ -34,8 +41,8 @@ export interface RouteDefinition<controller = unknown> {
   readonly priority?: number
 }
 
-/** The defaults of a route, overwritten by the variables of its path and host. Without a prototype. */
-export type RouteParameters = Readonly<Record<string, unknown>>
+/** Patterns for whole values of variables, by name. */
+export type RouteRequirements = Readonly<Record<string, RegExp | string>>
 
 /** Whether a route matches a request, or the first reason against it. */
 export type Evaluation =
@@ -46,6 +53,7 @@ export type Evaluation =
 /** A checked and compiled route. */
 export class Route {
   readonly name: string
+  readonly aliases: readonly string[]
   readonly path: Pattern
   readonly controller: unknown
   /** Any method when empty. */
@@ -60,9 +68,10 @@ export class Route {
   readonly #plainMatch: Evaluation
   readonly #answeredMethods: ReadonlySet<string> | undefined
 
-  /** @throws ROUTE_DEFINITION_INVALID */
-  constructor(definition: RouteDefinition) {
-    const { name, path, host, methods, schemes, requirements = {} } = definition
+  /** `shared` are requirements of groups; the route need not have their variables. @throws ROUTE_DEFINITION_INVALID */
+  constructor(definition: RouteDefinition, shared: RouteRequirements = {}) {
+    const { aliases = [], name, path, host, methods, schemes } = definition
+    const requirements = { ...shared, ...definition.requirements }
     const refuse = (reason: string, options?: { cause: unknown }): never => {
       throw new ROUTE_DEFINITION_INVALID([name, reason], options)
     }
@@ -77,6 +86,7 @@ export class Route {
 
     if (name === '') refuse(`the route of ${path} needs a name`)
     this.name = name
+    this.aliases = aliases
     this.path = compile(`its path is ${path}`, () => new Pattern(path, { requirements }))
     if (this.path.forms.some(form => !form.leadingText.startsWith('/'))) {
       refuse(`its path is ${path}: it must begin with a slash, also without its optional parts`)
@@ -88,7 +98,7 @@ export class Route {
     const names = [...this.path.names, ...(this.host?.names ?? [])]
     const repeated = this.host?.names.find(variable => this.path.names.includes(variable))
     if (repeated !== undefined) refuse(`both its path and its host have a variable "${repeated}"`)
-    const stray = Object.keys(requirements).find(variable => !names.includes(variable))
+    const stray = Object.keys(definition.requirements ?? {}).find(variable => !names.includes(variable))
     if (stray !== undefined) {
       refuse(`it has a requirement for "${stray}", but its variables are: ${names.join(', ') || 'none'}`)
     }
@@ -152,37 +162,4 @@ function checkList(noun: string, list: readonly string[] | undefined, known: rea
   if (list?.length === 0) return `its ${noun} are an empty list; leave them out to allow all`
   const unknown = list?.find(value => !known.includes(value))
   return unknown === undefined ? undefined : `its ${noun} must be of ${known.join(', ')}, not "${unknown}"`
-}
-
-/** The routes of an application in the order in which they are tried: by priority, then by declaration. */
-export class RouteCollection<controller = unknown> implements Iterable<Route> {
-  readonly #ordered: Route[] = []
-  readonly #named = new Map<string, Route>()
-
-  get size(): number {
-    return this.#ordered.length
-  }
-
-  get names(): Iterable<string> {
-    return this.#named.keys()
-  }
-
-  /** Declares a route. @throws ROUTE_DEFINITION_INVALID ROUTE_NAME_TAKEN */
-  add(definition: RouteDefinition<controller>): Route {
-    const route = new Route(definition)
-    const taken = this.#named.get(route.name)
-    if (taken !== undefined) throw new ROUTE_NAME_TAKEN([route.name, route.path.source, taken.path.source])
-    this.#named.set(route.name, route)
-    const earlier = this.#ordered.findLastIndex(other => other.priority >= route.priority)
-    this.#ordered.splice(earlier + 1, 0, route)
-    return route
-  }
-
-  find(name: string): Route | undefined {
-    return this.#named.get(name)
-  }
-
-  [Symbol.iterator](): Iterator<Route> {
-    return this.#ordered.values()
-  }
 }

@@ -3,7 +3,8 @@ import type { Request } from '../http/request.ts'
 import { suggestNames } from '../text/nearest-names.ts'
 import { ROUTE_ORIGIN_UNKNOWN, ROUTE_PARAMETER_INVALID, ROUTE_PARAMETER_MISSING, ROUTE_UNKNOWN } from './errors.ts'
 import type { Pattern, PatternForm, PatternMatch } from './pattern.ts'
-import type { Route, RouteCollection } from './route.ts'
+import type { Route } from './route.ts'
+import type { RouteCollection } from './route-collection.ts'
 
 /** Values by name: texts, numbers, booleans, and lists of them in the query. `undefined` and `null` are left out. */
 export type UrlParameters = Readonly<Record<string, unknown>>

@@ -1,7 +1,7 @@
 import type { Locator, Page } from 'playwright-core'
 import { type Test, t } from 'tap'
-import type { RequestHandler } from '#kernel/controller.ts'
 import { Response } from '#lib/http/response.ts'
+import type { RequestHandler } from '#lib/routing/route-collection.ts'
 import { needsBrowser, openBrowser } from '#tests/support/browser.ts'
 import { createProfiledKernel } from '#tests/support/profiled-kernel.ts'
 import { serveKernel } from '#tests/support/test-server.ts'

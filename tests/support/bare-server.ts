@@ -1,5 +1,4 @@
 import type { Test } from 'tap'
-import type { RequestHandler } from '#kernel/controller.ts'
 import { ControllerResolver } from '#kernel/controller-resolver.ts'
 import { RequestEvent, TerminateEvent } from '#kernel/events.ts'
 import { HttpKernel } from '#kernel/http-kernel.ts'
@@ -8,6 +7,7 @@ import { NodeServer, type NodeServerOptions } from '#kernel/server/node-server.t
 import { createEventDispatcher, type EventDispatcher } from '#lib/event-dispatcher/event-dispatcher.ts'
 import { TrustedProxies } from '#lib/http/trusted-proxies.ts'
 import type { LogRecord } from '#lib/log/logger.ts'
+import type { RequestHandler } from '#lib/routing/route-collection.ts'
 import { createSignals } from '#lib/signals.ts'
 import { createRecorder } from './recording-logger.ts'
 

@@ -1,5 +1,6 @@
 import type { Bundle } from '#kernel/bundle.ts'
-import { type RequestHandler, toController } from '#kernel/controller.ts'
+import { toController } from '#kernel/controller.ts'
+import type { RequestHandler } from '#lib/routing/route-collection.ts'
 
 /** Makes a bundle of handlers by their paths, which also name the routes. */
 export function createHandlerBundle(handlers: Readonly<Record<string, RequestHandler>>): Bundle {

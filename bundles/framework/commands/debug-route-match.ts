@@ -2,7 +2,7 @@ import { type ConsoleCommand, exitCodes } from '../../../kernel/console-command.
 import type { Block } from '../../../lib/console/document.ts'
 import { Request } from '../../../lib/http/request.ts'
 import { NearestRoutes, type NearRoute } from '../../../lib/routing/nearest-routes.ts'
-import type { RouteCollection } from '../../../lib/routing/route.ts'
+import type { RouteCollection } from '../../../lib/routing/route-collection.ts'
 import { type RouteMatch, RouteMatcher } from '../../../lib/routing/route-matcher.ts'
 import { controllerOf } from './debug-routes.ts'
 

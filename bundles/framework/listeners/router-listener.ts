@@ -9,7 +9,7 @@ import { knownMethods } from '../../../lib/http/request-line.ts'
 import { Response } from '../../../lib/http/response.ts'
 import type { Logger } from '../../../lib/log/logger.ts'
 import { ROUTE_METHOD_NOT_ALLOWED, ROUTE_NOT_FOUND } from '../../../lib/routing/errors.ts'
-import type { RouteCollection } from '../../../lib/routing/route.ts'
+import type { RouteCollection } from '../../../lib/routing/route-collection.ts'
 import { RouteMatcher } from '../../../lib/routing/route-matcher.ts'
 
 /** After validation, session and static files; before listeners that need the route. Symfony's priority. */

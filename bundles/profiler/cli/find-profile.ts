@@ -1,7 +1,7 @@
 import { type CommandArgument, CommandUsageError } from '../../../kernel/console-command.ts'
 import type { Explainer } from '../../../kernel/explainer.ts'
 import type { Logger } from '../../../lib/log/logger.ts'
-import type { RouteCollection } from '../../../lib/routing/route.ts'
+import type { RouteCollection } from '../../../lib/routing/route-collection.ts'
 import type { View } from '../../../lib/view/view.ts'
 import type { Inspector } from '../insight/findings/inspector.ts'
 import { findLatest, mainRequests } from '../insight/latest.ts'

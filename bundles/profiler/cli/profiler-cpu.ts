@@ -2,7 +2,7 @@ import { CommandUsageError, type ConsoleCommand, exitCodes } from '../../../kern
 import type { Document } from '../../../lib/console/document.ts'
 import type { Cell, Column } from '../../../lib/console/table.ts'
 import { knownMethods } from '../../../lib/http/request-line.ts'
-import type { RouteCollection } from '../../../lib/routing/route.ts'
+import type { RouteCollection } from '../../../lib/routing/route-collection.ts'
 import { placeOf, readCpu, type StoredCpu } from '../profile/cpu.ts'
 import { formatMicroseconds, formatShare, formatTime } from '../profile/format.ts'
 import type { Profile } from '../profile/profile.ts'

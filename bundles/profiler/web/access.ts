@@ -1,5 +1,5 @@
 import type { Request } from '../../../lib/http/request.ts'
-import type { RouteCollection } from '../../../lib/routing/route.ts'
+import type { RouteCollection } from '../../../lib/routing/route-collection.ts'
 import { RouteMatcher } from '../../../lib/routing/route-matcher.ts'
 import { home, toolbarLink } from '../profile/links.ts'
 

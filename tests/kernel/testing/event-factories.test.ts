@@ -48,7 +48,7 @@ t.test('each event is made with what a test says, and the plainest of everything
 
 t.test('every event can be made without saying anything', async t => {
   const resolved = createControllerArgumentsEvent()
-  t.strictSame(resolved.arguments, [resolved.request])
+  t.strictSame(resolved.arguments, [resolved.request, Object.create(null)])
   t.hasStrict(resolved.controller.call(), { status: 200 })
   t.equal(createControllerEvent().controller.name, 'answer')
   t.strictSame(createViewEvent().result, {})

@@ -2,7 +2,7 @@ import { t } from 'tap'
 import { HttpError } from '#lib/errors/http-error.ts'
 import { ROUTE_DEFINITION_INVALID, ROUTE_METHOD_NOT_ALLOWED, ROUTE_NOT_FOUND } from '#lib/routing/errors.ts'
 import { createRequirement, Pattern } from '#lib/routing/pattern.ts'
-import { Route, RouteCollection, type RouteDefinition, type RouteMethod } from '#lib/routing/route.ts'
+import { Route, type RouteDefinition, type RouteMethod } from '#lib/routing/route.ts'
 
 function read(pattern: Pattern, text: string): Record<string, string | undefined> | string | undefined {
   const found = pattern.match(text)
@@ -124,29 +124,6 @@ t.test('defaults cannot be changed', async t => {
   const { defaults } = new Route({ ...base, defaults: { _format: 'json' } })
   t.equal(Object.getPrototypeOf(defaults), null)
   t.ok(Object.isFrozen(defaults))
-})
-
-t.test('a collection is in the order of priority, then of declaration', async t => {
-  const routes = new RouteCollection()
-  for (const [name, priority] of Object.entries({ a: 0, b: 5, c: -1, d: 5, e: 0 })) {
-    routes.add({ ...base, name, priority })
-  }
-  t.equal(routes.add({ ...base, name: 'f' }).priority, 0)
-  t.same([...routes].map(route => route.name).join(''), 'bdaefc')
-  t.same([...routes.names].join(''), 'abcdef')
-  t.equal(routes.size, 6)
-  t.equal(routes.find('c')?.priority, -1)
-  t.equal(routes.find('z'), undefined)
-})
-
-t.test('a name belongs to one route', async t => {
-  const routes = new RouteCollection()
-  routes.add(base)
-  t.throws(() => routes.add({ ...base, path: '/other' }), {
-    code: 'ROUTE_NAME_TAKEN',
-    message: 'The name "page" cannot be given to the route /other: the route /page already has it.',
-  })
-  t.equal(routes.size, 1)
 })
 
 t.test('the causes of 404 and 405 have the words of Symfony', async t => {

@@ -1,6 +1,6 @@
 import { t } from 'tap'
 import { isSecretName } from '#lib/redact/secret-names.ts'
-import { RouteCollection } from '#lib/routing/route.ts'
+import { RouteCollection } from '#lib/routing/route-collection.ts'
 import { SecretPaths } from '#lib/routing/secret-paths.ts'
 
 function create(...paths: string[]): { readonly routes: RouteCollection; readonly mask: SecretPaths['mask'] } {

@@ -1,6 +1,6 @@
 import type { Request } from '../../../../lib/http/request.ts'
 import type { Logger } from '../../../../lib/log/logger.ts'
-import type { RouteCollection } from '../../../../lib/routing/route.ts'
+import type { RouteCollection } from '../../../../lib/routing/route-collection.ts'
 import { RouteMatcher } from '../../../../lib/routing/route-matcher.ts'
 import type { Profiler } from '../profiler.ts'
 import { type ArmFile, type Arming, type CpuTarget, createArming } from './arming.ts'

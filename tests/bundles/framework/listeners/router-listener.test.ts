@@ -4,7 +4,7 @@ import { redirectController } from '#kernel/controller.ts'
 import { createRequest, createRequestEvent } from '#kernel/testing/event-factories.ts'
 import type { Request } from '#lib/http/request.ts'
 import { Response } from '#lib/http/response.ts'
-import { RouteCollection } from '#lib/routing/route.ts'
+import { RouteCollection } from '#lib/routing/route-collection.ts'
 import { createRecorder } from '#tests/support/recording-logger.ts'
 
 const controller = () => new Response()

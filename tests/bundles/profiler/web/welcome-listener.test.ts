@@ -6,7 +6,7 @@ import { KERNEL_NO_ROUTE } from '#kernel/errors.ts'
 import type { ExceptionEvent } from '#kernel/events.ts'
 import { createExceptionEvent, createRequest, silentLogger } from '#kernel/testing/event-factories.ts'
 import { createAddressList } from '#lib/http/trusted-proxies.ts'
-import { RouteCollection } from '#lib/routing/route.ts'
+import { RouteCollection } from '#lib/routing/route-collection.ts'
 import { createView } from '#lib/view/view.ts'
 import { createProfiledKernel } from '#tests/support/profiled-kernel.ts'
 

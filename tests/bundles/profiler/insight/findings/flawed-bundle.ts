@@ -5,10 +5,10 @@ import { Readable } from 'node:stream'
 import { setTimeout as sleep } from 'node:timers/promises'
 import type { Test } from 'tap'
 import type { Application, Bundle } from '#kernel/bundle.ts'
-import type { RequestHandler } from '#kernel/controller.ts'
 import { ControllerEvent, TerminateEvent } from '#kernel/events.ts'
 import { setCookie } from '#lib/http/cookies.ts'
 import { Response } from '#lib/http/response.ts'
+import type { RequestHandler } from '#lib/routing/route-collection.ts'
 
 /** Starts a server for HTTP client calls: `/wait/<milliseconds>/…` answers after a delay, `/fail` with 503. */
 export async function startUpstream(t: Test): Promise<string> {

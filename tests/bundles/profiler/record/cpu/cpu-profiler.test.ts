@@ -8,7 +8,7 @@ import { CpuProfiler } from '#bundles/profiler/record/cpu/cpu-profiler.ts'
 import { CpuSampler, type CpuSamplerOptions } from '#bundles/profiler/record/cpu/cpu-sampler.ts'
 import type { SampleStart } from '#bundles/profiler/record/profiler.ts'
 import { createRequest } from '#kernel/testing/event-factories.ts'
-import { RouteCollection } from '#lib/routing/route.ts'
+import { RouteCollection } from '#lib/routing/route-collection.ts'
 import { createRecorder } from '#tests/support/recording-logger.ts'
 import { until } from '#tests/support/until.ts'
 

@@ -1,9 +1,9 @@
 import { Readable } from 'node:stream'
 import { t } from 'tap'
 import { findBodyEnd, findHeadStart, findPage, insertTag } from '#bundles/profiler/web/toolbar/toolbar-listener.ts'
-import type { RequestHandler } from '#kernel/controller.ts'
 import { createRequest } from '#kernel/testing/event-factories.ts'
 import { Response } from '#lib/http/response.ts'
+import type { RequestHandler } from '#lib/routing/route-collection.ts'
 import { createProfiledKernel } from '#tests/support/profiled-kernel.ts'
 import { serveKernel } from '#tests/support/test-server.ts'
 

@@ -1,0 +1,223 @@
+import type { Request } from '../http/request.ts'
+import { ROUTE_GROUP_INVALID, ROUTE_NAME_TAKEN } from './errors.ts'
+import type { NoDefaults, ParametersOf, RouteDefaults, RouteParameters } from './path-parameters.ts'
+import { Route, type RouteDefinition, type RouteMethod, type RouteRequirements } from './route.ts'
+
+/**
+ * A function that answers requests: the short form of a controller. `parameters` are those of the route: the values of its
+ * variables, and its defaults.
+ */
+export type RequestHandler<parameters = RouteParameters> = (request: Request, parameters: parameters) => unknown
+
+/** A controller, or a function with the parameters of the variables in `source` and of the defaults. */
+type Answering<controller, source extends string, defaults extends object> =
+  | controller
+  | RequestHandler<ParametersOf<source, defaults>>
+
+/** The options of a route group. What a route of the group declares itself comes first. */
+export interface RouteGroupOptions<
+  prefix extends string = string,
+  host extends string = string,
+  defaults extends RouteDefaults = RouteDefaults,
+> extends Pick<RouteDefinition<unknown, string, host, defaults>, 'defaults' | 'host' | 'schemes' | 'condition'> {
+  /** The beginning of each path: `/admin`, `/:_locale`, `{/:_locale}`. It does not end with a slash. */
+  readonly prefix?: prefix
+  /** The beginning of each name: `admin_`. */
+  readonly name?: string
+  /** Requirements for variables of the prefix, and for variables of any path in the group. */
+  readonly requirements?: RouteRequirements
+}
+
+/** The defaults of a group and a route of it together. */
+type Merged<outer extends object, inner extends object> = Omit<outer, keyof inner> & inner
+
+/** Declares routes: all of an application, or those of a group. The type parameters are those of the group. */
+export abstract class RouteDeclarations<
+  controller = unknown,
+  prefix extends string = '',
+  host extends string = '',
+  defaults extends object = NoDefaults,
+> {
+  /** Declares a route. `shared` are the requirements of groups around it. */
+  protected abstract declare(definition: RouteDefinition, shared: RouteRequirements): Route
+
+  /**
+   * Declares a route. The second parameter of a function as controller has the variables of the path, the host and the group,
+   * and the defaults. @throws ROUTE_DEFINITION_INVALID ROUTE_NAME_TAKEN
+   */
+  add<path extends string, ownHost extends string = host, own extends RouteDefaults = NoDefaults>(
+    definition: RouteDefinition<
+      Answering<controller, `${prefix}${path} ${ownHost}`, Merged<defaults, own>>,
+      path,
+      ownHost,
+      own
+    >,
+  ): Route {
+    return this.declare(definition, {})
+  }
+
+  /** Declares a route for GET and HEAD. @throws ROUTE_DEFINITION_INVALID ROUTE_NAME_TAKEN */
+  get<path extends string>(
+    name: string,
+    path: path,
+    controller: Answering<controller, `${prefix}${path} ${host}`, defaults>,
+  ): Route {
+    return this.#declareFor('GET', name, path, controller)
+  }
+
+  /** Declares a route for POST. @throws ROUTE_DEFINITION_INVALID ROUTE_NAME_TAKEN */
+  post<path extends string>(
+    name: string,
+    path: path,
+    controller: Answering<controller, `${prefix}${path} ${host}`, defaults>,
+  ): Route {
+    return this.#declareFor('POST', name, path, controller)
+  }
+
+  /** Declares a route for PUT. @throws ROUTE_DEFINITION_INVALID ROUTE_NAME_TAKEN */
+  put<path extends string>(
+    name: string,
+    path: path,
+    controller: Answering<controller, `${prefix}${path} ${host}`, defaults>,
+  ): Route {
+    return this.#declareFor('PUT', name, path, controller)
+  }
+
+  /** Declares a route for PATCH. @throws ROUTE_DEFINITION_INVALID ROUTE_NAME_TAKEN */
+  patch<path extends string>(
+    name: string,
+    path: path,
+    controller: Answering<controller, `${prefix}${path} ${host}`, defaults>,
+  ): Route {
+    return this.#declareFor('PATCH', name, path, controller)
+  }
+
+  /** Declares a route for DELETE. @throws ROUTE_DEFINITION_INVALID ROUTE_NAME_TAKEN */
+  delete<path extends string>(
+    name: string,
+    path: path,
+    controller: Answering<controller, `${prefix}${path} ${host}`, defaults>,
+  ): Route {
+    return this.#declareFor('DELETE', name, path, controller)
+  }
+
+  /**
+   * Declares routes with a common prefix of their paths and names, with common defaults, requirements, host, schemes or
+   * condition. Groups can be nested. @throws ROUTE_GROUP_INVALID, and the errors of {@link add}
+   */
+  group<inner extends string = '', ownHost extends string = host, own extends RouteDefaults = NoDefaults>(
+    options: RouteGroupOptions<inner, ownHost, own>,
+    declare: (routes: RouteGroup<controller, `${prefix}${inner}`, ownHost, Merged<defaults, own>>) => void,
+  ): void {
+    const group = new RouteGroup<controller, `${prefix}${inner}`, ownHost, Merged<defaults, own>>(
+      options,
+      (definition, shared) => this.declare(definition, shared),
+    )
+    declare(group)
+    group.check()
+  }
+
+  #declareFor(method: RouteMethod, name: string, path: string, controller: unknown): Route {
+    return this.declare({ name, path, controller, methods: [method] }, {})
+  }
+}
+
+/** Declares the routes of a group. */
+export class RouteGroup<
+  controller = unknown,
+  prefix extends string = '',
+  host extends string = '',
+  defaults extends object = NoDefaults,
+> extends RouteDeclarations<controller, prefix, host, defaults> {
+  readonly #options: RouteGroupOptions
+  readonly #declareOutside: (definition: RouteDefinition, shared: RouteRequirements) => Route
+  readonly #routes: Route[] = []
+
+  /** @throws ROUTE_GROUP_INVALID */
+  constructor(
+    options: RouteGroupOptions,
+    declareOutside: (definition: RouteDefinition, shared: RouteRequirements) => Route,
+  ) {
+    super()
+    this.#options = options
+    this.#declareOutside = declareOutside
+    if (options.prefix?.endsWith('/')) this.#refuse('its prefix ends with a slash, with which each path begins')
+  }
+
+  /** Checks the requirements, after all routes are declared. @throws ROUTE_GROUP_INVALID */
+  check(): void {
+    if (this.#routes.length === 0) return
+    const variables = new Set(this.#routes.flatMap(({ host, path }) => [...path.names, ...(host?.names ?? [])]))
+    const stray = Object.keys(this.#options.requirements ?? {}).find(variable => !variables.has(variable))
+    if (stray === undefined) return
+    const known = [...variables].join(', ') || 'none'
+    this.#refuse(`it has a requirement for "${stray}", but the variables of its routes are: ${known}`)
+  }
+
+  protected override declare(definition: RouteDefinition, shared: RouteRequirements): Route {
+    const { condition: ownCondition, requirements, defaults, name = '', prefix = '', ...common } = this.#options
+    const { condition = ownCondition } = definition
+    const route = this.#declareOutside(
+      {
+        ...common,
+        ...definition,
+        name: `${name}${definition.name}`,
+        path: `${prefix}${definition.path}`,
+        defaults: { ...defaults, ...definition.defaults },
+        ...(condition && { condition: both(ownCondition, condition) }),
+      },
+      { ...requirements, ...shared },
+    )
+    this.#routes.push(route)
+    return route
+  }
+
+  #refuse(reason: string): never {
+    const { name, prefix } = this.#options
+    throw new ROUTE_GROUP_INVALID([prefix ?? name ?? '', reason])
+  }
+}
+
+type Condition = NonNullable<RouteDefinition['condition']>
+
+/** One condition if the other one is missing or the same. */
+function both(outer: Condition | undefined, inner: Condition): Condition {
+  return outer === undefined || outer === inner ? inner : request => outer(request) && inner(request)
+}
+
+/** The routes of an application in the order in which they are tried: by priority, then by declaration. */
+export class RouteCollection<controller = unknown> extends RouteDeclarations<controller> implements Iterable<Route> {
+  readonly #ordered: Route[] = []
+  readonly #named = new Map<string, Route>()
+  readonly #aliases = new Map<string, Route>()
+
+  get size(): number {
+    return this.#ordered.length
+  }
+
+  get names(): Iterable<string> {
+    return this.#named.keys()
+  }
+
+  /** The route with this name or alias. */
+  find(name: string): Route | undefined {
+    return this.#named.get(name) ?? this.#aliases.get(name)
+  }
+
+  [Symbol.iterator](): Iterator<Route> {
+    return this.#ordered.values()
+  }
+
+  protected override declare(definition: RouteDefinition, shared: RouteRequirements): Route {
+    const route = new Route(definition, shared)
+    for (const name of [route.name, ...route.aliases]) {
+      const taken = this.find(name)
+      if (taken !== undefined) throw new ROUTE_NAME_TAKEN([name, route.path.source, taken.path.source])
+    }
+    this.#named.set(route.name, route)
+    for (const alias of route.aliases) this.#aliases.set(alias, route)
+    const earlier = this.#ordered.findLastIndex(other => other.priority >= route.priority)
+    this.#ordered.splice(earlier + 1, 0, route)
+    return route
+  }
+}
