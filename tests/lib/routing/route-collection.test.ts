@@ -235,7 +235,7 @@ t.test('the parameters of a handler have the types of its path', async t => {
       addElsewhere(more)
     })
   })
-  t.equal(routes.size, 7)
+  t.equal(routes.size, 8)
 })
 
 function addElsewhere(routes: RouteGroup<Named>): void {
