@@ -7,7 +7,7 @@ import { findPrevious } from '../insight/relatives.ts'
 import { findRestart } from '../insight/restarts.ts'
 import type { Profile } from '../profile/profile.ts'
 import type { ProfileStorage } from '../store/profile-storage.ts'
-import { type Delta, toCompareView } from '../web/pages/compare-page.ts'
+import { type Delta, toCompareView } from '../web/pages/compare-view.ts'
 import { findRecord, missing, tokenArgument } from './find-profile.ts'
 
 /** Creates the command that compares two profiles. */

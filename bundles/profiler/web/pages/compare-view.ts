@@ -1,0 +1,247 @@
+import type { ListenerUse, LogUse, QueryUse, Timing } from '../../insight/compare/compared-parts.ts'
+import {
+  type Compared,
+  type Comparison,
+  type DifferenceKind,
+  nameOfField,
+  neverCompared,
+} from '../../insight/compare/comparison.ts'
+import { judgeComparison, type Verdict } from '../../insight/compare/judge-comparison.ts'
+import { findRestart } from '../../insight/restarts.ts'
+import { type SummaryView, toSummaryView } from '../../insight/summary-view.ts'
+import {
+  type FormattedTime,
+  formatCount,
+  formatDuration,
+  formatMicroseconds,
+  formatShare,
+  formatTime,
+} from '../../profile/format.ts'
+import { compareLink } from '../../profile/links.ts'
+import type { Profile } from '../../profile/profile.ts'
+import { readOriginal } from '../../record/recording-policy.ts'
+
+/** The content of the page of two profiles. */
+interface CompareView {
+  readonly title: string
+  readonly heading: string
+  readonly verdict: Verdict
+  readonly records: readonly (SummaryView & { readonly name: string; readonly role: string })[]
+  /** Whether the second is a replay of the first. */
+  readonly isReplay: boolean
+  /** The restart of the server between both profiles. */
+  readonly restart: { readonly time: FormattedTime; readonly changed: readonly string[] } | false
+  readonly swapLink: string
+  readonly leftOut: string
+  readonly parts: readonly Part[]
+}
+
+/** Creates the view of two profiles: each part shows its differences first, and folds equal values. */
+export function toCompareView(first: Profile, second: Profile, comparison: Comparison): CompareView {
+  const { summary, timings } = comparison
+  const parts = [
+    viewTimings(timings),
+    viewPart('summary', 'Summary', summary, viewField),
+    viewPart('queries', 'Queries', comparison.queries, viewQuery),
+    viewPart('exceptions', 'Exceptions', comparison.exceptions, viewTimes('thrown')),
+    viewPart('responseHeaders', 'Response headers', comparison.responseHeaders, viewValues),
+    viewPart('responseBody', 'Response body', comparison.responseBody, viewText),
+    viewPart('requestHeaders', 'Request headers', comparison.requestHeaders, viewValues),
+    viewPart('requestBody', 'Request body', comparison.requestBody, viewText),
+    viewPart('query', 'GET parameters', comparison.query, viewValues),
+    viewPart('attributes', 'Request attributes', comparison.attributes, viewValues),
+    viewPart('listeners', 'Listeners', comparison.listeners, viewListener),
+    viewPart('templates', 'Templates', comparison.templates, viewTimes('rendered')),
+    viewPart('calls', 'HTTP client calls', comparison.calls, viewValues),
+    viewPart('logs', 'Logs', comparison.logs, viewLog),
+  ]
+  const tokens = [first, second].map(({ summary }) => summary.token)
+  const isReplay = readOriginal(second) === first.summary.token
+  const restart = findRestart(first, second)
+  return {
+    title: `${tokens.join(' and ')} compared`,
+    heading: isReplay ? 'Replay compared with its original' : 'Two profiles compared',
+    verdict: judgeComparison(comparison),
+    records: [
+      { name: 'A', role: isReplay ? 'original' : '', ...toSummaryView(first.summary) },
+      { name: 'B', role: isReplay ? 'replay' : '', ...toSummaryView(second.summary) },
+    ],
+    isReplay,
+    restart: restart !== undefined && { time: formatTime(restart.time), changed: restart.changed ?? [] },
+    swapLink: compareLink(String(tokens[1]), String(tokens[0])),
+    leftOut: neverCompared.join(', '),
+    parts: parts.filter(({ rows, rest }) => rows.length + rest.length > 0),
+  }
+}
+
+/** A row of a part: a name, and its values in both profiles. */
+interface Row {
+  readonly name: string
+  /** A remark below the name. */
+  readonly note: string
+  readonly first: string
+  readonly second: string
+}
+
+interface PartRow extends Row {
+  readonly change: DifferenceKind
+  /** The name of the change; empty when both values are shown. */
+  readonly label: string
+  readonly delta: Delta | false
+}
+
+/** The difference of two times, and its bar: from the middle to the right when the second is slower. */
+export interface Delta {
+  readonly text: string
+  /** In percent of the first; empty without a first. */
+  readonly share: string
+  readonly tone: 'slower' | 'faster'
+  /** Absent within the usual spread. */
+  readonly bar: { readonly x: string; readonly width: string } | undefined
+}
+
+interface Part {
+  readonly id: string
+  readonly title: string
+  readonly hasDeltas: boolean
+  /** `3 differences`, or empty. */
+  readonly count: string
+  readonly rows: readonly PartRow[]
+  readonly rest: readonly PartRow[]
+  readonly restTitle: string
+}
+
+const labels: Readonly<Record<DifferenceKind, string>> = {
+  same: '',
+  changed: '',
+  onlyFirst: 'only in A',
+  onlySecond: 'only in B',
+}
+
+function toRow<value>({ change, first, key, second }: Compared<value>, view: View<value>): PartRow {
+  // At least one of them exists.
+  const any = (second ?? first) as value
+  const text = (value: value | undefined) => (value === undefined ? '' : view.text(value))
+  return {
+    name: view.name?.(any, key) ?? key,
+    note: view.note?.(any) ?? '',
+    first: text(first),
+    second: text(second),
+    change,
+    label: labels[change],
+    delta: false,
+  }
+}
+
+/** How the values of a part are written. */
+interface View<value> {
+  /** The default is its key. */
+  readonly name?: (value: value, key: string) => string
+  readonly note?: (value: value) => string
+  readonly text: (value: value) => string
+}
+
+function viewPart<value>(
+  part: keyof Comparison,
+  title: string,
+  compared: readonly Compared<value>[],
+  view: View<value>,
+): Part {
+  const rows = compared.filter(({ change }) => change !== 'same').map(each => toRow(each, view))
+  const rest = compared.filter(({ change }) => change === 'same').map(each => toRow(each, view))
+  const count = rows.length === 0 ? '' : formatCount(rows.length, 'difference')
+  return {
+    id: `part-${part}`,
+    title,
+    hasDeltas: false,
+    count,
+    rows,
+    rest,
+    restTitle: `${rest.length.toLocaleString('en')} equal`,
+  }
+}
+
+const viewField: View<string | number> = { name: (_, key) => nameOfField(key), text: String }
+const viewValues: View<readonly string[]> = { text: values => values.join('\n') }
+const viewText: View<string> = { text: text => text }
+
+/** The view of something that is done once or several times. */
+function viewTimes(done: string): View<number> {
+  return { text: times => (times === 1 ? done : `${done} ${times} times`) }
+}
+
+const viewListener: View<ListenerUse> = {
+  name: ({ name }) => name,
+  note: ({ event, priority }) => `${event}, priority ${priority}`,
+  text({ calls, changes, duration, hasThrown, isStopped }) {
+    const facts = [
+      `called${calls === 1 ? '' : ` ${calls} times`}, ${formatMicroseconds(duration)}`,
+      ...(hasThrown ? ['threw'] : []),
+      ...(isStopped ? ['stopped propagation'] : []),
+      ...changes,
+    ]
+    return facts.join('\n')
+  },
+}
+
+const viewLog: View<LogUse> = {
+  name: ({ message }) => message,
+  note: ({ channel, level }) => `${level}, ${channel}`,
+  text: ({ times }) => viewTimes('logged').text(times),
+}
+
+const viewQuery: View<QueryUse> = {
+  name: ({ text }) => text,
+  note: ({ system }) => system,
+  text: ({ duration, times }) => `${formatCount(times, 'query', 'queries')}\n${formatDuration(duration)}`,
+}
+
+/** The usual spread: a smaller difference than one of both, as a share of the longer time or in microseconds. */
+const leastShare = 0.05
+const leastTime = 2_000
+
+/** The parts of the request come first, then the greatest differences; small differences are folded. */
+function viewTimings(timings: readonly Compared<Timing>[]): Part {
+  const differences = timings.map(timing => durationOf(timing.second) - durationOf(timing.first))
+  const widest = Math.max(1, ...differences.map(Math.abs))
+  const all = timings.map((timing, index) => {
+    const difference = Number(differences[index])
+    const { kind, times } = (timing.second ?? timing.first) as Timing
+    const note = kind === 'main' || times === 1 ? '' : `${times} times`
+    const row = toRow(timing, { name: ({ name }) => name, text: ({ duration }) => formatMicroseconds(duration) })
+    return { row: { ...row, note, delta: toDelta(timing, widest) }, kind, difference: Math.abs(difference) }
+  })
+  const main = all.filter(({ kind }) => kind === 'main')
+  const others = all.filter(({ kind }) => kind !== 'main').sort((a, b) => b.difference - a.difference)
+  const isNoticed = ({ row }: { readonly row: PartRow }) => row.delta !== false && row.delta.bar !== undefined
+  const rest = others.filter(each => !isNoticed(each))
+  return {
+    id: 'part-timings',
+    title: 'Timings',
+    hasDeltas: true,
+    count: '',
+    rows: [...main, ...others.filter(isNoticed)].map(({ row }) => row),
+    rest: rest.map(({ row }) => row),
+    restTitle: `${rest.length.toLocaleString('en')} without a significant change`,
+  }
+}
+
+function durationOf(timing: Timing | undefined): number {
+  return timing?.duration ?? 0
+}
+
+/** Bars go from -100 to 100. */
+function toDelta(timing: Compared<Timing>, widest: number): Delta {
+  const [first, second] = [durationOf(timing.first), durationOf(timing.second)]
+  const difference = second - first
+  const distance = Math.abs(difference)
+  const sign = difference > 0 ? '+' : difference < 0 ? '−' : '±'
+  const width = (100 * distance) / widest
+  const isNoise = distance < Math.max(leastTime, leastShare * Math.max(first, second))
+  return {
+    text: `${sign}${formatMicroseconds(distance)}`,
+    share: first === 0 ? '' : `${sign}${formatShare(distance, first)}`,
+    tone: difference > 0 ? 'slower' : 'faster',
+    bar: isNoise ? undefined : { x: (difference > 0 ? 0 : -width).toFixed(1), width: width.toFixed(1) },
+  }
+}
