@@ -1,4 +1,4 @@
-import { existsSync, readdirSync, readFileSync } from 'node:fs'
+import { readdirSync, readFileSync } from 'node:fs'
 import path from 'node:path'
 import { t } from 'tap'
 import { help, parseOptions } from '#bin/serve-options.ts'
@@ -246,72 +246,6 @@ t.test('the options of routes and of the profiler are those of the reference', a
   const documented = readRows(textOf(configuration, 'The profiler')).map(([name]) => name)
   t.strictSame(documented.toSorted(), options.toSorted())
 })
-
-const documents = readdirSync('docs', { recursive: true, encoding: 'utf8' })
-  .filter(file => file.endsWith('.md'))
-  .map(file => path.join('docs', file))
-
-/** The documents of the package. Those of the repository alone may link to everything. */
-const packed = [...documents, 'README.md', 'SECURITY.md', 'CHANGELOG.md']
-
-t.test('links lead to files and headings, in a package to its own', async t => {
-  const broken = [...packed, 'CONTRIBUTING.md'].flatMap(document =>
-    linksOf(document).filter(({ anchor, file }) => {
-      if (!existsSync(file)) return true
-      if (packed.includes(document) && !isPacked(file)) return true
-      return anchor !== '' && !headingsOf(file).includes(anchor)
-    }),
-  )
-  t.strictSame(broken, [])
-})
-
-t.test('the index leads to all documents', async t => {
-  const listed = linksOf('docs/README.md').map(({ file }) => file)
-  const missing = documents.filter(file => !listed.includes(file) && file !== 'docs/README.md')
-  t.strictSame(
-    missing.filter(file => !file.startsWith('docs/decisions/')),
-    [],
-  )
-})
-
-/** A link of a document to a file of the project. */
-interface DocumentLink {
-  readonly document: string
-  readonly file: string
-  /** The heading; empty for the whole file. */
-  readonly anchor: string
-}
-
-/** The links of a document outside of its code, without pictures: a page of the repository shows them. */
-function linksOf(document: string): DocumentLink[] {
-  const text = readFileSync(document, 'utf8').replace(/^```[\s\S]*?^```$|`[^`\n]+`/gm, '')
-  return Array.from(
-    text.matchAll(/(?<!!\[[^\]]*)\]\((?!https?:)([^)#\s]*)(?:#([^)\s]+))?\)/g),
-    ([, target = '', anchor = '']) => ({
-      document,
-      file: target === '' ? document : path.join(path.dirname(document), target),
-      anchor,
-    }),
-  )
-}
-
-function isPacked(file: string): boolean {
-  const { files } = JSON.parse(readFileSync('package.json', 'utf8')) as { readonly files: readonly string[] }
-  const isIn = (name: string) => file === name || file.startsWith(`${name}/`)
-  const excluded = files.filter(name => name.startsWith('!')).map(name => name.slice(1))
-  // npm packs these without being asked.
-  return [...files, 'README.md', 'LICENSE'].some(isIn) && !excluded.some(isIn)
-}
-
-/** The anchors that sites such as GitHub make of headings. */
-function headingsOf(file: string): string[] {
-  return Array.from(readFileSync(file, 'utf8').matchAll(/^#+ (.+)$/gm), ([, title = '']) =>
-    title
-      .toLowerCase()
-      .replace(/[^\p{Letter}\p{Number}\s_-]/gu, '')
-      .replaceAll(' ', '-'),
-  )
-}
 
 function listSources(folder: string): string[] {
   return readdirSync(folder, { recursive: true, encoding: 'utf8' })

@@ -1,0 +1,222 @@
+import { spawnSync } from 'node:child_process'
+import { existsSync, readdirSync, readFileSync } from 'node:fs'
+import path from 'node:path'
+import axe from 'axe-core'
+import { type Test, t } from 'tap'
+import { createFrameworkBundle } from '#bundles/framework/framework-bundle.ts'
+import { createTestKernel } from '#kernel/testing/create-test-kernel.ts'
+import { needsBrowser, openBrowser } from './support/browser.ts'
+import { parseTags, type Tag, unescapeHtml } from './support/html.ts'
+import { lookAt, watch } from './support/page-checks.ts'
+import { serveKernel } from './support/test-server.ts'
+import { walkByKeyboard } from './support/walk-by-keyboard.ts'
+
+/** The documents in and below these folders. */
+function listDocuments(...folders: string[]): string[] {
+  const names = folders.flatMap(folder =>
+    readdirSync(folder, { recursive: true, encoding: 'utf8' }).map(name => path.join(folder, name)),
+  )
+  return names.filter(file => file.endsWith('.md') && !/(?:^|\/)(?:node_modules|\.tap)\//.test(file))
+}
+
+const documents = listDocuments('docs')
+
+/** The documents of the package. Those of the repository alone may link to everything. */
+const packed = [...documents, 'README.md', 'SECURITY.md', 'CHANGELOG.md']
+
+const all = [...packed, 'CONTRIBUTING.md', ...listDocuments('bench', 'bundles', 'kernel', 'lib', 'tests', 'website')]
+
+t.test('links lead to files and headings, in a package to its own', async t => {
+  const links = all.flatMap(linksOf)
+  t.ok(links.length > 200, 'links are found')
+  const broken = links.filter(({ anchor, document, file, isPicture }) => {
+    if (!existsSync(file)) return true
+    // A page of the repository shows the pictures of the README.
+    if (packed.includes(document) && !isPicture && !isPacked(file)) return true
+    return anchor !== '' && !anchorsOf(file).includes(anchor)
+  })
+  t.strictSame(broken, [])
+})
+
+t.test('the index leads to all documents', async t => {
+  const listed = linksOf('docs/README.md').map(({ file }) => file)
+  const missing = documents.filter(file => !listed.includes(file) && file !== 'docs/README.md')
+  t.strictSame(
+    missing.filter(file => !file.startsWith('docs/decisions/')),
+    [],
+  )
+})
+
+/** For the options of a test: `npm run docs` installs the generator. */
+const needsGenerator = {
+  skip: !existsSync('website/node_modules') && 'the generator of the website is not installed: "npm run docs" does it',
+}
+
+t.test('the documentation as a website', needsGenerator, async t => {
+  const folder = t.testdir()
+  // Tap adds its own options to the environment of each child process.
+  const command = ['-u', 'NODE_OPTIONS', process.execPath, 'website/build.js', `--output=${folder}`]
+  const { status, stderr, stdout } = spawnSync('env', command, { encoding: 'utf8' })
+  t.equal(status, 0, 'it is built', { stderr, stdout })
+  const files = readdirSync(folder, { recursive: true, encoding: 'utf8' })
+  const pages = files.filter(file => file.endsWith('.html')).map(file => readPage(folder, file))
+
+  t.test('it has a page for each document', async t => {
+    const expected = [...packed, 'docs/decisions/README.md'].map(file =>
+      file.replace(/README\.md$/, 'index.md').replace(/\.md$/, '.html'),
+    )
+    t.strictSame(pages.map(({ file }) => file).toSorted(), expected.toSorted())
+  })
+
+  t.test('each link leads to a file of it and to a place there, or to another website', async t => {
+    const targets = pages.flatMap(page => page.links.map(link => ({ page: page.file, ...link })))
+    t.ok(targets.length > 3000, 'links are found')
+    const isOpen = (file: string, anchor: string) =>
+      anchor === '' || pages.some(page => page.file === file && page.ids.includes(anchor))
+    const broken = targets.filter(({ name, page, target }) => {
+      // Only a reader who follows a link leaves the website.
+      if (/^https?:/.test(target)) return name !== 'a'
+      const [link = '', anchor = ''] = target.split('#')
+      const file = link === '' ? page : path.join(path.dirname(page), link)
+      return !files.includes(file) || !isOpen(file, anchor)
+    })
+    t.strictSame(broken, [])
+  })
+
+  t.test('each page has a title, one first heading, and no name twice', async t => {
+    const wrong = pages.filter(
+      ({ headings, ids, title }) => title === '' || headings !== 1 || new Set(ids).size < ids.length,
+    )
+    t.strictSame(
+      wrong.map(({ file }) => file),
+      [],
+    )
+  })
+
+  await t.test('in a browser', needsBrowser, t => checkInBrowser(t, folder))
+})
+
+/* c8 ignore start -- only where there is a Chromium */
+async function checkInBrowser(t: Test, folder: string): Promise<void> {
+  const place = '/assets/website'
+  const kernel = await createTestKernel({
+    bundles: [createFrameworkBundle(), { name: 'website', register: ({ files }) => files.add('website', folder) }],
+  })
+  t.teardown(kernel.close)
+  const { url } = await serveKernel(t, kernel)
+  const browser = await openBrowser(t)
+  const page = await browser.newPage({ reducedMotion: 'reduce' })
+  const complaints = watch(page, url)
+  const looked = ['index', 'docs/index', 'docs/guides/from-express', 'docs/reference/configuration', 'SECURITY']
+
+  for (const name of looked) {
+    for (const [colorScheme, width] of [['light', 1400] as const, ['dark', 400] as const]) {
+      await page.emulateMedia({ colorScheme })
+      await page.setViewportSize({ width, height: 900 })
+      await page.goto(`${url}${place}/${name}.html`)
+      await page.evaluate(axe.source)
+      const found = await page.evaluate<string[]>(
+        'axe.run({ preload: false }).then(({ violations }) => violations.map(({ id, nodes }) => id + " " + nodes[0].target))',
+      )
+      t.strictSame(found, [], `axe finds nothing in ${name}, ${colorScheme}, ${width} pixels`)
+      const { overflow, pale } = await lookAt(page)
+      t.strictSame({ overflow, pale }, { overflow: 0, pale: [] })
+      const { missed, unseen } = await walkByKeyboard(page)
+      t.strictSame({ missed, unseen }, { missed: [], unseen: [] }, `the keyboard reaches everything in ${name}`)
+    }
+  }
+
+  await page.setViewportSize({ width: 400, height: 900 })
+  await page.getByRole('button', { name: 'Contents' }).press('Enter')
+  await page.getByRole('link', { name: 'A session store' }).click()
+  t.equal(await page.locator('h1').innerText(), 'A session store', 'a narrow page has its contents behind a button')
+
+  await page.keyboard.press('/')
+  await page.keyboard.type('TRUSTED_PROX')
+  await page.getByRole('link', { name: 'Configuration' }).first().waitFor()
+  await page.keyboard.press('Escape')
+  t.notOk(await page.locator('.results').isVisible(), 'Escape closes the results')
+  await page.getByRole('searchbox').fill('stopPropagation')
+  await page.getByRole('link', { name: 'Stopping' }).waitFor()
+  await page.keyboard.press('Enter')
+  await page.waitForURL(/listener\.html#stopping$/)
+
+  await page.getByRole('searchbox').fill('<b>nowhere</b>')
+  await page.getByText('Nothing was found.').waitFor()
+  t.strictSame(complaints(), [], 'nothing fails, and nothing is loaded from elsewhere')
+}
+/* c8 ignore stop */
+
+/** A page of the website. */
+interface WebsitePage {
+  readonly file: string
+  readonly title: string
+  /** The number of its first headings. */
+  readonly headings: number
+  readonly ids: readonly string[]
+  /** With the names of their tags. */
+  readonly links: readonly { readonly name: string; readonly target: string }[]
+}
+
+function readPage(folder: string, file: string): WebsitePage {
+  const html = readFileSync(path.join(folder, file), 'utf8')
+  const tags = parseTags(html)
+  const valuesOf = ({ attributes }: Tag, ...names: string[]) =>
+    attributes.filter(([name]) => names.includes(name)).map(([, value]) => unescapeHtml(value))
+  return {
+    file,
+    title: /<title>(.*) · Sinfonietta<\/title>|<title>(Sinfonietta)<\/title>/.exec(html)?.slice(1).join('') ?? '',
+    headings: tags.filter(({ name }) => name === 'h1').length,
+    ids: tags.flatMap(tag => valuesOf(tag, 'id')),
+    links: tags.flatMap(tag => valuesOf(tag, 'href', 'src').map(target => ({ name: tag.name, target }))),
+  }
+}
+
+/** A link of a document to a file of the project. */
+interface DocumentLink {
+  readonly document: string
+  readonly file: string
+  /** The heading; empty for the whole file. */
+  readonly anchor: string
+  readonly isPicture: boolean
+}
+
+/** The links of a document, outside of its code. */
+function linksOf(document: string): DocumentLink[] {
+  const text = withoutCode(readFileSync(document, 'utf8')).replace(/`[^`\n]+`/g, '')
+  return Array.from(
+    text.matchAll(/(!?)\[[^\]]*\]\((?!https?:)([^)#\s]*)(?:#([^)\s]+))?\)/g),
+    ([, mark, target = '', anchor = '']) => ({
+      document,
+      file: target === '' ? document : path.join(path.dirname(document), target),
+      anchor,
+      isPicture: mark === '!',
+    }),
+  )
+}
+
+function isPacked(file: string): boolean {
+  const { files } = JSON.parse(readFileSync('package.json', 'utf8')) as { readonly files: readonly string[] }
+  const isIn = (name: string) => file === name || file.startsWith(`${name}/`)
+  const excluded = files.filter(name => name.startsWith('!')).map(name => name.slice(1))
+  // npm packs these without being asked.
+  return [...files, 'README.md', 'LICENSE'].some(isIn) && !excluded.some(isIn)
+}
+
+/** The anchors that sites such as GitHub make of headings. */
+function anchorsOf(file: string): string[] {
+  const seen = new Map<string, number>()
+  return Array.from(withoutCode(readFileSync(file, 'utf8')).matchAll(/^#+ (.+)$/gm), ([, title = '']) => {
+    const anchor = title
+      .toLowerCase()
+      .replace(/[^\p{Letter}\p{Number}\s_-]/gu, '')
+      .replaceAll(' ', '-')
+    const count = seen.get(anchor) ?? 0
+    seen.set(anchor, count + 1)
+    return count === 0 ? anchor : `${anchor}-${count}`
+  })
+}
+
+function withoutCode(markdown: string): string {
+  return markdown.replace(/^```[\s\S]*?^```$/gm, '')
+}

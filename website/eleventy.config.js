@@ -1,0 +1,71 @@
+import { readdirSync, readFileSync } from 'node:fs'
+import path from 'node:path'
+import { setUpMarkdown, toTitle } from './markdown.js'
+import { readNavigation } from './navigation.js'
+import { writeSearchIndex } from './search-index.js'
+
+/** What the website consists of, besides the folder docs/. */
+const documents = ['README.md', 'SECURITY.md', 'CHANGELOG.md', 'docs']
+
+/** The page of a document has its path, so that relative links need another ending only. */
+function toPath(document) {
+  return document
+    .replace(/^\.\//, '')
+    .replace(/README\.md$/, 'index.md')
+    .replace(/\.md$/, '.html')
+}
+
+/** Decisions have no index for readers of files: there the folder is one. */
+function listDecisions() {
+  const folder = 'docs/decisions'
+  const files = readdirSync(folder).filter(name => /^\d.*\.md$/.test(name))
+  const titles = files.map(name => `- [${toTitle(readFileSync(path.join(folder, name), 'utf8'))}](${name})`)
+  const about = 'Each document has the context of a decision, the decision, and what would change it.'
+  return `# Decisions\n\n${about}\n\n${titles.join('\n')}\n`
+}
+
+export default function configure(config) {
+  const others = readdirSync('.').filter(name => !documents.includes(name))
+  for (const name of others) config.ignores.add(name.endsWith('.md') ? name : `${name}/**`)
+  config.setTemplateFormats(['md'])
+  config.setIncludesDirectory('website')
+  config.setOutputDirectory('var/docs')
+  config.addTemplate('docs/decisions/README.md', listDecisions())
+
+  config.addPassthroughCopy('docs/images')
+  config.addPassthroughCopy('docs/reference/*.json')
+  config.addPassthroughCopy({ LICENSE: 'LICENSE.txt' })
+  config.addPassthroughCopy({ 'website/assets': 'assets' })
+  config.addPassthroughCopy({ 'website/node_modules/minisearch/dist/es/index.js': 'assets/minisearch.js' })
+  config.addWatchTarget('website/*.{js,njk}')
+
+  config.addGlobalData('layout', 'layout.njk')
+  config.addGlobalData(
+    'permalink',
+    () =>
+      ({ page }) =>
+        toPath(page.inputPath),
+  )
+  config.addGlobalData('eleventyComputed', {
+    place: ({ page }) => toPath(page.inputPath),
+    title: ({ page }) => toTitle(page.rawInput),
+  })
+  config.addGlobalData('navigation', () => readNavigation('docs/README.md', toPath))
+
+  // Relative addresses make the website independent of its place: a folder of a host, or of a disk.
+  config.addFilter('from', (target, place) => path.posix.relative(path.posix.dirname(place), target))
+  config.addFilter('neighbours', (navigation, place) => {
+    const pages = navigation.flatMap(({ pages }) => pages)
+    const index = pages.findIndex(({ target }) => target === place)
+    return index === -1 ? {} : { previous: pages[index - 1], next: pages[index + 1] }
+  })
+  config.addFilter('headings', content =>
+    Array.from(content.matchAll(/<h2 id="([^"]+)"[^>]*>(.*?)<\/h2>/g), ([, id, title]) => ({ id, title })),
+  )
+
+  config.amendLibrary('md', setUpMarkdown)
+  config.on('eleventy.after', ({ directories, results }) => writeSearchIndex(results, directories.output))
+
+  // Documents are about templates: their braces are text.
+  return { markdownTemplateEngine: false, dir: { input: '.' } }
+}

@@ -1,0 +1,19 @@
+import { readFileSync } from 'node:fs'
+import path from 'node:path'
+
+/**
+ * Reads the navigation from the contents page: its sections, each with the links in the first column of its tables.
+ * `toPath` makes the path of a page from that of its document.
+ */
+export function readNavigation(file, toPath) {
+  const sections = readFileSync(file, 'utf8').split(/^##+ /m).slice(1)
+  const parts = sections.map(section => {
+    const rows = section.matchAll(/^\| \[([^\]]+)\]\(([^)]+)\)/gm)
+    const pages = Array.from(rows, ([, title, link]) => {
+      const document = path.posix.join(path.posix.dirname(file), link)
+      return { title, target: toPath(document.endsWith('/') ? `${document}README.md` : document) }
+    })
+    return { title: section.split('\n', 1)[0], pages }
+  })
+  return parts.filter(({ pages }) => pages.length > 0)
+}
