@@ -1,3 +1,4 @@
+import type { CorsPolicy } from '../lib/http/cors.ts'
 import type { Logger } from '../lib/log/logger.ts'
 import type { RequestHandler } from '../lib/routing/route-collection.ts'
 import type { Controller } from './controller.ts'
@@ -19,6 +20,13 @@ declare module '../lib/http/attributes.ts' {
     _body_encoded: boolean
     /** Route: with `true`, a use of the session is an error. */
     _stateless: boolean
+    /**
+     * Route: pages of other origins may send requests that change something: `true` for all, or a list of origins, such as
+     * `https://pay.example`.
+     */
+    _cross_origin: boolean | readonly string[]
+    /** Route: the pages of other origins whose scripts may read the response; `false` for none. */
+    _cors: CorsPolicy | false
     /** Route: with `false`, the match is not logged. */
     _log: boolean
     /** The error page is shown: the Content-Security-Policy of the failed page does not apply to it. */

@@ -58,6 +58,7 @@ export {
 } from '../../lib/event-dispatcher/event-dispatcher.ts'
 export type { KnownAttributes } from '../../lib/http/attributes.ts'
 export { type CookieOptions, setCookie } from '../../lib/http/cookies.ts'
+export type { CorsPolicy } from '../../lib/http/cors.ts'
 export { FileResponses } from '../../lib/http/file-response.ts'
 export { Headers } from '../../lib/http/headers.ts'
 export { preferredMediaType } from '../../lib/http/negotiation.ts'

@@ -2,7 +2,7 @@ import { currentRequest } from '../../kernel/arguments/request-values.ts'
 import { type Controller, defineController } from '../../kernel/controller.ts'
 import type { DebugGate } from '../../kernel/debug-gate.ts'
 import { HttpError } from '../../lib/errors/http-error.ts'
-import type { Headers } from '../../lib/http/headers.ts'
+import { addVary, type Headers } from '../../lib/http/headers.ts'
 import { preferredMediaType } from '../../lib/http/negotiation.ts'
 import type { Request } from '../../lib/http/request.ts'
 import type { Response } from '../../lib/http/response.ts'
@@ -66,10 +66,10 @@ function complete(
   isNegotiated: boolean,
 ): Response {
   response.status = status
-  if (isNegotiated) response.headers.set('vary', 'Accept')
   if (error instanceof HttpError) {
     for (const [name, value] of Object.entries(error.headers)) response.headers.set(name, value)
   }
+  if (isNegotiated) addVary(response.headers, 'Accept')
   if (details !== undefined) addDebugHeaders(response.headers, error, details.message)
   return response
 }

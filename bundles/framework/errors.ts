@@ -11,3 +11,9 @@ export const FRAMEWORK_HEALTH_TIMEOUT: CodedErrorClass<[name: string, timeout: n
   503,
   'The health check "%s" did not end within %s ms.',
 )
+
+export const FRAMEWORK_CORS_INVALID: CodedErrorClass<[route: string, mistakes: string]> = defineError(
+  'FRAMEWORK_CORS_INVALID',
+  500,
+  'The CORS policy of the route "%s" has mistakes:\n%s',
+)

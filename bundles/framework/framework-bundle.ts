@@ -24,6 +24,7 @@ import { SessionListener } from './listeners/session-listener.ts'
 import { StaticFileListener } from './listeners/static-file-listener.ts'
 import { ValidateRequestListener } from './listeners/validate-request-listener.ts'
 import { type FrameworkOptions, type ResolvedOptions, resolveOptions } from './options.ts'
+import { addProtection } from './protection.ts'
 import { addViewHelpers } from './view-helpers.ts'
 
 /**
@@ -54,7 +55,8 @@ function register(app: Application, options: ResolvedOptions): void {
   if (app.debugGate.isDebug) addDevelopmentParts(app, options)
 }
 
-function addListeners(app: Application, { cookie, store = createStore(app), times, without }: ResolvedOptions): void {
+function addListeners(app: Application, options: ResolvedOptions): void {
+  const { cookie, protection, store = createStore(app), times, without } = options
   const { config, debugGate, dispatcher, files, healthChecks, logger, redactor, routes, signals } = app
   const checks = new HealthChecks(healthChecks, logger)
   // Listed in the order of a request; the priorities decide.
@@ -66,11 +68,12 @@ function addListeners(app: Application, { cookie, store = createStore(app), time
     new RouterListener(routes, logger, debugGate.isDebug),
     new BodyListener(),
     new ErrorListener(logger, debugGate.isDebug ? 'error' : 'info'),
-    new ResponseListener(),
+    new ResponseListener(protection.headers),
     ...(without.has('compression') ? [] : [new CompressionListener()]),
     ...(without.has('conditional') ? [] : [new ConditionalListener()]),
   ]
   for (const listener of listeners) listener.subscribe(dispatcher)
+  addProtection(app, protection, !without.has('cross-origin'))
   // In development no host is refused: there APP_HOSTS lists hosts that may see debug output.
   if (config.environment === 'prod' && config.hosts.length > 0) new HostListener(config.hosts).subscribe(dispatcher)
 }

@@ -4,9 +4,16 @@ import type { SessionTimes } from '../../lib/session/session-state.ts'
 import type { SessionStore } from '../../lib/session/session-store.ts'
 import { suggestNames } from '../../lib/text/nearest-names.ts'
 import { FRAMEWORK_OPTIONS_INVALID } from './errors.ts'
+import {
+  findProtectionMistakes,
+  type ProtectionOptions,
+  protectionNames,
+  type ResolvedProtection,
+  resolveProtection,
+} from './protection-options.ts'
 
 /** The options of {@link createFrameworkBundle}. */
-export interface FrameworkOptions {
+export interface FrameworkOptions extends ProtectionOptions {
   readonly session?: FrameworkSessionOptions | undefined
   /** Listeners that the application does not need, or has of its own. */
   readonly without?: readonly OptionalListener[] | undefined
@@ -38,7 +45,7 @@ export interface SessionCookieOptions {
 }
 
 /** The listeners of the framework bundle that an application can leave out. */
-export const optionalListeners = ['compression', 'conditional', 'health', 'robots'] as const
+export const optionalListeners = ['compression', 'conditional', 'cross-origin', 'health', 'robots'] as const
 
 /** The name of a listener that an application can leave out. */
 export type OptionalListener = (typeof optionalListeners)[number]
@@ -49,6 +56,7 @@ export interface ResolvedOptions {
   readonly times: SessionTimes
   readonly cookie: SessionCookieSettings
   readonly without: ReadonlySet<OptionalListener>
+  readonly protection: ResolvedProtection
 }
 
 /** The cookie of all sessions. Without `secure`, the scheme of the request decides. */
@@ -68,16 +76,18 @@ export function resolveOptions(options: FrameworkOptions): ResolvedOptions {
   const { cookie = {}, idleTime, lifetime = 30 * day, store } = session
   const times = { lifetime, idleTime: idleTime ?? Math.min(day, lifetime) }
   const mistakes = [
-    ...findUnknown('', options, ['session', 'without']),
+    ...findUnknown('', options, ['session', 'without', ...protectionNames]),
     ...findUnknown('session.', session, ['store', 'lifetime', 'idleTime', 'cookie']),
     ...findUnknown('session.cookie.', cookie, ['name', 'path', 'domain', 'sameSite', 'secure']),
     ...findStoreMistakes(store),
     ...findTimeMistakes(times),
     ...findCookieMistakes(cookie),
     ...findListenerMistakes(without),
+    ...findProtectionMistakes(options),
   ]
   if (mistakes.length > 0) throw new FRAMEWORK_OPTIONS_INVALID([mistakes.map(text => `- ${text}.`).join('\n')])
-  return { store, times, cookie: toCookieSettings(cookie), without: new Set(without) }
+  const protection = resolveProtection(options)
+  return { store, times, cookie: toCookieSettings(cookie), without: new Set(without), protection }
 }
 
 function findUnknown(place: string, options: object, known: readonly string[]): string[] {

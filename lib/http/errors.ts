@@ -24,6 +24,13 @@ export const HTTP_HOST_FOREIGN: CodedErrorClass<[host: string]> = defineError(
   'The host "%s" is not one of this server.',
 )
 
+export const HTTP_CROSS_ORIGIN: CodedErrorClass<[method: string, header: string, value: string, origin: string]> =
+  defineError(
+    'HTTP_CROSS_ORIGIN',
+    403,
+    'A page of another origin has sent this %s request (%s: %s). Only pages of %s may send it.',
+  )
+
 export const HTTP_HOST_REPEATED: CodedErrorClass<[]> = defineError(
   'HTTP_HOST_REPEATED',
   400,

@@ -111,6 +111,17 @@ export class Headers implements Iterable<[string, string]> {
   }
 }
 
+/** Adds a name to Vary (RFC 9110, section 12.5.5), unless it contains the name or `*`. */
+export function addVary(headers: Headers, name: string): void {
+  const vary = headers.get('vary')
+  if (vary === null) headers.set('vary', name)
+  else if (!vary.split(',').some(other => isVary(other.trim(), name))) headers.set('vary', `${vary}, ${name}`)
+}
+
+function isVary(one: string, other: string): boolean {
+  return one === '*' || one.toLowerCase() === other.toLowerCase()
+}
+
 const token = /^[!#$%&'*+\-.^_`|~0-9A-Za-z]+$/
 const fieldValue = /^[\t\x20-\x7e\x80-\xff]*$/
 

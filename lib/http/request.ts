@@ -39,7 +39,8 @@ export interface RequestInit {
  * its `problem` is the error with which the ValidateRequestListener refuses it.
  */
 export class Request {
-  readonly method: string
+  /** The method. Only the framework's option `methodOverride` changes it. */
+  method: string
   /** The request target as it was sent. */
   readonly target: string
   readonly headers: Headers

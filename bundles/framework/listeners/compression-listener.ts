@@ -3,7 +3,7 @@ import { ResponseEvent } from '../../../kernel/events.ts'
 import type { EventDispatcher } from '../../../lib/event-dispatcher/event-dispatcher.ts'
 import { compress, compressionThreshold, isCompressible } from '../../../lib/http/compression.ts'
 import { isNotModified } from '../../../lib/http/conditions.ts'
-import type { Headers } from '../../../lib/http/headers.ts'
+import { addVary } from '../../../lib/http/headers.ts'
 import { type Coding, preferredCoding } from '../../../lib/http/negotiation.ts'
 import { type Body, isBodiless, type Response, weakenEtag } from '../../../lib/http/response.ts'
 
@@ -26,7 +26,7 @@ export class CompressionListener {
   onResponse({ isMainRequest, request, response }: ResponseEvent): Promise<void> | undefined {
     const { body, headers } = response
     if (!isMainRequest || body === null || !canBeCompressed(body, response)) return undefined
-    addToVary(headers)
+    addVary(headers, 'Accept-Encoding')
     const coding = preferredCoding(request.headers, codings)
     if (coding === undefined) return undefined
     // Other clients may get the same content in other bytes.
@@ -50,12 +50,6 @@ function canBeCompressed(body: PresentBody, { headers, status }: Response): bool
   if (body instanceof Readable ? headers.has('content-length') : body.length < compressionThreshold) return false
   if (!isCompressible(headers.get('content-type')) || bodyHeaders.some(name => headers.has(name))) return false
   return !/\bno-transform\b/i.test(headers.get('cache-control') ?? '')
-}
-
-function addToVary(headers: Headers): void {
-  const vary = headers.get('vary')
-  if (vary === null) headers.set('vary', 'Accept-Encoding')
-  else if (!/\*|\baccept-encoding\b/i.test(vary)) headers.set('vary', `${vary}, Accept-Encoding`)
 }
 
 function replaceBody(response: Response, body: PresentBody, compressed: Uint8Array | Readable, coding: Coding): void {

@@ -12,17 +12,28 @@ const priority = 0
  * `last-modified` or `expires`. To a Cache-Control without `public`, `private` and `s-maxage`, `private` is added.
  */
 export class ResponseListener {
+  readonly #headers: readonly (readonly [name: string, value: string])[]
+
+  /** The headers of all responses with a body that do not have them. By default there are none. */
+  constructor(headers: readonly (readonly [name: string, value: string])[] = []) {
+    this.#headers = headers
+  }
+
   subscribe(dispatcher: EventDispatcher): void {
     dispatcher.subscribe(ResponseEvent, this, 'onResponse', priority)
   }
 
   onResponse({ request, response }: ResponseEvent): void {
-    completeContentType(request, response)
+    completeContentType(request, response, this.#headers)
     completeCacheControl(response)
   }
 }
 
-function completeContentType(request: Request, { headers, status }: Response): void {
+function completeContentType(
+  request: Request,
+  { headers, status }: Response,
+  defaults: readonly (readonly [name: string, value: string])[],
+): void {
   if (isBodiless(status)) {
     headers.delete('content-type')
     return
@@ -30,8 +41,9 @@ function completeContentType(request: Request, { headers, status }: Response): v
   if (!headers.has('content-type')) {
     headers.set('content-type', contentTypeOf(String(request.attributes.get('_format') ?? 'html')))
   }
-  // Without it, a browser may interpret a text of a client as a script or a page.
-  if (!headers.has('x-content-type-options')) headers.set('x-content-type-options', 'nosniff')
+  for (const [name, value] of defaults) {
+    if (!headers.has(name)) headers.set(name, value)
+  }
 }
 
 function completeCacheControl({ headers, status }: Response): void {

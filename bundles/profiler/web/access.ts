@@ -1,3 +1,4 @@
+import { findCrossOrigin } from '../../../lib/http/cross-origin.ts'
 import type { Request } from '../../../lib/http/request.ts'
 import type { RouteCollection } from '../../../lib/routing/route-collection.ts'
 import { RouteMatcher } from '../../../lib/routing/route-matcher.ts'
@@ -11,15 +12,15 @@ export type Fetch = Pick<Request, 'headers' | 'method' | 'origin'>
  * the Origin of RFC 6454). Another site can neither read a profile nor change anything. It can link to a page: the
  * developer who follows the link sees the page, the site does not. Programs without these headers may read only.
  */
-export function acceptsFetch({ headers, method, origin }: Fetch): boolean {
-  const from = headers.get('origin')
-  const site = headers.get('sec-fetch-site')
-  // Sandboxed pages and some redirects send "null".
-  if (from !== null && from !== origin) return false
-  if (site === 'same-origin' || site === 'none') return true
-  const isRead = method === 'GET' || method === 'HEAD'
-  if (site === null) return isRead || from !== null
-  return site === 'cross-site' || site === 'same-site' ? method === 'GET' && isTopLevelNavigation(headers) : false
+export function acceptsFetch(request: Fetch): boolean {
+  const { headers, method } = request
+  if (!hasOwnOrigin(request)) return false
+  const sign = findCrossOrigin(request)
+  if (sign !== undefined) {
+    const isLink = sign.value === 'cross-site' || sign.value === 'same-site'
+    return isLink && method === 'GET' && isTopLevelNavigation(headers)
+  }
+  return method === 'GET' || method === 'HEAD' || headers.has('sec-fetch-site') || headers.has('origin')
 }
 
 /** Frames and embedded objects are navigated as well; their destination differs. */
@@ -32,10 +33,14 @@ function isTopLevelNavigation(headers: Fetch['headers']): boolean {
  * of another site is let in. A site that takes our address under its own name (DNS rebinding) is of the same origin:
  * the debug gate refuses that name.
  */
-export function isProgram({ headers, origin }: Pick<Fetch, 'headers' | 'origin'>): boolean {
+export function isProgram(request: Pick<Fetch, 'headers' | 'origin'>): boolean {
+  return hasOwnOrigin(request) && findCrossOrigin(request) === undefined
+}
+
+/** Whether the Origin is absent or that of this server. Sandboxed pages and some redirects send `null`, another origin. */
+function hasOwnOrigin({ headers, origin }: Pick<Fetch, 'headers' | 'origin'>): boolean {
   const from = headers.get('origin')
-  const site = headers.get('sec-fetch-site')
-  return (from === null || from === origin) && (site === null || site === 'same-origin' || site === 'none')
+  return from === null || from === origin
 }
 
 /** The paths of all own pages begin so; the slash at the end may be missing. */

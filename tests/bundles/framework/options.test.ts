@@ -42,7 +42,7 @@ t.test('options that browsers and stores can follow are accepted', async t => {
 
 t.test('wrong options are refused when the bundle is created, all at once', async t => {
   t.strictSame(findMistakes({ sessions: {}, session: { lifeTime: 1, cookie: { httpOnly: false, maxAge: 1 } } }), [
-    'There is no option sessions: use session, without.',
+    'There is no option sessions: use session, without, crossOrigin, cors, headers, methodOverride.',
     'There is no option session.lifeTime: use store, lifetime, idleTime, cookie.',
     'There is no option session.cookie.httpOnly: use name, path, domain, sameSite, secure.',
     'There is no option session.cookie.maxAge: use name, path, domain, sameSite, secure.',
@@ -50,7 +50,7 @@ t.test('wrong options are refused when the bundle is created, all at once', asyn
   t.strictSame(findMistakes({ session: { idleTime: 0, cookie: { path: 'shop' } }, without: ['gzip'] }), [
     'session.idleTime is 0: use whole seconds, from 1 to 315360000 (ten years).',
     'session.cookie.path is "shop": use a path such as "/" or "/shop".',
-    'without has "gzip": use "compression", "conditional", "health", "robots".',
+    'without has "gzip": use "compression", "conditional", "cross-origin", "health", "robots".',
   ])
 })
 
@@ -105,8 +105,8 @@ t.test('a cookie that a browser would refuse is refused at once', async t => {
 
 t.test('an unknown listener is refused, with the nearest name', async t => {
   t.strictSame(findMistakes({ without: ['compresion', 'router'] }), [
-    'without has "compresion"; the nearest is "compression": use "compression", "conditional", "health", "robots".',
-    'without has "router": use "compression", "conditional", "health", "robots".',
+    'without has "compresion"; the nearest is "compression": use "compression", "conditional", "cross-origin", "health", "robots".',
+    'without has "router": use "compression", "conditional", "cross-origin", "health", "robots".',
   ])
 })
 
@@ -131,6 +131,7 @@ t.test('each optional listener can be left out: its feature is gone, and debug:e
     const plain = await client.get('/')
     const compressed = await client.get('/', { headers: { 'accept-encoding': 'gzip' } })
     const repeated = await client.get('/', { headers: { 'if-none-match': '"1"' } })
+    const foreign = await client.post('/', { headers: { 'sec-fetch-site': 'cross-site' } })
     const health = await client.get('/_health')
     const live = await client.get('/_health/live')
     const { stdout } = await runInTerminal('debug:events --json', { load: async () => bundles })
@@ -138,11 +139,18 @@ t.test('each optional listener can be left out: its feature is gone, and debug:e
     return {
       compression: [compressed.headers.get('content-encoding') === 'gzip', listed('Compression')],
       conditional: [repeated.status === 304, listed('Conditional')],
+      'cross-origin': [foreign.status === 403, listed('CrossOrigin')],
       health: [health.text === '{"status":"ready"}', live.status === 200, listed('Health')],
       robots: [plain.headers.get('x-robots-tag') === 'noindex', listed('Robots')],
     }
   }
-  const all = { compression: [true, true], conditional: [true, true], health: [true, true, true], robots: [true, true] }
+  const all = {
+    compression: [true, true],
+    conditional: [true, true],
+    'cross-origin': [true, true],
+    health: [true, true, true],
+    robots: [true, true],
+  }
   t.strictSame(await findFeatures({}), all)
   for (const name of optionalListeners) {
     t.strictSame(await findFeatures({ without: [name] }), { ...all, [name]: all[name].map(() => false) }, name)

@@ -1,0 +1,75 @@
+import { type CorsPolicy, findCorsMistakes } from '../../lib/http/cors.ts'
+import { isOrigin } from '../../lib/http/cross-origin.ts'
+import { Headers } from '../../lib/http/headers.ts'
+
+/** The options of {@link createFrameworkBundle} against misuse by other sites. */
+export interface ProtectionOptions {
+  /**
+   * Other origins whose pages may send requests that change something, to all routes: `https://admin.example.org`. The
+   * default `_cross_origin` of a route is an exception for one route.
+   */
+  readonly crossOrigin?: readonly string[] | undefined
+  /** Other origins whose scripts may read the responses of all routes. The default `_cors` of a route replaces it. */
+  readonly cors?: CorsPolicy | undefined
+  /**
+   * Headers of all responses with a body, in addition to {@link defaultHeaders} or instead of them. `false` removes a
+   * default. A header that a response has already wins.
+   */
+  readonly headers?: Readonly<Record<string, string | false>> | undefined
+  /** Whether a POST with the query parameter `_method` counts as PUT, PATCH or DELETE: HTML forms only know GET and POST. */
+  readonly methodOverride?: boolean | undefined
+}
+
+/** The checked options. */
+export interface ResolvedProtection {
+  readonly crossOrigin: readonly string[]
+  readonly cors: CorsPolicy | undefined
+  readonly headers: readonly (readonly [name: string, value: string])[]
+  readonly methodOverride: boolean
+}
+
+/** The headers of all responses with a body; by default browsers then show fewer errors of an application to others. */
+export const defaultHeaders: Readonly<Record<string, string>> = {
+  // Otherwise a browser may interpret a text of a client as a script or a page.
+  'x-content-type-options': 'nosniff',
+  // Only pages of the same origin show a page in a frame: a click in a hidden frame is no click of the user.
+  'x-frame-options': 'SAMEORIGIN',
+  // Other sites learn the origin of a link, not its path.
+  'referrer-policy': 'strict-origin-when-cross-origin',
+}
+
+/** The names of the options. */
+export const protectionNames = ['crossOrigin', 'cors', 'headers', 'methodOverride'] as const
+
+/** Lists the mistakes of options that were perhaps written without types. Each one is a sentence without a full stop. */
+export function findProtectionMistakes(options: ProtectionOptions): string[] {
+  const { cors, crossOrigin = [], headers = {}, methodOverride = false } = options
+  return [
+    ...crossOrigin
+      .filter(origin => !isOrigin(origin))
+      .map(origin => `crossOrigin has "${origin}": use an origin such as "https://example.org", without a path`),
+    ...(cors === undefined ? [] : findCorsMistakes(cors)),
+    ...Object.entries(headers).flatMap(([name, value]) => findHeaderMistakes(name, value)),
+    ...(typeof methodOverride === 'boolean' ? [] : [`methodOverride is "${methodOverride}": use true or false`]),
+  ]
+}
+
+function findHeaderMistakes(name: string, value: string | false): string[] {
+  if (value === false) return []
+  try {
+    if (typeof value === 'string') new Headers({ [name]: value })
+    else return [`headers.${name} is "${value}": use a text, or false to remove it`]
+    return []
+  } catch (error) {
+    return [`headers.${name} is "${value}": ${(error as Error).message}`]
+  }
+}
+
+/** Adds the defaults to checked options. */
+export function resolveProtection(options: ProtectionOptions): ResolvedProtection {
+  const { cors, crossOrigin = [], headers = {}, methodOverride = false } = options
+  const own = Object.entries(headers).map(([name, value]) => [name.toLowerCase(), value] as const)
+  const all = { ...defaultHeaders, ...Object.fromEntries(own) }
+  const kept = Object.entries(all).filter((entry): entry is [string, string] => entry[1] !== false)
+  return { crossOrigin, cors, headers: kept, methodOverride }
+}

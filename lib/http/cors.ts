@@ -1,0 +1,90 @@
+import { isOrigin } from './cross-origin.ts'
+import { addVary, type Headers } from './headers.ts'
+import type { Request } from './request.ts'
+import { Response } from './response.ts'
+
+/** The pages of other origins whose scripts may read responses (CORS, of the Fetch standard). */
+export interface CorsPolicy {
+  /**
+   * Exact origins, such as `https://app.example.org`, or a function. `*` is every origin, without credentials; it does not
+   * allow requests that the cross-origin protection refuses.
+   */
+  readonly origins: readonly string[] | '*' | ((origin: string, request: Request) => boolean)
+  /** Whether scripts may send cookies and HTTP authentication. The default is `false`. */
+  readonly credentials?: boolean | undefined
+  /** The request headers that scripts may send. By default all that the preflight request asks for. */
+  readonly headers?: readonly string[] | undefined
+  /** The response headers that scripts may read, in addition to those that they may always read. */
+  readonly exposedHeaders?: readonly string[] | undefined
+  /** Seconds for which a browser may keep the answer to a preflight request. By default the browser decides (5). */
+  readonly maxAge?: number | undefined
+}
+
+const names = ['origins', 'credentials', 'headers', 'exposedHeaders', 'maxAge']
+
+/** Lists the mistakes of a policy that was perhaps written without types. Each one is a sentence without a full stop. */
+export function findCorsMistakes(policy: CorsPolicy): string[] {
+  const { credentials = false, exposedHeaders = [], headers = [], maxAge = 0, origins } = policy
+  const mistakes = Object.keys(policy)
+    .filter(name => !names.includes(name))
+    .map(name => `There is no option cors.${name}: use ${names.join(', ')}`)
+  const check = (isGood: boolean, mistake: string): void => {
+    if (!isGood) mistakes.push(`cors.${mistake}`)
+  }
+  const isList = Array.isArray(origins)
+  check(isList || origins === '*' || typeof origins === 'function', 'origins must be a list, "*" or a function')
+  for (const origin of isList ? origins : []) {
+    check(isOrigin(origin), `origins has "${origin}": use an origin such as "https://example.org", without a path`)
+  }
+  check(typeof credentials === 'boolean', `credentials is "${credentials}": use true or false`)
+  check(!(credentials && origins === '*'), 'credentials is true, and origins is "*": name the origins')
+  for (const name of [...headers, ...exposedHeaders]) {
+    check(token.test(name), `headers and cors.exposedHeaders have "${name}": use names of headers`)
+  }
+  check(Number.isInteger(maxAge) && maxAge >= 0, `maxAge is ${maxAge}: use whole seconds`)
+  return mistakes
+}
+
+const token = /^[!#$%&'*+\-.^_`|~0-9A-Za-z]+$/
+
+/** Whether scripts of the page that has sent a request may read the response. */
+export function allowsReading({ origins }: CorsPolicy, request: Request): boolean {
+  return origins === '*' ? request.headers.has('origin') : allowsSending({ origins }, request)
+}
+
+/** Whether the policy names the origin of the request, so that the request may change something. */
+export function allowsSending({ origins }: Pick<CorsPolicy, 'origins'>, request: Request): boolean {
+  const origin = request.headers.get('origin')
+  if (origin === null || origins === '*') return false
+  return typeof origins === 'function' ? origins(origin, request) : origins.includes(origin)
+}
+
+/** Adds the headers by which a browser lets scripts of other origins read a response. */
+export function addCorsHeaders(headers: Headers, policy: CorsPolicy, request: Request): void {
+  const { credentials, exposedHeaders = [], origins } = policy
+  if (origins !== '*') addVary(headers, 'Origin')
+  if (!allowsReading(policy, request)) return
+  headers.set('access-control-allow-origin', origins === '*' ? '*' : String(request.headers.get('origin')))
+  if (credentials) headers.set('access-control-allow-credentials', 'true')
+  if (exposedHeaders.length > 0) headers.set('access-control-expose-headers', exposedHeaders.join(', '))
+}
+
+/** The method for which a preflight request asks; `undefined` for any other request. */
+export function readPreflight({ headers, method }: Pick<Request, 'headers' | 'method'>): string | undefined {
+  if (method !== 'OPTIONS' || !headers.has('origin')) return undefined
+  return headers.get('access-control-request-method') ?? undefined
+}
+
+/**
+ * Creates the answer to a preflight request for a method that a route of its path has. {@link addCorsHeaders} completes it.
+ */
+export function createPreflightResponse(method: string, policy: CorsPolicy, request: Request): Response {
+  const response = Response.empty()
+  if (!allowsReading(policy, request)) return response
+  const { headers } = response
+  headers.set('access-control-allow-methods', method)
+  const allowed = policy.headers?.join(', ') ?? request.headers.get('access-control-request-headers') ?? ''
+  if (allowed !== '') headers.set('access-control-allow-headers', allowed)
+  if (policy.maxAge !== undefined) headers.set('access-control-max-age', String(policy.maxAge))
+  return response
+}
