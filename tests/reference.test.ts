@@ -4,6 +4,7 @@ import { t } from 'tap'
 import { help, parseOptions } from '#bin/serve-options.ts'
 import { createFrameworkBundle } from '#bundles/framework/framework-bundle.ts'
 import { optionalListeners, resolveOptions } from '#bundles/framework/options.ts'
+import { defaultHeaders } from '#bundles/framework/protection-options.ts'
 import { createOpenTelemetryBundle } from '#bundles/opentelemetry/opentelemetry-bundle.ts'
 import { openTelemetrySettings } from '#bundles/opentelemetry/settings.ts'
 import { createProfilerBundle } from '#bundles/profiler/profiler-bundle.ts'
@@ -202,9 +203,10 @@ t.test('every option of bin/serve is in the reference, with its default', async 
 })
 
 t.test('the options of the framework are those of the reference, with their defaults', async t => {
-  const text = readFileSync('bundles/framework/options.ts', 'utf8')
+  const files = ['options.ts', 'protection-options.ts']
+  const text = files.map(file => readFileSync(path.join('bundles/framework', file), 'utf8')).join('\n')
   const listOptions = (type: string, place: string): string[] => {
-    const [, body = ''] = new RegExp(`interface ${type} \\{([\\s\\S]*?)\\n\\}`).exec(text) ?? []
+    const [, body = ''] = new RegExp(`interface ${type} (?:extends \\w+ )?\\{([\\s\\S]*?)\\n\\}`).exec(text) ?? []
     return Array.from(body.matchAll(/readonly (\w+)\?: (?:readonly )?(\w+)/g)).flatMap(([, name = '', kind = '']) =>
       kind.startsWith('Framework') || kind.startsWith('SessionCookie')
         ? listOptions(kind, `${place}${name}.`)
@@ -213,8 +215,8 @@ t.test('the options of the framework are those of the reference, with their defa
   }
   const rows = readRows(textOf(configuration, 'The framework'))
   t.strictSame(
-    rows.map(([name]) => name),
-    listOptions('FrameworkOptions', ''),
+    rows.map(([name]) => name).toSorted(),
+    [...listOptions('FrameworkOptions', ''), ...listOptions('ProtectionOptions', '')].toSorted(),
   )
   const { cookie, times } = resolveOptions({})
   const defaults = { 'session.lifetime': times.lifetime, 'session.idleTime': times.idleTime }
@@ -223,7 +225,9 @@ t.test('the options of the framework are those of the reference, with their defa
   for (const [name = '', value] of [...Object.entries(defaults), ...cookieDefaults]) {
     t.equal(documented.get(String(name)), String(value), String(name))
   }
-  const names = Array.from((rows.find(([name]) => name === 'without')?.[2] ?? '').matchAll(/`([a-z]+)`/g))
+  const headers = Object.entries(defaultHeaders).map(([name, value]) => `\`${name}: ${value}\``)
+  t.equal(rows.find(([name]) => name === 'headers')?.[1], headers.join(', '))
+  const names = Array.from((rows.find(([name]) => name === 'without')?.[2] ?? '').matchAll(/`([a-z-]+)`/g))
   t.strictSame(
     names.map(([, name]) => name),
     optionalListeners,
