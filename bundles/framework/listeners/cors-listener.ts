@@ -1,7 +1,7 @@
 import { RequestEvent, ResponseEvent } from '../../../kernel/events.ts'
 import type { EventDispatcher } from '../../../lib/event-dispatcher/event-dispatcher.ts'
 import { addCorsHeaders, type CorsPolicy, createPreflightResponse, readPreflight } from '../../../lib/http/cors.ts'
-import type { RouteCollection } from '../../../lib/routing/route.ts'
+import type { RouteCollection } from '../../../lib/routing/route-collection.ts'
 import { RouteMatcher } from '../../../lib/routing/route-matcher.ts'
 import type { CorsPolicies } from '../cors-policies.ts'
 
