@@ -59,6 +59,7 @@ export {
 export type { KnownAttributes } from '../../lib/http/attributes.ts'
 export { type CookieOptions, setCookie } from '../../lib/http/cookies.ts'
 export type { CorsPolicy } from '../../lib/http/cors.ts'
+export { EventStream, type EventStreamOptions, type ServerEvent } from '../../lib/http/event-stream.ts'
 export { FileResponses } from '../../lib/http/file-response.ts'
 export { Headers } from '../../lib/http/headers.ts'
 export { preferredMediaType } from '../../lib/http/negotiation.ts'

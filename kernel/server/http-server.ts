@@ -1,6 +1,8 @@
 import { createServer as createHttpServer, type RequestListener, type Server } from 'node:http'
 import type { Server as TlsServer } from 'node:https'
 import { type Socket, Server as TcpServer } from 'node:net'
+import { EventStream } from '../../lib/http/event-stream.ts'
+import type { Response } from '../../lib/http/response.ts'
 import { SERVER_TLS_INVALID } from './errors.ts'
 import type { Exchanges } from './exchanges.ts'
 
@@ -57,6 +59,7 @@ export async function closeServer(
   exchanges: Exchanges,
   { deadline = 10_000, linger = 0 }: ClosingTimes = {},
 ): Promise<number> {
+  for (const { response } of exchanges) endEvents(response)
   const sweep = () => {
     // For Node, a connection is idle as soon as the response is written, even if it is not sent yet.
     if (!exchanges.isSending) server.closeIdleConnections()
@@ -80,4 +83,14 @@ export async function closeServer(
   await new Promise<void>(resolve => TcpServer.prototype.close.call(server, () => resolve()))
   for (const timeout of [lingerTimer, sweepTimer, deadlineTimer]) clearTimeout(timeout)
   return cutOff
+}
+
+/** The milliseconds after which clients connect again: at least, and at most. */
+const [firstRetry, lastRetry] = [1_000, 3_000]
+
+/** Ends a stream of events, because the server stops. Its clients connect again, not all at the same time. */
+export function endEvents(response: Response | undefined): void {
+  if (!(response instanceof EventStream)) return
+  response.send({ retry: Math.round(firstRetry + Math.random() * (lastRetry - firstRetry)) })
+  response.end()
 }

@@ -13,7 +13,7 @@ import { after } from '../steps.ts'
 import { SERVER_LISTEN_FAILED, SERVER_PORT_TAKEN } from './errors.ts'
 import { type Exchange, Exchanges } from './exchanges.ts'
 import { fromNode, isTooLongToSkip, refuseBytes, skipBody } from './from-node.ts'
-import { type ClosingTimes, closeServer, createServer, type TlsIdentity } from './http-server.ts'
+import { type ClosingTimes, closeServer, createServer, endEvents, type TlsIdentity } from './http-server.ts'
 import { toNode } from './to-node.ts'
 
 /** The services of an application that a server uses. */
@@ -190,10 +190,11 @@ export class NodeServer {
   }
 
   /** During a shutdown the last response closes the connection: earlier pipelined requests are still answered. */
-  #announceEnd(exchange: Exchange, { headers }: Response): void {
+  #announceEnd(exchange: Exchange, response: Response): void {
+    endEvents(response)
     if (!this.#exchanges.isLast(exchange)) return
     this.#ending.add(exchange.target.req.socket)
-    headers.set('connection', 'close')
+    response.headers.set('connection', 'close')
   }
 
   /** A stream that fails before its head was sent becomes an error page, which may be a stream as well. */

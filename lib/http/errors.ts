@@ -120,3 +120,15 @@ export const HTTP_ASSETS_UNREADABLE: CodedErrorClass<[name: string, directory: s
   500,
   'The static files of the bundle "%s" cannot be listed: the folder %s cannot be read (%s).',
 )
+
+export const HTTP_EVENT_INVALID: CodedErrorClass<[problem: string]> = defineError(
+  'HTTP_EVENT_INVALID',
+  500,
+  'The event cannot be sent: %s.',
+)
+
+export const HTTP_EVENTS_UNREAD: CodedErrorClass<[bytes: number]> = defineError(
+  'HTTP_EVENTS_UNREAD',
+  500,
+  'The client of an event stream does not read: %s bytes wait for it.',
+)

@@ -75,8 +75,9 @@ async function saveSession(
 ): Promise<void> {
   if (session.useCount > 0) {
     // A response that depends on a session is only for one client.
-    const kept = headers.get('cache-control')?.includes('no-transform') ? ', no-transform' : ''
-    headers.set('cache-control', `max-age=0, must-revalidate, private${kept}`)
+    const control = headers.get('cache-control') ?? ''
+    const kept = ['no-store', 'no-transform'].filter(directive => control.includes(directive))
+    headers.set('cache-control', ['max-age=0', 'must-revalidate', 'private', ...kept].join(', '))
     headers.set('expires', new Date().toUTCString())
   }
   // The first failure was thrown, and this is its error page: a second attempt would log it again.

@@ -12,6 +12,7 @@ import type {
   SessionUseData,
 } from '../profile/exchange-data.ts'
 import { formatDuration } from '../profile/format.ts'
+import { formatCount } from '../profile/format.ts'
 import { formatMoment, formatSize } from '../profile/format-value.ts'
 import { type Excerpt, isObject, type Pairs } from '../profile/schema.ts'
 import { type Section, toBlock, toJsonBlock, toList, toSpan, toValueSpan } from './markdown-text.ts'
@@ -39,7 +40,8 @@ export const exchangeSection: Section = {
 function writeSize(response: ResponseData | undefined): string {
   const sent = formatSize(response?.sent)
   const size = formatSize(response?.size) || 'size not known'
-  return `Body: ${size}${response?.isStreamed ? ', streamed' : ''}${sent === '' ? '' : `, ${sent} sent`}`
+  const events = response?.events === undefined ? '' : `, ${formatCount(response.events, 'event')}`
+  return `Body: ${size}${response?.isStreamed ? ', streamed' : ''}${sent === '' ? '' : `, ${sent} sent`}${events}`
 }
 
 /** Writes pairs as a list below a heading; nothing without pairs. */

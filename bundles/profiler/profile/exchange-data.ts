@@ -71,6 +71,8 @@ export interface ResponseData {
   readonly isStreamed: boolean
   /** Bytes of a stream that were sent, as they were sent: maybe compressed. Absent if the response was no stream. */
   readonly sent?: number | undefined
+  /** Server-sent events; absent if the response was no stream of events. */
+  readonly events?: number | undefined
 }
 
 /** The session, without its id. */
@@ -185,6 +187,7 @@ export const responseSchema: Schema<ResponseData> = v.object({
   size: amountOrNull,
   isStreamed: flag,
   sent: maybe(check.amount),
+  events: maybe(check.amount),
 })
 
 export const sessionSchema: Schema<ProfiledSession> = v.object({

@@ -75,6 +75,17 @@ export class ProfileWriter {
     if (this.#queue.length === 1) void this.#writeQueue()
   }
 
+  /** Writes a main request, with its sub-requests, as it is now: the stream of its response is still open. */
+  async writeOpen(main: Trace): Promise<void> {
+    // The response is sent first.
+    await nextTurn()
+    for (const trace of withDescendants(main)) {
+      await this.#collected(trace).pending
+      // At its end, it is collected and written again.
+      if (main.outcome === 'unfinished') this.#appendIfKept(trace)
+    }
+  }
+
   /** Writes a sub-request that ended after its main request, and updates the profile of its parent. */
   async writeLate(trace: Trace): Promise<void> {
     await this.#writeOne(trace)

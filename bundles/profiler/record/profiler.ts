@@ -1,5 +1,6 @@
 import { randomInt } from 'node:crypto'
 import type { TerminateEvent } from '../../../kernel/events.ts'
+import { EventStream } from '../../../lib/http/event-stream.ts'
 import type { Request } from '../../../lib/http/request.ts'
 import { Response } from '../../../lib/http/response.ts'
 import type { CpuRecording } from './cpu/cpu-sampler.ts'
@@ -108,10 +109,16 @@ export class Profiler {
     return trace
   }
 
-  /** Called when a request is handled. A sub-request is complete: it is collected now, while its response exists. */
+  /**
+   * Called when a request is handled. A sub-request is complete: it is collected now, while its response exists. A stream
+   * of events may stay open for hours: its profile is written now, and again at the end.
+   */
   finish(trace: Trace): void {
     trace.duration = trace.elapsed()
-    if (trace.request.parent === undefined) return
+    if (trace.request.parent === undefined) {
+      if (trace.response instanceof EventStream) void this.#writer.writeOpen(trace)
+      return
+    }
     trace.outcome = 'complete'
     this.#writer.collect(trace)
     const { main } = trace

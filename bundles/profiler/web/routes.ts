@@ -6,7 +6,7 @@ import { cpuLink, dataForms, home, routesLink } from '../profile/links.ts'
 import { acceptsFetch } from './access.ts'
 import type { Assets } from './assets.ts'
 import { PROFILER_ASSET_UNKNOWN } from './errors.ts'
-import { LiveStreams } from './live-streams.ts'
+import { createLiveStream } from './live-streams.ts'
 import type { Page, Pages } from './pages/pages.ts'
 import type { ProfilerApplication } from './profiler-application.ts'
 import { protect } from './respond.ts'
@@ -74,8 +74,7 @@ const liveRoute = { method: 'GET', name: '_profiler_live', path: `${home}live` }
  * sites, get the router's own 404. The pages are loaded with the first request for one.
  */
 export function addRoutes(app: ProfilerApplication): readonly Controller[] {
-  const { assets, debugGate, profiler, routes, view } = app
-  const live = new LiveStreams(app)
+  const { assets, debugGate, profiler, routes, storage, view } = app
   let pages: Promise<Pages> | undefined
   // Panels are rendered before their page: `{{fragment panel}}` inserts the HTML.
   view.addHelper('fragment', ({ positional: [fragment] }) => fragment)
@@ -102,7 +101,7 @@ export function addRoutes(app: ProfilerApplication): readonly Controller[] {
   }
   return [
     add({ ...assetRoute, page: request => respondAsset(request, assets) }),
-    add({ ...liveRoute, page: request => live.respond(request) }),
+    add({ ...liveRoute, page: request => protect(createLiveStream(request, storage)) }),
     ...pageRoutes.map(route => add({ ...route, page: lazyPage(route.page) })),
   ]
 }

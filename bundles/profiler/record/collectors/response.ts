@@ -1,4 +1,5 @@
 import { Readable } from 'node:stream'
+import { EventStream } from '../../../../lib/http/event-stream.ts'
 import type { Body, Response } from '../../../../lib/http/response.ts'
 import type { Redactor } from '../../../../lib/redact/redactor.ts'
 import type { ResponseData } from '../../profile/exchange-data.ts'
@@ -22,6 +23,7 @@ export class ResponseCollector implements CollectorOf<'response'> {
       size: sizeOf(response),
       isStreamed: response.body instanceof Readable,
       ...(sentBytes !== undefined && { sent: sentBytes }),
+      ...(response instanceof EventStream && { events: response.sentEvents }),
     }
   }
 }

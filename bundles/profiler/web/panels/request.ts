@@ -2,7 +2,7 @@ import { statusText } from '../../../../lib/http/response.ts'
 import type { ViewModel } from '../../../../lib/view/view.ts'
 import { createCurl } from '../../export/curl.ts'
 import type { ProfiledSession, ResponseData, SessionUseData } from '../../profile/exchange-data.ts'
-import { formatDuration } from '../../profile/format.ts'
+import { formatCount, formatDuration } from '../../profile/format.ts'
 import {
   formatMoment,
   formatSize,
@@ -154,6 +154,7 @@ function viewSize(response: ResponseData | undefined, { method }: ProfileSummary
   const remarks = [
     ...(isStreamed ? ['streamed'] : []),
     ...(sent === '' ? [] : [`${sent} sent`]),
+    ...(response?.events === undefined ? [] : [formatCount(response.events, 'event')]),
     ...(method === 'HEAD' ? ['not sent: response to HEAD'] : []),
   ]
   return remarks.length === 0 ? bytes : `${bytes} (${remarks.join('; ')})`

@@ -22,6 +22,7 @@ import { FinishRequestEvent, RequestEvent, ResponseEvent, TerminateEvent } from 
 import { createTestKernel } from '#kernel/testing/create-test-kernel.ts'
 import { createRequest, createTerminateEvent } from '#kernel/testing/event-factories.ts'
 import { HttpError } from '#lib/errors/http-error.ts'
+import { EventStream } from '#lib/http/event-stream.ts'
 import type { Request } from '#lib/http/request.ts'
 import { Response } from '#lib/http/response.ts'
 import type { Logger } from '#lib/log/logger.ts'
@@ -252,6 +253,38 @@ t.test('a stream whose client leaves is aborted', async t => {
   socket.write('GET /endless HTTP/1.1\r\nHost: localhost\r\n\r\n')
   socket.once('data', () => socket.destroy())
   t.match((await only()).summary, { outcome: 'aborted', route: '/endless' })
+})
+
+t.test('the profile of an open stream of events is written at once, and again at its end', async t => {
+  let opened: EventStream | undefined
+  const handlers = {
+    '/prices': (request: Request) =>
+      new EventStream(request, stream => {
+        opened = stream
+      }),
+  }
+  const { client, profileOf, show, storage } = await createProfiledKernel(t, { handlers })
+  const response = await client.open('/prices')
+  const open = await profileOf(response)
+  t.strictSame([open.summary.outcome, open.summary.status, open.collectors.response?.events], ['unfinished', 200, 0])
+  t.match(await show('request', open), 'Recorded before the request was complete')
+  await response.readUntil(':\n\n')
+  for (const data of ['a', 'b', 'c']) opened?.send({ data })
+  await response.readUntil('data: c')
+  await response.close()
+  const over = await waitForProfile(storage, open.summary.token, ({ summary }) => summary.outcome === 'aborted')
+  t.equal(over.collectors.response?.events, 3)
+  t.equal((await storage.usage()).profiles, 1)
+  t.match(await show('request', over), 'not known (streamed; 3 events)')
+  t.match(toMarkdown({ ...createSubject({}), profile: over }), '\nBody: size not known, streamed, 3 events\n')
+})
+
+t.test('a stream of events that has ended before its profile was written is written once', async t => {
+  const handlers = { '/prices': (request: Request) => new EventStream(request, stream => stream.end()) }
+  const { client, profileOf } = await createProfiledKernel(t, { handlers })
+  const response = await client.get('/prices')
+  t.equal(response.text, ':\n\n')
+  t.equal((await profileOf(response)).summary.outcome, 'complete')
 })
 
 t.test('a stream that fails is recorded with its error, and with its log message', async t => {

@@ -3,25 +3,19 @@ import { Readable } from 'node:stream'
 import { setTimeout as wait } from 'node:timers/promises'
 import { t } from 'tap'
 import { MemoryProfileStorage } from '#bundles/profiler/store/memory-profile-storage.ts'
-import type { ProfileFilter } from '#bundles/profiler/store/profile-storage.ts'
-import { LiveStreams } from '#bundles/profiler/web/live-streams.ts'
+import { createLiveStream } from '#bundles/profiler/web/live-streams.ts'
 import { createRequest } from '#kernel/testing/event-factories.ts'
-import { createSignals } from '#lib/signals.ts'
 import { createRecord } from '#tests/support/create-profile.ts'
 import { createProfiledKernel } from '#tests/support/profiled-kernel.ts'
 import { serveKernel } from '#tests/support/test-server.ts'
 import { until } from '#tests/support/until.ts'
 
-function create({ filters = [], heartbeat = 60_000 }: { filters?: ProfileFilter[]; heartbeat?: number } = {}) {
+function create(query = '') {
   const storage = new MemoryProfileStorage()
-  const signals = createSignals(error => {
-    throw error
-  })
-  const streams = new LiveStreams({ storage, signals, heartbeat })
-  const stream = streams.create(filters)
+  const live = createLiveStream(createRequest(`/_profiler/live${query}`), storage)
+  const stream = live.body as Readable
   const keep = (token: string, status = 200) => storage.append(createRecord({ token, status }), '{}')
-  const drain = () => signals.emit('server.draining', undefined)
-  return { storage, streams, stream, keep, drain }
+  return { live, stream, keep }
 }
 
 /** Reads until a text has arrived. */
@@ -36,11 +30,9 @@ async function readUntil(stream: Readable, wanted: string): Promise<string> {
 }
 
 t.test('a stream reports profiles that match its filters, several at once', async t => {
-  const { keep, stream, streams } = create({ filters: [{ field: 'status', test: 'contains', value: '40' }] })
+  const { keep, live, stream } = create('?status_code=40')
   keep('000001', 404)
-  t.equal(streams.size, 0, 'no client reads it')
-  t.equal(await readUntil(stream, '\n\n'), ': live\n\n')
-  t.equal(streams.size, 1)
+  t.equal(await readUntil(stream, '\n\n'), ':\n\n')
   for (const [token, status] of [
     ['000002', 404],
     ['000003', 200],
@@ -50,15 +42,16 @@ t.test('a stream reports profiles that match its filters, several at once', asyn
     keep(token, status === 405 ? 404 : status)
   }
   t.equal(await readUntil(stream, '\n\n'), 'event: profiles\ndata: 000002 000004\n\n')
+  keep('000005', 404)
   stream.destroy()
   await once(stream, 'close')
-  t.equal(streams.size, 0)
-  keep('000005', 404)
+  keep('000006', 404)
+  t.equal(live.sentEvents, 1)
 })
 
 t.test('too many profiles are not named', async t => {
   const { keep, stream } = create()
-  await readUntil(stream, ': live')
+  await readUntil(stream, ':\n\n')
   for (let number = 100_000; number < 100_101; number++) keep(String(number))
   t.equal(await readUntil(stream, '\n\n'), 'event: reload\ndata: many\n\n')
   keep('000001')
@@ -66,36 +59,17 @@ t.test('too many profiles are not named', async t => {
   stream.destroy()
 })
 
-t.test('a stream sends heartbeats', async t => {
-  const { stream } = create({ heartbeat: 5 })
-  t.match(await readUntil(stream, ':\n\n:\n\n'), /^: live\n\n(:\n\n)+$/)
-  stream.destroy()
-})
-
-t.test('a slow client uses no memory, gets profiles when it reads, and is disconnected at a shutdown', async t => {
-  const { drain, keep, stream } = create({ heartbeat: 1 })
-  stream.once('data', () => stream.pause())
-  await until(() => stream.readableLength >= stream.readableHighWaterMark)
-  const full = stream.readableLength
+t.test('a slow client gets the profiles since its last event when it reads', async t => {
+  const { keep, live, stream } = create()
+  await readUntil(stream, ':\n\n')
   keep('000001')
-  await wait(150)
-  t.equal(stream.readableLength, full, 'not even a heartbeat is added')
-  t.match(await readUntil(stream, '000001'), 'event: profiles\ndata: 000001\n\n')
-  await until(() => stream.readableLength >= stream.readableHighWaterMark)
-  drain()
-  const [error] = await once(stream, 'error')
-  t.match(error.message, 'The server stops')
-})
-
-t.test('all streams end when the server stops, also later ones', async t => {
-  const { drain, stream, streams } = create()
-  await readUntil(stream, ': live')
-  drain()
-  stream.resume()
-  await once(stream, 'end')
-  const late = streams.create([]).resume()
-  await once(late, 'end')
-  t.equal(streams.size, 0)
+  await until(() => live.isBehind)
+  keep('000002')
+  await wait(250)
+  keep('000003')
+  t.equal(live.sentEvents, 1, 'only one event waits')
+  t.equal(await readUntil(stream, '000003\n\n'), 'event: profiles\ndata: 000001\n\nevent: profiles\ndata: 000002 000003\n\n')
+  stream.destroy()
 })
 
 t.test('the route has the filters of the list, is not recorded, and is not a concurrent request', async t => {
@@ -135,6 +109,6 @@ t.test('a server stops at once though a stream is open', async t => {
   const response = await fetch(`${url}/_profiler/live`)
   const begin = performance.now()
   const [text] = await Promise.all([response.text(), server.close()])
-  t.equal(text, ': live\n\n')
+  t.match(text, /^:\n\nretry: [12]\d{3}\n\n$/)
   t.ok(performance.now() - begin < 2000)
 })

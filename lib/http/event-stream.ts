@@ -1,0 +1,160 @@
+import { Readable } from 'node:stream'
+import { HTTP_EVENT_INVALID, HTTP_EVENTS_UNREAD } from './errors.ts'
+import type { Request } from './request.ts'
+import { Response } from './response.ts'
+
+/** An event for the client of an {@link EventStream}; each part may be absent. */
+export interface ServerEvent {
+  /** The type of the event. In a browser: `source.addEventListener(event, …)`; the default is `message`. */
+  readonly event?: string
+  /** When the client connects again, it sends the last id: see `lastEventId`. */
+  readonly id?: string | number
+  /** A text is sent as it is, any other value as JSON. */
+  readonly data?: unknown
+  /** Milliseconds that the client waits before it connects again. */
+  readonly retry?: number
+}
+
+/** The options of an event stream. */
+export interface EventStreamOptions {
+  /** Milliseconds between two comments, by which a client that is gone is detected. The default is 15,000. */
+  readonly heartbeat?: number
+}
+
+/** Bytes that may wait for a client. The next event then ends the stream. */
+const waitingLimit = 1024 * 1024
+
+/**
+ * A response with server-sent events (HTML Standard, section 9.2), for `EventSource` in a browser. The function `open` is
+ * called when the stream is read; it calls `send` now or later. An error of `open` is the error of the request.
+ *
+ *     new EventStream(request, stream => {
+ *       const stop = prices.subscribe(price => stream.send({ event: 'price', data: price }))
+ *       stream.signal.addEventListener('abort', stop)
+ *     })
+ *
+ * The stream ends when the client leaves, with `end()`, and when the server stops: clients then connect again. A client
+ * that does not read for as long as a megabyte of events is disconnected, with the error HTTP_EVENTS_UNREAD.
+ */
+export class EventStream extends Response {
+  /** The id of the last event that the client has received; `undefined` at its first connection. */
+  readonly lastEventId: string | undefined
+  readonly #source: Readable
+  readonly #over = new AbortController()
+  #sentEvents = 0
+
+  constructor(
+    request: Request,
+    open: (stream: EventStream) => unknown,
+    { heartbeat = 15_000 }: EventStreamOptions = {},
+  ) {
+    super(null, { headers })
+    const id = request.headers.get('last-event-id')
+    // Browsers send the id as UTF-8, and node:http reads each byte as a character.
+    this.lastEventId = id === null ? undefined : Buffer.from(id, 'latin1').toString()
+    let heart: NodeJS.Timeout | undefined
+    this.#source = new Readable({
+      read: () => {
+        if (heart !== undefined) return
+        heart = setInterval(() => this.#beat(), heartbeat).unref()
+        // A proxy may hold the head back until there is a part of the body.
+        this.#beat()
+        void this.#open(open)
+      },
+      destroy: (error, done) => {
+        clearInterval(heart)
+        this.#over.abort()
+        done(error)
+      },
+    })
+    this.body = this.#source
+  }
+
+  /** Aborted when the stream is over, for any reason: the place to unsubscribe. */
+  get signal(): AbortSignal {
+    return this.#over.signal
+  }
+
+  /** How many events were sent, or wait for the client. An event without a type and data does not count. */
+  get sentEvents(): number {
+    return this.#sentEvents
+  }
+
+  /** Whether earlier events still wait for the client: a stream of states can leave some out. */
+  get isBehind(): boolean {
+    return this.#source.readableLength > 0
+  }
+
+  /**
+   * Sends an event; nothing if the stream is over.
+   *
+   * @throws HTTP_EVENT_INVALID for a line break in `event` or `id`, for an invalid `retry`, and for data that JSON cannot
+   * represent; TypeError for a BigInt or a cycle
+   */
+  send(event: ServerEvent): void {
+    const text = format(event)
+    if (this.signal.aborted) return
+    const waiting = this.#source.readableLength
+    if (waiting > waitingLimit) {
+      this.#source.destroy(new HTTP_EVENTS_UNREAD([waiting]))
+      return
+    }
+    if (event.event !== undefined || event.data !== undefined) this.#sentEvents++
+    this.#source.push(text)
+  }
+
+  /** Ends the stream after its last event. `EventSource` connects again, until it gets a response with status 204. */
+  end(): void {
+    if (this.signal.aborted) return
+    this.#over.abort()
+    this.#source.push(null)
+  }
+
+  async #open(open: (stream: EventStream) => unknown): Promise<void> {
+    try {
+      await open(this)
+    } catch (error) {
+      // After the end, work that `signal` has stopped may reject.
+      if (!this.signal.aborted) this.#source.destroy(error as Error)
+    }
+  }
+
+  /** A comment, which clients ignore. A client that is behind gets its events instead. */
+  #beat(): void {
+    if (!this.isBehind && !this.signal.aborted) this.#source.push(':\n\n')
+  }
+}
+
+const headers = {
+  'content-type': 'text/event-stream; charset=UTF-8',
+  'cache-control': 'no-store, no-transform',
+  // nginx then passes each event on at once.
+  'x-accel-buffering': 'no',
+}
+
+/** The lines of an event. @throws HTTP_EVENT_INVALID */
+function format({ data, event, id, retry }: ServerEvent): string {
+  const lines: string[] = []
+  if (event !== undefined) lines.push(`event: ${check('event', event)}`)
+  if (id !== undefined) lines.push(`id: ${check('id', String(id))}`)
+  if (retry !== undefined) {
+    if (!Number.isSafeInteger(retry) || retry < 0) throw new HTTP_EVENT_INVALID([`retry is ${retry}: use milliseconds`])
+    lines.push(`retry: ${retry}`)
+  }
+  if (data !== undefined) lines.push(...toText(data).split(/\r\n|\r|\n/).map(line => `data: ${line}`))
+  // Clients ignore an event without data.
+  else if (event !== undefined) lines.push('data:')
+  return `${lines.join('\n')}\n\n`
+}
+
+function check(part: string, text: string): string {
+  if (/[\r\n\0]/.test(text)) throw new HTTP_EVENT_INVALID([`${part} has a line break or a NUL character`])
+  return text
+}
+
+function toText(data: unknown): string {
+  // The type of JSON.stringify leaves out that it may return `undefined`.
+  const text = typeof data === 'string' ? data : (JSON.stringify(data) as string | undefined)
+  if (text === undefined) throw new HTTP_EVENT_INVALID([`JSON cannot represent its data, a ${typeof data}`])
+  return text
+}

@@ -1,0 +1,128 @@
+import { once } from 'node:events'
+import { get } from 'node:http'
+import { type Test, t } from 'tap'
+import { TerminateEvent } from '#kernel/events.ts'
+import { EventStream } from '#lib/http/event-stream.ts'
+import { createHandlerBundle } from '#tests/support/handler-bundle.ts'
+import { openConnection, startServer, type TestServer } from '#tests/support/test-server.ts'
+import { until } from '#tests/support/until.ts'
+
+/** A client of server-sent events over a connection of its own. */
+async function connect(url: string, headers: Record<string, string> = {}) {
+  const request = get(url, { agent: false, headers })
+  request.on('error', () => undefined)
+  const [response] = await once(request, 'response')
+  let text = ''
+  response.setEncoding('utf8').on('data', (chunk: string) => {
+    text += chunk
+  })
+  return { response, text: () => text, leave: () => request.destroy() }
+}
+
+/** A server with a stream of all events that are published, and its open streams. */
+async function start(t: Test): Promise<TestServer & { streams: Set<EventStream>; publish: (data: unknown) => void }> {
+  const streams = new Set<EventStream>()
+  const events = createHandlerBundle({
+    '/prices': request =>
+      new EventStream(request, stream => {
+        streams.add(stream)
+        stream.send({ id: 'first', data: stream.lastEventId ?? 'none' })
+        stream.signal.addEventListener('abort', () => streams.delete(stream))
+      }),
+  })
+  const publish = (data: unknown) => {
+    for (const stream of streams) stream.send({ data })
+  }
+  return { ...(await startServer(t, { APP_ENV: 'prod' }, [events])), streams, publish }
+}
+
+t.test('hundreds of clients get each event; those that leave are forgotten; the server stops at once', async t => {
+  const { publish, server, streams, url } = await start(t)
+  const clients = await Promise.all(Array.from({ length: 300 }, () => connect(`${url}/prices`)))
+  await until(() => streams.size === 300)
+  publish('one')
+  await until(() => clients.every(({ text }) => text().endsWith('data: one\n\n')))
+  for (const { leave } of clients.slice(0, 100)) leave()
+  await until(() => streams.size === 200)
+  publish('two')
+  const begin = performance.now()
+  const ended = Promise.all(clients.slice(100).map(({ response }) => once(response, 'end')))
+  await Promise.all([server.close(), ended])
+  t.ok(performance.now() - begin < 5000)
+  t.equal(streams.size, 0)
+  const retries = clients.slice(100).map(({ text }) => {
+    const [, retry] = /^:\n\nid: first\ndata: none\n\ndata: one\n\ndata: two\n\nretry: (\d{4})\n\n$/.exec(text()) ?? []
+    return Number(retry)
+  })
+  t.equal(retries.filter(retry => retry >= 1000 && retry <= 3000).length, 200)
+  t.ok(new Set(retries).size > 50, 'the clients connect again at different times')
+})
+
+t.test('a stream that begins while the server stops ends at once, and its function is not called', async t => {
+  const { app, port, server, streams } = await start(t)
+  let release: (() => void) | undefined
+  app.routes.add({
+    name: 'late',
+    path: '/late',
+    controller: async request => {
+      await new Promise<void>(resolve => {
+        release = resolve
+      })
+      return new EventStream(request, stream => streams.add(stream))
+    },
+  })
+  const { received, socket } = openConnection(port)
+  socket.write('GET /late HTTP/1.1\r\nHost: localhost\r\n\r\n')
+  await until(() => release !== undefined)
+  const end = server.close()
+  release?.()
+  await Promise.all([end, once(socket, 'close')])
+  t.match(received(), /connection: close[\s\S]*retry: \d{4}\n\n\r\n0\r\n\r\n$/)
+  t.equal(streams.size, 0)
+})
+
+t.test('a client that does not read is disconnected, the reason is logged, and others get their events', async t => {
+  const { app, port, publish, records, streams, url } = await start(t)
+  const ends: unknown[] = []
+  app.dispatcher.on(TerminateEvent, ({ isSent, streamError }) => {
+    ends.push([isSent, (streamError as { code?: string } | undefined)?.code])
+  })
+  const { socket } = openConnection(port)
+  socket.pause()
+  socket.write('GET /prices HTTP/1.1\r\nHost: localhost\r\n\r\n')
+  const reader = await connect(`${url}/prices`, { 'last-event-id': '41' })
+  await until(() => streams.size === 2)
+  await until(() => reader.text() === ':\n\nid: first\ndata: 41\n\n')
+  let sent = 0
+  const data = 'x'.repeat(100_000)
+  while (streams.size === 2 && sent < 200) {
+    publish(data)
+    sent++
+    await until(() => reader.text().length > sent * data.length)
+  }
+  t.equal(streams.size, 1)
+  await until(() => ends.length === 1)
+  t.strictSame(ends, [[false, 'HTTP_EVENTS_UNREAD']])
+  const [logged] = records.filter(({ message }) => message === 'A response was cut off: its stream failed.')
+  t.match(logged?.context, { exception: { code: 'HTTP_EVENTS_UNREAD' } })
+  publish('after')
+  await until(() => reader.text().endsWith('data: after\n\n'))
+  reader.leave()
+})
+
+t.test('HEAD opens no stream, and compression and conditions leave it alone', async t => {
+  const { streams, url } = await start(t)
+  const head = await fetch(`${url}/prices`, { method: 'HEAD' })
+  t.equal(head.headers.get('content-type'), 'text/event-stream; charset=UTF-8')
+  t.equal(streams.size, 0)
+  const client = await connect(`${url}/prices`, {
+    'accept-encoding': 'gzip, br',
+    'if-modified-since': new Date(Date.now() + 60_000).toUTCString(),
+  })
+  t.equal(client.response.statusCode, 200)
+  t.notOk('content-encoding' in client.response.headers)
+  t.equal(client.response.headers['cache-control'], 'no-store, no-transform, private')
+  await until(() => client.text().includes('data: none'))
+  client.leave()
+  await until(() => streams.size === 0)
+})

@@ -1,0 +1,145 @@
+import { once } from 'node:events'
+import type { Readable } from 'node:stream'
+import { setImmediate as nextTurn } from 'node:timers/promises'
+import { t } from 'tap'
+import { createRequest } from '#kernel/testing/event-factories.ts'
+import { HTTP_EVENT_INVALID } from '#lib/http/errors.ts'
+import { EventStream, type ServerEvent } from '#lib/http/event-stream.ts'
+
+/** Everything that a client receives of a stream that `open` ends. */
+async function receive(open: (stream: EventStream) => unknown): Promise<string> {
+  let text = ''
+  for await (const chunk of new EventStream(createRequest(), open).body as Readable) text += chunk
+  return text
+}
+
+const sent = (...events: ServerEvent[]) =>
+  receive(stream => {
+    for (const event of events) stream.send(event)
+    stream.end()
+  })
+
+t.test('events are written as the HTML Standard reads them', async t => {
+  t.equal(await sent({ data: 'hello' }), ':\n\ndata: hello\n\n', 'a comment comes first')
+  const all = { event: 'price', id: 7, retry: 500, data: { a: 1 } }
+  t.match(await sent(all), '\n\nevent: price\nid: 7\nretry: 500\ndata: {"a":1}\n\n')
+  t.match(await sent({ data: 'a\nb\r\nc\rd' }), '\n\ndata: a\ndata: b\ndata: c\ndata: d\n\n')
+  t.match(await sent({ data: 'a\n\n' }), '\n\ndata: a\ndata: \ndata: \n\n')
+  t.match(await sent({ event: 'x' }), '\n\nevent: x\ndata:\n\n', 'clients ignore an event without data')
+  t.match(await sent({ id: '' }, { retry: 0 }), '\n\nid: \n\nretry: 0\n\n')
+  t.match(await sent({ data: null }, { data: '' }), '\n\ndata: null\n\ndata: \n\n')
+})
+
+t.test('an event that clients would read as another is refused', async t => {
+  const mistakes: [ServerEvent, string][] = [
+    [{ event: 'a\ndata: b' }, 'event has a line break or a NUL character'],
+    [{ id: 'a\r' }, 'id has a line break'],
+    [{ id: 'a\0' }, 'id has a line break or a NUL character'],
+    [{ retry: -1 }, 'retry is -1: use milliseconds'],
+    [{ retry: 0.5 }, 'retry is 0.5'],
+    [{ data: () => 1 }, 'JSON cannot represent its data, a function'],
+  ]
+  for (const [event, message] of mistakes) {
+    const stream = new EventStream(createRequest(), () => undefined)
+    t.throws(() => stream.send(event), { code: HTTP_EVENT_INVALID.code, message: new RegExp(message) })
+    t.equal(stream.sentEvents, 0)
+  }
+})
+
+t.test('the headers keep caches, compressors and nginx from holding events back', async t => {
+  const { headers, status } = new EventStream(createRequest(), () => undefined)
+  t.equal(status, 200)
+  t.strictSame(
+    [...headers],
+    [
+      ['content-type', 'text/event-stream; charset=UTF-8'],
+      ['cache-control', 'no-store, no-transform'],
+      ['x-accel-buffering', 'no'],
+    ],
+  )
+})
+
+t.test('the id of the last event is read as UTF-8', async t => {
+  const idOf = (headers: Record<string, string>) =>
+    new EventStream(createRequest('/', { headers }), () => undefined).lastEventId
+  t.equal(idOf({}), undefined)
+  t.equal(idOf({ 'last-event-id': '42' }), '42')
+  t.equal(idOf({ 'last-event-id': Buffer.from('größe').toString('latin1') }), 'größe')
+})
+
+t.test('the stream is opened when it is read, once', async t => {
+  let opened = 0
+  const stream = new EventStream(createRequest(), () => opened++)
+  await nextTurn()
+  t.equal(opened, 0)
+  const body = stream.body as Readable
+  body.resume()
+  stream.send({ data: 'a' })
+  await nextTurn()
+  stream.send({ data: 'b' })
+  t.equal(opened, 1)
+  t.equal(stream.sentEvents, 2)
+  stream.send({ retry: 1 })
+  t.equal(stream.sentEvents, 2, 'only events count')
+  t.notOk(stream.signal.aborted)
+  body.destroy()
+  await once(body, 'close')
+  t.ok(stream.signal.aborted)
+  stream.send({ data: 'c' })
+  stream.end()
+  t.equal(stream.sentEvents, 2, 'the client has left')
+})
+
+t.test('after the end nothing is sent, and what open waits for is stopped', async t => {
+  const text = await receive(async stream => {
+    stream.send({ data: 'last' })
+    stream.end()
+    stream.end()
+    stream.send({ data: 'later' })
+    stream.signal.throwIfAborted()
+  })
+  t.equal(text, ':\n\ndata: last\n\n')
+})
+
+t.test('an error of open is the error of the stream', async t => {
+  const atOnce = () => {
+    throw new Error('at once')
+  }
+  const later = async () => {
+    await nextTurn()
+    throw new Error('later')
+  }
+  await t.rejects(receive(atOnce), { message: 'at once' })
+  await t.rejects(receive(later), { message: 'later' })
+})
+
+t.test('a client that does not read is disconnected with the next event after a megabyte', async t => {
+  const stream = new EventStream(createRequest(), () => undefined, { heartbeat: 1 })
+  const body = stream.body as Readable
+  body.read(0)
+  await nextTurn()
+  t.equal(String(body.read()), ':\n\n')
+  t.notOk(stream.isBehind)
+  stream.send({ data: 'x'.repeat(1024 * 1024) })
+  t.ok(stream.isBehind)
+  const waiting = body.readableLength
+  await new Promise(resolve => setTimeout(resolve, 20))
+  t.equal(body.readableLength, waiting, 'a client that is behind gets no comments')
+  stream.send({ data: 'too much' })
+  const [error] = await once(body, 'error')
+  t.match(error, { code: 'HTTP_EVENTS_UNREAD', message: `${waiting} bytes wait for it` })
+  t.equal(stream.sentEvents, 1)
+})
+
+t.test('comments are sent at intervals', async t => {
+  const stream = new EventStream(createRequest(), () => undefined, { heartbeat: 1 })
+  let text = ''
+  // The timer of the comments does not keep the process alive.
+  const alive = setInterval(() => undefined, 1000)
+  for await (const chunk of stream.body as Readable) {
+    text += chunk
+    if (text.length > 9) stream.end()
+  }
+  clearInterval(alive)
+  t.match(text, /^(:\n\n){4,}$/)
+})
