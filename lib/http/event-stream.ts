@@ -141,7 +141,12 @@ function format({ data, event, id, retry }: ServerEvent): string {
     if (!Number.isSafeInteger(retry) || retry < 0) throw new HTTP_EVENT_INVALID([`retry is ${retry}: use milliseconds`])
     lines.push(`retry: ${retry}`)
   }
-  if (data !== undefined) lines.push(...toText(data).split(/\r\n|\r|\n/).map(line => `data: ${line}`))
+  if (data !== undefined)
+    lines.push(
+      ...toText(data)
+        .split(/\r\n|\r|\n/)
+        .map(line => `data: ${line}`),
+    )
   // Clients ignore an event without data.
   else if (event !== undefined) lines.push('data:')
   return `${lines.join('\n')}\n\n`

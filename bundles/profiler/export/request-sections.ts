@@ -11,8 +11,7 @@ import type {
   ResponseData,
   SessionUseData,
 } from '../profile/exchange-data.ts'
-import { formatDuration } from '../profile/format.ts'
-import { formatCount } from '../profile/format.ts'
+import { formatCount, formatDuration } from '../profile/format.ts'
 import { formatMoment, formatSize } from '../profile/format-value.ts'
 import { type Excerpt, isObject, type Pairs } from '../profile/schema.ts'
 import { type Section, toBlock, toJsonBlock, toList, toSpan, toValueSpan } from './markdown-text.ts'

@@ -2,14 +2,14 @@ import { once } from 'node:events'
 import type { Readable } from 'node:stream'
 import { setImmediate as nextTurn } from 'node:timers/promises'
 import { t } from 'tap'
-import { createRequest } from '#kernel/testing/event-factories.ts'
 import { HTTP_EVENT_INVALID } from '#lib/http/errors.ts'
 import { EventStream, type ServerEvent } from '#lib/http/event-stream.ts'
+import { Request } from '#lib/http/request.ts'
 
 /** Everything that a client receives of a stream that `open` ends. */
 async function receive(open: (stream: EventStream) => unknown): Promise<string> {
   let text = ''
-  for await (const chunk of new EventStream(createRequest(), open).body as Readable) text += chunk
+  for await (const chunk of new EventStream(new Request({ target: '/' }), open).body as Readable) text += chunk
   return text
 }
 
@@ -40,14 +40,14 @@ t.test('an event that clients would read as another is refused', async t => {
     [{ data: () => 1 }, 'JSON cannot represent its data, a function'],
   ]
   for (const [event, message] of mistakes) {
-    const stream = new EventStream(createRequest(), () => undefined)
+    const stream = new EventStream(new Request({ target: '/' }), () => undefined)
     t.throws(() => stream.send(event), { code: HTTP_EVENT_INVALID.code, message: new RegExp(message) })
     t.equal(stream.sentEvents, 0)
   }
 })
 
 t.test('the headers keep caches, compressors and nginx from holding events back', async t => {
-  const { headers, status } = new EventStream(createRequest(), () => undefined)
+  const { headers, status } = new EventStream(new Request({ target: '/' }), () => undefined)
   t.equal(status, 200)
   t.strictSame(
     [...headers],
@@ -61,7 +61,7 @@ t.test('the headers keep caches, compressors and nginx from holding events back'
 
 t.test('the id of the last event is read as UTF-8', async t => {
   const idOf = (headers: Record<string, string>) =>
-    new EventStream(createRequest('/', { headers }), () => undefined).lastEventId
+    new EventStream(new Request({ target: '/', headers }), () => undefined).lastEventId
   t.equal(idOf({}), undefined)
   t.equal(idOf({ 'last-event-id': '42' }), '42')
   t.equal(idOf({ 'last-event-id': Buffer.from('größe').toString('latin1') }), 'größe')
@@ -69,7 +69,7 @@ t.test('the id of the last event is read as UTF-8', async t => {
 
 t.test('the stream is opened when it is read, once', async t => {
   let opened = 0
-  const stream = new EventStream(createRequest(), () => opened++)
+  const stream = new EventStream(new Request({ target: '/' }), () => opened++)
   await nextTurn()
   t.equal(opened, 0)
   const body = stream.body as Readable
@@ -114,7 +114,7 @@ t.test('an error of open is the error of the stream', async t => {
 })
 
 t.test('a client that does not read is disconnected with the next event after a megabyte', async t => {
-  const stream = new EventStream(createRequest(), () => undefined, { heartbeat: 1 })
+  const stream = new EventStream(new Request({ target: '/' }), () => undefined, { heartbeat: 1 })
   const body = stream.body as Readable
   body.read(0)
   await nextTurn()
@@ -132,7 +132,7 @@ t.test('a client that does not read is disconnected with the next event after a 
 })
 
 t.test('comments are sent at intervals', async t => {
-  const stream = new EventStream(createRequest(), () => undefined, { heartbeat: 1 })
+  const stream = new EventStream(new Request({ target: '/' }), () => undefined, { heartbeat: 1 })
   let text = ''
   // The timer of the comments does not keep the process alive.
   const alive = setInterval(() => undefined, 1000)

@@ -37,14 +37,14 @@ t.test('a request that does not use its session reads no store, and gets no cook
   t.strictSame([...event.response.headers], [])
 })
 
-t.test('what a response forbids proxies stays forbidden', async t => {
+t.test('what a response forbids proxies and caches stays forbidden', async t => {
   const { listener } = createListener()
   const request = createRequest()
   listener.onRequest(createRequestEvent({ request }))
   await request.session.get('user')
-  const response = new Response('', { headers: { 'cache-control': 'no-transform, public' } })
+  const response = new Response('', { headers: { 'cache-control': 'no-store, no-transform, public' } })
   await listener.onResponse(createResponseEvent({ request, response }))
-  t.equal(response.headers.get('cache-control'), 'max-age=0, must-revalidate, private, no-transform')
+  t.equal(response.headers.get('cache-control'), 'max-age=0, must-revalidate, private, no-store, no-transform')
 })
 
 t.test('a session that was written gets a cookie, by which the next request finds it', async t => {

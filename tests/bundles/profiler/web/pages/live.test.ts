@@ -68,7 +68,10 @@ t.test('a slow client gets the profiles since its last event when it reads', asy
   await wait(250)
   keep('000003')
   t.equal(live.sentEvents, 1, 'only one event waits')
-  t.equal(await readUntil(stream, '000003\n\n'), 'event: profiles\ndata: 000001\n\nevent: profiles\ndata: 000002 000003\n\n')
+  t.equal(
+    await readUntil(stream, '000003\n\n'),
+    'event: profiles\ndata: 000001\n\nevent: profiles\ndata: 000002 000003\n\n',
+  )
   stream.destroy()
 })
 
