@@ -42,6 +42,18 @@ export const KERNEL_QUERY_VALUE_MISSING: CodedErrorClass<[parameter: string]> = 
   'The query parameter "%s" is missing.',
 )
 
+export const KERNEL_INPUT_REFUSED: CodedErrorClass<[input: string, issues: string]> = defineError(
+  'KERNEL_INPUT_REFUSED',
+  422,
+  'The %s does not fit its schema: %s',
+)
+
+export const KERNEL_ROUTE_REFUSED: CodedErrorClass<[issues: string]> = defineError(
+  'KERNEL_ROUTE_REFUSED',
+  404,
+  'The parameters of the route do not fit their schema: %s',
+)
+
 export const KERNEL_HEADER_INVALID: CodedErrorClass<[name: string, expected: string]> = defineError(
   'KERNEL_HEADER_INVALID',
   400,

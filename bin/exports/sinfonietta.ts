@@ -11,6 +11,14 @@ export {
   routeParameter,
   uploadedFile,
 } from '../../kernel/arguments/request-values.ts'
+export {
+  type CheckedForm,
+  checkedForm,
+  formBody,
+  jsonBody,
+  queryValues,
+  routeParameters,
+} from '../../kernel/arguments/schemas.ts'
 export type { Application, Bundle, Foundation } from '../../kernel/bundle.ts'
 export { type Argument, type Controller, defineController, toController } from '../../kernel/controller.ts'
 export { isDebugOn } from '../../kernel/debug-gate.ts'
@@ -41,7 +49,7 @@ export type {
 // Without names: it declares the attributes of the kernel.
 export type * from '../../kernel/request-attributes.ts'
 export type { RequestContext } from '../../kernel/request-context.ts'
-export type { FormData, UploadedFile } from '../../lib/body/form-data.ts'
+export { type FormData, UploadedFile } from '../../lib/body/form-data.ts'
 export type { Config } from '../../lib/env/config.ts'
 export {
   type BundleSettings,
@@ -69,6 +77,7 @@ export type { Logger } from '../../lib/log/logger.ts'
 export type { RouteDefinition } from '../../lib/routing/route.ts'
 export type { RequestHandler } from '../../lib/routing/route-collection.ts'
 export type { UrlGenerator } from '../../lib/routing/url-generator.ts'
+export type { StandardSchema } from '../../lib/schema/standard-schema.ts'
 export type { Session } from '../../lib/session/session.ts'
 export {
   MemorySessionStore,

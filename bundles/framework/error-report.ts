@@ -2,7 +2,7 @@ import { errorChain, flattenError } from '../../lib/errors/flat-error.ts'
 import { HttpError } from '../../lib/errors/http-error.ts'
 import type { Request } from '../../lib/http/request.ts'
 import { statusText } from '../../lib/http/response.ts'
-import { MaskingCopier, propertyBounds } from '../../lib/redact/masking-copier.ts'
+import { type CopyBounds, MaskingCopier, propertyBounds } from '../../lib/redact/masking-copier.ts'
 import type { Redactor } from '../../lib/redact/redactor.ts'
 import { locateFrame } from '../../lib/stack/locate-frame.ts'
 import type { StackFrame } from '../../lib/stack/stack-frames.ts'
@@ -13,6 +13,8 @@ export interface ErrorReport {
   readonly statusText: string
   /** The message, if every client may see it: that of an error below 500. */
   readonly publicMessage?: string | undefined
+  /** Further members of problem details, if the client may see them, masked. */
+  readonly members?: Readonly<Record<string, unknown>> | undefined
   /** Only for clients that may see debug output. */
   readonly details?: ErrorDetails | undefined
 }
@@ -60,6 +62,8 @@ export function createErrorReport(error: unknown, options: ErrorReportOptions): 
   return new Report(error, options)
 }
 
+const memberBounds: CopyBounds = { depth: 8, entries: 2000, text: 4096, total: 65_536 }
+
 class Report implements ErrorReport {
   readonly status: number
   readonly details: ErrorDetails | undefined
@@ -80,6 +84,13 @@ class Report implements ErrorReport {
   /** Masked when it is read: most error pages do not show it. */
   get publicMessage(): string | undefined {
     return this.#error instanceof HttpError && this.status < 500 ? this.#redactor.text(this.#error.message) : undefined
+  }
+
+  /** The application has chosen their names: a member `token` is for the client. Secrets in texts are masked. */
+  get members(): Readonly<Record<string, unknown>> | undefined {
+    if (!(this.#error instanceof HttpError) || (this.status >= 500 && this.details === undefined)) return undefined
+    const text = (member: string) => this.#redactor.text(member)
+    return new MaskingCopier({ text, isSecret: () => false }, memberBounds).record(this.#error.members)
   }
 }
 

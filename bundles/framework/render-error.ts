@@ -44,12 +44,13 @@ function toLine(value: unknown): string {
 }
 
 /** Renders an error as problem details (RFC 9457). */
-export function renderErrorProblem({ status, statusText, publicMessage, details }: ErrorReport): Response {
+export function renderErrorProblem({ status, statusText, publicMessage, members, details }: ErrorReport): Response {
   const problem = {
     type: 'about:blank',
     title: statusText,
     status,
     detail: details?.message ?? publicMessage ?? statusText,
+    ...members,
     ...(details !== undefined && { exceptions: details.exceptions }),
   }
   return Response.json(problem, { headers: { 'content-type': 'application/problem+json' } })

@@ -4,10 +4,22 @@ export interface HttpErrorOptions {
   readonly headers?: Readonly<Record<string, string>>
   /** The cause of this error. */
   readonly cause?: unknown
+  /**
+   * Further members of the problem details (RFC 9457, section 3.2): `{ balance: 30 }`. The client gets them if it gets the
+   * message, so they contain nothing secret.
+   */
+  readonly members?: ProblemMembers
 }
+
+/** Values that JSON can represent. The names of the members that all problem details have are reserved. */
+export type ProblemMembers = { readonly [name in ReservedMember]?: never } & Readonly<Record<string, unknown>>
+
+const reservedMembers = ['type', 'title', 'status', 'detail', 'instance', 'exceptions'] as const
+type ReservedMember = (typeof reservedMembers)[number]
 
 const noOptions: HttpErrorOptions = Object.freeze({})
 const noHeaders: Readonly<Record<string, string>> = Object.freeze({})
+const noMembers: ProblemMembers = Object.freeze({})
 
 /** An error with the status and headers of its response. Outside of debug, clients get only the messages of statuses below 500. */
 export class HttpError extends Error {
@@ -15,6 +27,8 @@ export class HttpError extends Error {
   readonly code: string = 'HTTP_ERROR'
   readonly status: number
   readonly headers: Readonly<Record<string, string>>
+  /** The further members of the problem details. */
+  readonly members: ProblemMembers
 
   constructor(status: number, message: string, options: HttpErrorOptions = noOptions) {
     // Error takes only the cause of these options.
@@ -24,11 +38,19 @@ export class HttpError extends Error {
     }
     this.status = status
     this.headers = options.headers ?? noHeaders
+    this.members = options.members === undefined ? noMembers : checkMembers(options.members)
   }
 
   override get name(): string {
     return this.constructor.name
   }
+}
+
+function checkMembers(members: ProblemMembers): ProblemMembers {
+  const reserved = reservedMembers.find(name => Object.hasOwn(members, name))
+  if (reserved !== undefined)
+    throw new TypeError(`An HttpError cannot have a member "${reserved}": the name is reserved.`)
+  return members
 }
 
 /**

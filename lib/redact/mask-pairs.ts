@@ -1,5 +1,5 @@
 import { findGroupEnd, findLineEnd, findQuoteEnd, findWordEnd, quoteAt } from './find-end.ts'
-import { goesOnAsProse, isPlace, isProse, type PlacedName, readName } from './pair-names.ts'
+import { goesOnAsProse, isNameOfKeys, isPlace, isProse, type PlacedName, readName } from './pair-names.ts'
 import { mask, type NameTest, namingKeys, valueKeys } from './secret-names.ts'
 
 /** `=`, `:`, `=>`, comparisons, and the encoded `=` of a URL within a query. */
@@ -35,7 +35,7 @@ export function maskPairs(text: string, isSecret: NameTest): string {
     after = index + separator.length
     if (index < done || separator === '::') continue
     const name = readName(text, from, index)
-    if (name === undefined) continue
+    if (name === undefined || isNameOfKeys(text, name)) continue
     const isNaming = namingName.test(name.text)
     if (isSecret(name.text) && !(isNaming && namesNext(text, after))) {
       const value = findValue(text, name, separator, after)

@@ -88,7 +88,7 @@ const functionWords = new Set(
   (
     'a an the is are was were be been being has have had not no none must should shall may might can cannot could would will ' +
     'does did do it its this that these those there here your our my his her their you we they i please enter expected got ' +
-    'received found missing required requires invalid expired failed unknown unsupported unexpected empty but or and if when ' +
+    'received found missing required requires unrecognized invalid expired failed unknown unsupported unexpected empty but or and if when ' +
     'where while which what how why for from in on at of to with by as into about than then only already never always also both ' +
     'either neither too very more less least unable see created updated deleted changed rotated revoked rejected accepted ' +
     'denied refused allowed mismatch wrong incorrect malformed stale optional string number boolean any object symbol ' +
@@ -115,6 +115,11 @@ export function isProse(text: string, name: PlacedName, start: number): boolean 
   // A heading, or a name within a sentence.
   const isSaid = name.position === 'prose' || (name.quote === '' && /^[A-Z][a-z]+$/.test(name.text))
   return isSaid && !strongName.test(name.text) && plainWord.test(next)
+}
+
+/** Whether a name before a separator is the end of "Unrecognized key": the names of keys follow it, not their values. */
+export function isNameOfKeys(text: string, { start, text: name }: PlacedName): boolean {
+  return /^keys?$/.test(name) && /\bunrecognized $/i.test(text.slice(Math.max(0, start - 15), start))
 }
 
 /** Whether a sentence continues behind a value. */

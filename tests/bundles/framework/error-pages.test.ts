@@ -156,6 +156,38 @@ t.test('a client that prefers text gets text', async t => {
   t.equal((await production.client.get('/boom', accept)).text, '# 500 Internal Server Error\n')
 })
 
+t.test('problem details have the members of the error, if the client gets its message', async t => {
+  const members = { balance: 30, token: 'abc', errors: [{ pointer: '#/a', detail: 'see postgres://u:pw@db/' }] }
+  const shown = { ...members, errors: [{ pointer: '#/a', detail: 'see postgres://******@db/' }] }
+  for (const variables of [{}, { APP_ENV: 'prod' }]) {
+    const { app, client } = await boot(t, variables)
+    const isDebug = !('APP_ENV' in variables)
+    app.routes.add({
+      name: 'refused',
+      path: '/refused/:status',
+      defaults: { _format: 'json' },
+      controller: ({ attributes }) => {
+        throw new HttpError(Number(attributes.get('status')), 'no', { members })
+      },
+    })
+    const refused = (await client.get('/refused/422')).json() as Record<string, unknown>
+    const expected = { type: 'about:blank', title: 'Unprocessable Entity', status: 422, detail: 'no', ...shown }
+    t.strictSame(Object.keys(refused), [...Object.keys(expected), ...(isDebug ? ['exceptions'] : [])])
+    t.match(refused, expected)
+    const failed = (await client.get('/refused/500')).json() as Record<string, unknown>
+    t.equal(failed.balance, isDebug ? 30 : undefined)
+  }
+  const { app, client } = await boot(t)
+  app.routes.add({
+    name: 'refused_page',
+    path: '/refused',
+    controller: () => {
+      throw new HttpError(422, 'no', { members })
+    },
+  })
+  t.match((await client.get('/refused')).text, '- members: {&quot;balance&quot;:30')
+})
+
 t.test('the format of the route decides, whatever the client accepts', async t => {
   const { app, client } = await boot(t)
   app.routes.add({

@@ -38,3 +38,18 @@ t.test('the status of an HttpError is one of an error', t => {
   for (const status of [200, 399, 600, 404.5, Number.NaN]) t.throws(() => new HttpError(status, ''), RangeError)
   t.end()
 })
+
+t.test('an HttpError has further members of its problem details, but none with a reserved name', t => {
+  t.strictSame(new HttpError(403, 'no').members, {})
+  const members = { balance: 30, accounts: ['/account/1'] }
+  t.equal(new TEST_TOO_MANY(['cooks', 3], { members }).members, members)
+  for (const name of ['type', 'title', 'status', 'detail', 'instance', 'exceptions']) {
+    // The compiler refuses these names, too.
+    const reserved = { [name]: 'x' }
+    t.throws(() => new HttpError(403, 'no', { members: reserved }), {
+      name: 'TypeError',
+      message: `An HttpError cannot have a member "${name}": the name is reserved.`,
+    })
+  }
+  t.end()
+})

@@ -212,6 +212,9 @@ const prefixes = (
 
 /** What looks alike, and is none. */
 const ordinary: readonly string[] = [
+  'Unrecognized key: "price"',
+  'session_id: Unrecognized key: "id"',
+  'Unrecognized keys: "price", "id"',
   'No route found for "GET http://localhost:8000/@user/a?page=2&empty=&token="',
   'Invalid CSRF token: the form has expired.',
   'Basic authentication, then a Bearer token.',

@@ -1,0 +1,139 @@
+import { isChosen, UploadedFile } from '../../lib/body/form-data.ts'
+import type { HttpError } from '../../lib/errors/http-error.ts'
+import { isThenable } from '../../lib/event-dispatcher/event-dispatcher.ts'
+import type { Request } from '../../lib/http/request.ts'
+import { describeIssues, type ReadableIssues, toPointer } from '../../lib/schema/readable-issues.ts'
+import type { StandardSchema } from '../../lib/schema/standard-schema.ts'
+import type { Argument } from '../controller.ts'
+import { KERNEL_INPUT_REFUSED, KERNEL_ROUTE_REFUSED } from '../errors.ts'
+import { type InputSource, type ValidationResult, validate } from './validation.ts'
+
+/**
+ * The JSON body, as a schema returns it. Issues are answered with 422: problem details with `errors`, each with a JSON
+ * `pointer` and a `detail`.
+ */
+export function jsonBody<value>(schema: StandardSchema<value>): Argument<value> {
+  return async request => accept(request, 'json', schema, await request.json())
+}
+
+/**
+ * The form, as a schema returns it. It validates an object with the fields by their names: text or an UploadedFile, and a
+ * list only if there are several of one name. Issues are answered with 422. To show the form again, use
+ * {@link checkedForm}.
+ */
+export function formBody<value>(schema: StandardSchema<value>): Argument<value> {
+  return async request => accept(request, 'form', schema, await readForm(request))
+}
+
+/**
+ * The query, as a schema returns it. It validates an object with texts by their names, and a list only if there are several
+ * of one name. Issues are answered with 422, with the `parameter` of each issue.
+ */
+export function queryValues<value>(schema: StandardSchema<value>): Argument<value> {
+  return request => accept(request, 'query', schema, toObject(request.query))
+}
+
+/**
+ * The parameters of the matched route, as a schema returns them. Issues are answered with 404, because the address does not
+ * exist.
+ */
+export function routeParameters<value>(schema: StandardSchema<value>): Argument<value> {
+  return request => {
+    const parameters = Object.entries(request.attributes.get('_route_params') ?? {})
+    // Other defaults, such as `_format`, are for the kernel.
+    const own = parameters.filter(([name]) => !name.startsWith('_'))
+    return accept(request, 'route', schema, toObject(own))
+  }
+}
+
+/** The result of a form: the value of its schema, or the issues and the texts with which the form is shown again. */
+export type CheckedForm<value> =
+  | { readonly value: value; readonly issues?: undefined }
+  | {
+      /** Messages by the names of their fields; those about the whole form are under the empty name. */
+      readonly issues: Readonly<Record<string, readonly string[]>>
+      /** The texts that were sent, by the names of their fields. A field that was sent several times has a list. */
+      readonly values: Readonly<Record<string, string | readonly string[]>>
+    }
+
+/** A form and its issues, for a controller that answers issues with the form and its values. See {@link formBody}. */
+export function checkedForm<value>(schema: StandardSchema<value>): Argument<CheckedForm<value>> {
+  return async request => {
+    const input = await readForm(request)
+    const result = await validate({ request, source: 'form', schema, input })
+    if (result.issues === undefined) return result
+    return { issues: groupByField(result.issues), values: textsOf(input) }
+  }
+}
+
+function accept<value>(
+  request: Request,
+  source: InputSource,
+  schema: StandardSchema<value>,
+  input: unknown,
+): value | Promise<value> {
+  const result = validate({ request, source, schema, input })
+  const unwrap = (settled: ValidationResult<value>): value => {
+    if (settled.issues !== undefined) throw refuse(source, settled.issues)
+    return settled.value
+  }
+  return isThenable(result) ? Promise.resolve(result).then(unwrap) : unwrap(result)
+}
+
+function refuse(source: InputSource, found: ReadableIssues): HttpError {
+  const hasBody = source === 'json' || source === 'form'
+  const errors = found.issues.map(({ message, path }) => {
+    if (hasBody) return { pointer: toPointer(path), detail: message }
+    const [parameter] = path
+    return { ...(parameter !== undefined && { parameter }), detail: message }
+  })
+  const members = { errors, ...(found.omitted > 0 && { omitted: found.omitted }) }
+  const text = describeIssues(found)
+  return source === 'route'
+    ? new KERNEL_ROUTE_REFUSED([text], { members })
+    : new KERNEL_INPUT_REFUSED([sourceNames[source], text], { members })
+}
+
+const sourceNames = { json: 'JSON body', form: 'form', query: 'query' } as const
+
+type Values = Record<string, unknown>
+
+async function readForm(request: Request): Promise<Values> {
+  return toObject(chosen(await request.formData()))
+}
+
+function* chosen(fields: Iterable<readonly [string, unknown]>): Iterable<readonly [string, unknown]> {
+  for (const field of fields) if (!(field[1] instanceof UploadedFile) || isChosen(field[1])) yield field
+}
+
+/** Without a prototype, no name has an inherited value. Schemas copy values into objects with one: `__proto__` is left out. */
+function toObject(pairs: Iterable<readonly [name: string, value: unknown]>): Values {
+  const values = Object.create(null) as Values
+  for (const [name, value] of pairs) {
+    if (name === '__proto__') continue
+    const first = values[name]
+    if (first === undefined) values[name] = value
+    else if (Array.isArray(first)) first.push(value)
+    else values[name] = [first, value]
+  }
+  return values
+}
+
+function groupByField({ issues }: ReadableIssues): Record<string, string[]> {
+  const groups = Object.create(null) as Record<string, string[]>
+  for (const { message, path } of issues) {
+    const [field = ''] = path
+    groups[field] = [...(groups[field] ?? []), message]
+  }
+  return groups
+}
+
+function textsOf(input: Values): Record<string, string | string[]> {
+  const texts = Object.create(null) as Record<string, string | string[]>
+  const isText = (value: unknown) => typeof value === 'string'
+  for (const [name, value] of Object.entries(input)) {
+    if (isText(value)) texts[name] = value
+    else if (Array.isArray(value)) texts[name] = value.filter(isText)
+  }
+  return texts
+}

@@ -1,0 +1,80 @@
+import { t } from 'tap'
+import { createMessageMask, hiddenMessage } from '#lib/redact/mask-messages.ts'
+import { describeIssues, readIssues, toPointer } from '#lib/schema/readable-issues.ts'
+
+t.test('paths have keys or objects with a key, and become JSON pointers in a fragment', async t => {
+  const path = ['items', 0, { key: 'a/b~c' }, { key: Symbol('s') }, 'ä ü', '\ud800']
+  const { issues, omitted } = readIssues([{ message: 'wrong', path }, { message: 'all wrong' }], {})
+  t.strictSame(issues, [
+    { path: ['items', '0', 'a/b~c', 'Symbol(s)', 'ä ü', '\ufffd'], message: 'wrong' },
+    { path: [], message: 'all wrong' },
+  ])
+  t.equal(omitted, 0)
+  t.strictSame(
+    issues.map(issue => toPointer(issue.path)),
+    ['#/items/0/a~1b~0c/Symbol(s)/%C3%A4%20%C3%BC/%EF%BF%BD', '#'],
+  )
+})
+
+t.test('at most 50 issues are listed, and the text has the first three', async t => {
+  const many = Array.from({ length: 53 }, (_, index) => ({ message: `m${index}`, path: ['list', index] }))
+  const found = readIssues(many, [])
+  t.strictSame([found.issues.length, found.omitted], [50, 3])
+  t.equal(describeIssues(found), 'm0 (list.0); m1 (list.1); m2 (list.2); and 50 more')
+  t.equal(describeIssues(readIssues([{ message: 'whole' }], 1)), 'whole')
+})
+
+t.test('paths and messages of any length are cut', async t => {
+  const path = Array.from({ length: 100 }, () => 'k'.repeat(300))
+  const { issues } = readIssues([{ message: `${'m'.repeat(600)}`, path }], {})
+  t.strictSame(issues[0]?.path, Array(64).fill(`${'k'.repeat(199)}…`))
+  t.equal(issues[0]?.message, `${'m'.repeat(499)}…`)
+})
+
+t.test('a message has no value of a secret name, wherever it quotes the input', async t => {
+  const input = {
+    title: 'open sesame',
+    password: ' Hunter2 ',
+    pin: 12,
+    deep: [{ api_key: { parts: ['k"1'] } }],
+    token: '',
+    session: null,
+    get cookie(): string {
+      throw new Error('A getter is not called.')
+    },
+  }
+  const { issues } = readIssues(
+    [
+      { message: 'Invalid email: Received "hunter2"', path: ['password'] },
+      { message: 'not 12, but 123 or "a b"', path: ['pin'] },
+      { message: 'must be a text (was {"password":" Hunter2 ","api_key":"k\\"1"})' },
+      { message: 'open sesame is not HUNTER2', path: ['title'] },
+      { message: 'was changed to "ab\\"cd" by the schema', path: ['deep', 0, 'api_key'] },
+      { message: 'see https://user:pw1234@example.org/', path: ['title'] },
+    ],
+    input,
+  )
+  t.strictSame(
+    issues.map(({ message }) => message),
+    [
+      'Invalid email: Received "******"',
+      'not ******, but 123 or "******"',
+      'must be a text (was {"password":"******","api_key":"******"})',
+      'open sesame is not ******',
+      'was changed to "******" by the schema',
+      'see https://******@example.org/',
+    ],
+  )
+})
+
+t.test('a message that cannot be masked with certainty is hidden', async t => {
+  const mask = createMessageMask({ password: 'hunter2' })
+  t.equal(mask(`${'x'.repeat(2000)} hunter2`, false), hiddenMessage)
+  t.equal(createMessageMask({})(`${'x'.repeat(2000)} secret`, true), hiddenMessage)
+  const many = Object.fromEntries(Array.from({ length: 6000 }, (_, index) => [`token_${index}`, `value${index}`]))
+  t.equal(createMessageMask(many)('value1', false), hiddenMessage)
+  // The lower case of this letter has two characters, and no pattern without case matches it.
+  const odd = createMessageMask({ password: 'GİZLİ' })
+  t.equal(odd('not GİZLİ', false), hiddenMessage)
+  t.equal(createMessageMask({ title: 'x' })('x is too short', false), 'x is too short', 'without secrets all is shown')
+})
