@@ -61,7 +61,7 @@ function findHeaderMistakes(name: string, value: string | false): string[] {
     else return [`headers.${name} is "${value}": use a text, or false to remove it`]
     return []
   } catch (error) {
-    return [`headers.${name} is "${value}": ${(error as Error).message}`]
+    return [`headers.${name} is "${value}": ${(error as Error).message.replace(/\.$/, '')}`]
   }
 }
 

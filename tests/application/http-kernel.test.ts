@@ -224,7 +224,7 @@ t.test('a RecordingDispatcher records the events of an application with the prof
   t.strictSame(dispatcher.sequence.slice(0, 3), ['kernel.request', 'kernel.exception', 'kernel.request (sub)'])
   t.hasStrict(dispatcher.of(RequestEvent)[0], {
     failedBy: 'RouterListener.onRequest',
-    skipped: ['BodyListener.onRequest'],
+    skipped: ['CrossOriginListener.onRequest', 'BodyListener.onRequest'],
   })
   t.equal(dispatcher.last(ExceptionEvent).stoppedBy, 'ErrorListener.onException')
 })
