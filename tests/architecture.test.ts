@@ -76,6 +76,15 @@ function importsThat(isOffence: (file: string, name: string) => boolean): string
   )
 }
 
+t.test('the top level has these folders only, beside those that git ignores', async t => {
+  const ignored = ['node_modules', 'dist', 'var', 'coverage']
+  const folders = readdirSync('.', { withFileTypes: true }).filter(
+    each => each.isDirectory() && !each.name.startsWith('.'),
+  )
+  const names = folders.map(({ name }) => name).filter(name => !ignored.includes(name))
+  t.strictSame(names.toSorted(), [...layers, 'bench', 'docs', 'templates', 'tests'].toSorted())
+})
+
 t.test('a file imports from its own layer or from a layer to its left', async t => {
   t.ok(sources.length > 100, 'sources are found')
   t.strictSame(

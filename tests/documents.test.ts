@@ -24,7 +24,7 @@ const documents = listDocuments('docs')
 /** The documents of the package. Those of the repository alone may link to everything. */
 const packed = [...documents, 'README.md', 'SECURITY.md', 'CHANGELOG.md']
 
-const all = [...packed, 'CONTRIBUTING.md', ...listDocuments('bench', 'bundles', 'kernel', 'lib', 'tests', 'website')]
+const all = [...packed, 'CONTRIBUTING.md', ...listDocuments('bench', 'bundles', 'kernel', 'lib', 'tests')]
 
 t.test('links lead to files and headings, in a package to its own', async t => {
   const links = all.flatMap(linksOf)
@@ -49,13 +49,14 @@ t.test('the index leads to all documents', async t => {
 
 /** For the options of a test: `npm run docs` installs the generator. */
 const needsGenerator = {
-  skip: !existsSync('website/node_modules') && 'the generator of the website is not installed: "npm run docs" does it',
+  skip:
+    !existsSync('docs/website/node_modules') && 'the generator of the website is not installed: "npm run docs" does it',
 }
 
 t.test('the documentation as a website', needsGenerator, async t => {
   const folder = t.testdir()
   // Tap adds its own options to the environment of each child process.
-  const command = ['-u', 'NODE_OPTIONS', process.execPath, 'website/build.js', `--output=${folder}`]
+  const command = ['-u', 'NODE_OPTIONS', process.execPath, 'docs/website/build.js', `--output=${folder}`]
   const { status, stderr, stdout } = spawnSync('env', command, { encoding: 'utf8' })
   t.equal(status, 0, 'it is built', { stderr, stdout })
   const files = readdirSync(folder, { recursive: true, encoding: 'utf8' })

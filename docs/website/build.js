@@ -5,7 +5,7 @@ import { existsSync } from 'node:fs'
 import path from 'node:path'
 
 const folder = import.meta.dirname
-const root = path.join(folder, '..')
+const root = path.join(folder, '../..')
 const generator = path.join(folder, 'node_modules/@11ty/eleventy/cmd.cjs')
 
 function run(command, options, directory) {
@@ -13,11 +13,11 @@ function run(command, options, directory) {
 }
 
 function install() {
-  console.error('Installing the generator into website/node_modules, once …')
+  console.error('Installing the generator into docs/website/node_modules, once …')
   return run('npm', ['ci', '--ignore-scripts', '--omit=optional', '--no-audit', '--no-fund'], folder)
 }
 
-const options = ['--config=website/eleventy.config.js', '--quiet', ...process.argv.slice(2)]
+const options = ['--config=docs/website/eleventy.config.js', '--quiet', ...process.argv.slice(2)]
 const isBuilt = (existsSync(generator) || install()) && run(process.execPath, [generator, ...options], root)
 if (isBuilt) console.error('Built. Start with var/docs/index.html; the search needs a web server, such as --serve.')
 process.exitCode = isBuilt ? 0 : 1

@@ -4,7 +4,7 @@ import { setUpMarkdown, toTitle } from './markdown.js'
 import { readNavigation } from './navigation.js'
 import { writeSearchIndex } from './search-index.js'
 
-/** What the website consists of, besides the folder docs/. */
+/** What the website consists of. */
 const documents = ['README.md', 'SECURITY.md', 'CHANGELOG.md', 'docs']
 
 /** The page of a document has its path, so that relative links need another ending only. */
@@ -27,17 +27,18 @@ function listDecisions() {
 export default function configure(config) {
   const others = readdirSync('.').filter(name => !documents.includes(name))
   for (const name of others) config.ignores.add(name.endsWith('.md') ? name : `${name}/**`)
+  config.ignores.add('docs/website/**')
   config.setTemplateFormats(['md'])
-  config.setIncludesDirectory('website')
+  config.setIncludesDirectory('docs/website')
   config.setOutputDirectory('var/docs')
   config.addTemplate('docs/decisions/README.md', listDecisions())
 
   config.addPassthroughCopy('docs/images')
   config.addPassthroughCopy('docs/reference/*.json')
   config.addPassthroughCopy({ LICENSE: 'LICENSE.txt' })
-  config.addPassthroughCopy({ 'website/assets': 'assets' })
-  config.addPassthroughCopy({ 'website/node_modules/minisearch/dist/es/index.js': 'assets/minisearch.js' })
-  config.addWatchTarget('website/*.{js,njk}')
+  config.addPassthroughCopy({ 'docs/website/assets': 'assets' })
+  config.addPassthroughCopy({ 'docs/website/node_modules/minisearch/dist/es/index.js': 'assets/minisearch.js' })
+  config.addWatchTarget('docs/website/*.{js,njk}')
 
   config.addGlobalData('layout', 'layout.njk')
   config.addGlobalData(
