@@ -11,6 +11,7 @@ import {
 import { StaticFiles } from '../lib/http/static-files.ts'
 import type { Logger } from '../lib/log/logger.ts'
 import type { Redactor } from '../lib/redact/redactor.ts'
+import type { Route } from '../lib/routing/route.ts'
 import { RouteCollection } from '../lib/routing/route-collection.ts'
 import { SecretPaths } from '../lib/routing/secret-paths.ts'
 import { UrlGenerator } from '../lib/routing/url-generator.ts'
@@ -112,7 +113,7 @@ export class Kernel {
     const app: Application = {
       ...foundation,
       routes,
-      urls: new UrlGenerator(routes),
+      urls: createUrlGenerator(routes, foundation),
       files: createStaticFiles(directory, bundles),
       controllers,
       healthChecks: [],
@@ -168,6 +169,13 @@ function findTemplateFolders(directory: string, bundles: readonly Bundle[]): Tem
     templates === undefined || isOwn(templates, name) ? [] : { path: templates, bundle: name },
   )
   return [{ path: own }, ...others]
+}
+
+function createUrlGenerator(routes: Application['routes'], foundation: Foundation): UrlGenerator {
+  const { config, debugGate, logger } = foundation
+  const warn = (alias: string, { name }: Route): void =>
+    logger.warning('The route name "{alias}" is an alias: use "{route}".', { alias, route: name })
+  return new UrlGenerator(routes, { address: config.url, onAlias: debugGate.isDebug ? warn : undefined })
 }
 
 function createStaticFiles(directory: string, bundles: readonly Bundle[]): StaticFiles {

@@ -11,6 +11,8 @@ import type { StackFrame } from '../../lib/stack/stack-frames.ts'
 export interface ErrorReport {
   readonly status: number
   readonly statusText: string
+  /** The language of the page that failed; empty if it is not known. */
+  readonly locale: string
   /** The message, if every client may see it: that of an error below 500. */
   readonly publicMessage?: string | undefined
   /** Further members of problem details, if the client may see them, masked. */
@@ -67,12 +69,14 @@ const memberBounds: CopyBounds = { depth: 8, entries: 2000, text: 4096, total: 6
 class Report implements ErrorReport {
   readonly status: number
   readonly details: ErrorDetails | undefined
+  readonly locale: string
   readonly #error: unknown
   readonly #redactor: Redactor
 
   constructor(error: unknown, options: ErrorReportOptions) {
     this.status = error instanceof HttpError ? error.status : 500
     this.details = options.isDebug ? createDetails(error, options) : undefined
+    this.locale = options.request.attributes.get('_locale') ?? ''
     this.#error = error
     this.#redactor = options.redactor
   }

@@ -10,6 +10,7 @@ import type { SessionStore } from '../../lib/session/session-store.ts'
 import { createErrorPreview, createKeyRoute } from './development-routes.ts'
 import { createErrorController } from './error-controller.ts'
 import { HealthChecks } from './health-checks.ts'
+import { createHiddenRouteRule } from './hidden-route-rule.ts'
 import { BodyListener } from './listeners/body-listener.ts'
 import { CompressionListener } from './listeners/compression-listener.ts'
 import { ConditionalListener } from './listeners/conditional-listener.ts'
@@ -92,9 +93,10 @@ function warnOfHiddenRoutes({ logger, routes }: Application): void {
 }
 
 function addDevelopmentParts(app: Application, { without }: ResolvedOptions): void {
-  const { dispatcher, routes, view, debugGate } = app
+  const { dispatcher, findingRules, routes, view, debugGate } = app
   new RemoveCspListener(debugGate).subscribe(dispatcher)
   if (!without.has('robots')) new RobotsListener(debugGate).subscribe(dispatcher)
+  findingRules.push(createHiddenRouteRule(routes))
   routes.add({
     name: '_preview_error',
     path: '/_error/:code{.:_format}',

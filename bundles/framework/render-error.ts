@@ -4,11 +4,11 @@ import type { ErrorReport, ReportedException } from './error-report.ts'
 
 /** Renders an error as a page: that of production, with the details as text if the client may see them. */
 export function renderErrorHtml(report: ErrorReport, view: View): Response | Promise<Response> {
-  const { details, status, statusText } = report
+  const { details, locale, status, statusText } = report
   const title =
     details === undefined ? `An Error Occurred: ${statusText}` : `${details.message} (${status} ${statusText})`
   const text = details === undefined ? '' : toErrorText(report)
-  return Response.html(view.render('framework/error', { title, status, statusText, report: text }))
+  return Response.html(view.render('framework/error', { title, status, statusText, locale, report: text }))
 }
 
 /** Renders an error as plain text. */

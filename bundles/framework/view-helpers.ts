@@ -16,10 +16,9 @@ export function addViewHelpers({ view, urls, files, kernel }: Application): void
   view.addHelper('path', ({ positional: [route], named, request }) =>
     urls.generate(String(route), named, request && { request }),
   )
-  view.addHelper('url', call => {
-    const options = { absolute: true, request: requestOf(call, 'url') }
-    return urls.generate(String(call.positional[0]), call.named, options)
-  })
+  view.addHelper('url', ({ positional: [route], named, request }) =>
+    urls.generate(String(route), named, { absolute: true, ...(request && { request }) }),
+  )
   view.addHelper('asset', ({ positional: [name], request }) => {
     const url = files.url(String(name))
     if (url === undefined) throw new KERNEL_FILE_UNKNOWN([name])

@@ -21,6 +21,8 @@ export interface Config {
   readonly isDebug: boolean
   /** The key to sign and encrypt with; at least 32 characters, and never the shipped one in production. */
   readonly secret: string
+  /** The address for URLs without a request: `https://example.org`, or with a path; without a slash at its end. */
+  readonly url: string | undefined
   /** The allowed names in `Host`, in lower case; `*.example.org` stands for its subdomains. */
   readonly hosts: readonly string[]
   /** Addresses, subnets and names of ranges, for `TrustedProxies`. */
@@ -54,6 +56,7 @@ export function readConfig(settings: Settings): Config {
     environment,
     isDebug: !isProduction && (values.APP_DEBUG ?? false),
     secret: values.APP_SECRET ?? '',
+    url: values.APP_URL,
     hosts: values.APP_HOSTS ?? none,
     trustedProxies: values.TRUSTED_PROXIES ?? none,
     trustedHeaders: values.TRUSTED_HEADERS ?? none,
@@ -73,6 +76,7 @@ interface KernelSettings {
   readonly APP_ENV: Environment
   readonly APP_DEBUG: boolean
   readonly APP_SECRET: string
+  readonly APP_URL: string | undefined
   readonly APP_HOSTS: readonly string[]
   readonly TRUSTED_PROXIES: readonly string[]
   readonly TRUSTED_HEADERS: readonly TrustableHeader[]
@@ -109,6 +113,11 @@ function createKernelSettings(conditions: KernelConditions): BundleSettings<Kern
       help: 'for signatures and encryption by bundles',
       schema: createSecretConversion(isSecretOwn),
       secret: true,
+    },
+    APP_URL: {
+      help: 'the address of the application, for links in mails and commands, such as https://example.org',
+      schema: asAddressOfSite,
+      default: undefined,
     },
     APP_HOSTS: {
       help: 'the host names of the application, such as example.org,*.example.org',
@@ -159,6 +168,15 @@ function createSecretConversion(isOwn: boolean): Conversion<string> {
       : 'a text of at least 32 random characters',
     convert: text => (text.length >= 32 && !(isOwn && text === shippedSecret) ? text : undefined),
   }
+}
+
+const asAddressOfSite: Conversion<string> = {
+  expected: 'a URL of http or https without a query, such as https://example.org or https://example.org/shop',
+  convert(text) {
+    if (!/^https?:\/\/[^?#@\\]+$/i.test(text) || !URL.canParse(text)) return undefined
+    const { origin, pathname } = new URL(text)
+    return `${origin}${pathname.replace(/\/+$/, '')}`
+  },
 }
 
 const asHostPattern: Conversion<string> = {

@@ -6,6 +6,8 @@
 export interface KnownAttributes {
   /** The format of the response, such as `html` or `json`. */
   _format: string
+  /** The language of the page, such as `de`. A sub-request has that of its parent. */
+  _locale: string
 }
 
 /** The type of an attribute: that of its name if the name is known, otherwise `unknown`. */

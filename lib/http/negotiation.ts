@@ -23,6 +23,45 @@ export function preferredMediaType<type extends string>(
 }
 
 /**
+ * The language of `available` that the client prefers by its Accept-Language header (RFC 9110, section 12.5.4). It is found by
+ * lookup (RFC 4647, section 3.4): a client that prefers `de-AT` gets `de`. The first one of `available` is for all other
+ * clients, because a page in another language is better than an error.
+ */
+export function preferredLanguage<language extends string>(
+  headers: Headers,
+  available: readonly [language, ...language[]],
+): language {
+  const accept = headers.get('accept-language')
+  if (accept === null) return available[0]
+  const negotiate = () => lookUpLanguage(new Negotiator({ headers: { 'accept-language': accept } }), available)
+  return recall(accept, available, negotiate) ?? available[0]
+}
+
+/** The most language ranges of a header that are read, and the most characters of each. */
+const rangeLimit = 100
+const lengthLimit = 100
+
+function lookUpLanguage<language extends string>(
+  negotiator: Negotiator,
+  available: readonly language[],
+): language | undefined {
+  for (const range of negotiator.languages().slice(0, rangeLimit)) {
+    // A language with the quality 0 is not acceptable.
+    if (range === '*') return available.find(language => negotiator.language([language]) !== undefined)
+    for (let part = range.toLowerCase().slice(0, lengthLimit); part !== ''; part = shortenTag(part)) {
+      const found = available.find(language => language.toLowerCase() === part)
+      if (found !== undefined) return found
+    }
+  }
+  return undefined
+}
+
+/** Removes the last subtag, and a subtag of one letter before it. */
+function shortenTag(tag: string): string {
+  return tag.replace(/(?:-[a-z\d])?-[^-]*$|^[^-]*$/, '')
+}
+
+/**
  * The coding of `available` that the client prefers by its Accept-Encoding header (RFC 9110, section 12.5.3). The first
  * one of equal quality wins. `undefined`: the body is sent without a coding.
  */

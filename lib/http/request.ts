@@ -224,10 +224,17 @@ export class Request {
     return this.#stopwatch
   }
 
-  /** A sub-request: this request with another method or target and new attributes. Session and body are shared. */
+  /**
+   * A sub-request: this request with another method or target and new attributes, of which it has the `_locale`. Session and
+   * body are shared.
+   */
   duplicate({ method = this.method, target = this.target }: Partial<Pick<Request, 'method' | 'target'>> = {}): Request {
     const { connection, headers, httpVersion } = this
-    return new Request({ method, target, headers, httpVersion, connection, trustedProxies: this.#trustedProxies }, this)
+    const init = { method, target, headers, httpVersion, connection, trustedProxies: this.#trustedProxies }
+    const duplicate = new Request(init, this)
+    const locale = this.attributes.get('_locale')
+    if (locale !== undefined) duplicate.attributes.set('_locale', locale)
+    return duplicate
   }
 }
 

@@ -49,5 +49,5 @@ export const ROUTE_PARAMETER_INVALID: CodedErrorClass<[route: string, reason: st
 export const ROUTE_ORIGIN_UNKNOWN: CodedErrorClass<[route: string]> = defineError(
   'ROUTE_ORIGIN_UNKNOWN',
   500,
-  'The URL of the route "%s" must be absolute, but there is no request with a host.',
+  'The URL of the route "%s" must be absolute, but there is no request with a host: pass the request, or set APP_URL, such as https://example.org.',
 )

@@ -6,15 +6,30 @@ import type { Pattern, PatternForm, PatternMatch } from './pattern.ts'
 import type { Route } from './route.ts'
 import type { RouteCollection } from './route-collection.ts'
 
-/** Values by name: texts, numbers, booleans, and lists of them in the query. `undefined` and `null` are left out. */
+/**
+ * Values by name: texts, numbers, booleans, and lists of them in the query. `undefined` and `null` are left out. `_fragment`
+ * is the part behind the `#`.
+ */
 export type UrlParameters = Readonly<Record<string, unknown>>
 
 /** The options of a URL. */
 export interface UrlOptions {
   /** A URL with scheme and host. By default it begins with the path, unless the route has another scheme or its own host. */
   readonly absolute?: boolean
-  /** The request whose page will contain the URL. */
-  readonly request?: Pick<Request, 'scheme' | 'hostname' | 'origin'> & Partial<Pick<Request, 'basePath'>>
+  /** The request whose page will contain the URL. By default the URL begins as `APP_URL`. */
+  readonly request?: UrlContext
+}
+
+/** The page of a URL. A variable `_locale` of a route has the value of the page by default. */
+export type UrlContext = Pick<Request, 'scheme' | 'hostname' | 'origin'> &
+  Partial<Pick<Request, 'basePath' | 'attributes'>>
+
+/** The options of a URL generator. */
+export interface UrlGeneratorOptions {
+  /** The address of the application, for URLs without a request: `https://example.org/shop`, without a slash at its end. */
+  readonly address?: string | undefined
+  /** Called with the first use of each alias. */
+  readonly onAlias?: ((alias: string, route: Route) => void) | undefined
 }
 
 /**
@@ -26,33 +41,55 @@ export class UrlGenerator {
   readonly #routes: RouteCollection
   /** A cache of the paths of routes without variables, which most links have. */
   readonly #fixedPaths = new Map<Route, string>()
+  readonly #site: UrlContext | undefined
+  readonly #onAlias: UrlGeneratorOptions['onAlias']
+  readonly #usedAliases = new Set<string>()
 
-  constructor(routes: RouteCollection) {
+  constructor(routes: RouteCollection, { address, onAlias }: UrlGeneratorOptions = {}) {
     this.#routes = routes
+    this.#site = address === undefined ? undefined : toContext(new URL(address))
+    this.#onAlias = onAlias
   }
 
   /** @throws ROUTE_UNKNOWN ROUTE_PARAMETER_MISSING ROUTE_PARAMETER_INVALID ROUTE_ORIGIN_UNKNOWN (all 500) */
   generate(name: string, parameters: UrlParameters = {}, options: UrlOptions = {}): string {
+    const { absolute = false, request: page = this.#site } = options
     const route = this.#findRoute(name)
     const fixedPath = this.#fixedPaths.get(route)
     if (fixedPath !== undefined) {
-      return `${startOf(route, undefined, options)}${fixedPath}${toQuery(route, parameters)}`
+      return `${startOf(route, undefined, absolute, page)}${fixedPath}${toEnding(route, parameters)}`
     }
 
-    const values = readValues(route, parameters)
+    const values = readValues(route, parameters, page)
     const missing = [route.path, route.host].flatMap(pattern => (pattern ? findMissing(pattern, values) : []))
     if (missing.length > 0) throw new ROUTE_PARAMETER_MISSING([name, missing.map(other => `"${other}"`).join(', ')])
 
     const path = encodePath(fill(route, route.path, values, readPath))
     const host = route.host && fill(route, route.host, values, readHost)
     if (variablesOf(route).length === 0 && host === undefined) this.#fixedPaths.set(route, path)
-    return `${startOf(route, host, options)}${path}${toQuery(route, parameters)}`
+    return `${startOf(route, host, absolute, page)}${path}${toEnding(route, parameters)}`
   }
 
   #findRoute(name: string): Route {
     const route = this.#routes.find(name)
-    if (route !== undefined) return route
-    throw new ROUTE_UNKNOWN([name, suggestNames(name, this.#routes.names)])
+    if (route === undefined) throw new ROUTE_UNKNOWN([name, suggestNames(name, this.#routes.names)])
+    if (route.name !== name) this.#noteAlias(name, route)
+    return route
+  }
+
+  #noteAlias(alias: string, route: Route): void {
+    if (this.#usedAliases.has(alias)) return
+    this.#usedAliases.add(alias)
+    this.#onAlias?.(alias, route)
+  }
+}
+
+function toContext({ hostname, origin, pathname, protocol }: URL): UrlContext {
+  return {
+    scheme: protocol === 'https:' ? 'https' : 'http',
+    hostname,
+    origin,
+    basePath: pathname === '/' ? '' : pathname,
   }
 }
 
@@ -63,17 +100,22 @@ interface Values {
   readonly needed: readonly string[]
 }
 
-function readValues(route: Route, parameters: UrlParameters): Values {
+function readValues(route: Route, parameters: UrlParameters, page: UrlContext | undefined): Values {
   const all = new Map<string, string>()
   const needed: string[] = []
   for (const name of variablesOf(route)) {
     const preset = toText(route.defaults[name])
     const given = Object.hasOwn(parameters, name) ? parameters[name] : undefined
-    const value = readText(route, name, given) ?? preset
+    const value = readText(route, name, given) ?? (name === '_locale' ? localeOf(page) : undefined) ?? preset
     if (value !== undefined) all.set(name, value)
     if (value !== preset) needed.push(name)
   }
   return { all, needed }
+}
+
+/** The links of a page lead to pages of the same language. */
+function localeOf(page: UrlContext | undefined): string | undefined {
+  return page?.attributes?.get('_locale')
 }
 
 function variablesOf(route: Route): readonly string[] {
@@ -147,32 +189,42 @@ function encodePath(path: string): string {
 }
 
 /** The part before the path: scheme and host if those of the page are wrong, and the base path of a proxy. */
-function startOf(route: Route, host: string | undefined, options: UrlOptions): string {
-  return `${originOf(route, host, options)}${options.request?.basePath ?? ''}`
+function startOf(route: Route, host: string | undefined, absolute: boolean, page: UrlContext | undefined): string {
+  return `${originOf(route, host, absolute, page)}${page?.basePath ?? ''}`
 }
 
-function originOf(route: Route, host: string | undefined, { absolute = false, request }: UrlOptions): string {
+function originOf(route: Route, host: string | undefined, absolute: boolean, page: UrlContext | undefined): string {
   // Most URLs: a route of any scheme and host never differs from its page.
   if (!absolute && host === undefined && route.schemes.length === 0) return ''
-  const scheme =
-    request && !route.schemes.includes(request.scheme) ? (route.schemes[0] ?? request.scheme) : request?.scheme
-  if (!absolute && host === undefined && scheme === request?.scheme) return ''
-  if (request === undefined || request.origin === '') throw new ROUTE_ORIGIN_UNKNOWN([route.name])
+  const scheme = page && !route.schemes.includes(page.scheme) ? (route.schemes[0] ?? page.scheme) : page?.scheme
+  if (!absolute && host === undefined && scheme === page?.scheme) return ''
+  if (page === undefined || page.origin === '') throw new ROUTE_ORIGIN_UNKNOWN([route.name])
   // The port belongs to one scheme, so the other scheme gets its default port.
-  const port = scheme === request.scheme ? request.origin.slice(`${scheme}://${request.hostname}`.length) : ''
-  return `${scheme}://${host ?? request.hostname}${port}`
+  const port = scheme === page.scheme ? page.origin.slice(`${scheme}://${page.hostname}`.length) : ''
+  return `${scheme}://${host ?? page.hostname}${port}`
 }
 
-function toQuery(route: Route, parameters: UrlParameters): string {
+/** The part behind the path: the query and the fragment. */
+function toEnding(route: Route, parameters: UrlParameters): string {
   if (Object.keys(parameters).length === 0) return ''
   const query = new URLSearchParams()
+  let fragment = ''
   const variables = variablesOf(route)
   for (const [name, given] of Object.entries(parameters)) {
     if (variables.includes(name)) continue
+    if (name === '_fragment') {
+      fragment = toFragment(readText(route, name, given))
+      continue
+    }
     for (const value of Array.isArray(given) ? given : [given]) {
       const text = readText(route, name, value)
       if (text !== undefined && text !== toText(route.defaults[name])) query.append(name, text)
     }
   }
-  return query.size === 0 ? '' : `?${query}`
+  return query.size === 0 ? fragment : `?${query}${fragment}`
+}
+
+/** The characters that `encodeURI` keeps are valid in a fragment (RFC 3986, section 3.5), except for `#`. */
+function toFragment(text = ''): string {
+  return text === '' ? '' : `#${encodeURI(text.toWellFormed()).replaceAll('#', '%23')}`
 }

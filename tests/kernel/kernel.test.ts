@@ -238,6 +238,25 @@ t.test('a collector with the name of another is refused, in any order', async t 
   await close()
 })
 
+t.test('URLs begin with APP_URL, and an alias of a route is logged once in development', async t => {
+  const paged: Bundle = {
+    name: 'paged',
+    register: ({ routes }) =>
+      void routes.add({ name: 'page', path: '/page', controller: toController(() => 1), aliases: ['leaf'] }),
+  }
+  const logged = async (variables: Record<string, string>) => {
+    const directory = t.testdir({})
+    const { app, close, records } = await createTestKernel({ bundles: [paged], directory, variables })
+    for (let turn = 0; turn < 2; turn++)
+      t.equal(app.urls.generate('leaf', {}, { absolute: true }), 'https://a.test/page')
+    await close()
+    return records.map(({ level, message }) => [level, message])
+  }
+  const APP_URL = 'https://a.test'
+  t.strictSame(await logged({ APP_URL }), [['warning', 'The route name "leaf" is an alias: use "page".']])
+  t.strictSame(await logged({ APP_URL, APP_ENV: 'prod' }), [])
+})
+
 t.test('a mistake in a template is found when the kernel boots', async t => {
   await t.rejects(boot(t, [], { 'page.hbs': '{{> nowhere}}' }), { code: 'VIEW_TEMPLATE_INVALID' })
 })

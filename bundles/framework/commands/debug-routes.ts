@@ -25,7 +25,7 @@ export function createDebugRoutes(routes: Iterable<Route>): ConsoleCommand {
     ],
     run({ arguments: { filter = '' } }, output) {
       const all = [...routes]
-      const named = all.find(({ name }) => name === filter)
+      const named = all.find(({ aliases, name }) => name === filter || aliases.includes(filter))
       const found = all.filter(route => textsOf(route).some(text => text.includes(filter)))
       if (found.length === 0) {
         output.error(`No route has "${filter}" in its name, path, host or controller.`)
@@ -47,7 +47,7 @@ export function controllerOf({ controller, name }: Route): string {
 }
 
 function textsOf(route: Route): string[] {
-  return [route.name, route.path.source, route.host?.source ?? '', controllerOf(route)]
+  return [route.name, ...route.aliases, route.path.source, route.host?.source ?? '', controllerOf(route)]
 }
 
 const anything = 'any'
@@ -71,10 +71,11 @@ function listRoutes(routes: readonly Route[]): Document {
 }
 
 function describeRoute(route: Route, position: number): Document {
-  const { condition, defaults, host, methods, name, path, priority, schemes } = route
+  const { aliases, condition, defaults, host, methods, name, path, priority, schemes } = route
   const requirements = [...path.requirements, ...(host?.requirements ?? [])]
   const fields: [string, string][] = [
     ['Name', name],
+    ['Aliases', aliases.join(', ') || 'none'],
     ['Path', path.source],
     ['Methods', methods.join(', ') || anything],
     ['Host', host?.source ?? anything],
@@ -90,10 +91,11 @@ function describeRoute(route: Route, position: number): Document {
 }
 
 function toJson(route: Route): object {
-  const { defaults, host, methods, name, path, priority, schemes } = route
+  const { aliases, defaults, host, methods, name, path, priority, schemes } = route
   const requirements = [...path.requirements, ...(host?.requirements ?? [])].map(({ name, text }) => [name, text])
   return {
     name,
+    aliases,
     path: path.source,
     methods,
     host: host?.source ?? null,

@@ -3,9 +3,11 @@ import { t } from 'tap'
 import { createFrameworkBundle } from '#bundles/framework/framework-bundle.ts'
 import { createProfilerBundle } from '#bundles/profiler/profiler-bundle.ts'
 import { MemoryProfileStorage } from '#bundles/profiler/store/memory-profile-storage.ts'
+import { createProfiledTestKernel } from '#bundles/profiler/testing/create-profiled-test-kernel.ts'
 import { siteBundle } from '#bundles/site/site-bundle.ts'
 import type { Bundle } from '#kernel/bundle.ts'
 import { createTestKernel } from '#kernel/testing/create-test-kernel.ts'
+import { Response } from '#lib/http/response.ts'
 import { Redactor } from '#lib/redact/redactor.ts'
 import { type RunInit, runInTerminal } from '#tests/support/fake-terminal.ts'
 import { createProject } from '#tests/support/project.ts'
@@ -16,6 +18,7 @@ const routedBundle: Bundle = {
     const controller = () => undefined
     routes.add({
       name: 'tenant',
+      aliases: ['lodger'],
       path: '/tenant/:id',
       host: ':tenant.example.org',
       methods: ['POST', 'PUT'],
@@ -44,6 +47,7 @@ t.test('debug:routes lists routes in the order in which they are tried', async t
   t.strictSame(JSON.parse((await run('debug:routes tenant. --json')).stdout), [
     {
       name: 'tenant',
+      aliases: ['lodger'],
       path: '/tenant/:id',
       methods: ['POST', 'PUT'],
       host: ':tenant.example.org',
@@ -63,36 +67,50 @@ t.test('debug:routes lists routes in the order in which they are tried', async t
 
 t.test('debug:routes shows the details of a named route', async t => {
   const { stdout } = await run('debug:routes tenant')
+  t.equal((await run('debug:routes lodger')).stdout, stdout, 'also by an alias')
+  t.match(stdout, /^Aliases +lodger$/m)
   t.match(stdout, /^Schemes +https$/m)
   t.match(stdout, /^Requirements +id: \\d\+, tenant: \[\^\.\]\+$/m)
   t.match(stdout, /^Defaults +\{"_format":"json"\}$/m)
   t.match(stdout, /^Condition +request => request\.query\.has\('yes'\)$/m)
   t.match(stdout, /^Position +1$/m)
-  t.match((await run('debug:routes wild')).stdout, /^Methods +any$/m)
+  t.match((await run('debug:routes wild')).stdout, /^Aliases +none$\n(?:.*\n)*Methods +any$/m)
 })
 
-t.test('routes that are never reached are named when the server listens, and by debug:routes', async t => {
-  const double: Bundle = {
-    name: 'double',
-    register({ routes }) {
-      for (const name of ['first', 'second']) {
-        routes.add({ name, path: '/double', methods: ['GET'], controller: () => undefined })
-      }
-    },
-  }
-  const problem =
-    'The route "second" is never reached by any request: "first" has the same path, /double, and comes first.'
-  const { app, close, records } = await createTestKernel({ bundles: [createFrameworkBundle(), siteBundle, double] })
-  t.teardown(close)
-  const warnings = () => records.filter(({ level }) => level === 'warning').map(({ message }) => message)
-  t.strictSame(warnings(), [])
-  app.signals.emit('server.listening', { url: 'http://127.0.0.1:8000' })
-  t.strictSame(warnings(), [problem])
-  const load = async () => [createFrameworkBundle(), siteBundle, double]
-  t.match((await run('debug:routes', { load })).stderr, problem)
-  t.match((await run('debug:routes second', { load })).stderr, problem)
-  t.notMatch((await run('debug:routes partner', { load })).stderr, problem)
-})
+t.test(
+  'routes that are never reached are named when the server listens, by debug:routes, and in a finding',
+  async t => {
+    const double: Bundle = {
+      name: 'double',
+      register({ routes }) {
+        for (const name of ['first', 'second']) {
+          routes.get(name, '/double', () => Response.text(name))
+        }
+        routes.get('single', '/single', () => Response.text('single'))
+      },
+    }
+    const problem =
+      'The route "second" is never reached by any request: "first" has the same path, /double, and comes first.'
+    const { app, client, close, expectProfile, profileOf, records } = await createProfiledTestKernel({
+      bundles: [createFrameworkBundle(), siteBundle, double],
+    })
+    t.teardown(close)
+    const warnings = () => records.filter(({ level }) => level === 'warning').map(({ message }) => message)
+    t.strictSame(warnings(), [])
+    app.signals.emit('server.listening', { url: 'http://127.0.0.1:8000' })
+    t.strictSame(warnings(), [problem])
+    const load = async () => [createFrameworkBundle(), siteBundle, double]
+    t.match((await run('debug:routes', { load })).stderr, problem)
+    t.match((await run('debug:routes second', { load })).stderr, problem)
+    t.notMatch((await run('debug:routes partner', { load })).stderr, problem)
+
+    const expectation = await expectProfile(await client.get('/double'))
+    expectation.hadFindings('hidden-route', 1)
+    const [rule] = app.findingRules
+    t.match(rule?.find(await profileOf(await client.get('/double'))), [{ severity: 'warning', problem }])
+    ;(await expectProfile(await client.get('/single'))).not.hadFindings()
+  },
+)
 
 t.test('debug:route-match finds the route of a request, and explains the others', async t => {
   const found = await run('debug:route-match get /wild/a?b=1')
@@ -293,7 +311,7 @@ t.test('what debug:config shows of a setting, pages show of its variable', async
   t.teardown(close)
   const settings = app.settings.list()
   const names = settings.map(({ name }) => name)
-  t.equal(names.length, 20)
+  t.equal(names.length, 21)
   const redactor = new Redactor(Object.fromEntries(names.map(name => [name, 'a-value'])))
   redactor.declare(settings)
   const secrets = names.filter(name => redactor.environment()[name] === '******')

@@ -4,6 +4,7 @@ import { type Test, t } from 'tap'
 import { createErrorController } from '#bundles/framework/error-controller.ts'
 import { createFrameworkBundle } from '#bundles/framework/framework-bundle.ts'
 import { siteBundle } from '#bundles/site/site-bundle.ts'
+import type { Bundle } from '#kernel/bundle.ts'
 import type { TestResponse } from '#kernel/testing/client.ts'
 import { createTestKernel, type TestKernel } from '#kernel/testing/create-test-kernel.ts'
 import { HttpError } from '#lib/errors/http-error.ts'
@@ -316,6 +317,25 @@ t.test('a policy that the application sets for its pages is not that of a debug 
   )
   t.ok((await client.get('/noslash')).headers.has('content-security-policy'))
   t.equal((await client.get('/boom')).headers.get('content-security-policy'), "frame-ancestors 'none'")
+})
+
+t.test('an error page of the application knows the language of the page', async t => {
+  const directory = t.testdir({ templates: { framework: { 'error.hbs': '<html lang="{{locale}}">{{status}}' } } })
+  const german: Bundle = {
+    name: 'german',
+    register({ routes }) {
+      routes.group({ prefix: '/:_locale', requirements: { _locale: 'en|de' } }, group =>
+        group.get('fails', '/fails', () => {
+          throw new HttpError(409, 'taken')
+        }),
+      )
+    },
+  }
+  const { client, close } = await createTestKernel({ bundles: [createFrameworkBundle(), german], directory })
+  t.teardown(close)
+  t.equal((await client.get('/de/fails')).text, '<html lang="de">409')
+  t.equal((await client.get('/nowhere')).text, '<html lang="">404')
+  t.equal((await client.get('/_error/500')).text, '<html lang="">500')
 })
 
 t.test('a page that has to be waited for is completed when it is there', async t => {

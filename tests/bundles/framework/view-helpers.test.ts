@@ -6,7 +6,12 @@ import { createRequest } from '#kernel/testing/event-factories.ts'
 import { Response } from '#lib/http/response.ts'
 
 /** Renders a template in an application of its own, as the page of `/page`. */
-async function render(t: Test, template: string, headers: Readonly<Record<string, string>> = {}) {
+async function render(
+  t: Test,
+  template: string,
+  headers: Readonly<Record<string, string>> = {},
+  settings: Readonly<Record<string, string>> = {},
+) {
   const directory = t.testdir({
     templates: {
       'page.hbs': template,
@@ -38,7 +43,7 @@ async function render(t: Test, template: string, headers: Readonly<Record<string
       })
     },
   }
-  const variables = { TRUSTED_PROXIES: 'private_ranges' }
+  const variables = { TRUSTED_PROXIES: 'private_ranges', ...settings }
   const { client, app } = await createTestKernel({ bundles: [createFrameworkBundle(), own], directory, variables })
   return { ...(await client.get('/page', { headers })), app }
 }
@@ -91,10 +96,15 @@ t.test('a fragment that fails, or is no text, fails the page', async t => {
 })
 
 t.test('helpers that need the request say so when it was not passed', async t => {
-  const { app } = await render(t, `{{url 'page'}}`)
-  t.throws(() => app.view.render('page', {}), {
-    code: 'VIEW_RENDER_FAILED',
-    message: /The helper "url" needs the request/,
-  })
-  t.equal(app.view.render('page', {}, createRequest()), 'http://localhost/page')
+  const { app } = await render(t, `{{url 'page'}}{{render '/item/7'}}`)
+  const message = /The URL of the route "page" must be absolute, but there is no request with a host: .* set APP_URL/
+  t.throws(() => app.view.render('page', {}), { code: 'VIEW_RENDER_FAILED', message })
+  t.equal(await app.view.render('page', {}, createRequest()), 'http://localhost/page<i>7</i>')
+  const mail = await render(t, `{{url 'page' _fragment='a'}}{{render '/item/7'}}`, {}, { APP_URL: 'https://a.test' })
+  t.throws(() => mail.app.view.render('page', {}), { message: /The helper "render" needs the request/ })
+})
+
+t.test('without a request, a link begins with APP_URL', async t => {
+  const { app } = await render(t, `{{url 'page'}} {{path 'item' id=7}}`, {}, { APP_URL: 'https://a.test/shop' })
+  t.equal(app.view.render('page', {}), 'https://a.test/shop/page /shop/item/7')
 })

@@ -121,6 +121,7 @@ t.test('config', async t => {
       environment: 'dev',
       isDebug: true,
       secret: APP_SECRET,
+      url: undefined,
       hosts: [],
       trustedProxies: [],
       trustedHeaders: [
@@ -141,6 +142,7 @@ t.test('config', async t => {
     const config = parseConfig({
       APP_ENV: 'prod',
       APP_SECRET,
+      APP_URL: 'https://Example.org:443/shop/',
       APP_HOSTS: 'Example.org, *.Example.org,,127.0.0.1,[::1]',
       TRUSTED_PROXIES: '10.0.0.0/8, private_ranges',
       TRUSTED_HEADERS: 'Forwarded, x-forwarded-for',
@@ -154,6 +156,7 @@ t.test('config', async t => {
       environment: 'prod',
       isDebug: false,
       secret: APP_SECRET,
+      url: 'https://example.org/shop',
       hosts: ['example.org', '*.example.org', '127.0.0.1', '[::1]'],
       trustedProxies: ['10.0.0.0/8', 'private_ranges'],
       trustedHeaders: ['forwarded', 'x-forwarded-for'],
@@ -162,6 +165,25 @@ t.test('config', async t => {
       debugKey: 'sixteen.letters~',
       logLevel: 'error',
     })
+  })
+
+  t.test('the address of the application is a URL without a query', async t => {
+    const read = (APP_URL: string) => parseConfig({ APP_SECRET, APP_URL }).url
+    t.equal(read('http://127.0.0.1:8000'), 'http://127.0.0.1:8000')
+    t.equal(read('https://a.test//'), 'https://a.test')
+    for (const wrong of [
+      'a.test',
+      'ftp://a.test',
+      'https://',
+      'https://a b',
+      'https://u:p@a.test',
+      'http://a/?b',
+      'http://a/#',
+    ]) {
+      t.throws(() => read(wrong), {
+        message: `  APP_URL "${wrong.replace('u:p', '******')}" is not a URL of http or https without a query, such as https://example.org or https://example.org/shop.`,
+      })
+    }
   })
 
   t.test('the configuration is frozen', async t => {
@@ -232,6 +254,7 @@ t.test('config', async t => {
         environment: 'prod',
         isDebug: false,
         secret: '',
+        url: undefined,
         hosts: [],
         trustedProxies: [],
         trustedHeaders: [],

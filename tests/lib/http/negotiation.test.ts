@@ -1,6 +1,6 @@
 import { t } from 'tap'
 import { Headers } from '#lib/http/headers.ts'
-import { preferredCoding, preferredMediaType } from '#lib/http/negotiation.ts'
+import { preferredCoding, preferredLanguage, preferredMediaType } from '#lib/http/negotiation.ts'
 
 t.test('the coding that a client prefers', async t => {
   const cases: readonly [accept: string, files: string | undefined, pages: string | undefined][] = [
@@ -51,4 +51,31 @@ t.test('results are cached per list, for a limited number of headers', async t =
       t.equal(prefer(`text/html;q=0.${number + 1}, application/json;q=0`, pages), 'text/html')
     }
   }
+})
+
+t.test('the language is found by lookup, in the order of the client', async t => {
+  const available = ['en', 'de', 'zh-Hant', 'pt-BR'] as const
+  const prefer = (accept?: string) =>
+    preferredLanguage(new Headers(accept === undefined ? {} : { 'accept-language': accept }), available)
+  const cases: readonly [accept: string, language: string][] = [
+    ['de', 'de'],
+    ['DE-at', 'de'],
+    ['fr, de;q=0.5, en;q=0.7', 'en'],
+    ['de;q=0.9, de-AT', 'de'],
+    ['zh-Hant-TW', 'zh-Hant'],
+    ['zh-hant-cn-x-private1-private2, de', 'zh-Hant'],
+    ['zh-x-hant, de', 'de'],
+    ['zh, de', 'de'],
+    ['pt-br', 'pt-BR'],
+    ['fr', 'en'],
+    ['fr, *', 'en'],
+    ['fr, *, en;q=0', 'de'],
+    ['*;q=0', 'en'],
+    ['', 'en'],
+    [';,;=,-', 'en'],
+    [`${'a-'.repeat(5000)}b, de`, 'de'],
+    [`${'fr,'.repeat(100)}de`, 'en'],
+  ]
+  for (const [accept, language] of cases) t.equal(prefer(accept), language, accept.slice(0, 60))
+  t.equal(prefer(), 'en')
 })

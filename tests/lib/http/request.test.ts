@@ -290,6 +290,13 @@ t.test('a duplicate shares all but the attributes', async t => {
   t.equal(other.headers.get('x-a'), '1')
 })
 
+t.test('a duplicate has the language of its request', async t => {
+  const request = new Request({ target: '/' })
+  request.attributes.set('_locale', 'de')
+  request.attributes.set('_format', 'json')
+  t.strictSame([...request.duplicate({ target: '/b' }).duplicate().attributes], [['_locale', 'de']])
+})
+
 t.test('a session must have been provided to the request', async t => {
   const request = new Request({ target: '/' })
   t.equal(request.requestedSession, undefined)

@@ -56,6 +56,58 @@ t.test('other parameters become the query', async t => {
   t.throws(() => probes.generate('noslash', { q: {} }), { code: 'ROUTE_PARAMETER_INVALID' })
 })
 
+t.test('a fragment comes behind the query', async t => {
+  t.equal(probes.generate('noslash', { _fragment: 'comments' }), '/noslash#comments')
+  t.equal(probes.generate('noslash', { _fragment: 'a b#é?/%', page: 2 }), '/noslash?page=2#a%20b%23%C3%A9?/%25')
+  t.equal(probes.generate('item', { id: 12, _fragment: 7 }), '/item/12#7')
+  for (const none of [undefined, null, '']) t.equal(probes.generate('noslash', { _fragment: none }), '/noslash')
+  t.equal(probes.generate('noslash', { _fragment: 'a\ud800' }), '/noslash#a%EF%BF%BD')
+  t.throws(() => probes.generate('noslash', { _fragment: {} }), { code: 'ROUTE_PARAMETER_INVALID' })
+  t.equal(only('/:_fragment')({ _fragment: 'a' }), '/a', 'a variable of this name comes first')
+})
+
+t.test('an alias generates the URLs of its route, and is reported once', async t => {
+  const reported: string[] = []
+  const collection = new RouteCollection()
+  collection.add({ name: 'book', path: '/books/:id', controller: undefined, aliases: ['item', 'thing'] })
+  const urls = new UrlGenerator(collection, { onAlias: (alias, { name }) => void reported.push(`${alias}: ${name}`) })
+  t.equal(urls.generate('book', { id: 1 }), '/books/1')
+  t.strictSame(reported, [])
+  for (const name of ['item', 'thing', 'item']) t.equal(urls.generate(name, { id: 2 }), '/books/2')
+  t.strictSame(reported, ['item: book', 'thing: book'])
+  t.equal(new UrlGenerator(collection).generate('item', { id: 3 }), '/books/3')
+})
+
+t.test('a link leads to a page of the same language', async t => {
+  const german = new Request({ target: '/', headers: { host: 'a.test' } })
+  german.attributes.set('_locale', 'de')
+  const book = only('{/:_locale}/book', { defaults: { _locale: 'en' }, requirements: { _locale: 'en|de' } })
+  t.equal(book({}, { request: german }), '/de/book')
+  t.equal(book({ _locale: 'en' }, { request: german }), '/book')
+  t.equal(book({}, { request: page }), '/book')
+  t.equal(book(), '/book')
+  t.equal(only('/book')({}, { request: german }), '/book', 'only for a variable of the route')
+  t.equal(only('/:lang')({ lang: 'fr' }, { request: german }), '/fr')
+  const { attributes: _, ...place } = {
+    scheme: 'http',
+    hostname: 'a.test',
+    origin: 'http://a.test',
+    attributes: 1,
+  } as const
+  t.equal(book({}, { request: place }), '/book')
+})
+
+t.test('without a request, a URL begins with the address of the application', async t => {
+  const at = (address: string) => new UrlGenerator(routes, { address })
+  const shop = at('https://example.org:8443/shop')
+  t.equal(shop.generate('noslash', {}, { absolute: true }), 'https://example.org:8443/shop/noslash')
+  t.equal(shop.generate('noslash'), '/shop/noslash')
+  t.equal(shop.generate('secure'), '/shop/secure')
+  t.equal(shop.generate('noslash', {}, { absolute: true, request: page }), 'http://a.test:8000/noslash')
+  t.equal(at('http://example.org').generate('secure', { q: 1 }), 'https://example.org/secure?q=1')
+  t.equal(at('http://example.org').generate('hosted'), 'http://admin.example.test/hosted')
+})
+
 t.test('an absolute URL has the origin of the request', async t => {
   t.equal(probes.generate('noslash', {}, { absolute: true, request: page }), 'http://a.test:8000/noslash')
   t.equal(probes.generate('noslash', {}, { request: page }), '/noslash')
@@ -93,7 +145,11 @@ t.test('no value leads to another host', async t => {
 })
 
 t.test('a URL that cannot be absolute is an error', async t => {
-  const expected = { code: 'ROUTE_ORIGIN_UNKNOWN', message: /"noslash" must be absolute/ }
+  const expected = {
+    code: 'ROUTE_ORIGIN_UNKNOWN',
+    message:
+      'The URL of the route "noslash" must be absolute, but there is no request with a host: pass the request, or set APP_URL, such as https://example.org.',
+  }
   t.throws(() => probes.generate('noslash', {}, { absolute: true }), expected)
   t.throws(() => probes.generate('noslash', {}, { absolute: true, request: new Request({ target: '/' }) }), expected)
   t.throws(() => probes.generate('hosted'), { code: 'ROUTE_ORIGIN_UNKNOWN' })
