@@ -180,6 +180,7 @@ function createUrlGenerator(routes: Application['routes'], foundation: Foundatio
 
 function createStaticFiles(directory: string, bundles: readonly Bundle[]): StaticFiles {
   const files = new StaticFiles()
+  files.addPublic(path.join(directory, 'public'))
   for (const { assets, name, templates } of bundles) {
     if (assets !== undefined) files.add(name, assets)
     else if (templates === undefined) {

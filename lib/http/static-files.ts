@@ -10,13 +10,16 @@ export interface StaticFile {
   readonly version: string | undefined
 }
 
-/** All static files have URLs below this path, and nothing else has. */
+/** The files of bundles have URLs below this path. */
 const root = '/assets/'
 
 /** Files that are served without a controller. The folders are listed once: no path is built from a request. */
 export class StaticFiles {
   readonly #directories = new Map<string, Directory>()
+  #public: string | undefined
   #files = new Map<string, string>()
+  /** `undefined` without files, so that requests for pages look nothing up. */
+  #publicFiles: ReadonlyMap<string, string> | undefined
   #urls = new Map<string, string>()
 
   /**
@@ -30,21 +33,41 @@ export class StaticFiles {
     this.load()
   }
 
+  /**
+   * Serves the files in and below a directory by their own paths: `/robots.txt`, `/.well-known/security.txt`. The directory may
+   * be missing. No other hidden files are served, and no backups.
+   *
+   * @throws HTTP_ASSETS_UNREADABLE
+   */
+  addPublic(directory: string): void {
+    this.#public = directory
+    this.load()
+  }
+
   /** Lists the files (again). */
   load(): void {
-    this.#files = new Map([...this.#directories].flatMap(([name, directory]) => listFiles(name, directory)))
+    this.#files = new Map(
+      [...this.#directories].flatMap(([name, directory]) => listFiles(name, `${root}${name}/`, directory)),
+    )
+    const listed = this.#public === undefined ? [] : listFiles('public', '/', { path: this.#public, isOptional: true })
+    this.#publicFiles = listed.length === 0 ? undefined : new Map(listed)
     this.#urls = new Map()
   }
 
   /** The file for the path of a request, with any version or without; `undefined` if there is none. */
   find(requestPath: string): StaticFile | undefined {
     // Most requests are for pages.
-    if (!requestPath.startsWith(root)) return undefined
+    if (!requestPath.startsWith(root)) return this.#findPublic(requestPath)
     const file = this.#files.get(requestPath)
     if (file !== undefined) return { file, version: undefined }
     const [, version, name] = /^\/assets\/([0-9a-f]{8})\/(.+)$/.exec(requestPath) ?? []
     const versioned = this.#files.get(`${root}${name}`)
     return versioned === undefined ? undefined : { file: versioned, version }
+  }
+
+  #findPublic(requestPath: string): StaticFile | undefined {
+    const file = this.#publicFiles?.get(requestPath)
+    return file === undefined ? undefined : { file, version: undefined }
   }
 
   /** The URL of a file, such as `site/site.css`. It changes with the content. `undefined` if there is no such file. */
@@ -71,12 +94,17 @@ interface Directory {
   readonly isOptional: boolean
 }
 
-function listFiles(name: string, directory: Directory): [string, string][] {
+/** The files of a directory by their URLs, which begin with a prefix. */
+function listFiles(name: string, prefix: string, directory: Directory): [string, string][] {
   return readEntries(name, directory)
     .filter(entry => entry.isFile())
     .map(entry => path.relative(directory.path, path.join(entry.parentPath, entry.name)).split(path.sep))
-    .filter(segments => !segments.some(segment => unpublished.test(segment)))
-    .map(segments => [`${root}${name}/${segments.join('/')}`, path.join(directory.path, ...segments)])
+    .filter(([first = '', ...rest]) => {
+      // The folder of RFC 8615 is hidden on a disk, but not on a website.
+      const names = prefix === '/' && first === '.well-known' ? rest : [first, ...rest]
+      return !names.some(name => unpublished.test(name))
+    })
+    .map(segments => [`${prefix}${segments.join('/')}`, path.join(directory.path, ...segments)])
 }
 
 /** Files and folders that begin with a dot (`.git`, `.env`), and the backups of editors and tools. */

@@ -138,6 +138,7 @@ t.test('templates and assets of a bundle: in its own folders, or in those of the
     application: {
       templates: { shop: { 'tax.hbs': 'my tax' }, home: { 'page.hbs': 'home' }, idle: { 'page.hbs': '{{#if' } },
       bundles: { home: { assets: { 'home.css': 'b{}' } }, tools: { assets: { 'secret.css': '' } } },
+      public: { 'robots.txt': 'User-agent: *' },
     },
   })
   const register = () => {}
@@ -158,6 +159,7 @@ t.test('templates and assets of a bundle: in its own folders, or in those of the
   )
   const urls = ['shop/shop.css', 'home/home.css', 'tools/secret.css'].map(name => app.files.url(name))
   t.match(urls, [/^\/assets\/[0-9a-f]{8}\/shop\/shop\.css$/, /home\.css$/, undefined])
+  t.equal(app.files.find('/robots.txt')?.file, `${directory}/application/public/robots.txt`)
   await close()
   const assets = `${directory}/nowhere`
   await t.rejects(boot(t, [{ name: 'shop', assets, register }]), {

@@ -54,6 +54,43 @@ t.test('hidden files and backups are not served, at any depth, with a version or
   }
 })
 
+t.test('files of the public folder have their own paths, also those in .well-known', async t => {
+  const folder = t.testdir({
+    assets: { 'a.css': 'a{}', '.well-known': { 'a.txt': 'a' } },
+    public: {
+      'robots.txt': 'User-agent: *',
+      '.env': 'APP_SECRET=x',
+      '.well-known': { 'security.txt': 'Contact: x', '.hidden': 'x' },
+      deep: { 'a.txt': 'a', '.well-known': { 'b.txt': 'b' } },
+    },
+  })
+  const directory = path.join(folder, 'public')
+  const files = new StaticFiles()
+  files.addPublic(path.join(directory, 'nowhere'))
+  t.equal(files.find('/robots.txt'), undefined, 'the folder may be missing')
+  files.addPublic(directory)
+  files.add('site', path.join(folder, 'assets'))
+  t.strictSame(files.find('/robots.txt'), { file: path.join(directory, 'robots.txt'), version: undefined })
+  for (const target of ['/.well-known/security.txt', '/deep/a.txt']) {
+    t.equal(files.find(target)?.file, path.join(directory, target), target)
+  }
+  for (const target of [
+    '/',
+    '/.env',
+    '/.well-known/.hidden',
+    '/deep',
+    '/deep/.well-known/b.txt',
+    '/deep/../.env',
+    '/assets/site/.well-known/a.txt',
+  ]) {
+    t.equal(files.find(target), undefined, target)
+  }
+  writeFileSync(path.join(directory, 'humans.txt'), 'x')
+  t.equal(files.find('/humans.txt'), undefined)
+  files.load()
+  t.equal(files.find('/humans.txt')?.file, path.join(directory, 'humans.txt'))
+})
+
 t.test('an assets folder below a hidden folder is served', async t => {
   const directory = t.testdir({ '.app': { 'assets.old': { 'a.css': 'a{}' } } })
   const files = new StaticFiles()
