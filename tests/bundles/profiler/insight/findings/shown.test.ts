@@ -1,9 +1,11 @@
 import { readFileSync } from 'node:fs'
 import { type Test, t } from 'tap'
+import { createHiddenRouteRule } from '#bundles/framework/hidden-route-rule.ts'
 import { FindingBadges } from '#bundles/profiler/insight/findings/finding-badges.ts'
 import { Inspector, profilerRules } from '#bundles/profiler/insight/findings/inspector.ts'
 import { MemoryProfileStorage } from '#bundles/profiler/store/memory-profile-storage.ts'
 import type { Bundle } from '#kernel/bundle.ts'
+import { RouteCollection } from '#lib/routing/route-collection.ts'
 import { createSignals } from '#lib/signals.ts'
 import { createRecord, type RecordInit } from '#tests/support/create-profile.ts'
 import { runInTerminal } from '#tests/support/fake-terminal.ts'
@@ -176,6 +178,6 @@ t.test('the reference has an entry for each rule', async t => {
   const entries = reference.split(/^### /m).slice(1)
   t.strictSame(
     entries.map(entry => /^`([a-z-]+)`\n\n\*([^*]+)\*/.exec(entry)?.slice(1)),
-    profilerRules.map(({ name, title }) => [name, title]),
+    [...profilerRules, createHiddenRouteRule(new RouteCollection())].map(({ name, title }) => [name, title]),
   )
 })
