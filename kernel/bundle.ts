@@ -8,6 +8,7 @@ import type { Logger } from '../lib/log/logger.ts'
 import type { Redactor } from '../lib/redact/redactor.ts'
 import type { RouteCollection } from '../lib/routing/route-collection.ts'
 import type { UrlGenerator } from '../lib/routing/url-generator.ts'
+import type { Secrets } from '../lib/secrets.ts'
 import type { SessionUse } from '../lib/session/session.ts'
 import type { Signals } from '../lib/signals.ts'
 import type { View } from '../lib/view/view.ts'
@@ -84,6 +85,8 @@ export interface Foundation {
   readonly debugGate: DebugGate
   readonly logger: Logger
   readonly redactor: Redactor
+  /** Signs and encrypts texts that clients keep, such as cookies. */
+  readonly secrets: Secrets
   readonly signals: Signals
   /** The names of all bundles, in the order in which they are registered. */
   readonly bundles: readonly string[]

@@ -15,6 +15,7 @@ import type { Route } from '../lib/routing/route.ts'
 import { RouteCollection } from '../lib/routing/route-collection.ts'
 import { SecretPaths } from '../lib/routing/secret-paths.ts'
 import { UrlGenerator } from '../lib/routing/url-generator.ts'
+import { Secrets } from '../lib/secrets.ts'
 import { createSignals } from '../lib/signals.ts'
 import type { TemplateFolder } from '../lib/view/template-files.ts'
 import { createView } from '../lib/view/view.ts'
@@ -89,6 +90,7 @@ export class Kernel {
       queries: new Queries(),
       logger,
       redactor,
+      secrets: new Secrets(config.secret, config.oldSecrets),
       signals: createSignals(error => logger.error('A signal handler failed.', { exception: error })),
       bundles: names,
       collectors: [],

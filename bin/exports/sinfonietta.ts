@@ -78,6 +78,7 @@ export type { RouteDefinition } from '../../lib/routing/route.ts'
 export type { RequestHandler } from '../../lib/routing/route-collection.ts'
 export type { UrlGenerator } from '../../lib/routing/url-generator.ts'
 export type { StandardSchema } from '../../lib/schema/standard-schema.ts'
+export type { Secrets } from '../../lib/secrets.ts'
 export type { Session } from '../../lib/session/session.ts'
 export {
   MemorySessionStore,

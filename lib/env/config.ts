@@ -21,6 +21,8 @@ export interface Config {
   readonly isDebug: boolean
   /** The key to sign and encrypt with; at least 32 characters, and never the shipped one in production. */
   readonly secret: string
+  /** Earlier secrets, whose signatures and encrypted texts are still accepted. */
+  readonly oldSecrets: readonly string[]
   /** The address for URLs without a request: `https://example.org`, or with a path; without a slash at its end. */
   readonly url: string | undefined
   /** The allowed names in `Host`, in lower case; `*.example.org` stands for its subdomains. */
@@ -56,6 +58,7 @@ export function readConfig(settings: Settings): Config {
     environment,
     isDebug: !isProduction && (values.APP_DEBUG ?? false),
     secret: values.APP_SECRET ?? '',
+    oldSecrets: values.APP_SECRET_OLD ?? none,
     url: values.APP_URL,
     hosts: values.APP_HOSTS ?? none,
     trustedProxies: values.TRUSTED_PROXIES ?? none,
@@ -76,6 +79,7 @@ interface KernelSettings {
   readonly APP_ENV: Environment
   readonly APP_DEBUG: boolean
   readonly APP_SECRET: string
+  readonly APP_SECRET_OLD: readonly string[]
   readonly APP_URL: string | undefined
   readonly APP_HOSTS: readonly string[]
   readonly TRUSTED_PROXIES: readonly string[]
@@ -110,8 +114,14 @@ function createKernelSettings(conditions: KernelConditions): BundleSettings<Kern
       default: environment !== 'prod' && !isProduction,
     },
     APP_SECRET: {
-      help: 'for signatures and encryption by bundles',
+      help: 'for signatures and encryption, by app.secrets',
       schema: createSecretConversion(isSecretOwn),
+      secret: true,
+    },
+    APP_SECRET_OLD: {
+      help: 'earlier values of APP_SECRET: what they have signed or encrypted is still accepted',
+      schema: asListOf(asOldSecret),
+      default: none,
       secret: true,
     },
     APP_URL: {
@@ -168,6 +178,11 @@ function createSecretConversion(isOwn: boolean): Conversion<string> {
       : 'a text of at least 32 random characters',
     convert: text => (text.length >= 32 && !(isOwn && text === shippedSecret) ? text : undefined),
   }
+}
+
+const asOldSecret: Conversion<string> = {
+  expected: 'a text of at least 32 characters',
+  convert: text => (text.length >= 32 ? text : undefined),
 }
 
 const asAddressOfSite: Conversion<string> = {
