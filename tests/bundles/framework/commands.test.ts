@@ -297,6 +297,7 @@ const secretSettings = [
   ...[
     'ADMIN_STATUS_TOKEN',
     'APP_SECRET',
+    'APP_SECRET_OLD',
     'DATABASE_URL',
     'DEBUG_KEY',
     'MAILER_DSN',
