@@ -109,7 +109,9 @@ function findOffenders(room: Room, words: readonly string[], toText: (text: stri
 function listFiles(place: string, endings: readonly string[]): string[] {
   if (!statSync(place).isDirectory()) return [place]
   const files = readdirSync(place, { recursive: true, encoding: 'utf8' })
-  return files.map(file => path.join(place, file)).filter(file => endings.some(ending => file.endsWith(ending)))
+  return files
+    .map(file => path.join(place, file))
+    .filter(file => !file.includes('node_modules/') && endings.some(ending => file.endsWith(ending)))
 }
 
 /** Replaces what a pattern finds by blanks. */
