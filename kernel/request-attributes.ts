@@ -16,8 +16,8 @@ declare module '../lib/http/attributes.ts' {
     _location: string
     /** Route: the most bytes of a body. */
     _body_limit: number
-    /** Route: with `true`, a body with a content encoding is left to the controller, which reads it with `encodedBytes()`. */
-    _body_encoded: boolean
+    /** Route: with `true`, the body is not read before the controller, which may read it as a `stream()`, or as `encodedBytes()`. */
+    _body_unread: boolean
     /** Route: with `true`, a use of the session is an error. */
     _stateless: boolean
     /**

@@ -1,4 +1,4 @@
-import type { IncomingMessage } from 'node:http'
+import type { IncomingMessage, ServerResponse } from 'node:http'
 import { Socket } from 'node:net'
 import { RequestBody } from '../../lib/body/request-body.ts'
 import { Headers } from '../../lib/http/headers.ts'
@@ -8,7 +8,12 @@ import { statusText } from '../../lib/http/response.ts'
 import type { TrustedProxies } from '../../lib/http/trusted-proxies.ts'
 
 /** Creates a request from a message of Node. `onBodyRead` is called before the first byte of the body is read. */
-export function fromNode(message: IncomingMessage, trustedProxies: TrustedProxies, onBodyRead?: () => void): Request {
+export function fromNode(
+  message: IncomingMessage,
+  trustedProxies: TrustedProxies,
+  reply?: ServerResponse,
+  onBodyRead?: () => void,
+): Request {
   const headers = Headers.fromRaw(message.rawHeaders)
   return new Request({
     // A message that a server receives has a method and a URL.
@@ -19,6 +24,7 @@ export function fromNode(message: IncomingMessage, trustedProxies: TrustedProxie
     // A TLS socket has the property `encrypted`; a plain one does not.
     connection: message.socket as Connection,
     trustedProxies,
+    reply,
     body: hasBody(headers) ? createBody(message, headers, onBodyRead) : undefined,
   })
 }

@@ -123,7 +123,7 @@ export class NodeServer {
     // An earlier response had `Connection: close`: the client has to send this request again (RFC 9112, section 9.6).
     if (this.#ending.has(message.socket)) return
     const onBodyRead = asksToContinue ? () => target.writeContinue() : undefined
-    const request = fromNode(message, this.#options.trustedProxies, onBodyRead)
+    const request = fromNode(message, this.#options.trustedProxies, target, onBodyRead)
     // The next bytes of the connection may be a part of this body: they must not be parsed as a request.
     if (hasUnclearLength(request)) this.#endAfter(target)
     const exchange = this.#exchanges.begin(request, target)

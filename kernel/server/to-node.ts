@@ -1,5 +1,4 @@
 import { AsyncResource } from 'node:async_hooks'
-import type { ServerResponse } from 'node:http'
 import type { Socket } from 'node:net'
 import { finished, Readable } from 'node:stream'
 import { HTTP_STREAM_USED } from '../../lib/http/errors.ts'
@@ -7,13 +6,28 @@ import type { Headers } from '../../lib/http/headers.ts'
 import { discard, isBodiless, type Response } from '../../lib/http/response.ts'
 import { SERVER_STREAM_INVALID } from './errors.ts'
 
+/** The parts of node's response that sending uses. */
+export interface ReplyTarget {
+  readonly req: { readonly method?: string | undefined }
+  readonly destroyed: boolean
+  readonly headersSent: boolean
+  readonly writableLength: number
+  writeHead(status: number, fields: string[]): unknown
+  flushHeaders(): void
+  write(chunk: string | Uint8Array): boolean
+  end(content?: string | Uint8Array, encoding?: BufferEncoding): unknown
+  destroy(): unknown
+  on(event: 'close' | 'drain', listener: () => void): unknown
+  on(event: 'timeout', listener: (socket: Socket) => void): unknown
+}
+
 /**
  * Sends a response. Returns before a stream has ended, and maybe before its head is sent, with the progress of the
  * stream. @throws HTTP_STREAM_USED
  */
 export function toNode(
   response: Response,
-  target: ServerResponse,
+  target: ReplyTarget,
   onFailure: OnStreamFailure,
 ): StreamProgress | undefined {
   const { body, status } = response
@@ -54,7 +68,7 @@ export function setContentLength({ body, headers, status }: Response): number | 
 }
 
 /** Writes the status and the headers of a response; they are sent with its first bytes. */
-function writeHead(target: ServerResponse, { headers, status }: Response): void {
+function writeHead(target: ReplyTarget, { headers, status }: Response): void {
   // Node takes the flat list of names and values as it is.
   target.writeHead(status, headers.toRaw() as string[])
 }
@@ -79,7 +93,7 @@ const headDelay = 100
 function sendStream(
   body: Readable,
   response: Response,
-  target: ServerResponse,
+  target: ReplyTarget,
   onFailure: OnStreamFailure,
 ): StreamProgress {
   const progress: StreamProgress = { bytes: 0 }

@@ -1,4 +1,4 @@
-import { finished, type Readable } from 'node:stream'
+import { finished, Readable } from 'node:stream'
 import { BODY_TEXT_INVALID, BODY_TOO_LARGE, BODY_TRUNCATED } from './errors.ts'
 
 /** The source of a body. */
@@ -87,6 +87,49 @@ export function readStream(
     onRead?.()
     stream.on('data', onData)
   })
+}
+
+/**
+ * A stream of a body within a limit, with back pressure: its source is read only as fast as the stream. Nothing is read
+ * before the first read. It fails with BODY_TOO_LARGE (413) or BODY_TRUNCATED (400), as {@link readStream} does. The
+ * source is paused and not destroyed if the stream is destroyed.
+ */
+export function limitStream({ stream, length = 0, onRead }: BodySource, limit: number): Readable {
+  let count = 0
+  let cleanUp: (() => void) | undefined
+  const onData = (chunk: Uint8Array) => {
+    count += chunk.length
+    if (count > limit) limited.destroy(new BODY_TOO_LARGE([limit]))
+    else if (!limited.push(chunk)) stream.pause()
+  }
+  const begin = () => {
+    // A stream that is not read to its end may fail later. An error without a listener would end the process.
+    stream.on('error', ignore)
+    cleanUp = finished(stream, { writable: false }, cause => {
+      if (cause) limited.destroy(new BODY_TRUNCATED([], { cause }))
+      else if (count < length) limited.destroy(new BODY_TRUNCATED([]))
+      else limited.push(null)
+    })
+    onRead?.()
+    stream.on('data', onData)
+    // It may have been paused before.
+    stream.resume()
+  }
+  const limited = new Readable({
+    read() {
+      if (cleanUp === undefined) begin()
+      else stream.resume()
+    },
+    destroy(error, callback) {
+      cleanUp?.()
+      stream.off('data', onData)
+      stream.pause()
+      callback(error)
+    },
+  })
+  // Its reader may have left.
+  limited.on('error', ignore)
+  return limited
 }
 
 function ignore(): void {}

@@ -1,13 +1,15 @@
 import { tmpdir } from 'node:os'
+import { Readable } from 'node:stream'
 import {
   type BodyLimits,
   type BodySource,
   ByteCollector,
   decodeUtf8,
   defaultBodyLimits,
+  limitStream,
   readStream,
 } from './body-source.ts'
-import { BODY_ENCODING_UNSUPPORTED, BODY_TYPE_UNSUPPORTED, BODY_UNAVAILABLE } from './errors.ts'
+import { BODY_ENCODING_UNSUPPORTED, BODY_TOO_LARGE, BODY_TYPE_UNSUPPORTED, BODY_UNAVAILABLE } from './errors.ts'
 import { FormData, parseForm } from './form-data.ts'
 import { parseJson } from './parse-json.ts'
 import { parseMultipart } from './parse-multipart.ts'
@@ -91,6 +93,22 @@ export class RequestBody {
   encodedBytes(): Promise<Uint8Array> {
     this.#encoded ??= handled(this.#readEncoded())
     return this.#encoded
+  }
+
+  /**
+   * The content in its content encoding as a stream of bytes, with back pressure: it is not kept in memory. The default
+   * limit is that of its type. A body that {@link bytes} has read before is streamed from memory. The stream may fail with
+   * the errors of the other methods.
+   *
+   * @throws BODY_TOO_LARGE (413) if the declared length is over the limit; BODY_UNAVAILABLE
+   */
+  stream(): Readable {
+    const { bytes } = this.#glimpse
+    if (this.#source === null || bytes !== undefined) return Readable.from(bytes === undefined ? [] : [bytes])
+    const source = this.#claim({ ...this.#source, contentEncoding: undefined })
+    const limit = this.limit ?? (this.contentType === multipartForm ? this.#limits.multipartBytes : this.#limits.bytes)
+    if (source.length !== undefined && source.length > limit) throw new BODY_TOO_LARGE([limit])
+    return limitStream(source, limit)
   }
 
   /** The content of any type as text, without a byte order mark. */

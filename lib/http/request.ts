@@ -8,6 +8,7 @@ import type { Attributes } from './attributes.ts'
 import { parseCookies } from './cookies.ts'
 import { Headers, type HeadersInit } from './headers.ts'
 import { type Host, readHost } from './host.ts'
+import { createSignal, type Reply } from './reply.ts'
 import { parseTarget, type Target } from './request-line.ts'
 import { type Forwarded, TrustedProxies } from './trusted-proxies.ts'
 
@@ -32,6 +33,8 @@ export interface RequestInit {
   readonly httpVersion?: string
   readonly connection?: Connection | undefined
   readonly trustedProxies?: TrustedProxies | undefined
+  /** Without it the `signal` is never aborted. */
+  readonly reply?: Reply | undefined
 }
 
 /**
@@ -53,6 +56,8 @@ export class Request {
   readonly #connection: Connection | undefined
   readonly #trustedProxies: TrustedProxies
   readonly #parsed: Parsed
+  readonly #reply: Reply | undefined
+  #signal: AbortSignal | undefined
   #body: RequestBody | undefined
   #query: URLSearchParams | undefined
   #cookies: ReadonlyMap<string, string> | undefined
@@ -70,6 +75,7 @@ export class Request {
     this.httpVersion = init.httpVersion ?? '1.1'
     this.#connection = init.connection
     this.#trustedProxies = init.trustedProxies ?? noProxies
+    this.#reply = init.reply
     this.#body = init.body
 
     const inherited = parent === undefined ? undefined : parent.#parsed
@@ -158,6 +164,13 @@ export class Request {
   /** The address of the client: that of trusted proxies, else that of the peer. */
   get clientIp(): string {
     return this.forwarded.clientIp ?? this.peerAddress
+  }
+
+  /** Aborted when the client leaves before the whole response was sent: `fetch(url, { signal: request.signal })`. */
+  get signal(): AbortSignal {
+    if (this.#parent !== undefined) return this.#parent.signal
+    this.#signal ??= createSignal(this.#reply)
+    return this.#signal
   }
 
   /** The body, which sub-requests share. */

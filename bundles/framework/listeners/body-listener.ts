@@ -6,7 +6,7 @@ const priority = 10
 
 /**
  * Reads JSON, form and text bodies before the controller runs. The defaults of a route can set the limit (`_body_limit`),
- * and leave a body with a content encoding to the controller (`_body_encoded`).
+ * and leave the body to the controller (`_body_unread`).
  */
 export class BodyListener {
   subscribe(dispatcher: EventDispatcher): void {
@@ -17,7 +17,6 @@ export class BodyListener {
     if (!isMainRequest || !request.hasBody) return undefined
     const limit = request.attributes.get('_body_limit')
     if (typeof limit === 'number') request.body.limit = limit
-    const isForController = request.attributes.get('_body_encoded') === true && request.headers.has('content-encoding')
-    return isForController ? undefined : request.body.read()
+    return request.attributes.get('_body_unread') === true ? undefined : request.body.read()
   }
 }

@@ -2,6 +2,7 @@ import { once } from 'node:events'
 import { createServer, request } from 'node:http'
 import type { AddressInfo } from 'node:net'
 import { PassThrough, Readable } from 'node:stream'
+import { buffer, text } from 'node:stream/consumers'
 import t from 'tap'
 import type { BodySource } from '#lib/body/body-source.ts'
 import { RequestBody } from '#lib/body/request-body.ts'
@@ -107,6 +108,69 @@ t.test('an encoded body is refused, an identical one is not', async t => {
   t.equal(String(Buffer.from(await body.encodedBytes())), '{}', 'a caller may decode it')
   t.equal(await body.encodedBytes(), await body.encodedBytes())
   t.equal((await new RequestBody(null).encodedBytes()).length, 0)
+})
+
+t.test('a body is a stream within its limit, which is read only on demand', async t => {
+  const source = new PassThrough({ highWaterMark: 2 })
+  let isAsked = false
+  const body = new RequestBody({
+    stream: source,
+    length: 6,
+    contentEncoding: 'gzip',
+    onRead() {
+      isAsked = true
+    },
+  })
+  const stream = body.stream()
+  t.strictSame([isAsked, body.wasRead], [false, true])
+  t.throws(() => body.stream(), { code: 'BODY_UNAVAILABLE' })
+  source.write('abc')
+  source.end('def')
+  t.equal(await text(stream), 'abcdef')
+  t.ok(isAsked)
+  t.equal(await text(new RequestBody(null).stream()), '')
+  const read = bodyOf(['a', 'b'])
+  await read.bytes()
+  t.equal(await text(read.stream()), 'ab', 'what was read before')
+})
+
+t.test('a stream of a body is paused while its reader is slow', async t => {
+  const source = new PassThrough()
+  const stream = new RequestBody({ stream: source }).stream()
+  const chunk = Buffer.alloc(60_000)
+  for (let count = 0; count < 4; count++) source.write(chunk)
+  stream.read(0)
+  await once(stream, 'readable')
+  t.equal(source.isPaused(), true)
+  source.end()
+  t.equal((await buffer(stream)).length, 240_000)
+})
+
+t.test('a stream of a body refuses too much, and fails if the body is incomplete', async t => {
+  t.throws(() => bodyOf(['abc'], { length: 2 ** 20 + 1 }).stream(), { code: 'BODY_TOO_LARGE', status: 413 })
+  const limited = bodyOf(['ab', 'cd'])
+  limited.limit = 3
+  await t.rejects(text(limited.stream()), { code: 'BODY_TOO_LARGE' })
+  const contentType = 'multipart/form-data; boundary=a'
+  t.ok(bodyOf([], { length: 10 * 2 ** 20, contentType }).stream(), 'a form with files may be larger')
+  await t.rejects(text(bodyOf(['abc'], { length: 4 }).stream()), { code: 'BODY_TRUNCATED' })
+  const source = new PassThrough()
+  const broken = text(new RequestBody({ stream: source }).stream())
+  source.destroy(new Error('reset'))
+  await t.rejects(broken, { code: 'BODY_TRUNCATED', cause: { message: 'reset' } })
+})
+
+t.test('a stream of a body that is destroyed leaves its source to the owner', async t => {
+  const source = new PassThrough()
+  const unread = new RequestBody({ stream: source }).stream().destroy()
+  await once(unread, 'close')
+  const begun = new RequestBody({ stream: source }).stream()
+  source.write('a')
+  await once(begun, 'data')
+  await once(begun.destroy(), 'close')
+  t.strictSame([source.destroyed, source.isPaused()], [false, true])
+  source.end('b')
+  t.equal(String(await buffer(source)), 'b')
 })
 
 t.test('bytes that are not UTF-8 are refused as text, and only as text', async t => {

@@ -1,3 +1,4 @@
+import { EventEmitter } from 'node:events'
 import fc from 'fast-check'
 import { t } from 'tap'
 import { setCookie } from '#lib/http/cookies.ts'
@@ -295,6 +296,26 @@ t.test('a duplicate has the language of its request', async t => {
   request.attributes.set('_locale', 'de')
   request.attributes.set('_format', 'json')
   t.strictSame([...request.duplicate({ target: '/b' }).duplicate().attributes], [['_locale', 'de']])
+})
+
+t.test('the signal is aborted when the reply is closed before it was sent', t => {
+  const create = (init: { destroyed: boolean; writableFinished: boolean }) => {
+    const reply = Object.assign(new EventEmitter(), init)
+    return { reply, request: new Request({ target: '/', reply }) }
+  }
+  const left = create({ destroyed: false, writableFinished: false })
+  const { signal } = left.request
+  t.equal(left.request.duplicate().signal, signal, 'that of the main request')
+  t.equal(signal.aborted, false)
+  left.reply.emit('close')
+  t.equal(signal.aborted, true)
+  t.equal(create({ destroyed: true, writableFinished: false }).request.signal.aborted, true, 'too late to listen')
+  const sent = create({ destroyed: false, writableFinished: true })
+  t.equal(sent.request.signal.aborted, false)
+  sent.reply.emit('close')
+  t.equal(sent.request.signal.aborted, false)
+  t.equal(new Request({ target: '/' }).signal.aborted, false)
+  t.end()
 })
 
 t.test('a session must have been provided to the request', async t => {

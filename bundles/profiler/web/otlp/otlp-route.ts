@@ -35,7 +35,7 @@ export function createOtlpRoute(services: OtlpRouteServices): RouteDefinition<Co
     name: '_profiler_otlp',
     path: `${home}otlp/v1/traces`,
     methods: ['POST'],
-    defaults: { _body_limit: bodyLimit, _body_encoded: true, _log: false },
+    defaults: { _body_limit: bodyLimit, _body_unread: true, _log: false },
     condition: request => isProgram(request) && services.debugGate.allows(request),
     controller: defineController('profiler_otlp', [currentRequest], (request: Request) => receive(request, services)),
   }

@@ -1,0 +1,46 @@
+import type { Request } from '../../lib/http/request.ts'
+import type { Route, RouteDefinition } from '../../lib/routing/route.ts'
+import type { Controller } from '../controller.ts'
+import { MOUNT_PATH_INVALID } from './errors.ts'
+
+/** The routes of an application, or of a group of routes. */
+export interface MountTarget {
+  add(definition: RouteDefinition<Controller>): Route
+}
+
+/**
+ * Other members of a mount's route, such as its `priority`, or `defaults: { _body_limit: 1e8 }`. Its default name is that of
+ * its path: `api_v1` for `/api/v1`.
+ */
+export type MountOptions = Partial<Omit<RouteDefinition, 'path' | 'controller'>>
+
+/** Adds the route of a mount: it matches its path and all paths below. @throws MOUNT_PATH_INVALID */
+export function addMount(routes: MountTarget, path: string, options: MountOptions, controller: Controller): void {
+  if (!path.startsWith('/')) throw new MOUNT_PATH_INVALID([path, 'a path begins with a slash'])
+  if (path !== '/' && path.endsWith('/')) throw new MOUNT_PATH_INVALID([path, 'leave out the slash at its end'])
+  if (/[*{}]/.test(path))
+    throw new MOUNT_PATH_INVALID([path, 'all paths below it belong to the mount without a wildcard'])
+  routes.add({
+    name: path === '/' ? 'mount' : path.slice(1).replace(/\W+/g, '_'),
+    ...options,
+    path: path === '/' ? '/{*_rest}' : `${path}{/{*_rest}}`,
+    // The handler reads the body as a stream.
+    defaults: { _body_unread: true, ...options.defaults },
+    controller,
+  })
+}
+
+const requests = new WeakMap<object, Request>()
+
+/** Remembers the request for which a message of a mounted handler was made. */
+export function rememberRequest(message: object, request: Request): void {
+  requests.set(message, request)
+}
+
+/**
+ * The request of the kernel behind a request that a mounted handler gets: its session, its attributes, and the address of
+ * its client. The argument is the very object that the handler was called with, such as `c.req.raw` in Hono.
+ */
+export function kernelRequestOf(message: object): Request | undefined {
+  return requests.get(message)
+}

@@ -1,0 +1,152 @@
+import type { Readable } from 'node:stream'
+import { RequestBody } from '../../lib/body/request-body.ts'
+import { Headers } from '../../lib/http/headers.ts'
+import { type Connection, Request, type RequestInit } from '../../lib/http/request.ts'
+import { discard, type Response } from '../../lib/http/response.ts'
+import { TrustedProxies } from '../../lib/http/trusted-proxies.ts'
+import type { Application } from '../bundle.ts'
+import { createConstantResponse } from '../last-resort.ts'
+import { type StreamProgress, toNode } from '../server/to-node.ts'
+import { FetchReply } from './fetch-reply.ts'
+import { asError, toNodeStream } from './web-streams.ts'
+
+/** The options of a handler of the Fetch API. */
+export interface FetchHandlerOptions<context extends readonly unknown[]> {
+  /**
+   * The connection of a request, best the socket itself; at least the address of the client. `context` are the other arguments of
+   * the handler, in which a server passes it. Without a socket, no client gets debug output.
+   */
+  readonly connection?: (request: globalThis.Request, ...context: context) => Connection | undefined
+}
+
+/**
+ * A handler of the Fetch API that answers with a kernel, for other servers, other frameworks and tests. Bodies are streams in both
+ * directions. `kernel.terminate` is dispatched when the body was read to its end, or was cancelled.
+ */
+export function toFetchHandler<context extends readonly unknown[] = []>(
+  { app }: { readonly app: Application },
+  { connection }: FetchHandlerOptions<context> = {},
+): (request: globalThis.Request, ...context: context) => Promise<globalThis.Response> {
+  const trustedProxies = new TrustedProxies(app.config.trustedProxies, app.config.trustedHeaders)
+  return async (message, ...context) => {
+    const reply = createReply(message)
+    const body = message.body === null ? undefined : toNodeStream(message.body)
+    // A body that was not read to its end is cancelled.
+    reply.once('close', () => discard(body ?? null))
+    const init = { reply, trustedProxies, connection: connection?.(message, ...context) }
+    const request = fromFetchRequest(message, body, init)
+    app.debugGate.identify(request)
+    // The promise of a main request never rejects.
+    void app.kernel.handle(request).then(response => new FetchExchange(app, request, reply, response).send())
+    return reply.response
+  }
+}
+
+/** A reply that is closed when the client leaves. */
+function createReply({ method, signal }: globalThis.Request): FetchReply {
+  const reply = new FetchReply(method)
+  const leave = () => void reply.destroy()
+  if (signal.aborted) leave()
+  signal.addEventListener('abort', leave)
+  reply.once('close', () => signal.removeEventListener('abort', leave))
+  return reply
+}
+
+function fromFetchRequest(
+  message: globalThis.Request,
+  body: Readable | undefined,
+  { connection, ...init }: Pick<RequestInit, 'connection' | 'reply' | 'trustedProxies'>,
+): Request {
+  const { host, pathname, protocol, search } = new URL(message.url)
+  const headers = new Headers(message.headers)
+  if (!headers.has('host')) headers.set('host', host)
+  return new Request({
+    ...init,
+    method: message.method,
+    target: pathname + search,
+    headers,
+    connection: connection?.remotePort === undefined ? toConnection(connection, protocol) : connection,
+    body: body && createBody(body, headers),
+  })
+}
+
+/** With a port that no socket has, debug output needs the key, and the user of the socket: see the DebugGate. */
+function toConnection(connection: Connection | undefined, protocol: string): Connection {
+  return { remoteAddress: connection?.remoteAddress, remotePort: 0, encrypted: protocol === 'https:' }
+}
+
+function createBody(stream: Readable, headers: Headers): RequestBody {
+  const length = headers.get('content-length')
+  return new RequestBody({
+    stream,
+    length: length === null ? undefined : Number(length),
+    contentType: headers.get('content-type') ?? undefined,
+    contentEncoding: headers.get('content-encoding') ?? undefined,
+  })
+}
+
+/** A request, its response, and the reply to which the response is sent. */
+class FetchExchange {
+  readonly #app: Application
+  readonly #request: Request
+  readonly #reply: FetchReply
+  #response: Response
+  #isErrorPage = false
+  #streamError: unknown
+  #progress: StreamProgress | undefined
+
+  constructor(app: Application, request: Request, reply: FetchReply, response: Response) {
+    this.#app = app
+    this.#request = request
+    this.#reply = reply
+    this.#response = response
+  }
+
+  /** Sends the response, and dispatches `kernel.terminate` at its end. Never throws. */
+  send(): void {
+    if (this.#reply.destroyed) {
+      discard(this.#response.body)
+      this.#end()
+      return
+    }
+    this.#reply.once('close', () => this.#end())
+    // Code that runs while the stream is read belongs to this request.
+    this.#app.kernel.run(this.#request, () => this.#write())
+  }
+
+  /** Writes the response. If its head cannot be written, a constant response takes its place. */
+  #write(): void {
+    try {
+      this.#progress = toNode(this.#response, this.#reply, error => void this.#onStreamFailure(error))
+    } catch (error) {
+      this.#app.logger.critical('A response could not be sent.', { exception: error })
+      this.#response = createConstantResponse()
+      this.#write()
+    }
+  }
+
+  /** A stream that fails before its head was sent becomes an error page, as in a server. */
+  async #onStreamFailure(error: unknown): Promise<void> {
+    const { kernel, logger } = this.#app
+    if (this.#reply.headersSent) {
+      this.#streamError = error
+      this.#reply.destroy(asError(error))
+      return
+    }
+    if (this.#isErrorPage) logger.critical('A response could not be sent.', { exception: error })
+    const page = this.#isErrorPage ? createConstantResponse() : await kernel.answerError(this.#request, error)
+    if (this.#reply.destroyed) {
+      discard(page.body)
+      return
+    }
+    this.#isErrorPage = true
+    this.#response = page
+    this.#write()
+  }
+
+  #end(): void {
+    const { writableFinished } = this.#reply
+    const sentBytes = this.#progress?.bytes
+    void this.#app.kernel.terminate(this.#request, this.#response, writableFinished, this.#streamError, sentBytes)
+  }
+}
