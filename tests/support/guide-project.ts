@@ -13,7 +13,19 @@ export interface Ran {
 }
 
 /** Packages of an application, as `npm install` puts them into its node_modules. */
-const packages = ['@types', 'tap', 'typescript', '.bin', '@biomejs', '@opentelemetry', 'hono', 'pg', 'valibot']
+const packages = [
+  '@types',
+  'tap',
+  'typescript',
+  '.bin',
+  '@biomejs',
+  '@opentelemetry',
+  'hono',
+  'ioredis',
+  'pg',
+  'rate-limiter-flexible',
+  'valibot',
+]
 
 /** The folder of compiled code of all guides. */
 export const compiled = '.checked'
