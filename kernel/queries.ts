@@ -1,6 +1,6 @@
 import { isThenable } from '../lib/event-dispatcher/event-dispatcher.ts'
 import type { Request } from '../lib/http/request.ts'
-import type { Caller } from '../lib/stack/callers.ts'
+import type { Caller, Running } from '../lib/stack/callers.ts'
 
 /** The values of a statement: by their positions, or by their names. */
 export type QueryParameters = readonly unknown[] | Readonly<Record<string, unknown>>
@@ -43,8 +43,11 @@ export type QueryEnd = (result: QueryResult) => void
 
 /** Receives the queries of the application, such as the profiler. */
 export interface QueryObserver {
-  /** Called when a query begins. The returned function is called when it ends; `undefined` for a query that is not recorded. */
-  begin(query: QueryStart): QueryEnd | undefined
+  /**
+   * Called when a query begins. The returned function is called when it ends; `undefined` for a query that is not recorded.
+   * `below` is the function that the application has called, for the search of the place in its code.
+   */
+  begin(query: QueryStart, below?: Running): QueryEnd | undefined
   /** Whether the queries of a request are recorded, as far as is known now. */
   isRecorded?(request: Request): boolean
 }
@@ -66,7 +69,13 @@ export class Queries {
 
   /** Whether an observer records the queries of a request: else a source need not look for their details. */
   isRecorded(request: Request): boolean {
-    return this.#observers.some(observer => attempt(() => observer.isRecorded?.(request)) === true)
+    return this.#observers.some(observer => {
+      try {
+        return observer.isRecorded?.(request)
+      } catch {
+        return false
+      }
+    })
   }
 
   /**
@@ -76,7 +85,7 @@ export class Queries {
    */
   measure<result>(system: string, text: string, parameters: QueryParameters | undefined, work: () => result): result {
     if (this.#observers.length === 0) return work()
-    const end = this.begin({ system, text, parameters, source: 'measure' })
+    const end = this.#begin({ system, text, parameters, source: 'measure' }, this.measure)
     if (end === undefined) return work()
     let result: result
     try {
@@ -108,11 +117,14 @@ export class Queries {
    * `undefined` if nothing records the query. Errors of observers are dropped: the query runs without its report.
    */
   begin(query: QueryStart): QueryEnd | undefined {
+    return this.#begin(query, this.begin)
+  }
+
+  #begin(query: QueryStart, below: Running): QueryEnd | undefined {
     let ends: QueryEnd | undefined
     for (const observer of this.#observers) {
-      // Observers read the stack: a function around the call would be one more frame to read.
       try {
-        ends = join(ends, observer.begin(query))
+        ends = join(ends, observer.begin(query, below))
       } catch {
         // This observer does not get the end of the query.
       }
@@ -126,15 +138,11 @@ function join(first: QueryEnd | undefined, next: QueryEnd | undefined): QueryEnd
   if (next === undefined) return first
   return result => {
     first?.(result)
-    attempt(() => next(result))
-  }
-}
-
-function attempt<result>(report: () => result): result | undefined {
-  try {
-    return report()
-  } catch {
-    return undefined
+    try {
+      next(result)
+    } catch {
+      // The query has its result, whatever becomes of the report.
+    }
   }
 }
 

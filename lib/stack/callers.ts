@@ -1,8 +1,8 @@
 import { TextMemo } from '../text/text-memo.ts'
 import { type FrameLocation, locateFrame } from './locate-frame.ts'
-import { parseStack, toPath } from './stack-frames.ts'
+import { parseStack, type StackFrame, toPath } from './stack-frames.ts'
 
-/** The function that called a library. */
+/** A place in the code of the application, such as the function that called a library or wrote a log message. */
 export interface Caller {
   /** Absent at top level. */
   readonly function?: string | undefined
@@ -12,63 +12,84 @@ export interface Caller {
   readonly column?: number | undefined
 }
 
+/** A function on the stack. */
+export type Running = (...values: never[]) => unknown
+
 /** Frames that are searched. A call of fetch has 27 frames of node above its caller. */
 const frameLimit = 50
 /** The next search reads fewer frames by this number, but at least those down to the last caller. */
 const limitStep = 0.25
+const placeLimit = 500
 
 /**
  * Finds the code of the application that is calling a library: the innermost frame of the application on the stack. Frames
  * of npm packages and of Node are skipped; the frames of this package at the top of the stack are those of the recorder.
- * Without a frame of the application it is the innermost one that is in no package of npm.
  *
- * The frames are read without source maps. Only for a new place the stack is formatted, which costs ten times as much; 500
- * places are cached.
+ * Reading a frame takes 0.4 µs, so as few as possible are read, and without source maps. Only for a new place the stack is
+ * formatted, which costs ten times as much; 500 places are cached. Use one instance for each source: the callers of a source
+ * mostly have the same depth.
  */
 export class Callers {
   readonly #directory: string
-  readonly #origins = new TextMemo<FrameLocation>(500, 1000)
-  readonly #known = new TextMemo<Caller>(500, 1000)
-  /** Frames that are read first. Most of the time is spent on frames, and most callers of a library have one depth. */
-  #firstLimit = 16
+  #files = createMemo()
+  /** In all files. */
+  #places = 0
+  /** Frames that are read first. */
+  #firstLimit = 4
 
   /** Files are named as seen from the directory of the application. */
   constructor(directory: string) {
     this.#directory = directory
   }
 
-  /** The caller of the running code; `undefined` if the stack has none. */
-  find(): Caller | undefined {
-    let site: NodeJS.CallSite | undefined
-    let index = -1
-    for (const limit of [Math.ceil(this.#firstLimit), frameLimit]) {
-      const sites = readSites(this.find, limit)
-      index = this.#choose(sites)
-      site = sites[index]
-      const isFound = this.#locate(site?.getFileName()).origin === 'application'
-      this.#adapt(isFound ? index + 1 : sites.length + 1)
-      if (isFound || sites.length < limit) break
+  /**
+   * The caller of the running code; `undefined` if the stack has none. Without a frame of the application it is the innermost
+   * one that is in no package of npm. The frames of a function on the stack and those above it are not read: `below` is the
+   * outermost function that is known to be none of the application.
+   */
+  find(below: Running = this.find): Caller | undefined {
+    const sites = this.#read(below)
+    // The library has called this code in another way.
+    if (sites.length === 0 && below !== this.find) return this.find()
+    const index = this.#choose(sites)
+    return index === -1 ? undefined : this.#describe(sites, index, below)
+  }
+
+  /** The frames of the application on the stack, the innermost first. */
+  list(limit: number): Caller[] {
+    const sites = limit === 1 ? this.#read(this.list) : readSites(this.list, frameLimit)
+    const callers: Caller[] = []
+    for (let index = 0; index < sites.length && callers.length < limit; index++) {
+      if (this.#isApplication(sites[index])) callers.push(this.#describe(sites, index, this.list))
     }
-    if (site === undefined) return undefined
-    const place = `${site.getFileName()}:${site.getLineNumber()}:${site.getColumnNumber()}`
-    let caller = this.#known.get(place)
-    if (caller === undefined) {
-      caller = this.#describe(captureAbove(this.find, frameLimit), index)
-      this.#known.set(place, caller)
-    }
-    return caller
+    return callers
   }
 
   /** Whether packages of npm run by themselves: below the recorder the stack has only frames of them, and of Node. */
   isWithin(...names: readonly string[]): boolean {
     return readSites(this.isWithin, frameLimit).every(site => {
-      const { origin, package: vendor = '' } = this.#locate(site.getFileName())
+      const { origin, package: vendor = '' } = this.#fileOf(site).location
       return origin === 'runtime' || origin === 'kernel' || names.includes(vendor)
     })
   }
 
-  #adapt(used: number): void {
-    this.#firstLimit = Math.min(frameLimit, Math.max(used, this.#firstLimit - limitStep))
+  /** Reads frames until one of them is of the application, as far as there is one. */
+  #read(below: Running): readonly NodeJS.CallSite[] {
+    const limit = Math.ceil(this.#firstLimit)
+    let sites = readSites(below, limit)
+    let index = this.#indexIn(sites)
+    if (index === -1 && sites.length === limit) {
+      sites = readSites(below, frameLimit)
+      index = this.#indexIn(sites)
+    }
+    const used = index === -1 ? sites.length : index
+    this.#firstLimit = Math.min(frameLimit, Math.max(used + 1, this.#firstLimit - limitStep))
+    return sites
+  }
+
+  /** The index of the innermost frame of the application; -1 if there is none. */
+  #indexIn(sites: readonly NodeJS.CallSite[]): number {
+    return sites.findIndex(site => this.#isApplication(site))
   }
 
   /** The index of the caller's frame; -1 if there is none. */
@@ -76,7 +97,7 @@ export class Callers {
     let fallback = -1
     let isBelowRecorder = false
     for (const [index, site] of sites.entries()) {
-      const location = this.#locate(site.getFileName())
+      const { location } = this.#fileOf(site)
       const { origin } = location
       if (origin === 'application') return index
       isBelowRecorder ||= origin !== 'kernel'
@@ -85,28 +106,65 @@ export class Callers {
     return fallback
   }
 
-  #locate(file: string | null | undefined): FrameLocation {
-    if (!file) return { origin: 'runtime' }
-    let location = this.#origins.get(file)
-    if (location === undefined) {
-      location = locateFrame({ file: toPath(file) }, this.#directory)
-      this.#origins.set(file, location)
-    }
-    return location
+  #isApplication(site: NodeJS.CallSite | undefined): boolean {
+    return this.#fileOf(site).location.origin === 'application'
   }
 
-  #describe(error: Error, index: number): Caller {
-    const frame = parseStack(error)[index]
-    if (frame === undefined) return {}
+  #fileOf(site: NodeJS.CallSite | undefined): SourceFile {
+    const file = site?.getFileName()
+    if (!file) return runtime
+    let known = this.#files.get(file)
+    if (known === undefined) {
+      known = { location: locateFrame({ file: toPath(file) }, this.#directory), places: new Map() }
+      this.#files.set(file, known)
+    }
+    return known
+  }
+
+  #describe(sites: readonly NodeJS.CallSite[], index: number, below: Running): Caller {
+    const site = sites[index]
+    const { places } = this.#fileOf(site)
+    // A line of generated code may be long.
+    const place = Number(site?.getLineNumber()) * 2 ** 24 + Number(site?.getColumnNumber())
+    let caller = places.get(place)
+    if (caller === undefined) {
+      const frame = parseStack(captureBelow(below, frameLimit))[index]
+      caller = frame === undefined ? {} : this.#toCaller(frame)
+      this.#keep(places, place, caller)
+    }
+    return caller
+  }
+
+  #toCaller(frame: StackFrame): Caller {
     const { column, function: name, line } = frame
     return { function: name, file: locateFrame(frame, this.#directory).file, line, column }
   }
+
+  /** With too many places the cache starts again from empty. */
+  #keep(places: Map<number, Caller>, place: number, caller: Caller): void {
+    if (this.#places === placeLimit) {
+      this.#files = createMemo()
+      this.#places = 0
+    }
+    places.set(place, caller)
+    this.#places++
+  }
 }
 
-/** A function on the stack. */
-type Running = (...values: never[]) => unknown
+/** A file of frames, and the callers in it by their places in its compiled code. */
+interface SourceFile {
+  readonly location: FrameLocation
+  readonly places: Map<number, Caller>
+}
 
-/** The frames above a running function, the innermost first. No source map is read. */
+/** Of functions that are built into the engine, and of code from a string. */
+const runtime: SourceFile = { location: { origin: 'runtime' }, places: new Map() }
+
+function createMemo(): TextMemo<SourceFile> {
+  return new TextMemo(1000, 1000)
+}
+
+/** The frames below a running function, the innermost first. No source map is read. */
 function readSites(running: Running, limit: number): readonly NodeJS.CallSite[] {
   const { prepareStackTrace, stackTraceLimit } = Error
   const captured: { readonly stack?: unknown } = {}
@@ -126,7 +184,7 @@ function toSites(_error: unknown, sites: readonly NodeJS.CallSite[]): readonly N
   return sites
 }
 
-function captureAbove(running: Running, limit: number): Error {
+function captureBelow(running: Running, limit: number): Error {
   const { stackTraceLimit } = Error
   // The first stack is not used.
   Error.stackTraceLimit = 0

@@ -1,7 +1,7 @@
 import { formatTree } from '../../../lib/redact/value-tree.ts'
 import { type BrowserError, describeBrowserError, placeOfBrowserError } from '../profile/browser-data.ts'
 import type { ConsoleEntry } from '../profile/console-data.ts'
-import { formatMicroseconds } from '../profile/format.ts'
+import { formatMicroseconds, formatPlace } from '../profile/format.ts'
 import { type Section, toBlock, toSpan } from './markdown-text.ts'
 
 /** The calls of `dump` and of `console`. */
@@ -20,13 +20,11 @@ export const consoleSection: Section = {
 }
 
 function writeEntry({ at, callers = [], label, method, site, values }: ConsoleEntry): string[] {
-  const place = site === undefined ? '' : ` at ${toSpan(`${site.file}:${site.line}`)}`
+  const place = site?.file === undefined ? '' : ` at ${toSpan(formatPlace(site))}`
   const head = `+${formatMicroseconds(at)} ${method}${label === undefined ? '' : ` ${toSpan(label)}`}${place}`
   const plain = method === 'dump' ? [] : values.filter(({ kind }) => kind === 'text')
   const lines = values.map(value => (plain.includes(value) ? value.text : formatTree(value)))
-  const calls = callers.map(
-    ({ file, function: name, line }) => `at ${name === undefined ? '' : `${name} `}${file}:${line}`,
-  )
+  const calls = callers.map(caller => ['at', caller.function, formatPlace(caller)].filter(Boolean).join(' '))
   return [head, ...(lines.length === 0 ? [] : [toBlock([...lines, ...calls].join('\n'))])]
 }
 

@@ -1,4 +1,6 @@
+import type { Caller } from '../../../lib/stack/callers.ts'
 import type { ShownProfile } from '../insight/relatives.ts'
+import { formatPlace } from '../profile/format.ts'
 
 /** Control characters, invisible characters, and those that change the text direction. */
 const invisible = /[\p{Cc}\u061c\u200b-\u200f\u2028-\u202e\u2060-\u2069\ufeff]/gu
@@ -43,6 +45,11 @@ export function toList<item>(items: readonly item[], limit: number, write: (item
   const lines = items.slice(0, limit).map(item => `- ${write(item)}`)
   if (items.length > limit) lines.push(`- … and ${(items.length - limit).toLocaleString('en')} more`)
   return lines.join('\n')
+}
+
+/** Writes the function that made a call, with its place. */
+export function writeCaller(caller: Caller): string {
+  return `by ${toSpan(caller.function ?? '')} at ${toSpan(formatPlace(caller))}`
 }
 
 function cut(text: string, limit: number): string {

@@ -1,7 +1,6 @@
-import { formatCount, formatDuration } from '../profile/format.ts'
+import { formatCount, formatDuration, formatPlace } from '../profile/format.ts'
 import { type QueryGroup, type QuerySet, queryDuration, readQueries, type StoredQuery } from '../profile/queries.ts'
-import type { CallerData } from '../profile/work-data.ts'
-import { type Section, toList, toSpan, toValueSpan } from './markdown-text.ts'
+import { type Section, toList, toSpan, toValueSpan, writeCaller } from './markdown-text.ts'
 
 /** The queries of databases: their statement shapes, then each of them. */
 export const databaseSection: Section = {
@@ -45,7 +44,7 @@ function writeGroup(title: string, group: QueryGroup, omitted: number, limit: nu
 function writeShape({ queries, text, total }: QuerySet): string {
   const rows = queries.reduce((sum, { rows = 0 }) => sum + rows, 0)
   const slowest = Math.max(...queries.map(queryDuration))
-  const places = [...new Set(queries.flatMap(({ caller }) => placeOf(caller)))]
+  const places = [...new Set(queries.map(({ caller }) => formatPlace(caller)))].filter(place => place !== '')
   const facts = [
     `${queries.length} × ${toSpan(oneLine(text))}: ${formatDuration(total)}, slowest ${formatDuration(slowest)}`,
     ...(rows === 0 ? [] : [formatCount(rows, 'row')]),
@@ -73,13 +72,9 @@ export function writeQuery(query: StoredQuery): string {
     ...(twin === undefined ? [] : [`duplicate of ${twin + 1}`]),
     ...(batch === undefined ? [] : [`batch of ${batch}`]),
     ...(transaction === undefined ? [] : [`transaction ${transaction}`]),
-    ...placeOf(caller).map(place => `by ${toSpan(caller.function ?? '')} at ${toSpan(place)}`),
+    ...(caller.file === undefined ? [] : [writeCaller(caller)]),
   ]
   return facts.join('; ')
-}
-
-function placeOf({ file, line }: CallerData): string[] {
-  return file === undefined ? [] : [`${file}:${line ?? 0}`]
 }
 
 function oneLine(text: string): string {

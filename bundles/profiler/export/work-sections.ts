@@ -6,7 +6,7 @@ import { formatBytes, formatDuration, formatMicroseconds, formatShare } from '..
 import { formatSize } from '../profile/format-value.ts'
 import { readLogs, type StoredLog } from '../profile/logs.ts'
 import { flattenRenders, type RenderLine, readRenders, renderOwnTime } from '../profile/renders.ts'
-import { type Section, toBlock, toList, toSpan, toValueSpan } from './markdown-text.ts'
+import { type Section, toBlock, toList, toSpan, toValueSpan, writeCaller } from './markdown-text.ts'
 
 /** The measurements of the stopwatch. */
 export const timeSection: Section = {
@@ -106,9 +106,7 @@ function writeCall(call: StoredCall): string {
     ...(phases.length === 0 ? [] : [phases.join(', ')]),
     ...(bytes === undefined ? [] : [formatSize(bytes)]),
     ...(error === '' ? [] : [toSpan(error)]),
-    ...(caller.file === undefined
-      ? []
-      : [`by ${toSpan(caller.function ?? '')} at ${toSpan(`${caller.file}:${caller.line ?? 0}`)}`]),
+    ...(caller.file === undefined ? [] : [writeCaller(caller)]),
     ...(twin === undefined ? [] : ['repeated']),
   ]
   return facts.join('; ')

@@ -1,7 +1,8 @@
+import type { Caller } from '../../../lib/stack/callers.ts'
 import { oncePerProfile } from './once-per-profile.ts'
 import { joinPeriods, totalOf } from './periods.ts'
 import type { Profile } from './profile.ts'
-import type { CallerData, HttpCall } from './work-data.ts'
+import type { HttpCall } from './work-data.ts'
 
 /** An HTTP client call of a profile. Times are in milliseconds from the start of the request. */
 export interface StoredCall extends HttpCall {
@@ -11,7 +12,7 @@ export interface StoredCall extends HttpCall {
   readonly status: number
   /** Empty when it did not fail. */
   readonly error: string
-  readonly caller: CallerData
+  readonly caller: Caller
   readonly outcome: { readonly text: string; readonly level: string }
   /** The index of the first call that asked for the same, before this one. */
   readonly twin: number | undefined

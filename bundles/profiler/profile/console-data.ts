@@ -1,7 +1,8 @@
 import * as v from 'valibot'
 import type { ValueTree } from '../../../lib/redact/value-tree.ts'
+import type { Caller } from '../../../lib/stack/callers.ts'
 import { amount, check, list, maybe, number, oneOf, type Schema } from './schema.ts'
-import { type CallSite, siteSchema } from './work-data.ts'
+import { caller } from './work-data.ts'
 
 /** The functions whose values the Console panel shows: `dump`, and methods of `console`. */
 export const consoleMethods = ['dump', 'log', 'info', 'warn', 'error', 'debug', 'table', 'trace', 'dir'] as const
@@ -27,9 +28,9 @@ export interface ConsoleEntry {
   /** The value of a dump. Of `console`, the formatted text, and the values after it. */
   readonly values: readonly ValueTree[]
   /** The place of the call in the application. */
-  readonly site?: CallSite | undefined
+  readonly site?: Caller | undefined
   /** Of `console.trace`: the calls of the application that have led there, innermost first. */
-  readonly callers?: readonly CallSite[] | undefined
+  readonly callers?: readonly Caller[] | undefined
 }
 
 /** Trees are at most as deep as their writer made them, and a profile has its own limit of depth. */
@@ -47,8 +48,8 @@ export const consoleSchema: Schema<ConsoleData> = v.object({
       method: oneOf(consoleMethods),
       label: maybe(check.text),
       values: list(tree),
-      site: maybe(siteSchema),
-      callers: maybe(list(siteSchema)),
+      site: maybe(caller),
+      callers: maybe(list(caller)),
     }),
   ),
   omitted: amount,

@@ -1,3 +1,5 @@
+import type { Caller } from '../../../lib/stack/callers.ts'
+
 /** Writes a whole number for people: `12,345`. What `toLocaleString` does costs a hundredth of a second the first time. */
 export function formatNumber(number: number): string {
   return String(number).replace(/\B(?=(?:\d{3})+$)/g, ',')
@@ -67,4 +69,10 @@ export function toTarget(url: string): string {
 /** Rounds milliseconds to a microsecond: no clock here is better, and a profile is shorter for it. */
 export function roundTime(milliseconds: number): number {
   return Math.round(milliseconds * 1000) / 1000
+}
+
+/** Writes a place in the source: `blog/list.ts:24`; empty if it is not known. */
+export function formatPlace({ file, line }: Pick<Caller, 'file' | 'line'>): string {
+  if (file === undefined) return ''
+  return line === undefined ? file : `${file}:${line}`
 }

@@ -1,10 +1,12 @@
 import type { LogLevel } from '../../../lib/log/logger.ts'
+import type { Caller } from '../../../lib/stack/callers.ts'
 import type { EventNode, EventTree } from './event-tree.ts'
 import { readChain, type StoredException } from './exceptions.ts'
+import { formatPlace } from './format.ts'
 import { oncePerProfile } from './once-per-profile.ts'
 import type { Profile } from './profile.ts'
 import type { JsonObject } from './schema.ts'
-import type { CallerData, LogMessage } from './work-data.ts'
+import type { LogMessage } from './work-data.ts'
 
 /** A log message of a profile. */
 export interface StoredLog extends Pick<LogMessage, 'at' | 'level' | 'channel' | 'message'> {
@@ -18,7 +20,7 @@ export interface StoredLog extends Pick<LogMessage, 'at' | 'level' | 'channel' |
   /** Such as `bundles/site/site-bundle.ts:12`; empty where it is not known. */
   readonly place: string
   /** The same place with its function; empty where it is not known. */
-  readonly caller: CallerData
+  readonly caller: Caller
   readonly isCut: boolean
 }
 
@@ -41,10 +43,10 @@ export function severityOf(level: LogLevel): 'plain' | 'warning' | 'error' {
 }
 
 function toLog(log: LogMessage, index: number): StoredLog {
-  const { at, channel, context = {}, isCut = false, level, message, site, template = '' } = log
-  const place = site === undefined ? '' : `${site.file}:${site.line}`
+  const { at, channel, context = {}, isCut = false, level, message, site = {}, template = '' } = log
+  const place = formatPlace(site)
   const exceptions = Object.entries(log.exceptions ?? {}).map(([name, error]) => ({ name, chain: readChain(error) }))
-  return { index, at, level, channel, message, template, context, exceptions, place, caller: site ?? {}, isCut }
+  return { index, at, level, channel, message, template, context, exceptions, place, caller: site, isCut }
 }
 
 /** A line of the log that follows from the event tree: it is not stored. */

@@ -12,6 +12,7 @@ import {
   routerSchema,
   sessionSchema,
 } from './exchange-data.ts'
+import { unpackQueries } from './packed-queries.ts'
 import { configProcessSchema, memorySchema, serverProcessSchema } from './process-data.ts'
 import {
   type CollectorData,
@@ -147,9 +148,9 @@ class ParsedProfile implements Profile {
     this.schemaVersion = schemaVersion
     this.summary = summary
     this.children = children
-    this.data = data
+    this.data = unpackQueries(data)
     this.failures = failures
-    this.collectors = readCollectors(() => data)
+    this.collectors = readCollectors(() => this.data)
     this.process = readProcessParts(readProcess)
     this.#readProcess = readProcess
   }

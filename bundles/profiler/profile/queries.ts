@@ -1,11 +1,11 @@
 import { isCache } from '../../../lib/sql/conventions.ts'
+import type { Caller } from '../../../lib/stack/callers.ts'
 import { groupBy } from './group-by.ts'
 import { oncePerProfile } from './once-per-profile.ts'
 import { joinPeriods, totalOf } from './periods.ts'
 import type { Profile } from './profile.ts'
 import type { QueryData } from './query-data.ts'
 import { numberTransactions } from './transactions.ts'
-import type { CallerData } from './work-data.ts'
 
 /** A query of a profile. Times are in milliseconds since the request began. */
 export interface StoredQuery extends QueryData {
@@ -18,7 +18,7 @@ export interface StoredQuery extends QueryData {
   readonly isRead: boolean
   /** Empty when it did not fail. */
   readonly error: string
-  readonly caller: CallerData
+  readonly caller: Caller
   /** The index of an earlier query, the first one with the same text and the same values. */
   readonly twin: number | undefined
 }

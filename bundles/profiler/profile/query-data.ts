@@ -1,6 +1,7 @@
 import * as v from 'valibot'
+import type { Caller } from '../../../lib/stack/callers.ts'
 import { amount, check, indexedList, isCount, maybe, number, oneOf, type Pairs, pairs, type Schema } from './schema.ts'
-import { type CallerData, caller } from './work-data.ts'
+import { caller } from './work-data.ts'
 
 /** The queries of a request: calls of databases and caches. */
 export interface QueriesData {
@@ -31,7 +32,7 @@ export interface QueryData {
   /** The code of the error: the SQLSTATE, or that of the library. */
   readonly code?: string | undefined
   /** The innermost function of the application that made the query. */
-  readonly caller?: CallerData | undefined
+  readonly caller?: Caller | undefined
   /** How it was recorded: by a channel of the library, by a span, or by the application's own call. */
   readonly source: 'channel' | 'span' | 'measure'
   /** The index of the first query with the same text and the same values. */

@@ -1,5 +1,6 @@
 import * as v from 'valibot'
 import { type LogLevel, logLevels } from '../../../lib/log/logger.ts'
+import type { Caller } from '../../../lib/stack/callers.ts'
 import { type RecordedException, recordedException } from './code-data.ts'
 import {
   amount,
@@ -36,18 +37,9 @@ export interface LogMessage {
   /** The errors of its context, by their names in it. */
   readonly exceptions?: Readonly<Record<string, RecordedException>> | undefined
   /** Where it was logged; of warnings and above, except for those about an error, which has a place of its own. */
-  readonly site?: CallSite | undefined
+  readonly site?: Caller | undefined
   /** Whether the context, and the end of a long message, were left out: there was too much text before it. */
   readonly isCut?: true | undefined
-}
-
-/** A place in the source. */
-export interface CallSite {
-  /** As seen from the application. */
-  readonly file: string
-  readonly line: number
-  /** The function that contains it. */
-  readonly function?: string | undefined
 }
 
 /** The templates that were rendered. */
@@ -106,17 +98,9 @@ export interface HttpCall {
   readonly isCounted?: true | undefined
   readonly error?: string | undefined
   /** The innermost function of the application that made the call. */
-  readonly caller?: CallerData | undefined
+  readonly caller?: Caller | undefined
   /** The span that the call named as the parent of the work for it (W3C Trace Context). */
   readonly spanId?: string | undefined
-}
-
-/** The function that made an HTTP client call or a query. */
-export interface CallerData {
-  readonly function?: string | undefined
-  readonly file?: string | undefined
-  readonly line?: number | undefined
-  readonly column?: number | undefined
 }
 
 /** Recorded when work continued after the response was sent. */
@@ -125,11 +109,12 @@ export interface LateData {
   readonly since: number
 }
 
-/** A place without its file or its line is damaged. */
-export const siteSchema: Schema<CallSite> = v.object({
-  file: check.text,
-  line: check.number,
+/** The schema of a caller. */
+export const caller: Schema<Caller> = v.object({
   function: maybe(check.text),
+  file: maybe(check.text),
+  line: maybe(check.number),
+  column: maybe(check.number),
 })
 
 /** A message without its level or its text is left out. */
@@ -143,7 +128,7 @@ export const loggerSchema: Schema<LoggerData> = v.object({
       template: maybe(check.text),
       context: maybe(check.object),
       exceptions: maybe(v.record(v.string(), recordedException)),
-      site: maybe(siteSchema),
+      site: maybe(caller),
       isCut: maybe(v.literal(true)),
     }),
   ),
@@ -163,14 +148,6 @@ export const templatesSchema: Schema<TemplatesData> = v.object({
   renders: indexedList(render, { name: '', parent: -1, start: 0, duration: 0 }),
   omitted: amount,
   waited: amount,
-})
-
-/** The schema of a caller. */
-export const caller: Schema<CallerData> = v.object({
-  function: maybe(check.text),
-  file: maybe(check.text),
-  line: maybe(check.number),
-  column: maybe(check.number),
 })
 
 export const httpSchema: Schema<HttpData> = v.object({

@@ -1,6 +1,6 @@
 import { flattenError } from '../../../lib/errors/flat-error.ts'
+import type { Caller } from '../../../lib/stack/callers.ts'
 import { roundTime } from '../profile/format.ts'
-import type { CallerData } from '../profile/work-data.ts'
 
 /** The data of an HTTP client call at its beginning. */
 export interface CallStart {
@@ -52,12 +52,12 @@ export class TracedCall implements CallStart {
   /** Whether the bytes were counted on the connection, which includes the head of the response. */
   isCounted: true | undefined
   error: string | undefined
-  readonly caller: CallerData | undefined
+  readonly caller: Caller | undefined
   readonly #owner: CallOwner
   #socket: CallSocket | null | undefined
   #bytesBefore = 0
 
-  constructor({ client, method, url }: CallStart, caller: CallerData | undefined, owner: CallOwner) {
+  constructor({ client, method, url }: CallStart, caller: Caller | undefined, owner: CallOwner) {
     this.client = client
     this.method = method
     this.url = url
@@ -123,7 +123,7 @@ export class CallTrace {
   count = 0
 
   /** Records a call; `undefined` when there are too many. */
-  begin(start: CallStart, findCaller: () => CallerData | undefined, owner: CallOwner): TracedCall | undefined {
+  begin(start: CallStart, findCaller: () => Caller | undefined, owner: CallOwner): TracedCall | undefined {
     this.count++
     if (this.calls.length === callLimit) return undefined
     const call = new TracedCall(start, findCaller(), owner)

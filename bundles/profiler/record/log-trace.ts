@@ -1,8 +1,6 @@
 import type { LogLevel, LogRecord } from '../../../lib/log/logger.ts'
 import { isLogError } from '../../../lib/log/record.ts'
-import { locateFrame } from '../../../lib/stack/locate-frame.ts'
-import { parseStack, type StackFrame } from '../../../lib/stack/stack-frames.ts'
-import type { CallSite } from '../profile/work-data.ts'
+import type { Caller } from '../../../lib/stack/callers.ts'
 
 /** A log message as it is stored. */
 export interface TracedLog {
@@ -16,7 +14,7 @@ export interface TracedLog {
   readonly template?: string
   readonly context?: Readonly<Record<string, unknown>>
   /** Where it was logged; only of warnings and above, and not of errors, which have a place of their own. */
-  readonly site?: CallSite
+  readonly site?: Caller
   /** Whether the context and the end of a long message were left out, after too many long messages. */
   readonly isCut?: true
 }
@@ -59,7 +57,7 @@ export class LogTrace {
   }
 
   /** Adds a message; `locate` finds its place while its caller is on the stack. */
-  add({ channel, context, level, message, template }: LogRecord, locate: () => CallSite | undefined): void {
+  add({ channel, context, level, message, template }: LogRecord, locate: () => Caller | undefined): void {
     const at = Math.round((performance.now() - this.#start) * 1000)
     this.#latest = at
     const isWarning = level === 'warning'
@@ -171,35 +169,4 @@ function measure(value: unknown): number {
   let size = 2
   for (const name of Object.keys(value)) size += name.length + measure((value as Record<string, unknown>)[name])
   return size
-}
-
-const frameLimit = 40
-
-/**
- * Finds the innermost frame of the application on the stack: not of a package, the kernel or the profiler (a message that
- * the profiler logs concerns its caller). `undefined` when there is none. Costs tens of microseconds, and more with source maps.
- */
-export function findCallSite(directory: string): CallSite | undefined {
-  return listCallSites(directory, 1)[0]
-}
-
-/** The frames of the application on the stack, innermost first. */
-export function listCallSites(directory: string, limit: number): CallSite[] {
-  const sites: CallSite[] = []
-  for (const frame of captureStack()) {
-    const { function: name, line } = frame
-    const { file, origin } = locateFrame(frame, directory)
-    if (origin !== 'application' || file === undefined || line === undefined) continue
-    sites.push({ file, line, ...(name !== undefined && { function: name }) })
-    if (sites.length === limit) break
-  }
-  return sites
-}
-
-function captureStack(): readonly StackFrame[] {
-  const { stackTraceLimit } = Error
-  Error.stackTraceLimit = frameLimit
-  const frames = parseStack(new Error())
-  Error.stackTraceLimit = stackTraceLimit
-  return frames
 }

@@ -7,12 +7,13 @@ import type { Logger } from '../../../lib/log/logger.ts'
 import type { Redactor } from '../../../lib/redact/redactor.ts'
 import { formatTree } from '../../../lib/redact/value-tree.ts'
 import type { Signals } from '../../../lib/signals.ts'
+import { Callers } from '../../../lib/stack/callers.ts'
 import { CallTraces } from '../../../lib/stack/stack-frames.ts'
 import { escapeControls } from '../../../lib/text/escape-controls.ts'
 import type { RenderTracer } from '../../../lib/view/traceable-view.ts'
 import type { ConsoleEntry } from '../profile/console-data.ts'
+import { formatPlace } from '../profile/format.ts'
 import { ConsoleTrace, describeConsole, describeDump } from './console-trace.ts'
-import { findCallSite, listCallSites } from './log-trace.ts'
 import type { Profiler } from './profiler.ts'
 import { RenderTrace } from './render-trace.ts'
 import type { Trace } from './trace.ts'
@@ -99,13 +100,14 @@ const callerLimit = 20
  * Records the calls of `dump` and of `console` on the traces of their requests, until the returned function is called.
  */
 export function observeConsole({ directory, findTrace, redactor, terminal }: ConsoleServices): () => void {
+  const callers = new Callers(directory)
   const add = (describe: () => Pick<ConsoleEntry, 'method' | 'label' | 'values' | 'callers'>) => {
     const trace = findTrace()
     if (trace === undefined) return false
     trace.console ??= new ConsoleTrace()
     trace.console.add(() => {
       const at = Math.round(trace.elapsed() * 1000)
-      const site = findCallSite(directory)
+      const [site] = callers.list(1)
       return { at, ...describe(), ...(site !== undefined && { site }) }
     })
     trace.touch()
@@ -119,8 +121,8 @@ export function observeConsole({ directory, findTrace, redactor, terminal }: Con
         values: [describeDump(value, redactor, directory)],
       })),
     print(value, label) {
-      const site = findCallSite(directory)
-      const head = ['dump', label === undefined ? '' : redactor.text(label), site && `${site.file}:${site.line}`]
+      const [site] = callers.list(1)
+      const head = ['dump', label === undefined ? '' : redactor.text(label), formatPlace(site ?? {})]
       const lines = formatTree(describeDump(value, redactor, directory)).split('\n')
       terminal.write([head.filter(Boolean).join(' '), ...lines].map(line => `${escapeControls(line)}\n`).join(''))
     },
@@ -129,7 +131,7 @@ export function observeConsole({ directory, findTrace, redactor, terminal }: Con
     add(() => ({
       method,
       values: describeConsole(method, values, redactor, directory),
-      ...(method === 'trace' && { callers: listCallSites(directory, callerLimit) }),
+      ...(method === 'trace' && { callers: callers.list(callerLimit) }),
     }))
   })
   return () => {

@@ -1,7 +1,7 @@
 import type { QueryEnd, QueryObserver, QueryStart } from '../../../kernel/queries.ts'
 import type { Request } from '../../../lib/http/request.ts'
 import type { TextMasker } from '../../../lib/redact/masking-copier.ts'
-import type { Callers } from '../../../lib/stack/callers.ts'
+import type { Callers, Running } from '../../../lib/stack/callers.ts'
 import { captureQuery } from './queries/captured-values.ts'
 import { QueryTrace } from './query-trace.ts'
 import type { Trace } from './trace.ts'
@@ -22,14 +22,13 @@ export class QueryRecorder implements QueryObserver {
     this.#services = services
   }
 
-  begin(start: QueryStart): QueryEnd | undefined {
+  begin(start: QueryStart, below?: Running): QueryEnd | undefined {
     const { callers, findTrace, redactor } = this.#services
     const trace = findTrace(start.request)
     if (trace === undefined) return undefined
     trace.queries ??= new QueryTrace()
     if (!trace.queries.count(start.system)) return undefined
-    // The stack is read here, because each function between the application and the search is one more frame to read.
-    const caller = start.findCaller === undefined ? callers.find() : start.findCaller()
+    const caller = start.findCaller === undefined ? callers.find(below) : start.findCaller()
     // A span gets its statement and its values after it has begun. They are copies already.
     const raw = start.source === 'span' ? start : captureQuery(start, redactor)
     const query = trace.queries.begin(raw, caller, trace)

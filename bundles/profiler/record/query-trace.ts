@@ -1,10 +1,11 @@
 import type { QueryResult, QueryStart } from '../../../kernel/queries.ts'
 import { flattenError } from '../../../lib/errors/flat-error.ts'
 import { isCache } from '../../../lib/sql/conventions.ts'
+import type { Caller } from '../../../lib/stack/callers.ts'
 import { roundTime } from '../profile/format.ts'
-import { joinPeriods, totalOf } from '../profile/periods.ts'
+import type { QueryStatement } from '../profile/packed-queries.ts'
+import { joinPeriods, type Period, totalOf } from '../profile/periods.ts'
 import type { QueryData } from '../profile/query-data.ts'
-import type { CallerData } from '../profile/work-data.ts'
 import type { CallOwner } from './call-trace.ts'
 
 /** The part of a query that is masked when it is collected first. Its values are not kept after that. */
@@ -14,43 +15,47 @@ export type DescribedQuery = Pick<QueryData, 'text' | 'parameters' | 'namespace'
 export class TracedQuery {
   /** Its place among the queries of the request. */
   readonly index: number
-  readonly system: string
+  readonly isCache: boolean
   readonly source: QueryStart['source']
   readonly batch: number | undefined
   readonly transaction: number | undefined
-  readonly caller: CallerData | undefined
   readonly start: number
   end: number | undefined
   rows: number | undefined
   /** The message of the error, not masked. */
   error: string | undefined
   code: string | undefined
-  /** The masked part; empty before `describe`. */
-  described: DescribedQuery = { text: '' }
+  /** The index of its statement in the trace; -1 before `describe`. */
+  statement = -1
+  /** The masked values; see {@link QueryData}. */
+  parameters: QueryData['parameters']
+  twin: number | undefined
+  readonly #caller: Caller | undefined
   /** The report of its source, not masked. */
   #raw: QueryStart | undefined
   readonly #owner: CallOwner
 
-  constructor(
-    raw: QueryStart,
-    { caller, index, transaction }: Pick<TracedQuery, 'index' | 'transaction' | 'caller'>,
-    owner: CallOwner,
-  ) {
-    this.index = index
-    this.transaction = transaction
-    this.system = raw.system
+  constructor(raw: QueryStart, place: Pick<TracedQuery, 'index' | 'transaction'>, owner: CallOwner, caller?: Caller) {
+    this.index = place.index
+    this.transaction = place.transaction
+    this.isCache = isCache(raw.system)
     this.source = raw.source
     this.batch = raw.batch
     this.#raw = raw
-    this.caller = caller
+    this.#caller = caller
     this.#owner = owner
     this.start = roundTime(owner.elapsed() - (raw.elapsed ?? 0))
   }
 
   /** Masks the report of its source, which is dropped. Later calls change nothing. */
-  describe(mask: (raw: QueryStart) => DescribedQuery): void {
-    if (this.#raw === undefined) return
-    this.described = mask(this.#raw)
+  describe(mask: (raw: QueryStart, index: number) => DescribedQuery, statements: StatementList): void {
+    const raw = this.#raw
+    if (raw === undefined) return
+    const { namespace, parameters, server, text, twin } = mask(raw, this.index)
+    const { source, system } = raw
+    this.statement = statements.add({ system, namespace, server, text, caller: this.#caller, source })
+    this.parameters = parameters
+    this.twin = twin
     this.#raw = undefined
   }
 
@@ -68,11 +73,45 @@ export class TracedQuery {
   }
 }
 
+/** The different statements of a request, each with its place in the code. */
+export class StatementList {
+  readonly all: QueryStatement[] = []
+  /** The indices of the statements, by their texts. */
+  readonly #byText = new Map<string, number[]>()
+
+  /** Returns the index of a statement, which is added if it is new. */
+  add(statement: QueryStatement): number {
+    const known = this.#byText.get(statement.text)
+    const index = known?.find(index => isSame(this.all[index], statement))
+    if (index !== undefined) return index
+    const added = this.all.push(statement) - 1
+    if (known === undefined) this.#byText.set(statement.text, [added])
+    else known.push(added)
+    return added
+  }
+}
+
+function isSame(
+  one: QueryStatement | undefined,
+  { caller, namespace, server, source, system }: QueryStatement,
+): boolean {
+  // A place in the code has one object as long as it is cached.
+  return (
+    one?.caller === caller &&
+    one?.system === system &&
+    one.namespace === namespace &&
+    one.server === server &&
+    one.source === source
+  )
+}
+
 const queryLimit = 500
 
 /** The queries of one request, in the order in which they began. */
 export class QueryTrace {
   readonly queries: TracedQuery[] = []
+  /** The statements of the queries that were described. */
+  readonly statements: StatementList = new StatementList()
   /** All queries of databases; after 500 queries they are counted only. */
   databaseCount = 0
   /** All queries of caches. */
@@ -92,9 +131,9 @@ export class QueryTrace {
   }
 
   /** Records a query that was counted. */
-  begin(raw: QueryStart, caller: CallerData | undefined, owner: CallOwner): TracedQuery {
-    const place = { index: this.queries.length, transaction: this.#number(raw.transaction), caller }
-    const query = new TracedQuery(raw, place, owner)
+  begin(raw: QueryStart, caller: Caller | undefined, owner: CallOwner): TracedQuery {
+    const place = { index: this.queries.length, transaction: this.#number(raw.transaction) }
+    const query = new TracedQuery(raw, place, owner, caller)
     this.queries.push(query)
     owner.touch()
     return query
@@ -102,9 +141,10 @@ export class QueryTrace {
 
   /** Milliseconds in which at least one recorded query ran. Queries that have not ended do not count. */
   time(kind: 'database' | 'cache'): number {
-    const periods = this.queries.flatMap(({ end, start, system }) =>
-      end === undefined || isCache(system) !== (kind === 'cache') ? [] : [{ start, duration: end - start }],
-    )
+    const periods: Period[] = []
+    for (const { end, isCache, start } of this.queries) {
+      if (end !== undefined && isCache === (kind === 'cache')) periods.push({ start, duration: end - start })
+    }
     return roundTime(totalOf(joinPeriods(periods)))
   }
 

@@ -11,7 +11,6 @@ import type { ProfileStorage } from '../store/profile-storage.ts'
 import { collectData, collectLate, type ProfileCollector } from './collect.ts'
 import { createCollectors } from './collectors/create-collectors.ts'
 import { ListenerSites } from './listener-sites.ts'
-import { findCallSite } from './log-trace.ts'
 import { GcWatch, HangWatch, LoopWatch } from './loop-watch.ts'
 import { createRenderTracer, observeConsole, observeSessions, watchCrashes } from './observers.ts'
 import { Profiler } from './profiler.ts'
@@ -99,16 +98,15 @@ export class Recording {
     new ProfilerListener({ profiler, debugGate }).subscribe(dispatcher)
     observeSessions(app, profiler)
     const gc = new GcWatch(() => profiler.unwritten)
-    const callers = new Callers(directory)
-    const calls = new CallWatch(() => profiler.find(context.current), callers)
+    const calls = new CallWatch(() => profiler.find(context.current), new Callers(directory))
     const findTrace = (request = context.current) => profiler.find(request)
-    const recorder = new QueryRecorder({ findTrace, callers, redactor })
+    const recorder = new QueryRecorder({ findTrace, callers: new Callers(directory), redactor })
     this.#stops.push(queries.observe(recorder))
     signals.on('kernel.booted', () => {
       const crashes = watchCrashes(profiler, context, logger.channel('profiler'))
       this.#stops.push(gc.start(), watchFetch(calls), watchNodeHttp(calls), crashes)
-      const watched = { recorder, context, callers }
-      this.#stops.push(watchMysql2(watched), watchIoredis(watched), watchNodeRedis(watched), watchNodeSqlite(watched))
+      const watches = [watchMysql2, watchIoredis, watchNodeRedis, watchNodeSqlite]
+      this.#stops.push(...watches.map(watch => watch({ recorder, context, callers: new Callers(directory) })))
     })
   }
 
@@ -127,7 +125,8 @@ export class Recording {
 
 /** Adds each log message to the trace of its request, until the returned function is called. */
 function observeLog({ context, directory, logger }: Foundation, profiler: Profiler): () => void {
-  const locate = () => findCallSite(directory)
+  const callers = new Callers(directory)
+  const locate = () => callers.list(1)[0]
   return logger.observe(record => {
     const trace = profiler.find(context.current)
     trace?.logs.add(record, locate)

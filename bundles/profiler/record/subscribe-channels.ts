@@ -1,4 +1,5 @@
-import { subscribe, unsubscribe } from 'node:diagnostics_channel'
+import { channel, subscribe, unsubscribe } from 'node:diagnostics_channel'
+import type { Caller, Callers } from '../../../lib/stack/callers.ts'
 
 /** Listeners of diagnostics channels, by their names. */
 export type ChannelListeners = Readonly<Record<string, (message: unknown) => void>>
@@ -27,4 +28,14 @@ export function subscribeChannels(listeners: ChannelListeners): () => void {
 /** A message has the documented shape. If a later version changes it, the guard of the channel catches the error. */
 export function listenTo<Message>(take: (message: Message) => void): (message: unknown) => void {
   return message => take(message as Message)
+}
+
+/**
+ * Creates the search for the code that calls a library, for the listeners of a channel of the library. The frames of the
+ * listeners, up to the function of Node that calls them, are not read.
+ */
+export function createCallerSearch(callers: Callers, name: string): () => Caller | undefined {
+  const source = channel(name)
+  // A channel gets another `publish` with its first listener.
+  return () => callers.find(source.publish)
 }

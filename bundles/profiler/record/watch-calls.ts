@@ -1,7 +1,7 @@
 import { parseTraceParent } from '../../../kernel/trace-context.ts'
-import type { Callers } from '../../../lib/stack/callers.ts'
+import type { Caller, Callers } from '../../../lib/stack/callers.ts'
 import { type CallSocket, type CallStart, CallTrace, type TracedCall } from './call-trace.ts'
-import { listenTo, subscribeChannels } from './subscribe-channels.ts'
+import { createCallerSearch, listenTo, subscribeChannels } from './subscribe-channels.ts'
 import type { Trace } from './trace.ts'
 
 /**
@@ -10,12 +10,12 @@ import type { Trace } from './trace.ts'
  */
 export class CallWatch {
   readonly #findTrace: () => Trace | undefined
-  readonly #findCaller: () => ReturnType<Callers['find']>
+  readonly #findCaller: () => Caller | undefined
   readonly #calls = new WeakMap<object, TracedCall | undefined>()
 
   constructor(findTrace: () => Trace | undefined, callers: Callers) {
     this.#findTrace = findTrace
-    this.#findCaller = () => callers.find()
+    this.#findCaller = createCallerSearch(callers, 'undici:request:create')
   }
 
   /**

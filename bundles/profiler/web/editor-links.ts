@@ -1,7 +1,8 @@
 import type { Foundation } from '../../../kernel/bundle.ts'
+import type { Caller } from '../../../lib/stack/callers.ts'
 import { resolveLocated } from '../../../lib/stack/locate-frame.ts'
 import { showPath } from '../../../lib/text/show-path.ts'
-import type { CallerData } from '../profile/work-data.ts'
+import { formatPlace } from '../profile/format.ts'
 import { type PathMapping, profilerSettings } from './settings.ts'
 
 /** The options of editor links. */
@@ -49,9 +50,9 @@ export class EditorLinks {
   }
 
   /** The view of a place in the code, as the templates `profiler/call` and `profiler/place` show it. */
-  view({ column, file = '', function: call = '', line }: CallerData): PlaceView {
-    const place = showPath(file, this.#directory)
-    return { call, place: line === undefined ? place : `${place}:${line}`, link: this.link(file, line, column) }
+  view({ column, file = '', function: call = '', line }: Caller): PlaceView {
+    const place = formatPlace({ file: showPath(file, this.#directory), line })
+    return { call, place, link: this.link(file, line, column) }
   }
 
   #map(file: string): string {

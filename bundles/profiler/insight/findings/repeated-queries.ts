@@ -1,5 +1,5 @@
 import type { FindingRule, RuleFinding } from '../../../../kernel/profiler-contract.ts'
-import { formatDuration, shorten } from '../../profile/format.ts'
+import { formatDuration, formatPlace, shorten } from '../../profile/format.ts'
 import { groupBy } from '../../profile/group-by.ts'
 import { oncePerProfile } from '../../profile/once-per-profile.ts'
 import type { Profile } from '../../profile/profile.ts'
@@ -156,7 +156,7 @@ export function describePlaces(
   const lines = new Map<string, { file: string; line: number }>()
   for (const { caller } of queries) {
     const { file, line } = caller
-    if (file !== undefined && line !== undefined) lines.set(`${file}:${line}`, { file, line })
+    if (file !== undefined && line !== undefined) lines.set(formatPlace(caller), { file, line })
   }
   const [code] = lines.values()
   if (code === undefined) return { advice: `${advice}.`, values }

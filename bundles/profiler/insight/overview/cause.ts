@@ -1,13 +1,13 @@
+import type { Caller } from '../../../../lib/stack/callers.ts'
 import { coveredCallTime, durationOf, readCalls } from '../../profile/calls.ts'
 import { controllerTimes, readHandledTime } from '../../profile/event-outline.ts'
 import { type EventNode, readEventTree } from '../../profile/event-tree.ts'
-import { formatCount, formatDuration, formatMicroseconds } from '../../profile/format.ts'
+import { formatCount, formatDuration, formatMicroseconds, formatPlace } from '../../profile/format.ts'
 import { groupBy } from '../../profile/group-by.ts'
 import { joinPeriods, totalOf } from '../../profile/periods.ts'
 import type { Profile } from '../../profile/profile.ts'
 import { queryDuration, readQueries } from '../../profile/queries.ts'
 import { readRenders, renderTime } from '../../profile/renders.ts'
-import type { CallerData } from '../../profile/work-data.ts'
 import { type Sentence, toPlaceValue, toValue } from './sentence-parts.ts'
 import type { TimePart } from './time-parts.ts'
 
@@ -86,14 +86,14 @@ function describeCalls(profile: Profile): Cause | undefined {
 
 /** Work that a line of the application started. */
 interface CalledWork {
-  readonly caller: CallerData
+  readonly caller: Caller
   readonly time: number
 }
 
 /** Names the line that started most of the work, as far as there is one. */
 function describePlace(work: readonly CalledWork[]): Sentence {
   const timeOf = (items: readonly CalledWork[]) => items.reduce((sum, { time }) => sum + time, 0)
-  const groups = [...groupBy(work, ({ caller: { file = '', line } }) => `${file}:${line}`).values()]
+  const groups = [...groupBy(work, ({ caller }) => formatPlace(caller)).values()]
   const most = groups.find(items => timeOf(items) > timeOf(work) / 2) ?? []
   const { file, line } = most[0]?.caller ?? {}
   if (file === undefined) return []

@@ -1,4 +1,4 @@
-import { shorten } from '../../profile/format.ts'
+import { formatPlace, shorten } from '../../profile/format.ts'
 import type { SentencePart } from '../findings/finding.ts'
 
 /** A sentence: its own texts, and the recorded values in it. */
@@ -18,7 +18,7 @@ const placeLimit = 40
 
 /** Creates the value for a place in the source. Of a long path it has the last folders and the name of the file. */
 export function toPlaceValue(file: string, line: number | undefined): RecordedText {
-  const place = line === undefined ? file : `${file}:${line}`
+  const place = formatPlace({ file, line })
   if (place.length <= placeLimit) return toValue(place, placeLimit + 1)
   const end = place.slice(2 - placeLimit)
   return toValue(`…${end.slice(Math.max(0, end.indexOf('/')))}`, placeLimit + 1)

@@ -1,61 +1,47 @@
 import type { QueryStart } from '../../../../kernel/queries.ts'
 import { maskQueryError } from '../../../../lib/redact/mask-query-error.ts'
 import type { Redactor } from '../../../../lib/redact/redactor.ts'
+import type { PackedQueries, PackedQuery } from '../../profile/packed-queries.ts'
 import { controlOperations, operationOf } from '../../profile/queries.ts'
-import type { QueryData } from '../../profile/query-data.ts'
-import type { CollectorOf } from '../collect.ts'
+import type { ProfileCollector } from '../collect.ts'
 import { captureQuery, identityOf } from '../queries/captured-values.ts'
 import { QueryDescriber } from '../queries/describe-query.ts'
-import type { TracedQuery } from '../query-trace.ts'
+import type { QueryTrace, TracedQuery } from '../query-trace.ts'
+import type { Trace } from '../trace.ts'
 
 const errorLength = 500
 
-/** Collects the queries of databases and caches. When a query is collected first, its raw values are dropped. */
-export function createQueriesCollector(redactor: Redactor): CollectorOf<'queries'> {
+/** The collector of the queries of databases and caches, which are stored packed. */
+export interface QueriesCollector extends ProfileCollector {
+  collect(trace: Trace): PackedQueries | undefined
+}
+
+/** Creates that collector. When a query is collected first, its raw values are dropped. */
+export function createQueriesCollector(redactor: Redactor): QueriesCollector {
   const describer = new QueryDescriber(redactor)
   return {
     name: 'queries',
     collectsLate: true,
     collect({ queries: trace }) {
       if (trace === undefined) return undefined
-      const findTwin = createTwinFinder()
-      for (const query of trace.queries) {
-        query.describe(report => {
-          const raw = report.source === 'span' ? captureQuery(report, redactor) : report
-          return describer.describe(raw, () => findTwin(raw, query.index))
-        })
+      const { omitted, queries, statements } = trace
+      const twins = new TwinFinder()
+      const describe = (report: QueryStart, index: number) => {
+        const raw = report.source === 'span' ? captureQuery(report, redactor) : report
+        return describer.describe(raw, () => twins.find(raw, index))
       }
-      return { queries: trace.queries.map(query => toData(query, redactor)), omitted: trace.omitted }
+      for (const query of queries) query.describe(describe, statements)
+      return { statements: statements.all, queries: queries.map(query => pack(query, trace, redactor)), omitted }
     },
   }
 }
 
-/** Creates a function that returns the index of the first query with the same statement and the same values. */
-function createTwinFinder(): (raw: QueryStart, index: number) => number | undefined {
-  /** The indices of the first queries by their values, by their texts. */
-  const firsts = new Map<string, Map<string, number> | undefined>()
-  return (raw, index) => {
-    const { text } = raw
-    // Every transaction has these, so that they repeat for a reason.
-    if (!firsts.has(text)) firsts.set(text, controlOperations.has(operationOf(text)) ? undefined : new Map())
-    const ofText = firsts.get(text)
-    const identity = ofText && identityOf(raw)
-    if (identity === undefined) return undefined
-    const first = ofText?.get(identity)
-    if (first === undefined) ofText?.set(identity, index)
-    return first
-  }
-}
-
 /** Fields without a value are left out: a query without an end was still running. */
-function toData(query: TracedQuery, redactor: Redactor): QueryData {
-  const { batch, caller, code, described, end, error, rows, source, start, system, transaction } = query
-  const { namespace, parameters, server, text, twin } = described
+function pack(query: TracedQuery, { statements }: QueryTrace, redactor: Redactor): PackedQuery {
+  const { batch, code, end, error, parameters, rows, start, statement, transaction, twin } = query
+  const { text = '' } = statements.all[statement] ?? {}
   return {
-    system,
-    namespace,
-    server,
-    text,
+    statement,
     parameters,
     twin,
     start,
@@ -63,9 +49,27 @@ function toData(query: TracedQuery, redactor: Redactor): QueryData {
     rows,
     error: error === undefined ? undefined : maskQueryError(error, text, redactor).slice(0, errorLength),
     code,
-    caller,
-    source,
     batch,
     transaction,
+  }
+}
+
+/** Finds the queries of one request that have the same statement and the same values. */
+class TwinFinder {
+  /** The indices of the first queries by their values, by their texts. */
+  readonly #firsts = new Map<string, Map<string, number> | undefined>()
+
+  /** Returns the index of the first query like this one; `undefined` if it is the first, or its values are not known. */
+  find(raw: QueryStart, index: number): number | undefined {
+    const { text } = raw
+    // Every transaction has these, so that they repeat for a reason.
+    if (!this.#firsts.has(text))
+      this.#firsts.set(text, controlOperations.has(operationOf(text)) ? undefined : new Map())
+    const ofText = this.#firsts.get(text)
+    const identity = ofText && identityOf(raw)
+    if (identity === undefined) return undefined
+    const first = ofText?.get(identity)
+    if (first === undefined) ofText?.set(identity, index)
+    return first
   }
 }

@@ -48,14 +48,19 @@ export function captureQuery(start: QueryStart, masker: TextMasker): QueryStart 
 }
 
 function captureParameters(parameters: QueryParameters, masker: TextMasker): QueryParameters {
-  const capture = (value: unknown) => captureValue(value, masker)
-  if (Array.isArray(parameters)) return parameters.slice(0, valueLimit).map(capture)
-  const entries = Object.entries(parameters).slice(0, valueLimit)
-  return Object.fromEntries(entries.map(([name, value]) => [name, capture(value)]))
+  if (!Array.isArray(parameters)) {
+    const entries = Object.entries(parameters).slice(0, valueLimit)
+    return Object.fromEntries(entries.map(([name, value]) => [name, captureValue(value, masker)]))
+  }
+  const captured: unknown[] = []
+  const length = Math.min(parameters.length, valueLimit)
+  for (let index = 0; index < length; index++) captured.push(captureValue(parameters[index], masker))
+  return captured
 }
 
 function captureValue(value: unknown, masker: TextMasker): unknown {
   if (typeof value === 'string') return value.length <= textLimit ? value : new ValueSummary(describeText(value))
+  if (typeof value !== 'object' || value === null || value instanceof ValueSummary) return value
   if (value instanceof Date) return new Date(value)
   if (ArrayBuffer.isView(value)) {
     const { byteLength } = value
@@ -63,7 +68,6 @@ function captureValue(value: unknown, masker: TextMasker): unknown {
     const identity = byteLength <= keyLimit ? Buffer.from(bytes).toString('hex') : undefined
     return new ValueSummary(`binary, ${byteLength} bytes`, { ...(identity !== undefined && { identity }) })
   }
-  if (typeof value !== 'object' || value === null || value instanceof ValueSummary) return value
   const copy = new MaskingCopier(masker, copyBounds).value('', value)
   return new ValueSummary(Array.isArray(value) ? `list, ${value.length} items` : 'object', { copy })
 }
@@ -79,10 +83,19 @@ export function describeText(text: string): string {
  */
 export function identityOf({ parameters = [], system, text }: QueryStart): string | undefined {
   if (text.length > textLimit) return undefined
-  const identities: (string | undefined)[] = [system]
-  if (!Array.isArray(parameters)) identities.push(JSON.stringify(Object.keys(parameters)))
-  for (const value of Object.values(parameters)) identities.push(identityOfValue(value))
-  return identities.includes(undefined) ? undefined : JSON.stringify(identities)
+  const isList = Array.isArray(parameters)
+  let identity = withLength(isList ? system : `${system} ${JSON.stringify(Object.keys(parameters))}`)
+  for (const value of isList ? parameters : Object.values(parameters)) {
+    const part = identityOfValue(value)
+    if (part === undefined) return undefined
+    identity += withLength(part)
+  }
+  return identity
+}
+
+/** Different lists of texts that are joined in this way differ. */
+function withLength(text: string): string {
+  return `${text.length} ${text}`
 }
 
 function identityOfValue(value: unknown): string | undefined {

@@ -2,7 +2,7 @@ import { channel } from 'node:diagnostics_channel'
 import { countRows, type QueryEnd } from '../../../../kernel/queries.ts'
 import type { Request } from '../../../../lib/http/request.ts'
 import type { Caller } from '../../../../lib/stack/callers.ts'
-import { listenTo, subscribeChannels } from '../subscribe-channels.ts'
+import { createCallerSearch, listenTo, subscribeChannels } from '../subscribe-channels.ts'
 import { listenToOperations, toServer, type WatchServices } from './watch-channels.ts'
 
 /** A message of `mysql2:query` and `mysql2:execute`; mysql2 3.20 and later publish them. */
@@ -34,7 +34,8 @@ export function watchMysql2({ callers, context, recorder }: WatchServices): () =
     const { current } = context
     if (current !== undefined) requests.set(message, current)
   }
-  const findCaller = () => callers.find() ?? connected
+  const search = createCallerSearch(callers, `tracing:${connecting}:start`)
+  const findCaller = () => search() ?? connected
   const begin = (message: Message, values: Message['values']): QueryEnd | undefined => {
     const { database, query, serverAddress, serverPort } = message
     keep(message)
@@ -51,7 +52,7 @@ export function watchMysql2({ callers, context, recorder }: WatchServices): () =
   const stop = subscribeChannels({
     [`tracing:${connecting}:start`]: listenTo<object>(message => {
       keep(message)
-      const caller = context.current && callers.find()
+      const caller = context.current && search()
       if (caller !== undefined) places.set(message, caller)
     }),
     [`tracing:${connecting}:asyncStart`]: listenTo<object>(message => {

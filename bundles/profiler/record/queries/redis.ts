@@ -1,5 +1,5 @@
 import type { QueryEnd } from '../../../../kernel/queries.ts'
-import { listenTo, subscribeChannels } from '../subscribe-channels.ts'
+import { createCallerSearch, listenTo, subscribeChannels } from '../subscribe-channels.ts'
 import { ValueSummary } from './captured-values.ts'
 import { listenToOperations, toServer, type WatchServices } from './watch-channels.ts'
 
@@ -36,9 +36,10 @@ const hidden = new ValueSummary('?')
 export function watchIoredis({ callers, context, recorder }: WatchServices): () => void {
   /** Set while the commands of a MULTI are sent, which are one query. */
   let isInBatch = false
+  const search = createCallerSearch(callers, 'tracing:ioredis:command:start')
   const begin = (place: Place, command: string, args: readonly string[], batch?: number): QueryEnd | undefined => {
     if (context.current === undefined) return undefined
-    const caller = callers.find()
+    const caller = search()
     if (caller === undefined && callers.isWithin('ioredis', 'standard-as-callback')) return undefined
     const findCaller = () => caller
     return recorder.begin({ ...describe(place), text: command, parameters: toValues(args), batch, findCaller })
@@ -69,6 +70,7 @@ export function watchIoredis({ callers, context, recorder }: WatchServices): () 
  * another request returns its client. Their request is not known, so they are not recorded.
  */
 export function watchNodeRedis({ callers, context, recorder }: WatchServices): () => void {
+  const findCaller = createCallerSearch(callers, 'tracing:node-redis:command:start')
   return subscribeChannels({
     'node-redis:pool:connection-wait': listenTo<object>(() => {
       if (context.current !== undefined && callers.isWithin('@redis/client')) context.leave()
@@ -77,7 +79,8 @@ export function watchNodeRedis({ callers, context, recorder }: WatchServices): (
       'node-redis:command',
       message => {
         const { args, batchSize: batch, command } = message
-        return recorder.begin({ ...describe(message), text: command, parameters: toValues(args.slice(1)), batch })
+        const parameters = toValues(args.slice(1))
+        return recorder.begin({ ...describe(message), text: command, parameters, batch, findCaller })
       },
       countValues,
     ),
@@ -87,7 +90,7 @@ export function watchNodeRedis({ callers, context, recorder }: WatchServices): (
         // The commands of a pipeline are published, too.
         message.batchMode === 'PIPELINE'
           ? undefined
-          : recorder.begin({ ...describe(message), text: message.batchMode, batch: message.batchSize }),
+          : recorder.begin({ ...describe(message), text: message.batchMode, batch: message.batchSize, findCaller }),
       () => undefined,
     ),
   })

@@ -7,6 +7,7 @@ import { type ChannelListeners, listenTo } from '../subscribe-channels.ts'
 export interface WatchServices {
   readonly recorder: Pick<QueryObserver, 'begin'>
   readonly context: RequestContext
+  /** Those of this library. */
   readonly callers: Callers
 }
 

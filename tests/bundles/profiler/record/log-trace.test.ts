@@ -1,5 +1,5 @@
 import { t } from 'tap'
-import { findCallSite, LogTrace } from '#bundles/profiler/record/log-trace.ts'
+import { LogTrace } from '#bundles/profiler/record/log-trace.ts'
 import type { LogRecord } from '#lib/log/logger.ts'
 
 const nowhere = () => undefined
@@ -69,40 +69,6 @@ t.test('a call site is computed for warnings and above only, and not for errors 
   t.equal(asked, 3)
   for (let logged = 0; logged < 100; logged++) logs.add(createRecord({ level: 'warning' }), locate)
   t.equal(asked, 50, 'a flood has few origins')
-})
-
-t.test('a call site is the innermost application code, relative to the project', async t => {
-  const { stackTraceLimit } = Error
-  const site = findCallSite(process.cwd())
-  t.match(site, { file: /^tests\/.+\/log-trace\.test\.[tj]s$/, line: Number })
-  t.equal(Error.stackTraceLimit, stackTraceLimit)
-  const named = (function logging() {
-    return findCallSite(process.cwd())
-  })()
-  t.equal(named?.function, 'logging')
-  const [behindArray] = [process.cwd()].map(findCallSite)
-  t.equal(behindArray?.file, site?.file, 'the engine is no application')
-})
-
-t.test('without source maps a call site is a place in the compiled code', async t => {
-  process.setSourceMapsEnabled(false)
-  t.teardown(() => process.setSourceMapsEnabled(true))
-  t.equal(findCallSite(process.cwd())?.file, 'tests/bundles/profiler/record/log-trace.test.js')
-})
-
-t.test('code outside of the project is not application code', async t => {
-  t.equal(findCallSite('/somewhere/else'), undefined)
-})
-
-t.test('without application code on the stack there is no call site', async t => {
-  let site: unknown = 'not asked yet'
-  void Promise.resolve(process.cwd())
-    .then(findCallSite)
-    .then(found => {
-      site = found
-    })
-  await new Promise(setImmediate)
-  t.equal(site, undefined)
 })
 
 t.test('a single log message that is too long is cut, in any position', async t => {

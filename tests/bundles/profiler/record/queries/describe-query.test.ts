@@ -1,6 +1,7 @@
 import fc from 'fast-check'
 import { t } from 'tap'
-import type { QueryData } from '#bundles/profiler/profile/query-data.ts'
+import { unpackQueries } from '#bundles/profiler/profile/packed-queries.ts'
+import type { QueriesData, QueryData } from '#bundles/profiler/profile/query-data.ts'
 import { createQueriesCollector } from '#bundles/profiler/record/collectors/queries.ts'
 import { QueryRecorder } from '#bundles/profiler/record/query-recorder.ts'
 import { Trace } from '#bundles/profiler/record/trace.ts'
@@ -23,7 +24,9 @@ function record(...starts: readonly Report[]): readonly QueryData[] {
   for (const { result = {}, ...start } of starts) {
     recorder.begin({ system: 'postgresql', text: '', source: 'measure', ...start })?.(result)
   }
-  return collector.collect(trace)?.queries ?? []
+  const { queries } = unpackQueries({ queries: collector.collect(trace) })
+  // The shape of unpacked queries.
+  return (queries as QueriesData).queries
 }
 
 function parametersOf(text: string, parameters?: QueryParameters, system = 'postgresql') {
