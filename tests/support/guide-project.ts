@@ -24,6 +24,7 @@ const packages = [
   'ioredis',
   'pg',
   'rate-limiter-flexible',
+  'i18next',
   'valibot',
 ]
 
