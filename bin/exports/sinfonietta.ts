@@ -52,6 +52,11 @@ export type {
 // Without names: it declares the attributes of the kernel.
 export type * from '../../kernel/request-attributes.ts'
 export type { RequestContext } from '../../kernel/request-context.ts'
+export {
+  type UpgradeHandler,
+  WebSocketUpgrade,
+  type WebSocketUpgradeOptions,
+} from '../../kernel/server/websocket-upgrade.ts'
 export { type FormData, UploadedFile } from '../../lib/body/form-data.ts'
 export type { Config } from '../../lib/env/config.ts'
 export {

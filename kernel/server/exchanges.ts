@@ -13,6 +13,8 @@ export class Exchange {
   response: Response | undefined
   /** Whether the response is the error page in place of a stream that failed. */
   isErrorPage: boolean
+  /** Whether the connection was made a WebSocket. */
+  isUpgraded: boolean
   /** The error of the response's stream, after the head was sent. */
   streamError: unknown
   /** How much of the response's stream was sent; `undefined` if the response is no stream. */
@@ -29,12 +31,20 @@ export class Exchange {
     this.target = target
     this.response = undefined
     this.isErrorPage = false
+    this.isUpgraded = false
     this.isOpen = true
     this.streamError = undefined
     this.progress = undefined
     this.firstCheck = undefined
     this.previous = undefined
     this.next = undefined
+  }
+
+  /** Whether the whole response was sent, or the connection was made a WebSocket. */
+  get wasSent(): boolean {
+    const { req, writableFinished } = this.target
+    // Before version 24, `writableFinished` is also true if the connection was destroyed before the end of the response.
+    return this.isUpgraded || (writableFinished && (!req.socket.destroyed || req.socket.writableFinished))
   }
 }
 

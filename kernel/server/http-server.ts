@@ -1,10 +1,11 @@
-import { createServer as createHttpServer, type RequestListener, type Server } from 'node:http'
+import { createServer as createHttpServer, type RequestListener, Server } from 'node:http'
 import type { Server as TlsServer } from 'node:https'
-import { type Socket, Server as TcpServer } from 'node:net'
+import { type AddressInfo, type Socket, Server as TcpServer } from 'node:net'
 import { EventStream } from '../../lib/http/event-stream.ts'
 import type { Response } from '../../lib/http/response.ts'
-import { SERVER_TLS_INVALID } from './errors.ts'
+import { SERVER_LISTEN_FAILED, SERVER_PORT_TAKEN, SERVER_TLS_INVALID } from './errors.ts'
 import type { Exchanges } from './exchanges.ts'
+import { UpgradableMessage } from './handshake.ts'
 
 /** The certificate and the private key of a server for `https:`, as PEM texts. */
 export interface TlsIdentity {
@@ -28,14 +29,32 @@ export async function createServer(
   listener: RequestListener,
   identity: TlsIdentity | undefined,
 ): Promise<Server | TlsServer> {
-  if (identity === undefined) return createHttpServer(timeouts, listener)
+  const options = { ...timeouts, IncomingMessage: UpgradableMessage }
+  if (identity === undefined) return createHttpServer(options, listener)
   // Loaded only when needed: most servers are behind a proxy that does TLS.
   const https = await import('node:https')
   try {
-    return https.createServer({ ...timeouts, handshakeTimeout: timeouts.headersTimeout, ...identity }, listener)
+    return https.createServer({ ...options, handshakeTimeout: timeouts.headersTimeout, ...identity }, listener)
   } catch (error) {
     throw new SERVER_TLS_INVALID([(error as Error).message], { cause: error })
   }
+}
+
+/** Starts to listen, and returns the URL of the server. @throws SERVER_PORT_TAKEN SERVER_LISTEN_FAILED */
+export async function listen(server: Server | TlsServer, host: string, port: number): Promise<string> {
+  await new Promise<void>((resolve, reject) => {
+    server.once('error', (error: NodeJS.ErrnoException) => reject(toListenError(error, host, port)))
+    server.listen(port, host, resolve)
+  })
+  // A server that listens on a port has an address with the port.
+  const { address, family, port: chosen } = server.address() as AddressInfo
+  const scheme = server instanceof Server ? 'http' : 'https'
+  return `${scheme}://${family === 'IPv6' ? `[${address}]` : address}:${chosen}`
+}
+
+function toListenError(error: NodeJS.ErrnoException, host: string, port: number): Error {
+  if (error.code === 'EADDRINUSE') return new SERVER_PORT_TAKEN([port, host], { cause: error })
+  return new SERVER_LISTEN_FAILED([`${host}:${port}`, error.message], { cause: error })
 }
 
 /** How long a closing server waits for its clients, in milliseconds. */

@@ -1,5 +1,5 @@
 import type { IncomingMessage, Server, ServerResponse } from 'node:http'
-import type { AddressInfo, Socket } from 'node:net'
+import type { Socket } from 'node:net'
 import { Readable } from 'node:stream'
 import { hasUnclearLength } from '../../lib/http/request-checks.ts'
 import { discard, type Response } from '../../lib/http/response.ts'
@@ -10,11 +10,12 @@ import type { DebugGate } from '../debug-gate.ts'
 import type { HttpKernel } from '../http-kernel.ts'
 import { createConstantResponse } from '../last-resort.ts'
 import { after } from '../steps.ts'
-import { SERVER_LISTEN_FAILED, SERVER_PORT_TAKEN } from './errors.ts'
 import { type Exchange, Exchanges } from './exchanges.ts'
 import { fromNode, isTooLongToSkip, refuseBytes, skipBody } from './from-node.ts'
-import { type ClosingTimes, closeServer, createServer, endEvents, type TlsIdentity } from './http-server.ts'
+import { Handshake } from './handshake.ts'
+import { type ClosingTimes, closeServer, createServer, endEvents, listen, type TlsIdentity } from './http-server.ts'
 import { toNode } from './to-node.ts'
+import { WebSocketUpgrade } from './websocket-upgrade.ts'
 
 /** The services of an application that a server uses. */
 export interface ServedApplication {
@@ -80,15 +81,14 @@ export class NodeServer {
       socket.resume()
       void this.#refuse({ code: 'CONNECT' }, socket as Socket)
     })
+    server.on('upgrade', (message, _socket, head) => void this.#upgrade(message, head, server))
     server.on('connection', (socket: Socket) => {
+      if (this.#sockets.has(socket)) return
       this.#sockets.add(socket)
       socket.on('close', () => this.#sockets.delete(socket))
     })
     server.on('clientError', (error: NodeJS.ErrnoException, socket) => void this.#refuse(error, socket as Socket))
-    await new Promise<void>((resolve, reject) => {
-      server.once('error', (error: NodeJS.ErrnoException) => reject(toListenError(error, host, port)))
-      server.listen(port, host, resolve)
-    })
+    const url = await listen(server, host, port)
     this.#server = server
     const checker = setInterval(
       () => {
@@ -97,7 +97,6 @@ export class NodeServer {
       Math.min(longestInterval, answerTimeout, idleTimeout),
     ).unref()
     server.on('close', () => clearInterval(checker))
-    const url = toUrl(identity === undefined ? 'http' : 'https', server.address() as AddressInfo)
     this.#app.signals.emit('server.listening', { url })
     return url
   }
@@ -133,6 +132,15 @@ export class NodeServer {
     const answer = this.#isDraining ? kernel.handle(request) : kernel.answer(request)
     // The promise of a main request never rejects.
     void after(answer, exchange, this.#respond)
+  }
+
+  /** Handles the handshake of a WebSocket, after the earlier requests of its connection are answered. */
+  async #upgrade(message: IncomingMessage, head: Buffer, server: Server): Promise<void> {
+    const name = this.#options.identity === undefined ? 'connection' : 'secureConnection'
+    const target = new Handshake(message, head, socket => server.emit(name, socket))
+    await this.#exchanges.whenAnswered(message.socket)
+    target.begin()
+    this.#answer(message, target)
   }
 
   readonly #respond = (exchange: Exchange, response: Response): void => {
@@ -171,8 +179,30 @@ export class NodeServer {
     // 'close' is emitted once: after the response, or when the client leaves.
     target.on('close', () => this.#end(exchange))
     // Code that runs while the stream is read belongs to this request.
-    if (response.body instanceof Readable) this.#app.kernel.run(request, () => this.#write(exchange, response))
+    if (response instanceof WebSocketUpgrade) this.#app.kernel.run(request, () => this.#handOver(exchange, response))
+    else if (response.body instanceof Readable) this.#app.kernel.run(request, () => this.#write(exchange, response))
     else this.#write(exchange, response)
+  }
+
+  /** Passes the socket of a handshake to the handler of the upgrade. Never throws. */
+  #handOver(exchange: Exchange, { handler }: WebSocketUpgrade): void {
+    const { request, target } = exchange
+    if (this.#isDraining || !(target instanceof Handshake)) {
+      exchange.response = createConstantResponse(503)
+      this.#write(exchange, exchange.response)
+      return
+    }
+    exchange.isUpgraded = true
+    target.handOver(handler).catch(error => {
+      const { method, url } = request
+      this.#app.logger.error('The handler of a WebSocket has failed: {method} {url}.', {
+        method,
+        url,
+        exception: error,
+      })
+      target.req.socket.destroy()
+    })
+    this.#end(exchange)
   }
 
   /** Writes a response. If its head cannot be written, a constant response takes its place. Never throws. */
@@ -193,7 +223,7 @@ export class NodeServer {
   #announceEnd(exchange: Exchange, response: Response): void {
     endEvents(response)
     if (!this.#exchanges.isLast(exchange)) return
-    this.#ending.add(exchange.target.req.socket)
+    this.#endAfter(exchange.target)
     response.headers.set('connection', 'close')
   }
 
@@ -218,10 +248,10 @@ export class NodeServer {
 
   /** Ends an exchange: its response was sent, or never will be. */
   #end(exchange: Exchange): void {
-    const { progress, request, response, streamError, target } = exchange
+    const { progress, request, response, streamError, wasSent } = exchange
     // An exchange without a response is still handled. 'close' may come from a check and from Node.
     if (response !== undefined && this.#exchanges.end(exchange)) {
-      void this.#app.kernel.terminate(request, response, wasSent(target), streamError, progress?.bytes)
+      void this.#app.kernel.terminate(request, response, wasSent, streamError, progress?.bytes)
     }
   }
 
@@ -260,22 +290,7 @@ export class NodeServer {
     this.#app.logger.critical('A request was not answered in time: {method} {url}.', { method, url })
     const overdue = createConstantResponse(503)
     overdue.headers.set('connection', 'close')
+    target.shouldKeepAlive = false
     this.#send(exchange, overdue)
   }
-}
-
-/**
- * Before version 24, `writableFinished` is also true if the connection was destroyed before the end of the response.
- */
-function wasSent({ req: { socket }, writableFinished }: ServerResponse): boolean {
-  return writableFinished && (!socket.destroyed || socket.writableFinished)
-}
-
-function toListenError(error: NodeJS.ErrnoException, host: string, port: number): Error {
-  if (error.code === 'EADDRINUSE') return new SERVER_PORT_TAKEN([port, host], { cause: error })
-  return new SERVER_LISTEN_FAILED([`${host}:${port}`, error.message], { cause: error })
-}
-
-function toUrl(scheme: string, { address, family, port }: AddressInfo): string {
-  return `${scheme}://${family === 'IPv6' ? `[${address}]` : address}:${port}`
 }

@@ -132,3 +132,15 @@ export const HTTP_EVENTS_UNREAD: CodedErrorClass<[bytes: number]> = defineError(
   500,
   'The client of an event stream does not read: %s bytes wait for it.',
 )
+
+export const HTTP_UPGRADE_REQUIRED: CodedErrorClass<[]> = defineError(
+  'HTTP_UPGRADE_REQUIRED',
+  426,
+  'This address is for WebSockets: the request must be a WebSocket handshake over HTTP/1.1.',
+)
+
+export const HTTP_UPGRADE_CROSS_ORIGIN: CodedErrorClass<[header: string, value: string]> = defineError(
+  'HTTP_UPGRADE_CROSS_ORIGIN',
+  403,
+  'A page of another origin may not open this WebSocket (%s: %s).',
+)

@@ -150,7 +150,7 @@ export function statusText(status: number): string {
 
 /** Whether a response of this status never has a body (RFC 9110, section 6.4.1). */
 export function isBodiless(status: number): boolean {
-  return status === 204 || status === 304
+  return status === 204 || status === 304 || status === 101
 }
 
 /** Destroys the stream of a body that is not sent. */
