@@ -17,6 +17,7 @@ import type { Controller } from './controller.ts'
 import type { ControllerResolver } from './controller-resolver.ts'
 import type { DebugGate } from './debug-gate.ts'
 import type { Explainer } from './explainer.ts'
+import type { FinishedRequest } from './finished-request.ts'
 import type { HealthCheck } from './health-check.ts'
 import type { HttpKernel } from './http-kernel.ts'
 import type { LastResort } from './last-resort.ts'
@@ -34,6 +35,8 @@ declare module '../lib/signals.ts' {
     'process.restarted': { readonly files: readonly string[] }
     /** A session was read or changed, for the main request or one of its sub-requests. `request` is the main request. */
     'session.used': { readonly request: Request; readonly use: SessionUse }
+    /** A main request is over: its response was sent, its client has left, or the stream of its response has failed. */
+    'request.finished': FinishedRequest
     'server.listening': { readonly url: string }
     'server.draining': undefined
     'server.closed': undefined

@@ -1,11 +1,11 @@
 import type { RequestBody } from '../lib/body/request-body.ts'
 import { appendCause } from '../lib/errors/append-cause.ts'
-import { HttpError } from '../lib/errors/http-error.ts'
 import type { DispatchOptions, EventClass, EventDispatcher } from '../lib/event-dispatcher/event-dispatcher.ts'
 import type { KnownAttributes } from '../lib/http/attributes.ts'
 import type { Request } from '../lib/http/request.ts'
 import { Response } from '../lib/http/response.ts'
 import type { Logger } from '../lib/log/logger.ts'
+import type { Signals } from '../lib/signals.ts'
 import { resolveArguments } from './controller.ts'
 import type { ControllerResolver } from './controller-resolver.ts'
 import { KERNEL_NO_RESPONSE } from './errors.ts'
@@ -22,12 +22,13 @@ import {
   TerminateEvent,
   ViewEvent,
 } from './events.ts'
+import { FinishedRequest } from './finished-request.ts'
 import { callLastResort, createConstantResponse, type LastResort } from './last-resort.ts'
 import { findDispatchOptions, type Isolation, isEndless } from './nesting.ts'
 // For the types of the attributes.
 import type {} from './request-attributes.ts'
 import type { RequestContext } from './request-context.ts'
-import { adviseOnResult, asResponse, describeResult } from './response-check.ts'
+import { adviseOnResult, asResponse, copyStatusAndHeaders, describeResult } from './response-check.ts'
 import { after, attempt, type Eventual } from './steps.ts'
 
 /** The services of a kernel. */
@@ -40,6 +41,8 @@ export interface HttpKernelServices {
   readonly lastResort?: LastResort
   /** By default the listeners of all bundles are called for every request. */
   readonly isolation?: Isolation
+  /** For the signal `request.finished`. */
+  readonly signals?: Signals
 }
 
 /**
@@ -55,6 +58,7 @@ export class HttpKernel implements RequestKernel {
   readonly #logger: Logger
   readonly #lastResort: LastResort
   readonly #isolation: Isolation | undefined
+  readonly #signals: Signals | undefined
 
   constructor(services: HttpKernelServices) {
     this.#dispatcher = services.dispatcher
@@ -63,6 +67,7 @@ export class HttpKernel implements RequestKernel {
     this.#logger = services.logger
     this.#lastResort = services.lastResort ?? (() => createConstantResponse())
     this.#isolation = services.isolation
+    this.#signals = services.signals
   }
 
   /**
@@ -78,6 +83,7 @@ export class HttpKernel implements RequestKernel {
    * of a sub-request is thrown.
    */
   answer(request: Request, options?: HandleOptions): Eventual<Response> {
+    if (this.#signals?.has('request.finished') && request.parent === undefined) request.startedAt = performance.now()
     const handle = options?.catchErrors === false ? this.#handleUncaught : this.#handleCaught
     return this.#context.run(request, handle, request)
   }
@@ -91,7 +97,7 @@ export class HttpKernel implements RequestKernel {
   }
 
   /**
-   * Dispatches `kernel.terminate`, once for each main request: the response was sent, its client has left, or its
+   * Dispatches `kernel.terminate` and emits `request.finished`, once for each main request: the response was sent, its client has left, or its
    * stream failed with an error, after `sentBytes` of it. Then removes uploaded files. Returns a promise only if something is pending. Never
    * throws and never rejects.
    */
@@ -103,6 +109,9 @@ export class HttpKernel implements RequestKernel {
     sentBytes?: number,
   ): Eventual<void> {
     const pending = this.#dispatchTerminate(request, response, isSent, streamError, sentBytes)
+    if (request.startedAt !== undefined) {
+      this.#context.run(request, this.#emitFinished, new FinishedRequest(request, response, isSent, sentBytes))
+    }
     return request.hasBody ? after(pending, request.body, disposeOf) : pending
   }
 
@@ -197,16 +206,16 @@ export class HttpKernel implements RequestKernel {
       failures.push(failure)
       const { eventName } = event.constructor as unknown as EventClass
       const message = 'The listener {listener} of {event} failed while an error was answered.'
-      this.#logger.critical(message, { listener: name, event: eventName, exception: failure })
+      this.#log(request).critical(message, { listener: name, event: eventName, exception: failure })
     }
     request.dispatchOptions = { ...request.dispatchOptions, onFailure }
     return attempt(new ExceptionEvent(this, request, error), this.#dispatchException, (_event, thrown) => {
       const unanswered = failures.length > 0 ? failures.at(-1) : thrown
       appendCause(unanswered, error)
       if (request.parent !== undefined) throw unanswered
-      this.#logger.critical('An error could not be answered.', { exception: unanswered })
+      this.#log(request).critical('An error could not be answered.', { exception: unanswered })
       const errors = unanswered === error ? [error] : [error, unanswered]
-      return callLastResort(this.#lastResort, request, errors, this.#logger)
+      return callLastResort(this.#lastResort, request, errors, this.#log(request))
     })
   }
 
@@ -224,12 +233,17 @@ export class HttpKernel implements RequestKernel {
       () => this.#respond(request, response),
       (_request, failure) => {
         appendCause(failure, error)
-        this.#logger.critical('A listener replaced the response to an error by a value that is not a response.', {
+        this.#log(request).critical('A listener replaced the response to an error by a value that is not a response.', {
           exception: failure,
         })
         return response
       },
     )
+  }
+
+  /** The log of a request: its messages have the id of the request also without the request context. */
+  #log({ id }: Request): Logger {
+    return this.#logger.withRequestId(id)
   }
 
   /** Dispatches an event, and goes on with the next step. */
@@ -250,7 +264,7 @@ export class HttpKernel implements RequestKernel {
   ): Eventual<void> {
     if (streamError !== undefined) {
       const context = { exception: streamError, sentBytes }
-      this.#context.run(request, () => this.#logger.error('A response was cut off: its stream failed.', context))
+      this.#context.run(request, () => this.#log(request).error('A response was cut off: its stream failed.', context))
     }
     // In production there is mostly no listener.
     if (!this.#dispatcher.needs(TerminateEvent)) return undefined
@@ -258,10 +272,12 @@ export class HttpKernel implements RequestKernel {
       const event = new TerminateEvent(this, request, response, isSent, streamError, sentBytes)
       return this.#context.run(request, this.#dispatchLate, event)
     } catch (error) {
-      this.#logger.critical('The event kernel.terminate failed.', { exception: error })
+      this.#log(request).critical('The event kernel.terminate failed.', { exception: error })
       return undefined
     }
   }
+
+  readonly #emitFinished = (finished: FinishedRequest): void => this.#signals?.emit('request.finished', finished)
 
   readonly #dispatchLate = (event: TerminateEvent): Promise<void> | undefined => {
     const { dispatchOptions } = event.request
@@ -271,17 +287,11 @@ export class HttpKernel implements RequestKernel {
 
   /** A failure after the response is independent of any error before it. Later listeners are still called. */
   readonly #lateOptions: DispatchOptions = {
-    onFailure: (failure, { name }) => {
+    onFailure: (failure, { name }, event) => {
       const message = 'The listener {listener} of kernel.terminate failed.'
-      this.#logger.critical(message, { listener: name, exception: failure })
+      this.#log((event as TerminateEvent).request).critical(message, { listener: name, exception: failure })
     },
   }
-}
-
-function copyStatusAndHeaders(error: unknown, response: Response): void {
-  response.status = error instanceof HttpError ? error.status : 500
-  if (!(error instanceof HttpError)) return
-  for (const [name, value] of Object.entries(error.headers)) response.headers.set(name, value)
 }
 
 function disposeOf(body: RequestBody): Promise<void> {

@@ -9,7 +9,7 @@ import {
   type RegisteredListener,
 } from '../lib/event-dispatcher/event-dispatcher.ts'
 import { StaticFiles } from '../lib/http/static-files.ts'
-import type { Logger } from '../lib/log/logger.ts'
+import type { Logger, LogIds } from '../lib/log/logger.ts'
 import type { Redactor } from '../lib/redact/redactor.ts'
 import type { Route } from '../lib/routing/route.ts'
 import { RouteCollection } from '../lib/routing/route-collection.ts'
@@ -51,10 +51,12 @@ export interface KernelOptions {
 export class Kernel {
   readonly app: Application
   readonly #bundles: readonly Bundle[]
+  readonly #uncorrelate: () => void
 
-  private constructor(app: Application, bundles: readonly Bundle[]) {
+  private constructor(app: Application, bundles: readonly Bundle[], uncorrelate: () => void) {
     this.app = app
     this.#bundles = bundles
+    this.#uncorrelate = uncorrelate
   }
 
   /**
@@ -125,14 +127,15 @@ export class Kernel {
     const collectorNames = new CollectorNames()
     for (const bundle of bundles) {
       try {
-        await bundle.register({ ...app, dispatcher: new OwnedEventDispatcher(app.dispatcher, bundle.name) })
+        await bundle.register(forBundle(app, bundle))
       } catch (error) {
         throw failedStep(bundle, 'register', error)
       }
       collectorNames.note(app.collectors, bundle.name)
     }
     collectorNames.check(app.collectors, app.reservedCollectors)
-    return new Kernel(app, bundles)
+    const uncorrelate = logger.correlate(() => findRequestId(app.context))
+    return new Kernel(app, bundles, uncorrelate)
   }
 
   /** Reads templates and static files again, while the kernel handles requests. @throws VIEW_TEMPLATE_INVALID */
@@ -156,8 +159,29 @@ export class Kernel {
         failures.push(failedStep(bundle, 'close', error))
       }
     }
+    this.#uncorrelate()
     if (failures.length > 0) throw failures[0]
   }
+}
+
+/**
+ * The application as a bundle sees it: its listeners have its name. If a bundle of the application uses the log, the request
+ * context is enabled, so that its messages have the ids of requests. An application that logs nothing does not pay for it.
+ */
+function forBundle(app: Application, { isCore, name }: Bundle): Application {
+  const own = { ...app, dispatcher: new OwnedEventDispatcher(app.dispatcher, name) }
+  if (isCore) return own
+  return Object.defineProperty(own, 'logger', {
+    enumerable: true,
+    get() {
+      app.context.enable()
+      return app.logger
+    },
+  })
+}
+
+function findRequestId({ current }: RequestContext): LogIds | undefined {
+  return current && { requestId: current.id }
 }
 
 /**

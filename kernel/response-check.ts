@@ -1,3 +1,4 @@
+import { HttpError } from '../lib/errors/http-error.ts'
 import { Response } from '../lib/http/response.ts'
 import { KERNEL_RESPONSE_INVALID } from './errors.ts'
 
@@ -57,4 +58,11 @@ function describeObject(result: object): string {
 
 function count(number: number, noun: string): string {
   return `${number} ${noun}${number === 1 ? '' : 's'}`
+}
+
+/** Gives the response to an error the status and the headers of the error; the status is 500 by default. */
+export function copyStatusAndHeaders(error: unknown, response: Response): void {
+  response.status = error instanceof HttpError ? error.status : 500
+  if (!(error instanceof HttpError)) return
+  for (const [name, value] of Object.entries(error.headers)) response.headers.set(name, value)
 }

@@ -15,10 +15,11 @@ interface Placed {
   [contextKey]?: TraceContext
 }
 
-/** Sets the trace context of a request. The code that makes its span calls it. */
+/** Sets the trace context of a request, whose id becomes that of the trace. The code that makes its span calls it. */
 export function setTraceContext(request: Request, context: TraceContext): void {
   const placed: Request & Placed = request
   placed[contextKey] = context
+  request.provideId(context.traceId)
 }
 
 /**

@@ -11,6 +11,8 @@ export interface SignalMap {}
 export interface Signals {
   /** Adds a handler. Returns a function that removes it. */
   on<name extends keyof SignalMap>(name: name, handler: (value: SignalMap[name]) => void): () => void
+  /** Whether a signal has a handler: asked before a value that costs time is made. */
+  has(name: keyof SignalMap): boolean
   emit<name extends keyof SignalMap>(name: name, value: SignalMap[name]): void
 }
 
@@ -30,6 +32,7 @@ export function createSignals(onError: (error: unknown) => void): Signals {
       emitter.on(name, guarded)
       return () => emitter.off(name, guarded)
     },
+    has: name => (emitter.all.get(name)?.length ?? 0) > 0,
     emit: (name, value) => emitter.emit(name, value),
   }
 }

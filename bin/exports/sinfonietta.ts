@@ -35,6 +35,7 @@ export {
   ViewEvent,
 } from '../../kernel/events.ts'
 export type { ExplainConnection, Explainer } from '../../kernel/explainer.ts'
+export type { FinishedRequest } from '../../kernel/finished-request.ts'
 export type { HealthCheck } from '../../kernel/health-check.ts'
 export type { HttpKernel } from '../../kernel/http-kernel.ts'
 export { kernelRequestOf, type MountOptions } from '../../kernel/interop/mount.ts'

@@ -10,13 +10,17 @@ import { renderErrorHtml } from './render-error.ts'
 
 /** Creates the controller that shows the error page of production to developers. */
 export function createErrorPreview(view: View): Controller {
-  return defineController('error_preview', [routeParameter('code', asInteger)], async code => {
-    if (code < 400 || code > 599)
-      throw new HttpError(404, `There is no error page for the status ${code}; try 404 or 500.`)
-    const response = await renderErrorHtml({ status: code, statusText: statusText(code), locale: '' }, view)
-    response.status = code
-    return response
-  })
+  return defineController(
+    'error_preview',
+    [routeParameter('code', asInteger), currentRequest],
+    async (code, request) => {
+      if (code < 400 || code > 599)
+        throw new HttpError(404, `There is no error page for the status ${code}; try 404 or 500.`)
+      const response = await renderErrorHtml({ status: code, statusText: statusText(code), locale: '' }, view, request)
+      response.status = code
+      return response
+    },
+  )
 }
 
 /**

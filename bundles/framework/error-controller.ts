@@ -21,7 +21,7 @@ export interface ErrorControllerServices {
   readonly directory: string
 }
 
-type Renderer = (report: ErrorReport, view: View) => Response | Promise<Response>
+type Renderer = (report: ErrorReport, view: View, request: Request) => Response | Promise<Response>
 
 /** The media types of error responses. The first one is for clients without a preference. */
 const mediaTypes = ['text/html', 'application/problem+json', 'application/json', 'text/markdown', 'text/plain'] as const
@@ -52,7 +52,7 @@ export function createErrorController({ view, debugGate, redactor, directory }: 
     const error = request.attributes.get('exception')
     const report = createErrorReport(error, { request, redactor, directory, isDebug: debugGate.allows(request) })
     const ofFormat = formats.get(request.attributes.get('_format'))
-    const response = (ofFormat ?? negotiate(request))(report, view)
+    const response = (ofFormat ?? negotiate(request))(report, view, request)
     const finish = (rendered: Response) => complete(rendered, report, error, ofFormat === undefined)
     // A promise only if the page has a fragment.
     return response instanceof Promise ? response.then(finish) : finish(response)

@@ -7,6 +7,7 @@ import { packageDirectory } from '../../lib/package.ts'
 import { describeHiddenRoute, findHiddenRoutes } from '../../lib/routing/hidden-routes.ts'
 import { FileSessionStore } from '../../lib/session/file-session-store.ts'
 import type { SessionStore } from '../../lib/session/session-store.ts'
+import { startAccessLog } from './access-log.ts'
 import { createErrorPreview, createKeyRoute } from './development-routes.ts'
 import { createErrorController } from './error-controller.ts'
 import { HealthChecks } from './health-checks.ts'
@@ -18,6 +19,7 @@ import { ErrorListener } from './listeners/error-listener.ts'
 import { HealthListener } from './listeners/health-listener.ts'
 import { HostListener } from './listeners/host-listener.ts'
 import { RemoveCspListener } from './listeners/remove-csp-listener.ts'
+import { RequestIdListener } from './listeners/request-id-listener.ts'
 import { ResponseListener } from './listeners/response-listener.ts'
 import { RobotsListener } from './listeners/robots-listener.ts'
 import { RouterListener } from './listeners/router-listener.ts'
@@ -26,6 +28,7 @@ import { StaticFileListener } from './listeners/static-file-listener.ts'
 import { ValidateRequestListener } from './listeners/validate-request-listener.ts'
 import { type FrameworkOptions, type ResolvedOptions, resolveOptions } from './options.ts'
 import { addProtection } from './protection.ts'
+import { frameworkSettings } from './settings.ts'
 import { addViewHelpers } from './view-helpers.ts'
 
 /**
@@ -39,6 +42,7 @@ export function createFrameworkBundle(options: FrameworkOptions = {}): Bundle {
     isCore: true,
     templates: path.join(packageDirectory, 'templates/framework'),
     assets: path.join(packageDirectory, 'bundles/framework/assets'),
+    settings: frameworkSettings,
     register: app => register(app, resolved),
   }
 }
@@ -47,6 +51,7 @@ function register(app: Application, options: ResolvedOptions): void {
   app.controllers.register('error_controller', createErrorController(app))
   addViewHelpers(app)
   addListeners(app, options)
+  if (app.settings.of(frameworkSettings).ACCESS_LOG ?? app.config.environment === 'prod') startAccessLog(app)
   app.commands.push(async () => (await import('./commands/create-commands.ts')).createCommands(app))
   app.signals.on('server.listening', () => {
     void sweepTemporaryFiles(tmpdir())
@@ -70,6 +75,7 @@ function addListeners(app: Application, options: ResolvedOptions): void {
     new BodyListener(),
     new ErrorListener(logger, debugGate.isDebug ? 'error' : 'info'),
     new ResponseListener(protection.headers),
+    new RequestIdListener(),
     ...(without.has('compression') ? [] : [new CompressionListener()]),
     ...(without.has('conditional') ? [] : [new ConditionalListener()]),
   ]

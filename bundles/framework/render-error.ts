@@ -1,14 +1,18 @@
+import type { Request } from '../../lib/http/request.ts'
 import { Response } from '../../lib/http/response.ts'
 import type { View } from '../../lib/view/view.ts'
 import type { ErrorReport, ReportedException } from './error-report.ts'
 
 /** Renders an error as a page: that of production, with the details as text if the client may see them. */
-export function renderErrorHtml(report: ErrorReport, view: View): Response | Promise<Response> {
+export function renderErrorHtml(report: ErrorReport, view: View, request: Request): Response | Promise<Response> {
   const { details, locale, status, statusText } = report
   const title =
     details === undefined ? `An Error Occurred: ${statusText}` : `${details.message} (${status} ${statusText})`
   const text = details === undefined ? '' : toErrorText(report)
-  return Response.html(view.render('framework/error', { title, status, statusText, locale, report: text }))
+  // A question about a mistake of the server is about this request. Other errors explain themselves.
+  const requestId = status >= 500 ? request.id : ''
+  const model = { title, status, statusText, locale, requestId, report: text }
+  return Response.html(view.render('framework/error', model, request))
 }
 
 /** Renders an error as plain text. */

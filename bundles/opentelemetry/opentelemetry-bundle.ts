@@ -3,7 +3,7 @@ import { isDebugOn } from '../../kernel/debug-gate.ts'
 import { traceContextOf } from '../../kernel/trace-context.ts'
 import { TraceableEventDispatcher } from '../../lib/event-dispatcher/traceable-event-dispatcher.ts'
 import type { Request } from '../../lib/http/request.ts'
-import type { SpanIds } from '../../lib/log/logger.ts'
+import type { LogIds } from '../../lib/log/logger.ts'
 import { createListenerTracer, traceControllers } from './event-spans.ts'
 import { ExportReports } from './export-reports.ts'
 import { addRowCounts } from './instrumented-libraries.ts'
@@ -63,7 +63,7 @@ export function createOpenTelemetryBundle(): Bundle {
       traceControllers(app, spans)
       app.queries.observe(new MeasuredQueries(spans, redactor))
       const isSent = findEndpoint(settings) !== undefined
-      uncorrelate = logger.correlate(() => findSpanIds(packages, isSent))
+      uncorrelate = logger.correlate(() => findLogIds(packages, isSent))
     },
 
     async close() {
@@ -80,15 +80,14 @@ function isWanted({ config, settings }: Foundation): boolean {
   return findEndpoint(values) !== undefined || (instrumentations.length > 0 && isDebugOn(config))
 }
 
-/** The ids of the active span. If spans are not sent, nothing else has the id of a trace that began here. */
-function findSpanIds({ context, isSpanContextValid, trace }: Packages, isSent: boolean): SpanIds | undefined {
+/** The ids of the active span and its request. If spans are not sent, nothing else has the id of a trace that began here. */
+function findLogIds({ context, isSpanContextValid, trace }: Packages, isSent: boolean): LogIds | undefined {
   const span = trace.getActiveSpan()?.spanContext()
   if (span === undefined || !isSpanContextValid(span)) return undefined
-  if (!isSent) {
-    const request = requestOf(context.active())
-    if (request === undefined || traceContextOf(request)?.parentId === undefined) return undefined
-  }
-  return { traceId: span.traceId, spanId: span.spanId }
+  const request = requestOf(context.active())
+  const ids = request === undefined ? {} : { requestId: request.id }
+  if (!isSent && (request === undefined || traceContextOf(request)?.parentId === undefined)) return ids
+  return { ...ids, span: { traceId: span.traceId, spanId: span.spanId } }
 }
 
 /** Pages of the profiler and health checks have no span. */

@@ -212,7 +212,7 @@ export class NodeServer {
       if (this.#isDraining) this.#announceEnd(exchange, response)
       exchange.progress = toNode(response, target, error => void this.#onStreamFailure(exchange, error))
     } catch (error) {
-      this.#app.logger.critical('A response could not be sent.', { exception: error })
+      this.#log(exchange).critical('A response could not be sent.', { exception: error })
       // A response that has begun cannot be replaced.
       if (target.headersSent) target.destroy()
       else this.#write(exchange, createConstantResponse())
@@ -235,7 +235,7 @@ export class NodeServer {
       target.destroy()
       return
     }
-    if (isErrorPage) this.#app.logger.critical('A response could not be sent.', { exception: error })
+    if (isErrorPage) this.#log(exchange).critical('A response could not be sent.', { exception: error })
     const answer = isErrorPage ? createConstantResponse() : await this.#app.kernel.answerError(request, error)
     if (target.destroyed) {
       discard(answer.body)
@@ -244,6 +244,10 @@ export class NodeServer {
     exchange.isErrorPage = true
     exchange.response = answer
     this.#write(exchange, answer)
+  }
+
+  #log({ request }: Exchange): Logger {
+    return this.#app.logger.withRequestId(request.id)
   }
 
   /** Ends an exchange: its response was sent, or never will be. */
@@ -287,7 +291,7 @@ export class NodeServer {
     }
     if (response !== undefined || now - exchange.firstCheck < answerTimeout) return
     const { method, url } = request
-    this.#app.logger.critical('A request was not answered in time: {method} {url}.', { method, url })
+    this.#log(exchange).critical('A request was not answered in time: {method} {url}.', { method, url })
     const overdue = createConstantResponse(503)
     overdue.headers.set('connection', 'close')
     target.shouldKeepAlive = false

@@ -152,7 +152,8 @@ export class TestClient {
     const { response, bytes } = await this.#read(request, await this.#kernel.handle(request))
     const { headers, status } = response
     this.cookies.take(headers, request.url)
-    await this.#kernel.terminate(request, response)
+    const sentBytes = response.body instanceof Readable ? bytes.length : undefined
+    await this.#kernel.terminate(request, response, true, undefined, sentBytes)
     const text = new TextDecoder().decode(bytes)
     const json = () => parseJson(text, response)
     return { status, headers, bytes, text, json, request, redirects }

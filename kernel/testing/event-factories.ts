@@ -177,6 +177,8 @@ export const silentLogger: Logger = {
   critical: ignore,
   isLevelEnabled: () => false,
   channel: () => silentLogger,
+  withRequestId: () => silentLogger,
+  access: ignore,
   correlate: () => ignore,
   observe: () => ignore,
 }

@@ -1,3 +1,4 @@
+import { randomUUID } from 'node:crypto'
 import type { FormData } from '../body/form-data.ts'
 import { RequestBody } from '../body/request-body.ts'
 import { HttpError } from '../errors/http-error.ts'
@@ -52,12 +53,15 @@ export class Request {
   readonly attributes: Attributes = new Map<string, unknown>() as Attributes
   /** The options with which the kernel dispatches events of this request. Only the kernel sets them. */
   dispatchOptions: DispatchOptions | undefined
+  /** When the kernel began with this request, by `performance.now()`, if anything needs it. Only the kernel sets it. */
+  startedAt: number | undefined
   // Not a field that texts of a request list: a socket has many parts, and leads back to the request.
   readonly #connection: Connection | undefined
   readonly #trustedProxies: TrustedProxies
   readonly #parsed: Parsed
   readonly #reply: Reply | undefined
   #signal: AbortSignal | undefined
+  #id: string | undefined
   #body: RequestBody | undefined
   #query: URLSearchParams | undefined
   #cookies: ReadonlyMap<string, string> | undefined
@@ -69,6 +73,7 @@ export class Request {
   constructor(init: RequestInit, parent?: Request) {
     this.#parent = parent
     this.dispatchOptions = undefined
+    this.startedAt = undefined
     this.method = init.method ?? 'GET'
     this.target = init.target
     this.headers = init.headers instanceof Headers ? init.headers : new Headers(init.headers)
@@ -81,6 +86,21 @@ export class Request {
     const inherited = parent === undefined ? undefined : parent.#parsed
     const isSame = inherited !== undefined && parent?.target === init.target
     this.#parsed = isSame ? inherited : parse(this, this.#trustedProxies, inherited)
+  }
+
+  /**
+   * The id of the request in log lines and in the response header `x-request-id`: that of a trusted proxy, else that of its
+   * trace, else a random UUID. A sub-request has the id of its parent.
+   */
+  get id(): string {
+    if (this.#parent !== undefined) return this.#parent.id
+    this.#id ??= this.forwarded.requestId ?? randomUUID()
+    return this.#id
+  }
+
+  /** Sets the id of a request without an id of a trusted proxy. Does nothing if the id was read. */
+  provideId(id: string): void {
+    this.#id ??= this.forwarded.requestId ?? id
   }
 
   /** The first error in the request line, the Host or the forwarding headers. */

@@ -13,6 +13,8 @@ export interface Forwarded {
   readonly port?: number
   /** The path below which the client sees the application, without a slash at its end. */
   readonly prefix?: string
+  /** The id that the proxy next to this server has given to the request, if it has a safe form. */
+  readonly requestId?: string
 }
 
 /** The headers that can be trusted. */
@@ -23,13 +25,16 @@ export const trustableHeaders = [
   'x-forwarded-proto',
   'x-forwarded-port',
   'x-forwarded-prefix',
+  'x-request-id',
 ] as const
 
 /** A header that can be trusted. */
 export type TrustableHeader = (typeof trustableHeaders)[number]
 
-/** The headers that are trusted by default: without `Forwarded`, which most proxies pass on from the client. */
-export const defaultTrustedHeaders: readonly TrustableHeader[] = trustableHeaders.filter(name => name !== 'forwarded')
+/** The headers that are trusted by default: those that most proxies write, and do not only pass on from the client. */
+export const defaultTrustedHeaders: readonly TrustableHeader[] = trustableHeaders.filter(name =>
+  name.startsWith('x-forwarded-'),
+)
 
 /** Names for the loopback and all private networks in a list of proxies. */
 export const privateRangesNames: readonly string[] = ['private_ranges', 'PRIVATE_SUBNETS']
@@ -106,6 +111,7 @@ export class TrustedProxies {
     const scheme = schemes.get(proto?.toLowerCase() ?? '')
     const port = find('x-forwarded-port', hosts.map(portOf(scheme)))
     const prefix = find('x-forwarded-prefix')
+    const requestId = this.#headers.has('x-request-id') ? (headers.get('x-request-id') ?? '') : ''
     return {
       ...(clientIp !== undefined && isIP(clientIp) !== 0 && { clientIp }),
       ...(client < addresses.length - 1 && { proxies: addresses.slice(client + 1) }),
@@ -113,6 +119,7 @@ export class TrustedProxies {
       ...(host !== undefined && { host }),
       ...(port !== undefined && { port: parsePort(port) }),
       ...(prefix !== undefined && { prefix: parsePrefix(prefix) }),
+      ...(safeId.test(requestId) && { requestId }),
     }
   }
 
@@ -210,6 +217,9 @@ function parsePrefix(text: string): string {
   if (!path.test(text)) throw new HTTP_FORWARDING_INVALID(['x-forwarded-prefix', text])
   return text.endsWith('/') ? text.slice(0, -1) : text
 }
+
+/** Nothing that has a meaning in a log line, a header or HTML. */
+const safeId = /^[\w.~:+/=@-]{1,128}$/
 
 /** The part of one proxy in a `Forwarded` header: its parameters, with names in lower case. */
 type ForwardedElement = ReadonlyMap<string, string>

@@ -3,11 +3,11 @@ import { escapeControls } from '../text/escape-controls.ts'
 import {
   type LogContext,
   type Logger,
+  type LogIds,
   type LogLevel,
   type LogObserver,
   type LogRecord,
   logLevels,
-  type SpanIds,
 } from './logger.ts'
 import { formatReadable } from './readable.ts'
 import { createRecord } from './record.ts'
@@ -34,8 +34,8 @@ export interface LoggerOptions {
 /** Creates the logger of the channel `app`; its method `channel` gives those of other channels. */
 export function createLogger(options: LoggerOptions): Logger {
   const { level, clock = () => new Date(), redactor = new Redactor() } = options
-  const parts = { level, clock, redactor, write: createWriter(options), observers: new Set<LogObserver>() }
-  return new ChannelLogger('app', { ...parts, findSpan: undefined })
+  const writer = new LogWriter(options)
+  return new ChannelLogger('app', { level, clock, redactor, writer, observers: new Set(), finders: new Set() })
 }
 
 /** What the loggers of all channels share. */
@@ -43,18 +43,20 @@ interface Parts {
   readonly level: LogLevel
   readonly clock: () => Date
   readonly redactor: Redactor
-  readonly write: (record: LogRecord) => void
+  readonly writer: LogWriter
   readonly observers: Set<LogObserver>
-  findSpan: (() => SpanIds | undefined) | undefined
+  readonly finders: Set<() => LogIds | undefined>
 }
 
 class ChannelLogger implements Logger {
   readonly #name: string
   readonly #parts: Parts
+  readonly #ids: LogIds | undefined
 
-  constructor(name: string, parts: Parts) {
+  constructor(name: string, parts: Parts, ids?: LogIds) {
     this.#name = name
     this.#parts = parts
+    this.#ids = ids
   }
 
   debug(message: string, context?: LogContext): void {
@@ -78,7 +80,24 @@ class ChannelLogger implements Logger {
   }
 
   channel(name: string): Logger {
-    return new ChannelLogger(name, this.#parts)
+    return new ChannelLogger(name, this.#parts, this.#ids)
+  }
+
+  withRequestId(requestId: string): Logger {
+    return new ChannelLogger(this.#name, this.#parts, { requestId })
+  }
+
+  access(message: string, requestId: string, context: LogContext): void {
+    const { clock, finders, observers, writer } = this.#parts
+    try {
+      const time = writer.timeOfBatch(clock)
+      const ids = findIds(finders, { requestId })
+      const record: LogRecord = { time, level: 'info', channel: 'access', message, context, ...ids }
+      writer.append(record)
+      for (const observer of observers) observer(record)
+    } catch {
+      // An observer has failed. The line is written.
+    }
   }
 
   isLevelEnabled(level: LogLevel): boolean {
@@ -95,21 +114,19 @@ class ChannelLogger implements Logger {
     return () => observers.delete(observer)
   }
 
-  correlate(findSpan: () => SpanIds | undefined): () => void {
-    const parts = this.#parts
-    parts.findSpan = findSpan
-    return () => {
-      parts.findSpan = undefined
-    }
+  correlate(findIds: () => LogIds | undefined): () => void {
+    const { finders } = this.#parts
+    finders.add(findIds)
+    return () => finders.delete(findIds)
   }
 
   #log(level: LogLevel, message: string, context: LogContext = {}): void {
-    const { write, clock, redactor, observers, findSpan } = this.#parts
+    const { clock, finders, observers, redactor, writer } = this.#parts
     const isWritten = this.#isWritten(level)
     if (!isWritten && observers.size === 0) return
     try {
-      const record = createRecord(clock(), level, this.#name, message, context, redactor, findSpan?.())
-      if (isWritten) write(record)
+      const record = createRecord(clock(), level, this.#name, message, context, redactor, findIds(finders, this.#ids))
+      if (isWritten) writer.write(record)
       for (const observer of observers) observer(record)
     } catch {
       // Often the caller is handling an error already. An exception here would hide it.
@@ -117,25 +134,80 @@ class ChannelLogger implements Logger {
   }
 }
 
-/** Creates the function that writes a record. It never throws. */
-function createWriter({ format, stream }: LoggerOptions): (record: LogRecord) => void {
-  // A closed pipe or a full disk is an "error" event. Without a listener it would end the process.
-  stream.on?.('error', () => undefined)
-  const toText = format === 'json' ? toJsonLine : (record: LogRecord) => formatReadable(record, stream.isTTY === true)
-  return record => {
+/** The ids of a record: those of its logger come before those of the running code. */
+function findIds(finders: ReadonlySet<() => LogIds | undefined>, own: LogIds | undefined): LogIds | undefined {
+  let ids = own
+  for (const find of finders) ids = { ...find(), ...ids }
+  return ids
+}
+
+/** Writes records to a stream. Its methods never throw. */
+class LogWriter {
+  readonly #stream: LogStream
+  readonly #toText: (record: LogRecord) => string
+  /** The lines of the access log that are not written yet, and the time of the first. */
+  #batch = ''
+  #time = ''
+
+  constructor({ format, stream }: LoggerOptions) {
+    // A closed pipe or a full disk is an "error" event. Without a listener it would end the process.
+    stream.on?.('error', () => undefined)
+    this.#stream = stream
+    this.#toText = format === 'json' ? toJsonLine : record => formatReadable(record, stream.isTTY === true)
+  }
+
+  /** Writes a record at once, after the lines that wait. */
+  write(record: LogRecord): void {
+    this.flush()
+    this.#write(this.#toText(record))
+  }
+
+  /** Writes a record at the end of this turn of the event loop, or when the process exits. */
+  append(record: LogRecord): void {
+    if (this.#batch === '') {
+      setImmediate(this.flush)
+      if (waiting.size === 0) process.once('exit', flushAll)
+      waiting.add(this)
+    }
+    this.#batch += this.#toText(record)
+  }
+
+  /** The time for all records of a batch, as ISO 8601: a date costs as much as the rest of a line. */
+  timeOfBatch(clock: () => Date): string {
+    if (this.#batch === '') this.#time = clock().toISOString()
+    return this.#time
+  }
+
+  readonly flush = (): void => {
+    if (this.#batch === '') return
+    const text = this.#batch
+    this.#batch = ''
+    waiting.delete(this)
+    if (waiting.size === 0) process.off('exit', flushAll)
+    this.#write(text)
+  }
+
+  #write(text: string): void {
     try {
-      stream.write(toText(record))
+      this.#stream.write(text)
     } catch {
       // The log itself has failed: there is no other place to report this.
     }
   }
 }
 
+/** The writers whose lines of the access log wait for the end of this turn of the event loop. */
+const waiting = new Set<LogWriter>()
+
+function flushAll(): void {
+  for (const writer of waiting) writer.flush()
+}
+
 /** Outside of strings JSON has no character to escape. */
-function toJsonLine({ time, level, channel, message, template, context, span }: LogRecord): string {
+function toJsonLine({ time, level, channel, message, template, context, requestId, span }: LogRecord): string {
   const hasContext = Object.keys(context).length > 0
-  // The names are those of OpenTelemetry for logs in JSON.
-  const ids = { trace_id: span?.traceId, span_id: span?.spanId }
+  // The names of the last two are those of OpenTelemetry for logs in JSON.
+  const ids = { request_id: requestId, trace_id: span?.traceId, span_id: span?.spanId }
   const line = { time, level, channel, message, template, ...ids, context: hasContext ? context : undefined }
   return `${escapeControls(JSON.stringify(line))}\n`
 }

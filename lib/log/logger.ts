@@ -15,16 +15,29 @@ export interface Logger {
   isLevelEnabled(level: LogLevel): boolean
   /** Creates a logger of another channel. */
   channel(name: string): Logger
+  /** Creates a logger of the same channel whose records have the id of a request. */
+  withRequestId(requestId: string): Logger
   /**
-   * Adds the ids of the current span to all records, those of other channels included. Returns a function that ends this.
+   * Writes a line of the access log: level `info` and channel `access`, also if the least level is higher. The texts must be
+   * masked. Lines of one turn of the event loop are written together at its end.
    */
-  correlate(findSpan: () => SpanIds | undefined): () => void
+  access(message: string, requestId: string, context: LogContext): void
+  /** Adds ids to all records, those of other channels included. Returns a function that ends this. */
+  correlate(findIds: () => LogIds | undefined): () => void
   /** Passes the records of all channels and levels to an observer. Returns a function that removes it. */
   observe(observer: LogObserver): () => void
 }
 
 /** Called while a record is logged: the caller of the logger is still on the stack. */
 export type LogObserver = (record: LogRecord) => void
+
+/** The ids of the work in which a message was logged. */
+export interface LogIds {
+  /** The id of the request. */
+  readonly requestId?: string
+  /** The span, if tracing is on. */
+  readonly span?: SpanIds
+}
 
 /** The ids of a span of OpenTelemetry, as lower-case hexadecimal digits. */
 export interface SpanIds {
@@ -33,7 +46,7 @@ export interface SpanIds {
 }
 
 /** A log message as it is written and observed: plain data, masked and bounded. */
-export interface LogRecord {
+export interface LogRecord extends LogIds {
   /** ISO 8601 in UTC, with milliseconds. */
   readonly time: string
   readonly level: LogLevel
@@ -43,8 +56,6 @@ export interface LogRecord {
   /** The message before its placeholders were filled, if it has any. */
   readonly template?: string
   readonly context: Readonly<Record<string, unknown>>
-  /** The span in which the message was logged, if tracing is on. */
-  readonly span?: SpanIds
 }
 
 /** The levels, least first. */

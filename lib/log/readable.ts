@@ -14,11 +14,10 @@ const colours = {
 
 /**
  * Formats a record for people: local time, level, channel, message, the part of the context that is not in the message,
- * the beginning of
- * the trace id, and each error with its stack on indented lines. No text of a record can begin a line or control the terminal.
+ * the beginnings of the ids of request and trace, and each error with its stack on indented lines. No text of a record can begin a line or control the terminal.
  */
 export function formatReadable(record: LogRecord, isColoured: boolean): string {
-  const { level, channel, message, template = '', context, span } = record
+  const { level, channel, message, template = '', context, requestId, span } = record
   const style = (colour: Parameters<typeof styleText>[0], text: string) =>
     isColoured ? styleText(colour, text, { validateStream: false }) : text
 
@@ -34,6 +33,7 @@ export function formatReadable(record: LogRecord, isColoured: boolean): string {
     `${escapeControls(channel)} `,
     escapeControls(message),
     ...(rest.length > 0 ? [style('gray', escapeControls(JSON.stringify(Object.fromEntries(rest))))] : []),
+    ...(requestId === undefined ? [] : [style('gray', `request=${requestId.slice(0, 8)}`)]),
     ...(span ? [style('gray', `trace=${span.traceId.slice(0, 8)}`)] : []),
   ].join(' ')
   return [line, ...errors.flatMap(error => linesOf(error, ''))].map(text => `${text}\n`).join('')

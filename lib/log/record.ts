@@ -4,7 +4,7 @@ import { type CopyBounds, cut, MaskingCopier, propertyBounds, type TextMasker } 
 import type { Redactor } from '../redact/redactor.ts'
 import { readProperty } from '../stack/read-property.ts'
 import { formatFrame } from '../stack/stack-frames.ts'
-import type { LogContext, LogLevel, LogRecord, SpanIds } from './logger.ts'
+import type { LogContext, LogIds, LogLevel, LogRecord } from './logger.ts'
 
 const messageLimit = 4096
 
@@ -16,7 +16,7 @@ export function createRecord(
   template: string,
   values: LogContext,
   redactor: Redactor,
-  span?: SpanIds,
+  ids?: LogIds,
 ): LogRecord {
   const context = copyContext(values, redactor)
   const filled = fill(template, context)
@@ -28,7 +28,7 @@ export function createRecord(
     message: toMessage(filled),
     ...(filled !== template && { template: toMessage(template) }),
     context,
-    ...(span && { span }),
+    ...ids,
   }
 }
 

@@ -10,9 +10,12 @@ declare module '../../lib/signals.ts' {
 t.test('a handler is called until it is removed', t => {
   const signals = createSignals(error => t.fail(String(error)))
   const heard: number[] = []
+  t.equal(signals.has('test.happened'), false)
   const remove = signals.on('test.happened', ({ count }) => heard.push(count))
   signals.emit('test.happened', { count: 1 })
+  t.equal(signals.has('test.happened'), true)
   remove()
+  t.equal(signals.has('test.happened'), false)
   signals.emit('test.happened', { count: 2 })
   t.strictSame(heard, [1])
   t.end()

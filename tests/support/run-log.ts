@@ -62,13 +62,15 @@ export class RunLog {
       (message: string, context: LogContext = {}) => {
         this.write(`${level}: ${message} ${this.describeAll(context)}`)
       }
-    return {
+    const logger: Logger = {
       ...silentLogger,
       debug: log('debug'),
       info: log('info'),
       warning: log('warning'),
       error: log('error'),
       critical: log('critical'),
+      withRequestId: () => logger,
     }
+    return logger
   }
 }

@@ -33,12 +33,13 @@ export class ErrorListener {
     dispatcher.subscribe(ExceptionEvent, this, 'onException', handlePriority)
   }
 
-  logException({ error }: ExceptionEvent): void {
+  logException({ error, request }: ExceptionEvent): void {
+    const logger = this.#logger.withRequestId(request.id)
     const isMiss = error instanceof HttpError && isMissOrRefusal(error)
     if (isMiss || (error instanceof HttpError && error.status < 500)) {
       const { message, name } = error
       // The stack of such an error is always the same, so no place is logged.
-      this.#logger[isMiss ? this.#missLevel : 'error']('Uncaught {name}: "{message}"', {
+      logger[isMiss ? this.#missLevel : 'error']('Uncaught {name}: "{message}"', {
         name,
         message,
         exception: error,
@@ -46,7 +47,7 @@ export class ErrorListener {
       return
     }
     const context = { ...describe(error), exception: error }
-    this.#logger.critical('Uncaught {name}: "{message}" at {place}', context)
+    logger.critical('Uncaught {name}: "{message}" at {place}', context)
   }
 
   onException(event: ExceptionEvent): Eventual<void> {

@@ -59,7 +59,7 @@ export class RouterListener {
     attributes.set('_controller', match.outcome === 'redirect' ? redirectController : controller)
     if (match.outcome === 'redirect') attributes.set('_location', match.location)
     if (attributes.get('_log') === false || !this.#logger.isLevelEnabled('info')) return
-    this.#logger.info('Matched route "{route}".', {
+    this.#logger.withRequestId(request.id).info('Matched route "{route}".', {
       route: route.name,
       route_parameters: parameters,
       request_uri: request.url,

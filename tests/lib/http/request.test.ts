@@ -318,6 +318,27 @@ t.test('the signal is aborted when the reply is closed before it was sent', t =>
   t.end()
 })
 
+t.test('the id is one for the request and its sub-requests, and is given before it is read', async t => {
+  const request = new Request({ target: '/' })
+  t.equal(request.duplicate().id, request.id)
+  const id = request.id
+  request.provideId('late')
+  t.equal(request.id, id)
+  const other = new Request({ target: '/' })
+  t.not(other.id, id)
+  const traced = new Request({ target: '/' })
+  traced.provideId('trace')
+  t.equal(traced.id, 'trace')
+  const proxied = new Request({
+    target: '/',
+    headers: { 'x-request-id': 'proxy' },
+    connection: { remoteAddress: '10.0.0.1' },
+    trustedProxies: new TrustedProxies(['10.0.0.1'], ['x-request-id']),
+  })
+  proxied.provideId('trace')
+  t.equal(proxied.id, 'proxy')
+})
+
 t.test('a session must have been provided to the request', async t => {
   const request = new Request({ target: '/' })
   t.equal(request.requestedSession, undefined)

@@ -288,7 +288,7 @@ t.test('each line has the span in which it was logged, until the source of spans
   for (const format of ['json', 'readable'] as const) {
     const { logger, lines } = createTestLogger({ format })
     let isInSpan = true
-    const end = logger.channel('other').correlate(() => (isInSpan ? span : undefined))
+    const end = logger.channel('other').correlate(() => (isInSpan ? { span } : undefined))
     logger.info('In a span.', { a: 1 })
     isInSpan = false
     logger.info('Outside.')
@@ -307,6 +307,60 @@ t.test('each line has the span in which it was logged, until the source of spans
       t.notMatch(outside + after, 'trace')
     }
   }
+})
+
+t.test('a logger with the id of a request, also of another channel, writes it into each line', async t => {
+  for (const format of ['json', 'readable'] as const) {
+    const { logger, lines } = createTestLogger({ format })
+    logger.correlate(() => ({ requestId: 'that of the running code' }))
+    logger.withRequestId('0123456789').channel('other').info('Mine.')
+    logger.info('Other.')
+    const [own = '', other = ''] = lines()
+    if (format === 'json') {
+      t.hasStrict(parse(own), { channel: 'other', request_id: '0123456789' })
+      t.equal(parse(other).request_id, 'that of the running code')
+    } else t.match(own, /Mine\. request=01234567$/)
+  }
+})
+
+t.test('lines of the access log are written together, at the end of the turn or before another line', async t => {
+  const chunks: string[] = []
+  const stream = { write: (text: string) => chunks.push(text) }
+  let second = 0
+  const clock = () => new Date(Date.UTC(2026, 10, 22, 12, 0, second++))
+  const logger = createLogger({ level: 'error', format: 'json', stream, clock })
+  const observed: LogRecord[] = []
+  logger.observe(record => observed.push(record))
+  logger.access('GET /a 200', 'id-a', { status: 200 })
+  logger.access('GET /b 200', 'id-b', { status: 200 })
+  t.strictSame(chunks, [])
+  await new Promise(setImmediate)
+  t.equal(chunks.length, 1)
+  const line = { time: '2026-11-22T12:00:00.000Z', level: 'info', channel: 'access', context: { status: 200 } }
+  const expected = ['a', 'b'].map(name => ({ ...line, message: `GET /${name} 200`, request_id: `id-${name}` }))
+  t.strictSame(String(chunks[0]).trim().split('\n').map(parse), expected)
+  t.strictSame(
+    observed.map(({ message, requestId }) => [message, requestId]),
+    [
+      ['GET /a 200', 'id-a'],
+      ['GET /b 200', 'id-b'],
+    ],
+  )
+  logger.access('GET /c 200', 'id-c', {})
+  logger.error('Failed.')
+  t.match(chunks.slice(1), [/"GET \/c 200"/, /"Failed\."/])
+  await new Promise(setImmediate)
+  t.equal(chunks.length, 3)
+})
+
+t.test('lines of the access log that wait are written when the process exits', async t => {
+  const program = `
+    import { createLogger } from ${JSON.stringify(new URL('../../../lib/log/create-logger.js', import.meta.url).href)}
+    const logger = createLogger({ level: 'error', format: 'json', stream: process.stdout })
+    logger.access('GET / 200', 'id', {})
+    process.exit()`
+  const { stdout } = spawnSync(process.execPath, ['--input-type=module', '--eval', program], { encoding: 'utf8' })
+  t.equal(parse(stdout).message, 'GET / 200')
 })
 
 t.test('a record below the level is not created if there is no observer', async t => {

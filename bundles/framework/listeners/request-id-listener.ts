@@ -1,0 +1,16 @@
+import { ResponseEvent } from '../../../kernel/events.ts'
+import type { EventDispatcher } from '../../../lib/event-dispatcher/event-dispatcher.ts'
+
+/** The default, as that of the ResponseListener. */
+const priority = 0
+
+/** Sends the id of a request to its client, for a question about this request: log lines have the same id. */
+export class RequestIdListener {
+  subscribe(dispatcher: EventDispatcher): void {
+    dispatcher.subscribe(ResponseEvent, this, 'onResponse', priority)
+  }
+
+  onResponse({ request, response }: ResponseEvent): void {
+    if (request.parent === undefined) response.headers.set('x-request-id', request.id)
+  }
+}

@@ -1,0 +1,220 @@
+import { once } from 'node:events'
+import { connect } from 'node:net'
+import { Readable } from 'node:stream'
+import { type Test, t } from 'tap'
+import { createFrameworkBundle } from '#bundles/framework/framework-bundle.ts'
+import type { Bundle } from '#kernel/bundle.ts'
+import type { FinishedRequest } from '#kernel/finished-request.ts'
+import { createTestKernel, type TestKernel } from '#kernel/testing/create-test-kernel.ts'
+import { createRequest } from '#kernel/testing/event-factories.ts'
+import { Response } from '#lib/http/response.ts'
+import { serveKernel } from '#tests/support/test-server.ts'
+import { until } from '#tests/support/until.ts'
+
+const uuid = /^[\da-f]{8}-[\da-f]{4}-4[\da-f]{3}-[89ab][\da-f]{3}-[\da-f]{12}$/
+
+/** A kernel with some routes. `finished` has what the signal has reported. */
+async function start(t: Test, variables: Record<string, string> = {}, bundles: readonly Bundle[] = []) {
+  const finished: FinishedRequest[] = []
+  const shop: Bundle = {
+    name: 'shop',
+    register({ routes, signals }) {
+      signals.on('request.finished', value => finished.push(value))
+      const add = (name: string, path: string, controller: () => Response | Promise<Response>) =>
+        routes.add({ name, path, methods: ['GET', 'POST'], controller })
+      add('article', '/articles/:id', () => Response.text('ä'))
+      add('reset', '/reset/:token', () => Response.text('reset'))
+      add('stream', '/stream', () => Response.stream(Readable.from(['one', 'two'])))
+      add('endless', '/endless', () => Response.stream(Readable.from(endless())))
+      add('empty', '/empty', () => new Response(null, { status: 204 }))
+      add('broken', '/broken', async () => {
+        await new Promise(setImmediate)
+        throw new Error('broken')
+      })
+    },
+  }
+  const kernel = await createTestKernel({
+    bundles: [createFrameworkBundle(), shop, ...bundles],
+    directory: t.testdir(),
+    variables: { APP_ENV: 'prod', APP_SECRET: 'a secret of the test, and of nothing else', ...variables },
+  })
+  t.teardown(() => kernel.close())
+  return { ...kernel, finished, lines: () => linesOf(kernel) }
+}
+
+async function* endless(): AsyncGenerator<string> {
+  for (;;) {
+    await new Promise(setImmediate)
+    yield 'tick'
+  }
+}
+
+function linesOf({ records }: Pick<TestKernel, 'records'>) {
+  return records.filter(({ channel }) => channel === 'access').map(({ context, message }) => ({ message, ...context }))
+}
+
+t.test('the access log', async t => {
+  t.test('production logs a line for each request, with the id that the response has', async t => {
+    const { client, records } = await start(t)
+    const { headers } = await client.get('/articles/7?token=abc', { headers: { 'user-agent': 'x' } })
+    const id = headers.get('x-request-id')
+    t.match(id, uuid)
+    const access = records.filter(({ channel }) => channel === 'access')
+    t.match(access, [
+      {
+        level: 'info',
+        message: 'GET /articles/7 200',
+        requestId: id,
+        context: { method: 'GET', path: '/articles/7', route: 'article', status: 200, ms: Number, bytes: 2 },
+      },
+    ])
+    t.equal(access[0]?.context.client, '127.0.0.1')
+    t.strictSame(Object.keys(access[0]?.context ?? {}), ['method', 'path', 'route', 'status', 'ms', 'bytes', 'client'])
+  })
+
+  t.test('secrets in paths are masked, and long paths are cut', async t => {
+    const { client, lines } = await start(t)
+    await client.get('/reset/c2VjcmV0IHNlY3JldA')
+    await client.get(`/${'x'.repeat(3000)}`)
+    const [reset, long] = lines()
+    t.strictSame([reset?.message, Reflect.get(Object(reset), 'path')], ['GET /reset/****** 200', '/reset/******'])
+    t.equal(long?.message, `GET /${'x'.repeat(1022)}… 404`)
+  })
+
+  t.test('health checks are not logged', async t => {
+    const { client, finished, lines } = await start(t)
+    await client.get('/_health')
+    await client.get('/_health/live')
+    t.strictSame(lines(), [])
+    t.equal(finished.length, 2)
+  })
+
+  t.test('ACCESS_LOG turns it off in production, and on elsewhere', async t => {
+    const requestAll = async (variables: Record<string, string>) => {
+      const { client, lines } = await start(t, variables)
+      await client.get('/articles/7')
+      return lines().length
+    }
+    t.equal(await requestAll({ ACCESS_LOG: '0' }), 0)
+    t.equal(await requestAll({ APP_ENV: 'dev' }), 0)
+    t.equal(await requestAll({ APP_ENV: 'dev', ACCESS_LOG: '1' }), 1)
+  })
+
+  t.test('a response that a client did not wait for is marked', async t => {
+    const kernel = await start(t)
+    const { port } = await serveKernel(t, kernel)
+    const socket = connect(port, '127.0.0.1')
+    socket.write('GET /endless HTTP/1.1\r\nHost: localhost\r\n\r\n')
+    await once(socket, 'data')
+    socket.destroy()
+    await until(() => kernel.lines().length === 1)
+    t.match(kernel.lines(), [{ message: 'GET /endless 200', isSent: false }])
+    t.ok(Number(kernel.finished[0]?.bytesSent) > 0)
+  })
+})
+
+t.test('request.finished', async t => {
+  t.test('reports route, bytes and duration of each main request', async t => {
+    const { client, finished } = await start(t)
+    await client.post('/articles/7', { body: 'hello', headers: { 'content-type': 'text/plain' } })
+    await client.get('/stream')
+    await client.head('/articles/7')
+    await client.get('/empty')
+    await client.get('/nowhere')
+    const [first] = finished
+    t.strictSame(
+      finished.map(({ bytesReceived, bytesSent, isSent, request, response, route }) => [
+        request.method,
+        route,
+        response.status,
+        bytesReceived,
+        bytesSent > 100 ? 'a page' : bytesSent,
+        isSent,
+      ]),
+      [
+        ['POST', 'article', 200, 5, 2, true],
+        ['GET', 'stream', 200, 0, 6, true],
+        ['HEAD', 'article', 200, 0, 0, true],
+        ['GET', 'empty', 204, 0, 0, true],
+        ['GET', undefined, 404, 0, 'a page', true],
+      ],
+    )
+    t.ok(Number(first?.duration) >= 0 && Number(first?.duration) < 60_000)
+    t.equal(first?.traceId, undefined)
+  })
+
+  t.test('knows the trace of a client, and bodies without a declared length', async t => {
+    const kernel = await start(t)
+    const { raw } = await serveKernel(t, kernel)
+    const trace = '4bf92f3577b34da6a3ce929d0e0e4736'
+    const head = `POST /articles/7 HTTP/1.1\r\nHost: localhost\r\nConnection: close\r\ntraceparent: 00-${trace}-00f067aa0ba902b7-01\r\n`
+    await raw(`${head}Content-Type: text/plain\r\nTransfer-Encoding: chunked\r\n\r\n5\r\nhello\r\n0\r\n\r\n`)
+    await raw(`${head}Content-Type: image/png\r\nTransfer-Encoding: chunked\r\n\r\n5\r\nhello\r\n0\r\n\r\n`)
+    t.strictSame(
+      kernel.finished.map(({ bytesReceived, traceId }) => [bytesReceived, traceId]),
+      [
+        [5, trace],
+        [undefined, trace],
+      ],
+    )
+    t.match(kernel.finished[0]?.request.id, uuid, 'without tracing, the trace of a client is not the id of its request')
+  })
+
+  t.test('bytes of a text whose client has left are not counted', async t => {
+    const { app, finished } = await start(t)
+    const request = createRequest('/articles/7')
+    await app.kernel.terminate(request, await app.kernel.handle(request), false)
+    t.strictSame([finished[0]?.isSent, finished[0]?.bytesSent], [false, 0])
+  })
+})
+
+t.test('the id of a request', async t => {
+  t.test('is in the messages of the framework about it, without the request context', async t => {
+    const { app, client, records } = await start(t)
+    t.equal(
+      app.context.run(createRequest(), () => app.context.current),
+      undefined,
+      'the context is not enabled',
+    )
+    const { headers, text } = await client.get('/broken')
+    const id = String(headers.get('x-request-id'))
+    t.equal(records.find(({ level }) => level === 'critical')?.requestId, id)
+    t.match(text, `<code>${id}</code>`)
+  })
+
+  t.test('is in the messages of a bundle that uses the log, also after it has waited', async t => {
+    const talking: Bundle = {
+      name: 'talking',
+      register({ logger, routes }) {
+        const controller = async () => {
+          logger.warning('Before.')
+          await new Promise(setImmediate)
+          logger.channel('other').warning('After.')
+          return Response.text('')
+        }
+        routes.add({ name: 'talk', path: '/talk', controller })
+      },
+    }
+    const { client, records } = await start(t, {}, [talking])
+    const answers = await Promise.all([client.get('/talk'), client.get('/talk')])
+    for (const { headers } of answers) {
+      const own = records.filter(({ requestId }) => requestId === headers.get('x-request-id'))
+      t.strictSame(
+        own.filter(({ level }) => level === 'warning').map(({ message }) => message),
+        ['Before.', 'After.'],
+      )
+    }
+  })
+
+  t.test('is that of a trusted proxy if TRUSTED_HEADERS has x-request-id', async t => {
+    const ask = async (variables: Record<string, string>, value: string) => {
+      const { client } = await start(t, variables)
+      return (await client.get('/empty', { headers: { 'x-request-id': value } })).headers.get('x-request-id')
+    }
+    const trusted = { TRUSTED_PROXIES: '127.0.0.1', TRUSTED_HEADERS: 'x-forwarded-for,x-request-id' }
+    t.equal(await ask(trusted, 'f3-a/1:2'), 'f3-a/1:2')
+    for (const unsafe of ['', 'a b', '"><b>', 'a,b', 'x'.repeat(129)]) t.match(await ask(trusted, unsafe), uuid)
+    t.match(await ask({ TRUSTED_PROXIES: '127.0.0.1' }, 'f3'), uuid)
+    t.match(await ask({ TRUSTED_HEADERS: 'x-request-id' }, 'f3'), uuid)
+  })
+})
