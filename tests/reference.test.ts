@@ -120,6 +120,7 @@ t.test('every declared signal is in the reference', async t => {
 /** The sections of the reference with the settings of a bundle, or of the kernel. */
 const settingSections: readonly (readonly [bundle: string, title: string])[] = [
   ['kernel', 'Settings'],
+  ['framework', 'Settings of the framework'],
   ['profiler', 'Settings of the profiler'],
   ['opentelemetry', 'Settings of tracing'],
 ]

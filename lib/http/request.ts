@@ -1,16 +1,15 @@
 import { randomUUID } from 'node:crypto'
 import type { FormData } from '../body/form-data.ts'
 import { RequestBody } from '../body/request-body.ts'
-import { HttpError } from '../errors/http-error.ts'
+import type { HttpError } from '../errors/http-error.ts'
 import type { DispatchOptions } from '../event-dispatcher/event-dispatcher.ts'
 import type { Session } from '../session/session.ts'
 import { Stopwatch } from '../stopwatch/stopwatch.ts'
 import type { Attributes } from './attributes.ts'
 import { parseCookies } from './cookies.ts'
 import { Headers, type HeadersInit } from './headers.ts'
-import { type Host, readHost } from './host.ts'
+import { type ParsedHead, parseHead } from './parse-head.ts'
 import { createSignal, type Reply } from './reply.ts'
-import { parseTarget, type Target } from './request-line.ts'
 import { type Forwarded, TrustedProxies } from './trusted-proxies.ts'
 
 /** The connection of a request, such as a socket of node. */
@@ -58,7 +57,7 @@ export class Request {
   // Not a field that texts of a request list: a socket has many parts, and leads back to the request.
   readonly #connection: Connection | undefined
   readonly #trustedProxies: TrustedProxies
-  readonly #parsed: Parsed
+  readonly #parsed: ParsedHead
   readonly #reply: Reply | undefined
   #signal: AbortSignal | undefined
   #id: string | undefined
@@ -85,7 +84,7 @@ export class Request {
 
     const inherited = parent === undefined ? undefined : parent.#parsed
     const isSame = inherited !== undefined && parent?.target === init.target
-    this.#parsed = isSame ? inherited : parse(this, this.#trustedProxies, inherited)
+    this.#parsed = isSame ? inherited : parseHead(this, this.#trustedProxies, inherited)
   }
 
   /**
@@ -277,42 +276,3 @@ const noSessionMessage =
   'This request has no session. In an application createFrameworkBundle() gives it one, in a test createRequest(path, { session: {} }).'
 
 const noProxies = new TrustedProxies()
-
-/** What is read from the request line and the headers. */
-interface Parsed {
-  readonly target: Target
-  readonly forwarded: Forwarded
-  readonly host: Host | undefined
-  readonly problem: HttpError | undefined
-}
-
-/** Parses a request. The first error is kept for later. A sub-request has the host of its parent if its own has none. */
-function parse(request: Request, trustedProxies: TrustedProxies, parent: Parsed | undefined): Parsed {
-  const { headers, method, peerAddress, target: sent } = request
-  let target: Target = { rawPath: sent, path: sent, queryString: '' }
-  let forwarded: Forwarded = {}
-  let host = parent?.host
-  let problem: HttpError | undefined
-  try {
-    target = parseTarget(sent, method)
-  } catch (error) {
-    problem = asProblem(error)
-  }
-  try {
-    forwarded = trustedProxies.read(headers, peerAddress)
-  } catch (error) {
-    problem ??= asProblem(error)
-  }
-  try {
-    host = readHost(headers, forwarded.host, target.authority) ?? host
-  } catch (error) {
-    problem ??= asProblem(error)
-  }
-  return { target, forwarded, host, problem }
-}
-
-/** An error that refuses a request. Any other error is thrown. */
-function asProblem(error: unknown): HttpError {
-  if (!(error instanceof HttpError)) throw error
-  return error
-}
