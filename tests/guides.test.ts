@@ -17,6 +17,7 @@ import {
 import { compiled, GuideProject } from './support/guide-project.ts'
 import { readEntryPoints } from './support/public-api.ts'
 import { readRows, readSections } from './support/reference.ts'
+import { type DatabaseServer, lacksPostgres, startPostgres } from './support/start-postgres.ts'
 
 const folder = 'docs/guides'
 const guides = readdirSync(folder).filter(name => name.endsWith('.md'))
@@ -124,9 +125,18 @@ async function checkCode(t: Test, all: readonly Guide[], project: GuideProject):
   for (const file of written.filter(file => /\.m?js$/.test(file))) await succeed(t, project, `node --check ${file}`)
 }
 
-async function succeed(t: Test, project: GuideProject, line: string): Promise<void> {
-  const { code, output } = await project.run(line)
+async function succeed(
+  t: Test,
+  project: GuideProject,
+  line: string,
+  variables?: Readonly<Record<string, string>>,
+): Promise<void> {
+  const { code, output } = await project.run(line, variables)
   t.equal(code, 0, line, { output })
+}
+
+function urlOf({ database, host, port, user }: DatabaseServer): string {
+  return `postgres://${user}@${host}:${port}/${database}`
 }
 
 /** Writes the files of a guide into the project, and applies its diffs. */
@@ -166,7 +176,11 @@ async function followGuide(
   const tests = files.filter(file => file.endsWith('.test.ts'))
   if (tests.length > 0) {
     project.write(`${compiled}/tests.js`, tests.map(file => `import './${file.replace(/ts$/, 'js')}'\n`).join(''))
-    await succeed(t, project, `node --enable-source-maps ${compiled}/tests.js`)
+    const needsDatabase = blocks.some(({ text }) => text.includes('TEST_DATABASE_URL'))
+    await t.test('its tests', { skip: needsDatabase && lacksPostgres }, async t => {
+      const variables = needsDatabase ? { TEST_DATABASE_URL: urlOf(await startPostgres(t)) } : {}
+      await succeed(t, project, `node --enable-source-maps ${compiled}/tests.js`, variables)
+    })
   }
   const commands = blocks.filter(({ language }) => language === 'console').flatMap(readCommands)
   let server: Promise<string> | undefined

@@ -72,10 +72,11 @@ export class GuideProject {
     if (name !== undefined) this.#link(name, path.join(this.directory, 'packages', name))
   }
 
-  /** Runs a line of a shell in the project, with nothing in its environment that tap puts there. */
-  async run(line: string): Promise<Ran> {
+  /** Runs a line of a shell in the project, with these variables and nothing in its environment that tap puts there. */
+  async run(line: string, variables: Readonly<Record<string, string>> = {}): Promise<Ran> {
     const { HOME = '', PATH = '' } = process.env
-    const command = ['-i', `HOME=${HOME}`, `PATH=${PATH}`, 'sh', '-c', `exec 2>&1; ${line}`]
+    const environment = Object.entries({ HOME, PATH, ...variables }).map(([name, value]) => `${name}=${value}`)
+    const command = ['-i', ...environment, 'sh', '-c', `exec 2>&1; ${line}`]
     const child = spawn('env', command, { cwd: this.directory, stdio: ['ignore', 'pipe', 'ignore'] })
     const [output, [code]] = await Promise.all([text(child.stdout), once(child, 'exit')])
     return { code, output }
