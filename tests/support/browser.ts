@@ -19,9 +19,10 @@ export const needsBrowser: { readonly skip: string | false } = {
 }
 
 /* c8 ignore start -- only where there is a Chromium, and coverage is complete without one */
-/** Starts Chromium, without what it does for itself over the network. It is closed when the test ends. */
-export async function openBrowser(t: Test): Promise<Browser> {
-  const browser = await chromium.launch({ executablePath: String(executable), args: [...quietly], timeout: patience })
+/** Starts Chromium, without its own use of the network. It is closed when the test ends. */
+export async function openBrowser(t: Test, options: readonly string[] = []): Promise<Browser> {
+  const args = [...quietly, ...options]
+  const browser = await chromium.launch({ executablePath: String(executable), args, timeout: patience })
   browser.on('context', context => context.setDefaultTimeout(patience))
   t.teardown(() => browser.close())
   return browser
