@@ -1,6 +1,7 @@
 import path from 'node:path'
 import { t } from 'tap'
 import { createFrameworkBundle } from '#bundles/framework/framework-bundle.ts'
+import { createHiddenRouteRule } from '#bundles/framework/hidden-route-rule.ts'
 import { createProfilerBundle } from '#bundles/profiler/profiler-bundle.ts'
 import { MemoryProfileStorage } from '#bundles/profiler/store/memory-profile-storage.ts'
 import { createProfiledTestKernel } from '#bundles/profiler/testing/create-profiled-test-kernel.ts'
@@ -9,6 +10,7 @@ import type { Bundle } from '#kernel/bundle.ts'
 import { createTestKernel } from '#kernel/testing/create-test-kernel.ts'
 import { Response } from '#lib/http/response.ts'
 import { Redactor } from '#lib/redact/redactor.ts'
+import { RouteCollection } from '#lib/routing/route-collection.ts'
 import { type RunInit, runInTerminal } from '#tests/support/fake-terminal.ts'
 import { createProject } from '#tests/support/project.ts'
 
@@ -111,6 +113,23 @@ t.test(
     ;(await expectProfile(await client.get('/single'))).not.hadFindings()
   },
 )
+
+t.test('a route that is hidden for some methods is a finding of requests with these methods', async t => {
+  const routes = new RouteCollection()
+  const rule = createHiddenRouteRule(routes)
+  const find = (method: string, route: string | null = 'first') =>
+    rule
+      .find({ summary: { method, route, url: '/', status: 200, duration: 1 }, data: {} })
+      .map(({ problem }) => problem)
+  routes.get('first', '/double', () => undefined)
+  t.strictSame(find('GET'), [])
+  routes.add({ name: 'second', path: '/double', methods: ['GET', 'POST'], controller: () => undefined })
+  const problem = 'The route "second" is never reached by GET: "first" has the same path, /double, and comes first.'
+  t.strictSame(find('GET'), [problem], 'also of a route that is added later')
+  t.strictSame(find('POST'), [])
+  t.strictSame(find('GET', 'second'), [])
+  t.strictSame(find('GET', null), [])
+})
 
 t.test('debug:route-match finds the route of a request, and explains the others', async t => {
   const found = await run('debug:route-match get /wild/a?b=1')
