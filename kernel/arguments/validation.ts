@@ -31,7 +31,7 @@ export type ValidationObserver = (validation: Validation) => ((end: ValidationEn
 /** Arguments of controllers belong to no kernel, so their observers belong to the process. */
 const observers = new Set<ValidationObserver>()
 
-/** Passes all validations to an observer, until the returned function is called. */
+/** Passes validations to an observer, until the returned function is called. The first observer that records one is the last. */
 export function observeValidations(observer: ValidationObserver): () => void {
   observers.add(observer)
   return () => void observers.delete(observer)
@@ -41,21 +41,18 @@ export function observeValidations(observer: ValidationObserver): () => void {
 export function validate<value>(
   validation: Validation<value>,
 ): ValidationResult<value> | Promise<ValidationResult<value>> {
-  const ends = observers.size === 0 ? none : Array.from(observers, observe => observe(validation))
-  const end = (result: ValidationEnd) => {
-    for (const each of ends) each?.(result)
-  }
+  const end = observers.size === 0 ? undefined : observe(validation)
   const settle = (result: SchemaResult<value>): ValidationResult<value> => {
     if (result.issues === undefined) {
-      end({})
+      end?.({})
       return result
     }
     const issues = readIssues(result.issues, validation.input)
-    end({ issues })
+    end?.({ issues })
     return { issues }
   }
   const fail = (error: unknown) => {
-    end({ error })
+    end?.({ error })
     throw error
   }
   let result: SchemaResult<value> | Promise<SchemaResult<value>>
@@ -67,4 +64,10 @@ export function validate<value>(
   return isThenable(result) ? Promise.resolve(result).then(settle, fail) : settle(result)
 }
 
-const none: readonly undefined[] = []
+function observe(validation: Validation): ReturnType<ValidationObserver> {
+  for (const observer of observers) {
+    const end = observer(validation)
+    if (end !== undefined) return end
+  }
+  return undefined
+}

@@ -1,3 +1,4 @@
+import { checkedForm, jsonBody, queryValues } from '#kernel/arguments/schemas.ts'
 import type { Application, Bundle } from '#kernel/bundle.ts'
 import { dump } from '#kernel/dump.ts'
 import { encodeUpload } from '#kernel/testing/test-body.ts'
@@ -5,6 +6,7 @@ import { HttpError } from '#lib/errors/http-error.ts'
 import { Event } from '#lib/event-dispatcher/event-dispatcher.ts'
 import type { Request } from '#lib/http/request.ts'
 import { Response } from '#lib/http/response.ts'
+import type { StandardSchema } from '#lib/schema/standard-schema.ts'
 
 class DemoEvent extends Event {
   static readonly eventName = 'demo.happened'
@@ -41,12 +43,24 @@ export const richBundle: Bundle = {
   },
 }
 
+const issues = [
+  { message: 'The whole input is wrong.' },
+  { message: `too ${'long '.repeat(50)}`, path: ['name'] },
+  { message: 'too short', path: ['list', { key: 0 }, 'x'.repeat(80)] },
+]
+
+const refusing: StandardSchema = { '~standard': { version: 1, vendor: 'demo', validate: () => ({ issues }) } }
+const failing: StandardSchema = {
+  '~standard': { version: 1, vendor: 'demo', validate: () => Promise.reject(new Error('The schema fails.')) },
+}
+
 async function showMuch(
   { dispatcher, kernel, logger, queries, view }: Application,
   request: Request,
 ): Promise<Response> {
   const { attributes, body, session, stopwatch } = request
   await Promise.allSettled([body.formData(), body.json()])
+  await Promise.allSettled([checkedForm(refusing)(request), jsonBody(refusing)(request), queryValues(failing)(request)])
   attributes.set('team', { name: 'Ada', roles: ['one', 'two'] })
   await session.set('basket', { count: 2, [`long-${'x'.repeat(80)}`]: 'y'.repeat(200) })
   await session.flash('notice', 'saved')

@@ -9,6 +9,7 @@ import { type Section, toJsonBlock, toList, toSpan } from './markdown-text.ts'
 import { overviewSection, writeOverview } from './overview-section.ts'
 import { cacheSection, databaseSection } from './query-sections.ts'
 import { exceptionSection, exchangeSection, findingsSection, routingSection } from './request-sections.ts'
+import { validationSection } from './validation-section.ts'
 import {
   callsSection,
   cpuSection,
@@ -25,6 +26,7 @@ const sections: readonly Section[] = [
   exceptionSection,
   findingsSection,
   exchangeSection,
+  validationSection,
   databaseSection,
   cacheSection,
   logsSection,

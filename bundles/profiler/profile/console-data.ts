@@ -33,11 +33,11 @@ export interface ConsoleEntry {
   readonly callers?: readonly Caller[] | undefined
 }
 
-/** Trees are at most as deep as their writer made them, and a profile has its own limit of depth. */
-const tree: Schema<ValueTree> = v.object({
+/** The schema of a tree. Trees are at most as deep as their writer made them, and a profile has its own limit of depth. */
+export const treeSchema: Schema<ValueTree> = v.object({
   kind: oneOf(['note', 'text', 'value', 'object']),
   text: check.text,
-  entries: maybe(list(v.object({ name: check.text, value: v.lazy(() => tree) }))),
+  entries: maybe(list(v.object({ name: check.text, value: v.lazy(() => treeSchema) }))),
   omitted: maybe(check.amount),
 })
 
@@ -47,7 +47,7 @@ export const consoleSchema: Schema<ConsoleData> = v.object({
       at: number,
       method: oneOf(consoleMethods),
       label: maybe(check.text),
-      values: list(tree),
+      values: list(treeSchema),
       site: maybe(caller),
       callers: maybe(list(caller)),
     }),

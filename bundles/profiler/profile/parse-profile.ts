@@ -26,6 +26,7 @@ import {
 } from './profile.ts'
 import { queriesSchema } from './query-data.ts'
 import { check, isCount, isToken, type JsonObject, parseJsonObject, type Schema } from './schema.ts'
+import { validationsSchema } from './validation-data.ts'
 import { httpSchema, lateSchema, loggerSchema, templatesSchema } from './work-data.ts'
 
 type Schemas<Types> = { readonly [Name in keyof Types]: Schema<Types[Name]> }
@@ -44,6 +45,7 @@ const collectorSchemas: Schemas<CollectorTypes> = {
   templates: templatesSchema,
   http: httpSchema,
   queries: queriesSchema,
+  validation: validationsSchema,
   memory: memorySchema,
   late: lateSchema,
   cpu: cpuSchema,

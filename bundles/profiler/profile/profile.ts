@@ -13,6 +13,7 @@ import type {
 import type { ConfigProcessData, MemoryData, ServerProcessData } from './process-data.ts'
 import type { QueriesData } from './query-data.ts'
 import type { JsonObject } from './schema.ts'
+import type { ValidationsData } from './validation-data.ts'
 import type { HttpData, LateData, LoggerData, TemplatesData } from './work-data.ts'
 
 declare module '../../../lib/signals.ts' {
@@ -91,6 +92,7 @@ export interface CollectorTypes {
   readonly templates: TemplatesData
   readonly http: HttpData
   readonly queries: QueriesData
+  readonly validation: ValidationsData
   readonly memory: MemoryData
   readonly late: LateData
   readonly cpu: CpuData

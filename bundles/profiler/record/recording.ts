@@ -1,3 +1,4 @@
+import { observeValidations } from '../../../kernel/arguments/validation.ts'
 import type { Application, Foundation } from '../../../kernel/bundle.ts'
 import type { Collector } from '../../../kernel/profiler-contract.ts'
 import type { EventDispatcher } from '../../../lib/event-dispatcher/event-dispatcher.ts'
@@ -22,6 +23,7 @@ import { QueryRecorder } from './query-recorder.ts'
 import type { RecordingPolicy } from './recording-policy.ts'
 import { RequestRecorder } from './request-recorder.ts'
 import type { Trace } from './trace.ts'
+import { createValidationRecorder } from './validation-trace.ts'
 import { CallWatch, watchFetch, watchNodeHttp } from './watch-calls.ts'
 
 /** The parts that the bundle passes to a recording. */
@@ -101,7 +103,8 @@ export class Recording {
     const calls = new CallWatch(() => profiler.find(context.current), new Callers(directory))
     const findTrace = (request = context.current) => profiler.find(request)
     const recorder = new QueryRecorder({ findTrace, callers: new Callers(directory), redactor })
-    this.#stops.push(queries.observe(recorder))
+    const validations = createValidationRecorder(findTrace, redactor)
+    this.#stops.push(queries.observe(recorder), observeValidations(validations))
     signals.on('kernel.booted', () => {
       const crashes = watchCrashes(profiler, context, logger.channel('profiler'))
       this.#stops.push(gc.start(), watchFetch(calls), watchNodeHttp(calls), crashes)

@@ -13,6 +13,7 @@ import { LogTrace } from './log-trace.ts'
 import type { QueryTrace } from './query-trace.ts'
 import type { RenderTrace } from './render-trace.ts'
 import type { UsageTrace } from './usage-trace.ts'
+import type { ValidationTrace } from './validation-trace.ts'
 
 /** More errors of one request are not recorded: an error that is replaced on its way makes a few of them. */
 const thrownLimit = 10
@@ -77,6 +78,8 @@ export class Trace implements CollectedRequest {
   queries: QueryTrace | undefined
   /** The calls of `dump` and of `console`; `undefined` when there were none. */
   console: ConsoleTrace | undefined
+  /** The validations of its input by schemas; `undefined` when there were none. */
+  validations: ValidationTrace | undefined
   /** The resources that the process uses; only of a main request. */
   usage: UsageTrace | undefined
   /** The CPU samples, when sampling was requested. */

@@ -236,6 +236,7 @@ t.test('the values have the types of the schemas', async t => {
 
 t.test('observers see each validation with its end, until they are removed', async t => {
   const seen: [Validation['source'], string, unknown, ValidationEnd | undefined][] = []
+  const stopOther = observeValidations(() => undefined)
   const stop = observeValidations(({ input, schema, source }) => {
     const entry: (typeof seen)[number] = [source, schema['~standard'].vendor, input, undefined]
     seen.push(entry)
@@ -243,7 +244,6 @@ t.test('observers see each validation with its end, until they are removed', asy
       entry[3] = end
     }
   })
-  const stopOther = observeValidations(() => undefined)
   const failing = (validate: () => never | Promise<never>): Argument =>
     jsonBody({ '~standard': { version: 1, vendor: 'own', validate } })
   const error = new Error('The schema has a mistake.')
@@ -256,8 +256,9 @@ t.test('observers see each validation with its end, until they are removed', asy
   t.equal(await refusalOf(() => thrown(json(1))), error, 'an error of the schema is not an issue')
   t.equal(await refusalOf(() => rejected(json(2))), error)
   stop()
-  stopOther()
   await jsonBody(v.number())(json(6))
+  stopOther()
+  await jsonBody(v.number())(json(7))
   const issues = { issues: [{ path: [], message: 'Invalid input: expected string, received number' }], omitted: 0 }
   t.strictSame(seen, [
     ['json', 'valibot', 5, {}],

@@ -16,6 +16,7 @@ import {
   createHttpCollector,
   createLoggerCollector,
   createTemplatesCollector,
+  validationCollector,
 } from './traces.ts'
 
 /** Creates the profiler's own collectors, in the order in which they run. */
@@ -37,6 +38,7 @@ export function createCollectors(app: Application, sites: ListenerSites): Profil
     createTemplatesCollector(redactor),
     createHttpCollector(redactor),
     createQueriesCollector(redactor),
+    validationCollector,
     new ServerCollector(app, process),
     new ConfigCollector(app),
     lateCollector,

@@ -48,6 +48,13 @@ export const consoleCollector: CollectorOf<'console'> = {
   collect: ({ console }: Trace) => console?.toData(),
 }
 
+/** Collects the validations of the input. They are masked when they are recorded. */
+export const validationCollector: CollectorOf<'validation'> = {
+  name: 'validation',
+  collectsLate: true,
+  collect: ({ validations }: Trace) => validations?.toData(),
+}
+
 const urlLength = 2000
 const errorLength = 500
 

@@ -58,7 +58,8 @@ function toTreeView(tree: ValueTree, method: ConsoleMethod): ViewModel {
   return { ...viewTree(tree), isOpen: true, ...(isPlain && { text: tree.text }) }
 }
 
-function viewTree({ entries = [], kind, omitted = 0, text }: ValueTree): ViewModel {
+/** The model of the partial `profiler/tree`, closed. */
+export function viewTree({ entries = [], kind, omitted = 0, text }: ValueTree): ViewModel {
   return {
     kind,
     text: kind === 'text' ? `"${text}"` : text,

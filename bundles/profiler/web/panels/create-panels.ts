@@ -18,6 +18,7 @@ import { requestPanel } from './request.ts'
 import { createRouterPanel } from './router.ts'
 import { createTemplatesPanel } from './templates.ts'
 import { timePanel } from './time.ts'
+import { validationPanel } from './validation.ts'
 
 /** Creates the profiler's own panels, in the order of the menu. */
 export function createPanels(app: Application, inspector: Inspector): ProfilePanel[] {
@@ -29,6 +30,7 @@ export function createPanels(app: Application, inspector: Inspector): ProfilePan
     timePanel,
     createExceptionPanel(editor),
     createFindingsPanel(inspector, labelOf, editor),
+    validationPanel,
     ...createQueryPanels(app.view, editor),
     createLoggerPanel(editor),
     createConsolePanel(editor),

@@ -14,6 +14,7 @@ import { readHeader } from '../../profile/format-value.ts'
 import { home, profileLink } from '../../profile/links.ts'
 import { readLogs, severityOf } from '../../profile/logs.ts'
 import { readRenders, renderTime } from '../../profile/renders.ts'
+import { countIssues, inputNames } from '../../profile/validation-data.ts'
 import { findProfile, type ProfileServices } from '../pages/find-profile.ts'
 import type { ProfilerApplication } from '../profiler-application.ts'
 import { protect } from '../respond.ts'
@@ -61,6 +62,7 @@ const itemMakers: readonly ItemMaker[] = [
   toRedirectItem,
   toLogItem,
   toConsoleItem,
+  toValidationItem,
   toFindingItem,
   toTimeItem,
   toDatabaseItem,
@@ -163,6 +165,25 @@ function toConsoleItem({ profile }: ShownProfile, { token }: SummaryView): Toolb
 
 /** Characters of a value in a row. */
 const rowLimit = 100
+
+/** Only if an input was refused. */
+function toValidationItem({ profile }: ShownProfile, { token }: SummaryView): ToolbarItem | undefined {
+  const { validations = [] } = profile.collectors.validation ?? {}
+  const count = validations.reduce((sum, validation) => sum + countIssues(validation), 0)
+  if (count === 0) return undefined
+  const link = profileLink(token, 'validation')
+  const rows = validations.flatMap(({ issues, source }, index) =>
+    issues.map(({ message, path }) =>
+      row(path.join('.') || inputNames[source], cutText(message), { link: `${link}#validation-${index}` }),
+    ),
+  )
+  return item('validation', 'Validation', {
+    text: formatCount(count, 'issue'),
+    tone: 'warning',
+    link,
+    rows: rows.slice(0, listLimit),
+  })
+}
 
 function toFindingItem({ findings }: ShownProfile, { token }: SummaryView): ToolbarItem | undefined {
   const badge = toBadge(findings)

@@ -75,7 +75,17 @@ t.test('the panels of a damaged profile can be shown', async t => {
     stack: json,
     line: json,
   })
+  const validation = fc.record({
+    source: json,
+    vendor: fc.string(),
+    start: json,
+    end: json,
+    issues: fc.array(fc.oneof(json, fc.record({ path: json, message: fc.string() }))),
+    omittedIssues: json,
+    input: tree,
+  })
   const data = fc.record({
+    validation: fc.oneof(json, fc.record({ validations: fc.array(fc.oneof(json, validation)), omitted: json })),
     console: fc.oneof(json, fc.record({ entries: fc.array(fc.oneof(json, entry)), omitted: json })),
     browser: fc.oneof(json, fc.record({ errors: fc.array(fc.oneof(json, report)), omitted: json })),
     queries: fc.oneof(json, fc.record({ queries: fc.array(fc.oneof(json, query)), omitted: json })),
