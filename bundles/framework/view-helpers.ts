@@ -35,7 +35,7 @@ export function addViewHelpers({ view, urls, files, kernel }: Application): void
 }
 
 function requestOf({ request }: HelperCall, helper: string): Request {
-  if (request === undefined) throw new VIEW_REQUEST_MISSING([helper])
+  if (request === undefined) throw new VIEW_REQUEST_MISSING([`helper "${helper}"`])
   return request
 }
 

@@ -1,5 +1,7 @@
+import { suggestNames } from '../text/nearest-names.ts'
 import { showPath } from '../text/show-path.ts'
 import { VIEW_TEMPLATE_INVALID } from './errors.ts'
+import { dataNames } from './globals.ts'
 import { bundleOf, readTemplate, type TemplateFile } from './template-files.ts'
 import { addFrames, type TemplatePlace } from './template-frames.ts'
 
@@ -8,22 +10,24 @@ export interface TemplateEngine {
   /** Returns the syntax tree of a template. @throws Error for a mistake of its grammar */
   parse(source: string): unknown
   readonly helpers: ReadonlySet<string>
+  readonly globals: ReadonlySet<string>
 }
 
 /**
  * Parses all templates: Handlebars itself would compile them, and find their mistakes, at the first render. `sources` are
  * their texts by name. Messages show files below the directory relative to it. The callback lists templates that are not
- * used, because their bundles are not in the list: they may be the reason of a mistake.
+ * used, because their bundles are not in the list: they may be the reason of a mistake. Returns the globals that pages and
+ * their partials use, by the names of the pages; pages without any are left out.
  *
  * @throws VIEW_TEMPLATE_INVALID with every mistake
  */
 export function checkTemplates(
   files: readonly TemplateFile[],
   sources: ReadonlyMap<string, string>,
-  { helpers, parse }: TemplateEngine,
+  { globals, helpers, parse }: TemplateEngine,
   directory: string,
   listUnlisted: () => readonly TemplateFile[],
-): void {
+): ReadonlyMap<string, readonly string[]> {
   const mistakes: Mistake[] = []
   const show = (file: string) => showPath(file, directory)
   const parsed = files.flatMap(({ file, name, replaces }) => {
@@ -54,7 +58,7 @@ export function checkTemplates(
     // A page of a bundle that is not in the list fills this part of a layout.
     return unlisted.some(each => definesInline(each, name, parse)) ? undefined : ''
   }
-  const known = { templates, helpers, explainMissing }
+  const known = { templates, helpers, globals, explainMissing }
   for (const { file, name, nodes, replaced, replaces } of parsed) {
     for (const { text, ...place } of findMistakes(nodes, known)) {
       mistakes.push({ name, file, text: `${show(file)}: line ${place.line}: ${text}`, ...place })
@@ -69,7 +73,7 @@ export function checkTemplates(
       })
     }
   }
-  if (mistakes.length === 0) return
+  if (mistakes.length === 0) return findGlobals(parsed, globals)
   throw addFrames(new VIEW_TEMPLATE_INVALID([mistakes.map(({ text }) => text).join('\n')]), mistakes)
 }
 
@@ -112,6 +116,9 @@ interface Node {
   readonly path?: Node
   readonly name?: Node
   readonly original?: unknown
+  /** Whether a path begins with `@`, which its parts leave out. */
+  readonly data?: boolean
+  readonly parts?: readonly string[]
   readonly params?: readonly Node[]
   readonly hash?: { readonly pairs: readonly { readonly value: Node }[] }
   readonly program?: Node
@@ -123,6 +130,7 @@ interface Node {
 interface KnownNames {
   readonly templates: ReadonlySet<string>
   readonly helpers: ReadonlySet<string>
+  readonly globals: ReadonlySet<string>
   /** Returns the end of the message about a missing partial; `undefined` if it is no mistake. */
   readonly explainMissing: (name: string) => string | undefined
 }
@@ -146,6 +154,25 @@ export function listNodes(ast: unknown): readonly Node[] {
   }
   visit(ast as Node)
   return nodes
+}
+
+/** The globals that templates use, in themselves and in their partials. */
+function findGlobals(
+  templates: readonly { readonly name: string; readonly nodes: readonly Node[] }[],
+  globals: ReadonlySet<string>,
+): ReadonlyMap<string, readonly string[]> {
+  const used = new Map<string, readonly string[]>()
+  if (globals.size === 0) return used
+  const byName = new Map(templates.map(each => [each.name, each.nodes]))
+  for (const { name } of templates) {
+    const reached = new Set([name])
+    // A set may grow while it is iterated.
+    for (const each of reached) for (const partial of partialNames(byName.get(each) ?? [])) reached.add(partial)
+    const nodes = [...reached].flatMap(each => byName.get(each) ?? [])
+    const own = nodes.filter(node => node.data === true && globals.has(String(node.parts?.[0])))
+    if (own.length > 0) used.set(name, [...new Set(own.map(node => String(node.parts?.[0])))])
+  }
+  return used
 }
 
 /** The names of a template's inline partials. */
@@ -177,7 +204,7 @@ function* findMistakes(
   }
 }
 
-function mistakeOf(node: Node, { explainMissing, helpers, templates }: KnownNames): string | undefined {
+function mistakeOf(node: Node, { explainMissing, globals, helpers, templates }: KnownNames): string | undefined {
   switch (node.type) {
     case 'PartialStatement':
     case 'PartialBlockStatement': {
@@ -190,6 +217,11 @@ function mistakeOf(node: Node, { explainMissing, helpers, templates }: KnownName
     case 'MustacheStatement':
       if ('escaped' in node && node.escaped === false) return 'output must be escaped: use two braces'
       return hasArguments(node) ? unknownHelper(node, helpers) : undefined
+    case 'PathExpression': {
+      const name = node.data === true ? String(node.parts?.[0]) : undefined
+      if (name === undefined || dataNames.has(name) || globals.has(name)) return undefined
+      return `there is no global "@${name}"${suggestNames(name, globals)}`
+    }
     case 'SubExpression':
     case 'BlockStatement':
       return hasArguments(node) ? unknownHelper(node, helpers) : undefined

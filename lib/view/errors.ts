@@ -18,16 +18,22 @@ export const VIEW_RENDER_FAILED: CodedErrorClass<[name: string, reason: string]>
   'The template "%s" cannot be rendered: %s',
 )
 
-export const VIEW_REQUEST_MISSING: CodedErrorClass<[helper: string]> = defineError(
+export const VIEW_REQUEST_MISSING: CodedErrorClass<[part: string]> = defineError(
   'VIEW_REQUEST_MISSING',
   500,
-  'The helper "%s" needs the request: pass it as the third argument of render().',
+  'The %s needs the request: pass it as the third argument of render().',
 )
 
 export const VIEW_HELPER_TAKEN: CodedErrorClass<[name: string, reason: string]> = defineError(
   'VIEW_HELPER_TAKEN',
   500,
   'The helper "%s" cannot be added: %s. Choose another name.',
+)
+
+export const VIEW_GLOBAL_INVALID: CodedErrorClass<[name: string, reason: string]> = defineError(
+  'VIEW_GLOBAL_INVALID',
+  500,
+  'The global "%s" cannot be added: %s. Choose another name.',
 )
 
 export const VIEW_FOLDER_UNREADABLE: CodedErrorClass<[folder: string, reason: string]> = defineError(

@@ -1,5 +1,7 @@
 import path from 'node:path'
-import { listNodes } from './check-templates.ts'
+import { findCall, listNodes } from './check-templates.ts'
+import { createHandlebars } from './handlebars.ts'
+import { readTemplate, type TemplateFile } from './template-files.ts'
 import type { TemplatePlace } from './template-frames.ts'
 
 /**
@@ -60,6 +62,28 @@ export function explainFailure(failure: unknown, root: string): RenderFailure {
     .replace('not defined in [object Object]', 'is not defined')
   // The error of Handlebars says nothing more.
   return { reason: `${lineNumber}: ${words}`, cause: undefined, place }
+}
+
+/** The places in which the templates of a failed render call each other, innermost first, where they are unambiguous. */
+export function findCallers(names: readonly string[], files: readonly TemplateFile[]): TemplatePlace[] {
+  if (names.length < 2) return []
+  const { parseWithoutProcessing } = createHandlebars()
+  const called = new Map(names.slice(1).map((name, index) => [name, String(names[index])]))
+  return files
+    .filter(({ name }) => called.has(name))
+    .sort((one, other) => names.indexOf(one.name) - names.indexOf(other.name))
+    .flatMap(template => {
+      try {
+        return findCall(
+          parseWithoutProcessing(readTemplate(template.file)),
+          String(called.get(template.name)),
+          template,
+        )
+      } catch {
+        // The file has changed since it was loaded.
+        return []
+      }
+    })
 }
 
 function messageOf(thrown: unknown): string {

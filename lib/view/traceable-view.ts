@@ -5,8 +5,13 @@ import type { Helper, TemplateDecorator, View, ViewModel } from './view.ts'
 
 /** Records renders. The request is present if it was passed to the view. */
 export interface RenderTracer {
-  /** Called before a page or partial. Returns the function for its end, or undefined if the end is not recorded. */
-  begin(name: string, model: unknown, request: Request | undefined): ((hasFailed: boolean) => void) | undefined
+  /** Called before a page or partial; `globals` are the names of globals that the page uses. Returns the function for its end, or undefined if the end is not recorded. */
+  begin(
+    name: string,
+    model: unknown,
+    request: Request | undefined,
+    globals: readonly string[] | undefined,
+  ): ((hasFailed: boolean) => void) | undefined
   /** Called when a page begins to wait for its fragments. Returns the function for the end of the wait. */
   beginWait(request: Request | undefined): () => void
 }
@@ -19,7 +24,7 @@ export function createTraceableView(view: View, tracer: RenderTracer): View {
 
 function traceTemplates(tracer: RenderTracer): TemplateDecorator {
   return (name, template) => (model, options) => {
-    const end = tracer.begin(name, model, options?.data?.request)
+    const end = tracer.begin(name, model, options?.data?.request, options?.data?.globals)
     if (end === undefined) return template(model, options)
     let text: string
     try {
@@ -44,6 +49,14 @@ export class ForwardingView implements View {
 
   addHelper(name: string, helper: Helper): void {
     this.#inner.addHelper(name, helper)
+  }
+
+  addGlobal(name: string, value: unknown): void {
+    this.#inner.addGlobal(name, value)
+  }
+
+  globals(): readonly string[] {
+    return this.#inner.globals()
   }
 
   decorateTemplates(decorate: TemplateDecorator): void {

@@ -3,9 +3,10 @@ import path from 'node:path'
 import type { Request } from '../http/request.ts'
 import { suggestNames } from '../text/nearest-names.ts'
 import { showPath } from '../text/show-path.ts'
-import { checkTemplates, findCall, type TemplateEngine } from './check-templates.ts'
+import { checkTemplates, type TemplateEngine } from './check-templates.ts'
 import { VIEW_HELPER_TAKEN, VIEW_RENDER_FAILED, VIEW_TEMPLATE_UNKNOWN } from './errors.ts'
-import { explainFailure, HelperFailure, type HelperLocation, locateNodes } from './failed-place.ts'
+import { explainFailure, findCallers, HelperFailure, type HelperLocation, locateNodes } from './failed-place.ts'
+import { type GlobalFunction, Globals, type GlobalValues } from './globals.ts'
 import {
   capturePartialOptions,
   createHandlebars,
@@ -13,6 +14,7 @@ import {
   type HandlebarsPackage,
   type PartialOptions,
 } from './handlebars.ts'
+import { Registrations } from './registrations.ts'
 import {
   foldersFor,
   listTemplates,
@@ -21,7 +23,7 @@ import {
   type TemplateFile,
   type TemplateFolder,
 } from './template-files.ts'
-import { addFrames, notedTemplates, type TemplatePlace } from './template-frames.ts'
+import { addFrames, notedTemplates } from './template-frames.ts'
 
 /** The data of a template, as a plain object. Handlebars reads own properties only: no methods, no Maps. */
 export type ViewModel = Readonly<Record<string, unknown>>
@@ -42,6 +44,16 @@ export interface View {
   /** Adds a helper for all templates. Call it before they are loaded. @throws VIEW_HELPER_TAKEN */
   addHelper(name: string, helper: Helper): void
 
+  /**
+   * Adds a value that each template can use as `{{@name}}`, also in layouts, partials and blocks. A function computes the value
+   * from the main request, once for each request with a page that uses it; a promise is awaited before the page is rendered.
+   * Call it before templates are loaded. @throws VIEW_GLOBAL_INVALID
+   */
+  addGlobal(name: string, value: unknown | GlobalFunction): void
+
+  /** The names of all globals. */
+  globals(): readonly string[]
+
   /** Wraps the function of each page and partial, outside of earlier decorators. Call it before they are loaded. */
   decorateTemplates(decorate: TemplateDecorator): void
 
@@ -57,7 +69,7 @@ export interface View {
 
   /**
    * Renders a template. Its name is the path without `.hbs`. Returns a promise only if the page has to wait for a
-   * fragment.
+   * fragment or a global.
    *
    * @throws VIEW_TEMPLATE_UNKNOWN VIEW_RENDER_FAILED
    */
@@ -94,6 +106,10 @@ class HandlebarsView implements View {
   readonly #root: string
   readonly #decorators: TemplateDecorator[] = []
   readonly #helpers = new Map<string, Helper>()
+  readonly #registrations = new Registrations()
+  readonly #globals = new Globals()
+  /** The names of the globals that a page and its partials use, by its name; absent for pages without any. */
+  #used: ReadonlyMap<string, readonly string[]> = new Map()
   #files: readonly TemplateFile[] = []
   #templates: ReadonlyMap<string, Template> | undefined
   #partialOptions: PartialOptions = {}
@@ -106,8 +122,18 @@ class HandlebarsView implements View {
 
   addHelper(name: string, helper: Helper): void {
     if (builtIn.has(name)) throw new VIEW_HELPER_TAKEN([name, 'Handlebars has one of that name'])
-    if (this.#helpers.has(name)) throw new VIEW_HELPER_TAKEN([name, 'there is one of that name already'])
+    const place = this.#registrations.find(name, this.#root)
+    if (place !== undefined) throw new VIEW_HELPER_TAKEN([name, `there is one of that name already${place}`])
+    this.#registrations.note(name)
     this.#helpers.set(name, helper)
+  }
+
+  addGlobal(name: string, value: unknown): void {
+    this.#globals.add(name, value, this.#root)
+  }
+
+  globals(): readonly string[] {
+    return this.#globals.names()
   }
 
   decorateTemplates(decorate: TemplateDecorator): void {
@@ -127,7 +153,8 @@ class HandlebarsView implements View {
     const files = listTemplates(this.#folders, this.#bundles)
     const sources = new Map(files.map(each => [each.name, readTemplate(each.file)]))
     const unlisted = () => listUnlisted(this.#folders, this.#bundles)
-    checkTemplates(files, sources, toEngine(handlebars), this.#root, unlisted)
+    const engine = { ...toEngine(handlebars), globals: new Set(this.#globals.names()) }
+    this.#used = checkTemplates(files, sources, engine, this.#root, unlisted)
 
     const knownHelpers = Object.fromEntries(Object.keys(handlebars.helpers).map(name => [name, true]))
     const options = { strict: true, knownHelpers, knownHelpersOnly: true, preventIndent: true }
@@ -155,10 +182,24 @@ class HandlebarsView implements View {
       const folders = foldersFor(name, this.#folders).join(' and ')
       throw new VIEW_TEMPLATE_UNKNOWN([name, folders, suggestNames(name, templates.keys())])
     }
+    const used = this.#used.get(name)
+    if (used === undefined) return this.#render(name, template, model, request)
+    const goOn = (values: GlobalValues) => this.#render(name, template, model, request, { ...values, globals: used })
+    const values = this.#globals.read(used, name, request)
+    return values instanceof Promise ? values.then(goOn) : goOn(values)
+  }
+
+  #render(
+    name: string,
+    template: Template,
+    model: ViewModel,
+    request: Request | undefined,
+    globals?: GlobalValues,
+  ): string | Promise<string> {
     const pending: Pending = new Map()
     let page: string
     try {
-      page = template(model, { ...this.#partialOptions, data: { root: model, request, pending } })
+      page = template(model, { ...this.#partialOptions, data: { root: model, request, pending, ...globals } })
     } catch (error) {
       throw this.#explain(name, error)
     }
@@ -179,29 +220,7 @@ class HandlebarsView implements View {
   }
 }
 
-/** The places in which the templates of a failed render call each other, innermost first, where they are unambiguous. */
-function findCallers(names: readonly string[], files: readonly TemplateFile[]): TemplatePlace[] {
-  if (names.length < 2) return []
-  const { parseWithoutProcessing } = createHandlebars()
-  const called = new Map(names.slice(1).map((name, index) => [name, String(names[index])]))
-  return files
-    .filter(({ name }) => called.has(name))
-    .sort((one, other) => names.indexOf(one.name) - names.indexOf(other.name))
-    .flatMap(template => {
-      try {
-        return findCall(
-          parseWithoutProcessing(readTemplate(template.file)),
-          String(called.get(template.name)),
-          template,
-        )
-      } catch {
-        // The file has changed since it was loaded.
-        return []
-      }
-    })
-}
-
-function toEngine(handlebars: HandlebarsPackage): TemplateEngine {
+function toEngine(handlebars: HandlebarsPackage): Omit<TemplateEngine, 'globals'> {
   return {
     // The handling of white space does not matter for the check.
     parse: source => handlebars.parseWithoutProcessing(source),

@@ -246,7 +246,12 @@ t.test('an uncaught exception ends the process after the running requests were a
     t.equal(response.headers.get('connection'), 'close')
     t.equal(await response.text(), 'slow, and whole')
     t.equal(await site.end(), 1)
-    const record = JSON.parse(String(site.stdout.trim().split('\n').at(-1)))
+    const records = site.stdout
+      .trim()
+      .split('\n')
+      .map(line => JSON.parse(line))
+    const record = records.find(({ level }) => level === 'critical')
+    t.match(records.at(-1), { channel: 'access', message: 'GET /slow 200' }, 'the last lines are written')
     t.match(record, { level: 'critical', message: /uncaught exception/ })
     t.match(JSON.stringify(record), message)
   }

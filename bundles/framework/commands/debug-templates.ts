@@ -42,6 +42,8 @@ export function createDebugTemplates({ directory, view }: Pick<Foundation, 'dire
         bytes.toLocaleString('en'),
       ])
       output.print({ blocks: [{ kind: 'table', table: { columns, rows } }], json: templates })
+      const globals = view.globals()
+      if (globals.length > 0) output.note(`Globals of all templates: ${globals.map(name => `@${name}`).join(', ')}.`)
       output.note(`${all.length} templates have no mistakes.`, 'ok')
       return exitCodes.success
     },

@@ -42,13 +42,13 @@ export type FindTrace = (request?: Request) => Trace | undefined
 /** Creates the tracer that records every page and partial on its trace. */
 export function createRenderTracer(findTrace: FindTrace): RenderTracer {
   return {
-    begin(name, model, request) {
+    begin(name, model, request, globals = []) {
       // The profiler's parts of an error page are not work of the request.
       const trace = name.startsWith('profiler/') ? undefined : findTrace(request)
       if (trace === undefined) return undefined
       trace.renders ??= new RenderTrace()
       const { renders } = trace
-      const render = renders.begin(name, model, trace.elapsed())
+      const render = renders.begin(name, model, globals, trace.elapsed())
       if (render === undefined) return undefined
       return hasFailed => {
         if (hasFailed) render.hasFailed = true

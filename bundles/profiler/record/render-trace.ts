@@ -8,7 +8,7 @@ export interface TemplateRender {
   readonly start: number
   /** Includes its partials. */
   duration: number
-  /** For a page: the names in its model, at most 20. */
+  /** For a page: the names in its model, at most 20, then the globals that it uses, with an `@`. */
   readonly keys?: readonly string[]
   /** Whether it threw, or one of its partials. */
   hasFailed?: true
@@ -28,7 +28,7 @@ export class RenderTrace {
   #current = -1
 
   /** Records the start of a render; `undefined` when there are too many. */
-  begin(name: string, model: unknown, time: number): TemplateRender | undefined {
+  begin(name: string, model: unknown, globals: readonly string[], time: number): TemplateRender | undefined {
     const { length } = this.renders
     if (length === renderLimit) {
       this.omitted++
@@ -37,7 +37,9 @@ export class RenderTrace {
     const parent = this.#current
     const start = roundTime(time)
     const render: TemplateRender =
-      parent === -1 ? { name, parent, start, duration: 0, keys: keysOf(model) } : { name, parent, start, duration: 0 }
+      parent === -1
+        ? { name, parent, start, duration: 0, keys: [...keysOf(model), ...globals.map(global => `@${global}`)] }
+        : { name, parent, start, duration: 0 }
     this.renders.push(render)
     this.#current = length
     return render

@@ -74,6 +74,8 @@ t.test('the profiler traces a view that another bundle has wrapped', async t => 
     decorate: ({ view, ...foundation }) => ({
       ...foundation,
       view: {
+        addGlobal: (name, value) => view.addGlobal(name, value),
+        globals: () => view.globals(),
         addHelper: (name, helper) => view.addHelper(name, helper),
         decorateTemplates: decorate => view.decorateTemplates(decorate),
         load: () => view.load(),

@@ -47,6 +47,128 @@ t.test('a helper gets its arguments and the request; its result is escaped unles
   t.equal(view.render('page', { text: 'b' }, request), '&lt;a,2 b /here&gt;|<i>|&lt;&lt;i&gt; undefined /here&gt;')
 })
 
+t.test('globals', async t => {
+  t.test('each template has them: pages, layouts, partials and blocks', async t => {
+    const files = {
+      'layout.hbs': '{{@site.title}}|{{> @partial-block}}',
+      'item.hbs': '{{name}}{{@site.title}}',
+      'page.hbs': '{{#> layout}}{{#each items}}{{@index}}{{@site.title}}{{> item}};{{/each}}{{/layout}}',
+      'plain.hbs': '{{text}}',
+    }
+    const view = viewOf(t, files, view => {
+      view.addGlobal('site', { title: '<S>' })
+      view.addGlobal('unused', () => t.fail('must not be called'))
+    })
+    t.strictSame(view.globals(), ['site', 'unused'])
+    t.equal(view.render('page', { items: [{ name: 'a' }] }), '&lt;S&gt;|0&lt;S&gt;a&lt;S&gt;;')
+    t.equal(view.render('plain', { text: 'x' }), 'x')
+  })
+
+  t.test(
+    'a function is called once for each request, with the main request, and only for pages that use it',
+    async t => {
+      const calls: Request[] = []
+      const files = { 'page.hbs': '{{@user.name}}', 'plain.hbs': '' }
+      const view = viewOf(t, files, view => {
+        view.addGlobal('user', (request: Request) => {
+          calls.push(request)
+          return { name: 'Ada' }
+        })
+      })
+      const request = new Request({ target: '/' })
+      t.equal(view.render('plain', {}, request), '')
+      t.equal(calls.length, 0)
+      t.equal(view.render('page', {}, request.duplicate()), 'Ada')
+      t.equal(view.render('page', {}, request), 'Ada')
+      t.strictSame(calls, [request])
+      t.equal(view.render('page', {}, new Request({ target: '/' })), 'Ada')
+      t.equal(calls.length, 2)
+    },
+  )
+
+  t.test('a promise is awaited before the page is rendered', async t => {
+    const view = viewOf(t, { 'page.hbs': '{{@user.name}}{{@site}}{{later}}' }, view => {
+      view.addGlobal('user', () => Promise.resolve({ name: 'Ada' }))
+      view.addGlobal('site', 'S')
+      view.addHelper('later', () => new HtmlFragment(Promise.resolve('<b>')))
+    })
+    const page = view.render('page', {}, new Request({ target: '/' }))
+    t.ok(page instanceof Promise)
+    t.equal(await page, 'AdaS<b>')
+  })
+
+  t.test('a failure names the global, in each page of the request', async t => {
+    const view = viewOf(
+      t,
+      { 'now.hbs': '{{@now}}', 'later.hbs': '{{@later}}', 'both.hbs': '{{@later}}{{@now}}' },
+      view => {
+        view.addGlobal('now', () => {
+          throw new Error('no clock')
+        })
+        view.addGlobal('later', () => Promise.reject('no database'))
+      },
+    )
+    const request = new Request({ target: '/' })
+    const code = 'VIEW_RENDER_FAILED'
+    t.throws(() => view.render('now', {}, request), {
+      code,
+      message: 'The template "now" cannot be rendered: the global "now" has failed: no clock',
+      cause: { message: 'no clock' },
+    })
+    t.throws(() => view.render('both', {}, new Request({ target: '/' })), { code, message: /"now"/ })
+    await t.rejects(Promise.resolve(view.render('later', {}, request)), {
+      code,
+      message: 'The template "later" cannot be rendered: the global "later" has failed: no database',
+    })
+    t.throws(() => view.render('now', {}), {
+      code: 'VIEW_REQUEST_MISSING',
+      message: 'The global "now" needs the request: pass it as the third argument of render().',
+    })
+  })
+
+  t.test('a name that no global has is a mistake of the template', async t => {
+    const files = {
+      'page.hbs': '{{@root.a}}{{#if @usr.name}}{{/if}}',
+      'list.hbs': '{{#each a}}{{@../index}}{{@request}}{{/each}}',
+    }
+    t.throws(() => viewOf(t, files, view => view.addGlobal('user', 1)), {
+      code: 'VIEW_TEMPLATE_INVALID',
+      message:
+        /list\.hbs: line 1: there is no global "@request"\n.*page\.hbs: line 1: there is no global "@usr"; the nearest is "user"/,
+    })
+  })
+
+  t.test('a name can be added once, and not be one of Handlebars', async t => {
+    const view = viewOf(t, {})
+    view.addGlobal('user', 1)
+    const code = 'VIEW_GLOBAL_INVALID'
+    t.throws(() => view.addGlobal('user', 2), { code, message: /already, added in .*view\.test\.[jt]s:\d+\. Choose/ })
+    const { stackTraceLimit } = Error
+    Error.stackTraceLimit = 0
+    view.addGlobal('other', 1)
+    Error.stackTraceLimit = stackTraceLimit
+    t.throws(() => view.addGlobal('other', 2), { code, message: /already\. Choose/ })
+    t.throws(() => view.addGlobal('index', 2), { code, message: /@index has a meaning already/ })
+    t.throws(() => view.addGlobal('a-b', 2), { code, message: /must be letters, digits and "_"/ })
+  })
+
+  t.test('a traced view passes them on, and its tracer gets their names', async t => {
+    const begun: unknown[] = []
+    const inner = createView([{ path: t.testdir({ 'page.hbs': '{{@site}}{{> part}}', 'part.hbs': '' }) }])
+    const view = createTraceableView(inner, {
+      begin: (name, _model, _request, globals) => void begun.push([name, globals]),
+      beginWait: () => () => undefined,
+    })
+    view.addGlobal('site', 'S')
+    t.strictSame(view.globals(), ['site'])
+    t.equal(view.render('page', {}), 'S')
+    t.strictSame(begun, [
+      ['page', ['site']],
+      ['part', ['site']],
+    ])
+  })
+})
+
 t.test('a page waits for a later fragment, which is put in its place', async t => {
   const view = viewOf(t, { 'page.hbs': '[{{later "a" 2}}][{{later "b" 1}}]' }, view => {
     view.addHelper('later', ({ positional: [text, turns] }) => new HtmlFragment(wait(Number(turns), `<${text}$&>`)))
@@ -405,7 +527,8 @@ t.test('a helper keeps its name', async t => {
   view.addHelper('show', () => 'first')
   t.throws(() => view.addHelper('show', () => 'second'), {
     code: 'VIEW_HELPER_TAKEN',
-    message: 'The helper "show" cannot be added: there is one of that name already. Choose another name.',
+    message:
+      /^The helper "show" cannot be added: there is one of that name already, added in .*view\.test\.[jt]s:\d+\. Choose/,
   })
   t.equal(view.render('page', {}), 'first')
   for (const name of Object.keys(handlebars.create().helpers)) {

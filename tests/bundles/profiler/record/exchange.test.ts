@@ -250,7 +250,7 @@ t.test('the response', async t => {
   t.test('times of the profiler are kept; times of the application are masked like other headers', async t => {
     const trace = traceOf(createRequest())
     trace.renders = new RenderTrace()
-    const render = trace.renders.begin('page', {}, 1)
+    const render = trace.renders.begin('page', {}, [], 1)
     if (render !== undefined) trace.renders.end(render, 2.5)
     const timing = toServerTiming(trace)
     t.match(timing, /Total.*Templates/)
