@@ -46,6 +46,8 @@ export interface InspectedProfile {
     readonly status: number
     /** Milliseconds until the request was handled. */
     readonly duration: number
+    /** The name of the class of the last exception. */
+    readonly exception: string | null
   }
   /** The data of each collector by name. It comes from the disk, so it may have any shape. */
   readonly data: Readonly<Record<string, unknown>>

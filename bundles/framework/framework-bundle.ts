@@ -8,6 +8,7 @@ import { describeHiddenRoute, findHiddenRoutes } from '../../lib/routing/hidden-
 import { FileSessionStore } from '../../lib/session/file-session-store.ts'
 import type { SessionStore } from '../../lib/session/session-store.ts'
 import { startAccessLog } from './access-log.ts'
+import { crossOriginRule } from './cross-origin-rule.ts'
 import { createErrorPreview, createKeyRoute } from './development-routes.ts'
 import { createErrorController } from './error-controller.ts'
 import { HealthChecks } from './health-checks.ts'
@@ -102,7 +103,7 @@ function addDevelopmentParts(app: Application, { without }: ResolvedOptions): vo
   const { dispatcher, findingRules, routes, view, debugGate } = app
   new RemoveCspListener(debugGate).subscribe(dispatcher)
   if (!without.has('robots')) new RobotsListener(debugGate).subscribe(dispatcher)
-  findingRules.push(createHiddenRouteRule(routes))
+  findingRules.push(createHiddenRouteRule(routes), crossOriginRule)
   routes.add({
     name: '_preview_error',
     path: '/_error/:code{.:_format}',

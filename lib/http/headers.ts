@@ -127,7 +127,7 @@ const fieldValue = /^[\t\x20-\x7e\x80-\xff]*$/
 
 /** The last valid value of each usual name: nearly all responses repeat it, and a look-up is faster than two patterns. */
 const lastValues = new Map<string, string>(
-  'cache-control content-encoding content-length content-type etag expires last-modified vary x-content-type-options'
+  'cache-control content-encoding content-length content-type etag expires last-modified referrer-policy vary x-content-type-options x-frame-options'
     .split(' ')
     .map(name => [name, '']),
 )

@@ -3,6 +3,7 @@ import { CorsPolicies } from '#bundles/framework/cors-policies.ts'
 import { createFrameworkBundle } from '#bundles/framework/framework-bundle.ts'
 import { CrossOriginListener } from '#bundles/framework/listeners/cross-origin-listener.ts'
 import type { FrameworkOptions } from '#bundles/framework/options.ts'
+import { createProfiledTestKernel } from '#bundles/profiler/testing/create-profiled-test-kernel.ts'
 import type { Bundle } from '#kernel/bundle.ts'
 import { createTestKernel, type TestKernel } from '#kernel/testing/create-test-kernel.ts'
 import { createRequest, createRequestEvent } from '#kernel/testing/event-factories.ts'
@@ -88,6 +89,15 @@ t.test('a refusal has its reason, varies by both headers, and comes before the b
   const missing = await client.post('/nowhere', { headers })
   t.equal(missing.status, 404, 'an unknown path is no route')
   t.equal((await client.post('/get', { headers })).status, 405)
+})
+
+t.test('the profile of a refused request says how to accept it', async t => {
+  const bundles = [createFrameworkBundle(), createRoutes({ '/': {} })]
+  const { client, close, expectProfile } = await createProfiledTestKernel({ bundles, directory: t.testdir() })
+  t.teardown(close)
+  const refused = await expectProfile(await client.post('/', { headers: { 'sec-fetch-site': 'same-site' } }))
+  refused.hadFindings('cross-origin-request', 1)
+  ;(await expectProfile(await client.post('/'))).not.hadFindings('cross-origin-request')
 })
 
 t.test('exceptions are named by route, or for all routes', async t => {

@@ -1,5 +1,6 @@
 import { readFileSync } from 'node:fs'
 import { type Test, t } from 'tap'
+import { crossOriginRule } from '#bundles/framework/cross-origin-rule.ts'
 import { createHiddenRouteRule } from '#bundles/framework/hidden-route-rule.ts'
 import { FindingBadges } from '#bundles/profiler/insight/findings/finding-badges.ts'
 import { Inspector, profilerRules } from '#bundles/profiler/insight/findings/inspector.ts'
@@ -74,8 +75,8 @@ t.test('the panel shows the findings, and the rules without findings', async t =
   t.match(html, /href="x:[^"]*\/shop\/%3Ci%3E\.ts:7" title="Open in the editor">shop\/&lt;i&gt;\.ts:7</)
   t.match(html, 'Tidy <code>&lt;i&gt;.ts</code>.')
   t.match(text, 'Not perfect info It could be better. Be it.')
-  // Two of this file, and one of the framework.
-  t.match(text, `${profilerRules.length + 3} checks ran`)
+  // Two of this file, and two of the framework.
+  t.match(text, `${profilerRules.length + 4} checks ran`)
   t.match(text, 'Slow listener slow-listener')
   const other = textOf(await read('/_profiler/a0a0a0?panel=findings'))
   t.match(other, 'No issues found.')
@@ -178,6 +179,9 @@ t.test('the reference has an entry for each rule', async t => {
   const entries = reference.split(/^### /m).slice(1)
   t.strictSame(
     entries.map(entry => /^`([a-z-]+)`\n\n\*([^*]+)\*/.exec(entry)?.slice(1)),
-    [...profilerRules, createHiddenRouteRule(new RouteCollection())].map(({ name, title }) => [name, title]),
+    [...profilerRules, createHiddenRouteRule(new RouteCollection()), crossOriginRule].map(({ name, title }) => [
+      name,
+      title,
+    ]),
   )
 })
