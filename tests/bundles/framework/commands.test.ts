@@ -119,7 +119,7 @@ t.test('a route that is hidden for some methods is a finding of requests with th
   const rule = createHiddenRouteRule(routes)
   const find = (method: string, route: string | null = 'first') =>
     rule
-      .find({ summary: { method, route, url: '/', status: 200, duration: 1 }, data: {} })
+      .find({ summary: { method, route, url: '/', status: 200, duration: 1, exception: null }, data: {} })
       .map(({ problem }) => problem)
   routes.get('first', '/double', () => undefined)
   t.strictSame(find('GET'), [])
