@@ -1,7 +1,7 @@
-import type { RequestBody } from '../lib/body/request-body.ts'
 import { appendCause } from '../lib/errors/append-cause.ts'
 import type { DispatchOptions, EventClass, EventDispatcher } from '../lib/event-dispatcher/event-dispatcher.ts'
 import type { KnownAttributes } from '../lib/http/attributes.ts'
+import { removeFiles } from '../lib/http/controller-file.ts'
 import type { Request } from '../lib/http/request.ts'
 import { Response } from '../lib/http/response.ts'
 import type { Logger } from '../lib/log/logger.ts'
@@ -97,9 +97,9 @@ export class HttpKernel implements RequestKernel {
   }
 
   /**
-   * Dispatches `kernel.terminate` and emits `request.finished`, once for each main request: the response was sent, its client has left, or its
-   * stream failed with an error, after `sentBytes` of it. Then removes uploaded files. Returns a promise only if something is pending. Never
-   * throws and never rejects.
+   * Dispatches `kernel.terminate` and emits `request.finished`, once for each main request: the response was sent, its client has
+   * left, or its stream failed with an error, after `sentBytes` of it. Then removes uploaded and temporary files. Returns a promise
+   * only if something is pending. Never throws and never rejects.
    */
   terminate(
     request: Request,
@@ -112,7 +112,8 @@ export class HttpKernel implements RequestKernel {
     if (request.startedAt !== undefined) {
       this.#context.run(request, this.#emitFinished, new FinishedRequest(request, response, isSent, sentBytes))
     }
-    return request.hasBody ? after(pending, request.body, disposeOf) : pending
+    const hasFiles = request.hasBody || request.attributes.has('_temporary_files')
+    return hasFiles ? after(pending, request, removeFiles) : pending
   }
 
   /** Handles a sub-request: the same request with another controller. */
@@ -294,6 +295,3 @@ export class HttpKernel implements RequestKernel {
   }
 }
 
-function disposeOf(body: RequestBody): Promise<void> {
-  return body.dispose()
-}

@@ -74,10 +74,11 @@ export {
   type RegisteredListener,
 } from '../../lib/event-dispatcher/event-dispatcher.ts'
 export type { KnownAttributes } from '../../lib/http/attributes.ts'
+export { contentDisposition, type Disposition } from '../../lib/http/content-disposition.ts'
+export { createFileResponse, FileResponse, type FileResponseOptions } from '../../lib/http/controller-file.ts'
 export { type CookieOptions, setCookie } from '../../lib/http/cookies.ts'
 export type { CorsPolicy } from '../../lib/http/cors.ts'
 export { EventStream, type EventStreamOptions, type ServerEvent } from '../../lib/http/event-stream.ts'
-export { FileResponses } from '../../lib/http/file-response.ts'
 export { Headers } from '../../lib/http/headers.ts'
 export { preferredLanguage, preferredMediaType } from '../../lib/http/negotiation.ts'
 export { Request } from '../../lib/http/request.ts'

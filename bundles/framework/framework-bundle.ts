@@ -13,6 +13,7 @@ import { createErrorPreview, createKeyRoute } from './development-routes.ts'
 import { createErrorController } from './error-controller.ts'
 import { HealthChecks } from './health-checks.ts'
 import { createHiddenRouteRule } from './hidden-route-rule.ts'
+import { AccelRedirectListener } from './listeners/accel-redirect-listener.ts'
 import { BodyListener } from './listeners/body-listener.ts'
 import { CompressionListener } from './listeners/compression-listener.ts'
 import { ConditionalListener } from './listeners/conditional-listener.ts'
@@ -52,7 +53,9 @@ function register(app: Application, options: ResolvedOptions): void {
   app.controllers.register('error_controller', createErrorController(app))
   addViewHelpers(app)
   addListeners(app, options)
-  if (app.settings.of(frameworkSettings).ACCESS_LOG ?? app.config.environment === 'prod') startAccessLog(app)
+  const { ACCEL_REDIRECT, ACCESS_LOG } = app.settings.of(frameworkSettings)
+  if (ACCESS_LOG ?? app.config.environment === 'prod') startAccessLog(app)
+  if (ACCEL_REDIRECT.length > 0) new AccelRedirectListener(ACCEL_REDIRECT, app.directory).subscribe(app.dispatcher)
   app.commands.push(async () => (await import('./commands/create-commands.ts')).createCommands(app))
   app.signals.on('server.listening', () => {
     void sweepTemporaryFiles(tmpdir())

@@ -144,3 +144,9 @@ export const HTTP_UPGRADE_CROSS_ORIGIN: CodedErrorClass<[header: string, value: 
   403,
   'A page of another origin may not open this WebSocket (%s: %s).',
 )
+
+export const HTTP_FILE_MISSING: CodedErrorClass<[name: string]> = defineError(
+  'HTTP_FILE_MISSING',
+  404,
+  'There is no file "%s".',
+)

@@ -19,7 +19,7 @@ const compressionLimit = 1024 * 1024
  * 14), compressed if the client accepts it. A URL with the file's version is cached for ever, any other is revalidated.
  * Statuses are 200, 206, 304, 412 and 416.
  */
-export class FileResponses {
+export class StaticFileResponses {
   readonly #digests = new FileDigests()
   readonly #variants = new FileVariants()
 
@@ -28,7 +28,7 @@ export class FileResponses {
     const stats = await stat(file).catch(() => undefined)
     if (stats === undefined) return undefined
     const digest = await this.#digests.find(file, stats)
-    const headers = await describe(file, stats)
+    const headers = await describeFile(file, stats)
     headers.set(
       'cache-control',
       version === versionOf(digest) ? 'public, max-age=31536000, immutable' : 'public, no-cache',
@@ -40,18 +40,25 @@ export class FileResponses {
     headers.set('etag', variant === undefined ? `"${tag}"` : `"${tag}-${coding}"`)
     if (coding !== undefined && variant !== undefined) headers.set('content-encoding', coding)
 
-    const verdict = checkConditions(request.headers, headers)
-    if (verdict === 'failed') return new Response(null, { status: 412 })
-    if (verdict === 'not-modified') return toNotModified(new Response(null, { headers }))
-    if (variant === undefined) return sendPlain(request, headers, file, stats)
-    return new Response(variant, { headers })
+    if (variant === undefined) {
+      return respondWithFile(request, headers, stats.size, range => createReadStream(file, range))
+    }
+    return checkFile(request, headers) ?? new Response(variant, { headers })
   }
 }
 
-async function describe(file: string, { mtime }: Stats): Promise<Headers> {
+/** The response to a request whose conditions exclude the file: 304 or 412. */
+function checkFile(request: Request, headers: Headers): Response | undefined {
+  const verdict = checkConditions(request.headers, headers)
+  if (verdict === 'failed') return new Response(null, { status: 412 })
+  return verdict === 'not-modified' ? toNotModified(new Response(null, { headers })) : undefined
+}
+
+/** The headers of a file: its type by its name, and the time of its last change. */
+export async function describeFile(name: string, { mtime }: Stats): Promise<Headers> {
   // Loaded with the first file, because most processes never send one.
   const { default: mime } = await import('mime/lite')
-  const type = mime.getType(file) ?? 'application/octet-stream'
+  const type = mime.getType(name) ?? 'application/octet-stream'
   const charset = type.startsWith('text/') ? '; charset=UTF-8' : ''
   return new Headers({ 'content-type': `${type}${charset}`, 'last-modified': mtime.toUTCString() })
 }
@@ -67,7 +74,15 @@ function chooseCoding({ headers, method }: Request, described: Headers, { size }
   return method === 'GET' && headers.has('range') ? undefined : preferredCoding(headers, codings)
 }
 
-function sendPlain(request: Request, headers: Headers, file: string, { size }: Stats): Response {
+/** The response with a file, or the wanted range of it, with these headers, by the conditions of the request. */
+export function respondWithFile(
+  request: Request,
+  headers: Headers,
+  size: number,
+  read: (range: ByteRange) => Readable,
+): Response {
+  const refusal = checkFile(request, headers)
+  if (refusal !== undefined) return refusal
   headers.set('accept-ranges', 'bytes')
   const isRangeWanted = request.method === 'GET' && isRangeFresh(request.headers, headers)
   const range = isRangeWanted ? parseRange(request.headers.get('range') ?? '', size) : undefined
@@ -81,7 +96,7 @@ function sendPlain(request: Request, headers: Headers, file: string, { size }: S
   headers.set('content-length', String(end - start + 1))
   if (range !== undefined) headers.set('content-range', `bytes ${start}-${end}/${size}`)
   const isEmpty = request.method === 'HEAD' || size === 0
-  const body = isEmpty ? Readable.from([]) : createReadStream(file, { start, end })
+  const body = isEmpty ? Readable.from([]) : read({ start, end })
   return new Response(body, { status: range === undefined ? 200 : 206, headers })
 }
 
@@ -174,7 +189,7 @@ async function digestFile(file: string): Promise<string> {
 }
 
 /** The bytes of a file from `start` to `end`, both included. */
-interface ByteRange {
+export interface ByteRange {
   readonly start: number
   readonly end: number
 }

@@ -1,6 +1,6 @@
 import { RequestEvent } from '../../../kernel/events.ts'
 import type { EventDispatcher } from '../../../lib/event-dispatcher/event-dispatcher.ts'
-import { FileResponses } from '../../../lib/http/file-response.ts'
+import { StaticFileResponses } from '../../../lib/http/file-response.ts'
 import type { StaticFile, StaticFiles } from '../../../lib/http/static-files.ts'
 
 /** Before routing, which is slower than the lookup of a file. */
@@ -9,7 +9,7 @@ const priority = 48
 /** Answers requests for static files. Requests for files that were removed since go to the router. */
 export class StaticFileListener {
   readonly #files: StaticFiles
-  readonly #responses = new FileResponses()
+  readonly #responses = new StaticFileResponses()
 
   constructor(files: StaticFiles) {
     this.#files = files

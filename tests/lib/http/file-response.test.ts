@@ -5,7 +5,7 @@ import { buffer } from 'node:stream/consumers'
 import { brotliDecompressSync, gunzipSync } from 'node:zlib'
 import fc from 'fast-check'
 import { type Test, t } from 'tap'
-import { FileResponses, FileVariants, parseRange } from '#lib/http/file-response.ts'
+import { StaticFileResponses, FileVariants, parseRange } from '#lib/http/file-response.ts'
 import { Request } from '#lib/http/request.ts'
 import { createEtag, type Response } from '#lib/http/response.ts'
 
@@ -17,7 +17,7 @@ type Ask = (headers?: Record<string, string>, method?: string) => Promise<Respon
 function serve(t: Test, name: string, content: string | Uint8Array): { ask: Ask; file: string } {
   const file = `${t.testdir()}/${name}`
   writeFileSync(file, content)
-  const responses = new FileResponses()
+  const responses = new StaticFileResponses()
   const ask: Ask = async (headers = {}, method = 'GET') => {
     const response = await responses.create(new Request({ target: '/', headers, method }), { file, version: undefined })
     if (response === undefined) throw new Error('The file is gone.')
@@ -69,7 +69,7 @@ t.test('text has a charset, other types have none', async t => {
 t.test('only the URL with the current version is cached for ever', async t => {
   const { ask, file } = serve(t, 'a.css', 'one')
   const version = (await ask({}, 'HEAD')).headers.get('etag')?.slice(1, 9)
-  const responses = new FileResponses()
+  const responses = new StaticFileResponses()
   const cachingOf = async (version: string | undefined) =>
     (await responses.create(new Request({ target: '/', method: 'HEAD' }), { file, version }))?.headers.get(
       'cache-control',
