@@ -294,4 +294,3 @@ export class HttpKernel implements RequestKernel {
     },
   }
 }
-

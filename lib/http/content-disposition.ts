@@ -14,12 +14,15 @@ export function contentDisposition(name: string, disposition: Disposition = 'att
 
 /** Without folders, control characters, and characters that reverse the direction of the text. */
 function cleanName(name: string): string {
-  const last = name.toWellFormed().split(/[\\/]/).at(-1) ?? ''
+  const last = name.toWellFormed().replace(/^.*[\\/]/s, '')
   const clean = last.replace(/[\p{Cc}\u061c\u200e\u200f\u202a-\u202e\u2066-\u2069]/gu, '_').trim()
   return /^\.*$/.test(clean) ? 'file' : clean
 }
 
 /** `encodeURIComponent` leaves four characters that RFC 8187, section 3.2.1, does not allow. */
 function encode(text: string): string {
-  return encodeURIComponent(text).replace(/['()*]/g, character => `%${character.charCodeAt(0).toString(16).toUpperCase()}`)
+  return encodeURIComponent(text).replace(
+    /['()*]/g,
+    character => `%${character.charCodeAt(0).toString(16).toUpperCase()}`,
+  )
 }

@@ -69,7 +69,11 @@ export async function createFileResponse(
   }
   headers.set('etag', toEtag(stats))
   const response = respondWithFile(request, headers, stats.size, range => readLazily(found, range))
-  return new FileResponse(found, false, response.body, { status: response.status, headers: response.headers, contentType })
+  return new FileResponse(found, false, response.body, {
+    status: response.status,
+    headers: response.headers,
+    contentType,
+  })
 }
 
 /** The real path of a file in a folder; `undefined` if it is not there. */
@@ -100,7 +104,10 @@ function readLazily(file: string, range?: ByteRange): Readable {
 
 /** The kernel deletes the file after the main request. */
 function deleteAtEnd(request: Request, file: string): void {
-  if (request.parent !== undefined) return deleteAtEnd(request.parent, file)
+  if (request.parent !== undefined) {
+    deleteAtEnd(request.parent, file)
+    return
+  }
   const { attributes } = request
   attributes.set('_temporary_files', [...(attributes.get('_temporary_files') ?? []), file])
 }

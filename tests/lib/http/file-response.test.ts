@@ -5,7 +5,7 @@ import { buffer } from 'node:stream/consumers'
 import { brotliDecompressSync, gunzipSync } from 'node:zlib'
 import fc from 'fast-check'
 import { type Test, t } from 'tap'
-import { StaticFileResponses, FileVariants, parseRange } from '#lib/http/file-response.ts'
+import { FileVariants, parseRange, StaticFileResponses } from '#lib/http/file-response.ts'
 import { Request } from '#lib/http/request.ts'
 import { createEtag, type Response } from '#lib/http/response.ts'
 
