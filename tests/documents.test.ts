@@ -8,6 +8,7 @@ import { createTestKernel } from '#kernel/testing/create-test-kernel.ts'
 import { needsBrowser, openBrowser } from './support/browser.ts'
 import { parseTags, type Tag, unescapeHtml } from './support/html.ts'
 import { lookAt, watch } from './support/page-checks.ts'
+import { readRows } from './support/reference.ts'
 import { serveKernel } from './support/test-server.ts'
 import { walkByKeyboard } from './support/walk-by-keyboard.ts'
 
@@ -43,6 +44,17 @@ t.test('the index leads to all documents', async t => {
   const missing = documents.filter(file => !listed.includes(file) && file !== 'docs/README.md')
   t.strictSame(
     missing.filter(file => !file.startsWith('docs/decisions/')),
+    [],
+  )
+})
+
+t.test('each expectation has an answer, which begins with a word of the list', async t => {
+  const text = readFileSync('docs/reference/expectations.md', 'utf8')
+  const words = Array.from(text.matchAll(/^- \*\*(\w+)\*\*/gm), ([, word]) => String(word))
+  const rows = readRows(text)
+  t.ok(words.length > 3 && rows.length > 70, 'words and rows are found')
+  t.strictSame(
+    rows.filter(([, answer = '']) => !words.includes(String(/^\w+/.exec(answer)))),
     [],
   )
 })
@@ -142,7 +154,7 @@ async function checkInBrowser(t: Test, folder: string): Promise<void> {
   await page.keyboard.press('Enter')
   await page.waitForURL(/listener\.html#stopping$/)
 
-  await page.getByRole('searchbox').fill('<b>nowhere</b>')
+  await page.getByRole('searchbox').fill('<b>qwertzuiop</b>')
   await page.getByText('Nothing was found.').waitFor()
   t.strictSame(complaints(), [], 'nothing fails, and nothing is loaded from elsewhere')
 }

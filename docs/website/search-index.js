@@ -1,17 +1,14 @@
 import { writeFileSync } from 'node:fs'
 import path from 'node:path'
 import MiniSearch from 'minisearch'
+import { settings } from './assets/search-settings.js'
 
 /** Characters of a section that a result of the search shows. */
 const excerptLength = 140
 
 /** Writes the index of all sections of the pages. The browser loads it with the first search. */
 export function writeSearchIndex(results, folder) {
-  const index = new MiniSearch({
-    idField: 'address',
-    fields: ['title', 'page', 'text'],
-    storeFields: ['title', 'page', 'excerpt'],
-  })
+  const index = new MiniSearch(settings)
   for (const { content, outputPath } of results) index.addAll(listSections(content, path.relative(folder, outputPath)))
   writeFileSync(path.join(folder, 'assets/search-index.json'), JSON.stringify(index))
 }

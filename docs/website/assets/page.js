@@ -1,3 +1,5 @@
+import { options, settings } from './search-settings.js'
+
 /** The search, whose index is loaded when the field is first used, and the place of the page in the contents. */
 const root = new URL('..', import.meta.url)
 const search = document.querySelector('.search')
@@ -7,21 +9,13 @@ const list = results.querySelector('ul')
 const status = results.querySelector('[role=status]')
 
 const most = 12
-const fields = { fields: ['title', 'page', 'text'], storeFields: ['title', 'page', 'excerpt'], idField: 'address' }
-const options = {
-  prefix: true,
-  fuzzy: term => (term.length > 5 ? 0.2 : 0),
-  combineWith: 'AND',
-  boost: { title: 4, page: 2 },
-}
-
 let loading
 
 function load() {
   loading ??= Promise.all([
     import('./minisearch.js'),
     fetch(new URL('assets/search-index.json', root)).then(response => response.text()),
-  ]).then(([{ default: MiniSearch }, index]) => MiniSearch.loadJSON(index, fields))
+  ]).then(([{ default: MiniSearch }, index]) => MiniSearch.loadJSON(index, settings))
   return loading
 }
 
