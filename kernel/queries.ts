@@ -58,13 +58,19 @@ export interface QueryObserver {
  */
 export class Queries {
   #observers: readonly QueryObserver[] = []
+  /** The only observer, or one for all of them. */
+  #observer: Pick<QueryObserver, 'begin'> | undefined
 
   /** Adds an observer. The returned function removes it. */
   observe(observer: QueryObserver): () => void {
-    this.#observers = [...this.#observers, observer]
-    return () => {
-      this.#observers = this.#observers.filter(other => other !== observer)
-    }
+    this.#use([...this.#observers, observer])
+    return () => this.#use(this.#observers.filter(other => other !== observer))
+  }
+
+  #use(observers: readonly QueryObserver[]): void {
+    this.#observers = observers
+    const [first] = observers
+    this.#observer = observers.length > 1 ? { begin: (query, below) => beginAll(observers, query, below) } : first
   }
 
   /** Whether an observer records the queries of a request: else a source need not look for their details. */
@@ -84,27 +90,33 @@ export class Queries {
    * executed, and a promise is returned.
    */
   measure<result>(system: string, text: string, parameters: QueryParameters | undefined, work: () => result): result {
-    if (this.#observers.length === 0) return work()
-    const end = this.#begin({ system, text, parameters, source: 'measure' }, this.measure)
+    if (this.#observer === undefined) return work()
+    let end: QueryEnd | undefined
+    // Observers read the stack: a function around the call would be one more frame to read.
+    try {
+      end = this.#observer.begin({ system, text, parameters, source: 'measure' }, this.measure)
+    } catch {
+      // The query runs without its report.
+    }
     if (end === undefined) return work()
     let result: result
     try {
       result = work()
     } catch (error) {
-      end({ error })
+      finish(end, { error })
       throw error
     }
     if (!isThenable(result)) {
-      end({ rows: countRows(result) })
+      finish(end, { rows: countRows(result) })
       return result
     }
     const measured = Promise.resolve(result).then(
       value => {
-        end({ rows: countRows(value) })
+        finish(end, { rows: countRows(value) })
         return value
       },
       error => {
-        end({ error })
+        finish(end, { error })
         throw error
       },
     )
@@ -117,32 +129,41 @@ export class Queries {
    * `undefined` if nothing records the query. Errors of observers are dropped: the query runs without its report.
    */
   begin(query: QueryStart): QueryEnd | undefined {
-    return this.#begin(query, this.begin)
-  }
-
-  #begin(query: QueryStart, below: Running): QueryEnd | undefined {
-    let ends: QueryEnd | undefined
-    for (const observer of this.#observers) {
-      try {
-        ends = join(ends, observer.begin(query, below))
-      } catch {
-        // This observer does not get the end of the query.
-      }
+    try {
+      const end = this.#observer?.begin(query, this.begin)
+      return end && (result => finish(end, result))
+    } catch {
+      return undefined
     }
-    return ends
   }
 }
 
-/** Creates the end of a query for several observers. An error of one of them is dropped. */
-function join(first: QueryEnd | undefined, next: QueryEnd | undefined): QueryEnd | undefined {
-  if (next === undefined) return first
-  return result => {
-    first?.(result)
+/** Reports a query to several observers. Errors of one of them are dropped. */
+function beginAll(
+  observers: readonly QueryObserver[],
+  query: QueryStart,
+  below: Running | undefined,
+): QueryEnd | undefined {
+  const ends: QueryEnd[] = []
+  for (const observer of observers) {
     try {
-      next(result)
+      const end = observer.begin(query, below)
+      if (end !== undefined) ends.push(end)
     } catch {
-      // The query has its result, whatever becomes of the report.
+      // This observer does not get the end of the query.
     }
+  }
+  if (ends.length === 0) return undefined
+  return result => {
+    for (const end of ends) finish(end, result)
+  }
+}
+
+function finish(end: QueryEnd, result: QueryResult): void {
+  try {
+    end(result)
+  } catch {
+    // The query has its result, whatever becomes of the report.
   }
 }
 

@@ -25,9 +25,9 @@ const placeLimit = 500
  * Finds the code of the application that is calling a library: the innermost frame of the application on the stack. Frames
  * of npm packages and of Node are skipped; the frames of this package at the top of the stack are those of the recorder.
  *
- * Reading a frame takes 0.4 µs, so as few as possible are read, and without source maps. Only for a new place the stack is
- * formatted, which costs ten times as much; 500 places are cached. Use one instance for each source: the callers of a source
- * mostly have the same depth.
+ * Each frame from the search to the caller takes 0.4 µs, so as few frames as possible are read, and without source maps. Only
+ * for a new place the stack is formatted, which costs ten times as much; 500 places are cached. Use one instance for each source:
+ * the callers of a source mostly have the same depth.
  */
 export class Callers {
   readonly #directory: string
@@ -48,16 +48,28 @@ export class Callers {
    * outermost function that is known to be none of the application.
    */
   find(below: Running = this.find): Caller | undefined {
-    const sites = this.#read(below)
+    const limit = Math.ceil(this.#firstLimit)
+    // Not in a function of its own, which would be one more frame.
+    const { prepareStackTrace, stackTraceLimit } = Error
+    Error.prepareStackTrace = takeSites
+    Error.stackTraceLimit = limit
+    Error.captureStackTrace(captured, below)
+    let sites = readTaken()
+    Error.stackTraceLimit = stackTraceLimit
+    Error.prepareStackTrace = prepareStackTrace
     // The library has called this code in another way.
     if (sites.length === 0 && below !== this.find) return this.find()
+    if (!this.#isEnough(sites, limit)) sites = readSites(below, frameLimit)
     const index = this.#choose(sites)
+    this.#adapt(index === -1 ? sites.length : index)
     return index === -1 ? undefined : this.#describe(sites, index, below)
   }
 
   /** The frames of the application on the stack, the innermost first. */
   list(limit: number): Caller[] {
-    const sites = limit === 1 ? this.#read(this.list) : readSites(this.list, frameLimit)
+    const first = Math.ceil(this.#firstLimit)
+    let sites = readSites(this.list, limit === 1 ? first : frameLimit)
+    if (limit === 1 && !this.#isEnough(sites, first)) sites = readSites(this.list, frameLimit)
     const callers: Caller[] = []
     for (let index = 0; index < sites.length && callers.length < limit; index++) {
       if (this.#isApplication(sites[index])) callers.push(this.#describe(sites, index, this.list))
@@ -73,23 +85,13 @@ export class Callers {
     })
   }
 
-  /** Reads frames until one of them is of the application, as far as there is one. */
-  #read(below: Running): readonly NodeJS.CallSite[] {
-    const limit = Math.ceil(this.#firstLimit)
-    let sites = readSites(below, limit)
-    let index = this.#indexIn(sites)
-    if (index === -1 && sites.length === limit) {
-      sites = readSites(below, frameLimit)
-      index = this.#indexIn(sites)
-    }
-    const used = index === -1 ? sites.length : index
-    this.#firstLimit = Math.min(frameLimit, Math.max(used + 1, this.#firstLimit - limitStep))
-    return sites
+  /** Whether more frames would change nothing: one of these is of the application, or these are all. */
+  #isEnough(sites: readonly NodeJS.CallSite[], limit: number): boolean {
+    return sites.length < limit || sites.some(site => this.#isApplication(site))
   }
 
-  /** The index of the innermost frame of the application; -1 if there is none. */
-  #indexIn(sites: readonly NodeJS.CallSite[]): number {
-    return sites.findIndex(site => this.#isApplication(site))
+  #adapt(index: number): void {
+    this.#firstLimit = Math.min(frameLimit, Math.max(index + 1, this.#firstLimit - limitStep))
   }
 
   /** The index of the caller's frame; -1 if there is none. */
@@ -164,23 +166,35 @@ function createMemo(): TextMemo<SourceFile> {
   return new TextMemo(1000, 1000)
 }
 
+/** V8 takes longer to capture a stack for a new object. */
+const captured: { readonly stack?: unknown } = {}
+
+/** The frames that V8 has passed last, until they are read: an object that is captured for keeps its stack, and its values. */
+let taken: readonly NodeJS.CallSite[] = []
+
+function takeSites(_error: unknown, sites: readonly NodeJS.CallSite[]): string {
+  taken = sites
+  return ''
+}
+
+/** The frames that were captured, the innermost first. */
+function readTaken(): readonly NodeJS.CallSite[] {
+  // V8 passes the frames when the stack is read for the first time.
+  void captured.stack
+  const sites = taken
+  taken = []
+  return sites
+}
+
 /** The frames below a running function, the innermost first. No source map is read. */
 function readSites(running: Running, limit: number): readonly NodeJS.CallSite[] {
   const { prepareStackTrace, stackTraceLimit } = Error
-  const captured: { readonly stack?: unknown } = {}
-  Error.prepareStackTrace = toSites
+  Error.prepareStackTrace = takeSites
   Error.stackTraceLimit = limit
-  try {
-    Error.captureStackTrace(captured, running)
-    // The value that toSites has returned.
-    return captured.stack as readonly NodeJS.CallSite[]
-  } finally {
-    Error.stackTraceLimit = stackTraceLimit
-    Error.prepareStackTrace = prepareStackTrace
-  }
-}
-
-function toSites(_error: unknown, sites: readonly NodeJS.CallSite[]): readonly NodeJS.CallSite[] {
+  Error.captureStackTrace(captured, running)
+  const sites = readTaken()
+  Error.stackTraceLimit = stackTraceLimit
+  Error.prepareStackTrace = prepareStackTrace
   return sites
 }
 
