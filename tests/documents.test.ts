@@ -147,6 +147,8 @@ async function checkInBrowser(t: Test, folder: string): Promise<void> {
   await page.keyboard.press('/')
   await page.keyboard.type('TRUSTED_PROX')
   await page.getByRole('link', { name: 'Configuration' }).first().waitFor()
+  const { x = -1, width = 0 } = (await page.locator('.results').boundingBox()) ?? {}
+  t.ok(x >= 0 && x + width <= 400, 'the results are on the screen')
   await page.keyboard.press('Escape')
   t.notOk(await page.locator('.results').isVisible(), 'Escape closes the results')
   await page.getByRole('searchbox').fill('stopPropagation')
