@@ -199,9 +199,12 @@ export class RouteCollection<controller = unknown> extends RouteDeclarations<con
     return this.#named.keys()
   }
 
-  /** The route with this name or alias. */
   find(name: string): Route | undefined {
-    return this.#named.get(name) ?? this.#aliases.get(name)
+    return this.#named.get(name)
+  }
+
+  findByAlias(alias: string): Route | undefined {
+    return this.#aliases.get(alias)
   }
 
   [Symbol.iterator](): Iterator<Route> {
@@ -211,7 +214,7 @@ export class RouteCollection<controller = unknown> extends RouteDeclarations<con
   protected override declare(definition: RouteDefinition, shared: RouteRequirements): Route {
     const route = new Route(definition, shared)
     for (const name of [route.name, ...route.aliases]) {
-      const taken = this.find(name)
+      const taken = this.#named.get(name) ?? this.#aliases.get(name)
       if (taken !== undefined) throw new ROUTE_NAME_TAKEN([name, route.path.source, taken.path.source])
     }
     this.#named.set(route.name, route)

@@ -53,11 +53,11 @@ export class UrlGenerator {
 
   /** @throws ROUTE_UNKNOWN ROUTE_PARAMETER_MISSING ROUTE_PARAMETER_INVALID ROUTE_ORIGIN_UNKNOWN (all 500) */
   generate(name: string, parameters: UrlParameters = {}, options: UrlOptions = {}): string {
-    const { absolute = false, request: page = this.#site } = options
-    const route = this.#findRoute(name)
+    const route = this.#routes.find(name) ?? this.#findByAlias(name)
+    const page = options.request ?? this.#site
     const fixedPath = this.#fixedPaths.get(route)
     if (fixedPath !== undefined) {
-      return `${startOf(route, undefined, absolute, page)}${fixedPath}${toEnding(route, parameters)}`
+      return `${startOf(route, undefined, options, page)}${fixedPath}${toEnding(route, parameters)}`
     }
 
     const values = readValues(route, parameters, page)
@@ -67,20 +67,15 @@ export class UrlGenerator {
     const path = encodePath(fill(route, route.path, values, readPath))
     const host = route.host && fill(route, route.host, values, readHost)
     if (variablesOf(route).length === 0 && host === undefined) this.#fixedPaths.set(route, path)
-    return `${startOf(route, host, absolute, page)}${path}${toEnding(route, parameters)}`
+    return `${startOf(route, host, options, page)}${path}${toEnding(route, parameters)}`
   }
 
-  #findRoute(name: string): Route {
-    const route = this.#routes.find(name)
-    if (route === undefined) throw new ROUTE_UNKNOWN([name, suggestNames(name, this.#routes.names)])
-    if (route.name !== name) this.#noteAlias(name, route)
-    return route
-  }
-
-  #noteAlias(alias: string, route: Route): void {
-    if (this.#usedAliases.has(alias)) return
+  #findByAlias(alias: string): Route {
+    const route = this.#routes.findByAlias(alias)
+    if (route === undefined) throw new ROUTE_UNKNOWN([alias, suggestNames(alias, this.#routes.names)])
+    if (!this.#usedAliases.has(alias)) this.#onAlias?.(alias, route)
     this.#usedAliases.add(alias)
-    this.#onAlias?.(alias, route)
+    return route
   }
 }
 
@@ -189,11 +184,16 @@ function encodePath(path: string): string {
 }
 
 /** The part before the path: scheme and host if those of the page are wrong, and the base path of a proxy. */
-function startOf(route: Route, host: string | undefined, absolute: boolean, page: UrlContext | undefined): string {
-  return `${originOf(route, host, absolute, page)}${page?.basePath ?? ''}`
+function startOf(route: Route, host: string | undefined, options: UrlOptions, page: UrlContext | undefined): string {
+  return `${originOf(route, host, options, page)}${page?.basePath ?? ''}`
 }
 
-function originOf(route: Route, host: string | undefined, absolute: boolean, page: UrlContext | undefined): string {
+function originOf(
+  route: Route,
+  host: string | undefined,
+  { absolute = false }: UrlOptions,
+  page: UrlContext | undefined,
+): string {
   // Most URLs: a route of any scheme and host never differs from its page.
   if (!absolute && host === undefined && route.schemes.length === 0) return ''
   const scheme = page && !route.schemes.includes(page.scheme) ? (route.schemes[0] ?? page.scheme) : page?.scheme

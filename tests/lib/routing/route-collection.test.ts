@@ -47,7 +47,8 @@ t.test('a name belongs to one route, an alias too', async t => {
   taken('other', ['page'])
   taken('other', ['leaf'])
   t.equal(routes.size, 1)
-  t.equal(routes.find('leaf'), page)
+  t.equal(routes.findByAlias('leaf'), page)
+  t.equal(routes.find('leaf'), undefined)
   t.strictSame([...routes.names], ['page'])
 })
 
@@ -110,7 +111,7 @@ t.test('a group gives its routes prefixes, defaults, requirements, host, schemes
   t.equal(find(routes, '/de/admin/users/seven?open'), 'not-found', 'the requirement of any variable')
   t.match(find(routes, '/de/admin/pages/seven/2?open&mine', 'b.test'), { _role: 'reader', page: '2' })
   t.equal(find(routes, '/de/admin/pages/seven/2?mine', 'b.test'), 'not-found', 'both conditions hold')
-  t.equal(routes.find('old_page')?.name, 'admin_page', 'an alias is a whole name')
+  t.equal(routes.findByAlias('old_page')?.name, 'admin_page', 'an alias is a whole name')
   t.equal(routes.find('admin_home')?.condition, isOpen)
 })
 
