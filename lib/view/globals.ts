@@ -6,6 +6,9 @@ import { Registrations } from './registrations.ts'
 /** Computes a global for a request, or returns a promise of it. The request is the main request, also for a fragment. */
 export type GlobalFunction = (request: Request) => unknown
 
+/** The value of a global, or the function that computes it. */
+export type Global = GlobalFunction | object | string | number | boolean | null
+
 /** The values of globals by their names. */
 export type GlobalValues = Readonly<Record<string, unknown>>
 

@@ -1,4 +1,5 @@
 import type { Request } from '../http/request.ts'
+import type { Global } from './globals.ts'
 import type { TemplateFile } from './template-files.ts'
 import { noteTemplate } from './template-frames.ts'
 import type { Helper, TemplateDecorator, View, ViewModel } from './view.ts'
@@ -51,7 +52,7 @@ export class ForwardingView implements View {
     this.#inner.addHelper(name, helper)
   }
 
-  addGlobal(name: string, value: unknown): void {
+  addGlobal(name: string, value: Global): void {
     this.#inner.addGlobal(name, value)
   }
 

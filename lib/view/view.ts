@@ -6,7 +6,7 @@ import { showPath } from '../text/show-path.ts'
 import { checkTemplates, type TemplateEngine } from './check-templates.ts'
 import { VIEW_HELPER_TAKEN, VIEW_RENDER_FAILED, VIEW_TEMPLATE_UNKNOWN } from './errors.ts'
 import { explainFailure, findCallers, HelperFailure, type HelperLocation, locateNodes } from './failed-place.ts'
-import { type GlobalFunction, Globals, type GlobalValues } from './globals.ts'
+import { type Global, Globals, type GlobalValues } from './globals.ts'
 import {
   capturePartialOptions,
   createHandlebars,
@@ -49,7 +49,7 @@ export interface View {
    * from the main request, once for each request with a page that uses it; a promise is awaited before the page is rendered.
    * Call it before templates are loaded. @throws VIEW_GLOBAL_INVALID
    */
-  addGlobal(name: string, value: unknown | GlobalFunction): void
+  addGlobal(name: string, value: Global): void
 
   /** The names of all globals. */
   globals(): readonly string[]
@@ -128,7 +128,7 @@ class HandlebarsView implements View {
     this.#helpers.set(name, helper)
   }
 
-  addGlobal(name: string, value: unknown): void {
+  addGlobal(name: string, value: Global): void {
     this.#globals.add(name, value, this.#root)
   }
 

@@ -70,7 +70,7 @@ t.test('globals', async t => {
       const calls: Request[] = []
       const files = { 'page.hbs': '{{@user.name}}', 'plain.hbs': '' }
       const view = viewOf(t, files, view => {
-        view.addGlobal('user', (request: Request) => {
+        view.addGlobal('user', request => {
           calls.push(request)
           return { name: 'Ada' }
         })
