@@ -6,6 +6,8 @@
 export interface KnownAttributes {
   /** The format of the response, such as `html` or `json`. */
   _format: string
+  /** The links of the early hints that were sent before the response. */
+  _early_hints: readonly string[]
   /** Files that are deleted when the main request is over. */
   _temporary_files: readonly string[]
   /** The language of the page, such as `de`. A sub-request has that of its parent. */

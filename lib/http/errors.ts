@@ -150,3 +150,9 @@ export const HTTP_FILE_MISSING: CodedErrorClass<[name: string]> = defineError(
   404,
   'There is no file "%s".',
 )
+
+export const HTTP_HINT_INVALID: CodedErrorClass<[link: string]> = defineError(
+  'HTTP_HINT_INVALID',
+  500,
+  'The early hint "%s" cannot be sent; it must be a link such as </app.css>; rel=preload; as=style.',
+)

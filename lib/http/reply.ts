@@ -3,7 +3,11 @@ export interface Reply {
   /** Whether the whole response was sent. */
   readonly writableFinished: boolean
   readonly destroyed: boolean
+  /** Whether the head of the response is sent. */
+  readonly headersSent?: boolean
   once(event: 'close', listener: () => void): unknown
+  /** Sends a response 103; absent where that is not possible. */
+  writeEarlyHints?(hints: { readonly link: string[] }): unknown
 }
 
 /** Creates a signal that is aborted when the client leaves before the whole response was sent; without a reply it never is. */

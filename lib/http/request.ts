@@ -7,6 +7,7 @@ import type { Session } from '../session/session.ts'
 import { Stopwatch } from '../stopwatch/stopwatch.ts'
 import type { Attributes } from './attributes.ts'
 import { parseCookies } from './cookies.ts'
+import { HTTP_HINT_INVALID } from './errors.ts'
 import { Headers, type HeadersInit } from './headers.ts'
 import { type ParsedHead, parseHead } from './parse-head.ts'
 import { createSignal, type Reply } from './reply.ts'
@@ -245,6 +246,21 @@ export class Request {
     this.#createSession = create
   }
 
+  /**
+   * Sends a response 103 before the response (RFC 8297), so that the browser already loads what the page will need:
+   * `</app.css>; rel=preload; as=style`. Only clients of HTTP/1.1 get it, and nothing is sent for a sub-request, in a test, or
+   * after the head of the response. The attribute `_early_hints` lists all links.
+   *
+   * @throws HTTP_HINT_INVALID
+   */
+  sendEarlyHints(links: readonly string[]): void {
+    const wrong = links.find(link => !linkPattern.test(link))
+    if (wrong !== undefined) throw new HTTP_HINT_INVALID([wrong])
+    if (this.#parent !== undefined || this.httpVersion !== '1.1' || this.#reply?.headersSent) return
+    this.attributes.set('_early_hints', [...(this.attributes.get('_early_hints') ?? []), ...links])
+    this.#reply?.writeEarlyHints?.({ link: [...links] })
+  }
+
   /** Measures the work of this request. A sub-request has its own stopwatch. */
   get stopwatch(): Stopwatch {
     this.#stopwatch ??= new Stopwatch()
@@ -269,6 +285,9 @@ export class Request {
     return duplicate
   }
 }
+
+/** What `writeEarlyHints` of Node accepts, without control characters. */
+const linkPattern = /^<[^>\s]*>(?:\s*;\s*[^;"\s]+(?:=(")?[^;"\s]*\1)?)*$/
 
 const defaultPorts = { http: 80, https: 443 } as const
 

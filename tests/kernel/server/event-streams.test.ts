@@ -1,8 +1,11 @@
 import { once } from 'node:events'
 import { get } from 'node:http'
+import { Readable } from 'node:stream'
+import { text } from 'node:stream/consumers'
 import { type Test, t } from 'tap'
 import { TerminateEvent } from '#kernel/events.ts'
 import { EventStream } from '#lib/http/event-stream.ts'
+import { Response } from '#lib/http/response.ts'
 import { createHandlerBundle } from '#tests/support/handler-bundle.ts'
 import { openConnection, startServer, type TestServer } from '#tests/support/test-server.ts'
 import { until } from '#tests/support/until.ts'
@@ -125,4 +128,50 @@ t.test('HEAD opens no stream, and compression and conditions leave it alone', as
   await until(() => client.text().includes('data: none'))
   client.leave()
   await until(() => streams.size === 0)
+})
+
+t.test('early hints are sent before the response, in the order of a pipeline, and only over HTTP/1.1', async t => {
+  const style = '</app.css>; rel=preload; as=style'
+  const { app, port, raw, url }: TestServer = await startServer(t, { APP_ENV: 'prod' }, [
+    createHandlerBundle({
+      '/hinted': async request => {
+        request.sendEarlyHints([style])
+        request.sendEarlyHints(['</app.js>; rel=preload; as=script', '<https://cdn.test>; rel=preconnect'])
+        const inner = request.duplicate({ target: '/inner' })
+        await app.kernel.handle(inner)
+        return Response.text('page')
+      },
+      '/inner': request => {
+        request.sendEarlyHints(['</never.css>; rel=preload; as=style'])
+        return Response.text(JSON.stringify(request.attributes.get('_early_hints') ?? null))
+      },
+      '/late': request => {
+        async function* body() {
+          yield 'first'
+          request.sendEarlyHints([style])
+          yield JSON.stringify(request.attributes.get('_early_hints') ?? null)
+        }
+        return Response.stream(Readable.from(body()))
+      },
+    }),
+  ])
+  const informed: unknown[] = []
+  const request = get(`${url}/hinted`)
+  request.on('information', ({ headers, statusCode }) => informed.push([statusCode, headers.link]))
+  const [response] = await once(request, 'response')
+  t.equal(await text(response), 'page')
+  t.strictSame(informed, [
+    [103, style],
+    [103, '</app.js>; rel=preload; as=script, <https://cdn.test>; rel=preconnect'],
+  ])
+  t.equal(await (await fetch(`${url}/late`)).text(), 'firstnull', 'too late')
+  const line = (version: string, more = '') => `GET /hinted HTTP/${version}\r\nHost: localhost\r\n${more}\r\n`
+  t.match(await raw(line('1.0')), /^HTTP\/1\.1 200 OK/)
+  const { received, socket } = openConnection(port)
+  socket.write(line('1.1') + line('1.1', 'Connection: close\r\n'))
+  await once(socket, 'close')
+  t.strictSame(
+    received().match(/HTTP\/1\.1 \d+/g),
+    [103, 103, 200, 103, 103, 200].map(status => `HTTP/1.1 ${status}`),
+  )
 })

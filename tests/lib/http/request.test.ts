@@ -398,3 +398,13 @@ t.test('a programming error is not taken for a bad request', async t => {
   } as unknown as TrustedProxies
   t.throws(() => new Request({ target: '/', trustedProxies }), { message: 'bug' })
 })
+
+t.test('an early hint must be a link, and is an attribute of the request', async t => {
+  const request = new Request({ target: '/' })
+  for (const link of ['/app.css', '</a b>', '</a>\r\nX: y', '</a\r\nX: y>; rel=preload', '']) {
+    t.throws(() => request.sendEarlyHints([link]), { code: 'HTTP_HINT_INVALID' }, link)
+  }
+  request.sendEarlyHints(['</a>; rel=preload; as="style"'])
+  request.sendEarlyHints(['</b>'])
+  t.strictSame(request.attributes.get('_early_hints'), ['</a>; rel=preload; as="style"', '</b>'])
+})
