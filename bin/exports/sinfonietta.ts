@@ -40,6 +40,8 @@ export type { HealthCheck } from '../../kernel/health-check.ts'
 export type { HttpKernel } from '../../kernel/http-kernel.ts'
 export { kernelRequestOf, type MountOptions } from '../../kernel/interop/mount.ts'
 export { type FetchHandler, mountFetchHandler } from '../../kernel/interop/mount-fetch-handler.ts'
+export { mountNodeHandler, type NodeHandler } from '../../kernel/interop/mount-node-handler.ts'
+export { addNodeMiddleware } from '../../kernel/interop/node-middleware.ts'
 export { type FetchHandlerOptions, toFetchHandler } from '../../kernel/interop/to-fetch-handler.ts'
 export { measureSqlite, type SqliteDatabase, type SqliteStatement } from '../../kernel/measure-sqlite.ts'
 export type {

@@ -150,9 +150,12 @@ export class NodeServer {
       return
     }
     if (isTooLongToSkip(target.req)) this.#endAfter(target)
+    const isStreamed = response.body instanceof Readable && request.body.wasRead
+    // The stream may be made of the body: the rest is skipped at its end.
+    if (isStreamed) target.once('prefinish', () => skipBody(target.req))
     this.#send(exchange, response)
     // If the client still waits for `100 Continue`, Node closes the connection itself: the body may or may not follow.
-    skipBody(target.req)
+    if (!isStreamed) skipBody(target.req)
   }
 
   /** Ends the connection after this response, with `Connection: close`. */

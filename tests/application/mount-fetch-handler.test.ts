@@ -130,6 +130,26 @@ t.test('bodies are streams in both directions', async t => {
   t.equal(await (await fetch(`${url}/api`, { method: 'POST', body: large })).text(), large.toUpperCase())
 })
 
+t.test('a large body is read while its answer is sent, longer than the rest of an unread body', async t => {
+  const count = new TransformStream<Uint8Array, Uint8Array>({
+    transform: (chunk, controller) => controller.enqueue(Buffer.from(`${chunk.byteLength},`)),
+  })
+  const handler: FetchHandler = ({ body }) => new WebResponse(body?.pipeThrough(count) ?? null)
+  const { url } = await start(t, handler, { defaults: { _body_limit: 20 * 2 ** 20 } })
+  const sending = httpRequest(`${url}/api`, { method: 'POST' })
+  sending.write('begun')
+  const [answer] = await once(sending, 'response')
+  for (let sent = 0; sent < 18; sent++) sending.write(Buffer.alloc(2 ** 20))
+  sending.end()
+  let text = ''
+  for await (const chunk of answer) text += chunk
+  const sizes = text.split(',').slice(0, -1).map(Number)
+  t.equal(
+    sizes.reduce((sum, size) => sum + size, 0),
+    18 * 2 ** 20 + 5,
+  )
+})
+
 t.test('a handler may cancel the body of the request', async t => {
   const { url } = await start(t, async ({ body }) => {
     const reader = body?.getReader()

@@ -1,0 +1,86 @@
+import type { IncomingMessage, ServerResponse } from 'node:http'
+import { Readable } from 'node:stream'
+import { HttpError } from '../../lib/errors/http-error.ts'
+import type { Request } from '../../lib/http/request.ts'
+import { statusText } from '../../lib/http/response.ts'
+import { currentRequest } from '../arguments/request-values.ts'
+import { defineController } from '../controller.ts'
+import { KERNEL_NO_ROUTE } from '../errors.ts'
+import { hasOwnBody } from './fetch-messages.ts'
+import { addMount, type MountOptions, type MountTarget } from './mount.ts'
+import { type MountedUrl, NodeMessages } from './node-messages.ts'
+
+/**
+ * A handler of node:http: an application of Express, a `RequestListener`, or middleware of Connect, which calls `next` for a request
+ * that it does not answer.
+ */
+export type NodeHandler = (
+  request: IncomingMessage,
+  response: ServerResponse,
+  next: (error?: unknown) => void,
+) => unknown
+
+/**
+ * Mounts a handler of node:http: it answers all requests for a path and for the paths below it, with every method.
+ * `mountNodeHandler(routes, '/legacy', express)`. As in Express, its `req.url` is without the path, and `req.originalUrl` is
+ * whole. `next()` is answered by 404, and `next(error)` by the error page.
+ *
+ * @throws MOUNT_PATH_INVALID ROUTE_DEFINITION_INVALID ROUTE_NAME_TAKEN
+ */
+export function mountNodeHandler(
+  routes: MountTarget,
+  path: string,
+  handler: NodeHandler,
+  options: MountOptions = {},
+): void {
+  const controller = defineController(`node handler ${path}`, [currentRequest], request => {
+    const body = hasOwnBody(request) ? request.body.stream() : Readable.from([])
+    const messages = new NodeMessages(request, splitUrl(request), () => body)
+    callNodeHandler(handler, messages, () => messages.fail(missing(request)))
+    return messages.response
+  })
+  addMount(routes, path, options, controller)
+}
+
+/** Splits the URL before the rest of the path, as it was sent. @throws KERNEL_NO_ROUTE if an encoded slash precedes the rest */
+function splitUrl(request: Request): MountedUrl {
+  const { attributes, queryString, rawPath } = request
+  const query = queryString === '' ? '' : `?${queryString}`
+  const decoded = attributes.get('_rest')
+  if (decoded === undefined) return { base: rawPath.replace(/\/$/, ''), rest: `/${query}` }
+  const wanted = String(decoded).length
+  const segments = rawPath.split('/')
+  const rest: string[] = []
+  let length = -1
+  while (length < wanted && segments.length > 1) {
+    const segment = String(segments.pop())
+    rest.unshift(segment)
+    length += 1 + decodeURIComponent(segment).length
+  }
+  if (length !== wanted) throw missing(request)
+  return { base: segments.join('/'), rest: `/${rest.join('/')}${query}` }
+}
+
+/** Calls a handler. `pass` is called when the handler calls `next()` without an error. */
+export function callNodeHandler(handler: NodeHandler, messages: NodeMessages, pass: () => void): void {
+  const next = (error?: unknown) => {
+    // Routers of Express have these words for "no more handlers of this route".
+    if (error === undefined || error === null || error === 'route' || error === 'router') pass()
+    else messages.fail(asHttpError(error))
+  }
+  const run = async () => handler(messages.incoming, messages.outgoing, next)
+  run().catch((error: unknown) => messages.fail(asHttpError(error)))
+}
+
+function missing({ basePath, method, origin, rawPath }: Request): Error {
+  return new KERNEL_NO_ROUTE([method, `${origin}${basePath}${rawPath}`, ''])
+}
+
+/** The convention of Connect: an error may have a status, and says whether clients may see its message. */
+function asHttpError(error: unknown): unknown {
+  if (!(error instanceof Error) || error instanceof HttpError) return error
+  const { expose, status, statusCode = status } = error as { expose?: unknown; status?: unknown; statusCode?: unknown }
+  if (!Number.isInteger(statusCode) || Number(statusCode) < 400 || Number(statusCode) > 599) return error
+  const message = expose === false ? statusText(Number(statusCode)) : error.message
+  return new HttpError(Number(statusCode), message, { cause: error })
+}

@@ -1,0 +1,61 @@
+import { Readable } from 'node:stream'
+import type { EventDispatcher } from '../../lib/event-dispatcher/event-dispatcher.ts'
+import type { Request } from '../../lib/http/request.ts'
+import type { Response } from '../../lib/http/response.ts'
+import { RequestEvent, ResponseEvent } from '../events.ts'
+import { callNodeHandler, type NodeHandler } from './mount-node-handler.ts'
+import { NodeMessages } from './node-messages.ts'
+
+/** Before routing, so that middleware can answer any request; after the checks of the request. */
+const defaultPriority = 40
+
+/** After the listeners that add headers, before compression. */
+const responsePriority = -1000
+
+/**
+ * Adds middleware of Connect or Express to all requests: `addNodeMiddleware(dispatcher, helmet())`. If it calls `next()`, the kernel
+ * handles the request, and its response is written to `res`: headers that the middleware has set stay, and functions of `res`
+ * that it has replaced are called. `priority` is that of its listener of `kernel.request`; by default it is before routing.
+ */
+export function addNodeMiddleware(
+  dispatcher: EventDispatcher,
+  middleware: NodeHandler,
+  priority: number = defaultPriority,
+): void {
+  const name = middleware.name || 'middleware'
+  const passed = new WeakMap<Request, NodeMessages>()
+  const onRequest = async (event: RequestEvent) => {
+    if (!event.isMainRequest) return
+    const { request } = event
+    const { queryString, rawPath } = request
+    const rest = queryString === '' ? rawPath : `${rawPath}?${queryString}`
+    const messages = new NodeMessages(request, { base: '', rest }, () => request.body.stream())
+    const response = await new Promise<Response | undefined>((resolve, reject) => {
+      callNodeHandler(middleware, messages, () => {
+        passed.set(request, messages)
+        resolve(undefined)
+      })
+      messages.response.then(resolve, reject)
+    })
+    if (response !== undefined) event.respond(response)
+  }
+  const onResponse = async (event: ResponseEvent) => {
+    const messages = passed.get(event.request)
+    if (messages === undefined) return
+    passed.delete(event.request)
+    event.response = await passThrough(event.response, messages)
+  }
+  dispatcher.on(RequestEvent, onRequest, priority, name)
+  dispatcher.on(ResponseEvent, onResponse, responsePriority, name)
+}
+
+/** Writes a response to the messages of a middleware, and returns what comes out. */
+function passThrough({ body, headers, status }: Response, messages: NodeMessages): Promise<Response> {
+  const { outgoing } = messages
+  outgoing.statusCode = status
+  for (const [name] of headers) outgoing.removeHeader(name)
+  for (const [name, value] of headers) outgoing.appendHeader(name, value)
+  if (body instanceof Readable) body.on('error', error => messages.fail(error)).pipe(outgoing)
+  else outgoing.end(body)
+  return messages.response
+}

@@ -1,0 +1,308 @@
+import { once } from 'node:events'
+import { type ClientRequest, request as httpRequest } from 'node:http'
+import { setImmediate as nextTurn } from 'node:timers/promises'
+import express from 'express'
+import { type Test, t } from 'tap'
+import { createFrameworkBundle } from '#bundles/framework/framework-bundle.ts'
+import { ResponseEvent, TerminateEvent } from '#kernel/events.ts'
+import { kernelRequestOf, type MountOptions } from '#kernel/interop/mount.ts'
+import { mountNodeHandler, type NodeHandler } from '#kernel/interop/mount-node-handler.ts'
+import { createTestKernel, type TestKernel } from '#kernel/testing/create-test-kernel.ts'
+import { type Served, serveKernel } from '#tests/support/test-server.ts'
+import { until } from '#tests/support/until.ts'
+
+async function boot(
+  t: Test,
+  handler: NodeHandler,
+  { path = '/legacy', ...options }: MountOptions & { path?: string } = {},
+  variables: Record<string, string> = { APP_ENV: 'prod' },
+): Promise<TestKernel> {
+  const mounting = {
+    name: 'mounting',
+    register: ({ routes }: TestKernel['app']) => mountNodeHandler(routes, path, handler, options),
+  }
+  const kernel = await createTestKernel({ bundles: [createFrameworkBundle(), mounting], variables })
+  t.teardown(() => kernel.close())
+  return kernel
+}
+
+async function start(
+  t: Test,
+  handler: NodeHandler,
+  options?: MountOptions & { path?: string },
+): Promise<TestKernel & Served> {
+  const kernel = await boot(t, handler, options)
+  return { ...kernel, ...(await serveKernel(t, kernel)) }
+}
+
+t.test('an Express application answers below its path', async t => {
+  const app = express()
+  app.set('etag', 'strong')
+  app.use(express.json())
+  app.use((_request, response, next) => {
+    response.cookie('a', '1')
+    response.append('x-seen', 'yes')
+    next()
+  })
+  app.get('/', (_request, response) => void response.send('root'))
+  app.get('/page/:id', (request, response) => {
+    const { baseUrl, hostname, ip, originalUrl, params, protocol, url } = request
+    response.cookie('b', '2').status(201).json({ baseUrl, hostname, ip, originalUrl, params, protocol, url })
+  })
+  app.post('/json', (request, response) => void response.json(request.body))
+  app.get('/go', (_request, response) => void response.redirect('/legacy/'))
+  app.get('/none', (_request, response) => void response.status(204).end())
+  app.get('/fails', () => {
+    throw Object.assign(new Error('short and stout'), { status: 418 })
+  })
+  app.get('/secret', () => {
+    throw Object.assign(new Error('a secret'), { statusCode: 403, expose: false })
+  })
+  const { createClient, url } = await start(t, app)
+  t.equal(await (await fetch(`${url}/legacy`)).text(), 'root')
+  t.equal(await (await fetch(`${url}/legacy/`)).text(), 'root')
+  const page = await fetch(`${url}/legacy/page/a%20b?x=1`)
+  t.equal(page.status, 201)
+  t.strictSame(page.headers.getSetCookie(), ['a=1; Path=/', 'b=2; Path=/'])
+  t.strictSame([page.headers.get('x-seen'), page.headers.get('connection')], ['yes', 'keep-alive'])
+  t.match(await page.json(), {
+    baseUrl: '/legacy',
+    hostname: '127.0.0.1',
+    ip: '127.0.0.1',
+    originalUrl: '/legacy/page/a%20b?x=1',
+    params: { id: 'a b' },
+    protocol: 'http',
+    url: '/page/a%20b?x=1',
+  })
+  const client = createClient({ base: 'https://shop.test', remoteAddress: '192.0.2.1' })
+  t.match((await client.get('/legacy/page/1')).json(), { ip: '192.0.2.1', protocol: 'https', hostname: 'shop.test' })
+  t.match(await client.post('/legacy/json', { json: { a: [1] } }), { status: 200, text: '{"a":[1]}' })
+  const wrong = { body: '{', headers: { 'content-type': 'application/json' } }
+  t.equal((await client.post('/legacy/json', wrong)).status, 400, 'an error of a middleware has its status')
+  const go = await client.get('/legacy/go')
+  t.strictSame([go.status, go.headers.get('location')], [302, '/legacy/'])
+  const none = await client.get('/legacy/none')
+  t.strictSame([none.status, none.text, none.headers.get('content-type')], [204, '', null])
+  t.match(await client.get('/legacy/fails'), { status: 418 }, 'the error page of the kernel')
+  const secret = await client.get('/legacy/secret', { headers: { accept: 'application/json' } })
+  t.match(secret.json(), { status: 403, detail: 'Forbidden' })
+  t.equal((await client.get('/legacy/nothing')).status, 404, 'next() has no next route')
+  t.equal((await client.get('/legacy%2Fpage/1')).status, 404, 'an encoded slash is none')
+  const head = await client.head('/legacy/')
+  t.strictSame([head.status, head.text, head.headers.get('content-length')], [200, '', '4'])
+  const etag = String((await client.get('/legacy/')).headers.get('etag'))
+  t.equal((await client.get('/legacy/', { headers: { 'if-none-match': etag } })).status, 304)
+})
+
+t.test('a handler at the root gets all paths, as they were sent', async t => {
+  const seen: unknown[] = []
+  const handler: NodeHandler = (request, response) => {
+    seen.push([
+      request.url,
+      request.method,
+      request.httpVersion,
+      request.headers['x-a'],
+      kernelRequestOf(request)?.path,
+    ])
+    response.end()
+  }
+  const root = await boot(t, handler, { path: '/' })
+  await root.client.get('/')
+  await root.client.delete('/a//%2e%2e/b/?c', { headers: { 'x-a': 'é' } })
+  const below = await boot(t, handler)
+  await below.client.get('/legacy//x/')
+  t.strictSame(seen, [
+    ['/', 'GET', '1.1', undefined, '/'],
+    ['/a//%2e%2e/b/?c', 'DELETE', '1.1', 'é', '/a//../b/'],
+    ['//x/', 'GET', '1.1', undefined, '/legacy//x/'],
+  ])
+})
+
+t.test('listeners change the response of a handler, compress it, and see its end', async t => {
+  const ended: unknown[] = []
+  const { app, url } = await start(t, (request, response) => {
+    response.setHeader('transfer-encoding', 'chunked')
+    response.writeHead(200, 'Fine', { 'content-type': 'text/plain', connection: 'close', 'x-none': undefined })
+    if (request.url === '/short') response.end('x'.repeat(5_000))
+    else {
+      response.write('one ')
+      setImmediate(() => setImmediate(() => response.end('two')))
+    }
+  })
+  app.dispatcher.on(ResponseEvent, ({ response }) => response.headers.set('x-late', 'yes'))
+  app.dispatcher.on(
+    TerminateEvent,
+    ({ isSent, response, sentBytes }) => void ended.push([isSent, response.status, response.originalSize, sentBytes]),
+  )
+  const short = await fetch(`${url}/legacy/short`)
+  t.strictSame([short.headers.get('content-encoding'), short.headers.get('x-late')], ['gzip', 'yes'])
+  t.equal((await short.text()).length, 5_000)
+  const long = await fetch(`${url}/legacy/long`, { headers: { 'accept-encoding': 'identity' } })
+  t.strictSame(
+    [await long.text(), long.statusText, long.headers.get('transfer-encoding')],
+    ['one two', 'OK', 'chunked'],
+  )
+  await until(() => ended.length === 2)
+  t.strictSame(ended, [
+    [true, 200, 5_000, undefined],
+    [true, 200, undefined, 7],
+  ])
+})
+
+t.test('all forms of the head, and an answer without a type', async t => {
+  const forms: Record<string, NodeHandler> = {
+    '/pairs': (_request, response) => response.writeHead(200, ['x-a', '1', 'x-a', '2']).end(),
+    '/nested': (_request, response) =>
+      response
+        .writeHead(200, [
+          ['x-a', '1'],
+          ['x-a', '2'],
+        ] as never)
+        .end(),
+    '/status': (_request, response) => response.writeHead(202).end(),
+    '/untyped': (_request, response) => void response.end(Buffer.from([1])),
+    '/early': (_request, response) => {
+      const called: string[] = []
+      response.writeContinue(() => called.push('continue'))
+      response.writeProcessing()
+      response.writeEarlyHints({ link: '</a.css>; rel=preload' }, () => called.push('hints'))
+      response.flushHeaders()
+      response.end(called.join())
+    },
+    '/twice': (_request, response) => {
+      response.writeHead(200)
+      response.writeHead(201)
+    },
+    '/invalid': (_request, response) => void response.writeHead(99),
+  }
+  const { client } = await boot(t, (request, response, next) => forms[request.url ?? '']?.(request, response, next))
+  t.strictSame((await client.get('/legacy/pairs')).headers.getAll('x-a'), ['1', '2'])
+  t.strictSame((await client.get('/legacy/nested')).headers.getAll('x-a'), ['1', '2'])
+  t.equal((await client.get('/legacy/status')).status, 202)
+  t.equal((await client.get('/legacy/untyped')).headers.get('content-type'), 'application/octet-stream')
+  t.equal((await client.get('/legacy/early')).text, 'continue,hints')
+  t.equal((await client.get('/legacy/twice')).status, 500)
+  t.equal((await client.get('/legacy/invalid')).status, 500)
+})
+
+t.test('bodies are streams in both directions, with back pressure', async t => {
+  let written = 0
+  let drained = false
+  const { url } = await start(t, async (request, response) => {
+    if (request.url === '/echo') {
+      request.pipe(response)
+      return
+    }
+    const chunk = Buffer.alloc(65_536)
+    while (response.write(chunk)) written++
+    await once(response, 'drain')
+    drained = true
+    response.end()
+  })
+  const sending = httpRequest(`${url}/legacy/echo`, { method: 'POST' })
+  sending.write('first ')
+  const [answer] = await once(sending, 'response')
+  t.equal(String((await once(answer, 'data'))[0]), 'first ')
+  sending.end('second')
+  t.equal(String((await once(answer, 'data'))[0]), 'second')
+  const large = 'x'.repeat(1_000_000)
+  t.equal(await (await fetch(`${url}/legacy/echo`, { method: 'POST', body: large })).text(), large)
+  const flood = await (await fetch(`${url}/legacy/flood`)).arrayBuffer()
+  t.ok(flood.byteLength > 65_536 * written)
+  t.ok(drained && written < 100, `${written} chunks until the handler has to wait`)
+})
+
+t.test('the limit of bodies holds; a handler without an error listener is answered for', async t => {
+  const reading = express()
+  reading.use(express.text({ limit: '10mb' }))
+  reading.post('/', (request, response) => void response.json(request.body.length))
+  const { client } = await boot(t, reading)
+  const post = (to: TestKernel['client'], body: string | ReadableStream) =>
+    to.post('/legacy', { body: body as string, headers: { 'content-type': 'text/plain' } })
+  t.match(await post(client, 'x'.repeat(2 ** 20)), { text: '1048576' })
+  t.equal((await post(client, 'x'.repeat(2 ** 20 + 1))).status, 413)
+  const { url } = await start(t, reading)
+  const chunked = () => new Blob(['x'.repeat(2 ** 20 + 1)]).stream()
+  const init = { method: 'POST', duplex: 'half', headers: { 'content-type': 'text/plain' } } as const
+  t.equal((await fetch(`${url}/legacy`, { ...init, body: chunked() })).status, 413, 'of an undeclared length')
+  const piping = await start(t, (request, response) => void request.pipe(response))
+  await t.rejects((await fetch(`${piping.url}/legacy`, { ...init, body: chunked() })).text(), 'the head was sent')
+  const counting = await start(t, (request, response) => void request.resume().on('end', () => response.end()))
+  t.equal((await fetch(`${counting.url}/legacy`, { ...init, body: chunked() })).status, 413)
+  const unread = await start(t, (_request, response) => void response.end('unread'))
+  t.equal(await (await fetch(`${unread.url}/legacy`, { ...init, body: chunked() })).text(), 'unread')
+})
+
+t.test('a client that leaves closes the messages of the handler', async t => {
+  const seen: string[] = []
+  let waiting: ClientRequest | undefined
+  const { app, url } = await start(t, (request, response) => {
+    request.on('aborted', () => seen.push('aborted')).resume()
+    response.on('close', () => seen.push(`closed ${response.writableFinished}`))
+    if (request.url === '/waiting') setImmediate(() => waiting?.destroy())
+    else response.write('begun')
+  })
+  const statuses: unknown[] = []
+  app.dispatcher.on(TerminateEvent, ({ isSent, response }) => void statuses.push([isSent, response.status]))
+  const leaving = new AbortController()
+  await fetch(`${url}/legacy/streaming`, { signal: leaving.signal })
+  leaving.abort()
+  await until(() => seen.length > 0 && statuses.length > 0)
+  t.strictSame([seen.splice(0).at(-1), statuses.splice(0)], ['closed false', [[false, 200]]])
+  waiting = httpRequest(`${url}/legacy/waiting`)
+    .on('error', () => undefined)
+    .end()
+  await until(() => statuses.length > 0)
+  t.strictSame([seen.at(-1), statuses], ['closed false', [[false, 499]]])
+})
+
+t.test('a handler that fails, that closes its socket, or that answers twice', async t => {
+  const handlers: Record<string, NodeHandler> = {
+    '/rejects': async () => {
+      await nextTurn()
+      throw new Error('on purpose')
+    },
+    '/throws': () => {
+      throw undefined
+    },
+    '/destroys': (_request, response) => void response.destroy(),
+    '/requests': request => void request.destroy(new Error('on purpose')),
+    '/socket': request => void request.socket.setTimeout(1).setNoDelay().setKeepAlive().ref().unref().destroy(),
+    '/late': (_request, response, next) => {
+      response.write('begun')
+      setImmediate(() => setImmediate(() => next('a text')))
+    },
+    '/router': (_request, _response, next) => next('router'),
+    '/status': (_request, _response, next) => next(Object.assign(new Error('teapot'), { status: 218 })),
+  }
+  const { client, records } = await boot(t, (request, response, next) =>
+    handlers[request.url ?? '']?.(request, response, next),
+  )
+  for (const path of ['/rejects', '/throws', '/destroys', '/requests', '/socket', '/status']) {
+    t.equal((await client.get(`/legacy${path}`)).status, 500, path)
+  }
+  await t.rejects(client.get('/legacy/late'), /broke off/)
+  t.equal((await client.get('/legacy/router')).status, 404)
+  t.match(records.map(({ context }) => context.message).join('\n'), /on purpose[\s\S]*has closed the connection/)
+})
+
+t.test('a sub-request has no body, and a fragment may come from a handler', async t => {
+  const { app, client } = await boot(t, (request, response) => {
+    const { 'content-length': length = 'none', 'x-a': own } = request.headers
+    let content = ''
+    request.on('data', chunk => {
+      content += chunk
+    })
+    request.on('end', () => response.end(`${own} ${length} <${content}>`))
+  })
+  app.routes.add({
+    name: 'outer',
+    path: '/outer',
+    controller: async request => {
+      const response = await app.kernel.handle(request.duplicate({ method: 'GET', target: '/legacy/inner' }))
+      return response
+    },
+  })
+  const { text } = await client.post('/outer', { body: 'for the main request', headers: { 'x-a': 'yes' } })
+  t.equal(text, 'yes none <>')
+})
