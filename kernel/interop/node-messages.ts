@@ -151,8 +151,8 @@ export class NodeMessages {
     await nextTurn()
     try {
       const response = new Response(null, { status })
-      for (const name of this.outgoing.getHeaderNames()) {
-        for (const value of [this.outgoing.getHeader(name) ?? []].flat()) response.headers.append(name, String(value))
+      for (const [name, values] of Object.entries(this.outgoing.getHeaders())) {
+        for (const value of [values].flat()) response.headers.append(name, String(value))
       }
       // The length of the body of GET may be unknown.
       const isWhole = this.#isEnded && this.#request.method !== 'HEAD'
@@ -242,7 +242,7 @@ class HandlerSocket extends Duplex {
   readonly remoteAddress: string
   readonly encrypted: boolean
   readonly #take: (bytes: Buffer) => boolean
-  #head: Buffer | undefined = Buffer.alloc(0)
+  #hasHead = false
   #callback: (() => void) | undefined
 
   /** `take` returns `false` when it wants no more bytes until `release`. */
@@ -267,15 +267,11 @@ class HandlerSocket extends Duplex {
     else this.#callback = callback
   }
 
-  /** The head is known already. */
+  /** The head is known already. Node writes it at once, alone or with the first bytes of the body. */
   #skipHead(bytes: Buffer): Buffer {
-    if (this.#head === undefined) return bytes
-    this.#head = Buffer.concat([this.#head, bytes])
-    const end = this.#head.indexOf('\r\n\r\n')
-    if (end === -1) return Buffer.alloc(0)
-    const content = this.#head.subarray(end + 4)
-    this.#head = undefined
-    return content
+    if (this.#hasHead) return bytes
+    this.#hasHead = true
+    return bytes.subarray(bytes.indexOf('\r\n\r\n') + 4)
   }
 
   // The time limits of the connection are those of the server.

@@ -47,6 +47,7 @@ export class RequestBody {
   readonly #temporaryDirectory: string | undefined
   #files: TemporaryFiles | undefined
   #wasRead = false
+  #isStreamed = false
   #isDisposed = false
   #bytes: Promise<Uint8Array> | undefined
   #encoded: Promise<Uint8Array> | undefined
@@ -77,8 +78,9 @@ export class RequestBody {
     return this.#glimpse
   }
 
-  /** Reads JSON, text and simple forms into memory, without parsing them. Does nothing for other types. */
+  /** Reads JSON, text and simple forms into memory, without parsing them. Does nothing for other types, and for a stream. */
   async read(): Promise<void> {
+    if (this.#isStreamed) return
     const isForMemory = isJson(this.contentType) || isText(this.contentType) || this.contentType === simpleForm
     if (isForMemory) await this.bytes()
   }
@@ -106,6 +108,7 @@ export class RequestBody {
     const { bytes } = this.#glimpse
     if (this.#source === null || bytes !== undefined) return Readable.from(bytes === undefined ? [] : [bytes])
     const source = this.#claim({ ...this.#source, contentEncoding: undefined })
+    this.#isStreamed = true
     const limit = this.limit ?? (this.contentType === multipartForm ? this.#limits.multipartBytes : this.#limits.bytes)
     if (source.length !== undefined && source.length > limit) throw new BODY_TOO_LARGE([limit])
     return limitStream(source, limit)

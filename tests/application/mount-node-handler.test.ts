@@ -4,7 +4,7 @@ import { setImmediate as nextTurn } from 'node:timers/promises'
 import express from 'express'
 import { type Test, t } from 'tap'
 import { createFrameworkBundle } from '#bundles/framework/framework-bundle.ts'
-import { ResponseEvent, TerminateEvent } from '#kernel/events.ts'
+import { RequestEvent, ResponseEvent, TerminateEvent } from '#kernel/events.ts'
 import { kernelRequestOf, type MountOptions } from '#kernel/interop/mount.ts'
 import { mountNodeHandler, type NodeHandler } from '#kernel/interop/mount-node-handler.ts'
 import { createTestKernel, type TestKernel } from '#kernel/testing/create-test-kernel.ts'
@@ -173,6 +173,7 @@ t.test('all forms of the head, and an answer without a type', async t => {
       response.writeHead(200)
       response.writeHead(201)
     },
+    '/large': (_request, response) => response.writeHead(999).end(),
     '/invalid': (_request, response) => void response.writeHead(99),
   }
   const { client } = await boot(t, (request, response, next) => forms[request.url ?? '']?.(request, response, next))
@@ -183,6 +184,7 @@ t.test('all forms of the head, and an answer without a type', async t => {
   t.equal((await client.get('/legacy/early')).text, 'continue,hints')
   t.equal((await client.get('/legacy/twice')).status, 500)
   t.equal((await client.get('/legacy/invalid')).status, 500)
+  t.equal((await client.get('/legacy/large')).status, 500, 'the kernel has no such status')
 })
 
 t.test('bodies are streams in both directions, with back pressure', async t => {
@@ -249,6 +251,16 @@ t.test('a client that leaves closes the messages of the handler', async t => {
   leaving.abort()
   await until(() => seen.length > 0 && statuses.length > 0)
   t.strictSame([seen.splice(0).at(-1), statuses.splice(0)], ['closed false', [[false, 200]]])
+  app.dispatcher.on(RequestEvent, async ({ request }) => {
+    if (request.path !== '/legacy/early') return
+    waiting?.destroy()
+    await once(request.signal, 'abort')
+  })
+  waiting = httpRequest(`${url}/legacy/early`)
+    .on('error', () => undefined)
+    .end()
+  await until(() => statuses.length > 0)
+  t.strictSame([seen.splice(0).at(-1), statuses.splice(0)], ['closed false', [[false, 499]]])
   waiting = httpRequest(`${url}/legacy/waiting`)
     .on('error', () => undefined)
     .end()
@@ -267,7 +279,7 @@ t.test('a handler that fails, that closes its socket, or that answers twice', as
     },
     '/destroys': (_request, response) => void response.destroy(),
     '/requests': request => void request.destroy(new Error('on purpose')),
-    '/socket': request => void request.socket.setTimeout(1).setNoDelay().setKeepAlive().ref().unref().destroy(),
+    '/socket': request => void request.socket.resume().setTimeout(1).setNoDelay().setKeepAlive().ref().unref().destroy(),
     '/late': (_request, response, next) => {
       response.write('begun')
       setImmediate(() => setImmediate(() => next('a text')))

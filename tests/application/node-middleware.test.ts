@@ -67,7 +67,10 @@ t.test('a middleware answers instead of the kernel, or refuses with an error', a
   t.match(await client.get('/page'), { status: 401, text: 'who are you?' })
   t.equal((await client.get('/echo')).status, 403)
   t.match(await client.get('/stream'), { status: 200, text: 'one two' })
-  t.ok(kernel.dispatcher.listeners(RequestEvent).some(({ name }) => name === 'app'), 'it has its name in the profiler')
+  t.ok(
+    kernel.dispatcher.listeners(RequestEvent).some(({ name }) => name === 'app'),
+    'it has its name in the profiler',
+  )
 })
 
 t.test('functions of the response that a middleware replaces are called with the response of the kernel', async t => {
@@ -89,6 +92,14 @@ t.test('functions of the response that a middleware replaces are called with the
   const page = await client.get('/page')
   t.strictSame([page.text, page.headers.get('x-status')], ['<p>page</p>!', '200'])
   t.strictSame(ended, [200])
+})
+
+t.test('a middleware that reads a body has its limits', async t => {
+  const { client } = await boot(t, express.text({ limit: '10mb' }))
+  const headers = { 'content-type': 'text/plain' }
+  t.equal((await client.post('/page', { headers, body: 'x' })).status, 200)
+  t.equal((await client.post('/page', { headers, body: 'x'.repeat(2 ** 20 + 1) })).status, 413)
+  t.equal((await client.post('/echo', { headers, body: 'x' })).status, 500, 'the body was read already')
 })
 
 t.test('a sub-request does not run the middleware again', async t => {

@@ -254,7 +254,9 @@ function outline(status: number, headers: Iterable<readonly [string, string]>, b
 }
 
 t.test('property: the server and the handler answer each request in the same way', async t => {
-  const kernel = await boot(t)
+  // Error pages have the id of the request, which a trusted proxy can set.
+  const proxy = { TRUSTED_PROXIES: '127.0.0.1', TRUSTED_HEADERS: 'x-request-id' }
+  const kernel = await boot(t, {}, { APP_ENV: 'prod', ...proxy })
   const { url } = await serveKernel(t, kernel)
   const handle = toFetchHandler(kernel, { connection: () => ({ remoteAddress: '127.0.0.1' }) })
   const paths = [
@@ -284,6 +286,7 @@ t.test('property: the server and the handler answer each request in the same way
     fc.asyncProperty(requests, async ({ accept, body, encoding, etag, method, path, query }) => {
       const headers = {
         accept,
+        'x-request-id': 'a-request',
         'accept-encoding': encoding,
         ...(etag !== undefined && { 'if-none-match': etag }),
         ...(body !== undefined && { 'content-type': 'text/plain' }),
