@@ -182,9 +182,13 @@ t.test('the entry points are the files of bin/exports, which contain exports onl
   }
 })
 
-t.test('only the server and the list of statuses import node:http', async t => {
+t.test('only the server, the messages of handlers of node and the list of statuses import node:http', async t => {
   t.strictSame(
-    importsThat((file, name) => name === 'node:http' && !/^kernel\/server\/|^lib\/http\/response\.ts$/.test(file)),
+    importsThat(
+      (file, name) =>
+        name === 'node:http' &&
+        !/^kernel\/server\/|^kernel\/interop\/node-messages\.ts$|^lib\/http\/response\.ts$/.test(file),
+    ),
     [],
   )
 })

@@ -1,4 +1,3 @@
-import type { IncomingMessage, ServerResponse } from 'node:http'
 import { Readable } from 'node:stream'
 import { HttpError } from '../../lib/errors/http-error.ts'
 import type { Request } from '../../lib/http/request.ts'
@@ -8,17 +7,7 @@ import { defineController } from '../controller.ts'
 import { KERNEL_NO_ROUTE } from '../errors.ts'
 import { hasOwnBody } from './fetch-messages.ts'
 import { addMount, type MountOptions, type MountTarget } from './mount.ts'
-import { type MountedUrl, NodeMessages } from './node-messages.ts'
-
-/**
- * A handler of node:http: an application of Express, a `RequestListener`, or middleware of Connect, which calls `next` for a request
- * that it does not answer.
- */
-export type NodeHandler = (
-  request: IncomingMessage,
-  response: ServerResponse,
-  next: (error?: unknown) => void,
-) => unknown
+import { type MountedUrl, type NodeHandler, NodeMessages } from './node-messages.ts'
 
 /**
  * Mounts a handler of node:http: it answers all requests for a path and for the paths below it, with every method.

@@ -3,8 +3,8 @@ import type { EventDispatcher } from '../../lib/event-dispatcher/event-dispatche
 import type { Request } from '../../lib/http/request.ts'
 import type { Response } from '../../lib/http/response.ts'
 import { RequestEvent, ResponseEvent } from '../events.ts'
-import { callNodeHandler, type NodeHandler } from './mount-node-handler.ts'
-import { NodeMessages } from './node-messages.ts'
+import { callNodeHandler } from './mount-node-handler.ts'
+import { type NodeHandler, NodeMessages } from './node-messages.ts'
 
 /** Before routing, so that middleware can answer any request; after the checks of the request. */
 const defaultPriority = 40

@@ -54,11 +54,17 @@ export function isTooLongToSkip(message: IncomingMessage): boolean {
   return !message.complete && Number(message.headers['content-length']) > byteLimit
 }
 
+/** Skips the rest of a body: at once, or after a response that is streamed, and may be made of the body. */
+export function skipRest(target: ServerResponse, isStreamed: boolean): void {
+  if (!isStreamed || target.writableEnded) skipBody(target.req)
+  else target.once('prefinish', () => skipBody(target.req))
+}
+
 /**
  * Reads the rest of a body that the application has not read: the client then receives the response, and can use the
  * connection again. Clients that send more than 16 MiB, or for longer than two seconds, are cut off.
  */
-export function skipBody(message: IncomingMessage): void {
+function skipBody(message: IncomingMessage): void {
   if (message.complete) return
   const { socket } = message
   let left = byteLimit

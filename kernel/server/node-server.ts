@@ -11,7 +11,7 @@ import type { HttpKernel } from '../http-kernel.ts'
 import { createConstantResponse } from '../last-resort.ts'
 import { after } from '../steps.ts'
 import { type Exchange, Exchanges } from './exchanges.ts'
-import { fromNode, isTooLongToSkip, refuseBytes, skipBody } from './from-node.ts'
+import { fromNode, isTooLongToSkip, refuseBytes, skipRest } from './from-node.ts'
 import { Handshake } from './handshake.ts'
 import { type ClosingTimes, closeServer, createServer, endEvents, listen, type TlsIdentity } from './http-server.ts'
 import { toNode } from './to-node.ts'
@@ -150,12 +150,9 @@ export class NodeServer {
       return
     }
     if (isTooLongToSkip(target.req)) this.#endAfter(target)
-    const isStreamed = response.body instanceof Readable && request.body.wasRead
-    // The stream may be made of the body: the rest is skipped at its end.
-    if (isStreamed) target.once('prefinish', () => skipBody(target.req))
     this.#send(exchange, response)
     // If the client still waits for `100 Continue`, Node closes the connection itself: the body may or may not follow.
-    if (!isStreamed) skipBody(target.req)
+    skipRest(target, request.body.wasRead && response.body instanceof Readable)
   }
 
   /** Ends the connection after this response, with `Connection: close`. */

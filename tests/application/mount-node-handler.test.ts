@@ -6,7 +6,8 @@ import { type Test, t } from 'tap'
 import { createFrameworkBundle } from '#bundles/framework/framework-bundle.ts'
 import { RequestEvent, ResponseEvent, TerminateEvent } from '#kernel/events.ts'
 import { kernelRequestOf, type MountOptions } from '#kernel/interop/mount.ts'
-import { mountNodeHandler, type NodeHandler } from '#kernel/interop/mount-node-handler.ts'
+import { mountNodeHandler } from '#kernel/interop/mount-node-handler.ts'
+import type { NodeHandler } from '#kernel/interop/node-messages.ts'
 import { createTestKernel, type TestKernel } from '#kernel/testing/create-test-kernel.ts'
 import { type Served, serveKernel } from '#tests/support/test-server.ts'
 import { until } from '#tests/support/until.ts'
@@ -279,7 +280,10 @@ t.test('a handler that fails, that closes its socket, or that answers twice', as
     },
     '/destroys': (_request, response) => void response.destroy(),
     '/requests': request => void request.destroy(new Error('on purpose')),
-    '/socket': request => void request.socket.resume().setTimeout(1).setNoDelay().setKeepAlive().ref().unref().destroy(),
+    '/socket': ({ socket }) => {
+      socket.setTimeout(1).setNoDelay().setKeepAlive().ref().unref().read()
+      socket.destroy()
+    },
     '/late': (_request, response, next) => {
       response.write('begun')
       setImmediate(() => setImmediate(() => next('a text')))
