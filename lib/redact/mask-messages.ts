@@ -1,6 +1,6 @@
 import { escapeRegExp } from '../text/escape-reg-exp.ts'
 import { maskText } from './mask-text.ts'
-import { isSecretName, mask, type NameTest } from './secret-names.ts'
+import { isSecretCode, isSecretName, mask, type NameTest, secretUnder } from './secret-names.ts'
 
 /** Masks the secrets of an input in a message about it. `isSecretValue`: the message is about a secret itself. */
 export type MessageMask = (message: string, isSecretValue: boolean) => string
@@ -70,8 +70,12 @@ function collectSecrets(input: unknown, isSecret: NameTest, secrets: Set<string>
   for (let node = rest.pop(); node !== undefined && secrets.size <= secretLimit; node = rest.pop()) {
     const { value } = node
     if (typeof value === 'object' && value !== null) {
-      for (const [name, { value: own }] of Object.entries(Object.getOwnPropertyDescriptors(value)))
-        rest.push({ value: own, isSecret: node.isSecret || isSecret(name) })
+      const named = secretUnder(value, isSecret)
+      const names = { has: (name: string) => Object.hasOwn(value, name) }
+      for (const [name, { value: own }] of Object.entries(Object.getOwnPropertyDescriptors(value))) {
+        const isMeant = name === named || isSecret(name) || isSecretCode(name, names)
+        rest.push({ value: own, isSecret: node.isSecret || isMeant })
+      }
     } else if (node.isSecret && (typeof value === 'string' || typeof value === 'number'))
       addForms(String(value), secrets)
   }

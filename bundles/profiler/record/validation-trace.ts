@@ -2,6 +2,7 @@ import type { Validation, ValidationEnd, ValidationObserver } from '../../../ker
 import { describeError } from '../../../lib/errors/flat-error.ts'
 import type { Request } from '../../../lib/http/request.ts'
 import type { CopyBounds, TextMasker } from '../../../lib/redact/masking-copier.ts'
+import { isSecretCode, mask } from '../../../lib/redact/secret-names.ts'
 import { describeTree } from '../../../lib/redact/value-tree.ts'
 import { readProperty } from '../../../lib/stack/read-property.ts'
 import { roundTime } from '../profile/format.ts'
@@ -64,8 +65,7 @@ export function createValidationRecorder(
 
 function describeBegin({ input, schema, source }: Validation, start: number, redactor: TextMasker): ValidationData {
   const title = titleOf(schema)
-  // Fields and parameters are in objects without a class.
-  const shown = source === 'json' ? input : { ...Object(input) }
+  const shown = source === 'json' ? input : copyFields(Object(input))
   return {
     source,
     vendor: redactor.text(schema['~standard'].vendor).slice(0, titleLimit),
@@ -75,6 +75,12 @@ function describeBegin({ input, schema, source }: Validation, start: number, red
     omittedIssues: 0,
     input: describeTree(shown, redactor, { bounds }),
   }
+}
+
+/** Copies fields or parameters, which are in an object without a class, and masks the code of OAuth beside its state. */
+function copyFields(fields: object): Record<string, unknown> {
+  const names = { has: (name: string) => Object.hasOwn(fields, name) }
+  return { ...fields, ...(names.has('code') && isSecretCode('code', names) && { code: mask }) }
 }
 
 function describeEnd({ error, issues }: ValidationEnd, redactor: TextMasker): Partial<ValidationData> {

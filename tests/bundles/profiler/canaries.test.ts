@@ -4,6 +4,7 @@ import { inspect } from 'node:util'
 import { SpanStatusCode, trace } from '@opentelemetry/api'
 import { t } from 'tap'
 import { createOpenTelemetryBundle } from '#bundles/opentelemetry/opentelemetry-bundle.ts'
+import { checkedForm, formBody, jsonBody, queryValues } from '#kernel/arguments/schemas.ts'
 import type { Application, Bundle } from '#kernel/bundle.ts'
 import { dump } from '#kernel/dump.ts'
 import { RequestEvent } from '#kernel/events.ts'
@@ -15,6 +16,7 @@ import { setCookie } from '#lib/http/cookies.ts'
 import type { Request } from '#lib/http/request.ts'
 import { Response } from '#lib/http/response.ts'
 import { createLogger } from '#lib/log/create-logger.ts'
+import type { StandardSchema } from '#lib/schema/standard-schema.ts'
 import { createProfiledKernel } from '#tests/support/profiled-kernel.ts'
 import { startTraceReceiver } from '#tests/support/trace-receiver.ts'
 
@@ -115,6 +117,7 @@ const leaky: Bundle = {
       ['/leaky/inspected', () => refuse(new Error(inspect(config)))],
       ['/leaky/compared', () => deepStrictEqual(config, { ...config, user: 'bob' })],
       ['/leaky/wrong', () => config],
+      ['/leaky/validated', validateAll],
       ['/leaky/reset/:token', request => leak(app, request)],
       ['/leaky/broken/:token', request => refuse(new Error(`Not at ${request.url}`))],
       ['/leaky/forwarded', request => app.kernel.forward(request, (sub: Request) => leak(app, sub))],
@@ -132,6 +135,28 @@ const leaky: Bundle = {
     })
     app.dispatcher.on(RequestEvent, attach, 1000)
   },
+}
+
+/** A schema whose issues quote the whole input, and each value. */
+const quoting: StandardSchema = {
+  '~standard': {
+    version: 1,
+    vendor: 'quoting',
+    validate(input) {
+      const quotes = Object.entries(Object(input)).map(([name, value]) => ({
+        path: [name],
+        message: `${typeof value === 'string' ? value : JSON.stringify(value)} is wrong`,
+      }))
+      return { issues: [{ message: `${JSON.stringify(input)} is wrong` }, ...quotes] }
+    },
+  },
+}
+
+async function validateAll(request: Request): Promise<never> {
+  const sources = [queryValues(quoting), formBody(quoting), jsonBody(quoting), checkedForm(quoting)]
+  const results = await Promise.allSettled(sources.map(async source => source(request)))
+  const errors = results.flatMap(result => (result.status === 'rejected' ? [result.reason] : []))
+  throw new AggregateError(errors, 'refused', { cause: errors[0] })
 }
 
 /** Each request has these, with any result. */
@@ -314,6 +339,7 @@ t.test('no profile and no span contains a planted secret', async t => {
     '/leaky/inspected',
     '/leaky/compared',
     '/leaky/wrong',
+    '/leaky/validated',
     `/leaky/reset/${canary}-path`,
     `/leaky/broken/${canary}-path`,
     `/leaky/reset/${canary}-slash/`,

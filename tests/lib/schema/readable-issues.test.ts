@@ -33,11 +33,12 @@ t.test('paths and messages of any length are cut', async t => {
 
 t.test('a message has no value of a secret name, wherever it quotes the input', async t => {
   const input = {
-    title: 'open sesame',
+    title: 'open door',
     password: ' Hunter2 ',
     pin: 12,
     deep: [{ api_key: { parts: ['k"1'] } }],
     token: '',
+    headers: [{ name: 'x-api-key', value: 'sesame' }],
     session: null,
     get cookie(): string {
       throw new Error('A getter is not called.')
@@ -48,7 +49,7 @@ t.test('a message has no value of a secret name, wherever it quotes the input', 
       { message: 'Invalid email: Received "hunter2"', path: ['password'] },
       { message: 'not 12, but 123 or "a b"', path: ['pin'] },
       { message: 'must be a text (was {"password":" Hunter2 ","api_key":"k\\"1"})' },
-      { message: 'open sesame is not HUNTER2', path: ['title'] },
+      { message: 'open door, not HUNTER2 or sesame', path: ['title'] },
       { message: 'was changed to "ab\\"cd" by the schema', path: ['deep', 0, 'api_key'] },
       { message: 'see https://user:pw1234@example.org/', path: ['title'] },
     ],
@@ -60,7 +61,7 @@ t.test('a message has no value of a secret name, wherever it quotes the input', 
       'Invalid email: Received "******"',
       'not ******, but 123 or "******"',
       'must be a text (was {"password":"******","api_key":"******"})',
-      'open sesame is not ******',
+      'open door, not ****** or ******',
       'was changed to "******" by the schema',
       'see https://******@example.org/',
     ],
