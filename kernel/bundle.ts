@@ -6,7 +6,7 @@ import type { Request } from '../lib/http/request.ts'
 import type { StaticFiles } from '../lib/http/static-files.ts'
 import type { Logger } from '../lib/log/logger.ts'
 import type { Redactor } from '../lib/redact/redactor.ts'
-import type { RouteCollection } from '../lib/routing/route-collection.ts'
+import type { RouteCollection, RouteDeclarations } from '../lib/routing/route-collection.ts'
 import type { UrlGenerator } from '../lib/routing/url-generator.ts'
 import type { Secrets } from '../lib/secrets.ts'
 import type { SessionUse } from '../lib/session/session.ts'
@@ -108,6 +108,9 @@ export interface Foundation {
   /** Tests of main requests. If one is true, only the listeners of core bundles are called for the request. */
   readonly isolated: ((request: Request) => boolean)[]
 }
+
+/** The routes of an application, or of a group: for functions that declare a part of them. */
+export type Routes = RouteDeclarations<Controller>
 
 /** The services that a bundle may use. */
 export interface Application extends Foundation {

@@ -12,6 +12,8 @@ export interface Controller {
   readonly name: string
   readonly arguments: readonly Argument[]
   readonly call: (...values: unknown[]) => unknown
+  /** Always absent. A function has all other members: without this one, the compiler would take it for a controller. */
+  readonly apply?: never
 }
 
 /**

@@ -19,7 +19,7 @@ export {
   queryValues,
   routeParameters,
 } from '../../kernel/arguments/schemas.ts'
-export type { Application, Bundle, Foundation } from '../../kernel/bundle.ts'
+export type { Application, Bundle, Foundation, Routes } from '../../kernel/bundle.ts'
 export { type Argument, type Controller, defineController, toController } from '../../kernel/controller.ts'
 export { isDebugOn } from '../../kernel/debug-gate.ts'
 export { dump } from '../../kernel/dump.ts'

@@ -18,11 +18,11 @@ export type ParametersOf<source extends string, defaults extends object = NoDefa
   Scan<source> extends readonly [infer always extends string, infer maybe extends string]
     ? string extends always
       ? RouteParameters
-      : Readonly<
-          Record<always, string> & {
-            [name in maybe]: string | (name extends keyof defaults ? defaults[name] : undefined)
-          } & Omit<defaults, always | maybe>
-        >
+      : {
+          readonly [name in always | maybe | keyof defaults]: name extends always
+            ? string
+            : (name extends maybe ? string : never) | (name extends keyof defaults ? defaults[name] : undefined)
+        }
     : never
 
 /** The names of the variables outside of `{` and `}`, and within. `depth` has an entry for each open brace. */

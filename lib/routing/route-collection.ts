@@ -29,7 +29,13 @@ export interface RouteGroupOptions<
 }
 
 /** The defaults of a group and a route of it together. */
-type Merged<outer extends object, inner extends object> = Omit<outer, keyof inner> & inner
+type Merged<outer extends object, inner extends object> = {
+  readonly [name in keyof outer | keyof inner]: name extends keyof inner
+    ? inner[name]
+    : name extends keyof outer
+      ? outer[name]
+      : never
+}
 
 /** Declares routes: all of an application, or those of a group. The type parameters are those of the group. */
 export abstract class RouteDeclarations<

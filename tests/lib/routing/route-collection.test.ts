@@ -3,7 +3,7 @@ import { Request } from '#lib/http/request.ts'
 import { findHiddenRoutes } from '#lib/routing/hidden-routes.ts'
 import type { ParametersOf } from '#lib/routing/path-parameters.ts'
 import type { RouteDefinition } from '#lib/routing/route.ts'
-import { RouteCollection, type RouteGroup } from '#lib/routing/route-collection.ts'
+import { RouteCollection, type RouteDeclarations } from '#lib/routing/route-collection.ts'
 import { RouteMatcher } from '#lib/routing/route-matcher.ts'
 
 const base: RouteDefinition = { name: 'page', path: '/page', controller: undefined }
@@ -11,6 +11,7 @@ const base: RouteDefinition = { name: 'page', path: '/page', controller: undefin
 /** Any controller that is not a function, so that functions have the type of the route. */
 interface Named {
   readonly name: string
+  readonly apply?: never
 }
 
 function answer(): undefined {}
@@ -212,6 +213,9 @@ t.test('the parameters of a handler have the types of its path', async t => {
 
   const routes = new RouteCollection<Named>()
   routes.get('book', '/books/:id', (request, { id }) => [request.path, id.trim()])
+  const show = (_request: Request, { ident }: { ident: string }): string => ident
+  // @ts-expect-error the path has no such variable
+  routes.get('declared', '/declared/:id', show)
   // @ts-expect-error the path has no such variable
   routes.get('wrong', '/books/:id', (_request, { ident }) => ident)
   routes.add({
@@ -236,9 +240,9 @@ t.test('the parameters of a handler have the types of its path', async t => {
       addElsewhere(more)
     })
   })
-  t.equal(routes.size, 8)
+  t.equal(routes.size, 9)
 })
 
-function addElsewhere(routes: RouteGroup<Named>): void {
+function addElsewhere(routes: RouteDeclarations<Named>): void {
   routes.get('elsewhere', '/elsewhere/:id', (_request, { id }) => id)
 }
