@@ -175,7 +175,7 @@ export function supervise(
 }
 
 const isSetting = (name: string) => /^(?:\.env(?:\.dev)?(?:\.local)?|tsconfig\.json)$/.test(name)
-/** Whether a child reads a file of the application again: a template or an asset, also of `packages/…/templates`. */
-const isRead = (name: string) => /(?:^|[\\/])(?:assets|bundles|templates)[\\/]/.test(name) && isVisible(name)
+/** Whether a child reads a file of the application again: a template or a static file, also of `packages/…/templates`. */
+const isRead = (name: string) => /(?:^|[\\/])(?:assets|bundles|public|templates)[\\/]/.test(name) && isVisible(name)
 /** Editors keep files of their own beside the edited files. */
 const isVisible = (file: string) => !/^\.|~$/.test(path.basename(file))

@@ -11,6 +11,7 @@ import { runsTypeScript } from '#bin/sources.ts'
 import { packageDirectory } from '#lib/package.ts'
 import { createSmallApplication } from '#tests/support/create-small-application.ts'
 import { findPort } from '#tests/support/find-port.ts'
+import { until } from '#tests/support/until.ts'
 import { pause, startApplication, startCountedProgram, startFixture, startProgram } from './site-process.ts'
 
 /** Options of a test of the compiler. */
@@ -103,6 +104,9 @@ t.test('the running process uses a changed template or asset, however often it i
   await shows(page => page !== styled)
   restore()
   await shows(page => page === styled)
+  mkdirSync(inCopy('public'))
+  replace('public/robots.txt', 'User-agent: *\n')
+  await until(async () => (await fetch(`${url}/robots.txt`)).status === 200)
   t.equal(site.stderr, printed)
 })
 
