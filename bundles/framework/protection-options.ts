@@ -24,7 +24,7 @@ export interface ProtectionOptions {
 export interface ResolvedProtection {
   readonly crossOrigin: readonly string[]
   readonly cors: CorsPolicy | undefined
-  readonly headers: readonly (readonly [name: string, value: string])[]
+  readonly headers: Headers
   readonly methodOverride: boolean
 }
 
@@ -71,5 +71,5 @@ export function resolveProtection(options: ProtectionOptions): ResolvedProtectio
   const own = Object.entries(headers).map(([name, value]) => [name.toLowerCase(), value] as const)
   const all = { ...defaultHeaders, ...Object.fromEntries(own) }
   const kept = Object.entries(all).filter((entry): entry is [string, string] => entry[1] !== false)
-  return { crossOrigin, cors, headers: kept, methodOverride }
+  return { crossOrigin, cors, headers: new Headers(kept), methodOverride }
 }

@@ -76,6 +76,17 @@ export class Headers implements Iterable<[string, string]> {
     this.#revision++
   }
 
+  /** Adds the fields of other headers whose names are missing here. */
+  addMissing(defaults: Headers): void {
+    const others = defaults.#fields
+    const size = this.#fields.length
+    for (let at = 0; at < others.length; at += 2) {
+      // Fields of another Headers were already checked.
+      if (this.#find(others[at] as string, 0) === -1) this.#fields.push(others[at] as string, others[at + 1] as string)
+    }
+    if (this.#fields.length > size) this.#revision++
+  }
+
   delete(name: string): void {
     this.#remove(name, 0)
   }
@@ -127,7 +138,7 @@ const fieldValue = /^[\t\x20-\x7e\x80-\xff]*$/
 
 /** The last valid value of each usual name: nearly all responses repeat it, and a look-up is faster than two patterns. */
 const lastValues = new Map<string, string>(
-  'cache-control content-encoding content-length content-type etag expires last-modified referrer-policy vary x-content-type-options x-frame-options'
+  'cache-control content-encoding content-length content-type etag expires last-modified vary x-content-type-options'
     .split(' ')
     .map(name => [name, '']),
 )

@@ -1,5 +1,6 @@
 import { ResponseEvent } from '../../../kernel/events.ts'
 import type { EventDispatcher } from '../../../lib/event-dispatcher/event-dispatcher.ts'
+import { Headers } from '../../../lib/http/headers.ts'
 import type { Request } from '../../../lib/http/request.ts'
 import { contentTypeOf, isBodiless, type Response } from '../../../lib/http/response.ts'
 
@@ -7,16 +8,16 @@ import { contentTypeOf, isBodiless, type Response } from '../../../lib/http/resp
 const priority = 0
 
 /**
- * Completes a response with a content type, by the request's format, `nosniff`, and a cautious Cache-Control. As in
+ * Completes a response with a content type, by the format of the request, default headers, and a cautious Cache-Control. As in
  * Symfony, a response without Cache-Control becomes `no-cache, private`, or `private, must-revalidate` if it has
  * `last-modified` or `expires`. To a Cache-Control without `public`, `private` and `s-maxage`, `private` is added.
  */
 export class ResponseListener {
-  readonly #headers: readonly (readonly [name: string, value: string])[]
+  readonly #defaults: Headers
 
   /** The headers of all responses with a body that do not have them. By default there are none. */
-  constructor(headers: readonly (readonly [name: string, value: string])[] = []) {
-    this.#headers = headers
+  constructor(defaults: Headers = new Headers()) {
+    this.#defaults = defaults
   }
 
   subscribe(dispatcher: EventDispatcher): void {
@@ -24,16 +25,12 @@ export class ResponseListener {
   }
 
   onResponse({ request, response }: ResponseEvent): void {
-    completeContentType(request, response, this.#headers)
+    completeContentType(request, response, this.#defaults)
     completeCacheControl(response)
   }
 }
 
-function completeContentType(
-  request: Request,
-  { headers, status }: Response,
-  defaults: readonly (readonly [name: string, value: string])[],
-): void {
+function completeContentType(request: Request, { headers, status }: Response, defaults: Headers): void {
   if (isBodiless(status)) {
     headers.delete('content-type')
     return
@@ -41,9 +38,7 @@ function completeContentType(
   if (!headers.has('content-type')) {
     headers.set('content-type', contentTypeOf(String(request.attributes.get('_format') ?? 'html')))
   }
-  for (const [name, value] of defaults) {
-    if (!headers.has(name)) headers.set(name, value)
-  }
+  headers.addMissing(defaults)
 }
 
 function completeCacheControl({ headers, status }: Response): void {

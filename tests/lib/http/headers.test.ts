@@ -109,3 +109,20 @@ t.test('headers that are created from others are a copy', async t => {
   t.strictSame([...copy], [...headers, ['etag', '"1"']])
   t.notOk(headers.has('etag'))
 })
+
+t.test('addMissing adds fields whose names are missing', async t => {
+  const headers = new Headers({ 'X-One': '1', date: 'today' })
+  const { revision } = headers
+  headers.addMissing(new Headers({ 'x-one': '2' }))
+  t.equal(headers.revision, revision)
+  headers.addMissing(new Headers({ 'x-one': '2', 'x-two': '3' }))
+  t.equal(headers.revision, revision + 1)
+  t.strictSame(
+    [...headers],
+    [
+      ['X-One', '1'],
+      ['date', 'today'],
+      ['x-two', '3'],
+    ],
+  )
+})
