@@ -41,6 +41,7 @@ export const neverCompared: readonly string[] = [
   'date',
   'x-debug-token',
   'x-debug-token-link',
+  'x-request-id',
   'x-previous-debug-token',
   'server-timing',
   '_stopwatch_token',

@@ -87,7 +87,7 @@ async function ask(
   await app.kernel.terminate(request, response)
   const masked = (text: string) => text.replace(/_profiler|nowhere__/g, 'PATH').replace(/\b[0-9a-f]{6}\b/g, 'TOKEN')
   const fields = [...response.headers]
-    .filter(([name]) => name !== 'date' && name !== 'server-timing')
+    .filter(([name]) => !['date', 'server-timing', 'x-request-id'].includes(name))
     .map(([name, value]) => [name, masked(value)])
   return { status, headers: Object.fromEntries(fields), body: masked(String(body)) }
 }
