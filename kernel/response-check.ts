@@ -18,7 +18,7 @@ const lengthLimit = 40
 export function describeResult(result: unknown): string {
   if (result === undefined) return 'nothing: did you forget a "return" somewhere in your controller?'
   if (result instanceof globalThis.Response) {
-    return 'the "Response" of the platform: the import of "Response" from lib/http/response.ts is missing.'
+    return 'the "Response" of the platform: import "Response" from "sinfonietta".'
   }
   return `${describeValue(result)}.`
 }

@@ -33,10 +33,7 @@ t.test('stopPropagation without a response is an error', async t => {
 t.test('a result without a response is an error that describes it, without its values', async t => {
   const messages: [unknown, string][] = [
     [undefined, 'nothing: did you forget a "return" somewhere in your controller?'],
-    [
-      new globalThis.Response('text'),
-      'the "Response" of the platform: the import of "Response" from lib/http/response.ts is missing.',
-    ],
+    [new globalThis.Response('text'), 'the "Response" of the platform: import "Response" from "sinfonietta".'],
     [null, 'null'],
     ['text', 'a string of 4 characters'],
     [['a'], 'an array of 1 item'],
