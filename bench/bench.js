@@ -7,7 +7,7 @@ import { toMarkdown } from './report.js'
 
 const help = `Usage: npm run bench -- [options]
 
-  --only <claims>      some of: page, json, not-found, page-busy, json-busy, post-json, request-context, tracing, dispatcher,
+  --only <claims>      some of: page, json, not-found, page-busy, json-busy, post-json, access-log, request-context, tracing, dispatcher,
                        router, profiler, profiler-memory, cpu-profile, profile-search, profile-append, profile-bytes, page-weights,
                        panel-times, worker-cost, worker-shares, dump, gate, memory, console, start-up, query-cost, query-page
                        (comma-separated);
@@ -25,6 +25,7 @@ const claims = {
   'page-busy': async () => (await import('./claims/http.js')).pageBusy,
   'json-busy': async () => (await import('./claims/http.js')).jsonBusy,
   'post-json': async () => (await import('./claims/http.js')).postJson,
+  'access-log': async () => (await import('./claims/http.js')).accessLog,
   'request-context': async () => (await import('./claims/http.js')).requestContext,
   tracing: async () => (await import('./claims/tracing.js')).tracing,
   dispatcher: async () => (await import('./claims/dispatcher.js')).dispatcher,

@@ -25,7 +25,8 @@ const variables = {
  */
 export function bootKernel(bundles = [], environment = 'prod', more = {}) {
   const directory = path.join(import.meta.dirname, '..')
-  const settings = new Settings({ variables: { ...variables, ...more, APP_ENV: environment } })
+  // The peers log no requests either; `access-log` measures what the lines cost.
+  const settings = new Settings({ variables: { ...variables, ACCESS_LOG: '0', ...more, APP_ENV: environment } })
   const config = readConfig(settings)
   const redactor = new Redactor(variables)
   const format = environment === 'dev' ? 'readable' : 'json'

@@ -85,6 +85,27 @@ export const notFound = {
   },
 }
 
+/** @type {Claim} */
+export const accessLog = {
+  title: 'The access log, which is on by default in production',
+  unit: 'CPU µs/request',
+  comparisons: [
+    { name: 'page: with / without', numerator: 'page, with', denominator: 'page' },
+    { name: 'JSON: with / without', numerator: 'JSON, with', denominator: 'JSON' },
+  ],
+  measure: options => {
+    const ofPage = { server: 'sinfonietta', target: targets.page, status: 200 }
+    const ofJson = { server: 'sinfonietta', target: targets.json, status: 200 }
+    const lanes = [
+      { ...ofPage, name: 'page' },
+      { ...ofPage, name: 'page, with', feature: 'access' },
+      { ...ofJson, name: 'JSON' },
+      { ...ofJson, name: 'JSON, with', feature: 'access' },
+    ]
+    return measureLanes(lanes, options)
+  },
+}
+
 /**
  * What it costs that code finds the request it works for, behind an `await` too (AsyncLocalStorage).
  *

@@ -28,7 +28,7 @@ const benchBundle = {
 /**
  * This kernel as bin/serve starts it in production, with source maps.
  *
- * @param {string} [feature] `context` follows requests, as a bundle may ask; `traces` has the bundle for traces, which is
+ * @param {string} [feature] `access` logs each request; `context` follows requests, as a bundle may ask; `traces` has the bundle for traces, which is
  *   off; `traces:` and an endpoint turns it on
  */
 export async function start(feature = '') {
@@ -38,7 +38,7 @@ export async function start(feature = '') {
   const app = feature.startsWith('traces')
     ? (await bootKernel([createOpenTelemetryBundle(), benchBundle], 'prod', { OTEL_EXPORTER_OTLP_ENDPOINT: endpoint }))
         .app
-    : (await bootKernel([benchBundle])).app
+    : (await bootKernel([benchBundle], 'prod', feature === 'access' ? { ACCESS_LOG: '1' } : {})).app
   if (feature === 'context') app.context.enable()
   const trustedProxies = new TrustedProxies(app.config.trustedProxies)
   const url = await new NodeServer(app, { trustedProxies }).listen(host, 0)
