@@ -90,7 +90,7 @@ class ChannelLogger implements Logger {
   access(message: string, requestId: string, context: LogContext): void {
     const { clock, finders, observers, writer } = this.#parts
     try {
-      const time = writer.timeOfBatch(clock)
+      const time = writer.toTime(clock())
       const ids = findIds(finders, { requestId })
       const record: LogRecord = { time, level: 'info', channel: 'access', message, context, ...ids }
       writer.append(record)
@@ -145,8 +145,10 @@ function findIds(finders: ReadonlySet<() => LogIds | undefined>, own: LogIds | u
 class LogWriter {
   readonly #stream: LogStream
   readonly #toText: (record: LogRecord) => string
-  /** The lines of the access log that are not written yet, and the time of the first. */
+  /** The lines of the access log that are not written yet. */
   #batch = ''
+  #timer: NodeJS.Timeout | undefined
+  #ms = Number.NaN
   #time = ''
 
   constructor({ format, stream }: LoggerOptions) {
@@ -162,28 +164,30 @@ class LogWriter {
     this.#write(this.#toText(record))
   }
 
-  /** Writes a record at the end of this turn of the event loop, or when the process exits. */
+  /** Writes a record a moment later, together with others; at the latest when the process exits. */
   append(record: LogRecord): void {
-    if (this.#batch === '') {
-      setImmediate(this.flush)
-      if (waiting.size === 0) process.once('exit', flushAll)
-      waiting.add(this)
-    }
+    if (this.#batch === '') this.#timer = setTimeout(this.flush, batchTime).unref()
+    if (writers.size === 0) process.once('exit', flushAll)
+    writers.add(this)
     this.#batch += this.#toText(record)
+    if (this.#batch.length > batchLength) this.flush()
   }
 
-  /** The time for all records of a batch, as ISO 8601: a date costs as much as the rest of a line. */
-  timeOfBatch(clock: () => Date): string {
-    if (this.#batch === '') this.#time = clock().toISOString()
+  /** A time as ISO 8601. The text of the last one is kept: to make it costs half as much as the rest of a line. */
+  toTime(date: Date): string {
+    const ms = date.getTime()
+    if (ms !== this.#ms) {
+      this.#ms = ms
+      this.#time = date.toISOString()
+    }
     return this.#time
   }
 
   readonly flush = (): void => {
     if (this.#batch === '') return
+    clearTimeout(this.#timer)
     const text = this.#batch
     this.#batch = ''
-    waiting.delete(this)
-    if (waiting.size === 0) process.off('exit', flushAll)
     this.#write(text)
   }
 
@@ -196,11 +200,17 @@ class LogWriter {
   }
 }
 
-/** The writers whose lines of the access log wait for the end of this turn of the event loop. */
-const waiting = new Set<LogWriter>()
+/** Milliseconds that a line of the access log may wait. */
+const batchTime = 20
+
+/** Characters of lines that are written without a wait. */
+const batchLength = 65_536
+
+/** The writers of access logs. */
+const writers = new Set<LogWriter>()
 
 function flushAll(): void {
-  for (const writer of waiting) writer.flush()
+  for (const writer of writers) writer.flush()
 }
 
 /** Outside of strings JSON has no character to escape. */

@@ -19,7 +19,7 @@ export interface Logger {
   withRequestId(requestId: string): Logger
   /**
    * Writes a line of the access log: level `info` and channel `access`, also if the least level is higher. The texts must be
-   * masked. Lines of one turn of the event loop are written together at its end.
+   * masked. Lines are written together: each one after at most 20 ms, and before the next other message.
    */
   access(message: string, requestId: string, context: LogContext): void
   /** Adds ids to all records, those of other channels included. Returns a function that ends this. */

@@ -23,6 +23,7 @@ const packages = [
   'hono',
   'ioredis',
   'pg',
+  'prom-client',
   'rate-limiter-flexible',
   'i18next',
   'valibot',

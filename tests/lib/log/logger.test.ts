@@ -8,6 +8,7 @@ import { HttpError } from '#lib/errors/http-error.ts'
 import { createLogger, type LoggerOptions } from '#lib/log/create-logger.ts'
 import { type Logger, type LogRecord, logLevels } from '#lib/log/logger.ts'
 import { Redactor } from '#lib/redact/redactor.ts'
+import { until } from '#tests/support/until.ts'
 
 /** Local time, as in readable lines. */
 const now = new Date(2026, 10, 21, 12, 34, 56, 789)
@@ -323,20 +324,20 @@ t.test('a logger with the id of a request, also of another channel, writes it in
   }
 })
 
-t.test('lines of the access log are written together, at the end of the turn or before another line', async t => {
+t.test('lines of the access log are written together, a moment later or before another line', async t => {
   const chunks: string[] = []
   const stream = { write: (text: string) => chunks.push(text) }
-  let second = 0
-  const clock = () => new Date(Date.UTC(2026, 10, 22, 12, 0, second++))
+  let second = 1
+  const clock = () => new Date(Date.UTC(2026, 10, 22, 12, 0, second))
   const logger = createLogger({ level: 'error', format: 'json', stream, clock })
   const observed: LogRecord[] = []
   logger.observe(record => observed.push(record))
   logger.access('GET /a 200', 'id-a', { status: 200 })
   logger.access('GET /b 200', 'id-b', { status: 200 })
   t.strictSame(chunks, [])
-  await new Promise(setImmediate)
+  await until(() => chunks.length > 0)
   t.equal(chunks.length, 1)
-  const line = { time: '2026-11-22T12:00:00.000Z', level: 'info', channel: 'access', context: { status: 200 } }
+  const line = { time: '2026-11-22T12:00:01.000Z', level: 'info', channel: 'access', context: { status: 200 } }
   const expected = ['a', 'b'].map(name => ({ ...line, message: `GET /${name} 200`, request_id: `id-${name}` }))
   t.strictSame(String(chunks[0]).trim().split('\n').map(parse), expected)
   t.strictSame(
@@ -346,11 +347,12 @@ t.test('lines of the access log are written together, at the end of the turn or 
       ['GET /b 200', 'id-b'],
     ],
   )
+  second = 2
   logger.access('GET /c 200', 'id-c', {})
   logger.error('Failed.')
-  t.match(chunks.slice(1), [/"GET \/c 200"/, /"Failed\."/])
-  await new Promise(setImmediate)
-  t.equal(chunks.length, 3)
+  t.match(chunks.slice(1), [/12:00:02.*"GET \/c 200"/, /"Failed\."/])
+  logger.access('GET /d 200', 'id-d', { long: 'x'.repeat(70_000) })
+  t.equal(chunks.length, 4, 'many lines are written at once')
 })
 
 t.test('lines of the access log that wait are written when the process exits', async t => {
