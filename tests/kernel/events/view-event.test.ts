@@ -85,7 +85,7 @@ t.test('a listener that responds with the Response of the platform, or with none
     failedBy: 'own',
     error: {
       code: 'KERNEL_RESPONSE_INVALID',
-      message: /it gave the "Response" of the platform: the import .* is missing\.$/,
+      message: /it gave the "Response" of the platform: import "Response" from "sinfonietta"\.$/,
     },
   })
 })
