@@ -1,6 +1,6 @@
 import { escapeRegExp } from '../text/escape-reg-exp.ts'
 import { maskText } from './mask-text.ts'
-import { isSecretCode, isSecretName, mask, type NameTest, secretUnder } from './secret-names.ts'
+import { isSecretCode, isSecretName, mask, secretUnder } from './secret-names.ts'
 
 /** Masks the secrets of an input in a message about it. `isSecretValue`: the message is about a secret itself. */
 export type MessageMask = (message: string, isSecretValue: boolean) => string
@@ -8,21 +8,22 @@ export type MessageMask = (message: string, isSecretValue: boolean) => string
 /** Replaces a message that cannot be masked with certainty. */
 export const hiddenMessage = 'The value is refused. The reason may contain a secret, and is not shown.'
 
-const secretLimit = 5000
+const secretLimit = 1000
 const messageLimit = 2000
 
 /**
  * Creates the function that masks messages about an input: the values under secret names in the input, wherever a message
  * quotes them, and all that a message about a secret value has in quotation marks. The result has at most 500 characters.
  */
-export function createMessageMask(input: unknown, isSecret: NameTest = isSecretName): MessageMask {
-  const secrets = new Set<string>()
-  collectSecrets(input, isSecret, secrets)
+export function createMessageMask(input: unknown): MessageMask {
+  const secrets = new SecretFinder()
+  secrets.add(input, false)
   return (message, isSecretValue) => {
-    if (secrets.size === 0 && !isSecretValue) return finish(message)
-    // Half a secret in a message that was cut, or one of very many secrets, would not be recognised.
-    if (message.length > messageLimit || secrets.size > secretLimit) return hiddenMessage
-    const hidden = hide(message, secrets)
+    if (secrets.isFull) return hiddenMessage
+    if (secrets.found.size === 0 && !isSecretValue) return finish(message)
+    // Half a secret in a message that was cut would not be recognised.
+    if (message.length > messageLimit) return hiddenMessage
+    const hidden = hide(message, secrets.found)
     return finish(isSecretValue ? hidden.replace(quotation, `"${mask}"`) : hidden)
   }
 }
@@ -56,34 +57,50 @@ function patternOf(secret: string): RegExp {
   return new RegExp(secret.length < shortest ? `(?<![\\p{L}\\d])${escaped}(?![\\p{L}\\d])` : escaped, 'giu')
 }
 
-interface Node {
-  readonly value: unknown
-  readonly isSecret: boolean
-}
+const nameLimit = 5000
 
-/**
- * Adds the texts and numbers under secret names, in lower case. The input has the size of a body that was accepted, so its
- * size needs no other limit. No getter is called.
- */
-function collectSecrets(input: unknown, isSecret: NameTest, secrets: Set<string>): void {
-  const rest: Node[] = [{ value: input, isSecret: false }]
-  for (let node = rest.pop(); node !== undefined && secrets.size <= secretLimit; node = rest.pop()) {
-    const { value } = node
-    if (typeof value === 'object' && value !== null) {
-      const named = secretUnder(value, isSecret)
-      const names = { has: (name: string) => Object.hasOwn(value, name) }
-      for (const [name, { value: own }] of Object.entries(Object.getOwnPropertyDescriptors(value))) {
-        const isMeant = name === named || isSecret(name) || isSecretCode(name, names)
-        rest.push({ value: own, isSecret: node.isSecret || isMeant })
-      }
-    } else if (node.isSecret && (typeof value === 'string' || typeof value === 'number'))
-      addForms(String(value), secrets)
+/** Collects the texts and numbers under secret names in an input, in lower case. */
+class SecretFinder {
+  readonly found: Set<string> = new Set<string>()
+  /** Names are judged once: a list has the same names in each of its items. */
+  readonly #names = new Map<string, boolean>()
+
+  /** Whether there is too much to be certain. */
+  get isFull(): boolean {
+    return this.found.size > secretLimit || this.#names.size > nameLimit
   }
-}
 
-function addForms(secret: string, secrets: Set<string>): void {
-  const text = secret.trim().toLowerCase()
-  if (text === '') return
-  secrets.add(text)
-  secrets.add(JSON.stringify(text).slice(1, -1))
+  /** The depth of an input is limited where it is parsed, as its size is: there is no other limit. */
+  add(value: unknown, isSecret: boolean): void {
+    if (typeof value === 'string' || typeof value === 'number') {
+      if (isSecret) this.#addForms(String(value))
+    } else if (Array.isArray(value)) {
+      for (const item of value) this.add(item, isSecret)
+    } else if (typeof value === 'object' && value !== null) this.#addProperties(value, isSecret)
+  }
+
+  #addProperties(object: object, isSecret: boolean): void {
+    const named = secretUnder(object, name => this.#isSecret(name))
+    const names = { has: (name: string) => Object.hasOwn(object, name) }
+    for (const name of Object.keys(object)) {
+      if (this.isFull) return
+      const value: unknown = Object.getOwnPropertyDescriptor(object, name)?.value
+      this.add(value, isSecret || name === named || this.#isSecret(name) || isSecretCode(name, names))
+    }
+  }
+
+  #isSecret(name: string): boolean {
+    const known = this.#names.get(name)
+    if (known !== undefined) return known
+    const isSecret = isSecretName(name)
+    this.#names.set(name, isSecret)
+    return isSecret
+  }
+
+  #addForms(secret: string): void {
+    const text = secret.trim().toLowerCase()
+    if (text === '' || this.isFull) return
+    this.found.add(text)
+    this.found.add(JSON.stringify(text).slice(1, -1))
+  }
 }
