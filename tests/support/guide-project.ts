@@ -20,6 +20,7 @@ const packages = [
   '.bin',
   '@biomejs',
   '@opentelemetry',
+  'express',
   'hono',
   'ioredis',
   'pg',
