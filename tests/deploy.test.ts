@@ -1,11 +1,16 @@
 import { execFileSync, spawn, spawnSync } from 'node:child_process'
 import { once } from 'node:events'
-import { readFileSync, writeFileSync } from 'node:fs'
+import { mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
 import { request as httpRequest, type IncomingMessage, type RequestOptions } from 'node:http'
 import { Agent, request as httpsRequest } from 'node:https'
+import { tmpdir } from 'node:os'
 import path from 'node:path'
 import { text } from 'node:stream/consumers'
 import { type Test, t } from 'tap'
+import { WebSocket, WebSocketServer } from 'ws'
+import { WebSocketUpgrade } from '#kernel/server/websocket-upgrade.ts'
+import { createFileResponse } from '#lib/http/controller-file.ts'
+import { EventStream } from '#lib/http/event-stream.ts'
 import { Response } from '#lib/http/response.ts'
 import { pause, startSite } from './bin/site-process.ts'
 import { findPort } from './support/find-port.ts'
@@ -39,7 +44,7 @@ t.test('the guide sets what is tested here', async t => {
 const skip = spawnSync('nginx', ['-v']).status === 0 ? false : 'there is no nginx on this machine'
 
 /** Runs the guide's configuration before a port, on two ports of its own; gives the one of TLS. */
-async function startNginx(t: Test, site: number): Promise<{ plain: number; secure: number }> {
+async function startNginx(t: Test, site: number, uploads = 'var/uploads'): Promise<{ plain: number; secure: number }> {
   const folder = t.testdir()
   const [plain, secure] = [await findPort(), await findPort()]
   const replacements: readonly (readonly [string, string])[] = [
@@ -48,6 +53,7 @@ async function startNginx(t: Test, site: number): Promise<{ plain: number; secur
     ['listen 443 ssl', `listen 127.0.0.1:${secure} ssl`],
     ['/etc/ssl/certs/example.org.pem', path.resolve('tests/fixtures/tls/cert.pem')],
     ['/etc/ssl/private/example.org.key', path.resolve('tests/fixtures/tls/key.pem')],
+    ['alias /srv/my-site/var/uploads/;', `alias ${uploads}/;`],
   ]
   let servers = blockOf('nginx')
   for (const [from, to] of replacements) {
@@ -201,9 +207,78 @@ t.test(
       'x-forwarded-port': '1',
       'x-forwarded-prefix': '/evil',
       connection: 'Upgrade',
-      upgrade: 'websocket',
+      upgrade: 'h2c',
     }
     const { text } = await ask({ port: secure, path: '/who', localAddress: '127.0.0.2', headers: claims })
     t.strictSame(JSON.parse(text), ['127.0.0.2', `https://example.org:${secure}/who`, null])
   },
 )
+
+t.test('events, WebSockets and files come through the nginx of the guide', { skip }, async t => {
+  const sockets = new WebSocketServer({ noServer: true })
+  sockets.on('connection', client => client.on('message', data => client.send(`echo ${data}`)))
+  const uploads = mkdtempSync(path.join(tmpdir(), 'uploads-'))
+  t.teardown(() => rmSync(uploads, { recursive: true }))
+  writeFileSync(path.join(uploads, 'Größe 1.txt'), 'a report')
+  const handlers = createHandlerBundle({
+    '/prices': request => new EventStream(request, stream => stream.send({ data: 'one' })),
+    '/talk': request =>
+      new WebSocketUpgrade(request, (message, socket, head) => {
+        sockets.handleUpgrade(message, socket, head, client => sockets.emit('connection', client))
+      }),
+    '/report': request => createFileResponse(request, 'Größe 1.txt', { root: uploads }),
+    '/hinted': request => {
+      request.sendEarlyHints(['</a.css>; rel=preload; as=style'])
+      return Response.text('hinted')
+    },
+  })
+  const { port } = await startServer(t, { ...settings, ACCEL_REDIRECT: `${uploads}=/_uploads` }, [handlers])
+  const { secure } = await startNginx(t, port, uploads)
+
+  const events = httpsRequest({
+    port: secure,
+    path: '/prices',
+    headers: { host: 'example.org' },
+    rejectUnauthorized: false,
+  })
+  const [response] = await once(events.end(), 'response')
+  let received = ''
+  for await (const chunk of response) {
+    received += chunk
+    if (received.endsWith('data: one\n\n')) break
+  }
+  t.equal(received, ':\n\ndata: one\n\n', 'nothing is held back')
+  events.destroy()
+
+  const open = (origin: string) => {
+    const headers = { host: 'example.org', origin }
+    return new WebSocket(`wss://127.0.0.1:${secure}/talk`, { headers, rejectUnauthorized: false })
+  }
+  const client = open(`https://example.org:${secure}`)
+  await once(client, 'open')
+  client.send('a')
+  t.equal(String((await once(client, 'message'))[0]), 'echo a')
+  client.terminate()
+  const [error] = await once(open('https://evil.test'), 'error')
+  t.match(error.message, '403')
+
+  const report = await ask({ port: secure, path: '/report' })
+  t.match(report, { status: 200, text: 'a report' })
+  t.match(report.headers['content-disposition'], /^attachment; filename="Gr__e 1.txt"/)
+  t.equal(report.headers['content-type'], 'text/plain; charset=UTF-8')
+  t.equal(report.headers['x-accel-redirect'], undefined)
+  const part = await ask({
+    port: secure,
+    path: '/report',
+    headers: { range: 'bytes=2-', 'if-range': String(report.headers.etag) },
+  })
+  t.match(part, { status: 206, text: 'report' })
+  const again = await ask({ port: secure, path: '/report', headers: { 'if-none-match': String(report.headers.etag) } })
+  t.equal(again.status, 304)
+  t.equal(
+    (await ask({ port: secure, path: '/_uploads/Gr%C3%B6%C3%9Fe%201.txt' })).status,
+    404,
+    'the location is internal',
+  )
+  t.match(await ask({ port: secure, path: '/hinted' }), { status: 200, text: 'hinted' })
+})

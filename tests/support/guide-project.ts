@@ -28,6 +28,7 @@ const packages = [
   'rate-limiter-flexible',
   'i18next',
   'valibot',
+  'ws',
 ]
 
 /** The folder of compiled code of all guides. */
