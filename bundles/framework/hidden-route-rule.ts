@@ -14,15 +14,25 @@ export function createHiddenRouteRule(routes: RouteCollection): FindingRule {
         known = findHiddenRoutes(routes)
         size = routes.size
       }
-      return known
-        .filter(({ by, methods }) => by.name === route && (methods.length === 0 || methods.includes(method)))
-        .map(hidden => ({
+      const hidden = known.filter(
+        ({ by, methods }) => by.name === route && (methods.length === 0 || methods.includes(method)),
+      )
+      const [first] = hidden
+      if (first === undefined) return []
+      const more = hidden.length === 1 ? '' : `; so it is with ${formatCount(hidden.length - 1)}`
+      return [
+        {
           severity: 'warning',
-          problem: `${describeHiddenRoute(hidden)}.`,
+          problem: `${describeHiddenRoute(first)}${more}.`,
           advice: 'Remove one of the two routes, or give one of them another path, other methods or a higher priority.',
           place: { panel: 'router' },
-          evidence: {},
-        }))
+          evidence: { routes: hidden.length },
+        },
+      ]
     },
   }
+}
+
+function formatCount(count: number): string {
+  return count === 1 ? 'one more route' : `${count} more routes`
 }

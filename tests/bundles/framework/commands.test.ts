@@ -92,7 +92,7 @@ t.test(
       },
     }
     const problem =
-      'The route "second" is never reached by any request: "first" has the same path, /double, and comes first.'
+      'The route "second" (/double) is never reached by any request: "first" (/double) matches the same paths, and comes first.'
     const { app, client, close, expectProfile, profileOf, records } = await createProfiledTestKernel({
       bundles: [createFrameworkBundle(), siteBundle, double],
     })
@@ -124,10 +124,15 @@ t.test('a route that is hidden for some methods is a finding of requests with th
   routes.get('first', '/double', () => undefined)
   t.strictSame(find('GET'), [])
   routes.add({ name: 'second', path: '/double', methods: ['GET', 'POST'], controller: () => undefined })
-  const problem = 'The route "second" is never reached by GET: "first" has the same path, /double, and comes first.'
+  const problem =
+    'The route "second" (/double) is never reached by GET: "first" (/double) matches the same paths, and comes first.'
   t.strictSame(find('GET'), [problem], 'also of a route that is added later')
   t.strictSame(find('POST'), [])
   t.strictSame(find('GET', 'second'), [])
+  for (const more of ['one more route', '2 more routes']) {
+    routes.get(more, '/double', () => undefined)
+    t.strictSame(find('GET'), [problem.replace(/\.$/, `; so it is with ${more}.`)], 'one finding for a profile')
+  }
   t.strictSame(find('GET', null), [])
 })
 
