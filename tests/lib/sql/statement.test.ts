@@ -1,6 +1,7 @@
 import fc from 'fast-check'
 import { t } from 'tap'
 import { formatSql } from '#lib/sql/format.ts'
+import { emptyLiterals } from '#lib/sql/literals.ts'
 import { readStatement } from '#lib/sql/statement.ts'
 
 /** The shape of a statement and its values, each with its name: `id=7`, `=x` without one, `id=$1` of a placeholder. */
@@ -306,4 +307,62 @@ t.test('the layout changes nothing but whitespace, and is not much longer', asyn
     }),
   )
   t.ok(formatSql('(SELECT '.repeat(1000), 'sqlite').length < 40_000, 'deep subqueries are not indented further')
+})
+
+t.test('a statement with emptied literals has the same tokens in each dialect, and no values', async t => {
+  t.strictSame(emptyLiterals(`SELECT a1 FROM t WHERE b = 'it''s' AND c IN (1, 2.5) AND d = ?`), {
+    text: `SELECT a1 FROM t WHERE b = '' AND c IN (0, 0) AND d = ?`,
+    literals: [
+      { kind: 'string', text: `it's` },
+      { kind: 'number', text: '1' },
+      { kind: 'number', text: '2.5' },
+    ],
+  })
+  const others = [
+    `a = "b"`,
+    `a = N'b'`,
+    `a = N''`,
+    `a = '\\'`,
+    'a = 1e5',
+    'a = 0x1F',
+    'a = .5',
+    'a = 1.',
+    'a -- 1',
+    '/* 1 */',
+    '$1',
+    '$$b$$',
+  ]
+  t.strictSame(
+    others.filter(text => emptyLiterals(text) !== undefined),
+    [],
+  )
+  t.equal(emptyLiterals(`SELECT '${'x'.repeat(2000)}'`), undefined)
+  const piece = fc.constantFrom(
+    ...`' '' 'a' 'b''c' '\\' 0 1 2.5 7. .5 1e5 0x1F a a1 N E _ . , = < ( ) - -- # /* */ " \` $ ? ?1 :b :1 @ [ ] / \n é`.split(
+      ' ',
+    ),
+    ' ',
+  )
+  const system = fc.constantFrom('mysql', 'postgresql', 'sqlite', 'oracle.db', 'microsoft.sql_server', 'other')
+  let compared = 0
+  fc.assert(
+    fc.property(fc.array(piece, { maxLength: 12 }), system, (pieces, system) => {
+      const text = pieces.join('')
+      const emptied = emptyLiterals(text)
+      if (emptied === undefined) return
+      compared++
+      const [whole, empty] = [readStatement(text, system), readStatement(emptied.text, system)]
+      const withoutText = (slots: typeof whole.slots) =>
+        slots.map(({ key, literal, name }) => [key, literal?.kind, name])
+      t.equal(empty.shape, whole.shape)
+      t.strictSame(withoutText(empty.slots), withoutText(whole.slots))
+      t.strictSame(
+        whole.slots.flatMap(({ literal = [] }) => literal),
+        emptied.literals,
+      )
+      t.notMatch(empty.slots.map(({ literal }) => literal?.text ?? '').join(''), /[^0]/)
+    }),
+    { numRuns: 2000 },
+  )
+  t.ok(compared > 200, 'many statements are emptied')
 })

@@ -3,6 +3,7 @@ import { MaskingCopier } from '../../../../lib/redact/masking-copier.ts'
 import type { Redactor } from '../../../../lib/redact/redactor.ts'
 import { mask, namingKeys, valueKeys } from '../../../../lib/redact/secret-names.ts'
 import { isCache } from '../../../../lib/sql/conventions.ts'
+import { emptyLiterals, type Literal } from '../../../../lib/sql/literals.ts'
 import { readStatement, type Slot, type SqlStatement } from '../../../../lib/sql/statement.ts'
 import { TextMemo } from '../../../../lib/text/text-memo.ts'
 import type { Pairs } from '../../profile/schema.ts'
@@ -20,9 +21,16 @@ interface NamedValue {
   readonly names: readonly string[]
   /** The name without another one: `$1`, `2`. */
   readonly place: string
-  /** The key of its parameter; `undefined` for a literal. */
+  /** The key of its parameter. */
   readonly key: string | undefined
-  readonly literal: unknown
+  /** The index of its literal; `undefined` for a parameter. */
+  readonly literal: number | undefined
+}
+
+/** A statement with the values of its literals, in their order. */
+interface ReadStatement {
+  readonly known: KnownStatement
+  readonly literals: readonly unknown[]
 }
 
 /** The values of a statement whose parameters have certain keys. */
@@ -32,10 +40,11 @@ interface NamedValues {
   readonly isComplete: boolean
 }
 
-/** A statement without literals, and what was found out about it. */
+/** A statement, and what was found out about it. */
 interface KnownStatement {
   readonly system: string
   readonly statement: SqlStatement
+  readonly hasLiterals: boolean
   /** The values by the number of parameters, which are a list. */
   readonly values: Map<number, NamedValues>
 }
@@ -46,8 +55,8 @@ interface KnownStatement {
  */
 export class QueryDescriber {
   readonly #redactor: Redactor
-  /** Statements without literals, by their texts: the same ones come with each request. */
-  readonly #statements = new TextMemo<KnownStatement>(500, 2000)
+  /** Statements by their systems, and by their texts with empty literals: the same ones come with each request. */
+  readonly #statements = new TextMemo<TextMemo<KnownStatement>>(50, 100)
 
   constructor(redactor: Redactor) {
     this.#redactor = redactor
@@ -62,40 +71,56 @@ export class QueryDescriber {
       const command = describeCommand(text, parameters, this.#redactor)
       return { namespace, server, text: command, parameters: undefined, twin: findTwin?.() }
     }
-    const known = this.#read(text, system)
+    const { known, literals } = this.#read(text, system)
     const { isComplete, values } = namesOf(known, parameters)
+    const readValue = (value: NamedValue) => valueUnder(value, parameters, literals)
     return {
       namespace,
       server,
       text: known.statement.shape,
-      parameters: values.length === 0 ? undefined : this.#mask(values, parameters, known.statement),
+      parameters: values.length === 0 ? undefined : this.#mask(values, readValue, known.statement),
       twin: isComplete ? findTwin?.() : undefined,
     }
   }
 
-  #read(text: string, system: string): KnownStatement {
-    const known = this.#statements.get(text)
-    if (known?.system === system) return known
-    const statement = readStatement(text, system)
-    const read: KnownStatement = { system, statement, values: new Map() }
+  #read(text: string, system: string): ReadStatement {
+    const statements = this.#statementsOf(system)
+    const seen = statements.get(text)
+    if (seen?.hasLiterals === false) return { known: seen, literals: [] }
+    const emptied = emptyLiterals(text)
+    const known = emptied && statements.get(emptied.text)
+    if (emptied !== undefined && known !== undefined) return { known, literals: emptied.literals.map(toValue) }
+    const read = readWhole(text, system)
     // Literals may be secrets, which are not kept.
-    if (statement.slots.every(({ literal }) => literal === undefined)) this.#statements.set(text, read)
+    if (!read.known.hasLiterals) statements.set(text, read.known)
+    else if (emptied !== undefined) {
+      const empty = readWhole(emptied.text, system)
+      // A word may be a literal, too, such as a password.
+      if (empty.literals.every(value => value === '' || value === 0)) statements.set(emptied.text, empty.known)
+    }
     return read
   }
 
-  #mask(values: readonly NamedValue[], parameters: QueryParameters, { tables }: SqlStatement): Pairs {
+  #statementsOf(system: string): TextMemo<KnownStatement> {
+    let statements = this.#statements.get(system)
+    if (statements === undefined) {
+      statements = new TextMemo(500, 2000)
+      this.#statements.set(system, statements)
+    }
+    return statements
+  }
+
+  #mask(values: readonly NamedValue[], readValue: (value: NamedValue) => unknown, { tables }: SqlStatement): Pairs {
     const { isSecret } = this.#redactor
     const isSecretTable = tables.some(isSecret)
     // `name = 'smtp_password' AND value = …`: one value names the other.
     const namesSecret = values.some(
-      value =>
-        value.names.some(name => namingKeys.includes(name.toLowerCase())) &&
-        isSecret(String(valueUnder(value, parameters))),
+      value => value.names.some(name => namingKeys.includes(name.toLowerCase())) && isSecret(String(readValue(value))),
     )
     const copier = new MaskingCopier(this.#redactor, valueBounds)
     const pairs = values.slice(0, pairLimit).map((named): Pairs[number] => {
       const { names, place } = named
-      const value = valueUnder(named, parameters)
+      const value = readValue(named)
       const [shown = place] = names
       const isNamed = names.length > 0
       const isMasked =
@@ -105,6 +130,12 @@ export class QueryDescriber {
     })
     return values.length > pairLimit ? [...pairs, ['…', '…']] : pairs
   }
+}
+
+function readWhole(text: string, system: string): ReadStatement {
+  const statement = readStatement(text, system)
+  const literals = statement.slots.flatMap(({ literal }) => (literal === undefined ? [] : [toValue(literal)]))
+  return { known: { system, statement, hasLiterals: literals.length > 0, values: new Map() }, literals }
 }
 
 /** More numbers of parameters of one statement are not kept. */
@@ -122,8 +153,9 @@ function namesOf({ statement, system, values }: KnownStatement, parameters: Quer
   return known
 }
 
-function valueUnder({ key, literal }: NamedValue, parameters: QueryParameters): unknown {
-  if (key === undefined) return literal
+function valueUnder({ key, literal }: NamedValue, parameters: QueryParameters, literals: readonly unknown[]): unknown {
+  if (literal !== undefined) return literals[literal]
+  if (key === undefined) return undefined
   return Array.isArray(parameters) ? parameters[Number(key)] : Reflect.get(parameters, key)
 }
 
@@ -137,6 +169,7 @@ function nameValues(
   const given = new Set(keys)
   const values = new Map<string, NamedValue & { names: string[] }>()
   let isComplete = true
+  let literals = 0
   for (const [index, slot] of slots.entries()) {
     const { key, literal, name } = slot
     const found = key === undefined ? undefined : findKey(given, key)
@@ -146,7 +179,7 @@ function nameValues(
     }
     const id = found ?? `literal ${index}`
     const place = placeOf(slot, index, system)
-    const known = values.get(id) ?? { names: [], place, key: found, literal: literal && toValue(literal) }
+    const known = values.get(id) ?? { names: [], place, key: found, literal: literal && literals++ }
     if (name !== undefined) known.names.push(name)
     if (typeof key === 'string') known.names.push(key)
     values.set(id, known)
@@ -170,7 +203,7 @@ function placeOf({ key }: Slot, index: number, system: string): string {
   return system === 'postgresql' ? `$${key}` : `${key}`
 }
 
-function toValue({ kind, text }: NonNullable<Slot['literal']>): unknown {
+function toValue({ kind, text }: Literal): unknown {
   const number = Number(text)
   return kind === 'number' && Math.abs(number) <= Number.MAX_SAFE_INTEGER ? number : text
 }

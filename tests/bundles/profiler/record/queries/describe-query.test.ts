@@ -176,6 +176,33 @@ t.test('a value that changes later is described as it was', async t => {
   t.strictSame(collector.collect(trace)?.queries[0], first, 'it is described once')
 })
 
+t.test('a statement that comes again with other literals is described with them', async t => {
+  const describe = (name: string, pin: number) =>
+    record({ text: `SELECT 1 FROM users WHERE name = '${name}' AND pin = ${pin} AND id = ${pin}`, system: 'mysql' })[0]
+  const shape = 'SELECT ? FROM users WHERE name = ? AND pin = ? AND id = ?'
+  for (const [name, pin] of [
+    ['Ada', 7],
+    [`O''Neill`, 8],
+    ['Ada', 7],
+  ] as const) {
+    const query = describe(name, pin)
+    t.strictSame(query?.parameters, [
+      ['1', 1],
+      ['name', name.replace("''", "'")],
+      ['pin', '******'],
+      ['id', pin],
+    ])
+    t.equal(query?.text, shape)
+  }
+  const passwords = ['one', 'two'].map(word =>
+    record({ text: `CREATE USER a IDENTIFIED BY ${word} LIMIT 5`, system: 'mysql' }),
+  )
+  t.strictSame(
+    passwords.map(([query]) => query?.text),
+    Array(2).fill('CREATE USER a IDENTIFIED BY ? LIMIT ?'),
+  )
+})
+
 t.test('servers have neither user nor password', async t => {
   const servers = {
     'localhost:5432': 'localhost:5432',
