@@ -22,3 +22,10 @@ const caches: ReadonlySet<string> = new Set(['redis', 'valkey', 'memcached'])
 export function isCache(system: string): boolean {
   return caches.has(system.toLowerCase())
 }
+
+const likePostgres: ReadonlySet<string> = new Set(['postgresql', 'cockroachdb', 'aws.redshift', 'redshift'])
+
+/** Whether statements of a system are written as for PostgreSQL. `redshift` is an older name of OpenTelemetry. */
+export function isLikePostgres(system: string): boolean {
+  return likePostgres.has(system.toLowerCase())
+}

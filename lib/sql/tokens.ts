@@ -1,3 +1,5 @@
+import { isLikePostgres } from './conventions.ts'
+
 /** A token of a statement. Spaces and comments are no tokens. */
 export interface SqlToken {
   readonly kind: 'word' | 'identifier' | 'string' | 'number' | 'placeholder' | 'operator'
@@ -76,9 +78,6 @@ const unknown: Dialect = {
 const dialects: ReadonlyMap<string, Dialect> = new Map([
   ['mysql', mysql],
   ['mariadb', mysql],
-  ['postgresql', postgresql],
-  ['cockroachdb', postgresql],
-  ['aws.redshift', postgresql],
   ['sqlite', bracketed],
   ['microsoft.sql_server', bracketed],
   ['oracle.db', standard],
@@ -94,7 +93,9 @@ const kinds: readonly SqlToken['kind'][] = ['word', 'number', 'operator', 'place
  * an end. Each character is read a bounded number of times.
  */
 export function readTokens(text: string, system: string): SqlToken[] {
-  const { hasBackslash, pattern, stringQuotes } = dialects.get(system.toLowerCase()) ?? unknown
+  const { hasBackslash, pattern, stringQuotes } = isLikePostgres(system)
+    ? postgresql
+    : (dialects.get(system.toLowerCase()) ?? unknown)
   const tokens: SqlToken[] = []
   let isApart = false
   let at = 0

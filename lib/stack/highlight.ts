@@ -1,4 +1,5 @@
 import { createRequire } from 'node:module'
+import { isLikePostgres } from '../sql/conventions.ts'
 
 /** The kind of a piece of source. Plain text has none. */
 export type TokenKind = '' | 'keyword' | 'name' | 'type' | 'string' | 'number' | 'comment'
@@ -21,7 +22,7 @@ export function highlightSource(file: string, lines: readonly string[]): Token[]
 /** Splits each line of an SQL statement of a system into tokens, as {@link highlightSource} does for a source. */
 export function highlightSql(statement: string, system: string): Token[][] {
   // The other grammar reads $1 as two tokens.
-  return highlight(system === 'postgresql' ? 'pgsql' : 'sql', statement)
+  return highlight(isLikePostgres(system) ? 'pgsql' : 'sql', statement)
 }
 
 /** The grammars in use. */

@@ -112,7 +112,7 @@ function toGroup(queries: readonly StoredQuery[]): QueryGroup {
 }
 
 /** The key of the statement shape of a query. */
-export function shapeOf({ system, text }: StoredQuery): string {
+export function shapeOf({ system, text }: Pick<StoredQuery, 'system' | 'text'>): string {
   return `${system} ${text}`
 }
 

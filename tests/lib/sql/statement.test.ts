@@ -22,6 +22,7 @@ const statements: readonly (readonly [system: string, text: string, shape: strin
   ['sqlite', `SELECT 'a\\', 'b'`, 'SELECT ?, ?', '=a\\ =b'],
   ['sqlite', `SELECT 'open, x`, 'SELECT ?', '=open, x'],
   ['cockroachdb', `SELECT E'\\''`, 'SELECT ?', `=\\'`],
+  ['redshift', `SELECT E'\\''`, 'SELECT ?', `=\\'`],
   // An unknown system may escape with a backslash, and may write strings in double quotes.
   ['other', `SELECT 'a\\' , 'secret`, 'SELECT ?', `=a\\' , 'secret`],
   ['other', `SELECT "a", 'b\\n', $$c$$`, 'SELECT ?, ?, ?', '=a =b\\n =c'],

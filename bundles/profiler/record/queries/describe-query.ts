@@ -2,7 +2,7 @@ import type { QueryParameters, QueryStart } from '../../../../kernel/queries.ts'
 import { MaskingCopier } from '../../../../lib/redact/masking-copier.ts'
 import type { Redactor } from '../../../../lib/redact/redactor.ts'
 import { mask, namingKeys, valueKeys } from '../../../../lib/redact/secret-names.ts'
-import { isCache } from '../../../../lib/sql/conventions.ts'
+import { isCache, isLikePostgres } from '../../../../lib/sql/conventions.ts'
 import { emptyLiterals, type Literal } from '../../../../lib/sql/literals.ts'
 import { readStatement, type Slot, type SqlStatement } from '../../../../lib/sql/statement.ts'
 import { TextMemo } from '../../../../lib/text/text-memo.ts'
@@ -200,7 +200,7 @@ function findKey(given: ReadonlySet<string>, key: number | string): string | und
 
 function placeOf({ key }: Slot, index: number, system: string): string {
   if (key === undefined) return `${index + 1}`
-  return system === 'postgresql' ? `$${key}` : `${key}`
+  return isLikePostgres(system) ? `$${key}` : `${key}`
 }
 
 function toValue({ kind, text }: Literal): unknown {

@@ -9,6 +9,7 @@ import {
   queryDuration,
   readQueries,
   type StoredQuery,
+  shapeOf,
 } from '../../../profile/queries.ts'
 import type { EditorLinks } from '../../editor-links.ts'
 import { toBar } from '../bar.ts'
@@ -62,7 +63,7 @@ async function toView(
   const { covered, duplicates, queries } = group
   const sets = toQuerySets(kind, group)
   const repeated = toDuplicateSets(group)
-  const views = await statements.create(kind, [...queries, ...sets.map(({ text }) => ({ system: kind, text }))])
+  const views = await statements.create(kind, [...queries, ...sets])
   const link = profileLink(profile.summary.token, kind)
   const filter = readQueryFilter(query, sets)
   const tables = { kind, views, editor, link, whole: covered, chosen: filter.shape }
@@ -154,7 +155,7 @@ function toSetRow(set: QuerySet, { chosen, editor, kind, link, views, whole }: T
   const places = new Map(queries.map(({ caller }) => editor.view(caller)).map(place => [place.place, place]))
   const known = [...places.values()].filter(({ place }) => place !== '')
   return {
-    line: views.get(set.text)?.line,
+    line: views.get(shapeOf(set))?.line,
     number: id + 1,
     rowLink: `#query-${id}`,
     link: `${link}&shape=${id}#${kind}-queries`,
@@ -196,9 +197,9 @@ function createList(
   const firsts = new Map<string, number>()
   return queries.map(query => {
     const { batch, code = '', end, error, index, rows, start, text, transaction, twin } = query
-    const first = firsts.get(text) ?? index
-    firsts.set(text, first)
-    const statement = views.get(text)
+    const first = firsts.get(shapeOf(query)) ?? index
+    firsts.set(shapeOf(query), first)
+    const statement = views.get(shapeOf(query))
     const place = editor.view(query.caller)
     const connection = hasOneConnection ? '' : connectionOf(query)
     const parameters = toParameters(query)

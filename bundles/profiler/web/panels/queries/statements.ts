@@ -3,7 +3,7 @@ import { highlightSql, type Token } from '../../../../../lib/stack/highlight.ts'
 import { TextMemo } from '../../../../../lib/text/text-memo.ts'
 import { HtmlFragment, type View } from '../../../../../lib/view/view.ts'
 import { shorten } from '../../../profile/format.ts'
-import type { StoredQuery } from '../../../profile/queries.ts'
+import { type StoredQuery, shapeOf } from '../../../profile/queries.ts'
 
 /** A statement or a command as a page shows it. */
 export interface StatementView {
@@ -36,7 +36,7 @@ export class StatementViews {
     this.#view = view
   }
 
-  /** Creates the views of the different texts of one page. */
+  /** Creates the views of the different statements of one page, by their shapes: the colours depend on the system. */
   async create(
     kind: StoredQuery['kind'],
     statements: Iterable<Statement>,
@@ -44,15 +44,17 @@ export class StatementViews {
     const views = new Map<string, StatementView>()
     const kept = this.#kept[kind]
     let coloured = 0
-    for (const { system, text } of statements) {
-      if (views.has(text)) continue
-      const known = kept.get(text)
+    for (const statement of statements) {
+      const { text } = statement
+      const shape = shapeOf(statement)
+      if (views.has(shape)) continue
+      const known = kept.get(shape)
       const hasColours = known === undefined && coloured < colourLimit && text.length <= longestColoured
-      const view = known ?? (await this.#createOne({ system, text }, hasColours ? colours[kind] : plain))
-      views.set(text, view)
+      const view = known ?? (await this.#createOne(statement, hasColours ? colours[kind] : plain))
+      views.set(shape, view)
       if (!hasColours) continue
       coloured++
-      kept.set(text, view)
+      kept.set(shape, view)
     }
     return views
   }

@@ -245,3 +245,15 @@ t.test('many different or very long statements are shown without colours; furthe
   }
   t.equal(await coloured(), 60)
 })
+
+t.test('the same statement of two systems has the colours of each', async t => {
+  const { show } = await createProfiledKernel(t)
+  const text = 'SELECT data::jsonb FROM t WHERE id = $1'
+  const coloursOf = async (...systems: string[]) => {
+    const html = await show('database', withQueries(systems.map(system => createQuery({ system, text }))))
+    return Array.from(html.matchAll(/<pre class="source"[^>]*>(.*?)<\/pre>/gs), ([, source]) => source)
+  }
+  const [[postgres], [sqlite]] = [await coloursOf('postgresql'), await coloursOf('sqlite')]
+  t.not(postgres, sqlite)
+  t.strictSame(await coloursOf('postgresql', 'sqlite'), [postgres, sqlite])
+})
