@@ -99,7 +99,8 @@ class FetchExchange {
     this.#app = app
     this.#request = request
     this.#reply = reply
-    this.#response = response
+    // The Fetch API has no sockets.
+    this.#response = response.status === 101 ? createConstantResponse(426) : response
   }
 
   /** Sends the response, and dispatches `kernel.terminate` at its end. Never throws. */

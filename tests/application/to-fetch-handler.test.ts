@@ -9,8 +9,10 @@ import { createFrameworkBundle } from '#bundles/framework/framework-bundle.ts'
 import { siteBundle } from '#bundles/site/site-bundle.ts'
 import { ExceptionEvent, TerminateEvent } from '#kernel/events.ts'
 import { type FetchHandlerOptions, toFetchHandler } from '#kernel/interop/to-fetch-handler.ts'
+import { WebSocketUpgrade } from '#kernel/server/websocket-upgrade.ts'
 import { createTestKernel, type TestKernel } from '#kernel/testing/create-test-kernel.ts'
 import { setCookie } from '#lib/http/cookies.ts'
+import { EventStream } from '#lib/http/event-stream.ts'
 import { Response } from '#lib/http/response.ts'
 import type { RequestHandler } from '#lib/routing/route-collection.ts'
 import { createHandlerBundle } from '#tests/support/handler-bundle.ts'
@@ -319,4 +321,30 @@ t.test('property: the server and the handler answer each request in the same way
     }),
     { numRuns: 150 },
   )
+})
+
+t.test('events are a stream, and a WebSocket is refused with 426', async t => {
+  const { ended, records, ...kernel } = await boot(t, {
+    '/prices': request => {
+      request.sendEarlyHints(['</app.css>; rel=preload; as=style'])
+      return new EventStream(request, stream => {
+        stream.send({ data: 'one' })
+        stream.end()
+      })
+    },
+    '/talk': request => new WebSocketUpgrade(request, () => t.fail('no handler is called')),
+  })
+  const handler = toFetchHandler(kernel)
+  t.equal(await (await handler(new WebRequest('http://localhost/prices'))).text(), ':\n\ndata: one\n\n')
+  const headers = { connection: 'Upgrade', upgrade: 'websocket' }
+  t.equal((await handler(new WebRequest('http://localhost/talk', { headers }))).status, 426)
+  await until(() => ended.length === 2)
+  t.strictSame(
+    ended.map(({ isSent, status }) => [isSent, status]),
+    [
+      [true, 200],
+      [true, 426],
+    ],
+  )
+  t.notOk(records.some(({ level }) => level === 'critical'))
 })
