@@ -337,7 +337,8 @@ t.test('events are a stream, and a WebSocket is refused with 426', async t => {
   const handler = toFetchHandler(kernel)
   t.equal(await (await handler(new WebRequest('http://localhost/prices'))).text(), ':\n\ndata: one\n\n')
   const headers = { connection: 'Upgrade', upgrade: 'websocket' }
-  t.equal((await handler(new WebRequest('http://localhost/talk', { headers }))).status, 426)
+  const refused = await handler(new WebRequest('http://localhost/talk', { headers }))
+  t.strictSame([refused.status, await refused.text()], [426, 'Upgrade Required\n'])
   await until(() => ended.length === 2)
   t.strictSame(
     ended.map(({ isSent, status }) => [isSent, status]),
