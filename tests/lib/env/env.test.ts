@@ -240,7 +240,7 @@ t.test('config', async t => {
       '  APP_SECRET is not a text of at least 32 random characters.',
       ...['b.org:80', 'c/d', '*', 'e.', 'f:'].map(entry => `  APP_HOSTS "${entry}" ${host}`),
       '  TRUSTED_PROXIES "proxy" is not an IP address, a subnet such as 10.0.0.0/8, or private_ranges.',
-      '  TRUSTED_HEADERS "x-real-ip" is not one of forwarded, x-forwarded-for, x-forwarded-host, x-forwarded-proto, x-forwarded-port, x-forwarded-prefix.',
+      '  TRUSTED_HEADERS "x-real-ip" is not one of forwarded, x-forwarded-for, x-forwarded-host, x-forwarded-proto, x-forwarded-port, x-forwarded-prefix, x-request-id.',
       `  DEBUG_ALLOWED_IPS "10.0.0.0/33" ${address}`,
       ...['-1', 'a:b'].map(entry => `  DEBUG_ALLOWED_USERS "${entry}" ${user}`),
       '  DEBUG_KEY is not a text of at least 16 letters, digits or -._~.',
