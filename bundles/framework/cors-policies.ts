@@ -1,6 +1,6 @@
 import { allowsSending, type CorsPolicy, findCorsMistakes } from '../../lib/http/cors.ts'
 import type { Request } from '../../lib/http/request.ts'
-import { FRAMEWORK_CORS_INVALID } from './errors.ts'
+import { FRAMEWORK_ROUTE_INVALID, toList } from './errors.ts'
 
 /** The CORS policies of an application: that of a route (`_cors`), or the one for all routes. */
 export class CorsPolicies {
@@ -12,23 +12,23 @@ export class CorsPolicies {
     this.#general = general
   }
 
-  /** Finds the policy of a matched request. @throws FRAMEWORK_CORS_INVALID */
+  /** Finds the policy of a matched request. @throws FRAMEWORK_ROUTE_INVALID */
   find({ attributes }: Pick<Request, 'attributes'>): CorsPolicy | undefined {
     return this.choose(attributes.get('_cors'), String(attributes.get('_route')))
   }
 
-  /** Chooses between the policy of a route and the general one. @throws FRAMEWORK_CORS_INVALID */
+  /** Chooses between the policy of a route and the general one. @throws FRAMEWORK_ROUTE_INVALID */
   choose(own: CorsPolicy | false | undefined, route: string): CorsPolicy | undefined {
     if (own === undefined) return this.#general
     if (own === false) return undefined
     if (this.#checked.has(own)) return own
     const mistakes = findCorsMistakes(own)
-    if (mistakes.length > 0) throw new FRAMEWORK_CORS_INVALID([route, mistakes.map(text => `- ${text}.`).join('\n')])
+    if (mistakes.length > 0) throw new FRAMEWORK_ROUTE_INVALID([route, toList(mistakes)])
     this.#checked.add(own)
     return own
   }
 
-  /** Whether the policy of a request names its origin, so that it may change something. @throws FRAMEWORK_CORS_INVALID */
+  /** Whether the policy of a request names its origin, so that it may change something. @throws FRAMEWORK_ROUTE_INVALID */
   allowsSending(request: Request): boolean {
     const policy = this.find(request)
     return policy !== undefined && allowsSending(policy, request)

@@ -1,5 +1,5 @@
 import { type CorsPolicy, findCorsMistakes } from '../../lib/http/cors.ts'
-import { isOrigin } from '../../lib/http/cross-origin.ts'
+import { describeNoOrigin, isOrigin } from '../../lib/http/cross-origin.ts'
 import { Headers } from '../../lib/http/headers.ts'
 
 /** The options of {@link createFrameworkBundle} against misuse by other sites. */
@@ -45,9 +45,7 @@ export const protectionNames = ['crossOrigin', 'cors', 'headers', 'methodOverrid
 export function findProtectionMistakes(options: ProtectionOptions): string[] {
   const { cors, crossOrigin = [], headers = {}, methodOverride = false } = options
   return [
-    ...crossOrigin
-      .filter(origin => !isOrigin(origin))
-      .map(origin => `crossOrigin has "${origin}": use an origin such as "https://example.org", without a path`),
+    ...crossOrigin.filter(origin => !isOrigin(origin)).map(origin => describeNoOrigin('crossOrigin', origin)),
     ...(cors === undefined ? [] : findCorsMistakes(cors)),
     ...Object.entries(headers).flatMap(([name, value]) => findHeaderMistakes(name, value)),
     ...(typeof methodOverride === 'boolean' ? [] : [`methodOverride is "${methodOverride}": use true or false`]),

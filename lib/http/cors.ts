@@ -1,4 +1,4 @@
-import { isOrigin } from './cross-origin.ts'
+import { describeNoOrigin, isOrigin } from './cross-origin.ts'
 import { addVary, type Headers } from './headers.ts'
 import type { Request } from './request.ts'
 import { Response } from './response.ts'
@@ -34,7 +34,7 @@ export function findCorsMistakes(policy: CorsPolicy): string[] {
   const isList = Array.isArray(origins)
   check(isList || origins === '*' || typeof origins === 'function', 'origins must be a list, "*" or a function')
   for (const origin of isList ? origins : []) {
-    check(isOrigin(origin), `origins has "${origin}": use an origin such as "https://example.org", without a path`)
+    if (!isOrigin(origin)) mistakes.push(describeNoOrigin('cors.origins', origin))
   }
   check(typeof credentials === 'boolean', `credentials is "${credentials}": use true or false`)
   check(!(credentials && origins === '*'), 'credentials is true, and origins is "*": name the origins')
@@ -48,8 +48,8 @@ export function findCorsMistakes(policy: CorsPolicy): string[] {
 const token = /^[!#$%&'*+\-.^_`|~0-9A-Za-z]+$/
 
 /** Whether scripts of the page that has sent a request may read the response. */
-export function allowsReading({ origins }: CorsPolicy, request: Request): boolean {
-  return origins === '*' ? request.headers.has('origin') : allowsSending({ origins }, request)
+function allowsReading({ origins }: CorsPolicy, request: Request): boolean {
+  return origins === '*' || allowsSending({ origins }, request)
 }
 
 /** Whether the policy names the origin of the request, so that the request may change something. */

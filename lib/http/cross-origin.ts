@@ -26,7 +26,16 @@ export function findCrossOrigin(
   return from === null || from === origin ? undefined : { header: 'origin', value: from }
 }
 
-/** Whether a text is an origin as browsers send it: `https://example.org`, without a default port and without a path. */
+/**
+ * Whether a text is an origin as browsers send it: `https://example.org`, without a default port and without a path. Web
+ * views of applications have schemes of their own: `capacitor://localhost`.
+ */
 export function isOrigin(text: unknown): boolean {
-  return typeof text === 'string' && /^https?:/.test(text) && URL.canParse(text) && new URL(text).origin === text
+  if (typeof text !== 'string' || !URL.canParse(text)) return false
+  return /^https?:/.test(text) ? new URL(text).origin === text : /^[a-z][a-z\d+.-]*:\/\/[\w.-]+(?::\d+)?$/.test(text)
+}
+
+/** The mistake of a text in a list of origins, without a full stop. */
+export function describeNoOrigin(list: string, text: unknown): string {
+  return `${list} has "${text}": use an origin such as "https://example.org", without a path`
 }

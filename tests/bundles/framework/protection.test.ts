@@ -107,7 +107,8 @@ t.test('exceptions are named by route, or for all routes', async t => {
     '/none': { _cross_origin: false },
     '/pay': { _cross_origin: ['https://pay.test'] },
   }
-  const { client } = await boot(t, { crossOrigin: ['https://admin.test'] }, defaults)
+  const mistaken = { '/wrong': { _cross_origin: ['https://pay.test/', 'https://pay.test'] } }
+  const { client } = await boot(t, { crossOrigin: ['https://admin.test'] }, { ...defaults, ...mistaken })
   const post = async (path: string, origin: string | undefined, site: string | undefined) => {
     const headers = { ...(origin && { origin }), ...(site && { 'sec-fetch-site': site }) }
     return (await client.post(path, { headers })).text.startsWith('POST')
@@ -124,6 +125,9 @@ t.test('exceptions are named by route, or for all routes', async t => {
     }
   }
   t.strictSame(wrong, [])
+  const wrongOne = await client.post('/wrong', { headers: { origin: 'https://pay.test' } })
+  t.strictSame([wrongOne.status, (await client.post('/wrong')).status], [500, 200])
+  t.match(wrongOne.text, '_cross_origin has &quot;https://pay.test/&quot;: use an origin')
   t.equal((await client.post('/all/', { headers: { origin: evil } })).status, 404, 'a route, not the start of a path')
 })
 
@@ -251,7 +255,7 @@ t.test('a route has a policy of its own, without one for all routes', async t =>
   t.equal((await client.request('OPTIONS', '/', preflight(app))).text, 'OPTIONS')
 
   t.strictSame(readCors(await client.get('/open', { headers: { origin: evil } })), { 'allow-origin': '*' })
-  t.strictSame(readCors(await client.get('/open')), {})
+  t.strictSame(readCors(await client.get('/open')), { 'allow-origin': '*' }, 'a cache has one response for all')
   const opened = await client.request('OPTIONS', '/open', preflight(evil, 'GET', 'x-asked'))
   t.strictSame(readCors(opened), { 'allow-origin': '*', 'allow-methods': 'GET', 'allow-headers': 'x-own, x-other' })
   const page = { origin: evil, 'sec-fetch-site': 'cross-site' }
@@ -267,7 +271,7 @@ t.test('a route has a policy of its own, without one for all routes', async t =>
   for (const method of ['GET', 'OPTIONS'] as const) {
     const wrong = await client.request(method, '/wrong', preflight(app, 'GET'))
     t.equal(wrong.status, 500)
-    t.match(wrong.text, 'The CORS policy of the route &quot;wrong&quot; has mistakes')
+    t.match(wrong.text, 'The defaults of the route &quot;wrong&quot; have mistakes')
   }
 })
 

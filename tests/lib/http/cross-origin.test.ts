@@ -98,7 +98,13 @@ t.test('without a host no Origin is the own one', async t => {
 })
 
 t.test('an origin is written as browsers send it', async t => {
-  for (const text of ['http://shop.test', 'https://shop.test:8443', 'http://[::1]:8000', 'http://127.0.0.1']) {
+  for (const text of [
+    'http://shop.test',
+    'https://shop.test:8443',
+    'http://[::1]:8000',
+    'http://127.0.0.1',
+    'capacitor://localhost',
+  ]) {
     t.ok(isOrigin(text), text)
   }
   const others = [
@@ -111,7 +117,7 @@ t.test('an origin is written as browsers send it', async t => {
     'http://shop.test:80',
     'https://*.shop.test/',
   ]
-  for (const text of [...others, 'ftp://shop.test', 'https://', 'https://bücher.test', undefined, 1, /a/]) {
+  for (const text of [...others, 'capacitor://localhost/', 'https://', 'https://bücher.test', undefined, 1, /a/]) {
     t.notOk(isOrigin(text), String(text))
   }
 })
