@@ -1,6 +1,6 @@
 import { allowsSending, type CorsPolicy, findCorsMistakes } from '../../lib/http/cors.ts'
 import type { Request } from '../../lib/http/request.ts'
-import { FRAMEWORK_ROUTE_INVALID, toList } from './errors.ts'
+import { FRAMEWORK_ROUTE_INVALID, listMistakes } from './errors.ts'
 
 /** The CORS policies of an application: that of a route (`_cors`), or the one for all routes. */
 export class CorsPolicies {
@@ -23,7 +23,7 @@ export class CorsPolicies {
     if (own === false) return undefined
     if (this.#checked.has(own)) return own
     const mistakes = findCorsMistakes(own)
-    if (mistakes.length > 0) throw new FRAMEWORK_ROUTE_INVALID([route, toList(mistakes)])
+    if (mistakes.length > 0) throw new FRAMEWORK_ROUTE_INVALID([route, listMistakes(mistakes)])
     this.#checked.add(own)
     return own
   }

@@ -19,6 +19,6 @@ export const FRAMEWORK_ROUTE_INVALID: CodedErrorClass<[route: string, mistakes: 
 )
 
 /** Mistakes as lines of a message. Each one is a sentence without a full stop. */
-export function toList(mistakes: readonly string[]): string {
+export function listMistakes(mistakes: readonly string[]): string {
   return mistakes.map(text => `- ${text}.`).join('\n')
 }

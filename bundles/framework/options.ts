@@ -3,7 +3,7 @@ import { Headers } from '../../lib/http/headers.ts'
 import type { SessionTimes } from '../../lib/session/session-state.ts'
 import type { SessionStore } from '../../lib/session/session-store.ts'
 import { suggestNames } from '../../lib/text/nearest-names.ts'
-import { FRAMEWORK_OPTIONS_INVALID, toList } from './errors.ts'
+import { FRAMEWORK_OPTIONS_INVALID, listMistakes } from './errors.ts'
 import {
   findProtectionMistakes,
   type ProtectionOptions,
@@ -85,7 +85,7 @@ export function resolveOptions(options: FrameworkOptions): ResolvedOptions {
     ...findListenerMistakes(without),
     ...findProtectionMistakes(options),
   ]
-  if (mistakes.length > 0) throw new FRAMEWORK_OPTIONS_INVALID([toList(mistakes)])
+  if (mistakes.length > 0) throw new FRAMEWORK_OPTIONS_INVALID([listMistakes(mistakes)])
   const protection = resolveProtection(options)
   return { store, times, cookie: toCookieSettings(cookie), without: new Set(without), protection }
 }

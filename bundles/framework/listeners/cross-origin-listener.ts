@@ -6,7 +6,7 @@ import { HTTP_CROSS_ORIGIN } from '../../../lib/http/errors.ts'
 import type { Request } from '../../../lib/http/request.ts'
 import type { Logger } from '../../../lib/log/logger.ts'
 import type { CorsPolicies } from '../cors-policies.ts'
-import { FRAMEWORK_ROUTE_INVALID, toList } from '../errors.ts'
+import { FRAMEWORK_ROUTE_INVALID, listMistakes } from '../errors.ts'
 
 /** After routing (32): a route can be an exception. Before the body is read (10). */
 const priority = 30
@@ -87,7 +87,7 @@ function isException({ attributes, headers }: Request): boolean {
   const mistakes = exception
     .filter(origin => !isOrigin(origin))
     .map(origin => describeNoOrigin('_cross_origin', origin))
-  if (mistakes.length > 0) throw new FRAMEWORK_ROUTE_INVALID([String(attributes.get('_route')), toList(mistakes)])
+  if (mistakes.length > 0) throw new FRAMEWORK_ROUTE_INVALID([String(attributes.get('_route')), listMistakes(mistakes)])
   return exception.includes(String(headers.get('origin')))
 }
 
