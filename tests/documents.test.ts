@@ -144,6 +144,8 @@ async function checkInBrowser(t: Test, folder: string): Promise<void> {
   await page.getByRole('link', { name: 'A session store' }).click()
   t.equal(await page.locator('h1').innerText(), 'A session store', 'a narrow page has its contents behind a button')
 
+  // The script shows the field when it is ready.
+  await page.getByRole('searchbox').waitFor()
   await page.keyboard.press('/')
   await page.keyboard.type('TRUSTED_PROX')
   await page.getByRole('link', { name: 'Configuration' }).first().waitFor()
