@@ -93,7 +93,7 @@ export class MaskingCopier {
   /** Masks a text, then cuts it. */
   text(text: string): string {
     const limit = Math.min(this.#bounds.text, this.#charactersLeft)
-    const masked = cut(this.#masker.text(limit < readLimit ? text.slice(0, readLimit) : text), limit)
+    const masked = maskAndCut(text, limit, this.#masker)
     this.#charactersLeft -= masked.length
     return masked
   }
@@ -170,6 +170,11 @@ export class MaskingCopier {
     if (prototype === null || prototype === Object.prototype) return this.#record(value, depth - 1)
     return `[${classOf(value)}]`
   }
+}
+
+/** Masks a text, then cuts it. */
+export function maskAndCut(text: string, limit: number, masker: Pick<TextMasker, 'text'>): string {
+  return cut(masker.text(limit < readLimit ? text.slice(0, readLimit) : text), limit)
 }
 
 /** Cuts a text to `limit` characters, the last of which is then an ellipsis. */

@@ -1,5 +1,5 @@
 import type { Logger } from '../../../lib/log/logger.ts'
-import { cut } from '../../../lib/redact/masking-copier.ts'
+import { maskAndCut } from '../../../lib/redact/masking-copier.ts'
 import type { Redactor } from '../../../lib/redact/redactor.ts'
 import {
   type BrowserData,
@@ -32,9 +32,6 @@ const rateLimit = 50
 
 /** Characters that are kept: 4,000 for one error. */
 const lengths = { message: 1000, file: 500, stack: 2500 } as const
-
-/** Characters that are masked; a text is masked before it is cut. */
-const readLimit = 16_384
 
 /** The errors that pages report from the browser: they are masked, added to the profile of the page, and logged once. */
 export class BrowserErrors {
@@ -104,7 +101,7 @@ export class BrowserErrors {
   }
 
   #text(text: string, limit: number): string {
-    return cut(this.#services.redactor.text(text.slice(0, readLimit)), limit)
+    return maskAndCut(text, limit, this.#services.redactor)
   }
 
   #log(error: BrowserError, profile: string, url: string): void {

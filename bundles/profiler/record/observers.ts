@@ -4,6 +4,7 @@ import { observeDumps } from '../../../kernel/dump.ts'
 import type { RequestContext } from '../../../kernel/request-context.ts'
 import type { Request } from '../../../lib/http/request.ts'
 import type { Logger } from '../../../lib/log/logger.ts'
+import { maskAndCut } from '../../../lib/redact/masking-copier.ts'
 import type { Redactor } from '../../../lib/redact/redactor.ts'
 import { formatTree } from '../../../lib/redact/value-tree.ts'
 import type { Signals } from '../../../lib/signals.ts'
@@ -117,7 +118,7 @@ export function observeConsole({ directory, findTrace, redactor, terminal }: Con
     record: (value, label) =>
       add(() => ({
         method: 'dump',
-        ...(label !== undefined && { label: redactor.text(label).slice(0, labelLength) }),
+        ...(label !== undefined && { label: maskAndCut(label, labelLength, redactor) }),
         values: [describeDump(value, redactor, directory)],
       })),
     print(value, label) {

@@ -1,3 +1,4 @@
+import { maskAndCut } from '../../../../lib/redact/masking-copier.ts'
 import type { Redactor } from '../../../../lib/redact/redactor.ts'
 import type { StopwatchEvent } from '../../../../lib/stopwatch/stopwatch.ts'
 import type { MeasuredEvent, TimeData } from '../../profile/event-data.ts'
@@ -11,7 +12,7 @@ const nameLimit = 200
 
 /** Collects the measurements of the stopwatch. All other times are derived from the event tree by the panels. */
 export function createTimeCollector(redactor: Redactor): CollectorOf<'time'> {
-  const toText = (text: string) => redactor.text(text.slice(0, nameLimit))
+  const toText = (text: string) => maskAndCut(text, nameLimit, redactor)
   return {
     name: 'time',
     collect({ request, start }: Trace): TimeData | undefined {

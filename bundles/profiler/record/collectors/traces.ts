@@ -1,4 +1,5 @@
 import type { EventDispatcher, Listener } from '../../../../lib/event-dispatcher/event-dispatcher.ts'
+import { maskAndCut } from '../../../../lib/redact/masking-copier.ts'
 import type { Redactor } from '../../../../lib/redact/redactor.ts'
 import { SourceExcerpts } from '../../../../lib/stack/source-excerpts.ts'
 import type { EventsData, EventsProcessData, ListenerData } from '../../profile/event-data.ts'
@@ -79,7 +80,7 @@ function describe(call: TracedCall, redactor: Redactor): HttpCall {
   return {
     client,
     method,
-    url: redactor.text(call.url).slice(0, urlLength),
+    url: maskAndCut(call.url, urlLength, redactor),
     start,
     sent,
     uploaded,
@@ -88,7 +89,7 @@ function describe(call: TracedCall, redactor: Redactor): HttpCall {
     status,
     bytes,
     isCounted,
-    error: error === undefined ? undefined : redactor.text(error).slice(0, errorLength),
+    error: error === undefined ? undefined : maskAndCut(error, errorLength, redactor),
     caller,
     spanId,
   }
@@ -98,7 +99,7 @@ const keyLength = 100
 
 /** Collects the renders of templates. */
 export function createTemplatesCollector(redactor: Redactor): CollectorOf<'templates'> {
-  const mask = (key: string) => redactor.text(key).slice(0, keyLength)
+  const mask = (key: string) => maskAndCut(key, keyLength, redactor)
   return {
     name: 'templates',
     collectsLate: true,

@@ -1,6 +1,6 @@
 import { setImmediate } from 'node:timers/promises'
 import { maskQueryError } from '../../../../lib/redact/mask-query-error.ts'
-import { MaskingCopier } from '../../../../lib/redact/masking-copier.ts'
+import { MaskingCopier, maskAndCut } from '../../../../lib/redact/masking-copier.ts'
 import type { Redactor } from '../../../../lib/redact/redactor.ts'
 import {
   isStatementAttribute,
@@ -106,7 +106,7 @@ const processNames: readonly string[] = ['service.instance.id', 'host.name', 'pr
 
 function describeResource(attributes: OtlpAttributes, redactor: Redactor) {
   const find = (wanted: string) => attributes.find(([name]) => name === wanted)?.[1]
-  const mask = (value: unknown) => redactor.text(String(value ?? '').slice(0, 4 * nameLength)).slice(0, nameLength)
+  const mask = (value: unknown) => maskAndCut(String(value ?? ''), nameLength, redactor)
   return { service: mask(find('service.name')), process: processNames.map(name => mask(find(name))).join(' ') }
 }
 
@@ -123,7 +123,7 @@ function toSpan(span: OtlpSpan, redactor: Redactor, describer: QueryDescriber): 
     traceId,
     spanId,
     ...(parentId !== '' && { parentId }),
-    name: redactor.text(span.name.slice(0, 4 * nameLength)).slice(0, nameLength),
+    name: maskAndCut(span.name, nameLength, redactor),
     kind: toKind(kind),
     start,
     end,
