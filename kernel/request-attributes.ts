@@ -27,7 +27,7 @@ declare module '../lib/http/attributes.ts' {
     _cross_origin: boolean | readonly string[]
     /** Route: the pages of other origins whose scripts may read the response; `false` for none. */
     _cors: CorsPolicy | false
-    /** Route: with `false`, the match is not logged. */
+    /** Route: with `false`, the match is not logged, and the access log has no line. */
     _log: boolean
     /** The error page is shown: the Content-Security-Policy of the failed page does not apply to it. */
     _remove_csp_headers: boolean

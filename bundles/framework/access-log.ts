@@ -7,11 +7,11 @@ import type { Redactor } from '../../lib/redact/redactor.ts'
 /** The services of the access log. */
 export type AccessLogServices = Pick<Application, 'logger' | 'redactor' | 'signals'>
 
-/** Logs a line for each finished main request, except for health checks. */
+/** Logs a line for each finished main request, except for health checks and routes with `_log: false`. */
 export function startAccessLog({ logger, redactor, signals }: AccessLogServices): void {
   signals.on('request.finished', (finished: FinishedRequest) => {
     const { bytesSent, duration, isSent, request, response, route } = finished
-    if (isHealthCheck(request)) return
+    if (isHealthCheck(request) || request.attributes.get('_log') === false) return
     const { clientIp, id, method } = request
     const { status } = response
     const path = maskPath(request, redactor)

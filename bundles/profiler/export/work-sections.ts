@@ -124,7 +124,7 @@ export const templatesSection: Section = {
       '## Templates',
       lines.slice(0, limit).map(writeRender).join('\n'),
       ...(left > 0 ? [`${left.toLocaleString('en')} more are not listed.`] : []),
-      ...(waited === 0 ? [] : [`Waiting for sub-requests: ${formatDuration(waited)}.`]),
+      ...(waited === 0 ? [] : [`Waiting for sub-requests and globals: ${formatDuration(waited)}.`]),
     ]
   },
 }

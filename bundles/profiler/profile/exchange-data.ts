@@ -26,6 +26,8 @@ export interface RequestData {
   readonly attributes: Pairs
   /** Whether the client may see debug output. A replay has the same permission. */
   readonly isDebugAllowed: boolean
+  /** The id of the request in log lines and in the response header `x-request-id`. */
+  readonly id?: string | undefined
   /** The id of the distributed trace; absent without tracing, unless the client has sent a trace context. */
   readonly traceId?: string | undefined
   /** The span of the caller in this trace; only of a main request. */
@@ -175,6 +177,7 @@ export const requestSchema: Schema<RequestData> = v.object({
   headers: pairs,
   attributes: pairs,
   isDebugAllowed: flag,
+  id: maybe(check.text),
   traceId: maybe<string>(v.pipe(v.string(), v.regex(/^[\da-f]{32}$/))),
   parentSpanId: maybe<string>(v.pipe(v.string(), v.regex(/^[\da-f]{16}$/))),
   spanId: maybe<string>(v.pipe(v.string(), v.regex(/^[\da-f]{16}$/))),

@@ -27,6 +27,7 @@ async function start(t: Test, variables: Record<string, string> = {}, bundles: r
       add('stream', '/stream', () => Response.stream(Readable.from(['one', 'two'])))
       add('endless', '/endless', () => Response.stream(Readable.from(endless())))
       add('empty', '/empty', () => new Response(null, { status: 204 }))
+      routes.add({ name: 'quiet', path: '/quiet', defaults: { _log: false }, controller: () => Response.text('') })
       add('broken', '/broken', async () => {
         await new Promise(setImmediate)
         throw new Error('broken')
@@ -81,12 +82,13 @@ t.test('the access log', async t => {
     t.equal(long?.message, `GET /${'x'.repeat(1022)}… 404`)
   })
 
-  t.test('health checks are not logged', async t => {
+  t.test('health checks are not logged, nor are routes that ask for it', async t => {
     const { client, finished, lines } = await start(t)
     await client.get('/_health')
     await client.get('/_health/live')
+    await client.get('/quiet')
     t.strictSame(lines(), [])
-    t.equal(finished.length, 2)
+    t.equal(finished.length, 3)
   })
 
   t.test('ACCESS_LOG turns it off in production, and on elsewhere', async t => {

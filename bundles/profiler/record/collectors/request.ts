@@ -31,6 +31,7 @@ export class RequestCollector implements CollectorOf<'request'> {
       headers: copyHeaders(request.headers, createCopier(redactor)),
       attributes: copyAttributes(request, createCopier(redactor)),
       isDebugAllowed: this.#debugGate.allows(request),
+      id: request.id,
     }
     const trace = traceContextOf(request)
     if (trace !== undefined) data.traceId = trace.traceId

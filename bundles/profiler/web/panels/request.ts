@@ -76,6 +76,7 @@ function toView({ children, parent, profile }: PanelSubject): ViewModel {
     headers: createHeaderRows(responseHeaders, origins, !isSubRequest && collectors.response?.isStreamed !== true),
     removedHeaders: findRemovedHeaders(origins),
     forwardedTo: viewForwarded(responseHeaders, children),
+    requestId: collectors.request?.id ?? '',
     trace: viewTrace(profile),
     ...views,
   }

@@ -357,7 +357,7 @@ t.test('long lists are cut, and end with the number of omitted items', async t =
   t.match(markdown, '7 log messages in the middle were not recorded.')
   t.match(markdown, '103 more are not listed.')
   t.match(markdown, '50 more are not listed.')
-  t.match(markdown, 'Waiting for sub-requests: 2.000 ms.')
+  t.match(markdown, 'Waiting for sub-requests and globals: 2.000 ms.')
   t.match(toMarkdown(subject, 'logger'), '- … and 200 more')
   t.match(toMarkdown(make({ events: { spans: deep } }), 'events'), '40 more are not listed.')
   t.match(toMarkdown(make({}), 'memory'), 'No data for this panel.')

@@ -71,6 +71,7 @@ t.test('the request', async t => {
       ],
       attributes: [],
       isDebugAllowed: true,
+      id: request.id,
     })
     t.equal(collectRequest(request, false).isDebugAllowed, false)
   })
@@ -423,7 +424,7 @@ t.test('facts of the process', async t => {
     const collector = new ConfigCollector(app)
     t.equal(collector.collect(), undefined)
     const { settings, ...rest } = collector.describeProcess()
-    t.equal(settings.length, 13)
+    t.equal(settings.length, 15)
     t.strictSame(
       settings.filter(({ from, name }) => from !== 'default' || name === 'MAILER_DSN'),
       [
