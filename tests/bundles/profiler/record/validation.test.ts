@@ -122,7 +122,7 @@ t.test('a form has no secrets in its profile, and one that is shown again is ref
 
 t.test('accepted inputs are in the panel, without a badge and an item of the toolbar', async t => {
   const kernel = await createProfiledKernel(t, { register })
-  const profile = await kernel.profileOf(await kernel.client.get('/book/7?page=2'))
+  const profile = await kernel.profileOf(await kernel.client.get('/book/7?page=2&code=abc&state=1'))
   const { validations = [] } = profile.collectors.validation ?? {}
   t.strictSame(
     validations.map(({ schema, source, vendor }) => [source, vendor, schema]),
@@ -137,7 +137,10 @@ t.test('accepted inputs are in the panel, without a badge and an item of the too
   t.match(text, /Query accepted valibot,/)
   t.notMatch((await kernel.client.get(`/_wdt/${profile.summary.token}`)).text, 'Validation')
   const markdown = toMarkdown(createSubject({}, { profile }), 'validation')
-  t.match(markdown, /Query: accepted by `valibot`, took [\d.]+ ms\n\n```text\nObject\n {2}page: "2"\n```/)
+  t.match(
+    markdown,
+    /Query: accepted by `valibot`, took [\d.]+ ms\n\n```text\nObject\n {2}page: "2"\n {2}code: "\*{6}"\n {2}state: "1"\n```/,
+  )
 
   const none = await kernel.profileOf(await kernel.client.get('/_none'))
   t.equal(kernel.panel('validation').hasContent(none), false)
