@@ -101,7 +101,7 @@ function readValues(route: Route, parameters: UrlParameters, page: UrlContext | 
   for (const name of variablesOf(route)) {
     const preset = toText(route.defaults[name])
     const given = Object.hasOwn(parameters, name) ? parameters[name] : undefined
-    const value = readText(route, name, given) ?? (name === '_locale' ? localeOf(page) : undefined) ?? preset
+    const value = readText(route, name, given ?? (name === '_locale' ? localeOf(page) : undefined)) ?? preset
     if (value !== undefined) all.set(name, value)
     if (value !== preset) needed.push(name)
   }
