@@ -143,8 +143,8 @@ export class Profiler {
     // Work that goes on after the client has left is expected, and not late.
     if (isSent) trace.onLate = this.#writer.updateSoon
     this.#writer.collect(trace)
-    // The body of the response need not stay in memory until the profile is written.
-    trace.response = new Response(null, response)
+    // The body of the response need not stay in memory until the profile is written. That of a WebSocket has none.
+    if (response.body !== null) trace.response = new Response(null, response)
     this.#writer.write(trace)
   }
 

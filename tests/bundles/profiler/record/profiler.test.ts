@@ -19,6 +19,7 @@ import { toToolbarView } from '#bundles/profiler/web/toolbar/toolbar-view.ts'
 import type { Bundle } from '#kernel/bundle.ts'
 import { defineController } from '#kernel/controller.ts'
 import { FinishRequestEvent, RequestEvent, ResponseEvent, TerminateEvent } from '#kernel/events.ts'
+import { WebSocketUpgrade } from '#kernel/server/websocket-upgrade.ts'
 import { createTestKernel } from '#kernel/testing/create-test-kernel.ts'
 import { createRequest, createTerminateEvent } from '#kernel/testing/event-factories.ts'
 import { HttpError } from '#lib/errors/http-error.ts'
@@ -277,6 +278,23 @@ t.test('the profile of an open stream of events is written at once, and again at
   t.equal((await storage.usage()).profiles, 1)
   t.match(await show('request', over), 'not known (streamed; 3 events)')
   t.match(toMarkdown({ ...createSubject({}), profile: over }), '\nBody: size not known, streamed, 3 events\n')
+})
+
+t.test('the handshake of a WebSocket is recorded, whether it is accepted or refused', async t => {
+  const handlers = {
+    '/talk': (request: Request) => new WebSocketUpgrade(request, (_message, socket) => socket.end('done')),
+  }
+  const { app, profileOf, show, storage } = await createProfiledKernel(t, { handlers })
+  const { raw } = await serveKernel(t, { app })
+  const handshake = (more = '') =>
+    raw(`GET /talk HTTP/1.1\r\nHost: localhost\r\nConnection: Upgrade\r\nUpgrade: websocket\r\n${more}\r\n`)
+  t.equal(await handshake(), 'done')
+  await until(async () => (await storage.usage()).profiles === 1)
+  const [accepted] = (await storage.search({ limit: 1 })).summaries
+  t.hasStrict(accepted, { route: '/talk', status: 101, outcome: 'complete' })
+  const profile = await profileOf({ headers: { get: () => String(accepted?.token) } })
+  t.match(await show('request', profile), '101 Switching Protocols')
+  t.match(await handshake('Origin: https://evil.test\r\nConnection: close\r\n'), /^HTTP\/1\.1 403/)
 })
 
 t.test('a stream of events that has ended before its profile was written is written once', async t => {
