@@ -124,14 +124,13 @@ export class NodeMessages {
     outgoing.assignSocket(this.#socket as unknown as Socket)
     // As its own property: Express changes the prototype.
     outgoing.writeHead = (status: number, ...rest: readonly unknown[]) => this.#writeHead(status, rest)
-    const skipInformation = (...values: readonly unknown[]) => {
-      const callback = values.at(-1)
-      if (typeof callback === 'function') callback()
-    }
     Object.assign(outgoing, {
-      writeContinue: skipInformation,
-      writeProcessing: skipInformation,
-      writeEarlyHints: skipInformation,
+      writeContinue: ignore,
+      writeProcessing: ignore,
+      writeEarlyHints: ({ link = [] }: { link?: string | string[] }, callback?: () => void) => {
+        this.#request.sendEarlyHints([link].flat())
+        callback?.()
+      },
     })
     outgoing.on('finish', () => {
       this.#isEnded = true
@@ -232,6 +231,11 @@ function joinFields(grouped: NodeJS.Dict<string[]>): Record<string, string> {
 
 function isOfBody(name: string): boolean {
   return /^(?:content-length|transfer-encoding)$/i.test(name)
+}
+
+/** The kernel itself answers clients that wait for `100 Continue`. */
+function ignore(callback?: () => void): void {
+  callback?.()
 }
 
 /** Sets the headers of `writeHead`: a record, or names and values in turn. */

@@ -1,7 +1,8 @@
+import { EventEmitter } from 'node:events'
 import { Readable } from 'node:stream'
 import { buffer } from 'node:stream/consumers'
 import { Headers, type HeadersInit } from '../../lib/http/headers.ts'
-import type { Request } from '../../lib/http/request.ts'
+import type { Request, RequestInit } from '../../lib/http/request.ts'
 import type { Response } from '../../lib/http/response.ts'
 import type { TrustedProxies } from '../../lib/http/trusted-proxies.ts'
 import type { HttpKernel } from '../http-kernel.ts'
@@ -43,6 +44,8 @@ export interface TestResponse {
   /** The redirects before this response, in order. */
   readonly redirects: readonly TestResponse[]
 }
+
+type ReplyingInit = ClientRequestInit & Pick<RequestInit, 'reply'>
 
 /** A client that sends requests to a kernel in the same process, and keeps cookies. */
 export class TestClient {
@@ -101,10 +104,12 @@ export class TestClient {
 
   /** Sends a GET and returns the response with its headers; the body is read later and may be endless. */
   async open(target: string, init: ClientRequestInit = {}): Promise<OpenResponse> {
-    const request = this.#prepare('GET', target, init)
+    const client = new EventEmitter()
+    const reply = Object.assign(client, { writableFinished: false, destroyed: false })
+    const request = this.#prepare('GET', target, { ...init, reply })
     const response = await this.#kernel.handle(request)
     this.cookies.take(response.headers, request.url)
-    return new OpenResponse(request, response, this.#kernel)
+    return new OpenResponse(request, response, this.#kernel, () => client.emit('close'))
   }
 
   /**
@@ -160,14 +165,14 @@ export class TestClient {
   }
 
   /** The cookies depend on the URL, which depends on the headers. */
-  #prepare(method: string, target: string, init: ClientRequestInit): Request {
+  #prepare(method: string, target: string, init: ReplyingInit): Request {
     const request = this.#createRequest(method, target, init)
     const cookies = request.headers.has('cookie') ? '' : this.cookies.toHeader(request.url)
     if (cookies !== '') request.headers.set('cookie', cookies)
     return request
   }
 
-  #createRequest(method: string, target: string, init: ClientRequestInit): Request {
+  #createRequest(method: string, target: string, init: ReplyingInit): Request {
     const { base = '', headers, redirectLimit: _, ...options } = this.#options
     const all = new Headers(headers)
     const own = new Headers(init.headers)

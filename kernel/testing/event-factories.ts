@@ -1,7 +1,7 @@
 import { RequestBody } from '../../lib/body/request-body.ts'
 import { createEventDispatcher } from '../../lib/event-dispatcher/event-dispatcher.ts'
 import { Headers, type HeadersInit } from '../../lib/http/headers.ts'
-import { Request } from '../../lib/http/request.ts'
+import { Request, type RequestInit } from '../../lib/http/request.ts'
 import { Response } from '../../lib/http/response.ts'
 import type { TrustedProxies } from '../../lib/http/trusted-proxies.ts'
 import type { Logger } from '../../lib/log/logger.ts'
@@ -64,7 +64,10 @@ export interface TerminateEventInit extends ResponseEventInit {
  * Creates a request; by default a GET of `http://localhost/` from this machine. The target is a path or a URL:
  * `https://shop.test/cart` makes a request for that host, over TLS.
  */
-export function createRequest(target = '/', init: TestRequestInit & { readonly method?: string } = {}): Request {
+export function createRequest(
+  target = '/',
+  init: TestRequestInit & Pick<RequestInit, 'method' | 'reply'> = {},
+): Request {
   const { attributes = {}, method = 'GET', remoteAddress = '127.0.0.1', session, trustedProxies } = init
   const [, scheme = 'http', host = 'localhost', rest = target] = /^(https?):\/\/([^/?]+)(.*)$/i.exec(target) ?? []
   const sent = new Headers(init.headers)
@@ -81,6 +84,7 @@ export function createRequest(target = '/', init: TestRequestInit & { readonly m
     headers,
     connection: { remoteAddress, encrypted: scheme.toLowerCase() === 'https' },
     ...(trustedProxies && { trustedProxies }),
+    reply: init.reply,
     ...(source && { body: new RequestBody(source) }),
   })
   for (const [name, value] of Object.entries(attributes)) request.attributes.set(name, value)

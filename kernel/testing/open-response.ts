@@ -14,12 +14,13 @@ export class OpenResponse {
   readonly #chunks: AsyncIterator<string | Uint8Array>
   readonly #decoder = new TextDecoder()
   readonly #kernel: HttpKernel
+  readonly #leave: () => void
   readonly #response: Response
   #text = ''
   #closing: Promise<void> | undefined
 
-  /** `kernel` is the kernel that made the response; it dispatches `kernel.terminate` at the end. */
-  constructor(request: Request, response: Response, kernel: HttpKernel) {
+  /** `kernel` is the kernel that made the response; it dispatches `kernel.terminate` at the end. `leave` closes the connection. */
+  constructor(request: Request, response: Response, kernel: HttpKernel, leave: () => void) {
     const { body, headers, status } = response
     this.status = status
     this.headers = headers
@@ -27,6 +28,7 @@ export class OpenResponse {
     this.#body = body instanceof Readable ? body : Readable.from(body === null ? [] : [body])
     this.#chunks = this.#body[Symbol.asyncIterator]()
     this.#kernel = kernel
+    this.#leave = leave
     this.#response = response
   }
 
@@ -52,6 +54,7 @@ export class OpenResponse {
 
   async #terminate(): Promise<void> {
     const { errored, readableEnded } = this.#body
+    if (!readableEnded) this.#leave()
     discard(this.#body)
     await this.#kernel.terminate(this.request, this.#response, readableEnded, errored ?? undefined)
   }

@@ -216,6 +216,31 @@ t.test('a client that leaves aborts the signal, and cancels the source of the bo
   t.strictSame(seen.sort(), ['aborted', 'cancelled'])
 })
 
+t.test('the signal is aborted when a test closes an open response', async t => {
+  const signals: AbortSignal[] = []
+  const { client } = await start(t, ({ signal, url }) => {
+    signals.push(signal)
+    return new WebResponse(
+      new ReadableStream({
+        start(controller) {
+          controller.enqueue(new Uint8Array([65]))
+          if (url.endsWith('/ends')) controller.close()
+        },
+      }),
+    )
+  })
+  for (const path of ['/api/ends', '/api/stays']) {
+    const open = await client.open(path)
+    await open.readUntil('A')
+    if (path === '/api/ends') await t.rejects(open.readUntil('B'))
+    await open.close()
+  }
+  t.strictSame(
+    signals.map(({ aborted }) => aborted),
+    [false, true],
+  )
+})
+
 t.test('a signal is not aborted by a response that was sent', async t => {
   const signals: AbortSignal[] = []
   const { url } = await start(t, ({ signal }) => {
