@@ -166,7 +166,7 @@ export class NodeMessages {
       }
       // The length of the body of GET may be unknown.
       const isWhole = this.#isEnded && this.#request.method !== 'HEAD'
-      response.body = isWhole ? (this.#body.read() as Buffer | null) : this.#body
+      response.body = isWhole ? readAll(this.#body) : this.#body
       // Otherwise the ResponseListener would set that of HTML.
       const isUntyped = response.body !== null && !isBodiless(status) && !response.headers.has('content-type')
       if (isUntyped) response.headers.set('content-type', 'application/octet-stream')
@@ -227,6 +227,13 @@ function joinFields(grouped: NodeJS.Dict<string[]>): Record<string, string> {
   const join = (name: string, values: readonly string[]) =>
     singleFields.has(name) ? String(values[0]) : values.join(name === 'cookie' ? '; ' : ', ')
   return Object.fromEntries(Object.entries(grouped).map(([name, values = []]) => [name, join(name, values)]))
+}
+
+/** All bytes of a stream that has ended. From Node.js 26 on, `read` returns one chunk of them. */
+function readAll(stream: Readable): Buffer | null {
+  const chunks: Buffer[] = []
+  for (let chunk = stream.read(); chunk !== null; chunk = stream.read()) chunks.push(chunk)
+  return chunks.length === 0 ? null : Buffer.concat(chunks)
 }
 
 function isOfBody(name: string): boolean {

@@ -105,7 +105,7 @@ t.test('a path or a host that a URL would change is refused', async t => {
     t.match(await client.get(target), { status: 400 }, target)
   }
   t.match(await client.get('/api/.../a'), { status: 200, text: 'http://localhost/api/.../a' })
-  t.match(await client.get('/api', { headers: { host: 'xn--a' } }), { status: 400 })
+  t.match(await client.get('/api', { headers: { host: '999.1.1.1' } }), { status: 400 })
 })
 
 t.test('bodies are streams in both directions', async t => {
