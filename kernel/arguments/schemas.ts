@@ -61,7 +61,7 @@ export function checkedForm<value>(schema: StandardSchema<value>): Argument<Chec
   return async request => {
     const input = await readForm(request)
     const result = await validate({ request, source: 'form', schema, input })
-    if (result.issues === undefined) return result
+    if (result.issues === undefined) return { value: result.value }
     return { issues: groupByField(result.issues), values: textsOf(input) }
   }
 }
@@ -108,7 +108,7 @@ function* chosen(fields: Iterable<readonly [string, unknown]>): Iterable<readonl
 
 /** Without a prototype, no name has an inherited value. Schemas copy values into objects with one: `__proto__` is left out. */
 function toObject(pairs: Iterable<readonly [name: string, value: unknown]>): Values {
-  const values = Object.create(null) as Values
+  const values: Values = Object.create(null)
   for (const [name, value] of pairs) {
     if (name === '__proto__') continue
     const first = values[name]
@@ -120,7 +120,7 @@ function toObject(pairs: Iterable<readonly [name: string, value: unknown]>): Val
 }
 
 function groupByField({ issues }: ReadableIssues): Record<string, string[]> {
-  const groups = Object.create(null) as Record<string, string[]>
+  const groups: Record<string, string[]> = Object.create(null)
   for (const { message, path } of issues) {
     const [field = ''] = path
     groups[field] = [...(groups[field] ?? []), message]
@@ -129,7 +129,7 @@ function groupByField({ issues }: ReadableIssues): Record<string, string[]> {
 }
 
 function textsOf(input: Values): Record<string, string | string[]> {
-  const texts = Object.create(null) as Record<string, string | string[]>
+  const texts: Record<string, string | string[]> = Object.create(null)
   const isText = (value: unknown) => typeof value === 'string'
   for (const [name, value] of Object.entries(input)) {
     if (isText(value)) texts[name] = value

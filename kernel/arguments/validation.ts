@@ -31,7 +31,7 @@ export type ValidationObserver = (validation: Validation) => ((end: ValidationEn
 /** Arguments of controllers belong to no kernel, so their observers belong to the process. */
 const observers = new Set<ValidationObserver>()
 
-/** Passes validations to an observer, until the returned function is called. The first observer that records one is the last. */
+/** Passes validations to an observer, until the returned function is called. One observer records a validation: the first. */
 export function observeValidations(observer: ValidationObserver): () => void {
   observers.add(observer)
   return () => void observers.delete(observer)
