@@ -48,7 +48,7 @@ export interface TemplatesData {
   readonly renders: readonly RenderData[]
   /** How many were only counted because there were too many. */
   readonly omitted: number
-  /** Milliseconds that pages waited for sub-requests. */
+  /** Milliseconds that pages waited for sub-requests and globals. */
   readonly waited: number
 }
 

@@ -60,8 +60,11 @@ export function createRenderTracer(findTrace: FindTrace): RenderTracer {
     beginWait(request) {
       const trace = findTrace(request)
       const begin = performance.now()
+      const before = trace?.renders?.rendered ?? 0
       return () => {
-        if (trace?.renders !== undefined) trace.renders.waited += performance.now() - begin
+        // A page with a global that is a promise is rendered during the wait.
+        const renders = trace?.renders
+        if (renders !== undefined) renders.waited += performance.now() - begin - (renders.rendered - before)
       }
     },
   }

@@ -22,7 +22,9 @@ export class RenderTrace {
   readonly renders: TemplateRender[] = []
   /** How many renders after the first 1,000 were not recorded. */
   omitted = 0
-  /** Milliseconds that pages waited for sub-requests. */
+  /** Milliseconds of the renders of pages. */
+  rendered = 0
+  /** Milliseconds that pages waited for sub-requests and globals. */
   waited = 0
   /** The render that has not ended. Rendering is synchronous: the next render is its partial. */
   #current = -1
@@ -48,6 +50,7 @@ export class RenderTrace {
   end(render: TemplateRender, time: number): void {
     render.duration = roundTime(time - render.start)
     this.#current = render.parent
+    if (render.parent === -1) this.rendered += render.duration
   }
 }
 
