@@ -14,13 +14,18 @@ import { fromWebStream, toWebStream } from './web-streams.ts'
 export function toFetchRequest(request: Request): globalThis.Request {
   const { headers, method, signal } = request
   const body = method === 'GET' || method === 'HEAD' || !hasOwnBody(request) ? null : toWebStream(request.body.stream())
-  const init = { method, headers: toFetchHeaders(headers), signal }
+  const init = { method, headers: toFetchHeaders(headers, body !== null), signal }
   return new globalThis.Request(toUrl(request), body === null ? init : { ...init, body, duplex: 'half' })
 }
 
 /** Whether the body is for this request: that of a main request is not for its sub-requests. */
 export function hasOwnBody(request: Request): boolean {
   return request.parent === undefined && request.hasBody
+}
+
+/** Whether a field says how long a body is. */
+export function isOfBody(name: string): boolean {
+  return /^(?:content-length|transfer-encoding)$/i.test(name)
 }
 
 /** A segment that URLs resolve. */
@@ -35,9 +40,9 @@ function toUrl({ hostname, origin, queryString, rawPath, scheme }: Request): str
   return url
 }
 
-function toFetchHeaders(fields: Request['headers']): globalThis.Headers {
+function toFetchHeaders(fields: Request['headers'], hasBody: boolean): globalThis.Headers {
   const headers = new globalThis.Headers()
-  for (const [name, value] of fields) headers.append(name, value)
+  for (const [name, value] of fields) if (hasBody || !isOfBody(name)) headers.append(name, value)
   // The Fetch API would join several fields by a comma.
   const cookie = fields.get('cookie')
   if (cookie !== null) headers.set('cookie', cookie)

@@ -4,7 +4,7 @@ import { Readable } from 'node:stream'
 import { setImmediate as nextTurn } from 'node:timers/promises'
 import type { Request } from '../../lib/http/request.ts'
 import { isBodiless, Response } from '../../lib/http/response.ts'
-import { hasOwnBody, isOfConnection } from './fetch-messages.ts'
+import { hasOwnBody, isOfBody, isOfConnection } from './fetch-messages.ts'
 import { HandlerSocket } from './handler-socket.ts'
 import { rememberRequest } from './mount.ts'
 
@@ -234,10 +234,6 @@ function readAll(stream: Readable): Buffer | null {
   const chunks: Buffer[] = []
   for (let chunk = stream.read(); chunk !== null; chunk = stream.read()) chunks.push(chunk)
   return chunks.length === 0 ? null : Buffer.concat(chunks)
-}
-
-function isOfBody(name: string): boolean {
-  return /^(?:content-length|transfer-encoding)$/i.test(name)
 }
 
 /** The kernel itself answers clients that wait for `100 Continue`. */

@@ -49,12 +49,17 @@ export function addNodeMiddleware(
   dispatcher.on(ResponseEvent, onResponse, responsePriority, name)
 }
 
-/** Writes a response to the messages of a middleware, and returns what comes out. */
-function passThrough({ body, headers, status }: Response, messages: NodeMessages): Promise<Response> {
+/** Writes a response to the messages of a middleware, and returns the response that comes out. */
+async function passThrough({ body, headers, status }: Response, messages: NodeMessages): Promise<Response> {
   const { outgoing } = messages
   outgoing.statusCode = status
   for (const [name] of headers) outgoing.removeHeader(name)
   for (const [name, value] of headers) outgoing.appendHeader(name, value)
+  if (outgoing.req.method === 'HEAD') {
+    outgoing.end()
+    // The server takes the length from the body, and does not send it.
+    return Object.assign(await messages.response, { body })
+  }
   if (body instanceof Readable) body.on('error', error => messages.fail(error)).pipe(outgoing)
   else outgoing.end(body)
   return messages.response

@@ -22,6 +22,7 @@ function start(t: Test, handler: FetchHandler, options: MountOptions & { path?: 
 t.test('a Hono application answers below its path, with every method', async t => {
   const hono = new Hono().basePath('/api')
   hono.get('/', c => c.text('root'))
+  hono.get('/length', c => c.text(c.req.header('content-length') ?? 'none'))
   hono.all('/echo/:id', async c =>
     c.json({ method: c.req.method, id: c.req.param('id'), query: c.req.query(), body: await c.req.text() }),
   )
@@ -34,6 +35,9 @@ t.test('a Hono application answers below its path, with every method', async t =
     const response = await fetch(`${url}/api/echo/a%20b?x=1`, { method, body })
     t.strictSame(await response.json(), { method, id: 'a b', query: { x: '1' }, body: body ?? '' })
   }
+  const bare = httpRequest(`${url}/api/length`, { headers: { 'content-length': '4' } }).end('body')
+  const [answer] = await once(bare, 'response')
+  t.equal(String((await once(answer, 'data'))[0]), 'none', 'a GET has no body in the Fetch API')
   const missing = await fetch(`${url}/api/nothing`)
   t.strictSame([missing.status, await missing.text()], [404, '404 Not Found'], 'the page of Hono')
 })
