@@ -26,12 +26,12 @@ const waitingLimit = 1024 * 1024
 
 /**
  * A response with server-sent events (HTML Standard, section 9.2), for `EventSource` in a browser. The function `open` is
- * called when the stream is read; it calls `send` now or later. An error of `open` is the error of the request.
+ * called when the stream is read; it calls `send` now or later, and may return a function that is called when the stream is
+ * over. An error of `open` is the error of the request.
  *
- *     new EventStream(request, stream => {
- *       const stop = prices.subscribe(price => stream.send({ event: 'price', data: price }))
- *       stream.signal.addEventListener('abort', stop)
- *     })
+ *     new EventStream(request, stream =>
+ *       prices.subscribe(price => stream.send({ event: 'price', data: price })),
+ *     )
  *
  * The stream ends when the client leaves, with `end()`, and when the server stops: clients then connect again. A client
  * that does not read for as long as a megabyte of events is disconnected, with the error HTTP_EVENTS_UNREAD.
@@ -70,7 +70,7 @@ export class EventStream extends Response {
     this.body = this.#source
   }
 
-  /** Aborted when the stream is over, for any reason: the place to unsubscribe. */
+  /** Aborted when the stream is over, for any reason: for `fetch`, timers and other work that takes a signal. */
   get signal(): AbortSignal {
     return this.#over.signal
   }
@@ -112,7 +112,11 @@ export class EventStream extends Response {
 
   async #open(open: (stream: EventStream) => unknown): Promise<void> {
     try {
-      await open(this)
+      const stop = await open(this)
+      if (typeof stop !== 'function') return
+      // `open` may have sent more than a client reads, or may have ended the stream.
+      if (this.signal.aborted) stop()
+      else this.signal.addEventListener('abort', () => stop())
     } catch (error) {
       // After the end, work that `signal` has stopped may reject.
       if (!this.signal.aborted) this.#source.destroy(error as Error)

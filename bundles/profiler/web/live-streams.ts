@@ -22,10 +22,10 @@ export function createLiveStream(request: Request, storage: Pick<ProfileStorage,
     const stop = storage.tail(summary => {
       if (tests.every(matches => matches(summary))) reporter.add(summary)
     })
-    stream.signal.addEventListener('abort', () => {
+    return () => {
       stop()
       reporter.stop()
-    })
+    }
   })
 }
 

@@ -101,6 +101,24 @@ t.test('after the end nothing is sent, and what open waits for is stopped', asyn
   t.equal(text, ':\n\ndata: last\n\n')
 })
 
+t.test('the function that open returns is called once when the stream is over, also if it is over already', async t => {
+  const calls: string[] = []
+  const later = new EventStream(new Request({ target: '/' }), () => () => calls.push('later'))
+  const body = later.body as Readable
+  body.resume()
+  await nextTurn()
+  t.strictSame(calls, [])
+  body.destroy()
+  await once(body, 'close')
+  t.strictSame(calls, ['later'])
+  await receive(async stream => {
+    stream.end()
+    return () => calls.push('already')
+  })
+  await nextTurn()
+  t.strictSame(calls, ['later', 'already'])
+})
+
 t.test('an error of open is the error of the stream', async t => {
   const atOnce = () => {
     throw new Error('at once')
