@@ -30,6 +30,8 @@ function isHealthCheck({ path }: Request): boolean {
 
 /** The path without its query, which may have secrets. Masked as a URL: in a path alone, a secret at its beginning is not recognised. */
 function maskPath({ origin, rawPath }: Request, redactor: Redactor): string {
-  const masked = redactor.text(origin + rawPath)
+  // The path of a request with a malformed target is the whole target.
+  const path = String(rawPath.split('?', 1)[0])
+  const masked = redactor.text(origin + path)
   return cut(masked.startsWith(origin) ? masked.slice(origin.length) : masked, pathLimit)
 }

@@ -80,6 +80,8 @@ t.test('the access log', async t => {
     const [reset, long] = lines()
     t.strictSame([reset?.message, Reflect.get(Object(reset), 'path')], ['GET /reset/****** 200', '/reset/******'])
     t.equal(long?.message, `GET /${'x'.repeat(1022)}… 404`)
+    await client.get('/malformed/%zz?key=value')
+    t.equal(lines().at(-1)?.message, 'GET /malformed/%zz 400', 'without a query, if the target is malformed as well')
   })
 
   t.test('health checks are not logged, nor are routes that ask for it', async t => {
