@@ -119,6 +119,20 @@ t.test('a handler at the root gets all paths, as they were sent', async t => {
   ])
 })
 
+t.test('a mount in a group of routes has the path and the name of the group', async t => {
+  const { app, client } = await boot(t, (_request, response) => void response.end('old'), { path: '/', priority: -1 })
+  app.routes.group({ prefix: '{/:_locale}/admin', name: 'admin_', requirements: { _locale: /de|en/ } }, group => {
+    mountNodeHandler(group, '/legacy', (request, response) => {
+      const { baseUrl } = request as typeof request & { baseUrl: string }
+      response.end(`${baseUrl} ${request.url}`)
+    })
+  })
+  t.ok(app.routes.find('admin_legacy'))
+  t.equal((await client.get('/de/admin/legacy/a/b?x')).text, '/de/admin/legacy /a/b?x')
+  t.equal((await client.get('/admin/legacy/')).text, '/admin/legacy /')
+  t.equal((await client.get('/fr/admin/legacy')).text, 'old', 'a mount of a low priority answers the rest')
+})
+
 t.test('listeners change the response of a handler, compress it, and see its end', async t => {
   const ended: unknown[] = []
   const { app, url } = await start(t, (request, response) => {
