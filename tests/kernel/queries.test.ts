@@ -93,6 +93,20 @@ t.test('an observer that throws affects neither the query nor other observers', 
   t.equal(notes.length, 2)
 })
 
+t.test('the only observer may throw, too', async t => {
+  const measure = (queries: Queries) => queries.measure('sqlite', 'SELECT', undefined, () => 1)
+  const begin = (queries: Queries) => queries.begin({ system: 'sqlite', text: 'SELECT', source: 'measure' })
+  const fail = () => {
+    throw new Error('observer')
+  }
+  const [failing, failingLate] = [new Queries(), new Queries()]
+  failing.observe({ begin: fail })
+  failingLate.observe({ begin: () => fail })
+  t.strictSame([measure(failing), begin(failing)], [1, undefined])
+  t.equal(measure(failingLate), 1)
+  t.equal(begin(failingLate)?.({}), undefined)
+})
+
 t.test('a query that no observer records has no end', async t => {
   const queries = new Queries()
   queries.observe({ begin: () => undefined })

@@ -27,6 +27,8 @@ export class TracedQuery {
   code: string | undefined
   /** The index of its statement in the trace; -1 before `describe`. */
   statement = -1
+  /** The masked text of its statement. */
+  text = ''
   /** The masked values; see {@link QueryData}. */
   parameters: QueryData['parameters']
   twin: number | undefined
@@ -54,6 +56,7 @@ export class TracedQuery {
     const { namespace, parameters, server, text, twin } = mask(raw, this.index)
     const { source, system } = raw
     this.statement = statements.add({ system, namespace, server, text, caller: this.#caller, source })
+    this.text = text
     this.parameters = parameters
     this.twin = twin
     this.#raw = undefined

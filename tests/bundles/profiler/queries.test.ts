@@ -195,3 +195,20 @@ t.test('a damaged query is replaced, and a profile without queries has none', as
   t.equal(stored.omitted, 0)
   t.strictSame(readQueries(createProfile({})).queries, [])
 })
+
+t.test('stored queries refer to their statements; damaged ones are replaced', async t => {
+  const statement = { system: 'sqlite', text: 'SELECT 1', source: 'measure', caller: { file: 'a.ts', line: 7 } }
+  const stored = [{ statement: 0, start: 1, end: 2 }, { statement: 9, start: 3 }, 'damaged']
+  const profile = createProfile({ queries: { statements: [statement], queries: stored, omitted: 2 } })
+  const { omitted, queries } = readQueries(profile)
+  t.hasStrict(queries[0], { ...statement, index: 0, start: 1, end: 2 })
+  t.strictSame(
+    queries.map(({ text }) => text),
+    ['SELECT 1', '', ''],
+  )
+  t.equal(omitted, 2)
+  t.strictSame(profile.data.queries, {
+    queries: [{ ...statement, start: 1, end: 2 }, { start: 3 }, 'damaged'],
+    omitted: 2,
+  })
+})

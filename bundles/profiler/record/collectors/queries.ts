@@ -6,7 +6,7 @@ import { controlOperations, operationOf } from '../../profile/queries.ts'
 import type { ProfileCollector } from '../collect.ts'
 import { captureQuery, identityOf } from '../queries/captured-values.ts'
 import { QueryDescriber } from '../queries/describe-query.ts'
-import type { QueryTrace, TracedQuery } from '../query-trace.ts'
+import type { TracedQuery } from '../query-trace.ts'
 import type { Trace } from '../trace.ts'
 
 const errorLength = 500
@@ -31,15 +31,14 @@ export function createQueriesCollector(redactor: Redactor): QueriesCollector {
         return describer.describe(raw, () => twins.find(raw, index))
       }
       for (const query of queries) query.describe(describe, statements)
-      return { statements: statements.all, queries: queries.map(query => pack(query, trace, redactor)), omitted }
+      return { statements: statements.all, queries: queries.map(query => pack(query, redactor)), omitted }
     },
   }
 }
 
 /** Fields without a value are left out: a query without an end was still running. */
-function pack(query: TracedQuery, { statements }: QueryTrace, redactor: Redactor): PackedQuery {
-  const { batch, code, end, error, parameters, rows, start, statement, transaction, twin } = query
-  const { text = '' } = statements.all[statement] ?? {}
+function pack(query: TracedQuery, redactor: Redactor): PackedQuery {
+  const { batch, code, end, error, parameters, rows, start, statement, text, transaction, twin } = query
   return {
     statement,
     parameters,

@@ -21,10 +21,8 @@ interface NamedValue {
   readonly names: readonly string[]
   /** The name without another one: `$1`, `2`. */
   readonly place: string
-  /** The key of its parameter. */
-  readonly key: string | undefined
-  /** The index of its literal; `undefined` for a parameter. */
-  readonly literal: number | undefined
+  /** The key of its parameter; of a literal its index among the literals. */
+  readonly key: string | number
 }
 
 /** A statement with the values of its literals, in their order. */
@@ -153,9 +151,8 @@ function namesOf({ statement, system, values }: KnownStatement, parameters: Quer
   return known
 }
 
-function valueUnder({ key, literal }: NamedValue, parameters: QueryParameters, literals: readonly unknown[]): unknown {
-  if (literal !== undefined) return literals[literal]
-  if (key === undefined) return undefined
+function valueUnder({ key }: NamedValue, parameters: QueryParameters, literals: readonly unknown[]): unknown {
+  if (typeof key === 'number') return literals[key]
   return Array.isArray(parameters) ? parameters[Number(key)] : Reflect.get(parameters, key)
 }
 
@@ -179,7 +176,7 @@ function nameValues(
     }
     const id = found ?? `literal ${index}`
     const place = placeOf(slot, index, system)
-    const known = values.get(id) ?? { names: [], place, key: found, literal: literal && literals++ }
+    const known = values.get(id) ?? { names: [], place, key: found ?? literals++ }
     if (name !== undefined) known.names.push(name)
     if (typeof key === 'string') known.names.push(key)
     values.set(id, known)
@@ -187,7 +184,7 @@ function nameValues(
   for (const key of keys) {
     if (values.has(key)) continue
     const place = isByPosition ? `${Number(key) + 1}` : key
-    values.set(key, { names: isByPosition ? [] : [key], place, key, literal: undefined })
+    values.set(key, { names: isByPosition ? [] : [key], place, key })
   }
   return { values: [...values.values()], isComplete }
 }

@@ -203,6 +203,28 @@ t.test('a statement that comes again with other literals is described with them'
   )
 })
 
+t.test('a statement is stored once for each of its places', async t => {
+  const trace = new Trace('abc123', createRequest('/'), undefined)
+  const recorder = new QueryRecorder({ findTrace: () => trace, callers: { find: () => undefined }, redactor })
+  const [one, other] = [{ file: 'a.ts' }, { file: 'b.ts' }]
+  for (const caller of [one, other, one, undefined]) {
+    recorder.begin({ system: 'sqlite', text: 'SELECT 1', source: 'channel', findCaller: () => caller })
+  }
+  const { queries = [], statements = [] } = collector.collect(trace) ?? {}
+  t.strictSame(
+    statements.map(({ caller, text }) => [caller, text]),
+    [
+      [one, 'SELECT ?'],
+      [other, 'SELECT ?'],
+      [undefined, 'SELECT ?'],
+    ],
+  )
+  t.strictSame(
+    queries.map(({ statement }) => statement),
+    [0, 1, 0, 2],
+  )
+})
+
 t.test('servers have neither user nor password', async t => {
   const servers = {
     'localhost:5432': 'localhost:5432',
