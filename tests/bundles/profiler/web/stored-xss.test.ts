@@ -210,12 +210,14 @@ t.test('texts in a profile do not change the tags of any page', async t => {
       assert.deepStrictEqual(findDangers(armed), [])
       const found = skeletons(armed)
       if (isDeepStrictEqual(found, expected)) continue
-      // A text may have a meaning: for example, two cookies.
-      const tame = await show(plant(original, free[manner], manner, disarm(text)))
-      assert.deepStrictEqual(found, skeletons(tame), `${manner} ${encodeURIComponent(text.toWellFormed())}`)
+      // A text may have a meaning: for example, two cookies, or a command with its key behind a blank.
+      const showTame = async (tame: string) => skeletons(await show(plant(original, free[manner], manner, tame)))
+      if (isDeepStrictEqual(found, await showTame(disarm(text.replace(/[\r\n\t]/g, ' '))))) continue
+      const message = `${manner} ${encodeURIComponent(text.toWellFormed())}`
+      assert.deepStrictEqual(found, await showTame(disarm(text)), message)
     }
   }
-  for (const text of hostileTexts) await check(text)
+  for (const text of [...hostileTexts, '<\r\n\r\n<p>']) await check(text)
   t.pass('all texts of the list')
 
   const piece = fc.oneof(fc.constantFrom(...hostileTexts), fc.constantFrom(...'<>"\'`&=/! -;:{}'), fc.string())
