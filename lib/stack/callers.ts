@@ -53,23 +53,32 @@ export class Callers {
     const { prepareStackTrace, stackTraceLimit } = Error
     Error.prepareStackTrace = takeSites
     Error.stackTraceLimit = limit
-    Error.captureStackTrace(captured, below)
-    let sites = readTaken()
-    Error.stackTraceLimit = stackTraceLimit
-    Error.prepareStackTrace = prepareStackTrace
+    let sites: readonly NodeJS.CallSite[]
+    try {
+      Error.captureStackTrace(captured, below)
+      sites = readTaken()
+    } finally {
+      Error.stackTraceLimit = stackTraceLimit
+      Error.prepareStackTrace = prepareStackTrace
+    }
     // The library has called this code in another way.
     if (sites.length === 0 && below !== this.find) return this.find()
     if (!this.#isEnough(sites, limit)) sites = readSites(below, frameLimit)
     const index = this.#choose(sites)
-    this.#adapt(index === -1 ? sites.length : index)
+    this.#adapt(index, sites)
     return index === -1 ? undefined : this.#describe(sites, index, below)
   }
 
   /** The frames of the application on the stack, the innermost first. */
   list(limit: number): Caller[] {
-    const first = Math.ceil(this.#firstLimit)
-    let sites = readSites(this.list, limit === 1 ? first : frameLimit)
-    if (limit === 1 && !this.#isEnough(sites, first)) sites = readSites(this.list, frameLimit)
+    const first = limit === 1 ? Math.ceil(this.#firstLimit) : frameLimit
+    let sites = readSites(this.list, first)
+    if (!this.#isEnough(sites, first)) sites = readSites(this.list, frameLimit)
+    if (limit === 1)
+      this.#adapt(
+        sites.findIndex(site => this.#isApplication(site)),
+        sites,
+      )
     const callers: Caller[] = []
     for (let index = 0; index < sites.length && callers.length < limit; index++) {
       if (this.#isApplication(sites[index])) callers.push(this.#describe(sites, index, this.list))
@@ -90,8 +99,10 @@ export class Callers {
     return sites.length < limit || sites.some(site => this.#isApplication(site))
   }
 
-  #adapt(index: number): void {
-    this.#firstLimit = Math.min(frameLimit, Math.max(index + 1, this.#firstLimit - limitStep))
+  /** Without a caller, all frames had to be read. */
+  #adapt(index: number, sites: readonly NodeJS.CallSite[]): void {
+    const used = index === -1 ? sites.length : index
+    this.#firstLimit = Math.min(frameLimit, Math.max(used + 1, this.#firstLimit - limitStep))
   }
 
   /** The index of the caller's frame; -1 if there is none. */
@@ -191,11 +202,13 @@ function readSites(running: Running, limit: number): readonly NodeJS.CallSite[] 
   const { prepareStackTrace, stackTraceLimit } = Error
   Error.prepareStackTrace = takeSites
   Error.stackTraceLimit = limit
-  Error.captureStackTrace(captured, running)
-  const sites = readTaken()
-  Error.stackTraceLimit = stackTraceLimit
-  Error.prepareStackTrace = prepareStackTrace
-  return sites
+  try {
+    Error.captureStackTrace(captured, running)
+    return readTaken()
+  } finally {
+    Error.stackTraceLimit = stackTraceLimit
+    Error.prepareStackTrace = prepareStackTrace
+  }
 }
 
 function captureBelow(running: Running, limit: number): Error {
