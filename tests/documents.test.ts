@@ -23,9 +23,9 @@ function listDocuments(...folders: string[]): string[] {
 const documents = listDocuments('docs')
 
 /** The documents of the package. Those of the repository alone may link to everything. */
-const packed = [...documents, 'README.md', 'SECURITY.md', 'CHANGELOG.md']
+const packed = [...documents.filter(isPacked), 'README.md', 'SECURITY.md', 'CHANGELOG.md']
 
-const all = [...packed, 'CONTRIBUTING.md', ...listDocuments('bench', 'bundles', 'kernel', 'lib', 'tests')]
+const all = [...new Set([...packed, ...documents]), 'CONTRIBUTING.md', ...listDocuments('bench', 'bundles', 'kernel', 'lib', 'tests')]
 
 t.test('links lead to files and headings, in a package to its own', async t => {
   const links = all.flatMap(linksOf)

@@ -15,5 +15,7 @@ export function readNavigation(file, toPath) {
     })
     return { title: section.split('\n', 1)[0], pages }
   })
-  return parts.filter(({ pages }) => pages.length > 0)
+  // An installed package has no decisions, so its contents have no link to them.
+  const decisions = { title: 'Reasons', pages: [{ title: 'Decisions', target: toPath('docs/decisions/README.md') }] }
+  return [...parts.filter(({ pages }) => pages.length > 0), decisions]
 }
