@@ -25,7 +25,11 @@ const documents = listDocuments('docs')
 /** The documents of the package. Those of the repository alone may link to everything. */
 const packed = [...documents.filter(isPacked), 'README.md', 'SECURITY.md', 'CHANGELOG.md']
 
-const all = [...new Set([...packed, ...documents]), 'CONTRIBUTING.md', ...listDocuments('bench', 'bundles', 'kernel', 'lib', 'tests')]
+const all = [
+  ...new Set([...packed, ...documents]),
+  'CONTRIBUTING.md',
+  ...listDocuments('bench', 'bundles', 'kernel', 'lib', 'tests'),
+]
 
 t.test('links lead to files and headings, in a package to its own', async t => {
   const links = all.flatMap(linksOf)
@@ -75,7 +79,7 @@ t.test('the documentation as a website', needsGenerator, async t => {
   const pages = files.filter(file => file.endsWith('.html')).map(file => readPage(folder, file))
 
   t.test('it has a page for each document', async t => {
-    const expected = [...packed, 'docs/decisions/README.md'].map(file =>
+    const expected = [...new Set([...packed, ...documents]), 'docs/decisions/README.md'].map(file =>
       file.replace(/README\.md$/, 'index.md').replace(/\.md$/, '.html'),
     )
     t.strictSame(pages.map(({ file }) => file).toSorted(), expected.toSorted())

@@ -2,7 +2,7 @@ import type { HtmlFragment } from '../../../../lib/view/view.ts'
 import { writeQuery } from '../../export/query-sections.ts'
 import { profileLink } from '../../profile/links.ts'
 import type { Profile } from '../../profile/profile.ts'
-import { readQueries, type StoredQuery } from '../../profile/queries.ts'
+import { readQueries, type StoredQuery, shapeOf } from '../../profile/queries.ts'
 import type { EditorLinks, PlaceView } from '../editor-links.ts'
 import { codeOf, connectionOf, type ParameterView, toParameters } from '../panels/queries/query-parts.ts'
 import type { StatementViews } from '../panels/queries/statements.ts'
@@ -40,13 +40,13 @@ export async function viewFailedQueries(
   const failed = findFailed(profile)
   if (failed.length === 0) return false
   const toView = async (query: StoredQuery): Promise<FailedQuery> => {
-    const { caller, error, index, kind, text } = query
+    const { caller, error, index, kind } = query
     const views = await statements.create(kind, [query])
     return {
       ...editor.view(caller),
       number: index + 1,
       connection: connectionOf(query),
-      statement: views.get(text)?.whole,
+      statement: views.get(shapeOf(query))?.whole,
       error,
       code: codeOf(query),
       parameters: toParameters(query),

@@ -32,7 +32,11 @@ t.test('nginx gets the path of a file in a listed folder, and makes the headers 
   t.match(note.headers.get('content-disposition'), /^attachment; /)
   for (const name of ['etag', 'last-modified', 'accept-ranges', 'content-length']) t.notOk(note.headers.has(name), name)
   t.equal(note.text, '')
-  for (const headers of [{ range: 'bytes=9-' }, { 'if-match': '"x"' }, { 'if-modified-since': 'Sat, 21 Nov 2037 00:00:00 GMT' }]) {
+  for (const headers of [
+    { range: 'bytes=9-' },
+    { 'if-match': '"x"' },
+    { 'if-modified-since': 'Sat, 21 Nov 2037 00:00:00 GMT' },
+  ]) {
     const { headers: answered, status } = await client.get('/inner', { headers })
     t.strictSame([status, answered.get('x-accel-redirect')], [200, '/_files/up/b/c.pdf'])
     t.equal(answered.get('content-type'), 'application/pdf')
