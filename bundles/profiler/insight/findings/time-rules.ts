@@ -66,7 +66,8 @@ const leastShare = 0.2
 export const ownListeners: ReadonlySet<string> = new Set([
   ...['ValidateRequestListener', 'HealthListener', 'HostListener', 'SessionListener', 'StaticFileListener'],
   ...['RouterListener', 'BodyListener', 'ErrorListener', 'ResponseListener', 'CompressionListener'],
-  ...['ConditionalListener', 'RemoveCspListener', 'RobotsListener'],
+  ...['ConditionalListener', 'RemoveCspListener', 'RobotsListener', 'CrossOriginListener', 'CorsListener'],
+  ...['AccelRedirectListener', 'RequestIdListener'],
   ...['ProfilerListener', 'ToolbarListener', 'WelcomeListener'],
 ])
 
