@@ -77,14 +77,12 @@ export class HealthChecks {
         controller.abort(error)
       }, timeout)
     })
-    try {
-      await Promise.race([this.#begin(check, controller.signal), expired])
-      return { hasFailed: false, error: undefined }
-    } catch (error) {
-      return { hasFailed: true, error }
-    } finally {
-      clearTimeout(timer)
-    }
+    const result = await Promise.race([this.#begin(check, controller.signal), expired]).then(
+      () => ({ hasFailed: false, error: undefined }),
+      (error: unknown) => ({ hasFailed: true, error }),
+    )
+    clearTimeout(timer)
+    return result
   }
 
   /** Calls a check, unless its last call has not ended. */

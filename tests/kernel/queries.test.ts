@@ -33,6 +33,22 @@ t.test('measure returns the result of the query and reports it with its rows', a
   t.equal(notes.length, 2, 'nothing is reported after the observer was removed')
 })
 
+t.test('whether a request is recorded is the answer of any observer that does not throw', async t => {
+  const queries = new Queries()
+  const begin = () => undefined
+  const isRecorded = () => queries.isRecorded(createRequest())
+  queries.observe({ begin })
+  queries.observe({
+    begin,
+    isRecorded() {
+      throw new Error('broken')
+    },
+  })
+  t.notOk(isRecorded())
+  queries.observe({ begin, isRecorded: () => true })
+  t.ok(isRecorded())
+})
+
 t.test('measure reports a promise when it is settled', async t => {
   const queries = new Queries()
   const { notes } = observe(queries)

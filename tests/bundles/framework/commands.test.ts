@@ -370,7 +370,10 @@ t.test('debug:templates lists templates, and reports their mistakes', async t =>
     '.env': 'APP_SECRET=a-secret-of-more-than-32-characters',
   })
   const theme = { name: 'blue', templates: path.join(packaged, 'node_modules/theme/templates'), register() {} }
-  const homes = { name: 'home', register() {} }
+  const homes: Bundle = { name: 'home', register: ({ view }) => view.addGlobal('site', 'Blue') }
+  const withGlobal = async () => [createFrameworkBundle(), homes]
+  const globals = await run('debug:templates', { directory: packaged, load: withGlobal })
+  t.match(globals.stderr, 'Globals of all templates: @site.')
   const sorted = await run('debug:templates --json', {
     directory: packaged,
     load: async () => [theme, createFrameworkBundle(), homes],

@@ -247,6 +247,8 @@ t.test('the toolbar folds by its button and by keys, and stays so on the next pa
     [find('section')?.hidden, host()?.hasAttribute('data-folded'), localStorage.getItem('profiler-toolbar')],
     [true, true, 'folded'],
   )
+  bar.showFailures(1, 0)
+  t.equal(toggle()?.textContent, 'Show the profiler toolbar 500 TypeError 1 failed request')
   bar.showFailures(0, 2)
   t.equal(toggle()?.textContent, 'Show the profiler toolbar 500 TypeError 2 browser errors')
   page.find('#field').focus()
