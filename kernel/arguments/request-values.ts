@@ -25,13 +25,14 @@ export const currentSession: Argument<Session> = request => request.session
 export function routeParameter(name: string): Argument<string>
 export function routeParameter<value>(name: string, conversion: Conversion<value>): Argument<value>
 export function routeParameter(name: string, conversion: Conversion<unknown> = asText): Argument {
-  return request => {
-    const text = request.attributes.get(name)
-    if (text === undefined) throw new KERNEL_ARGUMENT_MISSING([name, String(request.attributes.get('_route'))])
-    const value = conversion.convert(String(text))
-    if (value === undefined) throw new KERNEL_ROUTE_VALUE_INVALID([name, conversion.expected, String(text)])
-    return value
+  const find = ({ attributes }: Request) => {
+    const value = attributes.get(name)
+    return value === undefined ? undefined : String(value)
   }
+  return convertText(find, conversion, undefined, {
+    missing: ({ attributes }) => new KERNEL_ARGUMENT_MISSING([name, String(attributes.get('_route'))]),
+    invalid: text => new KERNEL_ROUTE_VALUE_INVALID([name, conversion.expected, text]),
+  })
 }
 
 /**
@@ -41,16 +42,12 @@ export function routeParameter(name: string, conversion: Conversion<unknown> = a
 export function queryValue(name: string): Argument<string>
 export function queryValue<value>(name: string, conversion: Conversion<value>, fallback?: value): Argument<value>
 export function queryValue(name: string, conversion: Conversion<unknown> = asText, fallback?: unknown): Argument {
-  return ({ query }) => {
-    const text = conversion.entry === undefined ? query.get(name) : joinValues(query.getAll(name))
-    if (text === null) {
-      if (fallback === undefined) throw new KERNEL_QUERY_VALUE_MISSING([name])
-      return fallback
-    }
-    const value = conversion.convert(text)
-    if (value === undefined) throw new KERNEL_QUERY_VALUE_INVALID([name, conversion.expected, text])
-    return value
-  }
+  const find = ({ query }: Request) =>
+    conversion.entry === undefined ? query.get(name) : joinValues(query.getAll(name))
+  return convertText(find, conversion, fallback, {
+    missing: () => new KERNEL_QUERY_VALUE_MISSING([name]),
+    invalid: text => new KERNEL_QUERY_VALUE_INVALID([name, conversion.expected, text]),
+  })
 }
 
 function joinValues(values: readonly string[]): string | null {
@@ -61,32 +58,20 @@ function joinValues(values: readonly string[]): string | null {
 export function headerValue(name: string): Argument<string>
 export function headerValue<value>(name: string, conversion: Conversion<value>, fallback?: value): Argument<value>
 export function headerValue(name: string, conversion: Conversion<unknown> = asText, fallback?: unknown): Argument {
-  return ({ headers }) => {
-    const text = headers.get(name)
-    if (text === null) {
-      if (fallback === undefined) throw new KERNEL_HEADER_MISSING([name])
-      return fallback
-    }
-    const value = conversion.convert(text)
-    if (value === undefined) throw new KERNEL_HEADER_INVALID([name, conversion.expected])
-    return value
-  }
+  return convertText(({ headers }) => headers.get(name), conversion, fallback, {
+    missing: () => new KERNEL_HEADER_MISSING([name]),
+    invalid: () => new KERNEL_HEADER_INVALID([name, conversion.expected]),
+  })
 }
 
 /** A cookie of the request. If it is missing and has no fallback, or cannot be converted, the answer is 400. */
 export function cookieValue(name: string): Argument<string>
 export function cookieValue<value>(name: string, conversion: Conversion<value>, fallback?: value): Argument<value>
 export function cookieValue(name: string, conversion: Conversion<unknown> = asText, fallback?: unknown): Argument {
-  return ({ cookies }) => {
-    const text = cookies.get(name)
-    if (text === undefined) {
-      if (fallback === undefined) throw new KERNEL_COOKIE_MISSING([name])
-      return fallback
-    }
-    const value = conversion.convert(text)
-    if (value === undefined) throw new KERNEL_COOKIE_INVALID([name, conversion.expected])
-    return value
-  }
+  return convertText(({ cookies }) => cookies.get(name), conversion, fallback, {
+    missing: () => new KERNEL_COOKIE_MISSING([name]),
+    invalid: () => new KERNEL_COOKIE_INVALID([name, conversion.expected]),
+  })
 }
 
 /** The first file of this name in a form. If none was chosen, the answer is 422. */
@@ -95,5 +80,30 @@ export function uploadedFile(name: string): Argument<UploadedFile> {
     const file = (await request.formData()).get(name)
     if (!(file instanceof UploadedFile) || !isChosen(file)) throw new KERNEL_FILE_MISSING([name])
     return file
+  }
+}
+
+/** The errors for a text that is missing, and for a text that cannot be converted. */
+interface TextErrors {
+  missing(request: Request): Error
+  invalid(text: string): Error
+}
+
+/** An argument that finds a text in the request and converts it. Without the text it is the fallback, if there is one. */
+function convertText(
+  find: (request: Request) => string | null | undefined,
+  conversion: Conversion<unknown>,
+  fallback: unknown,
+  errors: TextErrors,
+): Argument {
+  return request => {
+    const text = find(request)
+    if (text === null || text === undefined) {
+      if (fallback === undefined) throw errors.missing(request)
+      return fallback
+    }
+    const value = conversion.convert(text)
+    if (value === undefined) throw errors.invalid(text)
+    return value
   }
 }
