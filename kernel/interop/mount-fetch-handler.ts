@@ -1,7 +1,8 @@
 import { currentRequest } from '../arguments/request-values.ts'
+import type { Routes } from '../bundle.ts'
 import { defineController } from '../controller.ts'
 import { fromFetchResponse, toFetchRequest } from './fetch-messages.ts'
-import { addMount, type MountOptions, type MountTarget, rememberRequest } from './mount.ts'
+import { addMount, type MountOptions, rememberRequest } from './mount.ts'
 
 /** A function from a request to a response of the Fetch API, such as `fetch` of a Hono or h3 application. */
 export type FetchHandler = (request: globalThis.Request) => globalThis.Response | Promise<globalThis.Response>
@@ -14,7 +15,7 @@ export type FetchHandler = (request: globalThis.Request) => globalThis.Response 
  * @throws MOUNT_PATH_INVALID ROUTE_DEFINITION_INVALID ROUTE_NAME_TAKEN
  */
 export function mountFetchHandler(
-  routes: MountTarget,
+  routes: Routes,
   path: string,
   handler: FetchHandler,
   options: MountOptions = {},

@@ -3,10 +3,11 @@ import { HttpError } from '../../lib/errors/http-error.ts'
 import type { Request } from '../../lib/http/request.ts'
 import { statusText } from '../../lib/http/response.ts'
 import { currentRequest } from '../arguments/request-values.ts'
+import type { Routes } from '../bundle.ts'
 import { defineController } from '../controller.ts'
 import { KERNEL_NO_ROUTE } from '../errors.ts'
 import { hasOwnBody } from './fetch-messages.ts'
-import { addMount, type MountOptions, type MountTarget } from './mount.ts'
+import { addMount, type MountOptions } from './mount.ts'
 import { type MountedUrl, type NodeHandler, NodeMessages } from './node-messages.ts'
 
 /**
@@ -16,12 +17,7 @@ import { type MountedUrl, type NodeHandler, NodeMessages } from './node-messages
  *
  * @throws MOUNT_PATH_INVALID ROUTE_DEFINITION_INVALID ROUTE_NAME_TAKEN
  */
-export function mountNodeHandler(
-  routes: MountTarget,
-  path: string,
-  handler: NodeHandler,
-  options: MountOptions = {},
-): void {
+export function mountNodeHandler(routes: Routes, path: string, handler: NodeHandler, options: MountOptions = {}): void {
   const controller = defineController(`node handler ${path}`, [currentRequest], request => {
     const body = hasOwnBody(request) ? request.body.stream() : Readable.from([])
     const messages = new NodeMessages(request, splitUrl(request), () => body)

@@ -1,12 +1,8 @@
 import type { Request } from '../../lib/http/request.ts'
-import type { Route, RouteDefinition } from '../../lib/routing/route.ts'
+import type { RouteDefinition } from '../../lib/routing/route.ts'
+import type { Routes } from '../bundle.ts'
 import type { Controller } from '../controller.ts'
 import { MOUNT_PATH_INVALID } from './errors.ts'
-
-/** The routes of an application, or of a group of routes. */
-export interface MountTarget {
-  add(definition: RouteDefinition<Controller>): Route
-}
 
 /**
  * Other members of a mount's route, such as its `priority`, or `defaults: { _body_limit: 1e8 }`. Its default name is that of
@@ -15,7 +11,7 @@ export interface MountTarget {
 export type MountOptions = Partial<Omit<RouteDefinition, 'path' | 'controller'>>
 
 /** Adds the route of a mount: it matches its path and all paths below. @throws MOUNT_PATH_INVALID */
-export function addMount(routes: MountTarget, path: string, options: MountOptions, controller: Controller): void {
+export function addMount(routes: Routes, path: string, options: MountOptions, controller: Controller): void {
   if (!path.startsWith('/')) throw new MOUNT_PATH_INVALID([path, 'a path begins with a slash'])
   if (path !== '/' && path.endsWith('/')) throw new MOUNT_PATH_INVALID([path, 'leave out the slash at its end'])
   if (/[*{}]/.test(path))

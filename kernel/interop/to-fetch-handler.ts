@@ -1,16 +1,16 @@
 import type { Readable } from 'node:stream'
-import { RequestBody } from '../../lib/body/request-body.ts'
 import { Headers } from '../../lib/http/headers.ts'
 import { type Connection, Request, type RequestInit } from '../../lib/http/request.ts'
 import { discard, type Response } from '../../lib/http/response.ts'
 import { TrustedProxies } from '../../lib/http/trusted-proxies.ts'
 import type { Application } from '../bundle.ts'
 import { createConstantResponse } from '../last-resort.ts'
+import { createBody } from '../server/from-node.ts'
 import { type StreamProgress, toNode } from '../server/to-node.ts'
 import { FetchReply } from './fetch-reply.ts'
 import { asError, toNodeStream } from './web-streams.ts'
 
-/** The options of a handler of the Fetch API. */
+/** The options of {@link toFetchHandler}. */
 export interface FetchHandlerOptions<context extends readonly unknown[]> {
   /**
    * The connection of a request, best the socket itself; at least the address of the client. `context` are the other arguments of
@@ -73,16 +73,6 @@ function fromFetchRequest(
 /** With a port that no socket has, debug output needs the key, and the user of the socket: see the DebugGate. */
 function toConnection(connection: Connection | undefined, protocol: string): Connection {
   return { remoteAddress: connection?.remoteAddress, remotePort: 0, encrypted: protocol === 'https:' }
-}
-
-function createBody(stream: Readable, headers: Headers): RequestBody {
-  const length = headers.get('content-length')
-  return new RequestBody({
-    stream,
-    length: length === null ? undefined : Number(length),
-    contentType: headers.get('content-type') ?? undefined,
-    contentEncoding: headers.get('content-encoding') ?? undefined,
-  })
 }
 
 /** A request, its response, and the reply to which the response is sent. */

@@ -1,5 +1,6 @@
 import type { IncomingMessage, ServerResponse } from 'node:http'
 import { Socket } from 'node:net'
+import type { Readable } from 'node:stream'
 import { RequestBody } from '../../lib/body/request-body.ts'
 import { Headers } from '../../lib/http/headers.ts'
 import { type Connection, Request } from '../../lib/http/request.ts'
@@ -34,10 +35,11 @@ function hasBody(headers: Headers): boolean {
   return headers.has('content-length') || headers.has('transfer-encoding')
 }
 
-function createBody(message: IncomingMessage, headers: Headers, onRead: (() => void) | undefined): RequestBody {
+/** The body of a request with these headers. `onRead` is called before its first byte is read. */
+export function createBody(stream: Readable, headers: Headers, onRead?: () => void): RequestBody {
   const length = headers.get('content-length')
   return new RequestBody({
-    stream: message,
+    stream,
     length: length === null ? undefined : Number(length),
     contentType: headers.get('content-type') ?? undefined,
     contentEncoding: headers.get('content-encoding') ?? undefined,
