@@ -2,7 +2,7 @@ import type { FindingRule } from '../../kernel/profiler-contract.ts'
 import { describeHiddenRoute, findHiddenRoutes, type HiddenRoute } from '../../lib/routing/hidden-routes.ts'
 import type { RouteCollection } from '../../lib/routing/route-collection.ts'
 
-/** Creates the rule that finds requests of a route with the same path as a later route, which such requests never reach. */
+/** Creates the rule for requests of a route that hides a later route: no request reaches the later one. */
 export function createHiddenRouteRule(routes: RouteCollection): FindingRule {
   let known: readonly HiddenRoute[] = []
   let size = 0

@@ -1,5 +1,6 @@
 import { escapeRegExp } from '../text/escape-reg-exp.ts'
 import { maskText } from './mask-text.ts'
+import { cut } from './masking-copier.ts'
 import { isSecretCode, isSecretName, mask, secretUnder } from './secret-names.ts'
 
 /** Masks the secrets of an input in a message about it. `isSecretValue`: the message is about a secret itself. */
@@ -34,8 +35,7 @@ const quotation = /"(?:[^"\\]|\\.)*"/g
 const resultLimit = 500
 
 function finish(message: string): string {
-  const masked = maskText(message.slice(0, messageLimit)).replaceAll(/\s+/g, ' ')
-  return masked.length > resultLimit ? `${masked.slice(0, resultLimit - 1).toWellFormed()}…` : masked
+  return cut(maskText(message.slice(0, messageLimit)).replaceAll(/\s+/g, ' '), resultLimit)
 }
 
 function hide(message: string, secrets: Iterable<string>): string {

@@ -1,4 +1,5 @@
 import { createMessageMask } from '../redact/mask-messages.ts'
+import { cut } from '../redact/masking-copier.ts'
 import { isSecretName } from '../redact/secret-names.ts'
 import type { SchemaIssue } from './standard-schema.ts'
 
@@ -46,7 +47,7 @@ function firstOf<item>(items: readonly item[], limit: number): item[] {
 
 function toKey(segment: PropertyKey | { readonly key: PropertyKey }): string {
   const key = String(typeof segment === 'object' ? segment.key : segment)
-  return key.length > keyLimit ? `${key.slice(0, keyLimit - 1).toWellFormed()}…` : key.toWellFormed()
+  return cut(key.toWellFormed(), keyLimit)
 }
 
 /** Writes a path as a JSON pointer in a fragment (RFC 6901, section 6): `#/items/0/price`. */

@@ -1,7 +1,7 @@
 import type { Validation, ValidationEnd, ValidationObserver } from '../../../kernel/arguments/validation.ts'
 import { describeError } from '../../../lib/errors/flat-error.ts'
 import type { Request } from '../../../lib/http/request.ts'
-import type { CopyBounds, TextMasker } from '../../../lib/redact/masking-copier.ts'
+import { type CopyBounds, maskAndCut, type TextMasker } from '../../../lib/redact/masking-copier.ts'
 import { isSecretCode, mask } from '../../../lib/redact/secret-names.ts'
 import { describeTree } from '../../../lib/redact/value-tree.ts'
 import { readProperty } from '../../../lib/stack/read-property.ts'
@@ -68,8 +68,8 @@ function describeBegin({ input, schema, source }: Validation, start: number, red
   const shown = source === 'json' ? input : copyFields(Object(input))
   return {
     source,
-    vendor: redactor.text(schema['~standard'].vendor).slice(0, titleLimit),
-    ...(title !== undefined && { schema: redactor.text(title).slice(0, titleLimit) }),
+    vendor: maskAndCut(schema['~standard'].vendor, titleLimit, redactor),
+    ...(title !== undefined && { schema: maskAndCut(title, titleLimit, redactor) }),
     start,
     issues: [],
     omittedIssues: 0,
@@ -85,7 +85,7 @@ function copyFields(fields: object): Record<string, unknown> {
 
 function describeEnd({ error, issues }: ValidationEnd, redactor: TextMasker): Partial<ValidationData> {
   if (issues === undefined)
-    return error === undefined ? {} : { error: redactor.text(describeError(error)).slice(0, errorLimit) }
+    return error === undefined ? {} : { error: maskAndCut(describeError(error), errorLimit, redactor) }
   const listed = issues.issues.map(({ message, path }) => ({
     path: path.map(key => redactor.text(key)),
     message: redactor.text(message),
