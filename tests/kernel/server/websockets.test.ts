@@ -1,5 +1,6 @@
 import { once } from 'node:events'
 import { readFileSync } from 'node:fs'
+import type { Socket } from 'node:net'
 import { Readable } from 'node:stream'
 import { type Test, t } from 'tap'
 import { type ClientOptions, WebSocket, WebSocketServer } from 'ws'
@@ -171,8 +172,11 @@ t.test('the error of a handler is logged, and its socket destroyed', async t => 
 
 t.test('a client that leaves before the controller has answered gets nothing, and no handler is called', async t => {
   let answer: (() => void) | undefined
+  let connection: Socket | undefined
   let handed = 0
   const handler: RequestHandler = async request => {
+    // The connection of a request of the server is its socket.
+    connection = request.connection as Socket
     await new Promise<void>(resolve => {
       answer = resolve
     })
@@ -185,7 +189,7 @@ t.test('a client that leaves before the controller has answered gets nothing, an
   socket.write(handshake('/late'))
   await until(() => answer !== undefined)
   socket.resetAndDestroy()
-  await new Promise(resolve => setTimeout(resolve, 50))
+  await until(() => connection?.destroyed === true)
   answer?.()
   await until(() => ends.length === 1)
   t.strictSame([ends, handed], [[false], 0])
