@@ -48,16 +48,19 @@ export function nameOfHandler({ name }: { readonly name: string }, route: string
   return name === '' || name === 'controller' ? route : name
 }
 
-const handlerArguments: readonly Argument[] = [
-  request => request,
-  ({ attributes }) => attributes.get('_route_params') ?? noParameters,
-]
+const handlerArguments: readonly Argument[] = [request => request, parametersOf]
+
+function parametersOf({ attributes }: Request): RouteParameters {
+  return attributes.get('_route_params') ?? noParameters
+}
 
 /** The parameters of a request without a route: a forward, or the error page. */
 const noParameters: RouteParameters = Object.freeze(Object.create(null))
 
 /** The values of a controller's arguments, in order; a promise only if one of them is a promise or has a `then` like one. */
 export function resolveArguments(controller: Controller, request: Request): unknown[] | Promise<unknown[]> {
+  // Most controllers are functions, whose arguments are never promises.
+  if (controller.arguments === handlerArguments) return [request, parametersOf(request)]
   const { length } = controller.arguments
   const values = new Array<unknown>(length)
   try {

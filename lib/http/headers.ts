@@ -60,12 +60,16 @@ export class Headers implements Iterable<[string, string]> {
 
   /** Replaces all fields of a name by one. */
   set(name: string, value: string): void {
-    const field = check(name, value)
+    this.setChecked(name, check(name, value))
+  }
+
+  /** Like {@link set}, for a name and a value that were checked before: the check of a value costs as much as all the rest. */
+  setChecked(name: string, value: string): void {
     const first = this.#find(name, 0)
     this.#revision++
-    if (first === -1) this.#fields.push(name, field)
+    if (first === -1) this.#fields.push(name, value)
     else {
-      this.#fields[first + 1] = field
+      this.#fields[first + 1] = value
       this.#remove(name, first + 2)
     }
   }
@@ -105,7 +109,7 @@ export class Headers implements Iterable<[string, string]> {
     const fields = this.#fields
     for (let at = from; at < fields.length; at += 2) {
       const other = fields[at] as string
-      if (other.length === name.length && (other === name || other.toLowerCase() === name.toLowerCase())) return at
+      if (other === name || (mayBeEqual(other, name) && other.toLowerCase() === name.toLowerCase())) return at
     }
     return -1
   }
@@ -132,6 +136,14 @@ export function addVary(headers: Headers, name: string): void {
 function isVary(one: string, other: string): boolean {
   return one === '*' || one.toLowerCase() === other.toLowerCase()
 }
+
+/** Whether two names have the same length and first letter: names in lower case are new texts, which cost more. */
+function mayBeEqual(one: string, other: string): boolean {
+  return one.length === other.length && (one.charCodeAt(0) | caseBit) === (other.charCodeAt(0) | caseBit)
+}
+
+/** The bit in which letters of ASCII differ by their case. */
+const caseBit = 0x20
 
 const token = /^[!#$%&'*+\-.^_`|~0-9A-Za-z]+$/
 const fieldValue = /^[\t\x20-\x7e\x80-\xff]*$/

@@ -1,4 +1,3 @@
-import { randomUUID } from 'node:crypto'
 import type { FormData } from '../body/form-data.ts'
 import { RequestBody } from '../body/request-body.ts'
 import type { HttpError } from '../errors/http-error.ts'
@@ -11,6 +10,7 @@ import { HTTP_HINT_INVALID } from './errors.ts'
 import { Headers, type HeadersInit } from './headers.ts'
 import { type ParsedHead, parseHead } from './parse-head.ts'
 import { createSignal, type Reply } from './reply.ts'
+import { createRequestId, isRequestId } from './request-id.ts'
 import { type Forwarded, TrustedProxies } from './trusted-proxies.ts'
 
 /** The connection of a request, such as a socket of node. */
@@ -90,17 +90,17 @@ export class Request {
 
   /**
    * The id of the request in log lines and in the response header `x-request-id`: that of a trusted proxy, else that of its
-   * trace, else a random UUID. A sub-request has the id of its parent.
+   * trace, else a random one. Each has 32 hexadecimal digits, except for that of a proxy. A sub-request has the id of its parent.
    */
   get id(): string {
     if (this.#parent !== undefined) return this.#parent.id
-    this.#id ??= this.forwarded.requestId ?? randomUUID()
+    this.#id ??= this.forwarded.requestId ?? createRequestId()
     return this.#id
   }
 
-  /** Sets the id of a request without an id of a trusted proxy. Does nothing if the id was read. */
+  /** Sets the id of a request without an id of a trusted proxy. Does nothing if the id was read, or has unsafe characters. */
   provideId(id: string): void {
-    this.#id ??= this.forwarded.requestId ?? id
+    if (isRequestId(id)) this.#id ??= this.forwarded.requestId ?? id
   }
 
   /** The first error in the request line, the Host or the forwarding headers. */

@@ -1,6 +1,7 @@
 import { BlockList, isIP } from 'node:net'
 import { HTTP_FORWARDING_CONFLICT, HTTP_FORWARDING_INVALID } from './errors.ts'
 import type { Headers } from './headers.ts'
+import { isRequestId } from './request-id.ts'
 
 /** The facts about a request that trusted proxies have added to it. */
 export interface Forwarded {
@@ -119,7 +120,7 @@ export class TrustedProxies {
       ...(host !== undefined && { host }),
       ...(port !== undefined && { port: parsePort(port) }),
       ...(prefix !== undefined && { prefix: parsePrefix(prefix) }),
-      ...(safeId.test(requestId) && { requestId }),
+      ...(isRequestId(requestId) && { requestId }),
     }
   }
 
@@ -217,9 +218,6 @@ function parsePrefix(text: string): string {
   if (!path.test(text)) throw new HTTP_FORWARDING_INVALID(['x-forwarded-prefix', text])
   return text.endsWith('/') ? text.slice(0, -1) : text
 }
-
-/** Nothing that has a meaning in a log line, a header or HTML. */
-const safeId = /^[\w.~:+/=@-]{1,128}$/
 
 /** The part of one proxy in a `Forwarded` header: its parameters, with names in lower case. */
 type ForwardedElement = ReadonlyMap<string, string>

@@ -34,20 +34,17 @@ export class ErrorListener {
   }
 
   logException({ error, request }: ExceptionEvent): void {
-    const logger = this.#logger.withRequestId(request.id)
-    const isMiss = error instanceof HttpError && isMissOrRefusal(error)
-    if (isMiss || (error instanceof HttpError && error.status < 500)) {
+    if (error instanceof HttpError && (isMissOrRefusal(error) || error.status < 500)) {
+      const level = isMissOrRefusal(error) ? this.#missLevel : 'error'
+      // Scanners cause many misses, which are not logged in production by default.
+      if (!this.#logger.isLevelEnabled(level)) return
       const { message, name } = error
       // The stack of such an error is always the same, so no place is logged.
-      logger[isMiss ? this.#missLevel : 'error']('Uncaught {name}: "{message}"', {
-        name,
-        message,
-        exception: error,
-      })
+      this.#logger.withRequestId(request.id)[level]('Uncaught {name}: "{message}"', { name, message, exception: error })
       return
     }
     const context = { ...describe(error), exception: error }
-    logger.critical('Uncaught {name}: "{message}" at {place}', context)
+    this.#logger.withRequestId(request.id).critical('Uncaught {name}: "{message}" at {place}', context)
   }
 
   onException(event: ExceptionEvent): Eventual<void> {

@@ -11,6 +11,7 @@ export class RequestIdListener {
   }
 
   onResponse({ request, response }: ResponseEvent): void {
-    if (request.parent === undefined) response.headers.set('x-request-id', request.id)
+    // The request has checked its id.
+    if (request.parent === undefined) response.headers.setChecked('x-request-id', request.id)
   }
 }

@@ -324,9 +324,11 @@ t.test('the id is one for the request and its sub-requests, and is given before 
   const id = request.id
   request.provideId('late')
   t.equal(request.id, id)
-  const other = new Request({ target: '/' })
-  t.not(other.id, id)
+  const ids = Array.from({ length: 200 }, () => new Request({ target: '/' }).id)
+  t.equal(new Set([id, ...ids]).size, 201)
+  t.ok(ids.every(other => /^[\da-f]{32}$/.test(other)))
   const traced = new Request({ target: '/' })
+  for (const unsafe of ['', 'a b', 'a\r\nb', 'x'.repeat(129)]) traced.provideId(unsafe)
   traced.provideId('trace')
   t.equal(traced.id, 'trace')
   const proxied = new Request({
