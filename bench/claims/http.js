@@ -85,50 +85,41 @@ export const notFound = {
   },
 }
 
-/** @type {Claim} */
-export const accessLog = {
-  title: 'The access log, which is on by default in production',
-  unit: 'CPU µs/request',
-  comparisons: [
-    { name: 'page: with / without', numerator: 'page, with', denominator: 'page' },
-    { name: 'JSON: with / without', numerator: 'JSON, with', denominator: 'JSON' },
-  ],
-  measure: options => {
-    const ofPage = { server: 'sinfonietta', target: targets.page, status: 200 }
-    const ofJson = { server: 'sinfonietta', target: targets.json, status: 200 }
-    const lanes = [
-      { ...ofPage, name: 'page' },
-      { ...ofPage, name: 'page, with', feature: 'access' },
-      { ...ofJson, name: 'JSON' },
-      { ...ofJson, name: 'JSON, with', feature: 'access' },
-    ]
-    return measureLanes(lanes, options)
-  },
-}
+export const accessLog = createFeatureClaim('The access log, which is on by default in production', 'access')
+
+/** What it costs that code finds the request it works for, behind an `await` too (AsyncLocalStorage). */
+export const requestContext = createFeatureClaim(
+  'Following requests (AsyncLocalStorage), which is off until a bundle asks for it',
+  'context',
+)
 
 /**
- * What it costs that code finds the request it works for, behind an `await` too (AsyncLocalStorage).
+ * A page and a JSON response, each with and without a feature of the server.
  *
- * @type {Claim}
+ * @param {string} title
+ * @param {string} feature
+ * @returns {Claim}
  */
-export const requestContext = {
-  title: 'Following requests (AsyncLocalStorage), which is off until a bundle asks for it',
-  unit: 'CPU µs/request',
-  comparisons: [
-    { name: 'page: with / without', numerator: 'page, with', denominator: 'page' },
-    { name: 'JSON: with / without', numerator: 'JSON, with', denominator: 'JSON' },
-  ],
-  measure: options => {
-    const ofPage = { server: 'sinfonietta', target: targets.page, status: 200 }
-    const ofJson = { server: 'sinfonietta', target: targets.json, status: 200 }
-    const lanes = [
-      { ...ofPage, name: 'page' },
-      { ...ofPage, name: 'page, with', feature: 'context' },
-      { ...ofJson, name: 'JSON' },
-      { ...ofJson, name: 'JSON, with', feature: 'context' },
-    ]
-    return measureLanes(lanes, options)
-  },
+function createFeatureClaim(title, feature) {
+  return {
+    title,
+    unit: 'CPU µs/request',
+    comparisons: [
+      { name: 'page: with / without', numerator: 'page, with', denominator: 'page' },
+      { name: 'JSON: with / without', numerator: 'JSON, with', denominator: 'JSON' },
+    ],
+    measure: options => {
+      const ofPage = { server: 'sinfonietta', target: targets.page, status: 200 }
+      const ofJson = { server: 'sinfonietta', target: targets.json, status: 200 }
+      const lanes = [
+        { ...ofPage, name: 'page' },
+        { ...ofPage, name: 'page, with', feature },
+        { ...ofJson, name: 'JSON' },
+        { ...ofJson, name: 'JSON, with', feature },
+      ]
+      return measureLanes(lanes, options)
+    },
+  }
 }
 
 /** @param {{ target: string, body?: string, status: number }} request */

@@ -26,7 +26,7 @@ export function renderErrorMarkdown(report: ErrorReport): Response {
 }
 
 /** Describes an error as Markdown that is also readable in a terminal. */
-export function toErrorText({ status, statusText, publicMessage, details }: ErrorReport): string {
+function toErrorText({ status, statusText, publicMessage, details }: ErrorReport): string {
   const parts = [`# ${status} ${statusText}`]
   if (details === undefined) {
     if (publicMessage) parts.push(publicMessage)
