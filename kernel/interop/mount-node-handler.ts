@@ -61,11 +61,11 @@ function missing({ basePath, method, origin, rawPath }: Request): Error {
   return new KERNEL_NO_ROUTE([method, `${origin}${basePath}${rawPath}`, ''])
 }
 
-/** The convention of Connect: an error may have a status, and says whether clients may see its message. */
+/** The convention of http-errors: an error may have a status, and `expose` is true if clients may see its message. */
 function asHttpError(error: unknown): unknown {
   if (!(error instanceof Error) || error instanceof HttpError) return error
   const { expose, status, statusCode = status } = error as { expose?: unknown; status?: unknown; statusCode?: unknown }
   if (!Number.isInteger(statusCode) || Number(statusCode) < 400 || Number(statusCode) > 599) return error
-  const message = expose === false ? statusText(Number(statusCode)) : error.message
+  const message = expose === true ? error.message : statusText(Number(statusCode))
   return new HttpError(Number(statusCode), message, { cause: error })
 }

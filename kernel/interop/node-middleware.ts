@@ -1,8 +1,9 @@
 import { Readable } from 'node:stream'
 import type { EventDispatcher } from '../../lib/event-dispatcher/event-dispatcher.ts'
 import type { Request } from '../../lib/http/request.ts'
-import type { Response } from '../../lib/http/response.ts'
+import { discard, type Response } from '../../lib/http/response.ts'
 import { RequestEvent, ResponseEvent } from '../events.ts'
+import { WebSocketUpgrade } from '../server/websocket-upgrade.ts'
 import { callNodeHandler } from './mount-node-handler.ts'
 import { type NodeHandler, NodeMessages } from './node-messages.ts'
 
@@ -41,9 +42,10 @@ export function addNodeMiddleware(
   }
   const onResponse = async (event: ResponseEvent) => {
     const messages = passed.get(event.request)
-    if (messages === undefined) return
+    // The head of an upgrade is written by its library.
+    if (messages === undefined || event.response instanceof WebSocketUpgrade) return
     passed.delete(event.request)
-    event.response = await passThrough(event.response, messages)
+    become(event.response, await passThrough(event.response, messages))
   }
   dispatcher.on(RequestEvent, onRequest, priority, name)
   dispatcher.on(ResponseEvent, onResponse, responsePriority, name)
@@ -60,7 +62,17 @@ async function passThrough({ body, headers, status }: Response, messages: NodeMe
     // The server takes the length from the body, and does not send it.
     return Object.assign(await messages.response, { body })
   }
-  if (body instanceof Readable) body.on('error', error => messages.fail(error)).pipe(outgoing)
-  else outgoing.end(body)
+  if (body instanceof Readable) {
+    body.on('error', error => messages.fail(error)).pipe(outgoing)
+    // `pipe` leaves its source open if the client leaves: a file would stay open.
+    outgoing.once('close', () => discard(body))
+  } else outgoing.end(body)
   return messages.response
+}
+
+/** The object stays: the server and listeners know an EventStream and a FileResponse by their classes. */
+function become(response: Response, { body, headers, status }: Response): void {
+  for (const [name] of [...response.headers]) response.headers.delete(name)
+  for (const [name, value] of headers) response.headers.append(name, value)
+  Object.assign(response, { body, status })
 }

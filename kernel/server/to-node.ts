@@ -30,7 +30,9 @@ export function toNode(
   target: ReplyTarget,
   onFailure: OnStreamFailure,
 ): StreamProgress | undefined {
-  const { body, status } = response
+  const { body, headers, status } = response
+  // Only the server chooses it: beside a Content-Length, a proxy may find another end of the response.
+  headers.delete('transfer-encoding')
   const length = setContentLength(response)
   if (body instanceof Readable && !isBodiless(status)) {
     if (body.destroyed) throw new HTTP_STREAM_USED([])
@@ -122,6 +124,10 @@ function sendStream(
     discard(body)
     onFailure(error)
   })
+  if (length !== null && !/^\d+$/.test(length)) {
+    fail(new SERVER_STREAM_INVALID([`its Content-Length is "${length}"`]))
+    return progress
+  }
   // Not `pipe`: for a chunk that is neither text nor bytes, it throws where no caller can catch the error.
   body.on('data', (chunk: unknown) => {
     if (target.destroyed || hasFailed) return

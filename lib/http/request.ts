@@ -286,8 +286,11 @@ export class Request {
   }
 }
 
-/** What `writeEarlyHints` of Node accepts, without control characters. */
-const linkPattern = /^<[^>\s]*>(?:\s*;\s*[^;"\s]+(?:=(")?[^;"\s]*\1)?)*$/
+/**
+ * The links that `writeEarlyHints` of Node accepts, of printable ASCII: Node accepts line breaks beside a semicolon, and
+ * sends only the low byte of other characters, which may be a line break. Only one way leads through a text: the time is linear.
+ */
+const linkPattern = /^<[!-=?-~]*>(?:[ \t]*;[ \t]*[!#-:<>-~]+(?:=(")?[!#-:<-~]*\1)?)*$/
 
 const defaultPorts = { http: 80, https: 443 } as const
 

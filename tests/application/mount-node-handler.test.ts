@@ -57,7 +57,11 @@ t.test('an Express application answers below its path', async t => {
     throw Object.assign(new Error('short and stout'), { status: 418 })
   })
   app.get('/secret', () => {
-    throw Object.assign(new Error('a secret'), { statusCode: 403, expose: false })
+    // The error of a client of another server: the application has not made its message for clients.
+    throw Object.assign(new Error('a secret'), { statusCode: 403 })
+  })
+  app.get('/public', () => {
+    throw Object.assign(new Error('for all'), { status: 403, expose: true })
   })
   const { createClient, url } = await start(t, app)
   t.equal(await (await fetch(`${url}/legacy`)).text(), 'root')
@@ -87,6 +91,8 @@ t.test('an Express application answers below its path', async t => {
   t.match(await client.get('/legacy/fails'), { status: 418 }, 'the error page of the kernel')
   const secret = await client.get('/legacy/secret', { headers: { accept: 'application/json' } })
   t.match(secret.json(), { status: 403, detail: 'Forbidden' })
+  const shown = await client.get('/legacy/public', { headers: { accept: 'application/json' } })
+  t.match(shown.json(), { status: 403, detail: 'for all' })
   t.equal((await client.get('/legacy/nothing')).status, 404, 'next() has no next route')
   t.equal((await client.get('/legacy%2Fpage/1')).status, 404, 'an encoded slash is none')
   const head = await client.head('/legacy/')

@@ -2,12 +2,14 @@ import { Readable } from 'node:stream'
 import express from 'express'
 import { type Test, t } from 'tap'
 import { createFrameworkBundle } from '#bundles/framework/framework-bundle.ts'
-import { RequestEvent } from '#kernel/events.ts'
+import { RequestEvent, TerminateEvent } from '#kernel/events.ts'
 import type { NodeHandler } from '#kernel/interop/node-messages.ts'
 import { addNodeMiddleware } from '#kernel/interop/node-middleware.ts'
 import { createTestKernel, type TestKernel } from '#kernel/testing/create-test-kernel.ts'
+import { EventStream } from '#lib/http/event-stream.ts'
 import { Response } from '#lib/http/response.ts'
 import { createHandlerBundle } from '#tests/support/handler-bundle.ts'
+import { until } from '#tests/support/until.ts'
 
 /** A kernel with a middleware before the routing, or at a priority. */
 async function boot(t: Test, middleware: NodeHandler, priority?: number): Promise<TestKernel> {
@@ -116,4 +118,35 @@ t.test('a sub-request does not run the middleware again', async t => {
   })
   t.equal((await client.get('/outer?b')).text, '<p>page</p>')
   t.equal(calls, 1)
+})
+
+t.test('a response keeps its class, and its stream ends when the client leaves', async t => {
+  const { app, client } = await boot(t, (_request, response, next) => {
+    response.setHeader('x-seen', 'yes')
+    next()
+  })
+  const ended: string[] = []
+  const source = new Readable({ read: () => undefined })
+  app.routes.get('endless', '/endless', () => Response.stream(source))
+  app.routes.get('events', '/events', request => {
+    return new EventStream(request, stream => {
+      stream.send({ data: 'one' })
+      return () => ended.push('events')
+    })
+  })
+  const classes: boolean[] = []
+  app.dispatcher.on(TerminateEvent, ({ response }) => void classes.push(response instanceof EventStream))
+  const events = await client.open('/events')
+  t.strictSame(
+    [events.headers.get('x-seen'), events.headers.get('content-type')],
+    ['yes', 'text/event-stream; charset=UTF-8'],
+  )
+  await events.readUntil('data: one')
+  await events.close()
+  source.push('begun')
+  const endless = await client.open('/endless')
+  await endless.readUntil('begun')
+  await endless.close()
+  await until(() => source.destroyed && ended.length === 1)
+  t.strictSame([classes, ended], [[true, false], ['events']])
 })

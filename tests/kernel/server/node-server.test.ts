@@ -122,6 +122,7 @@ t.test('a stream that fails before its first chunk becomes an error page, of the
       },
       '/longer': () => Response.stream(Readable.from(['ab']), { headers: { 'content-length': '1' } }),
       '/shorter': () => Response.stream(Readable.from([]), { headers: { 'content-length': '1' } }),
+      '/lengths': () => Response.stream(Readable.from(['ab']), { headers: { 'content-length': '2, 2' } }),
       '/sse': () => Response.stream(fails(0), events),
       '/late': () => Response.stream(fails(150)),
     }),
@@ -135,15 +136,17 @@ t.test('a stream that fails before its first chunk becomes an error page, of the
   t.match(await ask('/number'), /^HTTP\/1\.1 500 [\s\S]*a chunk of it is neither text nor bytes/)
   t.match(await ask('/longer'), /^HTTP\/1\.1 500 [\s\S]*longer than its Content-Length of 1/)
   t.match(await ask('/shorter'), /^HTTP\/1\.1 500 [\s\S]*1 bytes shorter than its Content-Length of 1/)
+  t.match(await ask('/lengths'), /^HTTP\/1\.1 500 [\s\S]*its Content-Length is "2, 2"/)
   t.match(await ask('/sse'), /^HTTP\/1\.1 503 [\s\S]*The database is gone\./)
   t.match(await ask('/late'), /^HTTP\/1\.1 200 [\s\S]*\r\n\r\n$/, 'the head does not wait for ever')
-  for (let attempt = 0; seen.length < 7 && attempt < 200; attempt++) await wait(5)
+  for (let attempt = 0; seen.length < 8 && attempt < 200; attempt++) await wait(5)
   t.strictSame(seen, [
     ['/at-once', true, 503, undefined, undefined],
     ['/soon', true, 503, undefined, undefined],
     ['/number', true, 500, undefined, undefined],
     ['/longer', true, 500, undefined, undefined],
     ['/shorter', true, 500, undefined, undefined],
+    ['/lengths', true, 500, undefined, undefined],
     ['/sse', true, 503, undefined, undefined],
     ['/late', false, 200, 'The database is gone.', 0],
   ])
@@ -648,6 +651,20 @@ t.test('a stream that does not have its declared length is cut off, and nothing 
     'The stream of a response cannot be sent: it is longer than its Content-Length of 4.',
     'The stream of a response cannot be sent: it is 4 bytes shorter than its Content-Length of 10.',
   ])
+})
+
+t.test('an application does not choose the transfer coding', async t => {
+  const headers = { 'transfer-encoding': 'chunked' }
+  const handlers = {
+    '/coded-text': () => new Response('abc', { headers }),
+    '/coded-stream': () => Response.stream(Readable.from(['abc']), { headers: { ...headers, 'content-length': '3' } }),
+  }
+  const { raw } = await startServer(t, {}, [createHandlerBundle(handlers)])
+  for (const target of ['/coded-text', '/coded-stream']) {
+    const answer = await raw(`${head(target, 'Connection: close\r\n')}\r\n`)
+    t.match(answer, /\r\ncontent-length: 3\r\n[\s\S]*\r\n\r\nabc$/)
+    t.notMatch(answer, /transfer-encoding/i)
+  }
 })
 
 t.test('it speaks TLS with a certificate and its key', async t => {

@@ -5,6 +5,7 @@ import { Readable } from 'node:stream'
 import { type Test, t } from 'tap'
 import { type ClientOptions, WebSocket, WebSocketServer } from 'ws'
 import { RequestEvent, TerminateEvent } from '#kernel/events.ts'
+import { addNodeMiddleware } from '#kernel/interop/node-middleware.ts'
 import { NodeServer } from '#kernel/server/node-server.ts'
 import { type UpgradeHandler, WebSocketUpgrade } from '#kernel/server/websocket-upgrade.ts'
 import { HttpError } from '#lib/errors/http-error.ts'
@@ -78,6 +79,18 @@ t.test('a controller makes a WebSocket; the kernel sees the handshake, and no fr
   client.close()
   await once(client, 'close')
   t.strictSame(seen, ['request /talk', '101 true'])
+})
+
+t.test('a middleware of node before the routes leaves the handshake to its library', async t => {
+  const { app, ws } = await start(t)
+  addNodeMiddleware(app.dispatcher, (_request, response, next) => {
+    response.setHeader('x-seen', 'yes')
+    next()
+  })
+  const client = await openOne(`${ws}/talk`)
+  client.send('a')
+  t.equal(String((await once(client, 'message'))[0]), 'echo a')
+  client.terminate()
 })
 
 t.test('pages of other origins are refused, unless they are listed; programs are not', async t => {

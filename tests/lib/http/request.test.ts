@@ -403,7 +403,9 @@ t.test('a programming error is not taken for a bad request', async t => {
 
 t.test('an early hint must be a link, and is an attribute of the request', async t => {
   const request = new Request({ target: '/' })
-  for (const link of ['/app.css', '</a b>', '</a>\r\nX: y', '</a\r\nX: y>; rel=preload', '']) {
+  const broken = ['</a>;\r\nX:y', '</a>\r\n;x', '</\u010d\u010aX:y>', '</a>; rel=\u010a', '</a\0>']
+  const slow = `</a>${';a=b'.repeat(5_000)} !`
+  for (const link of ['/app.css', '</a b>', '</a>\r\nX: y', '</a\r\nX: y>; rel=preload', '', slow, ...broken]) {
     t.throws(() => request.sendEarlyHints([link]), { code: 'HTTP_HINT_INVALID' }, link)
   }
   request.sendEarlyHints(['</a>; rel=preload; as="style"'])
