@@ -5,6 +5,12 @@ import type { Request } from '../../lib/http/request.ts'
 import type { Response } from '../../lib/http/response.ts'
 import type { StreamProgress } from './to-node.ts'
 
+/** Milliseconds: see the options of the server. */
+export interface ExchangeTimeouts {
+  readonly answerTimeout: number
+  readonly idleTimeout: number
+}
+
 /** A request, its response, and the target to which the response is sent. */
 export class Exchange {
   readonly request: Request
@@ -45,6 +51,24 @@ export class Exchange {
     const { req, writableFinished } = this.target
     // Before version 24, `writableFinished` is also true if the connection was destroyed before the end of the response.
     return this.isUpgraded || (writableFinished && (!req.socket.destroyed || req.socket.writableFinished))
+  }
+
+  /**
+   * Called from time to time: ends the exchange of a closed connection, and begins to watch an open one for traffic. Returns
+   * whether the request waits too long for its response.
+   */
+  check({ answerTimeout, idleTimeout }: ExchangeTimeouts): boolean {
+    const { socket } = this.target.req
+    // Node itself emits `close` only for the response that was being sent.
+    if (socket.destroyed) this.target.emit('close')
+    const now = performance.now()
+    if (this.firstCheck === undefined) {
+      this.firstCheck = now
+      // A client that does not read a response keeps the rest of it in memory. Most exchanges end before their first
+      // check: a timer for each of them would cost more.
+      socket.setTimeout(idleTimeout)
+    }
+    return this.response === undefined && now - this.firstCheck >= answerTimeout
   }
 }
 

@@ -273,23 +273,10 @@ export class NodeServer {
     else socket.destroy()
   }
 
-  /**
-   * Ends the exchange of a closed connection. Answers an overdue request with 503, and drops its own response: without an
-   * answer, an exchange would never end, even after its client has left.
-   */
+  /** Answers an overdue request with 503, and drops its own response: without an answer, an exchange would never end. */
   #check(exchange: Exchange): void {
-    const { request, response, target } = exchange
-    const { answerTimeout, idleTimeout } = this.#options
-    // Node itself emits `close` only for the response that was being sent.
-    if (target.req.socket.destroyed) target.emit('close')
-    const now = performance.now()
-    if (exchange.firstCheck === undefined) {
-      exchange.firstCheck = now
-      // A client that does not read a response keeps the rest of it in memory. Most exchanges end before their first
-      // check: a timer for each of them would cost more.
-      target.req.socket.setTimeout(idleTimeout)
-    }
-    if (response !== undefined || now - exchange.firstCheck < answerTimeout) return
+    if (!exchange.check(this.#options)) return
+    const { request, target } = exchange
     const { method, url } = request
     this.#log(exchange).critical('A request was not answered in time: {method} {url}.', { method, url })
     const overdue = createConstantResponse(503)
