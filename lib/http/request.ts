@@ -6,7 +6,7 @@ import type { Session } from '../session/session.ts'
 import { Stopwatch } from '../stopwatch/stopwatch.ts'
 import type { Attributes } from './attributes.ts'
 import { parseCookies } from './cookies.ts'
-import { HTTP_HINT_INVALID } from './errors.ts'
+import { checkLinks } from './early-hints.ts'
 import { Headers, type HeadersInit } from './headers.ts'
 import { type ParsedHead, parseHead } from './parse-head.ts'
 import { createSignal, type Reply } from './reply.ts'
@@ -254,8 +254,7 @@ export class Request {
    * @throws HTTP_HINT_INVALID
    */
   sendEarlyHints(links: readonly string[]): void {
-    const wrong = links.find(link => !linkPattern.test(link))
-    if (wrong !== undefined) throw new HTTP_HINT_INVALID([wrong])
+    checkLinks(links)
     if (this.#parent !== undefined || this.httpVersion !== '1.1' || this.#reply?.headersSent) return
     this.attributes.set('_early_hints', [...(this.attributes.get('_early_hints') ?? []), ...links])
     this.#reply?.writeEarlyHints?.({ link: [...links] })
@@ -285,12 +284,6 @@ export class Request {
     return duplicate
   }
 }
-
-/**
- * The links that `writeEarlyHints` of Node accepts, of printable ASCII: Node accepts line breaks beside a semicolon, and
- * sends only the low byte of other characters, which may be a line break. Only one way leads through a text: the time is linear.
- */
-const linkPattern = /^<[!-=?-~]*>(?:[ \t]*;[ \t]*[!#-:<>-~]+(?:=(")?[!#-:<-~]*\1)?)*$/
 
 const defaultPorts = { http: 80, https: 443 } as const
 
