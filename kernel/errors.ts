@@ -54,6 +54,12 @@ export const KERNEL_ROUTE_REFUSED: CodedErrorClass<[issues: string]> = defineErr
   'The parameters of the route do not fit their schema: %s',
 )
 
+export const KERNEL_SCHEMA_INVALID: CodedErrorClass<[argument: string, value: string]> = defineError(
+  'KERNEL_SCHEMA_INVALID',
+  500,
+  '%s() needs a schema that follows Standard Schema, such as those of valibot, zod and ArkType, but it got %s.',
+)
+
 export const KERNEL_HEADER_INVALID: CodedErrorClass<[name: string, expected: string]> = defineError(
   'KERNEL_HEADER_INVALID',
   400,

@@ -5,7 +5,8 @@ import type { Request } from '../../lib/http/request.ts'
 import { describeIssues, type ReadableIssues, toPointer } from '../../lib/schema/readable-issues.ts'
 import type { StandardSchema } from '../../lib/schema/standard-schema.ts'
 import type { Argument } from '../controller.ts'
-import { KERNEL_INPUT_REFUSED, KERNEL_ROUTE_REFUSED } from '../errors.ts'
+import { KERNEL_INPUT_REFUSED, KERNEL_ROUTE_REFUSED, KERNEL_SCHEMA_INVALID } from '../errors.ts'
+import { describeValue } from '../response-check.ts'
 import { type InputSource, type ValidationResult, validate } from './validation.ts'
 
 /**
@@ -13,6 +14,7 @@ import { type InputSource, type ValidationResult, validate } from './validation.
  * `pointer` and a `detail`.
  */
 export function jsonBody<value>(schema: StandardSchema<value>): Argument<value> {
+  check('jsonBody', schema)
   return async request => accept(request, 'json', schema, await request.json())
 }
 
@@ -22,6 +24,7 @@ export function jsonBody<value>(schema: StandardSchema<value>): Argument<value> 
  * {@link checkedForm}.
  */
 export function formBody<value>(schema: StandardSchema<value>): Argument<value> {
+  check('formBody', schema)
   return async request => accept(request, 'form', schema, await readForm(request))
 }
 
@@ -30,6 +33,7 @@ export function formBody<value>(schema: StandardSchema<value>): Argument<value> 
  * of one name. Issues are answered with 422, with the `parameter` of each issue.
  */
 export function queryValues<value>(schema: StandardSchema<value>): Argument<value> {
+  check('queryValues', schema)
   return request => accept(request, 'query', schema, toObject(request.query))
 }
 
@@ -38,6 +42,7 @@ export function queryValues<value>(schema: StandardSchema<value>): Argument<valu
  * exist.
  */
 export function routeParameters<value>(schema: StandardSchema<value>): Argument<value> {
+  check('routeParameters', schema)
   return request => {
     const parameters = Object.entries(request.attributes.get('_route_params') ?? {})
     // Other defaults, such as `_format`, are for the kernel.
@@ -58,12 +63,19 @@ export type CheckedForm<value> =
 
 /** A form and its issues, for a controller that answers issues with the form and its values. See {@link formBody}. */
 export function checkedForm<value>(schema: StandardSchema<value>): Argument<CheckedForm<value>> {
+  check('checkedForm', schema)
   return async request => {
     const input = await readForm(request)
     const result = await validate({ request, source: 'form', schema, input })
     if (result.issues === undefined) return { value: result.value }
     return { issues: groupByField(result.issues), values: textsOf(input) }
   }
+}
+
+/** Node.js runs TypeScript without a check of its types. @throws KERNEL_SCHEMA_INVALID */
+function check(argument: string, schema: Partial<StandardSchema> | undefined): void {
+  if (typeof schema?.['~standard']?.validate !== 'function')
+    throw new KERNEL_SCHEMA_INVALID([argument, describeValue(schema)])
 }
 
 function accept<value>(

@@ -15,5 +15,5 @@ export const MOUNT_URL_INVALID: CodedErrorClass<[reason: string]> = defineError(
 export const MOUNT_RESPONSE_INVALID: CodedErrorClass<[path: string, found: string]> = defineError(
   'MOUNT_RESPONSE_INVALID',
   500,
-  'The handler mounted at "%s" must return a "Response" but it returned %s.',
+  'The handler mounted at "%s" must return a "Response" of the Fetch API, but it returned %s.',
 )

@@ -80,7 +80,8 @@ export async function fromFetchResponse(result: unknown, path: string, method: s
 /** Polyfills have classes of their own. */
 function checkFetchResponse(result: unknown, path: string): globalThis.Response {
   if (Object.prototype.toString.call(result) !== '[object Response]') {
-    throw new MOUNT_RESPONSE_INVALID([path, describeValue(result)])
+    const found = result instanceof Response ? 'the "Response" of "sinfonietta"' : describeValue(result)
+    throw new MOUNT_RESPONSE_INVALID([path, found])
   }
   const response = result as globalThis.Response
   if (response.type === 'error') throw new MOUNT_RESPONSE_INVALID([path, 'Response.error()'])

@@ -42,6 +42,7 @@ export class EventStream extends Response {
   readonly #source: Readable
   readonly #over = new AbortController()
   #sentEvents = 0
+  #isBegun = false
 
   constructor(
     request: Request,
@@ -57,8 +58,6 @@ export class EventStream extends Response {
       read: () => {
         if (heart !== undefined) return
         heart = setInterval(() => this.#beat(), heartbeat).unref()
-        // A proxy may hold the head back until there is a part of the body.
-        this.#beat()
         void this.#open(open)
       },
       destroy: (error, done) => {
@@ -100,6 +99,7 @@ export class EventStream extends Response {
       return
     }
     if (event.event !== undefined || event.data !== undefined) this.#sentEvents++
+    this.#begin()
     this.#source.push(text)
   }
 
@@ -112,7 +112,9 @@ export class EventStream extends Response {
 
   async #open(open: (stream: EventStream) => unknown): Promise<void> {
     try {
-      const stop = await open(this)
+      const pending = open(this)
+      this.#begin()
+      const stop = await pending
       if (typeof stop !== 'function') return
       // `open` may have sent more than a client reads, or may have ended the stream.
       if (this.signal.aborted) stop()
@@ -121,6 +123,16 @@ export class EventStream extends Response {
       // After the end, work that `signal` has stopped may reject.
       if (!this.signal.aborted) this.#source.destroy(error as Error)
     }
+  }
+
+  /**
+   * A proxy may hold the head back until there is a part of the body. An error of `open` comes before it: the client then gets
+   * the error page.
+   */
+  #begin(): void {
+    if (this.#isBegun) return
+    this.#isBegun = true
+    this.#beat()
   }
 
   /** A comment, which clients ignore. A client that is behind gets its events instead. */

@@ -49,11 +49,12 @@ function hide(message: string, secrets: Iterable<string>): string {
   return sorted.some(secret => secret.length >= shortest && left.includes(secret)) ? hiddenMessage : hidden
 }
 
-/** A shorter secret counts as a whole word only: it would also mask parts of words. */
+/** A shorter secret counts as a whole word only: it would also mask parts of words. One of letters counts in quotes only. */
 const shortest = 4
 
 function patternOf(secret: string): RegExp {
   const escaped = escapeRegExp(secret)
+  if (secret.length < shortest && /^\p{L}+$/u.test(secret)) return /(?<=["'/])$escaped(?=["'`])`, 'giu')
   return new RegExp(secret.length < shortest ? `(?<![\\p{L}\\d])${escaped}(?![\\p{L}\\d])` : escaped, 'giu')
 }
 

@@ -1,3 +1,4 @@
+import { isThenable } from '../event-dispatcher/event-dispatcher.ts'
 import type { Request } from '../http/request.ts'
 import { ROUTE_GROUP_INVALID, ROUTE_NAME_TAKEN } from './errors.ts'
 import type { NoDefaults, ParametersOf, RouteDefaults, RouteParameters } from './path-parameters.ts'
@@ -119,8 +120,7 @@ export abstract class RouteDeclarations<
       options,
       (definition, shared) => this.declare(definition, shared),
     )
-    declare(group)
-    group.check()
+    group.check(declare(group))
   }
 
   #declareFor(method: RouteMethod, name: string, path: string, controller: unknown): Route {
@@ -150,8 +150,12 @@ export class RouteGroup<
     if (options.prefix?.endsWith('/')) this.#refuse('its prefix ends with a slash, with which each path begins')
   }
 
-  /** Checks the requirements, after all routes are declared. @throws ROUTE_GROUP_INVALID */
-  check(): void {
+  /** Checks the result of the function that has declared the routes, and the requirements. @throws ROUTE_GROUP_INVALID */
+  check(result: unknown): void {
+    if (isThenable(result)) {
+      Promise.resolve(result).catch(() => undefined)
+      this.#refuse('its function is asynchronous: wait for other data before the group is declared')
+    }
     if (this.#routes.length === 0) return
     const variables = new Set(this.#routes.flatMap(({ host, path }) => [...path.names, ...(host?.names ?? [])]))
     const stray = Object.keys(this.#options.requirements ?? {}).find(variable => !variables.has(variable))
@@ -163,6 +167,11 @@ export class RouteGroup<
   protected override declare(definition: RouteDefinition, shared: RouteRequirements): Route {
     const { condition: ownCondition, requirements, defaults, name = '', prefix = '', ...common } = this.#options
     const { condition = ownCondition } = definition
+    if (prefix !== '' && /^[\w:*]/.test(definition.path)) {
+      this.#refuse(
+        `the path "${definition.path}" of its route "${definition.name}" must begin with a slash, or be empty`,
+      )
+    }
     const route = this.#declareOutside(
       {
         ...common,

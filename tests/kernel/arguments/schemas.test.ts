@@ -164,6 +164,29 @@ t.test('a route whose parameters are refused does not exist', async t => {
   t.match(await refusalOf(() => at(createRequest('/'))), { status: 404 }, 'a request without a route has none')
 })
 
+t.test('an argument without a schema is refused when it is declared', async t => {
+  // As in JavaScript, and in TypeScript that nothing has checked.
+  const declare: readonly [name: string, argument: (schema: never) => unknown][] = Object.entries({
+    checkedForm,
+    formBody,
+    jsonBody,
+    queryValues,
+    routeParameters,
+  })
+  for (const [name, argument] of declare) {
+    for (const [value, text] of [
+      [undefined, 'undefined'],
+      [{ title: 'string' }, 'an object with the key "title"'],
+      [{ '~standard': { version: 1 } }, 'an object with the key "~standard"'],
+    ] as const) {
+      t.throws(() => argument(value as never), {
+        code: 'KERNEL_SCHEMA_INVALID',
+        message: new RegExp(`^${name}\\(\\) .*got ${text}`),
+      })
+    }
+  }
+})
+
 t.test('more than 50 issues are counted', async t => {
   const numbers = jsonBody(v.array(v.number()))
   const error = await refusalOf(() => numbers(json(Array(60).fill('x'))))

@@ -167,6 +167,15 @@ t.test('a mistake in a group is an error', async t => {
     () => routes.group({ prefix: 'admin', name: 'admin_' }, group => group.get('home', '/', answer)),
     'The route "admin_home" cannot be used: its path is admin/: it must begin with a slash, also without its optional parts.',
   )
+  refuse(
+    () => routes.group({ prefix: '/users' }, group => group.get('user', ':id', answer)),
+    'The route group "/users" cannot be used: the path ":id" of its route "user" must begin with a slash, or be empty.',
+  )
+  const late = (): unknown => Promise.reject(new Error('The error of the function is not the mistake.'))
+  refuse(
+    () => routes.group({ prefix: '/late' }, late),
+    'The route group "/late" cannot be used: its function is asynchronous: wait for other data before the group is declared.',
+  )
   t.doesNotThrow(() => routes.group({ requirements: { a: 'x' } }, () => {}), 'a group without routes')
 })
 
