@@ -106,6 +106,7 @@ export class EventStream extends Response {
   /** Ends the stream after its last event. `EventSource` connects again, until it gets a response with status 204. */
   end(): void {
     if (this.signal.aborted) return
+    this.#begin()
     this.#over.abort()
     this.#source.push(null)
   }

@@ -54,8 +54,9 @@ const shortest = 4
 
 function patternOf(secret: string): RegExp {
   const escaped = escapeRegExp(secret)
-  if (secret.length < shortest && /^\p{L}+$/u.test(secret)) return /(?<=["'/])$escaped(?=["'`])`, 'giu')
-  return new RegExp(secret.length < shortest ? `(?<![\\p{L}\\d])${escaped}(?![\\p{L}\\d])` : escaped, 'giu')
+  if (secret.length >= shortest) return new RegExp(escaped, 'giu')
+  const [before, after] = /^\p{L}+$/u.test(secret) ? [`(?<=["'])`, `(?=["'])`] : ['(?<![\\p{L}\\d])', '(?![\\p{L}\\d])']
+  return new RegExp(`${before}${escaped}${after}`, 'giu')
 }
 
 const nameLimit = 5000

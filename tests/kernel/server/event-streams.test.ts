@@ -39,6 +39,19 @@ async function start(t: Test): Promise<TestServer & { streams: Set<EventStream>;
   return { ...(await startServer(t, { APP_ENV: 'prod' }, [events])), streams, publish }
 }
 
+t.test('an error before the first event is answered with the error page', async t => {
+  const broken = createHandlerBundle({
+    '/broken': request =>
+      new EventStream(request, () => {
+        throw new Error('There is no board.')
+      }),
+  })
+  const { url } = await startServer(t, { APP_ENV: 'prod' }, [broken])
+  const { response } = await connect(`${url}/broken`)
+  t.equal(response.statusCode, 500)
+  t.match(response.headers['content-type'], 'text/html')
+})
+
 t.test('hundreds of clients get each event; those that leave are forgotten; the server stops at once', async t => {
   const { publish, server, streams, url } = await start(t)
   const clients = await Promise.all(Array.from({ length: 300 }, () => connect(`${url}/prices`)))

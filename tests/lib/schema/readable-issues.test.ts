@@ -82,4 +82,8 @@ t.test('a message that cannot be masked with certainty is hidden', async t => {
   const odd = createMessageMask({ password: 'GİZLİ' })
   t.equal(odd('not GİZLİ', false), hiddenMessage)
   t.equal(createMessageMask({ title: 'x' })('x is too short', false), 'x is too short', 'without secrets all is shown')
+  const short = createMessageMask({ email: 'no', cvc: '10' })
+  t.equal(short('This is no address.', true), 'This is no address.', 'a short word of a message is not the secret')
+  t.equal(short(`'no' is no address.`, false), `'******' is no address.`)
+  t.equal(short('10 is not 100', false), '****** is not 100')
 })
