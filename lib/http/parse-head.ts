@@ -2,7 +2,7 @@ import { HttpError } from '../errors/http-error.ts'
 import type { Headers } from './headers.ts'
 import { type Host, readHost } from './host.ts'
 import { parseTarget, type Target } from './request-line.ts'
-import type { Forwarded, TrustedProxies } from './trusted-proxies.ts'
+import { type Forwarded, nothingForwarded, type TrustedProxies } from './trusted-proxies.ts'
 
 /** What is read from the request line and the headers. */
 export interface ParsedHead {
@@ -23,14 +23,15 @@ export interface Head {
 /** Parses a request. The first error is kept for later. A sub-request has the host of its parent if its own has none. */
 export function parseHead(head: Head, trustedProxies: TrustedProxies, parent: ParsedHead | undefined): ParsedHead {
   const { headers, method, peerAddress, target: sent } = head
-  let target: Target = { rawPath: sent, path: sent, queryString: '' }
-  let forwarded: Forwarded = {}
+  let target: Target
+  let forwarded = nothingForwarded
   let host = parent?.host
   let problem: HttpError | undefined
   try {
     target = parseTarget(sent, method)
   } catch (error) {
     problem = asProblem(error)
+    target = { rawPath: sent, path: sent, queryString: '' }
   }
   try {
     forwarded = trustedProxies.read(headers, peerAddress)

@@ -46,7 +46,8 @@ const privateRanges: readonly string[] = [
   ...['::1', 'fe80::/10', 'fc00::/7'],
 ]
 
-const nothingForwarded: Forwarded = Object.freeze({})
+/** The facts of a request that came through no trusted proxy. */
+export const nothingForwarded: Forwarded = Object.freeze({})
 
 /** The trusted proxies, and the headers that are trusted in their requests. Without a proxy no header is trusted. */
 export class TrustedProxies {

@@ -35,12 +35,14 @@ export interface LoggerOptions {
 export function createLogger(options: LoggerOptions): Logger {
   const { level, clock = () => new Date(), redactor = new Redactor() } = options
   const writer = new LogWriter(options)
-  return new ChannelLogger('app', { level, clock, redactor, writer, observers: new Set(), finders: new Set() })
+  const least = logLevels.indexOf(level)
+  return new ChannelLogger('app', { least, clock, redactor, writer, observers: new Set(), finders: new Set() })
 }
 
 /** What the loggers of all channels share. */
 interface Parts {
-  readonly level: LogLevel
+  /** The position of the least level that is written. */
+  readonly least: number
   readonly clock: () => Date
   readonly redactor: Redactor
   readonly writer: LogWriter
@@ -105,7 +107,7 @@ class ChannelLogger implements Logger {
   }
 
   #isWritten(level: LogLevel): boolean {
-    return logLevels.indexOf(level) >= logLevels.indexOf(this.#parts.level)
+    return logLevels.indexOf(level) >= this.#parts.least
   }
 
   observe(observer: LogObserver): () => void {

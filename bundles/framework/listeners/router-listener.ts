@@ -58,7 +58,7 @@ export class RouterListener {
     const controller = route.controller as KnownAttributes['_controller']
     attributes.set('_controller', match.outcome === 'redirect' ? redirectController : controller)
     if (match.outcome === 'redirect') attributes.set('_location', match.location)
-    if (attributes.get('_log') === false || !this.#logger.isLevelEnabled('info')) return
+    if (!this.#logger.isLevelEnabled('info') || attributes.get('_log') === false) return
     this.#logger.withRequestId(request.id).info('Matched route "{route}".', {
       route: route.name,
       route_parameters: parameters,
