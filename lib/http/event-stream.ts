@@ -27,7 +27,8 @@ const waitingLimit = 1024 * 1024
 /**
  * A response with server-sent events (HTML Standard, section 9.2), for `EventSource` in a browser. The function `open` is
  * called when the stream is read; it calls `send` now or later, and may return a function that is called when the stream is
- * over. An error of `open` is the error of the request.
+ * over. An error that it throws before its first event and its first `await` is the error of the request; a later one is logged,
+ * and ends the stream.
  *
  *     new EventStream(request, stream =>
  *       prices.subscribe(price => stream.send({ event: 'price', data: price })),
