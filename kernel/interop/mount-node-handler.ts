@@ -7,7 +7,7 @@ import type { Routes } from '../bundle.ts'
 import { defineController } from '../controller.ts'
 import { KERNEL_NO_ROUTE } from '../errors.ts'
 import { hasOwnBody } from './fetch-messages.ts'
-import { addMount, type MountOptions } from './mount.ts'
+import { addMount, checkHandler, type MountOptions } from './mount.ts'
 import { type MountedUrl, type NodeHandler, NodeMessages } from './node-messages.ts'
 
 /**
@@ -15,9 +15,10 @@ import { type MountedUrl, type NodeHandler, NodeMessages } from './node-messages
  * `mountNodeHandler(routes, '/legacy', express)`. As in Express, its `req.url` is without the path, and `req.originalUrl` is
  * whole. `next()` is answered by 404, and `next(error)` by the error page.
  *
- * @throws MOUNT_PATH_INVALID ROUTE_DEFINITION_INVALID ROUTE_NAME_TAKEN
+ * @throws MOUNT_HANDLER_INVALID MOUNT_PATH_INVALID ROUTE_DEFINITION_INVALID ROUTE_NAME_TAKEN
  */
 export function mountNodeHandler(routes: Routes, path: string, handler: NodeHandler, options: MountOptions = {}): void {
+  checkHandler(path, handler)
   const controller = defineController(`node handler ${path}`, [currentRequest], request => {
     const body = hasOwnBody(request) ? request.body.stream() : Readable.from([])
     const messages = new NodeMessages(request, splitUrl(request), () => body)

@@ -2,13 +2,19 @@ import type { Request } from '../../lib/http/request.ts'
 import type { RouteDefinition } from '../../lib/routing/route.ts'
 import type { Routes } from '../bundle.ts'
 import type { Controller } from '../controller.ts'
-import { MOUNT_PATH_INVALID } from './errors.ts'
+import { describeValue } from '../response-check.ts'
+import { MOUNT_HANDLER_INVALID, MOUNT_PATH_INVALID } from './errors.ts'
 
 /**
  * Other members of a mount's route, such as its `priority`, or `defaults: { _body_limit: 1e8 }`. Its default name is that of
  * its path: `api_v1` for `/api/v1`.
  */
 export type MountOptions = Partial<Omit<RouteDefinition, 'path' | 'controller'>>
+
+/** A function; Node.js runs TypeScript without a check of its types. @throws MOUNT_HANDLER_INVALID */
+export function checkHandler(path: string, handler: unknown): void {
+  if (typeof handler !== 'function') throw new MOUNT_HANDLER_INVALID([path, describeValue(handler)])
+}
 
 /** Adds the route of a mount: it matches its path and all paths below. @throws MOUNT_PATH_INVALID */
 export function addMount(routes: Routes, path: string, options: MountOptions, controller: Controller): void {

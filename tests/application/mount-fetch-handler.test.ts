@@ -7,6 +7,7 @@ import { type Test, t } from 'tap'
 import { RequestEvent } from '#kernel/events.ts'
 import { kernelRequestOf, type MountOptions } from '#kernel/interop/mount.ts'
 import { type FetchHandler, mountFetchHandler } from '#kernel/interop/mount-fetch-handler.ts'
+import { Response } from '#lib/http/response.ts'
 import { startServer, type TestServer } from '#tests/support/test-server.ts'
 import { until } from '#tests/support/until.ts'
 
@@ -310,6 +311,7 @@ t.test('errors of a handler, and results that are no responses, are errors of th
       await response.text()
       return response
     },
+    own: () => Response.text('a'),
     fails: () => new WebResponse(new ReadableStream({ start: controller => controller.error('a reason') })),
     later: () => {
       let turns = 0
@@ -326,14 +328,14 @@ t.test('errors of a handler, and results that are no responses, are errors of th
   }
   const handler = (request: globalThis.Request) => results[request.url.split('/').at(-1) ?? '']?.()
   const { client, records } = await start(t, handler as FetchHandler)
-  for (const name of ['throws', 'nothing', 'error', 'used', 'fails']) {
+  for (const name of ['throws', 'nothing', 'error', 'used', 'own', 'fails']) {
     t.match(await client.get(`/api/${name}`), { status: 500 }, name)
   }
   await t.rejects(client.get('/api/later'), /broke off/)
   const messages = records.flatMap(({ context: { message } }) => (typeof message === 'string' ? [message] : []))
   t.match(
     messages.join('\n'),
-    /on purpose[\s\S]*returned undefined\.[\s\S]*Response\.error\(\)\.[\s\S]*was read already\./,
+    /on purpose[\s\S]*returned undefined\.[\s\S]*Response\.error\(\)\.[\s\S]*was read already\.[\s\S]*the "Response" of "sinfonietta"\./,
   )
 })
 
@@ -345,4 +347,9 @@ t.test('a path without its slash, with one at its end, or with a wildcard is ref
       path,
     )
   }
+})
+
+t.test('a handler that is no function is refused', async t => {
+  const mistake = { cause: { code: 'MOUNT_HANDLER_INVALID', message: /is an object with the key "fetch"\.$/ } }
+  await t.rejects(start(t, { fetch: () => new WebResponse() } as unknown as FetchHandler), mistake)
 })

@@ -84,9 +84,9 @@ export class CrossOriginListener {
 function isException({ attributes, headers }: Request): boolean {
   const exception = attributes.get('_cross_origin')
   if (exception === undefined || typeof exception === 'boolean') return exception === true
-  const mistakes = exception
-    .filter(origin => !isOrigin(origin))
-    .map(origin => describeNoOrigin('_cross_origin', origin))
+  const mistakes = Array.isArray(exception)
+    ? exception.filter(origin => !isOrigin(origin)).map(origin => describeNoOrigin('_cross_origin', origin))
+    : ['_cross_origin must be true, false or a list of origins']
   if (mistakes.length > 0) throw new FRAMEWORK_ROUTE_INVALID([String(attributes.get('_route')), listMistakes(mistakes)])
   return exception.includes(String(headers.get('origin')))
 }

@@ -107,7 +107,11 @@ t.test('exceptions are named by route, or for all routes', async t => {
     '/none': { _cross_origin: false },
     '/pay': { _cross_origin: ['https://pay.test'] },
   }
-  const mistaken = { '/wrong': { _cross_origin: ['https://pay.test/', 'https://pay.test'] } }
+  const mistaken = {
+    '/wrong': { _cross_origin: ['https://pay.test/', 'https://pay.test'] },
+    // As in JavaScript.
+    '/text': { _cross_origin: 'https://pay.test' as unknown as string[] },
+  }
   const { client } = await boot(t, { crossOrigin: ['https://admin.test'] }, { ...defaults, ...mistaken })
   const post = async (path: string, origin: string | undefined, site: string | undefined) => {
     const headers = { ...(origin && { origin }), ...(site && { 'sec-fetch-site': site }) }
@@ -128,6 +132,8 @@ t.test('exceptions are named by route, or for all routes', async t => {
   const wrongOne = await client.post('/wrong', { headers: { origin: 'https://pay.test' } })
   t.strictSame([wrongOne.status, (await client.post('/wrong')).status], [500, 200])
   t.match(wrongOne.text, '_cross_origin has &quot;https://pay.test/&quot;: use an origin')
+  const text = await client.post('/text', { headers: { origin: 'https://pay.test' } })
+  t.match(text.text, '_cross_origin must be true, false or a list of origins')
   t.equal((await client.post('/all/', { headers: { origin: evil } })).status, 404, 'a route, not the start of a path')
 })
 
