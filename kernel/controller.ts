@@ -48,7 +48,11 @@ export function nameOfHandler({ name }: { readonly name: string }, route: string
   return name === '' || name === 'controller' ? route : name
 }
 
-const handlerArguments: readonly Argument[] = [request => request, parametersOf]
+const handlerArguments: readonly Argument[] = [itself, parametersOf]
+
+function itself(request: Request): Request {
+  return request
+}
 
 function parametersOf({ attributes }: Request): RouteParameters {
   return attributes.get('_route_params') ?? noParameters
@@ -60,7 +64,7 @@ const noParameters: RouteParameters = Object.freeze(Object.create(null))
 /** The values of a controller's arguments, in order; a promise only if one of them is a promise or has a `then` like one. */
 export function resolveArguments(controller: Controller, request: Request): unknown[] | Promise<unknown[]> {
   // Most controllers are functions, whose arguments are never promises.
-  if (controller.arguments === handlerArguments) return [request, parametersOf(request)]
+  if (controller.arguments === handlerArguments) return [itself(request), parametersOf(request)]
   const { length } = controller.arguments
   const values = new Array<unknown>(length)
   try {

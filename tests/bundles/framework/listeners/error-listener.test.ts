@@ -10,6 +10,7 @@ import { HttpError } from '#lib/errors/http-error.ts'
 import { HTTP_HOST_FOREIGN, HTTP_METHOD_UNKNOWN, HTTP_VERSION_UNSUPPORTED } from '#lib/http/errors.ts'
 import type { Request } from '#lib/http/request.ts'
 import { Response } from '#lib/http/response.ts'
+import { createLogger } from '#lib/log/create-logger.ts'
 import { createRecorder } from '#tests/support/recording-logger.ts'
 
 function createListener(missLevel: MissLevel = 'error') {
@@ -135,4 +136,14 @@ t.test('what is thrown and has no stack is logged all the same', async t => {
     { message: 'Uncaught Error: "bare" at unknown place' },
     { message: /^Uncaught Thrown value: / },
   ])
+})
+
+t.test('a miss below the level of the log is not written', async t => {
+  const lines: string[] = []
+  const stream = { write: (line: string) => lines.push(line) }
+  const listener = new ErrorListener(createLogger({ level: 'warning', format: 'json', stream }), 'info')
+  listener.logException(createExceptionEvent(new KERNEL_NO_ROUTE(['GET', '/', ''])))
+  t.strictSame(lines, [])
+  listener.logException(createExceptionEvent(new HttpError(403, 'No.')))
+  t.match(lines, [/"level":"error"/])
 })
