@@ -109,6 +109,7 @@ async function run(
   ])
   const onMessage = (message: unknown) => {
     if (message === 'reload') reload(kernel)
+    if (message === 'broken') app.signals.emit('sources.broken', undefined)
   }
   if (isDevelopment) process.on('message', onMessage)
   if (cluster.isPrimary) announce(url, config, options)

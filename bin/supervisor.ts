@@ -4,6 +4,7 @@ import { existsSync, watch } from 'node:fs'
 import inspector from 'node:inspector'
 import path from 'node:path'
 import { setTimeout as delay, setImmediate as nextTurn } from 'node:timers/promises'
+import { HoldingPage } from './holding-page.ts'
 import { createSources, isSource, listPackageFolders, mayContainSources, type Sources } from './sources.ts'
 import { watchFolder } from './watch.ts'
 
@@ -23,7 +24,8 @@ const nameLimit = 50
  * Runs the main process as a child process. A changed source or .env file starts a new child, also after a crash or a
  * type error. A child that crashes while it serves is replaced at once; after a child that could not start, the
  * supervisor waits for a change. After a change of a template or an asset the child reads its templates and assets
- * again. Each child is started with the names of the files that have changed since the previous start.
+ * again. Each child is started with the names of the files that have changed since the previous start. Without a child, the
+ * port has a page; a child whose sources have changed and do not compile gets the message `broken`.
  */
 export function supervise(
   directory: string,
@@ -33,6 +35,7 @@ export function supervise(
   // With NODE_OPTIONS=--inspect the debugger is for the child, which needs the port.
   if (inspector.url() !== undefined) inspector.close()
   let child: ChildProcess | undefined
+  const holding = new HoldingPage(commandLine)
   let wait = 0
   let ending: ChildProcess | undefined
   let isCompiled: boolean | undefined
@@ -53,10 +56,14 @@ export function supervise(
     if (!isCompiled) {
       const state = child === undefined ? 'Nothing is started' : 'What was compiled before goes on'
       console.error(`${state}: waiting for a change.`)
+      // If the child is just ending, the message is not needed.
+      if (child !== undefined) child.send('broken', () => undefined)
+      else void holding.open()
     }
     if (!isCompiled) changed = new Set([...built, ...changed])
     if (!isCompiled || isStopping) return
     await stop()
+    await holding.close()
     if (!isStopping) start(built)
   }
 
@@ -86,13 +93,16 @@ export function supervise(
     const isRepaired = !isBusy && sources.isBuiltSince(startedAt)
     console.error(`The site has ended (${reason}): ${isRepaired ? 'dist/ has changed.' : 'waiting for a change.'}`)
     if (isRepaired) onChange(true)
+    else void holding.open()
   }
 
   /** A crash within the first moments may come back at each start: then the waits grow. */
   async function recover(reason: string, age: number): Promise<void> {
     wait = Math.min(Math.max(2 * wait - age, firstWait), longestWait)
     console.error(`The site has ended (${reason}): starting again in ${(wait / 1000).toFixed(1)} s.`)
+    await holding.open()
     await delay(wait)
+    await holding.close()
     if (child === undefined && !isBusy && !isStopping) start(new Set())
   }
 

@@ -33,6 +33,8 @@ declare module '../lib/signals.ts' {
     'kernel.booted': undefined
     /** The development server has started this process because files changed: at most 50, relative to the application. */
     'process.restarted': { readonly files: readonly string[] }
+    /** In development, the sources have changed and do not compile: this process goes on with its last build. */
+    'sources.broken': undefined
     /** A session was read or changed, for the main request or one of its sub-requests. `request` is the main request. */
     'session.used': { readonly request: Request; readonly use: SessionUse }
     /** A main request is over: its response was sent, its client has left, or the stream of its response has failed. */

@@ -81,8 +81,13 @@ export function createProfilerBundle(options: ProfilerOptions = {}): Bundle {
         return loaded
       }
       const panels = createPanelLoader(app, inspector)
+      let isBroken = false
+      app.signals.on('sources.broken', () => {
+        isBroken = true
+      })
+      const isOutdated = () => isBroken
       const replayer = new Replayer({ ...app, profiler })
-      const services = { ...app, profiler, storage, policy, assets, panels, inspector, replayer, cpu }
+      const services = { ...app, profiler, storage, policy, assets, panels, inspector, replayer, cpu, isOutdated }
 
       const otlpRoute = createOtlpRoute({ ...app, spans: storage.spans })
       app.routes.add(otlpRoute)

@@ -7,6 +7,7 @@ import type { AddressInfo } from 'node:net'
 import { tmpdir } from 'node:os'
 import path from 'node:path'
 import { t } from 'tap'
+import { HoldingPage } from '#bin/holding-page.ts'
 import { runsTypeScript } from '#bin/sources.ts'
 import { packageDirectory } from '#lib/package.ts'
 import { createSmallApplication } from '#tests/support/create-small-application.ts'
@@ -155,6 +156,13 @@ t.test('a type error is shown, and the last build goes on', compiled, async t =>
   const restore = add(bundle, 'export const wrong: number = "text"\n')
   await site.until(/home-bundle\.ts.*TS2322[\s\S]*What was compiled before goes on: waiting for a change/)
   t.match(await page(), '</body></html>')
+  const token = (await fetch(`${url}/`)).headers.get('x-debug-token')
+  const toolbar = async () => (await fetch(`${url}/_wdt/${token}`)).text()
+  // The message to the process may be later than the line in the terminal.
+  for (let attempt = 0; !(await toolbar()).includes('old build'); attempt++) {
+    assert(attempt < 500, 'The toolbar never showed that the build is old.')
+    await pause(20)
+  }
   add('bundles/index.ts', '\n// a change\n')
   restore()
   url = await site.url()
@@ -218,6 +226,47 @@ t.test('after a crash at the start the supervisor waits for a change', async t =
   restore()
   url = await site.url()
   t.match(await page(), '</body></html>')
+})
+
+t.test('while the application cannot start, a page waits for it at its port', async t => {
+  const copy = t.testdir()
+  cpSync(directory, copy, { recursive: true, verbatimSymlinks: true })
+  const file = path.join(copy, bundle)
+  const text = readFileSync(file, 'utf8')
+  writeFileSync(file, `${text}\nthrow new Error('on purpose')\n`)
+  const address = `http://127.0.0.1:${await findPort()}`
+  const other = startCountedProgram(t, ['serve', copy, `--port=${new URL(address).port}`])
+  await other.until(/The site has ended \(exit code 1\): waiting/)
+  const wait = async (status: number) => {
+    for (let attempt = 0; attempt < 500; attempt++) {
+      const response = await fetch(address).catch(() => undefined)
+      if (response?.status === status) return response
+      await pause(20)
+    }
+    throw new Error(`There was no response with the status ${status}.`)
+  }
+  const held = await wait(503)
+  t.equal(held.headers.get('cache-control'), 'no-store')
+  const page = await held.text()
+  t.match(page, /http-equiv="refresh"[\s\S]*The application does not run/)
+  t.notMatch(page, 'on purpose', 'any client may see it')
+  writeFileSync(file, text)
+  t.equal(await other.url(), address)
+  t.match(await (await wait(200)).text(), '</body></html>')
+  other.child.kill()
+  t.equal(await other.end(), 0)
+})
+
+t.test('the page that waits leaves a port to another program, and does not choose one', async t => {
+  const port = `--port=${await findPort()}`
+  const pages = [new HoldingPage([port]), new HoldingPage([port]), new HoldingPage(['--port=0'])]
+  for (const page of pages) await page.open()
+  for (const page of pages) await page.close()
+  const [first] = pages
+  await first?.open()
+  await first?.open()
+  t.equal((await fetch(`http://127.0.0.1:${port.slice(7)}/any`, { method: 'POST' })).status, 503)
+  await first?.close()
 })
 
 t.test('a half-written dist/ of another compiler is used once it is complete', compiled, async t => {

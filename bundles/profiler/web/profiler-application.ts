@@ -18,6 +18,8 @@ export interface ProfilerApplication extends Application {
   readonly cpu: CpuProfiler
   /** Applies the rules of findings. Their code is loaded with the first call. */
   readonly inspector: () => Promise<Inspector>
+  /** Whether the sources have changed since the last build, and do not compile. */
+  readonly isOutdated: () => boolean
   /** The panels in the order of the menu. Their code is loaded with the first call. */
   readonly panels: () => Promise<readonly ProfilePanel[]>
 }

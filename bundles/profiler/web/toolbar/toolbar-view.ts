@@ -25,18 +25,23 @@ import { cutText, item, row, type ToolbarItem, toTimeItem } from './toolbar-item
 export async function renderToolbar(
   token: string,
   request: Request,
-  app: ProfileServices & Pick<ProfilerApplication, 'view'>,
+  app: ProfileServices & Pick<ProfilerApplication, 'isOutdated' | 'view'>,
 ): Promise<Response> {
   const found = await findProfile(token, app)
   if (found === undefined) return protect(new Response(null, { status: 404 }))
-  return protect(Response.html(await app.view.render('profiler/toolbar', toToolbarView(found), request)))
+  return protect(
+    Response.html(await app.view.render('profiler/toolbar', toToolbarView(found, app.isOutdated()), request)),
+  )
 }
 
 /** The most rows of an item. */
 const listLimit = 5
 
-/** Makes the view of the toolbar. Items without data are left out. */
-export function toToolbarView(shown: ShownProfile): ViewModel {
+/**
+ * Makes the view of the toolbar. Items without data are left out. `isOutdated` is whether the sources have changed since the
+ * build that has answered.
+ */
+export function toToolbarView(shown: ShownProfile, isOutdated = false): ViewModel {
   const summary = toSummaryView(shown.profile.summary)
   const overview = summarizeProfile(shown)
   return {
@@ -48,7 +53,10 @@ export function toToolbarView(shown: ShownProfile): ViewModel {
     method: summary.method,
     target: summary.target,
     home,
-    items: itemMakers.flatMap(make => make(shown, summary, overview) ?? []),
+    items: [
+      ...(isOutdated ? [toBuildItem(summary)] : []),
+      ...itemMakers.flatMap(make => make(shown, summary, overview) ?? []),
+    ],
     record: toProfileItem(shown, summary),
   }
 }
@@ -72,6 +80,16 @@ const itemMakers: readonly ItemMaker[] = [
   toSubRequestItem,
   toMemoryItem,
 ]
+
+function toBuildItem({ token }: SummaryView): ToolbarItem {
+  return item('build', 'Build', {
+    pill: 'old build',
+    text: '',
+    tone: 'error',
+    link: profileLink(token, 'overview'),
+    rows: [row('Sources', 'changed, and do not compile: the terminal shows why', { tone: 'error' })],
+  })
+}
 
 function toResponseItem({ children, profile }: ShownProfile, summary: SummaryView): ToolbarItem {
   const { contentType, outcome } = profile.summary
