@@ -1,5 +1,3 @@
-import type { Server } from 'node:http'
-import type { Server as TlsServer } from 'node:https'
 import { createServer, listen } from '../kernel/server/http-server.ts'
 import { parseOptions } from './serve-options.ts'
 
@@ -20,13 +18,16 @@ const headers = {
   'retry-after': '1',
 }
 
+/** A server for `http:` or `https:`. */
+type Server = Awaited<ReturnType<typeof createServer>>
+
 /**
  * A page in the place of an application that cannot start: a browser that waits for it loads the application as soon as it
  * runs again. Any client may see the page, so it does not show the reason.
  */
 export class HoldingPage {
   readonly #commandLine: readonly string[]
-  #server: Promise<Server | TlsServer | undefined> | undefined
+  #server: Promise<Server | undefined> | undefined
 
   /** The page is served at the address of this command line. */
   constructor(commandLine: readonly string[]) {
@@ -49,7 +50,7 @@ export class HoldingPage {
     await closed
   }
 
-  async #listen(): Promise<Server | TlsServer | undefined> {
+  async #listen(): Promise<Server | undefined> {
     const options = parseOptions(this.#commandLine)
     if (options === 'help' || options.port === 0) return undefined
     const server = await createServer((_request, response) => {

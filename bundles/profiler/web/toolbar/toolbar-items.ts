@@ -58,6 +58,17 @@ export function cutText(text: string): string {
   return shorten(text, textLimit)
 }
 
+/** Creates the item that says that the sources have changed since the build that has answered. */
+export function toBuildItem({ token }: SummaryView): ToolbarItem {
+  return item('build', 'Build', {
+    pill: 'old build',
+    text: '',
+    tone: 'error',
+    link: profileLink(token, 'overview'),
+    rows: [row('Sources', 'changed, and do not compile: the terminal shows why', { tone: 'error' })],
+  })
+}
+
 /** Milliseconds: longer requests are slow, as in Symfony. */
 const slow = 1000
 

@@ -19,7 +19,7 @@ import { findProfile, type ProfileServices } from '../pages/find-profile.ts'
 import type { ProfilerApplication } from '../profiler-application.ts'
 import { protect } from '../respond.ts'
 import { toCacheItem, toDatabaseItem } from './query-items.ts'
-import { cutText, item, row, type ToolbarItem, toTimeItem } from './toolbar-items.ts'
+import { cutText, item, row, type ToolbarItem, toBuildItem, toTimeItem } from './toolbar-items.ts'
 
 /** Renders the content of a toolbar. If the profile does not exist, the answer is an empty 404, as in Symfony. */
 export async function renderToolbar(
@@ -80,16 +80,6 @@ const itemMakers: readonly ItemMaker[] = [
   toSubRequestItem,
   toMemoryItem,
 ]
-
-function toBuildItem({ token }: SummaryView): ToolbarItem {
-  return item('build', 'Build', {
-    pill: 'old build',
-    text: '',
-    tone: 'error',
-    link: profileLink(token, 'overview'),
-    rows: [row('Sources', 'changed, and do not compile: the terminal shows why', { tone: 'error' })],
-  })
-}
 
 function toResponseItem({ children, profile }: ShownProfile, summary: SummaryView): ToolbarItem {
   const { contentType, outcome } = profile.summary
