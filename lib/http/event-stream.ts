@@ -42,6 +42,8 @@ export class EventStream extends Response {
   readonly lastEventId: string | undefined
   readonly #source: Readable
   readonly #over = new AbortController()
+  /** What `open` has returned, if it is a function. */
+  #stop: (() => unknown) | undefined
   #sentEvents = 0
   #isBegun = false
 
@@ -63,8 +65,8 @@ export class EventStream extends Response {
       },
       destroy: (error, done) => {
         clearInterval(heart)
-        this.#over.abort()
-        done(error)
+        const ownError = this.#finish()
+        done(error ?? (ownError as Error | undefined))
       },
     })
     this.body = this.#source
@@ -108,8 +110,22 @@ export class EventStream extends Response {
   end(): void {
     if (this.signal.aborted) return
     this.#begin()
+    const error = this.#finish()
+    if (error === undefined) this.#source.push(null)
+    else this.#source.destroy(error as Error)
+  }
+
+  /** Ends the work for the stream. Returns the error of the function that `open` has returned. */
+  #finish(): unknown {
+    const stop = this.#stop
+    this.#stop = undefined
     this.#over.abort()
-    this.#source.push(null)
+    try {
+      stop?.()
+      return undefined
+    } catch (error) {
+      return error
+    }
   }
 
   async #open(open: (stream: EventStream) => unknown): Promise<void> {
@@ -120,7 +136,7 @@ export class EventStream extends Response {
       if (typeof stop !== 'function') return
       // `open` may have sent more than a client reads, or may have ended the stream.
       if (this.signal.aborted) stop()
-      else this.signal.addEventListener('abort', () => stop())
+      else this.#stop = stop as () => unknown
     } catch (error) {
       // After the end, work that `signal` has stopped may reject.
       if (!this.signal.aborted) this.#source.destroy(error as Error)

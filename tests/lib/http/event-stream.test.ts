@@ -119,6 +119,20 @@ t.test('the function that open returns is called once when the stream is over, a
   t.strictSame(calls, ['later', 'already'])
 })
 
+t.test('an error of the function that open returns is the error of the stream', async t => {
+  const open = () => () => {
+    throw new Error('on leaving')
+  }
+  const streams = [0, 1].map(() => new EventStream(new Request({ target: '/' }), open))
+  const bodies = streams.map(({ body }) => body as Readable)
+  for (const body of bodies) body.resume()
+  await nextTurn()
+  const errors = bodies.map(body => once(body, 'error'))
+  streams[0]?.end()
+  bodies[1]?.destroy()
+  for (const error of errors) t.match(await error, [{ message: 'on leaving' }])
+})
+
 t.test('an error of open is the error of the stream', async t => {
   const atOnce = () => {
     throw new Error('at once')
