@@ -4,10 +4,20 @@ import { HTTP_HEADER_INVALID } from './errors.ts'
 export type HeadersInit = Headers | Readonly<Record<string, string>> | Iterable<readonly [string, string]>
 
 /**
+ * Replaces all fields of a name by one, without a check of the name and the value: the check of a value costs as much as all the
+ * rest. Not for values that come from outside.
+ */
+export let setChecked: (headers: Headers, name: string, value: string) => void
+
+/**
  * A list of header fields. Names are compared without case; order, spelling and duplicates are preserved. Members are named
  * as in the Fetch API. Names and values are checked when they are set (RFC 9110, section 5), not when they are sent.
  */
 export class Headers implements Iterable<[string, string]> {
+  static {
+    setChecked = (headers, name, value) => headers.#set(name, value)
+  }
+
   /** Names and values in turn, as node:http reads and writes them: names at even indexes, each followed by its value. */
   #fields: string[]
   #revision = 0
@@ -60,11 +70,10 @@ export class Headers implements Iterable<[string, string]> {
 
   /** Replaces all fields of a name by one. */
   set(name: string, value: string): void {
-    this.setChecked(name, check(name, value))
+    this.#set(name, check(name, value))
   }
 
-  /** Like {@link set}, for a name and a value that were checked before: the check of a value costs as much as all the rest. */
-  setChecked(name: string, value: string): void {
+  #set(name: string, value: string): void {
     const first = this.#find(name, 0)
     this.#revision++
     if (first === -1) this.#fields.push(name, value)

@@ -1,5 +1,6 @@
 import { ResponseEvent } from '../../../kernel/events.ts'
 import type { EventDispatcher } from '../../../lib/event-dispatcher/event-dispatcher.ts'
+import { setChecked } from '../../../lib/http/headers.ts'
 
 /** The default, as that of the ResponseListener. */
 const priority = 0
@@ -12,6 +13,6 @@ export class RequestIdListener {
 
   onResponse({ request, response }: ResponseEvent): void {
     // The request has checked its id.
-    if (request.parent === undefined) response.headers.setChecked('x-request-id', request.id)
+    if (request.parent === undefined) setChecked(response.headers, 'x-request-id', request.id)
   }
 }
