@@ -109,6 +109,16 @@ t.test('an observer that throws affects neither the query nor other observers', 
   t.equal(notes.length, 2)
 })
 
+t.test('a query that no observer records has no end to report', async t => {
+  const queries = new Queries()
+  const begin = () => queries.begin({ system: 'sqlite', text: 'SELECT', source: 'measure' })
+  t.equal(begin(), undefined)
+  for (let count = 1; count <= 2; count++) {
+    queries.observe({ begin: () => undefined })
+    t.equal(begin(), undefined)
+  }
+})
+
 t.test('the only observer may throw, too', async t => {
   const measure = (queries: Queries) => queries.measure('sqlite', 'SELECT', undefined, () => 1)
   const begin = (queries: Queries) => queries.begin({ system: 'sqlite', text: 'SELECT', source: 'measure' })
