@@ -136,7 +136,7 @@ function createStorage({ directory, logger }: Foundation): ProfileStorage {
 
 function createAssets({ signals }: Foundation): Assets {
   const folder = path.join(packageDirectory, 'bundles/profiler/assets')
-  const assets = new Assets(path.join(folder, 'styles'), folder, path.join(import.meta.dirname, 'client'))
+  const assets = new Assets(folder, path.join(import.meta.dirname, 'client'))
   signals.on('files.changed', () => assets.forget())
   return assets
 }

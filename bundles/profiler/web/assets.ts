@@ -2,6 +2,7 @@ import { createHash } from 'node:crypto'
 import { readdirSync, readFileSync } from 'node:fs'
 import path from 'node:path'
 import { home } from '../profile/links.ts'
+import { joinModules } from './join-modules.ts'
 
 /** A file that the pages of the profiler need. */
 interface Asset {
@@ -9,10 +10,14 @@ interface Asset {
   readonly type: string
 }
 
-const types: Readonly<Record<string, string>> = {
-  '.js': 'text/javascript; charset=UTF-8',
-  '.svg': 'image/svg+xml',
+const types = {
+  css: 'text/css; charset=UTF-8',
+  js: 'text/javascript; charset=UTF-8',
+  svg: 'image/svg+xml',
 }
+
+/** The modules that pages load: each is joined with its imports to one file. */
+const scripts = ['profiler.js', 'toolbar.js', 'browser-errors.js'] as const
 
 /** These stylesheets come first, because all others use them. */
 const firstStyles: readonly string[] = ['tokens.css', 'base.css', 'parts.css']
@@ -23,15 +28,15 @@ const firstStyles: readonly string[] = ['tokens.css', 'base.css', 'parts.css']
  * path is made from a request.
  */
 export class Assets {
-  readonly #styles: string
-  readonly #folders: readonly string[]
+  readonly #folder: string
+  readonly #modules: string
   #files: ReadonlyMap<string, Asset> | undefined
   #version = ''
 
-  /** All stylesheets of the folder `styles` become `profiler.css`; scripts and pictures are those in `folders`. */
-  constructor(styles: string, ...folders: readonly string[]) {
-    this.#styles = styles
-    this.#folders = folders
+  /** `folder` has the icon, and the stylesheets in `styles`; `modules` has the compiled code for browsers. */
+  constructor(folder: string, modules: string) {
+    this.#folder = folder
+    this.#modules = modules
   }
 
   /** The path of a file, such as `/_profiler/assets/1a2b3c4d/profiler.css`. */
@@ -58,12 +63,18 @@ export class Assets {
 
   #read(): ReadonlyMap<string, Asset> {
     if (this.#files !== undefined) return this.#files
-    const stylesheet = { content: joinStyles(this.#styles), type: 'text/css; charset=UTF-8' }
-    this.#files = new Map([['profiler.css', stylesheet], ...this.#folders.flatMap(readAssets)])
+    const files = new Map<string, Asset>([
+      ['profiler.css', { content: joinStyles(path.join(this.#folder, 'styles')), type: types.css }],
+      ['icon.svg', { content: readFileSync(path.join(this.#folder, 'icon.svg')), type: types.svg }],
+    ])
+    for (const name of scripts) {
+      files.set(name, { content: Buffer.from(joinModules(this.#modules, name)), type: types.js })
+    }
     const hash = createHash('sha256')
-    for (const [name, { content }] of this.#files) hash.update(name).update(content)
+    for (const [name, { content }] of files) hash.update(name).update(content)
     this.#version = hash.digest('hex').slice(0, 8)
-    return this.#files
+    this.#files = files
+    return files
   }
 }
 
@@ -71,11 +82,4 @@ function joinStyles(folder: string): Buffer {
   const others = readdirSync(folder).filter(name => !firstStyles.includes(name))
   const names = [...firstStyles, ...others.sort()]
   return Buffer.concat(names.map(name => readFileSync(path.join(folder, name))))
-}
-
-function readAssets(folder: string): [string, Asset][] {
-  return readdirSync(folder).flatMap((name): [string, Asset][] => {
-    const type = types[path.extname(name)]
-    return type === undefined ? [] : [[name, { content: readFileSync(path.join(folder, name)), type }]]
-  })
 }

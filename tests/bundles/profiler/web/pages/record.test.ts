@@ -39,7 +39,7 @@ async function withPanels(
   ...panels: ProfilePanel[]
 ): Promise<{ storage: MemoryProfileStorage; warnings: () => string[]; show(target: string): Promise<string> }> {
   const { app, records, storage } = await createProfiledKernel(t)
-  const assets = new Assets('bundles/profiler/assets/styles', 'bundles/profiler/assets', 'dist/bundles/profiler/client')
+  const assets = new Assets('bundles/profiler/assets', 'dist/bundles/profiler/client')
   const profiler = { whenWritten: async () => undefined }
   const services = {
     ...app,
