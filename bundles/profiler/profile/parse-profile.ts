@@ -74,6 +74,10 @@ const summarySchema: Schema<ProfileSummary> = v.object({
   route: v.nullable(v.string()),
   controller: v.nullable(v.string()),
   contentType: v.nullable(v.string()),
+  // Profiles of earlier versions do not have these three.
+  size: v.optional(v.nullable(check.amount), null),
+  client: v.optional(v.nullable(v.string()), null),
+  destination: v.optional(v.nullable(v.string()), null),
   // The range of a Date.
   time: v.pipe(check.amount, v.maxValue(8.64e15)),
   duration: check.amount,

@@ -46,6 +46,12 @@ export interface ProfileSummary {
   readonly controller: string | null
   /** The response's content type. */
   readonly contentType: string | null
+  /** Bytes of the response's body; `null` if they are not known. */
+  readonly size: number | null
+  /** The same for each request of a client, by its IP and user agent: eight hexadecimal digits; `null` in older profiles. */
+  readonly client: string | null
+  /** The use of the response in a browser, such as `document` or `empty`: `Sec-Fetch-Dest` (W3C Fetch Metadata). */
+  readonly destination: string | null
   /** When the request began, in milliseconds since 1970. */
   readonly time: number
   /**

@@ -3,6 +3,7 @@ import { flattenError, nameOfError } from '../../../lib/errors/flat-error.ts'
 import { isThenable } from '../../../lib/event-dispatcher/event-dispatcher.ts'
 import type { Redactor } from '../../../lib/redact/redactor.ts'
 import type { ExceptionData } from '../profile/code-data.ts'
+import type { ResponseData } from '../profile/exchange-data.ts'
 import { roundTime } from '../profile/format.ts'
 import {
   type CollectorTypes,
@@ -13,7 +14,7 @@ import {
   schemaVersion,
 } from '../profile/profile.ts'
 import type { SerializedProfile } from '../store/profile-storage.ts'
-import { fingerprintOf } from './fingerprint.ts'
+import { clientOf, fingerprintOf } from './fingerprint.ts'
 import type { CollectedData, Trace } from './trace.ts'
 import { readProcessUsage, sharedLifetime } from './usage-trace.ts'
 
@@ -85,8 +86,10 @@ export function summarize(trace: Trace, redactor: Redactor, data: CollectedData[
   const { controller, error, logs, queries, request, response, thrown } = trace
   const route = request.attributes.get('_route')
   const contentType = response?.headers.get('content-type') ?? null
-  // The collector of this name returns this type.
+  // The collectors of these names return these types.
   const exception = data.exception as ExceptionData | undefined
+  const sent = data.response as ResponseData | undefined
+  const destination = request.headers.get('sec-fetch-dest')
   const routeName = typeof route === 'string' ? redactor.knownSecrets(route) : null
   return {
     token: trace.token,
@@ -100,6 +103,10 @@ export function summarize(trace: Trace, redactor: Redactor, data: CollectedData[
     route: routeName,
     controller: controller === undefined ? null : redactor.knownSecrets(controller),
     contentType: contentType === null ? null : redactor.knownSecrets(contentType),
+    size: sent?.sent ?? sent?.size ?? null,
+    client: clientOf(trace.main.request),
+    // Any client may send any text.
+    destination: destination !== null && /^[a-z]{1,20}$/.test(destination) ? destination : null,
     time: trace.time,
     duration: roundTime(trace.sentAt ?? trace.duration ?? trace.elapsed()),
     memory: readProcessUsage(sharedLifetime).heap,

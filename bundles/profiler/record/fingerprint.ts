@@ -1,5 +1,6 @@
 import { createHash } from 'node:crypto'
 import { errorChain } from '../../../lib/errors/flat-error.ts'
+import type { Request } from '../../../lib/http/request.ts'
 import type { ExceptionData, RecordedException } from '../profile/code-data.ts'
 import type { Excerpt } from '../profile/schema.ts'
 
@@ -16,8 +17,16 @@ export function fingerprintOf({ exceptions, excerpts }: ExceptionData, route: st
   const { code = '', name } = exception
   const place = findPlace(exception, excerpts) ?? (route === null ? undefined : [route])
   if (place === undefined) return null
-  const text = JSON.stringify([name, code, ...place])
-  return createHash('sha256').update(text).digest('hex').slice(0, length)
+  return hash([name, code, ...place])
+}
+
+/** The fingerprint of a client, for the requests of one browser: a hash of its IP and user agent. */
+export function clientOf({ clientIp, headers }: Request): string {
+  return hash([clientIp, headers.get('user-agent')])
+}
+
+function hash(parts: readonly unknown[]): string {
+  return createHash('sha256').update(JSON.stringify(parts)).digest('hex').slice(0, length)
 }
 
 function findPlace(exception: RecordedException, excerpts: readonly Excerpt[]): unknown[] | undefined {

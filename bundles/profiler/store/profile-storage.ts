@@ -38,6 +38,7 @@ export interface ProfileQuery {
    */
   readonly sort?: { readonly field: SummaryField; readonly direction: 'ascending' | 'descending' }
   readonly offset?: number
+  /** The list of profiles asks for 100,000 without filters and without a sort: it counts, groups and filters them itself. */
   readonly limit: number
 }
 

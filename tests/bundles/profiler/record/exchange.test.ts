@@ -1,6 +1,7 @@
 import { Readable } from 'node:stream'
 import { t } from 'tap'
 import type { BodyData, ProfiledSession, RequestData, ResponseData } from '#bundles/profiler/profile/exchange-data.ts'
+import { parseSummary } from '#bundles/profiler/profile/parse-profile.ts'
 import type { Profile } from '#bundles/profiler/profile/profile.ts'
 import { ConfigCollector, ServerCollector } from '#bundles/profiler/record/collectors/process.ts'
 import { RequestCollector } from '#bundles/profiler/record/collectors/request.ts'
@@ -485,3 +486,22 @@ const sessions: Bundle = {
     })
   },
 }
+
+t.test('a summary has the size of the response, its client, and its use in a browser', async t => {
+  const { client, profileOf } = await createProfiledKernel(t, {
+    handlers: { '/sized': () => new Response('日'), '/pieces': () => new Response(Readable.from(['abc', 'de'])) },
+  })
+  const read = async (path: string, headers: Record<string, string> = {}) => {
+    const { summary } = await profileOf(await client.get(path, { headers }))
+    return summary
+  }
+  const first = await read('/sized', { 'sec-fetch-dest': 'document', 'user-agent': 'one' })
+  t.hasStrict(first, { size: 3, destination: 'document' })
+  t.match(first.client, /^[0-9a-f]{8}$/)
+  t.equal((await read('/sized', { 'user-agent': 'one' })).client, first.client)
+  const other = await read('/pieces', { 'sec-fetch-dest': '<b>', 'user-agent': 'two' })
+  t.not(other.client, first.client)
+  t.equal(other.destination, null, 'any client may send any text')
+  const { client: _, destination: __, size: ___, ...old } = first
+  t.hasStrict(parseSummary(old), { size: null, client: null, destination: null }, 'of an earlier version')
+})
