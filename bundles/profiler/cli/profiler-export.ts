@@ -12,6 +12,8 @@ const kinds: readonly { readonly name: ExportKind | DataForm; readonly descripti
   { name: 'har', description: 'as an HTTP archive, for developer tools and tests' },
   { name: 'curl', description: 'as a curl command that repeats the request' },
   { name: 'fetch', description: 'as JavaScript that repeats the request' },
+  { name: 'trace', description: 'as a trace file with the timeline, for Perfetto' },
+  { name: 'cpuprofile', description: 'as a CPU profile, for developer tools and speedscope' },
   { name: 'html', description: 'as one HTML file with all panels' },
   { name: 'json', description: '' },
   { name: 'md', description: '' },
@@ -22,7 +24,7 @@ export function createProfilerExport(services: CommandServices): ConsoleCommand 
   const { inspector, storage } = services
   return {
     name: 'profiler:export',
-    description: 'Exports a profile as HAR, curl, fetch(), HTML, JSON or Markdown',
+    description: 'Exports a profile as HAR, curl, fetch(), trace, CPU profile, HTML, JSON or Markdown',
     arguments: [tokenArgument(storage)],
     options: [
       ...kinds.filter(({ description }) => description !== ''),
@@ -48,6 +50,10 @@ export function createProfilerExport(services: CommandServices): ConsoleCommand 
       const findings = inspector.inspect(found.profile)
       const record = { ...found, findings, ...(await findRelatives(storage, found.profile)) }
       const text = await formatProfile(kind, record, services)
+      if (text === undefined) {
+        output.error(`The CPU was not sampled during the request ${found.profile.summary.token}.`)
+        return exitCodes.failure
+      }
       if (out === undefined) {
         output.write(text)
         return exitCodes.success

@@ -96,7 +96,8 @@ interface ProfileLinks {
   readonly self: string
   readonly html: string
   readonly markdown: string
-  readonly exports: Readonly<Record<ExportKind, string>>
+  /** `cpuprofile` only if the request was sampled. */
+  readonly exports: Readonly<Partial<Record<ExportKind, string>>>
 }
 
 /** Creates the JSON of a profile; with a panel, `data` and `process` contain only what the panel shows. */
@@ -129,7 +130,7 @@ export function toJson(subject: ShownProfile, panel?: string): PublicProfile {
       self: profileDataLink(token, 'json', panel),
       html: profileLink(token, panel),
       markdown: profileDataLink(token, 'md', panel),
-      exports: linkExports(token),
+      exports: Object.fromEntries(exportKindsOf(profile).map(kind => [kind, exportLink(token, kind)])),
     },
   }
 }
@@ -140,9 +141,9 @@ function select(data: Readonly<Record<string, unknown>>, panel: string | undefin
   return Object.fromEntries(Object.entries(data).filter(([name]) => names.includes(name)))
 }
 
-function linkExports(token: string): ProfileLinks['exports'] {
-  // Each kind has an entry, which fromEntries cannot express.
-  return Object.fromEntries(exportKinds.map(kind => [kind, exportLink(token, kind)])) as ProfileLinks['exports']
+/** Lists the kinds of files that a profile can be exported as: without samples of the CPU, there is no CPU profile. */
+export function exportKindsOf({ collectors }: Profile): readonly ExportKind[] {
+  return exportKinds.filter(kind => kind !== 'cpuprofile' || collectors.cpu !== undefined)
 }
 
 /** The collectors of panels that show other data than that of the collector with their name. */

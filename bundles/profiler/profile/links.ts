@@ -42,7 +42,7 @@ export function routesDataLink(form: DataForm, parameters: Readonly<Record<strin
 }
 
 /** The kinds of files that a profile can be exported as. */
-export const exportKinds = ['har', 'curl', 'fetch', 'html', 'json'] as const
+export const exportKinds = ['har', 'curl', 'fetch', 'trace', 'cpuprofile', 'html', 'json'] as const
 
 /** A kind of export. */
 export type ExportKind = (typeof exportKinds)[number]

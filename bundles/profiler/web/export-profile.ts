@@ -4,14 +4,18 @@ import { Request } from '../../../lib/http/request.ts'
 import type { Logger } from '../../../lib/log/logger.ts'
 import { escapeControls } from '../../../lib/text/escape-controls.ts'
 import { HtmlFragment, type View } from '../../../lib/view/view.ts'
+import { toCpuProfileFile } from '../export/cpu-profile-file.ts'
 import { createCurl } from '../export/curl.ts'
 import { toFetch } from '../export/fetch.ts'
 import { toHar } from '../export/har.ts'
 import { toJson } from '../export/json.ts'
 import { toMarkdown } from '../export/markdown.ts'
+import { toTraceEvents } from '../export/trace-events.ts'
 import { findOccurrences } from '../insight/occurrences.ts'
 import { findChildren, type ShownProfile } from '../insight/relatives.ts'
 import { toSummaryView } from '../insight/summary-view.ts'
+import { createRequestSpans } from '../insight/timeline/request-spans.ts'
+import { placeTrace } from '../insight/timeline/services.ts'
 import { findTrace } from '../insight/trace-parts.ts'
 import { type DataForm, type ExportKind, profileLink } from '../profile/links.ts'
 import type { Profile } from '../profile/profile.ts'
@@ -20,12 +24,12 @@ import type { Assets } from './assets.ts'
 import type { ProfilePanel } from './panels/panel.ts'
 import { hasContent, renderPanel } from './panels/render-panel.ts'
 
-/** Formats a profile as the text of a file. */
+/** Formats a profile as the text of a file; `undefined` for the CPU profile of a request that was not sampled. */
 export function formatProfile(
   kind: ExportKind | DataForm,
   shown: ShownProfile,
   services: HtmlFileServices,
-): string | Promise<string> {
+): string | undefined | Promise<string> {
   const { profile } = shown
   switch (kind) {
     case 'har':
@@ -34,6 +38,12 @@ export function formatProfile(
       return `#!/bin/sh\n${createCurl(profile)}\n`
     case 'fetch':
       return toFetch(profile)
+    case 'trace':
+      return formatTrace(profile, services.storage)
+    case 'cpuprofile': {
+      const file = toCpuProfileFile(profile)
+      return file && formatJson(file)
+    }
     case 'html':
       return toHtmlFile(shown, services)
     case 'json':
@@ -41,6 +51,15 @@ export function formatProfile(
     case 'md':
       return toMarkdown(shown)
   }
+}
+
+async function formatTrace(profile: Profile, storage: ProfileStorage): Promise<string> {
+  const [spans, parts] = await Promise.all([
+    createRequestSpans(profile, of => findChildren(storage, of)),
+    findTrace(storage, profile),
+  ])
+  placeTrace(spans.root, profile, parts)
+  return formatJson(toTraceEvents(profile, spans))
 }
 
 /** The services that an HTML file needs. */

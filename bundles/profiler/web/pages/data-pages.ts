@@ -80,6 +80,8 @@ const files: Readonly<Record<ExportKind, ExportFile>> = {
   har: { extension: 'har', type: json, missing: 'json' },
   curl: { extension: 'sh', type: text, missing: 'md' },
   fetch: { extension: 'mjs', type: text, missing: 'md' },
+  trace: { extension: 'trace.json', type: json, missing: 'json' },
+  cpuprofile: { extension: 'cpuprofile', type: json, missing: 'json' },
   html: { extension: 'html', type: 'text/html; charset=UTF-8', missing: 'html' },
   json: { extension: 'json', type: json, missing: 'json' },
 }
@@ -96,11 +98,13 @@ export async function exportProfile(
   if (found === undefined) {
     return missing === 'html' ? renderMissing(token, request, app) : respondUnknown(missing, token)
   }
+  const content = await formatProfile(kind, found, app)
+  if (content === undefined) return respondMissing('json', 'The CPU was not sampled during the request', token)
   const headers = {
     'content-type': type,
     'content-disposition': `attachment; filename="profile-${found.profile.summary.token}.${extension}"`,
   }
-  return protect(new Response(await formatProfile(kind, found, app), { headers }))
+  return protect(new Response(content, { headers }))
 }
 
 /** Answers with data. */

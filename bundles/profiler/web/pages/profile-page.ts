@@ -1,5 +1,6 @@
 import type { Request } from '../../../../lib/http/request.ts'
 import type { Response } from '../../../../lib/http/response.ts'
+import { exportKindsOf } from '../../export/json.ts'
 import { toBadge } from '../../insight/findings/finding.ts'
 import { findOccurrences } from '../../insight/occurrences.ts'
 import { findChildren, type Relatives, type ShownProfile } from '../../insight/relatives.ts'
@@ -11,7 +12,6 @@ import {
   compareLink,
   compareWithPreviousLink,
   type ExportKind,
-  exportKinds,
   exportLink,
   latestLink,
   listLink,
@@ -62,7 +62,7 @@ export async function renderProfile(
       { type: 'application/json', link: profileDataLink(token, 'json', panel?.name) },
       { type: 'text/markdown', link: profileDataLink(token, 'md', panel?.name) },
     ],
-    exports: listExports(token),
+    exports: listExports(profile),
     compareLink: compareWithPreviousLink(token),
     replay: toReplayButton(profile),
     original: describeOriginal(profile),
@@ -138,14 +138,17 @@ const exportEntries: Readonly<Record<ExportKind, Omit<ExportEntry, 'link'>>> = {
   har: { label: 'HAR', note: 'HTTP archive for developer tools' },
   curl: { label: 'curl', note: 'Shell command' },
   fetch: { label: 'fetch', note: 'JavaScript snippet' },
+  trace: { label: 'Trace', note: 'Timeline for Perfetto' },
+  cpuprofile: { label: 'CPU profile', note: 'For developer tools, speedscope' },
   html: { label: 'HTML', note: 'Standalone file' },
   json: { label: 'JSON', note: 'All data' },
 }
 
 /** Lists the exports of a profile. */
-function listExports(token: string): ExportEntry[] {
+function listExports(profile: Profile): ExportEntry[] {
+  const { token } = profile.summary
   return [
     { label: 'Markdown', note: 'Report as text', link: profileDataLink(token, 'md') },
-    ...exportKinds.map(kind => ({ link: exportLink(token, kind), ...exportEntries[kind] })),
+    ...exportKindsOf(profile).map(kind => ({ link: exportLink(token, kind), ...exportEntries[kind] })),
   ]
 }

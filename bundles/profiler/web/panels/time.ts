@@ -1,4 +1,7 @@
 import type { ViewModel } from '../../../../lib/view/view.ts'
+import { createRequestSpans } from '../../insight/timeline/request-spans.ts'
+import { placeTrace } from '../../insight/timeline/services.ts'
+import type { Category } from '../../insight/timeline/span.ts'
 import { readHandledTime } from '../../profile/event-outline.ts'
 import { formatBytes, formatMicroseconds, formatShare } from '../../profile/format.ts'
 import { profileLink } from '../../profile/links.ts'
@@ -6,11 +9,9 @@ import { joinPeriods, type Period, totalOf } from '../../profile/periods.ts'
 import type { MemoryData } from '../../profile/process-data.ts'
 import type { Profile } from '../../profile/profile.ts'
 import type { ProfilePanel } from './panel.ts'
-import { createRequestSpans } from './timeline/request-spans.ts'
 import { readFilter, thresholds } from './timeline/scale.ts'
-import { placeTrace, toTraceView } from './timeline/services.ts'
-import type { Category } from './timeline/span.ts'
 import { createTimeline, createTimelineRows, type TimelineRow } from './timeline/timeline.ts'
+import { toTraceView } from './timeline/trace-view.ts'
 
 /** Shows what took how long, and when: of a request, its sub-requests, and the work after the response. */
 export const timePanel: ProfilePanel = {

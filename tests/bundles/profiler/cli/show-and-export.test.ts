@@ -117,13 +117,17 @@ t.test('tokens and panels are suggested to the shell', async t => {
 })
 
 t.test('profiler:export writes the same exports as the web', async t => {
-  for (const kind of ['har', 'curl', 'fetch', 'html', 'json']) {
+  for (const kind of ['har', 'curl', 'fetch', 'trace', 'html', 'json']) {
     const { code, stderr, stdout } = await run(`profiler:export 00000a --${kind}`)
     t.equal(code, 0)
     t.equal(stderr, '')
     t.equal(stdout.trimEnd(), (await ask(`00000a/export/${kind}`)).trimEnd(), kind)
   }
   t.equal((await run('profiler:export 00000a --md')).stdout, await ask('00000a.md'))
+  t.hasStrict(await run('profiler:export 00000a --cpuprofile'), {
+    code: 1,
+    stderr: 'The CPU was not sampled during the request 00000a.\n',
+  })
   t.match((await run('profiler:export latest --html')).stdout, 'nowhere')
   t.notMatch((await run('profiler:export latest --html', { width: 80 })).stdout, /[^\P{Cc}\n]/u, 'a terminal is safe')
 })
@@ -140,12 +144,19 @@ t.test('no export contains a control character of terminals, for any target', as
     exception: { exceptions: [{ class: text, message: text, stack: text, frames: [] }] },
     http: { calls: [{ method: text, url: `http://a/${text}`, start: 1 }] },
     mail: { [text]: text },
+    cpu: {
+      samples: 1,
+      busy: 5,
+      idle: 0,
+      functions: [{ name: text, file: text, origin: 'vendor', self: 5, total: 5 }],
+      calls: [[0, -1, 5, 5]],
+    },
   }
   const failures = { [text]: text }
   const record = { token: '00000d', method: 'POST', url: `http://localhost/${text}`, controller: text, data, failures }
   storage.append(createRecord({ ...record, time: Date.parse('2026-11-20T14:00Z') }), '{}')
   const storeOf = async (kind: string) => (await run(`profiler:export 00000d --${kind}`, {}, storage)).stdout
-  for (const kind of ['har', 'curl', 'fetch', 'html', 'json', 'md']) {
+  for (const kind of ['har', 'curl', 'fetch', 'trace', 'cpuprofile', 'html', 'json', 'md']) {
     const written = await storeOf(kind)
     t.ok(written.length > 100, kind)
     t.notMatch(written, /[^\P{Cc}\n]|[\p{Bidi_Control}\u2028\u2029]/u, kind)
@@ -154,7 +165,7 @@ t.test('no export contains a control character of terminals, for any target', as
 })
 
 t.test('profiler:export needs exactly one format', async t => {
-  const choice = 'one of --har, --curl, --fetch, --html, --json, --md.'
+  const choice = 'one of --har, --curl, --fetch, --trace, --cpuprofile, --html, --json, --md.'
   const cases: [options: string, message: string][] = [
     ['', `The format is missing: add ${choice}\n`],
     ['--out file', `The format is missing: add ${choice}\n`],

@@ -1,4 +1,4 @@
-import { type Category, categories } from './span.ts'
+import { type Category, categories } from '../../../insight/timeline/span.ts'
 
 /** The time axis of a chart. */
 export interface Scale {

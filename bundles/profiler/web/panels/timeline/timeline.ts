@@ -1,9 +1,9 @@
+import type { LogMark } from '../../../insight/timeline/request-spans.ts'
+import { type Category, categories, type TimelineSpan } from '../../../insight/timeline/span.ts'
 import { formatMicroseconds, shorten } from '../../../profile/format.ts'
 import { endOf, joinPeriods, type Period, subtractPeriods, totalOf } from '../../../profile/periods.ts'
 import type { Bar } from '../bar.ts'
-import type { LogMark } from './request-spans.ts'
 import { createScale, type Scale, type TimelineFilter } from './scale.ts'
-import { type Category, categories, type TimelineSpan } from './span.ts'
 
 /** The content of a chart. Times are microseconds since the request began. */
 interface TimelineParts {

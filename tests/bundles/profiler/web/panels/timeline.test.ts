@@ -1,8 +1,8 @@
 import fc from 'fast-check'
 import { t } from 'tap'
+import { createSpan } from '#bundles/profiler/insight/timeline/span.ts'
 import { joinPeriods, type Period, subtractPeriods, totalOf } from '#bundles/profiler/profile/periods.ts'
 import { createScale, findStep, formatTick, readFilter } from '#bundles/profiler/web/panels/timeline/scale.ts'
-import { createSpan } from '#bundles/profiler/web/panels/timeline/span.ts'
 import { createBars, createTimelineRows } from '#bundles/profiler/web/panels/timeline/timeline.ts'
 
 const period = fc.record({ start: fc.nat(60), duration: fc.nat(12) })

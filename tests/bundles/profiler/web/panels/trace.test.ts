@@ -1,10 +1,11 @@
 import fc from 'fast-check'
 import { t } from 'tap'
+import { placeTrace } from '#bundles/profiler/insight/timeline/services.ts'
+import { createSpan, type TimelineSpan } from '#bundles/profiler/insight/timeline/span.ts'
 import { findTrace } from '#bundles/profiler/insight/trace-parts.ts'
 import type { ReceivedSpan } from '#bundles/profiler/profile/span-data.ts'
 import { MemoryProfileStorage } from '#bundles/profiler/store/memory-profile-storage.ts'
-import { placeTrace, toTraceView } from '#bundles/profiler/web/panels/timeline/services.ts'
-import { createSpan, type TimelineSpan } from '#bundles/profiler/web/panels/timeline/span.ts'
+import { toTraceView } from '#bundles/profiler/web/panels/timeline/trace-view.ts'
 import { createProfile } from '#tests/support/create-profile.ts'
 import { createReceivedSpan, spanIdOf, traceId } from '#tests/support/otlp.ts'
 

@@ -1,9 +1,8 @@
-import { readEventTree } from '../../../profile/event-tree.ts'
-import { toTarget } from '../../../profile/format.ts'
-import { profileLink } from '../../../profile/links.ts'
-import { readLogs, severityOf } from '../../../profile/logs.ts'
-import type { Profile } from '../../../profile/profile.ts'
-import type { PanelSubject } from '../panel.ts'
+import { readEventTree } from '../../profile/event-tree.ts'
+import { toTarget } from '../../profile/format.ts'
+import { profileLink } from '../../profile/links.ts'
+import { readLogs, severityOf } from '../../profile/logs.ts'
+import type { Profile } from '../../profile/profile.ts'
 import { createEventSpans, type EventSpans } from './event-spans.ts'
 import { type Category, createSpan, holds, type RequestFrame, type TimelineSpan } from './span.ts'
 import { createWorkSpans } from './work-spans.ts'
@@ -18,7 +17,10 @@ interface RequestSpans {
 const requestLimit = 50
 
 /** Creates the spans of a request, with those of its sub-requests. */
-export async function createRequestSpans(profile: Profile, find: PanelSubject['findChildren']): Promise<RequestSpans> {
+export async function createRequestSpans(
+  profile: Profile,
+  find: (profile: Profile) => Promise<readonly Profile[]>,
+): Promise<RequestSpans> {
   const { duration, method, token, url } = profile.summary
   const handled = duration * 1000
   const root = createSpan({

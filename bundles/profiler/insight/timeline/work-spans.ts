@@ -1,9 +1,9 @@
-import { readCalls } from '../../../profile/calls.ts'
-import { profileLink } from '../../../profile/links.ts'
-import type { Period } from '../../../profile/periods.ts'
-import type { Profile } from '../../../profile/profile.ts'
-import { readQueries } from '../../../profile/queries.ts'
-import { type Render, readRenders } from '../../../profile/renders.ts'
+import { readCalls } from '../../profile/calls.ts'
+import { profileLink } from '../../profile/links.ts'
+import type { Period } from '../../profile/periods.ts'
+import type { Profile } from '../../profile/profile.ts'
+import { readQueries } from '../../profile/queries.ts'
+import { type Render, readRenders } from '../../profile/renders.ts'
 import { createSpan, type RequestFrame, type TimelineSpan } from './span.ts'
 
 /** Creates the spans of work that has no parent in the event tree: the times of the application, renders, queries and calls. */

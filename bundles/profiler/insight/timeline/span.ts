@@ -1,4 +1,4 @@
-import { endOf, type Period } from '../../../profile/periods.ts'
+import { endOf, type Period } from '../../profile/periods.ts'
 
 /** Something that took time, once or several times, with the spans within it. */
 export interface TimelineSpan {

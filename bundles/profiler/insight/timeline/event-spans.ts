@@ -1,7 +1,7 @@
-import { findKernelGaps, isKernelDispatch, type KernelGap } from '../../../profile/event-outline.ts'
-import type { EventNode, EventTree } from '../../../profile/event-tree.ts'
-import { describeSubRequest, profileLink } from '../../../profile/links.ts'
-import type { ProfileSummary } from '../../../profile/profile.ts'
+import { findKernelGaps, isKernelDispatch, type KernelGap } from '../../profile/event-outline.ts'
+import type { EventNode, EventTree } from '../../profile/event-tree.ts'
+import { describeSubRequest, profileLink } from '../../profile/links.ts'
+import type { ProfileSummary } from '../../profile/profile.ts'
 import { type Category, createSpan, holds, type RequestFrame, type TimelineSpan } from './span.ts'
 
 /** The spans of an event tree. */
