@@ -6,6 +6,7 @@ import type { Kernel } from '../kernel/kernel.ts'
 import { SERVER_LISTEN_FAILED, SERVER_PORT_TAKEN, SERVER_TLS_INVALID } from '../kernel/server/errors.ts'
 import { type ClosingTimes, idleTime } from '../kernel/server/http-server.ts'
 import type { Config } from '../lib/env/config.ts'
+import { readProperty } from '../lib/stack/read-property.ts'
 import { announce } from './announce.ts'
 import {
   checkSettings,
@@ -94,7 +95,7 @@ async function run(
 
   const kernel = await loadApplication(settings, { load, logger, isServed: true, warns })
   const { app } = kernel
-  if (options.changed.length > 0) app.signals.emit('process.restarted', { files: options.changed })
+  if (options.edits.length > 0) app.signals.emit('process.restarted', { edits: options.edits })
   // After a change of flags, V8 rejects code that was compiled before, also that of Node's own modules.
   flushCodeCache()
   tuneGarbageCollector()
@@ -108,7 +109,7 @@ async function run(
     untilCrash(error => logCrash(app, error)).then(() => close(stopTimes).then(() => 1)),
   ])
   const onMessage = (message: unknown) => {
-    if (message === 'reload') reload(kernel)
+    if (isReload(message)) reload(kernel, message.reload)
     if (message === 'broken') app.signals.emit('sources.broken', undefined)
   }
   if (isDevelopment) process.on('message', onMessage)
@@ -180,10 +181,15 @@ function logCrash({ context, logger }: Application, error: unknown): void {
   }
 }
 
+/** Whether the supervisor names files that have changed: templates or assets. */
+function isReload(message: unknown): message is { readonly reload: readonly string[] } {
+  return Array.isArray(readProperty(message, 'reload'))
+}
+
 /** Reads templates and assets again. If one of them has a mistake, the version that was read before stays in use. */
-function reload(kernel: Kernel): void {
+function reload(kernel: Kernel, files: readonly string[]): void {
   try {
-    kernel.reload()
+    kernel.reload(files)
   } catch (error) {
     print(error)
     process.stderr.write('What was read before stays in use: waiting for a change.\n')

@@ -1,6 +1,7 @@
 import { readFileSync } from 'node:fs'
 import { parseArgs } from 'node:util'
 import type { TlsIdentity } from '../kernel/server/http-server.ts'
+import type { SignalMap } from '../lib/signals.ts'
 
 /** The text of `--help`. */
 export const help = `Usage: bin/serve [options]
@@ -29,8 +30,8 @@ export interface Options {
   readonly inspectPort: number | undefined
   /** Whether an earlier main process has printed the warnings. The supervisor sets this; it is not in the help. */
   readonly isRestarted: boolean
-  /** The files that have changed since the previous start. The supervisor sets this; it is not in the help. */
-  readonly changed: readonly string[]
+  /** The latest edits of files, the oldest first. The supervisor sets this; it is not in the help. */
+  readonly edits: SignalMap['process.restarted']['edits']
 }
 
 /** A mistake in the command line; the message names it and shows the help. */
@@ -56,7 +57,7 @@ export function parseOptions(commandLine: readonly string[]): Options | 'help' {
     identity: readIdentity(values['tls-cert'], values['tls-key']),
     inspectPort: values.inspect === undefined ? undefined : parseCount('--inspect', values.inspect, 65_535),
     isRestarted: values.restarted,
-    changed: values.changed,
+    edits: parseEdits(values.edits),
   }
 }
 
@@ -76,12 +77,20 @@ function readValues(commandLine: readonly string[]) {
         'tls-key': { type: 'string' },
         inspect: { type: 'string' },
         restarted: { type: 'boolean', default: false },
-        changed: { type: 'string', multiple: true, default: [] },
+        edits: { type: 'string', default: '[]' },
         help: { type: 'boolean', default: false },
       },
     })
   } catch (error) {
     throw new UsageError((error as Error).message, error)
+  }
+}
+
+function parseEdits(text: string): Options['edits'] {
+  try {
+    return JSON.parse(text)
+  } catch (error) {
+    throw new UsageError('--edits must be JSON.', error)
   }
 }
 

@@ -17,15 +17,16 @@ const stopTime = 5_000
 const firstWait = 100
 const longestWait = 30_000
 
-/** The most changed files that a child is started with. */
+/** The most edits that a child is started with, and the most files of each. */
+const editLimit = 20
 const nameLimit = 50
 
 /**
  * Runs the main process as a child process. A changed source or .env file starts a new child, also after a crash or a
  * type error. A child that crashes while it serves is replaced at once; after a child that could not start, the
  * supervisor waits for a change. After a change of a template or an asset the child reads its templates and assets
- * again. Each child is started with the names of the files that have changed since the previous start. Without a child, the
- * port has a page; a child whose sources have changed and do not compile gets the message `broken`.
+ * again. Each child is started with the latest edits: their times, and the names of their files. Without a child, the port has
+ * a page; a child whose sources have changed and do not compile gets the message `broken`.
  */
 export function supervise(
   directory: string,
@@ -44,8 +45,10 @@ export function supervise(
   let isBusy = false
   let hasChanged = false
   let isStale = false
-  /** The files that have changed since the sources of the child were compiled. */
+  /** The files that have changed since the sources of the child were compiled, or since it has read its templates. */
   let changed = new Set<string>()
+  /** The latest edits that a child has worked with, the oldest first. */
+  const edits: { readonly time: number; readonly files: readonly string[] }[] = []
 
   /** If the sources do not compile, the old child goes on. */
   async function restart(): Promise<void> {
@@ -68,8 +71,9 @@ export function supervise(
   }
 
   function start(files: ReadonlySet<string>): void {
-    const names = [...files].slice(0, nameLimit).map(name => `--changed=${name}`)
-    const options = [...commandLine, ...(hasWarned ? ['--restarted'] : []), ...names]
+    note(files)
+    const known = edits.length === 0 ? [] : [`--edits=${JSON.stringify(edits)}`]
+    const options = [...commandLine, ...(hasWarned ? ['--restarted'] : []), ...known]
     const startedAt = Date.now()
     let servesSince: number | undefined
     const started = fork(path.join(import.meta.dirname, 'start.js'), [directory, ...options], { stdio: 'inherit' })
@@ -86,6 +90,12 @@ export function supervise(
       if (servesSince !== undefined) void recover(reason, performance.now() - servesSince)
       else onFailedStart(reason, startedAt)
     })
+  }
+
+  /** Notes the files of an edit, from now on in use. */
+  function note(files: ReadonlySet<string>): void {
+    if (files.size > 0) edits.push({ time: Date.now(), files: [...files].slice(0, nameLimit) })
+    if (edits.length > editLimit) edits.shift()
   }
 
   /** Waits for a change, unless another program, such as bin/test, was compiling when the child read dist/. */
@@ -167,8 +177,10 @@ export function supervise(
         isStale = false
         await restart()
       } else {
+        note(changed)
         // If the child is just ending, the message is not needed.
-        child.send('reload', () => undefined)
+        child.send({ reload: [...changed].slice(0, nameLimit) }, () => undefined)
+        changed = new Set()
       }
     }
     isBusy = false

@@ -27,12 +27,15 @@ import type { RequestContext } from './request-context.ts'
 
 declare module '../lib/signals.ts' {
   interface SignalMap {
-    /** Templates and static files have changed, and were read again. */
-    'files.changed': undefined
+    /** Templates and static files have changed, and were read again; at most 50, relative to the application. */
+    'files.changed': { readonly files: readonly string[] }
     /** All bundles are registered and checked, and requests may arrive. Not emitted for console commands. */
     'kernel.booted': undefined
-    /** The development server has started this process because files changed: at most 50, relative to the application. */
-    'process.restarted': { readonly files: readonly string[] }
+    /**
+     * The development server has started this process again. `edits` are the latest edits until then, the oldest first:
+     * when the edited files came into use, in milliseconds since 1970, and at most 50 files, relative to the application.
+     */
+    'process.restarted': { readonly edits: readonly { readonly time: number; readonly files: readonly string[] }[] }
     /** In development, the sources have changed and do not compile: this process goes on with its last build. */
     'sources.broken': undefined
     /** A session was read or changed, for the main request or one of its sub-requests. `request` is the main request. */

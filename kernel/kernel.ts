@@ -138,11 +138,14 @@ export class Kernel {
     return new Kernel(app, bundles, uncorrelate)
   }
 
-  /** Reads templates and static files again, while the kernel handles requests. @throws VIEW_TEMPLATE_INVALID */
-  reload(): void {
+  /**
+   * Reads templates and static files again, while the kernel handles requests. `files` are the names of those that have
+   * changed, relative to the application. @throws VIEW_TEMPLATE_INVALID
+   */
+  reload(files: readonly string[] = []): void {
     this.app.files.load()
     this.app.view.load()
-    this.app.signals.emit('files.changed', undefined)
+    this.app.signals.emit('files.changed', { files })
   }
 
   /**

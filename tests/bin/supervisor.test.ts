@@ -67,7 +67,9 @@ async function page(): Promise<string> {
 }
 
 /** Requests the page, and reads its profile. */
-async function readProfile(): Promise<{ process: { server: { changed?: string[]; process: object } } }> {
+async function readProfile(): Promise<{
+  process: { server: { edits: { time: number; files: string[] }[]; process: object } }
+}> {
   const token = (await fetch(`${url}/`)).headers.get('x-debug-token')
   return (await fetch(`${url}/_profiler/${token}.json`)).json() as ReturnType<typeof readProfile>
 }
@@ -97,6 +99,7 @@ t.test('the running process uses a changed template or asset, however often it i
   for (const text of ['1st text', '2nd text', '3rd text']) {
     const restore = add(template, `<!-- ${text} -->`)
     await shows(page => page.includes(text))
+    t.strictSame((await readProfile()).process.server.edits.at(-1)?.files, [template])
     restore()
     await shows(page => !page.includes(text))
   }
@@ -148,7 +151,8 @@ t.test('a changed source is served by a new process', async t => {
   t.match(await page(), '</body></html>')
   await t.rejects(fetch(old))
   const { process } = await readProfile()
-  t.strictSame(process.server.changed, [bundle])
+  t.strictSame(process.server.edits.at(-1)?.files, [bundle])
+  t.strictSame(process.server.edits.at(-2)?.files, [template], 'an edit of a template is known after a restart')
   t.notMatch(process.server.process, { 'command line': bundle })
 })
 
@@ -167,7 +171,8 @@ t.test('a type error is shown, and the last build goes on', compiled, async t =>
   restore()
   url = await site.url()
   t.match(await page(), '</body></html>')
-  t.strictSame((await readProfile()).process.server.changed?.toSorted(), [bundle, 'bundles/index.ts'])
+  const { edits } = (await readProfile()).process.server
+  t.strictSame(edits.at(-1)?.files.toSorted(), [bundle, 'bundles/index.ts'])
 })
 
 t.test('a type error in a test keeps neither the server nor the console from running', compiled, async t => {
@@ -308,6 +313,7 @@ t.test(
     })`
     const restore = change(bundle, text => text.replace('register(app: Application) {\n', `$&    ${route}\n`))
     url = await site.url()
+    const edits = (await readProfile()).process.server.edits.length
     for (let crash = 1; crash <= 3; crash++) {
       const token = (await fetch(`${url}/crash`)).headers.get('x-debug-token')
       await site.until(/Error: on purpose\n[\s\S]*The site has ended \(exit code 1\): starting again in \d\.\d s\.\n/)
@@ -316,7 +322,7 @@ t.test(
       t.equal(profile.status, 200)
       const { summary } = (await profile.json()) as { summary: { outcome: string } }
       t.equal(summary.outcome, 'crashed')
-      t.notOk('changed' in (await readProfile()).process.server, 'no file was edited before this start')
+      t.equal((await readProfile()).process.server.edits.length, edits, 'no file was edited before this start')
     }
     restore()
     url = await site.url()

@@ -44,21 +44,18 @@ interface PublicUsualTime extends Durations {
   readonly since: Durations | null
   /** Milliseconds since 1970. */
   readonly startedAt: number | null
-  /** The files whose change made the server start the process. */
-  readonly changed: readonly string[] | null
 }
 
 function toPublicOverview(subject: ShownProfile): PublicOverview {
   const { parts, sentence, usual } = summarizeProfile(subject)
-  const { before = null, count, median, p95, since = null, start } = usual
-  const { changed = null, time: startedAt = null } = start ?? {}
+  const { before = null, count, median, p95, since = null, start: startedAt = null } = usual
   const { token } = subject.profile.summary
   return {
     sentence: toPlainText(sentence),
     parts: parts.map(({ kind, label, place, time }) => {
       return { kind, label, duration: time / 1000, link: linkToPlace(place, token) }
     }),
-    usual: { count, median, p95, before, since, startedAt, changed },
+    usual: { count, median, p95, before, since, startedAt },
   }
 }
 

@@ -20,10 +20,9 @@ export const overviewSection: Section = {
     const whole = subject.profile.summary.duration * 1000
     const times = [
       ...(usual.count === 0 ? [] : [`Usual: ${describe(usual)}`]),
-      ...(start === undefined ? [] : [`The process started at ${formatMoment(start.time)}`]),
+      ...(start === undefined ? [] : [`The process started at ${formatMoment(start)}`]),
       ...(before === undefined ? [] : [`Before the start: ${describe(before)}`]),
       ...(since === undefined ? [] : [`Since the start: ${describe(since)}`]),
-      ...(start?.changed === undefined ? [] : [`Edited before the start: ${start.changed.map(toSpan).join(', ')}`]),
     ]
     return [
       '## Overview',

@@ -67,17 +67,22 @@ export interface StoredSetting {
   readonly from: string
 }
 
+/** An edit of files that came into use: by a restart, or because templates were read again. */
+export interface FileEdit {
+  /** When it came into use, in milliseconds since 1970. */
+  readonly time: number
+  /** At most 50, relative to the application. */
+  readonly files: readonly string[]
+}
+
 /** The environment of the process. */
 export interface ServerProcessData {
   /** Values by name, masked except for those that may be shown. */
   readonly environment: Readonly<Record<string, string>>
   /** The names of those that come from `.env` files. */
   readonly dotenvNames: readonly string[]
-  /**
-   * The files whose change made the development server start this process, relative to the application, at most 50. Absent
-   * for a process that was started for another reason.
-   */
-  readonly changed?: readonly string[] | undefined
+  /** The latest edits of files under the development server, the oldest first, also those before the process. */
+  readonly edits: readonly FileEdit[]
   readonly process: Readonly<Record<string, string | number>>
   readonly versions: Readonly<Record<string, string>>
 }
@@ -111,7 +116,7 @@ export const configProcessSchema: Schema<ConfigProcessData> = v.object({
 export const serverProcessSchema: Schema<ServerProcessData> = v.object({
   environment: textsByName,
   dotenvNames: texts,
-  changed: maybe(texts),
+  edits: list(v.object({ time: amount, files: texts })),
   process: v.fallback(v.record(v.string(), v.fallback(v.union([v.string(), v.number()]), '')), {}),
   versions: textsByName,
 })

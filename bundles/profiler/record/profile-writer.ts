@@ -16,7 +16,7 @@ export interface ProfileWriterServices {
   readonly collect: (trace: Trace) => CollectedData
   /** Runs the collectors of late work once more, on a trace whose response was sent. */
   readonly collectLate: (trace: Trace) => void
-  /** The data of the collectors about the process, as JSON: always the same text. */
+  /** The data of the collectors about the process, as JSON: the same text until templates are edited. */
   readonly processData: () => string
   readonly redactor: Redactor
   readonly logger: Logger

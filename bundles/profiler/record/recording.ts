@@ -54,7 +54,7 @@ export class Recording {
     const logger = foundation.logger.channel('profiler')
     const loop = new LoopWatch(() => this.profiler.unwritten)
     const hangs = new HangWatch({ unwritten: () => this.profiler.unwritten, context, logger })
-    // Both are created when the first request ends: by then all bundles have added their collectors.
+    // Both are created when a request ends: by then all bundles have added their collectors.
     let collectors: readonly Collector<Trace>[] | undefined
     let processData: string | undefined
     this.#storage = storage
@@ -75,6 +75,10 @@ export class Recording {
       redactor,
       logger,
       signals,
+    })
+    // Edits are facts about the process.
+    signals.on('files.changed', () => {
+      processData = undefined
     })
     context.enable()
     const recorder = new RequestRecorder({ profiler: this.profiler, context, sites: this.#sites, directory })

@@ -1,5 +1,5 @@
 import type { Profile, ProfileSummary } from '../../profile/profile.ts'
-import { type ProcessStart, readProcessStart } from '../restarts.ts'
+import { readProcessStart } from '../edits.ts'
 import { leastCounts, percentile } from '../route-statistics.ts'
 
 /** The durations of earlier requests that are similar to the request of a profile, in milliseconds. */
@@ -7,8 +7,8 @@ export interface UsualTime extends Durations {
   /** The same on both sides of the start of the process; `undefined` if that is not known, or on a side without requests. */
   readonly before: Durations | undefined
   readonly since: Durations | undefined
-  /** The start of the process; `undefined` if it is not known. */
-  readonly start: ProcessStart | undefined
+  /** When the process has started, in milliseconds since 1970; `undefined` if that is not known. */
+  readonly start: number | undefined
   /** The latest request before the start of the process. */
   readonly lastBefore: ProfileSummary | undefined
 }
@@ -24,7 +24,7 @@ export interface Durations {
 /** Reads the usual time of a request from earlier requests, the newest first. */
 export function readUsualTime(profile: Profile, earlier: readonly ProfileSummary[]): UsualTime {
   const start = readProcessStart(profile)
-  const before = start === undefined ? [] : earlier.filter(({ time }) => time < start.time)
+  const before = start === undefined ? [] : earlier.filter(({ time }) => time < start)
   const since = start === undefined ? [] : earlier.slice(0, earlier.length - before.length)
   return {
     ...measure(earlier),

@@ -3,7 +3,7 @@ import type { Foundation } from '../../../../kernel/bundle.ts'
 import { version } from '../../../../lib/package.ts'
 import { readHandlebarsVersion } from '../../../../lib/view/handlebars.ts'
 import { roundTime } from '../../profile/format.ts'
-import type { ConfigProcessData, ServerProcessData } from '../../profile/process-data.ts'
+import type { ConfigProcessData, FileEdit, ServerProcessData } from '../../profile/process-data.ts'
 import type { CollectorOf } from '../collect.ts'
 
 /** Collects the configuration of the application, for the process only. */
@@ -31,18 +31,25 @@ export class ConfigCollector implements CollectorOf<'config'> {
 /** The members of node's `process` that are recorded. */
 export type ProcessLike = Pick<NodeJS.Process, 'arch' | 'argv' | 'cwd' | 'execArgv' | 'pid' | 'platform' | 'versions'>
 
+/** Earlier edits are no longer of interest. */
+const editLimit = 20
+
 /** Collects the environment of the process, for the process only. */
 export class ServerCollector implements CollectorOf<'server'> {
   readonly name = 'server'
   readonly #app: Pick<Foundation, 'directory' | 'redactor' | 'settings'>
   readonly #process: ProcessLike
-  #changed: readonly string[] | undefined
+  #edits: readonly FileEdit[] = []
 
   constructor(app: Pick<Foundation, 'directory' | 'redactor' | 'settings' | 'signals'>, process: ProcessLike) {
     this.#app = app
     this.#process = process
-    app.signals.on('process.restarted', ({ files }) => {
-      this.#changed = files.map(file => app.redactor.text(file))
+    const toMasked = ({ files, time }: FileEdit) => ({ time, files: files.map(file => app.redactor.text(file)) })
+    app.signals.on('process.restarted', ({ edits }) => {
+      this.#edits = edits.map(toMasked)
+    })
+    app.signals.on('files.changed', ({ files }) => {
+      if (files.length > 0) this.#edits = [...this.#edits, toMasked({ time: Date.now(), files })].slice(-editLimit)
     })
   }
 
@@ -54,7 +61,7 @@ export class ServerCollector implements CollectorOf<'server'> {
     return {
       environment: redactor.environment(),
       dotenvNames: Object.keys(settings.files).sort(),
-      ...(this.#changed !== undefined && { changed: this.#changed }),
+      edits: this.#edits,
       process: {
         pid,
         started: new Date(performance.timeOrigin).toISOString(),
@@ -77,8 +84,8 @@ export class ServerCollector implements CollectorOf<'server'> {
     const { argv, execArgv } = this.#process
     const [, script = '', ...values] = argv
     const { directory, redactor } = this.#app
-    // A supervisor passes the directory of the application to the main process, and changed files, which are on their own.
-    const given = values.filter(value => !value.startsWith('--changed='))
+    // A supervisor passes the directory of the application to the main process, and edits, which are on their own.
+    const given = values.filter(value => !value.startsWith('--edits='))
     const shown = given.map(value => (value === directory ? '.' : value))
     return redactor.commandLine(['node', ...execArgv, this.#relative(script), ...shown]).join(' ')
   }

@@ -7,7 +7,7 @@ import {
   neverCompared,
 } from '../../insight/compare/comparison.ts'
 import { judgeComparison, type Verdict } from '../../insight/compare/judge-comparison.ts'
-import { findRestart } from '../../insight/restarts.ts'
+import { findRestart } from '../../insight/edits.ts'
 import { type SummaryView, toSummaryView } from '../../insight/summary-view.ts'
 import {
   type FormattedTime,
@@ -67,7 +67,7 @@ export function toCompareView(first: Profile, second: Profile, comparison: Compa
       { name: 'B', role: isReplay ? 'replay' : '', ...toSummaryView(second.summary) },
     ],
     isReplay,
-    restart: restart !== undefined && { time: formatTime(restart.time), changed: restart.changed ?? [] },
+    restart: restart !== undefined && { time: formatTime(restart.time), changed: restart.changed },
     swapLink: compareLink(String(tokens[1]), String(tokens[0])),
     leftOut: neverCompared.join(', '),
     parts: parts.filter(({ rows, rest }) => rows.length + rest.length > 0),

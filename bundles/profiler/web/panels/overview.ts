@@ -1,4 +1,5 @@
 import type { ViewModel } from '../../../../lib/view/view.ts'
+import { readEdits } from '../../insight/edits.ts'
 import { linkToPlace } from '../../insight/findings/finding.ts'
 import { summarizeProfile } from '../../insight/overview/overview.ts'
 import type { TimePart } from '../../insight/overview/time-parts.ts'
@@ -139,7 +140,8 @@ function viewErrors(profile: Profile): ViewModel {
   }
 }
 
-function viewUsual(usual: UsualTime, { summary }: Profile, editor: EditorLinks): ViewModel {
+function viewUsual(usual: UsualTime, profile: Profile, editor: EditorLinks): ViewModel {
+  const { summary } = profile
   const { before, lastBefore, since, start } = usual
   return {
     count: usual.count,
@@ -149,9 +151,9 @@ function viewUsual(usual: UsualTime, { summary }: Profile, editor: EditorLinks):
       viewDurations('Since the restart', before === undefined ? undefined : since),
     ].flat(),
     own: formatDuration(summary.duration),
-    startedAt: start === undefined ? false : formatTime(start.time),
+    startedAt: start === undefined ? false : formatTime(start),
+    changed: (readEdits(profile).at(-1)?.files ?? []).map(file => ({ file, link: editor.link(file) })),
     isFirst: before !== undefined && since === undefined,
-    changed: (start?.changed ?? []).map(file => ({ file, link: editor.link(file) })),
     compareLink: lastBefore === undefined ? '' : compareLink(lastBefore.token, summary.token),
   }
 }

@@ -268,7 +268,10 @@ t.test('profiler:compare shows the differences', async t => {
   const keep = (token: string, time: string, server: object) =>
     storage.append(createRecord({ token, time: Date.parse(time) }), JSON.stringify({ server }))
   keep('0000a1', '2026-11-20T17:00:00Z', {})
-  keep('0000a2', '2026-11-20T19:00:00Z', { process: { started }, changed: ['blog/list.ts', 'blog.hbs'] })
+  keep('0000a2', '2026-11-20T19:00:00Z', {
+    process: { started },
+    edits: [{ time: Date.parse(started), files: ['blog/list.ts', 'blog.hbs'] }],
+  })
   keep('0000a3', '2026-11-20T19:30:00Z', { process: { started } })
   t.match(
     (await run('profiler:compare 0000a1 0000a2', storage)).stdout,

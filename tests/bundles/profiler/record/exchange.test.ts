@@ -414,11 +414,17 @@ t.test('facts of the process', async t => {
     const elsewhere = new ServerCollector(app, { ...run, argv: ['node'], cwd: () => '/home/ada', execArgv: [] })
     t.hasStrict(elsewhere.describeProcess().process, { 'working directory': 'ada' })
     t.notMatch(JSON.stringify(elsewhere.describeProcess()), /home/)
-    t.notOk('changed' in collector.describeProcess())
-    signals.emit('process.restarted', { files: ['bundles/a.ts', 'token=hunter2000.ts'] })
-    t.strictSame(collector.describeProcess().changed, ['bundles/a.ts', 'token=******.ts'])
-    const restarted = new ServerCollector(app, { ...run, argv: [...argv, '--changed=bundles/a.ts'] })
-    t.notMatch(restarted.describeProcess().process, { 'command line': 'changed' })
+    t.strictSame(collector.describeProcess().edits, [])
+    signals.emit('process.restarted', { edits: [{ time: 5, files: ['bundles/a.ts', 'token=hunter2000.ts'] }] })
+    const edit = { time: 5, files: ['bundles/a.ts', 'token=******.ts'] }
+    t.strictSame(collector.describeProcess().edits, [edit])
+    signals.emit('files.changed', { files: [] })
+    signals.emit('files.changed', { files: ['templates/a.hbs'] })
+    t.match(collector.describeProcess().edits, [edit, { time: Number, files: ['templates/a.hbs'] }])
+    for (let count = 0; count < 20; count++) signals.emit('files.changed', { files: [`templates/${count}.hbs`] })
+    t.equal(collector.describeProcess().edits.length, 20)
+    const restarted = new ServerCollector(app, { ...run, argv: [...argv, '--edits=[]'] })
+    t.notMatch(restarted.describeProcess().process, { 'command line': 'edits' })
   })
 
   t.test('the configuration has all settings, with secrets masked', async t => {

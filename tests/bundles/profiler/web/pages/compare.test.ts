@@ -79,7 +79,10 @@ t.test('a restart between two profiles is named, with the files that were edited
   const before = { process: { started: '2026-11-20T09:00:00.000Z' } }
   const after = { process: { started: '2026-11-20T10:00:00.000Z' } }
   keep('00000a', '2026-11-20T09:30:00Z', before)
-  keep('00000b', '2026-11-20T10:30:00Z', { ...after, changed: ['blog/list.ts', 'blog/<b>.hbs'] })
+  keep('00000b', '2026-11-20T10:30:00Z', {
+    ...after,
+    edits: [{ time: Date.parse('2026-11-20T10:00:00Z'), files: ['blog/list.ts', 'blog/<b>.hbs'] }],
+  })
   keep('00000c', '2026-11-20T10:40:00Z', after)
   const compare = async (a: string, b: string) => textOf((await client.get(`/_profiler/compare?a=${a}&b=${b}`)).text)
   const sentence = 'Server restarted in between, at 20 Nov 2026, 10:00:00 UTC'

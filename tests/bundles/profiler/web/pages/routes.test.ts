@@ -113,7 +113,7 @@ t.test('assets have a path that changes with their content, and are cached for e
   for (const name of [`${folder}nope.css`, '/_profiler/assets/00000000/profiler.css', `${folder}..%2Fstyles`]) {
     t.equal((await client.get(name)).status, 404, name)
   }
-  app.signals.emit('files.changed', undefined)
+  app.signals.emit('files.changed', { files: [] })
   t.equal((await client.get(`${folder}profiler.css`)).status, 200, 'files that are read again have not changed')
 })
 

@@ -130,7 +130,8 @@ t.test('the usual time is divided by the start of the process', async t => {
   keep('00000a', 1, 1, { route: 'other' })
   keep('00000b', 1, 1, { outcome: 'aborted' })
   keep('00000c', 40, 12)
-  const server = { process: { started: '2026-11-20T23:10:00.000Z' }, changed: ['blog/list.ts'] }
+  const started = '2026-11-20T23:10:00.000Z'
+  const server = { process: { started }, edits: [{ time: Date.parse(started), files: ['blog/list.ts'] }] }
   const html = await show({}, { processData: { server } })
   const text = textOf(html)
   t.match(text, 'GET /somewhere took 100.0 ms, 5 times as long as usual.')
