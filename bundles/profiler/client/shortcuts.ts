@@ -1,22 +1,33 @@
 import { createElement } from './browser.ts'
+import { type Shortcut, shortcuts } from './keys.ts'
 
-type Keyed = HTMLElement & { readonly dataset: { readonly key: string } }
-
-/**
- * Keyboard shortcuts: the key of `data-key="x"` clicks its element, or focuses it if it is a text field. `?` lists the
- * shortcuts of the page. There are no shortcuts in text fields or with a modifier key.
- */
+/** Makes the keys of the table {@link shortcuts} work. In text fields only those with a modifier do. `?` lists those of the page. */
 export function enableShortcuts(root: ParentNode): void {
-  const keyed = () => [...root.querySelectorAll<Keyed>('[data-key]')].filter(isReachable)
+  const find = ({ key }: Shortcut) => [...root.querySelectorAll<HTMLElement>(`[data-key="${key}"]`)].find(isReachable)
   document.addEventListener('keydown', event => {
-    if (event.defaultPrevented || event.ctrlKey || event.metaKey || event.altKey || isTyping(event.target)) return
-    if (document.querySelector(':modal') !== null) return
-    const element = keyed().find(({ dataset }) => dataset.key === event.key)
-    if (element === undefined && event.key !== '?') return
+    const key = keyOf(event)
+    if (key === undefined || document.querySelector(':modal') !== null) return
+    const element = shortcuts
+      .filter(shortcut => shortcut.key === key)
+      .flatMap(shortcut => find(shortcut) ?? [])
+      .at(0)
+    if (element === undefined && key !== '?') return
     event.preventDefault()
-    if (element === undefined) showShortcuts(keyed())
+    if (element === undefined) showShortcuts(shortcuts.filter(shortcut => isOnPage(shortcut, find)))
     else activate(element)
   })
+}
+
+/** The key as in the table; `undefined` for keys that belong to a text field or to the browser. */
+function keyOf({ altKey, ctrlKey, defaultPrevented, key, metaKey, target }: KeyboardEvent): string | undefined {
+  if (defaultPrevented || altKey) return undefined
+  if (ctrlKey || metaKey) return `Mod+${key}`
+  return isTyping(target) ? undefined : key
+}
+
+function isOnPage(shortcut: Shortcut, find: (shortcut: Shortcut) => HTMLElement | undefined): boolean {
+  const { selector } = shortcut
+  return selector === undefined ? find(shortcut) !== undefined : document.querySelector(selector) !== null
 }
 
 /** An element with a shortcut may be hidden: by a filter, or because it needs a script. */
@@ -38,13 +49,9 @@ function activate(element: HTMLElement): void {
   else element.click()
 }
 
-function showShortcuts(keyed: readonly Keyed[]): void {
+function showShortcuts(shown: readonly Shortcut[]): void {
   const id = 'shortcuts-title'
-  const rows = [
-    ...keyed.map(element => createRow(element.dataset.key, nameOf(element))),
-    createRow('?', 'Keyboard shortcuts'),
-    createRow('Esc', 'Close'),
-  ]
+  const rows = shown.map(({ key, label }) => createRow(key, label))
   const close = createElement('button', { class: 'button' }, 'Close')
   const dialog = createElement(
     'dialog',
@@ -59,14 +66,16 @@ function showShortcuts(keyed: readonly Keyed[]): void {
   dialog.showModal()
 }
 
-function createRow(key: string, name: string): HTMLElement {
-  const term = createElement('dt', {}, createElement('kbd', {}, key))
-  return createElement('div', {}, term, createElement('dd', {}, name))
+function createRow(key: string, label: string): HTMLElement {
+  const keys = nameKey(key)
+    .split(' ')
+    .flatMap(name => [createElement('kbd', {}, name), ' '])
+  return createElement('div', {}, createElement('dt', {}, ...keys), createElement('dd', {}, label))
 }
 
-/** The accessible name of an element, approximately. */
-function nameOf(element: HTMLElement): string {
-  const labels = element instanceof HTMLInputElement || element instanceof HTMLSelectElement ? element.labels : null
-  const texts = [element.ariaLabel, labels?.[0]?.textContent, element.textContent, element.title]
-  return texts.map(text => (text ?? '').replace(/\s+/g, ' ').trim()).find(text => text !== '') ?? ''
+/** The label of a key on this system: `Ctrl K` or `⌘ K`. */
+export function nameKey(key: string): string {
+  const modifier = navigator.platform.startsWith('Mac') ? '⌘' : 'Ctrl'
+  if (key === 'Escape') return 'Esc'
+  return key.replace(/^Mod\+(.)/, (_, letter) => `${modifier} ${letter.toUpperCase()}`)
 }

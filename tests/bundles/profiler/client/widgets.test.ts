@@ -3,7 +3,6 @@ import { createElement, fetchPage, recall, remember } from '#bundles/profiler/cl
 import { enableCopying } from '#bundles/profiler/client/copy.ts'
 import { enableFlameGraph } from '#bundles/profiler/client/flame.ts'
 import { enableScrollers } from '#bundles/profiler/client/scrollers.ts'
-import { enableShortcuts } from '#bundles/profiler/client/shortcuts.ts'
 import { chooseTheme } from '#bundles/profiler/client/theme.ts'
 import { showLocalTimes, updateTimes } from '#bundles/profiler/client/times.ts'
 import { openPage } from './page.ts'
@@ -241,68 +240,4 @@ t.test('what scrolls and has nothing to focus can be reached with the Tab key', 
   document.dispatchEvent(new Event('toggle'))
   t.strictSame(reached(), ['inner', 'lonely', 'list'], 'it no longer scrolls')
   t.equal(page.find('#own').tabIndex, 0)
-})
-
-t.test('a key clicks its element, or focuses it where one types', async t => {
-  const page = openPage(
-    t,
-    `<input data-key="/" aria-label="Filter"><textarea data-key="t"></textarea><select data-key="s"></select>
-    <button data-key="c">Compare</button><button data-key="d" disabled>Off</button><input type="checkbox" id="box">
-    <p contenteditable="true" id="editable"></p>`,
-  )
-  HTMLElement.prototype.checkVisibility ??= () => true
-  const clicks: string[] = []
-  document.addEventListener('click', ({ target }) => clicks.push((target as HTMLElement).textContent ?? ''))
-  const blur = () => (document.activeElement as HTMLElement | null)?.blur()
-  enableShortcuts(document)
-  t.notOk(page.press('c'), 'the default action is prevented')
-  t.strictSame(clicks, ['Compare'])
-  t.ok(page.press('d'), 'a disabled button has no key')
-  t.ok(page.press('x'))
-  t.ok(page.press('c', { ctrlKey: true }))
-  for (const [key, selector] of [
-    ['/', 'input'],
-    ['t', 'textarea'],
-    ['s', 'select'],
-  ] as const) {
-    blur()
-    page.press(key)
-    t.equal(document.activeElement, page.find(selector), selector)
-    t.ok(page.press('c'), 'in a field a key is text')
-  }
-  page.find('#box').focus()
-  t.notOk(page.press('c'), 'a checkbox is no text field')
-  blur()
-  t.ok(page.press('c', {}, page.find('#editable')), 'nor is an element that is edited')
-  t.ok(document.dispatchEvent(new KeyboardEvent('keydown', { key: 'y' })), 'a key may have no element')
-  document.addEventListener('keydown', event => event.preventDefault(), true)
-  page.press('c')
-  t.equal(clicks.length, 2, 'a listener before it may have used the key')
-})
-
-t.test('the question mark lists the shortcuts', async t => {
-  const page = openPage(
-    t,
-    `<label>Text <input data-key="/"></label><a data-key="g" title="Title" href="#"></a><b data-key="x"></b><select data-key="l" aria-label="Level"></select>`,
-  )
-  HTMLElement.prototype.checkVisibility ??= () => true
-  enableShortcuts(document)
-  page.press('?')
-  const dialog = page.find<HTMLDialogElement>('dialog')
-  const rows = [...dialog.querySelectorAll('dl > div')].map(row =>
-    [...row.children].map(({ textContent }) => textContent),
-  )
-  t.strictSame(rows.slice(-2), [
-    ['?', 'Keyboard shortcuts'],
-    ['Esc', 'Close'],
-  ])
-  t.strictSame(rows[1], ['g', 'Title'])
-  t.equal(dialog.querySelector('h2')?.textContent, 'Keyboard shortcuts')
-  const { querySelector } = document
-  document.querySelector = (selector: string) =>
-    selector === ':modal' ? dialog : querySelector.call(document, selector)
-  t.ok(page.press('?'), 'a dialog has its own keys')
-  document.querySelector = querySelector
-  dialog.querySelector('button')?.click()
-  t.equal(document.querySelector('dialog'), null)
 })

@@ -1,0 +1,119 @@
+import { readdirSync, readFileSync } from 'node:fs'
+import { t } from 'tap'
+import { type PagePart, partsAround, type Shortcut, shortcuts } from '#bundles/profiler/client/keys.ts'
+import { enableShortcuts } from '#bundles/profiler/client/shortcuts.ts'
+import { openPage } from './page.ts'
+
+const partsOf = (part: PagePart | undefined): PagePart[] =>
+  part === undefined ? [] : [part, ...partsOf(partsAround[part])]
+
+/** The shortcuts of the table that have the key of another one on the same page. */
+const conflicts = (table: readonly Shortcut[]) =>
+  table.flatMap(({ key, part }, at) =>
+    table
+      .filter((other, index) => index > at && other.key === key)
+      .filter(other => partsOf(part).includes(other.part) || partsOf(other.part).includes(part))
+      .map(other => `${key}: ${part} and ${other.part}`),
+  )
+
+t.test('no page has two shortcuts with one key', async t => {
+  t.strictSame(conflicts(shortcuts), [])
+  t.strictSame(
+    conflicts([
+      { key: 'c', label: 'Copy', part: 'timeline' },
+      { key: 'c', label: 'Compare', part: 'profile' },
+      { key: 'c', label: 'Copy', part: 'list' },
+    ]),
+    ['c: timeline and profile'],
+    'a conflict is found',
+  )
+})
+
+t.test('every key of a template is in the table, and every key of the table that needs an element has one', async t => {
+  const files = readdirSync('templates/profiler', { recursive: true, encoding: 'utf8' }).filter(file =>
+    file.endsWith('.hbs'),
+  )
+  const used = files.flatMap(file =>
+    Array.from(readFileSync(`templates/profiler/${file}`, 'utf8').matchAll(/data-key="([^"]+)"/g), ([, key]) => key),
+  )
+  const declared = shortcuts.filter(({ selector }) => selector === undefined).map(({ key }) => key)
+  t.strictSame([...new Set(used)].sort(), [...new Set(declared)].sort())
+})
+
+t.test('a key clicks its element, or focuses it where one types', async t => {
+  const page = openPage(
+    t,
+    `<input data-key="/" aria-label="Filter"><textarea data-key="p"></textarea><select data-key="l"></select>
+    <button data-key="c">Copy</button><button data-key="d" disabled>Off</button><input type="checkbox" id="box">
+    <button data-key="x">not in the table</button><button data-key="Mod+k">Search</button>
+    <p contenteditable="true" id="editable"></p>`,
+  )
+  HTMLElement.prototype.checkVisibility ??= () => true
+  const clicks: string[] = []
+  document.addEventListener('click', ({ target }) => clicks.push((target as HTMLElement).textContent ?? ''))
+  const blur = () => (document.activeElement as HTMLElement | null)?.blur()
+  enableShortcuts(document)
+  t.notOk(page.press('c'), 'the default action is prevented')
+  t.strictSame(clicks, ['Copy'])
+  t.ok(page.press('d'), 'a disabled button has no key')
+  t.ok(page.press('x'))
+  t.ok(page.press('c', { ctrlKey: true }))
+  for (const [key, selector] of [
+    ['/', 'input'],
+    ['p', 'textarea'],
+    ['l', 'select'],
+  ] as const) {
+    blur()
+    page.press(key)
+    t.equal(document.activeElement, page.find(selector), selector)
+    t.ok(page.press('c'), 'in a field a key is text')
+  }
+  t.notOk(page.press('k', { ctrlKey: true }), 'with a modifier it is a shortcut there, too')
+  t.notOk(page.press('k', { metaKey: true }))
+  t.strictSame(clicks, ['Copy', 'Search', 'Search'])
+  page.find('#box').focus()
+  t.notOk(page.press('c'), 'a checkbox is no text field')
+  blur()
+  t.ok(page.press('c', {}, page.find('#editable')), 'nor is an element that is edited')
+  t.ok(page.press('c', { altKey: true }))
+  t.ok(document.dispatchEvent(new KeyboardEvent('keydown', { key: 'y' })), 'a key may have no element')
+  document.addEventListener('keydown', event => event.preventDefault(), true)
+  page.press('c')
+  t.equal(clicks.length, 4, 'a listener before it may have used the key')
+})
+
+t.test('the question mark lists the shortcuts of the page, with the names of the table', async t => {
+  const page = openPage(
+    t,
+    `<button data-key="Mod+k">Search</button><label>URL <input data-key="/"></label><a data-key="c">Copied</a><svg class="flame"></svg>`,
+  )
+  HTMLElement.prototype.checkVisibility ??= () => true
+  enableShortcuts(document)
+  const open = () => {
+    page.press('?')
+    const dialog = page.find<HTMLDialogElement>('dialog')
+    const rows = [...dialog.querySelectorAll('dl > div')].map(row =>
+      [...row.children].map(({ textContent }) => textContent?.trim()),
+    )
+    return { dialog, rows }
+  }
+  const { dialog, rows } = open()
+  t.strictSame(rows, [
+    ['Ctrl K', 'Search everything'],
+    ['/', 'Filter'],
+    ['c', 'Copy'],
+    ['← ↑ → ↓', 'Move between frames'],
+    ['?', 'Keyboard shortcuts'],
+    ['Esc', 'Close'],
+  ])
+  t.equal(dialog.querySelector('h2')?.textContent, 'Keyboard shortcuts')
+  const { querySelector } = document
+  document.querySelector = (selector: string) =>
+    selector === ':modal' ? dialog : querySelector.call(document, selector)
+  t.ok(page.press('?'), 'a dialog has its own keys')
+  document.querySelector = querySelector
+  dialog.querySelector('button')?.click()
+  t.equal(document.querySelector('dialog'), null)
+  page.replace('navigator', { platform: 'MacIntel' })
+  t.strictSame(open().rows[0], ['⌘ K', 'Search everything'])
+})
