@@ -9,19 +9,26 @@ export function enableCopying(root: ParentNode): void {
   for (const button of root.querySelectorAll<HTMLButtonElement>('button[data-copy]')) {
     const source = document.getElementById(String(button.dataset.copy))
     if (source === null) continue
-    const label = button.textContent
-    const showResult = (text: string) => {
-      button.textContent = text
-      setTimeout(() => {
-        button.textContent = label
-      }, shownFor)
-    }
     button.hidden = false
-    button.addEventListener('click', () => {
-      navigator.clipboard.writeText(String(source.textContent)).then(
-        () => showResult('Copied'),
-        () => showResult('Not allowed'),
-      )
-    })
+    button.addEventListener('click', () => copyText(button, String(source.textContent)))
   }
+}
+
+/** The labels of buttons that show a result. */
+const labels = new WeakMap<HTMLElement, string>()
+
+/** Copies a text, and shows the result on the button for a moment. */
+export function copyText(button: HTMLElement, text: string): void {
+  const label = labels.get(button) ?? String(button.textContent)
+  labels.set(button, label)
+  const showResult = (result: string) => {
+    button.textContent = result
+    setTimeout(() => {
+      button.textContent = label
+    }, shownFor)
+  }
+  navigator.clipboard.writeText(text).then(
+    () => showResult('Copied'),
+    () => showResult('Not allowed'),
+  )
 }

@@ -8,6 +8,7 @@ import { enableShortcuts } from './shortcuts.ts'
 import { chooseTheme } from './theme.ts'
 import { enableTimeline } from './timeline.ts'
 import { showLocalTimes } from './times.ts'
+import { enableValueTrees } from './value-tree.ts'
 
 // Rendering waits for this module, so that a dark page does not flash in light. The page also works without scripts.
 chooseTheme(document.querySelector('[data-theme-choice]'))
@@ -19,4 +20,5 @@ enableFlameGraph(document.querySelector<SVGSVGElement>('svg.flame'))
 showLocalTimes()
 enhanceList()
 enhanceEventTree(document)
+enableValueTrees(document)
 enableScrollers()

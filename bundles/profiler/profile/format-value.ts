@@ -1,4 +1,5 @@
 import type { Pairs } from './schema.ts'
+import { type TreeView, TreeViewer } from './tree-view.ts'
 
 /** Writes a value of a profile for people: texts as they are, everything else as indented JSON. */
 export function formatValue(value: unknown): string {
@@ -28,6 +29,8 @@ export interface ValueRow extends Row {
   readonly start: string
   /** How long a long value is. */
   readonly size: string
+  /** An object or an array as a tree; `false` for text, and for JSON that is short. */
+  readonly tree: TreeView | false
 }
 
 /** More is folded. */
@@ -36,25 +39,33 @@ const lineLimit = 15
 
 const startLength = 120
 
-/** JSON that is shorter is read as well in one line. */
+/** JSON that is shorter is shown in one line. */
 const shortLength = 60
 
-/** Makes a row: JSON is indented, what is long is folded. */
-export function toValueRow({ name, value: text }: Row): ValueRow {
-  const value = indentJson(text)
+/** Makes a row: JSON is a tree, and a long text is folded. */
+export function toValueRow({ name, value }: Row): ValueRow {
+  const row = { id: '', name, value, start: '', size: '', tree: false } as const
+  const json = parseJson(value)
+  if (json !== undefined) {
+    const short = JSON.stringify(json)
+    // Each character counts as one, also when it is escaped.
+    if (short.replaceAll(/\\(?:u[\da-f]{4}|.)/g, ' ').length <= shortLength) return { ...row, value: short }
+    return { ...row, tree: new TreeViewer().viewJson(json) }
+  }
   const isLong = value.length > lengthLimit || value.split('\n', lineLimit + 1).length > lineLimit
-  if (!isLong) return { id: '', name, value, start: '', size: '' }
-  // What begins in the middle of a pair of surrogates is no text.
-  const start = text.replaceAll(/\s+/g, ' ').slice(0, startLength).toWellFormed()
-  return { id: '', name, value, start: `${start} …`, size: `${text.length.toLocaleString('en')} characters` }
+  if (!isLong) return row
+  // Half of a pair of surrogates is not text.
+  const start = value.replaceAll(/\s+/g, ' ').slice(0, startLength).toWellFormed()
+  return { ...row, start: `${start} …`, size: `${value.length.toLocaleString('en')} characters` }
 }
 
-function indentJson(text: string): string {
-  if (text.length < shortLength || !/^\s*[[{]/.test(text)) return text
+/** The object or array that a text is as JSON; `undefined` for other text. */
+function parseJson(text: string): object | undefined {
+  if (!/^\s*[[{]/.test(text)) return undefined
   try {
-    return JSON.stringify(JSON.parse(text), undefined, 2)
+    return JSON.parse(text)
   } catch {
-    return text
+    return undefined
   }
 }
 
@@ -78,7 +89,7 @@ export function formatSize(value: number | null | undefined): string {
 /** Makes rows of names and values, sorted by name; those that occur twice stay in their order. */
 export function toPairRows(pairs: Pairs = []): Row[] {
   return pairs
-    .map(([name, value]) => ({ name, value: formatText(value) }))
+    .map(([name, value]) => ({ name, value: value === undefined ? '' : formatValue(value) }))
     .sort((a, b) => compare(a.name.toLowerCase(), b.name.toLowerCase()))
 }
 

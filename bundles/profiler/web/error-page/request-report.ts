@@ -3,7 +3,7 @@ import { writeBody, writePairs } from '../../export/request-sections.ts'
 import { formatText, toPairRows, toRows, toValueRow, type ValueRow } from '../../profile/format-value.ts'
 import type { Profile } from '../../profile/profile.ts'
 import type { Pairs } from '../../profile/schema.ts'
-import { viewBody } from '../panels/body.ts'
+import { type BodyView, viewBody } from '../panels/body.ts'
 
 /** The parts of a request that help to understand its error. All of it is masked. */
 export interface RequestReport {
@@ -15,8 +15,8 @@ export interface RequestReport {
   readonly query: readonly ValueRow[]
   readonly form: readonly ValueRow[]
   readonly files: ReturnType<typeof viewBody>['files']
-  /** JSON; empty without any. */
-  readonly content: string
+  /** JSON; `false` without any. */
+  readonly content: BodyView['content']['tree']
   /** Why the content of a body is not shown; empty when it is shown, or there is no body. */
   readonly note: string
   /** The headers on which an answer mostly depends. */
@@ -44,7 +44,7 @@ export function createRequestReport({ collectors, summary }: Profile): RequestRe
     query: toPairRows(request?.query).map(toValueRow),
     form: body.form.map(toValueRow),
     files: body.files,
-    content: body.content.pretty,
+    content: body.content.tree,
     note: request?.body === undefined ? '' : body.content.message,
     headers: headers.filter(isRelevant).map(toValueRow),
     otherHeaders: headers.filter(header => !isRelevant(header)).map(toValueRow),

@@ -1,14 +1,20 @@
 import type { ViewModel } from '../../../../lib/view/view.ts'
 import type { BodyData } from '../../profile/exchange-data.ts'
 import { serializeForm } from '../../profile/form-body.ts'
-import { formatSize, formatValue, type Row, toPairRows } from '../../profile/format-value.ts'
+import { formatSize, type Row, toPairRows } from '../../profile/format-value.ts'
+import { type TreeView, TreeViewer } from '../../profile/tree-view.ts'
 
 /** The body of a request as a panel shows it. */
 export interface BodyView {
   readonly form: readonly Row[]
   readonly files: readonly ViewModel[]
   /** Parts that do not exist are empty. `message` says why there is no content. */
-  readonly content: { readonly size: string; readonly pretty: string; readonly raw: string; readonly message: string }
+  readonly content: {
+    readonly size: string
+    readonly tree: TreeView | false
+    readonly raw: string
+    readonly message: string
+  }
 }
 
 /** Makes the view of a request's body: fields, files, and the content as far as it was recorded. */
@@ -20,7 +26,7 @@ export function viewBody(body: BodyData | undefined): BodyView {
     files: files.map(file => ({ ...file, size: formatSize(file.size) })),
     content: {
       size: body === undefined ? '' : size,
-      pretty: json === undefined ? '' : formatValue(json[0]),
+      tree: json !== undefined && new TreeViewer().viewJson(json[0], true),
       raw: json === undefined ? serializeForm(form) : String(JSON.stringify(json[0])),
       message: body === undefined ? noContent : messageOf(body),
     },

@@ -2,6 +2,7 @@ import type { ValueEntry, ValueTree } from '../../../../lib/redact/value-tree.ts
 import type { ViewModel } from '../../../../lib/view/view.ts'
 import type { ConsoleEntry, ConsoleMethod } from '../../profile/console-data.ts'
 import { formatMicroseconds, formatNumber } from '../../profile/format.ts'
+import { type TreeView, TreeViewer } from '../../profile/tree-view.ts'
 import type { EditorLinks } from '../editor-links.ts'
 import type { ProfilePanel } from './panel.ts'
 
@@ -15,7 +16,8 @@ export function createConsolePanel(editor: EditorLinks): ProfilePanel {
     badge: ({ summary: { dumps } }) => ({ text: dumps === 0 ? '' : String(dumps), level: 'plain' }),
     toView({ profile }) {
       const { entries = [], omitted = 0 } = profile.collectors.console ?? {}
-      return { omitted, entries: entries.map((entry, index) => toRow(entry, index, editor)) }
+      const viewer = new TreeViewer()
+      return { omitted, entries: entries.map((entry, index) => toRow(entry, index, editor, viewer)) }
     },
   }
 }
@@ -24,6 +26,7 @@ function toRow(
   { at, callers = [], label = '', method, site, values }: ConsoleEntry,
   index: number,
   editor: EditorLinks,
+  viewer: TreeViewer,
 ) {
   const table = method === 'table' ? toTable(values[0]) : undefined
   return {
@@ -33,7 +36,7 @@ function toRow(
     level: levels[method],
     label,
     table,
-    values: table === undefined ? values.map(value => toTreeView(value, method)) : [],
+    values: table === undefined ? values.map(value => toTreeView(value, method, viewer)) : [],
     site: site === undefined ? undefined : editor.view(site),
     callers: callers.map(caller => editor.view(caller)),
   }
@@ -52,21 +55,10 @@ const levels: Readonly<Record<ConsoleMethod, string>> = {
   dir: 'plain',
 }
 
-/** The model of the partial `profiler/tree`. The outermost object of a value is open. */
-function toTreeView(tree: ValueTree, method: ConsoleMethod): ViewModel {
-  const isPlain = method !== 'dump' && tree.kind === 'text'
-  return { ...viewTree(tree), isOpen: true, ...(isPlain && { text: tree.text }) }
-}
-
-/** The model of the partial `profiler/tree`, closed. */
-export function viewTree({ entries = [], kind, omitted = 0, text }: ValueTree): ViewModel {
-  return {
-    kind,
-    text: kind === 'text' ? `"${text}"` : text,
-    isOpen: false,
-    entries: entries.map(({ name, value }) => ({ name, value: viewTree(value) })),
-    rest: omitted === 0 ? '' : formatNumber(omitted),
-  }
+/** The outermost object of a value is open. A text of the console has no quotes. */
+function toTreeView(tree: ValueTree, method: ConsoleMethod, viewer: TreeViewer): TreeView {
+  const view = viewer.view(tree, true)
+  return method !== 'dump' && tree.kind === 'text' ? { ...view, text: tree.text, start: '' } : view
 }
 
 const columnLimit = 20

@@ -48,8 +48,9 @@ function toCollectorPanel({ name, panel }: Collector): ProfilePanel {
       if (panel !== undefined) return { data }
       const rows = toRows(data).map(toValueRow)
       // Data that is not an object is shown as a value.
-      const text = rows.length > 0 || data === undefined ? '' : formatValue(data)
-      return { rows, text }
+      const value = rows.length > 0 || data === undefined ? '' : formatValue(data)
+      const { size, start, tree, value: text } = toValueRow({ name, value })
+      return { rows, size, start, text, tree }
     },
   }
 }

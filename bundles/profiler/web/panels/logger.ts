@@ -4,11 +4,11 @@ import type { ViewModel } from '../../../../lib/view/view.ts'
 import { type EventTree, readEventTree } from '../../profile/event-tree.ts'
 import { readExcerpts } from '../../profile/exceptions.ts'
 import { formatCount, formatMicroseconds, shorten } from '../../profile/format.ts'
-import { formatValue } from '../../profile/format-value.ts'
 import { groupBy } from '../../profile/group-by.ts'
 import { describeSubRequest, profileLink } from '../../profile/links.ts'
 import { deriveNotifications, type Notification, readLogs, type StoredLog } from '../../profile/logs.ts'
 import type { Profile, ProfileSummary } from '../../profile/profile.ts'
+import { TreeViewer } from '../../profile/tree-view.ts'
 import type { EditorLinks } from '../editor-links.ts'
 import { type ExceptionView, viewChain } from './exception.ts'
 import type { PanelSubject, ProfilePanel } from './panel.ts'
@@ -38,7 +38,7 @@ function toView({ children, profile, query }: PanelSubject, editor: EditorLinks)
   const excerpts = readExcerpts(profile)
   const viewErrors: LogView['viewErrors'] = ({ exceptions, index }) =>
     exceptions.flatMap(({ chain, name }) => viewChain(chain, `log-${index}-${name}`, excerpts, editor))
-  const view = { clock: toClock(time), editor, filter, viewErrors }
+  const view = { clock: toClock(time), editor, filter, viewer: new TreeViewer(), viewErrors }
   const lines = [
     ...toLogLines(logs, view),
     ...toEventLines(notifications, logs, view),
@@ -85,6 +85,7 @@ interface LogView {
   readonly editor: EditorLinks
   readonly clock: Clock
   readonly filter: LogFilter
+  readonly viewer: TreeViewer
   /** Creates the views of the errors in the context of a message. */
   readonly viewErrors: (log: StoredLog) => readonly ExceptionView[]
 }
@@ -128,11 +129,20 @@ function isRepeated(previous: StoredLog, log: StoredLog): boolean {
 function toLogLine(log: StoredLog, again: readonly StoredLog[], view: LogView): Line {
   const { at, caller, channel, context: values, index, isCut, level, message, template } = log
   const names = Object.keys(values)
-  const context = names.length === 0 ? '' : formatValue(values)
+  const hasContext = names.length > 0
   const exceptions = view.viewErrors(log)
   const errors = exceptions.map(({ message, name }) => `${name} ${message}`)
   const place = view.editor.view(caller)
-  const text = [message, channel, level, template, context, place.place, place.call, ...errors].join(' ')
+  const text = [
+    message,
+    channel,
+    level,
+    template,
+    hasContext ? JSON.stringify(values) : '',
+    place.place,
+    place.call,
+    ...errors,
+  ].join(' ')
   return {
     isLog: true,
     index,
@@ -140,7 +150,7 @@ function toLogLine(log: StoredLog, again: readonly StoredLog[], view: LogView): 
     template,
     times: again.length === 0 ? '' : `${again.length + 1} times`,
     again: again.map(({ index }) => index),
-    context,
+    context: hasContext && view.viewer.viewJson(values, true),
     names: shorten(names.join(', '), namesLimit),
     exceptions,
     crumbs: [],

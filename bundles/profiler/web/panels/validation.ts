@@ -1,6 +1,7 @@
 import type { ViewModel } from '../../../../lib/view/view.ts'
 import { formatDuration, formatNumber, shorten } from '../../profile/format.ts'
 import type { Profile } from '../../profile/profile.ts'
+import { TreeViewer } from '../../profile/tree-view.ts'
 import {
   countIssues,
   describeSchema,
@@ -9,7 +10,6 @@ import {
   receivedAt,
   type ValidationData,
 } from '../../profile/validation-data.ts'
-import { viewTree } from './console.ts'
 import type { ProfilePanel } from './panel.ts'
 
 /** Characters of a received value in a table. */
@@ -27,7 +27,11 @@ export const validationPanel: ProfilePanel = {
   },
   toView({ profile }) {
     const { omitted = 0 } = profile.collectors.validation ?? {}
-    return { omitted: omitted === 0 ? '' : formatNumber(omitted), validations: validationsOf(profile).map(toSection) }
+    const viewer = new TreeViewer()
+    return {
+      omitted: omitted === 0 ? '' : formatNumber(omitted),
+      validations: validationsOf(profile).map((validation, index) => toSection(validation, index, viewer)),
+    }
   },
 }
 
@@ -35,7 +39,7 @@ function validationsOf({ collectors }: Profile): readonly ValidationData[] {
   return collectors.validation?.validations ?? []
 }
 
-function toSection(validation: ValidationData, index: number): ViewModel {
+function toSection(validation: ValidationData, index: number, viewer: TreeViewer): ViewModel {
   const { end, error = '', input, issues, omittedIssues, source, start } = validation
   return {
     index,
@@ -52,7 +56,7 @@ function toSection(validation: ValidationData, index: number): ViewModel {
       received: shorten(receivedAt(validation, path), valueLimit),
     })),
     omitted: omittedIssues === 0 ? '' : formatNumber(omittedIssues),
-    input: { ...viewTree(input), isOpen: true },
+    input: viewer.view(input, true),
     isRefused: issues.length > 0,
   }
 }

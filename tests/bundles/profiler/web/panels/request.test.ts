@@ -239,7 +239,7 @@ t.test('an unknown origin is not named', async t => {
   )
 })
 
-t.test('long values are folded, JSON is indented, and the request can be made again', async t => {
+t.test('long values are folded, JSON is a tree, and the request can be made again', async t => {
   const headers = [
     ['x-json', JSON.stringify({ a: 'b'.repeat(60) })],
     ['x-short', '{"a":1}'],
@@ -249,11 +249,11 @@ t.test('long values are folded, JSON is indented, and the request can be made ag
   ]
   const { show } = await createProfiledKernel(t)
   const html = await show('request', createSubject({ request: { headers } }))
-  t.match(html, /<pre>\{\n {2}&quot;a&quot;: &quot;b+&quot;\n\}<\/pre>/)
+  t.match(html, /<li><span class="value-name">a<\/span>: <span class="value-text">&quot;b+&quot;<\/span><\/li>/)
   t.match(html, '<pre>{&quot;a&quot;:1}</pre>')
   t.match(html, /<td><pre>\{no json -+<\/pre><\/td>/)
   t.match(html, /<details class="long"><summary><code>word word [^<]+ …<\/code> <small>1,500 characters<\/small>/)
-  t.match(html, '<summary><code>[0,1,2')
+  t.match(html, '<summary><span class="value-object">Array(40)</span></summary>')
   t.match(html, '<pre id="curl">curl &#x27;http://localhost:8000/somewhere?q&#x3D;1&#x27;')
   t.match(html, /data-copy="curl"/)
 })
