@@ -110,7 +110,7 @@ function findDisputing(
 }
 
 /** Whether the client is on this machine: the loopback that a proxy names is that of the proxy's own machine. */
-function isLocal({ clientIp, forwarded: { proxies = [] }, peerAddress }: Request): boolean {
+export function isLocal({ clientIp, forwarded: { proxies = [] }, peerAddress }: Request): boolean {
   return [peerAddress, ...proxies, clientIp].every(isLoopback)
 }
 

@@ -34,6 +34,8 @@ const keys = {
   theme: 'profiler-theme',
   /** `folded` or `open`. */
   toolbar: 'profiler-toolbar',
+  /** The name of the editor that opens places; nothing if the server opens them. */
+  editor: 'profiler-editor',
   /** The last filter of a timeline, as JSON. */
   timeline: 'profiler-timeline',
 } as const

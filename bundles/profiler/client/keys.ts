@@ -28,6 +28,7 @@ export const shortcuts: readonly Shortcut[] = [
   { key: 'Mod+k', label: 'Search everything', part: 'page' },
   { key: '/', label: 'Filter', part: 'page' },
   { key: 'c', label: 'Copy', part: 'page' },
+  { key: 'e', label: 'Open the first place in the editor', part: 'page' },
   { key: 'j', label: 'Next profile', part: 'list', selector: '#results tr' },
   { key: 'k', label: 'Previous profile', part: 'list', selector: '#results tr' },
   { key: 'Enter', label: 'Open the profile', part: 'list', selector: '#results tr' },

@@ -3,6 +3,7 @@ import { enhanceEventTree } from './events.ts'
 import { enableFiltering } from './filter.ts'
 import { enableFlameGraph } from './flame.ts'
 import { enhanceList } from './list.ts'
+import { enablePlaces } from './places.ts'
 import { enableScrollers } from './scrollers.ts'
 import { enableShortcuts } from './shortcuts.ts'
 import { chooseTheme } from './theme.ts'
@@ -16,6 +17,7 @@ enableCopying(document)
 enableFiltering(document)
 enableShortcuts(document)
 enableTimeline(document.querySelector<HTMLFormElement>('#timeline'))
+enablePlaces(document)
 enableFlameGraph(document.querySelector<SVGSVGElement>('svg.flame'))
 showLocalTimes()
 enhanceList()

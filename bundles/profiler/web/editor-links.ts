@@ -3,7 +3,8 @@ import type { Caller } from '../../../lib/stack/callers.ts'
 import { resolveLocated } from '../../../lib/stack/locate-frame.ts'
 import { showPath } from '../../../lib/text/show-path.ts'
 import { formatPlace } from '../profile/format.ts'
-import { type PathMapping, profilerSettings } from './settings.ts'
+import type { FilePlace } from './editor-launcher.ts'
+import { knownEditors, type PathMapping, profilerSettings } from './settings.ts'
 
 /** The options of editor links. */
 interface EditorOptions {
@@ -14,20 +15,32 @@ interface EditorOptions {
   readonly directory: string
 }
 
+/** An editor that can open a place. */
+interface EditorChoice {
+  readonly name: string
+  readonly label: string
+  readonly link: string
+}
+
 /** Creates the links that the settings of the profiler describe. */
 export function createEditorLinks({ directory, settings }: Pick<Foundation, 'directory' | 'settings'>): EditorLinks {
   const { EDITOR_PATHS, EDITOR_URL } = settings.of(profilerSettings)
   return new EditorLinks({ editorUrl: EDITOR_URL, editorPaths: EDITOR_PATHS, directory })
 }
 
-/** A place in the code of the application. */
+/** A place in the code, as the templates `profiler/call` and `profiler/place` show it. */
 export interface PlaceView {
   /** The function; empty at top level. */
   readonly call: string
-  /** Empty if it is not known. */
+  /** The shown text; empty if the place is not known. */
   readonly place: string
-  /** Opens the place in the editor; empty without a link. */
+  /** Opens the place in the editor; empty without a pattern for links. */
   readonly link: string
+  /**
+   * For the script that opens the place without a link: the column, `0` if the text contains it, or else the whole place.
+   * Empty with a link, and for a place that is no file.
+   */
+  readonly at: string
 }
 
 /** Creates links that open a file in the editor of the developer. */
@@ -42,23 +55,58 @@ export class EditorLinks {
     this.#directory = directory
   }
 
-  /** The link to a place; empty without an editor, and for names that are not files (`node:fs`, a name that was cut). */
+  /** The link to a place; empty without a pattern, and for names that are not files (`node:fs`, a name that was cut). */
   link(file = '', line = 1, column = 1): string {
-    if (this.#pattern === undefined || file === '' || file.includes(':') || file.endsWith('…')) return ''
-    const place = { file: encode(this.#map(resolveLocated(file, this.#directory))), line, column }
-    return this.#pattern.replace(/\{(file|line|column)\}/g, (_, name: keyof typeof place) => String(place[name]))
+    return this.#pattern === undefined || !isFile(file) ? '' : this.#fill(this.#pattern, { file, line, column })
   }
 
-  /** The view of a place in the code, as the templates `profiler/call` and `profiler/place` show it. */
-  view({ column, file = '', function: call = '', line }: Caller): PlaceView {
-    const place = formatPlace({ file: showPath(file, this.#directory), line })
-    return { call, place, link: this.link(file, line, column) }
+  /** The links that open a place in each known editor. */
+  editorsOf(place: FilePlace): EditorChoice[] {
+    return knownEditors.map(({ label, name, pattern }) => ({ name, label, link: this.#fill(pattern, place) }))
+  }
+
+  /** The view of a place whose text is its file and line. */
+  view(caller: Caller): PlaceView {
+    const place = formatPlace({ file: showPath(caller.file ?? '', this.#directory), line: caller.line })
+    return this.#view(place, caller, String(caller.column ?? 1))
+  }
+
+  /** The view of a place whose text contains its column, such as a frame of a stack. */
+  viewWhole(place: string, caller: Caller): PlaceView {
+    return this.#view(place, caller, '0')
+  }
+
+  /** The view of a text such as `bundles/shop/shop-bundle.ts:12`. */
+  viewText(text: string): PlaceView {
+    const [, file, line] = /^(.+):(\d+)$/.exec(text) ?? []
+    return this.#view(text, { file, line: line === undefined ? undefined : Number(line) }, '1')
+  }
+
+  /** The view of a name whose place is known, such as that of a controller; without a place, the name alone. */
+  viewName(name: string, caller: Caller = {}): PlaceView {
+    const { column = 1, file = '', line = 1 } = caller
+    return this.#view(name, { ...caller, function: '' }, [showPath(file, this.#directory), line, column].join(':'))
+  }
+
+  #fill(pattern: string, { column, file, line }: FilePlace): string {
+    const values = { file: encode(this.#map(resolveLocated(file, this.#directory))), line, column }
+    return pattern.replace(/\{(file|line|column)\}/g, (_, name: keyof typeof values) => String(values[name]))
+  }
+
+  #view(place: string, { column, file = '', function: call = '', line }: Caller, at: string): PlaceView {
+    const link = this.link(file, line, column)
+    return { call, place, link, at: link === '' && isFile(file) ? at : '' }
   }
 
   #map(file: string): string {
     const mapping = this.#mappings.find(({ from }) => file === from || file.startsWith(`${from}/`))
     return mapping === undefined ? file : mapping.to + file.slice(mapping.from.length)
   }
+}
+
+/** Whether a name is that of a file: not `node:fs`, and not a name that was cut. */
+function isFile(file: string): boolean {
+  return file !== '' && !file.includes(':') && !file.endsWith('…')
 }
 
 /** The result fits a path and a query: slashes stay. */

@@ -33,6 +33,7 @@ const pageRoutes: readonly PageRoute[] = [
   { method: 'POST', name: '_profiler_purge', path: `${home}purge`, page: 'purge' },
   { method: 'POST', name: '_profiler_pause', path: `${home}pause`, page: 'pause' },
   { method: 'POST', name: '_profiler_resume', path: `${home}resume`, page: 'resume' },
+  { method: 'POST', name: '_profiler_open_editor', path: `${home}open-editor`, page: 'openEditor' },
   { method: 'POST', name: '_profiler_pin', path: `${home}:record/pin`, page: 'pin' },
   { method: 'POST', name: '_profiler_unpin', path: `${home}:record/unpin`, page: 'unpin' },
   { method: 'POST', name: '_profiler_replay', path: `${home}:record/replay`, page: 'replay' },

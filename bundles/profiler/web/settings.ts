@@ -17,19 +17,31 @@ export interface PathMapping {
   readonly to: string
 }
 
-/** The known editors and the patterns of their links. */
-const presets: ReadonlyMap<string, string> = new Map(
-  Object.entries({
-    vscode: 'vscode://file{file}:{line}:{column}',
-    cursor: 'cursor://file{file}:{line}:{column}',
-    idea: 'idea://open?file={file}&line={line}&column={column}',
-    jetbrains: 'idea://open?file={file}&line={line}&column={column}',
-    phpstorm: 'phpstorm://open?file={file}&line={line}&column={column}',
-    webstorm: 'webstorm://open?file={file}&line={line}&column={column}',
-    vim: 'mvim://open?url=file://{file}&line={line}&column={column}',
-    mvim: 'mvim://open?url=file://{file}&line={line}&column={column}',
-  }),
-)
+/** An editor, and the pattern of the links that its installation registers. */
+interface KnownEditor {
+  /** Its value of `EDITOR_URL`. */
+  readonly name: string
+  readonly label: string
+  readonly pattern: string
+}
+
+/** The editors that one can choose on a page. */
+export const knownEditors: readonly KnownEditor[] = [
+  { name: 'vscode', label: 'VS Code', pattern: 'vscode://file{file}:{line}:{column}' },
+  { name: 'cursor', label: 'Cursor', pattern: 'cursor://file{file}:{line}:{column}' },
+  { name: 'windsurf', label: 'Windsurf', pattern: 'windsurf://file{file}:{line}:{column}' },
+  { name: 'zed', label: 'Zed', pattern: 'zed://file{file}:{line}:{column}' },
+  { name: 'webstorm', label: 'WebStorm', pattern: 'webstorm://open?file={file}&line={line}&column={column}' },
+  { name: 'idea', label: 'IntelliJ IDEA', pattern: 'idea://open?file={file}&line={line}&column={column}' },
+  { name: 'phpstorm', label: 'PhpStorm', pattern: 'phpstorm://open?file={file}&line={line}&column={column}' },
+  { name: 'sublime', label: 'Sublime Text', pattern: 'subl://open?url=file://{file}&line={line}&column={column}' },
+  { name: 'vim', label: 'Vim', pattern: 'mvim://open?url=file://{file}&line={line}&column={column}' },
+]
+
+/** Other names of editors. */
+const otherNames: Readonly<Record<string, string>> = { jetbrains: 'idea', mvim: 'vim' }
+
+const presets: ReadonlyMap<string, string> = new Map(knownEditors.map(({ name, pattern }) => [name, pattern]))
 
 /** The schemes of links that could run code. */
 const harmfulSchemes: readonly string[] = ['javascript', 'data', 'vbscript', 'blob', 'filesystem']
@@ -38,7 +50,8 @@ const harmfulSchemes: readonly string[] = ['javascript', 'data', 'vbscript', 'bl
 const asEditorUrl: Conversion<string> = {
   expected: `${[...presets.keys()].join(', ')} or a link such as editor://open?file={file}&line={line}`,
   convert(text) {
-    const pattern = presets.get(text.toLowerCase()) ?? text
+    const name = text.toLowerCase()
+    const pattern = presets.get(otherNames[name] ?? name) ?? text
     const scheme = /^([a-z][a-z\d+.-]*):/i.exec(pattern)?.[1]?.toLowerCase()
     const isHarmless = scheme !== undefined && !harmfulSchemes.includes(scheme)
     return isHarmless && pattern.includes('{file}') && !/\s/.test(pattern) ? pattern : undefined

@@ -15,7 +15,7 @@ import { readRouteLog } from '../../profile/routes.ts'
 import { serializeProfile } from '../../record/collect.ts'
 import type { Profiler } from '../../record/profiler.ts'
 import { type CollectedData, Trace } from '../../record/trace.ts'
-import type { EditorLinks } from '../editor-links.ts'
+import type { EditorLinks, PlaceView } from '../editor-links.ts'
 import { type ExceptionsView, type FrameView, viewExceptions } from '../panels/exception.ts'
 
 /** The content of an error page, for HTML and Markdown. All of it is masked. */
@@ -65,8 +65,9 @@ export interface MissedRoute {
 }
 
 /** A log message. */
-interface LogReport extends Pick<StoredLog, 'level' | 'channel' | 'message' | 'place'> {
+interface LogReport extends Pick<StoredLog, 'level' | 'channel' | 'message'> {
   readonly offset: string
+  readonly place: PlaceView
 }
 
 /** What the report needs. */
@@ -100,7 +101,13 @@ export function createReport(
     first: frames.find(({ isOpen }) => isOpen),
     way: findWay(lineage, token !== ''),
     routing: createRouting(profile.collectors.router, services.routes),
-    logs: logs.slice(-logLimit).map(log => ({ offset: `+${formatMicroseconds(log.at)}`, ...log })),
+    logs: logs
+      .slice(-logLimit)
+      .map(log => ({
+        ...log,
+        offset: `+${formatMicroseconds(log.at)}`,
+        place: services.editor.view({ ...log.caller, function: '' }),
+      })),
     earlier: Math.max(0, logs.length - logLimit),
     ...view,
   }

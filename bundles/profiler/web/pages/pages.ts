@@ -16,7 +16,9 @@ import {
   profileLink,
 } from '../../profile/links.ts'
 import { BrowserErrors } from '../../record/browser-errors.ts'
+import { createEditorLinks } from '../editor-links.ts'
 import { PROFILER_FILE_CLOSED } from '../errors.ts'
+import { openEditor } from '../open-editor.ts'
 import type { ProfilerApplication } from '../profiler-application.ts'
 import { redirect } from '../respond.ts'
 import { renderToolbar } from '../toolbar/toolbar-view.ts'
@@ -44,6 +46,8 @@ export interface Pages {
   readonly replay: Page
   readonly armCpu: Page
   readonly disarmCpu: Page
+  /** Opens a place in the editor of the client. */
+  readonly openEditor: Page
   /** Takes the errors of a page in the browser. */
   readonly browserErrors: Page
   /** These only read. */
@@ -81,6 +85,7 @@ const kind: Argument<ExportKind> = routeParameter('kind', {
 export function createPages(app: ProfilerApplication): Pages {
   const { cpu, policy, storage } = app
   const badges = new FindingBadges(app)
+  const editor = createEditorLinks(app)
   const browserErrors = new BrowserErrors(app)
   const setPaused = (isPaused: boolean) => {
     policy.isPaused = isPaused
@@ -101,6 +106,7 @@ export function createPages(app: ProfilerApplication): Pages {
       cpu.disarm()
       return redirect(cpuLink, 303)
     },
+    openEditor: request => openEditor(request, { directory: app.directory, editor }),
     browserErrors: async request => takeBrowserErrors(await token(request), request, browserErrors, app),
     home: () => redirect(listLink({ limit: '10' })),
     search: request => search(request, app),

@@ -1,4 +1,5 @@
 import type { StaticFiles } from '../../../../lib/http/static-files.ts'
+import type { Caller } from '../../../../lib/stack/callers.ts'
 import {
   type BrowserError,
   type BrowserErrorKind,
@@ -7,13 +8,15 @@ import {
 } from '../../profile/browser-data.ts'
 import { formatDuration } from '../../profile/format.ts'
 import { readHeader } from '../../profile/format-value.ts'
-import type { EditorLinks } from '../editor-links.ts'
+import type { EditorLinks, PlaceView } from '../editor-links.ts'
 import type { ProfilePanel } from './panel.ts'
 
 /** Creates the panel of the errors of the page in the browser. Own static files link to the editor. */
 export function createBrowserPanel(files: Pick<StaticFiles, 'find'>, editor: EditorLinks): ProfilePanel {
-  const linkTo = (file = '', line?: number, column?: number) =>
-    editor.link(files.find(file.replace(/[?#].*/s, ''))?.file, line, column)
+  const toPlace: ToPlace = ({ column, file = '', line }) => {
+    const place = { file: files.find(file.replace(/[?#].*/s, ''))?.file, line, column }
+    return editor.viewName(placeOfBrowserError({ file, line, column }), place)
+  }
   return {
     name: 'browser',
     label: 'Browser',
@@ -26,13 +29,13 @@ export function createBrowserPanel(files: Pick<StaticFiles, 'find'>, editor: Edi
     toView({ profile }) {
       const { errors = [], omitted = 0 } = profile.collectors.browser ?? {}
       const [client = ''] = readHeader(profile.collectors.request, 'user-agent')
-      return { omitted, client, errors: errors.map((error, index) => toRow(error, index, linkTo)) }
+      return { omitted, client, errors: errors.map((error, index) => toRow(error, index, toPlace)) }
     },
   }
 }
 
-/** The link that opens a file of the page in the editor; empty for files that are not those of the application. */
-type LinkTo = (file?: string, line?: number, column?: number) => string
+/** The view of a place in a file of the page. Only the files of the application can be opened. */
+type ToPlace = (place: Pick<Caller, 'file' | 'line' | 'column'>) => PlaceView
 
 const labels: Readonly<Record<BrowserErrorKind, string>> = {
   exception: 'uncaught exception',
@@ -42,12 +45,11 @@ const labels: Readonly<Record<BrowserErrorKind, string>> = {
   policy: 'policy violated',
 }
 
-function toRow(error: BrowserError, index: number, linkTo: LinkTo) {
-  const { at, column, file, kind, line, message, stack = '', times } = error
+function toRow(error: BrowserError, index: number, toPlace: ToPlace) {
+  const { at, kind, message, stack = '', times } = error
   const frames = parseBrowserStack(stack).map(({ function: call, ...place }) => ({
+    ...toPlace(place),
     call,
-    place: placeOfBrowserError(place),
-    link: linkTo(place.file, place.line, place.column),
   }))
   return {
     index,
@@ -55,9 +57,7 @@ function toRow(error: BrowserError, index: number, linkTo: LinkTo) {
     message,
     times: times === 1 ? '' : `${times} times`,
     time: `+${formatDuration(at)}`,
-    call: '',
-    place: placeOfBrowserError(error),
-    link: linkTo(file, line, column),
+    ...toPlace(error),
     frames,
     // A stack in an unknown format.
     stack: frames.length === 0 ? stack : '',

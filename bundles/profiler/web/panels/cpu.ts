@@ -90,8 +90,7 @@ function viewSpot(
   return {
     name,
     origin,
-    place: placeOf(spot),
-    editorLink: origin === 'runtime' || origin === 'gc' ? '' : editor.link(file, hot ?? line),
+    place: editor.viewName(placeOf(spot), origin === 'runtime' || origin === 'gc' ? {} : { file, line: hot ?? line }),
     frameLink: widest === undefined ? '' : linkTo(widest),
     self: formatMicroseconds(self),
     share: formatShare(self, busy),

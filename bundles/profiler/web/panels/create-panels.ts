@@ -5,7 +5,7 @@ import { createBrowserPanel } from './browser.ts'
 import { configPanel } from './config.ts'
 import { createConsolePanel } from './console.ts'
 import { createCpuPanel } from './cpu.ts'
-import { eventsPanel } from './events.ts'
+import { createEventsPanel } from './events.ts'
 import { createExceptionPanel } from './exception.ts'
 import { createFindingsPanel } from './findings.ts'
 import { createHttpPanel } from './http.ts'
@@ -35,7 +35,7 @@ export function createPanels(app: Application, inspector: Inspector): ProfilePan
     createLoggerPanel(editor),
     createConsolePanel(editor),
     createBrowserPanel(app.files, editor),
-    eventsPanel,
+    createEventsPanel(editor),
     createRouterPanel(app),
     createTemplatesPanel(app, editor),
     memoryPanel,

@@ -10,6 +10,7 @@ import { type EventNode, type EventTree, readEventTree } from '../../profile/eve
 import { formatMicroseconds } from '../../profile/format.ts'
 import { describeSubRequest, profileLink } from '../../profile/links.ts'
 import type { Profile, ProfileSummary } from '../../profile/profile.ts'
+import type { EditorLinks, PlaceView } from '../editor-links.ts'
 import { type FoldedNode, foldOutline } from './fold-outline.ts'
 import { keyOfListener, summarizeListeners } from './listener-tables.ts'
 import type { ProfilePanel } from './panel.ts'
@@ -18,41 +19,46 @@ import { rowId } from './value-origins.ts'
 /** The rows of a page; a link shows all of them. */
 const rowLimit = 120
 
-/** Shows the event tree: what was dispatched, which listeners were called for how long, and what they changed. */
-export const eventsPanel: ProfilePanel = {
-  name: 'events',
-  label: 'Events',
-  template: 'profiler/panels/events',
-  hasContent: profile => readEventTree(profile).nodes.length > 0,
-  toView({ children, profile, query }) {
-    const { controller, token } = profile.summary
-    const tree = readEventTree(profile)
-    const tables = summarizeListeners(tree, profile.process)
-    const isAll = query.get('spans') === 'all'
-    const outline = outlineEvents(tree, controller ?? '')
-    const { left, nodes } = foldOutline(outline, isAll ? Number.POSITIVE_INFINITY : rowLimit)
-    const toView = createRowViewer({
-      token,
-      children,
-      until: readHandledTime(profile) * 1000,
-      thrown: readThrown(profile),
-      sites: tables.sites,
-    })
-    return {
-      metrics: [
-        { name: 'Dispatched events', value: countOf(tree, 'dispatch') },
-        { name: 'Listener calls', value: countOf(tree, 'call') },
-        { name: 'Called listeners', value: String(tables.called.length) },
-        { name: 'Not called', value: String(tables.notCalled.length) },
-        { name: 'Orphaned events', value: String(tables.orphaned.length) },
-      ],
-      nodes: nodes.map(toView),
-      left,
-      allLink: `${profileLink(token, 'events')}&spans=all`,
-      dropped: tree.dropped,
-      ...tables,
-    }
-  },
+/** Creates the panel of the event tree: the dispatched events, their listeners with their times, and what these changed. */
+export function createEventsPanel(editor: EditorLinks): ProfilePanel {
+  return {
+    name: 'events',
+    label: 'Events',
+    template: 'profiler/panels/events',
+    hasContent: profile => readEventTree(profile).nodes.length > 0,
+    toView({ children, profile, query }) {
+      const { controller, token } = profile.summary
+      const tree = readEventTree(profile)
+      const tables = summarizeListeners(tree, profile.process)
+      const isAll = query.get('spans') === 'all'
+      const outline = outlineEvents(tree, controller ?? '')
+      const { left, nodes } = foldOutline(outline, isAll ? Number.POSITIVE_INFINITY : rowLimit)
+      const toView = createRowViewer({
+        token,
+        children,
+        until: readHandledTime(profile) * 1000,
+        thrown: readThrown(profile),
+        sites: tables.sites,
+        editor,
+      })
+      return {
+        metrics: [
+          { name: 'Dispatched events', value: countOf(tree, 'dispatch') },
+          { name: 'Listener calls', value: countOf(tree, 'call') },
+          { name: 'Called listeners', value: String(tables.called.length) },
+          { name: 'Not called', value: String(tables.notCalled.length) },
+          { name: 'Orphaned events', value: String(tables.orphaned.length) },
+        ],
+        nodes: nodes.map(toView),
+        left,
+        allLink: `${profileLink(token, 'events')}&spans=all`,
+        dropped: tree.dropped,
+        ...tables,
+        called: tables.called.map(row => ({ ...row, site: viewSite(row.site, editor) })),
+        notCalled: tables.notCalled.map(row => ({ ...row, site: viewSite(row.site, editor) })),
+      }
+    },
+  }
 }
 
 function countOf({ nodes }: EventTree, kind: EventNode['kind']): string {
@@ -77,6 +83,12 @@ interface RowContext {
   readonly thrown: string
   /** Where listeners were registered, by `keyOfListener`. */
   readonly sites: ReadonlyMap<string, string>
+  readonly editor: EditorLinks
+}
+
+/** The view of the place where a listener was registered; `false` if it is not known. */
+function viewSite(site = '', editor: EditorLinks): PlaceView | false {
+  return site === '' ? false : editor.viewText(site)
 }
 
 /** Creates the function that makes a row of a line, with the rows within it. */
@@ -98,7 +110,10 @@ function createRowViewer(context: RowContext): (line: FoldedNode) => ViewModel {
       name: node.kind === 'controller' ? name || 'the controller' : name,
       times: isGroup ? `× ${times}` : '',
       token: subRequest?.token ?? '',
-      site: isCall ? (context.sites.get(keyOfListener({ event, name, priority: Number(node.priority) })) ?? '') : '',
+      site: viewSite(
+        isCall ? context.sites.get(keyOfListener({ event, name, priority: Number(node.priority) })) : '',
+        context.editor,
+      ),
       priority: node.priority === undefined ? '' : String(node.priority),
       start: formatMicroseconds(node.start),
       duration: duration === undefined ? '' : formatMicroseconds(duration),

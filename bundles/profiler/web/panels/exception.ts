@@ -4,7 +4,7 @@ import { readExceptions, readExcerpts, type StoredException, toPlace, toRest } f
 import { formatSize, toValueRow, type ValueRow } from '../../profile/format-value.ts'
 import type { Profile } from '../../profile/profile.ts'
 import type { Excerpt } from '../../profile/schema.ts'
-import type { EditorLinks } from '../editor-links.ts'
+import type { EditorLinks, PlaceView } from '../editor-links.ts'
 import { viewOccurrences } from './occurrences.ts'
 import type { ProfilePanel } from './panel.ts'
 
@@ -63,11 +63,7 @@ interface FrameGroup {
 }
 
 /** A frame, with its source if it is recorded. */
-export interface FrameView {
-  readonly call: string
-  readonly place: string
-  /** Opens the place in the editor; empty without a link. */
-  readonly link: string
+export interface FrameView extends PlaceView {
   readonly origin: RecordedFrame['origin']
   /** The owner of the code, in a text. */
   readonly owner: string
@@ -111,9 +107,8 @@ function viewException(
   const sources = frames.map(frame => excerpts.find(({ file, line }) => file === frame.file && line === frame.line))
   const open = sources.findIndex(source => source !== undefined)
   const views = frames.map((frame, position) => ({
+    ...editor.viewWhole(toPlace(frame), frame.origin === 'runtime' ? {} : frame),
     call: frame.call,
-    place: toPlace(frame),
-    link: frame.origin === 'runtime' ? '' : editor.link(frame.file, frame.line, frame.column),
     origin: frame.origin,
     owner: frame.package ?? owners[frame.origin],
     isOpen: position === open,

@@ -45,7 +45,7 @@ export function createOverviewPanel(editor: EditorLinks, labelOf: (panel: string
         exceptionLink: profileLink(token, 'exception'),
         parts: viewParts(parts, profile),
         total: formatDuration(profile.summary.duration),
-        errors: viewErrors(profile),
+        errors: viewErrors(profile, editor),
         findings: findings.slice(0, listLimit).map(finding => viewFinding(finding, token)),
         more: findings.length > listLimit ? formatCount(findings.length - listLimit, 'more finding') : '',
         findingsLink: profileLink(token, 'findings'),
@@ -126,14 +126,14 @@ function toUnits(time: number, whole: number): string {
   return ((time / whole) * 1000).toFixed(1)
 }
 
-function viewErrors(profile: Profile): ViewModel {
+function viewErrors(profile: Profile, editor: EditorLinks): ViewModel {
   const { errors } = profile.summary
   const link = profileLink(profile.summary.token, 'logger')
   const logs = readLogs(profile).logs.filter(({ level }) => severityOf(level) === 'error')
   return {
     count: errors,
-    logs: logs.slice(0, listLimit).map(({ index, level, message, place }) => {
-      return { level, message, place, link: `${link}#log-${index}` }
+    logs: logs.slice(0, listLimit).map(({ caller, index, level, message }) => {
+      return { level, message, place: editor.view(caller), link: `${link}#log-${index}` }
     }),
     more: errors > listLimit ? formatCount(errors - listLimit, 'more error') : '',
     link,
@@ -152,7 +152,7 @@ function viewUsual(usual: UsualTime, profile: Profile, editor: EditorLinks): Vie
     ].flat(),
     own: formatDuration(summary.duration),
     startedAt: start === undefined ? false : formatTime(start),
-    changed: (readEdits(profile).at(-1)?.files ?? []).map(file => ({ file, link: editor.link(file) })),
+    changed: (readEdits(profile).at(-1)?.files ?? []).map(file => editor.viewName(file, { file })),
     isFirst: before !== undefined && since === undefined,
     compareLink: lastBefore === undefined ? '' : compareLink(lastBefore.token, summary.token),
   }

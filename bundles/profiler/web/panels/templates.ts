@@ -35,20 +35,24 @@ export function createTemplatesPanel(
       const end = Math.max(...pages.map(({ duration, start }) => start + duration))
       const lines = flattenRenders(pages)
       const files = new Map(view.files().map(each => [each.name, each]))
+      const toPlace = (name: string) => editor.viewName(name, { file: files.get(name)?.file })
       return {
         calls,
         omitted,
         renderTime: formatDuration(total),
         waited: waited > 0 ? formatDuration(waited) : '',
         templates: toTemplates(pages, total).map(row => {
-          const { file, replaces } = files.get(row.name) ?? {}
+          const { replaces } = files.get(row.name) ?? {}
           return {
-            link: editor.link(file),
+            file: toPlace(row.name),
             replaces: replaces === undefined ? '' : showPath(replaces, directory),
             ...row,
           }
         }),
-        tree: lines.slice(0, lineLimit).map(line => toLine(line, { start, duration: end - start }, total)),
+        tree: lines.slice(0, lineLimit).map(line => ({
+          file: toPlace(line.render.name),
+          ...toLine(line, { start, duration: end - start }, total),
+        })),
         left: Math.max(0, lines.length - lineLimit),
         isEmpty: all.length === 0,
       }

@@ -2,7 +2,7 @@ import { t } from 'tap'
 import type { SpanRow } from '#bundles/profiler/profile/event-data.ts'
 import type { StoredProfile } from '#bundles/profiler/store/profile-storage.ts'
 import { EditorLinks } from '#bundles/profiler/web/editor-links.ts'
-import { eventsPanel } from '#bundles/profiler/web/panels/events.ts'
+import { createEventsPanel } from '#bundles/profiler/web/panels/events.ts'
 import { createLoggerPanel } from '#bundles/profiler/web/panels/logger.ts'
 import { timePanel } from '#bundles/profiler/web/panels/time.ts'
 import { currentRequest } from '#kernel/arguments/request-values.ts'
@@ -11,6 +11,8 @@ import { FinishRequestEvent, ResponseEvent } from '#kernel/events.ts'
 import { Event } from '#lib/event-dispatcher/event-dispatcher.ts'
 import { Response } from '#lib/http/response.ts'
 import { createProfiledKernel } from '#tests/support/profiled-kernel.ts'
+
+const eventsPanel = createEventsPanel(new EditorLinks({ directory: process.cwd() }))
 
 const loggerPanel = createLoggerPanel(new EditorLinks({ directory: process.cwd() }))
 

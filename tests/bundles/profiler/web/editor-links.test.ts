@@ -69,3 +69,17 @@ t.test('links to an editor have a harmless scheme', async t => {
     t.throws(() => read({ EDITOR_PATHS: paths }), { message: /EDITOR_PATHS .* is not a pair of folders/ }, paths)
   }
 })
+
+t.test('a place has the text, and what the script opens', async t => {
+  const links = new EditorLinks({ directory: '/srv/app' })
+  const caller = { file: '/srv/app/a.ts', line: 7, column: 3, function: 'f' }
+  t.strictSame(links.view(caller), { call: 'f', place: 'a.ts:7', link: '', at: '3' })
+  t.strictSame(links.viewWhole('a.ts:7:3', caller), { call: 'f', place: 'a.ts:7:3', link: '', at: '0' })
+  t.strictSame(links.viewName('home', caller), { call: '', place: 'home', link: '', at: 'a.ts:7:3' })
+  t.strictSame(links.viewName('home'), { call: '', place: 'home', link: '', at: '' })
+  t.strictSame(links.viewText('a.ts:7'), { call: '', place: 'a.ts:7', link: '', at: '1' })
+  t.strictSame(links.viewText('unknown'), { call: '', place: 'unknown', link: '', at: '' })
+  t.equal(links.view({ file: 'node:fs', line: 1 }).at, '', 'no file')
+  const own = new EditorLinks({ editorUrl: 'x:{file}', directory: '/srv/app' })
+  t.strictSame(own.viewName('home', caller), { call: '', place: 'home', link: 'x:/srv/app/a.ts', at: '' })
+})

@@ -72,7 +72,7 @@ t.test('the panel shows the findings, and the rules without findings', async t =
   t.match(html, '<a href="/_profiler/f1f1f1?panel=request#cookies">Show in Request / Response</a>')
   t.match(html, '<a href="/_profiler/fedcba?panel=time">Open fedcba</a>')
   t.match(html, '<a href="/_profiler/f1f1f1?panel=elsewhere">Show in elsewhere</a>')
-  t.match(html, /href="x:[^"]*\/shop\/%3Ci%3E\.ts:7" title="Open in the editor">shop\/&lt;i&gt;\.ts:7</)
+  t.match(html, /href="x:[^"]*\/shop\/%3Ci%3E\.ts:7">shop\/&lt;i&gt;\.ts:7</)
   t.match(html, 'Tidy <code>&lt;i&gt;.ts</code>.')
   t.match(text, 'Not perfect info It could be better. Be it.')
   // Two of this file, and two of the framework.

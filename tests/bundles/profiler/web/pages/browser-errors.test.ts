@@ -80,10 +80,7 @@ t.test('errors of a page are in its profile: panel, list, Markdown, menu', async
   t.strictSame(panel('browser').badge?.(profile), { text: '4', level: 'error' })
   const html = plainEquals(await show('browser', profile))
   t.match(html, 'TypeError: &lt;b&gt;x&lt;/b&gt; is not a function')
-  t.match(
-    html,
-    /href="editor:\/\/[^"]+bundles\/site\/assets\/site\.css:3:7" title="Open in the editor">\/assets\/site\/site\.css/,
-  )
+  t.match(html, /href="editor:\/\/[^"]+bundles\/site\/assets\/site\.css:3:7">\/assets\/site\/site\.css/)
   t.match(html, '<span class="place">http://other.test/b.js:1:2</span>')
   t.match(html, '2 times')
   t.match(html, 'Browser: A browser &lt;b&gt;')

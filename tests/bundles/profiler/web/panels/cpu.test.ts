@@ -118,7 +118,7 @@ t.test('hot spots have their source, a link to the editor and one to the widest 
   const kernel = await createProfiledKernel(t)
   const panel = createCpuPanel(new EditorLinks({ editorUrl: 'ed://{file}:{line}', directory: '/site' }))
   const html = plainEquals(await kernel.show(panel, record()))
-  t.match(html, '<a class="place" href="ed:///site/src/busy.ts:5" title="Open in the editor">src/busy.ts:5</a>')
+  t.match(html, '<a class="place" href="ed:///site/src/busy.ts:5">src/busy.ts:5</a>')
   t.match(html, '<a class="call" href="/_profiler/abc123?panel=cpu&amp;frame=4#flame"')
   t.match(html, /<details class="more" open>[\s\S]*<mark class="line"><span class="line-number">5<\/span>/)
   t.match(

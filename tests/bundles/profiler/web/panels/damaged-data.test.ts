@@ -3,7 +3,7 @@ import { t } from 'tap'
 import { EditorLinks } from '#bundles/profiler/web/editor-links.ts'
 import { createBrowserPanel } from '#bundles/profiler/web/panels/browser.ts'
 import { createConsolePanel } from '#bundles/profiler/web/panels/console.ts'
-import { eventsPanel } from '#bundles/profiler/web/panels/events.ts'
+import { createEventsPanel } from '#bundles/profiler/web/panels/events.ts'
 import { createHttpPanel } from '#bundles/profiler/web/panels/http.ts'
 import { createLoggerPanel } from '#bundles/profiler/web/panels/logger.ts'
 import { memoryPanel } from '#bundles/profiler/web/panels/memory.ts'
@@ -20,7 +20,7 @@ t.test('the panels of a damaged profile can be shown', async t => {
   const templatesPanel = createTemplatesPanel(app, new EditorLinks({ directory: '/' }))
   const queryPanels = createQueryPanels(app.view, new EditorLinks({ directory: '/' }))
   const panels = [
-    eventsPanel,
+    createEventsPanel(new EditorLinks({ directory: '/' })),
     loggerPanel,
     timePanel,
     createHttpPanel(new EditorLinks({ directory: '/' })),

@@ -2,9 +2,12 @@ import { t } from 'tap'
 import { controllerTimes } from '#bundles/profiler/profile/event-outline.ts'
 import { type EventNode, ownTime, readEventTree } from '#bundles/profiler/profile/event-tree.ts'
 import { toProfile } from '#bundles/profiler/profile/parse-profile.ts'
-import { eventsPanel } from '#bundles/profiler/web/panels/events.ts'
+import { EditorLinks } from '#bundles/profiler/web/editor-links.ts'
+import { createEventsPanel } from '#bundles/profiler/web/panels/events.ts'
 import { createProfile, createSubject } from '#tests/support/create-profile.ts'
 import { createProfiledKernel } from '#tests/support/profiled-kernel.ts'
+
+const eventsPanel = createEventsPanel(new EditorLinks({ directory: process.cwd() }))
 
 const spans = [
   [null, 'kernel.request', 0, 1000, -1, 1, ['Late.onRequest']],
@@ -63,7 +66,7 @@ t.test('the tree shows the events in order, with times, places and changes', asy
           name: 'Early.onRequest',
           priority: '8',
           own: '0.140 ms',
-          site: 'src/early.ts:7',
+          site: { place: 'src/early.ts:7', at: '1' },
           marks: 'node-call changed lasts-100us',
           changes: [
             {
@@ -82,7 +85,7 @@ t.test('the tree shows the events in order, with times, places and changes', asy
             { kind: 'request', name: 'Sub-Request', token: 'abc123', own: '' },
           ],
         },
-        { id: 'span-6', name: 'Stopper.onRequest', site: '', isStopped: true, skipped: 'Late.onRequest' },
+        { id: 'span-6', name: 'Stopper.onRequest', site: false, isStopped: true, skipped: 'Late.onRequest' },
       ],
     },
     { name: 'orphan', remark: 'no listeners' },
@@ -190,7 +193,7 @@ t.test('listeners are called, or not called with the reason; events are orphaned
       priority: '8',
       calls: '1',
       duration: '0.400 ms',
-      site: 'src/early.ts:7',
+      site: { place: 'src/early.ts:7', at: '1' },
     },
     { name: 'Stopper.onRequest' },
     { event: 'custom', name: 'anonymous', calls: '2', duration: '0.150 ms' },
@@ -202,12 +205,18 @@ t.test('listeners are called, or not called with the reason; events are orphaned
       event: 'kernel.request',
       priority: '0',
       name: 'Late.onRequest',
-      site: '',
+      site: false,
       reason: 'skipped: Stopper.onRequest stopped propagation',
     },
-    { event: 'custom', priority: '0', name: 'anonymous', site: '', reason: '' },
-    { event: 'failing', priority: '0', name: 'never', site: '', reason: 'skipped: thrower threw' },
-    { event: 'kernel.view', priority: '-128', name: 'View.onView', site: '', reason: 'the event was not dispatched' },
+    { event: 'custom', priority: '0', name: 'anonymous', site: false, reason: '' },
+    { event: 'failing', priority: '0', name: 'never', site: false, reason: 'skipped: thrower threw' },
+    {
+      event: 'kernel.view',
+      priority: '-128',
+      name: 'View.onView',
+      site: false,
+      reason: 'the event was not dispatched',
+    },
   ])
   t.strictSame(view.orphaned, [{ event: 'orphan', times: '1' }])
 })

@@ -173,8 +173,8 @@ t.test(
     ]
     const profile = createProfile({ queries: { queries, omitted: 7 }, late: { since: 30 } }, { queries: 10 })
     const html = await show(database, { profile })
-    t.match(html, '<a class="place" href="editor:/app/a.ts:3" title="Open in the editor">a.ts:3</a>')
-    t.match(html, 'href="editor:/app/b.ts:1" title="Open in the editor">b.ts</a>')
+    t.match(html, '<a class="place" href="editor:/app/a.ts:3">a.ts:3</a>')
+    t.match(html, 'href="editor:/app/b.ts:1">b.ts</a>')
     t.match(html, 'Caller unknown')
     t.match(html, 'after the response')
     t.match(html, '<span class="badge badge-plain">2 commands</span>')

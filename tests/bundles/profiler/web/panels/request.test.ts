@@ -183,7 +183,11 @@ t.test('attributes of a sub-request come from its caller; dispatches of a contro
   )
   const events = await kernel.show('events', await kernel.storedOf(response))
   t.match(plainEquals(events), /id="controller".*<ol>.*noted.*hear.*Sub-Request item/s)
-  t.match(events, /<small[^>]*>tests\/bundles\/.+\/request.test.[jt]s:\d+<\/small>/, 'where it was registered')
+  t.match(
+    events,
+    /<small><span class="place" data-at="1">tests\/bundles\/.+\/request.test.[jt]s:\d+<\/span>/,
+    'where it was registered',
+  )
 })
 
 t.test('the section of related profiles is named after its content', async t => {

@@ -1,0 +1,142 @@
+import { createElement, recall, remember } from './browser.ts'
+
+/** An editor, and the link that opens the place in it. */
+interface EditorChoice {
+  readonly name: string
+  readonly label: string
+  readonly link: string
+}
+
+/** The answer of the server: it has opened the place, has the link of the chosen editor, or has the links of all editors. */
+interface OpenAnswer {
+  readonly isOpened?: boolean
+  readonly link?: string
+  readonly reason?: string
+  readonly editors?: readonly EditorChoice[]
+}
+
+/**
+ * Places in the code open in the editor: `<span class="place" data-at="column">file:line</span>`. The server opens it, or the
+ * page asks once which editor to use. The pointer or the focus on a place also offers to copy it.
+ */
+export function enablePlaces(root: Document | ShadowRoot): void {
+  for (const place of root.querySelectorAll<HTMLElement>('.place')) {
+    // The row of a summary opens its details, and may not contain a second control.
+    if (place.closest('summary') !== null) continue
+    if (place.dataset.at !== undefined) makeLink(place)
+    else if (!place.matches('a')) continue
+    place.dataset.key = 'e'
+  }
+  const tools = createTools()
+  root.addEventListener('click', event => {
+    const place = findPlace(event)
+    if (place?.dataset.at === undefined) return
+    event.preventDefault()
+    void openPlace(place, root)
+  })
+  root.addEventListener('keydown', event => {
+    const place = findPlace(event)
+    if (place?.dataset.at === undefined || (event as KeyboardEvent).key !== 'Enter') return
+    event.preventDefault()
+    void openPlace(place, root)
+  })
+  for (const type of ['pointerover', 'focusin']) {
+    root.addEventListener(type, event => {
+      const place = findPlace(event)
+      if (place !== undefined && place.closest('summary') === null && tools.previousSibling !== place)
+        place.after(tools)
+    })
+  }
+}
+
+function makeLink(place: HTMLElement): void {
+  place.setAttribute('role', 'link')
+  place.tabIndex = 0
+  place.title = 'Open in the editor'
+}
+
+function findPlace({ target }: Event): HTMLElement | undefined {
+  return (target instanceof Element ? target.closest<HTMLElement>('.place[data-at], a.place') : null) ?? undefined
+}
+
+/** The place as the server takes it: with its column. */
+function readPlace({ dataset: { at = '' }, textContent }: HTMLElement): string {
+  if (at === '0') return String(textContent)
+  return /^\d+$/.test(at) ? `${textContent}:${at}` : at
+}
+
+/** The place as people write it: file and line. */
+function toText(place: HTMLElement): string {
+  return readPlace(place).replace(/^(.+:\d+):\d+$/, '$1')
+}
+
+/** The buttons beside the place under the pointer, or with the focus. */
+function createTools(): HTMLElement {
+  const copy = createElement('button', { type: 'button', class: 'button small', title: 'Copy file and line' }, 'Copy')
+  const change = createElement('button', { type: 'button', class: 'button small', title: 'Choose the editor' }, '…')
+  const tools = createElement('span', { class: 'place-tools' }, copy, change)
+  const placeOf = () => tools.previousElementSibling as HTMLElement
+  copy.addEventListener('click', () => void copyText(toText(placeOf()), copy))
+  change.addEventListener('click', () => {
+    const place = placeOf()
+    remember('editor', '')
+    void openPlace(place, place.getRootNode() as Document | ShadowRoot, true)
+  })
+  return tools
+}
+
+async function copyText(text: string, button: HTMLElement): Promise<void> {
+  const label = button.textContent
+  button.textContent = await navigator.clipboard.writeText(text).then(
+    () => 'Copied',
+    () => 'Not allowed',
+  )
+  setTimeout(() => {
+    button.textContent = label
+  }, 1500)
+}
+
+/** Opens a place; `mustAsk` shows the editors even if the server knows one. */
+async function openPlace(place: HTMLElement, root: Document | ShadowRoot, mustAsk = false): Promise<void> {
+  const at = readPlace(place)
+  const body = new URLSearchParams({ at, editor: mustAsk ? '?' : (recall('editor') ?? '') })
+  const answer = await fetch('/_profiler/open-editor', { method: 'POST', body }).then(
+    response => response.json() as Promise<OpenAnswer>,
+    (): OpenAnswer => ({ reason: 'The server does not respond.' }),
+  )
+  if (answer.link !== undefined) location.href = answer.link
+  else if (answer.isOpened !== true) showEditors(toText(place), answer, root)
+}
+
+function showEditors(text: string, { editors = [], reason = '' }: OpenAnswer, root: Document | ShadowRoot): void {
+  const id = 'editors-title'
+  const copy = createElement('button', { type: 'button', class: 'button' }, 'Copy file and line')
+  const close = createElement('button', { type: 'button', class: 'button' }, 'Close')
+  const links = editors.map(({ label, link, name }) => {
+    const choice = createElement('a', { class: 'button', href: link }, label)
+    choice.addEventListener('click', () => {
+      remember('editor', name)
+      dialog.close()
+    })
+    return createElement('li', {}, choice)
+  })
+  const dialog = createElement(
+    'dialog',
+    { class: 'shortcuts editors', 'aria-labelledby': id },
+    createElement('h2', { id }, editors.length === 0 ? 'Not opened' : 'Choose your editor'),
+    createElement('p', {}, createElement('code', {}, text)),
+    createElement(
+      'p',
+      { class: 'soft' },
+      [reason, editors.length > 0 && 'This browser remembers your choice.'].filter(Boolean).join(' '),
+    ),
+    ...(links.length === 0 ? [] : [createElement('ul', {}, ...links)]),
+    createElement('p', { class: 'actions' }, copy, close),
+  )
+  copy.addEventListener('click', () => void copyText(text, copy))
+  close.addEventListener('click', () => dialog.close())
+  dialog.addEventListener('close', () => dialog.remove())
+  const frame = root instanceof Document ? root.body : root
+  frame.append(dialog)
+  dialog.showModal()
+}
