@@ -1,6 +1,7 @@
 import * as v from 'valibot'
 import type { NearRoute } from '../../../lib/routing/nearest-routes.ts'
 import { outcomesByNearness } from '../../../lib/routing/nearest-routes.ts'
+import { type ContentData, contentEntries } from './content-data.ts'
 import {
   amount,
   amountOrNull,
@@ -38,21 +39,11 @@ export interface RequestData {
   readonly body?: BodyData | undefined
 }
 
-/** The body of a request. */
-export interface BodyData {
-  /** The media type; empty when none was sent. */
-  readonly type: string
-  /** Bytes that were read, else the announced length; `null` when neither is known. */
-  readonly length: number | null
+/** The body of a request. Of text, only forms and JSON are stored. */
+export interface BodyData extends ContentData {
   /** `parent`: a sub-request has the body of its parent. `broken`: reading failed or never ended. */
   readonly state: 'read' | 'unread' | 'broken' | 'parent'
-  /** The fields of a form, in their order. */
-  readonly form?: Pairs | undefined
   readonly files?: readonly FileData[] | undefined
-  /** The value of a JSON body, in a list of its own: it may be `null`. */
-  readonly json?: readonly [unknown] | undefined
-  /** Why a body that was read is not shown. */
-  readonly note?: string | undefined
 }
 
 /** An uploaded file; its content is never recorded. */
@@ -75,6 +66,8 @@ export interface ResponseData {
   readonly sent?: number | undefined
   /** Server-sent events; absent if the response was no stream of events. */
   readonly events?: number | undefined
+  /** As it was before compression, without the profiler's toolbar; absent of a stream and of the profiler's error page. */
+  readonly content?: ContentData | undefined
 }
 
 /** The session, without its id. */
@@ -163,13 +156,9 @@ export interface RouteData {
 }
 
 const body = v.object({
-  type: text,
-  length: amountOrNull,
+  ...contentEntries,
   state: oneOf(['unread', 'read', 'broken', 'parent']),
-  form: maybe(pairs),
   files: maybe(list(v.object({ field: text, name: text, type: text, size: amount }))),
-  json: maybe(v.tuple([v.unknown()])),
-  note: maybe(check.text),
 })
 
 export const requestSchema: Schema<RequestData> = v.object({
@@ -191,6 +180,7 @@ export const responseSchema: Schema<ResponseData> = v.object({
   isStreamed: flag,
   sent: maybe(check.amount),
   events: maybe(check.amount),
+  content: maybe(v.object(contentEntries)),
 })
 
 export const sessionSchema: Schema<ProfiledSession> = v.object({

@@ -145,6 +145,7 @@ export class Profiler {
     this.#writer.collect(trace)
     // The body of the response need not stay in memory until the profile is written. That of a WebSocket has none.
     if (response.body !== null) trace.response = new Response(null, response)
+    trace.page = undefined
     this.#writer.write(trace)
   }
 

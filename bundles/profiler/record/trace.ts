@@ -1,6 +1,6 @@
 import type { CollectedRequest } from '../../../kernel/profiler-contract.ts'
 import type { Request } from '../../../lib/http/request.ts'
-import type { Response } from '../../../lib/http/response.ts'
+import type { Body, Response } from '../../../lib/http/response.ts'
 import type { NearRoute } from '../../../lib/routing/nearest-routes.ts'
 import type { SessionMethod } from '../../../lib/session/session.ts'
 import type { StackFrame } from '../../../lib/stack/stack-frames.ts'
@@ -46,6 +46,8 @@ export class Trace implements CollectedRequest {
   sentBytes: number | undefined
   outcome: Outcome = 'unfinished'
   response: Response | undefined
+  /** The body of the response before the toolbar and the compression; `undefined` when it was not noted. */
+  page: { readonly body: Body; readonly encoding: string } | undefined
   /** The name of the controller. */
   controller: string | undefined
   /** The values that were thrown, in order and each once. A value may have any type, also `undefined`. */

@@ -120,6 +120,22 @@ const leaky: Bundle = {
       ['/leaky/validated', validateAll],
       ['/leaky/reset/:token', request => leak(app, request)],
       ['/leaky/broken/:token', request => refuse(new Error(`Not at ${request.url}`))],
+      [
+        '/leaky/answered/json',
+        () => Response.json({ ...json, items: [{ token: `${canary}-answered`, note: messageOf('json') }] }),
+      ],
+      [
+        '/leaky/answered/form',
+        () => answer('application/x-www-form-urlencoded', new URLSearchParams(fields).toString()),
+      ],
+      ['/leaky/answered/text', () => answer('text/plain', `${json.yaml}\n${json.ini}\n${messageOf('text')}`)],
+      ['/leaky/answered/xml', () => answer('application/xml', json.xml)],
+      ['/leaky/answered/broken', () => answer('application/json', `{"password":"${canary}-broken`)],
+      ['/leaky/answered/long', () => Response.html(`<p>${'x'.repeat(65_500)} ${messageOf('long')}`.repeat(2))],
+      [
+        '/leaky/answered/bytes',
+        () => new Response(Buffer.from(canary), { headers: { 'content-type': 'application/pdf' } }),
+      ],
       ['/leaky/forwarded', request => app.kernel.forward(request, (sub: Request) => leak(app, sub))],
     ]
     for (const [path, controller] of routes) app.routes.add({ name: path, path, controller })
@@ -189,7 +205,7 @@ async function leak({ logger, queries }: Application, request: Request): Promise
     exception: new Error(messageOf('logged'), { cause: createAggregate() }),
     other: createValibotError(),
   })
-  const response = Response.html(`<body>${canary}-page</body>`, {
+  const response = Response.html(createPage(), {
     status: 201,
     headers: {
       'x-api-key': `${canary}-answered-key`,
@@ -202,6 +218,22 @@ async function leak({ logger, queries }: Application, request: Request): Promise
   setCookie(response.headers, 'remember_me', `${canary}-cookie`, { maxAge: 60 })
   setCookie(response.headers, 'theme', `${canary}-answered-theme`)
   return response
+}
+
+function answer(type: string, body: string): Response {
+  return new Response(body, { headers: { 'content-type': type } })
+}
+
+/** A page that shows secrets in each way that can be recognised. */
+function createPage(): string {
+  const escaped = variables.RECAPTCHA3_SECRET.replaceAll('&', '&amp;').replaceAll('"', '&quot;')
+  return `<!DOCTYPE html><html><head><meta content=${canary}-meta name=csrf-token></head><body data-token="${canary}-data">
+    <form><input value="${canary}-field" type=password id=a><input type="hidden" name="_csrf" value='${canary}-csrf'>
+    <textarea name="secret">${canary}-area</textarea></form>
+    <table><tr><th>API key</th><td>${canary}-cell</td></tr></table><dl><dt>Password:</dt> <dd>${canary}-term</dd></dl>
+    <a href="/reset?token=${canary}-link">${escaped}</a>
+    <script>window.token = "${canary}-script"; const config = ${JSON.stringify(config)}</script>
+    ${messageOf('page')}</body></html>`
 }
 
 /** Dumps with secrets in names, texts, classes, collections and errors. */
@@ -340,6 +372,13 @@ t.test('no profile and no span contains a planted secret', async t => {
     '/leaky/compared',
     '/leaky/wrong',
     '/leaky/validated',
+    '/leaky/answered/json',
+    '/leaky/answered/form',
+    '/leaky/answered/text',
+    '/leaky/answered/xml',
+    '/leaky/answered/broken',
+    '/leaky/answered/long',
+    '/leaky/answered/bytes',
     `/leaky/reset/${canary}-path`,
     `/leaky/broken/${canary}-path`,
     `/leaky/reset/${canary}-slash/`,

@@ -1,6 +1,7 @@
 import assert from 'node:assert'
 import { inspect } from 'node:util'
 import t from 'tap'
+import { maskMarkup } from '#lib/redact/mask-markup.ts'
 import { maskText } from '#lib/redact/mask-text.ts'
 import { isSecretName } from '#lib/redact/secret-names.ts'
 
@@ -507,4 +508,37 @@ t.test(
 
 t.test('long hostile texts end', async t => {
   for (const piece of hostile) t.type(maskText(piece.repeat(20_000 / piece.length)), 'string')
+})
+
+const masker = { text: (text: string) => maskText(text), isSecret: isSecretName }
+
+t.test('markup: fields, cells and terms with secret names are masked', async t => {
+  for (const [given, masked] of [
+    ['<input value="x" type=password id=a>', '<input value="******" type=password id=a>'],
+    ["<INPUT value='x' name='user[password]'/>", '<INPUT value="******" name=\'user[password]\'/>'],
+    ['<meta content=x name=csrf-token>', '<meta content="******" name=csrf-token>'],
+    ['<input name=token value="">', '<input name=token value="">'],
+    ['<input name=q value="session">', '<input name=q value="session">'],
+    ['<meta name=author content=Ada>', '<meta name=author content=Ada>'],
+    ['<th>API key:</th> <td class="a">x</td>', '<th>API key:</th> <td class="a">******</td>'],
+    ['<dt>Password</dt><dd>x</dd>', '<dt>Password</dt><dd>******</dd>'],
+    ['<dt>Author</dt><dd>x</dd>', '<dt>Author</dt><dd>x</dd>'],
+    ['<a href="?a=1&#38;token=x&#38;b=&#x110000;">', '<a href="?a=1&#38;token=******;b=&#x110000;">'],
+    [
+      '<p>{&quot;token&QUOT;:&quot;x&quot;}, it&apos;s &lt;</p>',
+      '<p>{&#34;token&#34;:&#34;******&#34;}, it&#39;s &#60;</p>',
+    ],
+    ['<p>&#x110000; &amp; api_k&#101;y=x</p>', '<p>&#38;#x110000; &#38; api_key=******</p>'],
+    ['<p>1 &amp; 2 &eacute;</p>', '<p>1 &amp; 2 &eacute;</p>'],
+    ['<label>Password</label><input>', '<label>Password</label><input>'],
+  ] as const) {
+    t.equal(maskMarkup(given, masker), masked)
+  }
+})
+
+t.test('masking hostile markup ends', async t => {
+  for (const part of ['<input ', '<input "', '<input a=', '<dt> ', '<dt>a</dt>', '<b>  ', '<td>x', '&amp;', '& &#']) {
+    const text = part.repeat(70_000 / part.length)
+    t.equal(maskMarkup(text, masker), text)
+  }
 })

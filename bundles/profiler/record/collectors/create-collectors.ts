@@ -1,5 +1,6 @@
 import type { Application } from '../../../../kernel/bundle.ts'
 import type { ProfileCollector } from '../collect.ts'
+import { ContentCopier } from '../content.ts'
 import type { ListenerSites } from '../listener-sites.ts'
 import { ExceptionCollector } from './exception.ts'
 import { ConfigCollector, memoryCollector, ServerCollector } from './process.ts'
@@ -22,12 +23,13 @@ import {
 /** Creates the profiler's own collectors, in the order in which they run. */
 export function createCollectors(app: Application, sites: ListenerSites): ProfileCollector[] {
   const { debugGate, directory, dispatcher, redactor } = app
+  const contents = new ContentCopier(redactor)
   return [
     // First: the usage of the request does not include the work of the other collectors.
     memoryCollector,
     createCpuCollector(directory, redactor),
     new RequestCollector(redactor, debugGate),
-    new ResponseCollector(redactor),
+    new ResponseCollector(redactor, contents),
     new SessionCollector(redactor, directory),
     createEventsCollector(dispatcher, listener => sites.find(listener, directory)),
     createTimeCollector(redactor),

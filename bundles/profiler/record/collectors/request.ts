@@ -10,6 +10,7 @@ import { readProperty } from '../../../../lib/stack/read-property.ts'
 import type { BodyData, FileData, RequestData } from '../../profile/exchange-data.ts'
 import type { Pairs } from '../../profile/schema.ts'
 import type { CollectorOf } from '../collect.ts'
+import { copyForm } from '../content.ts'
 import type { Trace } from '../trace.ts'
 import { copyHeaders, createCopier } from './copy.ts'
 
@@ -94,9 +95,7 @@ function describeForm(fields: FormData, redactor: Redactor): Pick<BodyData, 'for
       files.push({ field: copier.text(field), name: copier.text(name), type: copier.text(type), size })
     }
   }
-  const names = new Set(texts.map(([field]) => field))
-  const copy = (name: string, value: unknown) => (isSecretCode(name, names) ? mask : copier.value(name, value))
-  return { form: copier.pairs(texts, copy), files }
+  return { form: copyForm(texts, copier), files }
 }
 
 function describeBytes(type: string, bytes: Uint8Array, redactor: Redactor): Pick<BodyData, 'form' | 'json' | 'note'> {

@@ -1,9 +1,11 @@
 import { Readable } from 'node:stream'
 import { EventStream } from '../../../../lib/http/event-stream.ts'
-import type { Body, Response } from '../../../../lib/http/response.ts'
+import { type Body, isBodiless, type Response } from '../../../../lib/http/response.ts'
 import type { Redactor } from '../../../../lib/redact/redactor.ts'
+import type { ContentData } from '../../profile/content-data.ts'
 import type { ResponseData } from '../../profile/exchange-data.ts'
 import type { CollectorOf } from '../collect.ts'
+import type { ContentCopier } from '../content.ts'
 import type { Trace } from '../trace.ts'
 import { copyHeaders, createCopier } from './copy.ts'
 
@@ -11,20 +13,36 @@ import { copyHeaders, createCopier } from './copy.ts'
 export class ResponseCollector implements CollectorOf<'response'> {
   readonly name = 'response'
   readonly #redactor: Redactor
+  readonly #contents: ContentCopier
 
-  constructor(redactor: Redactor) {
+  constructor(redactor: Redactor, contents: ContentCopier) {
     this.#redactor = redactor
+    this.#contents = contents
   }
 
-  collect({ response, sentBytes }: Trace): ResponseData | undefined {
+  collect(trace: Trace): ResponseData | undefined {
+    const { response, sentBytes } = trace
     if (response === undefined) return undefined
+    const content = this.#copyContent(trace, response)
     return {
       headers: copyHeaders(response.headers, createCopier(this.#redactor)),
       size: sizeOf(response),
       isStreamed: response.body instanceof Readable,
       ...(sentBytes !== undefined && { sent: sentBytes }),
       ...(response instanceof EventStream && { events: response.sentEvents }),
+      ...(content !== undefined && { content }),
     }
+  }
+
+  #copyContent({ page, request }: Trace, { body, headers, status }: Response): ContentData | undefined {
+    const type = headers.get('content-type') ?? ''
+    // The profiler's own error pages show data that is in the profile already.
+    const isOwn = headers.has('x-debug-exception') && /^text\/(?:html|plain|markdown)/.test(type)
+    if (isOwn || request.method === 'HEAD' || isBodiless(status)) return undefined
+    const encoding = headers.get('content-encoding') ?? ''
+    const sent = page ?? { body, encoding }
+    if (sent.body === null || sent.body instanceof Readable) return undefined
+    return this.#contents.copy({ body: sent.body, type, encoding: sent.encoding })
   }
 }
 

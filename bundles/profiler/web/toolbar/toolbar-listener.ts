@@ -40,6 +40,8 @@ export class ToolbarListener {
   onResponse({ isMainRequest, request, response }: ResponseEvent): void {
     const { profiler, redirects } = this.#services
     const trace = isMainRequest ? profiler.find(request) : undefined
+    if (trace !== undefined)
+      trace.page = { body: response.body, encoding: response.headers.get('content-encoding') ?? '' }
     // The header means that there will be a profile, and that the client may see it. As in Symfony.
     if (trace === undefined || response.headers.get('x-debug-token') !== trace.token) return
     redirects.note(trace, response)

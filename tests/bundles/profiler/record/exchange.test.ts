@@ -1,4 +1,5 @@
 import { Readable } from 'node:stream'
+import { gzipSync } from 'node:zlib'
 import { t } from 'tap'
 import type { BodyData, ProfiledSession, RequestData, ResponseData } from '#bundles/profiler/profile/exchange-data.ts'
 import { parseSummary } from '#bundles/profiler/profile/parse-profile.ts'
@@ -6,6 +7,7 @@ import type { Profile } from '#bundles/profiler/profile/profile.ts'
 import { ConfigCollector, ServerCollector } from '#bundles/profiler/record/collectors/process.ts'
 import { RequestCollector } from '#bundles/profiler/record/collectors/request.ts'
 import { ResponseCollector } from '#bundles/profiler/record/collectors/response.ts'
+import { ContentCopier } from '#bundles/profiler/record/content.ts'
 import { toServerTiming } from '#bundles/profiler/record/profiler-listener.ts'
 import { RenderTrace } from '#bundles/profiler/record/render-trace.ts'
 import { Trace } from '#bundles/profiler/record/trace.ts'
@@ -38,7 +40,7 @@ function collectRequest(request: Request, isAllowed = true): RequestData {
 }
 
 function collectResponse(response: Response): ResponseData | undefined {
-  return new ResponseCollector(redactor).collect(traceOf(createRequest(), response))
+  return new ResponseCollector(redactor, new ContentCopier(redactor)).collect(traceOf(createRequest(), response))
 }
 
 function requestWith(type: string | undefined, content: string | Readable, length?: number): Request {
@@ -237,6 +239,7 @@ t.test('the response', async t => {
       ],
       size: 2,
       isStreamed: false,
+      content: { type: '', length: 2, text: 'é' },
     })
   })
 
@@ -309,8 +312,48 @@ t.test('the response', async t => {
     }
   })
 
+  t.test('the content of a response is stored as it was made: before the toolbar and the compression', async t => {
+    const page = `<!DOCTYPE html><title>Shop</title><body>${'<p>Hello</p>'.repeat(200)}</body>`
+    const { app, storedOf } = await createProfiledKernel(t, {
+      directory: t.testdir(),
+      handlers: {
+        '/page': () => Response.html(page),
+        '/data': () => Response.json({ name: 'Ada', password: 'x', list: [1, null] }),
+        '/empty': () => Response.empty(),
+        '/stream': () => Response.stream(Readable.from(['one']), { headers: { 'content-type': 'text/plain' } }),
+        '/encoded': () =>
+          new Response(gzipSync('text'), { headers: { 'content-encoding': 'gzip', 'content-type': 'text/plain' } }),
+        '/image': () => new Response(new Uint8Array([1, 2]), { headers: { 'content-type': 'image/png' } }),
+      },
+    })
+    const { url } = await serveKernel(t, { app })
+    const contentOf = async (path: string, init?: RequestInit) => {
+      const response = await fetch(`${url}${path}`, init)
+      await response.arrayBuffer()
+      return dataOf<ResponseData>(await storedOf(response), 'response').content
+    }
+    t.strictSame(await contentOf('/page'), { type: 'text/html', length: page.length, text: page })
+    t.strictSame(await contentOf('/data'), {
+      type: 'application/json',
+      length: 45,
+      json: [{ name: 'Ada', password: '******', list: [1, null] }],
+    })
+    t.equal(await contentOf('/page', { method: 'HEAD' }), undefined)
+    t.equal(await contentOf('/empty'), undefined)
+    t.equal(await contentOf('/stream'), undefined)
+    t.match(await contentOf('/encoded'), { type: 'text/plain', length: 4, text: 'text' })
+    t.match(await contentOf('/image'), {
+      type: 'image/png',
+      length: 2,
+      digest: /^[\da-f]{32}$/,
+      note: 'Only text is stored.',
+    })
+    t.equal(await contentOf('/missing', { headers: { accept: 'text/html' } }), undefined, "the profiler's error page")
+    t.match(await contentOf('/missing', { headers: { accept: 'application/json' } }), { json: [{ status: 404 }] })
+  })
+
   t.test('without a response there is no data', async t => {
-    t.equal(new ResponseCollector(redactor).collect(traceOf(createRequest())), undefined)
+    t.equal(new ResponseCollector(redactor, new ContentCopier(redactor)).collect(traceOf(createRequest())), undefined)
   })
 })
 
