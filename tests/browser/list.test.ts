@@ -112,13 +112,21 @@ t.test('two records are selected and compared, also without scripts', needsBrows
   }
 })
 
+/** A time in the zone of these pages. */
+const toLocal = (iso: string) => new Date(Date.parse(iso) + 9 * 3_600_000).toISOString()
+
 t.test('times are in the zone of the browser, with their age', needsBrowser, async t => {
   const { page } = await open(t)
   const time = page.locator('time[data-local]').first()
   const iso = String(await time.getAttribute('datetime'))
   const hour = (new Date(iso).getUTCHours() + 9) % 24
   t.match(await time.innerText(), new RegExp(`(just now|s ago) ${String(hour).padStart(2, '0')}:`))
-  t.match(await page.locator('.recording').innerText(), 'Times are in Asia/Tokyo time.')
+  t.match(await time.getAttribute('title'), /\+09:00$/)
+  await page.getByText('More filters').click()
+  const [local = ''] = toLocal(iso).split('.')
+  await page.getByLabel('From (GMT+9)').fill(local)
+  await page.waitForURL(/start=/)
+  t.equal(new URL(page.url()).searchParams.get('start'), iso.replace(/\.\d+Z$/, 'Z'))
 })
 
 t.test('a hidden page has no stream; a page whose server stops shows it', needsBrowser, async t => {

@@ -1,49 +1,91 @@
-const day = new Intl.DateTimeFormat('en-GB', { day: 'numeric', month: 'short', year: 'numeric' })
-const clock = new Intl.DateTimeFormat('en-GB', { hour: '2-digit', minute: '2-digit', second: '2-digit' })
-const full = new Intl.DateTimeFormat('en-GB', {
-  day: 'numeric',
-  month: 'short',
-  year: 'numeric',
-  hour: '2-digit',
-  minute: '2-digit',
-  second: '2-digit',
-  fractionalSecondDigits: 3,
-  timeZoneName: 'short',
-})
-
 /** Milliseconds between two updates of relative times. */
 const interval = 15_000
 
 /**
- * Shows the times of the page, which the server writes in UTC, in the time zone of the browser. Relative times are
- * updated.
+ * Shows the times of the page in the time zone of the browser. The server writes them in UTC. Relative times are updated.
  */
 export function showLocalTimes(): void {
   updateTimes(document)
-  for (const element of document.querySelectorAll('[data-zone]')) {
-    const zone = day.resolvedOptions().timeZone
-    if (zone !== 'UTC') element.textContent = `${zone} time`
-  }
+  for (const element of document.querySelectorAll('[data-zone]')) element.textContent = nameZone(new Date())
+  for (const input of document.querySelectorAll<HTMLInputElement>('input[type="datetime-local"]'))
+    acceptLocalTime(input)
   setInterval(() => {
     if (!document.hidden) updateTimes(document)
   }, interval)
 }
 
-/** Updates the times of a part of the page. */
+/**
+ * Updates the times of a part of the page. The value of `data-local` is the form of a time: `full` for date, time and age,
+ * `clock` for the time alone, and empty for an element with parts for both. The exact time becomes the title.
+ */
 export function updateTimes(root: ParentNode): void {
   const now = Date.now()
+  const formats = createFormats()
   for (const element of root.querySelectorAll<HTMLTimeElement>('time[data-local]')) {
     const time = new Date(element.dateTime)
-    const hint = describeAge(now - time.getTime())
-    const place = element.querySelector('.day')
-    const clockPlace = element.querySelector('.clock')
-    element.title = `${full.format(time)} (${element.dateTime})`
-    if (place === null || clockPlace === null) element.textContent = `${full.format(time)}, ${hint}`
-    else {
-      place.textContent = now - time.getTime() < 3_600_000 ? hint : day.format(time)
-      clockPlace.textContent = clock.format(time)
-    }
+    if (!Number.isNaN(time.getTime())) show(element, time, now, formats)
   }
+}
+
+/** The formats in the zone of the browser. */
+function createFormats(): Readonly<Record<'day' | 'clock' | 'preciseClock', Intl.DateTimeFormat>> {
+  const hours = { hour: '2-digit', minute: '2-digit', second: '2-digit' } as const
+  return {
+    day: new Intl.DateTimeFormat('en-GB', { day: 'numeric', month: 'short', year: 'numeric' }),
+    clock: new Intl.DateTimeFormat('en-GB', hours),
+    preciseClock: new Intl.DateTimeFormat('en-GB', { ...hours, fractionalSecondDigits: 3 }),
+  }
+}
+
+function show(element: HTMLTimeElement, time: Date, now: number, formats: ReturnType<typeof createFormats>): void {
+  const { clock, day, preciseClock } = formats
+  const age = describeAge(now - time.getTime())
+  const dayPlace = element.querySelector('.day')
+  const clockPlace = element.querySelector('.clock')
+  const text = String(element.textContent)
+  const hours = (/\.\d{3}/.test(text) ? preciseClock : clock).format(time)
+  element.title = toIso(time)
+  if (dayPlace !== null && clockPlace !== null) {
+    dayPlace.textContent = now - time.getTime() < 3_600_000 ? age : day.format(time)
+    clockPlace.textContent = hours
+  } else if (element.dataset.local === 'clock') element.textContent = hours
+  else element.textContent = `${day.format(time)}, ${hours} ${nameZone(time)}, ${age}`
+}
+
+/** The short name of the zone at a time, such as `CET`. */
+function nameZone(time: Date): string {
+  const parts = new Intl.DateTimeFormat('en-GB', { timeZoneName: 'short' }).formatToParts(time)
+  return parts.flatMap(({ type, value }) => (type === 'timeZoneName' ? [value] : [])).join('')
+}
+
+/** The time in ISO 8601, with the offset of the zone. */
+function toIso(time: Date): string {
+  const offset = -time.getTimezoneOffset()
+  if (offset === 0) return time.toISOString()
+  const minutes = Math.abs(offset)
+  const two = (number: number) => String(Math.trunc(number)).padStart(2, '0')
+  return `${toLocal(time)}${offset < 0 ? '-' : '+'}${two(minutes / 60)}:${two(minutes % 60)}`
+}
+
+/** The time in ISO 8601 without a zone. */
+function toLocal(time: Date): string {
+  return new Date(time.getTime() - time.getTimezoneOffset() * 60_000).toISOString().slice(0, -1)
+}
+
+/** Makes a field of a form local: the form sends the time in UTC, which the field of the server contains. */
+function acceptLocalTime(input: HTMLInputElement): void {
+  const sent = document.createElement('input')
+  sent.type = 'hidden'
+  sent.name = input.name
+  input.removeAttribute('name')
+  input.after(sent)
+  const update = () => {
+    // A field may have no seconds: then it is the whole minute that is meant.
+    sent.value = input.value && `${new Date(input.value).toISOString().slice(0, input.value.length)}Z`
+  }
+  if (input.value !== '') input.value = toLocal(new Date(`${input.value}Z`)).slice(0, input.value.length)
+  input.addEventListener('input', update)
+  update()
 }
 
 function describeAge(milliseconds: number): string {

@@ -4,7 +4,6 @@ import { enableCopying } from '#bundles/profiler/client/copy.ts'
 import { enableFlameGraph } from '#bundles/profiler/client/flame.ts'
 import { enableScrollers } from '#bundles/profiler/client/scrollers.ts'
 import { chooseTheme } from '#bundles/profiler/client/theme.ts'
-import { showLocalTimes, updateTimes } from '#bundles/profiler/client/times.ts'
 import { openPage } from './page.ts'
 
 t.test('an element has the attributes that are defined, and children of both kinds', async t => {
@@ -84,64 +83,6 @@ t.test('a button copies the text of its element, and shows the result for a whil
   button?.click()
   await page.settle()
   t.equal(button?.textContent, 'Not allowed')
-})
-
-t.test('times are shown in the zone of the browser, and stay up to date', async t => {
-  const ago = (seconds: number) => new Date(Date.now() - 1000 * seconds).toISOString()
-  const page = openPage(t, '<span data-zone>UTC</span>')
-  const times: readonly (readonly [seconds: number, age: string])[] = [
-    [1, 'just now'],
-    [30, '30 s ago'],
-    [600, '10 min ago'],
-    [7200, '2 h ago'],
-    [200_000, '2 days ago'],
-  ]
-  for (const [seconds] of times) {
-    document.body.append(
-      createElement('time', { datetime: ago(seconds), 'data-local': 'full' }),
-      createElement(
-        'time',
-        { datetime: ago(seconds), 'data-local': '', class: 'row' },
-        createElement('span', { class: 'day' }),
-        createElement('span', { class: 'clock' }),
-      ),
-    )
-  }
-  showLocalTimes()
-  const full = [...document.querySelectorAll('time:not(.row)')].map(({ textContent }) => textContent)
-  const rows = [...document.querySelectorAll('time.row')]
-  for (const [index, [, age]] of times.entries()) t.match(full[index], new RegExp(`\\d{4}.*, ${age}$`), age)
-  t.equal(rows[2]?.querySelector('.day')?.textContent, '10 min ago', 'within an hour a row shows the age')
-  t.match(rows[3]?.querySelector('.day')?.textContent, /^\d+ \w+ \d{4}$/, 'then it shows the date')
-  t.match(rows[3]?.querySelector('.clock')?.textContent, /^\d\d:\d\d:\d\d$/)
-  t.match(rows[3]?.getAttribute('title'), /\(\d{4}-.*Z\)$/, 'with the exact time as title')
-
-  const { resolvedOptions } = Intl.DateTimeFormat.prototype
-  const zone = new Intl.DateTimeFormat().resolvedOptions().timeZone
-  t.equal(page.find('[data-zone]').textContent, zone === 'UTC' ? 'UTC' : `${zone} time`)
-  t.teardown(() => {
-    Intl.DateTimeFormat.prototype.resolvedOptions = resolvedOptions
-  })
-  for (const timeZone of ['UTC', 'Asia/Tokyo']) {
-    Intl.DateTimeFormat.prototype.resolvedOptions = function () {
-      return { ...resolvedOptions.call(this), timeZone }
-    }
-    page.find('[data-zone]').textContent = 'UTC'
-    showLocalTimes()
-    t.equal(page.find('[data-zone]').textContent, timeZone === 'UTC' ? 'UTC' : 'Asia/Tokyo time')
-  }
-
-  const show = (hidden: boolean) => Object.defineProperty(document, 'hidden', { value: hidden, configurable: true })
-  const [first] = rows
-  const day = first?.querySelector('.day')
-  first?.setAttribute('datetime', ago(60))
-  show(true)
-  await page.pass(15_000)
-  t.equal(day?.textContent, 'just now', 'nothing is updated while the page is hidden')
-  show(false)
-  await page.pass(15_000)
-  t.equal(day?.textContent, '1 min ago')
-  updateTimes(document)
 })
 
 const bar = (name: string, parent: number) =>

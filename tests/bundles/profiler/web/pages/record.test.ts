@@ -75,7 +75,7 @@ t.test('a 404 shows its summary and its forward', async t => {
   t.match(text, 'GET /missing-x?a=1')
   t.match(html, 'href="http://localhost:8000/missing-x?a=1" rel="noreferrer"')
   t.match(html, '<a href="/_profiler/empty/search/results?ip=127.0.0.1&amp;limit=10">127.0.0.1</a>')
-  t.match(text, /Profiled on \d+ \w+ \d{4}, \d\d:\d\d:\d\d\.\d{3} UTC/)
+  t.match(text, /Profiled on \d+ \w+ \d{4}, \d\d:\d\d:\d\d UTC/)
   t.match(text, /Outcome Completed/)
   t.match(text, `Sub Requests 404 error_controller ${sub}`)
   t.match(html, `<form action="/_profiler/${main}/pin?panel=`)

@@ -164,7 +164,7 @@ t.test('the page has every line, and escapes it', async t => {
   t.match(html, '<i id="log-3"></i>')
   t.match(html, /<tr [^>]*data-events="1" hidden>/)
   t.match(html, '<span class="level level-error">error</span>')
-  t.match(html, '<time datetime="2026-11-20T23:15:09.042Z">23:15:09.042</time>')
+  t.match(html, '<time datetime="2026-11-20T23:15:09.042Z" data-local="clock">23:15:09.042 UTC</time>')
   t.match(html, 'Uncaught &quot;<b class="value">x</b>&quot;')
   t.match(html, 'a.ts:3')
   t.match(html, '9 log messages in the middle')
