@@ -21,6 +21,18 @@ export interface Collector<collected extends CollectedRequest = CollectedRequest
   collect(collected: collected): unknown
   /** How the profiler shows the data; by default as a list. */
   readonly panel?: CollectorPanel
+  /** Returns the item of the toolbar for the stored data; `undefined` for no item. By default there is none. */
+  toolbar?(data: unknown): CollectorToolbarItem | undefined
+}
+
+/** An item of the toolbar. It links to the panel of its collector, and has its label. */
+export interface CollectorToolbarItem {
+  /** A few words, such as `3 products`. */
+  readonly text: string
+  /** The default is `plain`. */
+  readonly tone?: 'plain' | 'warning' | 'error'
+  /** Rows that unfold, by name: at most ten. */
+  readonly details?: Readonly<Record<string, string>>
 }
 
 /** The page of a profile that shows the data of a collector. */

@@ -7,6 +7,7 @@ export type {
   CollectedRequest,
   Collector,
   CollectorPanel,
+  CollectorToolbarItem,
   FindingPlace,
   FindingRule,
   InspectedProfile,

@@ -4,6 +4,7 @@ import { createFrameworkBundle } from '#bundles/framework/framework-bundle.ts'
 import { Inspector } from '#bundles/profiler/insight/findings/inspector.ts'
 import { findOccurrences } from '#bundles/profiler/insight/occurrences.ts'
 import { findChildren, findRelatives } from '#bundles/profiler/insight/relatives.ts'
+import { findSinceEdit } from '#bundles/profiler/insight/since-edit/since-edit.ts'
 import { findTrace } from '#bundles/profiler/insight/trace-parts.ts'
 import type { Profile } from '#bundles/profiler/profile/profile.ts'
 import { CpuSampler } from '#bundles/profiler/record/cpu/cpu-sampler.ts'
@@ -72,12 +73,14 @@ export async function createProfiledKernel(t: Test, init: ProfiledInit = {}): Pr
     const find = async (token: string) => (await storage.find(token))?.profile.summary
     const { children, summary } = shown.profile
     const found = await Promise.all(children.map(find))
+    const { earlier } = await findRelatives(storage, shown.profile)
     return {
       isPinned: false,
       findings: [],
       parent: summary.parent === null ? undefined : await find(summary.parent),
       children: found.filter(child => child !== undefined),
-      earlier: (await findRelatives(storage, shown.profile)).earlier,
+      earlier,
+      sinceEdit: await findSinceEdit(shown.profile, earlier, { storage, inspect: () => [] }),
       query: new URLSearchParams(),
       findChildren: profile => findChildren(storage, profile),
       findOccurrences: ({ summary }) => findOccurrences(storage, summary),

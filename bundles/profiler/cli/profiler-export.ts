@@ -2,7 +2,7 @@ import { randomBytes } from 'node:crypto'
 import { rename, rm, writeFile } from 'node:fs/promises'
 import { CommandUsageError, type ConsoleCommand, exitCodes } from '../../../kernel/console-command.ts'
 import { readProperty } from '../../../lib/stack/read-property.ts'
-import { findRelatives } from '../insight/relatives.ts'
+import { showProfile } from '../insight/show-profile.ts'
 import { formatBytes } from '../profile/format.ts'
 import type { DataForm, ExportKind } from '../profile/links.ts'
 import { type CommandServices, findRecord, missing, tokenArgument } from './find-profile.ts'
@@ -47,8 +47,7 @@ export function createProfilerExport(services: CommandServices): ConsoleCommand 
         return exitCodes.failure
       }
       const { formatProfile } = await import('../web/export-profile.ts')
-      const findings = inspector.inspect(found.profile)
-      const record = { ...found, findings, ...(await findRelatives(storage, found.profile)) }
+      const record = await showProfile(found, storage, inspector)
       const text = await formatProfile(kind, record, services)
       if (text === undefined) {
         output.error(`The CPU was not sampled during the request ${found.profile.summary.token}.`)

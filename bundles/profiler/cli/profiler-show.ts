@@ -1,5 +1,5 @@
 import { type CommandOption, type ConsoleCommand, exitCodes } from '../../../kernel/console-command.ts'
-import { findRelatives } from '../insight/relatives.ts'
+import { showProfile } from '../insight/show-profile.ts'
 import { toSummaryView } from '../insight/summary-view.ts'
 import { listPanels } from '../web/export-profile.ts'
 import { hasContent } from '../web/panels/render-panel.ts'
@@ -41,8 +41,7 @@ export function createProfilerShow({ inspector, panels, storage }: CommandServic
         import('../export/json.ts'),
         import('../export/markdown.ts'),
       ])
-      const findings = inspector.inspect(profile)
-      const record = { ...found, findings, ...(await findRelatives(storage, profile)) }
+      const record = await showProfile(found, storage, inspector)
       const tone = toSummaryView(profile.summary).tone
       output.print({
         blocks: [{ kind: 'markdown', text: toMarkdown(record, panel), tone: tone === 'plain' ? 'strong' : tone }],

@@ -5,6 +5,7 @@ import { toPlainText } from '../insight/overview/sentence-parts.ts'
 import type { PartKind } from '../insight/overview/time-parts.ts'
 import type { Durations } from '../insight/overview/usual-time.ts'
 import type { ShownProfile } from '../insight/relatives.ts'
+import type { SinceEdit } from '../insight/since-edit/since-edit.ts'
 import { type ExportKind, exportKinds, exportLink, profileDataLink, profileLink } from '../profile/links.ts'
 import type { Profile, ProfileSummary } from '../profile/profile.ts'
 import type { JsonObject } from '../profile/schema.ts'
@@ -36,6 +37,13 @@ interface PublicOverview {
     readonly link: string
   }[]
   readonly usual: PublicUsualTime
+  /** What has changed since the last edit of files; `null` without an edit, or without a request before it. */
+  readonly sinceEdit: PublicSinceEdit | null
+}
+
+/** The JSON of what has changed since an edit: the token of the last similar request before it. */
+interface PublicSinceEdit extends Omit<SinceEdit, 'before'> {
+  readonly before: string
 }
 
 /** The durations of earlier similar requests, also `before` and `since` the start of the process. */
@@ -56,6 +64,8 @@ function toPublicOverview(subject: ShownProfile): PublicOverview {
       return { kind, label, duration: time / 1000, link: linkToPlace(place, token) }
     }),
     usual: { count, median, p95, before, since, startedAt },
+    sinceEdit:
+      subject.sinceEdit === undefined ? null : { ...subject.sinceEdit, before: subject.sinceEdit.before.token },
   }
 }
 

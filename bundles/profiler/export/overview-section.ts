@@ -1,6 +1,7 @@
 import { summarizeProfile } from '../insight/overview/overview.ts'
 import type { Durations } from '../insight/overview/usual-time.ts'
 import type { ShownProfile } from '../insight/relatives.ts'
+import { describeTimes } from '../insight/since-edit/since-edit.ts'
 import { formatCount, formatDuration, formatMicroseconds, formatShare } from '../profile/format.ts'
 import { formatMoment } from '../profile/format-value.ts'
 import { type Section, toList, toSpan } from './markdown-text.ts'
@@ -32,8 +33,23 @@ export const overviewSection: Section = {
         ({ label, time }) => `${toSpan(label)} ${formatMicroseconds(time)}, ${formatShare(time, whole)}`,
       ),
       times.map(line => `- ${line}`).join('\n'),
+      ...writeSinceEdit(subject),
     ].filter(block => block !== '')
   },
+}
+
+/** What has changed since the last edit of files. */
+function writeSinceEdit({ sinceEdit }: ShownProfile): string[] {
+  if (sinceEdit === undefined) return []
+  const { before, changes, files, isSameUrl, time, times } = sinceEdit
+  const lines = [
+    `Edited: ${files.map(toSpan).join(', ')}, at ${formatMoment(time)}`,
+    `Compared with ${toSpan(before.token)}, the last request of the same ${isSameUrl ? 'URL' : 'route'} before`,
+    ...[describeTimes(times), ...changes].map(
+      ({ before, name, now, text }) => `${toSpan(name)} ${toSpan(before)} → ${toSpan(now)}: ${toSpan(text)}`,
+    ),
+  ]
+  return ['### Since your edit', lines.map(line => `- ${line}`).join('\n')]
 }
 
 function describe({ count, median, p95 }: Durations): string {

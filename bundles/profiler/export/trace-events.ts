@@ -47,7 +47,10 @@ export function toTraceEvents(profile: Profile, { logs, root }: TimelineContent)
   const { events, threads } = layOut(root)
   const names = [
     ...(runs.length === 0 ? [] : [garbage]),
-    ...Array.from({ length: threads }, (_, index) => ({ tid: index + 1, name: index === 0 ? 'Request' : 'Concurrent' })),
+    ...Array.from({ length: threads }, (_, index) => ({
+      tid: index + 1,
+      name: index === 0 ? 'Request' : 'Concurrent',
+    })),
   ]
   return {
     traceEvents: [

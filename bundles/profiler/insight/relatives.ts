@@ -2,6 +2,7 @@ import type { Profile, ProfileSummary } from '../profile/profile.ts'
 import type { ProfileFilter, ProfileStorage, StoredProfile } from '../store/profile-storage.ts'
 import type { Finding } from './findings/finding.ts'
 import { mainRequests } from './latest.ts'
+import type { SinceEdit } from './since-edit/since-edit.ts'
 
 /** The stored profiles that the page of a profile links to. */
 export interface Relatives {
@@ -167,4 +168,6 @@ export interface ShownProfile extends StoredProfile {
   readonly children: readonly ProfileSummary[]
   /** The latest similar requests before it, the newest first. */
   readonly earlier: readonly ProfileSummary[]
+  /** What has changed since the last edit of files; absent without an edit, or without a similar request before it. */
+  readonly sinceEdit?: SinceEdit | undefined
 }

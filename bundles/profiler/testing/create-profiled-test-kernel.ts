@@ -6,7 +6,7 @@ import {
 } from '../../../kernel/testing/create-test-kernel.ts'
 import type { Request } from '../../../lib/http/request.ts'
 import { Inspector } from '../insight/findings/inspector.ts'
-import { findRelatives } from '../insight/relatives.ts'
+import { showProfile } from '../insight/show-profile.ts'
 import type { Profile } from '../profile/profile.ts'
 import { createProfilerBundle, type ProfilerOptions } from '../profiler-bundle.ts'
 import { attachedTrace } from '../record/trace.ts'
@@ -71,11 +71,10 @@ async function createExpectation(
   inspector: Inspector,
   stored: StoredProfile,
 ): Promise<ProfileExpectation> {
-  const relatives = await findRelatives(storage, stored.profile)
   const found = await Promise.all(stored.profile.children.map(token => storage.find(token)))
   const children = found.filter(child => child !== undefined)
   const subRequests = await Promise.all(children.map(child => createExpectation(storage, inspector, child)))
-  return new ProfileExpectation({ ...stored, ...relatives, findings: inspector.inspect(stored.profile) }, subRequests)
+  return new ProfileExpectation(await showProfile(stored, storage, inspector), subRequests)
 }
 
 /** Milliseconds: a profile is stored after its response was sent, on a busy machine much later. */

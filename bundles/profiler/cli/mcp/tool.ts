@@ -1,7 +1,8 @@
 import type { z } from 'zod'
 import type { Inspector } from '../../insight/findings/inspector.ts'
-import { findRelatives, type ShownProfile } from '../../insight/relatives.ts'
+import type { ShownProfile } from '../../insight/relatives.ts'
 import type { Replayer } from '../../insight/replay/replayer.ts'
+import { showProfile } from '../../insight/show-profile.ts'
 import type { Profile } from '../../profile/profile.ts'
 import { isToken } from '../../profile/schema.ts'
 import type { Profiler } from '../../record/profiler.ts'
@@ -60,9 +61,7 @@ export async function findStored(word: string, { profiler, storage }: ToolServic
 
 /** Finds a profile with its relatives and its findings. @throws ToolError */
 export async function findShown(word: string, services: ToolServices): Promise<ShownProfile> {
-  const found = await findStored(word, services)
-  const findings = services.inspector.inspect(found.profile)
-  return { ...found, findings, ...(await findRelatives(services.storage, found.profile)) }
+  return showProfile(await findStored(word, services), services.storage, services.inspector)
 }
 
 /** The names of the panels that have content. */

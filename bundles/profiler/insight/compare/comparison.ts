@@ -66,7 +66,7 @@ export function compareProfiles(first: Profile, second: Profile): Comparison {
     attributes: compareSent('attributes'),
     requestHeaders: compare(profile => readHeaders('request', profile)),
     requestBody: compare(readRequestBody),
-    responseHeaders: compare(profile => readHeaders('response', profile)),
+    responseHeaders: compare(readResponseHeaders),
     // A fact that only one profile contains is no difference.
     responseBody: compare(readResponseBody).filter(({ change }) => change === 'same' || change === 'changed'),
     exceptions: compare(readExceptionUses),
@@ -78,9 +78,14 @@ export function compareProfiles(first: Profile, second: Profile): Comparison {
   }
 }
 
-function readHeaders(part: 'request' | 'response', { collectors, summary }: Profile): Map<string, string[]> {
-  const headers = readPairs(collectors[part]?.headers, false, [...neverCompared, lengthHeader])
-  if (part === 'request') return headers
+function readHeaders(part: 'request' | 'response', { collectors }: Profile): Map<string, string[]> {
+  return readPairs(collectors[part]?.headers, false, [...neverCompared, lengthHeader])
+}
+
+/** Reads the compared headers of a response, by name in lower case. Parts that differ in each response are replaced. */
+export function readResponseHeaders(profile: Profile): ReadonlyMap<string, readonly string[]> {
+  const { summary } = profile
+  const headers = readHeaders('response', profile)
   return new Map([...headers].map(([name, values]) => [name, values.map(value => toStableValue(name, value, summary))]))
 }
 

@@ -1,6 +1,7 @@
 import type { Request } from '../../../../lib/http/request.ts'
 import type { Response } from '../../../../lib/http/response.ts'
-import { findRelatives, type Relatives, type ShownProfile } from '../../insight/relatives.ts'
+import type { Relatives, ShownProfile } from '../../insight/relatives.ts'
+import { showProfile } from '../../insight/show-profile.ts'
 import type { Profiler } from '../../record/profiler.ts'
 import type { ProfilerApplication } from '../profiler-application.ts'
 import { renderPage } from '../respond.ts'
@@ -20,10 +21,7 @@ export async function findProfile(
   await profiler.whenWritten(token)
   const found = await storage.find(token)
   if (found === undefined) return undefined
-  const { profile } = found
-  const findings = (await inspector()).inspect(profile)
-  const relatives = await findRelatives(storage, profile)
-  return { findings, ...found, ...relatives }
+  return showProfile(found, storage, await inspector())
 }
 
 const latestLimit = 5

@@ -1,5 +1,4 @@
 import type { ViewModel } from '../../../../lib/view/view.ts'
-import { readEdits } from '../../insight/edits.ts'
 import { linkToPlace } from '../../insight/findings/finding.ts'
 import { summarizeProfile } from '../../insight/overview/overview.ts'
 import type { TimePart } from '../../insight/overview/time-parts.ts'
@@ -23,6 +22,7 @@ import type { EditorLinks } from '../editor-links.ts'
 import { type ExceptionView, type FrameView, viewExceptions } from './exception.ts'
 import { createFindingView } from './findings.ts'
 import type { ProfilePanel } from './panel.ts'
+import { viewSinceEdit } from './since-edit.ts'
 
 /** The most findings, and the most logged errors. */
 const listLimit = 5
@@ -36,20 +36,21 @@ export function createOverviewPanel(editor: EditorLinks, labelOf: (panel: string
     template: 'profiler/panels/overview',
     hasContent: () => true,
     toView(subject) {
-      const { findings, profile } = subject
+      const { findings, profile, sinceEdit } = subject
       const { token } = profile.summary
       const { parts, sentence, usual } = summarizeProfile(subject)
       return {
         sentence,
         exception: viewException(profile, editor),
         exceptionLink: profileLink(token, 'exception'),
+        sinceEdit: sinceEdit !== undefined && viewSinceEdit(sinceEdit, token, editor),
         parts: viewParts(parts, profile),
         total: formatDuration(profile.summary.duration),
         errors: viewErrors(profile, editor),
         findings: findings.slice(0, listLimit).map(finding => viewFinding(finding, token)),
         more: findings.length > listLimit ? formatCount(findings.length - listLimit, 'more finding') : '',
         findingsLink: profileLink(token, 'findings'),
-        usual: viewUsual(usual, profile, editor),
+        usual: viewUsual(usual, profile),
         numbers: viewNumbers(profile),
       }
     },
@@ -140,8 +141,7 @@ function viewErrors(profile: Profile, editor: EditorLinks): ViewModel {
   }
 }
 
-function viewUsual(usual: UsualTime, profile: Profile, editor: EditorLinks): ViewModel {
-  const { summary } = profile
+function viewUsual(usual: UsualTime, { summary }: Profile): ViewModel {
   const { before, lastBefore, since, start } = usual
   return {
     count: usual.count,
@@ -152,7 +152,6 @@ function viewUsual(usual: UsualTime, profile: Profile, editor: EditorLinks): Vie
     ].flat(),
     own: formatDuration(summary.duration),
     startedAt: start === undefined ? false : formatTime(start),
-    changed: (readEdits(profile).at(-1)?.files ?? []).map(file => editor.viewName(file, { file })),
     isFirst: before !== undefined && since === undefined,
     compareLink: lastBefore === undefined ? '' : compareLink(lastBefore.token, summary.token),
   }

@@ -51,6 +51,9 @@ export function row(name: string, value: string, init: Partial<ToolbarRow> = {})
   return { name, value, link: '', tone: 'plain', category: '', ...init }
 }
 
+/** The most rows of an item. */
+export const itemRowLimit = 5
+
 const textLimit = 300
 
 /** Cuts a long text. */

@@ -383,6 +383,18 @@ t.test(
         `- Since the start: ${times}, 1 earlier request`,
       ].join('\n'),
     )
+    const spread = { count: 1, median: 4, least: 4, most: 4 }
+    const sinceEdit = {
+      ...{ files: ['shop.ts', 'a.hbs'], time: summary.time, isSameUrl: false, before: summary },
+      times: { before: spread, now: spread, change: 'unknown' },
+      changes: [{ name: 'Queries', before: '51', now: '2', text: '49 queries fewer', tone: 'ok' }],
+    } as const
+    const edited = toMarkdown({ ...subject, sinceEdit }, 'overview')
+    t.match(edited, '### Since your edit\n\n- Edited: `shop.ts`, `a.hbs`, at 2026-11-20T23:15:09.042Z\n')
+    t.match(edited, '- Compared with `abc123`, the last request of the same route before\n')
+    t.match(edited, '- `Time` `4.000 ms` → `4.000 ms`: `too few requests to compare (1 and 1)`\n')
+    t.match(edited, '- `Queries` `51` → `2`: `49 queries fewer`\n')
+    t.match(toMarkdown({ ...subject, sinceEdit: { ...sinceEdit, isSameUrl: true } }), 'of the same URL before')
   },
 )
 

@@ -139,11 +139,11 @@ t.test('the usual time is divided by the start of the process', async t => {
   t.match(text, /Before the restart 5 20\.0 ms 20\.0 ms\s+Since the restart 1 40\.0 ms/)
   t.match(text, /The process started at 20 Nov 2026, 23:10:00 UTC\./)
   t.match(html, 'href="/_profiler/compare?a=000004&amp;b=abc123"')
-  t.match(text, /Edited before the restart:\s+blog\/list\.ts/)
+  t.match(text, /Since your edit blog\/list\.ts ·.* Time 20\.0 ms 100\.0 ms too few requests to compare \(4 and 1\)/)
   t.match(html, /href="editor:\/\/[^"]*blog\/list\.ts"/)
   const first = await show({}, { processData: { server: { process: { started: '2026-11-20T23:13:00.000Z' } } } })
   t.match(textOf(first), 'this is the first of these requests since then')
-  t.notMatch(textOf(first), 'Edited')
+  t.notMatch(textOf(first), 'Since your edit')
   t.notMatch(textOf(await show({})), 'The process started')
 })
 

@@ -1,10 +1,12 @@
 import fc from 'fast-check'
 import { type Test, t } from 'tap'
 import { findFindings } from '#bundles/profiler/insight/findings/inspector.ts'
+import type { ShownProfile } from '#bundles/profiler/insight/relatives.ts'
 import type { Profile, ProfileSummary } from '#bundles/profiler/profile/profile.ts'
 import { Trace } from '#bundles/profiler/record/trace.ts'
 import { RecentRedirects } from '#bundles/profiler/web/toolbar/recent-redirects.ts'
 import { toToolbarView } from '#bundles/profiler/web/toolbar/toolbar-view.ts'
+import type { Collector } from '#kernel/profiler-contract.ts'
 import { createRequest } from '#kernel/testing/event-factories.ts'
 import { Response } from '#lib/http/response.ts'
 import { Redactor } from '#lib/redact/redactor.ts'
@@ -47,6 +49,58 @@ t.test('the toolbar of an error shows the exception, the log messages, and the f
   t.match(text, /1 error/)
   t.match(text, `Forwarded to error_controller · ${previous}`)
   t.match(text, /1 sub-request/)
+})
+
+t.test('the toolbar says what has changed since an edit, if anything has', async t => {
+  const { app } = await createProfiledKernel(t)
+  const shown = createSubject({})
+  const change = { name: 'Queries', before: '51', now: '2', text: '49 queries fewer', tone: 'ok' } as const
+  const spread = { count: 5, median: 30, least: 29, most: 31 }
+  const times = { before: { ...spread, median: 100 }, now: spread, change: 'faster' } as const
+  const sinceEdit = { files: ['shop.ts', 'a.hbs'], time: 5, isSameUrl: true, before: shown.profile.summary, times }
+  const show = async (found: ShownProfile['sinceEdit']) =>
+    toText(await app.view.render('profiler/toolbar', toToolbarView({ ...shown, sinceEdit: found })))
+  t.match(
+    await show({ ...sinceEdit, changes: [change] }),
+    /Since your edit edit −70 %, 49 queries fewer .* Edited shop\.ts and 1 other file Time 100\.0 ms → 30\.0 ms Queries 51 → 2 Before abc123/,
+  )
+  const many = [{ ...change, tone: 'error', text: 'worst' } as const, change, { ...change, tone: 'plain' } as const]
+  t.match(
+    await show({ ...sinceEdit, files: ['shop.ts'], changes: many }),
+    /edit worst, −70 %, 2 more .* Edited shop\.ts/,
+  )
+  const none = { ...sinceEdit, times: { ...times, change: 'usual' }, changes: [] } as const
+  t.notMatch(await show(none), 'edit')
+})
+
+t.test('collectors of bundles have items', async t => {
+  const { app } = await createProfiledKernel(t)
+  const shown = createSubject({ cart: 3, broken: 1, empty: 0, silent: 1 })
+  const collectors: Collector[] = [
+    {
+      name: 'cart',
+      collect: () => 3,
+      panel: { label: 'Cart', template: 'shop/cart' },
+      toolbar: data => ({ text: `${data} products`, tone: 'warning', details: { Total: '9 €' } }),
+    },
+    {
+      name: 'broken',
+      collect: () => 1,
+      toolbar() {
+        throw new Error('on purpose')
+      },
+    },
+    { name: 'empty', collect: () => 0, toolbar: () => undefined },
+    { name: 'absent', collect: () => 0, toolbar: () => ({ text: 'absent' }) },
+    { name: 'silent', collect: () => 1 },
+    { name: 'plain', collect: () => 1, toolbar: () => ({ text: 'plain text' }) },
+  ]
+  const html = plainEquals(await app.view.render('profiler/toolbar', toToolbarView(shown, collectors)))
+  t.match(toText(html), 'Cart 3 products Cart Total 9 €')
+  t.match(html, /toolbar-link-warning" href="\/_profiler\/abc123\?panel=cart"/)
+  t.notMatch(toText(html), /broken|empty|absent|silent/)
+  const plain = { ...shown, profile: createProfile({ plain: 1 }) }
+  t.match(toText(await app.view.render('profiler/toolbar', toToolbarView(plain, collectors))), 'plain plain text')
 })
 
 t.test('an unknown token has an empty 404; a client without access gets the usual 404', async t => {

@@ -1,0 +1,93 @@
+import { formatDuration, formatNumber } from '../../profile/format.ts'
+import type { Profile, ProfileSummary } from '../../profile/profile.ts'
+import type { ProfileStorage } from '../../store/profile-storage.ts'
+import { editsSince, filesOf, readEdits } from '../edits.ts'
+import type { Finding } from '../findings/finding.ts'
+import type { Tone } from '../summary-view.ts'
+import { type EditChange, findChanges } from './edit-changes.ts'
+import { type ComparedTimes, compareTimes } from './time-change.ts'
+
+/** What has changed for a request since the last edit of files. */
+export interface SinceEdit {
+  /** The files that were edited between the last similar request before and this one, the latest first. */
+  readonly files: readonly string[]
+  /** When the last edit came into use, in milliseconds since 1970. */
+  readonly time: number
+  /** Whether the requests before the edit had the same URL; otherwise they had the same route. */
+  readonly isSameUrl: boolean
+  /** The last similar request before the edit. */
+  readonly before: ProfileSummary
+  readonly times: ComparedTimes
+  /** The most important first. Without the time. */
+  readonly changes: readonly EditChange[]
+}
+
+/** The services that read the requests before an edit. */
+export interface SinceEditServices {
+  readonly storage: Pick<ProfileStorage, 'find'>
+  readonly inspect: (profile: Profile) => readonly Finding[]
+}
+
+/** The number of requests before the edit whose whole profiles are read: a value that differs among them is no change. */
+const readLimit = 3
+
+/**
+ * Compares a request with similar requests before the last edit of files; `undefined` without an edit, or without such a
+ * request. `earlier` are the similar requests before it, the newest first.
+ */
+export async function findSinceEdit(
+  profile: Profile,
+  earlier: readonly ProfileSummary[],
+  { inspect, storage }: SinceEditServices,
+): Promise<SinceEdit | undefined> {
+  const { summary } = profile
+  const edit = readEdits(profile).at(-1)
+  const older = edit === undefined ? [] : earlier.filter(({ time }) => time < edit.time)
+  const ofUrl = older.filter(({ url }) => url === summary.url)
+  const isSameUrl = ofUrl.length > 0
+  const similar = isSameUrl ? ofUrl : older
+  const [last] = similar
+  if (edit === undefined || last === undefined) return undefined
+
+  const lastEdit = readEdits(profile).findLast(({ time }) => time <= last.time)
+  const before = similar.filter(({ time }) => time >= (lastEdit?.time ?? 0))
+  const isSimilar = ({ time, url }: ProfileSummary) => time >= edit.time && (!isSameUrl || url === summary.url)
+  const now = [summary, ...earlier.filter(isSimilar)]
+  const found = await Promise.all(before.slice(0, readLimit).map(({ token }) => storage.find(token)))
+  const profiles = found.flatMap(stored => stored?.profile ?? [])
+  return {
+    files: filesOf(editsSince(profile, last)),
+    time: edit.time,
+    isSameUrl,
+    before: last,
+    times: compareTimes(before.map(durationOf), now.map(durationOf)),
+    changes: findChanges({ profile, profiles, before, now, inspect }),
+  }
+}
+
+function durationOf({ duration }: ProfileSummary): number {
+  return duration
+}
+
+/** The time of a request before the last edit and since, as a change. */
+export function describeTimes({ before, change, now }: ComparedTimes): EditChange {
+  const share = ((now.median - before.median) / before.median) * 100
+  const texts = {
+    unknown: `too few requests to compare (${formatNumber(before.count)} and ${formatNumber(now.count)})`,
+    usual: `within the usual spread (${formatDuration(before.least)} to ${formatDuration(before.most)})`,
+    slower: `+${share.toFixed(0)} %`,
+    faster: `−${Math.abs(share).toFixed(0)} %`,
+  }
+  const tones = { unknown: 'plain', usual: 'plain', slower: 'warning', faster: 'ok' } as const
+  const [old, current] = [before, now].map(({ median }) => formatDuration(median))
+  return { name: 'Time', before: String(old), now: String(current), text: texts[change], tone: tones[change] }
+}
+
+const ranks: readonly Tone[] = ['error', 'warning', 'ok', 'plain']
+
+/** Lists what is certainly different since an edit, also the time, the worst first. Empty if nothing is. */
+export function listClaims({ changes, times }: SinceEdit): readonly EditChange[] {
+  const isCertain = times.change === 'faster' || times.change === 'slower'
+  const claims = isCertain ? [describeTimes(times), ...changes] : [...changes]
+  return claims.sort((one, other) => ranks.indexOf(one.tone) - ranks.indexOf(other.tone))
+}

@@ -1,0 +1,33 @@
+import type { ShownProfile } from '../../insight/relatives.ts'
+import { listClaims } from '../../insight/since-edit/since-edit.ts'
+import type { SummaryView } from '../../insight/summary-view.ts'
+import { formatCount } from '../../profile/format.ts'
+import { compareLink, profileLink } from '../../profile/links.ts'
+import { cutText, item, itemRowLimit, row, type ToolbarItem } from './toolbar-items.ts'
+
+/** The texts in the bar. */
+const textLimit = 2
+
+/** Creates the item of what has changed since the last edit of files; `undefined` if nothing certainly has. */
+export function toEditItem({ sinceEdit }: ShownProfile, { token }: SummaryView): ToolbarItem | undefined {
+  const claims = sinceEdit === undefined ? [] : listClaims(sinceEdit)
+  const [worst] = claims
+  if (sinceEdit === undefined || worst === undefined) return undefined
+  const { before, files } = sinceEdit
+  const [file = '', ...others] = files
+  const left = claims.length - textLimit
+  const texts = claims.slice(0, textLimit).map(({ text }) => text)
+  return item('edit', 'Since your edit', {
+    pill: 'edit',
+    text: [...texts, ...(left > 0 ? [`${left} more`] : [])].join(', '),
+    tone: worst.tone,
+    link: `${profileLink(token, 'overview')}#since-edit`,
+    rows: [
+      row('Edited', cutText(others.length === 0 ? file : `${file} and ${formatCount(others.length, 'other file')}`)),
+      ...claims
+        .slice(0, 2 * itemRowLimit)
+        .map(({ before, name, now, tone }) => row(name, cutText(`${before} → ${now}`), { tone })),
+      row('Before', before.token, { link: compareLink(before.token, token) }),
+    ],
+  })
+}

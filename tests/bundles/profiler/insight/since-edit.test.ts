@@ -1,0 +1,185 @@
+import assert from 'node:assert'
+import fc from 'fast-check'
+import { t } from 'tap'
+import { Inspector } from '#bundles/profiler/insight/findings/inspector.ts'
+import { showProfile } from '#bundles/profiler/insight/show-profile.ts'
+import { describeTimes, listClaims } from '#bundles/profiler/insight/since-edit/since-edit.ts'
+import { compareTimes } from '#bundles/profiler/insight/since-edit/time-change.ts'
+import type { FileEdit } from '#bundles/profiler/profile/process-data.ts'
+import { MemoryProfileStorage } from '#bundles/profiler/store/memory-profile-storage.ts'
+import type { FindingRule } from '#kernel/profiler-contract.ts'
+import { createRecord, type RecordInit } from '#tests/support/create-profile.ts'
+
+const minute = 60_000
+const noon = Date.parse('2026-11-20T12:00:00Z')
+
+/** A rule that finds as many flaws as the profile was recorded with. */
+const flaws: FindingRule = {
+  name: 'flaws',
+  title: 'Flaw',
+  find: ({ data }) =>
+    Array.from({ length: Number(data.flaws ?? 0) }, () => {
+      return { severity: 'warning', problem: 'A flaw.', advice: 'Correct it.', evidence: {} }
+    }),
+}
+
+/** A store, and the function that shows the request that is added last. Times are in minutes after noon. */
+function createStore(edits: readonly (readonly [minutes: number, ...files: string[]])[]) {
+  const storage = new MemoryProfileStorage()
+  const facts: readonly FileEdit[] = edits.map(([minutes, ...files]) => ({ time: noon + minutes * minute, files }))
+  const inspector = new Inspector([flaws])
+  let count = 0
+  const add = (minutes: number, init: RecordInit = {}) => {
+    const token = (0xa00000 + count++).toString(16)
+    const time = noon + minutes * minute
+    // The process knows the edits until then.
+    const server = { edits: facts.filter(edit => edit.time <= time) }
+    storage.append(createRecord({ token, time, ...init }), JSON.stringify({ server }))
+    return token
+  }
+  const show = async (minutes: number, init: RecordInit = {}) => {
+    const stored = await storage.find(add(minutes, init))
+    assert(stored)
+    return (await showProfile(stored, storage, inspector)).sinceEdit
+  }
+  return { add, show }
+}
+
+const headersOf = (...headers: readonly (readonly [string, string])[]) => ({ response: { headers } })
+
+t.test('without an edit, or without a request before it, there is nothing to compare with', async t => {
+  t.equal(await createStore([]).show(1), undefined)
+  const { add, show } = createStore([[5, 'shop.ts']])
+  t.equal(await show(6), undefined)
+  add(1, { route: 'other', url: 'http://localhost:8000/other' })
+  t.equal(await show(7), undefined)
+})
+
+t.test('a request is compared with the last similar ones before the edit', async t => {
+  const { add, show } = createStore([
+    [2, 'old.ts'],
+    [5, 'bundles/shop.ts', 'b.ts'],
+    [6, 'templates/a.hbs'],
+    [6.5, 'b.ts'],
+  ])
+  add(1, { duration: 900, queries: 9 })
+  add(3, { duration: 100, queries: 31 })
+  const before = add(4, { duration: 120, queries: 31 })
+  const found = await show(7, { duration: 30, queries: 2 })
+  assert(found)
+  t.strictSame(found.files, ['b.ts', 'templates/a.hbs', 'bundles/shop.ts'], 'each once, the latest first')
+  t.equal(found.time, noon + 6.5 * minute)
+  t.hasStrict(found.before, { token: before })
+  t.equal(found.isSameUrl, true)
+  t.equal(found.times.before.count, 1, 'only of the version before the edit, without its first')
+  const change = { name: 'Queries', before: '31', now: '2', text: '29 queries fewer', tone: 'ok' }
+  t.strictSame(found.changes, [change])
+  t.strictSame(listClaims(found), [change])
+  t.match(describeTimes(found.times), { name: 'Time', before: '120.0 ms', now: '30.0 ms', text: /too few requests/ })
+})
+
+t.test('the same URL comes first, then the same route', async t => {
+  const { add, show } = createStore([[5, 'shop.ts']])
+  const product = (id: number) => ({ url: `http://localhost:8000/products/${id}`, route: 'product' })
+  const first = add(1, product(1))
+  const second = add(2, product(2))
+  t.match(await show(6, product(1)), { isSameUrl: true, before: { token: first } })
+  t.match(await show(7, product(3)), { isSameUrl: false, before: { token: second } })
+})
+
+t.test('status, exception, findings, counts, headers and size are compared', async t => {
+  const { add, show } = createStore([[5, 'shop.ts']])
+  const old = { 'cache-control': 'no-cache', etag: '"1"', 'x-old': 'yes' }
+  const current = { 'cache-control': 'max-age=60', etag: '"2"', vary: 'Cookie' }
+  add(1, {
+    size: 1000,
+    errors: 1,
+    data: { flaws: 2, ...headersOf(...Object.entries(old)) },
+  })
+  const found = await show(6, {
+    ...{ status: 500, exception: 'TypeError', size: 3000, calls: 2, errors: 0 },
+    data: headersOf(...Object.entries(current)),
+  })
+  t.strictSame(
+    found?.changes.map(({ before, name, now, text, tone }) => `${name}: ${before} → ${now} (${text}) ${tone}`),
+    [
+      'Answer: 200 → 500 TypeError (200 → 500 TypeError) error',
+      'Flaw: 2 → 0 (fixed: Flaw) ok',
+      'Logged errors: 1 → 0 (1 logged error fewer) ok',
+      'HTTP client calls: 0 → 2 (2 HTTP client calls more) warning',
+      'cache-control: no-cache → max-age=60 (cache-control changed) plain',
+      'x-old: yes → – (x-old removed) plain',
+      'vary: – → Cookie (vary added) plain',
+      'Size: 1000 B → 2.9 KiB (2.0 KiB more) plain',
+    ],
+  )
+  const mended = await show(7, { size: 1000, errors: 1, data: { flaws: 3, ...headersOf(...Object.entries(old)) } })
+  t.strictSame(
+    mended?.changes.map(({ text }) => text),
+    ['new: Flaw'],
+    'the status is that before the edit',
+  )
+  const { add: fail, show: mend } = createStore([[5, 'shop.ts']])
+  fail(1, { status: 500, exception: 'TypeError', data: headersOf(['x-debug-exception', 'x']) })
+  t.match(await mend(6), { changes: [{ name: 'Answer', tone: 'ok' }] }, 'the headers of an error page are not compared')
+  t.match(await mend(7, { status: 302 }), { changes: [{ name: 'Answer', tone: 'ok' }] })
+  const { add: answer, show: redirect } = createStore([[5, 'shop.ts']])
+  answer(1)
+  t.match(await redirect(6, { status: 302 }), { changes: [{ name: 'Answer', tone: 'warning' }] })
+  t.match(await redirect(7, { status: 0 }), { changes: [{ now: 'no response', tone: 'error' }] })
+})
+
+t.test('a value that requests before the edit had, too, is no change', async t => {
+  const { add, show } = createStore([[5, 'shop.ts']])
+  add(1, { queries: 51, status: 304, size: 100, data: { flaws: 1, ...headersOf(['x-time', '1']) } })
+  add(2, { queries: 2, data: { ...headersOf(['x-time', '2']) } })
+  const found = await show(6, {
+    queries: 30,
+    status: 304,
+    size: 100,
+    data: { flaws: 1, ...headersOf(['x-time', '3']) },
+  })
+  t.strictSame(found?.changes, [])
+})
+
+t.test('times are compared when there are enough of them, and the change is no chance', async t => {
+  const times = (before: readonly number[], now: readonly number[]) => describeTimes(compareTimes(before, now)).text
+  const slow = [100, 101, 102, 103, 104, 300]
+  t.equal(times(slow, [30, 31, 32, 33, 200]), '−69 %')
+  t.equal(times([30, 31, 32, 33, 34, 90], slow), '+219 %')
+  t.equal(times(slow, [30, 31, 32, 200]), 'too few requests to compare (5 and 3)')
+  t.equal(times(slow, [106, 105, 107, 108, 109]), 'within the usual spread (100.0 ms to 104.0 ms)', 'below 5 %')
+  t.equal(times([1, 1, 1, 1, 1, 1], [2, 2, 2, 2, 2, 2]), 'within the usual spread (1.000 ms to 1.000 ms)', 'below 2 ms')
+  t.equal(times([100, 110, 50, 60, 70, 1], [120, 90, 55, 130, 140, 1]), 'within the usual spread (50.0 ms to 110.0 ms)')
+})
+
+t.test('durations of one distribution rarely count as a change', t => {
+  const duration = fc.integer({ min: 10, max: 400 })
+  let changes = 0
+  let compared = 0
+  const sample = fc.array(duration, { minLength: 5, maxLength: 30 })
+  fc.assert(
+    fc.property(sample, sample, (before, now) => {
+      const { change } = compareTimes(before, now)
+      compared++
+      if (change === 'faster' || change === 'slower') changes++
+    }),
+    { numRuns: 3000, seed: 19 },
+  )
+  t.ok(changes / compared < 0.03, `${changes} of ${compared}`)
+  fc.assert(
+    fc.property(fc.array(duration, { minLength: 1, maxLength: 30 }), durations => {
+      return ['usual', 'unknown'].includes(compareTimes(durations, durations).change)
+    }),
+  )
+  t.end()
+})
+
+t.test('the latest similar requests are compared', async t => {
+  const { add, show } = createStore([[900, 'shop.ts']])
+  for (let index = 0; index < 1000; index++) add(index, { queries: index < 900 ? 5 : 3 })
+  t.match(await show(1000, { queries: 3 }), {
+    changes: [{ text: '2 queries fewer' }],
+    times: { before: { count: 20 } },
+  })
+})
