@@ -3,6 +3,7 @@ import type { Request } from '../lib/http/request.ts'
 import { Response } from '../lib/http/response.ts'
 import type { RouteParameters } from '../lib/routing/path-parameters.ts'
 import type { RequestHandler } from '../lib/routing/route-collection.ts'
+import { noteDeclaration } from '../lib/stack/declaration-sites.ts'
 
 /** Computes the value of one argument from a request. */
 export type Argument<value = unknown> = (request: Request) => value | PromiseLike<value>
@@ -26,8 +27,12 @@ export function defineController<
   // A parameter of its own: the sources are inferred from their list alone.
   call extends (...values: ValuesOf<sources>) => unknown,
 >(name: string, sources: sources & readonly Argument[], call: call): Controller {
+  // In stacks, a function without a name would have that of the property.
+  if (call.name === '') Reflect.defineProperty(call, 'name', { value: `controller ${name}`, configurable: true })
   // The values are resolved from these very sources.
-  return { name, arguments: sources, call: call as unknown as Controller['call'] }
+  const controller: Controller = { name, arguments: sources, call: call as unknown as Controller['call'] }
+  noteDeclaration(controller, defineController)
+  return controller
 }
 
 /** The types of the values of argument sources. */

@@ -16,7 +16,7 @@ import { FileProfileStorage } from './store/file-profile-storage.ts'
 import type { ProfileStorage } from './store/profile-storage.ts'
 import { createFindOwnPage, type FindOwnPage } from './web/access.ts'
 import { Assets } from './web/assets.ts'
-import { createEditorLinks } from './web/editor-links.ts'
+import { createEditorLinks, type EditorLinks } from './web/editor-links.ts'
 import { decorateErrorController, decorateLastResort } from './web/error-page/decorate.ts'
 import type { ErrorPage } from './web/error-page/error-page.ts'
 import { createOtlpRoute } from './web/otlp/otlp-route.ts'
@@ -87,7 +87,20 @@ export function createProfilerBundle(options: ProfilerOptions = {}): Bundle {
       })
       const isOutdated = () => isBroken
       const replayer = new Replayer({ ...app, profiler })
-      const services = { ...app, profiler, storage, policy, assets, panels, inspector, replayer, cpu, isOutdated }
+      const editor = createEditorLinks(app)
+      const services = {
+        ...app,
+        profiler,
+        storage,
+        policy,
+        assets,
+        editor,
+        panels,
+        inspector,
+        replayer,
+        cpu,
+        isOutdated,
+      }
 
       const otlpRoute = createOtlpRoute({ ...app, spans: storage.spans })
       app.routes.add(otlpRoute)
@@ -97,8 +110,8 @@ export function createProfilerBundle(options: ProfilerOptions = {}): Bundle {
       app.isolated.push(request => findOwnPage(request) !== undefined)
       new ToolbarListener({ ...app, profiler, redirects, assets }).subscribe(app.dispatcher)
       app.signals.on('kernel.booted', () => reportReplaced(app))
-      new WelcomeListener({ ...app, assets, version }).subscribe(app.dispatcher)
-      addErrorPage({ ...app, storage }, recording, assets)
+      new WelcomeListener({ ...app, assets, editor, version }).subscribe(app.dispatcher)
+      addErrorPage({ ...app, editor, storage }, recording, assets)
       app.commands.push(async () => {
         const { createCommands } = await import('./cli/create-commands.ts')
         const boot = () => prepareForRequests(app)
@@ -145,15 +158,14 @@ function createAssets({ signals }: Foundation): Assets {
 const earlyCollectors: readonly string[] = ['request', 'session', 'events', 'queries', 'logger', 'exception', 'router']
 
 function addErrorPage(
-  app: Application & { readonly storage: ProfileStorage },
+  app: Application & { readonly editor: EditorLinks; readonly storage: ProfileStorage },
   recording: Recording,
   assets: Assets,
 ): void {
   const { profiler } = recording
   const early = recording.collectorsOf(earlyCollectors)
-  const editor = createEditorLinks(app)
   const collect = (trace: Trace) => collectData(trace, early, app.redactor)
-  const parts = { ...app, profiler, assets, editor, collect }
+  const parts = { ...app, profiler, assets, collect }
   let loaded: Promise<ErrorPage> | undefined
   const page = () => {
     loaded ??= import('./web/error-page/error-page.ts').then(({ ErrorPage }) => new ErrorPage(parts))

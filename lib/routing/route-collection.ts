@@ -1,5 +1,6 @@
 import { isThenable } from '../event-dispatcher/event-dispatcher.ts'
 import type { Request } from '../http/request.ts'
+import { noteDeclaration } from '../stack/declaration-sites.ts'
 import { ROUTE_GROUP_INVALID, ROUTE_NAME_TAKEN } from './errors.ts'
 import type { NoDefaults, ParametersOf, RouteDefaults, RouteParameters } from './path-parameters.ts'
 import { Route, type RouteDefinition, type RouteMethod, type RouteRequirements } from './route.ts'
@@ -232,6 +233,9 @@ export class RouteCollection<controller = unknown> extends RouteDeclarations<con
       const taken = this.#named.get(name) ?? this.#aliases.get(name)
       if (taken !== undefined) throw new ROUTE_NAME_TAKEN([name, route.path.source, taken.path.source])
     }
+    noteDeclaration(route, this.declare)
+    const { controller } = definition
+    if (typeof controller === 'function') noteDeclaration(controller, this.declare)
     this.#named.set(route.name, route)
     for (const alias of route.aliases) this.#aliases.set(alias, route)
     const earlier = this.#ordered.findLastIndex(other => other.priority >= route.priority)

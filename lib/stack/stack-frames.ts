@@ -75,10 +75,15 @@ function parseFrame(text: string): StackFrame {
   const isEval = location.startsWith('eval at ')
   const place = parseLocation(isEval ? location.slice(location.lastIndexOf('(') + 1, location.indexOf(')')) : location)
   return {
-    ...(name !== '' && name !== '<anonymous>' && { function: name }),
+    ...(name !== '' && name !== '<anonymous>' && { function: place.file === undefined ? name : shorten(name) }),
     ...place,
     isAsync,
   }
+}
+
+/** The name of a function that is a property of a plain object, without the class of the object, which says nothing. */
+function shorten(name: string): string {
+  return name.replace(/^Object\.(?!call$)(.+?)(?: \[as call\])?$/, '$1')
 }
 
 function parseLocation(location: string): Pick<StackFrame, 'file' | 'line' | 'column'> {

@@ -1,6 +1,10 @@
-import type { Foundation } from '../../../kernel/bundle.ts'
+import type { Application } from '../../../kernel/bundle.ts'
+import { nameOfHandler } from '../../../kernel/controller.ts'
+import type { Route } from '../../../lib/routing/route.ts'
 import type { Caller } from '../../../lib/stack/callers.ts'
+import { findDeclaration } from '../../../lib/stack/declaration-sites.ts'
 import { resolveLocated } from '../../../lib/stack/locate-frame.ts'
+import { readProperty } from '../../../lib/stack/read-property.ts'
 import { showPath } from '../../../lib/text/show-path.ts'
 import { formatPlace } from '../profile/format.ts'
 import type { FilePlace } from './editor-launcher.ts'
@@ -13,6 +17,8 @@ interface EditorOptions {
   readonly editorPaths?: readonly PathMapping[]
   /** The directory of the application: relative names of files start there. */
   readonly directory: string
+  /** The routes of the application, whose declarations can be opened. */
+  readonly routes?: Iterable<Route>
 }
 
 /** An editor that can open a place. */
@@ -23,9 +29,13 @@ interface EditorChoice {
 }
 
 /** Creates the links that the settings of the profiler describe. */
-export function createEditorLinks({ directory, settings }: Pick<Foundation, 'directory' | 'settings'>): EditorLinks {
+export function createEditorLinks({
+  directory,
+  routes,
+  settings,
+}: Pick<Application, 'directory' | 'routes' | 'settings'>): EditorLinks {
   const { EDITOR_PATHS, EDITOR_URL } = settings.of(profilerSettings)
-  return new EditorLinks({ editorUrl: EDITOR_URL, editorPaths: EDITOR_PATHS, directory })
+  return new EditorLinks({ editorUrl: EDITOR_URL, editorPaths: EDITOR_PATHS, directory, routes })
 }
 
 /** A place in the code, as the templates `profiler/call` and `profiler/place` show it. */
@@ -48,11 +58,14 @@ export class EditorLinks {
   readonly #pattern: string | undefined
   readonly #mappings: readonly PathMapping[]
   readonly #directory: string
+  readonly #routes: Iterable<Route>
+  #declared: Declarations | undefined
 
-  constructor({ editorUrl, editorPaths = [], directory }: EditorOptions) {
+  constructor({ editorUrl, editorPaths = [], directory, routes = [] }: EditorOptions) {
     this.#pattern = editorUrl
     this.#mappings = editorPaths
     this.#directory = directory
+    this.#routes = routes
   }
 
   /** The link to a place; empty without a pattern, and for names that are not files (`node:fs`, a name that was cut). */
@@ -88,6 +101,22 @@ export class EditorLinks {
     return this.#view(name, { ...caller, function: '' }, [showPath(file, this.#directory), line, column].join(':'))
   }
 
+  /** The view of the name of a route, which leads to its declaration. */
+  viewRoute(name: string): PlaceView {
+    return this.viewName(name, this.#readDeclared().routes.get(name))
+  }
+
+  /** The view of the name of a controller, which leads to its definition, or else to the route that names it. */
+  viewController(name: string): PlaceView {
+    return this.viewName(name, this.#readDeclared().controllers.get(name))
+  }
+
+  /** When the first page is shown, all bundles have added their routes. */
+  #readDeclared(): Declarations {
+    this.#declared ??= readDeclarations(this.#routes, this.#directory)
+    return this.#declared
+  }
+
   #fill(pattern: string, { column, file, line }: FilePlace): string {
     const values = { file: encode(this.#map(resolveLocated(file, this.#directory))), line, column }
     return pattern.replace(/\{(file|line|column)\}/g, (_, name: keyof typeof values) => String(values[name]))
@@ -107,6 +136,30 @@ export class EditorLinks {
 /** Whether a name is that of a file: not `node:fs`, and not a name that was cut. */
 function isFile(file: string): boolean {
   return file !== '' && !file.includes(':') && !file.endsWith('…')
+}
+
+/** The places of routes and of controllers by their names, as they are now. */
+interface Declarations {
+  readonly routes: ReadonlyMap<string, Caller>
+  readonly controllers: ReadonlyMap<string, Caller>
+}
+
+function readDeclarations(all: Iterable<Route>, directory: string): Declarations {
+  const routes = new Map<string, Caller>()
+  const controllers = new Map<string, Caller>()
+  for (const route of all) {
+    const site = findDeclaration(route, directory)
+    if (site !== undefined) routes.set(route.name, site)
+    const definition = findDeclaration(route.controller, directory) ?? site
+    const name = nameOfController(route)
+    if (definition !== undefined && !controllers.has(name)) controllers.set(name, definition)
+  }
+  return { routes, controllers }
+}
+
+function nameOfController({ controller, name }: Route): string {
+  if (typeof controller === 'function') return nameOfHandler(controller, name)
+  return String(readProperty(controller, 'name') ?? controller)
 }
 
 /** The result fits a path and a query: slashes stay. */

@@ -6,6 +6,7 @@ import type { Profiler } from '../record/profiler.ts'
 import type { RecordingPolicy } from '../record/recording-policy.ts'
 import type { ProfileStorage } from '../store/profile-storage.ts'
 import type { Assets } from './assets.ts'
+import type { EditorLinks } from './editor-links.ts'
 import type { ProfilePanel } from './panels/panel.ts'
 
 /** The application, with what the profiler adds for its pages and tools. */
@@ -14,6 +15,8 @@ export interface ProfilerApplication extends Application {
   readonly storage: ProfileStorage
   readonly policy: RecordingPolicy
   readonly assets: Assets
+  /** Opens the places that the pages name. */
+  readonly editor: EditorLinks
   readonly replayer: Replayer
   readonly cpu: CpuProfiler
   /** Applies the rules of findings. Their code is loaded with the first call. */

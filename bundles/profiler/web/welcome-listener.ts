@@ -9,6 +9,7 @@ import type { View } from '../../../lib/view/view.ts'
 import { home, visitLink } from '../profile/links.ts'
 import { shownRoutes } from '../profile/routes.ts'
 import type { Assets } from './assets.ts'
+import type { EditorLinks } from './editor-links.ts'
 
 /** Before the error listener answers, with the priority of Symfony's welcome page. */
 const priority = -64
@@ -19,6 +20,7 @@ interface WelcomeServices {
   readonly view: View
   readonly debugGate: DebugGate
   readonly assets: Pick<Assets, 'link'>
+  readonly editor: EditorLinks
   readonly version: string
 }
 
@@ -35,12 +37,12 @@ export class WelcomeListener {
   }
 
   async onException(event: ExceptionEvent): Promise<void> {
-    const { assets, debugGate, routes, version, view } = this.#services
+    const { assets, debugGate, editor, routes, version, view } = this.#services
     const { error, request } = event
     if (request.path !== '/' || !(error instanceof KERNEL_NO_ROUTE) || !debugGate.allows(request)) return
     const model = {
       version,
-      routes: shownRoutes(routes).map(toRow),
+      routes: shownRoutes(routes).map(route => toRow(route, editor)),
       home,
       stylesheet: assets.link('profiler.css'),
       script: assets.link('profiler.js'),
@@ -50,7 +52,8 @@ export class WelcomeListener {
   }
 }
 
-function toRow(route: Route) {
+function toRow(route: Route, editor: EditorLinks) {
   const { methods, name, path } = route
-  return { name, path: path.source, methods: methods.join(', ') || 'ANY', link: visitLink(route) }
+  const place = editor.viewRoute(name)
+  return { name, place, path: path.source, methods: methods.join(', ') || 'ANY', link: visitLink(route) }
 }

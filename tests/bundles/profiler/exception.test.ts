@@ -103,13 +103,15 @@ t.test('for a client error only one source is read', async t => {
   t.equal(dataOf(profile)?.excerpts.length, 1)
 })
 
-t.test('an error of the kernel itself shows the kernel', async t => {
+t.test('an error of the kernel itself shows the definition of the controller', async t => {
   const { app, profileOf, show } = await createProfiledKernel(t)
   // Called by a server: no call of this test is on the stack.
   const { url } = await serveKernel(t, { app })
   const profile = await profileOf(await fetch(`${url}/nothing`))
   t.hasStrict(firstOf(profile), { code: 'KERNEL_NO_RESPONSE', status: 500 })
-  t.match(dataOf(profile)?.excerpts, [{ file: /^kernel\/http-kernel/ }])
+  t.match(dataOf(profile)?.excerpts, [{ file: /^tests\/support\/probe-bundle/ }])
+  const [defined, thrown] = firstOf(profile)?.frames ?? []
+  t.match([defined?.call, thrown?.file], [/^controller /, /^kernel\/http-kernel/])
   t.match(await show('exception', profile), '<li class="frame frame-kernel">')
 })
 

@@ -2,6 +2,7 @@ import t from 'tap'
 import type { RouterData } from '#bundles/profiler/profile/exchange-data.ts'
 import { toProfile } from '#bundles/profiler/profile/parse-profile.ts'
 import type { Profile } from '#bundles/profiler/profile/profile.ts'
+import { EditorLinks } from '#bundles/profiler/web/editor-links.ts'
 import { createRouterPanel, rebuildRequest } from '#bundles/profiler/web/panels/router.ts'
 import { Redactor } from '#lib/redact/redactor.ts'
 import { createProfile, createSubject } from '#tests/support/create-profile.ts'
@@ -111,7 +112,7 @@ t.test('a request that was not routed has an empty panel', async t => {
     toText(await show('router', sub)),
     'Matched route (none) Controller sub Route matching Not routed: this request',
   )
-  const panel = createRouterPanel(app)
+  const panel = createRouterPanel({ ...app, editor: new EditorLinks({ directory: '/' }) })
   t.notOk(panel.hasContent(sub))
   t.ok(panel.hasContent(await profileOf(await client.get('/forward'))))
 })
@@ -209,7 +210,7 @@ t.test('markup in a profile is shown as text', async t => {
 })
 
 t.test('at most a hundred routes are shown', async t => {
-  const panel = createRouterPanel({ routes: [], redactor: new Redactor() })
+  const panel = createRouterPanel({ routes: [], redactor: new Redactor(), editor: new EditorLinks({ directory: '/' }) })
   const subject = createSubject({ router: {} })
   t.match(await panel.toView(subject), { rows: [], folded: [], left: 0 })
   const { client, profileOf, show } = await createProfiledKernel(t, {

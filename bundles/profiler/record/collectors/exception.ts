@@ -1,7 +1,10 @@
+import { nameOfHandler } from '../../../../kernel/controller.ts'
 import { errorChain, type FlatError, flattenError } from '../../../../lib/errors/flat-error.ts'
+import type { Request } from '../../../../lib/http/request.ts'
 import { cut, MaskingCopier, propertyBounds } from '../../../../lib/redact/masking-copier.ts'
 import type { Redactor } from '../../../../lib/redact/redactor.ts'
-import type { FrameLocation } from '../../../../lib/stack/locate-frame.ts'
+import { findDeclaration } from '../../../../lib/stack/declaration-sites.ts'
+import { type FrameLocation, locateFrame, resolveLocated } from '../../../../lib/stack/locate-frame.ts'
 import { readProperty } from '../../../../lib/stack/read-property.ts'
 import { SourceExcerpts } from '../../../../lib/stack/source-excerpts.ts'
 import type { StackFrame } from '../../../../lib/stack/stack-frames.ts'
@@ -41,11 +44,11 @@ export class ExceptionCollector implements CollectorOf<'exception'> {
     this.#sources = new SourceExcerpts(directory, redactor)
   }
 
-  collect({ outcome, response, skipped, thrown }: Trace): ExceptionData | undefined {
+  collect({ outcome, request, response, skipped, thrown }: Trace): ExceptionData | undefined {
     if (thrown.length === 0) return undefined
     const excerpts: Excerpt[] = []
     const exceptions = withoutCauses(thrown, skipped).map(error => {
-      const flat = flattenError(error)
+      const flat = this.#locate(flattenError(error), request)
       // For the error page: the response to the error does not exist yet.
       const isAnswered = flat.status === response?.status || outcome === 'unfinished'
       const isClientError = Number(flat.status) < 500 && isAnswered
@@ -53,6 +56,21 @@ export class ExceptionCollector implements CollectorOf<'exception'> {
       return this.#record(flat, [], new MaskingCopier(this.#redactor, propertyBounds))
     })
     return { exceptions, excerpts }
+  }
+
+  /**
+   * The error of a controller without a call of the application in its stack gets the definition of the controller as its
+   * first call: something that is not an error was thrown, or the result of the controller is no response.
+   */
+  #locate(error: FlatError, { attributes }: Request): FlatError {
+    const isOwn = (frame: StackFrame) => locateFrame(frame, this.#directory).origin === 'application'
+    if (Number(error.status) < 500 || errorChain(error).some(({ frames }) => frames.some(isOwn))) return error
+    const controller = attributes.get('_controller')
+    const site = findDeclaration(controller, this.#directory)
+    if (site === undefined) return error
+    const file = resolveLocated(site.file, this.#directory)
+    const frame = { ...site, file, function: `controller ${nameOf(controller, attributes)}`, isAsync: false }
+    return isOwn(frame) ? { ...error, frames: [frame, ...error.frames] } : error
   }
 
   /** `copier` copies the properties of the whole chain. */
@@ -114,6 +132,11 @@ export class ExceptionCollector implements CollectorOf<'exception'> {
   #text(text: string, limit: number): string {
     return cut(this.#redactor.text(text.slice(0, readLimit)), limit)
   }
+}
+
+function nameOf(controller: unknown, attributes: Request['attributes']): string {
+  const name = String(readProperty(controller, 'name') ?? '')
+  return typeof controller === 'function' ? nameOfHandler({ name }, String(attributes.get('_route'))) : name
 }
 
 /** Leaves out errors that a later error has as its cause. */

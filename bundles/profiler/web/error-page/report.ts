@@ -62,6 +62,8 @@ export interface MissedRoute {
   readonly level: 'plain' | 'warning'
   /** The address of the route, if it has no parameters. */
   readonly link: string | undefined
+  /** Its declaration. */
+  readonly place: PlaceView
 }
 
 /** A log message. */
@@ -100,14 +102,12 @@ export function createReport(
     traceId: profile.collectors.request?.traceId,
     first: frames.find(({ isOpen }) => isOpen),
     way: findWay(lineage, token !== ''),
-    routing: createRouting(profile.collectors.router, services.routes),
-    logs: logs
-      .slice(-logLimit)
-      .map(log => ({
-        ...log,
-        offset: `+${formatMicroseconds(log.at)}`,
-        place: services.editor.view({ ...log.caller, function: '' }),
-      })),
+    routing: createRouting(profile.collectors.router, services),
+    logs: logs.slice(-logLimit).map(log => ({
+      ...log,
+      offset: `+${formatMicroseconds(log.at)}`,
+      place: services.editor.view({ ...log.caller, function: '' }),
+    })),
     earlier: Math.max(0, logs.length - logLimit),
     ...view,
   }
@@ -115,7 +115,7 @@ export function createReport(
 
 const shownLimit = 5
 
-function createRouting(router: RouterData | undefined, routes: Iterable<Route>): RoutingReport | undefined {
+function createRouting(router: RouterData | undefined, { editor, routes }: ReportServices): RoutingReport | undefined {
   const log = readRouteLog(router)
   if (log === undefined) return undefined
   const declared = new Map(
@@ -126,7 +126,8 @@ function createRouting(router: RouterData | undefined, routes: Iterable<Route>):
     const level = isNear ? 'warning' : 'plain'
     const label = isNear ? 'Almost' : ''
     // The name of a route may be masked.
-    return { position, name, path, text, label, level, methods: '', link: undefined, ...declared.get(name) }
+    const place = editor.viewRoute(name)
+    return { position, name, path, text, label, level, methods: '', link: undefined, place, ...declared.get(name) }
   })
   const shown = Math.max(shownLimit, rows.findLastIndex(({ level }) => level === 'warning') + 1)
   return { allow: log.allow.join(', '), rows: rows.slice(0, shown), folded: rows.slice(shown) }

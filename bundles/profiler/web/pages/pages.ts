@@ -16,7 +16,6 @@ import {
   profileLink,
 } from '../../profile/links.ts'
 import { BrowserErrors } from '../../record/browser-errors.ts'
-import { createEditorLinks } from '../editor-links.ts'
 import { PROFILER_FILE_CLOSED } from '../errors.ts'
 import { openEditor } from '../open-editor.ts'
 import type { ProfilerApplication } from '../profiler-application.ts'
@@ -85,7 +84,6 @@ const kind: Argument<ExportKind> = routeParameter('kind', {
 export function createPages(app: ProfilerApplication): Pages {
   const { cpu, policy, storage } = app
   const badges = new FindingBadges(app)
-  const editor = createEditorLinks(app)
   const browserErrors = new BrowserErrors(app)
   const setPaused = (isPaused: boolean) => {
     policy.isPaused = isPaused
@@ -106,7 +104,7 @@ export function createPages(app: ProfilerApplication): Pages {
       cpu.disarm()
       return redirect(cpuLink, 303)
     },
-    openEditor: request => openEditor(request, { directory: app.directory, editor }),
+    openEditor: request => openEditor(request, app),
     browserErrors: async request => takeBrowserErrors(await token(request), request, browserErrors, app),
     home: () => redirect(listLink({ limit: '10' })),
     search: request => search(request, app),

@@ -36,7 +36,7 @@ export function createPanels(app: Application, inspector: Inspector): ProfilePan
     createConsolePanel(editor),
     createBrowserPanel(app.files, editor),
     createEventsPanel(editor),
-    createRouterPanel(app),
+    createRouterPanel({ ...app, editor }),
     createTemplatesPanel(app, editor),
     memoryPanel,
     createCpuPanel(editor),

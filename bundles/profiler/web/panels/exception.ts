@@ -82,9 +82,11 @@ interface SourceLine {
 export function viewExceptions(profile: Profile, editor: EditorLinks): ExceptionsView {
   const views = viewChain(readExceptions(profile), 'exception', readExcerpts(profile), editor)
   const open = views.findIndex(({ groups }) => groups.some(({ frames }) => frames.some(({ isOpen }) => isOpen)))
+  // The errors of an AggregateError are no causes of each other.
+  const isChain = views.length > 1 && views.every(({ relation }) => !relation.startsWith('Error '))
   return {
     exceptions: views.map((view, index) => ({ ...view, isOpen: index === 0 || index === open })),
-    crumbs: views.length > 1 ? views.map(({ id, name }) => ({ id, name })).reverse() : [],
+    crumbs: isChain ? views.map(({ id, name }) => ({ id, name })).reverse() : [],
   }
 }
 

@@ -6,12 +6,14 @@ import type { Route } from '../../../../lib/routing/route.ts'
 import { toRows, toValueRow } from '../../profile/format-value.ts'
 import type { Profile, ProfileSummary } from '../../profile/profile.ts'
 import { maskNearRoute, type RouteLog, readRouteLog, shownRoutes, splitUrl } from '../../profile/routes.ts'
+import type { EditorLinks } from '../editor-links.ts'
 import type { PanelSubject, ProfilePanel } from './panel.ts'
 
 /** What the panel computes routes with. */
 interface RouterPanelServices {
   readonly routes: Iterable<Route>
   readonly redactor: Redactor
+  readonly editor: EditorLinks
 }
 
 /**
@@ -45,6 +47,7 @@ function toView({ profile }: PanelSubject, services: RouterPanelServices) {
   const rows = toLogRows(log, router?.outcome === 'match' ? route : '').map(row => ({
     methods: methods.get(row.name) ?? '',
     link: '',
+    place: services.editor.viewRoute(row.name),
     ...row,
   }))
   const unfolded = Math.max(unfoldedLimit, rows.findLastIndex(({ reason }) => reason !== 'path') + 1)
@@ -54,8 +57,10 @@ function toView({ profile }: PanelSubject, services: RouterPanelServices) {
     isMissed: route === '' && router !== undefined,
     nearest: nearest ?? false,
     route,
+    routePlace: services.editor.viewRoute(route),
     routePath: known?.path ?? '',
     controller: summary.controller ?? '',
+    controllerPlace: services.editor.viewController(summary.controller ?? ''),
     allow: log.allow.join(', '),
     location,
     pathToMatch: request?.path ?? '',

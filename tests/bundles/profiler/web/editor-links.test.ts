@@ -3,6 +3,7 @@ import { createEditorLinks, EditorLinks } from '#bundles/profiler/web/editor-lin
 import { profilerSettings } from '#bundles/profiler/web/settings.ts'
 import { Settings } from '#lib/env/settings.ts'
 import { packageDirectory } from '#lib/package.ts'
+import { RouteCollection } from '#lib/routing/route-collection.ts'
 
 t.test('a place is a link that opens it in the editor', async t => {
   const links = new EditorLinks({ editorUrl: 'x://open?file={file}&at={line}:{column}', directory: '/srv/app' })
@@ -52,7 +53,7 @@ t.test('settings name an editor or a link of your own, and the folders of the ed
     PROFILER_MCP: true,
     PROFILER_MCP_REPLAY: true,
   })
-  const links = createEditorLinks({ settings, directory: '/srv/app' })
+  const links = createEditorLinks({ settings, directory: '/srv/app', routes: new RouteCollection() })
   t.equal(links.link('a.ts', 7), 'cursor://file/home/me/app/a.ts:7:1')
   const { settings: _, ...defaults } = read({})
   t.strictSame(defaults, { EDITOR_URL: undefined, EDITOR_PATHS: [], PROFILER_MCP: false, PROFILER_MCP_REPLAY: false })

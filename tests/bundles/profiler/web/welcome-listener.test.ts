@@ -1,5 +1,6 @@
 import { readFileSync } from 'node:fs'
 import { type Test, t } from 'tap'
+import { EditorLinks } from '#bundles/profiler/web/editor-links.ts'
 import { WelcomeListener } from '#bundles/profiler/web/welcome-listener.ts'
 import { DebugGate } from '#kernel/debug-gate.ts'
 import { KERNEL_NO_ROUTE } from '#kernel/errors.ts'
@@ -34,7 +35,8 @@ async function welcome(t: Test, event: ExceptionEvent): Promise<string | undefin
     },
     silentLogger,
   )
-  await new WelcomeListener({ routes, view, debugGate, assets, version: '1.0' }).onException(event)
+  const editor = new EditorLinks({ directory: '/' })
+  await new WelcomeListener({ routes, view, debugGate, assets, editor, version: '1.0' }).onException(event)
   return event.response?.body?.toString()
 }
 

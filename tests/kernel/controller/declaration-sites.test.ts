@@ -1,0 +1,47 @@
+import { t } from 'tap'
+import { defineController } from '#kernel/controller.ts'
+import { RouteCollection } from '#lib/routing/route-collection.ts'
+import { findDeclaration } from '#lib/stack/declaration-sites.ts'
+import { parseStack } from '#lib/stack/stack-frames.ts'
+
+const directory = process.cwd()
+const here = 'tests/kernel/controller/declaration-sites.test.ts'
+
+t.test('a route, its function and a controller are declared where the application calls', async t => {
+  const routes = new RouteCollection()
+  const handler = () => undefined
+  const controller = defineController('shown', [], () => undefined)
+  routes.group({ prefix: '/shop' }, group => {
+    group.get('grouped', '/x', handler)
+  })
+  const route = routes.add({ name: 'plain', path: '/', controller })
+  const lines = [controller, routes.find('grouped'), handler, route].map(each => findDeclaration(each, directory))
+  t.strictSame(
+    lines.map(site => site?.file),
+    [here, here, here, here],
+  )
+  const [defined = 0, grouped, used, plain = 0] = lines.map(site => site?.line)
+  t.strictSame([grouped, used, plain], [defined + 2, defined + 2, defined + 4])
+})
+
+t.test('the place of something else is not known', async t => {
+  for (const other of [{}, undefined, 'home', 7]) t.equal(findDeclaration(other, directory), undefined)
+})
+
+t.test('outside of the application, it is the caller of the collection', async t => {
+  const route = new RouteCollection().get('a', '/', () => undefined)
+  t.match(findDeclaration(route, '/elsewhere')?.file, /declaration-sites\.test/)
+})
+
+t.test('a function without a name has that of its controller in stacks', async t => {
+  const stackOf = (call: () => unknown) => parseStack(defineController('order', [], call).call())[0]?.function
+  t.equal(
+    stackOf(() => new Error()),
+    'controller order',
+  )
+  function showOrder() {
+    return new Error()
+  }
+  t.equal(stackOf(showOrder), 'showOrder')
+  t.equal(stackOf(Object.freeze(() => new Error())), 'Object.call', 'a frozen function stays as it is')
+})
