@@ -117,6 +117,7 @@ t.test('records are searched, read, pinned and deleted without a script', needsB
 
   await page.getByRole('link', { name: '/missing-x' }).first().click()
   t.equal(page.url(), `${url}/_profiler/${missing}`)
+  await page.locator('.export > summary').click()
   await page.getByRole('button', { name: 'Pin' }).click()
   t.match(page.url(), `${url}/_profiler/${missing}`)
   await page.getByText('pinned', { exact: true }).waitFor()

@@ -30,9 +30,10 @@ function isOnPage(shortcut: Shortcut, find: (shortcut: Shortcut) => HTMLElement 
   return selector === undefined ? find(shortcut) !== undefined : document.querySelector(selector) !== null
 }
 
-/** An element with a shortcut may be hidden: by a filter, or because it needs a script. */
+/** An element with a shortcut may be hidden: by a filter, or because it needs a script. A closed menu does not count. */
 function isReachable(element: HTMLElement): boolean {
-  return element.checkVisibility() && !element.matches(':disabled')
+  const visible = element.closest<HTMLElement>('[data-menu]') ?? element
+  return visible.checkVisibility() && !element.matches(':disabled')
 }
 
 function isTyping(target: EventTarget | null): boolean {

@@ -59,7 +59,8 @@ export function createMenu(
 ): MenuEntry[] {
   const entries = panels.map(panel => ({
     label: panel.label,
-    link: profileLink(profile.summary.token, panel.name),
+    // The page stays where it is: the panel begins below the head.
+    link: `${profileLink(profile.summary.token, panel.name)}#panel`,
     isCurrent: panel === current,
     isEmpty: !hasContent(panel, profile),
     badges: badgesOf(panel, profile),

@@ -89,7 +89,7 @@ t.test('a successful page shows route and controller; HEAD has no body', async t
   const { client } = await createProfiledKernel(t)
   const token = (await client.post('/multi')).headers.get('x-debug-token')
   const failed = (await client.get(`/_profiler/${token}`)).text
-  t.match(failed, '<span title="http://localhost/multi">/multi</span>', 'a POST is not asked for once more')
+  t.match(failed, /<dt>URL<\/dt>\s+<dd>\s+http:\/\/localhost\/multi\s+<\/dd>/, 'a POST is not asked for once more')
   const answered = (await client.get('/star-photo-booth')).headers.get('x-debug-token')
   const text = textOf((await client.get(`/_profiler/${answered}`)).text)
   t.match(text, '200 OK')
@@ -257,13 +257,13 @@ t.test('the menu lists the panels, with empty panels last', async t => {
   t.strictSame(createMenu([panel('a'), panel('b', { badge }), c], profile, c), [
     {
       label: 'The b',
-      link: '/_profiler/abc123?panel=b',
+      link: '/_profiler/abc123?panel=b#panel',
       isCurrent: false,
       isEmpty: false,
       badges: [{ text: '3', tone: 'error' }],
     },
-    { label: 'The c', link: '/_profiler/abc123?panel=c', isCurrent: true, isEmpty: false, badges: [] },
-    { label: 'The a', link: '/_profiler/abc123?panel=a', isCurrent: false, isEmpty: true, badges: [] },
+    { label: 'The c', link: '/_profiler/abc123?panel=c#panel', isCurrent: true, isEmpty: false, badges: [] },
+    { label: 'The a', link: '/_profiler/abc123?panel=a#panel', isCurrent: false, isEmpty: true, badges: [] },
   ])
 })
 
