@@ -2,9 +2,9 @@ import { type ConsoleCommand, exitCodes } from '../../../kernel/console-command.
 import type { Block, Document } from '../../../lib/console/document.ts'
 import type { Column } from '../../../lib/console/table.ts'
 import { compareProfiles } from '../insight/compare/comparison.ts'
+import { findPredecessors, likenessOf } from '../insight/compare/find-previous.ts'
 import { type Verdict, writeChanges } from '../insight/compare/judge-comparison.ts'
 import { findRestart } from '../insight/edits.ts'
-import { findPrevious } from '../insight/relatives.ts'
 import type { Profile } from '../profile/profile.ts'
 import type { ProfileStorage } from '../store/profile-storage.ts'
 import { type Delta, toCompareView } from '../web/pages/compare-view.ts'
@@ -34,14 +34,14 @@ export function createProfilerCompare(storage: ProfileStorage): ConsoleCommand {
         output.error(missing(a))
         return exitCodes.failure
       }
-      const before = b === undefined ? await findPrevious(storage, named.profile.summary) : undefined
-      const other = await findRecord(storage, b ?? before?.token ?? a)
-      if (other === undefined || (b === undefined && before === undefined)) {
+      const { previous } = await findPredecessors(storage, named.profile.summary)
+      const other = await findRecord(storage, b ?? previous?.token ?? a)
+      if (other === undefined || (b === undefined && previous === undefined)) {
         output.error(b === undefined ? `There is no earlier profile of the same request as "${a}".` : missing(b))
         return exitCodes.failure
       }
       const [first, second] = b === undefined ? [other.profile, named.profile] : [named.profile, other.profile]
-      output.print(toCompareDocument(first, second).document)
+      output.print((await compareStored(storage, first, second)).document)
       return exitCodes.success
     },
   }
@@ -53,9 +53,15 @@ export interface CompareDocument {
   readonly verdict: Verdict
 }
 
-/** Writes a comparison: the verdict, then the differences, part by part. */
-export function toCompareDocument(first: Profile, second: Profile): CompareDocument {
-  const comparison = compareProfiles(first, second)
+/** Compares two stored profiles. Writes the verdict, then the differences, part by part. */
+export async function compareStored(
+  storage: Pick<ProfileStorage, 'search'>,
+  first: Profile,
+  second: Profile,
+): Promise<CompareDocument> {
+  const { spread } = await findPredecessors(storage, second.summary)
+  const comparison = compareProfiles(first, second, spread)
+  const likeness = likenessOf(first.summary, second.summary)
   const { parts, records, restart, verdict } = toCompareView(first, second, comparison)
   const { asked, changes, isSame, title } = verdict
   const blocks: Block[] = [
@@ -64,6 +70,7 @@ export function toCompareDocument(first: Profile, second: Profile): CompareDocum
       text: isSame ? `${title}.` : `${title}: ${writeChanges(changes)}.`,
       tone: isSame ? 'ok' : 'warning',
     },
+    { kind: 'text', text: `Compared: ${likeness}.` },
     ...(asked.length === 0 ? [] : [{ kind: 'text', text: `Request differs: ${writeChanges(asked)}.` } as const]),
     ...(restart === false ? [] : [{ kind: 'text', text: describeRestart(restart) } as const]),
     { kind: 'fields', fields: records.map(record => [record.name, describe(record)]) },
@@ -71,6 +78,7 @@ export function toCompareDocument(first: Profile, second: Profile): CompareDocum
   ]
   const json = {
     verdict,
+    likeness,
     restart: findRestart(first, second) ?? null,
     first: first.summary,
     second: second.summary,

@@ -68,8 +68,8 @@ async function replay(
   const result = await replayer.replay(plan, supplied)
   const repeated = 'token' in result ? await storage.find(result.token) : undefined
   if (repeated === undefined) return fail('problem' in result ? result.problem : missing(result.token))
-  const { toCompareDocument } = await import('./profiler-compare.ts')
-  const { document, verdict } = toCompareDocument(original.profile, repeated.profile)
+  const { compareStored } = await import('./profiler-compare.ts')
+  const { document, verdict } = await compareStored(storage, original.profile, repeated.profile)
   output.print(document)
   return verdict.isSame ? exitCodes.success : exitCodes.failure
 }

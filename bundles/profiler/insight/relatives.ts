@@ -62,8 +62,8 @@ export async function findRelatives(storage: ProfileStorage, { summary, children
   }
 }
 
-/** The token orders requests of the same millisecond, so that the order is stable. */
-function compareTime(a: ProfileSummary, b: ProfileSummary): number {
+/** Compares the times of two requests. The token orders requests of the same millisecond, so that the order is stable. */
+export function compareTime(a: ProfileSummary, b: ProfileSummary): number {
   return a.time - b.time || (a.token < b.token ? -1 : Number(a.token > b.token))
 }
 
@@ -84,20 +84,11 @@ export async function findChildren(
   return found.flatMap(stored => stored?.profile ?? [])
 }
 
-/** Finds the previous profile with the same method and route; without a route, with the same path. */
-export async function findPrevious(
-  storage: Pick<ProfileStorage, 'search'>,
-  summary: ProfileSummary,
-): Promise<ProfileSummary | undefined> {
-  const [previous] = await findSimilar(storage, summary)
-  return previous
-}
-
 /** The number of similar profiles that are compared. */
 const similarLimit = 200
 
 /** Finds the previous profiles with the same method and route (without a route, with the same path), the newest first. */
-async function findSimilar(
+export async function findSimilar(
   storage: Pick<ProfileStorage, 'search'>,
   summary: ProfileSummary,
 ): Promise<readonly ProfileSummary[]> {
@@ -129,7 +120,8 @@ function isSameRequest(one: ProfileSummary, other: ProfileSummary): boolean {
   )
 }
 
-function withoutQuery(url: string): string {
+/** A URL without its query and its fragment. */
+export function withoutQuery(url: string): string {
   return url.replace(/[?#].*$/s, '')
 }
 

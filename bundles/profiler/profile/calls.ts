@@ -48,6 +48,17 @@ function outcomeOf({ end, error = '', status = 0 }: HttpCall): StoredCall['outco
   return { text: String(status), level: status >= 500 ? 'error' : status >= 400 ? 'warning' : 'ok' }
 }
 
+/** Segments of a path that identify an item: numbers, UUIDs, and hexadecimal digests. */
+const identifiers = /(?<=[^/]\/)(?:\d+|[\da-f]{8}(?:-[\da-f]{4}){3}-[\da-f]{12}|[\da-f]{16,})(?=\/|$)/gi
+
+/** The method and URL of a call without the values in them: `GET http://api/users/:id?page=…`. */
+export function patternOf({ method, url }: Pick<HttpCall, 'method' | 'url'>): string {
+  const at = url.indexOf('?')
+  const address = at === -1 ? url : url.slice(0, at)
+  const query = at === -1 ? '' : url.slice(at).replaceAll(/=[^&]*/g, '=…')
+  return `${method} ${address.replaceAll(identifiers, ':id')}${query}`
+}
+
 /** The duration of a call; 0 while it is not over. */
 export function durationOf({ start, end = start }: StoredCall): number {
   return Math.max(0, end - start)

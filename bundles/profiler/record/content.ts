@@ -17,6 +17,8 @@ export interface SentContent {
   readonly type: string
   /** The header `content-encoding`; empty without one. */
   readonly encoding: string
+  /** Masks what is a secret in this content only. */
+  readonly hide?: ((text: string) => string) | undefined
   /** Bytes of all of it, if `body` is only the beginning. */
   readonly whole?: number | undefined
 }
@@ -75,9 +77,11 @@ export class ContentCopier {
     const { body, encoding, whole = 0 } = sent
     if (!(isText(type) || (type === '' && typeof body === 'string')))
       return { note: 'Only text is stored.', ...digestOf(sent) }
-    const text = readText(sent)
-    if (text === undefined) return { note: 'The encoding of the text cannot be read.', ...digestOf(sent) }
-    const length = encoding === '' ? {} : { length: Buffer.byteLength(text) }
+    const given = readText(sent)
+    const text = given === undefined ? undefined : (sent.hide?.(given) ?? given)
+    if (given === undefined || text === undefined)
+      return { note: 'The encoding of the text cannot be read.', ...digestOf(sent) }
+    const length = encoding === '' ? {} : { length: Buffer.byteLength(given) }
     const isWhole = whole <= body.length
     const parsed = isWhole ? this.#parse(type, text) : undefined
     return { ...length, ...(parsed ?? this.#copyText(text, type, sent)) }

@@ -4,14 +4,14 @@ import { listToJson, listToMarkdown } from '../../export/list.ts'
 import { toMarkdown } from '../../export/markdown.ts'
 import { toList, toSpan } from '../../export/markdown-text.ts'
 import { writeFinding } from '../../export/request-sections.ts'
+import { findPredecessors } from '../../insight/compare/find-previous.ts'
 import type { Finding } from '../../insight/findings/finding.ts'
 import { searchList } from '../../insight/list-request.ts'
-import { findPrevious } from '../../insight/relatives.ts'
 import { planReplay } from '../../insight/replay/plan-replay.ts'
 import { gatherStatistics, isError, type RouteStatistics } from '../../insight/route-statistics.ts'
 import { formatCount, formatDuration } from '../../profile/format.ts'
 import type { ProfileSummary } from '../../profile/profile.ts'
-import { toCompareDocument } from '../profiler-compare.ts'
+import { compareStored } from '../profiler-compare.ts'
 import { type AddTool, findShown, findStored, panelsOf, ToolError, type ToolServices } from './tool.ts'
 import { createInputs, readSearch, wholeNumber, writeAnswer, type Zod } from './tool-input.ts'
 
@@ -116,17 +116,19 @@ export function addTools(z: Zod, services: ToolServices, add: AddTool): void {
         token,
         with: token
           .optional()
-          .describe('the token of the profile to compare with; by default the previous profile of the same request'),
+          .describe(
+            'the token of the profile to compare with; by default the previous profile of the same URL, else of the same path, else of the same route',
+          ),
         ...answer,
       },
       annotations: readsOnly,
     },
     async ({ token, with: other, ...options }) => {
       const { profile } = await findStored(token, services)
-      const before = other ?? (await findPrevious(storage, profile.summary))?.token
+      const before = other ?? (await findPredecessors(storage, profile.summary)).previous?.token
       if (before === undefined) throw new ToolError(`There is no earlier profile of the same request as "${token}".`)
       const { profile: first } = await findStored(before, services)
-      const { document } = toCompareDocument(first, profile)
+      const { document } = await compareStored(storage, first, profile)
       return writeAnswer({ json: () => document.json, md: () => formatMarkdown(document) }, options)
     },
   )
@@ -198,7 +200,8 @@ export function addTools(z: Zod, services: ToolServices, add: AddTool): void {
       if (plan.caution !== '') throw new ToolError(`${plan.caution} Only a person can replay it, on its page.`)
       const result = await replayer.replay(plan)
       if ('problem' in result) throw new ToolError(result.problem)
-      const { document } = toCompareDocument(profile, (await findStored(result.token, services)).profile)
+      const repeated = (await findStored(result.token, services)).profile
+      const { document } = await compareStored(storage, profile, repeated)
       return writeAnswer({ json: () => document.json, md: () => formatMarkdown(document) }, options)
     },
   )

@@ -1,14 +1,15 @@
-import { durationOf, readCalls } from '../../profile/calls.ts'
+import { durationOf, patternOf, readCalls } from '../../profile/calls.ts'
 import { controllerTimes } from '../../profile/event-outline.ts'
 import { readEventTree } from '../../profile/event-tree.ts'
 import { readExceptions } from '../../profile/exceptions.ts'
-import { formatSize, formatText, formatValue } from '../../profile/format-value.ts'
+import { formatSize, formatText } from '../../profile/format-value.ts'
 import { groupBy } from '../../profile/group-by.ts'
 import { readLogs } from '../../profile/logs.ts'
 import type { Profile } from '../../profile/profile.ts'
 import { queryDuration, readQueries } from '../../profile/queries.ts'
 import { readRenders } from '../../profile/renders.ts'
 import type { Pairs } from '../../profile/schema.ts'
+import { readValues } from './compare-contents.ts'
 
 /** Reads the stored parts of a request body: facts, fields and files by name. */
 export function readRequestBody({ collectors }: Profile): Map<string, string> {
@@ -18,10 +19,9 @@ export function readRequestBody({ collectors }: Profile): Map<string, string> {
     ['media type', body.type],
     ['length', formatSize(body.length)],
     ['state', body.state],
-    ['JSON', body.json === undefined ? '' : formatValue(body.json[0])],
-    ...[...readPairs(body.form, true, [])].map(([name, values]): [string, string] => [
-      `field “${name}”`,
-      values.join('\n'),
+    ...[...(readValues(body) ?? [])].map(([name, value]): [string, string] => [
+      body.json === undefined ? `field “${name}”` : name,
+      value,
     ]),
     ...(body.files ?? []).map(({ field, name, size }, index): [string, string] => [
       `file ${index + 1}`,
@@ -34,14 +34,16 @@ export function readRequestBody({ collectors }: Profile): Map<string, string> {
 /** The header of the profiler's error pages: these contain times, so their sizes differ each time. */
 const ownPageHeader = 'x-debug-exception'
 
-/**
- * Reads the stored facts of a response body: its size before compression, and its transfer. Its content is not stored.
- */
+/** The names of the facts of a response body. */
+export const bodyFacts: readonly string[] = ['size', 'transfer', 'digest']
+
+/** Reads the facts of a response body: its size before compression, its transfer, and a digest if it is no text. */
 export function readResponseBody({ collectors: { response } }: Profile): Map<string, string> {
   if (response === undefined || readPairs(response.headers, false, []).has(ownPageHeader)) return new Map()
   const parts: [string, string][] = [
     ['size', formatSize(response.size)],
     ['transfer', response.isStreamed ? 'streamed' : 'at once'],
+    ['digest', response.content?.digest ?? ''],
   ]
   return new Map(parts.filter(([, text]) => text !== ''))
 }
@@ -86,14 +88,16 @@ export function readListenerUses(profile: Profile): Map<string, ListenerUse> {
 export interface LogUse {
   readonly level: string
   readonly channel: string
+  /** With placeholders, if the message has them: `Query {number} executed`. */
   readonly message: string
   readonly times: number
 }
 
-/** Reads the log messages by level, channel and text, in the order of their first occurrence. */
+/** Reads the log messages by level, channel and template, in the order of their first occurrence. */
 export function readLogUses(profile: Profile): Map<string, LogUse> {
   const uses = new Map<string, LogUse>()
-  for (const { channel, level, message } of readLogs(profile).logs) {
+  for (const { channel, level, message: text, template } of readLogs(profile).logs) {
+    const message = template || text
     const key = JSON.stringify([level, channel, message])
     uses.set(key, { level, channel, message, times: (uses.get(key)?.times ?? 0) + 1 })
   }
@@ -188,14 +192,14 @@ export function readTemplateUses(profile: Profile): Map<string, number> {
   return count(readRenders(profile).all.map(({ name }) => name))
 }
 
-/** Reads the outcomes of the HTTP client calls by method and URL. */
+/** Reads the outcomes of the HTTP client calls by method and URL without values: `['200', '3 × 500']`. */
 export function readCallUses(profile: Profile): Map<string, string[]> {
-  const uses = new Map<string, string[]>()
-  for (const { method, outcome, url } of readCalls(profile).calls) {
-    const name = `${method} ${url}`
-    uses.set(name, [...(uses.get(name) ?? []), outcome.text])
-  }
-  return uses
+  const groups = groupBy(readCalls(profile).calls, patternOf)
+  const outcomes = [...groups].map(([name, calls]): [string, string[]] => {
+    const counts = [...count(calls.map(({ outcome }) => outcome.text))]
+    return [name, counts.map(([text, times]) => (times === 1 ? text : `${times} × ${text}`)).sort()]
+  })
+  return new Map(outcomes)
 }
 
 /** All queries of a statement shape. */

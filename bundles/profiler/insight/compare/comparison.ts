@@ -1,6 +1,8 @@
-import { isDeepStrictEqual } from 'node:util'
 import type { Profile, ProfileSummary } from '../../profile/profile.ts'
+import { isObject } from '../../profile/schema.ts'
 import { replayAttribute } from '../../record/recording-policy.ts'
+import { compareContents } from './compare-contents.ts'
+import { type Compared, compareMaps } from './compare-maps.ts'
 import {
   type ListenerUse,
   type LogUse,
@@ -23,6 +25,8 @@ export interface Comparison {
   readonly summary: readonly Compared<string | number>[]
   readonly timings: readonly Compared<Timing>[]
   readonly query: readonly Compared<readonly string[]>[]
+  /** The values that the route has found in the path. */
+  readonly parameters: readonly Compared<readonly string[]>[]
   readonly attributes: readonly Compared<readonly string[]>[]
   readonly requestHeaders: readonly Compared<readonly string[]>[]
   readonly requestBody: readonly Compared<string>[]
@@ -51,24 +55,40 @@ export const neverCompared: readonly string[] = [
 /** Not compared: it may be the length before or after compression. The sizes of bodies are compared instead. */
 const lengthHeader = 'content-length'
 
-/** Compares two profiles, part by part. */
-export function compareProfiles(first: Profile, second: Profile): Comparison {
+/**
+ * Compares two profiles, part by part. Times that differ by less than 5 %, than 2 ms, or than the usual `spread` of such
+ * requests in milliseconds count as equal.
+ */
+export function compareProfiles(first: Profile, second: Profile, spread = 0): Comparison {
   const compare = <value>(
     read: (profile: Profile) => ReadonlyMap<string, value>,
     isSame?: (first: value, second: value) => boolean,
   ) => compareMaps(read(first), read(second), isSame)
-  const compareSent = (name: 'query' | 'attributes') =>
-    compare(({ collectors }) => readPairs(collectors.request?.[name], true, neverCompared))
+  const inPath = [first, second].flatMap(readParameterNames)
+  const compareAttributes = (areInPath: boolean) =>
+    compare(({ collectors }) => {
+      const attributes = collectors.request?.attributes ?? []
+      return readPairs(
+        attributes.filter(([name]) => inPath.includes(name) === areInPath && name !== '_route_params'),
+        true,
+        neverCompared,
+      )
+    })
+  const { content } = first.collectors.response ?? {}
   return {
     summary: compare(readSummary),
-    timings: compare(readTimings),
-    query: compareSent('query'),
-    attributes: compareSent('attributes'),
+    timings: compare(readTimings).map(timing => (isNoise(timing, spread) ? { ...timing, change: 'same' } : timing)),
+    query: compare(({ collectors }) => readPairs(collectors.request?.query, true, neverCompared)),
+    parameters: compareAttributes(true),
+    attributes: compareAttributes(false),
     requestHeaders: compare(profile => readHeaders('request', profile)),
     requestBody: compare(readRequestBody),
     responseHeaders: compare(readResponseHeaders),
-    // A fact that only one profile contains is no difference.
-    responseBody: compare(readResponseBody).filter(({ change }) => change === 'same' || change === 'changed'),
+    responseBody: [
+      // A fact that only one profile contains is no difference.
+      ...compare(readResponseBody).filter(({ change }) => change === 'same' || change === 'changed'),
+      ...compareContents(content, second.collectors.response?.content),
+    ],
     exceptions: compare(readExceptionUses),
     listeners: compare(readListenerUses, isSameUse),
     templates: compare(readTemplateUses),
@@ -76,6 +96,20 @@ export function compareProfiles(first: Profile, second: Profile): Comparison {
     queries: compare(readQueryUses, isSameTimes),
     logs: compare(readLogUses, isSameTimes),
   }
+}
+
+/** A smaller difference of two times is usual: in microseconds, and as a share of the longer time. */
+const leastTime = 2_000
+const leastShare = 0.05
+
+function isNoise({ first, second }: Compared<Timing>, spread: number): boolean {
+  const [one, other] = [first?.duration ?? 0, second?.duration ?? 0]
+  return Math.abs(one - other) < Math.max(leastTime, leastShare * Math.max(one, other), spread * 1000)
+}
+
+function readParameterNames({ collectors: { router } }: Profile): string[] {
+  const isFound = router?.outcome === 'match' || router?.outcome === 'redirect'
+  return isFound && isObject(router.parameters) ? Object.keys(router.parameters) : []
 }
 
 function readHeaders(part: 'request' | 'response', { collectors }: Profile): Map<string, string[]> {
@@ -107,49 +141,6 @@ function isSameUse(first: ListenerUse, second: ListenerUse): boolean {
   const describe = ({ calls, changes, hasThrown, isStopped }: ListenerUse) =>
     JSON.stringify([calls, changes, hasThrown, isStopped])
   return describe(first) === describe(second)
-}
-
-/** Whether a value is equal in both profiles, different, or in one of them only. */
-export type DifferenceKind = 'same' | 'changed' | 'onlyFirst' | 'onlySecond'
-
-/** A value that is in at least one of two profiles. */
-export interface Compared<value> {
-  readonly key: string
-  readonly first: value | undefined
-  readonly second: value | undefined
-  readonly change: DifferenceKind
-}
-
-/**
- * Compares two maps by key. A key is sorted by its lower position in the two maps, so the order is the same if the maps
- * are exchanged.
- */
-export function compareMaps<value>(
-  first: ReadonlyMap<string, value>,
-  second: ReadonlyMap<string, value>,
-  isSame: (first: value, second: value) => boolean = isDeepStrictEqual,
-): Compared<value>[] {
-  const positions = new Map<string, number>()
-  for (const keys of [first.keys(), second.keys()]) {
-    for (const [position, key] of [...keys].entries()) {
-      positions.set(key, Math.min(position, positions.get(key) ?? position))
-    }
-  }
-  const keys = [...positions].sort(([a, one], [b, other]) => one - other || (a < b ? -1 : 1))
-  return keys.map(([key]) => {
-    const [one, other] = [first.get(key), second.get(key)]
-    return { key, first: one, second: other, change: changeOf(one, other, isSame) }
-  })
-}
-
-function changeOf<value>(
-  first: value | undefined,
-  second: value | undefined,
-  isSame: (first: value, second: value) => boolean,
-): DifferenceKind {
-  if (second === undefined) return 'onlyFirst'
-  if (first === undefined) return 'onlySecond'
-  return isSame(first, second) ? 'same' : 'changed'
 }
 
 /** Names of fields of a summary in texts, if they differ from the name in code. */

@@ -1,11 +1,13 @@
-import { formatCount, shorten } from '../../profile/format.ts'
-import { type Compared, type Comparison, nameOfField } from './comparison.ts'
+import { formatCount, formatShare, shorten } from '../../profile/format.ts'
+import type { Compared } from './compare-maps.ts'
+import { bodyFacts } from './compared-parts.ts'
+import { type Comparison, nameOfField } from './comparison.ts'
 
 /** A short summary of a comparison. */
 export interface Verdict {
   /** Whether both profiles are equal except for times. */
   readonly isSame: boolean
-  /** `Only timings changed`, or `3 changes`: {@link Verdict.changes} lists them. */
+  /** `Only timings changed: 30 % slower`, or `3 changes`: {@link Verdict.changes} lists them. */
   readonly title: string
   /** Differences in the result of the request. */
   readonly changes: readonly VerdictChange[]
@@ -36,6 +38,7 @@ const partNouns: readonly PartNoun[] = [
 ]
 
 const askedNouns: readonly PartNoun[] = [
+  { part: 'parameters', noun: 'route parameter', isNamed: true },
   { part: 'query', noun: 'GET parameter', isNamed: true },
   { part: 'requestHeaders', noun: 'request header', isNamed: true },
   { part: 'requestBody', noun: 'part of the request body', many: 'parts of the request body', isNamed: false },
@@ -56,7 +59,7 @@ export function judgeComparison(comparison: Comparison): Verdict {
   const isAsked = ({ key }: Compared<unknown>) => askedFields.includes(key)
   const changes = [
     ...fields.filter(field => !isAsked(field)).map(describeField),
-    ...comparison.responseBody.filter(isDifferent).map(describeBody),
+    ...describeBody(comparison.responseBody.filter(isDifferent)),
     ...partNouns
       .filter(noun => !fields.some(({ key }) => noun.fields?.includes(key)))
       .flatMap(noun => describePart(comparison, noun)),
@@ -68,7 +71,7 @@ export function judgeComparison(comparison: Comparison): Verdict {
   const total = changes.reduce((sum, { count }) => sum + count, 0)
   return {
     isSame: total === 0,
-    title: total === 0 ? 'Only timings changed' : formatCount(total, 'change'),
+    title: total === 0 ? describeTimings(comparison.timings) : formatCount(total, 'change'),
     changes,
     asked,
   }
@@ -91,8 +94,28 @@ function describeField(field: Compared<string | number>): VerdictChange {
   return describeValues(part, nameOfField(field.key), field)
 }
 
-function describeBody(fact: Compared<string>): VerdictChange {
-  return describeValues('responseBody', `response ${fact.key}`, fact)
+/** If the contents were compared, their differences are one change, and their size follows from them. */
+function describeBody(differences: readonly Compared<string>[]): VerdictChange[] {
+  const [facts, found] = partition(differences, ({ key }) => bodyFacts.includes(key))
+  if (found.length === 0) return facts.map(fact => describeValues('responseBody', `response ${fact.key}`, fact))
+  const transfer = facts.filter(({ key }) => key === 'transfer')
+  return [
+    { part: 'responseBody', text: `response body (${formatCount(found.length, 'difference')})`, count: 1 },
+    ...transfer.map(fact => describeValues('responseBody', 'response transfer', fact)),
+  ]
+}
+
+function partition<item>(items: readonly item[], test: (item: item) => boolean): [item[], item[]] {
+  return [items.filter(test), items.filter(item => !test(item))]
+}
+
+/** The verdict of two profiles with the same result. */
+function describeTimings(timings: Comparison['timings']): string {
+  const [total] = timings
+  const [before, after] = [total?.first?.duration ?? 0, total?.second?.duration ?? 0]
+  if (!timings.some(isDifferent)) return 'Only timings changed, within the usual range'
+  if (total?.change === 'same' || before === 0) return 'Only timings changed'
+  return `Only timings changed: ${formatShare(Math.abs(after - before), before)} ${after > before ? 'slower' : 'faster'}`
 }
 
 function describeValues(

@@ -1,5 +1,5 @@
 import type { FindingRule, RuleFinding } from '../../../../kernel/profiler-contract.ts'
-import { durationOf, readCalls, type StoredCall } from '../../profile/calls.ts'
+import { durationOf, patternOf, readCalls, type StoredCall } from '../../profile/calls.ts'
 import { formatDuration, shorten } from '../../profile/format.ts'
 import { groupBy } from '../../profile/group-by.ts'
 import type { Profile } from '../../profile/profile.ts'
@@ -130,14 +130,4 @@ function isAnswered({ end, error, method, status }: StoredCall): boolean {
 
 function nameOf({ method, url }: StoredCall): string {
   return `${method} ${url}`
-}
-
-/** Segments of a path that identify an item: numbers, UUIDs, and hexadecimal digests. */
-const identifiers = /(?<=[^/]\/)(?:\d+|[\da-f]{8}(?:-[\da-f]{4}){3}-[\da-f]{12}|[\da-f]{16,})(?=\/|$)/gi
-
-function patternOf({ method, url }: StoredCall): string {
-  const at = url.indexOf('?')
-  const address = at === -1 ? url : url.slice(0, at)
-  const query = at === -1 ? '' : url.slice(at).replaceAll(/=[^&]*/g, '=…')
-  return `${method} ${address.replaceAll(identifiers, ':id')}${query}`
 }

@@ -6,6 +6,7 @@ import type { ContentData } from '../../profile/content-data.ts'
 import type { ResponseData } from '../../profile/exchange-data.ts'
 import type { CollectorOf } from '../collect.ts'
 import type { ContentCopier } from '../content.ts'
+import { createEchoMask } from '../echoed-secrets.ts'
 import type { Trace } from '../trace.ts'
 import { copyHeaders, createCopier } from './copy.ts'
 
@@ -42,7 +43,8 @@ export class ResponseCollector implements CollectorOf<'response'> {
     const encoding = headers.get('content-encoding') ?? ''
     const sent = page ?? { body, encoding }
     if (sent.body === null || sent.body instanceof Readable) return undefined
-    return this.#contents.copy({ body: sent.body, type, encoding: sent.encoding })
+    const hide = createEchoMask(request, { headers }, this.#redactor.isSecret)
+    return this.#contents.copy({ body: sent.body, type, encoding: sent.encoding, hide })
   }
 }
 

@@ -1,7 +1,8 @@
 import type { Request } from '../../../../lib/http/request.ts'
 import type { Response } from '../../../../lib/http/response.ts'
 import { compareProfiles } from '../../insight/compare/comparison.ts'
-import { findPrevious } from '../../insight/relatives.ts'
+import { findPredecessors, likenessOf } from '../../insight/compare/find-previous.ts'
+import { toSummaryView } from '../../insight/summary-view.ts'
 import { compareLink } from '../../profile/links.ts'
 import { toReplayButton } from '../panels/render-panel.ts'
 import type { ProfilerApplication } from '../profiler-application.ts'
@@ -29,15 +30,24 @@ export async function renderCompare(
     const names = [...new Set(missing)].map(token => `"${token}"`).join(' and ')
     return explain('Profiles not found', `No profile ${names}: expired, deleted, or never stored.`, 404)
   }
+  const { summary } = second.profile
+  const { candidates, previous, spread } = await findPredecessors(storage, summary)
   if (first === undefined) {
-    const previous = await findPrevious(storage, second.profile.summary)
     if (previous !== undefined) return redirect(compareLink(previous.token, b))
     return explain('No profile to compare with', `There is no earlier profile of the same request before "${b}".`, 404)
   }
-  const comparison = compareProfiles(first.profile, second.profile)
+  const comparison = compareProfiles(first.profile, second.profile, spread)
   const view = toCompareView(first.profile, second.profile, comparison)
   const replay = view.isReplay && toReplayButton(first.profile)
-  return renderPage('profiler/compare', { ...view, replay }, request, app)
+  const others = candidates
+    .filter(({ token }) => token !== first.profile.summary.token)
+    .map(other => ({
+      ...toSummaryView(other),
+      likeness: likenessOf(other, summary),
+      compareLink: compareLink(other.token, summary.token),
+    }))
+  const likeness = likenessOf(first.profile.summary, summary)
+  return renderPage('profiler/compare', { ...view, likeness, others, replay }, request, app)
 }
 
 /** Of two selected profiles, the list has the newer one first. */

@@ -1,11 +1,6 @@
+import type { Compared, DifferenceKind } from '../../insight/compare/compare-maps.ts'
 import type { ListenerUse, LogUse, QueryUse, Timing } from '../../insight/compare/compared-parts.ts'
-import {
-  type Compared,
-  type Comparison,
-  type DifferenceKind,
-  nameOfField,
-  neverCompared,
-} from '../../insight/compare/comparison.ts'
+import { type Comparison, nameOfField, neverCompared } from '../../insight/compare/comparison.ts'
 import { judgeComparison, type Verdict } from '../../insight/compare/judge-comparison.ts'
 import { findRestart } from '../../insight/edits.ts'
 import { type SummaryView, toSummaryView } from '../../insight/summary-view.ts'
@@ -49,6 +44,7 @@ export function toCompareView(first: Profile, second: Profile, comparison: Compa
     viewPart('requestHeaders', 'Request headers', comparison.requestHeaders, viewValues),
     viewPart('requestBody', 'Request body', comparison.requestBody, viewText),
     viewPart('query', 'GET parameters', comparison.query, viewValues),
+    viewPart('parameters', 'Route parameters', comparison.parameters, viewValues),
     viewPart('attributes', 'Request attributes', comparison.attributes, viewValues),
     viewPart('listeners', 'Listeners', comparison.listeners, viewListener),
     viewPart('templates', 'Templates', comparison.templates, viewTimes('rendered')),
@@ -96,7 +92,7 @@ export interface Delta {
   /** In percent of the first; empty without a first. */
   readonly share: string
   readonly tone: 'slower' | 'faster'
-  /** Absent within the usual spread. */
+  /** Absent within the usual range. */
   readonly bar: { readonly x: string; readonly width: string } | undefined
 }
 
@@ -196,33 +192,29 @@ const viewQuery: View<QueryUse> = {
   text: ({ duration, times }) => `${formatCount(times, 'query', 'queries')}\n${formatDuration(duration)}`,
 }
 
-/** The usual spread: a smaller difference than one of both, as a share of the longer time or in microseconds. */
-const leastShare = 0.05
-const leastTime = 2_000
-
-/** The parts of the request come first, then the greatest differences; small differences are folded. */
+/** The total comes first, then the parts of the request, then the greatest differences. Usual differences are folded. */
 function viewTimings(timings: readonly Compared<Timing>[]): Part {
-  const differences = timings.map(timing => durationOf(timing.second) - durationOf(timing.first))
-  const widest = Math.max(1, ...differences.map(Math.abs))
-  const all = timings.map((timing, index) => {
-    const difference = Number(differences[index])
+  const all = timings.map(timing => {
+    const difference = durationOf(timing.second) - durationOf(timing.first)
     const { kind, times } = (timing.second ?? timing.first) as Timing
     const note = kind === 'main' || times === 1 ? '' : `${times} times`
     const row = toRow(timing, { name: ({ name }) => name, text: ({ duration }) => formatMicroseconds(duration) })
-    return { row: { ...row, note, delta: toDelta(timing, widest) }, kind, difference: Math.abs(difference) }
+    return { row: { ...row, note, delta: toDelta(timing) }, kind, difference: Math.abs(difference) }
   })
-  const main = all.filter(({ kind }) => kind === 'main')
-  const others = all.filter(({ kind }) => kind !== 'main').sort((a, b) => b.difference - a.difference)
-  const isNoticed = ({ row }: { readonly row: PartRow }) => row.delta !== false && row.delta.bar !== undefined
-  const rest = others.filter(each => !isNoticed(each))
+  const [total, ...more] = all
+  const main = more.filter(({ kind }) => kind === 'main')
+  const others = more.filter(({ kind }) => kind !== 'main').sort((a, b) => b.difference - a.difference)
+  const isNoticed = ({ row }: { readonly row: PartRow }) => row.change !== 'same'
+  const sorted = [...main, ...others]
+  const rest = sorted.filter(each => !isNoticed(each))
   return {
     id: 'part-timings',
     title: 'Timings',
     hasDeltas: true,
     count: '',
-    rows: [...main, ...others.filter(isNoticed)].map(({ row }) => row),
+    rows: [...(total === undefined ? [] : [total]), ...sorted.filter(isNoticed)].map(({ row }) => row),
     rest: rest.map(({ row }) => row),
-    restTitle: `${rest.length.toLocaleString('en')} without a significant change`,
+    restTitle: `${rest.length.toLocaleString('en')} within the usual range`,
   }
 }
 
@@ -230,18 +222,18 @@ function durationOf(timing: Timing | undefined): number {
   return timing?.duration ?? 0
 }
 
-/** Bars go from -100 to 100. */
-function toDelta(timing: Compared<Timing>, widest: number): Delta {
+/** Bars go from -100 to 100 %. A time that is only in the second has no percentage. */
+function toDelta(timing: Compared<Timing>): Delta {
   const [first, second] = [durationOf(timing.first), durationOf(timing.second)]
   const difference = second - first
   const distance = Math.abs(difference)
   const sign = difference > 0 ? '+' : difference < 0 ? '−' : '±'
-  const width = (100 * distance) / widest
-  const isNoise = distance < Math.max(leastTime, leastShare * Math.max(first, second))
+  const width = first === 0 ? 100 : Math.min(100, (100 * distance) / first)
   return {
     text: `${sign}${formatMicroseconds(distance)}`,
     share: first === 0 ? '' : `${sign}${formatShare(distance, first)}`,
     tone: difference > 0 ? 'slower' : 'faster',
-    bar: isNoise ? undefined : { x: (difference > 0 ? 0 : -width).toFixed(1), width: width.toFixed(1) },
+    bar:
+      timing.change === 'same' ? undefined : { x: (difference > 0 ? 0 : -width).toFixed(1), width: width.toFixed(1) },
   }
 }

@@ -72,7 +72,7 @@ t.test('without changes, each page has the same result when it is replayed', asy
   ]) {
     const { storage, tokens } = await record(['GET', target])
     const { code, stdout } = await replay(storage, String(tokens[0]))
-    t.match(stdout, /^Only timings changed\.\n/, target)
+    t.match(stdout, /^Only timings changed[^.]*(?:\.\d[^.]*)?\.\n/, target)
     t.match(stdout, /^A {2}[0-9a-f]{6} .* original\nB {2}[0-9a-f]{6} .* replay$/m)
     t.equal(code, 0)
   }
@@ -83,7 +83,7 @@ t.test('after a change of the code, the command shows the changes, and fails', a
   const { code, stderr, stdout } = await replay(storage, 'latest', 'new-word')
   t.equal(code, 1)
   t.equal(stderr, '')
-  t.match(stdout, /^2 changes: response size \(16 bytes → 21 bytes\), 1 response header \(x-word\)\.\n/)
+  t.match(stdout, /^2 changes: response body \(1 difference\), 1 response header \(x-word\)\.\n/)
   t.match(stdout, /^x-word +old +new-word$/m)
   const asJson = await replay(storage, 'latest --json', 'new-word')
   t.equal(asJson.code, 1)
@@ -96,7 +96,7 @@ t.test('after a change of the code, the command shows the changes, and fails', a
 })
 
 t.test('the command asks before a change, and for values that are not stored', async t => {
-  const headers = { cookie: 'session=s3cret', authorization: 'Basic abc' }
+  const headers = { cookie: 'session=s3cret', authorization: 'Basic_abc' }
   const { storage, tokens } = await record(['POST', '/sent', { headers, form: { name: 'Ada', password: 'hunter2' } }])
   const [token = ''] = tokens
   const unattended = await replay(storage, token)

@@ -1,13 +1,8 @@
 import fc from 'fast-check'
 import { t } from 'tap'
+import { type Compared, compareMaps, type DifferenceKind } from '#bundles/profiler/insight/compare/compare-maps.ts'
 import { readTimings } from '#bundles/profiler/insight/compare/compared-parts.ts'
-import {
-  type Compared,
-  type Comparison,
-  compareMaps,
-  compareProfiles,
-  type DifferenceKind,
-} from '#bundles/profiler/insight/compare/comparison.ts'
+import { type Comparison, compareProfiles } from '#bundles/profiler/insight/compare/comparison.ts'
 import { judgeComparison, writeChanges } from '#bundles/profiler/insight/compare/judge-comparison.ts'
 import { toProfile } from '#bundles/profiler/profile/parse-profile.ts'
 import type { Profile } from '#bundles/profiler/profile/profile.ts'
@@ -314,7 +309,7 @@ t.test('the verdict counts different results, and separates differences in the r
   t.strictSame(comparison.calls[0]?.second, ['200', '500'])
   t.strictSame(
     comparison.requestBody.map(({ key }) => key),
-    ['media type', 'state', 'JSON', 'field “name”', 'file 1'],
+    ['media type', 'state', '$.a', 'field “name”', 'file 1'],
   )
 })
 
@@ -352,4 +347,127 @@ t.test('compressed lengths and the sizes of error pages are no differences', asy
   t.notOk(judgeComparison(compareProfiles(of('700', 2000), of('700', 2001))).isSame)
   const exception = ['x-debug-exception', 'No']
   t.ok(judgeComparison(compareProfiles(of('9', 9, exception), of('8', 8, exception))).isSame)
+})
+
+t.test('times differ if the difference is more than 5 %, 2 ms and the usual spread of such requests', async t => {
+  const of = (duration: number) => createProfile({}, { duration })
+  const title = (before: number, after: number, spread?: number) =>
+    judgeComparison(compareProfiles(of(before), of(after), spread)).title
+  t.equal(title(100, 104), 'Only timings changed, within the usual range')
+  t.equal(title(10, 11.9), 'Only timings changed, within the usual range')
+  t.equal(title(100, 130), 'Only timings changed: 30.0 % slower')
+  t.equal(title(100, 80), 'Only timings changed: 20.0 % faster')
+  t.equal(title(100, 130, 31), 'Only timings changed, within the usual range')
+  t.equal(title(0, 30), 'Only timings changed')
+})
+
+t.test('messages are compared by their templates, calls by their URLs without values', async t => {
+  const of = (...ids: number[]) =>
+    createProfile({
+      logger: {
+        records: ids.map(id => ({ level: 'info', channel: 'c', message: `Item ${id}.`, template: 'Item {id}.' })),
+      },
+      http: {
+        calls: ids.map(id => ({ method: 'GET', url: `http://a/items/${id}?q=${id}`, start: 1, end: 2, status: 200 })),
+      },
+    })
+  const { calls, logs } = compareProfiles(of(1, 2), of(3, 4))
+  t.match(logs, [{ change: 'same', first: { message: 'Item {id}.', times: 2 } }])
+  t.match(calls, [{ key: 'GET http://a/items/:id?q=…', change: 'same', first: ['2 × 200'] }])
+})
+
+t.test('values in the path belong to the request', async t => {
+  const of = (id: string) =>
+    createProfile(
+      {
+        request: {
+          attributes: [
+            ['id', id],
+            ['_route_params', { id }],
+            ['team', 'a'],
+          ],
+        },
+        router: { outcome: 'match', route: 'item', parameters: { id } },
+      },
+      { url: `http://localhost/items/${id}` },
+    )
+  const verdict = judgeComparison(compareProfiles(of('1'), of('2')))
+  t.ok(verdict.isSame)
+  t.match(writeChanges(verdict.asked), /^URL .*, 1 route parameter \(id\)$/)
+})
+
+/** The differences of two contents. */
+function differences(first: object, second: object): unknown[] {
+  const length = { type: 'text/plain', length: 1 }
+  const of = (content: object, size: number) =>
+    createProfile({ response: { size, headers: [], content: { ...length, ...content } } })
+  const comparison = compareProfiles(of(first, 1), of(second, 2))
+  const found = comparison.responseBody.filter(({ change, key }) => change !== 'same' && key !== 'size')
+  const { changes } = judgeComparison(comparison)
+  const plural = found.length === 1 ? '1 difference' : `${found.length} differences`
+  if (found.length > 0) t.equal(writeChanges(changes), `response body (${plural})`)
+  return found.map(({ first, key, second }) => [key, first, second])
+}
+
+t.test('JSON is compared by the paths of its values, a form by its fields', async t => {
+  const before = { json: [{ a: 1, list: [{ b: 'x' }, 2], 'odd name': null, gone: {}, size: [] }] }
+  const after = { json: [{ a: '1', list: [{ b: 'y' }, 2, 3], 'odd name': 1, size: [] }] }
+  t.strictSame(differences(before, after), [
+    ['$.a', '1', '"1"'],
+    ['$.list[0].b', '"x"', '"y"'],
+    ['$["odd name"]', 'null', '1'],
+    ['$.gone', '{}', undefined],
+    ['$.list[2]', undefined, '3'],
+  ])
+  t.strictSame(
+    differences(
+      {
+        form: [
+          ['a', '1'],
+          ['a', '2'],
+        ],
+      },
+      {
+        form: [
+          ['a', '1'],
+          ['b', '2'],
+        ],
+      },
+    ),
+    [
+      ['a', '1\n2', '1'],
+      ['b', undefined, '2'],
+    ],
+  )
+  t.equal(differences({ json: [Array(200).fill(1)] }, { json: [Array(200).fill(2)] }).length, 100)
+  t.equal(differences({ json: [Array(6000).fill(1)] }, { json: [[...Array(5999).fill(1), 2]] }).length, 0, 'a limit')
+})
+
+t.test('other text is compared by lines, markup by elements', async t => {
+  t.strictSame(differences({ text: 'a\nb\nc\nd\ne' }, { text: 'a\nx\nc\nd\ny\ne' }), [
+    ['line 2', 'b', 'x'],
+    ['line 5', undefined, 'y'],
+  ])
+  t.strictSame(differences({ text: 'a\nb\nb\nc' }, { text: 'a\nc' }), [['line 2', 'b\nb', undefined]])
+  const page = (nonce: string, text: string) => ({
+    type: 'text/html',
+    text: `<p><script nonce="${nonce}"></script><b>${text}</b></p>`,
+  })
+  t.strictSame(differences(page('a', 'x'), page('b', 'y')), [['line 4', '<b>x</b>', '<b>y</b>']])
+  t.strictSame(differences({ json: [{ a: 1 }] }, { text: '{\n  "a": 2\n}' }), [['line 2', '  "a": 1', '  "a": 2']])
+  t.strictSame(differences({ form: [['a', '1']] }, { text: 'b=1' }), [['line 1', 'a=1', 'b=1']])
+  const lines = (prefix: string) => Array.from({ length: 3000 }, (_, index) => `${prefix}${index}`).join('\n')
+  t.equal(differences({ text: lines('a') }, { text: lines('b') }).length, 1, 'too long for the table')
+  const mixed = (odd: string) => Array.from({ length: 400 }, (_, index) => (index % 2 ? odd + index : `x${index}`))
+  t.equal(differences({ text: mixed('a').join('\n') }, { text: mixed('b').join('\n') }).length, 100)
+})
+
+t.test('content without text is compared by its digest', async t => {
+  t.strictSame(differences({ digest: 'a'.repeat(32) }, { digest: 'a'.repeat(32) }), [])
+  const of = (digest: string) =>
+    createProfile({ response: { headers: [], content: { type: 'image/png', length: 1, digest: digest.repeat(32) } } })
+  t.match(
+    writeChanges(judgeComparison(compareProfiles(of('a'), of('b'))).changes),
+    /^response digest \(a{32} → b{32}\)$/,
+  )
 })

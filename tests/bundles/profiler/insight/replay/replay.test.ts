@@ -62,7 +62,7 @@ t.test('a replayed GET of each page differs in times and tokens only', async t =
       const { summary } = await kernel.profileOf(answer)
       const page = await replay(kernel, summary.token)
       t.equal(page.status, 200)
-      t.match(verdictOf(page), /^Only timings changed (?!.*another way)/, `${method} ${target}`)
+      t.match(verdictOf(page), /^Only timings changed(?!.*Request differs)/, `${method} ${target}`)
     }
   }
 })
@@ -99,11 +99,7 @@ t.test('a replay is a recorded request, marked, and linked with its original', a
   )
   const seen = await client.get('/seen')
   t.equal(seen.text, 'undefined')
-  t.match(
-    verdictOf(await replay(kernel, tokenOf(seen))),
-    'response size (9 bytes → 6 bytes)',
-    'an application may know',
-  )
+  t.match(verdictOf(await replay(kernel, tokenOf(seen))), 'response body (1 difference)', 'an application may know')
 })
 
 t.test('a replay after a change of the code shows the differences', async t => {
@@ -148,10 +144,7 @@ t.test('a replay after a change of the code shows the differences', async t => {
     'templates are read again when the server says so',
   )
   kernel.app.view.load()
-  t.match(
-    verdictOf(await replay(kernel, token)),
-    /^1 change response size \([\d,]+ bytes → [\d,]+ bytes\) Replay again$/,
-  )
+  t.match(verdictOf(await replay(kernel, token)), /^1 change response body \(1 difference\) Replay again$/)
 })
 
 t.test('a page asks for a confirmation before a change, and for values that are not stored', async t => {
@@ -203,7 +196,7 @@ t.test('a page asks for a confirmation before a change, and for values that are 
     'secret-body': `name=Ada&password=${canary}4`,
   }
   const same = await replay(kernel, token, { form })
-  t.match(verdictOf(same), /^Only timings changed Replay again/)
+  t.match(verdictOf(same), /^Only timings changed[^A-Z]* Replay again/)
   t.equal(bodies[1], bodies[0])
 
   const bare = await replay(kernel, token, { form: { confirmed: '1', 'secret-target': 'http://elsewhere/' } })
@@ -268,14 +261,18 @@ t.test('sub-requests and unknown profiles are not replayed', async t => {
   t.equal((await client.post('/_profiler/ffffff/replay', ours)).status, 404)
 })
 
-t.test('a replay with its session has the same result, and its redirect is not followed', async t => {
+t.test('a replay with its session continues the session, and its redirect is not followed', async t => {
   const kernel = await createProfiledKernel(t, { directory: t.testdir() })
   const { client, profileOf } = kernel
   await client.get('/count')
   const counted = await client.get('/count')
   const [, session = ''] = /^session=(.*)$/.exec(client.cookies.toHeader()) ?? []
   const form = { 'secret-header-cookie': `session=${session}` }
-  t.match(verdictOf(await replay(kernel, tokenOf(counted), { form })), /^Only timings changed Replay again/)
+  t.match(
+    verdictOf(await replay(kernel, tokenOf(counted), { form })),
+    '1 change response body (1 difference) Replay again',
+    'the next number',
+  )
   t.match(
     verdictOf(await replay(kernel, tokenOf(counted))),
     /response header.*set-cookie/,

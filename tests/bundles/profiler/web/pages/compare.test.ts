@@ -27,7 +27,7 @@ t.test('two profiles are side by side, the differences first', async t => {
     /ErrorListener\.onException only in A ?kernel\.exception, priority -128 called, [^ ]+ m?s stopped propagation/,
   )
   t.match(text, /RouterListener\.onRequest ?kernel\.request, priority 32 called, [^ ]+ m?s threw called/)
-  t.match(text, /Matched route "star_photo_booth"|Matched route &quot;star_photo_booth&quot;/)
+  t.match(text, 'Matched route &quot;{route}&quot;. only in B info, request logged')
   t.match(text, /Controller only in B/)
   t.match(html, /<td class="delta full (slower|faster)">\s*<svg viewBox="-100 0 200 8"/)
   t.notMatch(html, 'style=')
@@ -47,8 +47,8 @@ t.test('a difference of times has its percentage, and a bar if it is more than n
   t.strictSame(seen, [
     ['Total', '−1.200 ms', '−0.3 %', undefined],
     ['m0', '+15.0 ms', '+150.0 %', '100.0'],
-    ['m3', '−3.000 ms', '−5.0 %', '20.0'],
-    ['m4', '+3.000 ms', '', '20.0'],
+    ['m3', '−3.000 ms', '−5.0 %', '5.0'],
+    ['m4', '+3.000 ms', '', '100.0'],
     ['m2', '+15.0 ms', '+3.8 %', undefined],
     ['m1', '+1.900 ms', '+190.0 %', undefined],
   ])
@@ -145,6 +145,12 @@ t.test('a profile is compared with the previous profile of the same request', as
   keep({ token: '000008', time: 8000, route: null, url: 'http://localhost/x?b=2' })
   keep({ token: '000009', time: 9000, route: null, url: 'http://localhost/x', parent: '000008', controller: 'one' })
   keep({ token: '00000a', time: 9100, route: null, url: 'http://localhost/x', parent: '000008', controller: 'two' })
+  keep({ token: '00000c', time: 9300, route: 'item', url: 'http://localhost/item/1?a' })
+  keep({ token: '00000d', time: 9400, route: 'item', url: 'http://localhost/item/1?b' })
+  keep({ token: '00000e', time: 9500, route: 'item', url: 'http://localhost/item/2' })
+  keep({ token: '00000f', time: 9600, route: 'item', url: 'http://localhost/item/1?a' })
+  keep({ token: '000010', time: 9700, route: 'item', url: 'http://localhost/item/3' })
+  keep({ token: '000011', time: 9800, route: 'item', url: 'http://localhost/item/1?c' })
   keep({ token: '00000b', time: 9200, route: null, url: 'http://localhost/x', parent: '000008', controller: 'one' })
   const previous = async (token: string) => {
     const { headers, status, text } = await client.get(`/_profiler/compare?b=${token}`)
@@ -157,6 +163,18 @@ t.test('a profile is compared with the previous profile of the same request', as
   t.equal(await previous('00000a'), '404 true')
   t.equal(await previous('00000b'), '/_profiler/compare?a=000009&b=00000b')
   t.match(plainEquals((await client.get('/_profiler/000004')).text), 'href="/_profiler/compare?b=000004"')
+
+  t.equal(await previous('00000f'), '/_profiler/compare?a=00000c&b=00000f', 'the same URL')
+  t.equal(await previous('000011'), '/_profiler/compare?a=00000f&b=000011', 'else the same path')
+  t.equal(await previous('000010'), '/_profiler/compare?a=00000f&b=000010', 'else the same route')
+  const { text } = await client.get('/_profiler/compare?a=00000c&b=00000f')
+  t.match(textOf(text), 'Two profiles compared same URL')
+  t.match(
+    textOf(text),
+    /another profile GET \/item\/1\?b same path, another query, .* \/item\/2 same route, another path/,
+  )
+  const wrong = textOf((await client.get('/_profiler/compare?a=000002&b=00000f')).text)
+  t.match(wrong, 'Two profiles compared another method')
 })
 
 t.test('parameters have their own names, independent of the fields of a summary', async t => {
@@ -218,5 +236,23 @@ t.test('repeated items have their number', async t => {
   const text = textOf((await client.get('/_profiler/compare?a=00000a&b=00000b')).text)
   t.match(text, 'called 2 times, 0.002 ms')
   t.match(text, 'logged 2 times')
-  t.match(text, 'e only in A 2 times')
+  t.match(text, 'e 2 times 0.018 ms')
+})
+
+t.test('the latest request of the same URL is found behind many of the same route', async t => {
+  const { client, storage } = await createProfiledKernel(t)
+  const keep = (token: string, time: number, url: string, more: RecordInit = {}) =>
+    storage.append(createRecord({ token, time, url: `http://localhost${url}`, route: 'item', ...more }), '{}')
+  keep('00000a', 1, '/item/1')
+  keep('00000b', 2, '/item/1', { parent: '00000a', controller: 'one' })
+  for (let time = 10; time < 260; time++) keep(time.toString(16).padStart(6, '1'), time, `/item/${time}`)
+  keep('00000c', 900, '/item/1')
+  keep('00000d', 901, '/item/1', { parent: '00000c', controller: 'one' })
+  for (const [token, previous] of [
+    ['00000c', '00000a'],
+    ['00000d', '00000b'],
+  ]) {
+    const { headers } = await client.get(`/_profiler/compare?b=${token}`)
+    t.equal(headers.get('location'), `/_profiler/compare?a=${previous}&b=${token}`)
+  }
 })
