@@ -32,6 +32,24 @@ export function formatMicroseconds(microseconds: number): string {
   return formatDuration(microseconds / 1000)
 }
 
+const periods = [
+  ['day', 86_400],
+  ['hour', 3600],
+  ['minute', 60],
+  ['second', 1],
+] as const
+
+/** Writes a period, given in seconds, in at most two units: `1 day`, `1 hour 30 minutes`. */
+export function formatPeriod(seconds: number): string {
+  let rest = Math.round(seconds)
+  const parts = periods.flatMap(([name, length]) => {
+    const count = Math.floor(rest / length)
+    rest -= count * length
+    return count === 0 ? [] : [formatCount(count, name)]
+  })
+  return parts.length === 0 ? formatCount(0, 'second') : parts.slice(0, 2).join(' ')
+}
+
 /** Writes a part of a whole in percent: `12.5 %`; of nothing it is `0.0 %`. */
 export function formatShare(part: number, whole: number): string {
   return `${(whole > 0 ? (part / whole) * 100 : 0).toFixed(1)} %`

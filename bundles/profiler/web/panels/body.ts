@@ -14,6 +14,8 @@ export interface BodyView {
     readonly tree: TreeView | false
     readonly raw: string
     readonly message: string
+    /** Whether there was no body, or nothing in it. */
+    readonly isEmpty: boolean
   }
 }
 
@@ -29,6 +31,7 @@ export function viewBody(body: BodyData | undefined): BodyView {
       tree: json !== undefined && new TreeViewer().viewJson(json[0], true),
       raw: json === undefined ? serializeForm(form) : String(JSON.stringify(json[0])),
       message: body === undefined ? noContent : messageOf(body),
+      isEmpty: body === undefined || messageOf(body) === noContent,
     },
   }
 }

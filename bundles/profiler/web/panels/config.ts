@@ -1,4 +1,6 @@
-import { type Row, toRows } from '../../profile/format-value.ts'
+import type { ViewModel } from '../../../../lib/view/view.ts'
+import { type Row, toRows, toValueRow } from '../../profile/format-value.ts'
+import type { ServerProcessData } from '../../profile/process-data.ts'
 import type { ProfilePanel } from './panel.ts'
 
 /** Shows the settings that the application was started with, its bundles and versions. */
@@ -18,6 +20,7 @@ export const configPanel: ProfilePanel = {
       logLevel: config?.logLevel || 'n/a',
       versions: toRows(others),
       process: toRows(server?.process),
+      ...viewEnvironment(server),
       bundles: config?.bundles ?? [],
       access: [
         toListRow('Hosts', config?.hosts, 'any'),
@@ -31,4 +34,13 @@ export const configPanel: ProfilePanel = {
 
 function toListRow(name: string, list: readonly string[] | undefined, empty: string): Row {
   return { name, value: list?.join(', ') || empty }
+}
+
+function viewEnvironment(server: ServerProcessData | undefined): ViewModel {
+  const rows = toRows(server?.environment).map(toValueRow)
+  const dotenvNames = new Set(server?.dotenvNames)
+  return {
+    dotenv: rows.filter(({ name }) => dotenvNames.has(name)),
+    regular: rows.filter(({ name }) => !dotenvNames.has(name)),
+  }
 }

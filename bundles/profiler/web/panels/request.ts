@@ -13,10 +13,10 @@ import {
   type ValueRow,
 } from '../../profile/format-value.ts'
 import { profileLink } from '../../profile/links.ts'
-import type { ServerProcessData } from '../../profile/process-data.ts'
 import type { Outcome, Profile, ProfileSummary } from '../../profile/profile.ts'
 import { type BodyView, viewBody } from './body.ts'
 import type { PanelSubject, ProfilePanel } from './panel.ts'
+import { readSetCookie } from './set-cookie.ts'
 import {
   type ChangeOrigins,
   createAttributeRows,
@@ -49,18 +49,18 @@ const outcomes: ReadonlyMap<Outcome, string> = new Map([
 ])
 
 function toView({ children, parent, profile }: PanelSubject): ViewModel {
-  const { collectors, process, summary } = profile
+  const { collectors, summary } = profile
   const responseHeaders = toPairRows(collectors.response?.headers)
   const isSubRequest = summary.parent !== null
   const origins = findOrigins(profile)
   const relativesLabel = isSubRequest
     ? `Parent ${children.length > 0 ? 'and Sub Requests' : 'Request'}`
     : 'Sub Requests'
+  const headers = createHeaderRows(responseHeaders, origins, !isSubRequest && collectors.response?.isStreamed !== true)
   const views = {
     request: viewRequest(profile, origins),
     response: viewResponse(collectors.response, responseHeaders, summary),
     session: viewSession(collectors.session),
-    server: viewServer(process.server),
     relatives: [
       ...(parent === undefined ? [] : [viewRelative(parent, 'Parent Request')]),
       ...children.map(child => viewRelative(child, 'Sub Request')),
@@ -68,12 +68,13 @@ function toView({ children, parent, profile }: PanelSubject): ViewModel {
   }
   return {
     outcome: outcomes.get(summary.outcome) ?? '',
-    cookieCount: views.request.cookies.length + views.response.cookies.length,
-    contents: createContents(views, relativesLabel),
+    isFailed: summary.status >= 400,
+    ...createContents(views, headers, relativesLabel),
     relativesLabel,
     curl: createCurl(profile),
+    configLink: profileLink(summary.token, 'config'),
     isSubRequest,
-    headers: createHeaderRows(responseHeaders, origins, !isSubRequest && collectors.response?.isStreamed !== true),
+    headers,
     removedHeaders: findRemovedHeaders(origins),
     forwardedTo: viewForwarded(responseHeaders, children),
     requestId: collectors.request?.id ?? '',
@@ -102,7 +103,6 @@ function viewRequest({ collectors, summary }: Profile, origins: ChangeOrigins): 
     controller: summary.controller || 'n/a',
     route: summary.route || 'n/a',
     httpVersion: request?.httpVersion || 'n/a',
-    hasInput: query.length + body.form.length + body.files.length > 0,
     query: query.map(toValueRow),
     attributes: createAttributeRows(request?.attributes ?? [], origins, summary.parent !== null),
     headers: headers.map(toValueRow),
@@ -120,7 +120,6 @@ interface RequestView extends Omit<BodyView, 'form'> {
   readonly controller: string
   readonly route: string
   readonly httpVersion: string
-  readonly hasInput: boolean
   readonly query: readonly ValueRow[]
   readonly attributes: readonly OriginRow[]
   readonly headers: readonly ValueRow[]
@@ -184,17 +183,6 @@ function viewUse({ at, method, trace }: SessionUseData): ViewModel {
   return { method, at: formatDuration(at), site: site.replace(/^at /, ''), callers: callers.join('\n') }
 }
 
-function viewServer(server: ServerProcessData | undefined): ViewModel {
-  const environment = toRows(server?.environment).map(toValueRow)
-  const dotenvNames = new Set(server?.dotenvNames)
-  return {
-    dotenv: environment.filter(({ name }) => dotenvNames.has(name)),
-    regular: environment.filter(({ name }) => !dotenvNames.has(name)),
-    process: toRows(server?.process).map(toValueRow),
-    versions: toRows(server?.versions).map(toValueRow),
-  }
-}
-
 function viewRelative(
   { controller, duration, method, status, token, url }: ProfileSummary,
   relation: string,
@@ -209,18 +197,46 @@ function viewRelative(
   }
 }
 
-/** The sections, with the number of entries of those that are often empty. */
-function createContents({ request, response, session, relatives }: Views, relativesLabel: string): ViewModel[] {
-  const count = (id: string, label: string, of: number | undefined) => ({ id, label, count: of ? String(of) : '' })
-  return [
-    count('request', 'Request', undefined),
-    count('response', 'Response', undefined),
-    count('cookies', 'Cookies', request.cookies.length + response.cookies.length),
-    count('session', 'Session', session.attributes.length),
-    count('flashes', 'Flashes', session.flashes.length),
-    count('server', 'Server Parameters', undefined),
-    count('relatives', relativesLabel, relatives.length),
+/** The sections with their numbers of entries, and the names of the parts without data, which are one line. */
+function createContents(
+  { request, response, session, relatives }: Views,
+  headers: readonly Row[],
+  relativesLabel: string,
+) {
+  const parts: readonly (readonly [section: string, name: string, count: number])[] = [
+    ['request', 'GET Parameters', request.query.length],
+    ['request', 'POST Parameters', request.form.length],
+    ['request', 'Uploaded Files', request.files.length],
+    ['request', 'Request Attributes', request.attributes.length],
+    ['request', 'Request Headers', request.headers.length],
+    ['request', 'Request Content', request.content.isEmpty ? 0 : 1],
+    ['response', 'Response Headers', headers.length],
+    ['cookies', 'Request Cookies', request.cookies.length],
+    ['cookies', 'Response Cookies', response.cookies.length],
+    ['session', 'Session Metadata', session.metadata.length],
+    ['session', 'Session Attributes', session.attributes.length],
+    ['session', 'Session Usage', session.uses.length],
+    ['flashes', 'Flashes', session.flashes.length],
+    ['relatives', relativesLabel, relatives.length],
   ]
+  const countOf = (id: string) => parts.reduce((sum, [section, , count]) => sum + (section === id ? count : 0), 0)
+  const section = (id: string, label: string, isListed = countOf(id) > 0, count = countOf(id)) =>
+    isListed ? [{ id, label, count: count === 0 ? '' : String(count) }] : []
+  return {
+    contents: [
+      ...section('request', 'Request', true, 0),
+      ...section('response', 'Response', true, 0),
+      ...section('cookies', 'Cookies'),
+      ...section('session', 'Session', session.isUsed, session.attributes.length),
+      ...section('flashes', 'Flashes'),
+      ...section('relatives', relativesLabel),
+    ],
+    has: Object.fromEntries(['cookies', 'flashes', 'relatives'].map(id => [id, countOf(id) > 0])),
+    empty: parts
+      .filter(([, , count]) => count === 0)
+      .map(([, name]) => name)
+      .join(', '),
+  }
 }
 
 interface Views {
@@ -241,46 +257,4 @@ function viewForwarded(headers: readonly Row[], children: readonly ProfileSummar
 
 function isNamed(header: string, name: string): boolean {
   return header.toLowerCase() === name
-}
-
-/** A cookie that the response set. Attributes that are missing are empty. */
-interface ResponseCookie {
-  readonly name: string
-  readonly value: string
-  readonly path: string
-  readonly domain: string
-  /** `in 60 seconds`, `Wed, 21 Oct 2015 07:28:00 GMT`, or `with the browser's session`. */
-  readonly expires: string
-  /** `Secure`, `HttpOnly` and other attributes without a column, as they were written. */
-  readonly flags: string
-}
-
-/** Parses a (masked) Set-Cookie field as browsers do (RFC 6265, section 5.2): no field is invalid. */
-export function readSetCookie(field: string): ResponseCookie {
-  const [pair = '', ...attributes] = field.split(';').map(part => part.trim())
-  const [name, value] = split(pair)
-  const known = new Map(attributes.map(split).map(([key, text]) => [key.toLowerCase(), text]))
-  const flags = attributes.filter(attribute => !columns.has(split(attribute)[0].toLowerCase()))
-  return {
-    name,
-    value,
-    path: known.get('path') ?? '',
-    domain: known.get('domain') ?? '',
-    expires: expiryOf(known),
-    flags: flags.join(', '),
-  }
-}
-
-const columns: ReadonlySet<string> = new Set(['path', 'domain', 'max-age', 'expires'])
-
-/** Max-Age wins over Expires. */
-function expiryOf(attributes: ReadonlyMap<string, string>): string {
-  const maxAge = attributes.get('max-age')
-  if (maxAge !== undefined) return Number(maxAge) > 0 ? `in ${maxAge} seconds` : 'at once'
-  return attributes.get('expires') ?? "with the browser's session"
-}
-
-function split(text: string): [before: string, after: string] {
-  const separator = text.indexOf('=')
-  return separator === -1 ? [text, ''] : [text.slice(0, separator), text.slice(separator + 1)]
 }

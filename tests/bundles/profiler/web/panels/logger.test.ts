@@ -43,7 +43,7 @@ function createLogs(more: Partial<PanelSubject> = {}): PanelSubject {
 t.test('log messages are in the order of time, between lines from the event tree', async t => {
   const { dropped, lines } = await loggerPanel.toView(createLogs())
   t.hasStrict(lines, [
-    { index: 0, level: 'info', channel: 'request', offset: '+0.050 ms', times: '', context: '' },
+    { index: 0, level: 'info', channel: 'request', offset: '+0.050 ms', times: '', context: false },
     {
       title: '1 event notification',
       isEvent: true,
