@@ -36,6 +36,8 @@ const keys = {
   toolbar: 'profiler-toolbar',
   /** The name of the editor that opens places; nothing if the server opens them. */
   editor: 'profiler-editor',
+  /** The recent choices of the palette, as JSON. */
+  palette: 'profiler-palette',
   /** The last filter of a timeline, as JSON. */
   timeline: 'profiler-timeline',
 } as const

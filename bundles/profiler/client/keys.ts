@@ -8,6 +8,7 @@ export const partsAround = {
   profile: 'page',
   timeline: 'profile',
   'flame graph': 'profile',
+  palette: undefined,
 } as const
 
 /** A key of the profiler's pages, and its purpose. */
@@ -40,6 +41,8 @@ export const shortcuts: readonly Shortcut[] = [
   { key: 'd', label: 'Compare with previous', part: 'profile' },
   { key: '↑ ↓', label: 'Move between rows', part: 'timeline', selector: '#timeline .lines' },
   { key: '← ↑ → ↓', label: 'Move between frames', part: 'flame graph', selector: 'svg.flame' },
+  { key: '↑ ↓', label: 'Search: move between results', part: 'palette', selector: '[data-palette]' },
+  { key: 'Mod+Enter', label: 'Search: open in a new tab', part: 'palette', selector: '[data-palette]' },
   { key: '?', label: 'Keyboard shortcuts', part: 'page', selector: 'body' },
   { key: 'Escape', label: 'Close', part: 'page', selector: 'body' },
 ]

@@ -3,6 +3,7 @@ import { enhanceEventTree } from './events.ts'
 import { enableFiltering } from './filter.ts'
 import { enableFlameGraph } from './flame.ts'
 import { enhanceList } from './list.ts'
+import { enablePalette } from './palette.ts'
 import { enablePlaces } from './places.ts'
 import { enableScrollers } from './scrollers.ts'
 import { enableShortcuts } from './shortcuts.ts'
@@ -15,6 +16,7 @@ import { enableValueTrees } from './value-tree.ts'
 chooseTheme(document.querySelector('[data-theme-choice]'))
 enableCopying(document)
 enableFiltering(document)
+enablePalette(document.querySelector<HTMLButtonElement>('[data-palette]'))
 enableShortcuts(document)
 enableTimeline(document.querySelector<HTMLFormElement>('#timeline'))
 enablePlaces(document)

@@ -78,5 +78,5 @@ function createRow(key: string, label: string): HTMLElement {
 export function nameKey(key: string): string {
   const modifier = navigator.platform.startsWith('Mac') ? '⌘' : 'Ctrl'
   if (key === 'Escape') return 'Esc'
-  return key.replace(/^Mod\+(.)/, (_, letter) => `${modifier} ${letter.toUpperCase()}`)
+  return key.replace(/^Mod\+(.)/, (_, first) => `${modifier} ${first.toUpperCase()}`)
 }

@@ -54,6 +54,7 @@ const pageRoutes: readonly PageRoute[] = [
   { method: 'GET', name: '_profiler_routes_data', path: `${home}routes.:form`, requirements, page: 'routesData' },
   { method: 'GET', name: '_profiler_data', path: `${home}:record.:form`, requirements, page: 'profileData' },
   { method: 'GET', name: '_profiler_export', path: `${home}:record/export/:kind`, page: 'export' },
+  { method: 'GET', name: '_profiler_palette', path: `${home}palette`, page: 'palette' },
   { method: 'GET', name: '_profiler_home', path: home, page: 'home' },
   { method: 'GET', name: '_profiler_search', path: `${home}search`, page: 'search' },
   { method: 'GET', name: '_profiler_latest', path: `${home}latest`, page: 'latest' },

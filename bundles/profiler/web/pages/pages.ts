@@ -27,6 +27,7 @@ import { armCpu, renderCpu } from './cpu-page.ts'
 import { exportProfile, negotiate, renderLatestData, renderListData, renderProfileData } from './data-pages.ts'
 import { renderMissing } from './find-profile.ts'
 import { renderList } from './list-page.ts'
+import { renderPalette } from './palette-page.ts'
 import { renderProfile } from './profile-page.ts'
 import { renderReplay, replay } from './replay-page.ts'
 import { renderRoutes } from './routes-page.ts'
@@ -64,6 +65,7 @@ export interface Pages {
   readonly routes: Page
   readonly routesData: Page
   readonly cpu: Page
+  readonly palette: Page
   readonly toolbar: Page
   readonly openFile: Page
 }
@@ -128,6 +130,7 @@ export function createPages(app: ProfilerApplication): Pages {
     routes: request => negotiate(request, form => renderRoutes(form, request, app)),
     routesData: async request => renderRoutes(await form(request), request, app),
     cpu: request => renderCpu(request, app),
+    palette: request => renderPalette(request, app),
     toolbar: async request => renderToolbar(await token(request), request, app),
     openFile({ query }) {
       // The profile contains excerpts of the sources. No file is opened for a request.

@@ -1,0 +1,75 @@
+import { t } from 'tap'
+import { needsBrowser, openBrowser } from '#tests/support/browser.ts'
+import { watch } from '#tests/support/page-checks.ts'
+import { openScreens } from '#tests/support/screens.ts'
+
+t.test('the palette finds panels, values and actions by keyboard only', needsBrowser, async t => {
+  const browser = await openBrowser(t)
+  const { tokens, url } = await openScreens(t)
+  const context = await browser.newContext({ permissions: ['clipboard-read', 'clipboard-write'] })
+  const page = await context.newPage()
+  const complaints = watch(page, url)
+  const palette = page.getByRole('dialog', { name: 'Search' })
+  const active = page.locator('.palette [aria-selected="true"]')
+  const ask = async (text: string, first: RegExp) => {
+    await page.keyboard.press('Control+k')
+    await page.locator('.palette [role="option"]').first().waitFor()
+    t.ok(await page.getByRole('combobox', { name: 'Search' }).evaluate(input => input.matches(':focus')))
+    await page.keyboard.type(text)
+    t.match(await active.innerText(), first)
+  }
+  await page.goto(`${url}/_profiler/${tokens.form}`)
+  await ask('log', /^Logs/)
+  await page.keyboard.press('Enter')
+  await page.waitForURL(/panel=logger/)
+
+  await ask('content-type text/html', /^content-type/)
+  await page.keyboard.press('Enter')
+  await page.waitForURL(/panel=request#header-content-type/)
+  t.ok(await page.locator('#header-content-type').evaluate(row => row.matches(':target')))
+
+  await ask('curl', /^Copy as curl/)
+  await page.keyboard.press('Enter')
+  await palette.waitFor({ state: 'detached' })
+  t.match(await page.evaluate('navigator.clipboard.readText()'), /^curl /)
+
+  await ask('pin', /^Pin/)
+  await page.keyboard.press('Enter')
+  await page.getByRole('button', { name: 'Unpin' }).first().waitFor()
+
+  await ask('', /^Pin|^Unpin|^Copy as curl/)
+  await page.keyboard.type('routes page')
+  t.match(await active.innerText(), /^Routes/)
+  const opened = context.waitForEvent('page')
+  await page.keyboard.press('Control+Enter')
+  const other = await opened
+  t.match(other.url(), '/_profiler/routes')
+  await other.close()
+
+  await ask('theme dark', /^Theme: dark/)
+  await page.keyboard.press('Enter')
+  t.equal(await page.evaluate('document.documentElement.dataset.theme'), 'dark')
+  await page.keyboard.press('Control+k')
+  await palette.waitFor()
+  await page.keyboard.press('Escape')
+  t.equal(await palette.count(), 0)
+  t.strictSame(complaints(), [])
+})
+
+t.test('every page has the palette; without scripts there is no button', needsBrowser, async t => {
+  const browser = await openBrowser(t)
+  const { screens, url } = await openScreens(t)
+  const page = await browser.newPage()
+  const complaints = watch(page, url)
+  const plain = await browser.newPage({ javaScriptEnabled: false })
+  const names = ['list', 'routes', 'compared', 'replay', 'unknown token', 'error page of a failure', 'welcome']
+  for (const { name, path } of screens.filter(screen => names.includes(screen.name))) {
+    await page.goto(url + path)
+    await page.keyboard.press('Control+k')
+    await page.locator('.palette [role="option"]').first().waitFor()
+    t.match(await page.locator('.palette [role="listbox"]').innerText(), 'Latest profile', name)
+    await plain.goto(url + path)
+    t.equal(await plain.locator('[data-palette]:visible').count(), 0)
+  }
+  t.strictSame(complaints(), [])
+})
