@@ -11,6 +11,7 @@ import { chooseTheme } from './theme.ts'
 import { enableTimeline } from './timeline.ts'
 import { showLocalTimes } from './times.ts'
 import { enableValueTrees } from './value-tree.ts'
+import { enableVerification } from './verify.ts'
 
 // Rendering waits for this module, so that a dark page does not flash in light. The page also works without scripts.
 chooseTheme(document.querySelector('[data-theme-choice]'))
@@ -26,3 +27,4 @@ enhanceList()
 enhanceEventTree(document)
 enableValueTrees(document)
 enableScrollers()
+enableVerification(document)

@@ -82,6 +82,11 @@ export function replayLink(token: string): string {
   return `${home}${encode(token)}/replay`
 }
 
+/** Replays the request of a profile, and answers whether a flaw is gone. */
+export function verifyLink(token: string): string {
+  return `${home}${encode(token)}/verify`
+}
+
 /** The comparison of two profiles. */
 export function compareLink(first: string, second: string): string {
   return `${home}compare?a=${encode(first)}&b=${encode(second)}`

@@ -10,6 +10,7 @@ import { createLiveStream } from './live-streams.ts'
 import type { Page, Pages } from './pages/pages.ts'
 import type { ProfilerApplication } from './profiler-application.ts'
 import { protect } from './respond.ts'
+import { StateStreams } from './state-stream.ts'
 
 /** A route, and the page that answers its requests. */
 interface PageRoute {
@@ -37,6 +38,7 @@ const pageRoutes: readonly PageRoute[] = [
   { method: 'POST', name: '_profiler_pin', path: `${home}:record/pin`, page: 'pin' },
   { method: 'POST', name: '_profiler_unpin', path: `${home}:record/unpin`, page: 'unpin' },
   { method: 'POST', name: '_profiler_replay', path: `${home}:record/replay`, page: 'replay' },
+  { method: 'POST', name: '_profiler_verify', path: `${home}:record/verify`, page: 'verify' },
   { method: 'POST', name: '_profiler_cpu_arm', path: `${cpuLink}/arm`, page: 'armCpu' },
   { method: 'POST', name: '_profiler_cpu_disarm', path: `${cpuLink}/disarm`, page: 'disarmCpu' },
   { method: 'GET', name: '_profiler_cpu', path: cpuLink, page: 'cpu' },
@@ -70,13 +72,15 @@ const pageRoutes: readonly PageRoute[] = [
 // These routes neither load the pages nor wait for requests that have just ended.
 const assetRoute = { method: 'GET', name: '_profiler_asset', path: `${home}assets/:version/:file` } as const
 const liveRoute = { method: 'GET', name: '_profiler_live', path: `${home}live` } as const
+const stateRoute = { method: 'GET', name: '_profiler_state', path: `${home}state` } as const
 
 /**
  * Adds the profiler's routes and gives their controllers. Clients that the gate of debug output refuses, and other
  * sites, get the router's own 404. The pages are loaded with the first request for one.
  */
 export function addRoutes(app: ProfilerApplication): readonly Controller[] {
-  const { assets, debugGate, profiler, routes, storage, view } = app
+  const { assets, debugGate, profiler, routes, signals, storage, view } = app
+  const states = new StateStreams(signals)
   let pages: Promise<Pages> | undefined
   // Panels are rendered before their page: `{{fragment panel}}` inserts the HTML.
   view.addHelper('fragment', ({ positional: [fragment] }) => fragment)
@@ -104,6 +108,7 @@ export function addRoutes(app: ProfilerApplication): readonly Controller[] {
   return [
     add({ ...assetRoute, page: request => respondAsset(request, assets) }),
     add({ ...liveRoute, page: request => protect(createLiveStream(request, storage)) }),
+    add({ ...stateRoute, page: request => protect(states.open(request)) }),
     ...pageRoutes.map(route => add({ ...route, page: lazyPage(route.page) })),
   ]
 }

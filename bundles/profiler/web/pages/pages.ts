@@ -31,6 +31,7 @@ import { renderPalette } from './palette-page.ts'
 import { renderProfile } from './profile-page.ts'
 import { renderReplay, replay } from './replay-page.ts'
 import { renderRoutes } from './routes-page.ts'
+import { verifyFix } from './verify-page.ts'
 
 /** Answers a request for a page. */
 export type Page = (request: Request) => Response | Promise<Response>
@@ -44,6 +45,8 @@ export interface Pages {
   readonly pin: Page
   readonly unpin: Page
   readonly replay: Page
+  /** Replays a request, and answers whether a flaw is gone. */
+  readonly verify: Page
   readonly armCpu: Page
   readonly disarmCpu: Page
   /** Opens a place in the editor of the client. */
@@ -101,6 +104,7 @@ export function createPages(app: ProfilerApplication): Pages {
     pin: request => pin(request, true, app),
     unpin: request => pin(request, false, app),
     replay: async request => replay(await token(request), request, app),
+    verify: async request => verifyFix(await token(request), request, app),
     armCpu: request => armCpu(request, app),
     disarmCpu() {
       cpu.disarm()

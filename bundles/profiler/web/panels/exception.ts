@@ -7,6 +7,7 @@ import type { Excerpt } from '../../profile/schema.ts'
 import type { EditorLinks, PlaceView } from '../editor-links.ts'
 import { viewOccurrences } from './occurrences.ts'
 import type { ProfilePanel } from './panel.ts'
+import { viewVerification } from './verification.ts'
 
 /** Creates the panel of exceptions: the first one and its causes, with stacks and sources. */
 export function createExceptionPanel(editor: EditorLinks): ProfilePanel {
@@ -23,6 +24,7 @@ export function createExceptionPanel(editor: EditorLinks): ProfilePanel {
       isCrash: profile.summary.outcome === 'crashed',
       cut: profile.summary.outcome === 'stream-failed' ? formatSize(profile.collectors.response?.sent ?? 0) : '',
       occurrences: viewOccurrences(await findOccurrences(profile)),
+      verification: profile.summary.exception !== null && viewVerification(profile, 'exception'),
       trace: readExceptions(profile).map(toTrace).join('\n\n'),
       ...viewExceptions(profile, editor),
     }),

@@ -1,8 +1,10 @@
 import type { ViewModel } from '../../../../lib/view/view.ts'
 import { type Finding, linkToFinding, splitSentence, toneOf } from '../../insight/findings/finding.ts'
 import type { Inspector } from '../../insight/findings/inspector.ts'
+import { idOf, type Judged } from '../../insight/replay/judge-fix.ts'
 import type { EditorLinks } from '../editor-links.ts'
 import type { ProfilePanel } from './panel.ts'
+import { viewVerification } from './verification.ts'
 
 /** Creates the panel of findings; `labelOf` gives the label of a panel by its name. */
 export function createFindingsPanel(
@@ -25,7 +27,7 @@ export function createFindingsPanel(
       const speaking = new Set(findings.map(({ rule }) => rule))
       const { rules } = inspector
       return {
-        findings: findings.map(finding => toView(finding, profile.summary.token)),
+        findings: findings.map(finding => toView(finding, { findings, profile })),
         count: rules.length,
         silent: rules.filter(({ name }) => !speaking.has(name)).map(({ name, title }) => ({ name, title })),
       }
@@ -37,8 +39,9 @@ export function createFindingsPanel(
 export function createFindingView(
   labelOf: (panel: string) => string | undefined,
   editor: EditorLinks,
-): (finding: Finding, token: string) => ViewModel {
-  return (finding, token) => {
+): (finding: Finding, judged: Judged) => ViewModel {
+  return (finding, judged) => {
+    const { token } = judged.profile.summary
     const { code, place, severity, title } = finding
     const line = code && editor.view(code)
     const advice = splitSentence('advice', finding).map(part => ({ ...part, isCode: part.text === line?.place }))
@@ -53,6 +56,7 @@ export function createFindingView(
       record: place?.token ?? '',
       code: line ?? false,
       isCodeNamed: advice.some(({ isCode }) => isCode),
+      verification: viewVerification(judged.profile, idOf(finding, judged.findings)),
     }
   }
 }

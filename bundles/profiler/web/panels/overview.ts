@@ -23,6 +23,7 @@ import { type ExceptionView, type FrameView, viewExceptions } from './exception.
 import { createFindingView } from './findings.ts'
 import type { ProfilePanel } from './panel.ts'
 import { viewSinceEdit } from './since-edit.ts'
+import { viewVerification } from './verification.ts'
 
 /** The most findings, and the most logged errors. */
 const listLimit = 5
@@ -43,11 +44,12 @@ export function createOverviewPanel(editor: EditorLinks, labelOf: (panel: string
         sentence,
         exception: viewException(profile, editor),
         exceptionLink: profileLink(token, 'exception'),
+        verification: profile.summary.exception !== null && viewVerification(profile, 'exception'),
         sinceEdit: sinceEdit !== undefined && viewSinceEdit(sinceEdit, token, editor),
         parts: viewParts(parts, profile),
         total: formatDuration(profile.summary.duration),
         errors: viewErrors(profile, editor),
-        findings: findings.slice(0, listLimit).map(finding => viewFinding(finding, token)),
+        findings: findings.slice(0, listLimit).map(finding => viewFinding(finding, subject)),
         more: findings.length > listLimit ? formatCount(findings.length - listLimit, 'more finding') : '',
         findingsLink: profileLink(token, 'findings'),
         usual: viewUsual(usual, profile),

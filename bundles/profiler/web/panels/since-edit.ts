@@ -10,7 +10,8 @@ export interface SinceEditView {
   readonly files: readonly PlaceView[]
   /** `3 more files`; empty if all are listed. */
   readonly more: string
-  readonly time: FormattedTime
+  readonly since: FormattedTime
+  readonly time: EditChange
   readonly rows: readonly EditChange[]
   readonly isSameUrl: boolean
   readonly before: { readonly token: string; readonly link: string }
@@ -25,7 +26,8 @@ export function viewSinceEdit(sinceEdit: SinceEdit, token: string, editor: Edito
   return {
     files: files.slice(0, fileLimit).map(file => editor.viewName(file, { file })),
     more: files.length > fileLimit ? formatCount(files.length - fileLimit, 'more file') : '',
-    time: formatTime(time),
+    since: formatTime(time),
+    time: describeTimes(times),
     rows: [describeTimes(times), ...changes],
     isSameUrl,
     before: { token: before.token, link: profileLink(before.token) },

@@ -87,7 +87,7 @@ t.test('an exception comes first, with its place in the application', async t =>
     { exception: { exceptions: [{ name: 'E', message: '', frames: [] }], excerpts: [] } },
     init,
   )
-  t.match(textOf(foreign), /Exception E\s+Stack trace\s+Where/)
+  t.match(textOf(foreign), /Exception E\s+Stack trace\s+Verify\s+Where/)
 })
 
 t.test('logged errors and findings are listed, five of each', async t => {
@@ -112,7 +112,7 @@ t.test('logged errors and findings are listed, five of each', async t => {
   t.notMatch(text, 'error 5')
   t.match(
     text,
-    /Finding 4 warning\s+It is &lt;slow&gt;\.\s+Do less\.\s+Show in HTTP Client\s+blog\/list\.ts:24\s+1 more finding/,
+    /Finding 4 warning\s+It is &lt;slow&gt;\.\s+Do less\.\s+Show in HTTP Client\s+blog\/list\.ts:24\s+Verify\s+1 more finding/,
   )
   t.notMatch(text, 'Finding 5')
   t.match(html, 'href="/_profiler/abc123?panel=http#call-0"')
@@ -139,8 +139,11 @@ t.test('the usual time is divided by the start of the process', async t => {
   t.match(text, /Before the restart 5 20\.0 ms 20\.0 ms\s+Since the restart 1 40\.0 ms/)
   t.match(text, /The process started at 20 Nov 2026, 23:10:00 UTC\./)
   t.match(html, 'href="/_profiler/compare?a=000004&amp;b=abc123"')
-  t.match(text, /Since your edit blog\/list\.ts ·.* Time 20\.0 ms 100\.0 ms too few requests to compare \(4 and 1\)/)
+  t.match(text, /Since your edit blog\/list\.ts ·.* Time 20\.0 ms 100\.0 ms Time: too few requests to compare \(4 and 1\)\./)
   t.match(html, /href="editor:\/\/[^"]*blog\/list\.ts"/)
+  const files = Array.from({ length: 7 }, (_, index) => `file-${index}.ts`)
+  const many = { ...server, edits: [{ time: Date.parse(started), files }] }
+  t.match(textOf(await show({}, { processData: { server: many } })), /file-4\.ts and 2 more files/)
   const first = await show({}, { processData: { server: { process: { started: '2026-11-20T23:13:00.000Z' } } } })
   t.match(textOf(first), 'this is the first of these requests since then')
   t.notMatch(textOf(first), 'Since your edit')

@@ -1,0 +1,147 @@
+import { createElement } from './browser.ts'
+
+/** The state of the application: when its code came into use, and whether changed sources do not compile. */
+interface ApplicationState {
+  readonly version: number
+  readonly isBroken: boolean
+}
+
+/** The answer of the server after a replay. */
+interface VerifyAnswer {
+  readonly state: 'fixed' | 'present' | 'unsure'
+  readonly text: string
+  readonly links: readonly { readonly text: string; readonly link: string }[]
+}
+
+/** Milliseconds before a retry after the stream has ended: doubled with each failure. */
+const retryDelay = { first: 200, longest: 5_000 }
+
+/** Failures after which the application is probably not just restarting, and after which the page gives up. */
+const failureLimit = { hint: 6, end: 120 }
+
+/**
+ * Makes `<form data-verify="…">` wait until a file was saved and the application uses it, replay the request, and show the
+ * verdict. If the flaw is still there, it waits again. The place beside the form opens in the editor.
+ */
+export function enableVerification(root: ParentNode): void {
+  for (const form of root.querySelectorAll<HTMLFormElement>('form[data-verify]')) new Verification(form)
+}
+
+class Verification {
+  readonly #form: HTMLFormElement
+  readonly #status = createElement('p', { class: 'verify-status', role: 'status' })
+  readonly #cancel = createElement('button', { class: 'button small', type: 'button', hidden: '' }, 'Cancel')
+  /** Code that came into use later is verified. */
+  #verified: number
+  #verdict: readonly (Node | string)[] = []
+  #source: EventSource | undefined
+  #isWaiting = false
+  #isReplaying = false
+  #latest: ApplicationState | undefined
+  #failures = 0
+  #retryTimer = 0
+
+  constructor(form: HTMLFormElement) {
+    this.#form = form
+    this.#verified = Number(form.dataset.time)
+    const button = form.querySelector('button')
+    if (button !== null) {
+      button.textContent = 'Fix and verify'
+      button.title = 'Waits until you save a file, then runs this request again'
+    }
+    form.append(this.#cancel)
+    form.after(this.#status)
+    form.addEventListener('submit', event => {
+      event.preventDefault()
+      this.#start()
+    })
+    this.#cancel.addEventListener('click', () => {
+      this.#stop()
+      this.#show('', ...this.#verdict)
+    })
+  }
+
+  #start(): void {
+    if (this.#isWaiting) return
+    this.#form.parentElement?.querySelector<HTMLElement>('a.place, .place[data-at]')?.click()
+    this.#isWaiting = true
+    this.#failures = 0
+    this.#cancel.hidden = false
+    this.#show('waiting', 'Save the fix: this request then runs again.')
+    this.#open()
+  }
+
+  #stop(): void {
+    this.#isWaiting = false
+    this.#cancel.hidden = true
+    this.#source?.close()
+    clearTimeout(this.#retryTimer)
+  }
+
+  #open(): void {
+    const source = new EventSource('/_profiler/state')
+    this.#source = source
+    source.addEventListener('state', ({ data }) => {
+      this.#failures = 0
+      // The server has written it.
+      this.#latest = JSON.parse(data) as ApplicationState
+      void this.#follow(this.#latest)
+    })
+    source.addEventListener('error', () => {
+      source.close()
+      if (this.#isWaiting && this.#source === source) this.#reopen()
+    })
+  }
+
+  /** A restart ends the stream. The retry of browsers has no growing delay, and ends after some errors. */
+  #reopen(): void {
+    this.#failures++
+    if (this.#failures > failureLimit.end) this.#stop()
+    this.#show(
+      'waiting',
+      ...this.#verdict,
+      this.#failures < failureLimit.hint
+        ? 'The application is restarting.'
+        : 'The application does not respond: the terminal shows the reason.',
+    )
+    if (!this.#isWaiting) return
+    const wait = Math.min(retryDelay.first * 2 ** (this.#failures - 1), retryDelay.longest)
+    this.#retryTimer = setTimeout(() => this.#open(), wait)
+  }
+
+  async #follow({ isBroken, version }: ApplicationState): Promise<void> {
+    if (!this.#isWaiting || this.#isReplaying) return
+    if (isBroken)
+      this.#show('present', ...this.#verdict, 'The changed sources do not compile: the terminal shows the reason.')
+    else if (version > this.#verified) await this.#replay(version)
+    else this.#show('waiting', ...this.#verdict, 'Save the fix: this request then runs again.')
+  }
+
+  async #replay(version: number): Promise<void> {
+    this.#isReplaying = true
+    this.#show('waiting', 'The request runs again.')
+    const body = new URLSearchParams({ flaw: String(new FormData(this.#form).get('flaw')) })
+    const answer = await fetch(String(this.#form.dataset.verify), { method: 'POST', body })
+      .then(response => response.json() as Promise<VerifyAnswer>)
+      .catch(() => undefined)
+    this.#isReplaying = false
+    // The server has stopped meanwhile: its next process sends its state.
+    if (!this.#isWaiting || answer === undefined) return
+    this.#verified = version
+    const { links, state, text } = answer
+    this.#verdict = [
+      createElement('strong', {}, text),
+      ...links.map(({ link, text }) => createElement('a', { href: link }, text)),
+    ]
+    if (state !== 'present') this.#stop()
+    this.#show(state, ...this.#verdict, ...(state === 'present' ? ['Save another fix: it is verified, too.'] : []))
+    // A file may have been saved meanwhile.
+    if (state === 'present' && Number(this.#latest?.version) > version)
+      await this.#replay(Number(this.#latest?.version))
+  }
+
+  #show(state: VerifyAnswer['state'] | 'waiting' | '', ...parts: readonly (Node | string)[]): void {
+    this.#status.dataset.state = state
+    this.#status.replaceChildren(...parts.flatMap((part, index) => (index === 0 ? [part] : [' ', part])))
+  }
+}
