@@ -38,8 +38,6 @@ const keys = {
   editor: 'profiler-editor',
   /** The recent choices of the palette, as JSON. */
   palette: 'profiler-palette',
-  /** The last filter of a timeline, as JSON. */
-  timeline: 'profiler-timeline',
 } as const
 
 /** A choice that is stored for all pages of this origin. */

@@ -40,6 +40,8 @@ export const shortcuts: readonly Shortcut[] = [
   { key: 'r', label: 'Replay', part: 'profile' },
   { key: 'd', label: 'Compare with previous', part: 'profile' },
   { key: '↑ ↓', label: 'Move between rows', part: 'timeline', selector: '#timeline .lines' },
+  { key: '+ - 0', label: 'Zoom in, zoom out, whole request', part: 'timeline', selector: '#timeline .chart' },
+  { key: '← →', label: 'Move the zoomed part', part: 'timeline', selector: '#timeline .chart' },
   { key: '← ↑ → ↓', label: 'Move between frames', part: 'flame graph', selector: 'svg.flame' },
   { key: '↑ ↓', label: 'Search: move between results', part: 'palette', selector: '[data-palette]' },
   { key: 'Mod+Enter', label: 'Search: open in a new tab', part: 'palette', selector: '[data-palette]' },

@@ -111,11 +111,11 @@ function layOut(root: TimelineSpan): { readonly events: readonly TraceEvent[]; r
   const threads: Occurrence[][] = []
   const events = listOccurrences(root).map((occurrence): TraceEvent => {
     const { period, place } = occurrence
-    const { category, name, note, problem } = place.span
+    const { category, name, note, problem, text } = place.span
     const found = threads.findIndex(open => hasRoom(open, occurrence))
     const thread = found === -1 ? threads.push([]) - 1 : found
     threads[thread]?.push(occurrence)
-    const args = { ...(note !== '' && { note }), ...(problem !== '' && { problem }) }
+    const args = { ...(text !== '' && { text }), ...(note !== '' && { note }), ...(problem !== '' && { problem }) }
     return { name, cat: category, ph: 'X', ts: period.start, dur: period.duration, pid, tid: thread + 1, args }
   })
   return { events, threads: threads.length }

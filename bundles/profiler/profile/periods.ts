@@ -32,6 +32,11 @@ export function subtractPeriods(periods: readonly Period[], others: readonly Per
   return left
 }
 
+/** The parts of periods that lie within others; both are in order and do not overlap. */
+export function overlapPeriods(periods: readonly Period[], others: readonly Period[]): Period[] {
+  return subtractPeriods(periods, subtractPeriods(periods, others))
+}
+
 /** The sum of their durations. */
 export function totalOf(periods: readonly Period[]): number {
   return periods.reduce((sum, { duration }) => sum + duration, 0)

@@ -61,12 +61,13 @@ function categoryOf(node: EventNode): Category {
   return isKernelDispatch(node) ? 'kernel' : 'event'
 }
 
-function toGapSpan({ duration, name, start }: KernelGap, { handled, offset }: RequestFrame): TimelineSpan {
+function toGapSpan({ duration, name, start }: KernelGap, { controller, handled, offset }: RequestFrame): TimelineSpan {
   const lasted = duration ?? Math.max(0, handled - start)
+  const isController = name === 'controller'
   return createSpan(
     {
-      name,
-      category: name === 'controller' ? 'controller' : 'kernel',
+      name: isController ? `${name} ${controller}`.trim() : name,
+      category: isController ? 'controller' : 'kernel',
       periods: [{ start: offset + start, duration: lasted }],
     },
     { problem: duration === undefined ? 'not finished' : '' },

@@ -21,7 +21,7 @@ export async function createRequestSpans(
   profile: Profile,
   find: (profile: Profile) => Promise<readonly Profile[]>,
 ): Promise<RequestSpans> {
-  const { duration, method, token, url } = profile.summary
+  const { controller, duration, method, token, url } = profile.summary
   const handled = duration * 1000
   const root = createSpan({
     name: `${method} ${toTarget(url)}`,
@@ -29,15 +29,18 @@ export async function createRequestSpans(
     periods: [{ start: 0, duration: handled }],
   })
   const logs: LogMark[] = []
-  const waiting: WaitingRequest[] = [{ profile, holder: root, frame: { token, offset: 0, handled } }]
+  const waiting: WaitingRequest[] = [
+    { profile, holder: root, frame: { token, controller: controller ?? '', offset: 0, handled } },
+  ]
   for (const request of waiting) {
     const children = new Map((await find(request.profile)).map(child => [child.summary.token, child]))
     logs.push(...readLogMarks(request.profile, request.frame))
     for (const [token, { span, start }] of fill(request, children)) {
       const child = children.get(token)
       if (child === undefined || waiting.length === requestLimit) continue
-      const handled = child.summary.duration * 1000
-      waiting.push({ profile: child, holder: span, frame: { token, offset: start, handled } })
+      const { controller, duration } = child.summary
+      const frame = { token, controller: controller ?? '', offset: start, handled: duration * 1000 }
+      waiting.push({ profile: child, holder: span, frame })
     }
   }
   return { root, logs }

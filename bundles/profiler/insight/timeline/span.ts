@@ -3,6 +3,8 @@ import { endOf, type Period } from '../../profile/periods.ts'
 /** Something that took time, once or several times, with the spans within it. */
 export interface TimelineSpan {
   readonly name: string
+  /** The text that the name shortens, such as a statement; empty if it shortens none. */
+  readonly text: string
   readonly category: Category
   readonly periods: readonly Period[]
   /** The page with its details; empty when there is none. */
@@ -19,9 +21,9 @@ export interface TimelineSpan {
 /** Creates a span. Fields that are not given are empty. */
 export function createSpan(
   { category, name, periods }: Pick<TimelineSpan, 'category' | 'name' | 'periods'>,
-  { children = [], link = '', note = '', problem = '', spanId = '' }: Partial<TimelineSpan> = {},
+  { children = [], link = '', note = '', problem = '', spanId = '', text = '' }: Partial<TimelineSpan> = {},
 ): TimelineSpan {
-  return { name, category, periods, link, note, problem, spanId, children }
+  return { name, text, category, periods, link, note, problem, spanId, children }
 }
 
 /** The place of a request on the time axis. */
@@ -29,6 +31,8 @@ export interface RequestFrame {
   readonly token: string
   /** Microseconds from the start of the main request to the start of this one. */
   readonly offset: number
+  /** The name of the controller; empty if it is not known. */
+  readonly controller: string
   /** Microseconds until this request was handled. A span without an end is drawn until then. */
   readonly handled: number
 }
@@ -50,6 +54,18 @@ export const categories = [
 
 /** One of {@link categories}. */
 export type Category = (typeof categories)[number]['name']
+
+/** The categories of work outside of the process or of the request, which the spans around them wait for. */
+export const awaitedCategories: Readonly<Record<AwaitedCategory, string>> = {
+  database: 'database queries',
+  cache: 'cache queries',
+  http: 'HTTP client calls',
+  service: 'other services',
+  request: 'sub-requests',
+}
+
+/** One of {@link awaitedCategories}. */
+export type AwaitedCategory = Extract<Category, 'database' | 'cache' | 'http' | 'service' | 'request'>
 
 /** Whether a moment lies within a period. */
 export function holds(period: Period | undefined, moment: number): boolean {

@@ -1,3 +1,4 @@
+import { readStatement } from '../../../../lib/sql/statement.ts'
 import { readCalls } from '../../profile/calls.ts'
 import { profileLink } from '../../profile/links.ts'
 import type { Period } from '../../profile/periods.ts'
@@ -38,12 +39,22 @@ function createCallSpans(profile: Profile, frame: RequestFrame): TimelineSpan[] 
 
 /** Creates the spans of the queries. Those of one statement within the same span become one row. */
 function createQuerySpans(profile: Profile, frame: RequestFrame): TimelineSpan[] {
-  return readQueries(profile).queries.map(({ end, error, index, kind, start, text }) =>
-    createSpan(
-      { name: text.replaceAll(/\s+/g, ' ').trim(), category: kind, periods: toPeriods(start, end, frame) },
-      { link: `${profileLink(frame.token, kind)}#query-${index}`, problem: problemOf(error, end) },
-    ),
-  )
+  const names = new Map<string, string>()
+  return readQueries(profile).queries.map(({ end, error, index, kind, operation, start, system, text }) => {
+    const line = text.replaceAll(/\s+/g, ' ').trim()
+    const name = kind === 'cache' ? line : (names.get(text) ?? nameStatement(operation, text, system))
+    names.set(text, name)
+    return createSpan(
+      { name: name || line, category: kind, periods: toPeriods(start, end, frame) },
+      { text: line, link: `${profileLink(frame.token, kind)}#query-${index}`, problem: problemOf(error, end) },
+    )
+  })
+}
+
+/** Names a statement by its operation and its first table: `SELECT … orders`; empty for a statement without a table. */
+function nameStatement(operation: string, text: string, system: string): string {
+  const [table] = readStatement(text, system).tables
+  return table === undefined ? '' : `${operation} … ${table}`
 }
 
 /** The period of a call in milliseconds; a call without an end is drawn until the request was handled. */

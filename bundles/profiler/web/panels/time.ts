@@ -9,8 +9,9 @@ import { joinPeriods, type Period, totalOf } from '../../profile/periods.ts'
 import type { MemoryData } from '../../profile/process-data.ts'
 import type { Profile } from '../../profile/profile.ts'
 import type { ProfilePanel } from './panel.ts'
-import { readFilter, thresholds } from './timeline/scale.ts'
-import { createTimeline, createTimelineRows, type TimelineRow } from './timeline/timeline.ts'
+import { readFilter, thresholds } from './timeline/filter.ts'
+import { createTimelineRows, type TimelineRow } from './timeline/rows.ts'
+import { createTimeline, createTimelineAxis } from './timeline/timeline.ts'
 import { toTraceView } from './timeline/trace-view.ts'
 
 /** Shows what took how long, and when: of a request, its sub-requests, and the work after the response. */
@@ -24,21 +25,27 @@ export const timePanel: ProfilePanel = {
     const [{ logs, root }, parts] = await Promise.all([createRequestSpans(profile, findChildren), findTrace(profile)])
     const placed = placeTrace(root, profile, parts)
     const rows = createTimelineRows(root)
-    const handled = findEnd(rows, readHandledTime(profile) * 1000)
-    const filter = readFilter(query, handled)
+    const axis = createTimelineAxis(rows, findEnd(rows, readHandledTime(profile) * 1000))
+    const filter = readFilter(query, axis)
     return {
       metrics: createMetrics(profile, rows),
       parent: parent === undefined ? null : { token: parent.token, duration: toDuration(parent.duration) },
-      timeline: createTimeline({ rows, logs, pauses: toPauses(profile.collectors.memory), handled, filter }),
+      timeline: createTimeline({ rows, logs, pauses: toPauses(profile.collectors.memory), axis, filter }),
       action: profileLink(token),
-      allLink: `${profileLink(token, 'time')}&rows=all`,
+      allLink: `${profileLink(token, 'time')}&rows=all&threshold=0`,
+      wholeLink: `${profileLink(token, 'time')}${[...query].map(toParameter).join('')}`,
       hasAll: filter.hasAll,
-      fitting: `${readFilter(new URLSearchParams(), handled).threshold / 1000}`,
+      fitting: `${readFilter(new URLSearchParams(), axis).threshold / 1000}`,
       thresholds: thresholds.map(value => ({ value, isChosen: value === filter.chosen })),
       dropped: countDropped(profile),
       trace: toTraceView(profile, placed),
     }
   },
+}
+
+/** A parameter of the page without the zoom. */
+function toParameter([name, value]: readonly [string, string]): string {
+  return ['threshold', 'show', 'rows'].includes(name) ? `&${new URLSearchParams([[name, value]])}` : ''
 }
 
 /** The response is sent when the kernel dispatches `kernel.terminate`; without that event, when it was handled. */

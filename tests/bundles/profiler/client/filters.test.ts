@@ -1,8 +1,6 @@
 import { t } from 'tap'
-import { remember } from '#bundles/profiler/client/browser.ts'
 import { enhanceEventTree } from '#bundles/profiler/client/events.ts'
 import { enableFiltering } from '#bundles/profiler/client/filter.ts'
-import { enableTimeline } from '#bundles/profiler/client/timeline.ts'
 import { openPage } from './page.ts'
 
 const shown = (selector: string) =>
@@ -134,76 +132,4 @@ t.test('the events of a sub-request open in their place, once loaded', async t =
   other?.click()
   await page.settle()
   t.equal(other?.textContent, 'Not found')
-})
-
-const line = (id: string, category: string, microseconds: number, extra = '') =>
-  `<tr id="${id}" class="of-${category} ${extra}" data-us="${microseconds}"><th><a href="#${id}">${id}</a></th><td> 0 ms to 1 ms </td><td>${microseconds} µs</td><td>${extra === '' ? '1 µs' : ''}</td></tr>`
-
-const timeline = `<form id="timeline"><select data-fitting="1"><option value="">automatic</option><option value="0">0</option><option value="2">2</option></select>
-  <button type="submit">Apply</button>
-  <table><tbody class="lanes">
-    <tr class="of-event"><th><label><input type="checkbox" name="show" value="event" checked>Listeners</label></th></tr>
-    <tr class="of-http"><th><label><input type="checkbox" name="show" value="http" checked>HTTP client</label></th></tr>
-  </tbody><tbody class="lines">
-    ${line('whole', 'request', 500, 'of-whole')}${line('short', 'event', 500)}${line('long', 'event', 5000)}${line('call', 'http', 1500)}
-  </tbody></table><p class="timeline-detail" hidden></p><span data-folded></span></form>`
-
-t.test('the timeline is filtered by threshold and category, and stores both for the next one', async t => {
-  const page = openPage(t, timeline)
-  const form = () => document.querySelector<HTMLFormElement>('form')
-  enableTimeline(null)
-  enableTimeline(form())
-  const rows = () => shown('.lines tr')
-  const note = () => page.find('[data-folded]').textContent
-  t.equal(page.find('button').hidden, true)
-  t.strictSame([rows(), note()], [['whole', 'long', 'call'], '1 rows are shorter than the threshold.'])
-  page.enter('select', '2')
-  t.strictSame(rows(), ['whole', 'long'], 'the whole request is always there')
-  page.enter('select', '0')
-  t.strictSame([rows(), note()], [['whole', 'short', 'long', 'call'], ''])
-  const box = page.find<HTMLInputElement>('[value="event"]')
-  box.click()
-  t.strictSame(rows(), ['whole', 'call'])
-  t.equal(localStorage.getItem('profiler-timeline'), '{"threshold":"0","hidden":["event"]}')
-  const reopen = (html: string) => {
-    document.body.innerHTML = html
-    enableTimeline(form())
-  }
-  reopen(timeline)
-  t.strictSame(rows(), ['whole', 'call'], 'as it was left')
-  page.find<HTMLInputElement>('[value="event"]').click()
-  t.equal(localStorage.getItem('profiler-timeline'), '{"threshold":"0","hidden":[]}')
-  remember('timeline', '{"hidden":5}')
-  reopen(timeline)
-  t.strictSame(rows(), ['whole', 'long', 'call'])
-  remember('timeline', 'damaged')
-  reopen(timeline.replace('<span data-folded></span>', '').replace(/<p class="timeline-detail".*?<\/p>/, ''))
-  t.strictSame(rows(), ['whole', 'long', 'call'])
-  reopen('<form></form>')
-})
-
-t.test('a filter in the URL of the page comes before the stored one', async t => {
-  openPage(t, timeline, 'http://localhost/_profiler/abc123?panel=time&threshold=')
-  remember('timeline', '{"threshold":"2","hidden":["http"]}')
-  enableTimeline(document.querySelector<HTMLFormElement>('form'))
-  t.strictSame(shown('.lines tr'), ['whole', 'long', 'call'])
-})
-
-t.test('details of a row are shown, and arrow keys move between rows that are shown', async t => {
-  const page = openPage(t, timeline)
-  enableTimeline(document.querySelector<HTMLFormElement>('form'))
-  const detail = page.find('.timeline-detail')
-  page.find('#long').dispatchEvent(new Event('pointerenter'))
-  t.strictSame([detail.hidden, detail.textContent], [false, 'long · Listeners · 0 ms to 1 ms · 5000 µs · own 1 µs'])
-  page.find('#whole a').focus()
-  page.find('#whole').dispatchEvent(new Event('focusin'))
-  t.equal(detail.textContent, 'whole · 0 ms to 1 ms · 500 µs')
-  const path: (string | null | undefined)[] = []
-  for (const key of ['ArrowDown', 'ArrowDown', 'ArrowDown', 'ArrowUp', 'x']) {
-    page.press(key)
-    path.push(document.activeElement?.textContent)
-  }
-  t.strictSame(path, ['long', 'call', 'call', 'long', 'long'])
-  document.querySelector<HTMLElement>('select')?.focus()
-  t.ok(page.press('ArrowDown', {}, page.find('#call')), 'the focus is elsewhere')
 })

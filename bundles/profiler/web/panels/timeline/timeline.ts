@@ -1,9 +1,11 @@
+import { createAxis, isCompressed, listTicks, type TimeAxis, toMoment, toPosition } from '../../../client/time-axis.ts'
 import type { LogMark } from '../../../insight/timeline/request-spans.ts'
-import { type Category, categories, type TimelineSpan } from '../../../insight/timeline/span.ts'
-import { formatMicroseconds, shorten } from '../../../profile/format.ts'
-import { endOf, joinPeriods, type Period, subtractPeriods, totalOf } from '../../../profile/periods.ts'
+import { type AwaitedCategory, awaitedCategories, type Category, categories } from '../../../insight/timeline/span.ts'
+import { formatMicroseconds, formatShare, shorten } from '../../../profile/format.ts'
+import { endOf, joinPeriods, type Period, totalOf } from '../../../profile/periods.ts'
 import type { Bar } from '../bar.ts'
-import { createScale, type Scale, type TimelineFilter } from './scale.ts'
+import type { TimelineFilter } from './filter.ts'
+import type { TimelineRow } from './rows.ts'
 
 /** The content of a chart. Times are microseconds since the request began. */
 interface TimelineParts {
@@ -11,27 +13,45 @@ interface TimelineParts {
   readonly logs: readonly LogMark[]
   /** Runs of the garbage collector. */
   readonly pauses: readonly Period[]
-  /** The end of the response. */
-  readonly handled: number
+  readonly axis: TimeAxis
   readonly filter: TimelineFilter
 }
 
 /** A chart as its template shows it. Positions are percents of its width. */
 export interface TimelineView {
+  readonly axis: TimeAxis
+  /** The picture of a row in the visible part of the axis. */
+  readonly plot: Bar
+  /** The visible part in milliseconds; empty texts for the whole axis. */
+  readonly zoom: { readonly from: string; readonly to: string }
   readonly ticks: readonly { readonly x: string; readonly label: string }[]
+  readonly slowest: readonly SlowView[]
   readonly lanes: readonly LaneView[]
   readonly marks: readonly MarkView[]
   readonly moreMarks: number
   readonly pauses: readonly Bar[]
   readonly pauseCount: number
+  /** Whether a line has waited for something. */
+  readonly hasAwaited: boolean
   readonly pauseTime: string
   readonly lines: readonly LineView[]
-  /** How many of the lines are below the threshold. */
-  readonly folded: number
-  /** How many lines are left out because of the limit. */
+  readonly count: number
+  /** How many rows are not shown: they are too short, or in a layer that is off, or over the limit. */
+  readonly hidden: number
+  /** How many of these the page does not contain. */
   readonly omitted: number
   /** The part after the response; `false` when there is none. */
   readonly after: false | { readonly x: string; readonly width: string; readonly end: string }
+}
+
+/** A row with much own time. */
+interface SlowView {
+  readonly index: number
+  readonly category: Category
+  readonly name: string
+  readonly time: string
+  readonly share: string
+  readonly width: string
 }
 
 /** The lane of a category: the periods of all its rows. */
@@ -54,10 +74,13 @@ interface MarkView {
 
 /** A line of the chart. */
 interface LineView {
+  readonly index: number
   readonly className: string
   readonly microseconds: number
   readonly isHidden: boolean
   readonly name: string
+  /** The whole text; empty if the name has it. */
+  readonly text: string
   readonly link: string
   readonly note: string
   readonly problem: string
@@ -67,6 +90,8 @@ interface LineView {
   readonly detail: string
   /** All its periods; empty when it has no spans within it. */
   readonly bars: readonly Bar[]
+  /** What it waited for. */
+  readonly awaited: readonly (Bar & { readonly category: AwaitedCategory })[]
   readonly own: readonly Bar[]
   readonly duration: string
   readonly ownTime: string
@@ -75,7 +100,7 @@ interface LineView {
 /** These limits keep a page below 60 kB. */
 const lineLimit = 90
 const markLimit = 30
-const barBudget = 450
+const barBudget = 400
 
 /** The limits of a page with all rows. */
 const longLimit = 3000
@@ -83,43 +108,94 @@ const longLimit = 3000
 const nameLimit = 90
 const deepest = 8
 
-/** Draws a chart: an axis, a lane for each category, and a line for each row up to the limit. */
-export function createTimeline({ filter, handled, logs, pauses, rows }: TimelineParts): TimelineView {
-  const end = rows.reduce((last, { end }) => Math.max(last, end), handled)
-  const scale = createScale(handled, end)
-  const fitting = new Set(choose(rows, filter))
-  const chosen = rows.filter(row => fitting.has(row))
-  const { boundary, isCompressed, ticks } = scale
+/** Draws a chart: a ruler, a lane for each category, and a line for each row up to the limit. */
+export function createTimeline({ axis, filter, logs, pauses, rows }: TimelineParts): TimelineView {
+  const { window } = filter
+  const slowest = findSlowest(rows, filter)
+  const visible = { from: toMoment(axis, window.from), to: toMoment(axis, window.to) }
+  const chosen = choose(rows, filter, new Set(slowest), visible)
+  const lines = chosen.map(row => toLine(row, filter, axis, Math.max(2, Math.floor(barBudget / chosen.length))))
+  const omitted = rows.length - chosen.length
+  const { boundary, end } = axis
+  const scale = 100 / (window.to - window.from)
   return {
-    ticks: ticks.map(({ label, x }) => ({ x: toPercent(x), label })),
-    lanes: createLanes(rows.slice(1), filter, scale),
-    marks: logs.slice(0, markLimit).map(mark => toMark(mark, scale)),
+    axis,
+    plot: { x: toPercent(-window.from * scale), width: toPercent(100 * scale) },
+    zoom: scale > 1 ? { from: toMilliseconds(visible.from), to: toMilliseconds(visible.to) } : { from: '', to: '' },
+    ticks: listTicks(axis, window).map(({ label, x }) => ({ x: toPercent(x), label })),
+    slowest: slowest.map(row => toSlow(row, Number(slowest[0]?.ownTime), end)),
+    lanes: createLanes(rows.slice(1), filter, axis),
+    marks: logs.slice(0, markLimit).map(mark => toMark(mark, axis)),
     moreMarks: Math.max(0, logs.length - markLimit),
-    pauses: createBars(joinPeriods(pauses), scale),
+    pauses: createBars(joinPeriods(pauses), axis),
     pauseCount: pauses.length,
+    hasAwaited: lines.some(({ awaited }) => awaited.length > 0),
     pauseTime: formatMicroseconds(totalOf(pauses)),
-    lines: chosen.map(row => toLine(row, filter, scale, Math.max(2, Math.floor(barBudget / chosen.length)))),
-    folded: chosen.filter(row => isFolded(row, filter)).length,
-    omitted: rows.length - chosen.length,
+    lines,
+    count: rows.length,
+    hidden: omitted + lines.filter(({ isHidden }) => isHidden).length,
+    omitted,
     after: boundary < 100 && {
       x: toPercent(boundary),
       width: toPercent(100 - boundary),
-      end: isCompressed ? formatMicroseconds(end) : '',
+      end: isCompressed(axis) ? formatMicroseconds(end) : '',
     },
   }
 }
 
-/** The request itself and the longest rows; rows that pass the filter come before the others. */
-function choose(rows: readonly TimelineRow[], { hasAll, shown }: TimelineFilter): readonly TimelineRow[] {
-  const rank = ({ category, depth }: TimelineRow) => (depth === 0 ? 2 : Number(shown.has(category)))
-  return rows.toSorted((a, b) => rank(b) - rank(a) || b.duration - a.duration).slice(0, hasAll ? longLimit : lineLimit)
+function toMilliseconds(moment: number): string {
+  return String(Number((moment / 1000).toFixed(3)))
 }
 
-function isFolded({ depth, duration }: TimelineRow, { threshold }: TimelineFilter): boolean {
-  return depth > 0 && duration < threshold
+function isShown({ category, depth, duration }: TimelineRow, { shown, threshold }: TimelineFilter): boolean {
+  return depth === 0 || (duration >= threshold && shown.has(category))
 }
 
-function createLanes(rows: readonly TimelineRow[], { shown }: TimelineFilter, scale: Scale): LaneView[] {
+/** The number of rows in the list of the slowest, and their least share of the whole time. */
+const slowest = { count: 10, share: 0.01 }
+
+/** Finds the rows with the most own time. */
+function findSlowest(rows: readonly TimelineRow[], filter: TimelineFilter): readonly TimelineRow[] {
+  const least = Math.max(1, Number(rows[0]?.duration) * slowest.share)
+  const found = rows.filter(row => row.depth > 0 && row.ownTime >= least && isShown(row, filter))
+  return found.sort((one, other) => other.ownTime - one.ownTime).slice(0, slowest.count)
+}
+
+function toSlow({ category, index, name, ownTime }: TimelineRow, longest: number, whole: number): SlowView {
+  return {
+    index,
+    category,
+    name: shorten(name, nameLimit),
+    time: formatMicroseconds(ownTime),
+    share: formatShare(ownTime, whole),
+    width: toPercent((100 * ownTime) / longest),
+  }
+}
+
+/**
+ * Chooses the longest rows, in their order. The request, the slowest rows, and the rows that pass the filter and are in the
+ * visible part come before others.
+ */
+function choose(
+  rows: readonly TimelineRow[],
+  filter: TimelineFilter,
+  slow: ReadonlySet<TimelineRow>,
+  visible: { readonly from: number; readonly to: number },
+): readonly TimelineRow[] {
+  const limit = filter.hasAll ? longLimit : lineLimit
+  if (rows.length <= limit) return rows
+  const isVisible = ({ end, start }: TimelineRow) => start <= visible.to && end >= visible.from
+  const rankOf = (row: TimelineRow) => {
+    if (row.depth === 0) return 4
+    if (slow.has(row)) return 3
+    return Number(isShown(row, filter)) + Number(isShown(row, filter) && isVisible(row))
+  }
+  const ranks = rows.map(rankOf)
+  const sorted = rows.toSorted((a, b) => Number(ranks[b.index]) - Number(ranks[a.index]) || b.duration - a.duration)
+  return sorted.slice(0, limit).sort((a, b) => a.index - b.index)
+}
+
+function createLanes(rows: readonly TimelineRow[], { shown }: TimelineFilter, axis: TimeAxis): LaneView[] {
   return categories.flatMap(({ label, name: category }) => {
     const members = rows.filter(row => row.category === category)
     if (members.length === 0) return []
@@ -127,7 +203,7 @@ function createLanes(rows: readonly TimelineRow[], { shown }: TimelineFilter, sc
     return {
       category,
       label,
-      bars: createBars(covered, scale),
+      bars: createBars(covered, axis),
       duration: formatMicroseconds(totalOf(covered)),
       own: formatMicroseconds(totalOf(joinPeriods(members.flatMap(({ own }) => own)))),
       isShown: shown.has(category),
@@ -135,46 +211,64 @@ function createLanes(rows: readonly TimelineRow[], { shown }: TimelineFilter, sc
   })
 }
 
-function toMark({ at, isError, level, link, message }: LogMark, { place }: Scale): MarkView {
+function toMark({ at, isError, level, link, message }: LogMark, axis: TimeAxis): MarkView {
   const title = `${level} at ${formatMicroseconds(at)}: ${shorten(message, nameLimit)}`
-  return { x: toPercent(place(at)), isError, title, link }
+  return { x: toPercent(toPosition(axis, at)), isError, title, link }
 }
 
-function toLine(row: TimelineRow, filter: TimelineFilter, scale: Scale, barLimit: number): LineView {
-  const { category, children, covered, depth, duration, end, link, name, note, own, periods, problem, start } = row
+function toLine(row: TimelineRow, filter: TimelineFilter, axis: TimeAxis, barLimit: number): LineView {
+  const { awaited, category, children, covered, depth, duration, index, link, name, note, own } = row
+  const { ownTime, periods, problem, text } = row
   const times = periods.length === 1 ? '' : `${periods.length} times`
   const hasInner = children.length > 0
   const isOpen = problem.startsWith('not ')
   return {
+    index,
     className: `${depth === 0 ? 'whole' : category} depth-${Math.min(depth, deepest)}${isOpen ? ' is-open' : ''}`,
     microseconds: Math.round(duration),
-    isHidden: isFolded(row, filter) || (depth > 0 && !filter.shown.has(category)),
+    isHidden: !isShown(row, filter),
     name: shorten(name, nameLimit),
+    text: text === name ? '' : shorten(text, nameLimit),
     link,
     note,
     problem,
     isBad: problem === 'threw' || problem === 'failed',
     times,
-    detail: `${formatMicroseconds(start)} to ${formatMicroseconds(end)}`,
-    bars: hasInner ? createBars(covered, scale, barLimit) : [],
-    own: createBars(own, scale, barLimit),
+    detail: describe(row),
+    bars: hasInner ? createBars(covered, axis, barLimit) : [],
+    awaited: inOrder(awaited).flatMap(([category, periods]) =>
+      createBars(periods, axis, Math.ceil(barLimit / 2)).map(bar => ({ ...bar, category })),
+    ),
+    own: createBars(own, axis, barLimit),
     duration: formatMicroseconds(duration),
-    ownTime: hasInner ? formatMicroseconds(totalOf(own)) : '',
+    ownTime: hasInner ? formatMicroseconds(ownTime) : '',
   }
 }
 
-/** Narrower bars are invisible. */
-const leastWidth = 0.3
+function inOrder(awaited: TimelineRow['awaited']): [AwaitedCategory, readonly Period[]][] {
+  const order = Object.keys(awaitedCategories)
+  return [...awaited].sort(([one], [other]) => order.indexOf(one) - order.indexOf(other))
+}
+
+/** When it was, and for what it waited: `1.2 ms to 9 ms, waiting: 3.1 ms for database queries`. */
+function describe({ awaited, end, start }: TimelineRow): string {
+  const waits = inOrder(awaited).map(
+    ([of, periods]) => `${formatMicroseconds(totalOf(periods))} for ${awaitedCategories[of]}`,
+  )
+  const when = `${formatMicroseconds(start)} to ${formatMicroseconds(end)}`
+  return waits.length === 0 ? when : `${when}, waiting ${waits.join(', ')}`
+}
+
+/** Bars nearer to each other are drawn as one, in percent. */
+const leastGap = 0.02
 
 /** Draws periods, which are in order, as a limited number of bars: bars with the smallest gaps become one. */
-export function createBars(periods: readonly Period[], { place }: Scale, limit = 60): Bar[] {
-  const ends = periods.map(period => {
-    const from = Math.min(place(period.start), 100 - leastWidth)
-    return { from, to: Math.max(place(endOf(period)), from + leastWidth) }
-  })
-  let bars = joinNear(ends, leastWidth / 3)
-  for (let gap = leastWidth; bars.length > limit; gap *= 2) bars = joinNear(bars, gap)
-  return bars.map(({ from, to }) => ({ x: toPercent(from), width: toPercent(to - from) }))
+export function createBars(periods: readonly Period[], axis: TimeAxis, limit = 60): Bar[] {
+  const ends = periods.map(period => ({ from: toPosition(axis, period.start), to: toPosition(axis, endOf(period)) }))
+  let bars = joinNear(ends, leastGap)
+  for (let gap = 2 * leastGap; bars.length > limit; gap *= 2) bars = joinNear(bars, gap)
+  // A bar without a width would not be drawn. The stroke makes it visible.
+  return bars.map(({ from, to }) => ({ x: toPercent(from), width: toPercent(Math.max(0.001, to - from)) }))
 }
 
 interface Ends {
@@ -192,81 +286,15 @@ function joinNear(ends: readonly Ends[], gap: number): Ends[] {
   return joined
 }
 
-/** Writes a position, to a ten-thousandth of the width: `12.34%`. */
+/** Writes a position, to a hundred-thousandth of the width: `12.345%`. */
 export function toPercent(percent: number): string {
-  return `${Number(percent.toFixed(2))}%`
+  return `${Number(percent.toFixed(3))}%`
 }
 
-/** A row: a span, or several spans of the same name within the same span. */
-export interface TimelineRow extends TimelineSpan {
-  /** The number of rows that contain it. */
-  readonly depth: number
-  /** The first start and the last end. */
-  readonly start: number
-  readonly end: number
-  /** The sum of its periods, in microseconds. */
-  readonly duration: number
-  /** Its periods in order, without overlaps. */
-  readonly covered: readonly Period[]
-  /** Its periods without those of the spans within it. */
-  readonly own: readonly Period[]
-}
-
-/** Turns a tree of spans into rows, in the order of time, each after the row that contains it. */
-export function createTimelineRows(root: TimelineSpan): TimelineRow[] {
-  const rows: TimelineRow[] = []
-  // Not recursive: trees from the disk may be of any depth.
-  const waiting = [{ span: root, depth: 0 }]
-  for (let next = waiting.pop(); next !== undefined; next = waiting.pop()) {
-    const { depth, span } = next
-    const { category, children, link, name, note, periods, problem, spanId } = span
-    const covered = joinPeriods(periods)
-    const inner = joinPeriods(children.flatMap(({ periods }) => periods))
-    const own = subtractPeriods(covered, inner)
-    const end = periods.reduce((last, period) => Math.max(last, endOf(period)), 0)
-    const [start, duration] = [startOf(span), totalOf(periods)]
-    // A literal: spreading a span into a larger object is several times as slow.
-    rows.push({
-      name,
-      category,
-      periods,
-      link,
-      note,
-      problem,
-      spanId,
-      children,
-      depth,
-      start,
-      end,
-      duration,
-      covered,
-      own,
-    })
-    for (const child of merge(children).toReversed()) waiting.push({ span: child, depth: depth + 1 })
-  }
-  return rows
-}
-
-/** Spans of the same name within the same span are one row; each HTTP client call and sub-request has its own row. */
-function merge(spans: readonly TimelineSpan[]): readonly TimelineSpan[] {
-  if (spans.length === 0) return spans
-  const merged = new Map<string, { -readonly [key in keyof TimelineSpan]: TimelineSpan[key] } & { periods: Period[] }>()
-  const begun = spans.filter(({ periods }) => periods.length > 0).sort((a, b) => startOf(a) - startOf(b))
-  for (const span of begun) {
-    const { category, children, link, name, note, periods, problem } = span
-    const key = `${category} ${category === 'http' || category === 'request' ? link : name} ${category === 'service' ? note : ''}`
-    const first = merged.get(key)
-    if (first === undefined) {
-      merged.set(key, { ...span, periods: [...periods], children: [...children] })
-      continue
-    }
-    for (const period of periods) first.periods.push(period)
-    for (const child of children) first.children.push(child)
-    first.problem ||= problem
-  }
-  return [...merged.values()]
-}
-
-function startOf({ periods }: TimelineSpan): number {
-  return periods.reduce((first, { start }) => Math.min(first, start), Infinity)
+/** Creates the axis of a chart. */
+export function createTimelineAxis(rows: readonly TimelineRow[], handled: number): TimeAxis {
+  return createAxis(
+    handled,
+    rows.reduce((last, { end }) => Math.max(last, end), handled),
+  )
 }

@@ -104,7 +104,7 @@ t.test('each duration is a row within its parent, also in sub-requests', async t
       [1, 'kernel.controller', '0.020 ms', ''],
       [1, 'controller.get_arguments', '0.030 ms', ''],
       [1, 'kernel.controller_arguments', '0.010 ms', ''],
-      [1, 'controller', '2.000 ms', '0.270 ms'],
+      [1, 'controller SomeController', '2.000 ms', '0.270 ms'],
       [2, 'query', '0.230 ms', ''],
       [2, 'custom.event', '0.600 ms', '0.000 ms'],
       [3, 'GET shop.test/a', '1.000 ms', ''],
@@ -172,19 +172,19 @@ t.test('there is a lane for each category, one for warnings, and one for the gar
 
 t.test('threshold and categories are chosen in the URL', async t => {
   const hidden = async (parameters: string) => {
-    const { folded, lines } = await view({ ...subject, query: new URLSearchParams(parameters) })
-    return { folded, names: lines.filter(({ isHidden }) => isHidden).map(({ name }) => name) }
+    const { hidden, lines } = await view({ ...subject, query: new URLSearchParams(parameters) })
+    return { hidden, names: lines.filter(({ isHidden }) => isHidden).map(({ name }) => name) }
   }
-  t.strictSame(await hidden('threshold=0'), { folded: 0, names: [] })
+  t.strictSame(await hidden('threshold=0'), { hidden: 0, names: [] })
   const usual = await hidden('')
   t.strictSame(await hidden('threshold=7&show=nope'), usual, 'invalid parameters are ignored')
-  t.strictSame(usual, { folded: 0, names: [] }, 'of a short request all can be seen')
+  t.strictSame(usual, { hidden: 0, names: [] }, 'of a short request all can be seen')
   const long = await hidden('threshold=1')
-  t.equal(long.folded, 17)
+  t.equal(long.hidden, 17)
   t.equal(long.names.length, 17)
-  t.notOk(long.names.includes('controller'))
+  t.notOk(long.names.includes('controller SomeController'))
   const calls = await hidden('threshold=0&show=http&show=event')
-  t.equal(calls.folded, 0)
+  t.equal(calls.hidden, 25 - 5)
   t.equal(calls.names.length, 25 - 5)
   const view1 = await timePanel.toView({ ...subject, query: new URLSearchParams('threshold=1&show=http') })
   t.hasStrict(view1.thresholds, [{ isChosen: false }, {}, {}, { value: '1', isChosen: true }, {}, {}])
@@ -217,14 +217,65 @@ t.test('a long profile shows its longest rows by default, and all on request', a
   const { show } = await createProfiledKernel(t)
   const html = await show(timePanel, long)
   t.ok(html.length < 50_000, `${html.length} characters are little enough for the page to be below 60 kB`)
-  t.match(toText(html), '511 shorter rows are not listed: show all')
-  t.match(plainEquals(html), 'href="/_profiler/abc123?panel=time&amp;rows=all"')
+  t.match(toText(html), '511 of 601 rows are hidden. Show all')
+  t.match(plainEquals(html), 'href="/_profiler/abc123?panel=time&amp;rows=all&amp;threshold=0"')
   t.match(await show(timePanel, { ...long, query: new URLSearchParams('rows=all') }), 'name="rows"')
+})
+
+t.test('in a part of the axis, rows of this part come before others', async t => {
+  const many = Array.from({ length: 400 }, (_, index) => [null, `event.${index}`, index * 10, index < 200 ? 9 : 5])
+  const long = createSubject({ events: { spans: many } })
+  const namesIn = async (query: string) =>
+    (await view({ ...long, query: new URLSearchParams(query) })).lines.map(({ name }) => name)
+  t.notOk((await namesIn('threshold=0')).includes('event.250'))
+  const part = await view({ ...long, query: new URLSearchParams('threshold=0&from=2&to=3') })
+  t.ok(part.lines.some(({ name }) => name === 'event.250'))
+  t.hasStrict(part, { zoom: { from: '2', to: '3' }, plot: { x: '-200%', width: '500%' } })
+  t.hasStrict(part.ticks.at(0), { x: '0%', label: '2 ms' })
+  const { show } = await createProfiledKernel(t)
+  const html = plainEquals(
+    await show(timePanel, { ...long, query: new URLSearchParams('threshold=0&from=2&to=3&x=1') }),
+  )
+  t.match(html, '<svg x="-200%" width="500%">')
+  t.match(html, '<a class="button small" data-zoom="reset" href="/_profiler/abc123?panel=time&amp;threshold=0">')
+})
+
+t.test('the slowest rows by own time are listed first, and rows name what they waited for', async t => {
+  const { lines, slowest } = await view(subject)
+  t.hasStrict(slowest.slice(0, 3), [
+    { name: 'response.send', time: '4.040 ms', width: '100%' },
+    { name: 'GET shop.test/a', time: '3.700 ms', category: 'http' },
+    { name: 'GET shop.test/a', time: '1.000 ms' },
+  ])
+  t.equal(slowest.length, 10)
+  const controller = lines.find(({ name }) => name === 'controller SomeController')
+  t.equal(controller?.detail, '1.110 ms to 3.110 ms, waiting 1.910 ms for HTTP client calls, 1.000 ms for sub-requests')
+  t.strictSame(
+    controller?.awaited.map(({ category }) => category),
+    ['http', 'request'],
+  )
+  const query = { system: 'postgresql', start: 1, end: 2, caller: {} }
+  const texts = ['SELECT * FROM "orders"  WHERE id = ?', 'COMMIT', 'INSERT INTO visits VALUES (?)']
+  const queries = [...texts.map(text => ({ ...query, text })), { ...query, system: 'redis', text: 'GET a:?' }]
+  const { lines: named } = await view(createSubject({ queries: { queries } }))
+  t.strictSame(
+    named.slice(1).map(({ name, text }) => [name, text]),
+    [
+      ['SELECT … orders', 'SELECT * FROM "orders" WHERE id = ?'],
+      ['COMMIT', ''],
+      ['INSERT … visits', 'INSERT INTO visits VALUES (?)'],
+      ['GET a:?', ''],
+    ],
+  )
 })
 
 t.test('an unfinished call lasts until the profile was made', async t => {
   const hung = createSubject({ events: { spans: spans.slice(0, 4) } })
-  t.hasStrict((await view(hung)).lines.at(-1), { name: 'controller', duration: '3.890 ms', problem: 'not finished' })
+  t.hasStrict((await view(hung)).lines.at(-1), {
+    name: 'controller SomeController',
+    duration: '3.890 ms',
+    problem: 'not finished',
+  })
   const within = [
     [null, 'kernel.request', 0, null],
     [0, 'Hanging.onRequest', 10, null],
@@ -278,7 +329,7 @@ t.test('the page shows all rows, with bars that a strict policy allows', async t
   const html = plainEquals(await show(timePanel, { ...all, parent: subject.profile.summary }))
   t.match(html, '5 more stopwatch measurements')
   t.match(html, 'The part on the right is after the response')
-  t.match(html, /<tr class="of-controller depth-1" data-us="2000">\s*<th scope="row">/)
+  t.match(html, /<tr id="row-\d+" class="of-controller depth-1" data-us="2000"><th scope="row">/)
   t.match(html, '<rect class="in" x="')
   t.match(html, '/_profiler/abc123?panel=time')
   t.match(html, '<option value="0" selected>0 ms</option>')

@@ -1,9 +1,11 @@
 import fc from 'fast-check'
 import { t } from 'tap'
+import { createAxis } from '#bundles/profiler/client/time-axis.ts'
 import { createSpan } from '#bundles/profiler/insight/timeline/span.ts'
 import { joinPeriods, type Period, subtractPeriods, totalOf } from '#bundles/profiler/profile/periods.ts'
-import { createScale, findStep, formatTick, readFilter } from '#bundles/profiler/web/panels/timeline/scale.ts'
-import { createBars, createTimelineRows } from '#bundles/profiler/web/panels/timeline/timeline.ts'
+import { readFilter } from '#bundles/profiler/web/panels/timeline/filter.ts'
+import { createTimelineRows } from '#bundles/profiler/web/panels/timeline/rows.ts'
+import { createBars } from '#bundles/profiler/web/panels/timeline/timeline.ts'
 
 const period = fc.record({ start: fc.nat(60), duration: fc.nat(12) })
 
@@ -28,58 +30,24 @@ t.test('periods are joined and subtracted with the same result as moment by mome
   t.doesNotThrow(() => fc.assert(property, { numRuns: 60 }))
 })
 
-t.test('an axis has round steps, and not too many', async t => {
-  const property = fc.property(fc.integer({ min: 1, max: 10 ** 9 }), fc.nat(10 ** 9), (handled, more) => {
-    const { boundary, isCompressed, place, ticks } = createScale(handled, handled + more)
-    const xs = ticks.map(({ x }) => x)
-    t.strictSame(
-      xs,
-      xs.toSorted((a, b) => a - b),
-    )
-    t.ok(ticks.length >= 2 && ticks.length <= 7, `${ticks.length} ticks`)
-    for (const [at, { label }] of ticks.entries())
-      t.ok(label === '' || (xs[at + 1] ?? 100) - (xs[at] ?? 0) > 9 || at === ticks.length - 1)
-    t.equal(place(0), 0)
-    t.ok(Math.abs(place(handled + more) - 100) < 1e-6)
-    t.equal(place(handled), more === 0 ? 100 : boundary)
-    t.equal(isCompressed, more > (handled + more) * 0.3)
-  })
-  fc.assert(property, { numRuns: 100 })
-  t.strictSame([0.7, 1, 1.5, 3, 7, 70, 430].map(findStep), [1, 1, 2, 5, 10, 100, 500])
-  t.strictSame(
-    [formatTick(0, 10), formatTick(200, 900), formatTick(1500, 3000), formatTick(200_000, 1e6), formatTick(3e6, 4e6)],
-    ['0', '200 µs', '1.5 ms', '0.2 s', '3 s'],
-  )
-})
-
-t.test('work long after the response has a part of the width, with its own scale', async t => {
-  const { boundary, isCompressed, place, ticks } = createScale(1000, 101_000)
-  t.strictSame([isCompressed, boundary, place(500), place(51_000), place(101_000)], [true, 70, 35, 85, 100])
-  t.strictSame(
-    ticks.map(({ label }) => label),
-    ['0', '0.5 ms', ''],
-  )
-  t.hasStrict(createScale(0, 0), { boundary: 100, isCompressed: false }, 'nothing at all')
-})
-
-t.test('bars are always visible and within the chart, and are joined, not omitted', async t => {
-  const scale = createScale(1000, 1000)
+t.test('bars have their true places and a width, and are joined, not omitted', async t => {
+  const axis = createAxis(1000, 1000)
   const bars = createBars(
     [
       { start: 0, duration: 0 },
       { start: 500, duration: 250 },
       { start: 1000, duration: 0 },
     ],
-    scale,
+    axis,
   )
   t.strictSame(bars, [
-    { x: '0%', width: '0.3%' },
+    { x: '0%', width: '0.001%' },
     { x: '50%', width: '25%' },
-    { x: '99.7%', width: '0.3%' },
+    { x: '100%', width: '0.001%' },
   ])
   const many = Array.from({ length: 100 }, (_, at) => ({ start: at * 10, duration: 2 }))
-  t.equal(createBars(many, scale, 100).length, 100)
-  t.strictSame(createBars(many, scale, 99), [{ x: '0%', width: '99.3%' }])
+  t.equal(createBars(many, axis, 100).length, 100)
+  t.strictSame(createBars(many, axis, 99), [{ x: '0%', width: '99.2%' }])
 })
 
 t.test('spans with the same name and parent are one row, with the inner spans of all', async t => {
@@ -113,8 +81,70 @@ t.test('spans with the same name and parent are one row, with the inner spans of
   t.equal(root.children.length, 3, 'the spans are as they were')
 })
 
+t.test('a row waits for the queries, calls and sub-requests within it, not for those within one of these', async t => {
+  const part = (
+    name: string,
+    category: Parameters<typeof createSpan>[0]['category'],
+    periods: [number, number][],
+    children: ReturnType<typeof createSpan>[] = [],
+  ) => createSpan({ name, category, periods: periods.map(([start, duration]) => ({ start, duration })) }, { children })
+  const sub = part(
+    'sub',
+    'request',
+    [[50, 20]],
+    [part('inner', 'controller', [[50, 20]], [part('deep', 'database', [[55, 5]])])],
+  )
+  const root = part(
+    'all',
+    'request',
+    [[0, 100]],
+    [
+      part(
+        'order',
+        'controller',
+        [[0, 90]],
+        [
+          part('event', 'event', [[5, 20]], [part('one', 'database', [[10, 5]])]),
+          part('two', 'database', [
+            [12, 8],
+            [30, 5],
+          ]),
+          sub,
+        ],
+      ),
+    ],
+  )
+  const awaited = createTimelineRows(root).map(({ awaited, name }) => [name, Object.fromEntries(awaited)])
+  const database = [
+    { start: 10, duration: 10 },
+    { start: 30, duration: 5 },
+  ]
+  const request = [{ start: 50, duration: 20 }]
+  const within = { database: [{ start: 55, duration: 5 }] }
+  t.strictSame(awaited, [
+    ['all', { request, database }],
+    ['order', { request, database }],
+    ['event', { database: [{ start: 10, duration: 5 }] }],
+    ['one', {}],
+    ['two', {}],
+    ['sub', within],
+    ['inner', within],
+    ['deep', {}],
+  ])
+})
+
 t.test('the default threshold depends on the length of a request', async t => {
-  const thresholdOf = (length: number, query = '') => readFilter(new URLSearchParams(query), length).threshold
+  const thresholdOf = (length: number, query = '') =>
+    readFilter(new URLSearchParams(query), createAxis(length, length)).threshold
   t.strictSame([thresholdOf(900), thresholdOf(3000), thresholdOf(47_000), thresholdOf(2e6)], [0, 5, 50, 2000])
   t.equal(thresholdOf(2e6, 'threshold=0.01'), 10)
+})
+
+t.test('the visible part is read from the URL', async t => {
+  const windowOf = (query: string) => readFilter(new URLSearchParams(query), createAxis(10_000, 10_000)).window
+  t.strictSame(windowOf('from=2.5&to=5'), { from: 25, to: 50 })
+  t.strictSame(windowOf('from=8&to=99'), { from: 80, to: 100 })
+  for (const wrong of ['', 'from=1', 'from=5&to=2', 'from=x&to=y', 'from=10&to=20']) {
+    t.strictSame(windowOf(wrong), { from: 0, to: 100 }, wrong)
+  }
 })
