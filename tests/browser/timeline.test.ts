@@ -108,9 +108,10 @@ t.test('rows are filtered at once, and the URL shows the same rows again', needs
 
 t.test('the timeline is zoomed by dragging, by keys and by the wheel, and the URL follows', needsBrowser, async t => {
   const { page } = await open(t)
-  const bar = page.locator('.lines tr.of-controller rect:not(.in)').first()
-  const widthOf = async () => Number((await bar.boundingBox())?.width)
+  const plot = page.locator('.lines td > svg > svg').first()
+  const widthOf = async () => Number((await plot.boundingBox())?.width)
   const before = await widthOf()
+  await page.locator('.axis svg').scrollIntoViewIfNeeded()
   const ruler = await page.locator('.axis svg').boundingBox()
   if (ruler === null) throw new Error('There is no ruler.')
   const moveTo = (share: number) => page.mouse.move(ruler.x + share * ruler.width, ruler.y + 10)
