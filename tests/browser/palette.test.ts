@@ -8,6 +8,7 @@ t.test('the palette finds panels, values and actions by keyboard only', needsBro
   const { tokens, url } = await openScreens(t)
   const context = await browser.newContext({ permissions: ['clipboard-read', 'clipboard-write'] })
   const page = await context.newPage()
+  page.setDefaultTimeout(20_000)
   const complaints = watch(page, url)
   const palette = page.getByRole('dialog', { name: 'Search' })
   const active = page.locator('.palette [aria-selected="true"]')
@@ -35,9 +36,13 @@ t.test('the palette finds panels, values and actions by keyboard only', needsBro
 
   await ask('pin', /^Pin/)
   await page.keyboard.press('Enter')
-  await page.getByRole('button', { name: 'Unpin' }).first().waitFor()
+  await page.waitForURL(url => url.search === '' && url.hash === '')
 
-  await ask('', /^Pin|^Unpin|^Copy as curl/)
+  await ask('unpin', /^Unpin/)
+  await page.keyboard.press('Escape')
+  await palette.waitFor({ state: 'detached' })
+
+  await ask('', /^Pin|^Copy as curl/)
   await page.keyboard.type('routes page')
   t.match(await active.innerText(), /^Routes/)
   const opened = context.waitForEvent('page')
@@ -52,7 +57,7 @@ t.test('the palette finds panels, values and actions by keyboard only', needsBro
   await page.keyboard.press('Control+k')
   await palette.waitFor()
   await page.keyboard.press('Escape')
-  t.equal(await palette.count(), 0)
+  await palette.waitFor({ state: 'detached' })
   t.strictSame(complaints(), [])
 })
 
