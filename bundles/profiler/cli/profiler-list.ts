@@ -7,15 +7,16 @@ import {
 import type { Output } from '../../../lib/console/output.ts'
 import { type Cell, type Column, withoutEmpty } from '../../../lib/console/table.ts'
 import { type PublicFinding, toPublicFinding } from '../export/json.ts'
+import { listMembers } from '../insight/families.ts'
 import { toBadge } from '../insight/findings/finding.ts'
 import type { Inspector } from '../insight/findings/inspector.ts'
-import { type ListRequest, searchList } from '../insight/list-request.ts'
-import { groupByParent } from '../insight/relatives.ts'
+import { hasMark } from '../insight/list-marks.ts'
+import type { ListRequest } from '../insight/list-request.ts'
+import { searchList, searchProfiles } from '../insight/search-list.ts'
 import { type Badge, toSummaryView, withBadge } from '../insight/summary-view.ts'
 import { formatNumber } from '../profile/format.ts'
 import type { ProfileSummary } from '../profile/profile.ts'
 import type { ProfileStorage } from '../store/profile-storage.ts'
-import { matchFilter } from '../store/search-summaries.ts'
 import { filterOptions, pagingOptions, parseSearch } from './search-options.ts'
 
 /** Creates the command that lists profiles, and follows new ones. */
@@ -31,7 +32,7 @@ export function createProfilerList(storage: ProfileStorage, inspector: Inspector
     ],
     examples: [
       { line: 'profiler:list', purpose: 'lists the latest ten requests' },
-      { line: 'profiler:list --status 50 --sort duration', purpose: 'lists failed requests, the slowest first' },
+      { line: 'profiler:list --only errors --sort duration', purpose: 'lists failed requests, the slowest first' },
       { line: 'profiler:list --url !/assets --follow', purpose: 'follows all requests except those for assets' },
       { line: 'profiler:list --queries 20.. --sort queryTime', purpose: 'lists requests with many database queries' },
       { line: 'profiler:list --findings', purpose: 'shows the number of findings' },
@@ -45,19 +46,23 @@ export function createProfilerList(storage: ProfileStorage, inspector: Inspector
 async function list(storage: ProfileStorage, inspector: Inspector, input: CommandInput, output: Output): Promise<0> {
   const wanted = parseSearch(input)
   await storage.load()
-  const { pinned, summaries, total } = await searchList(storage, wanted)
-  const { offset, sort } = wanted.query
-  const isGrouped = sort === undefined || sort.field === 'time'
-  const listed = isGrouped ? groupByParent(summaries) : summaries.map(summary => ({ summary, isBelowParent: false }))
-  const inspected = input.options.findings === undefined ? undefined : await inspect(summaries, storage, inspector)
-  const rows = listed.map(({ isBelowParent, summary }) => {
-    const badge = toBadge(inspected?.get(summary.token) ?? [])
-    return toRow(summary, { isBelowParent, isPinned: pinned.has(summary.token), badge })
+  const { families, pinned, total } = await searchList(storage, wanted)
+  const { offset } = wanted.query
+  const mains = families.map(({ main }) => main)
+  const inspected = input.options.findings === undefined ? undefined : await inspect(mains, storage, inspector)
+  const rows = families.flatMap(family => {
+    const badge = toBadge(inspected?.get(family.main.token) ?? [])
+    const matching = listMembers(family).filter(({ summary }) => family.matches.has(summary))
+    return [
+      toRow(family.main, { isPinned: pinned.has(family.main.token), badge }),
+      ...matching.map(({ summary }) => toRow(summary, { isPinned: pinned.has(summary.token) })),
+    ]
   })
-  const records = summaries.map(summary => ({
-    ...summary,
-    isPinned: pinned.has(summary.token),
-    ...(inspected && { findings: inspected.get(summary.token) ?? [] }),
+  const records = families.map(({ main, matches }) => ({
+    ...main,
+    isPinned: pinned.has(main.token),
+    matches: [...matches],
+    ...(inspected && { findings: inspected.get(main.token) ?? [] }),
   }))
   output.print({
     blocks:
@@ -66,8 +71,8 @@ async function list(storage: ProfileStorage, inspector: Inspector, input: Comman
         : [{ kind: 'table', table: withoutEmpty({ columns, rows }, 'Queries') }],
     json: { total, records },
   })
-  if (rows.length > 0 && rows.length < total && output.format === 'text') {
-    const end = offset + rows.length
+  if (mains.length > 0 && mains.length < total && output.format === 'text') {
+    const end = offset + mains.length
     output.note(
       `${formatNumber(offset + 1)}–${formatNumber(end)} of ${formatNumber(total)}; --page and --limit show the others.`,
     )
@@ -99,21 +104,31 @@ async function follow(storage: ProfileStorage, input: CommandInput, output: Outp
   if (unfit !== undefined) throw new CommandUsageError(`--follow and --${unfit} do not go together.`)
   const wanted = parseSearch(input)
   await storage.load()
-  const { summaries } = await searchList(storage, wanted)
-  const first = summaries.toReversed()
+  const isListed = createFilter(wanted)
+  const first = (await searchProfiles(storage, wanted)).filter(isListed).slice(0, wanted.query.limit).toReversed()
   const rows = first.map(summary => toRow(summary))
   const add = output.open({ columns, rows }, first)
-  const end = storage.tail(createFilter(wanted, summary => add(toRow(summary), summary)))
+  const end = storage.tail(summary => {
+    if (isListed(summary)) add(toRow(summary), summary)
+  })
   await untilAborted(input.signal)
   end()
   return exitCodes.success
 }
 
-function createFilter({ query }: ListRequest, listener: (summary: ProfileSummary) => void) {
-  const tests = query.filters.map(matchFilter)
-  return (summary: ProfileSummary) => {
-    if (tests.every(matches => matches(summary))) listener(summary)
-  }
+/** A sub-request is stored before its main request, and is listed if it matches a filter. Only statistics know what is slow. */
+function createFilter({
+  isFiltering,
+  isOfSubRequests,
+  marks,
+  matches,
+}: ListRequest): (summary: ProfileSummary) => boolean {
+  const context = { client: undefined, isSlow: () => true, findings: new Set<string>() }
+  const isFree = !isFiltering && marks.length === 0
+  return summary =>
+    (isOfSubRequests ? summary.parent !== null : isFree ? summary.parent === null : true) &&
+    matches(summary) &&
+    marks.every(mark => hasMark(mark, summary, context))
 }
 
 /** A watched directory does not keep the process running; a timer does. */
@@ -138,12 +153,11 @@ const columns: readonly Column[] = [
 ]
 
 interface RowInit {
-  readonly isBelowParent?: boolean
   readonly isPinned?: boolean
   readonly badge?: Badge | undefined
 }
 
-function toRow(summary: ProfileSummary, { badge, isBelowParent = false, isPinned = false }: RowInit = {}): Cell[] {
+function toRow(summary: ProfileSummary, { badge, isPinned = false }: RowInit = {}): Cell[] {
   const { badges, duration, ip, method, queries, queryTime, route, status, target, time, token, tone } = withBadge(
     toSummaryView(summary),
     badge,
@@ -152,7 +166,7 @@ function toRow(summary: ProfileSummary, { badge, isBelowParent = false, isPinned
   return [
     { text: status, tone },
     method,
-    isBelowParent || summary.parent !== null ? `└ ${target}` : target,
+    summary.parent !== null ? `└ ${target}` : target,
     route,
     duration,
     queries === '' ? '' : `${queries} in ${queryTime}`,

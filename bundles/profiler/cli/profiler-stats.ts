@@ -1,12 +1,12 @@
 import { type ConsoleCommand, exitCodes } from '../../../kernel/console-command.ts'
 import { type Cell, type Column, withoutEmpty } from '../../../lib/console/table.ts'
-import { searchList } from '../insight/list-request.ts'
 import {
   gatherStatistics,
   measureStatistics,
   type RouteStatistics,
   statisticFields,
 } from '../insight/route-statistics.ts'
+import { searchMains } from '../insight/search-list.ts'
 import { formatDuration, formatNumber } from '../profile/format.ts'
 import type { ProfileStorage } from '../store/profile-storage.ts'
 import { filterOptions, parseSearch } from './search-options.ts'
@@ -36,9 +36,7 @@ export function createProfilerStats(storage: ProfileStorage): ConsoleCommand {
       const { sort: _, ...options } = input.options
       const wanted = parseSearch({ options })
       await storage.load()
-      const query = { ...wanted.query, offset: 0, limit: Number.MAX_SAFE_INTEGER }
-      const { summaries } = await searchList(storage, { ...wanted, query })
-      const main = summaries.filter(({ parent }) => parent === null)
+      const main = await searchMains(storage, wanted)
       const field = statisticFields.find(field => field === input.options.sort) ?? 'count'
       const statistics = gatherStatistics(main).sort(
         (one, other) => measureStatistics(other, field) - measureStatistics(one, field),

@@ -1,18 +1,35 @@
 import { type CommandInput, type CommandOption, CommandUsageError } from '../../../kernel/console-command.ts'
 import {
   type ListRequest,
-  parseCountRange,
+  marks,
   parseListRequest,
-  parseMoment,
+  parseMilliseconds,
+  profileTypes,
   sortableFields,
 } from '../insight/list-request.ts'
+import { parseCountRange, parseMoment, parseStatusRange, rangeHint, statusHint } from '../insight/search-values.ts'
+
+/** A console is no client of the server, and reads no findings for a filter. */
+const consoleMarks = marks.filter(mark => mark !== 'client' && mark !== 'findings')
 
 /** The filters of the list, with the names of their parameters on the web. */
 const filters: readonly (CommandOption & { readonly parameter: string })[] = [
   { name: 'ip', parameter: 'ip', value: 'text', description: 'a part of the address of the client' },
   { name: 'method', parameter: 'method', value: 'name', description: 'a part of the method, in any case' },
-  { name: 'status', parameter: 'status_code', value: 'code', description: 'a part of the status, such as 404 or 50' },
+  { name: 'status', parameter: 'status_code', value: 'code', description: 'such as 404, 4xx or 500..599' },
   { name: 'url', parameter: 'url', value: 'text', description: 'a part of the URL; !text for those without it' },
+  {
+    name: 'text',
+    parameter: 'text',
+    value: 'text',
+    description: 'a part of the URL, the route or the controller, in any case',
+  },
+  {
+    name: 'only',
+    parameter: 'only',
+    value: 'marks',
+    description: `all of these, separated by commas: ${consoleMarks.join(', ')}`,
+  },
   { name: 'token', parameter: 'token', value: 'text', description: 'a part of the token' },
   { name: 'route', parameter: 'route', value: 'text', description: 'a part of the name of the route' },
   {
@@ -21,8 +38,26 @@ const filters: readonly (CommandOption & { readonly parameter: string })[] = [
     value: 'range',
     description: 'the number of database queries, such as 10.. or 5..20',
   },
+  { name: 'slower', parameter: 'slower', value: 'ms', description: 'the least duration, such as 250 or 1.5s' },
+  {
+    name: 'content',
+    parameter: 'content',
+    value: 'type',
+    description: 'a part of the content type of the response, such as json',
+  },
+  {
+    name: 'exception',
+    parameter: 'exception',
+    value: 'name',
+    description: 'a part of the class of the exception; * for any',
+  },
   { name: 'error', parameter: 'error', value: 'text', description: 'a part of the fingerprint of the error' },
-  { name: 'type', parameter: 'type', value: 'name', description: 'the type: there are only requests' },
+  {
+    name: 'type',
+    parameter: 'type',
+    value: 'name',
+    description: `${profileTypes.join(', ')}: main requests by default; a probe is of a browser itself`,
+  },
   {
     name: 'from',
     parameter: 'start',
@@ -52,12 +87,13 @@ export function parseSearch({ options }: Pick<CommandInput, 'options'>): ListReq
     const text = options[name]
     return text === undefined ? [] : [[parameter, value === undefined ? '1' : text]]
   })
-  checkMoment('from', options.from)
-  checkMoment('until', options.until)
-  if (options.queries !== undefined && parseCountRange(options.queries) === undefined)
-    throw new CommandUsageError(
-      `--queries must be a number such as 10, or a range such as 10.. or 5..20, not "${options.queries}".`,
-    )
+  const moment = 'a date such as 2026-11-20, or seconds since 1970'
+  for (const name of ['from', 'until']) check(name, options[name], text => parseMoment(text, 'first'), moment)
+  check('queries', options.queries, parseCountRange, rangeHint)
+  check('status', options.status, parseStatusRange, statusHint)
+  check('slower', options.slower, parseMilliseconds, 'milliseconds such as 250')
+  for (const mark of options.only?.split(',') ?? [])
+    check('only', mark, mark => consoleMarks.find(known => known === mark), `one of ${consoleMarks.join(', ')}`)
   const limit = readCount('limit', options.limit, 10)
   const page = readCount('page', options.page, 1)
   const wanted = parseListRequest(new URLSearchParams(given))
@@ -65,9 +101,9 @@ export function parseSearch({ options }: Pick<CommandInput, 'options'>): ListReq
   return { ...wanted, page, query: { ...wanted.query, limit, offset: (page - 1) * limit } }
 }
 
-function checkMoment(name: string, text: string | undefined): void {
-  if (text === undefined || parseMoment(text, 'first') !== undefined) return
-  throw new CommandUsageError(`--${name} must be a date such as 2026-11-20, or seconds since 1970, not "${text}".`)
+function check(name: string, text: string | undefined, parse: (text: string) => unknown, expected: string): void {
+  if (text === undefined || parse(text) !== undefined) return
+  throw new CommandUsageError(`--${name} must be ${expected}, not "${text}".`)
 }
 
 function readCount(name: string, text: string | undefined, fallback: number): number {

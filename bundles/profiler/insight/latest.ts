@@ -1,6 +1,5 @@
 import { probePath } from '../client/browser-probes.ts'
 import { toTarget } from '../profile/format.ts'
-import { readHeader } from '../profile/format-value.ts'
 import type { ProfileSummary } from '../profile/profile.ts'
 import type { ProfileFilter, ProfileStorage } from '../store/profile-storage.ts'
 
@@ -23,17 +22,11 @@ const pageSpan = 2_000
  * Finds the latest stored main request, without the probes of browsers. If a page in a browser made the request
  * (`Sec-Fetch-Dest`, W3C Fetch Metadata), the result is the page.
  */
-export async function findLatest(
-  storage: Pick<ProfileStorage, 'find' | 'search'>,
-): Promise<ProfileSummary | undefined> {
+export async function findLatest(storage: Pick<ProfileStorage, 'search'>): Promise<ProfileSummary | undefined> {
   const { summaries } = await storage.search({ filters: [mainRequests], limit: searchLimit })
   const wanted = summaries.filter(summary => !isBrowserProbe(summary))
   const [newest = summaries[0]] = wanted
-  if (newest === undefined) return undefined
-
-  const found = await storage.find(newest.token)
-  const [destination = 'document'] = readHeader(found?.profile.collectors.request, 'sec-fetch-dest')
-  if (destination === 'document') return newest
+  if (newest === undefined || (newest.destination ?? 'document') === 'document') return newest
   const isPage = ({ contentType, time }: ProfileSummary) =>
     contentType?.startsWith('text/html') === true && newest.time - time <= pageSpan
   return wanted.find(isPage) ?? newest

@@ -1,16 +1,26 @@
-import type {
-  ProfileFilter,
-  ProfileQuery,
-  ProfileSearchResult,
-  ProfileStorage,
-  SummaryField,
-} from '../store/profile-storage.ts'
+import type { ProfileSummary } from '../profile/profile.ts'
+import { toReadableUrl } from '../profile/readable-url.ts'
+import type { ProfileFilter, ProfileQuery, SummaryField } from '../store/profile-storage.ts'
+import { matchFilter } from '../store/search-summaries.ts'
+import { type Edge, parseCountRange, parseMoment, parseStatusRange, rangeHint, statusHint } from './search-values.ts'
 
 /** The parsed parameters of a search in the list of profiles. */
 export interface ListRequest {
   readonly query: ProfileQuery & { readonly filters: readonly ProfileFilter[]; readonly offset: number }
-  /** Whether only pinned profiles are wanted: {@link searchList} asks the store for their tokens. */
+  /** Whether a profile meets all conditions, without the marks. */
+  readonly matches: (summary: ProfileSummary) => boolean
+  /** Whether there are such conditions. */
+  readonly isFiltering: boolean
+  /** The marks that a request must have: all of them. */
+  readonly marks: readonly Mark[]
+  /** Whether each sub-request is an entry of its own, and main requests are not listed. */
+  readonly isOfSubRequests: boolean
+  /** Whether only the requests of browsers themselves are wanted, which are else left out. */
+  readonly isOfProbes: boolean
+  /** Whether only pinned profiles are wanted. */
   readonly isPinned: boolean
+  /** The tokens of the main requests whose sub-requests are unfolded. */
+  readonly open: ReadonlySet<string>
   /** The given parameters by name, in the order of {@link searchParameters}. */
   readonly parameters: Readonly<Record<string, string>>
   /** The first page is 1. */
@@ -19,8 +29,18 @@ export interface ListRequest {
   readonly notes: readonly string[]
 }
 
-/** The sortable columns of the list. */
+/**
+ * What a list can be restricted to by one click: failed requests, slow requests, requests with findings, statuses from 400
+ * to 499, requests of scripts and programs, and requests of the client that looks at the list.
+ */
+export const marks = ['errors', 'slow', 'findings', '4xx', 'api', 'client'] as const
+
+/** See {@link marks}. */
+export type Mark = (typeof marks)[number]
+
+/** The fields by which the list is sorted. */
 export const sortableFields = [
+  'time',
   'status',
   'ip',
   'method',
@@ -28,54 +48,77 @@ export const sortableFields = [
   'route',
   'queries',
   'queryTime',
+  'size',
+  'memory',
   'duration',
-  'time',
 ] as const
 
 /** The order of a sort without the parameter `order`. */
 export const defaultOrder = 'desc'
 
+/** The types of profiles that the parameter `type` selects: main requests by default. */
+export const profileTypes = ['request', 'sub-request', 'probe'] as const
+
 /** The names of the parameters: those of Symfony's profiler in its order, then additional ones. */
 export const searchParameters: readonly string[] = [
   ...['ip', 'method', 'status_code', 'url', 'token', 'start', 'end', 'limit', 'type'],
-  ...['route', 'error', 'queries', 'pinned', 'sort', 'order', 'page'],
+  ...['text', 'only', 'route', 'slower', 'content', 'exception', 'error', 'queries', 'pinned', 'sort', 'order', 'page'],
 ]
 
-const defaultLimit = 10
+/** The number of main requests on a page, by default. */
+export const defaultLimit = 25
 const maximalLimit = 1000
 const maximalPage = 1_000_000
+const openLimit = 100
 
 /** Parses the parameters of a search. Never throws: invalid parameters are ignored and noted. */
 export function parseListRequest(given: URLSearchParams): ListRequest {
-  const texts = searchParameters.map(name => [name, given.get(name)?.trim() ?? ''] as const)
+  const texts = [...searchParameters, 'open'].map(name => [name, given.get(name)?.trim() ?? ''] as const)
   const parameters: Record<string, string> = Object.fromEntries(texts.filter(([, text]) => text !== ''))
   const notes: string[] = []
   const limit = readCount('limit', parameters, defaultLimit, maximalLimit, notes)
   const page = readCount('page', parameters, 1, maximalPage, notes)
   const sort = readSort(parameters, notes)
-  const query = { filters: readFilters(parameters, notes), limit, offset: (page - 1) * limit, ...(sort && { sort }) }
-  return { query, isPinned: parameters.pinned !== undefined, parameters, page, notes }
+  const filters = readFilters(parameters, notes)
+  const tests = [...filters.map(matchFilter), ...readTests(parameters)]
+  return {
+    query: { filters, limit, offset: (page - 1) * limit, ...(sort && { sort }) },
+    matches: summary => tests.every(test => test(summary)),
+    isFiltering: tests.length > 0,
+    marks: readMarks(parameters, notes),
+    isOfSubRequests: parameters.type === 'sub-request',
+    isOfProbes: parameters.type === 'probe',
+    isPinned: parameters.pinned !== undefined,
+    open: new Set(parameters.open?.split(',').slice(0, openLimit)),
+    parameters,
+    page,
+    notes,
+  }
 }
 
 type Parameters = Readonly<Record<string, string>>
 
 function readFilters(parameters: Parameters, notes: string[]): ProfileFilter[] {
-  const { error, ip, method, route, status_code: status, token, type, url } = parameters
+  const { content, error, exception, ip, method, route, token, type = 'request', url } = parameters
   const filters: ProfileFilter[] = []
   const contain = (field: SummaryField, value: string | undefined) => {
     if (value !== undefined) filters.push({ field, test: 'contains', value })
   }
   contain('ip', ip)
   contain('method', method?.toUpperCase())
-  contain('status', status)
+  filters.push(...readRange('status_code', 'status', parseStatusRange, statusHint, parameters, notes))
   if (url?.startsWith('!') && url.length > 1) filters.push({ field: 'url', test: 'lacks', value: url.slice(1) })
   else if (url !== '!') contain('url', url)
   contain('token', token?.toLowerCase())
   contain('route', route)
+  contain('contentType', content?.toLowerCase())
+  if (exception !== '*') contain('exception', exception)
   contain('fingerprint', error?.toLowerCase())
-  filters.push(...readQueryRange(parameters, notes))
-  // Every profile belongs to a request, so the type `request` excludes none.
-  if (type !== 'request') contain('type', type)
+  filters.push(...readRange('queries', 'queries', parseCountRange, rangeHint, parameters, notes))
+  const slower = readMilliseconds(parameters, notes)
+  if (slower !== undefined) filters.push({ field: 'duration', test: 'from', value: slower })
+  // Another type, such as Symfony's `command`, has no profiles.
+  if (!profileTypes.some(known => known === type)) contain('type', type)
   const from = readMoment('start', parameters, 'first', notes)
   const until = readMoment('end', parameters, 'last', notes)
   if (from !== undefined) filters.push({ field: 'time', test: 'from', value: from })
@@ -83,32 +126,62 @@ function readFilters(parameters: Parameters, notes: string[]): ProfileFilter[] {
   return filters
 }
 
-function readQueryRange({ queries: text }: Parameters, notes: string[]): ProfileFilter[] {
-  if (text === undefined) return []
-  const range = parseCountRange(text)
-  if (range === undefined) {
-    notes.push(
-      `The queries “${text}” are ignored: they are not a number such as 10, and not a range such as 10.. or 5..20.`,
-    )
-    return []
-  }
-  return (['from', 'until'] as const).flatMap((test, index) => {
-    const value = range[index]
-    return value === undefined ? [] : [{ field: 'queries', test, value }]
+/** The conditions that are no {@link ProfileFilter}. */
+function readTests({ exception, text }: Parameters): ((summary: ProfileSummary) => boolean)[] {
+  const wanted = text?.toLowerCase()
+  const isIn = (value: string | null) => wanted !== undefined && value?.toLowerCase().includes(wanted) === true
+  return [
+    ...(exception === '*' ? [(summary: ProfileSummary) => summary.exception !== null] : []),
+    ...(wanted === undefined
+      ? []
+      : [
+          ({ controller, route, url }: ProfileSummary) =>
+            isIn(url) || isIn(route) || isIn(controller) || isIn(toReadableUrl(url)),
+        ]),
+  ]
+}
+
+function readMarks({ only = '' }: Parameters, notes: string[]): Mark[] {
+  return only.split(',').flatMap(text => {
+    const mark = marks.find(mark => mark === text.trim())
+    if (mark === undefined && only !== '')
+      notes.push(`“${text}” is ignored: a list is restricted to ${marks.join(', ')}.`)
+    return mark ?? []
   })
 }
 
-/**
- * Parses a range of whole numbers to its first and last number: `10`, `10..`, `..20`, `5..20`. Returns `undefined` for any
- * other text.
- */
-export function parseCountRange(
-  text: string,
-): readonly [first: number | undefined, last: number | undefined] | undefined {
-  const [, first = '', dots = '', last = ''] = /^(\d{0,9})(?:(\.\.)(\d{0,9}))?$/.exec(text) ?? []
-  if (first === '' && last === '') return undefined
-  const toNumber = (digits: string) => (digits === '' ? undefined : Number(digits))
-  return [toNumber(first), toNumber(dots === '' ? first : last)]
+function readRange(
+  name: string,
+  field: 'queries' | 'status',
+  parse: typeof parseCountRange,
+  hint: string,
+  { [name]: text }: Parameters,
+  notes: string[],
+): ProfileFilter[] {
+  if (text === undefined) return []
+  const range = parse(text)
+  if (range === undefined) notes.push(`The ${field} “${text}” ${verbOf(field)} ignored: expected ${hint}.`)
+  return (['from', 'until'] as const).flatMap((test, index) => {
+    const value = range?.[index]
+    return value === undefined ? [] : [{ field, test, value }]
+  })
+}
+
+function verbOf(field: string): string {
+  return field === 'queries' ? 'are' : 'is'
+}
+
+/** Parses milliseconds, optionally with their unit: `250`, `250 ms`, `1.5s`. */
+export function parseMilliseconds(text: string): number | undefined {
+  const [, number, unit] = /^(\d{1,9}(?:\.\d{1,9})?) ?(ms|s)?$/.exec(text) ?? []
+  return number === undefined ? undefined : Number(number) * (unit === 's' ? 1000 : 1)
+}
+
+function readMilliseconds({ slower }: Parameters, notes: string[]): number | undefined {
+  const duration = slower === undefined ? undefined : parseMilliseconds(slower)
+  if (slower !== undefined && duration === undefined)
+    notes.push(`The duration “${slower}” is ignored: expected milliseconds such as 250.`)
+  return duration
 }
 
 function readMoment(name: string, parameters: Parameters, edge: Edge, notes: string[]): number | undefined {
@@ -139,56 +212,4 @@ function readSort({ sort, order = defaultOrder }: Parameters, notes: string[]): 
   const field = sortableFields.find(field => field === sort)
   if (field === undefined) notes.push(`The list cannot be sorted by “${sort}”: the order is by time, latest first.`)
   return field && { field, direction: order === 'asc' ? 'ascending' : 'descending' }
-}
-
-/** The edge of a time span: `2026-11-20` starts at midnight and ends before the next midnight. */
-type Edge = 'first' | 'last'
-
-/**
- * Parses a moment to milliseconds since 1970. The text is a number of seconds since 1970, or an ISO date, optionally
- * with a time to the minute, second or millisecond, and an offset. The time zone is UTC by default. Returns `undefined`
- * for any other text.
- */
-export function parseMoment(text: string, edge: Edge): number | undefined {
-  const parsed = /^-?\d{1,12}$/.test(text) ? { time: Number(text) * 1000, span: second } : parseIsoDate(text)
-  return parsed && (edge === 'first' ? parsed.time : parsed.time + parsed.span - 1)
-}
-
-const second = 1000
-const minute = 60 * second
-const day = 24 * 60 * minute
-
-const isoDate = /^(\d{4}-\d{2}-\d{2})(?:[T ](\d{2}:\d{2})(:\d{2})?(\.\d{1,3})?(Z|[+-]\d{2}:?\d{2})?)?$/i
-
-function parseIsoDate(text: string): { time: number; span: number } | undefined {
-  const [, date = '', clock, seconds = '', fraction = '', offset = 'Z'] = isoDate.exec(text) ?? []
-  // Date parses the 30th of February as a day in March.
-  if (!isDate(date)) return undefined
-  const time = Date.parse(`${date}T${clock ?? '00:00'}${seconds}${fraction}${withColon(offset)}`)
-  if (Number.isNaN(time)) return undefined
-  if (clock === undefined) return { time, span: day }
-  return { time, span: fraction !== '' ? 1 : seconds !== '' ? second : minute }
-}
-
-function isDate(date: string): boolean {
-  const time = Date.parse(`${date}T00:00Z`)
-  return !Number.isNaN(time) && new Date(time).toISOString().startsWith(date)
-}
-
-function withColon(offset: string): string {
-  return offset.toUpperCase().replace(/^([+-]\d{2})(\d{2})$/, '$1:$2')
-}
-
-/** The result of a search, and the tokens of all pinned profiles. */
-export interface ListResult extends ProfileSearchResult {
-  readonly pinned: ReadonlySet<string>
-}
-
-/** Searches the store for the requested page of the list. */
-export async function searchList(storage: ProfileStorage, { isPinned, query }: ListRequest): Promise<ListResult> {
-  const pinned = await storage.pinned()
-  const filters = isPinned
-    ? [...query.filters, { field: 'token', test: 'among', value: pinned } as const]
-    : query.filters
-  return { ...(await storage.search({ ...query, filters })), pinned }
 }

@@ -125,31 +125,6 @@ export function withoutQuery(url: string): string {
   return url.replace(/[?#].*$/s, '')
 }
 
-/** A row in the list of profiles. */
-interface ListedProfile {
-  readonly summary: ProfileSummary
-  /** Whether the row is a sub-request below the row of its parent. */
-  readonly isBelowParent: boolean
-}
-
-/** Moves each sub-request below its parent if the parent is in the list. No row is added or removed. */
-export function groupByParent(summaries: readonly ProfileSummary[]): ListedProfile[] {
-  const listed = new Set(summaries.map(({ token }) => token))
-  const rows = new Map<ProfileSummary, ListedProfile>()
-  const add = (summary: ProfileSummary, isBelowParent: boolean) => {
-    if (rows.has(summary)) return
-    rows.set(summary, { summary, isBelowParent })
-    // Sub-requests are listed in the order in which they began, unlike the list itself.
-    const own = summaries.filter(({ parent }) => parent === summary.token)
-    for (const child of own.toSorted((a, b) => a.time - b.time)) add(child, true)
-  }
-  const hasParentHere = ({ parent }: ProfileSummary) => parent !== null && listed.has(parent)
-  for (const summary of summaries) if (!hasParentHere(summary)) add(summary, false)
-  // Damaged profiles may be the parents of each other: these have no row yet.
-  for (const summary of summaries) add(summary, false)
-  return [...rows.values()]
-}
-
 /** A profile with its relatives and findings, as panels, exports, the toolbar and tools show it. */
 export interface ShownProfile extends StoredProfile {
   /** The most severe first. */

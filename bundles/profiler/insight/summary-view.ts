@@ -10,6 +10,7 @@ import {
 } from '../profile/format.ts'
 import { listLink, profileLink } from '../profile/links.ts'
 import type { Outcome, ProfileSummary } from '../profile/profile.ts'
+import { toReadableUrl } from '../profile/readable-url.ts'
 import { isBrowserProbe } from './latest.ts'
 
 /** The colour of a status, badge or finding. */
@@ -33,7 +34,7 @@ export interface SummaryView {
   readonly method: string
   /** The full URL. */
   readonly address: string
-  /** The path and query of the URL. */
+  /** The path and query of the URL, decoded for reading. */
   readonly target: string
   /** Whether a link to the URL repeats the request. */
   readonly canBeVisited: boolean
@@ -69,10 +70,10 @@ export function toSummaryView(summary: ProfileSummary): SummaryView {
     tone: toneOfSummary(summary),
     method,
     address: url,
-    target: toTarget(url),
+    target: toReadableUrl(toTarget(url)),
     canBeVisited: (method === 'GET' || method === 'HEAD') && /^https?:\/\//.test(url),
     ip,
-    ipLink: listLink({ ip, limit: '10' }),
+    ipLink: listLink({ ip }),
     route: summary.route ?? '',
     controller: summary.controller ?? '',
     time: formatTime(summary.time),

@@ -14,7 +14,7 @@ export function searchSummaries(
   }
   const summaries = profiles.map(({ summary }) => summary).reverse()
   const found = filters.reduce((left, filter) => left.filter(matchFilter(filter)), summaries)
-  const sorted = sort === undefined ? found : selectFirst(found, end, compareBy(sort))
+  const sorted = sort === undefined ? found : selectSorted(found, summary => summary, end, sort)
   return { summaries: sorted.slice(offset, end), total: found.length }
 }
 
@@ -53,13 +53,20 @@ function compareBy({ direction, field }: NonNullable<ProfileQuery['sort']>): Com
   }
 }
 
-/** The first summaries of a sorted list. Sorting all of 100,000 would take longer than a search may. */
-function selectFirst(summaries: readonly ProfileSummary[], count: number, compare: Compare): ProfileSummary[] {
-  let first: ProfileSummary[] = []
-  let last: ProfileSummary | undefined
-  for (const summary of summaries) {
-    if (last !== undefined && compare(summary, last) >= 0) continue
-    first.push(summary)
+/** Selects the first items in the order of their summaries. Sorting all of 100,000 would take longer than a search may. */
+export function selectSorted<item>(
+  items: readonly item[],
+  summaryOf: (item: item) => ProfileSummary,
+  count: number,
+  sort: NonNullable<ProfileQuery['sort']>,
+): item[] {
+  const compareSummaries = compareBy(sort)
+  const compare = (one: item, other: item) => compareSummaries(summaryOf(one), summaryOf(other))
+  let first: item[] = []
+  let last: item | undefined
+  for (const item of items) {
+    if (last !== undefined && compare(item, last) >= 0) continue
+    first.push(item)
     if (first.length < count + 1000) continue
     first = first.sort(compare).slice(0, count)
     last = first.at(-1)

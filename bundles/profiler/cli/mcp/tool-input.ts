@@ -1,6 +1,7 @@
 import type { z } from 'zod'
 import type { CommandOption } from '../../../../kernel/console-command.ts'
-import { type ListRequest, parseCountRange, parseMoment } from '../../insight/list-request.ts'
+import type { ListRequest } from '../../insight/list-request.ts'
+import { parseCountRange, parseMoment, rangeHint } from '../../insight/search-values.ts'
 import type { DataForm } from '../../profile/links.ts'
 import { isToken } from '../../profile/schema.ts'
 import { latest } from '../find-profile.ts'
@@ -68,9 +69,10 @@ function toSchema(z: Zod, { choices, name, value }: CommandOption): z.ZodType {
   if (choices !== undefined) return z.enum([...choices], `must be one of ${choices.join(', ')}`)
   if (name === 'limit') return wholeNumber(z, limitOfList)
   if (name === 'page') return wholeNumber(z, 1_000_000)
-  if (name === 'status') return z.union([z.string(), z.number()], 'must be a text such as "404", or a number')
+  if (name === 'status' || name === 'slower')
+    return z.union([z.string(), z.number()], 'must be a text such as "404", or a number')
   if (name === 'queries') {
-    const message = 'must be a number such as 10, or a range such as 10.. or 5..20'
+    const message = `must be ${rangeHint}`
     return z
       .union([z.string(), z.number()], message)
       .refine(range => parseCountRange(String(range)) !== undefined, message)

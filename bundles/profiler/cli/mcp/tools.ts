@@ -6,9 +6,9 @@ import { toList, toSpan } from '../../export/markdown-text.ts'
 import { writeFinding } from '../../export/request-sections.ts'
 import { findPredecessors } from '../../insight/compare/find-previous.ts'
 import type { Finding } from '../../insight/findings/finding.ts'
-import { searchList } from '../../insight/list-request.ts'
 import { planReplay } from '../../insight/replay/plan-replay.ts'
 import { gatherStatistics, isError, type RouteStatistics } from '../../insight/route-statistics.ts'
+import { searchList, searchMains, searchProfiles } from '../../insight/search-list.ts'
 import { formatCount, formatDuration } from '../../profile/format.ts'
 import type { ProfileSummary } from '../../profile/profile.ts'
 import { compareStored } from '../profiler-compare.ts'
@@ -32,7 +32,7 @@ export function addTools(z: Zod, services: ToolServices, add: AddTool): void {
         status: z
           .union([z.string(), z.number()])
           .optional()
-          .describe('a part of the status, such as 404; by default 500 and above, or no response'),
+          .describe('such as 404, 4xx or 500..599; by default 500 and above, or no response'),
         url: z.string().optional().describe('a part of the URL'),
         route: z.string().optional().describe('a part of the name of the route'),
         ...answer,
@@ -41,8 +41,7 @@ export function addTools(z: Zod, services: ToolServices, add: AddTool): void {
     },
     async ({ route, status, url, ...options }) => {
       const wanted = readSearch({ route, status, url })
-      const query = { ...wanted.query, limit: Number.MAX_SAFE_INTEGER }
-      const { summaries } = await searchList(storage, { ...wanted, query })
+      const summaries = await searchProfiles(storage, wanted)
       const found = summaries.find(status === undefined ? isFailure : hasThrown)
       if (found === undefined) return [explainNoFailure(summaries.find(hasThrown))]
       const shown = await findShown(found.token, services)
@@ -56,7 +55,7 @@ export function addTools(z: Zod, services: ToolServices, add: AddTool): void {
     {
       title: 'Find recorded requests',
       description:
-        'Lists recorded requests, the latest first: status, method, URL, duration, queries, time, exception, and the token by which other tools find the profile. Only requests that match all filters.',
+        'Lists recorded requests, the latest first: status, method, URL, times, queries, exception, number of sub-requests, and the token by which other tools find the profile. All filters must match, a request or one of its sub-requests.',
       input: { ...filters, ...paging, ...answer },
       annotations: readsOnly,
     },
@@ -152,9 +151,7 @@ export function addTools(z: Zod, services: ToolServices, add: AddTool): void {
     },
     async ({ format, limit, max_length, sort, ...filters }) => {
       const wanted = readSearch(filters)
-      const query = { ...wanted.query, limit: Number.MAX_SAFE_INTEGER }
-      const { summaries } = await searchList(storage, { ...wanted, query })
-      const main = summaries.filter(({ parent }) => parent === null)
+      const main = await searchMains(storage, wanted)
       const routes = gatherStatistics(main).sort((one, other) => other[sort] - one[sort])
       const title = `# ${formatCount(main.length, 'request')} of ${formatCount(routes.length, 'route')}`
       const forms = {
@@ -170,16 +167,17 @@ export function addTools(z: Zod, services: ToolServices, add: AddTool): void {
     {
       title: 'Find what could be better',
       description:
-        'Checks recorded requests by all rules (N+1 and slow queries, repeated HTTP client calls, slow listeners, insecure cookies and more) and lists the findings by rule, with advice. Checks the latest requests that match all filters.',
+        'Checks the latest requests that match all filters, and their sub-requests, by all rules (N+1 and slow queries, repeated HTTP client calls, slow listeners, insecure cookies and more) and lists the findings by rule, with advice.',
       input: { ...filters, ...paging, ...answer },
       annotations: readsOnly,
     },
     async values => {
       const wanted = readSearch(values)
-      const { records } = listToJson(await searchList(storage, wanted), wanted)
-      const rules = await inspectAll(records, { inspector, storage })
-      const json = () => ({ requests: records.length, rules })
-      return writeAnswer({ json, md: () => writeRules(records.length, rules) }, values)
+      const { families } = await searchList(storage, wanted)
+      const summaries = families.flatMap(({ main, members }) => [main, ...members])
+      const rules = await inspectAll(summaries, { inspector, storage })
+      const json = () => ({ requests: summaries.length, rules })
+      return writeAnswer({ json, md: () => writeRules(summaries.length, rules) }, values)
     },
   )
 
@@ -241,11 +239,11 @@ interface RuleReport {
 }
 
 async function inspectAll(
-  records: readonly { readonly summary: ProfileSummary }[],
+  summaries: readonly ProfileSummary[],
   { inspector, storage }: Pick<ToolServices, 'inspector' | 'storage'>,
 ): Promise<RuleReport[]> {
   const reports = new Map<string, RuleReport>()
-  for (const { summary } of records) {
+  for (const summary of summaries) {
     const stored = await storage.find(summary.token)
     for (const finding of stored === undefined ? [] : inspector.inspect(stored.profile)) {
       const { rule, title } = finding

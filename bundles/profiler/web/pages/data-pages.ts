@@ -5,13 +5,16 @@ import { toJson } from '../../export/json.ts'
 import { listToJson, listToMarkdown } from '../../export/list.ts'
 import { toMarkdown } from '../../export/markdown.ts'
 import { toSpan } from '../../export/markdown-text.ts'
+import type { FindingBadges } from '../../insight/findings/finding-badges.ts'
 import { findLatest } from '../../insight/latest.ts'
-import { parseListRequest, searchList } from '../../insight/list-request.ts'
+import { parseListRequest } from '../../insight/list-request.ts'
+import { searchList } from '../../insight/search-list.ts'
 import type { DataForm, ExportKind } from '../../profile/links.ts'
 import { formatProfile, listPanels } from '../export-profile.ts'
 import type { ProfilerApplication } from '../profiler-application.ts'
 import { protect } from '../respond.ts'
 import { findProfile, type ProfileServices, renderMissing } from './find-profile.ts'
+import { toListContext } from './list-page.ts'
 
 /** The first is for clients that have no preference. */
 const mediaTypes = ['text/html', 'application/json', 'text/markdown'] as const
@@ -56,11 +59,12 @@ export async function renderLatestData(form: DataForm, request: Request, service
 /** Answers with the results of a search. */
 export async function renderListData(
   form: DataForm,
-  { query }: Request,
+  request: Request,
+  findings: FindingBadges,
   { storage }: Pick<ProfilerApplication, 'storage'>,
 ): Promise<Response> {
-  const wanted = parseListRequest(query)
-  const list = listToJson(await searchList(storage, wanted), wanted)
+  const wanted = parseListRequest(request.query)
+  const list = listToJson(await searchList(storage, wanted, toListContext(request, findings)), wanted)
   return respondData(form, list, () => listToMarkdown(list))
 }
 

@@ -1,11 +1,12 @@
 import type { Request } from '../../../../lib/http/request.ts'
 import type { Response } from '../../../../lib/http/response.ts'
+import { mainRequests } from '../../insight/latest.ts'
 import type { Relatives, ShownProfile } from '../../insight/relatives.ts'
 import { showProfile } from '../../insight/show-profile.ts'
 import type { Profiler } from '../../record/profiler.ts'
 import type { ProfilerApplication } from '../profiler-application.ts'
 import { renderPage } from '../respond.ts'
-import { createRows } from './list-page.ts'
+import { createRows, listColumns, selectColumns } from './list-rows.ts'
 
 /** The services that find a profile. */
 export type ProfileServices = Pick<ProfilerApplication, 'inspector' | 'storage'> & {
@@ -32,7 +33,9 @@ export async function renderMissing(
   request: Request,
   app: Pick<ProfilerApplication, 'assets' | 'storage' | 'view'>,
 ): Promise<Response> {
-  const { summaries } = await app.storage.search({ limit: latestLimit })
+  const { summaries } = await app.storage.search({ filters: [mainRequests], limit: latestLimit })
   const title = token === undefined ? 'No profiles' : 'Token not found'
-  return renderPage('profiler/missing', { title, token: token ?? '', rows: createRows(summaries) }, request, app, 404)
+  const rows = createRows(summaries.map(main => ({ main, members: [] })))
+  const columns = listColumns(selectColumns(summaries))
+  return renderPage('profiler/missing', { title, token: token ?? '', columns, rows }, request, app, 404)
 }

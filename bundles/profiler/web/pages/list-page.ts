@@ -1,22 +1,26 @@
 import type { Request } from '../../../../lib/http/request.ts'
 import type { Response } from '../../../../lib/http/response.ts'
 import type { FindingBadges } from '../../insight/findings/finding-badges.ts'
-import {
-  defaultOrder,
-  type ListRequest,
-  parseListRequest,
-  searchList,
-  sortableFields,
-} from '../../insight/list-request.ts'
-import { groupByParent } from '../../insight/relatives.ts'
-import { type Badge, type SummaryView, toSummaryView, withBadge } from '../../insight/summary-view.ts'
-import { formatBytes, formatCount } from '../../profile/format.ts'
-import { home, listChangeLink, listDataLink } from '../../profile/links.ts'
-import type { ProfileSummary } from '../../profile/profile.ts'
+import type { Bucket } from '../../insight/histogram.ts'
+import { defaultOrder, type ListRequest, type Mark, marks, parseListRequest } from '../../insight/list-request.ts'
+import { type ListContext, type ListResult, searchList } from '../../insight/search-list.ts'
+import { formatBytes, formatCount, formatNumber, formatTime, toTarget } from '../../profile/format.ts'
+import { home, listDataLink } from '../../profile/links.ts'
+import { clientOf } from '../../record/fingerprint.ts'
 import type { RecordingPolicy } from '../../record/recording-policy.ts'
 import type { StorageUsage } from '../../store/profile-storage.ts'
 import type { ProfilerApplication } from '../profiler-application.ts'
 import { renderPage } from '../respond.ts'
+import { createRows, listColumns, type ShownColumns, selectColumns } from './list-rows.ts'
+import { createSearchForm } from './search-form.ts'
+
+/** Describes the client of a request to the search. */
+export function toListContext(request: Request, findings: Pick<FindingBadges, 'find'>): ListContext {
+  return {
+    client: clientOf(request),
+    findFindings: async tokens => new Set((await findings.find(tokens)).keys()),
+  }
+}
 
 /** Renders the results of a search, the search form, and the state of recording. */
 export async function renderList(
@@ -26,43 +30,138 @@ export async function renderList(
 ): Promise<Response> {
   const { policy, storage } = app
   const wanted = parseListRequest(request.query)
-  const { isPinned, notes, page, parameters, query } = wanted
-  const [{ pinned, summaries, total, unstored }, usage] = await Promise.all([
-    searchList(storage, wanted),
+  const { isPinned, notes, open, page, parameters } = wanted
+  const [result, usage] = await Promise.all([
+    searchList(storage, wanted, toListContext(request, findings)),
     storage.usage(),
   ])
-  const isGrouped = query.sort === undefined || query.sort.field === 'time'
-  const count = summaries.length
-  const hasQueries = summaries.some(({ queries }) => queries > 0)
-  const badges = await findings.find(summaries.map(({ token }) => token))
+  const { families, histogram, mains, pinned, unstored } = result
+  const badges = await findings.find(families.map(({ main }) => main.token))
+  const shown = selectColumns(
+    families.map(({ main }) => main),
+    badges,
+  )
+  const form = createSearchForm(wanted, mains)
   const model = {
-    title: count === 0 ? 'No results found' : `${count} results found`,
-    rows: createRows(summaries, {
+    rows: createRows(families, {
       badges,
-      isGrouped,
-      hasQueries,
       unstored,
-      list: { pinned, parameters: `${new URLSearchParams(parameters)}` },
+      list: { pinned, open, parameters: toQuery(parameters), toggleLink: token => linkToToggle(wanted, token) },
     }),
     // A profile that is pinned later is not new, and a new profile moves all rows of later pages.
-    liveLink: isPinned || page > 1 ? '' : `${home}live?${new URLSearchParams(parameters)}`,
+    liveLink: isPinned || page > 1 ? '' : `${home}live?${toQuery(parameters)}`,
     alternates: [
       { type: 'application/json', link: listDataLink('json', parameters) },
       { type: 'text/markdown', link: listDataLink('md', parameters) },
     ],
-    columns: createColumns(wanted, hasQueries),
+    chips: createChips(wanted, result),
+    histogram: createHistogramView(wanted, histogram),
+    columns: createColumns(wanted, shown),
+    probes: describeProbes(wanted, result),
     notes,
-    form: createSearchForm(wanted),
-    ...describePage(wanted, count, total),
+    form,
+    ...describePage(wanted, result),
     ...describeRecording(policy, usage),
   }
   return renderPage('profiler/list', model, request, app)
 }
 
-/** A link to the same list with some parameters changed. */
+function toQuery(parameters: Readonly<Record<string, string>>): string {
+  return String(new URLSearchParams(parameters))
+}
+
+/** A link to the first page of the same list with some parameters changed; an empty one is left out. */
 function linkTo({ parameters }: ListRequest, changes: Readonly<Record<string, string>>): string {
-  const { page: _, ...others } = parameters
-  return `?${new URLSearchParams({ ...others, ...changes })}`
+  const { open: _, page: __, ...others } = parameters
+  const given = Object.entries({ ...others, ...changes }).filter(([, value]) => value !== '')
+  return `?${toQuery(Object.fromEntries(given))}`
+}
+
+/** A link to the same page with the sub-requests of a family shown or hidden. */
+function linkToToggle(wanted: ListRequest, token: string): string {
+  const { open, parameters } = wanted
+  const others = [...open].filter(other => other !== token)
+  const { page = '' } = parameters
+  return linkTo(wanted, { page, open: (open.has(token) ? others : [...others, token]).join(',') })
+}
+
+const chipLabels: Readonly<Record<Mark, string>> = {
+  errors: 'Errors',
+  slow: 'Slow',
+  findings: 'Findings',
+  '4xx': '4xx',
+  api: 'AJAX/API',
+  client: 'This client',
+}
+
+const chipHints: Readonly<Record<Mark, string>> = {
+  errors: 'Status 500 and above, exceptions, failed streams, crashes',
+  slow: '500 ms or more, or three times the median of the route and at least 50 ms',
+  findings: 'With findings: of the newest 200 requests',
+  '4xx': 'Status 400 to 499',
+  api: 'Requests of scripts (fetch, XMLHttpRequest) and of programs',
+  client: 'Requests with your IP and browser',
+}
+
+function createChips(wanted: ListRequest, { counts, mains }: ListResult): object[] {
+  if (mains.length === 0) return []
+  const all = {
+    label: 'All',
+    hint: '',
+    count: formatNumber(counts.all),
+    link: linkTo(wanted, { only: '' }),
+    isActive: wanted.marks.length === 0,
+    tone: '',
+  }
+  const chips = marks.map(mark => {
+    const isActive = wanted.marks.includes(mark)
+    const only = isActive ? wanted.marks.filter(other => other !== mark) : [...wanted.marks, mark]
+    return {
+      label: chipLabels[mark],
+      hint: chipHints[mark],
+      count: formatNumber(counts[mark]),
+      link: linkTo(wanted, { only: only.join(',') }),
+      isActive,
+      tone: counts[mark] === 0 ? 'none' : mark === 'errors' ? 'error' : '',
+    }
+  })
+  return [all, ...chips]
+}
+
+/** The height of the tallest bar. */
+const barHeight = 40
+
+function createHistogramView(wanted: ListRequest, buckets: readonly Bucket[]): object | false {
+  const [first] = buckets
+  const last = buckets.at(-1)
+  if (first === undefined || last === undefined) return false
+  const most = buckets.reduce((most, bucket) => (bucket.count > most.count ? bucket : most))
+  const total = buckets.reduce((sum, { count }) => sum + count, 0)
+  const errors = buckets.reduce((sum, bucket) => sum + bucket.errors, 0)
+  const heightOf = (count: number) => (count === 0 ? 0 : Math.max(2, Math.round((barHeight * count) / most.count)))
+  const clock = (time: number) => `${formatTime(time).day} ${formatTime(time).clock}`
+  return {
+    width: buckets.length * 10,
+    height: barHeight,
+    start: formatTime(first.start),
+    end: formatTime(last.end),
+    sentence: `${formatCount(total, 'request')}, ${errors} failed, from ${clock(first.start)} to ${clock(last.end)} UTC; most from ${clock(most.start)}: ${formatNumber(most.count)}.`,
+    bars: buckets.flatMap((bucket, index) => {
+      const { count, end, errors, start } = bucket
+      if (count === 0) return []
+      const [height, errorHeight] = [heightOf(count), Math.min(heightOf(count), heightOf(errors))]
+      return {
+        x: index * 10,
+        y: barHeight - height,
+        height,
+        errorY: barHeight - errorHeight,
+        errorHeight,
+        link: linkTo(wanted, { start: String(start / 1000), end: String(end / 1000 - 1) }),
+        start: formatTime(start).iso,
+        title: `${formatTime(start).clock} to ${formatTime(end).clock} UTC: ${formatCount(count, 'request')}${errors === 0 ? '' : `, ${errors} failed`}`,
+      }
+    }),
+  }
 }
 
 interface Column {
@@ -75,43 +174,41 @@ interface Column {
   readonly sorted: string
 }
 
-const labels: Readonly<Record<(typeof sortableFields)[number], string>> = {
-  status: 'Status',
-  ip: 'IP',
-  method: 'Method',
-  url: 'URL',
-  route: 'Route',
-  queries: 'Queries',
-  queryTime: 'Query time',
-  duration: 'Duration',
-  time: 'Time',
-}
+const unsortable: readonly string[] = ['findings', 'token']
 
-/** The columns of an application without a database would be empty. */
-const queryFields: readonly string[] = ['queries', 'queryTime']
-
-function createColumns(wanted: ListRequest, hasQueries: boolean): Column[] {
-  const { sort } = wanted.query
-  const fields = sortableFields.filter(field => hasQueries || !queryFields.includes(field))
-  const sortable = fields.map(field => {
-    const sorted = sort?.field === field ? sort.direction : ''
+function createColumns(wanted: ListRequest, shown: ShownColumns): Column[] {
+  const { sort = { field: 'time', direction: 'descending' } } = wanted.query
+  return listColumns(shown).map(({ label, name }) => {
+    const sorted = sort.field === name ? sort.direction : ''
     const order = sorted === 'descending' ? 'asc' : defaultOrder
-    return { name: field, label: labels[field], link: linkTo(wanted, { sort: field, order }), sorted }
+    return { name, label, link: unsortable.includes(name) ? '' : linkTo(wanted, { sort: name, order }), sorted }
   })
-  return [...sortable, { name: 'token', label: 'Token', link: '', sorted: '' }]
 }
 
-function describePage(wanted: ListRequest, count: number, total: number): object {
-  const { page, query } = wanted
+function describePage(wanted: ListRequest, { families, total }: ListResult): object {
+  const { isOfSubRequests, page, query } = wanted
   const from = query.offset + 1
-  const to = query.offset + count
-  const isPaged = count > 0 && count < total
+  const to = query.offset + families.length
+  const isPaged = families.length > 0 && families.length < total
   return {
-    range: isPaged ? `${from.toLocaleString('en')}–${to.toLocaleString('en')} of ${total.toLocaleString('en')}` : '',
+    title: total === 0 ? 'No requests' : formatCount(total, isOfSubRequests ? 'sub-request' : 'request'),
+    range: isPaged ? `${formatNumber(from)}–${formatNumber(to)}` : '',
     previousLink: page > 1 && total > 0 ? linkTo(wanted, { page: String(page - 1) }) : '',
-    nextLink: count > 0 && to < total ? linkTo(wanted, { page: String(page + 1) }) : '',
+    nextLink: families.length > 0 && to < total ? linkTo(wanted, { page: String(page + 1) }) : '',
     // The requested page is after the last one.
-    firstLink: count === 0 && total > 0 ? linkTo(wanted, {}) : '',
+    firstLink: families.length === 0 && total > 0 ? linkTo(wanted, {}) : '',
+  }
+}
+
+/** The requests that browsers made by themselves, which the list leaves out; `false` without any. */
+function describeProbes(wanted: ListRequest, { probes }: ListResult): object | false {
+  if (probes.length === 0) return false
+  const paths = [...new Set(probes.map(({ url }) => toTarget(url).replace(/\?.*/, '')))]
+  return {
+    count: formatCount(probes.length, 'probe of a browser', 'probes of browsers'),
+    paths: paths.slice(0, 3),
+    hasMore: paths.length > 3,
+    link: linkTo(wanted, { type: 'probe' }),
   }
 }
 
@@ -125,148 +222,4 @@ function describeRecording({ ignored, isPaused }: RecordingPolicy, usage: Storag
     dropped: dropped === 0 ? '' : formatCount(dropped, 'profile'),
     problem: problem ?? '',
   }
-}
-
-/** A row of the list of profiles. */
-interface RowView extends SummaryView {
-  /** Whether it is a sub-request below the row of its parent. */
-  readonly isBelowParent: boolean
-  /** Whether the table has columns for queries. */
-  readonly hasQueries: boolean
-  /** `query` or `queries`: narrow screens have no titles of columns. */
-  readonly queryUnit: string
-  /** The length of its bar, in hundredths of the longest. */
-  readonly share: string
-  /** `false` where rows cannot be selected and pinned. */
-  readonly actions: { readonly isPinned: boolean; readonly pinLink: string } | false
-}
-
-/** The options of a list of rows. */
-interface RowOptions {
-  /** Whether sub-requests are below their parents. The default is true. */
-  readonly isGrouped?: boolean
-  /** Whether the table has columns for queries. The default is false. */
-  readonly hasQueries?: boolean
-  /** The badges of findings, by token. */
-  readonly badges?: ReadonlyMap<string, Badge>
-  /** Tokens of profiles that are only in memory, because the disk is full or failing. */
-  readonly unstored?: ReadonlySet<string> | undefined
-  /** The pinned tokens, and the parameters of the list, to return to it. */
-  readonly list?: { readonly pinned: ReadonlySet<string>; readonly parameters: string }
-}
-
-const notStored: Badge = { text: 'not stored', tone: 'warning' }
-
-/** Creates the rows of a list. */
-export function createRows(
-  summaries: readonly ProfileSummary[],
-  { badges, hasQueries = false, isGrouped = true, list, unstored }: RowOptions = {},
-): RowView[] {
-  const listed = isGrouped ? groupByParent(summaries) : summaries.map(summary => ({ summary, isBelowParent: false }))
-  const longest = summaries.reduce((longest, { duration }) => Math.max(longest, duration), 0)
-  return listed.map(({ summary, isBelowParent }) => {
-    const { duration, queries, token } = summary
-    return {
-      isBelowParent,
-      hasQueries,
-      queryUnit: queries === 1 ? 'query' : 'queries',
-      share: (longest === 0 ? 0 : (100 * duration) / longest).toFixed(1),
-      actions: list !== undefined && createActions(token, list),
-      ...withBadge(withBadge(toSummaryView(summary), badges?.get(token)), unstored?.has(token) ? notStored : undefined),
-    }
-  })
-}
-
-function createActions(token: string, { parameters, pinned }: NonNullable<RowOptions['list']>): RowView['actions'] {
-  const isPinned = pinned.has(token)
-  return { isPinned, pinLink: listChangeLink(token, isPinned ? 'unpin' : 'pin', parameters) }
-}
-
-/** One of the choices of a `<select>`. */
-export interface Choice {
-  readonly value: string
-  readonly label: string
-  readonly isSelected: boolean
-}
-
-/** The content of the search form. */
-interface SearchForm {
-  readonly ip: string
-  readonly methods: readonly Choice[]
-  readonly status: string
-  readonly address: string
-  readonly start: string
-  readonly end: string
-  readonly route: string
-  readonly error: string
-  readonly token: string
-  readonly queries: string
-  readonly isPinned: boolean
-  readonly limits: readonly Choice[]
-  /** Hidden fields that keep the order of the list. */
-  readonly kept: readonly { readonly name: string; readonly value: string }[]
-  /** Whether one of the folded fields is used. */
-  readonly isOpen: boolean
-  /** Whether there is a filter. */
-  readonly isFiltering: boolean
-}
-
-const methods = ['DELETE', 'GET', 'HEAD', 'OPTIONS', 'PATCH', 'POST', 'PUT']
-const limits = ['10', '25', '50', '100']
-
-/** Creates the search form with the current filters. */
-export function createSearchForm({ isPinned, parameters, query }: ListRequest): SearchForm {
-  const {
-    error = '',
-    ip = '',
-    method = '',
-    queries = '',
-    route = '',
-    status_code: status = '',
-    token = '',
-    url: address = '',
-  } = parameters
-  const boundOf = (wanted: 'from' | 'until') => {
-    const bound = query.filters.find(({ field, test }) => field === 'time' && test === wanted)
-    return bound === undefined ? '' : toInputValue(Number(bound.value))
-  }
-  const start = boundOf('from')
-  const end = boundOf('until')
-  return {
-    ip,
-    methods: [choose('', 'Any', method), ...choices(methods, method.toUpperCase())],
-    status,
-    address,
-    start,
-    end,
-    route,
-    error,
-    token,
-    queries,
-    isPinned,
-    limits: choices(limits, String(query.limit)),
-    kept: Object.entries(parameters)
-      .filter(([name]) => name === 'sort' || name === 'order')
-      .map(([name, value]) => ({ name, value })),
-    isOpen: isPinned || [error, ip, route, token, queries, start, end].some(text => text !== ''),
-    isFiltering: isPinned || query.filters.length > 0,
-  }
-}
-
-/** A value from a link stays selected, even if it is not one of the usual choices. */
-function choices(usual: readonly string[], chosen: string): Choice[] {
-  const all = chosen === '' || usual.includes(chosen) ? usual : [...usual, chosen]
-  return all.map(value => choose(value, value, chosen))
-}
-
-function choose(value: string, label: string, chosen: string): Choice {
-  return { value, label, isSelected: value === chosen }
-}
-
-/** The format of `datetime-local`, without seconds if they are 0; a bound ends with the last millisecond of a minute. */
-function toInputValue(time: number): string {
-  const iso = new Date(time).toISOString()
-  // The field supports years of four digits only.
-  if (!/^\d{4}-/.test(iso)) return ''
-  return /:(?:00\.000|59\.999)Z$/.test(iso) ? iso.slice(0, 16) : iso.slice(0, 19)
 }

@@ -2,9 +2,11 @@ import { routeParameter } from '../../../../kernel/arguments/request-values.ts'
 import type { Argument } from '../../../../kernel/controller.ts'
 import type { Request } from '../../../../lib/http/request.ts'
 import type { Response } from '../../../../lib/http/response.ts'
+import { pinFamily } from '../../insight/families.ts'
 import { FindingBadges } from '../../insight/findings/finding-badges.ts'
 import { findLatest } from '../../insight/latest.ts'
-import { parseListRequest, searchList } from '../../insight/list-request.ts'
+import { defaultLimit, parseListRequest, searchParameters } from '../../insight/list-request.ts'
+import { searchList } from '../../insight/search-list.ts'
 import {
   cpuLink,
   type DataForm,
@@ -26,7 +28,7 @@ import { renderCompare } from './compare-page.ts'
 import { armCpu, renderCpu } from './cpu-page.ts'
 import { exportProfile, negotiate, renderLatestData, renderListData, renderProfileData } from './data-pages.ts'
 import { renderMissing } from './find-profile.ts'
-import { renderList } from './list-page.ts'
+import { renderList, toListContext } from './list-page.ts'
 import { renderPalette } from './palette-page.ts'
 import { renderProfile } from './profile-page.ts'
 import { renderReplay, replay } from './replay-page.ts'
@@ -112,13 +114,13 @@ export function createPages(app: ProfilerApplication): Pages {
     },
     openEditor: request => openEditor(request, app),
     browserErrors: async request => takeBrowserErrors(await token(request), request, browserErrors, app),
-    home: () => redirect(listLink({ limit: '10' })),
-    search: request => search(request, app),
+    home: () => redirect(listLink({ limit: String(defaultLimit) })),
+    search: request => search(request, badges, app),
     list: request =>
       negotiate(request, form =>
-        form === 'html' ? renderList(request, badges, app) : renderListData(form, request, app),
+        form === 'html' ? renderList(request, badges, app) : renderListData(form, request, badges, app),
       ),
-    listData: async request => renderListData(await form(request), request, app),
+    listData: async request => renderListData(await form(request), request, badges, app),
     latest: request =>
       negotiate(request, form => (form === 'html' ? renderLatest(request, app) : renderLatestData(form, request, app))),
     latestData: async request => renderLatestData(await form(request), request, app),
@@ -145,7 +147,7 @@ export function createPages(app: ProfilerApplication): Pages {
 
 async function pin(request: Request, isPinned: boolean, app: ProfilerApplication): Promise<Response> {
   const wanted = await token(request)
-  if (!(await app.storage.pin(wanted, isPinned))) return renderMissing(wanted, request, app)
+  if (!(await pinFamily(app.storage, wanted, isPinned))) return renderMissing(wanted, request, app)
   const list = request.query.get('list')
   if (list !== null) return redirect(listLink(Object.fromEntries(new URLSearchParams(list))), 303)
   return redirect(profileLink(wanted, request.query.get('panel') || undefined), 303)
@@ -156,14 +158,18 @@ async function renderLatest(request: Request, app: ProfilerApplication): Promise
   return latest === undefined ? renderMissing(undefined, request, app) : renderProfile(latest.token, request, app)
 }
 
+const symfonyParameters: readonly string[] = searchParameters.slice(0, searchParameters.indexOf('type'))
+
 /** Redirects to the profile if the form has a token, otherwise to the list; its address contains the first result. */
-async function search(request: Request, app: ProfilerApplication): Promise<Response> {
+async function search(request: Request, findings: FindingBadges, app: ProfilerApplication): Promise<Response> {
   const token = request.query.get('token')?.trim()
   if (token) return /^\w+$/.test(token) ? redirect(profileLink(token)) : renderMissing(token, request, app)
   const wanted = parseListRequest(request.query)
-  const { summaries } = await searchList(app.storage, { ...wanted, query: { ...wanted.query, offset: 0, limit: 1 } })
-  const [first] = summaries
-  const { order, page, pinned, route, sort, type = 'request', ...filters } = wanted.parameters
-  const ours = Object.entries({ route, pinned, sort, order, page }).filter(([, value]) => value !== undefined)
-  return redirect(listLink({ ...filters, type, ...Object.fromEntries(ours) }, first?.token))
+  const query = { ...wanted.query, offset: 0, limit: 1 }
+  const { families } = await searchList(app.storage, { ...wanted, query }, toListContext(request, findings))
+  const { type = 'request', ...others } = wanted.parameters
+  const isSymfonys = ([name]: [string, string]) => symfonyParameters.includes(name)
+  const given = Object.entries(others)
+  const [theirs, ours] = [given.filter(isSymfonys), given.filter(each => !isSymfonys(each))]
+  return redirect(listLink(Object.fromEntries([...theirs, ['type', type], ...ours]), families[0]?.main.token))
 }

@@ -26,7 +26,7 @@ import { type DataForm, listLink, profileLink, routesDataLink, routesLink } from
 import type { ProfilerApplication } from '../profiler-application.ts'
 import { renderPage } from '../respond.ts'
 import { respondData } from './data-pages.ts'
-import { type Choice, createSearchForm } from './list-page.ts'
+import { type Choice, createSearchForm } from './search-form.ts'
 
 /** The start of this process, in milliseconds since 1970. Older profiles may be of other code. */
 const startedAt = Math.floor(performance.timeOrigin)

@@ -82,7 +82,7 @@ function run(line: string | readonly string[], storage: ProfileStorage = createS
 const tokensOf = (stdout: string) => stdout.match(/\b00000[a-z]\b/g) ?? []
 const tokens = async (line: string) => tokensOf((await run(line)).stdout)
 
-t.test('profiler:list lists the latest first, sub-requests below their requests', async t => {
+t.test('profiler:list lists the latest main requests first, with the number of their sub-requests', async t => {
   const { code, stderr, stdout } = await run('profiler:list')
   t.equal(code, 0)
   t.equal(stderr, '')
@@ -92,21 +92,33 @@ t.test('profiler:list lists the latest first, sub-requests below their requests'
     lines[1],
     /^ +404 +GET +\/\\u001b\[2Jnowhere +5\.\d* ms +00000d +1 sub-request +2026-11-20 15:00:00 +127\.0\.0\.1$/,
   )
-  t.match(lines[2], /└ \/\\u001b\[2Jnowhere/)
   t.match(
-    lines[3],
+    lines[2],
     /500 +POST +\/buy +buy +40\.0 ms +51 in 38\.0 ms +00000c +TypeError, 1 error, 2 cache calls .* 10\.0\.0\.7$/,
   )
-  t.strictSame(tokensOf(stdout), ['00000d', '00000e', '00000c', '00000b', '00000a'])
+  t.strictSame(tokensOf(stdout), ['00000d', '00000c', '00000b', '00000a'])
 })
 
 t.test('profiler:list has every filter of the web', async t => {
   t.strictSame(await tokens('profiler:list --ip 10.0'), ['00000c'])
   t.strictSame(await tokens('profiler:list --method post'), ['00000c'])
-  t.strictSame(await tokens('profiler:list --status 50'), ['00000c'])
+  t.strictSame(await tokens('profiler:list --status 5xx'), ['00000c'])
   t.strictSame(await tokens('profiler:list --url page='), ['00000b', '00000a'])
   t.strictSame(await tokens('profiler:list --url !localhost/shop --limit 1'), ['00000d'])
-  t.strictSame(await tokens('profiler:list --token 0E'), ['00000e'])
+  t.strictSame(
+    await tokens('profiler:list --token 0E'),
+    ['00000d', '00000e'],
+    'the matching one below its main request',
+  )
+  t.match((await run('profiler:list --token 0E')).stdout, /\n.*└ \/\\u001b\[2Jnowhere/)
+  t.strictSame(await tokens('profiler:list --type sub-request'), ['00000e'])
+  t.strictSame(await tokens('profiler:list --text BUY'), ['00000c'])
+  t.strictSame(await tokens('profiler:list --only errors'), ['00000c'])
+  t.strictSame(await tokens('profiler:list --only 4xx'), ['00000d'])
+  t.strictSame(await tokens('profiler:list --slower 40'), ['00000c'])
+  t.strictSame(await tokens('profiler:list --exception Type'), ['00000c'])
+  t.strictSame(await tokens('profiler:list --exception *'), ['00000c'])
+  t.strictSame(await tokens('profiler:list --content json'), [])
   t.strictSame(await tokens('profiler:list --route buy'), ['00000c'])
   t.strictSame(await tokens('profiler:list --queries 10..'), ['00000c'])
   t.strictSame(await tokens('profiler:list --sort queryTime --limit 1'), ['00000c'])
@@ -130,12 +142,12 @@ t.test('profiler:list has every filter of the web', async t => {
 
 t.test('profiler:list has pages', async t => {
   const { stderr, stdout } = await run('profiler:list --limit 2 --page 2')
-  t.strictSame(tokensOf(stdout), ['00000c', '00000b'])
-  t.equal(stderr, '3–4 of 5; --page and --limit show the others.\n')
+  t.strictSame(tokensOf(stdout), ['00000b', '00000a'])
+  t.equal(stderr, '3–4 of 4; --page and --limit show the others.\n')
   t.equal((await run('profiler:list --url nope')).stdout, 'No results found.\n')
   const { records, total } = JSON.parse((await run('profiler:list --limit 1 --json')).stdout)
-  t.equal(total, 5)
-  t.strictSame(records, [{ ...createProfile({}, records[0]).summary, isPinned: false }])
+  t.equal(total, 4)
+  t.strictSame(records, [{ ...createProfile({}, records[0]).summary, isPinned: false, matches: [] }])
 })
 
 t.test('profiler:list refuses invalid options', async t => {
@@ -144,6 +156,12 @@ t.test('profiler:list refuses invalid options', async t => {
     ['--until 2026-02-30', '--until must be a date'],
     ['--limit ten', '--limit must be a number from 1, not "ten".'],
     ['--page 0', '--page must be a number from 1, not "0".'],
+    [
+      '--status 50',
+      '--status must be a status such as 404, a class such as 4xx, or a range such as 500..599, not "50".',
+    ],
+    ['--slower fast', '--slower must be milliseconds such as 250, not "fast".'],
+    ['--only errors,client', '--only must be one of errors, slow, 4xx, api, not "client".'],
     ['--follow --sort url', '--follow and --sort do not go together.'],
   ]
   for (const [options, message] of cases) {
@@ -177,8 +195,11 @@ t.test('profiler:list --follow shows new profiles until it is interrupted', asyn
   t.equal(
     (await run('profiler:list --follow --json', storage, { signal: AbortSignal.abort() })).stdout.trim().split('\n')
       .length,
-    8,
+    7,
+    'without the sub-request, which no filter matches',
   )
+  const ofSubRequests = await run('profiler:list --follow --type sub-request', storage, { signal: AbortSignal.abort() })
+  t.strictSame(tokensOf(ofSubRequests.stdout), ['00000e'])
 })
 
 t.test('profiler:stats shows each route', async t => {

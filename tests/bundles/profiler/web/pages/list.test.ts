@@ -1,10 +1,9 @@
 import { t } from 'tap'
 import { findLatest } from '#bundles/profiler/insight/latest.ts'
-import { parseListRequest, parseMoment } from '#bundles/profiler/insight/list-request.ts'
-import { groupByParent } from '#bundles/profiler/insight/relatives.ts'
-import type { ProfileSummary } from '#bundles/profiler/profile/profile.ts'
+import { parseListRequest } from '#bundles/profiler/insight/list-request.ts'
+import { parseMoment } from '#bundles/profiler/insight/search-values.ts'
 import { MemoryProfileStorage } from '#bundles/profiler/store/memory-profile-storage.ts'
-import { createSearchForm } from '#bundles/profiler/web/pages/list-page.ts'
+import { createSearchForm } from '#bundles/profiler/web/pages/search-form.ts'
 import type { TestClient } from '#kernel/testing/client.ts'
 import { createRecord, type RecordInit } from '#tests/support/create-profile.ts'
 import { plainEquals, textOf } from '#tests/support/html.ts'
@@ -57,19 +56,20 @@ t.test('a time is given in seconds, or as an ISO date of any precision', async t
   for (const text of none) t.equal(parseMoment(text, 'first'), undefined, text)
 })
 
-t.test('a search without parameters lists the ten latest requests', async t => {
-  const query = { filters: [], limit: 10, offset: 0 }
-  const expected = { query, isPinned: false, parameters: {}, page: 1, notes: [] }
-  t.strictSame(parse(''), expected)
-  t.strictSame(parse('ip=&method=&limit=&start=+&nonsense=1'), expected, 'an empty form says nothing')
+t.test('a search without parameters lists the latest 25 requests', async t => {
+  const query = { filters: [], limit: 25, offset: 0 }
+  const expected = { query, isFiltering: false, isPinned: false, marks: [], parameters: {}, page: 1, notes: [] }
+  t.hasStrict(parse(''), expected)
+  t.hasStrict(parse('ip=&method=&limit=&start=+&nonsense=1&text='), expected, 'an empty form says nothing')
   t.strictSame(parse('type=request').query, expected.query)
 })
 
 t.test('filters match parts; the method is case-insensitive; an exclamation mark excludes', async t => {
-  t.strictSame(parse('url=a&ip=127&method=pos&status_code=40&start=10&end=20&type=command&token=4D5').query.filters, [
+  t.strictSame(parse('url=a&ip=127&method=pos&status_code=404&start=10&end=20&type=command&token=4D5').query.filters, [
     { field: 'ip', test: 'contains', value: '127' },
     { field: 'method', test: 'contains', value: 'POS' },
-    { field: 'status', test: 'contains', value: '40' },
+    { field: 'status', test: 'from', value: 404 },
+    { field: 'status', test: 'until', value: 404 },
     { field: 'url', test: 'contains', value: 'a' },
     { field: 'token', test: 'contains', value: '4d5' },
     { field: 'type', test: 'contains', value: 'command' },
@@ -82,21 +82,30 @@ t.test('filters match parts; the method is case-insensitive; an exclamation mark
 
 t.test('invalid parameters are ignored, and noted', async t => {
   for (const [query, expected] of [
-    ['limit=abc', { limit: 10, offset: 0 }],
-    ['limit=0', { limit: 10, offset: 0 }],
-    ['limit=-3', { limit: 10, offset: 0 }],
+    ['limit=abc', { limit: 25, offset: 0 }],
+    ['limit=0', { limit: 25, offset: 0 }],
+    ['limit=-3', { limit: 25, offset: 0 }],
     ['limit=5000', { limit: 1000, offset: 0 }],
-    ['limit=1e2', { limit: 10, offset: 0 }],
-    ['page=x', { limit: 10, offset: 0 }],
-    ['page=0', { limit: 10, offset: 0 }],
-    ['sort=controller', { limit: 10, offset: 0 }],
-    ['start=yesterday', { limit: 10, offset: 0 }],
-    ['end=2026-02-30', { limit: 10, offset: 0 }],
+    ['limit=1e2', { limit: 25, offset: 0 }],
+    ['page=x', { limit: 25, offset: 0 }],
+    ['page=0', { limit: 25, offset: 0 }],
+    ['sort=controller', { limit: 25, offset: 0 }],
+    ['start=yesterday', { limit: 25, offset: 0 }],
+    ['end=2026-02-30', { limit: 25, offset: 0 }],
+    ['status_code=abc', { limit: 25, offset: 0 }],
+    ['status_code=50', { limit: 25, offset: 0 }],
+    ['slower=fast', { limit: 25, offset: 0 }],
+    ['only=nonsense', { limit: 25, offset: 0 }],
   ] as const) {
     const { notes, query: found } = parse(query)
     t.strictSame(found, { filters: [], ...expected }, query)
     t.equal(notes.length, 1, query)
   }
+  t.strictSame(parse('status_code=abc&slower=x&only=slow,y').notes, [
+    'The status “abc” is ignored: expected a status such as 404, a class such as 4xx, or a range such as 500..599.',
+    'The duration “x” is ignored: expected milliseconds such as 250.',
+    '“y” is ignored: a list is restricted to errors, slow, findings, 4xx, api, client.',
+  ])
   t.strictSame(parse('limit=5000').notes, ['The limit “5000” is not a number from 1 to 1,000: 1,000 is used instead.'])
 })
 
@@ -107,36 +116,41 @@ t.test('pages and columns', async t => {
 })
 
 t.test('the form keeps the parameters of the search', async t => {
-  const form = createSearchForm(parse('ip=1&method=get&status_code=4&url=!x&start=2026-11-20&end=2026-11-20&limit=7'))
-  t.hasStrict(form, { ip: '1', status: '4', address: '!x', isOpen: true, isFiltering: true })
+  const form = createSearchForm(parse('ip=1&method=get&status_code=4xx&url=!x&start=2026-11-20&end=2026-11-20&limit=7'))
+  t.hasStrict(form, { values: { ip: '1', status_code: '4xx', url: '!x' }, isOpen: true, isFiltering: true })
   t.hasStrict(form, { start: '2026-11-20T00:00', end: '2026-11-20T23:59' })
   const selected = (choices: typeof form.methods) => choices.filter(each => each.isSelected).map(each => each.value)
   t.strictSame(selected(form.methods), ['GET'])
   t.strictSame(selected(form.limits), ['7'], 'also when it is not one of the usual')
   t.strictSame(selected(createSearchForm(parse('method=ge')).methods), ['GE'])
+  t.strictSame(selected(createSearchForm(parse('type=sub-request')).types), ['sub-request'])
 
-  t.hasStrict(createSearchForm(parse('token=abc')), { token: 'abc', isOpen: true })
+  t.hasStrict(createSearchForm(parse('token=abc')), { values: { token: 'abc' }, isOpen: true })
+  t.hasStrict(createSearchForm(parse('text=a&only=slow&type=request&sort=url')), {
+    isOpen: false,
+    isFiltering: true,
+    kept: [
+      { name: 'only', value: 'slow' },
+      { name: 'sort', value: 'url' },
+    ],
+  })
 
   const empty = createSearchForm(parse(''))
-  t.hasStrict(empty, { ip: '', start: '', end: '', isOpen: false, isFiltering: false })
+  t.hasStrict(empty, { values: {}, start: '', end: '', isOpen: false, isFiltering: false })
   t.strictSame(selected(empty.methods), [''])
   const seconds = createSearchForm(parse('start=1000000001&end=1000000001'))
   t.hasStrict(seconds, { start: '2001-09-09T01:46:41', end: '2001-09-09T01:46:41' })
   t.equal(createSearchForm(parse('end=999999999999')).end, '', 'a year that the field does not know')
 })
 
-t.test('sub-requests are below their parents; none is added or lost', async t => {
-  const make = (token: string, parent: string | null, time: number): ProfileSummary =>
-    createRecord({ token, parent, time }).summary
-  const group = (...summaries: ProfileSummary[]) =>
-    groupByParent(summaries).map(({ summary, isBelowParent }) => (isBelowParent ? `> ${summary.token}` : summary.token))
-  t.strictSame(
-    group(make('m2', null, 5), make('s2', 'm1', 4), make('s1', 'm1', 3), make('ss', 's1', 3), make('m1', null, 2)),
-    ['m2', 'm1', '> s1', '> ss', '> s2'],
-  )
-  t.strictSame(group(make('s', 'elsewhere', 1), make('m', null, 1)), ['s', 'm'], 'a parent on another page')
-  t.strictSame(group(make('a', 'b', 1), make('b', 'a', 2), make('c', 'c', 3)), ['a', '> b', 'c'], 'damaged ones')
-  t.strictSame(group(make('m', null, 1), make('m', null, 2), make('s', 'm', 3)), ['m', '> s', 'm'], 'one token twice')
+t.test('the form offers the routes and content types of the stored requests', async t => {
+  const { client, storage } = await createProfiledKernel(t)
+  keep(storage, { token: '00000a', route: 'shop', contentType: 'application/json' }, { token: '00000b', route: 'blog' })
+  keep(storage, { token: '00000c', route: null, contentType: null })
+  const html = await show(client, '?content=application/json')
+  t.match(html, '<datalist id="routes"><option value="blog"><option value="shop"></datalist>')
+  t.match(html, '<option value="application/json" selected>application/json</option><option value="text/html">')
+  t.strictSame(tokensOf(html), ['00000a'])
 })
 
 t.test('a 404 is listed with the sub-request that answered it', async t => {
@@ -145,17 +159,20 @@ t.test('a 404 is listed with the sub-request that answered it', async t => {
   const main = headers.get('x-debug-token')
   const sub = headers.get('x-previous-debug-token')
   const html = await show(client, '?limit=10')
-  t.strictSame(tokensOf(html), [main, sub])
-  const text = textOf(html)
-  t.match(text, '2 results found')
-  t.match(text, '404 127.0.0.1 GET /missing-x KERNEL_NO_ROUTE 1 error 1 sub-request')
-  t.match(text, `/missing-x sub-request of ${main} by error_controller`)
-  t.match(html, `<a class="entry" href="/_profiler/${main}" title="http://localhost/missing-x">/missing-x</a>`)
-  t.match(html, '<tr class="sub below" data-token="')
-  const only = await show(client, '?limit=1')
-  t.strictSame(tokensOf(only), [main])
-  t.match(textOf(only), /1 results found\s*1–1 of 2/)
-  t.match(textOf(only), '2 profiles stored')
+  t.strictSame(tokensOf(html), [main], 'its sub-request is folded')
+  t.match(textOf(html), /1 request\s/)
+  t.match(textOf(html), '404 GET /missing-x 1 sub-request KERNEL_NO_ROUTE 1 error')
+  t.match(
+    html,
+    `<a class="entry" href="/_profiler/${main}" title="http://localhost/missing-x"><span class="method">GET</span> /missing-x</a>`,
+  )
+  t.match(html, `<a class="unfold" href="?limit=10&amp;open=${main}" aria-expanded="false">1 sub-request</a>`)
+  const open = await show(client, `?limit=10&open=${main}`)
+  t.strictSame(tokensOf(open), [main, sub])
+  t.match(open, '<a class="unfold" href="?limit=10" aria-expanded="true">')
+  t.match(open, '<tr class="sub level-1" data-token="')
+  t.match(textOf(open), /\+ \d+ ms 404 error_controller/)
+  t.match(textOf(html), '2 profiles stored')
 })
 
 t.test('rows have marks for conspicuous profiles', async t => {
@@ -187,7 +204,7 @@ t.test('automatic requests of browsers are marked, are never the latest, and do 
   const at = (time: number) => Date.parse('2026-11-20T23:15Z') + time
   keep(storage, { token: 'aaaaaa', url: 'http://localhost/page', time: at(0) })
   const call = { url: 'http://localhost/api', contentType: 'application/json' }
-  const byPage = { data: { request: { headers: [['Sec-Fetch-Dest', 'empty']] } } }
+  const byPage = { destination: 'empty' }
   keep(storage, { ...call, ...byPage, token: 'bbbbbb', time: at(1_000) })
   const probes = ['/favicon.ico', '/robots.txt?a=1', '/apple-touch-icon-120x120.png', '/.well-known/x/y.json']
   for (const [index, path] of probes.entries()) {
@@ -202,11 +219,18 @@ t.test('automatic requests of browsers are marked, are never the latest, and do 
   const latest = async () => (await findLatest(storage))?.token
   t.equal(await latest(), 'aaaaaa', 'the page of the call')
   const html = await show(client)
-  t.equal(html.match(/browser probe/g)?.length, 4)
-  t.notMatch(html, 'NotFoundError')
+  t.strictSame(tokensOf(html), ['bbbbbb', 'aaaaaa'])
+  t.match(
+    textOf(html),
+    '4 probes of browsers left out: /.well-known/x/y.json /apple-touch-icon-120x120.png /robots.txt and others Show',
+  )
   const errorPage = { ...none, parent: '000000', url: 'http://localhost/favicon.ico' }
   keep(storage, { ...errorPage, token: '000009', time: at(2_000) })
-  const rows = (await show(client)).match(/<td class="status"><span class="pill pill-plain"/g)
+  const shown = await show(client, '?type=probe&open=000000')
+  t.strictSame(tokensOf(shown), ['000003', '000002', '000001', '000000', '000009'])
+  t.equal(shown.match(/browser probe/g)?.length, 4)
+  t.notMatch(shown, 'NotFoundError')
+  const rows = shown.match(/<td class="status"><span class="pill pill-plain"/g)
   t.equal(rows?.length, 5, 'the row of its error page is grey, too')
   t.equal(textOf((await client.get('/_profiler/latest')).text).includes('/page'), true)
   const { requests, routes } = (await client.get('/_profiler/routes.json')).json() as {
@@ -247,52 +271,55 @@ t.test('a profile that is only in memory is marked', async t => {
 t.test('an empty result shows the number of profiles, and links to results', async t => {
   const { client, storage } = await createProfiledKernel(t)
   const fresh = textOf(await show(client))
-  t.match(fresh, 'No results found')
-  t.match(fresh, 'The query returned no result.')
-  t.match(fresh, 'No requests recorded yet')
+  t.match(fresh, 'No requests recorded yet. Open a page of the application first.')
+  t.notMatch(fresh, 'This client', 'without profiles there is nothing to choose')
   keep(storage, { token: 'aaaaaa' }, { token: 'bbbbbb' })
   const html = await show(client, '?ip=9.9.9.9&limit=10')
-  t.match(textOf(html), 'The query returned no result. No matches in 2 profiles. Clear filters')
-  t.match(html, '<a href="/_profiler/">Clear filters</a>')
+  t.match(textOf(html), /No requests\s+Clear filters/)
+  t.match(textOf(html), 'No matches in 2 profiles.')
+  t.equal(html.match(/<a href="\/_profiler\/">Clear filters<\/a>/g)?.length, 1)
   const beyond = await show(client, '?limit=1&page=9')
   t.match(textOf(beyond), 'There is no such page.')
   t.match(beyond, '<a href="?limit=1">')
   t.match(beyond, 'rel="prev" href="?limit=1&amp;page=8"')
 })
 
-t.test('pages link to one another', async t => {
+t.test('pages link to one another; a family is never cut', async t => {
   const { client, storage } = await createProfiledKernel(t)
   const tokens = Array.from({ length: 25 }, (_, index) => String(100_000 + index))
-  for (const token of tokens) keep(storage, { token })
+  for (const token of tokens) {
+    for (const number of [1, 2, 3]) keep(storage, { token: `f${number}${token.slice(2)}`, parent: token })
+    keep(storage, { token })
+  }
   const latest = tokens.toReversed()
-  const first = await show(client, '?ip=127')
+  const first = await show(client, '?ip=127&limit=10')
   t.strictSame(tokensOf(first), latest.slice(0, 10))
-  t.match(textOf(first), /10 results found\s*1–10 of 25/)
+  t.match(textOf(first), /25 requests\s*1–10/)
   t.notMatch(first, 'rel="prev"')
-  t.match(first, 'rel="next" href="?ip=127&amp;page=2"')
-  const last = await show(client, '?ip=127&page=3')
+  t.match(first, 'rel="next" href="?ip=127&amp;limit=10&amp;page=2"')
+  const last = await show(client, '?ip=127&limit=10&page=3')
   t.strictSame(tokensOf(last), latest.slice(20))
-  t.match(textOf(last), '21–25 of 25')
-  t.match(last, 'rel="prev" href="?ip=127&amp;page=2"')
+  t.match(textOf(last), '21–25')
+  t.match(last, 'rel="prev" href="?ip=127&amp;limit=10&amp;page=2"')
   t.notMatch(last, 'rel="next"')
+  t.strictSame(tokensOf(await show(client)), latest, '25 by default')
 })
 
-t.test('columns sort in both directions; then sub-requests are at their own place', async t => {
+t.test('columns sort main requests in both directions', async t => {
   const { client, storage } = await createProfiledKernel(t)
   keep(storage, { token: 'cccccc', parent: 'bbbbbb', duration: 1 })
   keep(storage, { token: 'bbbbbb', duration: 5, url: 'http://localhost/z-somewhere' })
   keep(storage, { token: 'aaaaaa', duration: 3, url: 'http://localhost/x-somewhere' })
-  t.strictSame(tokensOf(await show(client)), ['aaaaaa', 'bbbbbb', 'cccccc'])
+  t.match(await show(client), /<th scope="col" class="time" aria-sort="descending">/, 'the default order is marked')
   const sorted = await show(client, '?sort=duration&page=1&url=some')
-  t.strictSame(tokensOf(sorted), ['bbbbbb', 'aaaaaa', 'cccccc'])
+  t.strictSame(tokensOf(sorted), ['bbbbbb', 'aaaaaa'])
   t.match(
     sorted,
     'aria-sort="descending"><a class="sort" href="?url=some&amp;sort=duration&amp;order=asc">Duration</a>',
   )
-  t.notMatch(sorted, 'below')
   t.strictSame(tokensOf(await show(client, '?sort=url&url=-')), ['bbbbbb', 'aaaaaa'])
   const ascending = await show(client, '?sort=duration&order=asc')
-  t.strictSame(tokensOf(ascending), ['cccccc', 'aaaaaa', 'bbbbbb'])
+  t.strictSame(tokensOf(ascending), ['aaaaaa', 'bbbbbb'])
   t.match(ascending, 'aria-sort="ascending"><a class="sort" href="?sort=duration&amp;order=desc">')
 })
 
@@ -329,7 +356,7 @@ t.test('a list with queries has their number and time, by which it is sorted and
   }
   t.notMatch(await show(client, '?queries=0'), 'class="queries"', 'the columns would be empty')
   for (const text of ['many', '..', '1.5', '-1', '1234567890', '1..2..3'])
-    t.match(parse(`queries=${text}`), { query: { filters: [] }, notes: [/not a number such as 10/] }, text)
+    t.match(parse(`queries=${text}`), { query: { filters: [] }, notes: [/expected a number such as 10/] }, text)
   const { records } = JSON.parse((await client.get('/_profiler/search.json?queries=10..')).text)
   t.match(records, [{ token: '00000b', summary: { queries: 51, queryTime: 38, cacheCalls: 3 } }])
 })

@@ -5,7 +5,7 @@ import { t } from 'tap'
 import { MemoryProfileStorage } from '#bundles/profiler/store/memory-profile-storage.ts'
 import { createLiveStream } from '#bundles/profiler/web/live-streams.ts'
 import { createRequest } from '#kernel/testing/event-factories.ts'
-import { createRecord } from '#tests/support/create-profile.ts'
+import { createRecord, type RecordInit } from '#tests/support/create-profile.ts'
 import { createProfiledKernel } from '#tests/support/profiled-kernel.ts'
 import { serveKernel } from '#tests/support/test-server.ts'
 import { until } from '#tests/support/until.ts'
@@ -30,7 +30,7 @@ async function readUntil(stream: Readable, wanted: string): Promise<string> {
 }
 
 t.test('a stream reports profiles that match its filters, several at once', async t => {
-  const { keep, live, stream } = create('?status_code=40')
+  const { keep, live, stream } = create('?status_code=4xx')
   keep('000001', 404)
   t.equal(await readUntil(stream, '\n\n'), ':\n\n')
   for (const [token, status] of [
@@ -47,6 +47,24 @@ t.test('a stream reports profiles that match its filters, several at once', asyn
   await once(stream, 'close')
   keep('000006', 404)
   t.equal(live.sentEvents, 1)
+})
+
+t.test('a sub-request is reported as its main request, also if only the sub-request matches', async t => {
+  const storage = new MemoryProfileStorage()
+  const stream = createLiveStream(createRequest('/_profiler/live?only=errors'), storage).body as Readable
+  const keep = (token: string, init: RecordInit) => storage.append(createRecord({ token, ...init }), '{}')
+  await readUntil(stream, ':\n\n')
+  keep('000003', { parent: '000002', status: 500 })
+  keep('000002', { parent: '000001' })
+  keep('000001', {})
+  keep('000004', { status: 404, route: null, url: 'http://localhost/favicon.ico', outcome: 'crashed' })
+  t.equal(await readUntil(stream, '\n\n'), 'event: profiles\ndata: 000001\n\n', 'and no probe of a browser')
+  keep('000005', { status: 404, route: null, url: 'http://localhost/favicon.ico', outcome: 'crashed' })
+  await wait(250)
+  keep('000006', { parent: '000007', outcome: 'crashed' })
+  keep('000007', { parent: '000006' })
+  t.match(await readUntil(stream, '\n\n'), /^event: profiles\ndata: 00000[67]\n\n$/, 'parents of each other')
+  stream.destroy()
 })
 
 t.test('too many profiles are not named', async t => {
@@ -88,8 +106,7 @@ t.test('the route has the filters of the list, is not recorded, and is not a con
   const missing = await client.get('/missing-x')
   const reported = await readUntil(reader, 'event: profiles')
   t.match(reported, String(missing.headers.get('x-debug-token')), 'the request that was not found')
-  t.match(reported, String(missing.headers.get('x-previous-debug-token')), 'and its sub-request')
-  t.equal(reported.match(/[0-9a-f]{6}\b/g)?.length, 2)
+  t.equal(reported.match(/[0-9a-f]{6}\b/g)?.length, 1, 'its sub-request belongs to it')
   t.equal((await storage.usage()).profiles, 3)
   const profile = await profileOf(missing)
   t.hasStrict(profile.data.memory, { requests: { others: 0, most: 0 } })

@@ -1,0 +1,99 @@
+import type { ProfileSummary } from '../profile/profile.ts'
+import type { ProfileStorage } from '../store/profile-storage.ts'
+
+/** A main request with its sub-requests. */
+export interface Family {
+  /** A sub-request without a stored parent is the main request of a family of its own. */
+  readonly main: ProfileSummary
+  /** Its sub-requests on all levels, in any order. */
+  readonly members: ProfileSummary[]
+}
+
+/** A sub-request in the tree of its family. */
+export interface FamilyMember {
+  readonly summary: ProfileSummary
+  /** 1 for a sub-request of the main request itself. */
+  readonly depth: number
+}
+
+/** Deeper sub-requests are on this level: damaged profiles may be the parents of each other. */
+const depthLimit = 20
+
+/** The number of profiles that lists read: the newest. */
+export const readLimit = 100_000
+
+/** Groups profiles, the newest first, into families in the order of their main requests. */
+export function groupFamilies(summaries: readonly ProfileSummary[]): Family[] {
+  const byToken = new Map<string, ProfileSummary>()
+  // Of two profiles with the same token, the newest one is found by it.
+  for (let index = summaries.length - 1; index >= 0; index--) {
+    const summary = summaries[index]
+    if (summary !== undefined) byToken.set(summary.token, summary)
+  }
+  const families = new Map<ProfileSummary, Family>()
+  const listed: Family[] = []
+  const familyOf = (main: ProfileSummary) => {
+    const known = families.get(main)
+    if (known !== undefined) return known
+    const family = { main, members: [] }
+    families.set(main, family)
+    return family
+  }
+  for (const summary of summaries) {
+    const main = findMain(summary, byToken)
+    const family = familyOf(main)
+    if (main === summary) listed.push(family)
+    else family.members.push(summary)
+  }
+  return listed
+}
+
+function findMain(summary: ProfileSummary, byToken: ReadonlyMap<string, ProfileSummary>): ProfileSummary {
+  let main = summary
+  for (let depth = 0; main.parent !== null; depth++) {
+    const parent = byToken.get(main.parent)
+    if (parent === undefined) return main
+    // A circle has no main request.
+    if (depth === depthLimit || parent === summary) return summary
+    main = parent
+  }
+  return main
+}
+
+/** Lists the sub-requests of a family as a tree: each below its parent, in the order in which they began. */
+export function listMembers({ main, members }: Family): FamilyMember[] {
+  const byParent = new Map<string, ProfileSummary[]>()
+  for (const member of members.toReversed().sort((one, other) => one.time - other.time)) {
+    const siblings = byParent.get(String(member.parent))
+    if (siblings === undefined) byParent.set(String(member.parent), [member])
+    else siblings.push(member)
+  }
+  const listed: FamilyMember[] = []
+  const add = (parent: ProfileSummary, depth: number) => {
+    for (const summary of byParent.get(parent.token) ?? []) {
+      listed.push({ summary, depth })
+      if (depth < depthLimit) add(summary, depth + 1)
+    }
+  }
+  add(main, 1)
+  return listed
+}
+
+/**
+ * Pins or unpins a profile with all profiles of its family, so that no page of a pinned profile leads to a profile that was
+ * removed. False if the profile is not known, or cannot be written.
+ */
+export async function pinFamily(
+  storage: Pick<ProfileStorage, 'pin' | 'search'>,
+  token: string,
+  isPinned: boolean,
+): Promise<boolean> {
+  const { summaries } = await storage.search({ limit: readLimit })
+  const isWanted = (summary: ProfileSummary) => summary.token === token
+  const family = groupFamilies(summaries).find(({ main, members }) => isWanted(main) || members.some(isWanted))
+  const tokens = family === undefined ? [] : [family.main, ...family.members].map(({ token }) => token)
+  const [isDone] = await Promise.all(
+    [token, ...tokens.filter(other => other !== token)].map(each => storage.pin(each, isPinned)),
+  )
+  return isDone === true
+}

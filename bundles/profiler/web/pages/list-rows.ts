@@ -1,0 +1,175 @@
+import { type Family, listMembers } from '../../insight/families.ts'
+import type { ListedFamily } from '../../insight/search-list.ts'
+import { type Badge, type SummaryView, toSummaryView, withBadge } from '../../insight/summary-view.ts'
+import { formatBytes, formatCount, formatDuration } from '../../profile/format.ts'
+import { listChangeLink, profileLink } from '../../profile/links.ts'
+import type { ProfileSummary } from '../../profile/profile.ts'
+
+/** The columns that are only shown if they distinguish rows. */
+export interface ShownColumns {
+  readonly hasIps: boolean
+  readonly hasFindings: boolean
+  readonly hasQueries: boolean
+  readonly hasSizes: boolean
+  readonly hasMemory: boolean
+  /** Whether the URLs have their host. */
+  readonly hasHosts: boolean
+}
+
+const columns: readonly (readonly [name: string, label: string, needs?: keyof ShownColumns])[] = [
+  ['time', 'Time'],
+  ['status', 'Status'],
+  ['url', 'Request'],
+  ['route', 'Route'],
+  ['ip', 'IP', 'hasIps'],
+  ['findings', 'Findings', 'hasFindings'],
+  ['queries', 'Queries', 'hasQueries'],
+  ['queryTime', 'Query time', 'hasQueries'],
+  ['size', 'Size', 'hasSizes'],
+  ['memory', 'Heap', 'hasMemory'],
+  ['duration', 'Duration'],
+  ['token', 'Token'],
+]
+
+/** Lists the columns of rows: their classes in the styles, which are fields of a summary, and their titles. */
+export function listColumns(shown: ShownColumns): { readonly name: string; readonly label: string }[] {
+  const isShown = ([, , needs]: (typeof columns)[number]) => needs === undefined || shown[needs]
+  return columns.filter(isShown).map(([name, label]) => ({ name, label }))
+}
+
+/** A row of the list of profiles: a main request, or a sub-request below it. */
+interface RowView extends SummaryView, ShownColumns {
+  /** The class of its level: empty for a main request. */
+  readonly level: string
+  /** The text of its link. */
+  readonly name: string
+  /** The controller, if the route does not name it. */
+  readonly handler: string
+  /** The number of its sub-requests, and the link that shows or hides them; `false` without sub-requests. */
+  readonly family: { readonly count: string; readonly link: string; readonly isOpen: boolean } | false
+  /** Whether a filter matches this sub-request, and not its main request. */
+  readonly isMatch: boolean
+  /** How long after its main request it began: `+ 12.3 ms`. */
+  readonly after: string
+  readonly size: string
+  readonly findings: { readonly count: string; readonly tone: string; readonly link: string } | false
+  /** `query` or `queries`: narrow screens have no titles of columns. */
+  readonly queryUnit: string
+  /** The length of its bar, in hundredths of the longest. */
+  readonly share: string
+  /** `false` where rows cannot be selected and pinned. */
+  readonly actions: { readonly isPinned: boolean; readonly pinLink: string } | false
+}
+
+/** The options of a list of rows. */
+interface RowOptions {
+  /** The badges of findings, by token. */
+  readonly badges?: ReadonlyMap<string, Badge>
+  /** Tokens of profiles that are only in memory, because the disk is full or failing. */
+  readonly unstored?: ReadonlySet<string> | undefined
+  /** The pinned tokens, the parameters of the list, and the link that unfolds a family, or folds it. */
+  readonly list?: {
+    readonly pinned: ReadonlySet<string>
+    readonly parameters: string
+    readonly open: ReadonlySet<string>
+    readonly toggleLink: (token: string) => string
+  }
+}
+
+const notStored: Badge = { text: 'not stored', tone: 'warning' }
+
+/** The most sub-requests in a list; the page of the main request has all. */
+const memberLimit = 100
+
+/** A memory use that differs by more than this says something about the request. */
+const memorySpan = 32 * 1024 * 1024
+
+/** Chooses the columns for the content of a list. */
+export function selectColumns(summaries: readonly ProfileSummary[], badges?: RowOptions['badges']): ShownColumns {
+  const differ = (read: (summary: ProfileSummary) => string) => new Set(summaries.map(read)).size > 1
+  const memory = summaries.map(summary => summary.memory)
+  return {
+    hasIps: differ(({ ip }) => ip),
+    hasHosts: differ(({ url }) => hostOf(url)),
+    hasFindings: summaries.some(({ token }) => badges?.has(token)),
+    hasQueries: summaries.some(({ queries }) => queries > 0),
+    hasSizes: summaries.some(({ size }) => size !== null),
+    hasMemory: Math.max(...memory) - Math.min(...memory) > memorySpan,
+  }
+}
+
+function hostOf(url: string): string {
+  return /^https?:\/\/([^/]*)/.exec(url)?.[1] ?? ''
+}
+
+/** Creates the rows of a list. */
+export function createRows(
+  families: readonly (Family & Partial<ListedFamily>)[],
+  { badges, list, unstored }: RowOptions = {},
+): RowView[] {
+  const isOpen = ({ main, matches }: (typeof families)[number]) =>
+    (matches?.size ?? 0) > 0 || list?.open.has(main.token) === true
+  const mains = families.map(({ main }) => main)
+  const columns = selectColumns(mains, badges)
+  const longest = mains.reduce((longest, { duration }) => Math.max(longest, duration), 0)
+  const add = (summary: ProfileSummary, row: Pick<RowView, 'after' | 'family' | 'isMatch' | 'level'>): RowView => {
+    const { duration, queries, size, token, url } = summary
+    const view = withBadge(toSummaryView(summary), unstored?.has(token) ? notStored : undefined)
+    const isMain = row.level === ''
+    const handler = isSameName(view.route, view.controller) && isMain ? '' : view.controller
+    return {
+      ...view,
+      ...columns,
+      ...row,
+      name: isMain ? `${columns.hasHosts ? hostOf(url) : ''}${view.target}` : view.controller || view.target,
+      handler: isMain ? handler : '',
+      // The row has a control for them.
+      badges: isMain
+        ? view.badges.filter(({ text }) => row.family === false || text !== row.family.count)
+        : view.badges,
+      size: size === null ? '' : formatBytes(size),
+      findings: toFindings(token, badges?.get(token)),
+      queryUnit: queries === 1 ? 'query' : 'queries',
+      share: (longest === 0 ? 0 : Math.min(100, (100 * duration) / longest)).toFixed(1),
+      actions: list !== undefined && createActions(token, list),
+    }
+  }
+  return families.flatMap(family => {
+    const { main, matches } = family
+    const count = formatCount(family.members.length, 'sub-request')
+    const toggle =
+      family.members.length > 0 && list !== undefined
+        ? { count, link: list.toggleLink(main.token), isOpen: isOpen(family) }
+        : false
+    const row = add(main, { level: '', after: '', isMatch: false, family: toggle })
+    if (toggle === false || !toggle.isOpen) return row
+    const members = listMembers(family).slice(0, memberLimit)
+    return [
+      row,
+      ...members.map(({ depth, summary }) =>
+        add(summary, {
+          level: `level-${Math.min(depth, 4)}`,
+          after: `+ ${formatDuration(Math.max(0, summary.time - main.time)).replace(/\.\d+/, '')}`,
+          isMatch: matches?.has(summary) === true,
+          family: false,
+        }),
+      ),
+    ]
+  })
+}
+
+/** Whether a controller has the name of its route, but for its notation. */
+function isSameName(route: string, controller: string): boolean {
+  const simplify = (name: string) => name.toLowerCase().replace(/[^a-z0-9]|controller$/g, '')
+  return controller === '' || simplify(route) === simplify(controller)
+}
+
+function toFindings(token: string, badge: Badge | undefined): RowView['findings'] {
+  if (badge === undefined) return false
+  return { count: badge.text.replace(/ .*/, ''), tone: badge.tone, link: profileLink(token, 'findings') }
+}
+
+function createActions(token: string, { parameters, pinned }: NonNullable<RowOptions['list']>): RowView['actions'] {
+  const isPinned = pinned.has(token)
+  return { isPinned, pinLink: listChangeLink(token, isPinned ? 'unpin' : 'pin', parameters) }
+}

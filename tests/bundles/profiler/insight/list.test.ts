@@ -1,0 +1,211 @@
+import { t } from 'tap'
+import { groupFamilies, listMembers, pinFamily } from '#bundles/profiler/insight/families.ts'
+import { createHistogram } from '#bundles/profiler/insight/histogram.ts'
+import { recognizeSlow } from '#bundles/profiler/insight/list-marks.ts'
+import { parseListRequest, parseMilliseconds } from '#bundles/profiler/insight/list-request.ts'
+import { type ListContext, searchList } from '#bundles/profiler/insight/search-list.ts'
+import { parseStatusRange } from '#bundles/profiler/insight/search-values.ts'
+import type { ProfileSummary } from '#bundles/profiler/profile/profile.ts'
+import { toReadableUrl } from '#bundles/profiler/profile/readable-url.ts'
+import { MemoryProfileStorage } from '#bundles/profiler/store/memory-profile-storage.ts'
+import { createRecord, type RecordInit } from '#tests/support/create-profile.ts'
+
+const make = (token: string, parent: string | null = null, time = 0): ProfileSummary =>
+  createRecord({ token, parent, time }).summary
+
+function createStorage(...records: RecordInit[]): MemoryProfileStorage {
+  const storage = new MemoryProfileStorage()
+  for (const record of records) storage.append(createRecord(record), '{}')
+  return storage
+}
+
+t.test('sub-requests are in the family of their main request, as a tree; none is lost', async t => {
+  const group = (...summaries: ProfileSummary[]) =>
+    groupFamilies(summaries).map(family => [
+      family.main.token,
+      ...listMembers(family).map(({ depth, summary }) => `${'>'.repeat(depth)} ${summary.token}`),
+    ])
+  t.strictSame(
+    group(make('m2', null, 5), make('s2', 'm1', 4), make('s1', 'm1', 3), make('ss', 's1', 3), make('m1', null, 2)),
+    [['m2'], ['m1', '> s1', '>> ss', '> s2']],
+    'in the order of their beginning, also if they are newer than their main request',
+  )
+  t.strictSame(group(make('b', 'm', 1), make('a', 'm', 1), make('m')), [['m', '> a', '> b']], 'in the same millisecond')
+  t.strictSame(group(make('ss', 's'), make('s', 'gone')), [['s', '> ss']], 'a parent that was removed')
+  t.strictSame(group(make('a', 'b'), make('b', 'a'), make('c', 'c')), [['a'], ['b'], ['c']], 'circles')
+  t.strictSame(group(make('x', 'a'), make('a', 'b'), make('b', 'a')).flat().sort(), ['a', 'b', 'x'], 'below a circle')
+  t.strictSame(group(make('m'), make('s', 'm'), make('m')), [['m', '> s'], ['m']], 'a token that was drawn twice')
+  const deep = Array.from({ length: 30 }, (_, depth) => make(`d${depth}`, depth === 0 ? null : `d${depth - 1}`))
+  t.equal(group(...deep.toReversed()).flat().length, 30, 'no profile is lost below the deepest level')
+})
+
+t.test('a family is pinned and unpinned together', async t => {
+  const storage = createStorage(
+    { token: 'aaaaa2', parent: 'aaaaa1' },
+    { token: 'aaaaa1', parent: 'aaaaa0' },
+    { token: 'aaaaa0' },
+    { token: 'bbbbbb' },
+  )
+  t.equal(await pinFamily(storage, 'aaaaa1', true), true)
+  t.strictSame([...(await storage.pinned())].sort(), ['aaaaa0', 'aaaaa1', 'aaaaa2'])
+  t.equal(await pinFamily(storage, 'aaaaa0', false), true)
+  t.strictSame(await storage.pinned(), new Set())
+  t.equal(await pinFamily(storage, 'ffffff', true), false)
+})
+
+t.test('a family matches by its main request, or by a sub-request, which is then named', async t => {
+  const storage = createStorage(
+    { token: 'aaaaa1', parent: 'aaaaa0', route: 'part', status: 500 },
+    { token: 'aaaaa0', route: 'page' },
+    { token: 'bbbbb1', parent: 'bbbbb0', route: 'part' },
+    { token: 'bbbbb0', route: 'page', status: 500, time: Date.now() },
+  )
+  const search = async (query: string) => {
+    const { families, total } = await searchList(storage, parseListRequest(new URLSearchParams(query)))
+    t.equal(total, families.length)
+    return families.map(({ main, matches }) => [main.token, ...[...matches].map(({ token }) => token)])
+  }
+  t.strictSame(await search(''), [['bbbbb0'], ['aaaaa0']])
+  t.strictSame(await search('route=part'), [
+    ['bbbbb0', 'bbbbb1'],
+    ['aaaaa0', 'aaaaa1'],
+  ])
+  t.strictSame(await search('only=errors'), [['bbbbb0'], ['aaaaa0', 'aaaaa1']])
+  t.strictSame(await search('only=errors&route=page&sort=time&order=asc'), [['aaaaa0', 'aaaaa1'], ['bbbbb0']])
+  t.strictSame(await search('type=sub-request'), [['bbbbb1'], ['aaaaa1']])
+  t.strictSame(await search('type=sub-request&status_code=5xx'), [['aaaaa1']])
+  await storage.pin('aaaaa1', true)
+  t.strictSame(await search('pinned=1'), [['aaaaa0', 'aaaaa1']])
+})
+
+t.test('marks are counted for all that match, and restrict the list together', async t => {
+  const call = { destination: 'empty', contentType: 'text/html' }
+  const storage = createStorage(
+    { token: '000001', status: 500 },
+    { token: '000002', exception: 'TypeError', duration: 900 },
+    { token: '000003', status: 404, exception: 'NotFoundError', client: 'mine' },
+    { token: '000004', outcome: 'crashed', ...call },
+    { token: '000005', destination: 'document', contentType: 'application/json' },
+    { token: '000006', contentType: 'application/problem+json' },
+    { token: '000007', contentType: 'text/event-stream', duration: 9000, client: null },
+    { token: '000009', parent: '000008', status: 500, duration: 900, ...call },
+    { token: '000008', url: 'http://localhost/other' },
+    { token: '00000a', status: 404, route: null, url: 'http://localhost/favicon.ico' },
+  )
+  const context: ListContext = { client: 'mine', findFindings: async tokens => new Set(tokens.slice(0, 2)) }
+  const search = (query: string) => searchList(storage, parseListRequest(new URLSearchParams(query)), context)
+  const tokens = async (query: string) => (await search(query)).families.map(({ main }) => main.token)
+  const { counts, probes, total } = await search('')
+  t.equal(total, 8)
+  t.strictSame(counts, { all: 8, errors: 4, slow: 1, findings: 2, '4xx': 1, api: 3, client: 1 })
+  t.strictSame(
+    probes.map(({ token }) => token),
+    ['00000a'],
+  )
+  t.strictSame(await tokens('only=errors'), ['000008', '000004', '000002', '000001'])
+  t.strictSame(await tokens('only=errors,slow'), ['000002'])
+  t.strictSame(await tokens('only=4xx'), ['000003'])
+  t.strictSame(await tokens('only=api'), ['000007', '000006', '000004'])
+  t.strictSame(await tokens('only=client'), ['000003'])
+  t.strictSame(await tokens('only=findings'), ['000008', '000007'])
+  t.strictSame(await tokens('type=probe'), ['00000a'])
+  t.strictSame((await search('only=slow&url=other')).counts.all, 1, 'the filters of the form count')
+  const { counts: none } = await searchList(storage, parseListRequest(new URLSearchParams()))
+  t.hasStrict(none, { findings: 0, client: 0 }, 'in a console')
+})
+
+t.test('slow is half a second, or three times the median of a route with enough requests', async t => {
+  const of = (route: string | null, ...durations: number[]) =>
+    durations.map(duration => createRecord({ route, duration }).summary)
+  const isSlow = recognizeSlow([
+    ...of('fast', 10, 10, 10, 10, 10),
+    ...of('usual', 40, 40, 40, 40, 40),
+    ...of('rare', 10),
+  ])
+  const check = (route: string, duration: number) => isSlow(createRecord({ route, duration }).summary)
+  t.strictSame([check('fast', 49), check('fast', 50)], [false, true])
+  t.strictSame([check('usual', 119), check('usual', 120)], [false, true])
+  t.strictSame([check('rare', 499), check('rare', 500)], [false, true])
+  t.strictSame([check('unknown', 499), check('unknown', 500)], [false, true])
+})
+
+t.test('text is searched in URL, route and controller, in any case and decoded', async t => {
+  const storage = createStorage(
+    { token: '000001', url: 'http://localhost/%E6%97%A5', route: null, controller: null },
+    { token: '000002', route: 'Blog_Show' },
+    { token: '000003', controller: 'BlogController' },
+  )
+  const search = async (text: string) => {
+    const { families } = await searchList(storage, parseListRequest(new URLSearchParams({ text })))
+    return families.map(({ main }) => main.token)
+  }
+  t.strictSame(await search('日'), ['000001'])
+  t.strictSame(await search('%e6'), ['000001'])
+  t.strictSame(await search('BLOG'), ['000003', '000002'])
+})
+
+t.test('a histogram counts requests and failures in whole steps of time', async t => {
+  const at = (...seconds: number[]) => seconds.map(second => ({ time: second * 1000, isError: second % 2 === 1 }))
+  t.strictSame(createHistogram(at(1, 2, 3, 4, 5, 6, 7, 8, 9)), [], 'nine are too few')
+  t.strictSame(createHistogram(at(1, 1, 1, 1, 1, 1, 1, 1, 1, 1)), [], 'all at once')
+  const seconds = createHistogram(at(10, 10, 10, 11, 12, 13, 13, 15, 15, 15))
+  t.strictSame(
+    seconds.map(({ count, errors }) => [count, errors]),
+    [
+      [3, 0],
+      [1, 1],
+      [1, 0],
+      [2, 2],
+      [0, 0],
+      [3, 3],
+    ],
+  )
+  t.strictSame([seconds[0]?.start, seconds[0]?.end], [10_000, 11_000])
+  const day = 24 * 3600
+  for (const span of [40, 100, 3000, day, 3 * day, 47 * day, 400 * day]) {
+    const times = Array.from({ length: 10 }, (_, index) => 1_000_000 + (index * span) / 9)
+    const buckets = createHistogram(at(...times))
+    t.equal(
+      buckets.reduce((sum, { count }) => sum + count, 0),
+      10,
+      `all within ${span} s`,
+    )
+    t.ok(buckets.length > 1 && buckets.length <= 48, `${buckets.length} buckets`)
+  }
+})
+
+t.test('URLs are decoded where that is safe to read', async t => {
+  for (const [url, readable] of [
+    ['/a?b=1', '/a?b=1'],
+    ['/%E6%97%A5%e6%9c%ac?q=%C3%A9', '/日本?q=é'],
+    ['/a%2Fb%3Fc%20d%25', '/a%2Fb%3Fc%20d%25'],
+    ['/%00%0A%E2%80%AE%E2%80%8B', '/%00%0A%E2%80%AE%E2%80%8B'],
+    ['/%FF%E6%97', '/%FF%E6%97'],
+    ['/100%', '/100%'],
+  ] as const) {
+    t.equal(toReadableUrl(url), readable)
+  }
+})
+
+t.test('statuses and durations', async t => {
+  for (const [text, range] of [
+    ['404', [404, 404]],
+    ['0', [0, 0]],
+    ['5XX', [500, 599]],
+    ['400..499', [400, 499]],
+    ['..399', [undefined, 399]],
+    ['500..', [500, undefined]],
+  ] as const) {
+    t.strictSame(parseStatusRange(text), range, text)
+  }
+  for (const text of ['', '50', '5', '6xx', 'abc', '..', '40..50', '4040'])
+    t.equal(parseStatusRange(text), undefined, text)
+  t.strictSame(['250', '250 ms', '1.5s', '', 'x', '-1'].map(parseMilliseconds), [
+    250,
+    250,
+    1500,
+    undefined,
+    undefined,
+    undefined,
+  ])
+})
