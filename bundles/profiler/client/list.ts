@@ -34,6 +34,12 @@ export function enhanceList(): void {
     event.preventDefault()
     void list.submit(submitter)
   })
+  results.addEventListener('click', event => {
+    const link = event.target instanceof Element ? event.target.closest<HTMLAnchorElement>('a.unfold') : null
+    if (link === null || event.ctrlKey || event.metaKey || event.shiftKey) return
+    event.preventDefault()
+    void list.unfold(link)
+  })
   document.addEventListener('keydown', event => moveFocus(event, results))
 }
 
@@ -97,6 +103,14 @@ class ListLoader {
     const token = button.closest('tr')?.dataset.token
     const isDone = await this.load(button.formAction, {}, { method: 'POST' })
     if (isDone) this.#results.querySelector<HTMLElement>(`tr[data-token="${token}"] .pin`)?.focus()
+  }
+
+  /** Shows or hides the sub-requests of a row, and gives the focus back to the link. */
+  async unfold(link: HTMLAnchorElement): Promise<void> {
+    const token = link.closest('tr')?.dataset.token
+    const isDone = await this.load(link.href, { changesUrl: true })
+    if (isDone)
+      this.#results.querySelector<HTMLElement>(`tr[data-token="${token}"] .unfold`)?.focus({ preventScroll: true })
   }
 
   #show({ document: page, url }: FetchedPage, { changesUrl = false, marksNew = false }: LoadOptions): boolean {

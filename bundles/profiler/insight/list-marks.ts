@@ -1,5 +1,5 @@
 import type { ProfileSummary } from '../profile/profile.ts'
-import type { Mark } from './list-request.ts'
+import type { ListMark } from './list-request.ts'
 import { isError, percentile } from './route-statistics.ts'
 
 /** What the marks of a request depend on, beside its summary. */
@@ -13,7 +13,7 @@ export interface MarkContext {
 }
 
 /** Whether a request has a mark. A sub-request has the marks of its status only. */
-export function hasMark(mark: Mark, summary: ProfileSummary, { client, findings, isSlow }: MarkContext): boolean {
+export function hasMark(mark: ListMark, summary: ProfileSummary, { client, findings, isSlow }: MarkContext): boolean {
   const { exception, status } = summary
   const isRefused = status >= 400 && status < 500
   if (mark === 'errors') return isError(summary) || (exception !== null && !isRefused)

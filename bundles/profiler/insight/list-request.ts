@@ -12,7 +12,7 @@ export interface ListRequest {
   /** Whether there are such conditions. */
   readonly isFiltering: boolean
   /** The marks that a request must have: all of them. */
-  readonly marks: readonly Mark[]
+  readonly marks: readonly ListMark[]
   /** Whether each sub-request is an entry of its own, and main requests are not listed. */
   readonly isOfSubRequests: boolean
   /** Whether only the requests of browsers themselves are wanted, which are else left out. */
@@ -36,7 +36,7 @@ export interface ListRequest {
 export const marks = ['errors', 'slow', 'findings', '4xx', 'api', 'client'] as const
 
 /** See {@link marks}. */
-export type Mark = (typeof marks)[number]
+export type ListMark = (typeof marks)[number]
 
 /** The fields by which the list is sorted. */
 export const sortableFields = [
@@ -141,7 +141,7 @@ function readTests({ exception, text }: Parameters): ((summary: ProfileSummary) 
   ]
 }
 
-function readMarks({ only = '' }: Parameters, notes: string[]): Mark[] {
+function readMarks({ only = '' }: Parameters, notes: string[]): ListMark[] {
   return only.split(',').flatMap(text => {
     const mark = marks.find(mark => mark === text.trim())
     if (mark === undefined && only !== '')

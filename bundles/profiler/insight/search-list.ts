@@ -5,7 +5,7 @@ import { type Family, groupFamilies, readLimit } from './families.ts'
 import { type Bucket, createHistogram } from './histogram.ts'
 import { isBrowserProbe } from './latest.ts'
 import { hasMark, type MarkContext, recognizeSlow } from './list-marks.ts'
-import { type ListRequest, type Mark, marks } from './list-request.ts'
+import { type ListRequest, type ListMark, marks } from './list-request.ts'
 
 /** A family in the list. */
 export interface ListedFamily extends Family {
@@ -19,7 +19,7 @@ export interface ListResult {
   /** The number of families on all pages. */
   readonly total: number
   /** The number of families with each mark, whatever marks are wanted. */
-  readonly counts: Readonly<Record<Mark | 'all', number>>
+  readonly counts: Readonly<Record<ListMark | 'all', number>>
   readonly histogram: readonly Bucket[]
   /** The requests that browsers made by themselves, and that are left out; of those that match. */
   readonly probes: readonly ProfileSummary[]

@@ -2,7 +2,7 @@ import type { Request } from '../../../../lib/http/request.ts'
 import type { Response } from '../../../../lib/http/response.ts'
 import type { FindingBadges } from '../../insight/findings/finding-badges.ts'
 import type { Bucket } from '../../insight/histogram.ts'
-import { defaultOrder, type ListRequest, type Mark, marks, parseListRequest } from '../../insight/list-request.ts'
+import { defaultOrder, type ListMark, type ListRequest, marks, parseListRequest } from '../../insight/list-request.ts'
 import { type ListContext, type ListResult, searchList } from '../../insight/search-list.ts'
 import { formatBytes, formatCount, formatNumber, formatTime, toTarget } from '../../profile/format.ts'
 import { home, listDataLink } from '../../profile/links.ts'
@@ -85,7 +85,7 @@ function linkToToggle(wanted: ListRequest, token: string): string {
   return linkTo(wanted, { page, open: (open.has(token) ? others : [...others, token]).join(',') })
 }
 
-const chipLabels: Readonly<Record<Mark, string>> = {
+const chipLabels: Readonly<Record<ListMark, string>> = {
   errors: 'Errors',
   slow: 'Slow',
   findings: 'Findings',
@@ -94,7 +94,7 @@ const chipLabels: Readonly<Record<Mark, string>> = {
   client: 'This client',
 }
 
-const chipHints: Readonly<Record<Mark, string>> = {
+const chipHints: Readonly<Record<ListMark, string>> = {
   errors: 'Status 500 and above, exceptions, failed streams, crashes',
   slow: '500 ms or more, or three times the median of the route and at least 50 ms',
   findings: 'With findings: of the newest 200 requests',
