@@ -123,10 +123,9 @@ export function createRows(
       ...row,
       name: isMain ? `${columns.hasHosts ? hostOf(url) : ''}${view.target}` : view.controller || view.target,
       handler: isMain ? handler : '',
-      // The row has a control for them.
-      badges: isMain
-        ? view.badges.filter(({ text }) => row.family === false || text !== row.family.count)
-        : view.badges,
+      // The row has a control for its sub-requests.
+      badges:
+        row.family === false ? view.badges : view.badges.filter(({ text }) => !/^[\d,]+ sub-requests?$/.test(text)),
       size: size === null ? '' : formatBytes(size),
       findings: toFindings(token, badges?.get(token)),
       queryUnit: queries === 1 ? 'query' : 'queries',
