@@ -25,6 +25,11 @@ const busy: Bundle = {
       await (await fetch(`http://${request.headers.get('host')}/text`)).text()
       return Response.html(view.render('site/partnership', {}, request) as string)
     }
+    const hostile =
+      '<body onload="document.title=\'run\'"><p>Shop</p><script>document.title = "run"</script>' +
+      '<img src="//example.test/x" onerror="document.title=1"><meta http-equiv="refresh" content="0;url=/text">' +
+      '<iframe src="javascript:top.document.title=1"></iframe></pre><base href="//example.test/">'
+    routes.add({ name: 'hostile', path: '/hostile', controller: toController(() => Response.html(hostile)) })
     routes.add({ name: 'busy', path: '/busy', controller: toController(answer) })
     collectors.push({ name: 'demo', collect: () => ({ one: 'first', two: 'second', three: 'x'.repeat(900) }) })
   },
@@ -218,4 +223,20 @@ t.test('links lead to a log message, a render or a call, which is highlighted', 
   t.match(await page.locator('#curl-0').innerText(), `curl --url ${url}/text`)
   t.ok(await page.getByRole('button', { name: 'Copy' }).first().isVisible())
   t.strictSame(complaints, [])
+})
+
+t.test('the content of a hostile page is text, and its preview runs nothing', needsBrowser, async t => {
+  const { page, show, token, url } = await open(t, '/hostile')
+  const asked: string[] = []
+  page.on('request', request => asked.push(request.url()))
+  await show('request')
+  t.match(await page.locator('#response-content').innerText(), '<script>document.title = "run"</script>')
+  await page.getByRole('link', { name: 'Preview' }).click()
+  await page.getByText('Shop').waitFor()
+  t.equal(page.url(), `${url}/_profiler/${token}/content`)
+  t.notMatch(await page.title(), /run|1/)
+  t.strictSame(
+    asked.filter(each => each.includes('example.test')),
+    [],
+  )
 })

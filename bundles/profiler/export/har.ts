@@ -1,8 +1,9 @@
 import { statusText } from '../../../lib/http/response.ts'
 import { version } from '../../../lib/package.ts'
 import { durationOf, phasesOf, readCalls, type StoredCall } from '../profile/calls.ts'
+import type { ContentData } from '../profile/content-data.ts'
 import type { BodyData } from '../profile/exchange-data.ts'
-import { serializeForm } from '../profile/form-body.ts'
+import { serializeForm, writeContent } from '../profile/form-body.ts'
 import { formatMoment, formatText } from '../profile/format-value.ts'
 import type { Profile } from '../profile/profile.ts'
 import type { Pairs } from '../profile/schema.ts'
@@ -49,7 +50,7 @@ interface HarParam extends Omit<HarPair, 'value'> {
   readonly contentType?: string
 }
 
-/** A response of a HAR. Its body is not recorded. */
+/** A response of a HAR. */
 interface HarResponse extends HarMessage {
   readonly status: number
   readonly statusText: string
@@ -72,7 +73,7 @@ interface HarMessage {
 
 /**
  * Creates the HTTP archive of a profile: its request, then its HTTP client calls. It has no sub-requests, because these
- * use no network. Masked values stay masked; bodies of responses are not recorded.
+ * use no network. Masked values stay masked.
  */
 export function toHar(profile: Profile): Har {
   return {
@@ -80,14 +81,19 @@ export function toHar(profile: Profile): Har {
       version: '1.2',
       creator: { name: 'Sinfonietta', version },
       entries: [toEntry(profile), ...readCalls(profile).calls.map(call => toCallEntry(call, profile.summary.time))],
-      comment: `Profile ${profile.summary.token}. Secrets are masked, and response bodies are not recorded.`,
+      comment: `Profile ${profile.summary.token}. Secrets are masked.`,
     },
   }
 }
 
 const unknownTimings = { blocked: -1, dns: -1, connect: -1, ssl: -1, send: 0, wait: 0, receive: 0 } as const
 
-const withoutBody = { text: '', comment: 'The body is not recorded.' } as const
+/** The text of a content, with a comment if it is not all of it. */
+function toContentText(content: ContentData | undefined): Pick<HarResponse['content'], 'comment' | 'text'> {
+  if (content === undefined) return { text: '', comment: 'The body is not recorded.' }
+  const { isCut, note = '' } = content
+  return { text: writeContent(content), comment: isCut ? 'The body is cut.' : note }
+}
 
 function toEntry({ collectors, summary }: Profile): HarEntry {
   const { contentType, duration, method, outcome, status, time, url } = summary
@@ -116,7 +122,7 @@ function toEntry({ collectors, summary }: Profile): HarEntry {
       httpVersion,
       cookies: valuesOf(responseHeaders, 'set-cookie').map(field => toCookie(field.split(';', 1).join())),
       headers: responseHeaders,
-      content: { size: toSize(response?.size) ?? 0, mimeType: contentType ?? '', ...withoutBody },
+      content: { size: toSize(response?.size) ?? 0, mimeType: contentType ?? '', ...toContentText(response?.content) },
       redirectURL: valuesOf(responseHeaders, 'location').join(),
       headersSize: -1,
       bodySize: toSize(response?.size) ?? -1,
@@ -151,7 +157,7 @@ function toCallEntry(call: StoredCall, began: number): HarEntry {
       httpVersion: 'unknown',
       cookies: [],
       headers: [],
-      content: { size: toSize(bytes) ?? 0, mimeType: 'x-unknown', ...withoutBody },
+      content: { size: toSize(bytes) ?? 0, mimeType: 'x-unknown', ...toContentText(undefined) },
       redirectURL: '',
       headersSize: -1,
       bodySize: toSize(bytes) ?? -1,

@@ -1,5 +1,6 @@
 import { type Finding, linkToFinding, splitSentence } from '../insight/findings/finding.ts'
 import type { RecordedFrame } from '../profile/code-data.ts'
+import type { ContentData } from '../profile/content-data.ts'
 import { readExceptions, readExcerpts, type StoredException, toPlace, toRest } from '../profile/exceptions.ts'
 import type {
   BodyData,
@@ -31,6 +32,7 @@ export const exchangeSection: Section = {
       '## Response',
       writeSize(response),
       ...writePairs('Headers', response?.headers, limit),
+      ...writeContentBlocks(response?.content, limit),
       ...writeSession(session, limit),
     ]
   },
@@ -68,6 +70,20 @@ export function writeBody(body: BodyData | undefined, limit: number): string[] {
             [toSpan(field), toSpan(name), toSpan(type), formatSize(size)].join(', '),
           ),
         ]),
+  ]
+}
+
+/** Writes a content, or why it is not stored. */
+function writeContentBlocks(content: ContentData | undefined, limit: number): string[] {
+  if (content === undefined) return []
+  const { form, isCut, json, length, note, type } = content
+  return [
+    '### Content',
+    [toSpan(type), formatSize(length) || 'of unknown length', ...(isCut ? ['cut'] : [])].join(', '),
+    ...(note === undefined ? [] : [toSpan(note)]),
+    ...(json === undefined ? [] : [toJsonBlock(json[0])]),
+    ...(content.text === undefined ? [] : [toBlock(content.text, type.includes('html') ? 'html' : 'text')]),
+    ...writePairs('Form', form, limit),
   ]
 }
 

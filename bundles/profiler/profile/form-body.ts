@@ -1,4 +1,5 @@
 import type { MultipartPart } from '../../../lib/body/multipart.ts'
+import type { ContentData } from './content-data.ts'
 import type { BodyData } from './exchange-data.ts'
 import { formatText } from './format-value.ts'
 import type { Pairs } from './schema.ts'
@@ -22,4 +23,10 @@ export function serializeForm(form: Pairs): string {
   const parameters = new URLSearchParams()
   for (const [name, value] of form) parameters.append(name, formatText(value))
   return parameters.toString()
+}
+
+/** Writes a stored content as it may have been sent; empty when nothing of it is stored. */
+export function writeContent({ form, json, text = '' }: ContentData): string {
+  if (json !== undefined) return String(JSON.stringify(json[0]))
+  return form === undefined ? text : serializeForm(form)
 }

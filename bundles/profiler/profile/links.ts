@@ -87,6 +87,11 @@ export function verifyLink(token: string): string {
   return `${home}${encode(token)}/verify`
 }
 
+/** The content of the response: a page as a preview, other content as text. */
+export function contentLink(token: string): string {
+  return `${home}${encode(token)}/content`
+}
+
 /** The comparison of two profiles. */
 export function compareLink(first: string, second: string): string {
   return `${home}compare?a=${encode(first)}&b=${encode(second)}`

@@ -63,6 +63,7 @@ const pageRoutes: readonly PageRoute[] = [
   { method: 'GET', name: '_profiler_routes', path: routesLink(), page: 'routes' },
   { method: 'GET', name: '_profiler_compare', path: `${home}compare`, page: 'compare' },
   { method: 'GET', name: '_profiler_replay_form', path: `${home}:record/replay`, page: 'replayForm' },
+  { method: 'GET', name: '_profiler_content', path: `${home}:record/content`, page: 'content' },
   { method: 'GET', name: '_profiler_open_file', path: `${home}open`, page: 'openFile' },
   { method: 'GET', name: '_profiler_search_results', path: `${home}:record/search/results`, page: 'list' },
   // The name is Symfony's.

@@ -25,6 +25,7 @@ import { redirect } from '../respond.ts'
 import { renderToolbar } from '../toolbar/toolbar-view.ts'
 import { takeBrowserErrors } from './browser-errors-page.ts'
 import { renderCompare } from './compare-page.ts'
+import { renderContent } from './content-page.ts'
 import { armCpu, renderCpu } from './cpu-page.ts'
 import { exportProfile, negotiate, renderLatestData, renderListData, renderProfileData } from './data-pages.ts'
 import { renderMissing } from './find-profile.ts'
@@ -65,6 +66,7 @@ export interface Pages {
   readonly profile: Page
   readonly profileData: Page
   readonly export: Page
+  readonly content: Page
   readonly compare: Page
   readonly replayForm: Page
   readonly routes: Page
@@ -131,6 +133,7 @@ export function createPages(app: ProfilerApplication): Pages {
       }),
     profileData: async request => renderProfileData(await token(request), await form(request), request, app),
     export: async request => exportProfile(await token(request), await kind(request), request, app),
+    content: async request => renderContent(await token(request), request, app),
     compare: request => renderCompare(request, app),
     replayForm: async request => renderReplay(await token(request), request, app),
     routes: request => negotiate(request, form => renderRoutes(form, request, app)),

@@ -12,9 +12,10 @@ import {
   toValueRow,
   type ValueRow,
 } from '../../profile/format-value.ts'
-import { profileLink } from '../../profile/links.ts'
+import { contentLink, profileLink } from '../../profile/links.ts'
 import type { Outcome, Profile, ProfileSummary } from '../../profile/profile.ts'
 import { type BodyView, viewBody } from './body.ts'
+import { viewContent } from './content.ts'
 import type { PanelSubject, ProfilePanel } from './panel.ts'
 import { readSetCookie } from './set-cookie.ts'
 import {
@@ -60,6 +61,9 @@ function toView({ children, parent, profile }: PanelSubject): ViewModel {
   const views = {
     request: viewRequest(profile, origins),
     response: viewResponse(collectors.response, responseHeaders, summary),
+    content:
+      collectors.response?.content &&
+      viewContent(collectors.response.content, 'response-content', contentLink(summary.token)),
     session: viewSession(collectors.session),
     relatives: [
       ...(parent === undefined ? [] : [viewRelative(parent, 'Parent Request')]),

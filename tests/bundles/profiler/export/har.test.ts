@@ -34,8 +34,9 @@ t.test('a HAR has the request, then the HTTP client calls', async t => {
   t.hasStrict(form.response, {
     status: 200,
     statusText: 'OK',
-    content: { mimeType: 'text/html; charset=UTF-8', text: '' },
+    content: { mimeType: 'text/html; charset=UTF-8', comment: '' },
   })
+  t.match(form.response.content.text, /^<!doctype html>/i)
   t.match(form.response.cookies, [{ name: 'theme', value: '******' }])
   t.strictSame(
     calls.map(({ request, response }: { request: object; response: { status: number } }) => [request, response.status])

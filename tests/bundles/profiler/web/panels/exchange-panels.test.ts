@@ -12,6 +12,7 @@ import { setCookie } from '#lib/http/cookies.ts'
 import type { Request } from '#lib/http/request.ts'
 import { Response } from '#lib/http/response.ts'
 import { createProfile, createSubject } from '#tests/support/create-profile.ts'
+import { textOf } from '#tests/support/html.ts'
 import { createProfiledKernel } from '#tests/support/profiled-kernel.ts'
 
 const headings =
@@ -152,6 +153,52 @@ t.test('the request panel', async t => {
     t.equal(await sizeOf({ size: 1, isStreamed: false }, 'HEAD'), '1 byte (not sent: response to HEAD)')
     t.equal(await sizeOf({ size: null, isStreamed: true }), 'not known (streamed)')
     t.equal(await sizeOf(undefined), 'n/a')
+  })
+
+  t.test('the content of a response is shown, and has a page of its own', async t => {
+    const hostile = '<script>alert(1)</script><img src=x onerror=alert(1)></pre>'
+    const { client, storage, show, storedOf } = await createProfiledKernel(t, {
+      directory: t.testdir(),
+      handlers: {
+        '/data': () => Response.json({ name: hostile, list: [1, 2] }),
+        '/page': () => Response.html(`<title>Shop</title>${hostile}`),
+        '/form': () =>
+          new Response('a=1&token=x', { headers: { 'content-type': 'application/x-www-form-urlencoded' } }),
+        '/long': () => Response.text('x'.repeat(70_000)),
+        '/bytes': () => new Response(new Uint8Array(4), { headers: { 'content-type': 'image/png' } }),
+      },
+    })
+    const open = async (path: string) => {
+      const { profile } = await storedOf(await client.get(path))
+      const html = await show('request', profile)
+      const page = await client.get(`/_profiler/${profile.summary.token}/content`)
+      return { html, text: textOf(html), page }
+    }
+    const data = await open('/data')
+    t.match(data.text, /Response Content application\/json, \d+ bytes .*name: &quot;&lt;script&gt;/)
+    t.match(data.html, /<a class="button small" href="\/_profiler\/[\da-f]{6}\/content">Open as text<\/a>/)
+    t.equal(data.page.headers.get('content-type'), 'text/plain; charset=UTF-8')
+    t.match(data.page.text, '"list":[1,2]')
+    const page = await open('/page')
+    t.match(page.html, '&lt;title&gt;Shop&lt;/title&gt;&lt;script&gt;alert(1)')
+    t.notMatch(page.html, '<script>')
+    t.match(page.html, '>Preview</a>')
+    t.equal(page.page.headers.get('content-type'), 'text/html; charset=UTF-8')
+    t.match(page.page.headers.get('content-security-policy'), /^sandbox; default-src 'none'; (?!.*script-src)/)
+    t.match((await open('/form')).html, 'a=1&amp;token=******'.replaceAll('=', '&#x3D;'))
+    const long = await open('/long')
+    t.match(long.text, 'The first 65,536 characters are stored. The first 16,000 characters are shown. SHA-256 ')
+    t.equal(long.page.text, 'x'.repeat(65_536))
+    const bytes = await open('/bytes')
+    t.match(
+      bytes.text,
+      'Response Content image/png, 4 bytes Only text is stored. SHA-256 df3f619804a92fdb4057192dc43dd748…',
+    )
+    t.notMatch(bytes.html, '/content"')
+    t.equal(bytes.page.status, 404)
+    t.equal((await client.get('/_profiler/ffffff/content')).status, 404)
+    const { summaries } = await storage.search({ limit: 99 })
+    t.equal(summaries.length, 5, 'the pages of contents are not recorded')
   })
 
   t.test('a request without a response has a page', async t => {

@@ -1,0 +1,50 @@
+import type { ContentData } from '../../profile/content-data.ts'
+import { writeContent } from '../../profile/form-body.ts'
+import { formatCount } from '../../profile/format.ts'
+import { formatSize } from '../../profile/format-value.ts'
+import { type TreeView, TreeViewer } from '../../profile/tree-view.ts'
+
+/** A content as the partial `profiler/content` shows it. Parts that do not exist are empty. */
+export interface ContentView {
+  /** `text/html, 1,024 bytes`. */
+  readonly facts: string
+  readonly tree: TreeView | false
+  readonly text: string
+  /** The id of the element with the text, for its button. */
+  readonly id: string
+  /** Why not all of it is shown. */
+  readonly note: string
+  /** The page of the whole content, and what it is called. */
+  readonly link: string
+  readonly linkLabel: string
+}
+
+/** Characters of a text on a page: the pages of the profiler are small. */
+const shownLimit = 16_000
+
+/** Makes the view of a content; `link` leads to all of it. */
+export function viewContent(content: ContentData, id: string, link = ''): ContentView {
+  const { digest, isCut, json, length, note, type } = content
+  const text = writeContent(content)
+  const shown = json === undefined ? text : ''
+  const notes = [
+    ...(note === undefined ? [] : [note]),
+    ...(isCut ? [`The first ${formatCount(text.length, 'character')} are stored.`] : []),
+    ...(shown.length > shownLimit ? [`The first ${formatCount(shownLimit, 'character')} are shown.`] : []),
+    ...(digest === undefined ? [] : [`SHA-256 ${digest}…`]),
+  ]
+  return {
+    facts: [type || 'no content type', formatSize(length)].filter(fact => fact !== '').join(', '),
+    tree: json !== undefined && new TreeViewer().viewJson(json[0], true),
+    text: shown.slice(0, shownLimit).toWellFormed(),
+    id,
+    note: notes.join(' '),
+    link: text === '' ? '' : link,
+    linkLabel: isPage(content) ? 'Preview' : 'Open as text',
+  }
+}
+
+/** Whether a content is a page that a browser can show. */
+export function isPage({ text, type }: ContentData): boolean {
+  return type === 'text/html' && text !== undefined
+}
