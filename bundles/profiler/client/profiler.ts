@@ -3,6 +3,7 @@ import { enhanceEventTree } from './events.ts'
 import { enableFiltering } from './filter.ts'
 import { enableFlameGraph } from './flame.ts'
 import { enhanceList } from './list.ts'
+import { enableMenus, showCurrentTab } from './menus.ts'
 import { enablePalette } from './palette.ts'
 import { enablePlaces } from './places.ts'
 import { enableScrollers } from './scrollers.ts'
@@ -17,6 +18,7 @@ import { enableVerification } from './verify.ts'
 chooseTheme(document.querySelector('[data-theme-choice]'))
 enableCopying(document)
 enableFiltering(document)
+enableMenus(document)
 enablePalette(document.querySelector<HTMLButtonElement>('[data-palette]'))
 enableShortcuts(document)
 enableTimeline(document.querySelector<HTMLFormElement>('#timeline'))
@@ -27,4 +29,5 @@ enhanceList()
 enhanceEventTree(document)
 enableValueTrees(document)
 enableScrollers()
+showCurrentTab(document.querySelector<HTMLElement>('.panels'))
 enableVerification(document)

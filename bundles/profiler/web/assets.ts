@@ -19,6 +19,9 @@ const types = {
 /** The modules that pages load: each is joined with its imports to one file. */
 const scripts = ['profiler.js', 'toolbar.js', 'browser-errors.js'] as const
 
+/** The mark on the icon of a page that shows an error. */
+const mark = '<circle cx="29" cy="29" r="10" fill="#e5484d" stroke="#15171a" stroke-width="2"/>'
+
 /** These stylesheets come first, because all others use them. */
 const firstStyles: readonly string[] = ['tokens.css', 'base.css', 'parts.css']
 
@@ -63,9 +66,11 @@ export class Assets {
 
   #read(): ReadonlyMap<string, Asset> {
     if (this.#files !== undefined) return this.#files
+    const icon = readFileSync(path.join(this.#folder, 'icon.svg'), 'utf8')
     const files = new Map<string, Asset>([
       ['profiler.css', { content: joinStyles(path.join(this.#folder, 'styles')), type: types.css }],
-      ['icon.svg', { content: readFileSync(path.join(this.#folder, 'icon.svg')), type: types.svg }],
+      ['icon.svg', { content: Buffer.from(icon), type: types.svg }],
+      ['icon-error.svg', { content: Buffer.from(icon.replace('</svg>', `${mark}</svg>`)), type: types.svg }],
     ])
     for (const name of scripts) {
       files.set(name, { content: Buffer.from(joinModules(this.#modules, name)), type: types.js })

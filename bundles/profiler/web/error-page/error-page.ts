@@ -63,7 +63,7 @@ export class ErrorPage {
       home,
       stylesheet: assets.link('profiler.css'),
       script: assets.link('profiler.js'),
-      icon: assets.link('icon.svg'),
+      icon: assets.link('icon-error.svg'),
       ...report,
     }
     return view.render('profiler/error-page', model, request)

@@ -55,6 +55,7 @@ export async function renderProfile(
   const summary = withBadge(toSummaryView(profile.summary), toBadge(findings))
   const model = {
     title: `${summary.status} ${summary.method} ${summary.target}`,
+    icon: app.assets.link(summary.tone === 'error' ? 'icon-error.svg' : 'icon.svg'),
     summary,
     ...describeRelatives(found, request.query.get('panel') || undefined),
     latest: latestLink(request.query.get('panel') || undefined),

@@ -105,6 +105,12 @@ t.test('assets have a path that changes with their content, and are cached for e
     t.equal(headers.get('x-content-type-options'), 'nosniff')
     t.notOk(headers.has('x-debug-token'))
   }
+  t.match((await client.get(`${folder}icon-error.svg`)).text, /^<svg .*<circle [^>]*fill="#e5484d"[^>]*\/><\/svg>\n$/s)
+  const iconOf = async (path: string) => /<link rel="icon"[^>]*\/(icon[^"/]*)"/.exec((await client.get(path)).text)?.[1]
+  const profileOf = async (path: string) => `/_profiler/${(await client.get(path)).headers.get('x-debug-token')}`
+  t.equal(await iconOf(await profileOf('/star-photo-booth')), 'icon.svg')
+  t.equal(await iconOf(await profileOf('/boom')), 'icon-error.svg')
+  t.equal(await iconOf('/boom'), 'icon-error.svg', 'an error page has the mark, too')
   const { text: styles } = await client.get(`${folder}profiler.css`)
   for (const file of readdirSync('bundles/profiler/assets/styles')) {
     t.ok(styles.includes(readFileSync(`bundles/profiler/assets/styles/${file}`, 'utf8')), file)

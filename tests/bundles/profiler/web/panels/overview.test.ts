@@ -139,7 +139,10 @@ t.test('the usual time is divided by the start of the process', async t => {
   t.match(text, /Before the restart 5 20\.0 ms 20\.0 ms\s+Since the restart 1 40\.0 ms/)
   t.match(text, /The process started at 20 Nov 2026, 23:10:00 UTC\./)
   t.match(html, 'href="/_profiler/compare?a=000004&amp;b=abc123"')
-  t.match(text, /Since your edit blog\/list\.ts ·.* Time 20\.0 ms 100\.0 ms Time: too few requests to compare \(4 and 1\)\./)
+  t.match(
+    text,
+    /Since your edit blog\/list\.ts ·.* Time 20\.0 ms 100\.0 ms Time: too few requests to compare \(4 and 1\)\./,
+  )
   t.match(html, /href="editor:\/\/[^"]*blog\/list\.ts"/)
   const files = Array.from({ length: 7 }, (_, index) => `file-${index}.ts`)
   const many = { ...server, edits: [{ time: Date.parse(started), files }] }
