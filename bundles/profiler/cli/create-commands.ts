@@ -9,6 +9,7 @@ import { createProfilerPurge } from './profiler-purge.ts'
 import { createProfilerReplay } from './profiler-replay.ts'
 import { createProfilerShow } from './profiler-show.ts'
 import { createProfilerStats } from './profiler-stats.ts'
+import { createProfilerVerify } from './profiler-verify.ts'
 
 /** Creates the commands of the profiler. */
 export function createCommands(services: CommandServices): ConsoleCommand[] {
@@ -23,5 +24,6 @@ export function createCommands(services: CommandServices): ConsoleCommand[] {
     createProfilerReplay(services),
     createProfilerShow(services),
     createProfilerStats(storage),
+    createProfilerVerify(services),
   ]
 }

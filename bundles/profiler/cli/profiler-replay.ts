@@ -1,6 +1,7 @@
 import { readFile } from 'node:fs/promises'
 import {
   type CommandInput,
+  type CommandOption,
   CommandUsageError,
   type ConsoleCommand,
   exitCodes,
@@ -8,6 +9,7 @@ import {
 import type { Output } from '../../../lib/console/output.ts'
 import { type PossibleReplay, planReplay } from '../insight/replay/plan-replay.ts'
 import type { Replayer, ReplayInput } from '../insight/replay/replayer.ts'
+import type { Profile } from '../profile/profile.ts'
 import { readOriginal } from '../record/recording-policy.ts'
 import type { ProfileStorage, StoredProfile } from '../store/profile-storage.ts'
 import { findRecord, latest, missing, tokenArgument } from './find-profile.ts'
@@ -26,16 +28,7 @@ export function createProfilerReplay(services: ReplayServices): ConsoleCommand {
     name: 'profiler:replay',
     description: 'Replays a recorded request and compares the profiles; exit code 1 when they differ',
     arguments: [tokenArgument(services.storage)],
-    options: [
-      { name: 'yes', description: 'does not ask before a request that may change data' },
-      { name: 'cookie', value: 'pairs', description: 'the cookies to send; their values are never stored' },
-      {
-        name: 'authorization',
-        value: 'value',
-        description: 'the header Authorization to send; its value is never stored',
-      },
-      { name: 'body', value: 'file', description: 'a file with the body to send instead of the recorded one' },
-    ],
+    options: replayOptions,
     examples: [
       { line: 'profiler:replay latest', purpose: 'replays the latest request, after a change of the code' },
       { line: 'profiler:replay 1a2b3c --cookie session=4d5e6f --yes', purpose: 'does not ask, for scripts' },
@@ -44,15 +37,43 @@ export function createProfilerReplay(services: ReplayServices): ConsoleCommand {
   }
 }
 
-async function replay(
+/** The options of commands that replay a request. */
+export const replayOptions: readonly CommandOption[] = [
+  { name: 'yes', description: 'does not ask before a request that may change data' },
+  { name: 'cookie', value: 'pairs', description: 'the cookies to send; their values are never stored' },
+  {
+    name: 'authorization',
+    value: 'value',
+    description: 'the header Authorization to send; its value is never stored',
+  },
+  { name: 'body', value: 'file', description: 'a file with the body to send instead of the recorded one' },
+]
+
+async function replay(services: ReplayServices, input: CommandInput, output: Output): Promise<0 | 1> {
+  const replayed = await replayOriginal(services, input, output)
+  if (replayed === undefined) return exitCodes.failure
+  const { compareStored } = await import('./profiler-compare.ts')
+  const { document, verdict } = await compareStored(services.storage, replayed.original, replayed.repeated)
+  output.print(document)
+  return verdict.isSame ? exitCodes.success : exitCodes.failure
+}
+
+/** The profile of a request, and that of its replay. */
+interface Replayed {
+  readonly original: Profile
+  readonly repeated: Profile
+}
+
+/** Replays the request that a command names. Prints why it is not replayed, and then gives `undefined`. */
+export async function replayOriginal(
   { boot, replayer, storage }: ReplayServices,
   input: CommandInput,
   output: Output,
-): Promise<0 | 1> {
+): Promise<Replayed | undefined> {
   const word = String(input.arguments.token)
   const fail = (reason: string) => {
     output.error(reason)
-    return exitCodes.failure
+    return undefined
   }
   const original = await findOriginal(storage, word)
   if (original === undefined) return fail(missing(word))
@@ -68,10 +89,7 @@ async function replay(
   const result = await replayer.replay(plan, supplied)
   const repeated = 'token' in result ? await storage.find(result.token) : undefined
   if (repeated === undefined) return fail('problem' in result ? result.problem : missing(result.token))
-  const { compareStored } = await import('./profiler-compare.ts')
-  const { document, verdict } = await compareStored(storage, original.profile, repeated.profile)
-  output.print(document)
-  return verdict.isSame ? exitCodes.success : exitCodes.failure
+  return { original: original.profile, repeated: repeated.profile }
 }
 
 /** The greatest number of replays of replays that are followed to the original. */

@@ -6,12 +6,12 @@ import { toList, toSpan } from '../../export/markdown-text.ts'
 import { writeFinding } from '../../export/request-sections.ts'
 import { findPredecessors } from '../../insight/compare/find-previous.ts'
 import type { Finding } from '../../insight/findings/finding.ts'
-import { planReplay } from '../../insight/replay/plan-replay.ts'
 import { gatherStatistics, isError, type RouteStatistics } from '../../insight/route-statistics.ts'
 import { searchList, searchMains, searchProfiles } from '../../insight/search-list.ts'
 import { formatCount, formatDuration } from '../../profile/format.ts'
 import type { ProfileSummary } from '../../profile/profile.ts'
 import { compareStored } from '../profiler-compare.ts'
+import { addReplayTools } from './replay-tools.ts'
 import { type AddTool, findShown, findStored, panelsOf, ToolError, type ToolServices } from './tool.ts'
 import { createInputs, readSearch, wholeNumber, writeAnswer, type Zod } from './tool-input.ts'
 
@@ -181,28 +181,7 @@ export function addTools(z: Zod, services: ToolServices, add: AddTool): void {
     },
   )
 
-  if (replayer === undefined) return
-  add(
-    'replay_request',
-    {
-      title: 'Replay a request',
-      description:
-        'Makes a recorded request again with the code as it is now, and lists what has changed. GET, HEAD and OPTIONS only; cookies and credentials are not sent. Use it to check whether a change repairs what failed.',
-      input: { token, ...answer },
-      annotations: { readOnlyHint: false, destructiveHint: false, idempotentHint: false, openWorldHint: false },
-    },
-    async ({ token, ...options }) => {
-      const { profile } = await findStored(token, services)
-      const plan = planReplay(profile)
-      if (!plan.isPossible) throw new ToolError([plan.reason, plan.parent].filter(part => part !== '').join(' '))
-      if (plan.caution !== '') throw new ToolError(`${plan.caution} Only a person can replay it, on its page.`)
-      const result = await replayer.replay(plan)
-      if ('problem' in result) throw new ToolError(result.problem)
-      const repeated = (await findStored(result.token, services)).profile
-      const { document } = await compareStored(storage, profile, repeated)
-      return writeAnswer({ json: () => document.json, md: () => formatMarkdown(document) }, options)
-    },
-  )
+  if (replayer !== undefined) addReplayTools(z, { ...services, replayer }, add)
 }
 
 function hasThrown({ exception }: ProfileSummary): boolean {

@@ -59,6 +59,56 @@ async function record(...requests: Parameters<Awaited<ReturnType<typeof createTe
 
 const json = (text: string) => JSON.parse(text)
 
+/** An application whose page fails, or runs one query for each item, until it is mended. */
+function createFlawed(isMended: boolean): Bundle {
+  return {
+    name: 'flawed',
+    register({ queries, routes }) {
+      const query = (id: number) => queries.measure('sqlite', 'SELECT * FROM prices WHERE id = ?', [id], () => [])
+      const controller = () => {
+        for (let id = 0; id < (isMended ? 1 : 30); id++) query(id)
+        return Response.text('shown')
+      }
+      routes.add({ name: 'list', path: '/list', controller })
+      const fail = () => {
+        if (!isMended) throw new TypeError('on purpose')
+        return Response.text('mended')
+      }
+      routes.add({ name: 'fail', path: '/fail', controller: fail })
+    },
+  }
+}
+
+t.test('profiler:verify says whether the flaws of a request are fixed', async t => {
+  const storage = new MemoryProfileStorage()
+  const bundlesOf = (isMended: boolean) => {
+    return [createFrameworkBundle(), createProfilerBundle({ storage }), createFlawed(isMended)]
+  }
+  const { client, close } = await createTestKernel({ bundles: bundlesOf(false) })
+  const tokens = []
+  for (const path of ['/list', '/fail']) tokens.push(String((await client.get(path)).headers.get('x-debug-token')))
+  await turns()
+  await close()
+  const [list = '', fail = ''] = tokens
+  const verify = (line: string, isMended: boolean) =>
+    runInTerminal(`profiler:verify ${line}`, { load: async () => bundlesOf(isMended) })
+  const unmended = await verify(list, false)
+  t.equal(unmended.code, 1)
+  t.match(unmended.stdout, /^N\+1 queries +Still there: [\d.]+ ms → [\d.]+ ms$/m)
+  const mended = await verify(`${list} --finding repeated-queries`, true)
+  t.equal(mended.code, 0)
+  t.match(mended.stdout, /^N\+1 queries +Fixed: 30 queries → 1, [\d.]+ ms → [\d.]+ ms$/m)
+  t.match(mended.stdout, new RegExp(`bin/console profiler:compare ${list} [0-9a-f]{6} shows all differences\\.`))
+  t.match(json((await verify(`${fail} --finding exception --json`, true)).stdout), {
+    isFixed: true,
+    original: fail,
+    replay: /^[0-9a-f]{6}$/,
+    verdicts: [{ id: 'exception', title: 'TypeError', isFixed: true, text: /^Fixed: 500 → 200, / }],
+  })
+  t.match(await verify(`${fail} --finding repeated-queries`, true), { code: 1, stderr: /no such exception or finding/ })
+  t.match(await verify('ffffff', true), { code: 1, stderr: /There is no profile "ffffff"/ })
+})
+
 t.test('without changes, each page has the same result when it is replayed', async t => {
   for (const target of [
     '/star-photo-booth',

@@ -234,6 +234,16 @@ t.test('with the setting, a coding agent can replay safe requests', async t => {
   const refused = await ask('replay_request', { token: sold })
   t.ok(refused.isError)
   t.match(refused.text, 'POST may change data. This runs the request for real.')
+  const failed = await tokenOf('/fail')
+  t.match((await ask('verify_request', { token: failed })).text, 'Still there, ')
+  t.hasStrict(JSON.parse((await ask('verify_request', { token: failed, finding: 'exception', format: 'json' })).text), {
+    isFixed: false,
+    original: failed,
+    verdicts: [{ id: 'exception', isFixed: false }],
+  })
+  const flawless = await ask('verify_request', { token: failed, finding: 'repeated-queries' })
+  t.ok(flawless.isError)
+  t.match(flawless.text, 'The request has no such exception or finding.')
   const { text } = await ask('find_profiles', { method: 'POST', limit: 100 })
   t.equal(text.match(/^- /gm)?.length, 1, 'nothing was sent')
 })
@@ -242,5 +252,5 @@ t.test('without the setting there is no replay tool', async t => {
   const { connect } = await serve(t)
   const { client } = await connect()
   const { tools } = await client.listTools()
-  t.notOk(tools.some(({ name }) => name === 'replay_request'))
+  t.notOk(tools.some(({ name }) => /^(?:replay|verify)_/.test(name)))
 })
