@@ -1,0 +1,136 @@
+import type { RedisReply, RedisScript } from '../../../../lib/redis/redis-connection.ts'
+import type { ProfileSummary } from '../../profile/profile.ts'
+import { coalesce } from '../waiting.ts'
+import type { RedisEntry, RedisIndex } from './redis-index.ts'
+import { type AppendReply, type ListedProfile, type ListReply, readListReply } from './replies.ts'
+import { listScript } from './scripts.ts'
+
+/** What the reader works with. */
+export interface RedisReaderOptions {
+  readonly index: RedisIndex
+  readonly run: (script: RedisScript, args: readonly (string | number)[]) => Promise<RedisReply>
+  /** Whether a version of a profile is not written yet. */
+  readonly isWaiting: (token: string) => boolean
+  /** Called with each new profile of other processes, but not with those that are read first. */
+  readonly onFound: (summary: ProfileSummary) => void
+  readonly onProblem: (message: string, error: unknown) => void
+}
+
+/** Profiles of a step: the server needs less than a millisecond for it. */
+const step = 250
+
+/**
+ * Keeps the index of a process up to date. The first time it reads all summaries, newest first; then only those that have changed
+ * since, so that nothing is lost while there is no connection.
+ */
+export class RedisReader {
+  /** Of all stored profiles. */
+  bytes = 0
+  profiles = 0
+  /** Reads what has changed. Never rejects. */
+  readonly refresh: () => Promise<void> = coalesce(() => this.#refresh())
+  readonly #options: RedisReaderOptions
+  #generation = ''
+  /** The stamp of the last change that was read; `undefined` before the first look. */
+  #newest: number | undefined
+  /** The stamp down to which all is read; 0 when that is all. */
+  #oldest = 0
+  #pins = '0'
+  #pinned: ReadonlySet<string> = new Set()
+
+  constructor(options: RedisReaderOptions) {
+    this.#options = options
+  }
+
+  /** Takes over what this process has written. */
+  onWritten(summary: ProfileSummary, { generation, position, stamp }: AppendReply): void {
+    const { index, isWaiting } = this.#options
+    this.#checkGeneration(generation, summary.token)
+    const entry = index.find(summary.token)
+    // A changed profile of another process: it is read later.
+    if (entry === undefined) return
+    index.place(entry, position, stamp)
+    if (!isWaiting(summary.token)) entry.summary = summary
+  }
+
+  async #refresh(): Promise<void> {
+    try {
+      if (this.#newest === undefined) await this.#readFirst()
+      else await this.#readChanges(this.#newest)
+      while (this.#oldest > 0) this.#takeOlder(await this.#read(`(${this.#oldest}`, '-inf', 'REV'))
+    } catch (error) {
+      this.#options.onProblem('The list of profiles cannot be read.', error)
+    }
+  }
+
+  async #readFirst(): Promise<void> {
+    const reply = await this.#read('+inf', '-inf', 'REV')
+    this.#newest = reply.last
+    this.#takeOlder(reply)
+  }
+
+  #takeOlder({ rows }: ListReply): void {
+    for (const row of rows) this.#take(row)
+    this.#oldest = rows.length < step ? 0 : (rows.at(-1)?.stamp ?? 0)
+  }
+
+  async #readChanges(from: number): Promise<void> {
+    for (let newest = from; ; ) {
+      const { generation, rows } = await this.#read(`(${newest}`, '+inf', '')
+      // Another Redis, or an empty one: all of it is new.
+      if (this.#newest === undefined) return this.#readOther(generation)
+      for (const row of rows) if (this.#take(row) && row.summary !== undefined) this.#options.onFound(row.summary)
+      newest = rows.at(-1)?.stamp ?? newest
+      this.#newest = newest
+      if (rows.length < step) return
+    }
+  }
+
+  async #readOther(generation: string): Promise<void> {
+    this.#newest = 0
+    if (generation !== '') await this.#readChanges(0)
+  }
+
+  async #read(from: string, until: string, order: '' | 'REV'): Promise<ListReply> {
+    const { index, run } = this.#options
+    const reply = readListReply(await run(listScript, [from, until, order, step, this.#pins]))
+    this.#checkGeneration(reply.generation)
+    this.bytes = reply.bytes
+    this.profiles = reply.profiles
+    if (this.#pins !== reply.pins) {
+      this.#pins = reply.pins
+      this.#pinned = new Set(reply.pinned)
+      for (const entry of index.entries) entry.isPinned = this.#pinned.has(entry.token)
+    }
+    index.removeUntil(reply.horizon)
+    return reply
+  }
+
+  /** Takes over a listed profile. Returns whether it was not known. */
+  #take({ position, stamp, summary, token }: ListedProfile): boolean {
+    const { index, isWaiting } = this.#options
+    // Evicted or damaged.
+    if (summary === undefined) return false
+    const known = index.find(token)
+    if (known === undefined) {
+      const entry: RedisEntry = { token, summary, position, stamp, isPinned: this.#pinned.has(token) }
+      index.add(entry)
+    } else if (stamp > known.stamp) {
+      index.place(known, position, stamp)
+      if (!isWaiting(token)) known.summary = summary
+    }
+    return known === undefined
+  }
+
+  /** Forgets what was read when Redis has other data now. */
+  #checkGeneration(generation: string, written?: string): void {
+    const isOther = this.#generation !== '' && generation !== this.#generation
+    this.#generation = generation
+    if (!isOther) return
+    this.#newest = undefined
+    this.#oldest = 0
+    this.#pins = '0'
+    this.#pinned = new Set()
+    this.#options.index.remove(({ stamp, token }) => stamp > 0 && token !== written)
+  }
+}

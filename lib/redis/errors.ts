@@ -1,0 +1,28 @@
+import { type CodedErrorClass, defineError } from '../errors/http-error.ts'
+
+export const REDIS_PACKAGE_MISSING: CodedErrorClass<[]> = defineError(
+  'REDIS_PACKAGE_MISSING',
+  500,
+  'Redis is used, but the package ioredis is not installed: npm install ioredis',
+)
+
+export const REDIS_URL_INVALID: CodedErrorClass<[]> = defineError(
+  'REDIS_URL_INVALID',
+  500,
+  'The URL of Redis is wrong: it is redis://host:6379, or rediss://host:6379 for TLS',
+)
+
+/** A command failed. It has no properties of the command: these may contain a password. */
+export class RedisError extends Error {
+  /** The first word of the server's answer, such as `OOM`; `undefined` if the server has not answered. */
+  readonly code: string | undefined
+
+  constructor(message: string, code?: string) {
+    super(message)
+    this.code = code
+  }
+
+  override get name(): string {
+    return 'RedisError'
+  }
+}

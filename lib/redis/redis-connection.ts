@@ -1,0 +1,152 @@
+import { createHash } from 'node:crypto'
+import type { Redis } from 'ioredis'
+import { REDIS_PACKAGE_MISSING, REDIS_URL_INVALID, RedisError } from './errors.ts'
+
+/** What a command returns. Texts are buffers. */
+export type RedisReply = Buffer | number | null | readonly RedisReply[]
+
+/** A script that the server runs as one command. */
+export interface RedisScript {
+  readonly text: string
+  readonly hash: string
+}
+
+/** Makes a script of its text in Lua. */
+export function defineScript(text: string): RedisScript {
+  return { text, hash: createHash('sha1').update(text).digest('hex') }
+}
+
+/** Where the server is, and which functions learn of its state. */
+export interface RedisConnectionOptions {
+  /** Such as `redis://user:password@host:6379/0`, or `rediss:` for TLS. */
+  readonly url: string
+  /** Called once for each outage. The error does not contain the URL. */
+  readonly onOutage: (error: Error) => void
+  /** Called whenever the server answers again after an outage. */
+  readonly onRecovery: () => void
+  /** Milliseconds for a command, and for a connection to open; 1000 by default. */
+  readonly timeout?: number
+  readonly load?: typeof loadRedis
+}
+
+/** Imports the package ioredis. @throws REDIS_PACKAGE_MISSING */
+export async function loadRedis(load: () => Promise<{ Redis: typeof Redis }> = importRedis): Promise<typeof Redis> {
+  try {
+    return (await load()).Redis
+  } catch (error) {
+    if (!(error instanceof Error && 'code' in error && error.code === 'ERR_MODULE_NOT_FOUND')) throw error
+    throw new REDIS_PACKAGE_MISSING([], { cause: error })
+  }
+}
+
+function importRedis(): Promise<{ Redis: typeof Redis }> {
+  return import('ioredis')
+}
+
+/**
+ * A connection to Redis that never waits for the server: a command fails at once while there is no connection, and after
+ * its timeout otherwise. The connection opens with the first command, and opens again by itself.
+ */
+export class RedisConnection {
+  readonly #options: RedisConnectionOptions
+  readonly #timeout: number
+  #opened: Promise<void> | undefined
+  #client: Redis | undefined
+  #isOut = false
+
+  /** @throws REDIS_URL_INVALID */
+  constructor(options: RedisConnectionOptions) {
+    this.#options = options
+    this.#timeout = options.timeout ?? 1000
+    if (!isRedisUrl(options.url)) throw new REDIS_URL_INVALID([])
+  }
+
+  /** Runs a script. @throws RedisError */
+  async run(script: RedisScript, keys: readonly string[], args: readonly (string | number | Buffer)[]): Promise<RedisReply> {
+    this.#opened ??= this.#open()
+    // Only the first commands wait for the connection.
+    if (this.#client === undefined) await this.#opened
+    const { hash, text } = script
+    try {
+      return await this.#send('EVALSHA', [hash, keys.length, ...keys, ...args])
+    } catch (error) {
+      if (!(error instanceof RedisError && error.code === 'NOSCRIPT')) throw error
+      return await this.#send('EVAL', [text, keys.length, ...keys, ...args])
+    }
+  }
+
+  /** Ends the connection. Commands without an answer fail; a later command opens another connection. */
+  close(): void {
+    const client = this.#client
+    this.#client = undefined
+    this.#opened = undefined
+    client?.disconnect()
+  }
+
+  async #send(command: string, args: (string | number | Buffer)[]): Promise<RedisReply> {
+    const client = this.#client
+    if (client?.status !== 'ready') throw new RedisError('There is no connection to Redis.')
+    try {
+      // The client declares unknown, because the types of its replies depend on its options.
+      return (await client.callBuffer(command, args)) as RedisReply
+    } catch (error) {
+      throw toRedisError(error)
+    }
+  }
+
+  /** Resolves when the first attempt to connect has an outcome. */
+  async #open(): Promise<void> {
+    const { load = loadRedis, url } = this.#options
+    try {
+      const Client = await load()
+      // Closed in the meantime.
+      if (this.#opened === undefined) return
+      const client = new Client(url, {
+        lazyConnect: true,
+        protocol: 2,
+        enableOfflineQueue: false,
+        autoResendUnfulfilledCommands: false,
+        maxRetriesPerRequest: 0,
+        disableClientInfo: true,
+        connectTimeout: this.#timeout,
+        commandTimeout: this.#timeout,
+        // A server that stops to answer gets a new connection, so that commands without an answer do not pile up.
+        socketTimeout: this.#timeout * 1.5,
+        retryStrategy: attempt => Math.min(1000, 20 * 2 ** Math.min(attempt, 6)) * (0.5 + Math.random() / 2),
+        // After a fail-over the old server may have become a replica.
+        reconnectOnError: error => error.message.startsWith('READONLY'),
+      })
+      client.on('error', error => this.#report(error, client))
+      client.on('close', () => this.#report(new Error('The connection to Redis was closed.'), client))
+      client.on('ready', () => this.#onReady())
+      this.#client = client
+      await client.connect()
+    } catch (error) {
+      this.#report(error)
+    }
+  }
+
+  #onReady(): void {
+    if (!this.#isOut) return
+    this.#isOut = false
+    this.#options.onRecovery()
+  }
+
+  #report(error: unknown, client = this.#client): void {
+    if (this.#isOut || client !== this.#client) return
+    this.#isOut = true
+    this.#options.onOutage(error instanceof REDIS_PACKAGE_MISSING ? error : toRedisError(error))
+  }
+}
+
+/** Whether a text is the URL of a Redis. */
+export function isRedisUrl(text: string): boolean {
+  const url = URL.canParse(text) ? new URL(text) : undefined
+  return url !== undefined && /^rediss?:$/.test(url.protocol) && url.hostname !== ''
+}
+
+/** Errors of the package have the command with its arguments as a property: it is not logged. */
+function toRedisError(error: unknown): RedisError {
+  const { message, name } = error instanceof Error ? error : new Error(String(error))
+  return name === 'ReplyError' ? new RedisError(message, /^[A-Z]+/.exec(message)?.[0] ?? 'ERR') : new RedisError(message)
+}
