@@ -62,7 +62,11 @@ export class RedisConnection {
   }
 
   /** Runs a script. @throws RedisError */
-  async run(script: RedisScript, keys: readonly string[], args: readonly (string | number | Buffer)[]): Promise<RedisReply> {
+  async run(
+    script: RedisScript,
+    keys: readonly string[],
+    args: readonly (string | number | Buffer)[],
+  ): Promise<RedisReply> {
     this.#opened ??= this.#open()
     // Only the first commands wait for the connection.
     if (this.#client === undefined) await this.#opened
@@ -148,5 +152,7 @@ export function isRedisUrl(text: string): boolean {
 /** Errors of the package have the command with its arguments as a property: it is not logged. */
 function toRedisError(error: unknown): RedisError {
   const { message, name } = error instanceof Error ? error : new Error(String(error))
-  return name === 'ReplyError' ? new RedisError(message, /^[A-Z]+/.exec(message)?.[0] ?? 'ERR') : new RedisError(message)
+  return name === 'ReplyError'
+    ? new RedisError(message, /^[A-Z]+/.exec(message)?.[0] ?? 'ERR')
+    : new RedisError(message)
 }

@@ -20,9 +20,8 @@ export interface RedisStorageOptions {
 
 /** The options with their defaults. */
 export interface ReadRedisOptions extends Required<RedisStorageOptions> {
+  /** Whole numbers. A profile that retention has not removed expires by itself at the greatest age. */
   readonly limits: StoreLimits
-  /** Milliseconds until a profile that retention has not removed expires by itself. */
-  readonly age: number
 }
 
 /** Fills in the defaults. */
@@ -30,7 +29,7 @@ export function readRedisOptions(options: RedisStorageOptions): ReadRedisOptions
   const { connection = {}, prefix = 'sinfonietta:profiles:', queueLength = 16_000_000 } = options
   const { age, bytes, count } = { ...defaultLimits, ...options.limits }
   const limits = { age: bound(age, yearsLong), bytes: bound(bytes), count: bound(count) }
-  return { ...options, connection, prefix, queueLength, limits, age: limits.age }
+  return { ...options, connection, prefix, queueLength, limits }
 }
 
 /** Ten years: scripts calculate with whole numbers. */

@@ -1,12 +1,8 @@
 import { AsyncResource } from 'node:async_hooks'
-import { createHash, randomBytes } from 'node:crypto'
-import { setTimeout as wait } from 'node:timers/promises'
-import { promisify } from 'node:util'
-import { deflateRaw, inflateRaw } from 'node:zlib'
 import { RedisError } from '../../../../lib/redis/errors.ts'
-import { RedisConnection, type RedisReply, type RedisScript } from '../../../../lib/redis/redis-connection.ts'
-import { parseProfile, sizeLimit } from '../../profile/parse-profile.ts'
-import type { Profile, ProfileSummary } from '../../profile/profile.ts'
+import { RedisConnection } from '../../../../lib/redis/redis-connection.ts'
+import { parseProfile } from '../../profile/parse-profile.ts'
+import type { ProfileSummary } from '../../profile/profile.ts'
 import { isToken } from '../../profile/schema.ts'
 import type {
   ProfileChange,
@@ -23,32 +19,21 @@ import type { SpanStorage } from '../span-storage.ts'
 import { limitReports, within } from '../waiting.ts'
 import { RedisIndex } from './redis-index.ts'
 import { type ReadRedisOptions, type RedisStorageOptions, readRedisOptions } from './redis-options.ts'
+import { type ReadProfile, RedisProfiles } from './redis-profiles.ts'
 import { RedisQueue, type WaitingProfile } from './redis-queue.ts'
 import { RedisReader } from './redis-reader.ts'
 import { RedisSpans } from './redis-spans.ts'
-import { asList, readAppendReply } from './replies.ts'
-import { appendScript, factsScript, pinScript, readScript, trimScript } from './scripts.ts'
+import type { RunScript } from './scripts.ts'
 import { writeInOtherProcess } from './write-in-other-process.ts'
 
-const compress = promisify(deflateRaw)
-const decompress = promisify(inflateRaw)
-
-/** Milliseconds that a caller waits for Redis, and for another process to write a profile; between two looks for that. */
-const timeouts = { redis: 2000, writer: 1000, look: 50 } as const
+/** Milliseconds that a caller waits for Redis. */
+const timeout = 2000
 
 /** Milliseconds between two looks for new profiles while there are listeners. */
 const tailInterval = 200
 
 /** How often a change is tried again because another process has changed the same profile. */
 const changeLimit = 20
-
-/** A profile as it was read. */
-interface ReadProfile {
-  readonly profile: Profile
-  readonly facts: string
-  readonly isPinned: boolean
-  readonly version: string
-}
 
 /**
  * Stores profiles in a Redis that the processes of any number of hosts share. Redis has all data; a process also keeps the summaries
@@ -60,22 +45,18 @@ export class RedisProfileStorage implements ProfileStorage {
   readonly #options: ReadRedisOptions
   readonly #connection: RedisConnection
   readonly #report: (message: string, error: unknown) => void
-  readonly #writer = randomBytes(6).toString('hex')
+  readonly #profiles: RedisProfiles
   readonly #index = new RedisIndex()
   readonly #reader: RedisReader
   readonly #queue: RedisQueue
   readonly #tail: ProfileTail
-  readonly #compressed = new WeakMap<WaitingProfile, Buffer>()
-  /** Runs a script outside of the context of the request: its commands are none of the request's cache calls. */
-  readonly #run: (script: RedisScript, args: readonly (string | number | Buffer)[]) => Promise<RedisReply>
-  #facts: { readonly text: string; readonly id: string } | undefined
   #lastChange: Promise<unknown> = Promise.resolve()
   #closed: Promise<void> | undefined
   #timer: NodeJS.Timeout | undefined
 
   constructor(options: RedisStorageOptions) {
     const read = readRedisOptions(options)
-    const { age, connection, onProblem, onRecovery, prefix, queueLength, url } = read
+    const { connection, limits, onProblem, onRecovery, prefix, queueLength, url } = read
     this.#options = read
     const report = limitReports(onProblem, Date.now)
     this.#report = (message, error) => {
@@ -88,19 +69,23 @@ export class RedisProfileStorage implements ProfileStorage {
       onOutage: error => onProblem('Redis does not answer. Profiles wait in memory.', error),
       onRecovery: () => onRecovery('Redis answers again.'),
     })
-    this.#run = AsyncResource.bind((script, args) => this.#connection.run(script, [prefix], args))
-    this.spans = new RedisSpans({ run: this.#run, age, onProblem: this.#report })
+    // Outside of the context of a request: these commands are none of its cache calls.
+    const run: RunScript = AsyncResource.bind((script, args) => this.#connection.run(script, [prefix], args))
+    const onRemoved = (horizon: number) => this.#index.removeUntil(horizon)
+    this.#profiles = new RedisProfiles({ run, limits, onRemoved })
+    this.spans = new RedisSpans({ run, age: limits.age, onProblem: this.#report })
     this.#tail = new ProfileTail(error => this.#report('A listener to new profiles has failed.', error))
     this.#reader = new RedisReader({
       index: this.#index,
-      run: this.#run,
+      run,
       isWaiting: token => this.#queue.find(token) !== undefined,
       onFound: summary => this.#tail.pass(summary),
       onProblem: this.#report,
     })
     this.#queue = new RedisQueue({
       limit: queueLength,
-      write: async profile => void (await this.#write(profile)),
+      prepare: async profile => void (await this.#profiles.compress(profile)),
+      write: profile => this.#write(profile),
       onWritten: () => this.#trim(),
       onDrop: (profile, reason, error) => this.#onDrop(profile, reason, error),
     })
@@ -119,19 +104,14 @@ export class RedisProfileStorage implements ProfileStorage {
 
   async pin(token: string, isPinned: boolean): Promise<boolean> {
     if (!isToken(token)) return false
-    if (this.#queue.find(token) !== undefined) await within(timeouts.redis, this.#queue.flush())
-    try {
-      const known = await this.#run(pinScript, [token, isPinned ? 1 : 0, this.#options.age])
-      await this.#reader.refresh()
-      return known === 1
-    } catch (error) {
-      this.#report('Profiles cannot be pinned or unpinned.', error)
-      return false
-    }
+    if (this.#queue.find(token) !== undefined) await within(timeout, this.#queue.flush())
+    const isKnown = await this.#try('Profiles cannot be pinned or unpinned.', () => this.#profiles.pin(token, isPinned))
+    await this.#reader.refresh()
+    return isKnown === true
   }
 
   async pinned(): Promise<ReadonlySet<string>> {
-    await within(timeouts.redis, this.#reader.refresh())
+    await within(timeout, this.#reader.refresh())
     return new Set(this.#index.entries.filter(({ isPinned }) => isPinned).map(({ token }) => token))
   }
 
@@ -145,7 +125,7 @@ export class RedisProfileStorage implements ProfileStorage {
   }
 
   async search(query: ProfileQuery): Promise<ProfileSearchResult> {
-    await within(timeouts.redis, this.#reader.refresh())
+    await within(timeout, this.#reader.refresh())
     const result = searchSummaries(this.#index.entries, query)
     if (!this.#queue.isFailing) return result
     const waiting = result.summaries.filter(({ token }) => this.#index.find(token)?.stamp === 0)
@@ -168,16 +148,16 @@ export class RedisProfileStorage implements ProfileStorage {
 
   async purge(): Promise<void> {
     this.#index.remove(({ stamp }) => stamp === 0)
-    await this.#queue.discard(() => this.#purge())
+    await this.#queue.discard(async () => {
+      await this.#try('Profiles cannot be removed.', () => this.#profiles.purge())
+    })
     await this.spans.purge()
   }
 
   async usage(): Promise<StorageUsage> {
-    await within(timeouts.redis, this.#reader.refresh())
-    const { all, dropped, length, problem } = this.#queue
-    const added = all.filter(({ summary }) => this.#index.find(summary.token)?.stamp === 0)
-    const { bytes, profiles } = this.#reader
-    return { profiles: profiles + added.length, bytes: bytes + length, dropped, problem }
+    await within(timeout, this.#reader.refresh())
+    const { dropped, length, problem } = this.#queue
+    return { profiles: this.#index.entries.length, bytes: this.#reader.bytes + length, dropped, problem }
   }
 
   /** Also resolves when Redis does not answer. */
@@ -189,9 +169,9 @@ export class RedisProfileStorage implements ProfileStorage {
     const profiles = this.#queue.all
     if (profiles.length === 0) return
     const { limits, prefix, url } = this.#options
-    this.#queue.clear()
     const error = writeInOtherProcess({ url, prefix, limits, profiles })
-    if (error !== undefined) this.#report('Profiles are lost because Redis is gone.', error)
+    if (error === undefined) this.#queue.clear()
+    else this.#queue.end(error)
   }
 
   /** Waits at most two seconds for Redis. */
@@ -217,16 +197,12 @@ export class RedisProfileStorage implements ProfileStorage {
       if (found === undefined || changed === undefined) return found !== undefined
       // Nothing of it is stored yet, or its newest version is on its way.
       if (found.version === '') return this.#push(changed, found.facts)
-      try {
-        const isWritten = await this.#write({ ...changed, facts: found.facts }, found.version)
-        if (isWritten) {
-          this.#tail.pass(changed.summary)
-          return true
-        }
-      } catch (error) {
-        this.#report('Profiles cannot be changed.', error)
-        return false
-      }
+      const newer = { ...changed, facts: found.facts }
+      const written = await this.#try('Profiles cannot be changed.', () => this.#profiles.write(newer, found.version))
+      if (written === undefined) continue
+      this.#reader.onWritten(changed.summary, written)
+      this.#tail.pass(changed.summary)
+      return true
     }
     return false
   }
@@ -238,69 +214,27 @@ export class RedisProfileStorage implements ProfileStorage {
       const profile = parseProfile(own.text, own.facts)
       return profile && { profile, facts: own.facts, isPinned: this.#index.find(token)?.isPinned === true, version: '' }
     }
-    const end = performance.now() + timeouts.writer
+    return this.#try('A profile cannot be read.', () => this.#profiles.read(token))
+  }
+
+  /** Reports an error instead of throwing it. */
+  async #try<result>(message: string, task: () => Promise<result>): Promise<result | undefined> {
     try {
-      let reply = await this.#run(readScript, [token, this.#writer])
-      while (typeof reply === 'number' && reply > 0 && performance.now() < end) {
-        await wait(timeouts.look)
-        reply = await this.#run(readScript, [token, this.#writer])
-      }
-      const [text, facts, isPinned, version] = asList(reply)
-      if (!Buffer.isBuffer(text) || !Buffer.isBuffer(facts)) return undefined
-      const [profileText, factsText] = await Promise.all([inflate(text), inflate(facts)])
-      const profile = parseProfile(profileText, factsText)
-      // Another profile at this key is damage.
-      if (profile?.summary.token !== token) return undefined
-      return { profile, facts: factsText, isPinned: isPinned === 1, version: String(version) }
+      return await task()
     } catch (error) {
-      this.#report('A profile cannot be read.', error)
+      this.#report(message, error)
       return undefined
     }
   }
 
-  /** Writes a profile, by default whatever version is stored. False when the stored version is not `replaced`. */
-  async #write(profile: WaitingProfile, replaced = ''): Promise<boolean> {
-    const { age } = this.#options
-    const { summary } = profile
-    const text = this.#compressed.get(profile) ?? (await compress(profile.text, { level: 3 }))
-    this.#compressed.set(profile, text)
-    if (this.#facts?.text !== profile.facts) this.#facts = { text: profile.facts, id: hash(profile.facts) }
-    const { id } = this.#facts
-    const generation = randomBytes(8).toString('hex')
-    const args = [summary.token, JSON.stringify(summary), text, id, age, this.#writer, replaced, generation]
-    const reply = readAppendReply(await this.#run(appendScript, args))
-    if (reply === undefined) return false
-    if (!reply.hasFacts) await this.#run(factsScript, [id, await compress(profile.facts), age])
-    this.#reader.onWritten(summary, reply)
-    return true
+  async #write(profile: WaitingProfile): Promise<void> {
+    const reply = await this.#profiles.write(profile)
+    if (reply !== undefined) this.#reader.onWritten(profile.summary, reply)
   }
 
   async #trim(): Promise<void> {
-    const { bytes, count } = this.#options.limits
-    const { age } = this.#options
-    try {
-      for (let isMore = true; isMore; ) {
-        const [more, , horizon] = asList(await this.#run(trimScript, [count, bytes, age * 1000, 0]))
-        this.#index.removeUntil(Number(horizon))
-        isMore = more === 1
-      }
-    } catch (error) {
-      if (!this.#queue.isFailing) this.#report('Old profiles cannot be removed.', error)
-    }
-  }
-
-  async #purge(): Promise<void> {
-    try {
-      let until = ''
-      for (let isMore = true; isMore; ) {
-        const [more, last, horizon] = asList(await this.#run(trimScript, [unlimited, unlimited, unlimited, until]))
-        until = String(last)
-        this.#index.removeUntil(Number(horizon))
-        isMore = more === 1
-      }
-    } catch (error) {
-      this.#report('Profiles cannot be removed.', error)
-    }
+    // The next group tries again.
+    if (!this.#queue.isFailing) await this.#try('Old profiles cannot be removed.', () => this.#profiles.trim())
   }
 
   #onDrop({ summary }: SerializedProfile, reason: string, error: unknown): void {
@@ -316,18 +250,7 @@ export class RedisProfileStorage implements ProfileStorage {
 
   async #close(): Promise<void> {
     this.#stopTimer()
-    await within(timeouts.redis, this.#queue.flush())
+    await within(timeout, this.#queue.flush())
     this.#queue.end()
   }
-}
-
-/** A text that is longer than a profile may be is damage. Facts that are gone cost only themselves. */
-async function inflate(bytes: Buffer): Promise<string> {
-  return bytes.length === 0 ? '' : String(await decompress(bytes, { maxOutputLength: 3 * sizeLimit }))
-}
-
-const unlimited = Number.MAX_SAFE_INTEGER
-
-function hash(text: string): string {
-  return createHash('sha256').update(text).digest('hex').slice(0, 24)
 }

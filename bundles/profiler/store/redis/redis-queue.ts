@@ -13,6 +13,8 @@ export interface WaitingProfile extends SerializedProfile {
 export interface RedisQueueOptions {
   /** Characters of profiles that are not written yet. */
   readonly limit: number
+  /** Called before the profiles of a group are written, in their order. */
+  readonly prepare: (profile: WaitingProfile) => Promise<void>
   readonly write: (profile: WaitingProfile) => Promise<void>
   /** Called after a group was written. */
   readonly onWritten: () => Promise<void>
@@ -89,20 +91,17 @@ export class RedisQueue {
     if (this.#waiting.size > 0) this.#running ??= this.#start()
   }
 
-  /** Drops the profiles that wait, and writes no others until the task has ended. Resolves with it. */
+  /** Forgets all profiles that are not written, and writes no others until the task has ended. Resolves with it. */
   async discard(task: () => Promise<void>): Promise<void> {
-    for (const [token, { text }] of this.#waiting) {
-      this.#waiting.delete(token)
-      this.length -= text.length
-    }
+    this.clear()
     const held = (this.#hold ?? this.#group).then(task)
     this.#hold = held.catch(() => undefined)
     await held
   }
 
   /** Drops all profiles that are not written: the process ends. */
-  end(): void {
-    for (const profile of this.all) this.#drop(profile, 'Profiles are lost because Redis is gone.')
+  end(error?: Error): void {
+    for (const profile of this.all) this.#drop(profile, 'Profiles are lost because Redis is gone.', error)
     this.clear()
   }
 
@@ -140,12 +139,14 @@ export class RedisQueue {
   }
 
   async #writeGroup(): Promise<void> {
+    await Promise.all(Array.from(this.#writing.values(), this.#options.prepare))
     const written = [...this.#writing.values()].map(async profile => ({ profile, isLeft: await this.#write(profile) }))
     const left = (await Promise.all(written)).filter(({ isLeft }) => isLeft).map(({ profile }) => profile)
     const again = left.filter(({ summary }) => this.#writing.has(summary.token) && !this.#waiting.has(summary.token))
     // Before the others, so that the list has the order of the requests.
     this.#waiting = new Map([...again.map(profile => [profile.summary.token, profile] as const), ...this.#waiting])
-    for (const [token, profile] of this.#writing) if (this.#waiting.get(token) !== profile) this.length -= profile.text.length
+    for (const [token, profile] of this.#writing)
+      if (this.#waiting.get(token) !== profile) this.length -= profile.text.length
     this.#writing.clear()
     await this.#options.onWritten()
   }

@@ -1,14 +1,13 @@
-import type { RedisReply, RedisScript } from '../../../../lib/redis/redis-connection.ts'
 import type { ProfileSummary } from '../../profile/profile.ts'
 import { coalesce } from '../waiting.ts'
 import type { RedisEntry, RedisIndex } from './redis-index.ts'
 import { type AppendReply, type ListedProfile, type ListReply, readListReply } from './replies.ts'
-import { listScript } from './scripts.ts'
+import { listScript, type RunScript } from './scripts.ts'
 
 /** What the reader works with. */
 export interface RedisReaderOptions {
   readonly index: RedisIndex
-  readonly run: (script: RedisScript, args: readonly (string | number)[]) => Promise<RedisReply>
+  readonly run: RunScript
   /** Whether a version of a profile is not written yet. */
   readonly isWaiting: (token: string) => boolean
   /** Called with each new profile of other processes, but not with those that are read first. */
@@ -26,7 +25,6 @@ const step = 250
 export class RedisReader {
   /** Of all stored profiles. */
   bytes = 0
-  profiles = 0
   /** Reads what has changed. Never rejects. */
   readonly refresh: () => Promise<void> = coalesce(() => this.#refresh())
   readonly #options: RedisReaderOptions
@@ -96,7 +94,6 @@ export class RedisReader {
     const reply = readListReply(await run(listScript, [from, until, order, step, this.#pins]))
     this.#checkGeneration(reply.generation)
     this.bytes = reply.bytes
-    this.profiles = reply.profiles
     if (this.#pins !== reply.pins) {
       this.#pins = reply.pins
       this.#pinned = new Set(reply.pinned)

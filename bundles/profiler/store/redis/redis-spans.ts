@@ -1,16 +1,15 @@
-import type { RedisReply, RedisScript } from '../../../../lib/redis/redis-connection.ts'
-import { parseReceivedSpan, type ReceivedSpan } from '../../profile/span-data.ts'
 import { parseJsonObject } from '../../profile/schema.ts'
+import { parseReceivedSpan, type ReceivedSpan } from '../../profile/span-data.ts'
 import { foundLimit, type SpanStorage } from '../span-storage.ts'
 import { asList } from './replies.ts'
-import { appendSpansScript, findSpansScript, purgeSpansScript } from './scripts.ts'
+import { appendSpansScript, findSpansScript, purgeSpansScript, type RunScript } from './scripts.ts'
 
 /** Bytes of all spans, as in files. */
 const sizeLimit = 8 * 1024 * 1024
 
 /** What the spans are stored with. */
 export interface RedisSpansOptions {
-  readonly run: (script: RedisScript, args: readonly (string | number)[]) => Promise<RedisReply>
+  readonly run: RunScript
   /** Milliseconds after which a trace without new spans is gone. */
   readonly age: number
   readonly onProblem: (message: string, error: unknown) => void

@@ -42,7 +42,6 @@ export interface ListReply {
   readonly horizon: number
   readonly last: number
   readonly bytes: number
-  readonly profiles: number
   readonly pins: string
   readonly pinned: readonly string[]
   readonly rows: readonly ListedProfile[]
@@ -50,13 +49,12 @@ export interface ListReply {
 
 /** Reads the reply to a part of the list. */
 export function readListReply(reply: RedisReply): ListReply {
-  const [generation, horizon, last, bytes, profiles, pins, pinned, rows] = asList(reply)
+  const [generation, horizon, last, bytes, pins, pinned, rows] = asList(reply)
   return {
     generation: String(generation),
     horizon: Number(horizon),
     last: Number(last),
     bytes: Number(bytes),
-    profiles: Number(profiles),
     pins: String(pins),
     pinned: asList(pinned).map(String),
     rows: asList(rows).map(row => {

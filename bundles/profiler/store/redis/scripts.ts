@@ -1,4 +1,7 @@
-import { defineScript, type RedisScript } from '../../../../lib/redis/redis-connection.ts'
+import { defineScript, type RedisReply, type RedisScript } from '../../../../lib/redis/redis-connection.ts'
+
+/** Runs a script with the prefix of the storage. @throws RedisError */
+export type RunScript = (script: RedisScript, args: readonly (string | number | Buffer)[]) => Promise<RedisReply>
 
 /**
  * The scripts of the storage. Each has the prefix of the keys as its only key, and ends within a millisecond: what may be
@@ -98,7 +101,7 @@ return call('ZSCORE', p .. 'writers', ARGV[2]) and others - 1 or others
 
 /**
  * Lists summaries by their last changes: from, until, REV or nothing, their greatest number, the known stamp of the pins. Returns
- * generation, horizon, last stamp, bytes, number of profiles, stamp of the pins, the pinned tokens if that differs, and of each
+ * generation, horizon, last stamp, bytes, stamp of the pins, the pinned tokens if that differs, and of each
  * profile token, stamp, position and summary.
  */
 export const listScript: RedisScript = define(
@@ -118,7 +121,7 @@ local pins = found[6] or '0'
 local pinned = {}
 if pins ~= ARGV[5] then pinned = call('ZRANGE', p .. 'pinned', 0, -1) end
 local bytes = number(found[4]) + number(found[5])
-return { found[1] or '', found[2] or '0', found[3] or '0', bytes, call('ZCARD', p .. 'changes'), pins, pinned, rows }
+return { found[1] or '', found[2] or '0', found[3] or '0', bytes, pins, pinned, rows }
 `,
 )
 
@@ -204,7 +207,10 @@ return 1
 )
 
 /** Reads the spans of a trace: its id. */
-export const findSpansScript: RedisScript = define('find-spans', `\nreturn call('LRANGE', p .. 'spans:' .. ARGV[1], 0, -1)\n`)
+export const findSpansScript: RedisScript = define(
+  'find-spans',
+  `\nreturn call('LRANGE', p .. 'spans:' .. ARGV[1], 0, -1)\n`,
+)
 
 /** Removes the spans of 100 traces. Returns whether there are more. */
 export const purgeSpansScript: RedisScript = define(
