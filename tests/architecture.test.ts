@@ -21,6 +21,7 @@ const places: Readonly<Record<string, string>> = {
   'highlight.js': 'lib/stack/highlight.ts',
   '@modelcontextprotocol/sdk': 'bundles/profiler/cli/mcp/',
   zod: 'bundles/profiler/cli/mcp/',
+  ioredis: 'lib/redis/redis-connection.ts',
   '@opentelemetry/api': 'bundles/opentelemetry/',
   '@opentelemetry/context-async-hooks': 'bundles/opentelemetry/load-packages.ts',
   '@opentelemetry/core': 'bundles/opentelemetry/load-packages.ts',

@@ -1,6 +1,7 @@
 import path from 'node:path'
 import type { Application, Bundle, Foundation } from '../../kernel/bundle.ts'
 import { packageDirectory, version } from '../../lib/package.ts'
+import { loadRedis } from '../../lib/redis/redis-connection.ts'
 import { showPath } from '../../lib/text/show-path.ts'
 import { addMcp } from './cli/mcp/add-mcp.ts'
 import type { Inspector } from './insight/findings/inspector.ts'
@@ -13,7 +14,8 @@ import { Recording } from './record/recording.ts'
 import { type RecordingOptions, RecordingPolicy } from './record/recording-policy.ts'
 import type { Trace } from './record/trace.ts'
 import { FileProfileStorage } from './store/file-profile-storage.ts'
-import type { ProfileStorage } from './store/profile-storage.ts'
+import type { CreateProfileStorage, ProfileStorage } from './store/profile-storage.ts'
+import { createRedisProfileStorage } from './store/redis/create-redis-profile-storage.ts'
 import { createFindOwnPage, type FindOwnPage } from './web/access.ts'
 import { Assets } from './web/assets.ts'
 import { createEditorLinks, type EditorLinks } from './web/editor-links.ts'
@@ -29,8 +31,8 @@ import { WelcomeListener } from './web/welcome-listener.ts'
 
 /** The options of the profiler: the requests of which it makes profiles, and the place of the profiles. */
 export interface ProfilerOptions extends RecordingOptions {
-  /** By default files in `var/profiler`. */
-  readonly storage?: ProfileStorage
+  /** By default the Redis of `PROFILER_URL`, or files in `var/profiler`. */
+  readonly storage?: ProfileStorage | CreateProfileStorage
   /** The file by which all processes of the project learn which request to sample; by default `var/cpu-profile.json`. */
   readonly armFile?: string
   /** Names whose values are shown although they look secret, such as `email`. Also in the log. */
@@ -56,14 +58,19 @@ export function createProfilerBundle(options: ProfilerOptions = {}): Bundle {
     decorate(foundation) {
       const { debugGate, lastResort, redactor } = foundation
       redactor.reveal(options.revealedNames ?? [])
-      storage = options.storage ?? createStorage(foundation)
+      storage =
+        typeof options.storage === 'function'
+          ? options.storage(foundation)
+          : (options.storage ?? createStorage(foundation))
       policy = new RecordingPolicy(options, debugGate)
       recording = new Recording(foundation, { storage, policy, isOwnPage: request => findOwnPage(request) === 'match' })
       const { dispatcher, profiler, view } = recording
       return { ...foundation, dispatcher, view, lastResort: decorateLastResort(lastResort, { profiler, debugGate }) }
     },
 
-    register(app) {
+    async register(app) {
+      // The mistake of a missing package ends the start.
+      if (app.settings.of(profilerSettings).PROFILER_URL !== undefined) await loadRedis()
       const { profiler } = recording
       const redirects = new RecentRedirects(app.redactor)
       recording.register(app, [redirects])
@@ -140,7 +147,10 @@ function reportReplaced({ directory, logger, view }: Application): void {
   logger.channel('profiler').warning('The application replaces templates of the profiler: {files}.', { files })
 }
 
-function createStorage({ directory, logger }: Foundation): ProfileStorage {
+function createStorage(foundation: Foundation): ProfileStorage {
+  const { directory, logger, settings } = foundation
+  const { PROFILER_URL: url } = settings.of(profilerSettings)
+  if (url !== undefined) return createRedisProfileStorage({ url })(foundation)
   return new FileProfileStorage({
     directory: path.join(directory, 'var/profiler'),
     onProblem: (message, error) => logger.warning(message, { exception: error }),

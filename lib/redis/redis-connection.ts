@@ -1,6 +1,7 @@
 import { createHash } from 'node:crypto'
 import type { Redis } from 'ioredis'
 import { REDIS_PACKAGE_MISSING, REDIS_URL_INVALID, RedisError } from './errors.ts'
+import { isRedisUrl } from './redis-url.ts'
 
 /** What a command returns. Texts are buffers. */
 export type RedisReply = Buffer | number | null | readonly RedisReply[]
@@ -143,16 +144,9 @@ export class RedisConnection {
   }
 }
 
-/** Whether a text is the URL of a Redis. */
-export function isRedisUrl(text: string): boolean {
-  const url = URL.canParse(text) ? new URL(text) : undefined
-  return url !== undefined && /^rediss?:$/.test(url.protocol) && url.hostname !== ''
-}
-
 /** Errors of the package have the command with its arguments as a property: it is not logged. */
 function toRedisError(error: unknown): RedisError {
-  const { message, name } = error instanceof Error ? error : new Error(String(error))
-  return name === 'ReplyError'
-    ? new RedisError(message, /^[A-Z]+/.exec(message)?.[0] ?? 'ERR')
-    : new RedisError(message)
+  // The package throws instances of Error only.
+  const { message, name } = error as Error
+  return new RedisError(message, name === 'ReplyError' ? message.split(' ', 1)[0] : undefined)
 }

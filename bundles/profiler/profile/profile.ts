@@ -31,7 +31,7 @@ export type Outcome = 'complete' | 'aborted' | 'stream-failed' | 'crashed' | 'un
 
 /** The fields of a profile that the list shows, and by which profiles are searched and sorted. Masked. */
 export interface ProfileSummary {
-  /** Six lower-case hexadecimal digits. An identifier, not a secret. */
+  /** 6 or 12 lower-case hexadecimal digits. An identifier, not a secret. */
   readonly token: string
   /** The token of the request that made this sub-request; `null` of a main request. */
   readonly parent: string | null

@@ -38,9 +38,9 @@ export function parseJsonObject(text: string): JsonObject | undefined {
   }
 }
 
-/** Whether a value is a token: six lower-case hexadecimal digits. */
+/** Whether a value is a token: 6 lower-case hexadecimal digits, or 12 in storage that several hosts share. */
 export function isToken(value: unknown): value is string {
-  return typeof value === 'string' && /^[0-9a-f]{6}$/.test(value)
+  return typeof value === 'string' && /^(?:[0-9a-f]{6}){1,2}$/.test(value)
 }
 
 /** Whether a value is a number whose sums stay finite. */

@@ -39,11 +39,13 @@ export class Profiler {
   readonly #writer: ProfileWriter
   // A list instead of a set: see `removeFrom`.
   readonly #inFlight: Trace[] = []
+  readonly #draw: () => string
   #startSample: SampleStart | undefined
 
   constructor(services: ProfilerServices) {
     this.#services = services
     this.#writer = new ProfileWriter(services)
+    this.#draw = services.storage.tokenDigits === 12 ? () => drawSixDigits() + drawSixDigits() : drawSixDigits
   }
 
   /** The main requests that are not written yet: those in flight, and some that have just ended. */
@@ -87,7 +89,7 @@ export class Profiler {
     const parent = this.find(request.parent)
     const isWanted = request.parent === undefined ? policy.wants(request) && !isOwnPage(request) : parent !== undefined
     if (!isWanted) return undefined
-    const token = drawToken(token => this.#writer.knows(token))
+    const token = drawToken(token => this.#writer.knows(token), this.#draw)
     if (token === undefined) {
       logger.warning('A request is not profiled: no free token was found.')
       return undefined
@@ -164,7 +166,7 @@ export class Profiler {
 
 const drawLimit = 16
 
-/** Draws a free token of six hexadecimal digits; `undefined` after 16 taken tokens in a row. */
+/** Draws a free token, by default of six hexadecimal digits; `undefined` after 16 taken tokens in a row. */
 export function drawToken(isTaken: (token: string) => boolean, draw: () => string = drawSixDigits): string | undefined {
   for (let drawn = 0; drawn < drawLimit; drawn++) {
     const token = draw()

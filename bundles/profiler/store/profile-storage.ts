@@ -1,3 +1,4 @@
+import type { Foundation } from '../../../kernel/bundle.ts'
 import type { Profile, ProfileSummary } from '../profile/profile.ts'
 import type { SpanStorage } from './span-storage.ts'
 
@@ -66,6 +67,8 @@ export interface StorageUsage {
  * as missing. Processes that use the same storage see one list.
  */
 export interface ProfileStorage {
+  /** The digits of the tokens of new profiles; 6 by default. 12, if hosts that do not ask one another draw tokens. */
+  readonly tokenDigits?: 6 | 12
   /** The spans of other services. */
   readonly spans: SpanStorage
   /**
@@ -109,3 +112,6 @@ export interface ProfileStorage {
   /** Flushes, and closes files. Profiles that are appended later are ignored. */
   close(): Promise<void>
 }
+
+/** Creates the storage of an application. */
+export type CreateProfileStorage = (foundation: Pick<Foundation, 'logger'>) => ProfileStorage

@@ -1,4 +1,5 @@
 import { type BundleSettings, defineSettings } from '../../../lib/env/define-settings.ts'
+import { isRedisUrl } from '../../../lib/redis/redis-url.ts'
 import { asFlag, asListOf, type Conversion } from '../../../lib/text/conversion.ts'
 
 /** The values of the profiler's settings. */
@@ -9,6 +10,8 @@ export interface ProfilerSettings {
   readonly EDITOR_PATHS: readonly PathMapping[]
   readonly PROFILER_MCP: boolean
   readonly PROFILER_MCP_REPLAY: boolean
+  /** The Redis that has the profiles of several hosts. */
+  readonly PROFILER_URL: string | undefined
 }
 
 /** The path of a folder for the process, and for the editor. */
@@ -67,6 +70,11 @@ const asPathMapping: Conversion<PathMapping> = {
   },
 }
 
+const asRedisUrl: Conversion<string> = {
+  expected: 'a URL such as redis://host:6379',
+  convert: text => (isRedisUrl(text) ? text : undefined),
+}
+
 /** The settings of the profiler. This file loads nothing else of it: without debug, only the names are needed. */
 export const profilerSettings: BundleSettings<ProfilerSettings> = defineSettings({
   EDITOR_URL: {
@@ -88,5 +96,11 @@ export const profilerSettings: BundleSettings<ProfilerSettings> = defineSettings
     help: 'allows agents to replay GET, HEAD and OPTIONS there, without cookies and credentials',
     schema: asFlag,
     default: false,
+  },
+  PROFILER_URL: {
+    help: 'stores the profiles of several hosts in Redis: redis://host:6379, or rediss:// for TLS',
+    schema: asRedisUrl,
+    default: undefined,
+    secret: true,
   },
 })

@@ -4,7 +4,7 @@ import type { ProfileSummary } from '../../profile/profile.ts'
 export interface RedisEntry {
   readonly token: string
   summary: ProfileSummary
-  /** The list has this order. An estimate until the profile is stored. */
+  /** The list has this order. Greater than all others until the profile is stored. */
   position: number
   /** The time of the last stored change in microseconds; 0 if none is stored. */
   stamp: number
@@ -16,6 +16,8 @@ export class RedisIndex {
   readonly #byToken = new Map<string, RedisEntry>()
   #entries: RedisEntry[] = []
   #isSorted = true
+  /** Of profiles that are not stored: after all times in microseconds. */
+  #nextPosition = 2 ** 52
 
   /** Oldest first. */
   get entries(): readonly RedisEntry[] {
@@ -30,8 +32,7 @@ export class RedisIndex {
 
   /** Adds a profile that this process has appended: as the newest one, until it is stored. */
   push(summary: ProfileSummary): void {
-    const newest = this.entries.at(-1)?.position ?? 0
-    this.add({ token: summary.token, summary, position: newest + 1, stamp: 0, isPinned: false })
+    this.add({ token: summary.token, summary, position: this.#nextPosition++, stamp: 0, isPinned: false })
   }
 
   add(entry: RedisEntry): void {

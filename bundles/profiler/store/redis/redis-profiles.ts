@@ -73,13 +73,13 @@ export class RedisProfiles {
       await wait(waiting.look)
       reply = await this.#read(token)
     }
-    const [text, facts, isPinned, version] = asList(reply)
-    if (!Buffer.isBuffer(text) || !Buffer.isBuffer(facts)) return undefined
+    const [text, facts, version] = asList(reply).filter(part => Buffer.isBuffer(part))
+    if (text === undefined) return undefined
     const [profileText, factsText] = await Promise.all([inflate(text), inflate(facts)])
     const profile = parseProfile(profileText, factsText)
     // Another profile at this key is damage.
     if (profile?.summary.token !== token) return undefined
-    return { profile, facts: factsText, isPinned: isPinned === 1, version: String(version) }
+    return { profile, facts: factsText, isPinned: asList(reply).includes(1), version: String(version) }
   }
 
   /** Pins or unpins a profile. False when it is not known. */
@@ -123,7 +123,7 @@ function hash(text: string): string {
 }
 
 /** Empty when it is damaged, or longer than a profile may be. Facts that are gone cost only themselves. */
-async function inflate(bytes: Buffer): Promise<string> {
+async function inflate(bytes: Buffer = Buffer.alloc(0)): Promise<string> {
   const text = await decompress(bytes, { maxOutputLength: 3 * sizeLimit }).catch(() => '')
   return String(text)
 }

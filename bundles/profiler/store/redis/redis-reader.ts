@@ -74,19 +74,17 @@ export class RedisReader {
 
   async #readChanges(from: number): Promise<void> {
     for (let newest = from; ; ) {
-      const { generation, rows } = await this.#read(`(${newest}`, '+inf', '')
+      const { rows } = await this.#read(`(${newest}`, '+inf', '')
       // Another Redis, or an empty one: all of it is new.
-      if (this.#newest === undefined) return this.#readOther(generation)
+      if (this.#newest === undefined) {
+        this.#newest = 0
+        return this.#readChanges(0)
+      }
       for (const row of rows) if (this.#take(row) && row.summary !== undefined) this.#options.onFound(row.summary)
       newest = rows.at(-1)?.stamp ?? newest
       this.#newest = newest
       if (rows.length < step) return
     }
-  }
-
-  async #readOther(generation: string): Promise<void> {
-    this.#newest = 0
-    if (generation !== '') await this.#readChanges(0)
   }
 
   async #read(from: string, until: string, order: '' | 'REV'): Promise<ListReply> {

@@ -21,11 +21,11 @@ const timeout = 3000
 export function writeInOtherProcess(work: LastProfiles): Error | undefined {
   const program = path.join(import.meta.dirname, 'write-last-profiles.js')
   // The URL may contain a password: other users see the arguments of a process.
-  const { error, status, stderr } = spawnSync(process.execPath, [program], {
+  const { status, stderr } = spawnSync(process.execPath, [program], {
     input: JSON.stringify(work),
     stdio: ['pipe', 'ignore', 'pipe'],
     timeout,
   })
   if (status === 0) return undefined
-  return error ?? new Error(String(stderr).trim().slice(-200))
+  return new Error(`The other process has ended with ${status}: ${String(stderr).trim().slice(-200)}`)
 }

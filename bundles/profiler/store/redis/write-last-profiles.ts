@@ -5,10 +5,10 @@ import type { LastProfiles } from './write-in-other-process.ts'
 
 // Written by `writeInOtherProcess`.
 const { limits, prefix, profiles, url } = JSON.parse(await text(process.stdin)) as LastProfiles
-const onProblem = (message: string, error: unknown) => {
+const onProblem = (message: string, error?: unknown) => {
   process.stderr.write(`${message} ${error instanceof Error ? error.message : ''}\n`)
   process.exitCode = 1
 }
-const storage = new RedisProfileStorage({ url, prefix, limits, onProblem, onRecovery: () => undefined })
+const storage = new RedisProfileStorage({ url, prefix, limits, onProblem, onRecovery: onProblem })
 for (const { facts, summary, text } of profiles) storage.append({ summary, text }, facts)
 await storage.close()

@@ -66,6 +66,7 @@ export const redisCases: Record<string, (t: Test, url: string, prefix: string) =
     const found = one.find(tokenOf(1))
     other.append(createRecord({ token: tokenOf(1) }), facts)
     t.hasStrict(await found, { profile: { summary: { token: tokenOf(1) } } })
+    t.equal(await one.find(tokenOf(2)), undefined, 'a second at most')
   },
 
   'all profiles are listed, in their order, by a process that reads them later': async (t, url, prefix) => {
@@ -76,6 +77,10 @@ export const redisCases: Record<string, (t: Test, url: string, prefix: string) =
     const expected = Array.from({ length: 1100 }, (_, index) => tokenOf(1099 - index))
     t.strictSame(tokensOf(await other.search({ limit: 2000 })), expected)
     t.strictSame(tokensOf(await one.search({ limit: 2000 })), expected)
+    for (const record of createRecords(600, 2000)) one.append(record, facts)
+    await one.flush()
+    t.equal((await other.search({ limit: 1 })).total, 1700)
+    expected.unshift(...Array.from({ length: 600 }, (_, index) => tokenOf(2599 - index)))
     one.append(createRecord({ token: tokenOf(3), status: 500 }), facts)
     await one.flush()
     const { summaries } = await other.search({ limit: 2000 })
@@ -127,7 +132,14 @@ export const redisCases: Record<string, (t: Test, url: string, prefix: string) =
     const [one, other] = [1, 2].map(() => createRedisStorage(t, { url, prefix }).storage) as [Storage, Storage]
     const spans = Array.from({ length: 5 }, (_, index) => createReceivedSpan({ spanId: `000000000000000${index}` }))
     t.equal(await one.spans.append(spans), true)
+    // No service sends such a span: it is damage.
+    t.equal(await one.spans.append([{ traceId, spanId: 7 } as unknown as (typeof spans)[0]]), true)
     t.strictSame(await other.spans.find(traceId), spans)
+    const traces = Array.from({ length: 150 }, (_, index) => `${traceId.slice(3)}${100 + index}`)
+    await one.spans.append(traces.map(traceId => createReceivedSpan({ traceId })))
+    t.equal((await other.spans.find(String(traces[149]))).length, 1)
+    await one.purge()
+    for (const trace of [traceId, ...traces]) t.strictSame(await other.spans.find(trace), [])
   },
 }
 

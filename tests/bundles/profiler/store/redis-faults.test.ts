@@ -1,5 +1,9 @@
 import { t } from 'tap'
+import { createFrameworkBundle } from '#bundles/framework/framework-bundle.ts'
+import { createProfilerBundle } from '#bundles/profiler/profiler-bundle.ts'
+import { createRedisProfileStorage } from '#bundles/profiler/store/redis/create-redis-profile-storage.ts'
 import { RedisProfileStorage } from '#bundles/profiler/store/redis/redis-profile-storage.ts'
+import { createTestKernel } from '#kernel/testing/create-test-kernel.ts'
 import { loadRedis, RedisConnection } from '#lib/redis/redis-connection.ts'
 import { startFakeRedis } from '#tests/support/fake-redis.ts'
 import { findPort } from '#tests/support/find-port.ts'
@@ -209,4 +213,36 @@ t.test('the URL has to be one of Redis, and is in no error', async t => {
     const options = { url, onProblem: () => undefined, onRecovery: () => undefined }
     t.throws(() => new RedisProfileStorage(options), { code: 'REDIS_URL_INVALID', message: /redis:\/\/host:6379/ })
   }
+})
+
+t.test('an application stores its profiles by a setting or an option, with tokens of 12 digits', async t => {
+  const fake = await startFakeRedis(t)
+  const { storage } = createRedisStorage(t, { url: fake.url })
+  const boot = async (variables: Record<string, string>, profiler = createProfilerBundle()) => {
+    const logged: string[] = []
+    const kernel = await createTestKernel({ bundles: [createFrameworkBundle(), profiler], variables })
+    kernel.app.logger.observe(({ message }) => logged.push(message))
+    t.teardown(() => kernel.close())
+    return { ...kernel, logged }
+  }
+  const first = await boot({ PROFILER_URL: fake.url })
+  const second = await boot({}, createProfilerBundle({ storage: createRedisProfileStorage({ url: fake.url }) }))
+  for (const { client } of [first, second]) {
+    const token = (await client.get('/missing')).headers.get('x-debug-token') ?? ''
+    t.match(token, /^[0-9a-f]{12}$/)
+    await until(() => storage.find(token))
+    const stored = await storage.find(token)
+    t.hasStrict(stored?.profile.summary, { token, status: 404 })
+    t.equal(stored?.profile.collectors.queries, undefined, 'the commands of the storage are no cache calls')
+    t.equal((await client.get(`/_profiler/${token}`)).status, 200)
+  }
+  await fake.shut()
+  await until(() => first.logged.includes('Redis does not answer. Profiles wait in memory.'))
+  await first.client.get('/missing')
+  await fake.open()
+  await until(() => first.logged.includes('Redis answers again.'))
+  fake.refusal = 'OOM'
+  await second.client.get('/missing')
+  await until(() => second.logged.includes('Profiles are dropped because Redis refuses them.'))
+  await t.rejects(boot({ PROFILER_URL: 'http://secret@host' }), { code: 'CONFIG_INVALID', message: /^(?!.*secret)/s })
 })

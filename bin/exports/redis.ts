@@ -1,0 +1,6 @@
+/// <reference types="node" preserve="true" />
+// For applications on several machines: it needs the package ioredis.
+export {
+  createRedisProfileStorage,
+  type RedisProfileStorageOptions,
+} from '../../bundles/profiler/store/redis/create-redis-profile-storage.ts'
