@@ -73,7 +73,9 @@ export class RedisReader {
   }
 
   async #readChanges(from: number): Promise<void> {
-    for (let newest = from; ; ) {
+    let newest = from
+    let count = step
+    while (count === step) {
       const { rows } = await this.#read(`(${newest}`, '+inf', '')
       // Another Redis, or an empty one: all of it is new.
       if (this.#newest === undefined) {
@@ -83,7 +85,7 @@ export class RedisReader {
       for (const row of rows) if (this.#take(row) && row.summary !== undefined) this.#options.onFound(row.summary)
       newest = rows.at(-1)?.stamp ?? newest
       this.#newest = newest
-      if (rows.length < step) return
+      count = rows.length
     }
   }
 

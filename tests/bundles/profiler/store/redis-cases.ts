@@ -108,6 +108,11 @@ export const redisCases: Record<string, (t: Test, url: string, prefix: string) =
     t.equal((await reader.usage()).profiles, 11)
     t.equal(await one.find(tokenOf(7)), undefined)
     t.equal(one.has(tokenOf(7)), false)
+    for (const record of createRecords(300, 1000)) reader.append(record, facts)
+    await reader.flush()
+    one.append(createRecord({ token: tokenOf(2000) }), facts)
+    await one.flush()
+    t.equal((await reader.usage()).profiles, 11, 'in several steps')
   },
 
   'the oldest profiles are removed when they are too long or too old': async (t, url, prefix) => {
