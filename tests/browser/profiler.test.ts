@@ -111,7 +111,7 @@ t.test('records are searched, read, pinned and deleted without a script', needsB
   await page.goto(`${url}/_profiler`)
   await page.getByText('Filter', { exact: true }).click()
   await page.getByLabel('Status').fill('404')
-  await page.getByRole('button', { name: 'Search' }).click()
+  await page.getByRole('button', { name: 'Search', exact: true }).click()
   t.match(page.url(), `/_profiler/${missing}/search/results?status_code=404&limit=25&type=request`)
   t.equal(await page.getByRole('heading', { level: 1 }).textContent(), '1 request')
   await page.getByRole('link', { name: '1 sub-request' }).click()

@@ -72,7 +72,7 @@ t.test('without scripts, records are searched, pinned, and deleted', needsBrowse
   await page.goto(`${url}/_profiler/`)
   await page.getByText('Filter', { exact: true }).click()
   await page.getByLabel('Status').fill('503')
-  await page.getByRole('button', { name: 'Search' }).click()
+  await page.getByRole('button', { name: 'Search', exact: true }).click()
   t.match(page.url(), 'status_code=503')
   await page.locator(`a[href="/_profiler/${tokens.failed}"]`).last().click()
   t.equal(page.url(), `${url}/_profiler/${tokens.failed}`)

@@ -14,6 +14,7 @@ export function enhanceList(): void {
   const results = document.getElementById('results')
   if (!(search instanceof HTMLFormElement) || results === null) return
   const onShown = () => {
+    showLocalSpans(results)
     live.onShown()
     limitSelection(results)
   }
@@ -41,6 +42,20 @@ export function enhanceList(): void {
     void list.unfold(link)
   })
   document.addEventListener('keydown', event => moveFocus(event, results))
+}
+
+/** Names the bars of the histogram in the time zone of the browser; the server writes UTC. Their links have the exact times. */
+function showLocalSpans(results: HTMLElement): void {
+  const format = new Intl.DateTimeFormat('en-GB', { dateStyle: 'medium', timeStyle: 'medium' })
+  for (const link of results.querySelectorAll('.histogram a')) {
+    const { searchParams } = new URL(String(link.getAttribute('href')), location.href)
+    const toDate = (name: string) => new Date(Number(searchParams.get(name)) * 1000)
+    const counts = String(link.getAttribute('aria-label')).replace(/^.* UTC: /, '')
+    const label = `${format.formatRange(toDate('start'), toDate('end'))}: ${counts}`
+    link.setAttribute('aria-label', label)
+    const title = link.querySelector('title')
+    if (title !== null) title.textContent = label
+  }
 }
 
 /** The URL of the results: the same as that of the submitted form. */

@@ -204,7 +204,7 @@ export function usualDirection(field: RouteField): RoutesRequest['sort']['direct
 }
 
 /** Parameters of the list that have no meaning for statistics. */
-const unfit: readonly string[] = ['limit', 'page', 'pinned', 'type', 'sort', 'order']
+const unfit: readonly string[] = ['limit', 'page', 'pinned', 'type', 'sort', 'order', 'only', 'open', 'text']
 
 /** Parses the parameters of the route statistics. Never throws. */
 export function parseRoutesRequest(given: URLSearchParams): RoutesRequest {

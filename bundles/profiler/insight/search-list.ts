@@ -5,7 +5,7 @@ import { type Family, groupFamilies, readLimit } from './families.ts'
 import { type Bucket, createHistogram } from './histogram.ts'
 import { isBrowserProbe } from './latest.ts'
 import { hasMark, type MarkContext, recognizeSlow } from './list-marks.ts'
-import { type ListRequest, type ListMark, marks } from './list-request.ts'
+import { type ListMark, type ListRequest, marks } from './list-request.ts'
 
 /** A family in the list. */
 export interface ListedFamily extends Family {

@@ -9,7 +9,9 @@ export function toReadableUrl(url: string): string {
   if (!url.includes('%')) return url
   return url.replace(/(?:%[0-9a-f]{2})+/gi, sequence => {
     try {
-      return Array.from(decodeURIComponent(sequence), each => (unreadable.test(each) ? encodeURIComponent(each) : each)).join('')
+      return Array.from(decodeURIComponent(sequence), each =>
+        unreadable.test(each) ? encodeURIComponent(each) : each,
+      ).join('')
     } catch {
       return sequence
     }

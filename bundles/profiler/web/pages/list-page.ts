@@ -140,6 +140,8 @@ function createHistogramView(wanted: ListRequest, buckets: readonly Bucket[]): o
   const errors = buckets.reduce((sum, bucket) => sum + bucket.errors, 0)
   const heightOf = (count: number) => (count === 0 ? 0 : Math.max(2, Math.round((barHeight * count) / most.count)))
   const clock = (time: number) => `${formatTime(time).day} ${formatTime(time).clock}`
+  const isOneDay = formatTime(first.start).day === formatTime(last.end).day
+  const label = (time: number) => (isOneDay ? formatTime(time).clock : clock(time))
   return {
     width: buckets.length * 10,
     height: barHeight,
@@ -157,8 +159,7 @@ function createHistogramView(wanted: ListRequest, buckets: readonly Bucket[]): o
         errorY: barHeight - errorHeight,
         errorHeight,
         link: linkTo(wanted, { start: String(start / 1000), end: String(end / 1000 - 1) }),
-        start: formatTime(start).iso,
-        title: `${formatTime(start).clock} to ${formatTime(end).clock} UTC: ${formatCount(count, 'request')}${errors === 0 ? '' : `, ${errors} failed`}`,
+        title: `${label(start)} to ${label(end)} UTC: ${formatCount(count, 'request')}${errors === 0 ? '' : `, ${errors} failed`}`,
       }
     }),
   }

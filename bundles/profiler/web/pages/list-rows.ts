@@ -1,7 +1,7 @@
 import { type Family, listMembers } from '../../insight/families.ts'
 import type { ListedFamily } from '../../insight/search-list.ts'
 import { type Badge, type SummaryView, toSummaryView, withBadge } from '../../insight/summary-view.ts'
-import { formatBytes, formatCount, formatDuration } from '../../profile/format.ts'
+import { formatBytes, formatCount } from '../../profile/format.ts'
 import { listChangeLink, profileLink } from '../../profile/links.ts'
 import type { ProfileSummary } from '../../profile/profile.ts'
 
@@ -107,8 +107,6 @@ export function createRows(
   families: readonly (Family & Partial<ListedFamily>)[],
   { badges, list, unstored }: RowOptions = {},
 ): RowView[] {
-  const isOpen = ({ main, matches }: (typeof families)[number]) =>
-    (matches?.size ?? 0) > 0 || list?.open.has(main.token) === true
   const mains = families.map(({ main }) => main)
   const columns = selectColumns(mains, badges)
   const longest = mains.reduce((longest, { duration }) => Math.max(longest, duration), 0)
@@ -135,20 +133,18 @@ export function createRows(
   }
   return families.flatMap(family => {
     const { main, matches } = family
+    const isOpen = list?.open.has(main.token) === true
     const count = formatCount(family.members.length, 'sub-request')
-    const toggle =
-      family.members.length > 0 && list !== undefined
-        ? { count, link: list.toggleLink(main.token), isOpen: isOpen(family) }
-        : false
+    const toggle = family.members.length > 0 &&
+      list !== undefined && { count, link: list.toggleLink(main.token), isOpen }
     const row = add(main, { level: '', after: '', isMatch: false, family: toggle })
-    if (toggle === false || !toggle.isOpen) return row
-    const members = listMembers(family).slice(0, memberLimit)
+    const shown = listMembers(family).filter(({ summary }) => isOpen || matches?.has(summary))
     return [
       row,
-      ...members.map(({ depth, summary }) =>
+      ...shown.slice(0, memberLimit).map(({ depth, summary }) =>
         add(summary, {
           level: `level-${Math.min(depth, 4)}`,
-          after: `+ ${formatDuration(Math.max(0, summary.time - main.time)).replace(/\.\d+/, '')}`,
+          after: `+ ${Math.max(0, summary.time - main.time)} ms`,
           isMatch: matches?.has(summary) === true,
           family: false,
         }),

@@ -316,3 +316,42 @@ t.test('without a compare bar, and without a stream, the list is still filtered'
   await page.pass(200)
   t.equal(requests.length, 1)
 })
+
+t.test('sub-requests are shown where they are, and the link keeps the focus', async t => {
+  const page = openPage(t, '')
+  const { requests, served } = openList(page, ['a', 'b'])
+  const link = '<a class="unfold" href="/_profiler/?open=b">6 sub-requests</a>'
+  page.find('[data-token="b"] td').innerHTML = link
+  const click = (target: Element, options: MouseEventInit = {}) =>
+    target.dispatchEvent(new MouseEvent('click', { bubbles: true, cancelable: true, ...options }))
+  t.ok(click(page.find('.unfold'), { ctrlKey: true }), 'in a new tab')
+  t.ok(click(page.find('.entry')))
+  t.notOk(click(page.find('.unfold')))
+  page.find('[data-token="b"] td').innerHTML = ''
+  await page.settle()
+  t.strictSame(requests, ['GET http://localhost/_profiler/?open=b'])
+  t.equal(location.href, 'http://localhost/found')
+  page.find('[data-token="b"] td').innerHTML = link
+  served.isBroken = true
+  t.notOk(click(page.find('.unfold')))
+  await page.settle()
+  t.strictSame(listed(), ['a', 'b'], 'without an answer nothing changes')
+})
+
+t.test('the bars of the histogram have their times in the zone of the browser', async t => {
+  const page = openPage(
+    t,
+    `${search}<section id="results" data-live=""><div class="list-head"></div>
+    <div class="histogram">
+      <a href="?start=1000000000&end=1000000059" aria-label="01:46:40 to 01:47:40 UTC: 3 requests, 1 failed"><title></title></a>
+      <a href="?start=1000000060&end=1000000119" aria-label="01:47:40 to 01:48:40 UTC: 1 request"></a>
+    </div></section>`,
+  )
+  enhanceList()
+  const format = new Intl.DateTimeFormat('en-GB', { dateStyle: 'medium', timeStyle: 'medium' })
+  const label = (first: number, last: number) => format.formatRange(new Date(first * 1000), new Date(last * 1000))
+  const [first, second] = document.querySelectorAll('.histogram a')
+  t.equal(first?.getAttribute('aria-label'), `${label(1_000_000_000, 1_000_000_059)}: 3 requests, 1 failed`)
+  t.equal(page.find('.histogram title').textContent, first?.getAttribute('aria-label'))
+  t.equal(second?.getAttribute('aria-label'), `${label(1_000_000_060, 1_000_000_119)}: 1 request`)
+})
