@@ -1,42 +1,30 @@
+import type { SourceProblem } from '../kernel/bundle.ts'
 import { createServer, listen } from '../kernel/server/http-server.ts'
-import { parseOptions } from './serve-options.ts'
-
-const page = `<!doctype html>
-<html lang="en">
-<head><meta charset="utf-8"><meta name="color-scheme" content="light dark"><meta http-equiv="refresh" content="1">
-<title>The application does not run</title></head>
-<body>
-<h1>The application does not run</h1>
-<p>The terminal of the server shows the reason. This page looks every second whether the application runs again.</p>
-</body></html>
-`
-
-const headers = {
-  'content-type': 'text/html; charset=utf-8',
-  'content-security-policy': "default-src 'none'",
-  'cache-control': 'no-store',
-  'retry-after': '1',
-}
-
-/** A server for `http:` or `https:`. */
-type Server = Awaited<ReturnType<typeof createServer>>
+import { type HoldingServer, holdingHeaders, holdingPage } from './holding-answer.ts'
+import { type Options, parseOptions } from './serve-options.ts'
 
 /**
  * A page in the place of an application that cannot start: a browser that waits for it loads the application as soon as it
- * runs again. Any client may see the page, so it does not show the reason.
+ * runs again. Developers see the mistakes with their places.
  */
 export class HoldingPage {
+  readonly #directory: string
   readonly #commandLine: readonly string[]
-  #server: Promise<Server | undefined> | undefined
+  #server: Promise<HoldingServer | undefined> | undefined
 
-  /** The page is served at the address of this command line. */
-  constructor(commandLine: readonly string[]) {
+  /** The page is served at the address of this command line, for the application in a directory. */
+  constructor(directory: string, commandLine: readonly string[]) {
+    this.#directory = directory
     this.#commandLine = commandLine
   }
 
-  /** Answers each request with the page. Without a fixed port, or if the port is taken, it does nothing. */
-  async open(): Promise<void> {
-    this.#server ??= this.#listen().catch(() => undefined)
+  /**
+   * Answers each request with the page, instead of an earlier one. Without a fixed port, or if the port is taken, it does
+   * nothing.
+   */
+  async open(problems: readonly SourceProblem[] = []): Promise<void> {
+    await this.close()
+    this.#server = this.#listen(problems).catch(() => undefined)
     await this.#server
   }
 
@@ -44,19 +32,34 @@ export class HoldingPage {
   async close(): Promise<void> {
     const server = await this.#server
     this.#server = undefined
-    if (server === undefined) return
-    const closed = new Promise(resolve => server.close(resolve))
-    server.closeAllConnections()
-    await closed
+    await server?.close()
   }
 
-  async #listen(): Promise<Server | undefined> {
+  async #listen(problems: readonly SourceProblem[]): Promise<HoldingServer | undefined> {
     const options = parseOptions(this.#commandLine)
     if (options === 'help' || options.port === 0) return undefined
-    const server = await createServer((_request, response) => {
-      response.writeHead(503, headers).end(page)
-    }, options.identity)
-    await listen(server, options.host, options.port)
-    return server
+    if (problems.length === 0) return serveConstant(options)
+    try {
+      // The code of the framework is loaded with the first mistake.
+      const { serveProblems } = await import('./holding-application.ts')
+      return await serveProblems(this.#directory, options, problems)
+    } catch {
+      // The mistake may be in a setting, or in a template that replaces one of the framework.
+      return serveConstant(options)
+    }
+  }
+}
+
+async function serveConstant({ host, identity, port }: Options): Promise<HoldingServer> {
+  const server = await createServer((_request, response) => {
+    response.writeHead(503, holdingHeaders).end(holdingPage)
+  }, identity)
+  await listen(server, host, port)
+  return {
+    async close() {
+      const closed = new Promise(resolve => server.close(resolve))
+      server.closeAllConnections()
+      await closed
+    },
   }
 }

@@ -1,6 +1,6 @@
 import cluster from 'node:cluster'
 import path from 'node:path'
-import type { Application } from '../kernel/bundle.ts'
+import type { Application, SourceProblem } from '../kernel/bundle.ts'
 import { exitCodes } from '../kernel/console-command.ts'
 import type { Kernel } from '../kernel/kernel.ts'
 import { SERVER_LISTEN_FAILED, SERVER_PORT_TAKEN, SERVER_TLS_INVALID } from '../kernel/server/errors.ts'
@@ -20,6 +20,7 @@ import { flushCodeCache } from './code-cache.ts'
 import { describeFailure } from './describe-failure.ts'
 import { tuneGarbageCollector } from './garbage-collector.ts'
 import { help, type Options, parseOptions, UsageError } from './serve-options.ts'
+import { toSourceProblems } from './source-problems.ts'
 import { leaveMainProcess, runWorkers, untilRetired } from './workers.ts'
 
 /** The times of a shutdown. */
@@ -63,8 +64,15 @@ export async function serveApplication(
     else process.exitCode = await run(directory, options, commandLine, load)
   } catch (error) {
     print(error)
+    await report(toSourceProblems(error, directory))
     process.exitCode = usageErrors.some(type => error instanceof type) ? exitCodes.usage : exitCodes.failure
   }
+}
+
+/** Sends the mistakes to the supervisor, which shows them in the place of the application. */
+async function report(problems: readonly SourceProblem[]): Promise<void> {
+  if (!cluster.isPrimary || process.send === undefined) return
+  await new Promise(resolve => process.send?.({ problems }, resolve))
 }
 
 const usageErrors = [UsageError, SERVER_PORT_TAKEN, SERVER_LISTEN_FAILED, SERVER_TLS_INVALID]
@@ -108,9 +116,13 @@ async function run(
     untilRetired().then(() => close(retirementTimes).then(() => 0)),
     untilCrash(error => logCrash(app, error)).then(() => close(stopTimes).then(() => 1)),
   ])
+  let sourceProblems: readonly SourceProblem[] = []
+  let templateProblems: readonly SourceProblem[] = []
   const onMessage = (message: unknown) => {
-    if (isReload(message)) reload(kernel, message.reload)
-    if (message === 'broken') app.signals.emit('sources.broken', undefined)
+    if (isReload(message)) templateProblems = reload(kernel, message.reload)
+    // The other message is that of the supervisor about a failed build.
+    else sourceProblems = (message as { readonly broken: readonly SourceProblem[] }).broken
+    app.signals.emit('sources.broken', { problems: [...sourceProblems, ...templateProblems], isRunning: true })
   }
   if (isDevelopment) process.on('message', onMessage)
   if (cluster.isPrimary) announce(url, config, options)
@@ -187,11 +199,13 @@ function isReload(message: unknown): message is { readonly reload: readonly stri
 }
 
 /** Reads templates and assets again. If one of them has a mistake, the version that was read before stays in use. */
-function reload(kernel: Kernel, files: readonly string[]): void {
+function reload(kernel: Kernel, files: readonly string[]): readonly SourceProblem[] {
   try {
     kernel.reload(files)
+    return []
   } catch (error) {
     print(error)
     process.stderr.write('What was read before stays in use: waiting for a change.\n')
+    return toSourceProblems(error, kernel.app.directory)
   }
 }

@@ -3,7 +3,9 @@ import { existsSync, readdirSync, realpathSync, statSync, utimesSync, writeFileS
 import { createRequire } from 'node:module'
 import path from 'node:path'
 import { fileURLToPath } from 'node:url'
+import type { SourceProblem } from '../kernel/bundle.ts'
 import { packageDirectory } from '../lib/package.ts'
+import { parseCompilerOutput } from './compiler-output.ts'
 import { applicationPlan, type CompilerPlan, packagePlan } from './compiler-plan.ts'
 import { listOrphans, removeOrphans } from './orphans.ts'
 
@@ -25,6 +27,8 @@ export interface Sources {
    * was removed. To look at the files takes a tenth of the time.
    */
   buildWhenStale(): Promise<boolean>
+  /** The mistakes that the last build has found. */
+  readonly problems: readonly SourceProblem[]
   /** Compiles the tests, and the sources that they import. */
   buildTests(): Promise<boolean>
   /** The program of a source: the file that Node runs. Paths are absolute. */
@@ -87,6 +91,7 @@ function createPlainSources(directory: string): Sources {
     output: undefined,
     build: yes,
     buildWhenStale: yes,
+    problems: [],
     buildTests: yes,
     toProgram: source => source,
     isBuilt: () => true,
@@ -104,6 +109,7 @@ class CompiledSources implements Sources {
   /** The compiler writes this file last. */
   readonly #buildInfo: string
   readonly #stamp: string
+  problems: readonly SourceProblem[] = []
 
   constructor(directory: string, plan: CompilerPlan) {
     this.#directory = directory
@@ -160,8 +166,12 @@ class CompiledSources implements Sources {
 
   async #compile(commands: CompilerPlan['quick']): Promise<boolean> {
     this.#plan.prepare(this.output)
+    this.problems = []
     for (const options of commands) {
-      if (!(await compile([String(this.#compiler), ...options], this.#directory))) return false
+      const { isCompiled, output } = await compile([String(this.#compiler), ...options], this.#directory)
+      if (isCompiled) continue
+      this.problems = parseCompilerOutput(output, this.#directory)
+      return false
     }
     return true
   }
@@ -191,12 +201,26 @@ function findCompiler(directory: string): string | undefined {
   }
 }
 
-/** The compiler prints its messages itself; on stderr, because stdout is for the results of commands. */
-function compile(command: readonly string[], directory: string): Promise<boolean> {
+interface Compilation {
+  readonly isCompiled: boolean
+  readonly output: string
+}
+
+/** Characters of the compiler's messages that are read. */
+const outputLimit = 200_000
+
+/** Writes the messages of the compiler on stderr, because stdout is for the results of commands. */
+async function compile(command: readonly string[], directory: string): Promise<Compilation> {
   // A debugger is for the main process: the compiler must not take its port, and needs no module of its preloads.
   const env = { ...process.env, NODE_OPTIONS: '' }
-  const child = spawn(process.execPath, command, { stdio: ['ignore', 2, 2], cwd: directory, env })
-  return new Promise(resolve => child.on('close', code => resolve(code === 0)))
+  const pretty = process.stderr.isTTY ? ['--pretty'] : []
+  const child = spawn(process.execPath, [...command, ...pretty], { stdio: ['ignore', 'pipe', 2], cwd: directory, env })
+  let output = ''
+  child.stdout?.setEncoding('utf8').on('data', text => {
+    process.stderr.write(text)
+    if (output.length < outputLimit) output += text
+  })
+  return new Promise(resolve => child.on('close', code => resolve({ isCompiled: code === 0, output })))
 }
 
 /** Directory entries say whether they are folders: for hundreds of files this saves a call each. */

@@ -4,6 +4,7 @@ import { existsSync, watch } from 'node:fs'
 import inspector from 'node:inspector'
 import path from 'node:path'
 import { setTimeout as delay, setImmediate as nextTurn } from 'node:timers/promises'
+import type { SourceProblem } from '../kernel/bundle.ts'
 import { HoldingPage } from './holding-page.ts'
 import { createSources, isSource, listPackageFolders, mayContainSources, type Sources } from './sources.ts'
 import { watchFolder } from './watch.ts'
@@ -26,7 +27,7 @@ const nameLimit = 50
  * type error. A child that crashes while it serves is replaced at once; after a child that could not start, the
  * supervisor waits for a change. After a change of a template or an asset the child reads its templates and assets
  * again. Each child is started with the latest edits: their times, and the names of their files. Without a child, the port has
- * a page; a child whose sources have changed and do not compile gets the message `broken`.
+ * a page with the reason; a child whose sources have changed and do not compile gets the message `broken`.
  */
 export function supervise(
   directory: string,
@@ -36,7 +37,7 @@ export function supervise(
   // With NODE_OPTIONS=--inspect the debugger is for the child, which needs the port.
   if (inspector.url() !== undefined) inspector.close()
   let child: ChildProcess | undefined
-  const holding = new HoldingPage(commandLine)
+  const holding = new HoldingPage(directory, commandLine)
   let wait = 0
   let ending: ChildProcess | undefined
   let isCompiled: boolean | undefined
@@ -60,8 +61,8 @@ export function supervise(
       const state = child === undefined ? 'Nothing is started' : 'What was compiled before goes on'
       console.error(`${state}: waiting for a change.`)
       // If the child is just ending, the message is not needed.
-      if (child !== undefined) child.send('broken', () => undefined)
-      else void holding.open()
+      if (child !== undefined) child.send({ broken: sources.problems }, () => undefined)
+      else void holding.open(sources.problems)
     }
     if (!isCompiled) changed = new Set([...built, ...changed])
     if (!isCompiled || isStopping) return
@@ -76,11 +77,14 @@ export function supervise(
     const options = [...commandLine, ...(hasWarned ? ['--restarted'] : []), ...known]
     const startedAt = Date.now()
     let servesSince: number | undefined
+    let problems: readonly SourceProblem[] = []
     const started = fork(path.join(import.meta.dirname, 'start.js'), [directory, ...options], { stdio: 'inherit' })
     child = started
     started.on('message', message => {
       hasWarned ||= message === 'warned'
       if (message === 'listening') servesSince = performance.now()
+      // Both processes are of this package.
+      problems = (message as { readonly problems?: readonly SourceProblem[] }).problems ?? problems
     })
     started.once('exit', (code, signal) => {
       child = undefined
@@ -88,7 +92,7 @@ export function supervise(
       if (code === 0 || code === usageError) process.exit(code)
       const reason = signal ?? `exit code ${code}`
       if (servesSince !== undefined) void recover(reason, performance.now() - servesSince)
-      else onFailedStart(reason, startedAt)
+      else onFailedStart(reason, startedAt, problems)
     })
   }
 
@@ -99,11 +103,11 @@ export function supervise(
   }
 
   /** Waits for a change, unless another program, such as bin/test, was compiling when the child read dist/. */
-  function onFailedStart(reason: string, startedAt: number): void {
+  function onFailedStart(reason: string, startedAt: number, problems: readonly SourceProblem[]): void {
     const isRepaired = !isBusy && sources.isBuiltSince(startedAt)
     console.error(`The site has ended (${reason}): ${isRepaired ? 'dist/ has changed.' : 'waiting for a change.'}`)
     if (isRepaired) onChange(true)
-    else void holding.open()
+    else void holding.open(problems.length > 0 ? problems : [{ message: `The site has ended (${reason}).` }])
   }
 
   /** A crash within the first moments may come back at each start: then the waits grow. */

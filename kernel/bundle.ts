@@ -36,8 +36,11 @@ declare module '../lib/signals.ts' {
      * when the edited files came into use, in milliseconds since 1970, and at most 50 files, relative to the application.
      */
     'process.restarted': { readonly edits: readonly { readonly time: number; readonly files: readonly string[] }[] }
-    /** In development, the sources have changed and do not compile: this process goes on with its last build. */
-    'sources.broken': undefined
+    /**
+     * In development, files have changed and cannot be used, such as sources that do not compile. `isRunning` is whether the
+     * process goes on with an older version. Without problems, all are corrected.
+     */
+    'sources.broken': { readonly problems: readonly SourceProblem[]; readonly isRunning: boolean }
     /** A session was read or changed, for the main request or one of its sub-requests. `request` is the main request. */
     'session.used': { readonly request: Request; readonly use: SessionUse }
     /** A main request is over: its response was sent, its client has left, or the stream of its response has failed. */
@@ -46,6 +49,17 @@ declare module '../lib/signals.ts' {
     'server.draining': undefined
     'server.closed': undefined
   }
+}
+
+/** A mistake in a file of the application, such as one that the compiler has found. */
+export interface SourceProblem {
+  readonly message: string
+  /** An absolute path; absent if the place is not known. */
+  readonly file?: string
+  /** From 1. */
+  readonly line?: number
+  /** From 1. */
+  readonly column?: number
 }
 
 /** A feature. It adds its routes, listeners, template helpers and files to the application when the kernel boots. */

@@ -23,6 +23,7 @@ import { decorateErrorController, decorateLastResort } from './web/error-page/de
 import type { ErrorPage } from './web/error-page/error-page.ts'
 import { createOtlpRoute } from './web/otlp/otlp-route.ts'
 import { createPanelLoader } from './web/panels/load-panels.ts'
+import type { BrokenSources } from './web/profiler-application.ts'
 import { addRoutes } from './web/routes.ts'
 import { profilerSettings } from './web/settings.ts'
 import { RecentRedirects } from './web/toolbar/recent-redirects.ts'
@@ -88,11 +89,10 @@ export function createProfilerBundle(options: ProfilerOptions = {}): Bundle {
         return loaded
       }
       const panels = createPanelLoader(app, inspector)
-      let isBroken = false
-      app.signals.on('sources.broken', () => {
-        isBroken = true
+      let brokenSources: BrokenSources = { problems: [], isRunning: true }
+      app.signals.on('sources.broken', value => {
+        brokenSources = value
       })
-      const isOutdated = () => isBroken
       const replayer = new Replayer({ ...app, profiler })
       const editor = createEditorLinks(app)
       const services = {
@@ -106,7 +106,7 @@ export function createProfilerBundle(options: ProfilerOptions = {}): Bundle {
         inspector,
         replayer,
         cpu,
-        isOutdated,
+        brokenSources: () => brokenSources,
       }
 
       const otlpRoute = createOtlpRoute({ ...app, spans: storage.spans })

@@ -163,7 +163,7 @@ t.test('a type error is shown, and the last build goes on', compiled, async t =>
   const token = (await fetch(`${url}/`)).headers.get('x-debug-token')
   const toolbar = async () => (await fetch(`${url}/_wdt/${token}`)).text()
   // The message to the process may be later than the line in the terminal.
-  for (let attempt = 0; !(await toolbar()).includes('old build'); attempt++) {
+  for (let attempt = 0; !(await toolbar()).includes('This page is older than your files'); attempt++) {
     assert(attempt < 500, 'The toolbar never showed that the build is old.')
     await pause(20)
   }
@@ -253,8 +253,15 @@ t.test('while the application cannot start, a page waits for it at its port', as
   const held = await wait(503)
   t.equal(held.headers.get('cache-control'), 'no-store')
   const page = await held.text()
-  t.match(page, /http-equiv="refresh"[\s\S]*The application does not run/)
-  t.notMatch(page, 'on purpose', 'any client may see it')
+  t.match(page, /The application does not run<\/strong> 1 mistake[\s\S]*on purpose/)
+  const lines = text.split('\n').length
+  t.match(page, new RegExp(`data-at="\\d+">bundles/home/home-bundle\\.ts:${lines + 1}<`), 'the place')
+  t.match(page, 'class="line-number"', 'the source')
+  const foreign = await (await fetch(address, { headers: { host: 'shop.example' } })).text()
+  t.match(foreign, /http-equiv="refresh"[\s\S]*The application does not run/)
+  t.notMatch(foreign, 'on purpose', 'not for a client without debug output')
+  const list = await fetch(`${address}/_profiler/`)
+  t.equal(list.status, 200, 'earlier profiles can be read')
   writeFileSync(file, text)
   t.equal(await other.url(), address)
   t.match(await (await wait(200)).text(), '</body></html>')
@@ -264,7 +271,11 @@ t.test('while the application cannot start, a page waits for it at its port', as
 
 t.test('the page that waits leaves a port to another program, and does not choose one', async t => {
   const port = `--port=${await findPort()}`
-  const pages = [new HoldingPage([port]), new HoldingPage([port]), new HoldingPage(['--port=0'])]
+  const pages = [
+    new HoldingPage(process.cwd(), [port]),
+    new HoldingPage(process.cwd(), [port]),
+    new HoldingPage(process.cwd(), ['--port=0']),
+  ]
   for (const page of pages) await page.open()
   for (const page of pages) await page.close()
   const [first] = pages

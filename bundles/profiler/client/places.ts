@@ -19,7 +19,7 @@ interface OpenAnswer {
  * Places in the code open in the editor: `<span class="place" data-at="column">file:line</span>`. The server opens it, or the
  * page asks once which editor to use. The pointer or the focus on a place also offers to copy it.
  */
-export function enablePlaces(root: Document | ShadowRoot): void {
+export function enablePlaces(root: Document): void {
   for (const place of root.querySelectorAll<HTMLElement>('.place')) {
     // The row of a summary opens its details, and may not contain a second control.
     if (place.closest('summary') !== null) continue
@@ -32,13 +32,13 @@ export function enablePlaces(root: Document | ShadowRoot): void {
     const place = findPlace(event)
     if (place?.dataset.at === undefined) return
     event.preventDefault()
-    void openPlace(place, root)
+    void openPlace(place)
   })
   root.addEventListener('keydown', event => {
     const place = findPlace(event)
-    if (place?.dataset.at === undefined || (event as KeyboardEvent).key !== 'Enter') return
+    if (place?.dataset.at === undefined || event.key !== 'Enter') return
     event.preventDefault()
-    void openPlace(place, root)
+    void openPlace(place)
   })
   for (const type of ['pointerover', 'focusin']) {
     root.addEventListener(type, event => {
@@ -80,7 +80,7 @@ function createTools(): HTMLElement {
   change.addEventListener('click', () => {
     const place = placeOf()
     remember('editor', '')
-    void openPlace(place, place.getRootNode() as Document | ShadowRoot, true)
+    void openPlace(place, true)
   })
   return tools
 }
@@ -97,7 +97,7 @@ async function copyText(text: string, button: HTMLElement): Promise<void> {
 }
 
 /** Opens a place; `mustAsk` shows the editors even if the server knows one. */
-async function openPlace(place: HTMLElement, root: Document | ShadowRoot, mustAsk = false): Promise<void> {
+async function openPlace(place: HTMLElement, mustAsk = false): Promise<void> {
   const at = readPlace(place)
   const body = new URLSearchParams({ at, editor: mustAsk ? '?' : (recall('editor') ?? '') })
   const answer = await fetch('/_profiler/open-editor', { method: 'POST', body }).then(
@@ -105,10 +105,10 @@ async function openPlace(place: HTMLElement, root: Document | ShadowRoot, mustAs
     (): OpenAnswer => ({ reason: 'The server does not respond.' }),
   )
   if (answer.link !== undefined) location.href = answer.link
-  else if (answer.isOpened !== true) showEditors(toText(place), answer, root)
+  else if (answer.isOpened !== true) showEditors(toText(place), answer)
 }
 
-function showEditors(text: string, { editors = [], reason = '' }: OpenAnswer, root: Document | ShadowRoot): void {
+function showEditors(text: string, { editors = [], reason = '' }: OpenAnswer): void {
   const id = 'editors-title'
   const copy = createElement('button', { type: 'button', class: 'button' }, 'Copy file and line')
   const close = createElement('button', { type: 'button', class: 'button' }, 'Close')
@@ -136,7 +136,6 @@ function showEditors(text: string, { editors = [], reason = '' }: OpenAnswer, ro
   copy.addEventListener('click', () => void copyText(text, copy))
   close.addEventListener('click', () => dialog.close())
   dialog.addEventListener('close', () => dialog.remove())
-  const frame = root instanceof Document ? root.body : root
-  frame.append(dialog)
+  document.body.append(dialog)
   dialog.showModal()
 }

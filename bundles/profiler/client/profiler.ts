@@ -1,3 +1,4 @@
+import { followSources } from './broken.ts'
 import { enableCopying } from './copy.ts'
 import { enhanceEventTree } from './events.ts'
 import { enableFiltering } from './filter.ts'
@@ -23,6 +24,7 @@ enablePalette(document.querySelector<HTMLButtonElement>('[data-palette]'))
 enableShortcuts(document)
 enableTimeline(document.querySelector<HTMLFormElement>('#timeline'))
 enablePlaces(document)
+followSources(document.querySelector<HTMLElement>('main[data-sources]'))
 enableFlameGraph(document.querySelector<SVGSVGElement>('svg.flame'))
 showLocalTimes()
 enhanceList()

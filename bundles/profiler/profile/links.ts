@@ -9,6 +9,11 @@ export const home = '/_profiler/'
 /** The page that chooses the request to be sampled. */
 export const cpuLink: string = `${home}cpu`
 
+/** The path of the page with the files that cannot be used; `target` is the page to go back to. */
+export function brokenLink(target?: string): string {
+  return `${home}broken${target === undefined ? '' : `?page=${encode(target)}`}`
+}
+
 /** The page of a profile. Any text may be the token: it is encoded. */
 export function profileLink(token: string, panel?: string): string {
   return `${home}${encode(token)}${panel === undefined ? '' : `?panel=${encode(panel)}`}`

@@ -1,4 +1,5 @@
 import type { Application } from '../../../kernel/bundle.ts'
+import type { SignalMap } from '../../../lib/signals.ts'
 import type { Inspector } from '../insight/findings/inspector.ts'
 import type { Replayer } from '../insight/replay/replayer.ts'
 import type { CpuProfiler } from '../record/cpu/cpu-profiler.ts'
@@ -8,6 +9,9 @@ import type { ProfileStorage } from '../store/profile-storage.ts'
 import type { Assets } from './assets.ts'
 import type { EditorLinks } from './editor-links.ts'
 import type { ProfilePanel } from './panels/panel.ts'
+
+/** The changed files that cannot be used, and whether the process goes on with an older version of them. */
+export type BrokenSources = SignalMap['sources.broken']
 
 /** The application, with what the profiler adds for its pages and tools. */
 export interface ProfilerApplication extends Application {
@@ -21,8 +25,8 @@ export interface ProfilerApplication extends Application {
   readonly cpu: CpuProfiler
   /** Applies the rules of findings. Their code is loaded with the first call. */
   readonly inspector: () => Promise<Inspector>
-  /** Whether the sources have changed since the last build, and do not compile. */
-  readonly isOutdated: () => boolean
+  /** The changed files that cannot be used. */
+  readonly brokenSources: () => BrokenSources
   /** The panels in the order of the menu. Their code is loaded with the first call. */
   readonly panels: () => Promise<readonly ProfilePanel[]>
 }

@@ -2,7 +2,7 @@ import { currentRequest } from '../../../kernel/arguments/request-values.ts'
 import { type Controller, defineController } from '../../../kernel/controller.ts'
 import type { Request } from '../../../lib/http/request.ts'
 import { Response } from '../../../lib/http/response.ts'
-import { cpuLink, dataForms, home, routesLink } from '../profile/links.ts'
+import { brokenLink, cpuLink, dataForms, home, routesLink } from '../profile/links.ts'
 import { acceptsFetch } from './access.ts'
 import type { Assets } from './assets.ts'
 import { PROFILER_ASSET_UNKNOWN } from './errors.ts'
@@ -42,6 +42,7 @@ const pageRoutes: readonly PageRoute[] = [
   { method: 'POST', name: '_profiler_cpu_arm', path: `${cpuLink}/arm`, page: 'armCpu' },
   { method: 'POST', name: '_profiler_cpu_disarm', path: `${cpuLink}/disarm`, page: 'disarmCpu' },
   { method: 'GET', name: '_profiler_cpu', path: cpuLink, page: 'cpu' },
+  { method: 'GET', name: '_profiler_broken', path: brokenLink(), page: 'broken' },
   {
     method: 'POST',
     name: '_wdt_browser_errors',
@@ -106,6 +107,11 @@ export function addRoutes(app: ProfilerApplication): readonly Controller[] {
     routes.add({ ...route, name, methods: [method], controller, condition, defaults })
     return controller
   }
+  // The supervisor shows the page at each path in the place of an application that cannot start.
+  app.controllers.register(
+    'broken_sources_controller',
+    defineController('broken_sources', [currentRequest], lazyPage('broken')),
+  )
   return [
     add({ ...assetRoute, page: request => respondAsset(request, assets) }),
     add({ ...liveRoute, page: request => protect(createLiveStream(request, storage)) }),

@@ -23,6 +23,7 @@ import { openEditor } from '../open-editor.ts'
 import type { ProfilerApplication } from '../profiler-application.ts'
 import { redirect } from '../respond.ts'
 import { renderToolbar } from '../toolbar/toolbar-view.ts'
+import { renderBroken } from './broken-page.ts'
 import { takeBrowserErrors } from './browser-errors-page.ts'
 import { renderCompare } from './compare-page.ts'
 import { renderContent } from './content-page.ts'
@@ -73,6 +74,7 @@ export interface Pages {
   readonly routesData: Page
   readonly cpu: Page
   readonly palette: Page
+  readonly broken: Page
   readonly toolbar: Page
   readonly openFile: Page
 }
@@ -140,6 +142,7 @@ export function createPages(app: ProfilerApplication): Pages {
     routesData: async request => renderRoutes(await form(request), request, app),
     cpu: request => renderCpu(request, app),
     palette: request => renderPalette(request, app),
+    broken: request => renderBroken(request, app),
     toolbar: async request => renderToolbar(await token(request), request, app),
     openFile({ query }) {
       // The profile contains excerpts of the sources. No file is opened for a request.

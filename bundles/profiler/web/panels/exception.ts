@@ -133,7 +133,8 @@ function viewException(
   }
 }
 
-function viewSource(excerpt: Excerpt | undefined): SourceLine[] {
+/** The lines of an excerpt, with the parts of the code. */
+export function viewSource(excerpt: Excerpt | undefined): SourceLine[] {
   if (excerpt === undefined) return []
   return highlightSource(excerpt.file, excerpt.lines).map((tokens, index) => {
     const number = excerpt.start + index

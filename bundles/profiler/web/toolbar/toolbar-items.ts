@@ -1,11 +1,14 @@
+import type { SourceProblem } from '../../../../kernel/bundle.ts'
+import { showPath } from '../../../../lib/text/show-path.ts'
 import { linkToPlace } from '../../insight/findings/finding.ts'
 import type { Overview } from '../../insight/overview/overview.ts'
 import { toPlainText } from '../../insight/overview/sentence-parts.ts'
 import type { TimePart } from '../../insight/overview/time-parts.ts'
 import type { ShownProfile } from '../../insight/relatives.ts'
 import type { SummaryView, Tone } from '../../insight/summary-view.ts'
-import { formatDuration, formatMicroseconds, shorten } from '../../profile/format.ts'
-import { profileLink } from '../../profile/links.ts'
+import { formatCount, formatDuration, formatMicroseconds, formatPlace, shorten } from '../../profile/format.ts'
+import { brokenLink, profileLink } from '../../profile/links.ts'
+import type { BrokenSources } from '../profiler-application.ts'
 
 /** A line of the details of an item. */
 interface ToolbarRow {
@@ -61,15 +64,26 @@ export function cutText(text: string): string {
   return shorten(text, textLimit)
 }
 
-/** Creates the item that says that the sources have changed since the build that has answered. */
-export function toBuildItem({ token }: SummaryView): ToolbarItem {
-  return item('build', 'Build', {
-    pill: 'old build',
-    text: '',
-    tone: 'error',
-    link: profileLink(token, 'overview'),
-    rows: [row('Sources', 'changed, and do not compile: the terminal shows why', { tone: 'error' })],
-  })
+/** Creates the item that names the changed files that cannot be used: this page is older than they are. */
+export function toBuildItem({ target }: SummaryView, { problems }: BrokenSources, directory: string): ToolbarItem[] {
+  const [first] = problems
+  if (first === undefined) return []
+  const nameOf = ({ file, line }: SourceProblem) => formatPlace({ file: file && showPath(file, directory), line })
+  const link = brokenLink(target)
+  return [
+    item('build', 'Build', {
+      pill: formatCount(problems.length, 'mistake'),
+      text: nameOf(first),
+      tone: 'error',
+      link,
+      rows: [
+        row('Build', 'This page is older than your files.', { link }),
+        ...problems
+          .slice(0, itemRowLimit)
+          .map(problem => row(nameOf(problem), cutText(problem.message), { link, tone: 'error' })),
+      ],
+    }),
+  ]
 }
 
 /** Milliseconds: longer requests are slow, as in Symfony. */

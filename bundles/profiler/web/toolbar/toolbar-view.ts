@@ -24,25 +24,27 @@ import { toCallItem, toMemoryItem, toSubRequestItem, toTemplateItem } from './wo
 export async function renderToolbar(
   token: string,
   request: Request,
-  app: ProfileServices & Pick<ProfilerApplication, 'collectors' | 'isOutdated' | 'view'>,
+  app: ProfileServices & Pick<ProfilerApplication, 'collectors' | 'brokenSources' | 'directory' | 'view'>,
 ): Promise<Response> {
   const found = await findProfile(token, app)
   if (found === undefined) return protect(new Response(null, { status: 404 }))
   return protect(
-    Response.html(
-      await app.view.render('profiler/toolbar', toToolbarView(found, app.collectors, app.isOutdated()), request),
-    ),
+    Response.html(await app.view.render('profiler/toolbar', toToolbarView(found, app.collectors, app), request)),
   )
 }
 
+type SourceState = Pick<ProfilerApplication, 'brokenSources' | 'directory'>
+
+const wholeSources: SourceState = { brokenSources: () => ({ problems: [], isRunning: true }), directory: '' }
+
 /**
- * Makes the view of the toolbar. Items without data are left out. `collectors` are those of bundles; `isOutdated` is whether
- * the sources have changed since the build that has answered.
+ * Makes the view of the toolbar. Items without data are left out. `collectors` are those of bundles, the third argument has the changed
+ * files that cannot be used.
  */
 export function toToolbarView(
   shown: ShownProfile,
   collectors: readonly Collector[] = [],
-  isOutdated = false,
+  { brokenSources, directory }: SourceState = wholeSources,
 ): ViewModel {
   const summary = toSummaryView(shown.profile.summary)
   const overview = summarizeProfile(shown)
@@ -56,7 +58,7 @@ export function toToolbarView(
     target: summary.target,
     home,
     items: [
-      ...(isOutdated ? [toBuildItem(summary)] : []),
+      ...toBuildItem(summary, brokenSources(), directory),
       ...itemMakers.flatMap(make => make(shown, summary, overview) ?? []),
       ...toCollectorItems(shown, summary, collectors),
     ],

@@ -1,7 +1,9 @@
 import { t } from 'tap'
+import { followSources } from '#bundles/profiler/client/broken.ts'
 import { createElement, fetchPage, recall, remember } from '#bundles/profiler/client/browser.ts'
 import { enableCopying } from '#bundles/profiler/client/copy.ts'
 import { enableFlameGraph } from '#bundles/profiler/client/flame.ts'
+import { enablePlaces } from '#bundles/profiler/client/places.ts'
 import { enableScrollers } from '#bundles/profiler/client/scrollers.ts'
 import { chooseTheme } from '#bundles/profiler/client/theme.ts'
 import { openPage } from './page.ts'
@@ -181,4 +183,122 @@ t.test('what scrolls and has nothing to focus can be reached with the Tab key', 
   document.dispatchEvent(new Event('toggle'))
   t.strictSame(reached(), ['inner', 'lonely', 'list'], 'it no longer scrolls')
   t.equal(page.find('#own').tabIndex, 0)
+})
+
+const answers = (page: ReturnType<typeof openPage>, ...list: readonly object[]) => {
+  const asked: string[] = []
+  let count = 0
+  page.replace('fetch', async (_url: string, { body }: { body: URLSearchParams }) => {
+    asked.push(String(body))
+    const answer = list[count++]
+    if (answer === undefined) throw new Error('no answer')
+    return { json: async () => answer }
+  })
+  return asked
+}
+
+t.test('a place opens by a click or a key; the server answers with the link of the chosen editor', async t => {
+  const page = openPage(
+    t,
+    `<p><span class="place" data-at="3">a.ts:7</span></p>
+     <p><span class="place" data-at="0">b.ts:7:1</span></p>
+     <p><span class="place" data-at="c.ts:1:1">home</span></p>
+     <p><span class="place">node:fs</span></p>
+     <details><summary><span class="place" data-at="1">d.ts:1</span></summary></details>`,
+  )
+  enablePlaces(document)
+  const places = [...document.querySelectorAll<HTMLElement>('.place')]
+  t.strictSame(
+    places.map(place => [place.getAttribute('role'), place.dataset.key]),
+    [
+      ['link', 'e'],
+      ['link', 'e'],
+      ['link', 'e'],
+      [null, undefined],
+      [null, undefined],
+    ],
+  )
+  const asked = answers(page, { isOpened: true }, { isOpened: true }, { isOpened: true }, { isOpened: true })
+  places[0]?.click()
+  page.press('Enter', {}, places[1])
+  page.press('x', {}, places[2])
+  places[2]?.click()
+  places[3]?.click()
+  places[4]?.click()
+  await page.settle()
+  t.strictSame(
+    asked.map(body => new URLSearchParams(body).get('at')),
+    ['a.ts:7:3', 'b.ts:7:1', 'c.ts:1:1', 'd.ts:1:1'],
+  )
+})
+
+t.test('without an editor the page asks for one, and keeps the choice', async t => {
+  const page = openPage(t, '<p><span class="place" data-at="3">a.ts:7</span></p>')
+  const copied: string[] = []
+  const clipboard = { writeText: async (text: string) => void copied.push(text) }
+  page.replace('navigator', { clipboard })
+  enablePlaces(document)
+  const editors = [{ name: 'zed', label: 'Zed', link: '#zed' }]
+  const asked = answers(page, { reason: 'No editor runs.', editors }, { link: '#chosen' })
+  // The simulated browser has no dialogs on top.
+  const dialog = () => page.find<HTMLDialogElement>('dialog')
+  page.find('.place').click()
+  await page.settle()
+  t.match(dialog().textContent, /Choose your editor.*a\.ts:7.*No editor runs\..*Zed/s)
+  const [copy] = dialog().querySelectorAll('button')
+  copy?.click()
+  await page.settle()
+  t.strictSame([copied, copy?.textContent], [['a.ts:7'], 'Copied'])
+  await page.pass(1500)
+  t.equal(copy?.textContent, 'Copy file and line')
+  dialog().querySelector('a')?.click()
+  t.equal(recall('editor'), 'zed')
+  t.equal(document.querySelector('dialog'), null)
+  page.find('.place').click()
+  await page.settle()
+  t.match(asked[1], 'editor=zed')
+  t.equal(location.hash, '#chosen')
+})
+
+t.test('the place under the pointer can be copied, and opened in another editor', async t => {
+  const page = openPage(t, '<p><span class="place" data-at="3">a.ts:7</span><a class="place" href="x:b">b.ts:1</a></p>')
+  const writeText = () => Promise.reject(new Error('refused'))
+  page.replace('navigator', { clipboard: { writeText } })
+  enablePlaces(document)
+  const place = page.find('.place')
+  for (const type of ['pointerover', 'focusin']) place.dispatchEvent(new page.window.Event(type, { bubbles: true }))
+  document.body.dispatchEvent(new page.window.Event('pointerover', { bubbles: true }))
+  const [copy, change] = document.querySelectorAll<HTMLElement>('.place + .place-tools button')
+  copy?.click()
+  await page.settle()
+  t.equal(copy?.textContent, 'Not allowed')
+  remember('editor', 'zed')
+  const asked = answers(page)
+  change?.click()
+  await page.settle()
+  t.strictSame([recall('editor'), asked.length], ['', 1])
+  t.match(page.find('dialog').textContent, /Not opened.*The server does not respond\./s)
+  const buttons = document.querySelectorAll<HTMLElement>('dialog button')
+  buttons[1]?.click()
+  t.equal(document.querySelector('dialog'), null)
+})
+
+t.test('a page of files that cannot be used is loaded again when the server has another version', async t => {
+  const page = openPage(t, '<main data-sources="a1" data-poll="/_profiler/broken"></main>')
+  let reloads = 0
+  page.replace('location', { reload: () => reloads++ })
+  const versions: (string | null | undefined)[] = ['a1', undefined, null]
+  page.replace('fetch', async () => {
+    const version = versions.shift()
+    if (version === undefined) throw new Error('restarting')
+    return { headers: { get: () => version } }
+  })
+  followSources(null)
+  followSources(page.find('main'))
+  await page.pass(2000)
+  t.equal(reloads, 0)
+  await page.pass(1000)
+  t.equal(reloads, 1)
+  await page.pass(5000)
+  t.equal(reloads, 1)
 })

@@ -1,0 +1,77 @@
+import path from 'node:path'
+import { t } from 'tap'
+import { parseCompilerOutput } from '#bin/compiler-output.ts'
+import { toSourceProblems } from '#bin/source-problems.ts'
+import { KERNEL_BUNDLE_FAILED } from '#kernel/errors.ts'
+import { CONFIG_FILE_MALFORMED, CONFIG_INVALID } from '#lib/env/errors.ts'
+import { createView } from '#lib/view/view.ts'
+
+const directory = process.cwd()
+
+t.test('the mistakes of the compiler have their places, plain or with colours', async t => {
+  const file = path.join(directory, 'bundles/a.ts')
+  const expected = [
+    { message: "Cannot find name 'x'.", file, line: 3, column: 7 },
+    { message: "Type 'A' is not assignable.\n  Property 'b' is missing.", file, line: 9, column: 1 },
+  ]
+  const plain = `bundles/a.ts(3,7): error TS2304: Cannot find name 'x'.
+bundles/a.ts(9,1): error TS2322: Type 'A' is not assignable.
+  Property 'b' is missing.
+`
+  t.strictSame(parseCompilerOutput(plain, directory), expected)
+  const [first] = expected
+  const colours = `\u001b[96mbundles/a.ts\u001b[0m:\u001b[93m3\u001b[0m:\u001b[93m7\u001b[0m - \u001b[91merror\u001b[0m\u001b[90m TS2304: \u001b[0mCannot find name 'x'.
+
+\u001b[7m3\u001b[0m const y = x
+\u001b[7m \u001b[0m           \u001b[91m~\u001b[0m
+
+Found 1 error.
+`
+  t.strictSame(parseCompilerOutput(colours, directory), [first])
+  t.strictSame(parseCompilerOutput('error TS5083: Cannot read file.\n', directory), [{ message: 'Cannot read file.' }])
+  t.strictSame(parseCompilerOutput('Found 0 errors.', directory), [])
+})
+
+t.test('mistakes in templates are told apart, with their lines', async t => {
+  const folder = t.testdir({
+    shop: { 'a.hbs': 'one\n{{#if x}}', 'b.hbs': '<p>\n  {{> nowhere}}' },
+  })
+  const view = createView([{ path: folder }])
+  let error: unknown
+  try {
+    view.load()
+  } catch (thrown) {
+    error = thrown
+  }
+  const problems = toSourceProblems(error, path.dirname(folder))
+  t.match(problems, [
+    { file: path.join(folder, 'shop/a.hbs'), line: 2, message: /^Expecting .*\nA block such as .* has no end\.$/ },
+    { file: path.join(folder, 'shop/b.hbs'), line: 2, message: /^there is no partial "nowhere"/ },
+  ])
+  t.equal(problems.length, 2)
+})
+
+t.test('an error of the start has the place of the application, without the calls', async t => {
+  const cause = new TypeError('no price')
+  const [problem] = toSourceProblems(
+    new KERNEL_BUNDLE_FAILED(['shop', 'register', 'TypeError: no price'], { cause }),
+    directory,
+  )
+  t.match(problem?.message, /^KERNEL_BUNDLE_FAILED: .*no price/)
+  t.notMatch(problem?.message, /\n {4}at /)
+  t.equal(problem?.file, path.join(directory, 'tests/bin/source-problems.test.ts'))
+  const elsewhere = Object.assign(new Error('far'), { stack: 'Error: far\n    at f (/usr/lib/x.js:1:1)' })
+  t.notOk(toSourceProblems(elsewhere, directory)[0]?.file)
+  t.strictSame(toSourceProblems('text', directory), [{ message: "'text'" }])
+})
+
+t.test('a syntax error has the place that Node names; a setting that of its file', async t => {
+  const syntax = Object.assign(new SyntaxError('Unexpected token'), {
+    stack: `file://${directory}/bundles/a.ts:4\n  x =\n\nSyntaxError: Unexpected token\n    at compile (node:internal:1:1)`,
+  })
+  t.match(toSourceProblems(syntax, directory), [{ file: path.join(directory, 'bundles/a.ts'), line: 4, column: 1 }])
+  const [malformed] = toSourceProblems(new CONFIG_FILE_MALFORMED([path.join(directory, '.env'), 3]), directory)
+  t.match(malformed, { file: path.join(directory, '.env'), line: 3, column: 1, message: /^The file/ })
+  const [invalid] = toSourceProblems(new CONFIG_INVALID(['PORT is no number']), directory)
+  t.match(invalid?.message, 'PORT is no number')
+})
