@@ -17,7 +17,7 @@ export class StateStreams {
 
   constructor(signals: Signals) {
     signals.on('files.changed', () => this.#set({ ...this.#state, version: Date.now() }))
-    signals.on('sources.broken', () => this.#set({ ...this.#state, isBroken: true }))
+    signals.on('sources.broken', ({ problems }) => this.#set({ ...this.#state, isBroken: problems.length > 0 }))
   }
 
   /** Creates a stream of events `state`: the state now, then after each change. It ends with the process. */

@@ -187,7 +187,7 @@ t.test('a page follows the state of the application', async t => {
   const read = () => [...text.matchAll(/^event: state\ndata: (.+)$/gm)].map(([, data]) => JSON.parse(String(data)))
   await until(() => read().length === 1)
   t.match(read(), [{ version: Math.round(performance.timeOrigin), isBroken: false }])
-  signals.emit('sources.broken', undefined)
+  signals.emit('sources.broken', { problems: [{ message: 'no' }], isRunning: true })
   signals.emit('files.changed', { files: [] })
   await until(() => read().length === 3)
   t.match(read()[1], { version: Math.round(performance.timeOrigin), isBroken: true })
@@ -195,6 +195,6 @@ t.test('a page follows the state of the application', async t => {
   const closed = new Promise(resolve => stream.once('close', resolve))
   stream.destroy()
   await closed
-  signals.emit('sources.broken', undefined)
+  signals.emit('sources.broken', { problems: [{ message: 'no' }], isRunning: true })
   t.equal(read().length, 3)
 })
