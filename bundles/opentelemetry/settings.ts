@@ -1,5 +1,5 @@
 import { type BundleSettings, defineSettings } from '../../lib/env/define-settings.ts'
-import { asFlag, asInteger, asOneOf, type Conversion, splitList } from '../../lib/text/conversion.ts'
+import { asFlag, asMilliseconds, asOneOf, asRatio, type Conversion, splitList } from '../../lib/text/conversion.ts'
 
 /** The values of the settings of tracing. The names and meanings are those of OpenTelemetry. */
 export interface OpenTelemetrySettings {
@@ -57,19 +57,6 @@ function toPair(text: string): [name: string, value: string] | undefined {
   } catch {
     return undefined
   }
-}
-
-const asRatio: Conversion<number> = {
-  expected: 'a number from 0 to 1',
-  convert: text => (/^(?:0|1|0?\.\d+|1\.0+|0\.0+)$/.test(text) ? Number(text) : undefined),
-}
-
-const asMilliseconds: Conversion<number> = {
-  expected: 'milliseconds, at least 1',
-  convert(text) {
-    const number = asInteger.convert(text)
-    return number !== undefined && number > 0 ? number : undefined
-  },
 }
 
 /** The settings of tracing. This file loads nothing else of the bundle. */

@@ -11,7 +11,7 @@ import { ArmFile } from './record/cpu/arming.ts'
 import { CpuProfiler } from './record/cpu/cpu-profiler.ts'
 import { CpuSampler } from './record/cpu/cpu-sampler.ts'
 import { Recording } from './record/recording.ts'
-import { type RecordingOptions, RecordingPolicy } from './record/recording-policy.ts'
+import { type RecordingOptions, RecordingPolicy, type SamplingOptions } from './record/recording-policy.ts'
 import type { Trace } from './record/trace.ts'
 import { FileProfileStorage } from './store/file-profile-storage.ts'
 import type { CreateProfileStorage, ProfileStorage } from './store/profile-storage.ts'
@@ -25,7 +25,7 @@ import { createOtlpRoute } from './web/otlp/otlp-route.ts'
 import { createPanelLoader } from './web/panels/load-panels.ts'
 import type { BrokenSources } from './web/profiler-application.ts'
 import { addRoutes } from './web/routes.ts'
-import { profilerSettings } from './web/settings.ts'
+import { type ProfilerSettings, profilerSettings } from './web/settings.ts'
 import { RecentRedirects } from './web/toolbar/recent-redirects.ts'
 import { ToolbarListener } from './web/toolbar/toolbar-listener.ts'
 import { WelcomeListener } from './web/welcome-listener.ts'
@@ -57,13 +57,13 @@ export function createProfilerBundle(options: ProfilerOptions = {}): Bundle {
     settings: profilerSettings,
 
     decorate(foundation) {
-      const { debugGate, lastResort, redactor } = foundation
+      const { debugGate, lastResort, redactor, settings } = foundation
       redactor.reveal(options.revealedNames ?? [])
       storage =
         typeof options.storage === 'function'
           ? options.storage(foundation)
           : (options.storage ?? createStorage(foundation))
-      policy = new RecordingPolicy(options, debugGate)
+      policy = new RecordingPolicy(options, debugGate, readSampling(settings.of(profilerSettings)))
       recording = new Recording(foundation, { storage, policy, isOwnPage: request => findOwnPage(request) === 'match' })
       const { dispatcher, profiler, view } = recording
       return { ...foundation, dispatcher, view, lastResort: decorateLastResort(lastResort, { profiler, debugGate }) }
@@ -145,6 +145,11 @@ function reportReplaced({ directory, logger, view }: Application): void {
   if (replaced.length === 0) return
   const files = replaced.map(({ file }) => showPath(file, directory)).join(', ')
   logger.channel('profiler').warning('The application replaces templates of the profiler: {files}.', { files })
+}
+
+function readSampling(settings: ProfilerSettings): SamplingOptions {
+  const { PROFILER_ONLY_ERRORS: onlyErrors, PROFILER_SAMPLE: sample, PROFILER_SLOWER_THAN: slowerThan } = settings
+  return { sample, onlyErrors, slowerThan }
 }
 
 function createStorage(foundation: Foundation): ProfileStorage {

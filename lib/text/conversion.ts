@@ -18,6 +18,21 @@ export const asInteger: Conversion<number> = {
   convert: text => (/^-?\d+$/.test(text) && Number.isSafeInteger(Number(text)) ? Number(text) : undefined),
 }
 
+/** A share: a number from 0 to 1. */
+export const asRatio: Conversion<number> = {
+  expected: 'a number from 0 to 1',
+  convert: text => (/^(?:0|1|0?\.\d+|1\.0+|0\.0+)$/.test(text) ? Number(text) : undefined),
+}
+
+/** A whole number of milliseconds, at least 1. */
+export const asMilliseconds: Conversion<number> = {
+  expected: 'milliseconds, at least 1',
+  convert(text) {
+    const number = asInteger.convert(text)
+    return number !== undefined && number > 0 ? number : undefined
+  },
+}
+
 const flags: ReadonlyMap<string, boolean> = new Map([
   ...['1', 'true', 'yes', 'on'].map(word => [word, true] as const),
   ...['0', 'false', 'no', 'off'].map(word => [word, false] as const),

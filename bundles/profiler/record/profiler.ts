@@ -144,7 +144,8 @@ export class Profiler {
     trace.endedAt = trace.elapsed()
     // Work that goes on after the client has left is expected, and not late.
     if (isSent) trace.onLate = this.#writer.updateSoon
-    this.#writer.collect(trace)
+    // The collectors are most of the cost of a profile.
+    if (this.keeps(trace)) this.#writer.collect(trace)
     // The body of the response need not stay in memory until the profile is written. That of a WebSocket has none.
     if (response.body !== null) trace.response = new Response(null, response)
     trace.page = undefined

@@ -12,14 +12,24 @@ export interface RecordingOptions {
   readonly onlyExceptions?: boolean
 }
 
+/** The settings of servers that do not record all requests. A request is recorded if it is drawn, and kept if it has an error or is slow. */
+export interface SamplingOptions {
+  /** The share of requests that are recorded, from 0 to 1. */
+  readonly sample?: number
+  /** Whether requests without an error are dropped, unless they are slow. */
+  readonly onlyErrors?: boolean
+  /** Milliseconds: faster requests are dropped, unless they have an error that counts. */
+  readonly slowerThan?: number | undefined
+}
+
 const ignoredByDefault: readonly string[] = [
   '/assets/',
   '/_health',
   '/.well-known/appspecific/com.chrome.devtools.json',
 ]
 
-/** A client that may see debug output keeps a request from being recorded with `x-profiler: off`. */
-const optOutHeader = 'x-profiler'
+/** A client that may see debug output sends `x-profiler: off` or `on`: its request is recorded never, or always. */
+const choiceHeader = 'x-profiler'
 
 /** Decides which requests become profiles, and counts those that do not. */
 export class RecordingPolicy {
@@ -28,13 +38,16 @@ export class RecordingPolicy {
   #ignored = 0
   readonly #ignoredPaths: readonly string[]
   readonly #onlyExceptions: boolean
+  readonly #sampling: SamplingOptions
   readonly #debugGate: Pick<DebugGate, 'allows'>
 
-  /** `debugGate` allows clients to send the header `x-profiler: off`. */
+  /** `debugGate` allows clients to send the header `x-profiler`. */
   constructor(
     { ignoredPaths = ignoredByDefault, onlyExceptions = false }: RecordingOptions,
     debugGate: Pick<DebugGate, 'allows'>,
+    sampling: SamplingOptions = {},
   ) {
+    this.#sampling = sampling
     this.#debugGate = debugGate
     this.#ignoredPaths = ignoredPaths
     this.#onlyExceptions = onlyExceptions
@@ -47,20 +60,42 @@ export class RecordingPolicy {
 
   /** Whether a main request that begins is recorded. */
   wants(request: Request): boolean {
-    const { attributes, headers, path } = request
+    const { path } = request
+    const { sample = 1 } = this.#sampling
     const isIgnored = this.isPaused || this.#ignoredPaths.some(start => path.startsWith(start))
-    const isOff = headers.get(optOutHeader)?.toLowerCase() === 'off' && this.#debugGate.allows(request)
-    if (!isIgnored && !isOff) return true
-    // A replay is made for its profile.
-    if (attributes.has(replayAttribute)) return true
+    if (this.#isAskedFor(request)) return true
+    if (!isIgnored && !this.#hasChosen(request, 'off') && (sample === 1 || Math.random() < sample)) return true
     this.#ignored++
     return false
   }
 
   /** Whether a trace becomes a profile, as far as is known now. */
   keeps({ main }: Trace): boolean {
-    return !this.#onlyExceptions || main.thrown.length > 0 || main.request.attributes.has(replayAttribute)
+    const { onlyErrors = false, slowerThan } = this.#sampling
+    const isWanted = !this.#onlyExceptions || main.thrown.length > 0
+    const isEach = !onlyErrors && slowerThan === undefined
+    if (isWanted && (isEach || (onlyErrors && hasError(main)) || isSlower(main, slowerThan))) return true
+    return this.#isAskedFor(main.request)
   }
+
+  /** A replay is made for its profile, and so is a request whose client asks for it. */
+  #isAskedFor(request: Request): boolean {
+    return request.attributes.has(replayAttribute) || (!this.isPaused && this.#hasChosen(request, 'on'))
+  }
+
+  #hasChosen(request: Request, choice: 'on' | 'off'): boolean {
+    return request.headers.get(choiceHeader)?.toLowerCase() === choice && this.#debugGate.allows(request)
+  }
+}
+
+/** Whether the server made a mistake. An exception of status 404 is one of the client; a stream may fail after status 200. */
+function hasError({ response, thrown }: Trace): boolean {
+  const status = response?.status ?? 0
+  return status >= 500 || (thrown.length > 0 && status < 400)
+}
+
+function isSlower(main: Trace, limit = Number.POSITIVE_INFINITY): boolean {
+  return (main.sentAt ?? main.duration ?? main.elapsed()) > limit
 }
 
 /** The request attribute of a replay: the token of the original profile. Applications may read it. */

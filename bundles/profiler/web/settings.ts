@@ -1,6 +1,6 @@
 import { type BundleSettings, defineSettings } from '../../../lib/env/define-settings.ts'
 import { isRedisUrl } from '../../../lib/redis/redis-url.ts'
-import { asFlag, asListOf, type Conversion } from '../../../lib/text/conversion.ts'
+import { asFlag, asListOf, asMilliseconds, asRatio, type Conversion } from '../../../lib/text/conversion.ts'
 
 /** The values of the profiler's settings. */
 export interface ProfilerSettings {
@@ -12,6 +12,11 @@ export interface ProfilerSettings {
   readonly PROFILER_MCP_REPLAY: boolean
   /** The Redis that has the profiles of several hosts. */
   readonly PROFILER_URL: string | undefined
+  /** The share of requests that are recorded. */
+  readonly PROFILER_SAMPLE: number
+  readonly PROFILER_ONLY_ERRORS: boolean
+  /** Milliseconds. */
+  readonly PROFILER_SLOWER_THAN: number | undefined
 }
 
 /** The path of a folder for the process, and for the editor. */
@@ -102,5 +107,20 @@ export const profilerSettings: BundleSettings<ProfilerSettings> = defineSettings
     schema: asRedisUrl,
     default: undefined,
     secret: true,
+  },
+  PROFILER_SAMPLE: {
+    help: 'the share of requests that are recorded, from 0 to 1',
+    schema: asRatio,
+    default: 1,
+  },
+  PROFILER_ONLY_ERRORS: {
+    help: 'keeps only profiles of requests with an error of the server, and of slow ones with PROFILER_SLOWER_THAN',
+    schema: asFlag,
+    default: false,
+  },
+  PROFILER_SLOWER_THAN: {
+    help: 'keeps only profiles of requests that take more milliseconds, and of errors with PROFILER_ONLY_ERRORS',
+    schema: asMilliseconds,
+    default: undefined,
   },
 })

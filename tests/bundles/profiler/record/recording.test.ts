@@ -5,6 +5,7 @@ import { drawToken } from '#bundles/profiler/record/profiler.ts'
 import { RecordingPolicy } from '#bundles/profiler/record/recording-policy.ts'
 import { Trace } from '#bundles/profiler/record/trace.ts'
 import { createRequest } from '#kernel/testing/event-factories.ts'
+import { Response } from '#lib/http/response.ts'
 import { Redactor } from '#lib/redact/redactor.ts'
 import { createProfiledKernel } from '#tests/support/profiled-kernel.ts'
 import { turns } from '#tests/support/turns.ts'
@@ -103,4 +104,63 @@ t.test('a search for an unfinished profile waits until it is stored, with a time
   await waits
   t.notOk(tokens.has('aaaaaa'))
   tokens.settle('aaaaaa')
+})
+
+t.test('a share of the requests is recorded, and each one whose client asks for it', async t => {
+  const request = createRequest('/')
+  const asked = createRequest('/', { headers: { 'x-profiler': 'on' } })
+  const none = new RecordingPolicy({}, openGate, { sample: 0 })
+  t.strictSame([none.wants(request), none.wants(asked), none.ignored], [false, true, 1])
+  none.isPaused = true
+  t.notOk(none.wants(asked))
+  t.notOk(new RecordingPolicy({}, { allows: () => false }, { sample: 0 }).wants(asked), 'only with the key')
+  const half = new RecordingPolicy({}, openGate, { sample: 0.5 })
+  const wanted = Array.from({ length: 1000 }, () => half.wants(request)).filter(isWanted => isWanted).length
+  t.ok(wanted > 350 && wanted < 650, `${wanted} of 1000`)
+})
+
+t.test('profiles without an error, or that are not slow, are dropped before they are collected', async t => {
+  let collected = 0
+  const kernel = await createProfiledKernel(t, {
+    variables: { PROFILER_ONLY_ERRORS: '1', PROFILER_SLOWER_THAN: '400' },
+    handlers: {
+      '/ok': () => new Response('fine'),
+      '/slow': () => new Promise(resolve => setTimeout(resolve, 450, new Response('late'))),
+      '/broken': () => {
+        throw new Error('It is broken.')
+      },
+    },
+    register(app) {
+      app.collectors.push({
+        name: 'counted',
+        collect() {
+          collected++
+        },
+      })
+    },
+  })
+  const { client, storage } = kernel
+  const tokens = async () =>
+    (await storage.search({ limit: 10 })).summaries.map(({ status, url }) => `${status} ${url}`)
+  await client.get('/ok')
+  await turns()
+  t.equal(collected, 0)
+  await kernel.profileOf(await client.get('/slow'))
+  await kernel.profileOf(await client.get('/broken'))
+  await kernel.profileOf(await client.get('/ok', { headers: { 'x-profiler': 'on' } }))
+  t.strictSame(await kept(), ['200 http://localhost/ok', '500 http://localhost/broken', '200 http://localhost/slow'])
+})
+
+t.test('with one of the two settings, the other kind is dropped', async t => {
+  const policyOf = (sampling: ConstructorParameters<typeof RecordingPolicy>[2]) =>
+    new RecordingPolicy({}, openGate, sampling)
+  const trace = new Trace('000001', createRequest('/'), undefined)
+  trace.duration = 100
+  t.strictSame([policyOf({ slowerThan: 99 }).keeps(trace), policyOf({ slowerThan: 100 }).keeps(trace)], [true, false])
+  t.notOk(policyOf({ onlyErrors: true }).keeps(trace))
+  trace.addThrown(new Error('The stream has failed.'))
+  t.ok(policyOf({ onlyErrors: true }).keeps(trace))
+  t.notOk(policyOf({ slowerThan: 100 }).keeps(trace))
+  trace.response = new Response(null, { status: 404 })
+  t.notOk(policyOf({ onlyErrors: true }).keeps(trace), 'a mistake of the client')
 })
