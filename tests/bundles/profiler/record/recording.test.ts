@@ -140,8 +140,10 @@ t.test('profiles without an error, or that are not slow, are dropped before they
     },
   })
   const { client, storage } = kernel
-  const tokens = async () =>
-    (await storage.search({ limit: 10 })).summaries.map(({ status, url }) => `${status} ${url}`)
+  const kept = async () => {
+    const { summaries } = await storage.search({ limit: 10 })
+    return summaries.filter(({ parent }) => parent === null).map(({ status, url }) => `${status} ${url}`)
+  }
   await client.get('/ok')
   await turns()
   t.equal(collected, 0)
