@@ -214,7 +214,7 @@ t.test('links lead to a log message, a render or a call, which is highlighted', 
   ] as const) {
     await page.goto('about:blank')
     await page.goto(`${url}/_profiler/${token}?panel=${panel}#${anchor}`)
-    const marked = 'tr:target, tr:has(:target)'
+    const marked = ':is(tr, .log):is(:target, :has(:target))'
     t.equal(await page.locator(marked).count(), 1, panel)
     t.equal(await page.evaluate(`getComputedStyle(document.querySelector('${marked}')).outlineStyle`), 'solid')
   }

@@ -12,6 +12,7 @@ import { enableShortcuts } from './shortcuts.ts'
 import { chooseTheme } from './theme.ts'
 import { enableTimeline } from './timeline.ts'
 import { showLocalTimes } from './times.ts'
+import { enableUnfolding } from './unfold.ts'
 import { enableValueTrees } from './value-tree.ts'
 import { enableVerification } from './verify.ts'
 
@@ -30,6 +31,7 @@ showLocalTimes()
 enhanceList()
 enhanceEventTree(document)
 enableValueTrees(document)
+enableUnfolding(document)
 enableScrollers()
 showCurrentTab(document.querySelector<HTMLElement>('.panels'))
 enableVerification(document)

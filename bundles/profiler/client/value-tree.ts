@@ -1,5 +1,6 @@
 import { createElement } from './browser.ts'
 import { copyText } from './copy.ts'
+import { unfoldBy } from './unfold.ts'
 
 /** A tree with more entries has a search field. */
 const smallTree = 12
@@ -59,7 +60,7 @@ function createTools(tree: HTMLDetailsElement): HTMLElement {
     spellcheck: 'false',
   })
   const status = createElement('span', { class: 'found', role: 'status' })
-  const unfold = createElement('button', { type: 'button' }, 'Expand all')
+  const unfold = createElement('button', { type: 'button' })
   const copy = createElement('button', { type: 'button' }, 'Copy')
   search.addEventListener('input', () => {
     const count = mark(tree, search.value.trim().toLowerCase())
@@ -72,11 +73,7 @@ function createTools(tree: HTMLDetailsElement): HTMLElement {
     search.value = ''
     search.dispatchEvent(new Event('input'))
   })
-  unfold.addEventListener('click', () => {
-    const isOpen = unfold.textContent === 'Expand all'
-    for (const details of tree.querySelectorAll('details')) details.open = isOpen
-    unfold.textContent = isOpen ? 'Collapse all' : 'Expand all'
-  })
+  unfoldBy(unfold, tree)
   copy.addEventListener('click', () => copyText(copy, textOf(tree)))
   return createElement('div', { class: 'value-tools' }, search, status, unfold, copy)
 }

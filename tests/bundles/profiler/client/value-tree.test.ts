@@ -1,4 +1,5 @@
 import { t } from 'tap'
+import { enableUnfolding } from '#bundles/profiler/client/unfold.ts'
 import { enableValueTrees } from '#bundles/profiler/client/value-tree.ts'
 import { openPage, type Page } from './page.ts'
 
@@ -124,4 +125,19 @@ t.test('a large tree can be searched, unfolded and copied', async t => {
   t.equal(document.querySelectorAll('details[open]').length, 1, 'the outermost value stays open')
   copy?.click()
   t.match(JSON.parse(String(copied[0])), { 'first name': 'Ada', list: [7, [], '******'], n0: null, more: true })
+})
+
+t.test('a button opens and closes all details of a list', async t => {
+  const button = (id: string) => `<button data-unfold="${id}" hidden>Expand all</button>`
+  const page = openPage(
+    t,
+    `${button('list')}${button('none')}${button('plain')}<ol id="list">${list}</ol><ol id="plain"></ol>`,
+  )
+  enableUnfolding(document)
+  const hidden = [...document.querySelectorAll('button')].map(({ hidden }) => hidden)
+  t.strictSame(hidden, [false, true, true], 'it is shown if there is something to open')
+  page.find('button').click()
+  t.equal(document.querySelectorAll('details:not([open])').length, 0)
+  page.find('button').click()
+  t.equal(document.querySelectorAll('details[open]').length, 0)
 })

@@ -43,30 +43,45 @@ function createLogs(more: Partial<PanelSubject> = {}): PanelSubject {
 t.test('log messages are in the order of time, between lines from the event tree', async t => {
   const { dropped, lines } = await loggerPanel.toView(createLogs())
   t.hasStrict(lines, [
-    { index: 0, level: 'info', channel: 'request', offset: '+0.050 ms', times: '', context: false },
+    {
+      id: 'log-0',
+      level: 'info',
+      channel: 'request',
+      offset: '+0.050 ms',
+      delta: '+0.05 ms',
+      times: '',
+      context: false,
+    },
     {
       title: '1 event notification',
       isEvent: true,
       isHidden: true,
-      time: '23:15:09.042',
+      iso: '2026-11-20T23:15:09.042Z',
       messages: [
         { message: 'Notified event "kernel.request" to listener "RouterListener.onRequest".', offset: '+0.100 ms' },
       ],
     },
     {
-      index: 1,
+      id: 'log-1',
+      delta: '+0.20 ms',
       isHidden: false,
       parts: [
         { text: 'Uncaught "', isValue: false },
         { text: 'x', isValue: true },
         { text: '"', isValue: false },
       ],
-      context: '{\n  "message": "x"\n}',
+      context: { entries: [{ name: 'message', value: { text: '"x"' } }] },
       names: 'message',
       levels: 'debug info warning error',
     },
-    { index: 2, times: '2 times', again: [3], place: 'a.ts:3', call: 'run', link: '', offset: '+0.600 ms' },
-    { index: 4, times: '', place: '' },
+    {
+      id: 'log-2',
+      times: '2 times',
+      again: [3],
+      place: { place: 'a.ts:3', call: 'run', link: '' },
+      offset: '+0.600 ms',
+    },
+    { id: 'log-4', times: '', place: { place: '' } },
     {
       title: '4 event notifications',
       messages: [
@@ -76,7 +91,7 @@ t.test('log messages are in the order of time, between lines from the event tree
         { message: 'Listener "ErrorListener.onException" stopped propagation of the event "kernel.exception".' },
       ],
     },
-    { index: 5, isCut: true, place: 'b.ts:1', call: '', iso: '2026-11-20T23:15:09.044Z' },
+    { id: 'log-5', isCut: true, place: { place: 'b.ts:1', call: '' }, iso: '2026-11-20T23:15:09.044Z' },
   ])
   t.equal(dropped, 9)
 })
@@ -108,9 +123,9 @@ t.test('the first names of a long context are shown', async t => {
 t.test('the URL filters by level, channel and text, and shows event notifications', async t => {
   const shown = async (address: string) => {
     const { lines } = await loggerPanel.toView(createLogs({ query: new URLSearchParams(address) }))
-    return (lines as { index?: number; isHidden: boolean }[])
+    return (lines as { id?: string; isHidden: boolean }[])
       .filter(({ isHidden }) => !isHidden)
-      .map(({ index }) => index)
+      .map(({ id }) => (id === undefined ? undefined : Number(id.slice('log-'.length))))
   }
   t.strictSame(await shown(''), [0, 1, 2, 4, 5])
   t.strictSame(await shown('level=warning'), [1, 2, 4])
@@ -121,29 +136,131 @@ t.test('the URL filters by level, channel and text, and shows event notification
   t.strictSame(await shown('events=1&level=info'), [0, 1, 2, 4])
 })
 
-t.test('a sub-request is at its start, and links to its own log', async t => {
+t.test('messages of sub-requests are between those of the request, with a link to their profile', async t => {
   const { show } = await createProfiledKernel(t)
   const { profile } = createLogs()
-  const request = ['request', 'fedcba', 500, 100, 4]
-  const nested = toProfile({
-    ...profile,
-    data: { ...profile.data, events: { spans: [...spans.slice(0, 5), request] } },
+  const span = (token: string, start: number) => ['request', token, start, 100, 4]
+  const nest = (token: string, children: string[], spans: readonly unknown[], more: object = {}) =>
+    toProfile({
+      ...profile,
+      children,
+      summary: { ...profile.summary, token, ...more },
+      data: { ...profile.data, events: { spans } },
+    })
+  const main = nest('abc123', ['bbbbbb', 'dddddd'], [...spans.slice(0, 5), span('bbbbbb', 500), span('cccccc', 550)])
+  const child = nest('bbbbbb', ['cccccc'], [span('cccccc', 10), span('abc123', 20)], {
+    controller: 'part',
+    parent: 'abc123',
   })
-  const child = { ...profile.summary, token: 'fedcba', controller: 'error_controller', errors: 1, warnings: 2 }
-  const html = await show(loggerPanel, createLogs({ profile: nested, children: [child] }))
-  t.match(
-    html,
-    /<a href="[^"]*\/_profiler\/fedcba\?panel&#x3D;logger">Sub-Request error_controller<\/a>\s+has its own log/,
-  )
-  t.match(html, '<span class="badge badge-error">1 error</span> <span class="badge badge-warning">2 warnings</span>')
-  const levelOf = async (more: object) => {
-    const { lines } = await loggerPanel.toView(createLogs({ profile: nested, children: [{ ...child, ...more }] }))
-    return (lines as { isSubRequest?: boolean; level: string }[]).find(line => line.isSubRequest)?.level
+  const inner = nest('cccccc', [], [], { controller: null, route: null, parent: 'bbbbbb' })
+  // Neither a profile without a known start nor a circle of profiles is followed.
+  const children: Readonly<Record<string, (typeof profile)[]>> = {
+    abc123: [child, nest('dddddd', [], [])],
+    bbbbbb: [inner, main],
   }
-  t.equal(await levelOf({ errors: 0 }), 'warning')
-  t.equal(await levelOf({ errors: 0, warnings: 0 }), 'debug')
+  const subject = createLogs({ profile: main, findChildren: async of => children[of.summary.token] ?? [] })
+  const { lines } = await loggerPanel.toView(subject)
+  const own = (lines as { at: number; mark: { name: string } | false; isLog: boolean }[]).filter(({ isLog }) => isLog)
+  t.strictSame(
+    own.map(({ at, mark }) => `${at} ${mark === false ? '' : mark.name}`.trim()),
+    [
+      ...['50', '250', '550 part', '560 /somewhere?q=1', '600', '750 part', '760 /somewhere?q=1', '1000'],
+      ...[
+        '1100 part',
+        '1110 /somewhere?q=1',
+        '1200 part',
+        '1210 /somewhere?q=1',
+        '1500 part',
+        '1510 /somewhere?q=1',
+        '2000',
+        '2500 part',
+        '2510 /somewhere?q=1',
+      ],
+    ],
+  )
+  const html = await show(loggerPanel, subject)
+  t.match(html, '<a class="badge badge-plain" href="/_profiler/bbbbbb?panel&#x3D;logger" title="Sub-request">part</a>')
+  t.equal(html.match(/id="log-1"/g)?.length, 1)
   const sub = { ...profile, summary: { ...profile.summary, parent: 'aaaaaa' } }
   t.match(await show(loggerPanel, createLogs({ profile: sub })), /aaaaaa[^>]*>Log messages of the main request/)
+})
+
+t.test('many messages of one template are one line', async t => {
+  const { show } = await createProfiledKernel(t)
+  const query = (i: number) => ({
+    at: i * 100,
+    level: 'debug',
+    channel: 'db',
+    message: `Query ${i} executed.`,
+    template: 'Query {i} executed.',
+    context: i === 0 ? { i } : { i, sql: 'SELECT "a"' },
+  })
+  const many = (count: number, more: object = {}) => Array.from({ length: count }, (_, i) => ({ ...query(i), ...more }))
+  const linesOf = async (records: object[], more: object = {}) =>
+    (await loggerPanel.toView(createSubject({ logger: { records } }, more))).lines as {
+      times: string
+      items?: unknown[]
+    }[]
+  const [line, ...others] = await linesOf(many(100))
+  t.hasStrict(line, { times: '× 100', parts: [{ text: 'Query {i} executed.' }], hasMore: true })
+  t.hasStrict(line?.items?.slice(0, 2), [
+    { id: 'log-0', delta: '+0.00 ms', extra: '' },
+    { id: 'log-1', delta: '+0.10 ms', extra: '{"sql":"SELECT \\"a\\""}' },
+  ])
+  t.equal(others.length, 0)
+  t.strictSame(
+    (await linesOf(many(230, { context: {} }))).map(({ items, times }) => [times, items?.length]),
+    [
+      ['× 230, 1 … 100', 100],
+      ['× 230, 101 … 200', 100],
+      ['× 230, 201 … 230', 30],
+    ],
+  )
+  t.equal((await linesOf(many(3))).length, 3)
+  t.equal((await linesOf(many(6, { isCut: true })))[0]?.times, '× 6')
+  t.equal((await linesOf([...many(3), ...many(3, { level: 'info' })])).length, 6)
+  t.equal((await linesOf(many(3).flatMap(log => [log, { ...log, channel: 'x' }]))).length, 6)
+  const equal = many(2).flatMap(log => Array.from({ length: 5 }, () => ({ ...log, template: '', context: {} })))
+  t.strictSame(
+    (await linesOf(equal)).map(({ times }) => times),
+    ['5 times', '5 times'],
+  )
+  t.match(
+    await show(loggerPanel, createSubject({ logger: { records: many(5) } })),
+    /<li id="log-4"><span class="when">\+0\.10 ms<\/span> Query <b class="value">4<\/b> executed\. <code>/,
+  )
+})
+
+t.test('a long log has pages, which the server filters', async t => {
+  const { show } = await createProfiledKernel(t)
+  const records = Array.from({ length: 500 }, (_, i) => ({
+    at: i * 20_000,
+    level: i % 100 === 7 ? 'error' : 'info',
+    channel: `c${i % 2}`,
+    message: `Line ${i} "quoted"`,
+  }))
+  const page = (search: string) =>
+    show(loggerPanel, createSubject({ logger: { records } }, { query: new URLSearchParams(search) }))
+  const first = await page('')
+  t.ok(first.length < 45_000, `${first.length} characters are little enough for the page to be below 60 kB`)
+  t.notMatch(first, 'data-filter')
+  const pages = Number(/Page 1 of (\d+)/.exec(first)?.[1])
+  t.ok(pages > 5)
+  t.match(first, /&amp;page&#x3D;2#panel">Next page/)
+  t.notMatch(first, 'Previous page')
+  const last = await page(`text=line&page=${pages + 5}`)
+  t.match(last, `Page ${pages} of ${pages}`)
+  t.match(last, /Line <?.*499/)
+  t.match(last, `text&#x3D;line&amp;page&#x3D;${pages - 1}&amp;panel&#x3D;logger#panel">Previous page`)
+  t.notMatch(last, 'Next page')
+  const errors = await page('level=error')
+  t.equal(errors.match(/<li class="log /g)?.length, 5)
+  t.notMatch(errors, 'Page 1')
+  const heavy = { at: 1, level: 'info', message: 'x'.repeat(40_000), channel: '' }
+  t.match(
+    await show(loggerPanel, createSubject({ logger: { records: [heavy, { ...heavy, message: 'y' }] } })),
+    'Page 1 of 2',
+  )
 })
 
 t.test('the menu shows the number of errors, or of warnings', async t => {
@@ -160,11 +277,14 @@ t.test('the page has every line, and escapes it', async t => {
   const { show } = await createProfiledKernel(t)
   const html = await show(loggerPanel, createLogs())
   t.match(html, 'Log Messages')
-  t.match(html, '<tr class="log log-error" id="log-1"')
+  t.match(html, '<li class="log log-error" id="log-1"')
   t.match(html, '<i id="log-3"></i>')
-  t.match(html, /<tr [^>]*data-events="1" hidden>/)
+  t.match(html, /<li [^>]*data-events="1" hidden>/)
   t.match(html, '<span class="level level-error">error</span>')
-  t.match(html, '<time datetime="2026-11-20T23:15:09.042Z" data-local="clock">23:15:09.042 UTC</time>')
+  t.match(
+    html,
+    '<time class="when" datetime="2026-11-20T23:15:09.042Z" title="+0.250 ms, 2026-11-20T23:15:09.042Z">+0.20 ms</time>',
+  )
   t.match(html, 'Uncaught &quot;<b class="value">x</b>&quot;')
   t.match(html, 'a.ts:3')
   t.match(html, '9 log messages in the middle')
@@ -187,9 +307,7 @@ t.test('invalid log messages are omitted', async t => {
   const data = { logger: { records: damaged, dropped: {} } }
   const summary = { ...profile.summary, time: Number.MAX_SAFE_INTEGER }
   const view = await loggerPanel.toView(createLogs({ profile: toProfile({ ...profile, data, summary }) }))
-  t.hasStrict(view.lines, [
-    { index: 0, parts: [{ text: 'kept' }], channel: '', iso: '', time: '', offset: '+0.000 ms' },
-  ])
+  t.hasStrict(view.lines, [{ id: 'log-0', parts: [{ text: 'kept' }], channel: '', iso: '', offset: '+0.000 ms' }])
   t.equal((view.lines as unknown[]).length, 1)
 })
 

@@ -1,0 +1,22 @@
+const open = 'Expand all'
+const close = 'Collapse all'
+
+/** Makes `<button data-unfold="id" hidden>` open and close all details of the element with that id. */
+export function enableUnfolding(root: ParentNode): void {
+  for (const button of root.querySelectorAll<HTMLElement>('button[data-unfold]')) {
+    const target = document.getElementById(String(button.dataset.unfold))
+    if (!target?.querySelector('details')) continue
+    button.hidden = false
+    unfoldBy(button, target)
+  }
+}
+
+/** Makes a button open and close all details of an element. */
+export function unfoldBy(button: HTMLElement, target: HTMLElement): void {
+  button.textContent = open
+  button.addEventListener('click', () => {
+    const isOpen = button.textContent === open
+    for (const details of target.querySelectorAll('details')) details.open = isOpen
+    button.textContent = isOpen ? close : open
+  })
+}

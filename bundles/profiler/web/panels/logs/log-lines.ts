@@ -1,0 +1,210 @@
+import { isDeepStrictEqual } from 'node:util'
+import type { ViewModel } from '../../../../../lib/view/view.ts'
+import { formatCount, formatMicroseconds, shorten, toTarget } from '../../../profile/format.ts'
+import { groupBy } from '../../../profile/group-by.ts'
+import { profileLink } from '../../../profile/links.ts'
+import type { Notification } from '../../../profile/logs.ts'
+import type { Profile } from '../../../profile/profile.ts'
+import type { TreeViewer } from '../../../profile/tree-view.ts'
+import type { EditorLinks } from '../../editor-links.ts'
+import type { ExceptionView } from '../exception.ts'
+import { type FilteredLine, isShown, type LogFilter, levelsUpTo } from './log-filter.ts'
+import type { MergedLog } from './merged-logs.ts'
+import { splitMessage } from './message-parts.ts'
+
+/** How lines are shown. */
+export interface LogView {
+  /** The profile of the page. */
+  readonly profile: Profile
+  readonly editor: EditorLinks
+  readonly filter: LogFilter
+  readonly viewer: TreeViewer
+  /** Creates the views of the errors in the context of a message. */
+  readonly viewErrors: (log: MergedLog) => readonly ExceptionView[]
+}
+
+/** A line of the panel: one message, a group of messages, or notifications. */
+export interface Line extends ViewModel {
+  readonly at: number
+  readonly isHidden: boolean
+  /** About how many bytes of the page the line takes. */
+  readonly weight: number
+}
+
+/** From so many messages of one template in a row, they are one line. */
+const groupSize = 4
+
+/** The messages of a longer group are several lines. */
+const groupLimit = 100
+
+/** Creates the lines of messages. Equal messages in a row, and many messages of one template in a row, are one line. */
+export function toLogLines(logs: readonly MergedLog[], view: LogView): Line[] {
+  const lines: Line[] = []
+  for (let index = 0; index < logs.length; ) {
+    const run = logs.slice(index).findIndex(log => !isAlike(logs[index] as MergedLog, log))
+    const group = logs.slice(index, run === -1 ? undefined : index + run)
+    const equal = group.findIndex(log => !isRepeated(logs[index] as MergedLog, log))
+    const isGroup = equal !== -1 && group.length >= groupSize
+    const taken = isGroup ? group : equal === -1 ? group : group.slice(0, equal)
+    const previous = logs[index - 1]?.at ?? 0
+    if (!isGroup) lines.push(toLogLine(taken, previous, view))
+    for (let from = 0; isGroup && from < taken.length; from += groupLimit) {
+      const part = taken.slice(from, from + groupLimit)
+      const range = taken.length > groupLimit ? `, ${from + 1} … ${from + part.length}` : ''
+      lines.push(toGroupLine(part, `× ${taken.length}${range}`, taken[from - 1]?.at ?? previous, view))
+    }
+    index += taken.length
+  }
+  return lines
+}
+
+/** Whether two messages have the same template. Messages with errors, or with parts that were cut, are not grouped. */
+function isAlike(first: MergedLog, { log, profile }: MergedLog): boolean {
+  if (first.log === log) return true
+  const { channel, exceptions, isCut, level, message, template } = first.log
+  return (
+    profile === first.profile &&
+    log.level === level &&
+    log.channel === channel &&
+    (template === '' ? log.template === '' && log.message === message : log.template === template) &&
+    exceptions.length + log.exceptions.length === 0 &&
+    isCut === log.isCut
+  )
+}
+
+function isRepeated(
+  { log: { at, index, ...first } }: MergedLog,
+  { log: { at: _, index: __, ...log } }: MergedLog,
+): boolean {
+  return isDeepStrictEqual(first, log)
+}
+
+const namesLimit = 80
+
+function toLogLine([first, ...again]: readonly MergedLog[], previous: number, view: LogView): Line {
+  const { at, log, profile } = first as MergedLog
+  const { caller, channel, context: values, index, isCut, level, message, template } = log
+  const names = Object.keys(values)
+  const exceptions = view.viewErrors(first as MergedLog)
+  const errors = exceptions.map(({ message, name }) => `${name} ${message}`)
+  const place = view.editor.view(caller)
+  const json = names.length === 0 ? '' : JSON.stringify(values)
+  const text = [message, channel, level, template, json, place.place, place.call, ...errors].join(' ')
+  const isOwn = profile === view.profile
+  const line = toLine(at, previous, { level, channel, text, isEvent: false }, view)
+  return {
+    isLog: true,
+    id: isOwn ? `log-${index}` : '',
+    parts: splitMessage(message, template),
+    template,
+    times: again.length === 0 ? '' : `${again.length + 1} times`,
+    again: isOwn ? again.map(({ log }) => log.index) : [],
+    context: json !== '' && !line.isHidden && view.viewer.viewJson(values, true),
+    names: shorten(names.join(', '), namesLimit),
+    exceptions,
+    crumbs: [],
+    isCut,
+    hasMore: json !== '' || exceptions.length > 0 || isCut,
+    mark: markOf(profile, view),
+    place,
+    ...line,
+    weight: 500 + weigh(message) + weighJson(json) * 2 + exceptions.length * 4000,
+  }
+}
+
+function toGroupLine(group: readonly MergedLog[], times: string, previous: number, view: LogView): Line {
+  const [{ at, log, profile }] = group as [MergedLog]
+  const { caller, channel, level, template } = log
+  const isOwn = profile === view.profile
+  const items = group.map(({ at, log: { context, index, message, template } }, position) => {
+    const parts = splitMessage(message, template)
+    // Values that are in the message are not repeated.
+    const others = Object.entries(context).filter(([name]) => !template.includes(`{${name}}`))
+    const extra = others.length === 0 ? '' : JSON.stringify(Object.fromEntries(others))
+    const delta = formatDelta(at - (group[position - 1]?.at ?? previous))
+    return { id: isOwn ? `log-${index}` : '', parts, extra, delta }
+  })
+  const text = [
+    template,
+    channel,
+    level,
+    ...group.map(({ log }) => `${log.message} ${JSON.stringify(log.context)}`),
+  ].join(' ')
+  const weight = items.reduce(
+    (sum, { extra, parts }) =>
+      sum + 60 + weighJson(extra) + parts.reduce((sum, { isValue, text }) => sum + weigh(text) + (isValue ? 25 : 0), 0),
+    500,
+  )
+  return {
+    isLog: true,
+    parts: [{ text: template, isValue: false }],
+    times,
+    items,
+    hasMore: true,
+    mark: markOf(profile, view),
+    place: view.editor.view(caller),
+    ...toLine(at, previous, { level, channel, text, isEvent: false }, view),
+    weight,
+  }
+}
+
+/** The sub-request of a message; `false` for a message of the request itself. */
+function markOf({ summary: { controller, route, token, url } }: Profile, { profile }: LogView): object | false {
+  if (token === profile.summary.token) return false
+  return { name: controller ?? route ?? toTarget(url), link: profileLink(token, 'logger') }
+}
+
+/** Creates the lines of notifications: those without a log message between them are one line. */
+export function toEventLines(
+  notifications: readonly Notification[],
+  logs: readonly MergedLog[],
+  view: LogView,
+): Line[] {
+  const times = logs.map(({ at }) => at)
+  const groups = groupBy(notifications, ({ at }) => String(times.filter(time => time <= at).length))
+  return [...groups.values()].map(group => {
+    const messages = group.map(({ at, message }) => ({ offset: `+${formatMicroseconds(at)}`, message }))
+    const text = messages.map(({ message }) => message).join(' ')
+    const at = Math.min(...group.map(({ at }) => at))
+    return {
+      isLog: false,
+      title: formatCount(messages.length, 'event notification'),
+      messages,
+      ...toLine(at, at, { level: 'debug', channel: 'event', text, isEvent: true }, view),
+      weight: 200 + weigh(text),
+    }
+  })
+}
+
+function toLine(at: number, previous: number, found: FilteredLine, { filter, profile }: LogView) {
+  const { channel, isEvent, level } = found
+  const date = new Date(profile.summary.time + at / 1000)
+  return {
+    at,
+    delta: formatDelta(at - previous),
+    offset: `+${formatMicroseconds(at)}`,
+    iso: Number.isNaN(date.getTime()) ? '' : date.toISOString(),
+    level,
+    channel,
+    levels: levelsUpTo(level).join(' '),
+    isEvent,
+    isHidden: !isShown(filter, found),
+  }
+}
+
+/** A time since the line before, short: `+0.1 ms`. */
+function formatDelta(microseconds: number): string {
+  const milliseconds = microseconds / 1000
+  if (milliseconds < 10) return `+${milliseconds.toFixed(2)} ms`
+  return milliseconds < 1000 ? `+${milliseconds.toFixed(0)} ms` : `+${(milliseconds / 1000).toFixed(2)} s`
+}
+
+/** About the length of a text on a page. Escaped characters are estimated: other texts of a length have the same weight. */
+function weigh(text: string): number {
+  return text.length * 1.5
+}
+
+/** The weight of JSON, in which an escaped character counts as one. */
+function weighJson(json: string): number {
+  return weigh(json.replaceAll(/\\(?:u[\da-f]{4}|.)/g, ' ')) * 2
+}
