@@ -1,5 +1,6 @@
 import path from 'node:path'
 import type { Application, Bundle, Foundation } from '../../kernel/bundle.ts'
+import type { Request } from '../../lib/http/request.ts'
 import { packageDirectory, version } from '../../lib/package.ts'
 import { loadRedis } from '../../lib/redis/redis-connection.ts'
 import { showPath } from '../../lib/text/show-path.ts'
@@ -114,8 +115,9 @@ export function createProfilerBundle(options: ProfilerOptions = {}): Bundle {
       // In this order: the route `/_profiler/:record` matches the path of the MCP route, too.
       const ownControllers = new Set([otlpRoute.controller, addMcp(services), ...addRoutes(services)])
       findOwnPage = createFindOwnPage(app.routes, ownControllers)
-      app.isolated.push(request => findOwnPage(request) !== undefined)
-      new ToolbarListener({ ...app, profiler, redirects, assets }).subscribe(app.dispatcher)
+      const isOwnPage = (request: Request) => findOwnPage(request) !== undefined
+      app.isolated.push(isOwnPage)
+      new ToolbarListener({ ...app, profiler, redirects, assets, policy, isOwnPage }).subscribe(app.dispatcher)
       app.signals.on('kernel.booted', () => reportReplaced(app))
       new WelcomeListener({ ...app, assets, editor, version }).subscribe(app.dispatcher)
       addErrorPage({ ...app, editor, storage }, recording, assets)

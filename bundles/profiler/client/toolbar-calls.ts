@@ -11,6 +11,12 @@ export interface Call {
   readonly duration: number
   /** The token of its profile; `undefined` without one. */
   readonly token: string | undefined
+  /** Empty if it is not known: only the response of a recorded request names it. */
+  readonly method: string
+  /** A short content type such as `json`, or what has caused the call, such as `fetch`. */
+  readonly type: string
+  /** Bytes of the body, as they were sent; 0 if the browser does not report them. */
+  readonly size: number
 }
 
 /** Older calls are removed. */
@@ -55,7 +61,9 @@ export class CallList {
     if (entry.responseStatus === 404 && probePath.test(url.pathname)) return
     const token = tokenOf(entry)
     if (token === undefined && !scriptInitiators.includes(entry.initiatorType)) return
-    const call = { url: url.href, status: entry.responseStatus, duration: entry.duration, token }
+    const { duration, encodedBodySize: size, responseStatus: status, serverTiming } = entry
+    const method = token === undefined ? '' : (findTiming('method', serverTiming) ?? 'GET')
+    const call = { url: url.href, status, duration, token, method, type: typeOf(entry), size }
     this.#calls = [call, ...this.#calls].slice(0, callLimit)
     this.#onCall(call)
   }
@@ -69,8 +77,17 @@ export function findPageToken(): string | undefined {
 
 /** Browsers give `serverTiming` only to secure contexts, which include pages of this machine. */
 function tokenOf({ serverTiming = [] }: Partial<PerformanceResourceTiming>): string | undefined {
-  const token = serverTiming.find(({ name }) => name === 'profile')?.description
+  const token = findTiming('profile', serverTiming)
   return token !== undefined && /^\w+$/.test(token) ? token : undefined
+}
+
+function findTiming(wanted: string, timings: readonly PerformanceServerTiming[]): string | undefined {
+  return timings.find(({ name }) => name === wanted)?.description
+}
+
+/** Some browsers do not report the content type. */
+function typeOf({ contentType = '', initiatorType }: PerformanceResourceTiming & { contentType?: string }): string {
+  return /^[\w-]+\/(?:[\w.-]+\+)?([\w.-]+)/.exec(contentType)?.[1] ?? initiatorType
 }
 
 function isOwn(path: string): boolean {
@@ -92,7 +109,9 @@ export class CallsItem {
     this.#button = createElement('button', { class: 'toolbar-link', type: 'button' }, title, ' ', this.#text)
     const clear = createElement('button', { class: 'toolbar-button', type: 'button' }, 'Clear')
     clear.addEventListener('click', onClear)
-    const headings = ['Status', 'Request', 'Time'].map(text => createElement('th', { scope: 'col' }, text))
+    const headings = ['Status', 'Method', 'Request', 'Type', 'Size', 'Time'].map(text =>
+      createElement('th', { scope: 'col' }, text),
+    )
     const table = createElement(
       'table',
       { class: 'toolbar-table' },
@@ -116,19 +135,37 @@ export class CallsItem {
     this.#text.textContent = `${calls.length} ${calls.length === 1 ? 'request' : 'requests'}`
     if (failures > 0) this.#text.textContent += `, ${failures} failed`
     this.#button.classList.toggle('toolbar-link-error', failures > 0)
-    this.#rows.replaceChildren(...calls.map(toRow))
+    const groups = new Map<string, Call[]>()
+    for (const call of calls) {
+      const key = `${call.method} ${call.url}`
+      groups.set(key, [...(groups.get(key) ?? []), call])
+    }
+    this.#rows.replaceChildren(...[...groups.values()].flatMap(toRow))
   }
 }
 
-function toRow({ duration, status, token, url }: Call): HTMLTableRowElement {
+/** The row of the calls with one method and URL: the latest one, and how many there are. */
+function toRow([latest, ...others]: readonly Call[]): HTMLTableRowElement[] {
+  if (latest === undefined) return []
+  const { duration, method, size, status, token, type, url } = latest
   const target = url.slice(location.origin.length)
-  const tone = status >= 400 ? 'toolbar-row-error' : undefined
+  const tone = [latest, ...others].some(({ status }) => status >= 400) ? 'toolbar-row-error' : undefined
+  const times = others.length === 0 ? '' : ` × ${others.length + 1}`
   const link = token === undefined ? target : createElement('a', { href: `/_profiler/${token}` }, target)
-  return createElement(
-    'tr',
-    { class: tone },
-    createElement('td', {}, status === 0 ? '–' : String(status)),
-    createElement('td', { class: 'toolbar-target' }, link),
-    createElement('td', {}, `${duration.toFixed(duration < 10 ? 1 : 0)} ms`),
-  )
+  return [
+    createElement(
+      'tr',
+      { class: tone },
+      createElement('td', {}, status === 0 ? '–' : String(status)),
+      createElement('td', {}, method || '–'),
+      createElement('td', { class: 'toolbar-target' }, link, times),
+      createElement('td', {}, type),
+      createElement('td', {}, size === 0 ? '–' : formatSize(size)),
+      createElement('td', {}, `${duration.toFixed(duration < 10 ? 1 : 0)} ms`),
+    ),
+  ]
+}
+
+function formatSize(bytes: number): string {
+  return bytes < 1024 ? `${bytes} B` : `${(bytes / 1024).toFixed(1)} KiB`
 }

@@ -58,7 +58,10 @@ export function toServerTiming(trace: Trace): string {
   const controller = findControllerTime(trace.events.rows)
   const templates = sumOver(trace, templateTime)
   const http = sumOver(trace, callTime)
+  const { method } = trace.request
   const metrics = [`profile;desc="${trace.token}"`, toMetric('total', 'Total', total)]
+  // The browser does not report the method of a request to scripts: the toolbar lists it. GET is usual.
+  if (method !== 'GET' && /^[A-Z]{1,20}$/.test(method)) metrics.push(`method;desc="${method}"`)
   if (controller > 0) {
     metrics.push(toMetric('kernel', 'Kernel and listeners', Math.max(0, total - controller)))
     metrics.push(toMetric('ctrl', 'Controller', controller))

@@ -19,7 +19,7 @@ export function createCopier(redactor: Redactor): MaskingCopier {
  * Headers of the profiler itself. Their values change with each response and are no secret, so they are not searched.
  */
 const ownTiming =
-  /^profile;desc="(?:[\da-f]{6}){1,2}"(?:, (?:total|kernel|ctrl|tpl|http);desc="[A-Z][A-Za-z ]{1,30}";dur=[\d.]{1,16})+$/
+  /^profile;desc="(?:[\da-f]{6}){1,2}"(?:, method;desc="[A-Z]{1,20}"|, (?:total|kernel|ctrl|tpl|http);desc="[A-Z][A-Za-z ]{1,30}";dur=[\d.]{1,16})+$/
 
 /**
  * Copies headers for a profile: values are masked, cookies keep their names and attributes. Names are copied as they

@@ -1,5 +1,6 @@
 import { randomBytes } from 'node:crypto'
 import { Readable } from 'node:stream'
+import type { DebugGate } from '../../../../kernel/debug-gate.ts'
 import { ResponseEvent } from '../../../../kernel/events.ts'
 import type { EventDispatcher } from '../../../../lib/event-dispatcher/event-dispatcher.ts'
 import type { Request } from '../../../../lib/http/request.ts'
@@ -7,6 +8,7 @@ import { isBodiless, type Response, weakenEtag } from '../../../../lib/http/resp
 import type { Logger } from '../../../../lib/log/logger.ts'
 import { browserErrorsLink, home, toolbarLink } from '../../profile/links.ts'
 import type { Profiler } from '../../record/profiler.ts'
+import type { RecordingPolicy } from '../../record/recording-policy.ts'
 import type { Assets } from '../assets.ts'
 import { allowToolbar } from './content-policy.ts'
 import type { RecentRedirects } from './recent-redirects.ts'
@@ -14,12 +16,19 @@ import type { RecentRedirects } from './recent-redirects.ts'
 /** After the listeners that make the page and its policy, before those that compute an etag or compress. As in Symfony. */
 const priority = -128
 
+/** Takes the place of the token in the tag of a page that has no profile because recording is paused. */
+export const pausedToken = 'paused'
+
 /** What the listener needs. */
 interface ToolbarListenerServices {
   readonly profiler: Profiler
   readonly redirects: RecentRedirects
   readonly assets: Assets
   readonly logger: Logger
+  readonly policy: Pick<RecordingPolicy, 'isPaused'>
+  readonly debugGate: Pick<DebugGate, 'allows'>
+  /** Whether a request is one for the profiler's own pages. */
+  readonly isOwnPage: (request: Request) => boolean
 }
 
 /**
@@ -40,12 +49,19 @@ export class ToolbarListener {
   onResponse({ isMainRequest, request, response }: ResponseEvent): void {
     const { profiler, redirects } = this.#services
     const trace = isMainRequest ? profiler.find(request) : undefined
+    if (isMainRequest && trace === undefined && this.#isPaused(request)) this.#addTo(response, request, pausedToken)
     if (trace !== undefined)
       trace.page = { body: response.body, encoding: response.headers.get('content-encoding') ?? '' }
     // The header means that there will be a profile, and that the client may see it. As in Symfony.
     if (trace === undefined || response.headers.get('x-debug-token') !== trace.token) return
     redirects.note(trace, response)
     this.#addTo(response, request, trace.token)
+  }
+
+  /** Whether a page has no profile because recording is paused: then its toolbar says so. */
+  #isPaused(request: Request): boolean {
+    const { debugGate, isOwnPage, policy } = this.#services
+    return policy.isPaused && !isOwnPage(request) && debugGate.allows(request)
   }
 
   #addTo(response: Response, request: Request, token: string): void {
@@ -67,9 +83,10 @@ export class ToolbarListener {
       end,
       `<script ${toolbar}${allowed} data-profiler-toolbar="${toolbarLink(token)}"></script>`,
     )
-    // The scripts of the page run after it: it also reports their first errors.
+    // The scripts of the page run after it: it also reports their first errors. Without a profile, they are not stored.
     const errors = `src="${assets.link('browser-errors.js')}"${allowed} data-profiler-errors="${browserErrorsLink(token)}"`
-    response.body = insertTag(whole, findHeadStart(page) ?? end, `<script ${errors}></script>`)
+    response.body =
+      token === pausedToken ? whole : insertTag(whole, findHeadStart(page) ?? end, `<script ${errors}></script>`)
     // The page has the same meaning with and without the toolbar.
     weakenEtag(headers)
   }

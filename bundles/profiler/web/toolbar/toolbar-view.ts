@@ -18,14 +18,18 @@ import { toEditItem } from './edit-item.ts'
 import { toConsoleItem, toFindingItem, toLogItem, toValidationItem } from './message-items.ts'
 import { toCacheItem, toDatabaseItem } from './query-items.ts'
 import { cutText, item, itemRowLimit, row, type ToolbarItem, toBuildItem, toTimeItem } from './toolbar-items.ts'
+import { pausedToken } from './toolbar-listener.ts'
 import { toCallItem, toMemoryItem, toSubRequestItem, toTemplateItem } from './work-items.ts'
 
 /** Renders the content of a toolbar. If the profile does not exist, the answer is an empty 404, as in Symfony. */
 export async function renderToolbar(
   token: string,
   request: Request,
-  app: ProfileServices & Pick<ProfilerApplication, 'collectors' | 'brokenSources' | 'directory' | 'view'>,
+  app: ProfileServices & Pick<ProfilerApplication, 'brokenSources' | 'collectors' | 'directory' | 'policy' | 'view'>,
 ): Promise<Response> {
+  if (token === pausedToken && app.policy.isPaused) {
+    return protect(Response.html(await app.view.render('profiler/toolbar-paused', { home }, request)))
+  }
   const found = await findProfile(token, app)
   if (found === undefined) return protect(new Response(null, { status: 404 }))
   return protect(

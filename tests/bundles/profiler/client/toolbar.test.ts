@@ -11,6 +11,8 @@ interface Entry {
   readonly responseStatus?: number
   readonly initiatorType?: string
   readonly duration?: number
+  readonly contentType?: string
+  readonly encodedBodySize?: number
   readonly serverTiming?: readonly { readonly name: string; readonly description: string }[]
 }
 
@@ -32,7 +34,15 @@ function replaceObserver(page: Page): (...entries: readonly Entry[]) => void {
   )
   return (...entries) =>
     report({
-      getEntries: () => entries.map(entry => ({ responseStatus: 200, initiatorType: 'img', duration: 5, ...entry })),
+      getEntries: () =>
+        entries.map(entry => ({
+          responseStatus: 200,
+          initiatorType: 'img',
+          duration: 5,
+          encodedBodySize: 0,
+          serverTiming: [],
+          ...entry,
+        })),
     })
 }
 
@@ -87,7 +97,7 @@ t.test('the response of a page names its profile', async t => {
   t.equal(find(), undefined)
 })
 
-t.test('the toolbar lists calls with status, time and a link to their profiles', async t => {
+t.test('the toolbar lists calls with method, type, size and time, and links to their profiles', async t => {
   const page = openPage(t, '', 'http://localhost/shop')
   const measure = replaceObserver(page)
   const list = new CallList(() => item.update())
@@ -97,26 +107,34 @@ t.test('the toolbar lists calls with status, time and a link to their profiles',
   })
   list.watch()
   t.equal(item.element.hidden, true)
-  measure({ name: 'http://localhost/a?b=1', initiatorType: 'fetch', duration: 9.94, serverTiming: profiled('abc123') })
+  const call = { initiatorType: 'fetch', duration: 9.94, contentType: 'application/problem+json; charset=utf-8' }
+  measure({ ...call, name: 'http://localhost/a?b=1', encodedBodySize: 2048, serverTiming: profiled('abc123') })
   const text = () => item.element.querySelector('.toolbar-text')?.textContent
   t.strictSame([item.element.hidden, text(), item.failures], [false, '1 request', 0])
   measure(
     { name: 'http://localhost/b', initiatorType: 'fetch', duration: 1234.5, responseStatus: 500 },
     { name: 'http://localhost/c', initiatorType: 'fetch', responseStatus: 0 },
+    ...['abc124', 'abc125'].map(token => ({
+      ...{ name: 'http://localhost/a?b=1', initiatorType: 'xmlhttprequest', encodedBodySize: 12 },
+      serverTiming: [...profiled(token), { name: 'method', description: 'POST' }],
+    })),
   )
-  t.strictSame([text(), item.failures], ['3 requests, 1 failed', 1])
+  t.strictSame([text(), item.failures], ['5 requests, 1 failed', 1])
   t.ok(item.element.querySelector('button')?.classList.contains('toolbar-link-error'))
   const rows = [...item.element.querySelectorAll('tbody tr')]
   t.strictSame(
     rows.map(row => [row.className, ...[...row.children].map(cell => cell.textContent)]),
     [
-      ['', '–', '/c', '5.0 ms'],
-      ['toolbar-row-error', '500', '/b', '1235 ms'],
-      ['', '200', '/a?b=1', '9.9 ms'],
+      ['', '200', 'POST', '/a?b=1 × 2', 'xmlhttprequest', '12 B', '5.0 ms'],
+      ['', '–', '–', '/c', 'fetch', '–', '5.0 ms'],
+      ['toolbar-row-error', '500', '–', '/b', 'fetch', '–', '1235 ms'],
+      ['', '200', 'GET', '/a?b=1', 'json', '2.0 KiB', '9.9 ms'],
     ],
+    'calls with one method and URL are one row',
   )
-  t.equal(rows[2]?.querySelector('a')?.getAttribute('href'), '/_profiler/abc123')
-  t.equal(rows[1]?.querySelector('a'), null)
+  t.equal(rows[0]?.querySelector('a')?.getAttribute('href'), '/_profiler/abc125', 'the latest')
+  t.equal(rows[3]?.querySelector('a')?.getAttribute('href'), '/_profiler/abc123')
+  t.equal(rows[2]?.querySelector('a'), null)
   item.element.querySelector<HTMLElement>('.toolbar-button')?.click()
   t.equal(item.element.hidden, true)
 })

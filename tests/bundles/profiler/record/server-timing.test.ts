@@ -34,6 +34,13 @@ t.test('a response has its timings, and the token of its profile', async t => {
   t.ok(Math.abs(of('total') - of('kernel') - of('ctrl')) < 0.01)
 })
 
+t.test('a response names the method of its request, if that is not GET', async t => {
+  const kernel = await createProfiledKernel(t, { handlers: { '/act': () => Response.text('acted') } })
+  const timingOf = async (method: string) => (await kernel.client.request(method, '/act')).headers.get('server-timing')
+  t.match(await timingOf('PATCH'), /^profile;desc="[0-9a-f]{6}", total;[^,]+, method;desc="PATCH"/)
+  t.notMatch(await timingOf('GET'), 'method')
+})
+
 t.test('the time of a page contains the time of its partials once', async t => {
   const { client, profileOf } = await createProfiledKernel(t)
   const response = await client.get('/star-photo-booth')

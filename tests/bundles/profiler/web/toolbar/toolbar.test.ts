@@ -73,6 +73,23 @@ t.test('the toolbar says what has changed since an edit, if anything has', async
   t.notMatch(await show(none), 'edit')
 })
 
+t.test('a page without a profile says that recording is paused', async t => {
+  const { client } = await createProfiledKernel(t)
+  const ours = { headers: { origin: 'http://localhost' } }
+  const show = async (path: string, headers: Readonly<Record<string, string>> = {}) =>
+    (await client.get(path, { headers })).text
+  t.equal((await client.get('/_wdt/paused')).status, 404)
+  await client.post('/_profiler/pause', ours)
+  const page = await show('/star-photo-booth')
+  t.match(page, /<script type="module" [^>]*data-profiler-toolbar="\/_wdt\/paused"><\/script>/)
+  t.notMatch(page, 'data-profiler-errors')
+  t.match(toText(await show('/_wdt/paused')), 'paused Recording is paused. Resume it in the list of profiles')
+  t.notMatch(await show('/star-photo-booth', { 'x-forwarded-for': '127.0.0.1' }), 'data-profiler', 'only if allowed')
+  t.notMatch(await show('/_profiler/empty/search/results'), 'data-profiler-toolbar')
+  await client.post('/_profiler/resume', ours)
+  t.equal((await client.get('/_wdt/paused')).status, 404)
+})
+
 t.test('collectors of bundles have items', async t => {
   const { app } = await createProfiledKernel(t)
   const shown = createSubject({ cart: 3, broken: 1, empty: 0, silent: 1 })
