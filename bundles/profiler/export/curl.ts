@@ -1,8 +1,10 @@
 import { encodeMultipart, parseParameters } from '../../../lib/body/multipart.ts'
+import type { ContentData } from '../profile/content-data.ts'
 import type { BodyData } from '../profile/exchange-data.ts'
 import { type FormPart, readFormParts, serializeForm } from '../profile/form-body.ts'
 import { formatText } from '../profile/format-value.ts'
 import type { Profile } from '../profile/profile.ts'
+import type { HttpCall } from '../profile/work-data.ts'
 
 /**
  * Writes a curl command that repeats a recorded request, one option per line. Masked values stay masked: the user
@@ -12,8 +14,31 @@ export function createCurl({ collectors, summary }: Pick<Profile, 'collectors' |
   const { method, url } = summary
   const { request } = collectors
   const fields = (request?.headers ?? []).map(([name, value]): Field => [name, formatText(value)])
+  return writeCommand(method, url, fields, request?.body)
+}
+
+/**
+ * Writes a curl command for an HTTP client call, with its headers and its body as far as they were recorded. Comments before
+ * the command list the parts that it does not send.
+ */
+export function createCallCurl({ method, request, url }: Pick<HttpCall, 'method' | 'request' | 'url'>): string {
+  if (request === undefined)
+    return `# The headers and the body are not recorded.\n${writeCommand(method, url, [], undefined)}`
+  const fields = request.headers.map(([name, value]): Field => [name, formatText(value)])
+  const length = Number(fields.find(([name]) => name.toLowerCase() === 'content-length')?.[1] ?? 0)
+  const isChunked = fields.some(([name]) => name.toLowerCase() === 'transfer-encoding')
+  const unknown = length > 0 || isChunked ? { type: '', length: null } : undefined
+  return writeCommand(method, url, fields, request.content ?? unknown)
+}
+
+function writeCommand(
+  method: string,
+  url: string,
+  fields: readonly Field[],
+  content: ContentData | BodyData | undefined,
+): string {
   const headers = fields.filter(isSendable)
-  const body = createCurlBody(request?.body, method, contentTypeOf(headers))
+  const body = createCurlBody(content, method, contentTypeOf(headers))
   const isSent = ([name]: Field) => !ownHeaders.has(name.toLowerCase()) && !(body.setsType && isContentType(name))
   const lines = [
     `curl ${writeMethod(method, body.options.length > 0)}${writeAddress(url)}`,
@@ -27,11 +52,6 @@ export function createCurl({ collectors, summary }: Pick<Profile, 'collectors' |
   ]
   // Remarks contain no recorded text: it could end the comment.
   return `${remarks.map(remark => `# ${remark}\n`).join('')}${lines.join(' \\\n  ')}`
-}
-
-/** Writes a curl command for an HTTP client call: its method and URL, because headers and bodies are not recorded. */
-export function createCallCurl({ method, url }: { readonly method: string; readonly url: string }): string {
-  return [`curl ${writeMethod(method, false)}`.trim(), ...writeTarget(url), '--url', quoteForShell(url)].join(' ')
 }
 
 type Field = readonly [name: string, value: string]
@@ -91,17 +111,22 @@ interface CurlBody {
 }
 
 /** Creates the options for a recorded body; `contentType` is the header with its parameters. */
-function createCurlBody(body: BodyData | undefined, method: string, contentType: string): CurlBody {
+function createCurlBody(body: ContentData | BodyData | undefined, method: string, contentType: string): CurlBody {
   if (body === undefined || method === 'HEAD') return createNoBody(body, 'With HEAD, curl sends no body.')
-  const { files = [], form = [], json } = body
+  const { form = [], isCut, json, text } = body
+  const files = 'files' in body ? (body.files ?? []) : []
   if (json !== undefined) return { options: [writeData(String(JSON.stringify(json[0])))], remarks: [], setsType: false }
   const isMultipart = body.type === 'multipart/form-data' && form.length > 0
-  if (isMultipart || files.length > 0) return createForm(readFormParts(body), contentType)
+  if (isMultipart || files.length > 0) return createForm(readFormParts({ form, files }), contentType)
   if (form.length > 0) return { options: [writeData(serializeForm(form))], remarks: [], setsType: false }
+  if (text !== undefined && text !== '') {
+    const remarks = isCut ? ['The body is only the beginning.'] : []
+    return { options: [writeData(text)], remarks, setsType: false }
+  }
   return createNoBody(body, 'The body is not recorded.')
 }
 
-function createNoBody(body: BodyData | undefined, remark: string): CurlBody {
+function createNoBody(body: ContentData | undefined, remark: string): CurlBody {
   const isEmpty = body === undefined || body.length === 0
   return { options: [], remarks: isEmpty ? [] : [remark], setsType: false }
 }

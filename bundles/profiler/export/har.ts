@@ -3,7 +3,7 @@ import { version } from '../../../lib/package.ts'
 import { durationOf, phasesOf, readCalls, type StoredCall } from '../profile/calls.ts'
 import type { ContentData } from '../profile/content-data.ts'
 import type { BodyData } from '../profile/exchange-data.ts'
-import { serializeForm, writeContent } from '../profile/form-body.ts'
+import { writeContent } from '../profile/form-body.ts'
 import { formatMoment, formatText } from '../profile/format-value.ts'
 import type { Profile } from '../profile/profile.ts'
 import type { Pairs } from '../profile/schema.ts'
@@ -137,6 +137,8 @@ function toCallEntry(call: StoredCall, began: number): HarEntry {
   const { bytes, error, method, start, status, url } = call
   const phases = Object.fromEntries(phasesOf(call).map(({ duration, name }) => [name, duration]))
   const duration = durationOf(call)
+  const sent = toHeaders(call.request?.headers)
+  const received = toHeaders(call.response?.headers)
   const { queued = 0, sending = 0, waiting = 0, receiving = 0 } = phases
   return {
     startedDateTime: formatMoment(began + start),
@@ -145,20 +147,25 @@ function toCallEntry(call: StoredCall, began: number): HarEntry {
       method,
       url,
       httpVersion: 'unknown',
-      cookies: [],
-      headers: [],
+      cookies: valuesOf(sent, 'cookie').flatMap(field => field.split(';').map(toCookie)),
+      headers: sent,
       queryString: toQuery(url),
+      ...(call.request?.content !== undefined && toPostData(call.request.content)),
       headersSize: -1,
-      bodySize: -1,
+      bodySize: toSize(call.request?.content?.length) ?? -1,
     },
     response: {
       status,
       statusText: status === 0 ? '' : statusText(status),
       httpVersion: 'unknown',
-      cookies: [],
-      headers: [],
-      content: { size: toSize(bytes) ?? 0, mimeType: 'x-unknown', ...toContentText(undefined) },
-      redirectURL: '',
+      cookies: valuesOf(received, 'set-cookie').map(field => toCookie(field.split(';', 1).join())),
+      headers: received,
+      content: {
+        size: toSize(call.response?.content?.length) ?? toSize(bytes) ?? 0,
+        mimeType: valuesOf(received, 'content-type').join() || 'x-unknown',
+        ...toContentText(call.response?.content),
+      },
+      redirectURL: valuesOf(received, 'location').join(),
       headersSize: -1,
       bodySize: toSize(bytes) ?? -1,
     },
@@ -196,10 +203,12 @@ function toCookie(pair: string): HarPair {
   return { name, value: value.join('=') }
 }
 
-function toPostData({ files = [], form = [], json, type }: BodyData): Pick<HarRequest, 'postData'> {
+function toPostData(body: ContentData | BodyData): Pick<HarRequest, 'postData'> {
+  const { form = [], json, type } = body
+  const files = 'files' in body ? (body.files ?? []) : []
   const uploads = files.map(({ field, name, type }) => ({ name: field, fileName: name, contentType: type }))
   const params = [...toPairs(form), ...uploads]
-  if (json === undefined && params.length === 0) return {}
-  const text = json === undefined ? serializeForm(form) : String(JSON.stringify(json[0]))
+  const text = writeContent(body)
+  if (json === undefined && params.length === 0 && text === '') return {}
   return { postData: { mimeType: type, params, text: uploads.length > 0 ? '' : text } }
 }

@@ -1,7 +1,9 @@
 import { durationOf, phasesOf, readCalls, type StoredCall } from '../profile/calls.ts'
+import type { MessageData } from '../profile/content-data.ts'
 import { intervalOf, placeOf, readCpu, type StoredCpu, type StoredFunction } from '../profile/cpu.ts'
 import { type EventNode, ownTime, readEventTree } from '../profile/event-tree.ts'
 import { type StoredException, toPlace } from '../profile/exceptions.ts'
+import { writeContent } from '../profile/form-body.ts'
 import { formatBytes, formatDuration, formatMicroseconds, formatShare } from '../profile/format.ts'
 import { formatSize } from '../profile/format-value.ts'
 import { readLogs, type StoredLog } from '../profile/logs.ts'
@@ -109,7 +111,17 @@ function writeCall(call: StoredCall): string {
     ...(caller.file === undefined ? [] : [writeCaller(caller)]),
     ...(twin === undefined ? [] : ['repeated']),
   ]
-  return facts.join('; ')
+  return [facts.join('; '), ...writeMessage('sent', call.request), ...writeMessage('received', call.response)].join(
+    '\n',
+  )
+}
+
+/** The content of a message on one line; its headers are in the JSON of the profile. */
+function writeMessage(name: string, message: MessageData | undefined): string[] {
+  const content = message?.content
+  if (content === undefined) return []
+  const text = writeContent(content)
+  return [`  - ${name} ${toSpan(content.type)}: ${text === '' ? toSpan(content.note ?? '') : toSpan(text)}`]
 }
 
 /** The renders as a nested list. */

@@ -40,3 +40,6 @@ export const contentEntries: {
   digest: maybe<string>(v.pipe(v.string(), v.regex(/^[\da-f]{32}$/))),
   note: maybe(check.text),
 }
+
+/** The schema of a message of an HTTP client call. */
+export const messageSchema: Schema<MessageData> = v.object({ headers: pairs, content: maybe(v.object(contentEntries)) })

@@ -2,6 +2,7 @@ import * as v from 'valibot'
 import { type LogLevel, logLevels } from '../../../lib/log/logger.ts'
 import type { Caller } from '../../../lib/stack/callers.ts'
 import { type RecordedException, recordedException } from './code-data.ts'
+import { type MessageData, messageSchema } from './content-data.ts'
 import {
   amount,
   check,
@@ -101,6 +102,9 @@ export interface HttpCall {
   readonly caller?: Caller | undefined
   /** The span that the call named as the parent of the work for it (W3C Trace Context). */
   readonly spanId?: string | undefined
+  /** The request as it was sent; node:http reports no bodies. */
+  readonly request?: MessageData | undefined
+  readonly response?: MessageData | undefined
 }
 
 /** Recorded when work continued after the response was sent. */
@@ -167,6 +171,8 @@ export const httpSchema: Schema<HttpData> = v.object({
       error: maybe(check.text),
       caller: maybe(caller),
       spanId: maybe(check.text),
+      request: maybe(messageSchema),
+      response: maybe(messageSchema),
     }),
   ),
   omitted: amount,

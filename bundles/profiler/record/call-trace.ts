@@ -1,6 +1,7 @@
 import { flattenError } from '../../../lib/errors/flat-error.ts'
 import type { Caller } from '../../../lib/stack/callers.ts'
 import { roundTime } from '../profile/format.ts'
+import { CallMessage, createAllowance, type KeptBytes } from './call-messages.ts'
 
 /** The data of an HTTP client call at its beginning. */
 export interface CallStart {
@@ -53,17 +54,32 @@ export class TracedCall implements CallStart {
   isCounted: true | undefined
   error: string | undefined
   readonly caller: Caller | undefined
+  /** The request as it was sent, and the response. */
+  sentMessage: CallMessage | undefined
+  receivedMessage: CallMessage | undefined
   readonly #owner: CallOwner
+  readonly #kept: KeptBytes
   #socket: CallSocket | null | undefined
   #bytesBefore = 0
 
-  constructor({ client, method, url }: CallStart, caller: Caller | undefined, owner: CallOwner) {
+  constructor({ client, method, url }: CallStart, caller: Caller | undefined, owner: CallOwner, kept: KeptBytes) {
+    this.#kept = kept
     this.client = client
     this.method = method
     this.url = url
     this.caller = caller
     this.#owner = owner
     this.start = this.#time()
+  }
+
+  /** Called with the headers of the request, as names and values in turn. */
+  noteSent(headers: readonly string[]): void {
+    this.sentMessage = new CallMessage(headers, this.#kept)
+  }
+
+  /** Called with the headers of each response, as names and values in turn. */
+  noteReceived(headers: readonly string[]): void {
+    this.receivedMessage = new CallMessage(headers, this.#kept)
   }
 
   /** Called when the call was assigned to a connection. */
@@ -121,12 +137,13 @@ export class CallTrace {
   readonly calls: TracedCall[] = []
   /** The number of all calls; after 200 they are counted only. */
   count = 0
+  readonly #kept = createAllowance()
 
   /** Records a call; `undefined` when there are too many. */
   begin(start: CallStart, findCaller: () => Caller | undefined, owner: CallOwner): TracedCall | undefined {
     this.count++
     if (this.calls.length === callLimit) return undefined
-    const call = new TracedCall(start, findCaller(), owner)
+    const call = new TracedCall(start, findCaller(), owner, this.#kept)
     this.calls.push(call)
     owner.touch()
     return call

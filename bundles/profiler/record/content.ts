@@ -60,13 +60,13 @@ export class ContentCopier {
 
   /** Copies a content; `undefined` for an empty one. */
   copy(sent: SentContent): ContentData | undefined {
-    const bytes = Buffer.byteLength(sent.body)
+    const bytes = Math.max(Buffer.byteLength(sent.body), sent.whole ?? 0)
     const start = this.#clock()
     this.#left = Math.min(workLimit, this.#left + ((start - this.#time) / 1000) * workEachSecond)
     this.#time = start
     if (bytes === 0) return undefined
     const type = this.#redactor.knownSecrets(readType(sent.type))
-    const length = sent.encoding === '' ? (sent.whole ?? bytes) : null
+    const length = sent.encoding === '' ? bytes : null
     if (this.#left <= 0) return { type, length, note: 'Not stored: too many responses in a short time.' }
     const data = this.#copy(sent, type)
     this.#left -= this.#clock() - start
@@ -75,6 +75,8 @@ export class ContentCopier {
 
   #copy(sent: SentContent, type: string): Partial<ContentData> {
     const { body, encoding, whole = 0 } = sent
+    if (body.length === 0)
+      return { note: isText(type) ? 'Not stored: too many bodies of calls.' : 'Only text is stored.' }
     if (!(isText(type) || (type === '' && typeof body === 'string')))
       return { note: 'Only text is stored.', ...digestOf(sent) }
     const given = readText(sent)

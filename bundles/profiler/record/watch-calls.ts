@@ -1,5 +1,6 @@
 import { parseTraceParent } from '../../../kernel/trace-context.ts'
 import type { Caller, Callers } from '../../../lib/stack/callers.ts'
+import { flattenHeaders, parseSentHeaders, toTexts } from './call-messages.ts'
 import { type CallSocket, type CallStart, CallTrace, type TracedCall } from './call-trace.ts'
 import { createCallerSearch, listenTo, subscribeChannels } from './subscribe-channels.ts'
 import type { Trace } from './trace.ts'
@@ -47,6 +48,8 @@ interface FetchMessage {
   readonly headers?: unknown
   readonly response: { readonly statusCode: number; readonly headers: readonly unknown[] }
   readonly error: unknown
+  /** A part of a body. */
+  readonly chunk?: unknown
 }
 
 /** Records calls of the global fetch, and of undici, until the returned function is called. */
@@ -54,19 +57,47 @@ export function watchFetch(calls: CallWatch): () => void {
   return subscribeChannels({
     'undici:request:create': listenTo<FetchMessage>(({ request }) => {
       const { method, origin, path } = request
-      calls.begin(request, () => ({ client: 'fetch', method, url: `${origin}${path}` }))
+      const call = calls.begin(request, () => ({ client: 'fetch', method, url: `${origin}${path}` }))
+      if (call === undefined) return
+      observe(request, 'onBodySent', chunk => call.sentMessage?.take(chunk))
+      observe(request, 'onData', chunk => call.receivedMessage?.take(chunk))
     }),
     'undici:client:sendHeaders': listenTo<FetchMessage>(({ headers, request, socket }) => {
+      const call = calls.find(request)
       const [, traceparent = ''] = /^traceparent: *(\S+)/im.exec(String(headers)) ?? []
-      calls.find(request)?.send(socket, parseTraceParent(traceparent)?.parentId)
+      call?.noteSent(parseSentHeaders(headers))
+      call?.send(socket, parseTraceParent(traceparent)?.parentId)
     }),
     'undici:request:bodySent': listenTo<FetchMessage>(({ request }) => calls.find(request)?.upload()),
-    'undici:request:headers': listenTo<FetchMessage>(({ request, response: { statusCode, headers } }) =>
-      calls.find(request)?.receiveHead({ status: statusCode, length: findLength(headers) }),
-    ),
+    'undici:request:headers': listenTo<FetchMessage>(({ request, response: { statusCode, headers } }) => {
+      const call = calls.find(request)
+      call?.noteReceived(toTexts(headers))
+      call?.receiveHead({ status: statusCode, length: findLength(headers) })
+    }),
+    // Newer versions publish the chunks. Those with the methods are observed already.
+    'undici:request:bodyChunkSent': listenTo<FetchMessage>(({ chunk, request }) => {
+      if (!('onBodySent' in request)) calls.find(request)?.sentMessage?.take(chunk)
+    }),
+    'undici:request:bodyChunkReceived': listenTo<FetchMessage>(({ chunk, request }) => {
+      if (!('onData' in request)) calls.find(request)?.receivedMessage?.take(chunk)
+    }),
     'undici:request:trailers': listenTo<FetchMessage>(({ request }) => calls.find(request)?.finish()),
     'undici:request:error': listenTo<FetchMessage>(({ request, error }) => calls.find(request)?.fail(error)),
   })
+}
+
+/**
+ * Observes a method of a request object of undici, to which the client passes each chunk of a body. No application gets this
+ * object. The chunks, their order and the results of the method stay as they are.
+ */
+function observe(request: object, name: 'onBodySent' | 'onData', take: (chunk: unknown) => void): void {
+  const method: unknown = Reflect.get(request, name)
+  if (typeof method !== 'function') return
+  const observed = function (this: unknown, ...values: unknown[]): unknown {
+    take(values[0])
+    return Reflect.apply(method, this, values)
+  }
+  Object.defineProperty(request, name, { value: observed, configurable: true, writable: true })
 }
 
 /** The headers are names and values in turn, as bytes. */
@@ -89,11 +120,13 @@ interface ClientRequest {
   readonly path: string
   readonly socket: CallSocket | null
   getHeader(name: string): unknown
+  getHeaders(): Readonly<Record<string, unknown>>
 }
 
 interface IncomingResponse {
   readonly statusCode: number
   readonly headers: Readonly<Record<string, unknown>>
+  readonly rawHeaders: readonly string[]
   readonly complete: boolean
   once(event: 'close', listener: () => void): void
 }
@@ -109,6 +142,7 @@ export function watchNodeHttp(calls: CallWatch): () => void {
     'http.client.request.created': listenTo<HttpMessage>(({ request }) => begin(request)),
     'http.client.request.start': listenTo<HttpMessage>(({ request }) => {
       const call = begin(request)
+      call?.noteSent(flattenHeaders(request.getHeaders()))
       call?.send(request.socket, parseTraceParent(String(request.getHeader('traceparent')))?.parentId)
       call?.upload()
     }),
@@ -116,6 +150,7 @@ export function watchNodeHttp(calls: CallWatch): () => void {
     'http.client.response.finish': listenTo<HttpMessage>(({ request, response }) => {
       const call = calls.find(request)
       if (call === undefined) return
+      call.noteReceived(response.rawHeaders)
       call.receiveHead({ status: response.statusCode, length: lengthOf(response) })
       response.once('close', () => (response.complete ? call.finish() : call.fail('The response was cut off.')))
     }),

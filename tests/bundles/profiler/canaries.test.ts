@@ -1,4 +1,6 @@
 import { deepStrictEqual } from 'node:assert'
+import { createServer } from 'node:http'
+import type { AddressInfo } from 'node:net'
 import { setTimeout as pause } from 'node:timers/promises'
 import { inspect } from 'node:util'
 import { SpanStatusCode, trace } from '@opentelemetry/api'
@@ -194,6 +196,14 @@ async function leak({ logger, queries }: Application, request: Request): Promise
   await fetch(`http://me:${canary}-call@127.0.0.1:1${call}`)
     .catch(() => fetch(`http://127.0.0.1:1${call}`))
     .catch(() => {})
+  const { port = 1 } = (neighbour.address() as AddressInfo | null) ?? {}
+  await fetch(`http://127.0.0.1:${port}/`, {
+    method: 'POST',
+    headers: { ...headers, 'content-type': 'application/json' },
+    body: JSON.stringify({ ...json, note: messageOf('sent') }),
+  })
+    .then(response => response.text())
+    .catch(() => {})
   await session.set('user', 'Ada')
   await session.set('csrf_token', `${canary}-session-csrf`)
   await session.set('account', { password: `${canary}-session-password`, note: messageOf('session') })
@@ -219,6 +229,14 @@ async function leak({ logger, queries }: Application, request: Request): Promise
   setCookie(response.headers, 'theme', `${canary}-answered-theme`)
   return response
 }
+
+/** Answers each call with secrets in headers and body. */
+const neighbour = createServer((request, response) => {
+  const body = { ...json, items: [{ access_token: `${canary}-received`, note: messageOf('received') }] }
+  const cookie = { 'set-cookie': `a=${canary}-set` }
+  response.writeHead(200, { 'x-api-key': headers['x-api-key'], 'content-type': 'application/json', ...cookie })
+  request.resume().on('end', () => response.end(JSON.stringify(body)))
+})
 
 function answer(type: string, body: string): Response {
   return new Response(body, { headers: { 'content-type': type } })
@@ -354,6 +372,8 @@ function refuse(error: Error): never {
 
 t.test('no profile and no span contains a planted secret', async t => {
   const receiver = await startTraceReceiver(t)
+  await new Promise<void>(resolve => neighbour.listen(0, '127.0.0.1', resolve))
+  t.teardown(() => neighbour.close())
   const { client, close, records, storage } = await createProfiledKernel(t, {
     directory: t.testdir(),
     bundles: [leaky, createOpenTelemetryBundle()],
@@ -403,6 +423,8 @@ t.test('no profile and no span contains a planted secret', async t => {
   t.ok(summaries.length >= 80, 'sub-requests have their records')
   t.ok(records.length >= 80)
   const profiles = await Promise.all(summaries.map(({ token }) => storage.find(token)))
+  const calls = profiles.flatMap(found => found?.profile.collectors.http?.calls ?? [])
+  t.ok(calls.some(({ request, response }) => request?.content?.json && response?.content?.json))
   await close()
   const { spans } = receiver
   t.ok(spans.length >= 500, 'spans of requests, controllers, queries and the application')

@@ -1,11 +1,14 @@
 import { channel } from 'node:diagnostics_channel'
 import { Agent, createServer, get, request as httpRequest, type RequestListener, type Server } from 'node:http'
 import type { AddressInfo } from 'node:net'
+import { gzipSync } from 'node:zlib'
 import { type Test, t } from 'tap'
+import { toHar } from '#bundles/profiler/export/har.ts'
 import type { Profile } from '#bundles/profiler/profile/profile.ts'
 import { CallTrace } from '#bundles/profiler/record/call-trace.ts'
 import { Response } from '#lib/http/response.ts'
 import { createProfile } from '#tests/support/create-profile.ts'
+import { textOf } from '#tests/support/html.ts'
 import { createProfiledKernel } from '#tests/support/profiled-kernel.ts'
 
 /** The fields of a call that tests check. */
@@ -453,16 +456,16 @@ t.test('the panel shows each call, its phases and its caller', async t => {
     '<ul class="phases"><li>queued 1.000 ms</li><li>waiting 10.0 ms</li><li>receiving 3.000 ms</li></ul>',
     '<td class="number" data-label="got">2.0 KiB</td>',
     '<td class="number" data-label="got">≈ 10 B</td>',
-    '<span class="place">bundles/site/site-bundle.ts:7</span>',
+    '>bundles/site/site-bundle.ts:7</span>',
     'in <span class="call">ask</span>',
-    '<span class="place">/elsewhere/x.js</span>',
+    '>/elsewhere/x.js</span>',
     '<span class="empty">Caller unknown</span>',
     '<tr id="call-0">',
     '<a class="badge badge-warning" href="#call-0">same as 1</a>',
     '<dt>Repeated</dt><dd>5</dd>',
     '<rect class="phase-queued" x="0" width="52.6" height="8"/>',
     '<rect class="phase-waiting" x="52.6" width="526.3" height="8"/>',
-    'curl --url &#x27;http://neighbour/&lt;b&gt;&#x27;',
+    'curl &#x27;http://neighbour/&lt;b&gt;&#x27;',
     '<span class="badge badge-ok">200</span>',
     '<span class="badge badge-warning">404</span>',
     '<span class="badge badge-error">503</span>',
@@ -493,4 +496,126 @@ t.test('profiles of any shape can be shown', async t => {
   for (const http of [1, null, [], { calls: {} }, { calls }]) {
     t.type(await kernel.show('http', createProfile({ http })), 'string')
   }
+})
+
+/** A server that answers with what it was sent, compressed, and with headers of its own. */
+const echo: RequestListener = (request, response) => {
+  const chunks: Buffer[] = []
+  request
+    .on('data', (chunk: Buffer) => chunks.push(chunk))
+    .on('end', () => {
+      const type = request.url === '/image' ? 'image/png' : 'application/json'
+      response.writeHead(201, { 'content-type': type, 'content-encoding': 'gzip', 'set-cookie': 'id=abc; Path=/' })
+      response.end(gzipSync(JSON.stringify({ sent: Buffer.concat(chunks).toString(), token: 'secret' })))
+    })
+}
+
+t.test('headers and contents of calls are recorded, masked; the application gets the same', async t => {
+  const { url } = await listen(t, echo)
+  const read: string[] = []
+  const kernel = await createProfiledKernel(t, {
+    directory: t.testdir(),
+    handlers: {
+      '/page': async () => {
+        const headers = { 'content-type': 'application/json', authorization: 'Bearer abcdefgh', 'x-plain': 'yes' }
+        const response = await fetch(`${url}/json`, { method: 'POST', headers, body: '{"a":1,"password":"x"}' })
+        read.push(await response.text())
+        await (await fetch(`${url}/image`)).arrayBuffer()
+        await (await fetch(`${url}/form`, { method: 'POST', body: new URLSearchParams({ a: '1', pin: '2' }) })).text()
+        return done()
+      },
+    },
+  })
+  const profile = await kernel.profileOf(await kernel.client.get('/page'))
+  t.strictSame(read, ['{"sent":"{\\"a\\":1,\\"password\\":\\"x\\"}","token":"secret"}'])
+  const { calls = [] } = profile.collectors.http ?? {}
+  const [json, image, form] = calls
+  t.match(json?.request?.headers, [
+    ['host', /^127/],
+    ['connection', 'keep-alive'],
+    ['content-type', 'application/json'],
+    ['authorization', '******'],
+    ['x-plain', 'yes'],
+  ])
+  t.strictSame(json?.request?.content, {
+    type: 'application/json',
+    length: 22,
+    json: [{ a: 1, password: '******' }],
+  })
+  t.ok(json?.response?.headers.some(([name, value]) => name === 'set-cookie' && value === 'id=******; Path=/'))
+  t.match(json?.response?.content, {
+    type: 'application/json',
+    json: [{ sent: /^{"a":1,"password":"\*{6}"}$/, token: '******' }],
+  })
+  t.match(image?.response?.content, { type: 'image/png', note: 'Only text is stored.', text: undefined })
+  t.equal(image?.request?.content, undefined)
+  t.match(form?.request?.content, {
+    form: [
+      ['a', '1'],
+      ['pin', '******'],
+    ],
+  })
+
+  const html = await kernel.show('http', profile)
+  t.match(textOf(html), /Request application\/json, 22 bytes.*x-plain yes.*Response application\/json/)
+  t.match(textOf(html), /--header &#x27;x-plain: yes&#x27;.*--data-raw &#x27;\{&quot;a&quot;:1/)
+  const { entries } = toHar(profile).log
+  t.match(entries[1], {
+    request: {
+      headers: [{}, {}, {}, {}, { name: 'x-plain', value: 'yes' }],
+      postData: { mimeType: 'application/json' },
+    },
+    response: { content: { mimeType: 'application/json', text: /"token":"\*{6}"/ } },
+  })
+})
+
+t.test('the bodies of all calls of a request have a limit', async t => {
+  const long = 'x'.repeat(100_000)
+  const { url } = await listen(t, (request, response) => {
+    response.setHeader('content-type', 'text/plain')
+    request.resume().on('end', () => response.end(long))
+  })
+  const kernel = await createProfiledKernel(t, {
+    handlers: {
+      '/page': async () => {
+        for (let count = 0; count < 5; count++) await (await fetch(url)).text()
+        return done()
+      },
+    },
+  })
+  const { http } = (await kernel.profileOf(await kernel.client.get('/page'))).collectors
+  const contents = http?.calls.map(({ response }) => response?.content) ?? []
+  t.match(contents[0], { length: 100_000, isCut: true, text: /^x+$/ })
+  t.match(contents[4], { length: 100_000, note: 'Not stored: too many bodies of calls.' })
+})
+
+t.test('node:http reports headers; chunks that channels publish are recorded', async t => {
+  const { url } = await listen(t)
+  const request = { method: 'PUT', origin: url, path: '/published' }
+  const response = { statusCode: 200, headers: [Buffer.from('Content-Type'), Buffer.from('text/plain')] }
+  const kernel = await createProfiledKernel(t, {
+    handlers: {
+      '/node': () => readWithHttp(`${url}/x`).then(done),
+      '/published': () => {
+        const publish = (name: string, more: object = {}) => channel(`undici:${name}`).publish({ request, ...more })
+        publish('request:create')
+        publish('client:sendHeaders', { headers: 'PUT / HTTP/1.1\r\ncontent-type: text/plain\r\n\r\n' })
+        publish('request:bodyChunkSent', { chunk: Buffer.from('sent') })
+        publish('request:headers', { response })
+        publish('request:bodyChunkReceived', { chunk: 'received' })
+        publish('request:bodyChunkReceived', { chunk: 5 })
+        publish('request:trailers')
+        publish('request:create', { request: {} })
+        return done()
+      },
+    },
+  })
+  const [node] = (await kernel.profileOf(await kernel.client.get('/node'))).collectors.http?.calls ?? []
+  t.match(node?.request?.headers, [['host', /^127/]])
+  t.ok(node?.response?.headers.some(([name]) => name === 'Date'))
+  const [published] = (await kernel.profileOf(await kernel.client.get('/published'))).collectors.http?.calls ?? []
+  t.match(published, {
+    request: { headers: [['content-type', 'text/plain']], content: { text: 'sent', length: 4 } },
+    response: { headers: [['Content-Type', 'text/plain']], content: { text: 'received', length: 8 } },
+  })
 })

@@ -7,6 +7,14 @@ import type { Pairs } from '../../profile/schema.ts'
 /** Entries of one table of a panel. */
 const bounds: CopyBounds = { depth: 6, entries: 500, text: 4096, total: 16_384 }
 
+/** The headers of all HTTP client calls of a request. */
+const callBounds: CopyBounds = { depth: 1, entries: 4000, text: 4096, total: 65_536 }
+
+/** Creates the copier of the headers of all HTTP client calls of a request. */
+export function createCallCopier(redactor: Redactor): MaskingCopier {
+  return new MaskingCopier(redactor, callBounds)
+}
+
 /**
  * Creates the copier of one group of values, such as the headers: masked, six levels deep, 500 entries, 4,096
  * characters of each text and 16,384 in all. Errors are copied as class and message.
@@ -25,7 +33,7 @@ const ownTiming =
  * Copies headers for a profile: values are masked, cookies keep their names and attributes. Names are copied as they
  * are: a secret is not recognised in a name (RFC 9110, section 5.6.2), and this runs twice for each request.
  */
-export function copyHeaders(headers: Headers, copier: MaskingCopier): Pairs {
+export function copyHeaders(headers: Pick<Headers, 'toRaw'>, copier: MaskingCopier): Pairs {
   const fields = headers.toRaw()
   const copies: Pairs[number][] = []
   for (let at = 0; at < fields.length; at += 2) {

@@ -38,7 +38,7 @@ export function createCollectors(app: Application, sites: ListenerSites): Profil
     new ExceptionCollector(app),
     new RouterCollector(app),
     createTemplatesCollector(redactor),
-    createHttpCollector(redactor),
+    createHttpCollector(redactor, contents),
     createQueriesCollector(redactor),
     validationCollector,
     new ServerCollector(app, process),

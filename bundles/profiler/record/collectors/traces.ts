@@ -1,5 +1,5 @@
 import type { EventDispatcher, Listener } from '../../../../lib/event-dispatcher/event-dispatcher.ts'
-import { maskAndCut } from '../../../../lib/redact/masking-copier.ts'
+import { type MaskingCopier, maskAndCut } from '../../../../lib/redact/masking-copier.ts'
 import type { Redactor } from '../../../../lib/redact/redactor.ts'
 import { SourceExcerpts } from '../../../../lib/stack/source-excerpts.ts'
 import type { EventsData, EventsProcessData, ListenerData } from '../../profile/event-data.ts'
@@ -7,8 +7,10 @@ import { roundTime } from '../../profile/format.ts'
 import type { HttpCall, LoggerData } from '../../profile/work-data.ts'
 import type { TracedCall } from '../call-trace.ts'
 import type { CollectorOf } from '../collect.ts'
+import type { ContentCopier } from '../content.ts'
 import { summarizeSamples } from '../cpu/summarize-samples.ts'
 import type { Trace } from '../trace.ts'
+import { createCallCopier } from './copy.ts'
 import { recordLog } from './recorded-frames.ts'
 
 /** Collects the event tree of a request. For the process, collects the listeners and where they were registered. */
@@ -60,14 +62,23 @@ const urlLength = 2000
 const errorLength = 500
 
 /** Collects the HTTP client calls, how they ended, and where they were made. */
-export function createHttpCollector(redactor: Redactor): CollectorOf<'http'> {
+export function createHttpCollector(redactor: Redactor, contents: ContentCopier): CollectorOf<'http'> {
+  /** Late work collects the calls of a request again, but those that have ended stay the same. */
+  const described = new WeakMap<TracedCall, HttpCall>()
   return {
     name: 'http',
     collectsLate: true,
     collect({ calls }) {
       if (calls === undefined) return undefined
+      const copier = createCallCopier(redactor)
       return {
-        calls: calls.calls.map(call => describe(call, redactor)),
+        calls: calls.calls.map(call => {
+          const known = described.get(call)
+          if (known !== undefined) return known
+          const data = describe(call, redactor, copier, contents)
+          if (call.end !== undefined) described.set(call, data)
+          return data
+        }),
         omitted: calls.count - calls.calls.length,
       }
     },
@@ -75,7 +86,7 @@ export function createHttpCollector(redactor: Redactor): CollectorOf<'http'> {
 }
 
 /** Fields without a value are left out: a call without an end was still running. */
-function describe(call: TracedCall, redactor: Redactor): HttpCall {
+function describe(call: TracedCall, redactor: Redactor, copier: MaskingCopier, contents: ContentCopier): HttpCall {
   const { client, method, start, sent, uploaded, head, end, status, bytes, isCounted, error, caller, spanId } = call
   return {
     client,
@@ -92,6 +103,8 @@ function describe(call: TracedCall, redactor: Redactor): HttpCall {
     error: error === undefined ? undefined : maskAndCut(error, errorLength, redactor),
     caller,
     spanId,
+    request: call.sentMessage?.describe(copier, contents),
+    response: call.receivedMessage?.describe(copier, contents),
   }
 }
 

@@ -9,6 +9,8 @@ export interface ContentView {
   /** `text/html, 1,024 bytes`. */
   readonly facts: string
   readonly tree: TreeView | false
+  /** About the number of characters that it takes. */
+  readonly size: number
   readonly text: string
   /** The id of the element with the text, for its button. */
   readonly id: string
@@ -22,21 +24,23 @@ export interface ContentView {
 /** Characters of a text on a page: the pages of the profiler are small. */
 const shownLimit = 16_000
 
-/** Makes the view of a content; `link` leads to all of it. */
-export function viewContent(content: ContentData, id: string, link = ''): ContentView {
+/** Makes the view of a content, of which `limit` characters are shown; `link` leads to all of it. */
+export function viewContent(content: ContentData, id: string, link = '', limit: number = shownLimit): ContentView {
   const { digest, isCut, json, length, note, type } = content
   const text = writeContent(content)
-  const shown = json === undefined ? text : ''
+  const isTree = json !== undefined && text.length <= limit * 8
+  const shown = isTree ? '' : text
   const notes = [
     ...(note === undefined ? [] : [note]),
     ...(isCut ? [`The first ${formatCount(text.length, 'character')} are stored.`] : []),
-    ...(shown.length > shownLimit ? [`The first ${formatCount(shownLimit, 'character')} are shown.`] : []),
+    ...(shown.length > limit ? [`The first ${formatCount(limit, 'character')} are shown.`] : []),
     ...(digest === undefined ? [] : [`SHA-256 ${digest}…`]),
   ]
   return {
     facts: [type || 'no content type', formatSize(length)].filter(fact => fact !== '').join(', '),
-    tree: json !== undefined && new TreeViewer().viewJson(json[0], true),
-    text: shown.slice(0, shownLimit).toWellFormed(),
+    tree: isTree && new TreeViewer().viewJson(json[0], true),
+    size: Math.min(text.length, limit),
+    text: shown.slice(0, limit).toWellFormed(),
     id,
     note: notes.join(' '),
     link: text === '' ? '' : link,

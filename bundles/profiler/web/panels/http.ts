@@ -1,9 +1,11 @@
 import { createCallCurl } from '../../export/curl.ts'
 import { coveredCallTime, durationOf, phasesOf, readCalls, type StoredCall } from '../../profile/calls.ts'
 import { formatBytes, formatDuration, shorten } from '../../profile/format.ts'
+import { toPairRows } from '../../profile/format-value.ts'
 import type { Period } from '../../profile/periods.ts'
 import type { EditorLinks } from '../editor-links.ts'
 import { toBar } from './bar.ts'
+import { viewContent } from './content.ts'
 import type { ProfilePanel } from './panel.ts'
 
 /** Creates the panel of the HTTP client calls. */
@@ -27,6 +29,7 @@ export function createHttpPanel(editor: EditorLinks): ProfilePanel {
       const { calls, omitted } = readCalls(profile)
       const ended = calls.filter(({ end }) => end !== undefined)
       const whole = spanOf(calls)
+      const room = { left: pageLimit }
       return {
         isEmpty: calls.length === 0,
         count: calls.length + omitted,
@@ -38,11 +41,33 @@ export function createHttpPanel(editor: EditorLinks): ProfilePanel {
         covered: formatDuration(coveredCallTime(ended)),
         from: formatDuration(whole.start),
         until: formatDuration(whole.start + whole.duration),
-        calls: calls.map(call => toRow(call, whole, editor)),
+        calls: calls.map(call => ({ ...toRow(call, whole, editor), messages: viewMessages(call, room) })),
       }
     },
   }
 }
+
+/** Characters of the messages of all calls on one page. The exports have all of them. */
+const pageLimit = 24_000
+const contentLimit = 4_000
+
+/** The request and the response of a call, as far as the page has room. */
+function viewMessages({ index, request, response }: StoredCall, room: { left: number }) {
+  return [
+    { title: 'Request', name: 'request', message: request },
+    { title: 'Response', name: 'response', message: response },
+  ].flatMap(({ message, name, title }) => {
+    if (message === undefined || room.left <= 0) return []
+    const headers = toPairRows(message.headers)
+    const limit = Math.min(contentLimit, room.left)
+    const content = message.content && viewContent(message.content, `call-${name}-${index}`, '', limit)
+    room.left -= headers.reduce((sum, { value }) => sum + value.length + rowLength, content?.size ?? 0)
+    return [{ title, headers, content }]
+  })
+}
+
+/** The markup of a row. */
+const rowLength = 40
 
 /** The period from the first known moment of a call to the last. */
 function spanOf(calls: readonly StoredCall[]): Period {

@@ -179,7 +179,11 @@ t.test('an attack in a recorded text stays in its word', async t => {
     curlOf({ headers: [['x-evil', text]] }, { url: `http://a/${text}` }),
     curlOf({ body: { json: [text] } }, { method: 'POST' }),
     curlOf({ body: { type: 'multipart/form-data', form: [['a', text]] } }, { method: 'POST' }),
-    createCallCurl({ method: text, url: text }),
+    createCallCurl({
+      method: text,
+      url: text,
+      request: { headers: [['x-a', text]], content: { type: 'text/plain', length: 1, text } },
+    }),
   ])
   for (const command of commands) t.notMatch(command, unseen)
   for (const shell of shells) {
@@ -190,7 +194,8 @@ t.test('an attack in a recorded text stays in its word', async t => {
       t.ok(page.includes(toBytes(`http://a/${text}`)))
       t.equal(json.at(-1), toBytes(JSON.stringify(text)))
       t.equal(form.at(-1), toBytes(`a=${text}`))
-      t.strictSame(call, ['--request', toBytes(text), '--url', toBytes(text)])
+      t.strictSame(call.slice(0, 2), ['--request', toBytes(text)])
+      t.equal(call.at(-1), toBytes(text))
     }
   }
 })
@@ -301,4 +306,28 @@ t.test('2,000 hostile requests: a shell runs curl with the recorded values, and 
     }
   })
   fc.assert(property, { numRuns: 8, endOnFailure: true })
+})
+
+t.test('the command of a call has its headers and its body, or says what is missing', async t => {
+  const call = { method: 'POST', url: 'http://a/' }
+  const headers = [
+    ['host', 'a'],
+    ['content-length', '3'],
+    ['x-a', '1'],
+  ] as const
+  t.equal(
+    createCallCurl(call),
+    '# The headers and the body are not recorded.\ncurl --request POST \\\n  http://a/'.replace(' \\\n ', ''),
+  )
+  t.equal(
+    createCallCurl({ ...call, request: { headers } }),
+    "# The body is not recorded.\ncurl --request POST http://a/ \\\n  --header 'x-a: 1'",
+  )
+  const content = { type: 'text/plain', length: 3, text: 'abc', isCut: true } as const
+  t.match(
+    createCallCurl({ ...call, request: { headers, content } }),
+    /^# The body is only the beginning\.\ncurl http[\s\S]*--data-raw abc$/,
+  )
+  const chunked = createCallCurl({ ...call, request: { headers: [['transfer-encoding', 'chunked']] } })
+  t.match(chunked, '# The body is not recorded.')
 })
