@@ -32,6 +32,6 @@ function makeReachable(element: HTMLElement): void {
   if (element.matches('ol, ul, [aria-label], [aria-labelledby]')) return
   const heading = 'h2, h3, h4, summary'
   const named = element.querySelector(heading) ?? element.closest('section, details')?.querySelector(heading)
-  element.setAttribute('role', 'region')
+  element.setAttribute('role', 'group')
   element.setAttribute('aria-label', named?.textContent ?? 'Scrollable content')
 }

@@ -175,9 +175,9 @@ t.test('what scrolls and has nothing to focus can be reached with the Tab key', 
     page.find(`#${id}`).getAttribute('role'),
     page.find(`#${id}`).getAttribute('aria-label'),
   ]
-  t.strictSame(roleOf('text'), ['region', 'Text'])
-  t.strictSame(roleOf('inner'), ['region', 'Outer'])
-  t.strictSame(roleOf('lonely'), ['region', 'Scrollable content'])
+  t.strictSame(roleOf('text'), ['group', 'Text'])
+  t.strictSame(roleOf('inner'), ['group', 'Outer'])
+  t.strictSame(roleOf('lonely'), ['group', 'Scrollable content'])
   t.strictSame(roleOf('list'), [null, null], 'a list stays a list')
   scrolling.delete('text')
   document.dispatchEvent(new Event('toggle'))
