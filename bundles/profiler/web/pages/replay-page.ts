@@ -34,7 +34,7 @@ export async function renderReplay(
     parentLink: plan.isPossible || plan.parent === '' ? '' : profileLink(plan.parent),
     caution: plan.isPossible ? plan.caution : '',
     notes: plan.isPossible ? plan.notes : [],
-    form: plan.isPossible && createReplayForm(plan),
+    form: plan.isPossible && createReplayForm(plan, request),
   }
   return renderPage('profiler/replay', model, request, app, problem === '' ? 200 : 422)
 }
@@ -52,7 +52,7 @@ export async function replay(token: string, request: Request, app: ReplayService
   if (!plan.isPossible) return redirect(replayLink(token), 303)
   const form = await request.formData()
   if (plan.caution !== '' && !isConfirmed(form)) return redirect(replayLink(token), 303)
-  const input = readReplayForm(form, plan)
+  const input = readReplayForm(form, plan, request)
   const mistake = findMistake(input)
   if (mistake !== '') return renderReplay(token, request, app, mistake)
   const result = await replayer.replay(plan, input)
@@ -64,6 +64,8 @@ export async function replay(token: string, request: Request, app: ReplayService
 /** The content of the form of a replay. */
 interface ReplayForm {
   readonly headers: readonly { readonly field: string; readonly name: string; readonly hint: string }[]
+  /** Whether the browser of the developer has cookies that can take the place of those that were not stored. */
+  readonly ownCookies: string | false
   /** The target with masked values; `false` when it has none. */
   readonly target: { readonly field: string; readonly value: string } | false
   /** The body with masked values; `false` when it is complete, or there is none. */
@@ -75,7 +77,13 @@ interface ReplayForm {
 }
 
 /** The names contain `secret`, so that no log and no profile contains the values. */
-const fields = { header: 'secret-header-', target: 'secret-target', body: 'secret-body', consent: 'confirmed' }
+const fields = {
+  header: 'secret-header-',
+  ownCookies: 'own-cookies',
+  target: 'secret-target',
+  body: 'secret-body',
+  consent: 'confirmed',
+}
 
 /** Credentials that can be added, even if the original had none. */
 const usual: readonly string[] = ['cookie', 'authorization']
@@ -83,11 +91,13 @@ const usual: readonly string[] = ['cookie', 'authorization']
 const longestBox = 16
 
 /** Creates the form of a replay. */
-function createReplayForm({ body, isTargetMasked, secrets, target }: PossibleReplay): ReplayForm {
+function createReplayForm({ body, isTargetMasked, secrets, target }: PossibleReplay, request: Request): ReplayForm {
+  const hadCookies = secrets.some(({ name }) => name === 'cookie')
   const more = usual.filter(name => !secrets.some(secret => secret.name === name)).map(name => ({ name, hint: '' }))
   const isKnown = body.state === 'none' || body.state === 'whole'
   return {
     headers: [...secrets, ...more].map(({ hint, name }) => ({ field: fields.header + name, name, hint })),
+    ownCookies: hadCookies && request.headers.has('cookie') && fields.ownCookies,
     target: isTargetMasked && { field: fields.target, value: target },
     body: !isKnown && {
       field: fields.body,
@@ -100,17 +110,20 @@ function createReplayForm({ body, isTargetMasked, secrets, target }: PossibleRep
 }
 
 /** Reads the values of the form; an empty field has no value. */
-function readReplayForm(form: FormData, plan: PossibleReplay): ReplayInput {
+function readReplayForm(form: FormData, plan: PossibleReplay, request: Request): ReplayInput {
   const read = (field: string) => {
     const value = form.get(field)
     return typeof value === 'string' ? value.trim() : ''
   }
-  const { body, headers } = createReplayForm(plan)
+  const { body, headers, ownCookies } = createReplayForm(plan, request)
   const supplied = headers.map(({ field, name }) => [name, read(field)] as const).filter(([, value]) => value !== '')
+  const cookie = request.headers.get('cookie')
+  // The route accepts a POST of this origin only. The cookies are those that the browser sends with it.
+  const own = ownCookies && form.get(ownCookies) === '1' && cookie !== null ? [['cookie', cookie] as const] : []
   const target = read(fields.target)
   const content = form.get(fields.body)
   return {
-    headers: new Map(supplied),
+    headers: new Map([...own, ...supplied]),
     ...(plan.isTargetMasked && target.startsWith('/') && { target }),
     ...(body && typeof content === 'string' && { body: withLineBreaks(content, body.value) }),
   }

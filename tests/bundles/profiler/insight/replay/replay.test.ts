@@ -278,6 +278,16 @@ t.test('a replay with its session continues the session, and its redirect is not
     /response header.*set-cookie/,
     'without the cookie it is another session',
   )
+  const own = await replay(kernel, tokenOf(counted), { form: { 'own-cookies': '1' } })
+  t.match(verdictOf(own), '1 change response body (1 difference) Replay again', "with the browser's own cookies")
+  const asked = textOf((await client.get(`/_profiler/${tokenOf(counted)}/replay`)).text)
+  t.match(asked, 'Use my cookies: those of this browser')
+  const { storage } = kernel
+  const { summaries } = await storage.search({ limit: 99 })
+  for (const { token } of summaries) t.notMatch(JSON.stringify(await storage.find(token)), session)
+  const stranger = kernel.createClient()
+  const without = textOf((await stranger.get(`/_profiler/${tokenOf(counted)}/replay`)).text)
+  t.notMatch(without, 'Use my cookies', 'a browser without cookies')
 
   const redirected = tokenOf(await client.get('/redir'))
   t.hasStrict((await profileOf(await client.get('/noslash'))).data.redirects, [{ token: redirected }])
