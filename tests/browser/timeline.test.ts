@@ -128,6 +128,7 @@ t.test('the timeline is zoomed by dragging, by keys and by the wheel, and the UR
   await page.keyboard.press('0')
   t.ok(Math.abs((await widthOf()) / before - 1) < 0.01)
   t.notOk(await page.getByRole('link', { name: 'Whole request' }).isVisible())
+  await page.waitForURL(url => !url.searchParams.has('from'))
   await moveTo(0.5)
   await page.keyboard.down('Control')
   await page.mouse.wheel(0, -300)

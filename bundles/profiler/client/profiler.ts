@@ -7,6 +7,7 @@ import { enhanceList } from './list.ts'
 import { enableMenus, showCurrentTab } from './menus.ts'
 import { enablePalette } from './palette.ts'
 import { enablePlaces } from './places.ts'
+import { enhanceRoutes } from './routes.ts'
 import { enableScrollers } from './scrollers.ts'
 import { enableShortcuts } from './shortcuts.ts'
 import { chooseTheme } from './theme.ts'
@@ -29,6 +30,7 @@ followSources(document.querySelector<HTMLElement>('main[data-sources]'))
 enableFlameGraph(document.querySelector<SVGSVGElement>('svg.flame'))
 showLocalTimes()
 enhanceList()
+enhanceRoutes()
 enhanceEventTree(document)
 enableValueTrees(document)
 enableUnfolding(document)

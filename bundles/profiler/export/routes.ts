@@ -46,13 +46,29 @@ export function routesToMarkdown({ notes, requests, routes, startedAt }: PublicR
 }
 
 function writeRoute(report: RouteReport): string {
-  const { changes, count, errorRate, failed, mostQueries, p50, p95, p99, queries, route, slowest } = report
+  const {
+    changes,
+    clientErrors,
+    count,
+    errorRate,
+    failed,
+    mostQueries,
+    p50,
+    p95,
+    p99,
+    queries,
+    route,
+    slowest,
+    total,
+  } = report
   const { errorRate: errors, p50: median, p95: slow, queries: changed } = changes
   const facts = [
     `${route === null ? 'no route' : toSpan(route)}: ${formatCount(count, 'request')}`,
+    `total ${formatDuration(total)}`,
     `p50 ${formatDuration(p50)}, p95 ${formatDuration(p95)}, p99 ${formatDuration(p99)}`,
     ...(mostQueries === 0 ? [] : [`queries: median ${queries}, most ${mostQueries}`]),
     `${formatShare(errorRate, 1)} errors`,
+    ...(clientErrors === 0 ? [] : [`${formatCount(clientErrors, 'response')} with a status of 4xx`]),
     `slowest ${slowest.map(({ duration, token }) => `${toSpan(token)} ${formatDuration(duration)}`).join(', ')}`,
     ...(failed.length === 0
       ? []

@@ -8,6 +8,8 @@ export interface RouteStatistics {
   /** `null` for requests without a matching route. */
   readonly route: string | null
   readonly count: number
+  /** The durations of all requests. */
+  readonly total: number
   readonly p50: number
   readonly p95: number
   readonly p99: number
@@ -18,6 +20,8 @@ export interface RouteStatistics {
   /** Requests that ended with a status of 500 or more, or with the process. */
   readonly errors: number
   readonly errorRate: number
+  /** Requests with a status from 400 to 499. */
+  readonly clientErrors: number
   /** The slowest request. */
   readonly worst: WorstProfile
   /** The three slowest requests, the slowest first. */
@@ -35,7 +39,18 @@ export interface WorstProfile {
 }
 
 /** The numeric columns of the statistics. */
-export const statisticFields = ['count', 'p50', 'p95', 'p99', 'queries', 'mostQueries', 'errors', 'worst'] as const
+export const statisticFields = [
+  'total',
+  'count',
+  'p50',
+  'p95',
+  'p99',
+  'queries',
+  'mostQueries',
+  'errors',
+  'clientErrors',
+  'worst',
+] as const
 
 /** A numeric column. */
 type StatisticField = (typeof statisticFields)[number]
@@ -74,6 +89,7 @@ function summarize(route: string | null, group: readonly ProfileSummary[]): Rout
   return {
     route,
     count: sorted.length,
+    total: sorted.reduce((sum, duration) => sum + duration, 0),
     p50: percentile(sorted, 50),
     p95: percentile(sorted, 95),
     p99: percentile(sorted, 99),
@@ -81,6 +97,7 @@ function summarize(route: string | null, group: readonly ProfileSummary[]): Rout
     mostQueries: percentile(queries, 100),
     errors: failed.length,
     errorRate: failed.length / sorted.length,
+    clientErrors: group.filter(({ status }) => status >= 400 && status < 500).length,
     worst: toWorst(worst),
     slowest: slowest.map(toWorst),
     failed: latest.map(toWorst),
@@ -112,6 +129,8 @@ export interface RoutesReport {
 
 /** Statistics of one route, with a comparison of before and after the last restart. */
 export interface RouteReport extends RouteStatistics {
+  /** The median duration in each of 24 equal spans of time, the same for all routes; `null` in a span without requests. */
+  readonly trend: readonly (number | null)[]
   /** The numbers of requests before and since the restart. */
   readonly counts: { readonly before: number; readonly since: number }
   /** The compared values; `null` if there were too few requests. */
@@ -135,6 +154,9 @@ export const leastCounts: Readonly<Record<ComparedField, number>> = {
   errorRate: 20,
 }
 
+/** With fewer requests, the 99th percentile is the slowest request. */
+export const leastForP99 = 100
+
 /** Computes the statistics of all routes from the matching profiles, without sub-requests. */
 export async function gatherRoutes(
   storage: Pick<ProfileStorage, 'search'>,
@@ -145,11 +167,31 @@ export async function gatherRoutes(
   const byRoute = (statistics: readonly RouteStatistics[]) => new Map(statistics.map(each => [each.route, each]))
   const before = byRoute(gatherStatistics(summaries.filter(({ time }) => time < startedAt)))
   const since = byRoute(gatherStatistics(summaries.filter(({ time }) => time >= startedAt)))
+  // Of each route in the statistics.
+  const trends = gatherTrends(summaries)
   const routes = gatherStatistics(summaries).map(statistics => {
     const { route } = statistics
-    return { ...statistics, ...compareWithBefore(before.get(route), since.get(route)) }
+    return { ...statistics, trend: trends.get(route) as RouteReport['trend'], ...compareWithBefore(before.get(route), since.get(route)) }
   })
   return { startedAt, requests: routes.reduce((sum, { count }) => sum + count, 0), routes: sortRoutes(routes, sort) }
+}
+
+const trendLength = 24
+
+/** The median durations of each route in equal spans between the first and the last request. */
+function gatherTrends(summaries: readonly ProfileSummary[]): ReadonlyMap<string | null, (number | null)[]> {
+  const first = summaries.reduce((first, { time }) => Math.min(first, time), Infinity)
+  const last = summaries.reduce((last, { time }) => Math.max(last, time), 0)
+  const spans = new Map<string | null, number[][]>()
+  for (const { duration, route, time } of summaries) {
+    const own = spans.get(route) ?? Array.from({ length: trendLength }, () => [])
+    spans.set(route, own)
+    const index = Math.floor((trendLength * (time - first)) / Math.max(1, last - first))
+    own[Math.min(trendLength - 1, index)]?.push(duration)
+  }
+  const medianOf = (durations: number[]) =>
+    durations.length === 0 ? null : percentile(Float64Array.from(durations).sort(), 50)
+  return new Map([...spans].map(([route, own]) => [route, own.map(medianOf)]))
 }
 
 function compareWithBefore(
@@ -211,7 +253,7 @@ export function parseRoutesRequest(given: URLSearchParams): RoutesRequest {
   const listed = new URLSearchParams([...given].filter(([name]) => !unfit.includes(name)))
   const { notes, parameters, query } = parseListRequest(listed)
   const wanted = given.get('sort')?.trim() ?? ''
-  const field = routeFields.find(field => field === wanted) ?? 'count'
+  const field = routeFields.find(field => field === wanted) ?? 'total'
   const order = given.get('order')
   const direction = order === 'asc' ? 'ascending' : order === 'desc' ? 'descending' : usualDirection(field)
   const isUnderstood = wanted === '' || wanted === field
@@ -223,8 +265,6 @@ export function parseRoutesRequest(given: URLSearchParams): RoutesRequest {
       ...(wanted !== '' && isUnderstood && { sort: field }),
       ...(order === 'asc' || order === 'desc' ? { order } : {}),
     },
-    notes: isUnderstood
-      ? notes
-      : [...notes, `Routes cannot be sorted by “${wanted}”: the order is by number of requests.`],
+    notes: isUnderstood ? notes : [...notes, `Routes cannot be sorted by “${wanted}”: the order is by total time.`],
   }
 }

@@ -41,6 +41,11 @@ export function routesLink(parameters: Readonly<Record<string, string>> = {}): s
   return `${home}routes${query === '' ? '' : `?${query}`}`
 }
 
+/** The page of one route. */
+export function routeLink(name: string): string {
+  return `${home}route?name=${encode(name)}`
+}
+
 /** The statistics of the routes, as data. */
 export function routesDataLink(form: DataForm, parameters: Readonly<Record<string, string>>): string {
   return routesLink(parameters).replace(/routes/, `routes.${form}`)

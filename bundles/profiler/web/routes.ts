@@ -62,6 +62,7 @@ const pageRoutes: readonly PageRoute[] = [
   { method: 'GET', name: '_profiler_search', path: `${home}search`, page: 'search' },
   { method: 'GET', name: '_profiler_latest', path: `${home}latest`, page: 'latest' },
   { method: 'GET', name: '_profiler_routes', path: routesLink(), page: 'routes' },
+  { method: 'GET', name: '_profiler_route', path: `${home}route`, page: 'route' },
   { method: 'GET', name: '_profiler_compare', path: `${home}compare`, page: 'compare' },
   { method: 'GET', name: '_profiler_replay_form', path: `${home}:record/replay`, page: 'replayForm' },
   { method: 'GET', name: '_profiler_content', path: `${home}:record/content`, page: 'content' },

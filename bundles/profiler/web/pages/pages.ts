@@ -34,6 +34,7 @@ import { renderList, toListContext } from './list-page.ts'
 import { renderPalette } from './palette-page.ts'
 import { renderProfile } from './profile-page.ts'
 import { renderReplay, replay } from './replay-page.ts'
+import { renderRoute } from './route-page.ts'
 import { renderRoutes } from './routes-page.ts'
 import { verifyFix } from './verify-page.ts'
 
@@ -70,6 +71,7 @@ export interface Pages {
   readonly content: Page
   readonly compare: Page
   readonly replayForm: Page
+  readonly route: Page
   readonly routes: Page
   readonly routesData: Page
   readonly cpu: Page
@@ -138,6 +140,7 @@ export function createPages(app: ProfilerApplication): Pages {
     content: async request => renderContent(await token(request), request, app),
     compare: request => renderCompare(request, app),
     replayForm: async request => renderReplay(await token(request), request, app),
+    route: request => renderRoute(request, app),
     routes: request => negotiate(request, form => renderRoutes(form, request, app)),
     routesData: async request => renderRoutes(await form(request), request, app),
     cpu: request => renderCpu(request, app),

@@ -1,18 +1,18 @@
 import type { Request } from '../../../../lib/http/request.ts'
 import type { Response } from '../../../../lib/http/response.ts'
+import type { RouteCollection } from '../../../../lib/routing/route-collection.ts'
 import { routesToJson, routesToMarkdown } from '../../export/routes.ts'
 import { parseListRequest } from '../../insight/list-request.ts'
 import {
   gatherRoutes,
-  leastCounts,
+  leastForP99,
   parseRoutesRequest,
   type RouteChange,
   type RouteReport,
   type RoutesReport,
   type RoutesRequest,
-  routeFields,
+  type routeFields,
   usualDirection,
-  type WorstProfile,
 } from '../../insight/route-statistics.ts'
 import {
   type FormattedTime,
@@ -22,11 +22,21 @@ import {
   formatShare,
   formatTime,
 } from '../../profile/format.ts'
-import { type DataForm, listLink, profileLink, routesDataLink, routesLink } from '../../profile/links.ts'
+import {
+  type DataForm,
+  home,
+  listLink,
+  profileLink,
+  routeLink,
+  routesDataLink,
+  routesLink,
+} from '../../profile/links.ts'
 import type { ProfilerApplication } from '../profiler-application.ts'
 import { renderPage } from '../respond.ts'
 import { respondData } from './data-pages.ts'
 import { type Choice, createSearchForm } from './search-form.ts'
+import { drawTrend } from './route-charts.ts'
+import { nameRoute } from './route-page.ts'
 
 /** The start of this process, in milliseconds since 1970. Older profiles may be of other code. */
 const startedAt = Math.floor(performance.timeOrigin)
@@ -35,7 +45,7 @@ const startedAt = Math.floor(performance.timeOrigin)
 export async function renderRoutes(
   form: 'html' | DataForm,
   request: Request,
-  app: Pick<ProfilerApplication, 'assets' | 'storage' | 'view'>,
+  app: Pick<ProfilerApplication, 'assets' | 'routes' | 'storage' | 'view'>,
 ): Promise<Response> {
   const wanted = parseRoutesRequest(request.query)
   const report = await gatherRoutes(app.storage, wanted, startedAt)
@@ -47,7 +57,8 @@ export async function renderRoutes(
     { type: 'application/json', link: routesDataLink('json', wanted.parameters) },
     { type: 'text/markdown', link: routesDataLink('md', wanted.parameters) },
   ]
-  return renderPage('profiler/route-statistics', { ...toRoutesView(report, wanted), alternates }, request, app)
+  const model = { ...toRoutesView(report, wanted, app.routes), alternates }
+  return renderPage('profiler/route-statistics', model, request, app)
 }
 
 /** The content of the page of routes. */
@@ -55,9 +66,11 @@ interface RoutesView {
   readonly title: string
   readonly requests: string
   readonly restart: FormattedTime
-  readonly enough: typeof leastCounts
+  readonly liveLink: string
   readonly columns: readonly RouteColumn[]
   readonly hasQueries: boolean
+  readonly hasP99: boolean
+  readonly hasChanges: boolean
   readonly rows: readonly RouteRow[]
   readonly notes: readonly string[]
   readonly form: RoutesForm
@@ -82,57 +95,59 @@ interface RouteColumn {
 
 interface RouteRow {
   readonly name: string
-  /** The list of its profiles; empty for requests without a route. */
+  readonly methods: string
+  readonly pattern: string
+  /** The page of the route; of requests without a route, their list. */
   readonly link: string
   readonly count: string
+  readonly total: string
+  /** Of the total time of all routes, in percent. */
+  readonly share: string
   readonly p50: string
   readonly p95: string
+  /** A dash with too few requests. */
   readonly p99: string
-  /** Whether the table has a column for queries. */
-  readonly hasQueries: boolean
-  /** In a request: the median, and the most. */
   readonly queries: string
-  readonly mostQueries: string
-  /** The length of the bar of p95, in hundredths of the longest. */
-  readonly share: string
+  readonly clientErrors: string
   readonly errors: string
-  readonly hasErrors: boolean
-  readonly slowest: readonly RecordView[]
-  readonly failed: readonly RecordView[]
-  readonly changes: readonly ChangeView[]
-  /** Why there are no changes; empty when there are some. */
-  readonly remark: string
+  /** The latest failed request. */
+  readonly failedLink: string
+  readonly slowest: string
+  readonly slowestLink: string
+  /** The points of the line. */
+  readonly trend: string
+  readonly change: ChangeView
 }
 
-interface RecordView {
-  readonly token: string
-  readonly link: string
-  readonly text: string
-}
-
-/** A change since the restart. */
+/** The change since the restart. */
 interface ChangeView {
-  readonly label: string
-  readonly before: string
-  readonly since: string
-  readonly difference: string
+  readonly text: string
+  readonly title: string
   readonly tone: 'ok' | 'error' | 'plain'
 }
 
 /** Creates the view of the statistics of routes. */
-export function toRoutesView({ requests, routes, startedAt }: RoutesReport, wanted: RoutesRequest): RoutesView {
+export function toRoutesView(
+  { requests, routes, startedAt }: RoutesReport,
+  wanted: RoutesRequest,
+  known: RouteCollection,
+): RoutesView {
   const { filters, notes, parameters } = wanted
-  const longest = Math.max(0, ...routes.map(({ p95 }) => p95))
+  const whole = routes.reduce((sum, { total }) => sum + total, 0)
   const hasQueries = routes.some(({ mostQueries }) => mostQueries > 0)
+  const hasP99 = routes.some(({ count }) => count >= leastForP99)
+  const hasChanges = routes.some(({ changes, counts }) => changes.p50 !== null || counts.before === 0)
   const { methods, route } = createSearchForm(parseListRequest(new URLSearchParams(parameters)))
   return {
     title: formatCount(routes.length, 'route'),
     requests: formatCount(requests, 'request'),
     restart: formatTime(startedAt),
-    enough: leastCounts,
-    columns: createColumns(wanted, hasQueries),
+    liveLink: `${home}live?${new URLSearchParams(parameters)}`,
+    columns: createColumns(wanted, { hasQueries, hasP99 }),
     hasQueries,
-    rows: routes.map(report => viewRoute(report, longest, hasQueries)),
+    hasP99,
+    hasChanges,
+    rows: routes.map(report => viewRoute(report, whole, known)),
     notes,
     form: {
       route,
@@ -146,114 +161,88 @@ export function toRoutesView({ requests, routes, startedAt }: RoutesReport, want
   }
 }
 
-const labels: Readonly<Record<(typeof routeFields)[number], string>> = {
-  route: 'Route',
-  count: 'Requests',
-  p50: 'p50',
-  p95: 'p95',
-  p99: 'p99',
-  queries: 'Queries',
-  mostQueries: 'Most queries',
-  errors: 'Errors',
-  worst: 'Slowest',
-}
+/** The columns in their order, which is that of the template. */
+const columns: readonly (readonly [field: (typeof routeFields)[number], label: string])[] = [
+  ['route', 'Route'],
+  ['count', 'Requests'],
+  ['total', 'Total time'],
+  ['p50', 'p50'],
+  ['p95', 'p95'],
+  ['p99', 'p99'],
+  ['worst', 'Slowest'],
+  ['queries', 'Queries'],
+  ['clientErrors', '4xx'],
+  ['errors', '5xx'],
+]
 
-/** The columns of an application without a database would be empty. */
-const queryFields: readonly string[] = ['queries', 'mostQueries']
-
-function createColumns({ parameters, sort }: RoutesRequest, hasQueries: boolean): RouteColumn[] {
-  const fields = routeFields.filter(field => hasQueries || !queryFields.includes(field))
-  return fields.map(field => {
+function createColumns(
+  { parameters, sort }: RoutesRequest,
+  { hasP99, hasQueries }: Pick<RoutesView, 'hasP99' | 'hasQueries'>,
+): RouteColumn[] {
+  const shown = columns.filter(([field]) => (field !== 'queries' || hasQueries) && (field !== 'p99' || hasP99))
+  return shown.map(([field, label]) => {
     const sorted = sort.field === field ? sort.direction : ''
     const usual = usualDirection(field)
     const next = sorted === usual ? (usual === 'ascending' ? 'desc' : 'asc') : usual === 'ascending' ? 'asc' : 'desc'
     const link = routesLink({ ...parameters, sort: field, order: next })
-    return { label: labels[field], link, sorted, isNumber: field !== 'route' && field !== 'worst' }
+    return { label, link, sorted, isNumber: field !== 'route' }
   })
 }
 
-function viewRoute(report: RouteReport, longest: number, hasQueries: boolean): RouteRow {
-  const { changes, count, counts, errorRate, errors, failed } = report
-  const { mostQueries, p50, p95, p99, queries, route, slowest } = report
-  const viewed = [
-    ...viewChange('p50', changes.p50, viewTime),
-    ...viewChange('p95', changes.p95, viewTime),
-    ...viewChange('queries', hasQueries ? changes.queries : null, viewQueries),
-    ...viewChange('errors', changes.errorRate, viewRate),
-  ]
+function viewRoute(report: RouteReport, whole: number, known: RouteCollection): RouteRow {
+  const { clientErrors, count, errors, failed, mostQueries, p50, p95, p99, queries, route, total, trend, worst } =
+    report
+  const { methods, pattern } = route === null ? { methods: '', pattern: '' } : nameRoute(known, route)
   return {
     name: route ?? '',
-    link: route === null ? '' : listLink({ route, limit: '25' }),
-    count: count.toLocaleString('en'),
+    methods,
+    pattern,
+    link: route === null ? listLink({ status_code: '404' }) : routeLink(route),
+    count: formatNumber(count),
+    total: formatDuration(total),
+    share: (whole === 0 ? 0 : (100 * total) / whole).toFixed(1),
     p50: formatDuration(p50),
     p95: formatDuration(p95),
-    p99: formatDuration(p99),
-    hasQueries,
-    queries: formatNumber(queries),
-    mostQueries: formatNumber(mostQueries),
-    share: (longest === 0 ? 0 : (100 * p95) / longest).toFixed(1),
-    errors: formatShare(errorRate, 1),
-    hasErrors: errors > 0,
-    slowest: slowest.map(record => viewRecord(record, formatDuration(record.duration))),
-    failed: failed.map(record =>
-      viewRecord(record, record.status < 500 ? record.outcome.replace('-', ' ') : String(record.status)),
-    ),
-    changes: viewed,
-    remark: viewed.length > 0 ? '' : remarkOn(counts),
+    p99: count < leastForP99 ? '–' : formatDuration(p99),
+    queries:
+      mostQueries === 0
+        ? ''
+        : formatNumber(queries) + (mostQueries > queries ? ` to ${formatNumber(mostQueries)}` : ''),
+    clientErrors: clientErrors === 0 ? '' : formatNumber(clientErrors),
+    errors: errors === 0 ? '' : formatNumber(errors),
+    failedLink: failed[0] === undefined ? '' : profileLink(failed[0].token),
+    slowest: formatDuration(worst.duration),
+    slowestLink: profileLink(worst.token),
+    trend: drawTrend(trend),
+    change: viewChange(report),
   }
 }
 
-function viewRecord({ token }: WorstProfile, text: string): RecordView {
-  return { token, link: profileLink(token), text }
-}
-
-function remarkOn({ before, since }: RouteReport['counts']): string {
-  if (since === 0) return 'no requests yet'
-  if (before === 0) return 'new'
-  return `${before.toLocaleString('en')} before, ${since.toLocaleString('en')} since: too few`
-}
-
-type ViewDifference = (change: RouteChange) => Omit<ChangeView, 'label'>
-
-function viewChange(label: string, change: RouteChange | null, view: ViewDifference): ChangeView[] {
-  return change === null ? [] : [{ label, ...view(change) }]
-}
-
-/** Smaller differences are noise. */
+/** A smaller difference of the median is usual. */
 const noticed = { share: 0.2, milliseconds: 0.5 }
 
-function viewTime({ before, since }: RouteChange): Omit<ChangeView, 'label'> {
-  const difference = since - before
-  const share = before === 0 ? 0 : difference / before
+/** The change of the median; its title has the other changes. */
+function viewChange({ changes, counts }: RouteReport): ChangeView {
+  const { errorRate, p50, p95, queries } = changes
+  const numbers = `${formatNumber(counts.before)} requests before, ${formatNumber(counts.since)} since`
+  if (p50 === null) return { text: counts.before === 0 ? 'new' : '', title: numbers, tone: 'plain' }
+  const difference = p50.since - p50.before
+  const share = p50.before === 0 ? 0 : difference / p50.before
   const isNoticed = Math.abs(share) >= noticed.share && Math.abs(difference) >= noticed.milliseconds
+  const parts = [
+    describeChange('p50', p50, formatDuration),
+    describeChange('p95', p95, formatDuration),
+    describeChange('queries', queries, formatNumber),
+    describeChange('failed', errorRate, rate => formatShare(rate, 1)),
+  ]
   return {
-    before: formatDuration(before),
-    since: formatDuration(since),
-    difference: `${signOf(difference)}${Math.abs(100 * share).toFixed(0)} %`,
+    text: `${difference < 0 ? '−' : '+'}${Math.abs(100 * share).toFixed(0)} %`,
+    title: [...parts.flat(), numbers].join('; '),
     tone: isNoticed ? (difference > 0 ? 'error' : 'ok') : 'plain',
   }
 }
 
-function viewQueries({ before, since }: RouteChange): Omit<ChangeView, 'label'> {
-  const difference = since - before
-  return {
-    before: formatNumber(before),
-    since: formatNumber(since),
-    difference: `${signOf(difference)}${formatNumber(Math.abs(difference))}`,
-    tone: difference === 0 ? 'plain' : difference > 0 ? 'error' : 'ok',
-  }
-}
-
-function viewRate({ before, since }: RouteChange): Omit<ChangeView, 'label'> {
-  const difference = since - before
-  return {
-    before: formatShare(before, 1),
-    since: formatShare(since, 1),
-    difference: `${signOf(difference)}${Math.abs(100 * difference).toFixed(1)} points`,
-    tone: difference === 0 ? 'plain' : difference > 0 ? 'error' : 'ok',
-  }
-}
-
-function signOf(difference: number): string {
-  return difference === 0 ? '±' : difference > 0 ? '+' : '−'
+function describeChange(label: string, change: RouteChange | null, format: (value: number) => string): string[] {
+  if (change === null || (change.before === change.since && label !== 'p50')) return []
+  return [`${label} ${format(change.before)} → ${format(change.since)}`]
 }

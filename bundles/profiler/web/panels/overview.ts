@@ -13,7 +13,7 @@ import {
   formatShare,
   formatTime,
 } from '../../profile/format.ts'
-import { compareLink, profileLink } from '../../profile/links.ts'
+import { compareLink, profileLink, routeLink } from '../../profile/links.ts'
 import { readLogs, severityOf } from '../../profile/logs.ts'
 import type { Profile } from '../../profile/profile.ts'
 import { type QueryGroup, readQueries } from '../../profile/queries.ts'
@@ -153,6 +153,7 @@ function viewUsual(usual: UsualTime, { summary }: Profile): ViewModel {
       viewDurations('Since the restart', before === undefined ? undefined : since),
     ].flat(),
     own: formatDuration(summary.duration),
+    routeLink: summary.route === null ? '' : routeLink(summary.route),
     startedAt: start === undefined ? false : formatTime(start),
     isFirst: before !== undefined && since === undefined,
     compareLink: lastBefore === undefined ? '' : compareLink(lastBefore.token, summary.token),

@@ -3,10 +3,16 @@ import { routesToJson, routesToMarkdown } from '#bundles/profiler/export/routes.
 import { gatherRoutes, parseRoutesRequest } from '#bundles/profiler/insight/route-statistics.ts'
 import { MemoryProfileStorage } from '#bundles/profiler/store/memory-profile-storage.ts'
 import { toRoutesView } from '#bundles/profiler/web/pages/routes-page.ts'
+import { Response } from '#lib/http/response.ts'
+import { RouteCollection } from '#lib/routing/route-collection.ts'
 import { createRecord, type RecordInit } from '#tests/support/create-profile.ts'
 import { plainEquals, textOf } from '#tests/support/html.ts'
 import { createProfiledKernel } from '#tests/support/profiled-kernel.ts'
 import { turns } from '#tests/support/turns.ts'
+
+const routes = new RouteCollection()
+routes.add({ name: 'shop', path: '/shop/:id', methods: ['GET', 'POST'], controller: () => Response.text('') })
+routes.add({ name: 'cut', path: '/cut', controller: () => Response.text('') })
 
 const restart = Date.parse('2026-11-20T12:00Z')
 
@@ -27,7 +33,7 @@ function ask(count: number, side: 'before' | 'since', init: RecordInit): RecordI
 async function gather(storage: MemoryProfileStorage, query = '') {
   const wanted = parseRoutesRequest(new URLSearchParams(query))
   const report = await gatherRoutes(storage, wanted, restart)
-  return { report, wanted, view: toRoutesView(report, wanted) }
+  return { report, wanted, view: toRoutesView(report, wanted, routes) }
 }
 
 const names = ({ report }: Awaited<ReturnType<typeof gather>>) => report.routes.map(({ route }) => route)
@@ -49,16 +55,45 @@ t.test('each route has its statistics, and its worst profiles', async t => {
     requests: 7,
     routes: [{ route: 'shop', count: 5, p50: 3, p95: 9, errors: 3 }, { route: 'cut', errors: 1 }, { route: null }],
   })
-  const [shop, broken, none] = view.rows
-  t.strictSame(
-    broken?.failed.map(({ text }) => text),
-    ['stream failed'],
+  const [shop, cut, none] = view.rows
+  t.hasStrict(shop, {
+    ...{ name: 'shop', methods: 'GET, POST', pattern: '/shop/:id', link: '/_profiler/route?name=shop' },
+    ...{ count: '5', total: '19.0 ms', p50: '3.000 ms', p95: '9.000 ms', p99: '–', errors: '3', clientErrors: '1' },
+    ...{ slowest: '9.000 ms', slowestLink: '/_profiler/100001', failedLink: '/_profiler/100001' },
+  })
+  t.hasStrict(cut, { methods: 'any', errors: '1', clientErrors: '' })
+  t.hasStrict(none, { name: '', link: '/_profiler/empty/search/results?status_code=404', errors: '', failedLink: '' })
+  t.strictSame([shop?.share, cut?.share, none?.share], ['65.5', '17.2', '17.2'])
+  t.hasStrict(view, { hasP99: false })
+})
+
+t.test('routes have a trend over equal spans of time, and a p99 from 100 requests on', async t => {
+  const times = [0, 1, 50, 100]
+  const { report, view } = await gather(
+    createStorage(
+      times.map(time => ({ route: 'a', time, duration: time + 1 })),
+      ask(100, 'before', { route: 'b', time: 100, duration: 4 }),
+      { route: 'c', time: 100 },
+    ),
   )
-  t.match(shop, { name: 'shop', p50: '3.000 ms', errors: '60.0 %', hasErrors: true, share: '100.0' })
-  t.equal(shop?.link, '/_profiler/empty/search/results?route=shop&limit=25')
-  t.hasStrict(shop?.slowest, [{ token: '100001', text: '9.000 ms' }, { token: '100000' }, { token: '100004' }])
-  t.hasStrict(shop?.failed, [{ text: 'crashed' }, { text: '503', link: '/_profiler/100003' }, { text: '500' }])
-  t.hasStrict(none, { name: '', link: '', hasErrors: false, failed: [] })
+  const trendOf = (name: string) => report.routes.find(({ route }) => route === name)?.trend
+  t.equal(trendOf('a')?.length, 24)
+  t.strictSame(
+    trendOf('a')?.flatMap((value, index) => (value === null ? [] : [[index, value]])),
+    [
+      [0, 1],
+      [12, 51],
+      [23, 101],
+    ],
+  )
+  t.hasStrict(
+    ['b', 'a', 'c'].map(name => view.rows.find(row => row.name === name)),
+    [{ p99: '4.000 ms', trend: '' }, { p99: '–', trend: '0,18.8 50,9.9 96,1.0' }, { trend: '' }],
+  )
+  t.match(
+    view.columns.map(({ label }) => label),
+    ['Route', 'Requests', 'Total time', 'p50', 'p95', 'p99', 'Slowest', '4xx', '5xx'],
+  )
 })
 
 t.test('changes since the restart are shown only for enough requests', async t => {
@@ -93,39 +128,24 @@ t.test('changes since the restart are shown only for enough requests', async t =
   })
   t.strictSame(of('few')?.changes, { p50: null, p95: null, queries: null, errorRate: null })
   t.strictSame(of('few')?.counts, { before: 4, since: 9 })
-  const rows = view.rows.map(({ changes, name, remark }) => [
-    name,
-    remark,
-    ...changes.map(({ before, difference, label, since, tone }) => `${label} ${before} ${since} ${difference} ${tone}`),
-  ])
-  t.strictSame(rows, [
-    ['alike', '', 'p50 0.000 ms 0.000 ms ±0 % plain'],
-    ['few', '4 before, 9 since: too few'],
+  t.strictSame(
+    view.rows.map(({ change, name }) => [name, change.text, change.tone]),
     [
-      'much',
-      '',
-      'p50 10.0 ms 20.0 ms +100 % error',
-      'p95 10.0 ms 20.0 ms +100 % error',
-      'errors 0.0 % 25.0 % +25.0 points error',
+      ['alike', '+0 %', 'plain'],
+      ['few', '', 'plain'],
+      ['much', '+100 %', 'error'],
+      ['new', 'new', 'plain'],
+      ['old', '', 'plain'],
+      ['some', '−50 %', 'ok'],
     ],
-    ['new', 'new'],
-    ['old', 'no requests yet'],
-    ['some', '', 'p50 10.0 ms 5.000 ms −50 % ok'],
-  ])
-  const fewer = await gather(
-    createStorage(
-      ask(20, 'before', { duration: 10, status: 500 }),
-      ask(10, 'since', { duration: 10.1 }),
-      ask(10, 'since', { duration: 10.1, status: 500 }),
-    ),
   )
-  t.hasStrict(fewer.view.rows[0]?.changes, [
-    { difference: '+1 %', tone: 'plain' },
-    { tone: 'plain' },
-    { before: '100.0 %', since: '50.0 %', difference: '−50.0 points', tone: 'ok' },
-  ])
-  const alike = await gather(createStorage(ask(20, 'before', {}), ask(20, 'since', {})))
-  t.hasStrict(alike.view.rows[0]?.changes[2], { difference: '±0.0 points', tone: 'plain' })
+  t.equal(
+    view.rows[2]?.change.title,
+    'p50 10.0 ms → 20.0 ms; p95 10.0 ms → 20.0 ms; failed 0.0 % → 25.0 %; 20 requests before, 20 since',
+  )
+  t.equal(view.rows[1]?.change.title, '4 requests before, 9 since')
+  const alike = await gather(createStorage(ask(20, 'before', { duration: 10 }), ask(20, 'since', { duration: 10.1 })))
+  t.hasStrict(alike.view.rows[0]?.change, { text: '+1 %', tone: 'plain' })
 })
 
 t.test('routes with queries have their median, the most, and the change since the restart', async t => {
@@ -145,23 +165,23 @@ t.test('routes with queries have their median, the most, and the change since th
     mostQueries: 60,
     changes: { queries: { before: 51, since: 2 } },
   })
-  t.hasStrict(view, { hasQueries: true, rows: [{ name: 'posts', queries: '2', mostQueries: '60' }] })
-  t.match(
-    view.columns.map(({ label }) => label),
-    ['Route', 'Requests', 'p50', 'p95', 'p99', 'Queries', 'Most queries', 'Errors', 'Slowest'],
-  )
-  const changes = view.rows.map(({ changes }) => changes.find(({ label }) => label === 'queries'))
-  t.hasStrict(changes, [
-    { before: '51', since: '2', difference: '−49', tone: 'ok' },
-    { before: '1', since: '3', difference: '+2', tone: 'error' },
-    { difference: '±0', tone: 'plain' },
+  t.hasStrict(view, {
+    hasQueries: true,
+    rows: [{ name: 'posts', queries: '2 to 60' }, { queries: '1 to 3' }, { queries: '1' }],
+  })
+  t.ok(view.columns.some(({ label }) => label === 'Queries'))
+  const titles = view.rows.map(({ change }) => change.title.replace(/; \d+ requests.*/, ''))
+  t.strictSame(titles, [
+    'p50 5.000 ms → 5.000 ms; queries 51 → 2',
+    'p50 5.000 ms → 5.000 ms; queries 1 → 3',
+    'p50 5.000 ms → 5.000 ms',
   ])
   const markdown = routesToMarkdown(routesToJson(report, wanted))
   t.match(markdown, 'queries: median 2, most 60; ')
   t.match(markdown, '; queries 51 → 2')
   const { client, storage: pages } = await createProfiledKernel(t)
   pages.append(createRecord({ route: 'posts', queries: 51 }), '{}')
-  t.match(textOf((await client.get('/_profiler/routes')).text), 'Queries are the median and the most of a request.')
+  t.match(textOf((await client.get('/_profiler/routes')).text), /Queries .* 51 /)
   const { view: plain } = await gather(createStorage({ route: 'a' }))
   t.notMatch(plain.columns.map(({ label }) => label).join(), 'ueries')
 })
@@ -173,7 +193,8 @@ t.test('routes are sorted and filtered', async t => {
     { route: 'a', duration: 9 },
     { route: null, duration: 5, status: 500 },
   )
-  t.strictSame(names(await gather(storage)), ['b', null, 'a'], 'the most frequent routes come first')
+  t.strictSame(names(await gather(storage)), ['a', null, 'b'], 'those with the most time come first')
+  t.strictSame(names(await gather(storage, 'sort=count')), ['b', null, 'a'])
   t.strictSame(names(await gather(storage, 'sort=route')), [null, 'a', 'b'])
   t.strictSame(names(await gather(storage, 'sort=route&order=desc')), ['b', 'a', null])
   t.strictSame(names(await gather(storage, 'sort=p95')), ['a', null, 'b'])
@@ -192,7 +213,7 @@ t.test('routes are sorted and filtered', async t => {
   })
   const link = (query: string, label: string) =>
     gather(storage, query).then(({ view }) => view.columns.find(column => column.label === label))
-  t.hasStrict(await link('', 'Requests'), { sorted: 'descending', link: '/_profiler/routes?sort=count&order=asc' })
+  t.hasStrict(await link('', 'Total time'), { sorted: 'descending', link: '/_profiler/routes?sort=total&order=asc' })
   t.match(await link('sort=count&order=asc', 'Requests'), { sorted: 'ascending', link: /order=desc$/ })
   t.hasStrict(await link('method=get', 'Route'), {
     sorted: '',
@@ -218,12 +239,13 @@ t.test('the page is in the menu, and shows the requests of this process', async 
   t.notOk(page.headers.has('x-debug-token'))
   t.match(html, '<a class="nav-link" href="/_profiler/routes">Routes</a>')
   t.match(text, '2 routes 11 requests Clear filters')
-  t.match(text, /partnership 10 .* 0\.0 % 000004 90\.00 s.* p50 90\.00 s → [\d.]+ m?s −\d+ %/)
-  t.match(text, /boom 1 .* 100\.0 % .* new/)
+  t.match(text, /GET \/partnership partnership 10 450\.\d+ s .* 90\.00 s .*−\d+ %/)
+  t.match(text, /boom 1 .* new/)
+  t.match(html, 'title="p50 90.00 s → ')
   t.match(html, '<link rel="alternate" type="text/markdown" href="/_profiler/routes.md?method=GET">')
   t.match(
     html,
-    /aria-sort="descending">\s*<a class="sort" href="\/_profiler\/routes\?method=GET&amp;sort=count&amp;order=asc">/,
+    /aria-sort="descending">\s*<a class="sort" href="\/_profiler\/routes\?method=GET&amp;sort=total&amp;order=asc">/,
   )
   const none = textOf((await client.get('/_profiler/routes?route=nope')).text)
   t.match(none, 'No route matches the filters.')
@@ -246,7 +268,7 @@ t.test('the statistics exist as JSON and as Markdown', async t => {
   })
   const markdown = (await client.get('/_profiler/routes', { headers: { accept: 'text/markdown' } })).text
   t.match(markdown, /^# 1 request of 1 route\n\nLast restart of the server: \d{4}-/)
-  t.match(markdown, '- ``` `a`\\n# b ```: 1 request; p50 2.000 ms'.replaceAll('```', '``'))
+  t.match(markdown, '- ``` `a`\\n# b ```: 1 request; total 2.000 ms; p50 2.000 ms'.replaceAll('```', '``'))
   t.match(markdown, 'slowest `00000a` 2.000 ms; failed `00000a` 500\n')
   const { report, wanted } = await gather(
     createStorage(ask(20, 'before', { route: null, duration: 10 }), ask(20, 'since', { route: null, status: 500 })),

@@ -1,0 +1,50 @@
+import { t } from 'tap'
+import { enhanceRoutes } from '#bundles/profiler/client/routes.ts'
+import { openPage } from './page.ts'
+
+const statistics = (count: number, id = 'route-statistics') =>
+  `<section id="${id}" data-live="/_profiler/live?route=a"><div class="list-head"><h1>${count} requests</h1></div><table><tbody></tbody></table></section>`
+
+t.test('the statistics follow new requests', async t => {
+  const page = openPage(t, statistics(1))
+  const listeners = new Map<string, (event: object) => void>()
+  class Stream {
+    addEventListener(type: string, listener: (event: object) => void) {
+      listeners.set(type, listener)
+    }
+    close() {
+      listeners.clear()
+    }
+  }
+  let served = statistics(2)
+  let requests = 0
+  page.replace('EventSource', Stream)
+  page.replace('fetch', async (url: string) => {
+    requests++
+    if (served === '') throw new Error('ECONNREFUSED')
+    return { ok: true, url, text: async () => served }
+  })
+  enhanceRoutes()
+  const send = async () => {
+    listeners.get('profiles')?.({ data: `00000${requests}` })
+    await page.pass(1000)
+  }
+  listeners.get('open')?.({})
+  await page.settle()
+  t.equal(page.find('h1').textContent, '2 requests')
+  served = statistics(3)
+  await send()
+  t.equal(page.find('h1').textContent, '3 requests')
+  t.equal(page.find('.live-state').textContent, 'Live')
+  served = ''
+  await send()
+  t.equal(page.find('h1').textContent, '3 requests', 'the server restarts')
+  served = '<p>another page</p>'
+  await send()
+  t.equal(page.find('h1').textContent, '3 requests')
+  document.body.innerHTML = '<p>Another page</p>'
+  enhanceRoutes()
+  document.body.innerHTML = statistics(1, 'route')
+  enhanceRoutes()
+  t.equal(page.find('.live-state').textContent, '')
+})
