@@ -229,6 +229,7 @@ t.test('percentiles are measured values', async t => {
     {
       route: 'somewhere',
       count: 200,
+      total: 20_100,
       p50: 100,
       p95: 190,
       p99: 198,
@@ -236,6 +237,7 @@ t.test('percentiles are measured values', async t => {
       mostQueries: 199,
       errors: 1,
       errorRate: 0.005,
+      clientErrors: 0,
       worst: worst(200),
       slowest: [200, 199, 198].map(duration => worst(duration)),
       failed: [worst(1, 'crashed')],
