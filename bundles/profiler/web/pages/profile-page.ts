@@ -6,7 +6,8 @@ import { findOccurrences } from '../../insight/occurrences.ts'
 import { findChildren, type Relatives, type ShownProfile } from '../../insight/relatives.ts'
 import { toSummaryView, withBadge } from '../../insight/summary-view.ts'
 import { findTrace } from '../../insight/trace-parts.ts'
-import { formatNumber, formatTime } from '../../profile/format.ts'
+import { readHandledTime } from '../../profile/event-outline.ts'
+import { formatDuration, formatNumber, formatTime } from '../../profile/format.ts'
 import {
   changeLink,
   compareLink,
@@ -57,6 +58,7 @@ export async function renderProfile(
     title: `${summary.status} ${summary.method} ${summary.target}`,
     icon: app.assets.link(summary.tone === 'error' ? 'icon-error.svg' : 'icon.svg'),
     summary,
+    readyTime: formatDuration(readHandledTime(profile)),
     ...describeRelatives(found, request.query.get('panel') || undefined),
     latest: latestLink(request.query.get('panel') || undefined),
     alternates: [

@@ -45,7 +45,6 @@ export function createEventsPanel(editor: EditorLinks): ProfilePanel {
         metrics: [
           { name: 'Dispatched events', value: countOf(tree, 'dispatch') },
           { name: 'Listener calls', value: countOf(tree, 'call') },
-          { name: 'Called listeners', value: String(tables.called.length) },
           { name: 'Not called', value: String(tables.notCalled.length) },
           { name: 'Orphaned events', value: String(tables.orphaned.length) },
         ],

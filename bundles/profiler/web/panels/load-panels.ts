@@ -36,7 +36,7 @@ export function createPanelList(own: readonly ProfilePanel[], collectors: readon
 function toCollectorPanel({ name, panel }: Collector): ProfilePanel {
   return {
     name,
-    label: panel?.label ?? name,
+    label: panel?.label ?? toLabel(name),
     template: panel?.template ?? 'profiler/collected',
     hasContent: ({ data }) => data[name] !== undefined,
     badge({ data }) {
@@ -53,4 +53,15 @@ function toCollectorPanel({ name, panel }: Collector): ProfilePanel {
       return { rows, size, start, text, tree }
     },
   }
+}
+
+/** A name in code spelling as a label: `feature-flags` is `Feature flags`. */
+function toLabel(name: string): string {
+  const words = name
+    .replaceAll(/([a-z\d])([A-Z])/g, '$1 $2')
+    .split(/[\s_.-]+/)
+    .filter(Boolean)
+    .join(' ')
+    .toLowerCase()
+  return words === '' ? name : words.charAt(0).toUpperCase() + words.slice(1)
 }

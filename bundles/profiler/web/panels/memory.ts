@@ -1,4 +1,5 @@
 import { formatBytes, formatDuration, formatShare } from '../../profile/format.ts'
+import { groupBy } from '../../profile/group-by.ts'
 import type { MemoryData } from '../../profile/process-data.ts'
 import { toBar } from './bar.ts'
 import type { ProfilePanel } from './panel.ts'
@@ -75,15 +76,19 @@ function viewHeap({ after, before, limit }: MemoryData['heap']) {
 
 function viewPauses({ count, first, total }: MemoryData['pauses'], wall: number) {
   const whole = { start: 0, duration: wall }
+  const kinds = groupBy(first, ({ kind }) => kind ?? 'other')
   return {
     pauseCount: count,
     pauseTime: formatDuration(total),
+    pauseShare: formatShare(total, wall),
     pauses: first.map(pause => ({
-      start: formatDuration(pause.start),
-      duration: formatDuration(pause.duration),
-      kind: pause.kind ?? '',
+      label: `${pause.kind ?? 'other'}: ${formatDuration(pause.duration)} at ${formatDuration(pause.start)}`,
       bar: toBar(pause, whole),
     })),
+    kinds: [...kinds].map(([kind, group]) => {
+      const time = group.reduce((sum, { duration }) => sum + duration, 0)
+      return `${group.length} ${kind} in ${formatDuration(time)}`
+    }),
     morePauses: Math.max(0, count - first.length),
   }
 }

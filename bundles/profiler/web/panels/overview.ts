@@ -184,7 +184,7 @@ function viewNumbers(profile: Profile): ViewModel[] {
     ...entry(duplicatesOf(database) > 0, 'Duplicate queries', 'database', String(duplicatesOf(database))),
     ...entry(summary.cacheCalls > 0, 'Cache calls', 'cache', inTime(summary.cacheCalls, cache.covered)),
     ...entry(callCount > 0, 'HTTP client calls', 'http', inTime(callCount, coveredCallTime(calls))),
-    ...entry(subRequests > 0, 'Sub-requests', 'time', String(subRequests)),
+    ...entry(subRequests > 0, 'Direct sub-requests', 'time', String(subRequests)),
     ...entry(renderCount > 0, 'Templates', 'templates', inTime(renderCount, renderTime(pages))),
     ...entry(listeners > 0, 'Listener calls', 'events', String(listeners)),
     ...entry(logs > 0, 'Log messages', 'logger', describeLogs(logs, errors, warnings)),

@@ -61,10 +61,10 @@ function createMetrics(profile: Profile, rows: readonly TimelineRow[]): ViewMode
   const covered = (category: Category) => totalOf(joinPeriods(of(category).flatMap(({ covered }) => covered)))
   const part = (name: string, category: Category) =>
     of(category).length === 0 ? [] : [{ name, value: formatMicroseconds(covered(category)) }]
-  const counted = (name: string, category: Category) => {
+  const counted = (name: string, category: Category, remark = '') => {
     // Queries of one statement are one row.
     const count = of(category).reduce((sum, { periods }) => sum + periods.length, 0)
-    return count === 0 ? [] : [{ name, value: `${count} in ${formatMicroseconds(covered(category))}` }]
+    return count === 0 ? [] : [{ name, value: `${count}${remark} in ${formatMicroseconds(covered(category))}` }]
   }
   const hasSubRequests = of('request').length > 0
   const hasNested = of('request').length > subRequests
@@ -80,7 +80,7 @@ function createMetrics(profile: Profile, rows: readonly TimelineRow[]): ViewMode
     ...counted('Cache queries', 'cache'),
     ...counted('HTTP client calls', 'http'),
     ...counted('Other services', 'service'),
-    ...counted(hasNested ? 'Sub-Requests, with nested ones' : 'Sub-Requests', 'request'),
+    ...counted('Sub-requests', 'request', hasNested ? ` (${subRequests} direct)` : ''),
     ...(usage === undefined ? [] : createUsageMetrics(usage)),
     { name: 'Heap at the end', value: formatBytes(memory) },
     ...(usage?.peak === undefined

@@ -300,7 +300,7 @@ t.test('collectors of other bundles are shown with their own panel, or as a tabl
   t.match(await show('demo-text'), '<pre>plain</pre>')
   t.match(await show('demo-nothing'), 'Nothing was collected.')
   t.match(table, '<span>Own panel</span><span class="badge badge-plain">7</span>')
-  t.match(table, /<li class="is-empty">\s*<a [^>]*>\s*<span>demo-nothing<\/span>\s*<\/a>/)
+  t.match(table, /<li class="is-empty">\s*<a [^>]*>\s*<span>Demo nothing<\/span>\s*<\/a>/)
   t.match(await show('demo-silent'), 'No data for this panel.')
   // The template gets `data`, and none of the other values that it needs.
   t.match(await show('demo-own'), /cannot be displayed[\s\S]*&quot;title&quot; is not defined/)
@@ -311,7 +311,7 @@ t.test('the first of two panels with the same name is used', async t => {
   const foreign: Collector = { name: 'demo', collect: () => 1 }
   t.strictSame(
     createPanelList([own], [foreign, { name: 'other', collect: () => 1 }]).map(({ label }) => label),
-    ['The demo', 'other'],
+    ['The demo', 'Other'],
   )
 })
 
