@@ -4,3 +4,4 @@ export {
   createRedisProfileStorage,
   type RedisProfileStorageOptions,
 } from '../../bundles/profiler/store/redis/create-redis-profile-storage.ts'
+export { createRedisSessionStore, type RedisSessionStoreOptions } from '../../lib/session/redis-session-store.ts'

@@ -94,6 +94,7 @@ export type { StandardSchema } from '../../lib/schema/standard-schema.ts'
 export type { Secrets } from '../../lib/secrets.ts'
 export type { Session } from '../../lib/session/session.ts'
 export {
+  type CreateSessionStore,
   MemorySessionStore,
   type SessionChange,
   type SessionData,

@@ -39,20 +39,25 @@ import { addViewHelpers } from './view-helpers.ts'
  */
 export function createFrameworkBundle(options: FrameworkOptions = {}): Bundle {
   const resolved = resolveOptions(options)
+  let store: SessionStore | undefined
   return {
     name: 'framework',
     isCore: true,
     templates: path.join(packageDirectory, 'templates/framework'),
     assets: path.join(packageDirectory, 'bundles/framework/assets'),
     settings: frameworkSettings,
-    register: app => register(app, resolved),
+    async register(app) {
+      store = await createStore(app, resolved)
+      register(app, resolved, store)
+    },
+    close: () => store?.close?.(),
   }
 }
 
-function register(app: Application, options: ResolvedOptions): void {
+function register(app: Application, options: ResolvedOptions, store: SessionStore): void {
   app.controllers.register('error_controller', createErrorController(app))
   addViewHelpers(app)
-  addListeners(app, options)
+  addListeners(app, options, store)
   const { ACCEL_REDIRECT, ACCESS_LOG } = app.settings.of(frameworkSettings)
   if (ACCESS_LOG ?? app.config.environment === 'prod') startAccessLog(app)
   if (ACCEL_REDIRECT.length > 0) new AccelRedirectListener(ACCEL_REDIRECT, app.directory).subscribe(app.dispatcher)
@@ -65,8 +70,8 @@ function register(app: Application, options: ResolvedOptions): void {
   if (app.debugGate.isDebug) addDevelopmentParts(app, options)
 }
 
-function addListeners(app: Application, options: ResolvedOptions): void {
-  const { cookie, protection, store = createStore(app), times, without } = options
+function addListeners(app: Application, options: ResolvedOptions, store: SessionStore): void {
+  const { cookie, protection, times, without } = options
   const { config, debugGate, dispatcher, files, healthChecks, logger, redactor, routes, signals } = app
   const checks = new HealthChecks(healthChecks, logger)
   // Listed in the order of a request; the priorities decide.
@@ -89,7 +94,17 @@ function addListeners(app: Application, options: ResolvedOptions): void {
   if (config.environment === 'prod' && config.hosts.length > 0) new HostListener(config.hosts).subscribe(dispatcher)
 }
 
-function createStore({ directory, logger }: Application): SessionStore {
+async function createStore(app: Application, { store }: ResolvedOptions): Promise<SessionStore> {
+  if (store !== undefined) return typeof store === 'function' ? store(app) : store
+  const { directory, logger, settings } = app
+  const { SESSION_URL: url } = settings.of(frameworkSettings)
+  if (url !== undefined) {
+    const { RedisSessionStore } = await import('../../lib/session/redis-session-store.ts')
+    const { loadRedis } = await import('../../lib/redis/redis-connection.ts')
+    // The mistake of a missing package ends the start.
+    await loadRedis()
+    return new RedisSessionStore({ url, logger })
+  }
   return new FileSessionStore({
     directory: path.join(directory, 'var/sessions'),
     warn: (message, context) => logger.warning(message, context),

@@ -1,7 +1,7 @@
 import { type CookieOptions, setCookie } from '../../lib/http/cookies.ts'
 import { Headers } from '../../lib/http/headers.ts'
 import type { SessionTimes } from '../../lib/session/session-state.ts'
-import type { SessionStore } from '../../lib/session/session-store.ts'
+import type { CreateSessionStore, SessionStore } from '../../lib/session/session-store.ts'
 import { suggestNames } from '../../lib/text/nearest-names.ts'
 import { FRAMEWORK_OPTIONS_INVALID, listMistakes } from './errors.ts'
 import {
@@ -21,8 +21,8 @@ export interface FrameworkOptions extends ProtectionOptions {
 
 /** Where sessions are stored, when they end, and their cookie. Times are seconds, as the Max-Age of a cookie. */
 export interface FrameworkSessionOptions {
-  /** By default files in `var/sessions`. */
-  readonly store?: SessionStore | undefined
+  /** By default the Redis of `SESSION_URL`, or files in `var/sessions`. */
+  readonly store?: SessionStore | CreateSessionStore | undefined
   /** Seconds from the creation of a session to its end, however much it is used; 30 days by default. */
   readonly lifetime?: number | undefined
   /** Seconds from the last use of a session to its end; a day by default, or the lifetime if that is shorter. */
@@ -52,7 +52,7 @@ export type OptionalListener = (typeof optionalListeners)[number]
 
 /** The checked options, with their defaults. */
 export interface ResolvedOptions {
-  readonly store: SessionStore | undefined
+  readonly store: SessionStore | CreateSessionStore | undefined
   readonly times: SessionTimes
   readonly cookie: SessionCookieSettings
   readonly without: ReadonlySet<OptionalListener>
@@ -96,8 +96,8 @@ function findUnknown(place: string, options: object, known: readonly string[]): 
     .map(name => `There is no option ${place}${name}: use ${known.join(', ')}`)
 }
 
-function findStoreMistakes(store: SessionStore | undefined): string[] {
-  if (store === undefined) return []
+function findStoreMistakes(store: ResolvedOptions['store']): string[] {
+  if (store === undefined || typeof store === 'function') return []
   const methods = (['read', 'insert', 'update', 'destroy'] as const).filter(name => typeof store[name] !== 'function')
   return methods.map(name => `session.store has no method ${name}: a SessionStore has read, insert, update and destroy`)
 }

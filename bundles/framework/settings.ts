@@ -1,4 +1,5 @@
 import { type BundleSettings, defineSettings } from '../../lib/env/define-settings.ts'
+import { asRedisUrl } from '../../lib/redis/redis-url.ts'
 import { asFlag, asListOf, type Conversion } from '../../lib/text/conversion.ts'
 import type { AccelRedirect } from './listeners/accel-redirect-listener.ts'
 
@@ -7,6 +8,8 @@ export interface FrameworkSettings {
   /** Whether a line is logged for each request. By default only in production. */
   readonly ACCESS_LOG: boolean | undefined
   readonly ACCEL_REDIRECT: readonly AccelRedirect[]
+  /** The Redis that stores the sessions of several hosts. By default they are files in `var/sessions`. */
+  readonly SESSION_URL: string | undefined
 }
 
 const asAccelRedirect: Conversion<AccelRedirect> = {
@@ -28,5 +31,11 @@ export const frameworkSettings: BundleSettings<FrameworkSettings> = defineSettin
     help: 'folders whose files nginx sends for controllers, with its internal locations: var/uploads=/_uploads',
     schema: asListOf(asAccelRedirect),
     default: [],
+  },
+  SESSION_URL: {
+    help: 'stores the sessions of several hosts in Redis: redis://host:6379, or rediss:// for TLS',
+    schema: asRedisUrl,
+    default: undefined,
+    secret: true,
   },
 })

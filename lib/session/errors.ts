@@ -23,3 +23,9 @@ export const SESSION_STORE_FAILED: CodedErrorClass<[task: string]> = defineError
   500,
   'The session store failed to %s.',
 )
+
+export const SESSION_STORE_UNREACHABLE: CodedErrorClass<[]> = defineError(
+  'SESSION_STORE_UNREACHABLE',
+  503,
+  'The session store does not answer.',
+)

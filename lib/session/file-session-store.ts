@@ -16,6 +16,7 @@ import {
   SweepSchedule,
   stringifyRecord,
 } from './session-store.ts'
+import { SessionTasks } from './session-tasks.ts'
 
 /** The folder of the sessions, and its limits. */
 export interface FileSessionStoreOptions {
@@ -42,8 +43,7 @@ export class FileSessionStore implements SessionStore {
   readonly #warn: FileSessionStoreOptions['warn']
   readonly #limits: SessionLimits
   readonly #schedule: SweepSchedule
-  /** The end of the last task of a session, by its id. */
-  readonly #tasks = new Map<string, Promise<void>>()
+  readonly #tasks = new SessionTasks()
 
   constructor(options: FileSessionStoreOptions) {
     this.#directory = options.directory
@@ -64,7 +64,7 @@ export class FileSessionStore implements SessionStore {
   }
 
   update(id: string, change: SessionChange, newId: string): Promise<SessionData | undefined> {
-    return this.#runAlone(id, async () => {
+    return this.#tasks.run(id, async () => {
       const stored = await this.read(id)
       const data = stored && change(stored)
       if (data === undefined || (data === stored && newId === id)) return data
@@ -75,23 +75,13 @@ export class FileSessionStore implements SessionStore {
   }
 
   destroy(id: string): Promise<void> {
-    return this.#runAlone(id, () => attempt('destroy a session', () => this.#remove(fileOf(id))))
+    return this.#tasks.run(id, () => attempt('destroy a session', () => this.#remove(fileOf(id))))
   }
 
   /** Deletes expired sessions, sessions above the limits and leftovers of failed writes at once. Returns their number. */
   async sweep(): Promise<number> {
     const { removed } = await attempt('sweep its directory', () => this.#sweepFiles())
     return removed
-  }
-
-  /** Runs a task when the earlier tasks of the session have ended, failed ones included. */
-  #runAlone<result>(id: string, task: () => Promise<result>): Promise<result> {
-    const result = (this.#tasks.get(id) ?? Promise.resolve()).then(task)
-    const over: Promise<void> = result.then(ignore, ignore).then(() => {
-      if (this.#tasks.get(id) === over) this.#tasks.delete(id)
-    })
-    this.#tasks.set(id, over)
-    return result
   }
 
   async #sweepInBackground(): Promise<void> {
@@ -211,5 +201,3 @@ async function attempt<result>(name: string, task: () => Promise<result>): Promi
     throw new SESSION_STORE_FAILED([name], { cause })
   }
 }
-
-function ignore(): void {}

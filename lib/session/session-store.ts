@@ -1,3 +1,4 @@
+import type { Logger } from '../log/logger.ts'
 import { SESSION_TOO_LARGE } from './errors.ts'
 
 /** The stored data of a session: JSON values only. Times are milliseconds since 1970. */
@@ -12,10 +13,10 @@ export interface SessionData {
 }
 
 /**
- * Stores sessions: in files by default, in a database or in Redis by a class of the application. An id may be any text from
+ * Stores sessions: in files by default, in Redis by `createRedisSessionStore`, elsewhere by a class of the application. An id may be any text from
  * a client. `insert` and `update` are separate, so that a late change cannot bring back a session that was ended.
  *
- * @throws SESSION_STORE_FAILED with the cause
+ * @throws SESSION_STORE_FAILED with the cause, or SESSION_STORE_UNREACHABLE
  */
 export interface SessionStore {
   /** A copy of the session of the id; undefined if it is unknown, expired or damaged. */
@@ -37,7 +38,13 @@ export interface SessionStore {
 
   /** Deletes the session, if there is one. An earlier change of it ends before, a later one finds nothing. */
   destroy(id: string): Promise<void>
+
+  /** Ends its connections, when the kernel closes. */
+  close?(): void | Promise<void>
 }
+
+/** Creates a store that writes to the log of the application. */
+export type CreateSessionStore = (services: { readonly logger: Logger }) => SessionStore
 
 /** Computes the new data of a session from the stored data. It may be called several times, and only the last result counts. */
 export type SessionChange = (stored: SessionData) => SessionData

@@ -63,6 +63,11 @@ export class Session {
     return this.#useCount
   }
 
+  /** The class of the store, such as `FileSessionStore`. */
+  get storeName(): string {
+    return this.#options.store.constructor.name
+  }
+
   /** Whether the last save has failed: the changes are not in the store. */
   get hasFailed(): boolean {
     return this.#hasFailed

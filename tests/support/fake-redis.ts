@@ -3,9 +3,11 @@ import { once } from 'node:events'
 import { type AddressInfo, createServer, type Socket } from 'node:net'
 import type { Test } from 'tap'
 import * as profilerScripts from '#bundles/profiler/store/redis/scripts.ts'
+import * as sessionScripts from '#lib/session/redis-session-scripts.ts'
 import { type FakeReply, FakeScripts } from './fake-redis-scripts.ts'
+import { FakeSessionScripts } from './fake-session-scripts.ts'
 
-/** A server for tests on machines without Redis: it speaks the protocol, and has the scripts of the profiler as functions. */
+/** A server for tests on machines without Redis: it speaks the protocol, and has the scripts of the package as functions. */
 export interface FakeRedis {
   readonly url: string
   /** Commands get this error, such as `OOM full`, instead of their answers. */
@@ -28,6 +30,7 @@ export async function startFakeRedis(t: Pick<Test, 'teardown'>): Promise<FakeRed
   const sockets = new Set<Socket>()
   let known = new Set<string>()
   let scripts = new FakeScripts()
+  let sessions = new FakeSessionScripts()
   const server = createServer(socket => {
     sockets.add(socket)
     socket.on('close', () => sockets.delete(socket))
@@ -53,7 +56,8 @@ export async function startFakeRedis(t: Pick<Test, 'teardown'>): Promise<FakeRed
     const id = command === 'EVAL' ? hashOf(String(script)) : String(script)
     if (command === 'EVAL') known.add(id)
     if (!known.has(id)) return new Error('NOSCRIPT No matching script.')
-    return scripts.run(String(names.get(id)), rest)
+    const task = String(names.get(id))
+    return task.includes('session') ? sessions.run(task, rest) : scripts.run(task, rest)
   }
   const fake: FakeRedis = {
     url: `redis://127.0.0.1:${port}`,
@@ -61,6 +65,7 @@ export async function startFakeRedis(t: Pick<Test, 'teardown'>): Promise<FakeRed
     isSilent: false,
     empty() {
       scripts = new FakeScripts()
+      sessions = new FakeSessionScripts()
       known = new Set()
     },
     disconnect() {
@@ -81,7 +86,11 @@ export async function startFakeRedis(t: Pick<Test, 'teardown'>): Promise<FakeRed
   return fake
 }
 
-const names = new Map(Object.values(profilerScripts).map(({ hash, text }) => [hash, nameOf(text)]))
+const names = new Map(
+  [profilerScripts, sessionScripts]
+    .flatMap(module => Object.values(module))
+    .map(({ hash, text }) => [hash, nameOf(text)]),
+)
 
 /** The name is in the first line of a script. */
 function nameOf(text: string): string {

@@ -78,6 +78,8 @@ export interface ProfiledSession {
   readonly useCount: number
   /** Uses by this request itself. */
   readonly uses: readonly SessionUseData[]
+  /** The class of the store, such as `FileSessionStore`. Absent as `metadata`, and in profiles of 0.2. */
+  readonly store?: string | undefined
   /** Absent unless the session was started; times are milliseconds since 1970. Profiles of 0.1 have no `expiresAt`. */
   readonly metadata?: SessionMetadataData | undefined
   readonly attributes?: JsonObject | undefined
@@ -187,6 +189,7 @@ export const sessionSchema: Schema<ProfiledSession> = v.object({
   isStateless: flag,
   useCount: amount,
   uses: list(v.object({ method: text, at: number, trace: texts })),
+  store: maybe(text),
   metadata: maybe(v.object({ createdAt: amount, lastUsedAt: amount, expiresAt: maybe(amount) })),
   attributes: maybe(check.object),
   flashes: maybe(check.object),

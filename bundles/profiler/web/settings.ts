@@ -1,5 +1,5 @@
 import { type BundleSettings, defineSettings } from '../../../lib/env/define-settings.ts'
-import { isRedisUrl } from '../../../lib/redis/redis-url.ts'
+import { asRedisUrl } from '../../../lib/redis/redis-url.ts'
 import { asFlag, asListOf, asMilliseconds, asRatio, type Conversion } from '../../../lib/text/conversion.ts'
 
 /** The values of the profiler's settings. */
@@ -73,11 +73,6 @@ const asPathMapping: Conversion<PathMapping> = {
     const [, from, to] = /^([^=]*[^=/])\/*=([^=]*[^=/])\/*$/.exec(text) ?? []
     return from === undefined || to === undefined ? undefined : { from, to }
   },
-}
-
-const asRedisUrl: Conversion<string> = {
-  expected: 'a URL such as redis://host:6379',
-  convert: text => (isRedisUrl(text) ? text : undefined),
 }
 
 /** The settings of the profiler. This file loads nothing else of it: without debug, only the names are needed. */

@@ -170,6 +170,7 @@ function viewSession(session: ProfiledSession | undefined) {
     { name: 'Created', value: formatMoment(createdAt) },
     { name: 'Last used', value: formatMoment(lastUsedAt) },
     { name: 'Expires', value: formatMoment(expiresAt) },
+    { name: 'Store', value: session?.store ?? '' },
   ]
   return {
     useCount: String(session?.useCount ?? 0),

@@ -1,0 +1,144 @@
+import { spawn } from 'node:child_process'
+import path from 'node:path'
+import { createInterface } from 'node:readline'
+import fc from 'fast-check'
+import { type Test, t } from 'tap'
+import { createRedisSessionStore, RedisSessionStore } from '#lib/session/redis-session-store.ts'
+import type { SessionData, SessionLimits } from '#lib/session/session-store.ts'
+import { startFakeRedis } from '#tests/support/fake-redis.ts'
+import { createRecorder } from '#tests/support/recording-logger.ts'
+import { changeSessions, type SessionOutcome, type SessionWork } from '#tests/support/session-process.ts'
+import { lacksRedis, startRedis } from '#tests/support/start-redis.ts'
+import { until } from '#tests/support/until.ts'
+import { createData, sessionStoreCases } from './session-store-cases.ts'
+
+const createLogger = () => createRecorder().logger
+
+for (const [claim, testCase] of Object.entries(sessionStoreCases)) {
+  t.test(`a fake Redis: ${claim}`, async t => {
+    const { url } = await startFakeRedis(t)
+    await testCase(t, (t, now, limits) => {
+      const store = new RedisSessionStore({ url, now, limits: limits ?? {}, logger: createLogger() })
+      t.teardown(() => store.close())
+      return store
+    })
+  })
+}
+
+t.test('a change is made again with the newer data if another process was faster', async t => {
+  const { url } = await startFakeRedis(t)
+  const one = new RedisSessionStore({ url, logger: createLogger() })
+  const other = new RedisSessionStore({ url, logger: createLogger() })
+  t.teardown(() => {
+    one.close()
+    other.close()
+  })
+  await one.insert('a', createData({ count: 0 }, Date.now() + 60_000))
+  const change = (stored: SessionData) => ({ ...stored, attributes: { count: Number(stored.attributes.count) + 1 } })
+  const changes = Array.from({ length: 20 }, () => [one.update('a', change, 'a'), other.update('a', change, 'a')])
+  await Promise.all(changes.flat())
+  t.strictSame((await one.read('a'))?.attributes, { count: 40 })
+})
+
+t.test('sessions that are removed early are logged', async t => {
+  const { url } = await startFakeRedis(t)
+  const { logger, records } = createRecorder()
+  const store = createRedisSessionStore({ url, limits: { sessions: 1 } })({ logger })
+  t.teardown(() => store.close?.())
+  for (const id of ['a', 'b']) await store.insert(id, createData({}, Date.now() + 60_000))
+  t.match(records, [{ level: 'warning', message: 'There are too many sessions: 1 were removed early.' }])
+})
+
+t.test('without an answer each method rejects within its bound, and what Redis refuses is named', async t => {
+  const fake = await startFakeRedis(t)
+  const { logger, records } = createRecorder()
+  const store = new RedisSessionStore({ url: fake.url, logger, timeout: 50 })
+  t.teardown(() => store.close())
+  await store.insert('a', createData({ user: 7 }, Date.now() + 60_000))
+  const methods: Record<string, () => Promise<unknown>> = {
+    read: () => store.read('a'),
+    insert: () => store.insert('b', createData({}, Date.now() + 60_000)),
+    update: () => store.update('a', stored => ({ ...stored, attributes: {} }), 'a'),
+    destroy: () => store.destroy('a'),
+  }
+  fake.refusal = 'OOM command not allowed when used memory > maxmemory.'
+  for (const [name, call] of Object.entries(methods)) {
+    await t.rejects(call, { code: 'SESSION_STORE_FAILED', status: 500, cause: { code: 'OOM' } }, name)
+  }
+  fake.refusal = undefined
+  fake.isSilent = true
+  for (const [name, call] of Object.entries(methods)) {
+    await t.rejects(call, { code: 'SESSION_STORE_UNREACHABLE', status: 503 }, name)
+  }
+  fake.isSilent = false
+  await until(() => store.read('a').then(Boolean, () => false))
+  t.strictSame((await store.read('a'))?.attributes, { user: 7 }, 'the change that had no answer was not made')
+  t.strictSame(
+    records.map(({ level, message }) => `${level} ${message}`),
+    [
+      'warning Sessions are not available until Redis answers again.',
+      'info Redis answers again: sessions are available.',
+    ],
+  )
+})
+
+t.test('Redis', { skip: lacksRedis }, async t => {
+  /* c8 ignore start -- only where there is a Redis */
+  const { host, port } = await startRedis(t)
+  const url = `redis://${host}:${port}`
+  let count = 0
+  const open = (t: Test, now: () => number, limits: Partial<SessionLimits> = {}): RedisSessionStore => {
+    const store = new RedisSessionStore({ url, prefix: `${count++}:`, now, limits, logger: createLogger() })
+    t.teardown(() => store.close())
+    return store
+  }
+  for (const [claim, testCase] of Object.entries(sessionStoreCases)) t.test(claim, t => testCase(t, open))
+
+  t.test('changes of one session by two processes are all stored, and none brings a session back', async t => {
+    let repeated = 0
+    const names = fc.array(fc.constantFrom('a', 'b', 'c'), { minLength: 20, maxLength: 60 })
+    const works = fc.record({ mine: names, others: names, destroyAt: fc.nat(19) })
+    await fc.assert(
+      fc.asyncProperty(works, async ({ destroyAt, mine, others }) => {
+        const prefix = `processes ${count++}:`
+        const own = new RedisSessionStore({ url, prefix, logger: createLogger() })
+        for (const id of ['kept', 'ended']) await own.insert(id, createData({}, Date.now() + 60_000))
+        const other = await startElsewhere({ url, prefix, names: others, destroyAt: -1 })
+        const [here, there] = await Promise.all([
+          changeSessions({ url, prefix, names: mine, destroyAt }),
+          other.finish(),
+        ])
+        t.strictSame([here.changed, there.changed], [mine, others])
+        repeated += here.repeated + there.repeated
+        t.strictSame((await own.read('kept'))?.attributes, countNames([...mine, ...others]))
+        t.equal(await own.read('ended'), undefined)
+        own.close()
+      }),
+      { numRuns: 5 },
+    )
+    t.ok(repeated > 0, 'the processes did compete', { repeated })
+  })
+  /* c8 ignore stop */
+})
+
+/* c8 ignore start -- only where there is a Redis */
+/** Starts the work in another process; resolves when it is ready to begin with `finish`. */
+async function startElsewhere(work: SessionWork): Promise<{ finish: () => Promise<SessionOutcome> }> {
+  const file = path.join(import.meta.dirname, '../../support/session-process.js')
+  const child = spawn(process.execPath, [file, JSON.stringify(work)], { stdio: ['pipe', 'pipe', 'inherit'] })
+  const lines = createInterface(child.stdout)[Symbol.asyncIterator]()
+  await lines.next()
+  return {
+    async finish() {
+      child.stdin.end('start')
+      return JSON.parse(String((await lines.next()).value))
+    },
+  }
+}
+
+function countNames(names: readonly string[]): Record<string, number> {
+  const counts: Record<string, number> = {}
+  for (const name of names) counts[name] = (counts[name] ?? 0) + 1
+  return counts
+}
+/* c8 ignore stop */
