@@ -44,7 +44,7 @@ function define(name: string, body: string): RedisScript {
 }
 
 /** Gives the text of a session; nothing if there is none: name. */
-export const readScript: RedisScript = define('read-session', `return call('GET', p .. 's:' .. ARGV[1])`)
+export const readSessionScript: RedisScript = define('read-session', `return call('GET', p .. 's:' .. ARGV[1])`)
 
 /** Stores a session: name, text, expiry, now, most sessions, most bytes. Returns how many expired, and how many were removed early. */
 export const insertScript: RedisScript = define(

@@ -3,7 +3,7 @@ import type { Logger } from '../log/logger.ts'
 import { RedisError } from '../redis/errors.ts'
 import { RedisConnection, type RedisReply, type RedisScript } from '../redis/redis-connection.ts'
 import { SESSION_STORE_FAILED, SESSION_STORE_UNREACHABLE } from './errors.ts'
-import { destroyScript, insertScript, readScript, replaceScript, sweepScript } from './redis-session-scripts.ts'
+import { destroyScript, insertScript, readSessionScript, replaceScript, sweepScript } from './redis-session-scripts.ts'
 import {
   type CreateSessionStore,
   defaultSessionLimits,
@@ -78,7 +78,7 @@ export class RedisSessionStore implements SessionStore {
   }
 
   async read(id: string): Promise<SessionData | undefined> {
-    const text = await this.#run('read a session', readScript, [nameOf(id)])
+    const text = await this.#run('read a session', readSessionScript, [nameOf(id)])
     return text === null ? undefined : parseRecord(String(text), this.#now())
   }
 
@@ -91,7 +91,7 @@ export class RedisSessionStore implements SessionStore {
 
   update(id: string, change: SessionChange, newId: string): Promise<SessionData | undefined> {
     return this.#tasks.run(id, async () => {
-      let before = await this.#run('read a session', readScript, [nameOf(id)])
+      let before = await this.#run('read a session', readSessionScript, [nameOf(id)])
       // Each repetition means that a change of another process has succeeded, so they come to an end.
       while (before !== null) {
         const stored = parseRecord(String(before), this.#now())

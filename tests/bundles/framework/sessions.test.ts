@@ -5,6 +5,8 @@ import { createFrameworkBundle } from '#bundles/framework/framework-bundle.ts'
 import { createTestKernel, type TestKernel } from '#kernel/testing/create-test-kernel.ts'
 import { setCookie } from '#lib/http/cookies.ts'
 import { Response } from '#lib/http/response.ts'
+import { createRedisSessionStore } from '#lib/session/redis-session-store.ts'
+import { startFakeRedis } from '#tests/support/fake-redis.ts'
 import { probeBundle } from '#tests/support/probe-bundle.ts'
 import { until } from '#tests/support/until.ts'
 
@@ -91,4 +93,47 @@ t.test('a sweep that fails is logged, and requests are answered', async t => {
   const isTold = () => records.some(({ message }) => message.startsWith('Old sessions could not be removed'))
   await until(isTold)
   t.pass('it is logged')
+})
+
+t.test('sessions in Redis are those of all hosts, and an outage concerns requests with a session only', async t => {
+  const fake = await startFakeRedis(t)
+  const [one, other] = await Promise.all([boot(t, { SESSION_URL: fake.url }), boot(t, { SESSION_URL: fake.url })])
+  const stored = await one.client.get('/count')
+  const cookie = String(stored.headers.get('set-cookie')).split(';', 1).join()
+  const count = ({ client }: TestKernel) => client.get('/count', { headers: { cookie } })
+  t.equal((await count(other)).text, 'count 2')
+  t.equal((await count(one)).text, 'count 3')
+  await fake.shut()
+  const refused = await count(one)
+  t.equal(refused.status, 503)
+  t.match(refused.text, 'SESSION_STORE_UNREACHABLE')
+  t.equal((await one.client.get('/_health/live')).status, 200, 'a request without a session')
+  await fake.open()
+  await until(async () => (await count(one)).status === 200)
+  t.equal((await count(other)).text, 'count 5')
+  fake.empty()
+  t.equal((await count(one)).text, 'count 1', 'without its data Redis has no session of this id')
+  t.not(
+    String((await count(one)).headers.get('set-cookie'))
+      .split(';', 1)
+      .join(),
+    cookie,
+    'the id is never adopted',
+  )
+  const messages = one.records.filter(({ message }) => message.includes('Redis')).map(({ message }) => message)
+  t.strictSame(messages, [
+    'Sessions are not available until Redis answers again.',
+    'Redis answers again: sessions are available.',
+  ])
+  await one.close()
+  await other.close()
+})
+
+t.test('a store is an object, or a function that gets the log', async t => {
+  const fake = await startFakeRedis(t)
+  const store = createRedisSessionStore({ url: fake.url, prefix: 'shop:' })
+  const kernel = await createTestKernel({ bundles: [createFrameworkBundle({ session: { store } }), probeBundle] })
+  t.equal((await kernel.client.get('/count')).text, 'count 1')
+  t.equal((await kernel.client.get('/count')).text, 'count 2')
+  await kernel.close()
 })

@@ -28,12 +28,14 @@ export class SessionCollector implements CollectorOf<'session'> {
     return { isStateless, useCount, uses, ...this.#describeContents(request) }
   }
 
-  #describeContents({ requestedSession }: Request): Pick<ProfiledSession, 'store' | 'metadata' | 'attributes' | 'flashes'> {
+  #describeContents({
+    requestedSession,
+  }: Request): Pick<ProfiledSession, 'store' | 'metadata' | 'attributes' | 'flashes'> {
     const seen = requestedSession?.peek()
-    if (requestedSession === undefined || seen === undefined) return {}
+    if (seen === undefined) return {}
     const { attributes, flashes, metadata } = seen
     return {
-      store: requestedSession.storeName,
+      store: requestedSession?.storeName,
       metadata,
       attributes: createCopier(this.#redactor).record(attributes),
       flashes: createCopier(this.#redactor).record(flashes),

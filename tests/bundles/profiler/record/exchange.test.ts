@@ -381,6 +381,7 @@ t.test('the session', async t => {
       useCount: 3,
       attributes: { user: { name: 'Ada', password: '******' } },
       flashes: { notice: ['saved: ?token=******'] },
+      store: 'FileSessionStore',
       metadata: { createdAt: Number, lastUsedAt: Number, expiresAt: Number },
       uses: [{ method: 'set', at: Number }, { method: 'flash' }],
     })
