@@ -32,7 +32,7 @@ Found 1 error.
   t.strictSame(parseCompilerOutput('Found 0 errors.', directory), [])
 })
 
-t.test('mistakes in templates are told apart, with their lines', async t => {
+t.test('each mistake in a template has its own line', async t => {
   const folder = t.testdir({
     shop: { 'a.hbs': 'one\n{{#if x}}', 'b.hbs': '<p>\n  {{> nowhere}}' },
   })
