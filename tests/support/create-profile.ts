@@ -30,6 +30,7 @@ export function createProfile(data: Profile['data'], init: ProfileInit = {}): Pr
     size: 1200,
     client: 'c11e0710',
     destination: null,
+    machine: null,
     time: Date.parse('2026-11-20T23:15:09.042Z'),
     duration: 5,
     memory: 12 * 1024 * 1024,

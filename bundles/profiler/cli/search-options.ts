@@ -14,6 +14,12 @@ const consoleMarks = marks.filter(mark => mark !== 'client' && mark !== 'finding
 
 /** The filters of the list, with the names of their parameters on the web. */
 const filters: readonly (CommandOption & { readonly parameter: string })[] = [
+  {
+    name: 'machine',
+    parameter: 'machine',
+    value: 'text',
+    description: 'a part of the name of the machine, with several',
+  },
   { name: 'ip', parameter: 'ip', value: 'text', description: 'a part of the address of the client' },
   { name: 'method', parameter: 'method', value: 'name', description: 'a part of the method, in any case' },
   { name: 'status', parameter: 'status_code', value: 'code', description: 'such as 404, 4xx or 500..599' },

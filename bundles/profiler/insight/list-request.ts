@@ -62,7 +62,21 @@ export const profileTypes = ['request', 'sub-request', 'probe'] as const
 /** The names of the parameters: those of Symfony's profiler in its order, then additional ones. */
 export const searchParameters: readonly string[] = [
   ...['ip', 'method', 'status_code', 'url', 'token', 'start', 'end', 'limit', 'type'],
-  ...['text', 'only', 'route', 'slower', 'content', 'exception', 'error', 'queries', 'pinned', 'sort', 'order', 'page'],
+  ...[
+    'text',
+    'only',
+    'route',
+    'slower',
+    'content',
+    'exception',
+    'error',
+    'queries',
+    'machine',
+    'pinned',
+    'sort',
+    'order',
+    'page',
+  ],
 ]
 
 /** The number of main requests on a page, by default. */
@@ -99,12 +113,13 @@ export function parseListRequest(given: URLSearchParams): ListRequest {
 type Parameters = Readonly<Record<string, string>>
 
 function readFilters(parameters: Parameters, notes: string[]): ProfileFilter[] {
-  const { content, error, exception, ip, method, route, token, type = 'request', url } = parameters
+  const { content, error, exception, ip, machine, method, route, token, type = 'request', url } = parameters
   const filters: ProfileFilter[] = []
   const contain = (field: SummaryField, value: string | undefined) => {
     if (value !== undefined) filters.push({ field, test: 'contains', value })
   }
   contain('ip', ip)
+  contain('machine', machine)
   contain('method', method?.toUpperCase())
   filters.push(...readRange('status_code', 'status', parseStatusRange, statusHint, parameters, notes))
   if (url?.startsWith('!') && url.length > 1) filters.push({ field: 'url', test: 'lacks', value: url.slice(1) })

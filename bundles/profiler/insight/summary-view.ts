@@ -40,6 +40,9 @@ export interface SummaryView {
   readonly canBeVisited: boolean
   readonly ip: string
   readonly ipLink: string
+  /** Empty in storage of a single machine. */
+  readonly machine: string
+  readonly machineLink: string
   readonly route: string
   readonly controller: string
   readonly time: FormattedTime
@@ -61,6 +64,7 @@ export interface SummaryView {
 
 /** Creates the view of a summary for templates. */
 export function toSummaryView(summary: ProfileSummary): SummaryView {
+  const machine = summary.machine ?? ''
   const { ip, method, outcome, parent, status, token, url } = summary
   return {
     token,
@@ -74,6 +78,8 @@ export function toSummaryView(summary: ProfileSummary): SummaryView {
     canBeVisited: (method === 'GET' || method === 'HEAD') && /^https?:\/\//.test(url),
     ip,
     ipLink: listLink({ ip }),
+    machine,
+    machineLink: listLink({ machine }),
     route: summary.route ?? '',
     controller: summary.controller ?? '',
     time: formatTime(summary.time),

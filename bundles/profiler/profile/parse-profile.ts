@@ -78,6 +78,7 @@ const summarySchema: Schema<ProfileSummary> = v.object({
   size: v.optional(v.nullable(check.amount), null),
   client: v.optional(v.nullable(v.string()), null),
   destination: v.optional(v.nullable(v.string()), null),
+  machine: v.optional(v.nullable(v.string()), null),
   // The range of a Date.
   time: v.pipe(check.amount, v.maxValue(8.64e15)),
   duration: check.amount,

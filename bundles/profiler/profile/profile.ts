@@ -52,6 +52,8 @@ export interface ProfileSummary {
   readonly client: string | null
   /** The use of the response in a browser, such as `document` or `empty`: `Sec-Fetch-Dest` (W3C Fetch Metadata). */
   readonly destination: string | null
+  /** The name of the machine; `null` in storage of a single one. */
+  readonly machine: string | null
   /** When the request began, in milliseconds since 1970. */
   readonly time: number
   /**

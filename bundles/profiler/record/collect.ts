@@ -106,6 +106,7 @@ export function summarize(trace: Trace, redactor: Redactor, data: CollectedData[
     size: sent?.sent ?? sent?.size ?? null,
     client: clientOf(trace.main.request),
     // Any client may send any text.
+    machine: null,
     destination: destination !== null && /^[a-z]{1,20}$/.test(destination) ? destination : null,
     time: trace.time,
     duration: roundTime(trace.sentAt ?? trace.duration ?? trace.elapsed()),
@@ -133,12 +134,13 @@ export function serializeProfile(
   { data, failures, summary }: CollectedData,
   redactor: Redactor,
   stored?: Profile,
+  machine: string | null = null,
 ): SerializedProfile {
   const children = trace.children.map(({ token }) => token)
   const { browserErrors } = stored?.summary ?? summary
   const profile: ProfileDocument = {
     schemaVersion,
-    summary: { ...summary, outcome: trace.outcome, subRequests: children.length, browserErrors },
+    summary: { ...summary, machine, outcome: trace.outcome, subRequests: children.length, browserErrors },
     children,
     data: stored === undefined ? data : { ...stored.data, ...data },
     failures,

@@ -1,3 +1,4 @@
+import { hostname } from 'node:os'
 import { setImmediate as nextTurn } from 'node:timers/promises'
 import type { Logger } from '../../../lib/log/logger.ts'
 import type { Redactor } from '../../../lib/redact/redactor.ts'
@@ -39,12 +40,14 @@ const updateLimit = 8
 export class ProfileWriter {
   readonly #services: ProfileWriterServices
   readonly #pending = new PendingTokens()
+  readonly #machine: string | null
   /** Main requests that have ended and are not written yet. */
   readonly #ended: Trace[] = []
   readonly #queue: Trace[] = []
 
   constructor(services: ProfileWriterServices) {
     this.#services = services
+    this.#machine = services.storage.isShared === true ? hostname() : null
   }
 
   /** The main requests that have ended and are not written yet. */
@@ -172,7 +175,7 @@ export class ProfileWriter {
     if (!trace?.isWritten) return
     const { logger, redactor, signals, storage } = this.#services
     const change = (stored: Profile) => {
-      const serialized = serializeProfile(trace, this.#collected(trace), redactor, stored)
+      const serialized = serializeProfile(trace, this.#collected(trace), redactor, stored, this.#machine)
       signals.emit('profile.saved', serialized.summary)
       return serialized
     }
@@ -184,7 +187,7 @@ export class ProfileWriter {
   #append(trace: Trace): void {
     const { logger, processData, redactor, signals, storage } = this.#services
     try {
-      const serialized = serializeProfile(trace, this.#collected(trace), redactor)
+      const serialized = serializeProfile(trace, this.#collected(trace), redactor, undefined, this.#machine)
       storage.append(serialized, processData())
       trace.isWritten = true
       signals.emit('profile.saved', serialized.summary)

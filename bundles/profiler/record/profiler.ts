@@ -45,7 +45,7 @@ export class Profiler {
   constructor(services: ProfilerServices) {
     this.#services = services
     this.#writer = new ProfileWriter(services)
-    this.#draw = services.storage.tokenDigits === 12 ? () => drawSixDigits() + drawSixDigits() : drawSixDigits
+    this.#draw = services.storage.isShared === true ? () => drawSixDigits() + drawSixDigits() : drawSixDigits
   }
 
   /** The main requests that are not written yet: those in flight, and some that have just ended. */

@@ -67,8 +67,8 @@ export interface StorageUsage {
  * as missing. Processes that use the same storage see one list.
  */
 export interface ProfileStorage {
-  /** The digits of the tokens of new profiles; 6 by default. 12, if hosts that do not ask one another draw tokens. */
-  readonly tokenDigits?: 6 | 12
+  /** Whether several machines use it: then tokens have 12 digits instead of 6, and profiles have the name of their machine. */
+  readonly isShared?: boolean
   /** The spans of other services. */
   readonly spans: SpanStorage
   /**

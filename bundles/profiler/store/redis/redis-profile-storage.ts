@@ -40,7 +40,7 @@ const changeLimit = 20
  * that it knows in memory, and searches there. While Redis is gone, new profiles wait in memory, within a limit.
  */
 export class RedisProfileStorage implements ProfileStorage {
-  readonly tokenDigits = 12
+  readonly isShared = true
   readonly spans: SpanStorage
   readonly #options: ReadRedisOptions
   readonly #connection: RedisConnection

@@ -12,6 +12,7 @@ export interface ShownColumns {
   readonly hasQueries: boolean
   readonly hasSizes: boolean
   readonly hasMemory: boolean
+  readonly hasMachines: boolean
   /** Whether the URLs have their host. */
   readonly hasHosts: boolean
 }
@@ -22,6 +23,7 @@ const columns: readonly (readonly [name: string, label: string, needs?: keyof Sh
   ['url', 'Request'],
   ['route', 'Route'],
   ['ip', 'IP', 'hasIps'],
+  ['machine', 'Machine', 'hasMachines'],
   ['findings', 'Findings', 'hasFindings'],
   ['queries', 'Queries', 'hasQueries'],
   ['queryTime', 'Query time', 'hasQueries'],
@@ -90,6 +92,7 @@ export function selectColumns(summaries: readonly ProfileSummary[], badges?: Row
   const memory = summaries.map(summary => summary.memory)
   return {
     hasIps: differ(({ ip }) => ip),
+    hasMachines: differ(({ machine }) => machine ?? ''),
     hasHosts: differ(({ url }) => hostOf(url)),
     hasFindings: summaries.some(({ token }) => badges?.has(token)),
     hasQueries: summaries.some(({ queries }) => queries > 0),

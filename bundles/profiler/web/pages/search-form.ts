@@ -14,6 +14,8 @@ interface SearchForm {
   readonly methods: readonly Choice[]
   readonly types: readonly Choice[]
   readonly contents: readonly Choice[]
+  /** Empty with one machine. */
+  readonly machines: readonly Choice[]
   /** Suggestions for a field that takes a part of the name. */
   readonly routes: readonly string[]
   readonly route: string
@@ -50,17 +52,20 @@ export function createSearchForm(
   { isFiltering, isPinned, marks, parameters, query }: ListRequest,
   mains: readonly ProfileSummary[] = [],
 ): SearchForm {
-  const { content = '', method = '', route = '', type = 'request' } = parameters
+  const { content = '', machine = '', method = '', route = '', type = 'request' } = parameters
   const boundOf = (wanted: 'from' | 'until') => {
     const bound = query.filters.find(({ field, test }) => field === 'time' && test === wanted)
     return bound === undefined ? '' : toInputValue(Number(bound.value))
   }
   const contents = listMostFrequent(mains.map(({ contentType }) => contentType?.split(';')[0] ?? null))
+  const machines = listMostFrequent(mains.map(({ machine }) => machine)).toSorted()
+  const hasMachines = machines.length > 1 || machine !== ''
   return {
     values: Object.fromEntries(searchParameters.map(name => [name, parameters[name] ?? ''])),
     methods: [choose('', 'Any', method), ...choices(methods, method.toUpperCase())],
     types: types.map(([value, label]) => choose(value, label, type)),
     contents: [choose('', 'Any', content), ...choices(contents.toSorted(), content)],
+    machines: hasMachines ? [choose('', 'Any', machine), ...choices(machines, machine)] : [],
     routes: listMostFrequent(mains.map(({ route }) => route)).toSorted(),
     route,
     start: boundOf('from'),

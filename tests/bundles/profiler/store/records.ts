@@ -21,6 +21,7 @@ export function createSummary(fields: Partial<ProfileSummary> = {}): ProfileSumm
     size: 1200,
     client: 'c11e0710',
     destination: null,
+    machine: null,
     time: 1_700_000_000_000,
     duration: 1.5,
     memory: 1_000_000,

@@ -15,7 +15,7 @@ function parse(query: string): ReturnType<typeof parseListRequest> {
   return parseListRequest(new URLSearchParams(query))
 }
 
-function keep(storage: MemoryProfileStorage, ...records: RecordInit[]): void {
+function keep(storage: Pick<MemoryProfileStorage, 'append'>, ...records: RecordInit[]): void {
   for (const record of records) storage.append(createRecord(record), '{}')
 }
 
@@ -429,4 +429,19 @@ t.test('the first page is live, with its filters; other pages are not', async t 
   const { client } = await createProfiledKernel(t)
   t.match(await show(client, '?ip=127&limit=5'), 'data-live="/_profiler/live?ip=127&amp;limit=5"')
   t.match(await show(client, '?page=2'), 'data-live=""')
+})
+
+t.test('several machines are a column, a filter and a fact of a profile; one machine is not', async t => {
+  const { client, storage } = await createProfiledKernel(t)
+  keep(storage, { token: '000001', machine: 'web-1' }, { token: '000002', machine: 'web-1' })
+  t.notMatch(await show(client), 'Machine')
+  keep(storage, { token: '000003', machine: 'web-2' })
+  const html = await show(client)
+  t.match(html, /<td class="machine">web-2<\/td>/)
+  t.match(html, /<select name="machine">\s*<option value="" selected>Any<\/option><option value="web-1">web-1/)
+  const filtered = await show(client, '?machine=web-2')
+  t.strictSame(tokensOf(filtered), ['000003'])
+  t.match(filtered, /<option value="web-2" selected>/)
+  const { text } = await client.get('/_profiler/000003')
+  t.match(plainEquals(text), /<dt>Machine<\/dt> <dd><a href="[^"]*machine=web-2[^"]*">web-2<\/a>/)
 })

@@ -286,6 +286,7 @@ const summary: ProfileSummary = {
   size: null,
   client: null,
   destination: null,
+  machine: null,
   time: 0,
   duration: 1,
   memory: 1,
