@@ -11,8 +11,27 @@ export function renderErrorHtml(report: ErrorReport, view: View, request: Reques
   const text = details === undefined ? '' : toErrorText(report)
   // A question about a mistake of the server is about this request. Other errors explain themselves.
   const requestId = status >= 500 ? request.id : ''
-  const model = { title, status, statusText, locale, requestId, report: text }
+  const model = { title, advice: advise(status), status, statusText, locale, requestId, report: text }
   return Response.html(view.render('framework/error', model, request))
+}
+
+/** The sentence for visitors about each status. */
+const advices: ReadonlyMap<number, string> = new Map([
+  [401, 'You have to log in to see this page.'],
+  [403, 'You may not see this page.'],
+  [404, 'There is no page at this address. Please check it for typing mistakes.'],
+  [410, 'This page was removed.'],
+  [413, 'The request has too much data.'],
+  [429, 'There were too many requests. Please wait a moment, then try again.'],
+  [503, 'The website is busy at the moment, or under maintenance. Please try again in a few minutes.'],
+])
+
+function advise(status: number): string {
+  const other =
+    status < 500
+      ? 'The request cannot be answered. Please go back and check what you have sent.'
+      : 'Something went wrong on the server. Please try again. If the problem remains, contact the operator of this website.'
+  return advices.get(status) ?? other
 }
 
 /** Renders an error as plain text. */

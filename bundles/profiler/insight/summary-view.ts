@@ -122,7 +122,7 @@ function toneOfSummary(summary: ProfileSummary): Tone {
 function toneOf(status: number): Tone {
   if (status === 0) return 'plain'
   if (status >= 400) return 'error'
-  return status >= 300 ? 'warning' : 'ok'
+  return status >= 300 ? 'plain' : 'ok'
 }
 
 function badgesOf(summary: ProfileSummary): Badge[] {

@@ -1,11 +1,5 @@
 import { type CodedErrorClass, defineError } from '../../../lib/errors/http-error.ts'
 
-export const PROFILER_PANEL_UNKNOWN: CodedErrorClass<[panel: string, token: string]> = defineError(
-  'PROFILER_PANEL_UNKNOWN',
-  404,
-  'Panel "%s" is not available for token "%s".',
-)
-
 export const PROFILER_FILE_CLOSED: CodedErrorClass<[file: string]> = defineError(
   'PROFILER_FILE_CLOSED',
   404,

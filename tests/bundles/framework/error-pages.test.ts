@@ -54,6 +54,14 @@ t.test('all other clients get the page of production, without debug headers', as
   t.ok(shown.includes('x-content-type-options'))
 })
 
+t.test('the page of production has a sentence for each status, and a link home', async t => {
+  const { client } = await boot(t, { APP_ENV: 'prod' })
+  const missing = await client.get('/nowhere')
+  t.match(missing.text, 'There is no page at this address. Please check it for typing mistakes. <a href="/">')
+  t.match((await client.get('/boom')).text, 'Something went wrong on the server.')
+  t.match((await client.get('/teapot')).text, 'Please go back and check what you have sent.')
+})
+
 t.test('everything an error says is escaped', async t => {
   const { client } = await boot(t)
   const { text } = await client.get('/boom')

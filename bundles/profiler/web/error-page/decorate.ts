@@ -13,14 +13,14 @@ import type { ErrorPage } from './error-page.ts'
 /** What the error controller needs. */
 interface DecorationServices {
   /** Its code is loaded with the first call. */
-  readonly page: () => Promise<Pick<ErrorPage, 'toHtml' | 'toMarkdown'>>
+  readonly page: () => Promise<Pick<ErrorPage, 'linkTo' | 'toHtml' | 'toMarkdown'>>
   readonly debugGate: DebugGate
   readonly logger: Logger
 }
 
 /**
  * Creates a controller that answers as the inner one does, with more details for developers: HTML and text are replaced by
- * renderings of the profile so far. If that fails, the answer of the inner controller stays.
+ * renderings of the profile so far, and JSON has its link. If that fails, the answer of the inner controller stays.
  */
 export function decorateErrorController(inner: Controller, services: DecorationServices): Controller {
   const { debugGate, logger } = services
@@ -37,16 +37,24 @@ export function decorateErrorController(inner: Controller, services: DecorationS
   })
 }
 
-async function renderDetails({ headers, status }: Response, request: Request, { page }: DecorationServices) {
+async function renderDetails({ body, headers, status }: Response, request: Request, { page }: DecorationServices) {
   switch (headers.get('content-type')?.split(';', 1)[0]) {
     case 'text/html':
       return (await page()).toHtml(request, status)
     case 'text/markdown':
     case 'text/plain':
       return (await page()).toMarkdown(request, status)
+    case 'application/json':
+    case 'application/problem+json':
+      return addLink(String(body), (await page()).linkTo(request))
     default:
       return undefined
   }
+}
+
+/** Adds the member `profile` to the problem details (RFC 9457) of an error. */
+function addLink(problem: string, profile: string | undefined): string | undefined {
+  return profile === undefined ? undefined : JSON.stringify({ ...JSON.parse(problem), profile })
 }
 
 /** What the last resort needs. */

@@ -74,6 +74,13 @@ export class ErrorPage {
     return (await this.#prepare(request, status)).markdown
   }
 
+  /** The address of the profile; `undefined` if it will not be stored. */
+  linkTo(request: Request): string | undefined {
+    const { profiler } = this.#services
+    const main = profiler.find(request.parent ?? request)?.main
+    return main !== undefined && profiler.keeps(main) ? `${request.origin}${profileLink(main.token)}` : undefined
+  }
+
   async #prepare(request: Request, status: number) {
     const { storage } = this.#services
     const preview = createPreview(request, this.#services)

@@ -1,12 +1,14 @@
 import type { Request } from '../../../../lib/http/request.ts'
 import { statusText } from '../../../../lib/http/response.ts'
 import type { Redactor } from '../../../../lib/redact/redactor.ts'
+import { mask } from '../../../../lib/redact/secret-names.ts'
+import type { NearRoute } from '../../../../lib/routing/nearest-routes.ts'
 import type { Route } from '../../../../lib/routing/route.ts'
 import { readProperty } from '../../../../lib/stack/read-property.ts'
+import { nearestNames } from '../../../../lib/text/nearest-names.ts'
 import { type EventNode, type EventTree, readEventTree } from '../../profile/event-tree.ts'
 import { readExceptions } from '../../profile/exceptions.ts'
-import type { RouterData } from '../../profile/exchange-data.ts'
-import { formatMicroseconds } from '../../profile/format.ts'
+import { formatMicroseconds, toTarget } from '../../profile/format.ts'
 import { profileLink, visitLink } from '../../profile/links.ts'
 import { readLogs, type StoredLog } from '../../profile/logs.ts'
 import { toProfile } from '../../profile/parse-profile.ts'
@@ -44,6 +46,8 @@ export interface DebugReport extends ExceptionsView {
 export interface RoutingReport {
   /** Of a 405. */
   readonly allow: string
+  /** A path that the nearest route would match; empty if none is similar. */
+  readonly suggestion: string
   /** The nearest first. */
   readonly rows: readonly MissedRoute[]
   /** The routes that are further away. */
@@ -102,7 +106,7 @@ export function createReport(
     traceId: profile.collectors.request?.traceId,
     first: frames.find(({ isOpen }) => isOpen),
     way: findWay(lineage, token !== ''),
-    routing: createRouting(profile.collectors.router, services),
+    routing: createRouting(profile, services),
     logs: logs.slice(-logLimit).map(log => ({
       ...log,
       offset: `+${formatMicroseconds(log.at)}`,
@@ -113,15 +117,42 @@ export function createReport(
   }
 }
 
+/**
+ * Corrects the words of a path to those of a route, if each differs by two letters at most: `/produkt/3` becomes `/product/3` for
+ * `/product/:id`. Empty if the route is not that similar.
+ */
+function suggestPath(address: string, near: NearRoute | undefined): string {
+  if (near?.reason !== 'path' || address.includes(mask)) return ''
+  const [path = '', query] = address.split('?')
+  const [given, wanted] = [path, near.path].map(text => text.split('/').slice(1))
+  if (given?.length !== wanted?.length || /[{*]/.test(near.path)) return ''
+  const corrected = given?.map((word, index) => {
+    const name = wanted?.[index] ?? ''
+    return name.startsWith(':')
+      ? word
+      : name === word || (word.length > 3 && nearestNames(word, [name]).length > 0)
+        ? name
+        : undefined
+  })
+  if (corrected === undefined || corrected.includes(undefined) || corrected.includes('')) return ''
+  return `/${corrected.join('/')}${query === undefined ? '' : `?${query}`}`
+}
+
 const shownLimit = 5
 
-function createRouting(router: RouterData | undefined, { editor, routes }: ReportServices): RoutingReport | undefined {
-  const log = readRouteLog(router)
+function createRouting(
+  { collectors, summary }: Profile,
+  { editor, routes }: ReportServices,
+): RoutingReport | undefined {
+  const address = toTarget(summary.url)
+  const log = readRouteLog(collectors.router)
   if (log === undefined) return undefined
   const declared = new Map(
     Array.from(routes, route => [route.name, { methods: route.methods.join(', '), link: visitLink(route) }]),
   )
-  const rows = log.routes.map(({ position, name, path, text, reason }): MissedRoute => {
+  // A route of the framework is no help, unless all but one of its checks succeed.
+  const near = log.routes.filter(({ name, reason }) => !name.startsWith('_') || reason !== 'path')
+  const rows = near.map(({ position, name, path, text, reason }): MissedRoute => {
     const isNear = reason !== 'path'
     const level = isNear ? 'warning' : 'plain'
     const label = isNear ? 'Almost' : ''
@@ -130,7 +161,8 @@ function createRouting(router: RouterData | undefined, { editor, routes }: Repor
     return { position, name, path, text, label, level, methods: '', link: undefined, place, ...declared.get(name) }
   })
   const shown = Math.max(shownLimit, rows.findLastIndex(({ level }) => level === 'warning') + 1)
-  return { allow: log.allow.join(', '), rows: rows.slice(0, shown), folded: rows.slice(shown) }
+  const suggestion = suggestPath(address, near[0])
+  return { suggestion, allow: log.allow.join(', '), rows: rows.slice(0, shown), folded: rows.slice(shown) }
 }
 
 /** One step on the path from a request to its error. */

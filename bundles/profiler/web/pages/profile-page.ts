@@ -21,7 +21,6 @@ import {
 } from '../../profile/links.ts'
 import type { Profile, ProfileSummary } from '../../profile/profile.ts'
 import { readOriginal } from '../../record/recording-policy.ts'
-import { PROFILER_PANEL_UNKNOWN } from '../errors.ts'
 import type { ProfilePanel } from '../panels/panel.ts'
 import { createMenu, renderPanel, toReplayButton } from '../panels/render-panel.ts'
 import type { ProfilerApplication } from '../profiler-application.ts'
@@ -30,9 +29,7 @@ import { findProfile, type ProfileServices, renderMissing } from './find-profile
 
 /**
  * Renders the page of a profile: its summary, the menu of panels, and the panel of the query. By default that is the
- * overview.
- *
- * @throws PROFILER_PANEL_UNKNOWN (404)
+ * overview. If there is no such panel, the page says so and has the status 404.
  */
 export async function renderProfile(
   token: string,
@@ -44,7 +41,7 @@ export async function renderProfile(
 
   const { findings, isPinned, profile } = found
   const panels = await app.panels()
-  const panel = choosePanel(panels, profile, request)
+  const panel = choosePanel(panels, request)
   const subject = {
     query: request.query,
     findChildren: (of: Profile) => findChildren(app.storage, of),
@@ -52,6 +49,8 @@ export async function renderProfile(
     findTrace: (of: Profile) => findTrace(app.storage, of),
     ...found,
   }
+  const wanted = request.query.get('panel') ?? ''
+  const unknownPanel = panel?.name === wanted ? '' : wanted
   const rendered = panel && (await renderPanel(panel, subject, request, app))
   const summary = withBadge(toSummaryView(profile.summary), toBadge(findings))
   const model = {
@@ -72,24 +71,20 @@ export async function renderProfile(
     isPinned,
     pinLink: changeLink(token, isPinned ? 'unpin' : 'pin', panel?.name ?? ''),
     menu: createMenu(panels, profile, panel),
+    unknownPanel,
     label: panel?.label ?? '',
     panel: rendered?.content ?? '',
     isEmpty: rendered?.isEmpty ?? false,
     problem: rendered?.problem ?? '',
     failures: Object.entries(profile.failures).map(([name, message]) => ({ name, message })),
   }
-  return renderPage('profiler/profile', model, request, app)
+  return renderPage('profiler/profile', model, request, app, unknownPanel === '' ? 200 : 404)
 }
 
-function choosePanel(panels: readonly ProfilePanel[], profile: Profile, request: Request): ProfilePanel | undefined {
+/** The panel of the query; without one, or if there is no panel of that name, the first. */
+function choosePanel(panels: readonly ProfilePanel[], request: Request): ProfilePanel | undefined {
   const wanted = request.query.get('panel')
-  const find = (name: string) => panels.find(panel => panel.name === name)
-  if (wanted) {
-    const panel = find(wanted)
-    if (panel === undefined) throw new PROFILER_PANEL_UNKNOWN([wanted, profile.summary.token])
-    return panel
-  }
-  return panels[0]
+  return panels.find(({ name }) => name === wanted) ?? panels[0]
 }
 
 /** The original of a replay. */

@@ -307,11 +307,33 @@ t.test('the error controller can be called without a request in progress', async
   t.match(String((await app.kernel.handle(request)).body), '<title>asked for (500')
 })
 
-t.test('problem details are not changed', async t => {
+t.test('problem details have the address of the profile', async t => {
   const { client } = await createProfiledKernel(t)
   const { headers, json } = await client.get('/teapot', { headers: { accept: 'application/json' } })
   t.equal(headers.get('content-type'), 'application/problem+json')
-  t.hasStrict(json(), { status: 418, detail: 'short and stout' })
+  const profile = headers.get('x-debug-token-link')
+  t.hasStrict(json(), { status: 418, detail: 'short and stout', profile })
+  const { json: off } = await client.get('/teapot', { headers: { accept: 'application/json', 'x-profiler': 'off' } })
+  t.notOk(Object.hasOwn(Object(off()), 'profile'), 'not stored')
+})
+
+t.test('a 404 suggests the path of a similar route', async t => {
+  const handlers = { '/catalogue/:id/prices': () => '', '/a{/:b}': () => '' }
+  const { client } = await createProfiledKernel(t, { handlers })
+  const suggestion = async (path: string) => {
+    const { text } = await client.get(path, { headers: { accept: 'text/html' } })
+    return /Did you mean <a href="([^"]*)"/.exec(text)?.[1]
+  }
+  t.equal(await suggestion('/catalog/3/price?x=1'), '/catalogue/3/prices?x&#x3D;1')
+  t.equal(await suggestion('/star-photo-bout'), '/star-photo-booth')
+  for (const path of ['/catalogue', '/catalogue//prices', '/something/3/else', '/aa', '/catalog/3/price?password=x'])
+    t.equal(await suggestion(path), undefined, path)
+})
+
+t.test('the routes of the framework are not near, unless all but one of the checks succeed', async t => {
+  const { client } = await createProfiledKernel(t)
+  const { text } = await client.get('/nowhere/3', { headers: { accept: 'text/html' } })
+  t.notMatch(text, '_preview_error')
 })
 
 t.test('clients without access get the error page of production, in any format', async t => {
