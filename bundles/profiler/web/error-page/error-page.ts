@@ -17,9 +17,9 @@ import {
   type Preview,
   type PreviewServices,
   type ReportServices,
-  type RoutingReport,
 } from './report.ts'
 import { createRequestReport, writeRequest } from './request-report.ts'
+import type { RoutingReport } from './routing-report.ts'
 
 /** What error pages need. */
 interface ErrorPageServices extends PreviewServices, ReportServices {

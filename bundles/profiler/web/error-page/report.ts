@@ -1,24 +1,21 @@
 import type { Request } from '../../../../lib/http/request.ts'
 import { statusText } from '../../../../lib/http/response.ts'
 import type { Redactor } from '../../../../lib/redact/redactor.ts'
-import { mask } from '../../../../lib/redact/secret-names.ts'
-import type { NearRoute } from '../../../../lib/routing/nearest-routes.ts'
 import type { Route } from '../../../../lib/routing/route.ts'
 import { readProperty } from '../../../../lib/stack/read-property.ts'
-import { nearestNames } from '../../../../lib/text/nearest-names.ts'
 import { type EventNode, type EventTree, readEventTree } from '../../profile/event-tree.ts'
 import { readExceptions } from '../../profile/exceptions.ts'
-import { formatMicroseconds, toTarget } from '../../profile/format.ts'
-import { profileLink, visitLink } from '../../profile/links.ts'
+import { formatMicroseconds } from '../../profile/format.ts'
+import { profileLink } from '../../profile/links.ts'
 import { readLogs, type StoredLog } from '../../profile/logs.ts'
 import { toProfile } from '../../profile/parse-profile.ts'
 import type { Profile } from '../../profile/profile.ts'
-import { readRouteLog } from '../../profile/routes.ts'
 import { serializeProfile } from '../../record/collect.ts'
 import type { Profiler } from '../../record/profiler.ts'
 import { type CollectedData, Trace } from '../../record/trace.ts'
 import type { EditorLinks, PlaceView } from '../editor-links.ts'
 import { type ExceptionsView, type FrameView, viewExceptions } from '../panels/exception.ts'
+import { createRouting, type RoutingReport } from './routing-report.ts'
 
 /** The content of an error page, for HTML and Markdown. All of it is masked. */
 export interface DebugReport extends ExceptionsView {
@@ -40,34 +37,6 @@ export interface DebugReport extends ExceptionsView {
   readonly logs: readonly LogReport[]
   /** The number of log messages before those. */
   readonly earlier: number
-}
-
-/** Why no route matched. */
-export interface RoutingReport {
-  /** Of a 405. */
-  readonly allow: string
-  /** A path that the nearest route would match; empty if none is similar. */
-  readonly suggestion: string
-  /** The nearest first. */
-  readonly rows: readonly MissedRoute[]
-  /** The routes that are further away. */
-  readonly folded: readonly MissedRoute[]
-}
-
-/** A route, and why the request did not match it. */
-export interface MissedRoute {
-  readonly position: number
-  readonly name: string
-  readonly path: string
-  /** Separated by commas; empty for all. */
-  readonly methods: string
-  readonly text: string
-  readonly label: string
-  readonly level: 'plain' | 'warning'
-  /** The address of the route, if it has no parameters. */
-  readonly link: string | undefined
-  /** Its declaration. */
-  readonly place: PlaceView
 }
 
 /** A log message. */
@@ -115,54 +84,6 @@ export function createReport(
     earlier: Math.max(0, logs.length - logLimit),
     ...view,
   }
-}
-
-/**
- * Corrects the words of a path to those of a route, if each differs by two letters at most: `/produkt/3` becomes `/product/3` for
- * `/product/:id`. Empty if the route is not that similar.
- */
-function suggestPath(address: string, near: NearRoute | undefined): string {
-  if (near?.reason !== 'path' || address.includes(mask)) return ''
-  const [path = '', query] = address.split('?')
-  const [given, wanted] = [path, near.path].map(text => text.split('/').slice(1))
-  if (given?.length !== wanted?.length || /[{*]/.test(near.path)) return ''
-  const corrected = given?.map((word, index) => {
-    const name = wanted?.[index] ?? ''
-    return name.startsWith(':')
-      ? word
-      : name === word || (word.length > 3 && nearestNames(word, [name]).length > 0)
-        ? name
-        : undefined
-  })
-  if (corrected === undefined || corrected.includes(undefined) || corrected.includes('')) return ''
-  return `/${corrected.join('/')}${query === undefined ? '' : `?${query}`}`
-}
-
-const shownLimit = 5
-
-function createRouting(
-  { collectors, summary }: Profile,
-  { editor, routes }: ReportServices,
-): RoutingReport | undefined {
-  const address = toTarget(summary.url)
-  const log = readRouteLog(collectors.router)
-  if (log === undefined) return undefined
-  const declared = new Map(
-    Array.from(routes, route => [route.name, { methods: route.methods.join(', '), link: visitLink(route) }]),
-  )
-  // A route of the framework is no help, unless all but one of its checks succeed.
-  const near = log.routes.filter(({ name, reason }) => !name.startsWith('_') || reason !== 'path')
-  const rows = near.map(({ position, name, path, text, reason }): MissedRoute => {
-    const isNear = reason !== 'path'
-    const level = isNear ? 'warning' : 'plain'
-    const label = isNear ? 'Almost' : ''
-    // The name of a route may be masked.
-    const place = editor.viewRoute(name)
-    return { position, name, path, text, label, level, methods: '', link: undefined, place, ...declared.get(name) }
-  })
-  const shown = Math.max(shownLimit, rows.findLastIndex(({ level }) => level === 'warning') + 1)
-  const suggestion = suggestPath(address, near[0])
-  return { suggestion, allow: log.allow.join(', '), rows: rows.slice(0, shown), folded: rows.slice(shown) }
 }
 
 /** One step on the path from a request to its error. */
