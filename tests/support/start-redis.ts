@@ -1,3 +1,4 @@
+import type { ChildProcess } from 'node:child_process'
 import type { Test } from 'tap'
 import { findPort } from './find-port.ts'
 import { createServerFolder, lacksPrograms, startServer } from './start-server.ts'
@@ -5,17 +6,28 @@ import { createServerFolder, lacksPrograms, startServer } from './start-server.t
 /** Why tests with Redis are skipped; `false` if it is installed. */
 export const lacksRedis: string | false = lacksPrograms('Redis', 'redis-server')
 
+/** A Redis of a test. */
+export interface StartedRedis {
+  readonly host: string
+  readonly port: number
+  readonly process: ChildProcess
+}
+
 /* c8 ignore start -- only where there is a Redis */
-/** Starts an empty Redis on a free port, which stores nothing; it ends with the test. */
-export async function startRedis(t: Test): Promise<{ readonly host: string; readonly port: number }> {
-  const port = await findPort()
+/** Starts an empty Redis, which stores nothing, by default on a free port; it ends with the test. */
+export async function startRedis(
+  t: Test,
+  options: { readonly port?: number; readonly args?: readonly string[] } = {},
+): Promise<StartedRedis> {
+  const { args = [], port = await findPort() } = options
   const host = '127.0.0.1'
-  await startServer(t, {
+  const own = ['--bind', host, '--port', `${port}`, '--save', '', '--appendonly', 'no', '--dir', createServerFolder(t)]
+  const process = await startServer(t, {
     command: 'redis-server',
-    args: ['--bind', host, '--port', `${port}`, '--save', '', '--appendonly', 'no', '--dir', createServerFolder(t)],
+    args: [...own, ...args],
     ready: /Ready to accept connections/,
     stop: 'SIGKILL',
   })
-  return { host, port }
+  return { host, port, process }
 }
 /* c8 ignore stop */

@@ -1,0 +1,204 @@
+import { once } from 'node:events'
+import { type AddressInfo, connect, createServer, type Socket } from 'node:net'
+import { Redis } from 'ioredis'
+import { type Test, t } from 'tap'
+import { createFrameworkBundle } from '#bundles/framework/framework-bundle.ts'
+import { createProfilerBundle } from '#bundles/profiler/profiler-bundle.ts'
+import { createTestKernel } from '#kernel/testing/create-test-kernel.ts'
+import { findPort } from '#tests/support/find-port.ts'
+import { lacksRedis, type StartedRedis, startRedis } from '#tests/support/start-redis.ts'
+import { until } from '#tests/support/until.ts'
+import { createRecord, createRecords, facts, tokenOf, tokensOf } from './records.ts'
+import { createRedisStorage, type TestedRedisStorage } from './redis-storage.ts'
+
+/* c8 ignore start -- only where there is a Redis */
+type Storage = TestedRedisStorage['storage']
+
+/** A client of the test, for settings of the server. */
+function openClient(t: Test, { host, port }: Pick<StartedRedis, 'host' | 'port'>): Redis {
+  const client = new Redis({ host, port })
+  t.teardown(() => client.disconnect())
+  return client
+}
+
+/** A proxy between a storage and servers: it delays, and changes to another server. */
+async function startProxy(t: Test, port: number) {
+  const target = { port, delay: 0 }
+  const sockets = new Set<Socket>()
+  const server = createServer(socket => {
+    const upstream = connect(target.port, '127.0.0.1')
+    const pass = (from: Socket, to: Socket) => {
+      from.on('data', bytes => setTimeout(() => to.write(bytes), target.delay))
+      from.on('error', () => to.destroy())
+      from.on('close', () => to.destroy())
+      sockets.add(from)
+    }
+    pass(socket, upstream)
+    pass(upstream, socket)
+  }).listen(0, '127.0.0.1')
+  await once(server, 'listening')
+  t.teardown(() => server.close())
+  const disconnect = () => sockets.forEach(socket => void socket.destroy())
+  t.teardown(disconnect)
+  return { url: `redis://127.0.0.1:${(server.address() as AddressInfo).port}`, target, disconnect }
+}
+
+function isStored(storage: Storage): () => Promise<boolean> {
+  return async () => (await storage.search({ limit: 1 })).unstored === undefined
+}
+
+const urlOf = ({ port }: StartedRedis) => `redis://127.0.0.1:${port}`
+
+t.test('faults of a Redis', { skip: lacksRedis }, async t => {
+  const lasting = await startRedis(t)
+
+  t.test('it is not there at the start, and comes later', async t => {
+    const port = await findPort()
+    const { problems, storage } = createRedisStorage(t, { url: `redis://127.0.0.1:${port}` })
+    for (const record of createRecords(100)) storage.append(record, facts)
+    await until(() => problems.length === 1)
+    await startRedis(t, { port })
+    await until(isStored(storage))
+    await storage.flush()
+    t.equal((await createRedisStorage(t, { url: `redis://127.0.0.1:${port}` }).storage.search({ limit: 1 })).total, 100)
+    t.equal(problems.length, 1)
+  })
+
+  t.test('it stops for 10 seconds under load: requests are answered as before, and few profiles are lost', async t => {
+    const server = await startRedis(t)
+    const profiler = createProfilerBundle()
+    const variables = { PROFILER_URL: urlOf(server) }
+    const { app, client, close } = await createTestKernel({ bundles: [createFrameworkBundle(), profiler], variables })
+    t.teardown(close)
+    const logged: string[] = []
+    app.logger.observe(({ level, message }) => level === 'warning' && message.includes('Redis') && logged.push(message))
+    const load = async (milliseconds: number) => {
+      const times: number[] = []
+      for (const end = performance.now() + milliseconds; performance.now() < end; ) {
+        const begin = performance.now()
+        await client.get('/missing')
+        times.push(performance.now() - begin)
+        await new Promise(resolve => setTimeout(resolve, 20))
+      }
+      return times.toSorted((one, other) => one - other)
+    }
+    await load(1000)
+    const before = await load(2000)
+    server.process.kill('SIGSTOP')
+    const during = await load(10_000)
+    const memory = process.memoryUsage().rss
+    server.process.kill('SIGCONT')
+    const middle = (times: readonly number[]) => times[Math.floor(times.length / 2)] ?? 0
+    t.ok(middle(during) < 2 * middle(before) + 5, `${middle(before)} ms before, ${middle(during)} ms during the outage`)
+    t.ok(memory < 1e9)
+    const { storage } = createRedisStorage(t, { url: urlOf(server) })
+    const made = 2 * (before.length + during.length)
+    await until(async () => (await storage.search({ limit: 1 })).total >= made)
+    t.strictSame(logged, ['Redis does not answer. Profiles wait in memory.'], 'once')
+  })
+
+  t.test('it is full', async t => {
+    const server = await startRedis(t, { args: ['--maxmemory', '3mb', '--maxmemory-policy', 'noeviction'] })
+    const { problems, storage } = createRedisStorage(t, { url: urlOf(server) })
+    for (let index = 0; index < 400; index++) {
+      const noise = Array.from({ length: 4000 }, () => Math.random())
+      storage.append(createRecord({ token: tokenOf(index) }, { data: { noise } }), facts)
+      await storage.flush()
+    }
+    const { dropped, problem } = await storage.usage()
+    t.ok(dropped > 100)
+    t.match(problem, /^OOM/)
+    t.ok((await storage.search({ limit: 1 })).total > 5, 'those that are stored are read')
+    t.strictSame(
+      problems.map(({ message }) => message),
+      ['Profiles are dropped because Redis refuses them.'],
+    )
+    await openClient(t, server).config('SET', 'maxmemory', '100mb')
+    storage.append(createRecord({ token: tokenOf(1000) }), facts)
+    await storage.flush()
+    t.strictSame(tokensOf(await storage.search({ limit: 1 })), [tokenOf(1000)])
+  })
+
+  t.test('it has another password', async t => {
+    const server = await startRedis(t, { args: ['--requirepass', 'the-right-password'] })
+    const url = `redis://:a-wrong-password@127.0.0.1:${server.port}`
+    const { problems, storage } = createRedisStorage(t, { url })
+    storage.append(createRecord({ token: tokenOf(0) }), facts)
+    await storage.flush()
+    await until(() => problems.length > 0)
+    t.match(problems[0]?.error, { message: /WRONGPASS|NOAUTH/ })
+    t.notMatch(JSON.stringify(problems, Object.getOwnPropertyNames(problems[0]?.error)), 'a-wrong-password')
+    t.equal((await storage.search({ limit: 1 })).total, 1)
+    const right = createRedisStorage(t, { url: `redis://:the-right-password@127.0.0.1:${server.port}` }).storage
+    right.append(createRecord({ token: tokenOf(1) }), facts)
+    await right.flush()
+    t.ok(await isStored(right)())
+  })
+
+  t.test('another application uses one of its keys', async t => {
+    const client = openClient(t, lasting)
+    await client.set('wrong:state', 'a text')
+    const { problems, storage } = createRedisStorage(t, { url: urlOf(lasting), prefix: 'wrong:' })
+    storage.append(createRecord({ token: tokenOf(0) }), facts)
+    await storage.flush()
+    t.match((await storage.usage()).problem, /WRONGTYPE/)
+    t.equal((await storage.usage()).dropped, 1)
+    await client.del('wrong:state')
+    storage.append(createRecord({ token: tokenOf(1) }), facts)
+    await storage.flush()
+    t.strictSame(tokensOf(await storage.search({ limit: 5 })), [tokenOf(1)])
+    t.ok(problems.length < 3)
+  })
+
+  t.test('it is slow, then silent, then another one', async t => {
+    const proxy = await startProxy(t, lasting.port)
+    const { problems, recoveries, storage } = createRedisStorage(t, { url: proxy.url, prefix: 'slow:' })
+    proxy.target.delay = 100
+    const begin = performance.now()
+    for (const record of createRecords(50)) storage.append(record, facts)
+    t.ok(performance.now() - begin < 100, 'append does not wait')
+    t.hasStrict(await storage.find(tokenOf(1)), { profile: { summary: { token: tokenOf(1) } } })
+    await storage.flush()
+    t.equal((await storage.search({ limit: 1 })).total, 50)
+    t.strictSame(problems, [])
+    proxy.target.delay = 3000
+    const silent = performance.now()
+    t.equal((await storage.search({ limit: 1 })).total, 50)
+    t.ok(performance.now() - silent < 4000, 'a search waits two seconds at most')
+    await until(() => problems.length === 1)
+    const other = await startRedis(t)
+    Object.assign(proxy.target, { port: other.port, delay: 0 })
+    proxy.disconnect()
+    await until(() => recoveries.length > 0)
+    storage.append(createRecord({ token: tokenOf(99) }), facts)
+    await until(async () => (await storage.search({ limit: 1 })).total === 1)
+    t.strictSame(tokensOf(await storage.search({ limit: 9 })), [tokenOf(99)])
+  })
+
+  t.test('it becomes a replica, and is the main server again', async t => {
+    const server = await startRedis(t)
+    const { storage } = createRedisStorage(t, { url: urlOf(server) })
+    const client = openClient(t, server)
+    await client.replicaof('127.0.0.1', `${await findPort()}`)
+    storage.append(createRecord({ token: tokenOf(0) }), facts)
+    await storage.flush()
+    await client.replicaof('NO', 'ONE')
+    await until(isStored(storage))
+    t.equal((await storage.usage()).dropped, 0)
+    t.ok(await storage.find(tokenOf(0)))
+  })
+
+  t.test('it is gone when the application stops: that takes two seconds at most', async t => {
+    const server = await startRedis(t)
+    const { storage } = createRedisStorage(t, { url: urlOf(server) })
+    storage.append(createRecord({ token: tokenOf(0) }), facts)
+    await storage.flush()
+    server.process.kill('SIGSTOP')
+    for (const record of createRecords(10)) storage.append(record, facts)
+    const begin = performance.now()
+    await storage.close()
+    t.ok(performance.now() - begin < 3000)
+    t.equal((await storage.usage()).dropped, 10)
+  })
+})
+/* c8 ignore stop */
