@@ -1,9 +1,9 @@
 import { createElement } from './browser.ts'
 
-/** The state of the application: when its code came into use, and whether changed sources do not compile. */
+/** The state of the application: when its code came into use, and the first mistake in changed files. */
 interface ApplicationState {
   readonly version: number
-  readonly isBroken: boolean
+  readonly problem: string
 }
 
 /** The answer of the server after a replay. */
@@ -109,10 +109,9 @@ class Verification {
     this.#retryTimer = setTimeout(() => this.#open(), wait)
   }
 
-  async #follow({ isBroken, version }: ApplicationState): Promise<void> {
+  async #follow({ problem, version }: ApplicationState): Promise<void> {
     if (!this.#isWaiting || this.#isReplaying) return
-    if (isBroken)
-      this.#show('present', ...this.#verdict, 'The changed sources do not compile: the terminal shows the reason.')
+    if (problem !== '') this.#show('present', ...this.#verdict, `The changed files cannot be used: ${problem}`)
     else if (version > this.#verified) await this.#replay(version)
     else this.#show('waiting', ...this.#verdict, 'Save the fix: this request then runs again.')
   }

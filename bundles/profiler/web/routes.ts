@@ -83,7 +83,7 @@ const stateRoute = { method: 'GET', name: '_profiler_state', path: `${home}state
  */
 export function addRoutes(app: ProfilerApplication): readonly Controller[] {
   const { assets, debugGate, profiler, routes, signals, storage, view } = app
-  const states = new StateStreams(signals)
+  const states = new StateStreams(signals, app.directory)
   let pages: Promise<Pages> | undefined
   // Panels are rendered before their page: `{{fragment panel}}` inserts the HTML.
   view.addHelper('fragment', ({ positional: [fragment] }) => fragment)

@@ -1,23 +1,29 @@
+import type { SourceProblem } from '../../../kernel/bundle.ts'
 import { EventStream } from '../../../lib/http/event-stream.ts'
 import type { Request } from '../../../lib/http/request.ts'
 import type { Signals } from '../../../lib/signals.ts'
+import { showPath } from '../../../lib/text/show-path.ts'
+import { formatPlace, shorten } from '../profile/format.ts'
 
 /** The state of the application. */
 interface ApplicationState {
   /** When its code came into use, in milliseconds since 1970: the start of the process, or its last read of templates. */
   readonly version: number
-  /** Whether the sources have changed since, and do not compile. */
-  readonly isBroken: boolean
+  /** The first mistake in files that have changed since, such as `shop.ts:12: …`; empty without one. */
+  readonly problem: string
 }
 
 /** Follows the state of the application, and reports it to pages. */
 export class StateStreams {
   readonly #streams = new Set<EventStream>()
-  #state: ApplicationState = { version: Math.round(performance.timeOrigin), isBroken: false }
+  #state: ApplicationState = { version: Math.round(performance.timeOrigin), problem: '' }
 
-  constructor(signals: Signals) {
+  /** `directory` is that of the application. */
+  constructor(signals: Signals, directory: string) {
     signals.on('files.changed', () => this.#set({ ...this.#state, version: Date.now() }))
-    signals.on('sources.broken', ({ problems }) => this.#set({ ...this.#state, isBroken: problems.length > 0 }))
+    signals.on('sources.broken', ({ problems: [first] }) =>
+      this.#set({ ...this.#state, problem: first === undefined ? '' : describe(first, directory) }),
+    )
   }
 
   /** Creates a stream of events `state`: the state now, then after each change. It ends with the process. */
@@ -33,4 +39,11 @@ export class StateStreams {
     this.#state = state
     for (const stream of this.#streams) stream.send({ event: 'state', data: state })
   }
+}
+
+const messageLimit = 200
+
+function describe({ file = '', line, message }: SourceProblem, directory: string): string {
+  const place = file === '' ? '' : `${formatPlace({ file: showPath(file, directory), line })}: `
+  return `${place}${shorten(message, messageLimit)}`
 }

@@ -52,8 +52,8 @@ function openVerification(t: Parameters<typeof openPage>[0]) {
     text: () => String(status().textContent),
     state: () => status().dataset.state,
     stream: () => Stream.opened.at(-1) as Stream,
-    async send(version: number, isBroken = false) {
-      this.stream().send('state', { version, isBroken })
+    async send(version: number, problem = '') {
+      this.stream().send('state', { version, problem })
       await page.settle()
     },
   }
@@ -93,8 +93,8 @@ t.test('a flaw that is still there is verified again after the next save', async
   t.strictSame([page.text(), page.state()], ['Still there Save another fix: it is verified, too.', 'present'])
   await page.send(2000)
   t.equal(page.text(), `Still there ${hint}`)
-  await page.send(2000, true)
-  t.match(page.text(), 'Still there The changed sources do not compile')
+  await page.send(2000, 'shop.ts:3: expected')
+  t.match(page.text(), 'Still there The changed files cannot be used: shop.ts:3: expected')
   page.served.holds = true
   await page.send(3000)
   t.equal(page.text(), 'The request runs again.')

@@ -5,6 +5,7 @@ import { judgeFix, listFlaws } from '#bundles/profiler/insight/replay/judge-fix.
 import { Replayer } from '#bundles/profiler/insight/replay/replayer.ts'
 import { verifyFix } from '#bundles/profiler/web/pages/verify-page.ts'
 import { StateStreams } from '#bundles/profiler/web/state-stream.ts'
+import type { SourceProblem } from '#kernel/bundle.ts'
 import type { FindingRule } from '#kernel/profiler-contract.ts'
 import { createRequest } from '#kernel/testing/event-factories.ts'
 import { Response } from '#lib/http/response.ts'
@@ -178,7 +179,7 @@ t.test('a replay without a profile is no verdict', async t => {
 
 t.test('a page follows the state of the application', async t => {
   const signals = createSignals(() => undefined)
-  const states = new StateStreams(signals)
+  const states = new StateStreams(signals, '/srv/app')
   const stream = states.open(createRequest('/_profiler/state')).body as Readable
   let text = ''
   stream.on('data', chunk => {
@@ -186,15 +187,22 @@ t.test('a page follows the state of the application', async t => {
   })
   const read = () => [...text.matchAll(/^event: state\ndata: (.+)$/gm)].map(([, data]) => JSON.parse(String(data)))
   await until(() => read().length === 1)
-  t.match(read(), [{ version: Math.round(performance.timeOrigin), isBroken: false }])
-  signals.emit('sources.broken', { problems: [{ message: 'no' }], isRunning: true })
+  t.match(read(), [{ version: Math.round(performance.timeOrigin), problem: '' }])
+  const report = (...problems: readonly SourceProblem[]) =>
+    signals.emit('sources.broken', { problems, isRunning: true })
+  report({ message: 'expected', file: '/srv/app/bundles/shop.ts', line: 3 }, { message: 'other' })
+  report({ message: 'no place' })
+  report()
   signals.emit('files.changed', { files: [] })
-  await until(() => read().length === 3)
-  t.match(read()[1], { version: Math.round(performance.timeOrigin), isBroken: true })
-  t.ok(read()[2].version > read()[1].version)
+  await until(() => read().length === 5)
+  t.strictSame(
+    read().map(({ problem }) => problem),
+    ['', 'bundles/shop.ts:3: expected', 'no place', '', ''],
+  )
+  t.ok(read()[4].version > read()[3].version)
   const closed = new Promise(resolve => stream.once('close', resolve))
   stream.destroy()
   await closed
-  signals.emit('sources.broken', { problems: [{ message: 'no' }], isRunning: true })
-  t.equal(read().length, 3)
+  report()
+  t.equal(read().length, 5)
 })
