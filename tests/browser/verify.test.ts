@@ -1,0 +1,60 @@
+import { readFileSync, writeFileSync } from 'node:fs'
+import path from 'node:path'
+import { t } from 'tap'
+import { startApplication } from '#tests/bin/site-process.ts'
+import { needsBrowser, openBrowser } from '#tests/support/browser.ts'
+import { createSmallApplication } from '#tests/support/create-small-application.ts'
+import { findPort } from '#tests/support/find-port.ts'
+
+const route = `
+    app.routes.add({
+      name: 'products',
+      path: '/products',
+      controller: () => {
+        for (let id = 0; id < 30; id++) app.queries.measure('sqlite', 'SELECT * FROM prices WHERE id = ?', [id], () => [])
+        return Response.html('<body>products</body>')
+      },
+    })
+`
+
+/* c8 ignore start -- only where there is a Chromium */
+t.test('a finding is fixed in the file, and verified by the page', needsBrowser, async t => {
+  const directory = t.testdir()
+  createSmallApplication(directory)
+  const file = path.join(directory, 'bundles/home/home-bundle.ts')
+  const write = (change: (text: string) => string) => writeFileSync(file, change(readFileSync(file, 'utf8')))
+  write(text => text.replace('register(app: Application) {\n', found => found + route))
+  // The page connects again to the same port.
+  const port = await findPort()
+  const site = startApplication(t, directory, [`--port=${port}`])
+  const url = await site.url()
+  const browser = await openBrowser(t)
+  const page = await (await browser.newContext()).newPage()
+  const mistakes: string[] = []
+  page.on('pageerror', ({ message }) => mistakes.push(message))
+
+  await page.goto(`${url}/products`)
+  await page.goto(`${url}/_profiler/latest?panel=findings`)
+  await page.getByRole('button', { name: 'Fix and verify' }).click({ timeout: 20_000 })
+  const status = page.locator('.verify-status')
+  await status.getByText('Save the fix').waitFor()
+  const picker = page.getByRole('button', { name: 'Close' })
+  await picker.waitFor()
+  await picker.click()
+  write(text => text.replace('id < 30', 'id < 20'))
+  await status.getByText('Still there: 30 queries → 20').waitFor()
+  write(text => text.replace('id < 20', 'id < 1'))
+  await status.getByText('Fixed: 30 queries → 1').waitFor()
+
+  await status.getByRole('link', { name: 'New profile' }).click()
+  const section = await page.locator('#since-edit').innerText()
+  t.match(section, /bundles\/home\/home-bundle\.ts/)
+  t.match(section, /Queries\s+20\s+1\n/)
+  await page.goto(`${url}/products`)
+  await page.evaluate("localStorage.setItem('profiler-toolbar', 'open')")
+  await page.reload()
+  const item = page.locator('.toolbar-item-edit > a')
+  t.match(await item.innerText(), /fixed: N\+1 queries, 19 queries fewer/)
+  t.strictSame(mistakes, [])
+})
+/* c8 ignore stop */
