@@ -23,7 +23,8 @@ export function compareContents(
   if (first === undefined || second === undefined) return []
   const [one, other] = [readValues(first), readValues(second)]
   if (one !== undefined && other !== undefined) return compareValues(one, other)
-  return compareLines(toLines(first), toLines(second))
+  const unit = [first, second].some(isMarkup) ? 'element' : 'line'
+  return compareLines(toLines(first), toLines(second), unit)
 }
 
 /** The values of JSON by their paths, or of a form by its fields; `undefined` of other content. */
@@ -65,11 +66,15 @@ function toDifference(key: string, first: string | undefined, second: string | u
   return { key, first, second, change }
 }
 
+function isMarkup({ type }: Pick<ContentData, 'type'>): boolean {
+  return type.includes('ml')
+}
+
 /** The elements of markup are on lines of their own. Nonces are new in each response. */
 function toLines({ form, json, text = '', type }: ContentData): string[] {
   if (json !== undefined) return String(JSON.stringify(json[0], undefined, 2)).split('\n')
   if (form !== undefined) return form.map(([name, value]) => `${name}=${formatText(value)}`)
-  if (!type.includes('ml')) return text.split('\n')
+  if (!isMarkup({ type })) return text.split('\n')
   return text
     .replaceAll('><', '>\n<')
     .replace(/(?<=\snonce=)(?:"[^"]*"|'[^']*')/g, '"…"')
@@ -77,7 +82,7 @@ function toLines({ form, json, text = '', type }: ContentData): string[] {
 }
 
 /** Finds the hunks of two texts. The key of a hunk is the number of its first line, in the second text. */
-function compareLines(one: readonly string[], other: readonly string[]): Compared<string>[] {
+function compareLines(one: readonly string[], other: readonly string[], unit: string): Compared<string>[] {
   let start = 0
   while (start < one.length && start < other.length && one[start] === other[start]) start++
   let tail = 0
@@ -89,7 +94,7 @@ function compareLines(one: readonly string[], other: readonly string[]): Compare
     if (differences.length === differenceLimit) break
     const number = (hunk.second.length === 0 ? hunk.atFirst : hunk.atSecond) + start + 1
     const [first, second] = [hunk.first, hunk.second].map(lines => (lines.length === 0 ? undefined : lines.join('\n')))
-    differences.push(toDifference(`line ${number}`, first, second))
+    differences.push(toDifference(`${unit} ${number}`, first, second))
   }
   return differences
 }

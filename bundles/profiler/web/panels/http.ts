@@ -1,7 +1,7 @@
 import { createCallCurl } from '../../export/curl.ts'
 import { coveredCallTime, durationOf, phasesOf, readCalls, type StoredCall } from '../../profile/calls.ts'
 import { formatBytes, formatDuration, shorten } from '../../profile/format.ts'
-import { toPairRows } from '../../profile/format-value.ts'
+import { formatText } from '../../profile/format-value.ts'
 import type { Period } from '../../profile/periods.ts'
 import type { EditorLinks } from '../editor-links.ts'
 import { toBar } from './bar.ts'
@@ -58,16 +58,13 @@ function viewMessages({ index, request, response }: StoredCall, room: { left: nu
     { title: 'Response', name: 'response', message: response },
   ].flatMap(({ message, name, title }) => {
     if (message === undefined || room.left <= 0) return []
-    const headers = toPairRows(message.headers)
+    const headers = message.headers.map(([name, value]) => `${name}: ${formatText(value)}`).join('\n')
     const limit = Math.min(contentLimit, room.left)
     const content = message.content && viewContent(message.content, `call-${name}-${index}`, '', limit)
-    room.left -= headers.reduce((sum, { value }) => sum + value.length + rowLength, content?.size ?? 0)
+    room.left -= headers.length + (content?.size ?? 0)
     return [{ title, headers, content }]
   })
 }
-
-/** The markup of a row. */
-const rowLength = 40
 
 /** The period from the first known moment of a call to the last. */
 function spanOf(calls: readonly StoredCall[]): Period {

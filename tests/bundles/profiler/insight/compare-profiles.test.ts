@@ -453,7 +453,7 @@ t.test('other text is compared by lines, markup by elements', async t => {
     type: 'text/html',
     text: `<p><script nonce="${nonce}"></script><b>${text}</b></p>`,
   })
-  t.strictSame(differences(page('a', 'x'), page('b', 'y')), [['line 4', '<b>x</b>', '<b>y</b>']])
+  t.strictSame(differences(page('a', 'x'), page('b', 'y')), [['element 4', '<b>x</b>', '<b>y</b>']])
   t.strictSame(differences({ json: [{ a: 1 }] }, { text: '{\n  "a": 2\n}' }), [['line 2', '  "a": 1', '  "a": 2']])
   t.strictSame(differences({ form: [['a', '1']] }, { text: 'b=1' }), [['line 1', 'a=1', 'b=1']])
   const lines = (prefix: string) => Array.from({ length: 3000 }, (_, index) => `${prefix}${index}`).join('\n')
