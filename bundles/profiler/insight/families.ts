@@ -24,40 +24,27 @@ export const readLimit = 100_000
 
 /** Groups profiles, the newest first, into families in the order of their main requests. */
 export function groupFamilies(summaries: readonly ProfileSummary[]): Family[] {
-  const byToken = new Map<string, ProfileSummary>()
+  const families = summaries.map((main): Family => ({ main, members: [] }))
+  const byToken = new Map<string, Family>()
   // Of two profiles with the same token, the newest one is found by it.
-  for (let index = summaries.length - 1; index >= 0; index--) {
-    const summary = summaries[index]
-    if (summary !== undefined) byToken.set(summary.token, summary)
-  }
-  const families = new Map<ProfileSummary, Family>()
-  const listed: Family[] = []
-  const familyOf = (main: ProfileSummary) => {
-    const known = families.get(main)
-    if (known !== undefined) return known
-    const family = { main, members: [] }
-    families.set(main, family)
-    return family
-  }
-  for (const summary of summaries) {
-    const main = findMain(summary, byToken)
-    const family = familyOf(main)
-    if (main === summary) listed.push(family)
-    else family.members.push(summary)
-  }
-  return listed
+  for (const family of families.toReversed()) byToken.set(family.main.token, family)
+  return families.filter(family => {
+    const main = family.main.parent === null ? family : findMain(family, byToken)
+    if (main !== family) main.members.push(family.main)
+    return main === family
+  })
 }
 
-function findMain(summary: ProfileSummary, byToken: ReadonlyMap<string, ProfileSummary>): ProfileSummary {
-  let main = summary
-  for (let depth = 0; main.parent !== null; depth++) {
-    const parent = byToken.get(main.parent)
-    if (parent === undefined) return main
+function findMain(family: Family, byToken: ReadonlyMap<string, Family>): Family {
+  let found = family
+  for (let depth = 0; found.main.parent !== null; depth++) {
+    const parent = byToken.get(found.main.parent)
+    if (parent === undefined) return found
     // A circle has no main request.
-    if (depth === depthLimit || parent === summary) return summary
-    main = parent
+    if (depth === depthLimit || parent === family) return family
+    found = parent
   }
-  return main
+  return found
 }
 
 /** Lists the sub-requests of a family as a tree: each below its parent, in the order in which they began. */

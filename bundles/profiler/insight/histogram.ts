@@ -1,3 +1,5 @@
+import { groupBy } from '../profile/group-by.ts'
+
 /** The requests of a time span. */
 export interface Bucket {
   /** Milliseconds since 1970: a whole second. */
@@ -45,18 +47,13 @@ export function createHistogram(entries: readonly Entry[]): Bucket[] {
   const countFor = (step: number) => Math.floor(last / step) - Math.floor(first / step) + 1
   const step =
     steps.find(step => countFor(step) <= bucketLimit) ?? Math.ceil((last - first) / (bucketLimit - 1) / day) * day
+  const count = countFor(step)
+  if (count === 1) return []
+  const groups = groupBy(entries, ({ time }) => String(Math.floor(time / step)))
   const origin = Math.floor(first / step)
-  const counts = Array.from({ length: countFor(step) }, () => ({ count: 0, errors: 0 }))
-  for (const { isError, time } of entries) {
-    const bucket = counts[Math.floor(time / step) - origin]
-    if (bucket === undefined) continue
-    bucket.count++
-    if (isError) bucket.errors++
-  }
-  if (counts.length === 1) return []
-  return counts.map((bucket, index) => ({
-    start: (origin + index) * step,
-    end: (origin + index + 1) * step,
-    ...bucket,
-  }))
+  return Array.from({ length: count }, (_, index) => {
+    const group = groups.get(String(origin + index)) ?? []
+    const errors = group.filter(({ isError }) => isError).length
+    return { start: (origin + index) * step, end: (origin + index + 1) * step, count: group.length, errors }
+  })
 }

@@ -8,8 +8,8 @@ import type { ProfileFilter, ProfileStorage } from '../store/profile-storage.ts'
  * application.
  */
 export function isBrowserProbe({ parent, route, status, url }: ProfileSummary): boolean {
-  const [path = ''] = toTarget(url).split('?')
-  return status === 404 && route === null && parent === null && probePath.test(path)
+  if (status !== 404 || route !== null || parent !== null) return false
+  return probePath.test(toTarget(url).replace(/\?.*/, ''))
 }
 
 /** The number of main requests that are searched. */

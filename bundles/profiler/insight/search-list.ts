@@ -53,7 +53,8 @@ export async function searchList(
     : groupFamilies(summaries)
   const found = selectMatching(all, wanted, pinned)
   const probes = found.filter(({ main }) => isBrowserProbe(main))
-  const matching = wanted.isOfProbes ? probes : found.filter(({ main }) => !isBrowserProbe(main))
+  const left = new Set(probes)
+  const matching = wanted.isOfProbes ? probes : found.filter(family => !left.has(family))
   const mains = all.map(({ main }) => main)
   const newest = matching.slice(0, findingLimit).map(({ main }) => main.token)
   const context = { client, isSlow: recognizeSlow(mains), findings: await findFindings(newest) }
@@ -115,19 +116,18 @@ function selectMarked(
   context: MarkContext,
 ): Pick<ListResult, 'counts' | 'families'> {
   const counts = { all: families.length, errors: 0, slow: 0, findings: 0, '4xx': 0, api: 0, client: 0 }
-  const selected = families.flatMap(family => {
-    const found = new Set(family.matches)
+  const selected = families.flatMap((family): ListedFamily | [] => {
+    let found = family.matches
     let isSelected = true
     for (const mark of marks) {
       const isOfMain = hasMark(mark, family.main, context)
-      const members = isOfMain ? [] : family.members.filter(member => hasMark(mark, member, context))
-      const isMarked = isOfMain || members.length > 0
+      const isMarked = isOfMain || family.members.some(member => hasMark(mark, member, context))
       if (isMarked) counts[mark]++
       if (!wanted.marks.includes(mark)) continue
       isSelected &&= isMarked
-      for (const member of members) found.add(member)
+      if (!isOfMain) found = new Set([...found, ...family.members.filter(member => hasMark(mark, member, context))])
     }
-    return isSelected ? { ...family, matches: found.size === 0 ? none : found } : []
+    return isSelected ? { ...family, matches: found } : []
   })
   return { counts, families: wanted.marks.length === 0 ? families : selected }
 }

@@ -21,14 +21,15 @@ const recentLimit = 1000
 
 /**
  * Creates a stream of events about new profiles of all processes that the list of the same address contains: `profiles`
- * with the tokens of their main requests, or `reload` if there are too many. Whether a request is slow or has findings, the
- * list finds out.
+ * with the tokens of their main requests, or `reload` if there are too many. Only the list itself knows whether a request is
+ * slow or has findings, and whether a family has all marks: the stream may report more.
  */
 export function createLiveStream(request: Request, storage: Pick<ProfileStorage, 'tail'>): EventStream {
   const { marks, matches } = parseListRequest(request.query)
   const context = { client: clientOf(request), isSlow: () => true, findings: new Set<string>() }
-  const isWanted = (summary: ProfileSummary) =>
-    matches(summary) && marks.every(mark => mark === 'findings' || hasMark(mark, summary, context))
+  const isMarked = (summary: ProfileSummary) =>
+    marks.length === 0 || marks.some(mark => mark === 'findings' || hasMark(mark, summary, context))
+  const isWanted = (summary: ProfileSummary) => matches(summary) && isMarked(summary)
   return new EventStream(request, stream => {
     const reporter = new ProfileReporter(stream)
     const stop = storage.tail(summary => reporter.add(summary, isWanted(summary)))

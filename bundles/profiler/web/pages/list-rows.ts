@@ -117,13 +117,12 @@ export function createRows(
     const { duration, queries, size, token, url } = summary
     const view = withBadge(toSummaryView(summary), unstored?.has(token) ? notStored : undefined)
     const isMain = row.level === ''
-    const handler = isSameName(view.route, view.controller) && isMain ? '' : view.controller
     return {
       ...view,
       ...columns,
       ...row,
       name: isMain ? `${columns.hasHosts ? hostOf(url) : ''}${view.target}` : view.controller || view.target,
-      handler: isMain ? handler : '',
+      handler: isMain && !isSameName(view.route, view.controller) ? view.controller : '',
       // The row has a control for its sub-requests.
       badges:
         row.family === false ? view.badges : view.badges.filter(({ text }) => !/^[\d,]+ sub-requests?$/.test(text)),

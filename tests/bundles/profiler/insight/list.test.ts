@@ -89,7 +89,7 @@ t.test('marks are counted for all that match, and restrict the list together', a
     { token: '000006', contentType: 'application/problem+json' },
     { token: '000007', contentType: 'text/event-stream', duration: 9000, client: null },
     { token: '000009', parent: '000008', status: 500, duration: 900, ...call },
-    { token: '000008', url: 'http://localhost/other' },
+    { token: '000008', url: 'http://localhost/other', contentType: null },
     { token: '00000a', status: 404, route: null, url: 'http://localhost/favicon.ico' },
   )
   const context: ListContext = { client: 'mine', findFindings: async tokens => new Set(tokens.slice(0, 2)) }

@@ -11,6 +11,12 @@ import { createProfiledKernel } from '#tests/support/profiled-kernel.ts'
 
 const results = '/_profiler/empty/search/results'
 
+/** A stored HTTP client call, which is repeated. */
+function createCall(index: number): object {
+  const place = { function: 'load', file: 'bundles/shop/load.ts', line: 3 }
+  return { method: 'GET', url: 'http://api.test/users/7', status: 200, start: index, end: index + 1, caller: place }
+}
+
 function parse(query: string): ReturnType<typeof parseListRequest> {
   return parseListRequest(new URLSearchParams(query))
 }
@@ -224,7 +230,7 @@ t.test('automatic requests of browsers are marked, are never the latest, and do 
     textOf(html),
     '4 probes of browsers left out: /.well-known/x/y.json /apple-touch-icon-120x120.png /robots.txt and others Show',
   )
-  const errorPage = { ...none, parent: '000000', url: 'http://localhost/favicon.ico' }
+  const errorPage = { ...none, controller: null, parent: '000000', url: 'http://localhost/favicon.ico' }
   keep(storage, { ...errorPage, token: '000009', time: at(2_000) })
   const shown = await show(client, '?type=probe&open=000000')
   t.strictSame(tokensOf(shown), ['000003', '000002', '000001', '000000', '000009'])
@@ -444,4 +450,102 @@ t.test('several machines are a column, a filter and a fact of a profile; one mac
   t.match(filtered, /<option value="web-2" selected>/)
   const { text } = await client.get('/_profiler/000003')
   t.match(plainEquals(text), /<dt>Machine<\/dt> <dd><a href="[^"]*machine=web-2[^"]*">web-2<\/a>/)
+})
+
+t.test('columns are shown if they distinguish rows; a controller, if its route does not name it', async t => {
+  const { client, storage } = await createProfiledKernel(t)
+  keep(storage, { token: '00000a', size: null, route: 'shop_show', controller: 'ShopShowController' })
+  const columnsOf = (html: string) =>
+    [...html.matchAll(/<th scope="col" class="(\w+)"/g)].map(([, name]) => String(name))
+  const usual = ['time', 'status', 'url', 'route', 'duration', 'token']
+  const alone = await show(client)
+  t.strictSame(columnsOf(alone), usual)
+  t.notMatch(alone, 'ShopShowController')
+  keep(storage, {
+    token: '00000b',
+    ip: '10.0.0.1',
+    url: 'http://shop.test/%E6%97%A5?a=1',
+    size: 2048,
+    memory: 96 * 1024 * 1024,
+    route: 'shop_list',
+    controller: 'find_products',
+  })
+  const html = await show(client)
+  t.strictSame(columnsOf(html), ['time', 'status', 'url', 'route', 'ip', 'size', 'memory', 'duration', 'token'])
+  t.match(
+    html,
+    '<a class="entry" href="/_profiler/00000b" title="http://shop.test/%E6%97%A5?a=1"><span class="method">GET</span> shop.test/日?a=1</a>',
+  )
+  t.match(html, '<td class="size">2.0 KiB</td>')
+  t.match(html, '<code class="origin">find_products</code>')
+  t.strictSame(columnsOf((await client.get('/_profiler/ffffff')).text).slice(0, 4), usual.slice(0, 4))
+})
+
+t.test('findings have a column, and sub-requests their own list', async t => {
+  const { client, storage } = await createProfiledKernel(t)
+  const calls = { omitted: 0, calls: Array.from({ length: 9 }, (_, index) => createCall(index)) }
+  keep(storage, { token: '00000c', parent: '00000a' }, { token: '00000a', data: { http: calls } }, { token: '00000b' })
+  const html = await show(client)
+  t.match(html, /<td class="findings"><a class="badge badge-\w+" href="\/_profiler\/00000a\?panel=findings">\d</)
+  t.strictSame(tokensOf(await show(client, '?only=findings')), ['00000a'])
+  const subRequests = await show(client, '?type=sub-request')
+  t.strictSame(tokensOf(subRequests), ['00000c'])
+  t.match(subRequests, '>1 sub-request</h1>')
+  t.match(textOf(subRequests), 'sub-request of 00000a')
+})
+
+t.test('quick filters are toggled, and combined', async t => {
+  const { client, storage } = await createProfiledKernel(t)
+  keep(storage, { token: '00000a', status: 500, duration: 900 }, { token: '00000b', status: 404 })
+  const html = await show(client, '?only=slow&limit=5&page=1')
+  const chips = [
+    ...html.matchAll(
+      /<a class="quick-filter[^"]*" href="([^"]*)"[^>]*?(aria-current="true")?>([^<]*) <span class="count">(\d+)</g,
+    ),
+  ]
+  t.strictSame(
+    chips.map(([, link, active, label, count]) => [label, count, link, active !== undefined]),
+    [
+      ['All', '2', '?limit=5', false],
+      ['Errors', '1', '?limit=5&amp;only=slow%2Cerrors', false],
+      ['Slow', '1', '?limit=5', true],
+      ['Findings', '0', '?limit=5&amp;only=slow%2Cfindings', false],
+      ['4xx', '1', '?limit=5&amp;only=slow%2C4xx', false],
+      ['AJAX/API', '0', '?limit=5&amp;only=slow%2Capi', false],
+      ['This client', '0', '?limit=5&amp;only=slow%2Cclient', false],
+    ],
+  )
+  t.match(html, '<input type="hidden" name="only" value="slow">')
+})
+
+t.test('a histogram shows the requests over time, and leads to those of a span', async t => {
+  const { client, storage } = await createProfiledKernel(t)
+  const start = Date.parse('2026-11-20T22:00Z')
+  for (let number = 0; number < 9; number++) keep(storage, { token: `00000${number}`, time: start + number * 60_000 })
+  t.notMatch(await show(client), 'class="histogram"', 'of nine requests there is none')
+  keep(storage, { token: '00000a', time: start + 61_000, status: 500 })
+  const html = await show(client)
+  t.match(
+    html,
+    'href="?start=1795212000&amp;end=1795212014" aria-label="22:00:00 to 22:00:15 UTC: 1 request"><title>22:00:00 to 22:00:15 UTC: 1 request</title>',
+  )
+  t.match(html, '22:01:00 to 22:01:15 UTC: 2 requests, 1 failed')
+  t.match(html, '<rect class="failed"')
+  t.match(
+    textOf(html),
+    '10 requests, 1 failed, from 20 Nov 2026 22:00:00 to 20 Nov 2026 22:08:15 UTC; most from 20 Nov 2026 22:01:00: 2.',
+  )
+  t.strictSame(tokensOf(await show(client, '?start=1795212000&end=1795212014')), ['000000'])
+  keep(storage, { token: '00000b', time: start + 3 * 3_600_000 })
+  t.match(await show(client), 'aria-label="20 Nov 2026 22:00:00 to 20 Nov 2026 22:05:00 UTC: 6 requests, 1 failed"')
+})
+
+t.test('a paused recording is shown, with a button to resume; then the list is not live', async t => {
+  const { app, client } = await createProfiledKernel(t)
+  await client.post('/_profiler/pause', { headers: { origin: 'http://localhost' } })
+  const html = await show(client)
+  t.ok(app)
+  t.match(textOf(html), 'Recording is paused. Pages have no toolbar. Resume')
+  t.match(html, 'data-live=""')
+  t.notMatch(html, 'Pause recording')
 })

@@ -64,7 +64,27 @@ t.test('a sub-request is reported as its main request, also if only the sub-requ
   keep('000006', { parent: '000007', outcome: 'crashed' })
   keep('000007', { parent: '000006' })
   t.match(await readUntil(stream, '\n\n'), /^event: profiles\ndata: 00000[67]\n\n$/, 'parents of each other')
+  keep('000009', { parent: '000008' })
+  for (let number = 100_000; number < 101_000; number++) keep(String(number), {})
+  keep('00000a', { parent: '000009', status: 500 })
+  t.equal(await readUntil(stream, '\n\n'), 'event: profiles\ndata: 000009\n\n', 'parents are known for a while')
   stream.destroy()
+})
+
+t.test('a stream reports what may be slow or have findings: the list finds it out', async t => {
+  for (const [only, expected] of [
+    ['slow', '000001 000002'],
+    ['findings', '000001 000002'],
+    ['4xx', '000001'],
+    ['4xx,errors', '000001'],
+  ] as const) {
+    const { keep, stream } = create(`?only=${only}`)
+    await readUntil(stream, ':\n\n')
+    keep('000001', 404)
+    keep('000002')
+    t.equal(await readUntil(stream, '\n\n'), `event: profiles\ndata: ${expected}\n\n`, only)
+    stream.destroy()
+  }
 })
 
 t.test('too many profiles are not named', async t => {
