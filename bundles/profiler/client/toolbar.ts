@@ -1,4 +1,5 @@
 import { createElement } from './browser.ts'
+import { updateTimes } from './times.ts'
 import { Bar } from './toolbar-bar.ts'
 import { CallList, CallsItem, findPageToken } from './toolbar-calls.ts'
 import { ErrorsItem, findPageErrors } from './toolbar-errors.ts'
@@ -44,7 +45,9 @@ async function start(): Promise<void> {
     if (path === wanted) return
     wanted = path
     const section = await loadToolbar(path, () => path === wanted)
-    if (path === wanted) bar.show(section ?? createMissing())
+    if (path !== wanted) return
+    if (section !== undefined) updateTimes(section)
+    bar.show(section ?? createMissing())
   }
 
   /** Finds the new profile: by a new tag, or else by the call that loaded the new URL of the page. */

@@ -2,7 +2,7 @@ import { statusText } from '../../../../lib/http/response.ts'
 import type { ViewModel } from '../../../../lib/view/view.ts'
 import { createCurl } from '../../export/curl.ts'
 import type { ProfiledSession, ResponseData, SessionUseData } from '../../profile/exchange-data.ts'
-import { formatCount, formatDuration } from '../../profile/format.ts'
+import { formatCount, formatDuration, formatTime } from '../../profile/format.ts'
 import {
   formatMoment,
   formatSize,
@@ -166,17 +166,20 @@ function viewSize(response: ResponseData | undefined, { method }: ProfileSummary
 
 function viewSession(session: ProfiledSession | undefined) {
   const { createdAt, lastUsedAt, expiresAt } = session?.metadata ?? {}
-  const metadata: Row[] = [
-    { name: 'Created', value: formatMoment(createdAt) },
-    { name: 'Last used', value: formatMoment(lastUsedAt) },
-    { name: 'Expires', value: formatMoment(expiresAt) },
-    { name: 'Store', value: session?.store ?? '' },
-  ]
+  const times = [
+    { name: 'Created', moment: createdAt },
+    { name: 'Last used', moment: lastUsedAt },
+    { name: 'Expires', moment: expiresAt },
+  ].flatMap(({ moment = Number.NaN, name }) => {
+    const value = formatMoment(moment)
+    return value === '' ? [] : [{ ...toValueRow({ name, value }), time: formatTime(moment) }]
+  })
+  const store = session?.store ?? ''
   return {
     useCount: String(session?.useCount ?? 0),
     isStateless: session?.isStateless ?? false,
     isUsed: session !== undefined,
-    metadata: metadata.filter(({ value }) => value !== '').map(toValueRow),
+    metadata: [...times, ...(store === '' ? [] : [toValueRow({ name: 'Store', value: store })])],
     attributes: toRows(session?.attributes).map(toValueRow),
     flashes: toRows(session?.flashes).map(toValueRow),
     uses: (session?.uses ?? []).map(viewUse),

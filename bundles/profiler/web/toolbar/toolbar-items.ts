@@ -6,7 +6,14 @@ import { toPlainText } from '../../insight/overview/sentence-parts.ts'
 import type { TimePart } from '../../insight/overview/time-parts.ts'
 import type { ShownProfile } from '../../insight/relatives.ts'
 import type { SummaryView, Tone } from '../../insight/summary-view.ts'
-import { formatCount, formatDuration, formatMicroseconds, formatPlace, shorten } from '../../profile/format.ts'
+import {
+  type FormattedTime,
+  formatCount,
+  formatDuration,
+  formatMicroseconds,
+  formatPlace,
+  shorten,
+} from '../../profile/format.ts'
 import { brokenLink, profileLink } from '../../profile/links.ts'
 import type { BrokenSources } from '../profiler-application.ts'
 
@@ -19,6 +26,8 @@ interface ToolbarRow {
   readonly tone: Tone
   /** The part of the bar above it that it belongs to; usually empty. */
   readonly category: string
+  /** Shown after the value. */
+  readonly time: FormattedTime | false
 }
 
 /** An item of the bar: a link to a panel, with details that unfold. */
@@ -51,7 +60,7 @@ export function item(id: string, title: string, init: ItemInit): ToolbarItem {
 
 /** Creates a row, by default a plain one. */
 export function row(name: string, value: string, init: Partial<ToolbarRow> = {}): ToolbarRow {
-  return { name, value, link: '', tone: 'plain', category: '', ...init }
+  return { name, value, link: '', tone: 'plain', category: '', time: false, ...init }
 }
 
 /** The most rows of an item. */

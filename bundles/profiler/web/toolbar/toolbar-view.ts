@@ -159,7 +159,7 @@ function toProfileItem({ profile }: ShownProfile, { link, time, token }: Summary
     text: token,
     link,
     rows: [
-      row('Profile', `${token} · ${time.clock} UTC`, { link }),
+      row('Profile', token, { link, time }),
       ...known('Sinfonietta', sinfonietta),
       ...known('Node.js', node),
       ...known('Environment', [environment, isDebug ? 'debug' : ''].filter(Boolean).join(', ')),
