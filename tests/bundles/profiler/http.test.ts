@@ -557,7 +557,7 @@ t.test('headers and contents of calls are recorded, masked; the application gets
   })
 
   const html = await kernel.show('http', profile)
-  t.match(textOf(html), /Request application\/json, 22 bytes.*x-plain yes.*Response application\/json/)
+  t.match(textOf(html), /Request application\/json, 22 bytes.*x-plain: yes.*Response application\/json/)
   t.match(textOf(html), /--header &#x27;x-plain: yes&#x27;.*--data-raw &#x27;\{&quot;a&quot;:1/)
   const { entries } = toHar(profile).log
   t.match(entries[1], {
