@@ -42,7 +42,10 @@ export class WelcomeListener {
     if (request.path !== '/' || !(error instanceof KERNEL_NO_ROUTE) || !debugGate.allows(request)) return
     const model = {
       version,
-      routes: shownRoutes(routes).map(route => toRow(route, editor)),
+      guides: 'node_modules/sinfonietta/docs/guides',
+      routes: shownRoutes(routes)
+        .filter(({ name }) => !name.startsWith('_'))
+        .map(route => toRow(route, editor)),
       home,
       stylesheet: assets.link('profiler.css'),
       script: assets.link('profiler.js'),

@@ -34,7 +34,7 @@ import { findProfile, type ProfileServices, renderMissing } from './find-profile
 export async function renderProfile(
   token: string,
   request: Request,
-  app: ProfileServices & Pick<ProfilerApplication, 'assets' | 'logger' | 'panels' | 'view'>,
+  app: ProfileServices & Pick<ProfilerApplication, 'assets' | 'editor' | 'logger' | 'panels' | 'view'>,
 ): Promise<Response> {
   const found = await findProfile(token, app)
   if (found === undefined) return renderMissing(token, request, app)
@@ -57,6 +57,7 @@ export async function renderProfile(
     title: `${summary.status} ${summary.method} ${summary.target}`,
     icon: app.assets.link(summary.tone === 'error' ? 'icon-error.svg' : 'icon.svg'),
     summary,
+    controllerPlace: app.editor.viewController(summary.controller),
     readyTime: formatDuration(readHandledTime(profile)),
     ...describeRelatives(found, request.query.get('panel') || undefined),
     latest: latestLink(request.query.get('panel') || undefined),

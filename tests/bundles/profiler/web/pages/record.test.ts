@@ -4,6 +4,7 @@ import { toProfile } from '#bundles/profiler/profile/parse-profile.ts'
 import type { Profile } from '#bundles/profiler/profile/profile.ts'
 import type { MemoryProfileStorage } from '#bundles/profiler/store/memory-profile-storage.ts'
 import { Assets } from '#bundles/profiler/web/assets.ts'
+import { createEditorLinks } from '#bundles/profiler/web/editor-links.ts'
 import { renderProfile } from '#bundles/profiler/web/pages/profile-page.ts'
 import { createPanelList } from '#bundles/profiler/web/panels/load-panels.ts'
 import type { ProfilePanel } from '#bundles/profiler/web/panels/panel.ts'
@@ -45,6 +46,7 @@ async function withPanels(
   const services = {
     ...app,
     assets,
+    editor: createEditorLinks(app),
     storage,
     profiler,
     inspector: async () => new Inspector([]),
