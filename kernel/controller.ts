@@ -27,8 +27,7 @@ export function defineController<
   // A parameter of its own: the sources are inferred from their list alone.
   call extends (...values: ValuesOf<sources>) => unknown,
 >(name: string, sources: sources & readonly Argument[], call: call): Controller {
-  // In stacks, a function without a name would have that of the property.
-  if (call.name === '') Reflect.defineProperty(call, 'name', { value: `controller ${name}`, configurable: true })
+  nameFunction(call, name)
   // The values are resolved from these very sources.
   const controller: Controller = { name, arguments: sources, call: call as unknown as Controller['call'] }
   noteDeclaration(controller, defineController)
@@ -45,12 +44,26 @@ export type ValuesOf<sources extends readonly unknown[]> = {
  * the name of the route.
  */
 export function toController(handler: RequestHandler, route = 'anonymous'): Controller {
-  return { name: nameOfHandler(handler, route), arguments: handlerArguments, call: handler as Controller['call'] }
+  const name = nameOfHandler(handler, route)
+  nameFunction(handler, name)
+  return { name, arguments: handlerArguments, call: handler as Controller['call'] }
 }
 
-/** JavaScript names an inline function of a route definition after the property, `controller`: it gets the route's name. */
-export function nameOfHandler({ name }: { readonly name: string }, route: string): string {
-  return name === '' || name === 'controller' ? route : name
+/** Without a name, a function would have that of the property in stacks: `Object.call`. */
+function nameFunction(call: { readonly name: string }, name: string): void {
+  if (isUnnamed(call)) Reflect.defineProperty(call, 'name', { value: `${prefix} ${name}`, configurable: true })
+}
+
+const prefix = 'controller'
+
+/** JavaScript names an inline function of a route definition after the property. */
+function isUnnamed({ name }: { readonly name: string }): boolean {
+  return name === '' || name === prefix || name.startsWith(`${prefix} `)
+}
+
+/** The name of the controller that a function is: that of the function, or else of its route. */
+export function nameOfHandler(handler: { readonly name: string }, route: string): string {
+  return isUnnamed(handler) ? route : handler.name
 }
 
 const handlerArguments: readonly Argument[] = [itself, parametersOf]
