@@ -57,11 +57,19 @@ function showShortcuts(shown: readonly Shortcut[]): void {
   const dialog = createElement(
     'dialog',
     { class: 'shortcuts', 'aria-labelledby': id },
-    createElement('h2', { id }, 'Keyboard shortcuts'),
-    createElement('dl', { class: 'keys' }, ...rows),
-    close,
+    // The dialog itself has no padding: a click on it is a click beside its content.
+    createElement(
+      'div',
+      {},
+      createElement('h2', { id }, 'Keyboard shortcuts'),
+      createElement('dl', { class: 'keys' }, ...rows),
+      close,
+    ),
   )
   close.addEventListener('click', () => dialog.close())
+  dialog.addEventListener('click', ({ target }) => {
+    if (target === dialog) dialog.close()
+  })
   dialog.addEventListener('close', () => dialog.remove())
   document.body.append(dialog)
   dialog.showModal()
