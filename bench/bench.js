@@ -8,7 +8,8 @@ import { toMarkdown } from './report.js'
 const help = `Usage: npm run bench -- [options]
 
   --only <claims>      some of: page, json, not-found, page-busy, json-busy, post-json, access-log, request-context, tracing, dispatcher,
-                       router, profiler, profiler-memory, cpu-profile, profile-search, profile-append, profile-bytes, page-weights,
+                       router, profiler, profiler-memory, cpu-profile, profile-search, profile-append, profile-bytes, redis-search,
+                       redis-bytes, page-weights,
                        panel-times, worker-cost, worker-shares, dump, gate, memory, console, start-up, query-cost, query-page
                        (comma-separated);
                        http is the first three, pages the two about pages, workers the two about workers
@@ -36,6 +37,8 @@ const claims = {
   'profile-search': async () => (await import('./claims/profile-store.js')).profileSearch,
   'profile-append': async () => (await import('./claims/profile-store.js')).profileAppend,
   'profile-bytes': async () => (await import('./claims/profile-store.js')).profileBytes,
+  'redis-search': async () => (await import('./claims/redis-profiles.js')).redisSearch,
+  'redis-bytes': async () => (await import('./claims/redis-profiles.js')).redisBytes,
   'page-weights': async () => (await import('./claims/pages.js')).pageWeights,
   'panel-times': async () => (await import('./claims/pages.js')).panelTimes,
   'worker-cost': async () => (await import('./claims/workers.js')).workerCost,

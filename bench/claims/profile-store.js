@@ -12,7 +12,7 @@ import { measureFunctions } from '../measure-functions.js'
 const counts = { '10,000': 10_000, '100,000': 100_000 }
 
 /** @type {Readonly<Record<string, ProfileQuery>>} */
-const queries = {
+export const queries = {
   'first page': { limit: 10 },
   'a text that is nowhere': { limit: 10, filters: [{ field: 'url', test: 'contains', value: 'nothing like it' }] },
   'three conditions': {
@@ -145,7 +145,9 @@ export const profileBytes = {
   },
 }
 
-const facts = JSON.stringify({ environment: { node: process.version, variables: Array(100).fill('NAME=value') } })
+export const facts = JSON.stringify({
+  environment: { node: process.version, variables: Array(100).fill('NAME=value') },
+})
 
 /** @param {number} count */
 function createStorage(count, directory = mkdtempSync(path.join(tmpdir(), 'profiles-'))) {
@@ -194,7 +196,7 @@ function tokenOf(number) {
 }
 
 /** @param {number} number */
-function createProfile(number) {
+export function createProfile(number) {
   /** @type {ProfileSummary} */
   const summary = {
     token: tokenOf(number),
