@@ -33,6 +33,7 @@ export class RedisReader {
   #newest: number | undefined
   /** The stamp down to which all is read; 0 when that is all. */
   #oldest = 0
+  #horizon = 0
   #pins = '0'
   #pinned: ReadonlySet<string> = new Set()
 
@@ -94,12 +95,15 @@ export class RedisReader {
     const reply = readListReply(await run(listScript, [from, until, order, step, this.#pins]))
     this.#checkGeneration(reply.generation)
     this.bytes = reply.bytes
-    if (this.#pins !== reply.pins) {
+    const hasChanged = this.#pins !== reply.pins
+    if (hasChanged) {
       this.#pins = reply.pins
       this.#pinned = new Set(reply.pinned)
       for (const entry of index.entries) entry.isPinned = this.#pinned.has(entry.token)
     }
-    index.removeUntil(reply.horizon)
+    // The index is sorted for it: not for each step of the first reading.
+    if (hasChanged || this.#horizon !== reply.horizon) index.removeUntil(reply.horizon)
+    this.#horizon = reply.horizon
     return reply
   }
 
