@@ -1,3 +1,5 @@
+import { createElement } from './browser.ts'
+
 /**
  * Makes a flame graph usable with the arrow keys, as one stop of the Tab key, and shows details of the frame that has the
  * focus or is below the pointer.
@@ -5,6 +7,7 @@
 export function enableFlameGraph(graph: SVGSVGElement | null): void {
   const bars = [...(graph?.querySelectorAll<SVGAElement>('a') ?? [])]
   if (graph === null || bars.length === 0) return
+  addSearch(graph, bars)
   let current = 0
   const moveTabStop = (index: number) => {
     bars[current]?.setAttribute('tabindex', '-1')
@@ -32,6 +35,35 @@ export function enableFlameGraph(graph: SVGSVGElement | null): void {
     })
     bar.addEventListener('pointerenter', showDetail)
   }
+}
+
+/** Adds a field that highlights the frames whose name or place contains a text, and shows their share. */
+function addSearch(graph: SVGSVGElement, bars: readonly SVGAElement[]): void {
+  const field = createElement('input', {
+    type: 'search',
+    'aria-label': 'Search frames',
+    placeholder: 'Search frames',
+    'data-key': '/',
+    autocomplete: 'off',
+    spellcheck: 'false',
+  })
+  const status = createElement('span', { class: 'found', role: 'status' })
+  field.addEventListener('input', () => {
+    const text = field.value.trim().toLowerCase()
+    const found = bars.map(bar => text !== '' && String(bar.getAttribute('aria-label')).toLowerCase().includes(text))
+    for (const [index, bar] of bars.entries()) bar.classList.toggle('is-match', found[index])
+    graph.classList.toggle('is-searching', text !== '')
+    // A frame within another one that matches is a part of it.
+    const share = bars.reduce((sum, bar, index) => {
+      let parent = Number(bar.dataset.parent)
+      while (parent !== -1 && !found[parent]) parent = Number(bars[parent]?.dataset.parent)
+      const isOutermost = found[index] === true && parent === -1
+      return sum + (isOutermost ? Number.parseFloat(String(bar.querySelector('svg')?.getAttribute('width'))) : 0)
+    }, 0)
+    const count = found.filter(Boolean).length
+    status.textContent = text === '' ? '' : `${count} ${count === 1 ? 'frame' : 'frames'}, ${share.toFixed(1)} %`
+  })
+  document.querySelector('.flame-head')?.append(createElement('div', { class: 'flame-search' }, field, status))
 }
 
 /** The index of the bar that a key moves to: the caller, the first call, or the neighbour with the same caller. */

@@ -1,5 +1,6 @@
 import { followSources } from './broken.ts'
 import { enableCopying } from './copy.ts'
+import { followSample } from './cpu.ts'
 import { enhanceEventTree } from './events.ts'
 import { enableFiltering } from './filter.ts'
 import { enableFlameGraph } from './flame.ts'
@@ -27,6 +28,7 @@ enableShortcuts(document)
 enableTimeline(document.querySelector<HTMLFormElement>('#timeline'))
 enablePlaces(document)
 followSources(document.querySelector<HTMLElement>('main[data-sources]'))
+followSample(document.querySelector('[data-armed]'))
 enableFlameGraph(document.querySelector<SVGSVGElement>('svg.flame'))
 showLocalTimes()
 enhanceList()

@@ -21,7 +21,8 @@ interface AxisLabel {
 interface Histogram {
   readonly bars: readonly HistogramBar[]
   readonly labels: readonly AxisLabel[]
-  readonly marks: readonly AxisLabel[]
+  /** The label of a late mark is on its left. */
+  readonly marks: readonly (AxisLabel & { readonly isLate: boolean })[]
   /** The same for screen readers. */
   readonly summary: string
 }
@@ -65,10 +66,10 @@ export function drawHistogram(sorted: Float64Array, marks: Readonly<Record<strin
       x: `${25 * part}%`,
       label: formatDuration(fromAxis(first + (part / 4) * size * binCount)),
     })),
-    marks: Object.entries(marks).map(([label, value]) => ({
-      x: `${(100 * Math.min(1, Math.max(0, place(value)))).toFixed(2)}%`,
-      label,
-    })),
+    marks: Object.entries(marks).map(([label, value]) => {
+      const share = Math.min(1, Math.max(0, place(value)))
+      return { x: `${(100 * share).toFixed(2)}%`, label, isLate: share > 0.9 }
+    }),
     summary: `Most requests took ${rangeOf(counts.indexOf(highest))}.`,
   }
 }

@@ -34,9 +34,9 @@ import {
 import type { ProfilerApplication } from '../profiler-application.ts'
 import { renderPage } from '../respond.ts'
 import { respondData } from './data-pages.ts'
-import { type Choice, createSearchForm } from './search-form.ts'
 import { drawTrend } from './route-charts.ts'
 import { nameRoute } from './route-page.ts'
+import { type Choice, createSearchForm } from './search-form.ts'
 
 /** The start of this process, in milliseconds since 1970. Older profiles may be of other code. */
 const startedAt = Math.floor(performance.timeOrigin)

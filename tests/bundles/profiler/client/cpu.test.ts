@@ -1,0 +1,75 @@
+import { t } from 'tap'
+import { followSample } from '#bundles/profiler/client/cpu.ts'
+import { enableFlameGraph } from '#bundles/profiler/client/flame.ts'
+import { openPage } from './page.ts'
+
+const armed = '<div data-armed="/_profiler/live?"></div>'
+
+t.test('the page that waits goes on to the profile when it is stored', async t => {
+  const page = openPage(t, armed, 'http://localhost/_profiler/cpu')
+  const listeners = new Map<string, () => void>()
+  let isClosed = false
+  class Stream {
+    addEventListener(type: string, listener: () => void) {
+      listeners.set(type, listener)
+    }
+    close() {
+      isClosed = true
+    }
+  }
+  page.replace('EventSource', Stream)
+  const opened: string[] = []
+  const location = {
+    href: 'http://localhost/_profiler/cpu',
+    assign: (url: string) => opened.push(url),
+    reload: () => opened.push(''),
+  }
+  page.replace('location', location)
+  const pages = new Map([[location.href, armed]])
+  page.replace('fetch', async (url: string) => {
+    const html = pages.get(url)
+    return { ok: html !== undefined, status: 404, url, text: async () => html ?? '' }
+  })
+  const send = async (type: string) => {
+    listeners.get(type)?.()
+    await page.settle()
+  }
+  followSample(null)
+  followSample(page.find('[data-armed]'))
+  await send('open')
+  t.strictSame([opened, isClosed], [[], false], 'it still waits')
+  pages.set(location.href, '<a data-sampled href="/_profiler/abc123?panel=cpu">abc123</a>')
+  await send('profiles')
+  t.strictSame([opened, isClosed], [[], false], 'the request is handled')
+  pages.set('http://localhost/_profiler/abc123?panel=cpu', '<p>profile</p>')
+  await send('profiles')
+  t.strictSame([opened.splice(0), isClosed], [['http://localhost/_profiler/abc123?panel=cpu'], true])
+  pages.set(location.href, '<p>No CPU profile scheduled.</p>')
+  await send('reload')
+  t.strictSame(opened, [''], 'another process may have sampled it')
+})
+
+const bar = (name: string, parent: number, width: number) =>
+  `<a href="#" aria-label="${name}: 1 ms; src/${name}.ts" data-parent="${parent}"><svg width="${width}%"></svg></a>`
+
+t.test('a search highlights frames, and shows their share without counting a frame twice', async t => {
+  const bars = [
+    bar('all', -1, 100),
+    bar('load', 0, 40),
+    bar('loadMore', 1, 30),
+    bar('other', 0, 10),
+    bar('load', 3, 5.5),
+  ]
+  const page = openPage(t, `<div class="flame-head"></div><svg class="flame">${bars.join('')}</svg>`)
+  enableFlameGraph(document.querySelector('svg'))
+  const found = () => [document.querySelectorAll('.is-match').length, page.find('.found').textContent]
+  page.enter('[type="search"]', ' LOAD ')
+  t.strictSame(found(), [3, '3 frames, 45.5 %'])
+  t.ok(document.querySelector('.flame.is-searching'))
+  page.enter('[type="search"]', 'all.ts')
+  t.strictSame(found(), [1, '1 frame, 100.0 %'])
+  page.enter('[type="search"]', 'nothing')
+  t.strictSame(found(), [0, '0 frames, 0.0 %'])
+  page.enter('[type="search"]', '')
+  t.strictSame([found(), document.querySelector('.is-searching')], [[0, ''], null])
+})
