@@ -35,6 +35,8 @@ export async function openScreens(t: Test): Promise<Screens> {
     { name: 'empty list', path: '/_profiler/empty/search/results?ip=9.9.9.9&start=nope&limit=x' },
     { name: 'unknown token', path: '/_profiler/ffffff' },
     { name: 'routes', path: '/_profiler/routes' },
+    { name: 'route', path: '/_profiler/route?name=rich' },
+    { name: 'CPU', path: '/_profiler/cpu' },
     { name: 'replay', path: `/_profiler/${tokens.upload}/replay` },
     { name: 'replay of a sub-request', path: `/_profiler/${child}/replay` },
     { name: 'compared', path: `/_profiler/compare?a=${tokens.form}&b=${tokens.json}` },

@@ -61,7 +61,10 @@ function categoryOf(node: EventNode): Category {
   return isKernelDispatch(node) ? 'kernel' : 'event'
 }
 
-function toGapSpan({ duration, name, start }: KernelGap, { controller, handled, offset }: RequestFrame): TimelineSpan {
+function toGapSpan(
+  { duration, name, start }: KernelGap,
+  { controller, handled, offset, token }: RequestFrame,
+): TimelineSpan {
   const lasted = duration ?? Math.max(0, handled - start)
   const isController = name === 'controller'
   return createSpan(
@@ -70,6 +73,9 @@ function toGapSpan({ duration, name, start }: KernelGap, { controller, handled, 
       category: isController ? 'controller' : 'kernel',
       periods: [{ start: offset + start, duration: lasted }],
     },
-    { problem: duration === undefined ? 'not finished' : '' },
+    {
+      link: isController ? `${profileLink(token, 'events')}#controller` : '',
+      problem: duration === undefined ? 'not finished' : '',
+    },
   )
 }

@@ -130,6 +130,7 @@ t.test('rows link to their details, and show problems', async t => {
   const { lines } = await view(all)
   const find = (name: string) => lines.filter(line => line.name === name)
   const record = '/_profiler/abc123?panel='
+  t.hasStrict(find('controller SomeController'), [{ link: `${record}events#controller` }])
   t.hasStrict(find('listen'), [{ link: `${record}events#span-5`, problem: 'threw', isBad: true }])
   t.hasStrict(find('part'), [{ link: `${record}templates#render-1`, problem: 'failed', times: '2 times' }])
   t.match(find('GET shop.test/a'), [
