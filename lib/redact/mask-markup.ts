@@ -53,7 +53,7 @@ const characters: ReadonlyMap<string, string> = new Map([
 
 function decodeCharacters(text: string): string {
   return text.replace(/&(?:#x([\da-f]{1,6})|#(\d{1,7})|(amp|quot|apos|lt|gt));/gi, (all, hex, decimal, name) => {
-    if (name !== undefined) return characters.get(String(name).toLowerCase()) ?? all
+    if (name !== undefined) return String(characters.get(String(name).toLowerCase()))
     const point = hex === undefined ? Number(decimal) : Number.parseInt(String(hex), 16)
     return point <= 0x10ffff ? String.fromCodePoint(point) : all
   })
@@ -61,7 +61,7 @@ function decodeCharacters(text: string): string {
 
 function isSecretField(attributes: string, isSecret: NameTest): boolean {
   for (const [, name = '', double, single, plain] of attributes.matchAll(attribute)) {
-    const value = double ?? single ?? plain ?? ''
+    const value = String(double ?? single ?? plain)
     if (naming.test(name) && isSecret(value)) return true
     if (/^type$/i.test(name) && /^password$/i.test(value)) return true
   }
@@ -70,6 +70,6 @@ function isSecretField(attributes: string, isSecret: NameTest): boolean {
 
 /** An empty value stays empty. */
 function maskHeld(all: string, name: string, double?: string, single?: string, plain?: string): string {
-  const isEmpty = (double ?? single ?? plain ?? '') === ''
+  const isEmpty = (double ?? single ?? plain) === ''
   return holding.test(name) && !isEmpty ? `${name}="${mask}"` : all
 }

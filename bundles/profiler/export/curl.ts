@@ -31,12 +31,7 @@ export function createCallCurl({ method, request, url }: Pick<HttpCall, 'method'
   return writeCommand(method, url, fields, request.content ?? unknown)
 }
 
-function writeCommand(
-  method: string,
-  url: string,
-  fields: readonly Field[],
-  content: ContentData | BodyData | undefined,
-): string {
+function writeCommand(method: string, url: string, fields: readonly Field[], content: SentBody | undefined): string {
   const headers = fields.filter(isSendable)
   const body = createCurlBody(content, method, contentTypeOf(headers))
   const isSent = ([name]: Field) => !ownHeaders.has(name.toLowerCase()) && !(body.setsType && isContentType(name))
@@ -53,6 +48,9 @@ function writeCommand(
   // Remarks contain no recorded text: it could end the comment.
   return `${remarks.map(remark => `# ${remark}\n`).join('')}${lines.join(' \\\n  ')}`
 }
+
+/** The body of a request, or of an HTTP client call, which has no files. */
+type SentBody = ContentData & Pick<BodyData, 'files'>
 
 type Field = readonly [name: string, value: string]
 
@@ -111,10 +109,9 @@ interface CurlBody {
 }
 
 /** Creates the options for a recorded body; `contentType` is the header with its parameters. */
-function createCurlBody(body: ContentData | BodyData | undefined, method: string, contentType: string): CurlBody {
+function createCurlBody(body: SentBody | undefined, method: string, contentType: string): CurlBody {
   if (body === undefined || method === 'HEAD') return createNoBody(body, 'With HEAD, curl sends no body.')
-  const { form = [], isCut, json, text } = body
-  const files = 'files' in body ? (body.files ?? []) : []
+  const { files = [], form = [], isCut, json, text } = body
   if (json !== undefined) return { options: [writeData(String(JSON.stringify(json[0])))], remarks: [], setsType: false }
   const isMultipart = body.type === 'multipart/form-data' && form.length > 0
   if (isMultipart || files.length > 0) return createForm(readFormParts({ form, files }), contentType)

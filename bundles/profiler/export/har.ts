@@ -203,9 +203,8 @@ function toCookie(pair: string): HarPair {
   return { name, value: value.join('=') }
 }
 
-function toPostData(body: ContentData | BodyData): Pick<HarRequest, 'postData'> {
-  const { form = [], json, type } = body
-  const files = 'files' in body ? (body.files ?? []) : []
+function toPostData(body: ContentData & Pick<BodyData, 'files'>): Pick<HarRequest, 'postData'> {
+  const { files = [], form = [], json, type } = body
   const uploads = files.map(({ field, name, type }) => ({ name: field, fileName: name, contentType: type }))
   const params = [...toPairs(form), ...uploads]
   const text = writeContent(body)

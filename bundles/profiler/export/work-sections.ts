@@ -120,8 +120,7 @@ function writeCall(call: StoredCall): string {
 function writeMessage(name: string, message: MessageData | undefined): string[] {
   const content = message?.content
   if (content === undefined) return []
-  const text = writeContent(content)
-  return [`  - ${name} ${toSpan(content.type)}: ${text === '' ? toSpan(content.note ?? '') : toSpan(text)}`]
+  return [`  - ${name} ${toSpan(content.type)}: ${toSpan(writeContent(content))}`]
 }
 
 /** The renders as a nested list. */

@@ -77,12 +77,10 @@ export function parseSentHeaders(head: unknown): string[] {
 
 /** Headers as a list of names and values in turn, which may be bytes. */
 export function toTexts(headers: readonly unknown[]): string[] {
-  return headers.map(each => (Buffer.isBuffer(each) ? each.toString('latin1') : String(each)))
+  return headers.map(String)
 }
 
 /** Headers of node:http as a list of names and values in turn. */
 export function flattenHeaders(headers: Readonly<Record<string, unknown>>): string[] {
-  return Object.entries(headers).flatMap(([name, value]) =>
-    (Array.isArray(value) ? value : [value]).flatMap(each => [name, String(each)]),
-  )
+  return Object.entries(headers).flatMap(([name, value]) => [value].flat().flatMap(each => [name, String(each)]))
 }

@@ -586,6 +586,12 @@ t.test('the bodies of all calls of a request have a limit', async t => {
   const { http } = (await kernel.profileOf(await kernel.client.get('/page'))).collectors
   const contents = http?.calls.map(({ response }) => response?.content) ?? []
   t.match(contents[0], { length: 100_000, isCut: true, text: /^x+$/ })
+  const profiled = await kernel.client.get('/page')
+  const profile = await kernel.profileOf(profiled)
+  t.equal(toHar(profile).log.entries[1]?.response.content.comment, 'The body is cut.')
+  const markdown = (await kernel.client.get(`/_profiler/${profile.summary.token}.md`)).text
+  t.match(markdown, '  - received `text/plain`: `xxxx')
+  t.match(await kernel.show('http', profile), 'The first 4,000 characters are shown.')
   t.match(contents[4], { length: 100_000, note: 'Not stored: too many bodies of calls.' })
 })
 

@@ -112,7 +112,7 @@ function partition<item>(items: readonly item[], test: (item: item) => boolean):
 /** The verdict of two profiles with the same result. */
 function describeTimings(timings: Comparison['timings']): string {
   const [total] = timings
-  const [before, after] = [total?.first?.duration ?? 0, total?.second?.duration ?? 0]
+  const [before, after] = [Number(total?.first?.duration), Number(total?.second?.duration)]
   if (!timings.some(isDifferent)) return 'Only timings changed, within the usual range'
   if (total?.change === 'same' || before === 0) return 'Only timings changed'
   return `Only timings changed: ${formatShare(Math.abs(after - before), before)} ${after > before ? 'slower' : 'faster'}`

@@ -201,18 +201,18 @@ function viewTimings(timings: readonly Compared<Timing>[]): Part {
     const row = toRow(timing, { name: ({ name }) => name, text: ({ duration }) => formatMicroseconds(duration) })
     return { row: { ...row, note, delta: toDelta(timing) }, kind, difference: Math.abs(difference) }
   })
-  const [total, ...more] = all
-  const main = more.filter(({ kind }) => kind === 'main')
-  const others = more.filter(({ kind }) => kind !== 'main').sort((a, b) => b.difference - a.difference)
-  const isNoticed = ({ row }: { readonly row: PartRow }) => row.change !== 'same'
+  const main = all.filter(({ kind }) => kind === 'main')
+  const others = all.filter(({ kind }) => kind !== 'main').sort((a, b) => b.difference - a.difference)
   const sorted = [...main, ...others]
-  const rest = sorted.filter(each => !isNoticed(each))
+  // The total is the first one.
+  const isNoticed = ({ row }: { readonly row: PartRow }, index: number) => index === 0 || row.change !== 'same'
+  const rest = sorted.filter((each, index) => !isNoticed(each, index))
   return {
     id: 'part-timings',
     title: 'Timings',
     hasDeltas: true,
     count: '',
-    rows: [...(total === undefined ? [] : [total]), ...sorted.filter(isNoticed)].map(({ row }) => row),
+    rows: sorted.filter(isNoticed).map(({ row }) => row),
     rest: rest.map(({ row }) => row),
     restTitle: `${rest.length.toLocaleString('en')} within the usual range`,
   }

@@ -37,7 +37,7 @@ export function viewContent(content: ContentData, id: string, link = '', limit: 
     ...(digest === undefined ? [] : [`SHA-256 ${digest}…`]),
   ]
   return {
-    facts: [type || 'no content type', formatSize(length)].filter(fact => fact !== '').join(', '),
+    facts: [type, formatSize(length)].filter(fact => fact !== '').join(', '),
     tree: isTree && new TreeViewer().viewJson(json[0], true),
     size: Math.min(text.length, limit),
     text: shown.slice(0, limit).toWellFormed(),

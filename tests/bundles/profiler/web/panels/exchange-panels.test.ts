@@ -172,24 +172,30 @@ t.test('the request panel', async t => {
       const { profile } = await storedOf(await client.get(path))
       const html = await show('request', profile)
       const page = await client.get(`/_profiler/${profile.summary.token}/content`)
-      return { html, text: textOf(html), page }
+      const markdown = (await client.get(`/_profiler/${profile.summary.token}.md`)).text
+      return { html, text: textOf(html), page, markdown }
     }
     const data = await open('/data')
     t.match(data.text, /Response Content application\/json, \d+ bytes .*name: &quot;&lt;script&gt;/)
     t.match(data.html, /<a class="button small" href="\/_profiler\/[\da-f]{6}\/content">Open as text<\/a>/)
     t.equal(data.page.headers.get('content-type'), 'text/plain; charset=UTF-8')
     t.match(data.page.text, '"list":[1,2]')
+    t.match(data.markdown, '### Content\n\n`application/json`, 87 bytes'.replace(/\d+/, String(data.page.text.length)))
     const page = await open('/page')
+    t.match(page.markdown, '```html\n<title>Shop</title>')
     t.match(page.html, '&lt;title&gt;Shop&lt;/title&gt;&lt;script&gt;alert(1)')
     t.notMatch(page.html, '<script>')
     t.match(page.html, '>Preview</a>')
     t.equal(page.page.headers.get('content-type'), 'text/html; charset=UTF-8')
     t.match(page.page.headers.get('content-security-policy'), /^sandbox; default-src 'none'; (?!.*script-src)/)
+    t.match((await open('/form')).markdown, '- `token`: `******`')
     t.match((await open('/form')).html, 'a=1&amp;token=******'.replaceAll('=', '&#x3D;'))
     const long = await open('/long')
     t.match(long.text, 'The first 65,536 characters are stored. The first 16,000 characters are shown. SHA-256 ')
     t.equal(long.page.text, 'x'.repeat(65_536))
+    t.match(long.markdown, '`text/plain`, 70,000 bytes, cut')
     const bytes = await open('/bytes')
+    t.match(bytes.markdown, '`image/png`, 4 bytes\n\n`Only text is stored.`')
     t.match(
       bytes.text,
       'Response Content image/png, 4 bytes Only text is stored. SHA-256 df3f619804a92fdb4057192dc43dd748…',
@@ -198,7 +204,7 @@ t.test('the request panel', async t => {
     t.equal(bytes.page.status, 404)
     t.equal((await client.get('/_profiler/ffffff/content')).status, 404)
     const { summaries } = await storage.search({ limit: 99 })
-    t.equal(summaries.length, 5, 'the pages of contents are not recorded')
+    t.equal(summaries.length, 6, 'the pages of contents are not recorded')
   })
 
   t.test('a request without a response has a page', async t => {
