@@ -43,7 +43,8 @@ export class ResponseCollector implements CollectorOf<'response'> {
     const encoding = headers.get('content-encoding') ?? ''
     const sent = page ?? { body, encoding }
     if (sent.body === null || sent.body instanceof Readable) return undefined
-    const hide = createEchoMask(request, { headers }, this.#redactor.isSecret)
+    // Not earlier: under load, most contents are not copied.
+    const hide = (text: string) => createEchoMask(request, { headers }, this.#redactor.isSecret)(text)
     return this.#contents.copy({ body: sent.body, type, encoding: sent.encoding, hide })
   }
 }
