@@ -37,7 +37,7 @@ export function createDebugRouteMatch(routes: RouteCollection): ConsoleCommand {
       const blocks: Block[] = [...describeMatch(match, request)]
       if (shown.length > 0) blocks.push({ kind: 'table', table: listOthers(shown) })
       output.print({ blocks, json: { ...toJson(match), others } })
-      if (hidden > 0 && output.format === 'text') output.note(`${hidden} more that are further away: add --all.`)
+      if (hidden > 0 && output.format === 'text') output.note(`${hidden} more routes: add --all.`)
       return match.outcome === 'match' || match.outcome === 'redirect' ? exitCodes.success : exitCodes.failure
     },
   }

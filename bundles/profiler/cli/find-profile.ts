@@ -32,7 +32,7 @@ export async function findRecord(
 /** Says that there is no such profile. */
 export function missing(word: string): string {
   return word === latest
-    ? 'There are no profiles.'
+    ? 'No requests recorded yet.'
     : `There is no profile "${word}": it has expired, was deleted, or never existed.`
 }
 

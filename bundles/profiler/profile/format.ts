@@ -39,15 +39,15 @@ const periods = [
   ['second', 1],
 ] as const
 
-/** Writes a period, given in seconds, in at most two units: `1 day`, `1 hour 30 minutes`. */
+/** Writes a period of at least a second, given in seconds, in at most two units: `1 day`, `1 hour 30 minutes`. */
 export function formatPeriod(seconds: number): string {
-  let rest = Math.round(seconds)
+  let rest = Math.max(1, Math.round(seconds))
   const parts = periods.flatMap(([name, length]) => {
     const count = Math.floor(rest / length)
     rest -= count * length
     return count === 0 ? [] : [formatCount(count, name)]
   })
-  return parts.length === 0 ? formatCount(0, 'second') : parts.slice(0, 2).join(' ')
+  return parts.slice(0, 2).join(' ')
 }
 
 /** Writes a part of a whole in percent: `12.5 %`; of nothing it is `0.0 %`. */

@@ -125,7 +125,7 @@ export function toSets(queries: readonly StoredQuery[], keyOf: (query: StoredQue
   })
 }
 
-/** Milliseconds of queries, added up. */
+/** The sum of the times of queries, in milliseconds. */
 export function timeOf(queries: readonly StoredQuery[]): number {
   return queries.reduce((sum, query) => sum + queryDuration(query), 0)
 }

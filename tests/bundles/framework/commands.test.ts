@@ -186,7 +186,7 @@ t.test('debug:route-match lists the nearest routes, or all', async t => {
   }
   const load = async () => [createFrameworkBundle(), many]
   const some = await run('debug:route-match GET /r/x', { load })
-  t.match(some.stderr, '11 more that are further away: add --all.')
+  t.match(some.stderr, '11 more routes: add --all.')
   const all = await run('debug:route-match GET /r/x --all', { load })
   t.equal(all.stderr, '')
   t.equal(all.stdout.split('\n').length, some.stdout.split('\n').length + 11)

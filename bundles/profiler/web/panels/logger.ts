@@ -39,9 +39,9 @@ async function toView({ findChildren, profile, query }: PanelSubject, editor: Ed
   const { parent, token } = profile.summary
   const filter = readLogFilter(query)
   const channels = [...new Set(logs.map(({ log }) => log.channel))].filter(Boolean).sort()
-  const viewErrors: LogView['viewErrors'] = ({ log: { exceptions, index }, profile: { summary }, profile: of }) =>
+  const viewErrors: LogView['viewErrors'] = ({ log: { exceptions, index }, profile: of }) =>
     exceptions.flatMap(({ chain, name }) =>
-      viewChain(chain, `log-${of === profile ? '' : `${summary.token}-`}${index}-${name}`, readExcerpts(of), editor),
+      viewChain(chain, `log-${of.summary.token}-${index}-${name}`, readExcerpts(of), editor),
     )
   const view = { profile, editor, filter, viewer: new TreeViewer(), viewErrors }
   const lines = [...toLogLines(logs, view), ...toEventLines(notifications, logs, view)].sort((a, b) => a.at - b.at)
@@ -58,7 +58,7 @@ async function toView({ findChildren, profile, query }: PanelSubject, editor: Ed
     hasLogs: logs.length > 0,
     dropped,
     hasLines: lines.length > 0,
-    lines: pages[page - 1] ?? [],
+    lines: pages[page - 1],
     // A script filters the lines of the page: if there are more, the server filters.
     filterId: pages.length > 1 ? '' : 'logs',
     paging: pages.length > 1 && {

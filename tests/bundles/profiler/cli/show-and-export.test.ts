@@ -98,7 +98,7 @@ t.test('profiler:show names missing profiles and panels', async t => {
     const [name, ...options] = command.split(' ')
     const line = (token: string) => `profiler:${name} ${token} ${options.join(' ')}`
     t.match((await run(line('00ffff'))).stderr, 'There is no profile "00ffff"')
-    t.match((await run(line('latest'), {}, new MemoryProfileStorage())).stderr, 'There are no profiles.')
+    t.match((await run(line('latest'), {}, new MemoryProfileStorage())).stderr, 'No requests recorded yet.')
     const wrong = await run(line('nope'))
     t.equal(wrong.code, 64)
     t.match(wrong.stderr, '"nope" is no token: a token is six hexadecimal digits, or "latest".')

@@ -308,8 +308,10 @@ t.test('the first of two panels with the same name is used', async t => {
   const own = panel('demo')
   const foreign: Collector = { name: 'demo', collect: () => 1 }
   t.strictSame(
-    createPanelList([own], [foreign, { name: 'other', collect: () => 1 }]).map(({ label }) => label),
-    ['The demo', 'Other'],
+    createPanelList([own], [foreign, { name: 'otherThings', collect: () => 1 }, { name: '--', collect: () => 1 }]).map(
+      ({ label }) => label,
+    ),
+    ['The demo', 'Other things', '--'],
   )
 })
 

@@ -181,6 +181,16 @@ t.test('messages of sub-requests are between those of the request, with a link t
   const html = await show(loggerPanel, subject)
   t.match(html, '<a class="badge badge-plain" href="/_profiler/bbbbbb?panel&#x3D;logger" title="Sub-request">part</a>')
   t.equal(html.match(/id="log-1"/g)?.length, 1)
+  const alike = Array.from({ length: 5 }, (_, i) => ({
+    at: i * 2_000_000,
+    level: 'info',
+    message: `Query ${i}`,
+    template: 'Query {i}',
+    context: { i },
+  }))
+  const busy = toProfile({ ...child, data: { ...child.data, logger: { records: alike } } })
+  const grouped = await show(loggerPanel, { ...subject, findChildren: async of => (of === main ? [busy] : []) })
+  t.match(grouped, /<li><span class="when">\+2\.00 s<\/span> Query <b class="value">3<\/b><\/li>/)
   const sub = { ...profile, summary: { ...profile.summary, parent: 'aaaaaa' } }
   t.match(await show(loggerPanel, createLogs({ profile: sub })), /aaaaaa[^>]*>Log messages of the main request/)
 })
