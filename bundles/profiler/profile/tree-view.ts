@@ -64,6 +64,8 @@ export class TreeViewer {
 
   #view(tree: ValueTree, isOpen: boolean, isSmall: boolean): TreeView {
     const { entries = [], kind, omitted = 0 } = tree
+    if (entries.length + omitted === 0) return viewText(tree)
+    if (this.#left === 0 && entries.length > 0) return viewText({ kind: 'note', text: JSON.stringify(toPlain(tree)) })
     const shown = entries.slice(0, this.#left)
     const others = entries.slice(shown.length)
     // First all properties of an object, then their contents: the outer levels are complete.
@@ -72,16 +74,34 @@ export class TreeViewer {
     return {
       kind,
       text: writeText(tree),
-      start: kind === 'text' && tree.text.length > textLimit ? `"${cut(tree.text, startLength)} …` : '',
+      start: '',
       preview: isOpen || entries.length === 0 || isArray(tree) ? '' : writePreview(entries),
       isOpen,
-      isNested: entries.length + omitted > 0,
+      isNested: true,
       entries: views.slice(0, groupSize),
       groups: toGroups(views),
       source: others.length === 0 ? '' : writeJson({ ...tree, entries: others }),
       sourceCount: formatNumber(others.length),
       rest: omitted === 0 ? '' : formatNumber(omitted),
     }
+  }
+}
+
+/** The view of a value without entries. */
+function viewText(tree: ValueTree): TreeView {
+  const isLong = tree.text.length > textLimit
+  return {
+    kind: tree.kind,
+    text: writeText(tree),
+    start: isLong ? `${tree.kind === 'text' ? '"' : ''}${cut(tree.text, startLength)} …` : '',
+    preview: '',
+    isOpen: false,
+    isNested: false,
+    entries: [],
+    groups: [],
+    source: '',
+    sourceCount: '',
+    rest: '',
   }
 }
 

@@ -51,15 +51,19 @@ t.test('entries over the limit are text, the outer level last', async t => {
   const view = viewer.viewJson({ a: { deep: [true, 'x', null] }, b: 2 })
   t.equal(view.source, '')
   const deep = view.entries[0]?.value.entries[0]?.value
+  t.hasStrict(deep, { kind: 'note', text: '[true,"x",null]', isNested: false, start: '' })
+  t.hasStrict(viewer.viewJson([1]), { kind: 'note', text: '[1]' }, 'values of one viewer share its limit')
+  t.equal(viewer.viewJson(['x'.repeat(600)]).start, `["${'x'.repeat(118)} …`)
+  const partly = new TreeViewer(2).viewJson([true, 'x', null, { y: 1 }])
   t.strictSame(
-    [deep?.isNested, deep?.entries.length, deep?.source, deep?.sourceCount],
-    [true, 0, '[\n  true,\n  "x",\n  null\n]', '3'],
+    [partly.entries.length, partly.source, partly.sourceCount],
+    [2, '[\n  null,\n  {\n    "y": 1\n  }\n]', '2'],
   )
-  t.strictSame(viewer.viewJson([1]).source, '[\n  1\n]', 'values of one viewer share its limit')
-  const other = new TreeViewer(0).view({
+  const other = new TreeViewer(1).view({
     kind: 'object',
     text: 'Map(2)',
     entries: [
+      { name: 'first', value: { kind: 'value', text: '1' } },
       { name: 'date', value: { kind: 'value', text: '2026-11-22' } },
       { name: 'note', value: { kind: 'note', text: '[getter]' } },
     ],
