@@ -196,7 +196,7 @@ t.test('rows have marks for conspicuous profiles', async t => {
   t.match(html, '<span class="pill pill-error" title="200 OK">200</span>')
   t.match(html, '<span class="pill pill-error" title="No response">–</span>')
   t.match(html, '<span class="pill pill-plain" title="No response">–</span>')
-  t.match(html, '<span class="pill pill-warning" title="302 Found">302</span>')
+  t.match(html, '<span class="pill pill-plain" title="302 Found">302</span>')
   t.match(html, '<time datetime="2026-11-20T23:15:09.042Z"')
   t.match(textOf(html), '20 Nov 2026 23:15:09')
   t.match(textOf(html), 'TypeError aborted 2 errors 1 warning 3 HTTP client calls 1 sub-request')
