@@ -152,7 +152,8 @@ t.test('a changed source is served by a new process', async t => {
   await t.rejects(fetch(old))
   const { process } = await readProfile()
   t.strictSame(process.server.edits.at(-1)?.files, [bundle])
-  t.strictSame(process.server.edits.at(-2)?.files, [template], 'an edit of a template is known after a restart')
+  const earlier = process.server.edits.slice(0, -1).flatMap(({ files }) => files)
+  t.ok(earlier.includes(template), 'an edit of a template is known after a restart')
   t.notMatch(process.server.process, { 'command line': bundle })
 })
 

@@ -42,6 +42,17 @@ export class CallList {
     return this.#calls
   }
 
+  /**
+   * Finds the call that has loaded a page: that of its URL, or else a later one than `last` with its path. Libraries add
+   * parameters when they load a part of a page.
+   */
+  findPage(url: string, last: Call | undefined): Call | undefined {
+    const profiled = this.#calls.filter(({ token }) => token !== undefined)
+    const later = profiled.slice(0, last === undefined || !profiled.includes(last) ? undefined : profiled.indexOf(last))
+    const { pathname } = new URL(url)
+    return profiled.find(call => call.url === url) ?? later.find(call => new URL(call.url).pathname === pathname)
+  }
+
   /** Collects future calls, and earlier ones of this page. */
   watch(): void {
     const observer = new PerformanceObserver(list => {

@@ -1,7 +1,7 @@
 import { createElement } from './browser.ts'
 import { updateTimes } from './times.ts'
 import { Bar } from './toolbar-bar.ts'
-import { CallList, CallsItem, findPageToken } from './toolbar-calls.ts'
+import { type Call, CallList, CallsItem, findPageToken } from './toolbar-calls.ts'
 import { ErrorsItem, findPageErrors } from './toolbar-errors.ts'
 import { loadStyles, loadToolbar } from './toolbar-load.ts'
 
@@ -18,6 +18,8 @@ async function start(): Promise<void> {
   if (tag === undefined) return
   let pageUrl = currentUrl()
   let wanted = ''
+  /** The latest call when the page changed last. */
+  let lastCall: Call | undefined
 
   const list = new CallList(() => {
     update()
@@ -55,10 +57,10 @@ async function start(): Promise<void> {
     const newest = findTag()
     const isNewTag = newest !== undefined && newest !== tag
     const newUrl = currentUrl()
-    const call =
-      newUrl === pageUrl ? undefined : list.calls.find(({ token, url }) => url === newUrl && token !== undefined)
+    const call = newUrl === pageUrl ? undefined : list.findPage(newUrl, lastCall)
     if (!isNewTag && call === undefined) return
     pageUrl = newUrl
+    lastCall = list.calls[0]
     if (isNewTag) tag = newest
     void show(isNewTag ? newest : `/_wdt/${call?.token}`)
   }

@@ -53,15 +53,20 @@ export async function findSinceEdit(
   const before = similar.filter(({ time }) => time >= (lastEdit?.time ?? 0))
   const isSimilar = ({ time, url }: ProfileSummary) => time >= edit.time && (!isSameUrl || url === summary.url)
   const now = [summary, ...earlier.filter(isSimilar)]
-  const found = await Promise.all(before.slice(0, readLimit).map(({ token }) => storage.find(token)))
-  const profiles = found.flatMap(stored => stored?.profile ?? [])
+  const compare = async (limit: number) => {
+    const found = await Promise.all(before.slice(0, limit).map(({ token }) => storage.find(token)))
+    const profiles = found.flatMap(stored => stored?.profile ?? [])
+    return findChanges({ profile, profiles, before, now, inspect })
+  }
+  // Reading a profile costs most of the time: further ones are read only to confirm a change.
+  const supposed = await compare(1)
   return {
     files: filesOf(editsSince(profile, last)),
     time: edit.time,
     isSameUrl,
     before: last,
     times: compareTimes(before.map(durationOf), now.map(durationOf)),
-    changes: findChanges({ profile, profiles, before, now, inspect }),
+    changes: supposed.length === 0 ? supposed : await compare(readLimit),
   }
 }
 

@@ -86,6 +86,25 @@ t.test('calls of the page to its server are listed, and what has a profile', asy
   t.strictSame(list.calls, [])
 })
 
+t.test('the call that has loaded a page is that of its URL, or a later one of its path', async t => {
+  const page = openPage(t, '', 'http://localhost/shop')
+  const measure = replaceObserver(page)
+  const list = new CallList(() => undefined)
+  list.watch()
+  const add = (name: string, token?: string) =>
+    measure({ name, initiatorType: 'fetch', ...(token !== undefined && { serverTiming: profiled(token) }) })
+  const find = (url: string, last?: Call) => list.findPage(url, last)?.token
+  add('http://localhost/list?page=1', 'aaaaa1')
+  const [last] = list.calls
+  add('http://localhost/list?page=2')
+  t.equal(find('http://localhost/list?page=1', last), 'aaaaa1')
+  t.equal(find('http://localhost/list?page=2', last), undefined, 'an earlier call has loaded the page before')
+  add('http://localhost/list?page=2&part=body', 'aaaaa2')
+  t.equal(find('http://localhost/list?page=2', last), 'aaaaa2')
+  t.equal(find('http://localhost/list'), 'aaaaa2')
+  t.equal(find('http://localhost/other'), undefined)
+})
+
 t.test('the response of a page names its profile', async t => {
   const page = openPage(t, '')
   const find = (...entries: readonly object[]) => {
