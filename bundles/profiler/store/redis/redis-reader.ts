@@ -70,7 +70,7 @@ export class RedisReader {
 
   #takeOlder({ rows }: ListReply): void {
     for (const row of rows) this.#take(row)
-    this.#oldest = rows.length < step ? 0 : (rows.at(-1)?.stamp ?? 0)
+    this.#oldest = rows.length < step ? 0 : Math.min(...rows.map(({ stamp }) => stamp))
   }
 
   async #readChanges(from: number): Promise<void> {

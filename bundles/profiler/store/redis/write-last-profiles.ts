@@ -6,7 +6,7 @@ import type { LastProfiles } from './write-in-other-process.ts'
 // Written by `writeInOtherProcess`.
 const { limits, prefix, profiles, url } = JSON.parse(await text(process.stdin)) as LastProfiles
 const onProblem = (message: string, error?: unknown) => {
-  process.stderr.write(`${message} ${error instanceof Error ? error.message : ''}\n`)
+  process.stderr.write(`${message} ${error}\n`)
   process.exitCode = 1
 }
 const storage = new RedisProfileStorage({ url, prefix, limits, onProblem, onRecovery: onProblem })
