@@ -30,6 +30,9 @@ interface EntryView {
   readonly value: TreeView
 }
 
+/** The most entries of the content of a message: a page has two contents, and is at most 60 kB. */
+export const contentTreeLimit = 150
+
 /** The most entries of a tree, and of all trees of one viewer. The others are shown as text. */
 const entryLimit = 500
 const groupSize = 50
