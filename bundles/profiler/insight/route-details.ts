@@ -11,8 +11,8 @@ export interface RouteDetails {
   readonly statistics: RouteStatistics
   /** The latest requests, the newest first. */
   readonly summaries: readonly ProfileSummary[]
-  /** Whether there are more requests, which were not read. */
-  readonly hasMore: boolean
+  /** The number of stored requests; the other values are those of the latest 5,000. */
+  readonly stored: number
   /** The starts of processes between the first and the last request, in milliseconds since 1970. */
   readonly restarts: readonly number[]
   /** How many of the latest profiles were read for findings and queries. */
@@ -81,7 +81,7 @@ export async function gatherRoute(
   return {
     statistics,
     summaries,
-    hasMore: total > found.length,
+    stored: total,
     restarts: [...new Set(starts)].filter(time => time > first).sort((one, other) => one - other),
     read: read.length,
     findings: countFindings(read, inspector),

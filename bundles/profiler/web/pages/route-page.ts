@@ -7,6 +7,7 @@ import { isError, leastForP99 } from '../../insight/route-statistics.ts'
 import { toSummaryView } from '../../insight/summary-view.ts'
 import { formatCount, formatDuration, formatNumber, formatShare, shorten } from '../../profile/format.ts'
 import { home, listLink, profileLink } from '../../profile/links.ts'
+import type { ProfileSummary } from '../../profile/profile.ts'
 import type { ProfilerApplication } from '../profiler-application.ts'
 import { renderPage } from '../respond.ts'
 import { drawHistogram, drawOverTime } from './route-charts.ts'
@@ -48,17 +49,14 @@ export function nameRoute(
 }
 
 function viewDetails(details: RouteDetails) {
-  const { errors, findings, hasMore, queries, read, restarts, statistics, summaries } = details
-  const { clientErrors, count, errorRate, mostQueries, p50, p95, p99, slowest, total } = statistics
+  const { errors, findings, queries, read, restarts, statistics, stored, summaries } = details
+  const { clientErrors, count, errorRate, mostQueries, p50, p95, p99, total } = statistics
   const sorted = Float64Array.from(summaries, ({ duration }) => duration).sort()
-  const byToken = new Map(summaries.map(summary => [summary.token, summary]))
-  const view = (token: string) => {
-    const summary = byToken.get(token)
-    return summary === undefined ? [] : { ...toSummaryView(summary), link: profileLink(token) }
-  }
+  const view = (summary: ProfileSummary) => ({ ...toSummaryView(summary), link: profileLink(summary.token) })
+  const slowest = summaries.toSorted((one, other) => other.duration - one.duration)
   return {
     metrics: [
-      { name: hasMore ? 'Latest requests' : 'Requests', value: formatNumber(count) },
+      { name: 'Requests', value: formatNumber(stored) },
       { name: 'Total time', value: formatDuration(total) },
       { name: 'p50', value: formatDuration(p50) },
       { name: 'p95', value: formatDuration(p95) },
@@ -76,8 +74,8 @@ function viewDetails(details: RouteDetails) {
     ],
     histogram: drawHistogram(sorted, { p50, p95 }),
     overTime: drawOverTime(summaries, restarts, isError),
-    slowest: slowest.flatMap(({ token }) => view(token)),
-    latest: summaries.slice(0, listLength).flatMap(({ token }) => view(token)),
+    slowest: slowest.slice(0, listLength).map(view),
+    latest: summaries.slice(0, listLength).map(view),
     read: formatCount(read, 'latest profile'),
     findings: findings.map(({ count, rule, title, token }) => ({
       title,

@@ -61,7 +61,10 @@ t.test('a trace has the fields that Perfetto needs, GC runs and warnings', async
     },
   }
   const query = (start: number) =>
-    createSpan({ name: 'SELECT 1', category: 'database', periods: [{ start, duration: 2000 }] }, { problem: 'failed' })
+    createSpan(
+      { name: 'SELECT 1', category: 'database', periods: [{ start, duration: 2000 }] },
+      { problem: 'failed', text: 'SELECT ?' },
+    )
   const root = createSpan(
     { name: 'GET /', category: 'request', periods: [{ start: 0, duration: 5000 }] },
     { children: [query(1000), query(1500.4)], note: '200' },
@@ -78,8 +81,26 @@ t.test('a trace has the fields that Perfetto needs, GC runs and warnings', async
     traceEvents.filter(({ ph }) => ph !== 'M'),
     [
       { name: 'GET /', cat: 'request', ph: 'X', ts: 0, dur: 5000, pid: 1, tid: 1, args: { note: '200' } },
-      { name: 'SELECT 1', cat: 'database', ph: 'X', ts: 1000, dur: 2000, pid: 1, tid: 1, args: { problem: 'failed' } },
-      { name: 'SELECT 1', cat: 'database', ph: 'X', ts: 1500, dur: 2000, pid: 1, tid: 2, args: { problem: 'failed' } },
+      {
+        name: 'SELECT 1',
+        cat: 'database',
+        ph: 'X',
+        ts: 1000,
+        dur: 2000,
+        pid: 1,
+        tid: 1,
+        args: { text: 'SELECT ?', problem: 'failed' },
+      },
+      {
+        name: 'SELECT 1',
+        cat: 'database',
+        ph: 'X',
+        ts: 1500,
+        dur: 2000,
+        pid: 1,
+        tid: 2,
+        args: { text: 'SELECT ?', problem: 'failed' },
+      },
       { name: 'minor', cat: 'gc', ph: 'X', ts: 2000, dur: 500, pid: 1, tid: 0, args: {} },
       { name: 'gc', cat: 'gc', ph: 'X', ts: 0, dur: 1000, pid: 1, tid: 0, args: {} },
       { name: 'warning', cat: 'log', ph: 'i', ts: 1201, s: 't', pid: 1, tid: 1, args: { message: 'slow' } },

@@ -41,7 +41,7 @@ t.test('a route has its restarts, errors, findings and usual queries, from bound
   const details = await gatherRoute(storage, new Inspector([rule]), 'shop')
   t.hasStrict(details, {
     statistics: { route: 'shop', count: 7, errors: 4 },
-    hasMore: false,
+    stored: 7,
     read: 7,
     restarts: [1500],
     errors: [
@@ -127,13 +127,15 @@ t.test('the page of a route shows its requests, and is linked from its profiles'
     const record = { token: (0x200000 + index).toString(16), route: '<b>', queries: 1, ...error, data }
     storage.append(createRecord(record), '{}')
   }
+  storage.append(createRecord({ token: '300000', route: '<b>', outcome: 'stream-failed' }), '{}')
   const hostile = await client.get('/_profiler/route?name=%3Cb%3E')
   t.equal(hostile.status, 200)
   t.match(
     textOf(hostile.text),
-    /p99.*Queries: median, most.*Slow query 30 of 30.*Errors TypeError 100 ×.*Usual queries.*SELECT 1 1 × 2\.000 ms/s,
+    /p99.*Queries: median, most.*Slow query 29 of 30.*Errors TypeError 100 ×.*Usual queries.*SELECT 1 1 × 2\.000 ms/s,
   )
   t.match(plainEquals(hostile.text), 'search/results?error=aaaaaaaa')
+  t.match(textOf(hostile.text), /stream failed 1 ×/)
   const unknown = await client.get('/_profiler/route?name=nope')
   t.equal(unknown.status, 404)
   t.match(textOf(unknown.text), 'No request of this route is stored.')

@@ -147,6 +147,13 @@ t.test('rows link to their details, and show problems', async t => {
   t.hasStrict(find('open'), [{ note: '', problem: 'not stopped' }])
 })
 
+t.test('a controller without a name is one nevertheless', async t => {
+  const unnamed = (profile: Profile) => ({ ...profile, summary: { ...profile.summary, controller: null } })
+  const found = async (of: Profile) => (await findInner(of)).map(unnamed)
+  const { lines } = await view({ ...all, profile: unnamed(subject.profile), findChildren: found })
+  t.ok(lines.some(({ name }) => name === 'controller'))
+})
+
 t.test('there is a lane for each category, one for warnings, and one for the garbage collector', async t => {
   const { lanes, marks, moreMarks, pauseCount, pauses, pauseTime } = await view(subject)
   t.strictSame(
