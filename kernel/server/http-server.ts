@@ -98,10 +98,28 @@ export async function closeServer(
     // Node's closeAllConnections() leaves out connections before the end of their TLS handshake.
     for (const socket of sockets) socket.destroy()
   }, deadline)
+  await acceptWaiting(server)
   // The close() of an HTTP server would close idle connections at once.
   await new Promise<void>(resolve => TcpServer.prototype.close.call(server, () => resolve()))
   for (const timeout of [lingerTimer, sweepTimer, deadlineTimer]) clearTimeout(timeout)
   return cutOff
+}
+
+/**
+ * Accepts the connections that the system has already opened for clients: it would reset them, and with them the requests that
+ * were sent. Resolves after two turns of the event loop without a new connection.
+ */
+async function acceptWaiting(server: Server): Promise<void> {
+  let quiet = 0
+  const restart = () => {
+    quiet = 0
+  }
+  server.on('connection', restart)
+  for (let turn = 0; quiet < 2 && turn < 100; turn++) {
+    quiet++
+    await new Promise(resolve => setImmediate(resolve))
+  }
+  server.off('connection', restart)
 }
 
 /** The milliseconds after which clients connect again: at least, and at most. */

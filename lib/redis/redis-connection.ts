@@ -69,8 +69,8 @@ export class RedisConnection {
     args: readonly (string | number | Buffer)[],
   ): Promise<RedisReply> {
     this.#opened ??= this.#open()
-    // Only the first commands wait for the connection.
-    if (this.#client === undefined) await this.#opened
+    // Only the first commands have to wait: for the outcome of the first attempt to connect.
+    await this.#opened
     const { hash, text } = script
     try {
       return await this.#send('EVALSHA', [hash, keys.length, ...keys, ...args])
