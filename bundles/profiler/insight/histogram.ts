@@ -20,6 +20,9 @@ interface Entry {
 /** The greatest number of buckets. */
 const bucketLimit = 48
 
+/** The last time of a `Date`. A damaged profile may have any. */
+const lastTime = 8.64e15
+
 /** Fewer requests are no histogram. */
 const leastCount = 10
 
@@ -54,6 +57,7 @@ export function createHistogram(entries: readonly Entry[]): Bucket[] {
   return Array.from({ length: count }, (_, index) => {
     const group = groups.get(String(origin + index)) ?? []
     const errors = group.filter(({ isError }) => isError).length
-    return { start: (origin + index) * step, end: (origin + index + 1) * step, count: group.length, errors }
+    const start = (origin + index) * step
+    return { start, end: Math.min(start + step, lastTime), count: group.length, errors }
   })
 }

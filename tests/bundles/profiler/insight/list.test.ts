@@ -161,6 +161,8 @@ t.test('a histogram counts requests and failures in whole steps of time', async 
     ],
   )
   t.strictSame([seconds[0]?.start, seconds[0]?.end], [10_000, 11_000])
+  const last = createHistogram(at(0, 1, 2, 3, 4, 5, 6, 7, 8, 8.64e12)).at(-1)
+  t.strictSame([last?.count, last?.end], [1, 8.64e15], 'the last time that is possible')
   const day = 24 * 3600
   for (const span of [40, 100, 3000, day, 3 * day, 47 * day, 400 * day]) {
     const times = Array.from({ length: 10 }, (_, index) => 1_000_000 + (index * span) / 9)
