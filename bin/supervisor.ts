@@ -132,7 +132,9 @@ export function supervise(
 
   /** Without a file, the compiled files have changed. */
   function onChange(mustRestart: boolean, file?: string): void {
-    if (file !== undefined) changed.add(path.relative(directory, file))
+    const name = file === undefined ? '' : path.relative(directory, file)
+    // Editors and other tools write temporary files whose names have no extension.
+    if (isSetting(name) || path.extname(name) !== '') changed.add(name)
     hasChanged = true
     isStale ||= mustRestart
     if (!isBusy) void update()
