@@ -1,3 +1,4 @@
+import type { Serializable } from 'node:child_process'
 import cluster, { type Address, type Worker } from 'node:cluster'
 import { EventEmitter, once } from 'node:events'
 import { setTimeout as delay } from 'node:timers/promises'
@@ -41,7 +42,7 @@ export async function runWorkers(options: WorkerOptions): Promise<number> {
   cluster.setupPrimary({ exec: options.program, args: [...options.commandLine] })
   const workers = new WorkerGroup(options)
   const onHangUp = () => void workers.replaceAll()
-  const onMessage = (message: string) => workers.send(message)
+  const onMessage = (message: Serializable) => workers.send(message)
   process.on('SIGHUP', onHangUp).on('message', onMessage)
   const failed = once(workers, 'failed')
   workers.start()
@@ -97,7 +98,7 @@ class WorkerGroup extends EventEmitter {
     for (let index = 0; index < count; index++) this.#fork(this.#replace)
   }
 
-  send(message: string): void {
+  send(message: Serializable): void {
     // A worker that is just ending does not need the message.
     for (const worker of this.#workers) worker.send(message, () => undefined)
   }

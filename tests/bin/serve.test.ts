@@ -175,7 +175,7 @@ t.test(
       const response = await fetch(url + page)
       t.equal(response.status, 200)
       t.match(await response.text(), '</body></html>')
-      site.child.send('reload')
+      site.child.send({ reload: [] })
     }
     site.child.disconnect()
     t.equal(await site.end(), 0)
@@ -188,7 +188,7 @@ t.test('a restart is announced as such, and after a failed reload the old files 
   const site = startFixture(t, 'spoilt-site', { APP_ENV: 'dev' })
   const url = await site.url()
   await site.until(/^ again \(dev, debug on\)\n/)
-  site.child.send('reload')
+  site.child.send({ reload: [] })
   await site.until(/Error: the files are gone\n[\s\S]*What was read before stays in use: waiting for a change\.\n/)
   t.equal((await fetch(`${url}/_health`)).status, 200)
   t.notMatch(site.stdout, 'Debug output')

@@ -94,7 +94,7 @@ t.test('two processes that call each other are one tree in the profiles of their
 
 /** The lines of a timeline: depth, name and note. */
 function readLines(html: string): string[] {
-  return [...html.matchAll(/<tr class="of-\S+ (depth-\d)[^"]*"[^>]*>\s*<th[^>]*>([\s\S]*?)<\/th>/g)].map(
+  return [...html.matchAll(/<tr id="row-\d+" class="of-\S+ (depth-\d)[^"]*"[^>]*>\s*<th[^>]*>([\s\S]*?)<\/th>/g)].map(
     ([, depth, cell = '']) => `${depth} ${cell.replace(/<[^>]+>/g, '').trim()}`,
   )
 }

@@ -38,7 +38,7 @@ t.test('workers share a port, are replaced when they end, and end with the main 
   await site.until(/\(dev, debug on, 2 workers\)/)
   t.equal(await statusOf(url), 200)
   const [first = 0, second = 0] = childrenOf(site.child.pid)
-  site.child.send('reload')
+  site.child.send({ reload: [] })
   process.kill(first, 'SIGKILL')
   await site.until(/A worker has ended \(SIGKILL\): another one starts in 0\.1 s\./)
   await until(() => childrenOf(site.child.pid).length === 2)
