@@ -107,7 +107,7 @@ t.test(
     const fixedProfile = await readProfile(`${origin}/_profiler/${after.token}.json`)
     t.match(fixedProfile.summary, { queries: 1, cacheCalls: 1 })
     t.strictSame(fixedProfile.findings, [])
-    t.match(fixedProfile.process, { server: { changed: [bundleFile] } })
+    t.match(fixedProfile.process, { server: { edits: [{ files: [bundleFile] }] } })
     const comparison = await (await fetch(`${origin}/_profiler/compare?a=${before.token}&b=${after.token}`)).text()
     t.match(textOf(comparison), 'queries (51 → 1)')
   },

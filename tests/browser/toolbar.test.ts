@@ -170,7 +170,10 @@ t.test('requests of the page are listed as they are made', needsBrowser, async t
   await item('calls').getByText('2 requests, 1 failed').waitFor()
   await item('calls').hover()
   const rows = item('calls').locator('tbody tr')
-  t.match(await rows.allInnerTexts(), [/404\s+\/nowhere\s+[\d.]+ m?s/, /200\s+\/part\?n=1\s+[\d.]+ m?s/])
+  t.match(await rows.allInnerTexts(), [
+    /404\s+POST\s+\/nowhere\s+html\s+[\d.]+ \S+\s+[\d.]+ m?s/,
+    /200\s+GET\s+\/part\?n=1\s+html\s+[\d.]+ \S+\s+[\d.]+ m?s/,
+  ])
   t.match(await rows.first().getByRole('link').getAttribute('href'), /^\/_profiler\/[0-9a-f]{6}$/)
   await toggle.click()
   t.match(await toggle.innerText(), /200\s+1 failed request/)

@@ -242,7 +242,14 @@ t.test('a profile without a part has a report and a panel without it', async t =
     { exception: { exceptions: [exception], excerpts } },
     { outcome: 'stream-failed', route: null },
   )
-  t.hasStrict(createRequestReport(profile), { route: '', parameters: [], user: [], headers: [], note: '', content: '' })
+  t.hasStrict(createRequestReport(profile), {
+    route: '',
+    parameters: [],
+    user: [],
+    headers: [],
+    note: '',
+    content: false,
+  })
   t.strictSame(writeRequest(profile), [])
   const { show } = await createProfiledKernel(t)
   t.match(await show('exception', profile), 'The response was cut off after 0 bytes: its stream failed.')

@@ -83,10 +83,18 @@ async function open(t: Parameters<typeof openPage>[0], answer: unknown): Promise
   HTMLElement.prototype.scrollIntoView ??= () => undefined
   const opened: string[] = []
   const note = (verb: string, target: string, link: string | null) => opened.push([verb, link, target].join(' ').trim())
-  page.window.HTMLAnchorElement.prototype.click = function () {
+  // All simulated browsers have the same prototypes.
+  const [anchors, forms] = [page.window.HTMLAnchorElement.prototype, page.window.HTMLFormElement.prototype]
+  const { click } = anchors
+  const { submit } = forms
+  t.teardown(() => {
+    anchors.click = click
+    forms.submit = submit
+  })
+  anchors.click = function () {
     note('get', this.target, this.getAttribute('href'))
   }
-  page.window.HTMLFormElement.prototype.submit = function () {
+  forms.submit = function () {
     note('post', this.target, this.getAttribute('action'))
   }
   page.replace('fetch', async (url: string) => {

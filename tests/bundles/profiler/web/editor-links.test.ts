@@ -40,6 +40,14 @@ function read(variables: Readonly<Record<string, string>>) {
   return { settings, ...settings.of(profilerSettings) }
 }
 
+/** The other settings, which are not set. */
+const recording = {
+  PROFILER_URL: undefined,
+  PROFILER_SAMPLE: 1,
+  PROFILER_ONLY_ERRORS: false,
+  PROFILER_SLOWER_THAN: undefined,
+}
+
 t.test('settings name an editor or a link of your own, and the folders of the editor', async t => {
   const { settings, ...values } = read({
     EDITOR_URL: 'Cursor',
@@ -52,11 +60,13 @@ t.test('settings name an editor or a link of your own, and the folders of the ed
     EDITOR_PATHS: [{ from: '/srv/app', to: '/home/me/app' }],
     PROFILER_MCP: true,
     PROFILER_MCP_REPLAY: true,
+    ...recording,
   })
   const links = createEditorLinks({ settings, directory: '/srv/app', routes: new RouteCollection() })
   t.equal(links.link('a.ts', 7), 'cursor://file/home/me/app/a.ts:7:1')
   const { settings: _, ...defaults } = read({})
-  t.strictSame(defaults, { EDITOR_URL: undefined, EDITOR_PATHS: [], PROFILER_MCP: false, PROFILER_MCP_REPLAY: false })
+  const off = { EDITOR_URL: undefined, EDITOR_PATHS: [], PROFILER_MCP: false, PROFILER_MCP_REPLAY: false }
+  t.strictSame(defaults, { ...off, ...recording })
 })
 
 t.test('links to an editor have a harmless scheme', async t => {

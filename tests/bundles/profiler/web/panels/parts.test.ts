@@ -56,6 +56,7 @@ t.test('a call is copied as a command', async t => {
     )
     return (rows as { command: string }[]).map(({ command }) => command)
   }
+  const lacking = '# The headers and the body are not recorded.\n'
   t.strictSame(
     await commandsOf(
       { method: 'GET', url: 'http://a.test/?x=1&y=[2]' },
@@ -63,9 +64,9 @@ t.test('a call is copied as a command', async t => {
       { method: 'PURGE; rm', url: '-o' },
     ),
     [
-      "curl --globoff --url 'http://a.test/?x=1&y=[2]'",
-      'curl --head --url http://a.test/',
-      "curl --request 'PURGE; rm' --url -o",
+      `${lacking}curl 'http://a.test/?x=1&y=[2]' \\\n  --globoff`,
+      `${lacking}curl --head http://a.test/`,
+      `${lacking}curl --request 'PURGE; rm' --url -o`,
     ],
   )
 })
