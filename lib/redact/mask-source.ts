@@ -5,15 +5,17 @@ import { isSecretName, mask, type NameTest } from './secret-names.ts'
  * Masks the secrets in a source text: each literal after a name that ends with "password" or "secret"; literals that look
  * random after another secret name (`const apiKey = '…'`, `env.TOKEN ?? '…'`, `set('x-api-key', '…')`); tokens of known
  * providers, secrets of URLs, and random values of pairs (`token=…`). Other words stay, because an excerpt is the reader's own
- * code. A literal whose end is missing is masked to the end of its line. Takes linear time.
+ * code. So do the paths of routes, `route('reset_password', '/reset-password')`. A literal whose end is missing is masked to the end of its line. Takes linear time.
  */
 export function maskSource(source: string, isSecret: NameTest = isSecretName): string {
   const named = source.replace(
     literalWithName,
-    (found, name: string, between: string, quote: string, value: string, end: string) =>
-      value !== '' && (isPassword.test(name) || looksRandom(value)) && isSecret(name)
+    (found, name: string, between: string, quote: string, value: string, end: string) => {
+      const isOpen = value === '' || (between.includes(',') && isPath(value))
+      return !isOpen && (isPassword.test(name) || looksRandom(value)) && isSecret(name)
         ? `${name}${between}${quote}${mask}${end}`
-        : found,
+        : found
+    },
   )
   const queried = named.replace(pair, (found, name: string, value: string, offset: number) => {
     const isInQuery = /[?&]/.test(named[offset - 1] ?? '') && !value.startsWith('$')
@@ -25,6 +27,13 @@ export function maskSource(source: string, isSecret: NameTest = isSecretName): s
 /** A name, an optional type, an operator and a literal. Every repetition is bounded, so that no line takes long. */
 const literalWithName =
   /(?<![\w$-])([\w$-]{1,100})(["'`]?[)\]]?\s{0,9}(?::\s{0,9}[\w<>[\]| ]{1,40})?(?:[:=]|[=!]==?|\?\?=?|\|\|=?|(?<=["'`]),)\s{0,9})(["'`])((?:\\.|(?!\3)[^\\\r\n])*)(\3|$)/gm
+
+/** A segment of a path: words in lower case, or a parameter such as `:id` or `{id}`. */
+const pathSegment = /^(?:[:*]?[a-z]{1,20}\d{0,2}(?:[-_.][a-z]{1,20}\d{0,2}){0,9}|\{\w{1,30}\})?$/
+
+function isPath(text: string): boolean {
+  return text.startsWith('/') && text.split('/').every(segment => pathSegment.test(segment))
+}
 
 const isPassword = /(?:pass(?:word|wd|phrase)|pwd|secret)$/i
 

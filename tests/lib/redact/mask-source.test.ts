@@ -19,6 +19,9 @@ t.test('passwords are masked, and values that look random under other secret nam
     "const password = 'correct horse'": "const password = '******'",
     "throw new Error('lost, token=hunter2 of bob')": "throw new Error('lost, token=****** of bob')",
     "secret = 'aBcDeFgHiJkLmNoPqRsT'": "secret = '******'",
+    "set('password', '/aB3dE5gH7')": "set('password', '******')",
+    "set('password', '/correct horse')": "set('password', '******')",
+    "password = '/reset-password'": "password = '******'",
   })) {
     t.equal(maskSource(source), masked)
     t.equal(maskSource(masked), masked, 'again')
@@ -40,6 +43,8 @@ t.test('other sources stay as they are', async t => {
     "keyboard = 'abc'",
     "set(apiKey, 'abc')",
     "page('api_products', '/api/products', showProducts)",
+    "page('api_products', '/api/v2/products2', showProducts)",
+    "page('reset_password', '/users/{id}/reset-password', reset).add('api_key', '/keys/:key.json')",
     "const token = 'correct horse'",
     'const password=input, x=a?token:b',
     "tokenField: 'access_token', sessionName: 'sid'",
