@@ -2,15 +2,16 @@
 const shownFor = 1500
 
 /**
- * Makes `<button data-copy="id" hidden>` copy the text of the element with that id. The button is shown only with
- * scripts.
+ * Makes `<button data-copy="id" hidden>` copy the text of the element with that id, and `<button data-text="…" hidden>` its
+ * own text. The buttons are shown only with scripts.
  */
 export function enableCopying(root: ParentNode): void {
-  for (const button of root.querySelectorAll<HTMLButtonElement>('button[data-copy]')) {
-    const source = document.getElementById(String(button.dataset.copy))
-    if (source === null) continue
+  for (const button of root.querySelectorAll<HTMLButtonElement>('button:is([data-copy], [data-text])')) {
+    const { copy = '', text } = button.dataset
+    const source = document.getElementById(copy)
+    if (text === undefined && source === null) continue
     button.hidden = false
-    button.addEventListener('click', () => copyText(button, String(source.textContent)))
+    button.addEventListener('click', () => copyText(button, text ?? String(source?.textContent)))
   }
 }
 

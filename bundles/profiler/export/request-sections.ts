@@ -249,10 +249,14 @@ export const findingsSection: Section = {
 /** Writes a finding on one line; `token` is that of its profile. */
 export function writeFinding(finding: Finding, token: string): string {
   const { rule, severity } = finding
-  const [problem, advice] = (['problem', 'advice'] as const).map(sentence =>
+  return `${severity}, ${toSpan(rule)}: ${writeSentences(finding)} See ${toSpan(linkToFinding(finding, token))}`
+}
+
+/** Writes the problem and the advice of a finding. Recorded values are code spans. */
+export function writeSentences(finding: Finding): string {
+  const write = (sentence: 'problem' | 'advice') =>
     splitSentence(sentence, finding)
       .map(({ isValue, text }) => (isValue ? toSpan(text) : text))
-      .join(''),
-  )
-  return `${severity}, ${toSpan(rule)}: ${problem} ${advice} See ${toSpan(linkToFinding(finding, token))}`
+      .join('')
+  return `${write('problem')} ${write('advice')}`
 }

@@ -2,6 +2,7 @@ import { setTimeout as pause } from 'node:timers/promises'
 import type { Request } from '../../../../lib/http/request.ts'
 import type { View } from '../../../../lib/view/view.ts'
 import { toBlock, toSpan } from '../../export/markdown-text.ts'
+import { writeErrorPrompt } from '../../export/prompt.ts'
 import { findOccurrences } from '../../insight/occurrences.ts'
 import { home, profileLink } from '../../profile/links.ts'
 import type { ProfileStorage } from '../../store/profile-storage.ts'
@@ -57,6 +58,7 @@ export class ErrorPage {
       allow: report.routing?.allow ?? '',
       tone: status < 500 ? 'warning' : 'error',
       markdown,
+      prompt: writeErrorPrompt(preview.profile, preview.token),
       profileLink: preview.token === '' ? '' : profileLink(preview.token),
       token: preview.token,
       steps: viewSteps(report),

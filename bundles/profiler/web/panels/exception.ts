@@ -1,4 +1,5 @@
 import { highlightSource, type TokenKind } from '../../../../lib/stack/highlight.ts'
+import { writeErrorPrompt } from '../../export/prompt.ts'
 import type { RecordedFrame } from '../../profile/code-data.ts'
 import { readExceptions, readExcerpts, type StoredException, toPlace, toRest } from '../../profile/exceptions.ts'
 import { formatSize, toValueRow, type ValueRow } from '../../profile/format-value.ts'
@@ -24,6 +25,7 @@ export function createExceptionPanel(editor: EditorLinks): ProfilePanel {
       isCrash: profile.summary.outcome === 'crashed',
       cut: profile.summary.outcome === 'stream-failed' ? formatSize(profile.collectors.response?.sent ?? 0) : '',
       occurrences: viewOccurrences(await findOccurrences(profile)),
+      prompt: writeErrorPrompt(profile, profile.summary.token),
       verification: profile.summary.exception !== null && viewVerification(profile, 'exception'),
       trace: readExceptions(profile).map(toTrace).join('\n\n'),
       ...viewExceptions(profile, editor),

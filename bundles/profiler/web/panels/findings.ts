@@ -1,4 +1,5 @@
 import type { ViewModel } from '../../../../lib/view/view.ts'
+import { writeFindingPrompt } from '../../export/prompt.ts'
 import { type Finding, linkToFinding, splitSentence, toneOf } from '../../insight/findings/finding.ts'
 import type { Inspector } from '../../insight/findings/inspector.ts'
 import { idOf, type Judged } from '../../insight/replay/judge-fix.ts'
@@ -56,6 +57,7 @@ export function createFindingView(
       record: place?.token ?? '',
       code: line ?? false,
       isCodeNamed: advice.some(({ isCode }) => isCode),
+      prompt: writeFindingPrompt(finding, judged.profile),
       verification: viewVerification(judged.profile, idOf(finding, judged.findings)),
     }
   }

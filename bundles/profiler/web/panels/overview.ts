@@ -1,4 +1,5 @@
 import type { ViewModel } from '../../../../lib/view/view.ts'
+import { writeErrorPrompt } from '../../export/prompt.ts'
 import { linkToPlace } from '../../insight/findings/finding.ts'
 import { summarizeProfile } from '../../insight/overview/overview.ts'
 import type { TimePart } from '../../insight/overview/time-parts.ts'
@@ -44,6 +45,7 @@ export function createOverviewPanel(editor: EditorLinks, labelOf: (panel: string
         sentence,
         exception: viewException(profile, editor),
         exceptionLink: profileLink(token, 'exception'),
+        prompt: writeErrorPrompt(profile, token),
         verification: profile.summary.exception !== null && viewVerification(profile, 'exception'),
         sinceEdit: sinceEdit !== undefined && viewSinceEdit(sinceEdit, token, editor),
         parts: viewParts(parts, profile),

@@ -75,6 +75,20 @@ t.test('the panel shows the findings, and the rules without findings', async t =
   t.match(html, /href="x:[^"]*\/shop\/%3Ci%3E\.ts:7">shop\/&lt;i&gt;\.ts:7</)
   t.match(html, 'Tidy <code>&lt;i&gt;.ts</code>.')
   t.match(text, 'Not perfect info It could be better. Be it.')
+  const prompts = [...html.matchAll(/data-text="([^"]*)"/g)].map(([, prompt]) =>
+    String(prompt).replaceAll('&#x60;', '`'),
+  )
+  t.equal(prompts.length, 4)
+  t.match(
+    prompts[3],
+    'Find the cause of this finding in the code, and correct it: Not in order.\n\nSee there. Tidy `&lt;i&gt;.ts`.\n\n',
+  )
+  t.match(prompts[3], '- Place: `shop/&lt;i&gt;.ts:7`\n- Everything recorded: `bin/console profiler:show f1f1f1`')
+  t.match(
+    prompts[3],
+    '- After the change: `bin/console profiler:verify f1f1f1 --finding order`, or the MCP tool `verify_request`\n',
+  )
+  t.notMatch(prompts[2], 'Place')
   // Two of this file, and two of the framework.
   t.match(text, `${profilerRules.length + 4} checks ran`)
   t.match(text, 'Slow listener slow-listener')

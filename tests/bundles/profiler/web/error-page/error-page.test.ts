@@ -32,6 +32,12 @@ function wayOf(text: string): string[] {
   return steps.split('\n').map(step => step.slice(2))
 }
 
+/** The question that the page copies. */
+function promptOf(html: string): string {
+  const [, prompt = ''] = /data-text="([^"]*)"/.exec(plainEquals(html)) ?? []
+  return prompt.replaceAll('&#x60;', '`').replaceAll('&#x27;', "'").replaceAll('&quot;', '"')
+}
+
 t.test('a 500 shows the error, its place and its causes', async t => {
   const { client } = await createProfiledKernel(t, {
     handlers: { '/broken': fail },
@@ -54,6 +60,16 @@ t.test('a 500 shows the error, its place and its causes', async t => {
   t.match(plainEquals(text), /<a class="place" href="vscode:\/\/file\/.*\/tests\/.*error-page\.test\.ts:\d+:\d+"/)
   t.match(text, `<a class="button small" href="/_profiler/${headers.get('x-debug-token')}">`)
   t.match(words, 'request GET')
+  const token = String(headers.get('x-debug-token'))
+  const prompt = promptOf(text)
+  t.match(
+    prompt,
+    /^Find the cause of this error in the code, and correct it:\n\n- `Error: outer` at `.*error-page\.test\.ts:\d+`\n/,
+  )
+  t.match(prompt, /- Caused by: `RangeError: inner` at `.*error-page\.test\.ts:\d+`\n\n- Request: `GET http.*`\n/)
+  t.match(prompt, `\`bin/console profiler:show ${token}\`, or the MCP tool \`read_profile\``)
+  t.match(prompt, `\`bin/console profiler:verify ${token} --finding exception\``)
+  t.notMatch(prompt, 'opensesame')
   t.ok(Buffer.byteLength(text) < 60_000)
 })
 
@@ -228,6 +244,7 @@ t.test('an unrecorded request has the page, without recorded data', async t => {
   t.match(words, 'No log messages for this request.')
   t.match(words, /Error outer .*Caused by RangeError inner/)
   t.match(text, '<mark class="line">')
+  t.match(promptOf(text), /^Find the cause(?![\s\S]*bin\/console)/)
   t.notMatch(text, 'href="/_profiler/"?token')
   const lost = await client.get('/nowhere', quiet)
   t.match(lost.text, 'Nearest routes')

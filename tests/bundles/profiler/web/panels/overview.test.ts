@@ -87,7 +87,7 @@ t.test('an exception comes first, with its place in the application', async t =>
     { exception: { exceptions: [{ name: 'E', message: '', frames: [] }], excerpts: [] } },
     init,
   )
-  t.match(textOf(foreign), /Exception E\s+Stack trace\s+Verify\s+Where/)
+  t.match(textOf(foreign), /Exception E\s+Stack trace\s+Verify\s+Copy prompt\s+Where/)
 })
 
 t.test('logged errors and findings are listed, five of each', async t => {
@@ -112,7 +112,7 @@ t.test('logged errors and findings are listed, five of each', async t => {
   t.notMatch(text, 'error 5')
   t.match(
     text,
-    /Finding 4 warning\s+It is &lt;slow&gt;\.\s+Do less\.\s+Show in HTTP Client\s+blog\/list\.ts:24\s+Verify\s+1 more finding/,
+    /Finding 4 warning\s+It is &lt;slow&gt;\.\s+Do less\.\s+Show in HTTP Client\s+blog\/list\.ts:24\s+Verify\s+Copy prompt\s+1 more finding/,
   )
   t.notMatch(text, 'Finding 5')
   t.match(html, 'href="/_profiler/abc123?panel=http#call-0"')
