@@ -11,6 +11,22 @@ export function enableUnfolding(root: ParentNode): void {
   }
 }
 
+/** Opens the page of the log that has the message of the address, `#log-4`: the panel may have several pages. */
+export function findLogMessage(): void {
+  const [id, index = ''] = /^#log-(\d+)$/.exec(location.hash) ?? []
+  const address = new URL(location.href)
+  const isSearched = address.searchParams.get('log') === index
+  if (
+    id === undefined ||
+    isSearched ||
+    document.querySelector('.paging') === null ||
+    document.querySelector(id) !== null
+  )
+    return
+  address.searchParams.set('log', index)
+  location.replace(address)
+}
+
 /** Makes a button open and close all details of an element. */
 export function unfoldBy(button: HTMLElement, target: HTMLElement): void {
   button.textContent = open

@@ -1,7 +1,6 @@
 import type { Outcome, ProfileSummary } from '../profile/profile.ts'
-import type { ProfileFilter, ProfileStorage } from '../store/profile-storage.ts'
-import { isBrowserProbe, mainRequests } from './latest.ts'
-import { parseListRequest } from './list-request.ts'
+import { isBrowserProbe } from './latest.ts'
+import { type ListRequest, parseListRequest } from './list-request.ts'
 
 /** Statistics of the requests of one route. Times are in milliseconds. */
 export interface RouteStatistics {
@@ -157,13 +156,13 @@ export const leastCounts: Readonly<Record<ComparedField, number>> = {
 /** With fewer requests, the 99th percentile is the slowest request. */
 export const leastForP99 = 100
 
-/** Computes the statistics of all routes from the matching profiles, without sub-requests. */
-export async function gatherRoutes(
-  storage: Pick<ProfileStorage, 'search'>,
-  { filters, sort }: RoutesRequest,
+/** Computes the statistics of routes. Sub-requests do not count, also those whose main request is not stored. */
+export function gatherRoutes(
+  found: readonly ProfileSummary[],
+  { sort }: RoutesRequest,
   startedAt: number,
-): Promise<RoutesReport> {
-  const { summaries } = await storage.search({ filters: [...filters, mainRequests], limit: Number.MAX_SAFE_INTEGER })
+): RoutesReport {
+  const summaries = found.filter(({ parent }) => parent === null)
   const byRoute = (statistics: readonly RouteStatistics[]) => new Map(statistics.map(each => [each.route, each]))
   const before = byRoute(gatherStatistics(summaries.filter(({ time }) => time < startedAt)))
   const since = byRoute(gatherStatistics(summaries.filter(({ time }) => time >= startedAt)))
@@ -171,7 +170,11 @@ export async function gatherRoutes(
   const trends = gatherTrends(summaries)
   const routes = gatherStatistics(summaries).map(statistics => {
     const { route } = statistics
-    return { ...statistics, trend: trends.get(route) as RouteReport['trend'], ...compareWithBefore(before.get(route), since.get(route)) }
+    return {
+      ...statistics,
+      trend: trends.get(route) as RouteReport['trend'],
+      ...compareWithBefore(before.get(route), since.get(route)),
+    }
   })
   return { startedAt, requests: routes.reduce((sum, { count }) => sum + count, 0), routes: sortRoutes(routes, sort) }
 }
@@ -225,8 +228,8 @@ function sortRoutes(routes: readonly RouteReport[], { direction, field }: Routes
 
 /** The parsed parameters of the route statistics. */
 export interface RoutesRequest {
-  /** The same filters as those of the list. */
-  readonly filters: readonly ProfileFilter[]
+  /** The search for the requests: the same as in the list. */
+  readonly listed: ListRequest
   readonly sort: { readonly field: RouteField; readonly direction: 'ascending' | 'descending' }
   /** The given parameters by name. */
   readonly parameters: Readonly<Record<string, string>>
@@ -246,19 +249,20 @@ export function usualDirection(field: RouteField): RoutesRequest['sort']['direct
 }
 
 /** Parameters of the list that have no meaning for statistics. */
-const unfit: readonly string[] = ['limit', 'page', 'pinned', 'type', 'sort', 'order', 'only', 'open', 'text']
+const unfit: readonly string[] = ['limit', 'page', 'pinned', 'type', 'sort', 'order', 'open']
 
 /** Parses the parameters of the route statistics. Never throws. */
 export function parseRoutesRequest(given: URLSearchParams): RoutesRequest {
-  const listed = new URLSearchParams([...given].filter(([name]) => !unfit.includes(name)))
-  const { notes, parameters, query } = parseListRequest(listed)
+  const fitting = new URLSearchParams([...given].filter(([name]) => !unfit.includes(name)))
+  const listed = parseListRequest(fitting)
+  const { notes, parameters } = listed
   const wanted = given.get('sort')?.trim() ?? ''
   const field = routeFields.find(field => field === wanted) ?? 'total'
   const order = given.get('order')
   const direction = order === 'asc' ? 'ascending' : order === 'desc' ? 'descending' : usualDirection(field)
   const isUnderstood = wanted === '' || wanted === field
   return {
-    filters: query.filters,
+    listed,
     sort: { field, direction },
     parameters: {
       ...parameters,

@@ -74,13 +74,14 @@ export async function searchList(
   }
 }
 
-/** Searches all main requests that match by themselves, the newest first. */
+/** Searches all main requests that match by themselves, the newest first; `context` is needed by some marks. */
 export async function searchMains(
   storage: Pick<ProfileStorage, 'pinned' | 'search'>,
   wanted: ListRequest,
+  context?: ListContext,
 ): Promise<ProfileSummary[]> {
   const query = { ...wanted.query, offset: 0, limit: Number.MAX_SAFE_INTEGER }
-  const { families } = await searchList(storage, { ...wanted, query })
+  const { families } = await searchList(storage, { ...wanted, query }, context)
   return families.filter(({ matches }) => matches.size === 0).map(({ main }) => main)
 }
 

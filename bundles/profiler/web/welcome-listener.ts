@@ -1,8 +1,10 @@
+import path from 'node:path'
 import type { DebugGate } from '../../../kernel/debug-gate.ts'
 import { KERNEL_NO_ROUTE } from '../../../kernel/errors.ts'
 import { ExceptionEvent } from '../../../kernel/events.ts'
 import type { EventDispatcher } from '../../../lib/event-dispatcher/event-dispatcher.ts'
 import { Response } from '../../../lib/http/response.ts'
+import { packageDirectory } from '../../../lib/package.ts'
 import type { Route } from '../../../lib/routing/route.ts'
 import type { RouteCollection } from '../../../lib/routing/route-collection.ts'
 import type { View } from '../../../lib/view/view.ts'
@@ -14,6 +16,9 @@ import type { EditorLinks } from './editor-links.ts'
 /** Before the error listener answers, with the priority of Symfony's welcome page. */
 const priority = -64
 
+/** The documents of the package to read first. */
+const guides = ['first-page.md', 'routing.md', 'templates.md']
+
 /** What the welcome page needs. */
 interface WelcomeServices {
   readonly routes: RouteCollection
@@ -24,7 +29,10 @@ interface WelcomeServices {
   readonly version: string
 }
 
-/** Answers `/` with a welcome page if the application has no route for it. The page is a 404 that lists the routes. */
+/**
+ * Answers `/` with a welcome page if the application has no route for it. The page is a 404 that lists the routes. It has no
+ * toolbar, which would show an error.
+ */
 export class WelcomeListener {
   readonly #services: WelcomeServices
 
@@ -42,7 +50,9 @@ export class WelcomeListener {
     if (request.path !== '/' || !(error instanceof KERNEL_NO_ROUTE) || !debugGate.allows(request)) return
     const model = {
       version,
-      guides: 'node_modules/sinfonietta/docs/guides',
+      guides: guides.map(name =>
+        editor.viewName(name, { file: path.join(packageDirectory, 'docs/guides', name), line: 1 }),
+      ),
       routes: shownRoutes(routes)
         .filter(({ name }) => !name.startsWith('_'))
         .map(route => toRow(route, editor)),

@@ -21,6 +21,8 @@ interface CompareView {
   readonly title: string
   readonly heading: string
   readonly verdict: Verdict
+  /** The class of the verdict: `timed` if only the total time changed noticeably, which is no error. */
+  readonly tone: 'same' | 'timed' | 'changed'
   readonly records: readonly (SummaryView & { readonly name: string; readonly role: string })[]
   /** Whether the second is a replay of the first. */
   readonly isReplay: boolean
@@ -54,10 +56,12 @@ export function toCompareView(first: Profile, second: Profile, comparison: Compa
   const tokens = [first, second].map(({ summary }) => summary.token)
   const isReplay = readOriginal(second) === first.summary.token
   const restart = findRestart(first, second)
+  const verdict = judgeComparison(comparison)
   return {
     title: `${tokens.join(' and ')} compared`,
     heading: isReplay ? 'Replay compared with its original' : 'Two profiles compared',
-    verdict: judgeComparison(comparison),
+    verdict,
+    tone: !verdict.isSame ? 'changed' : timings[0]?.change === 'same' ? 'same' : 'timed',
     records: [
       { name: 'A', role: isReplay ? 'original' : '', ...toSummaryView(first.summary) },
       { name: 'B', role: isReplay ? 'replay' : '', ...toSummaryView(second.summary) },

@@ -26,7 +26,7 @@ export function toListContext(request: Request, findings: Pick<FindingBadges, 'f
 export async function renderList(
   request: Request,
   findings: Pick<FindingBadges, 'find'>,
-  app: Pick<ProfilerApplication, 'assets' | 'policy' | 'storage' | 'view'>,
+  app: Pick<ProfilerApplication, 'assets' | 'editor' | 'policy' | 'storage' | 'view'>,
 ): Promise<Response> {
   const { policy, storage } = app
   const wanted = parseListRequest(request.query)
@@ -45,6 +45,7 @@ export async function renderList(
   const model = {
     rows: createRows(families, {
       badges,
+      editor: app.editor,
       unstored,
       list: { pinned, open, parameters: toQuery(parameters), toggleLink: token => linkToToggle(wanted, token) },
     }),

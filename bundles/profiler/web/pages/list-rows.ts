@@ -4,6 +4,7 @@ import { type Badge, type SummaryView, toSummaryView, withBadge } from '../../in
 import { formatBytes, formatCount } from '../../profile/format.ts'
 import { listChangeLink, profileLink } from '../../profile/links.ts'
 import type { ProfileSummary } from '../../profile/profile.ts'
+import type { EditorLinks, PlaceView } from '../editor-links.ts'
 
 /** The columns that are only shown if they distinguish rows. */
 export interface ShownColumns {
@@ -46,7 +47,7 @@ interface RowView extends SummaryView, ShownColumns {
   /** The text of its link. */
   readonly name: string
   /** The controller, if the route does not name it. */
-  readonly handler: string
+  readonly handler: PlaceView | false
   /** The number of its sub-requests, and the link that shows or hides them; `false` without sub-requests. */
   readonly family: { readonly count: string; readonly link: string; readonly isOpen: boolean } | false
   /** Whether a filter matches this sub-request, and not its main request. */
@@ -65,6 +66,8 @@ interface RowView extends SummaryView, ShownColumns {
 
 /** The options of a list of rows. */
 interface RowOptions {
+  /** Makes controllers links to their definitions. */
+  readonly editor?: EditorLinks
   /** The badges of findings, by token. */
   readonly badges?: ReadonlyMap<string, Badge>
   /** Tokens of profiles that are only in memory, because the disk is full or failing. */
@@ -108,7 +111,7 @@ function hostOf(url: string): string {
 /** Creates the rows of a list. */
 export function createRows(
   families: readonly (Family & Partial<ListedFamily>)[],
-  { badges, list, unstored }: RowOptions = {},
+  { badges, editor, list, unstored }: RowOptions = {},
 ): RowView[] {
   const mains = families.map(({ main }) => main)
   const columns = selectColumns(mains, badges)
@@ -122,7 +125,7 @@ export function createRows(
       ...columns,
       ...row,
       name: isMain ? `${columns.hasHosts ? hostOf(url) : ''}${view.target}` : view.controller || view.target,
-      handler: isMain && !isSameName(view.route, view.controller) ? view.controller : '',
+      handler: isMain && !isSameName(view.route, view.controller) && viewHandler(view.controller, editor),
       // The row has a control for its sub-requests.
       badges:
         row.family === false ? view.badges : view.badges.filter(({ text }) => !/^[\d,]+ sub-requests?$/.test(text)),
@@ -153,6 +156,10 @@ export function createRows(
       ),
     ]
   })
+}
+
+function viewHandler(controller: string, editor: EditorLinks | undefined): PlaceView {
+  return editor?.viewController(controller) ?? { call: '', place: controller, link: '', at: '' }
 }
 
 /** Whether a controller has the name of its route, but for its notation. */

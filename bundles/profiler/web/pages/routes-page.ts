@@ -2,6 +2,7 @@ import type { Request } from '../../../../lib/http/request.ts'
 import type { Response } from '../../../../lib/http/response.ts'
 import type { RouteCollection } from '../../../../lib/routing/route-collection.ts'
 import { routesToJson, routesToMarkdown } from '../../export/routes.ts'
+import type { FindingBadges } from '../../insight/findings/finding-badges.ts'
 import { parseListRequest } from '../../insight/list-request.ts'
 import {
   gatherRoutes,
@@ -14,6 +15,7 @@ import {
   type routeFields,
   usualDirection,
 } from '../../insight/route-statistics.ts'
+import { searchMains } from '../../insight/search-list.ts'
 import {
   type FormattedTime,
   formatCount,
@@ -34,6 +36,7 @@ import {
 import type { ProfilerApplication } from '../profiler-application.ts'
 import { renderPage } from '../respond.ts'
 import { respondData } from './data-pages.ts'
+import { toListContext } from './list-page.ts'
 import { drawTrend } from './route-charts.ts'
 import { nameRoute } from './route-page.ts'
 import { type Choice, createSearchForm } from './search-form.ts'
@@ -45,10 +48,12 @@ const startedAt = Math.floor(performance.timeOrigin)
 export async function renderRoutes(
   form: 'html' | DataForm,
   request: Request,
+  findings: Pick<FindingBadges, 'find'>,
   app: Pick<ProfilerApplication, 'assets' | 'routes' | 'storage' | 'view'>,
 ): Promise<Response> {
   const wanted = parseRoutesRequest(request.query)
-  const report = await gatherRoutes(app.storage, wanted, startedAt)
+  const summaries = await searchMains(app.storage, wanted.listed, toListContext(request, findings))
+  const report = gatherRoutes(summaries, wanted, startedAt)
   if (form !== 'html') {
     const routes = routesToJson(report, wanted)
     return respondData(form, routes, () => routesToMarkdown(routes))
@@ -132,7 +137,7 @@ export function toRoutesView(
   wanted: RoutesRequest,
   known: RouteCollection,
 ): RoutesView {
-  const { filters, notes, parameters } = wanted
+  const { listed, notes, parameters } = wanted
   const whole = routes.reduce((sum, { total }) => sum + total, 0)
   const hasQueries = routes.some(({ mostQueries }) => mostQueries > 0)
   const hasP99 = routes.some(({ count }) => count >= leastForP99)
@@ -155,7 +160,7 @@ export function toRoutesView(
       kept: Object.entries(parameters)
         .filter(([name]) => name !== 'route' && name !== 'method')
         .map(([name, value]) => ({ name, value })),
-      isFiltering: filters.length > 0,
+      isFiltering: listed.isFiltering || listed.marks.length > 0,
     },
     allLink: routesLink(),
   }

@@ -14,7 +14,7 @@ import { memoryPanel } from './memory.ts'
 import { createOverviewPanel } from './overview.ts'
 import type { ProfilePanel } from './panel.ts'
 import { createQueryPanels } from './queries/queries.ts'
-import { requestPanel } from './request.ts'
+import { createRequestPanel } from './request.ts'
 import { createRouterPanel } from './router.ts'
 import { createTemplatesPanel } from './templates.ts'
 import { timePanel } from './time.ts'
@@ -26,7 +26,7 @@ export function createPanels(app: Application, inspector: Inspector): ProfilePan
   const labelOf = (name: string) => panels.find(panel => panel.name === name)?.label
   const panels: ProfilePanel[] = [
     createOverviewPanel(editor, labelOf),
-    requestPanel,
+    createRequestPanel(editor),
     timePanel,
     createExceptionPanel(editor),
     createFindingsPanel(inspector, labelOf, editor),

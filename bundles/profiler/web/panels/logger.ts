@@ -46,7 +46,8 @@ async function toView({ findChildren, profile, query }: PanelSubject, editor: Ed
   const view = { profile, editor, filter, viewer: new TreeViewer(), viewErrors }
   const lines = [...toLogLines(logs, view), ...toEventLines(notifications, logs, view)].sort((a, b) => a.at - b.at)
   const pages = toPages(lines)
-  const page = Math.min(pages.length, Math.max(1, Math.trunc(Number(query.get('page'))) || 1))
+  const named = 1 + pages.findIndex(lines => lines.some(({ ids }) => ids.includes(Number(query.get('log') ?? -1))))
+  const page = named || Math.min(pages.length, Math.max(1, Math.trunc(Number(query.get('page'))) || 1))
   return {
     action: profileLink(token),
     parent: parent ?? '',
@@ -89,6 +90,7 @@ function toPages(lines: readonly Line[]): Line[][] {
 function linkToPage(token: string, query: URLSearchParams, page: number): string {
   const parameters = new URLSearchParams(query)
   parameters.set('panel', 'logger')
+  parameters.delete('log')
   parameters.set('page', String(page))
   return `${profileLink(token)}?${parameters}#panel`
 }

@@ -14,6 +14,7 @@ import {
 } from '../../profile/format-value.ts'
 import { contentLink, profileLink } from '../../profile/links.ts'
 import type { Outcome, Profile, ProfileSummary } from '../../profile/profile.ts'
+import type { EditorLinks } from '../editor-links.ts'
 import { type BodyView, viewBody } from './body.ts'
 import { viewContent } from './content.ts'
 import type { PanelSubject, ProfilePanel } from './panel.ts'
@@ -27,13 +28,15 @@ import {
   type OriginRow,
 } from './value-origins.ts'
 
-/** Shows the request and the response, with cookies, session and server parameters. */
-export const requestPanel: ProfilePanel = {
-  name: 'request',
-  label: 'Request / Response',
-  template: 'profiler/panels/request',
-  hasContent: () => true,
-  toView,
+/** Creates the panel of the request and the response, with cookies, session and server parameters. */
+export function createRequestPanel(editor: EditorLinks): ProfilePanel {
+  return {
+    name: 'request',
+    label: 'Request / Response',
+    template: 'profiler/panels/request',
+    hasContent: () => true,
+    toView: subject => toView(subject, editor),
+  }
 }
 
 const outcomes: ReadonlyMap<Outcome, string> = new Map([
@@ -49,7 +52,7 @@ const outcomes: ReadonlyMap<Outcome, string> = new Map([
   ['unfinished', 'Recorded before the request was complete: the data below is from that time.'],
 ])
 
-function toView({ children, parent, profile }: PanelSubject): ViewModel {
+function toView({ children, parent, profile }: PanelSubject, editor: EditorLinks): ViewModel {
   const { collectors, summary } = profile
   const responseHeaders = toPairRows(collectors.response?.headers)
   const isSubRequest = summary.parent !== null
@@ -64,7 +67,7 @@ function toView({ children, parent, profile }: PanelSubject): ViewModel {
     content:
       collectors.response?.content &&
       viewContent(collectors.response.content, 'response-content', contentLink(summary.token)),
-    session: viewSession(collectors.session),
+    session: viewSession(collectors.session, editor),
     relatives: [
       ...(parent === undefined ? [] : [viewRelative(parent, 'Parent Request')]),
       ...children.map(child => viewRelative(child, 'Sub Request')),
@@ -73,8 +76,10 @@ function toView({ children, parent, profile }: PanelSubject): ViewModel {
   return {
     outcome: outcomes.get(summary.outcome) ?? '',
     isFailed: summary.status >= 400,
-    ...createContents(views, headers, relativesLabel),
+    ...createContents(views, headers, relativesLabel, summary.status >= 400),
     relativesLabel,
+    controller: summary.controller !== null && editor.viewController(summary.controller),
+    route: summary.route !== null && editor.viewRoute(summary.route),
     curl: createCurl(profile),
     configLink: profileLink(summary.token, 'config'),
     isSubRequest,
@@ -104,8 +109,6 @@ function viewRequest({ collectors, summary }: Profile, origins: ChangeOrigins): 
   return {
     method: summary.method,
     url: summary.url,
-    controller: summary.controller || 'n/a',
-    route: summary.route || 'n/a',
     httpVersion: request?.httpVersion || 'n/a',
     query: query.map(toValueRow),
     attributes: createAttributeRows(request?.attributes ?? [], origins, summary.parent !== null),
@@ -121,8 +124,6 @@ function viewRequest({ collectors, summary }: Profile, origins: ChangeOrigins): 
 interface RequestView extends Omit<BodyView, 'form'> {
   readonly method: string
   readonly url: string
-  readonly controller: string
-  readonly route: string
   readonly httpVersion: string
   readonly query: readonly ValueRow[]
   readonly attributes: readonly OriginRow[]
@@ -164,7 +165,7 @@ function viewSize(response: ResponseData | undefined, { method }: ProfileSummary
   return remarks.length === 0 ? bytes : `${bytes} (${remarks.join('; ')})`
 }
 
-function viewSession(session: ProfiledSession | undefined) {
+function viewSession(session: ProfiledSession | undefined, editor: EditorLinks) {
   const { createdAt, lastUsedAt, expiresAt } = session?.metadata ?? {}
   const times = [
     { name: 'Created', moment: createdAt },
@@ -182,13 +183,20 @@ function viewSession(session: ProfiledSession | undefined) {
     metadata: [...times, ...(store === '' ? [] : [toValueRow({ name: 'Store', value: store })])],
     attributes: toRows(session?.attributes).map(toValueRow),
     flashes: toRows(session?.flashes).map(toValueRow),
-    uses: (session?.uses ?? []).map(viewUse),
+    uses: (session?.uses ?? []).map(use => viewUse(use, editor)),
   }
 }
 
-function viewUse({ at, method, trace }: SessionUseData): ViewModel {
+function viewUse({ at, method, trace }: SessionUseData, editor: EditorLinks): ViewModel {
   const [site = '', ...callers] = trace
-  return { method, at: formatDuration(at), site: site.replace(/^at /, ''), callers: callers.join('\n') }
+  const [, call = '', place = site.replace(/^at /, '')] = /^at (.+) \((.+:\d+:\d+)\)$/.exec(site) ?? []
+  const [, file, line, column] = /^(.+):(\d+):(\d+)$/.exec(place) ?? []
+  return {
+    method,
+    at: formatDuration(at),
+    site: { ...editor.viewWhole(place, { file, line: Number(line), column: Number(column) }), call },
+    callers: callers.join('\n'),
+  }
 }
 
 function viewRelative(
@@ -205,11 +213,15 @@ function viewRelative(
   }
 }
 
-/** The sections with their numbers of entries, and the names of the parts without data, which are one line. */
+/**
+ * The sections in their order, with their numbers of entries, and the names of the parts without data, which are one line. The
+ * response of a failed request is first.
+ */
 function createContents(
   { request, response, session, relatives }: Views,
   headers: readonly Row[],
   relativesLabel: string,
+  isFailed: boolean,
 ) {
   const parts: readonly (readonly [section: string, name: string, count: number])[] = [
     ['request', 'GET Parameters', request.query.length],
@@ -230,10 +242,10 @@ function createContents(
   const countOf = (id: string) => parts.reduce((sum, [section, , count]) => sum + (section === id ? count : 0), 0)
   const section = (id: string, label: string, isListed = countOf(id) > 0, count = countOf(id)) =>
     isListed ? [{ id, label, count: count === 0 ? '' : String(count) }] : []
+  const messages = [...section('request', 'Request', true, 0), ...section('response', 'Response', true, 0)]
   return {
     contents: [
-      ...section('request', 'Request', true, 0),
-      ...section('response', 'Response', true, 0),
+      ...(isFailed ? messages.reverse() : messages),
       ...section('cookies', 'Cookies'),
       ...section('session', 'Session', session.isUsed, session.attributes.length),
       ...section('flashes', 'Flashes'),

@@ -10,6 +10,7 @@ import type { RedirectData } from '../../profile/exchange-data.ts'
 import { shorten, toTarget } from '../../profile/format.ts'
 import { readHeader } from '../../profile/format-value.ts'
 import { home, profileLink } from '../../profile/links.ts'
+import type { EditorLinks } from '../editor-links.ts'
 import { findProfile, type ProfileServices } from '../pages/find-profile.ts'
 import type { ProfilerApplication } from '../profiler-application.ts'
 import { protect } from '../respond.ts'
@@ -25,7 +26,8 @@ import { toCallItem, toMemoryItem, toSubRequestItem, toTemplateItem } from './wo
 export async function renderToolbar(
   token: string,
   request: Request,
-  app: ProfileServices & Pick<ProfilerApplication, 'brokenSources' | 'collectors' | 'directory' | 'policy' | 'view'>,
+  app: ProfileServices &
+    Pick<ProfilerApplication, 'brokenSources' | 'collectors' | 'directory' | 'editor' | 'policy' | 'view'>,
 ): Promise<Response> {
   if (token === pausedToken && app.policy.isPaused) {
     return protect(Response.html(await app.view.render('profiler/toolbar-paused', { home }, request)))
@@ -37,18 +39,19 @@ export async function renderToolbar(
   )
 }
 
-type SourceState = Pick<ProfilerApplication, 'brokenSources' | 'directory'>
+type SourceState = Pick<ProfilerApplication, 'brokenSources' | 'directory'> &
+  Partial<Pick<ProfilerApplication, 'editor'>>
 
 const wholeSources: SourceState = { brokenSources: () => ({ problems: [], isRunning: true }), directory: '' }
 
 /**
  * Makes the view of the toolbar. Items without data are left out. `collectors` are those of bundles, the third argument has the changed
- * files that cannot be used.
+ * files that cannot be used, and the links to the editor.
  */
 export function toToolbarView(
   shown: ShownProfile,
   collectors: readonly Collector[] = [],
-  { brokenSources, directory }: SourceState = wholeSources,
+  { brokenSources, directory, editor }: SourceState = wholeSources,
 ): ViewModel {
   const summary = toSummaryView(shown.profile.summary)
   const overview = summarizeProfile(shown)
@@ -63,14 +66,19 @@ export function toToolbarView(
     home,
     items: [
       ...toBuildItem(summary, brokenSources(), directory),
-      ...itemMakers.flatMap(make => make(shown, summary, overview) ?? []),
+      ...itemMakers.flatMap(make => make(shown, summary, overview, editor) ?? []),
       ...toCollectorItems(shown, summary, collectors),
     ],
     record: toProfileItem(shown, summary),
   }
 }
 
-type ItemMaker = (subject: ShownProfile, summary: SummaryView, overview: Overview) => ToolbarItem | undefined
+type ItemMaker = (
+  subject: ShownProfile,
+  summary: SummaryView,
+  overview: Overview,
+  editor: EditorLinks | undefined,
+) => ToolbarItem | undefined
 
 /** In the order of the bar. */
 const itemMakers: readonly ItemMaker[] = [
@@ -91,7 +99,12 @@ const itemMakers: readonly ItemMaker[] = [
   toMemoryItem,
 ]
 
-function toResponseItem({ children, profile }: ShownProfile, summary: SummaryView): ToolbarItem {
+function toResponseItem(
+  { children, profile }: ShownProfile,
+  summary: SummaryView,
+  _: Overview,
+  editor: EditorLinks | undefined,
+): ToolbarItem {
   const { contentType, outcome } = profile.summary
   const [forwarded = ''] = readHeader(profile.collectors.response, 'x-previous-debug-token')
   const child = children.find(({ token }) => token === forwarded)
@@ -104,7 +117,10 @@ function toResponseItem({ children, profile }: ShownProfile, summary: SummaryVie
       row('Status', summary.statusText),
       row('Request', `${summary.method} ${cutText(summary.target)}`),
       row('Route', summary.route || 'n/a', { link: profileLink(summary.token, 'router') }),
-      row('Controller', summary.controller || 'n/a'),
+      row('Controller', summary.controller || 'n/a', {
+        // Without a link, the panel opens it: a script of the toolbar may not be allowed to.
+        link: editor?.viewController(summary.controller).link || profileLink(summary.token, 'request'),
+      }),
       ...(forwarded === ''
         ? []
         : [

@@ -6,6 +6,7 @@ import { enableFlameGraph } from '#bundles/profiler/client/flame.ts'
 import { enablePlaces } from '#bundles/profiler/client/places.ts'
 import { enableScrollers } from '#bundles/profiler/client/scrollers.ts'
 import { chooseTheme } from '#bundles/profiler/client/theme.ts'
+import { findLogMessage } from '#bundles/profiler/client/unfold.ts'
 import { openPage } from './page.ts'
 
 t.test('an element has the attributes that are defined, and children of both kinds', async t => {
@@ -63,10 +64,11 @@ t.test('without a stored theme that of the system is selected', async t => {
 t.test('a button copies the text of its element, and shows the result for a while', async t => {
   const page = openPage(
     t,
-    '<pre id="code">curl x</pre><button data-copy="code" hidden>Copy</button><button data-copy="gone" hidden>Copy</button>',
+    '<pre id="code">curl x</pre><button data-copy="code" hidden>Copy</button><button data-copy="gone" hidden>Copy</button>' +
+      '<button data-text="own" hidden>Copy prompt</button>',
   )
   const copied: string[] = []
-  const [button, lost] = document.querySelectorAll<HTMLButtonElement>('button')
+  const [button, lost, own] = document.querySelectorAll<HTMLButtonElement>('button')
   page.replace('navigator', {
     clipboard: {
       writeText: async (text: string) => {
@@ -85,6 +87,30 @@ t.test('a button copies the text of its element, and shows the result for a whil
   button?.click()
   await page.settle()
   t.equal(button?.textContent, 'Not allowed')
+  own?.click()
+  t.equal(copied.at(-1), 'own', 'a button may have its text')
+})
+
+t.test('a link to a log message of another page leads to its page, once', async t => {
+  const paging = '<ol><li id="log-1"></li></ol><nav class="paging"></nav>'
+  const addressOf = (search: string, body = paging) => {
+    const page = openPage(t, body, `http://localhost/_profiler/abc?panel=logger${search}`)
+    let address = ''
+    page.replace('location', {
+      hash: location.hash,
+      href: location.href,
+      replace: (url: URL) => {
+        address = `${url.search}${url.hash}`
+      },
+    })
+    findLogMessage()
+    return address
+  }
+  t.equal(addressOf('&page=2#log-700'), '?panel=logger&page=2&log=700#log-700')
+  t.equal(addressOf('&log=700#log-700'), '', 'no page has it')
+  t.equal(addressOf('#log-1'), '')
+  t.equal(addressOf('#log-700', '<p></p>'), '', 'there is one page')
+  t.equal(addressOf('#call-1'), '')
 })
 
 const bar = (name: string, parent: number) =>

@@ -67,6 +67,8 @@ t.test('the page for / welcomes a developer and lists the routes; other clients 
   t.match(welcome.text, JSON.parse(readFileSync('package.json', 'utf8')).version)
   t.match(welcome.text, '<a href="/star-photo-booth">')
   t.match(welcome.text, '/item{/:id}')
+  t.match(welcome.text, /<span class="place" data-at="[^"]*docs\/guides\/first-page\.md:1:1">first-page\.md</)
+  t.notMatch(welcome.text, 'data-profiler-toolbar', 'the toolbar would show an error')
   t.notMatch(welcome.text, '_profiler_home')
   t.notOk(welcome.headers.has('x-debug-exception'))
   const stranger = await client.get('/', foreign)

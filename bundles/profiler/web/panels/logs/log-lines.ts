@@ -27,6 +27,8 @@ export interface LogView {
 export interface Line extends ViewModel {
   readonly at: number
   readonly isHidden: boolean
+  /** The numbers of the messages of the profile itself, which links name. */
+  readonly ids: readonly number[]
   /** About how many bytes of the page the line takes. */
   readonly weight: number
 }
@@ -95,6 +97,7 @@ function toLogLine([first, ...again]: readonly MergedLog[], previous: number, vi
   return {
     isLog: true,
     id: isOwn ? `log-${index}` : '',
+    ids: isOwn ? [first as MergedLog, ...again].map(({ log }) => log.index) : [],
     parts: splitMessage(message, template),
     template,
     times: again.length === 0 ? '' : `${again.length + 1} times`,
@@ -137,6 +140,7 @@ function toGroupLine(group: readonly MergedLog[], times: string, previous: numbe
   )
   return {
     isLog: true,
+    ids: isOwn ? group.map(({ log }) => log.index) : [],
     parts: [{ text: template, isValue: false }],
     times,
     items,
@@ -168,6 +172,7 @@ export function toEventLines(
     const at = Math.min(...group.map(({ at }) => at))
     return {
       isLog: false,
+      ids: [],
       title: formatCount(messages.length, 'event notification'),
       messages,
       ...toLine(at, at, { level: 'debug', channel: 'event', text, isEvent: true }, view),

@@ -54,6 +54,15 @@ t.test('a difference of times has its percentage, and a bar if it is more than n
   ])
 })
 
+t.test('a longer time alone is neither good nor bad', t => {
+  const toneOf = (duration: number, status = 200) => {
+    const [first, second] = [createProfile({}, { duration: 10 }), createProfile({}, { duration, status })]
+    return toCompareView(first, second, compareProfiles(first, second)).tone
+  }
+  t.strictSame([toneOf(10), toneOf(30), toneOf(3), toneOf(30, 500)], ['same', 'timed', 'timed', 'changed'])
+  t.end()
+})
+
 t.test('queries are compared statement by statement', async t => {
   const { client, storage } = await createProfiledKernel(t)
   const items = Array.from({ length: 12 }, () => createQuery())

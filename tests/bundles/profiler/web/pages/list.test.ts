@@ -477,7 +477,7 @@ t.test('columns are shown if they distinguish rows; a controller, if its route d
     '<a class="entry" href="/_profiler/00000b" title="http://shop.test/%E6%97%A5?a=1"><span class="method">GET</span> shop.test/日?a=1</a>',
   )
   t.match(html, '<td class="size">2.0 KiB</td>')
-  t.match(html, '<code class="origin">find_products</code>')
+  t.match(html, '<code class="origin"><span class="place">find_products</span></code>')
   t.strictSame(columnsOf((await client.get('/_profiler/ffffff')).text).slice(0, 4), usual.slice(0, 4))
 })
 

@@ -1,6 +1,7 @@
 import { t } from 'tap'
 import { routesToJson, routesToMarkdown } from '#bundles/profiler/export/routes.ts'
 import { gatherRoutes, parseRoutesRequest } from '#bundles/profiler/insight/route-statistics.ts'
+import { searchMains } from '#bundles/profiler/insight/search-list.ts'
 import { MemoryProfileStorage } from '#bundles/profiler/store/memory-profile-storage.ts'
 import { toRoutesView } from '#bundles/profiler/web/pages/routes-page.ts'
 import { Response } from '#lib/http/response.ts'
@@ -32,7 +33,7 @@ function ask(count: number, side: 'before' | 'since', init: RecordInit): RecordI
 
 async function gather(storage: MemoryProfileStorage, query = '') {
   const wanted = parseRoutesRequest(new URLSearchParams(query))
-  const report = await gatherRoutes(storage, wanted, restart)
+  const report = gatherRoutes(await searchMains(storage, wanted.listed), wanted, restart)
   return { report, wanted, view: toRoutesView(report, wanted, routes) }
 }
 
@@ -249,6 +250,26 @@ t.test('the page is in the menu, and shows the requests of this process', async 
   )
   const none = textOf((await client.get('/_profiler/routes?route=nope')).text)
   t.match(none, 'No route matches the filters.')
+})
+
+t.test('the routes are those of the requests that the list shows', async t => {
+  const storage = createStorage(
+    { route: 'a', url: 'http://x/find-me', status: 500 },
+    { route: 'b', exception: 'TypeError', status: 404 },
+    { route: 'c', duration: 900 },
+    { route: 'd', parent: '100000', url: 'http://x/find-me' },
+  )
+  for (const [query, expected] of [
+    ['text=find-me', ['a']],
+    ['only=errors', ['a']],
+    ['only=slow', ['c']],
+    ['exception=*', ['b']],
+    ['', ['a', 'b', 'c']],
+  ] as const) {
+    const gathered = await gather(storage, query)
+    t.strictSame(names(gathered).sort(), expected, query)
+    t.equal(gathered.view.form.isFiltering, query !== '')
+  }
 })
 
 t.test('the statistics exist as JSON and as Markdown', async t => {

@@ -3,9 +3,10 @@ import { formatMoment, formatSize } from '#bundles/profiler/profile/format-value
 import { toProfile } from '#bundles/profiler/profile/parse-profile.ts'
 import type { ProfileDocument, ProfileSummary } from '#bundles/profiler/profile/profile.ts'
 import type { StoredProfile } from '#bundles/profiler/store/profile-storage.ts'
+import { EditorLinks } from '#bundles/profiler/web/editor-links.ts'
 import { configPanel } from '#bundles/profiler/web/panels/config.ts'
 import type { PanelSubject } from '#bundles/profiler/web/panels/panel.ts'
-import { requestPanel } from '#bundles/profiler/web/panels/request.ts'
+import { createRequestPanel } from '#bundles/profiler/web/panels/request.ts'
 import { readSetCookie } from '#bundles/profiler/web/panels/set-cookie.ts'
 import type { Bundle } from '#kernel/bundle.ts'
 import { setCookie } from '#lib/http/cookies.ts'
@@ -14,6 +15,8 @@ import { Response } from '#lib/http/response.ts'
 import { createProfile, createSubject } from '#tests/support/create-profile.ts'
 import { textOf } from '#tests/support/html.ts'
 import { createProfiledKernel } from '#tests/support/profiled-kernel.ts'
+
+const requestPanel = createRequestPanel(new EditorLinks({ directory: '/' }))
 
 const headings =
   'GET Parameters|POST Parameters|Uploaded Files|Request Attributes|Request Headers|Request Content|Response Headers|Request Cookies|Response Cookies|Session Metadata|Session Attributes|Session Usage|Flashes'

@@ -263,6 +263,11 @@ t.test('a long log has pages, which the server filters', async t => {
   t.match(last, /Line <?.*499/)
   t.match(last, `text&#x3D;line&amp;page&#x3D;${pages - 1}&amp;panel&#x3D;logger#panel">Previous page`)
   t.notMatch(last, 'Next page')
+  const [, later = ''] = [...last.matchAll(/id="log-(\d+)"/g)][0] ?? []
+  const named = await page(`text=line&log=${later}`)
+  t.match(named, `Page ${pages} of ${pages}`, 'the page of a message')
+  t.notMatch(named, `log&#x3D;${later}`, 'no other page is that of the message')
+  t.match(await page('log=no'), `Page 1 of ${pages}`)
   const errors = await page('level=error')
   t.equal(errors.match(/<li class="log /g)?.length, 5)
   t.notMatch(errors, 'Page 1')

@@ -1,5 +1,6 @@
 import { type Test, t } from 'tap'
-import { requestPanel } from '#bundles/profiler/web/panels/request.ts'
+import { EditorLinks } from '#bundles/profiler/web/editor-links.ts'
+import { createRequestPanel } from '#bundles/profiler/web/panels/request.ts'
 import type { Application } from '#kernel/bundle.ts'
 import { ExceptionEvent, RequestEvent, ResponseEvent } from '#kernel/events.ts'
 import { HttpError } from '#lib/errors/http-error.ts'
@@ -9,6 +10,8 @@ import { Response } from '#lib/http/response.ts'
 import { createSubject } from '#tests/support/create-profile.ts'
 import { plainEquals } from '#tests/support/html.ts'
 import { createProfiledKernel, type ProfiledInit } from '#tests/support/profiled-kernel.ts'
+
+const requestPanel = createRequestPanel(new EditorLinks({ directory: '/' }))
 
 class Noted extends Event {
   static readonly eventName = 'noted'
