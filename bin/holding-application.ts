@@ -56,7 +56,7 @@ function readApplication(directory: string, environment: string | undefined): Ap
     application.settings.check()
     return application
   } catch (error) {
-    if (listSettingFiles(directory).some(file => closing.test(readFileSync(file, 'utf8')))) throw error
+    if (listSettingFiles(directory).some(mayClose)) throw error
     const secret = { APP_SECRET: randomBytes(32).toString('hex') }
     const variables = { ...secret, ...process.env, ...(environment !== undefined && { APP_ENV: environment }) }
     const settings = new Settings({ variables })
@@ -65,7 +65,13 @@ function readApplication(directory: string, environment: string | undefined): Ap
 }
 
 /** Settings with which fewer clients, or none, see debug output. */
-const closing = /\b(?:DEBUG_KEY|APP_DEBUG|TRUSTED_\w+)\s*=\s*\S|\bAPP_ENV\s*=\s*(?!dev\b)\S/
+const closing =
+  /\b(?:DEBUG_KEY|APP_DEBUG|TRUSTED_\w+)\s*=\s*\S|\bAPP_ENV\s*=\s*(?!["']?dev["']?\s*(?:#.*)?$)\S|\bNODE_ENV\s*=\s*\S*production/m
+
+/** Some editors write UTF-16, whose ASCII characters have a NUL beside them. */
+function mayClose(file: string): boolean {
+  return closing.test(readFileSync(file, 'utf8').replaceAll('\0', ''))
+}
 
 function listSettingFiles(directory: string): string[] {
   const names = readdirSync(directory).filter(name => name.startsWith('.env'))

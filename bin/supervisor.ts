@@ -22,6 +22,9 @@ const longestWait = 30_000
 const editLimit = 20
 const nameLimit = 50
 
+/** Bytes of all edits: Linux starts no program with an argument of 128 KiB. */
+const editBytes = 100_000
+
 /**
  * Runs the main process as a child process. A changed source or .env file starts a new child, also after a crash or a
  * type error. A child that crashes while it serves is replaced at once; after a child that could not start, the
@@ -99,7 +102,7 @@ export function supervise(
   /** Notes the files of an edit, from now on in use. */
   function note(files: ReadonlySet<string>): void {
     if (files.size > 0) edits.push({ time: Date.now(), files: [...files].slice(0, nameLimit) })
-    if (edits.length > editLimit) edits.shift()
+    while (edits.length > editLimit || Buffer.byteLength(JSON.stringify(edits)) > editBytes) edits.shift()
   }
 
   /** Waits for a change, unless another program, such as bin/test, was compiling when the child read dist/. */

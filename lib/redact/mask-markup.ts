@@ -1,17 +1,21 @@
 import { mask, type NameTest } from './secret-names.ts'
 
+/** An element that may hold a value, with its text. In each place at most three matches are tried, so the time is linear. */
 const tag =
-  /<(input|meta|button|option|param|data|property|setting|add)(?=[\s/])((?:[^<>"']|"[^"]{0,2000}"|'[^']{0,2000}'){1,2000})>/gi
-const attribute = /([^\s"'>/=]{1,100})\s*=\s*(?:"([^"]*)"|'([^']*)'|([^\s"'=<>`]+))/g
+  /<(input|meta|button|option|param|data|property|setting|string|textarea|add)(?=[\s/])((?:[^<>"']|"[^"]*"|'[^']*')*)>([^<>]*)/gi
+const attribute = /(?<![^\s"'>/=])([^\s"'>/=]{1,100})\s{0,20}=\s{0,20}(?:"([^"]*)"|'([^']*)'|([^\s"'=<>`]+))/g
 const naming = /^(?:name|id|key|property|http-equiv)$/i
 const holding = /^(?:value|content)$/i
+/** Elements without an end: the text behind them is not theirs. */
+const isVoid = /^(?:input|meta|param|add)$/i
 
-/** A name in a cell or a term, and its value in the next one. */
+/** A name in a cell or a term, and its value in the next one, which may be the name of a third one. */
 const pair =
-  /(<(dt|th|td|label|strong|b)(?:\s[^<>]{0,200})?>\s{0,20}([^<>]{1,60}?):?\s{0,20}<\/\2>\s{0,20}<(dd|td|span|code|output)(?:\s[^<>]{0,200})?>)([^<>]{1,2000})(?=<)/gi
+  /<(dt|th|td|label|strong|b)(?:\s[^<>]{0,200})?>([^<>]{1,100})<\/\1>(?=(\s{0,20}<(?:dd|td|span|code|output)(?:\s[^<>]{0,200})?>)([^<>]+))/gi
 
-/** A text or the value of an attribute that contains an escaped character. */
-const escaped = /[^<>"'&]{0,10000}&(?:#|amp|quot|lt|gt|apos)[^<>"']{0,10000}/gi
+/** A text or the value of an attribute. */
+const part = /[^<>"']+/g
+const escaped = /&(?:#|amp|quot|lt|gt|apos)/i
 
 /** Masks texts and recognises secret names; a Redactor does. */
 interface MarkupMasker {
@@ -26,15 +30,27 @@ interface MarkupMasker {
  */
 export function maskMarkup(markup: string, masker: MarkupMasker): string {
   const { isSecret } = masker
-  return masker
+  const safe = masker
     .text(markup)
-    .replace(escaped, part => maskEscaped(part, masker))
-    .replace(tag, (element: string, _name: string, attributes: string) =>
-      isSecretField(attributes, isSecret) ? element.replace(attribute, maskHeld) : element,
-    )
-    .replace(pair, (all: string, head: string, _element: string, name: string) =>
-      isSecret(name.trim()) ? head + mask : all,
-    )
+    .replace(part, text => (text.includes('&') && escaped.test(text) ? maskEscaped(text, masker) : text))
+    .replace(tag, (element: string, name: string, attributes: string, text: string) => {
+      if (!isSecretField(attributes, isSecret)) return element
+      const head = text === '' ? element : element.slice(0, -text.length)
+      return head.replace(attribute, maskHeld) + (isVoid.test(name) || text.trim() === '' ? text : mask)
+    })
+  return maskPairs(safe, isSecret)
+}
+
+function maskPairs(markup: string, isSecret: NameTest): string {
+  let masked = ''
+  let end = 0
+  for (const { 0: cell, 2: name = '', 3: between = '', 4: value = '', index } of markup.matchAll(pair)) {
+    if (!isSecret(name.replace(/:\s*$/, '').trim())) continue
+    const start = index + cell.length + between.length
+    masked += markup.slice(end, start) + mask
+    end = start + value.length
+  }
+  return masked + markup.slice(end)
 }
 
 function maskEscaped(part: string, masker: MarkupMasker): string {

@@ -38,7 +38,8 @@ export class CallMessage {
     this.#size += Buffer.byteLength(chunk)
     const room = Math.min(contentLimit - this.#length, this.#kept.left)
     if (room <= 0 || !isText(mediaTypeOf(this.#type))) return
-    const bytes = Buffer.from(chunk).subarray(0, room)
+    // Only the part that is kept is copied: a chunk may be a whole file.
+    const bytes = typeof chunk === 'string' ? toBytes(chunk, room) : Buffer.from(chunk.subarray(0, room))
     this.#chunks.push(bytes)
     this.#length += bytes.length
     this.#kept.left -= bytes.length
@@ -60,6 +61,10 @@ export class CallMessage {
     const index = this.#headers.findIndex((name, index) => index % 2 === 0 && name.toLowerCase() === wanted)
     return index === -1 ? '' : String(this.#headers[index + 1])
   }
+}
+
+function toBytes(text: string, limit: number): Buffer {
+  return Buffer.from(text.slice(0, limit)).subarray(0, limit)
 }
 
 function mediaTypeOf(header: string): string {

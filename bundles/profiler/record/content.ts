@@ -83,15 +83,14 @@ export class ContentCopier {
     const text = given === undefined ? undefined : (sent.hide?.(given) ?? given)
     if (given === undefined || text === undefined)
       return { note: 'The encoding of the text cannot be read.', ...digestOf(sent) }
-    const length = encoding === '' ? {} : { length: Buffer.byteLength(given) }
-    const isWhole = whole <= body.length
+    const isWhole = whole <= body.length && given.length <= readLimit
+    const length = encoding !== '' && isWhole ? { length: Buffer.byteLength(given) } : {}
     const parsed = isWhole ? this.#parse(type, text) : undefined
-    return { ...length, ...(parsed ?? this.#copyText(text, type, sent)) }
+    return { ...length, ...(parsed ?? this.#copyText(text, type, sent, isWhole)) }
   }
 
   /** The data of a form or of JSON; `undefined` for other text, and for text that is not valid. */
   #parse(type: string, text: string): Partial<ContentData> | undefined {
-    if (text.length > readLimit) return undefined
     const copier = new MaskingCopier(this.#redactor, bounds)
     try {
       if (isForm(type)) return { form: copyForm(parseForm(text, fieldLimit), copier) }
@@ -101,11 +100,10 @@ export class ContentCopier {
     }
   }
 
-  #copyText(text: string, type: string, sent: SentContent): Partial<ContentData> {
-    const isWhole = text.length <= contentLimit && (sent.whole ?? 0) <= sent.body.length
+  #copyText(text: string, type: string, sent: SentContent, isWhole: boolean): Partial<ContentData> {
     const given = text.slice(0, contentLimit + margin)
     const safe = type.includes('ml') ? maskMarkup(given, this.#redactor) : this.#redactor.text(given)
-    if (isWhole) return { text: safe }
+    if (isWhole && text.length <= contentLimit) return { text: safe }
     const end = Math.min(contentLimit, Math.max(0, safe.length - margin))
     return { text: safe.slice(0, end).toWellFormed(), isCut: true, ...digestOf(sent) }
   }
@@ -145,13 +143,14 @@ function digestOf({ body, whole = 0 }: SentContent): Pick<ContentData, 'digest'>
   return { digest: createHash('sha256').update(body).digest('hex').slice(0, 32) }
 }
 
-/** The text of a content; `undefined` when its encoding is unknown or broken. */
+/** The text of a content, of a long one its beginning; `undefined` when its encoding is unknown or broken. */
 function readText({ body, encoding, type }: SentContent): string | undefined {
-  if (typeof body === 'string') return body
+  if (typeof body === 'string') return body.slice(0, readLimit + 1)
   try {
-    const bytes = decompress(body, encoding)
+    // A character has at most four bytes.
+    const bytes = decompress(body, encoding).subarray(0, 4 * (readLimit + 1))
     const [, charset = 'utf-8'] = /;\s*charset="?([\w:.-]+)/i.exec(type) ?? []
-    return new TextDecoder(charset).decode(bytes)
+    return new TextDecoder(charset).decode(bytes).slice(0, readLimit + 1)
   } catch {
     return undefined
   }

@@ -531,6 +531,16 @@ t.test('markup: fields, cells and terms with secret names are masked', async t =
     ['<p>&#x110000; &amp; api_k&#101;y=x</p>', '<p>&#38;#x110000; &#38; api_key=******</p>'],
     ['<p>1 &amp; 2 &eacute;</p>', '<p>1 &amp; 2 &eacute;</p>'],
     ['<label>Password</label><input>', '<label>Password</label><input>'],
+    [
+      '<tr><td>1</td><td>Password </td>\n<td>x</td><td>y</td></tr>',
+      '<tr><td>1</td><td>Password </td>\n<td>******</td><td>y</td></tr>',
+    ],
+    [`<td>API key</td><td>${'x'.repeat(3000)}`, '<td>API key</td><td>******'],
+    [`<input name=token type="hidden" value="${'x'.repeat(3000)}">`, '<input name=token type="hidden" value="******">'],
+    ['<textarea rows=2 name="api_key">\n x</textarea>', '<textarea rows=2 name="api_key">******</textarea>'],
+    ['<string name="api_key">x</string>', '<string name="api_key">******</string>'],
+    ['<textarea name="token"> </textarea>', '<textarea name="token"> </textarea>'],
+    ['<input type=password> Show', '<input type=password> Show'],
   ] as const) {
     t.equal(maskMarkup(given, masker), masked)
   }
@@ -541,4 +551,13 @@ t.test('masking hostile markup ends', async t => {
     const text = part.repeat(70_000 / part.length)
     t.equal(maskMarkup(text, masker), text)
   }
+  const texts = { text: (text: string) => text, isSecret: isSecretName }
+  const start = performance.now()
+  for (const part of ['a', ' ', '&', `<b>${' '.repeat(90)}`, `${'a'.repeat(100)}${' '.repeat(900)}`]) {
+    for (const before of ['', '<input ', '<input "', '<b>x</b><td>']) {
+      const text = before + part.repeat(500_000 / part.length)
+      t.equal(maskMarkup(text, texts), text)
+    }
+  }
+  t.ok(performance.now() - start < 10_000, 'in linear time: in quadratic time it takes minutes')
 })

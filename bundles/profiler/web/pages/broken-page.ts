@@ -43,7 +43,8 @@ export async function renderBroken(request: Request, app: BrokenPageServices): P
 /** The page that the toolbar was on: a path of this origin. */
 function findTarget({ query }: Request): string {
   const target = query.get('page') ?? ''
-  return /^\/(?![/\\])/.test(target) ? target : home
+  // Browsers leave out tabs and line breaks, and read a backslash as a slash.
+  return /^\/(?![/\\])[^\s\p{Cc}]*$/u.test(target) ? target : home
 }
 
 function viewProblem({ column = 1, file, line = 1, message }: SourceProblem, app: BrokenPageServices) {

@@ -1,6 +1,8 @@
 import { brotliCompressSync, deflateSync, gzipSync } from 'node:zlib'
 import { t } from 'tap'
+import { CallMessage, createAllowance } from '#bundles/profiler/record/call-messages.ts'
 import { ContentCopier, contentLimit, type SentContent } from '#bundles/profiler/record/content.ts'
+import { MaskingCopier } from '#lib/redact/masking-copier.ts'
 import { Redactor } from '#lib/redact/redactor.ts'
 
 const redactor = new Redactor({ APP_SECRET: 'long-secret-of-the-application' })
@@ -38,6 +40,35 @@ t.test('JSON that is not valid, and JSON that is too long to be parsed, is text'
     ],
   })
   t.match(copy(`[${'1,'.repeat(200_000)}1]`, 'application/json'), { json: undefined, isCut: true, text: /^\[1,1,/ })
+})
+
+t.test('of a long text only the beginning is read', async t => {
+  const read: number[] = []
+  const hide = (text: string) => {
+    read.push(text.length)
+    return text.slice(0, 100)
+  }
+  const bytes = Buffer.from(`${'€'.repeat(1_000_000)}`)
+  const stored = copy(bytes, 'text/plain', { hide })
+  t.match(stored, { length: 3_000_000, isCut: true })
+  copy(String(bytes), 'text/plain', { hide })
+  t.match(copy(bytes, 'text/plain', { hide, encoding: 'identity' }), { length: null, isCut: true })
+  t.strictSame(read, [262_145, 262_145, 262_145])
+})
+
+t.test('of a chunk of a call only the part that is kept is copied', async t => {
+  const headers = ['content-type', 'text/plain']
+  for (const chunk of [new Uint8Array(50_000_000).fill(97), 'a'.repeat(50_000_000), '€'.repeat(50_000_000 / 4)]) {
+    const kept = createAllowance()
+    const message = new CallMessage(headers, kept)
+    const before = process.memoryUsage().arrayBuffers
+    message.take(chunk)
+    t.equal(kept.left, 192 * 1024 - contentLimit)
+    t.ok(process.memoryUsage().arrayBuffers - before < 2_000_000)
+    const copier = new MaskingCopier(redactor, { depth: 1, entries: 9, text: 99 })
+    const { content } = message.describe(copier, new ContentCopier(redactor))
+    t.match(content, { length: Buffer.byteLength(chunk), isCut: true })
+  }
 })
 
 t.test('the values of secret variables are masked in any text', async t => {

@@ -45,7 +45,7 @@ t.test('without a running application, the page is a 503, and has no way back', 
 
 t.test('it leads to a page of this origin only', async t => {
   const { client } = await createProfiledKernel(t)
-  for (const page of ['//evil.example', '/\\evil.example', 'https://evil.example', '']) {
+  for (const page of ['//evil.example', '/\\evil.example', '/\t/evil.example', 'https://evil.example', '']) {
     const { headers } = await client.get(`/_profiler/broken?page=${encodeURIComponent(page)}`)
     t.equal(headers.get('location'), '/_profiler/', page)
   }
