@@ -8,7 +8,7 @@ export interface FrameworkSettings {
   /** Whether a line is logged for each request. By default only in production. */
   readonly ACCESS_LOG: boolean | undefined
   readonly ACCEL_REDIRECT: readonly AccelRedirect[]
-  /** The Redis that stores the sessions of several hosts. By default they are files in `var/sessions`. */
+  /** The Redis that stores the sessions of several machines. By default they are files in `var/sessions`. */
   readonly SESSION_URL: string | undefined
 }
 
@@ -33,7 +33,7 @@ export const frameworkSettings: BundleSettings<FrameworkSettings> = defineSettin
     default: [],
   },
   SESSION_URL: {
-    help: 'stores the sessions of several hosts in Redis: redis://host:6379, or rediss:// for TLS',
+    help: 'stores the sessions of several machines in Redis: redis://host:6379, or rediss:// for TLS',
     schema: asRedisUrl,
     default: undefined,
     secret: true,

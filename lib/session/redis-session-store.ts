@@ -16,18 +16,18 @@ import {
 } from './session-store.ts'
 import { SessionTasks } from './session-tasks.ts'
 
-/** Where the sessions of several hosts are stored, and how many. */
+/** Where the sessions of several machines are stored, and how many. */
 export interface RedisSessionStoreOptions {
   /** Such as `redis://user:password@host:6379`, or `rediss://…` for TLS. */
   readonly url: string
   /** The beginning of all keys: each application needs its own. `sinfonietta:sessions:` by default. */
   readonly prefix?: string
-  /** For all hosts together; 100,000 sessions, 256 MiB, and 64 KiB for one session by default. */
+  /** For all machines together; 100,000 sessions, 256 MiB, and 64 KiB for one session by default. */
   readonly limits?: Partial<SessionLimits>
 }
 
 /**
- * Stores sessions in Redis, for the option `session.store` of the framework bundle: all hosts with the same URL and prefix
+ * Stores sessions in Redis, for the option `session.store` of the framework bundle: all machines with the same URL and prefix
  * have the same sessions. It needs the package ioredis, and Redis 7 or Valkey. @throws REDIS_URL_INVALID
  */
 export function createRedisSessionStore(options: RedisSessionStoreOptions): CreateSessionStore {

@@ -7,7 +7,7 @@ import {
   statisticFields,
 } from '../insight/route-statistics.ts'
 import { searchMains } from '../insight/search-list.ts'
-import { formatDuration, formatNumber } from '../profile/format.ts'
+import { formatDuration, formatNumber, formatShare } from '../profile/format.ts'
 import type { ProfileStorage } from '../store/profile-storage.ts'
 import { filterOptions, parseSearch } from './search-options.ts'
 
@@ -80,7 +80,7 @@ function toRow({
     formatNumber(count),
     ...[p50, p95, p99].map(formatDuration),
     mostQueries === 0 ? '' : `${formatNumber(queries)} to ${formatNumber(mostQueries)}`,
-    { text: `${(100 * errorRate).toFixed(1)} %`, tone: errors > 0 ? 'error' : 'muted' },
+    { text: formatShare(errorRate, 1), tone: errors > 0 ? 'error' : 'muted' },
     formatDuration(worst.duration),
     { text: worst.token, tone: 'strong' },
   ]

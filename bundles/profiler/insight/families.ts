@@ -1,3 +1,4 @@
+import { groupBy } from '../profile/group-by.ts'
 import type { ProfileSummary } from '../profile/profile.ts'
 import type { ProfileStorage } from '../store/profile-storage.ts'
 
@@ -49,12 +50,8 @@ function findMain(family: Family, byToken: ReadonlyMap<string, Family>): Family 
 
 /** Lists the sub-requests of a family as a tree: each below its parent, in the order in which they began. */
 export function listMembers({ main, members }: Family): FamilyMember[] {
-  const byParent = new Map<string, ProfileSummary[]>()
-  for (const member of members.toReversed().sort((one, other) => one.time - other.time)) {
-    const siblings = byParent.get(String(member.parent))
-    if (siblings === undefined) byParent.set(String(member.parent), [member])
-    else siblings.push(member)
-  }
+  const sorted = members.toReversed().sort((one, other) => one.time - other.time)
+  const byParent = groupBy(sorted, ({ parent }) => parent)
   const listed: FamilyMember[] = []
   const add = (parent: ProfileSummary, depth: number) => {
     for (const summary of byParent.get(parent.token) ?? []) {

@@ -52,10 +52,10 @@ export function createHistogram(entries: readonly Entry[]): Bucket[] {
     steps.find(step => countFor(step) <= bucketLimit) ?? Math.ceil((last - first) / (bucketLimit - 1) / day) * day
   const count = countFor(step)
   if (count === 1) return []
-  const groups = groupBy(entries, ({ time }) => String(Math.floor(time / step)))
+  const groups = groupBy(entries, ({ time }) => Math.floor(time / step))
   const origin = Math.floor(first / step)
   return Array.from({ length: count }, (_, index) => {
-    const group = groups.get(String(origin + index)) ?? []
+    const group = groups.get(origin + index) ?? []
     const errors = group.filter(({ isError }) => isError).length
     const start = (origin + index) * step
     return { start, end: Math.min(start + step, lastTime), count: group.length, errors }

@@ -1,3 +1,4 @@
+import { groupBy } from '../profile/group-by.ts'
 import type { ProfileSummary } from '../profile/profile.ts'
 import type { ListMark } from './list-request.ts'
 import { isError, percentile } from './route-statistics.ts'
@@ -47,15 +48,10 @@ const leastCount = 5
  * median of their route. A stream of events is open for as long as its client likes.
  */
 export function recognizeSlow(mains: readonly ProfileSummary[]): MarkContext['isSlow'] {
-  const durations = new Map<string | null, number[]>()
-  for (const { duration, route } of mains) {
-    const known = durations.get(route)
-    if (known === undefined) durations.set(route, [duration])
-    else known.push(duration)
-  }
   const bounds = new Map<string | null, number>()
-  for (const [route, group] of durations) {
-    const median = group.length < leastCount ? slowDuration : percentile(Float64Array.from(group).sort(), 50)
+  for (const [route, group] of groupBy(mains, ({ route }) => route)) {
+    const sorted = Float64Array.from(group, ({ duration }) => duration).sort()
+    const median = group.length < leastCount ? slowDuration : percentile(sorted, 50)
     bounds.set(route, Math.min(slowDuration, Math.max(leastDuration, slowFactor * median)))
   }
   return ({ contentType, duration, route }) =>

@@ -1,3 +1,4 @@
+import { groupBy } from '../profile/group-by.ts'
 import type { Outcome, ProfileSummary } from '../profile/profile.ts'
 import { isBrowserProbe } from './latest.ts'
 import { type ListRequest, parseListRequest } from './list-request.ts'
@@ -64,13 +65,8 @@ export function measureStatistics(statistics: RouteStatistics, field: StatisticF
  * first.
  */
 export function gatherStatistics(summaries: Iterable<ProfileSummary>): RouteStatistics[] {
-  const groups = new Map<string | null, ProfileSummary[]>()
-  for (const summary of summaries) {
-    if (isBrowserProbe(summary)) continue
-    const group = groups.get(summary.route)
-    if (group === undefined) groups.set(summary.route, [summary])
-    else group.push(summary)
-  }
+  const counted = Array.from(summaries).filter(summary => !isBrowserProbe(summary))
+  const groups = groupBy(counted, ({ route }) => route)
   const statistics = [...groups].map(([route, group]) => summarize(route, group))
   return statistics.sort((one, other) => other.count - one.count)
 }

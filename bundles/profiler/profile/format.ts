@@ -74,9 +74,14 @@ export function formatTime(time: number): FormattedTime {
   return { iso, day, clock: iso.slice(-13, -5), fraction: iso.slice(-5, -1) }
 }
 
-/** Writes so much of a text that there is room for it. */
+/** Writes so much of a text that there is room for it. Half of a pair of surrogates at the cut is replaced. */
 export function shorten(text: string, limit: number): string {
-  return text.length <= limit ? text : `${text.slice(0, limit)}…`
+  return text.length <= limit ? text : `${text.slice(0, limit).toWellFormed()}…`
+}
+
+/** Writes a text in one line. */
+export function toOneLine(text: string): string {
+  return text.replaceAll(/\s+/g, ' ').trim()
 }
 
 /** Writes an address as a server sees it: its path and query. */

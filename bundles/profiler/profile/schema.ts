@@ -38,7 +38,7 @@ export function parseJsonObject(text: string): JsonObject | undefined {
   }
 }
 
-/** Whether a value is a token: 6 lower-case hexadecimal digits, or 12 in storage that several hosts share. */
+/** Whether a value is a token: 6 lower-case hexadecimal digits, or 12 in storage that several machines share. */
 export function isToken(value: unknown): value is string {
   return typeof value === 'string' && /^(?:[0-9a-f]{6}){1,2}$/.test(value)
 }

@@ -10,7 +10,7 @@ export interface ProfilerSettings {
   readonly EDITOR_PATHS: readonly PathMapping[]
   readonly PROFILER_MCP: boolean
   readonly PROFILER_MCP_REPLAY: boolean
-  /** The Redis that has the profiles of several hosts. */
+  /** The Redis that has the profiles of several machines. */
   readonly PROFILER_URL: string | undefined
   /** The share of requests that are recorded. */
   readonly PROFILER_SAMPLE: number
@@ -98,7 +98,7 @@ export const profilerSettings: BundleSettings<ProfilerSettings> = defineSettings
     default: false,
   },
   PROFILER_URL: {
-    help: 'stores the profiles of several hosts in Redis: redis://host:6379, or rediss:// for TLS',
+    help: 'stores the profiles of several machines in Redis: redis://host:6379, or rediss:// for TLS',
     schema: asRedisUrl,
     default: undefined,
     secret: true,

@@ -95,7 +95,7 @@ t.test('a sweep that fails is logged, and requests are answered', async t => {
   t.pass('it is logged')
 })
 
-t.test('sessions in Redis are those of all hosts, and an outage concerns requests with a session only', async t => {
+t.test('sessions in Redis are those of all machines, and an outage concerns requests with a session only', async t => {
   const fake = await startFakeRedis(t)
   const [one, other] = await Promise.all([boot(t, { SESSION_URL: fake.url }), boot(t, { SESSION_URL: fake.url })])
   const stored = await one.client.get('/count')

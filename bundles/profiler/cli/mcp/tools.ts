@@ -8,7 +8,7 @@ import { findPredecessors } from '../../insight/compare/find-previous.ts'
 import type { Finding } from '../../insight/findings/finding.ts'
 import { gatherStatistics, isError, type RouteStatistics } from '../../insight/route-statistics.ts'
 import { searchList, searchMains, searchProfiles } from '../../insight/search-list.ts'
-import { formatCount, formatDuration } from '../../profile/format.ts'
+import { formatCount, formatDuration, formatShare } from '../../profile/format.ts'
 import type { ProfileSummary } from '../../profile/profile.ts'
 import { compareStored } from '../profiler-compare.ts'
 import { addReplayTools } from './replay-tools.ts'
@@ -204,7 +204,7 @@ function describeRoute(statistics: RouteStatistics): string {
     `${route === null ? 'no route' : toSpan(route)}: ${formatCount(count, 'request')}`,
     `p50 ${formatDuration(p50)}, p95 ${formatDuration(p95)}, p99 ${formatDuration(p99)}`,
     ...(mostQueries === 0 ? [] : [`queries: median ${queries}, most ${mostQueries}`]),
-    ...(errors === 0 ? [] : [`${formatCount(errors, 'error')} (${(100 * errorRate).toFixed(1)} %)`]),
+    ...(errors === 0 ? [] : [`${formatCount(errors, 'error')} (${formatShare(errorRate, 1)})`]),
     `slowest ${formatDuration(worst.duration)} ${toSpan(worst.token)}`,
   ]
   return parts.join('; ')

@@ -1,5 +1,5 @@
 import type { FindingRule, RuleFinding } from '../../../../kernel/profiler-contract.ts'
-import { formatDuration, formatPlace, shorten } from '../../profile/format.ts'
+import { formatDuration, formatPlace, shorten, toOneLine } from '../../profile/format.ts'
 import { groupBy } from '../../profile/group-by.ts'
 import { oncePerProfile } from '../../profile/once-per-profile.ts'
 import type { Profile } from '../../profile/profile.ts'
@@ -136,7 +136,7 @@ const statementLength = 120
 
 /** A statement in a sentence. */
 export function shortenStatement(text: string): string {
-  return shorten(text.replace(/\s+/g, ' '), statementLength)
+  return shorten(toOneLine(text), statementLength)
 }
 
 /** The row of a query in its panel. */

@@ -1,4 +1,5 @@
 import { toTarget } from '../../profile/format.ts'
+import { groupBy } from '../../profile/group-by.ts'
 import { profileLink } from '../../profile/links.ts'
 import type { Profile } from '../../profile/profile.ts'
 import type { ReceivedSpan } from '../../profile/span-data.ts'
@@ -64,7 +65,7 @@ export function placeTrace(root: TimelineSpan, profile: Profile, parts: TracePar
   const requests = new Map(parts.profiles.map(toRequestNode).map(node => [node.id, node]))
   const isShown = (span: ReceivedSpan) => !anchors.has(span.spanId) && !requests.has(span.spanId) && !isInner(span)
   const nodes = [...requests.values(), ...parts.spans.filter(isShown).map(toSpanNode)].sort((a, b) => a.start - b.start)
-  const children = groupByParent(nodes, toParent)
+  const children = groupBy(nodes, ({ parentId }) => toParent(parentId))
   const inner: TraceNode[] = []
   for (const [id, holder] of anchors)
     inner.push(...hang(holder, children.get(id) ?? [], children, profile.summary.time))
@@ -86,22 +87,8 @@ function findAnchors(root: TimelineSpan, spanId: string): Map<string, TimelineSp
   return anchors
 }
 
-type Children = ReadonlyMap<string, readonly TraceNode[]>
-
-function groupByParent(
-  nodes: readonly TraceNode[],
-  toParent: (id: string | undefined) => string | undefined,
-): Children {
-  const groups = new Map<string, TraceNode[]>()
-  for (const node of nodes) {
-    const parent = toParent(node.parentId)
-    if (parent === undefined) continue
-    const group = groups.get(parent)
-    if (group === undefined) groups.set(parent, [node])
-    else group.push(node)
-  }
-  return groups
-}
+/** The key `undefined` has the nodes whose parent is not known. */
+type Children = ReadonlyMap<string | undefined, readonly TraceNode[]>
 
 /** Puts nodes below a span, each with its children. Returns all of them. */
 function hang(holder: TimelineSpan, nodes: readonly TraceNode[], children: Children, time: number): TraceNode[] {

@@ -1,5 +1,6 @@
 import { readStatement } from '../../../../lib/sql/statement.ts'
 import { readCalls } from '../../profile/calls.ts'
+import { toOneLine } from '../../profile/format.ts'
 import { profileLink } from '../../profile/links.ts'
 import type { Period } from '../../profile/periods.ts'
 import type { Profile } from '../../profile/profile.ts'
@@ -41,7 +42,7 @@ function createCallSpans(profile: Profile, frame: RequestFrame): TimelineSpan[] 
 function createQuerySpans(profile: Profile, frame: RequestFrame): TimelineSpan[] {
   const names = new Map<string, string>()
   return readQueries(profile).queries.map(({ end, error, index, kind, operation, start, system, text }) => {
-    const line = text.replaceAll(/\s+/g, ' ').trim()
+    const line = toOneLine(text)
     const name = kind === 'cache' ? line : (names.get(text) ?? nameStatement(operation, text, system))
     names.set(text, name)
     return createSpan(

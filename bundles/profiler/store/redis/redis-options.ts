@@ -8,7 +8,7 @@ export interface RedisStorageOptions {
   readonly url: string
   /** The beginning of all keys; `sinfonietta:profiles:` by default. Each application needs its own. */
   readonly prefix?: string
-  /** 200 MB in Redis, 10,000 profiles and 48 hours by default; for all hosts together. */
+  /** 200 MB in Redis, 10,000 profiles and 48 hours by default; for all machines together. */
   readonly limits?: Partial<StoreLimits>
   /** Called with each kind of problem at most once a minute, and once for each outage. */
   readonly onProblem: (message: string, error: unknown) => void

@@ -36,7 +36,7 @@ const tailInterval = 200
 const changeLimit = 20
 
 /**
- * Stores profiles in a Redis that the processes of any number of hosts share. Redis has all data; a process also keeps the summaries
+ * Stores profiles in a Redis that the processes of any number of machines share. Redis has all data; a process also keeps the summaries
  * that it knows in memory, and searches there. While Redis is gone, new profiles wait in memory, within a limit.
  */
 export class RedisProfileStorage implements ProfileStorage {

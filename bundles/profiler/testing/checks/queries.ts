@@ -1,4 +1,4 @@
-import { formatCount, shorten } from '../../profile/format.ts'
+import { formatCount, shorten, toOneLine } from '../../profile/format.ts'
 import { groupBy } from '../../profile/group-by.ts'
 import type { Profile } from '../../profile/profile.ts'
 import { readQueries, type StoredQuery } from '../../profile/queries.ts'
@@ -73,7 +73,7 @@ const statementLength = 200
 
 function listShapes(queries: readonly StoredQuery[]): string {
   const shapes = [...groupBy(queries, ({ text }) => text)].map(
-    ([text, { length }]) => `${length} × ${shorten(text.replace(/\s+/g, ' '), statementLength)}`,
+    ([text, { length }]) => `${length} × ${shorten(toOneLine(text), statementLength)}`,
   )
   return toEnumeration(shapes)
 }

@@ -55,7 +55,7 @@ export async function renderList(
       { type: 'application/json', link: listDataLink('json', parameters) },
       { type: 'text/markdown', link: listDataLink('md', parameters) },
     ],
-    chips: createChips(wanted, result),
+    quickFilters: createQuickFilters(wanted, result),
     histogram: createHistogramView(wanted, histogram),
     columns: createColumns(wanted, shown),
     probes: describeProbes(wanted, result),
@@ -86,7 +86,7 @@ function linkToToggle(wanted: ListRequest, token: string): string {
   return linkTo(wanted, { page, open: (open.has(token) ? others : [...others, token]).join(',') })
 }
 
-const chipLabels: Readonly<Record<ListMark, string>> = {
+const filterLabels: Readonly<Record<ListMark, string>> = {
   errors: 'Errors',
   slow: 'Slow',
   findings: 'Findings',
@@ -95,7 +95,7 @@ const chipLabels: Readonly<Record<ListMark, string>> = {
   client: 'This client',
 }
 
-const chipHints: Readonly<Record<ListMark, string>> = {
+const filterHints: Readonly<Record<ListMark, string>> = {
   errors: 'Status 500 and above, exceptions, failed streams, crashes',
   slow: '500 ms or more, or three times the median of the route and at least 50 ms',
   findings: 'With findings: of the newest 200 requests',
@@ -104,7 +104,7 @@ const chipHints: Readonly<Record<ListMark, string>> = {
   client: 'Requests with your IP and browser',
 }
 
-function createChips(wanted: ListRequest, { counts, mains }: ListResult): object[] {
+function createQuickFilters(wanted: ListRequest, { counts, mains }: ListResult): object[] {
   if (mains.length === 0) return []
   const all = {
     label: 'All',
@@ -114,19 +114,19 @@ function createChips(wanted: ListRequest, { counts, mains }: ListResult): object
     isActive: wanted.marks.length === 0,
     tone: '',
   }
-  const chips = marks.map(mark => {
+  const filters = marks.map(mark => {
     const isActive = wanted.marks.includes(mark)
     const only = isActive ? wanted.marks.filter(other => other !== mark) : [...wanted.marks, mark]
     return {
-      label: chipLabels[mark],
-      hint: chipHints[mark],
+      label: filterLabels[mark],
+      hint: filterHints[mark],
       count: formatNumber(counts[mark]),
       link: linkTo(wanted, { only: only.join(',') }),
       isActive,
       tone: counts[mark] === 0 ? 'none' : mark === 'errors' ? 'error' : '',
     }
   })
-  return [all, ...chips]
+  return [all, ...filters]
 }
 
 /** The height of the tallest bar. */

@@ -1,3 +1,4 @@
+import { percentile } from '../../insight/route-statistics.ts'
 import { formatDuration, formatTime } from '../../profile/format.ts'
 import type { ProfileSummary } from '../../profile/profile.ts'
 
@@ -110,15 +111,14 @@ export function drawOverTime(
   for (const summary of summaries) {
     groups[Math.min(columnCount - 1, Math.floor((columnCount * (summary.time - first)) / span))]?.push(summary)
   }
-  const measured = groups.map(group => {
-    const sorted = group.map(({ duration }) => duration).sort((one, other) => one - other)
-    const at = (share: number) => Number(sorted[Math.ceil(share * sorted.length) - 1] ?? 0)
-    return { group, median: at(0.5), high: at(0.95) }
+  const measured = groups.flatMap((group, column) => {
+    if (group.length === 0) return []
+    const sorted = Float64Array.from(group, ({ duration }) => duration).sort()
+    return { group, column, median: percentile(sorted, 50), high: percentile(sorted, 95) }
   })
   const highest = Math.max(...measured.map(({ high }) => high), 0.001)
   return {
-    columns: measured.flatMap(({ group, high, median }, column) => {
-      if (group.length === 0) return []
+    columns: measured.map(({ column, group, high, median }) => {
       const [y, height] = [100 - (98 * high) / highest, Math.max(2, (98 * (high - median)) / highest)]
       const failed = group.filter(isError).length
       return {

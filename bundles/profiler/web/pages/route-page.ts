@@ -5,7 +5,7 @@ import type { RouteCollection } from '../../../../lib/routing/route-collection.t
 import { gatherRoute, type RouteDetails } from '../../insight/route-details.ts'
 import { isError, leastForP99 } from '../../insight/route-statistics.ts'
 import { toSummaryView } from '../../insight/summary-view.ts'
-import { formatCount, formatDuration, formatNumber, formatShare, shorten } from '../../profile/format.ts'
+import { formatCount, formatDuration, formatNumber, formatShare, shorten, toOneLine } from '../../profile/format.ts'
 import { home, listLink, profileLink } from '../../profile/links.ts'
 import type { ProfileSummary } from '../../profile/profile.ts'
 import type { ProfilerApplication } from '../profiler-application.ts'
@@ -90,7 +90,7 @@ function viewDetails(details: RouteDetails) {
       link: fingerprint === '' ? profileLink(latest.token) : listLink({ error: fingerprint }),
     })),
     queries: queries.map(({ index, perRequest, text, time, token }) => ({
-      text: shorten(text.replaceAll(/\s+/g, ' ').trim(), textLimit),
+      text: shorten(toOneLine(text), textLimit),
       times: `${Number(perRequest.toFixed(1))} ×`,
       time: formatDuration(time),
       link: `${profileLink(token, 'database')}#query-${index}`,

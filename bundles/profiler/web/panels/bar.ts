@@ -1,6 +1,6 @@
 import type { Period } from '../../profile/periods.ts'
 
-/** A bar in a picture that is 1,000 units wide. */
+/** A bar in a picture: in units of its width of 1,000, or in percent. */
 export interface Bar {
   readonly x: string
   readonly width: string
@@ -14,6 +14,11 @@ export function toBar({ start, duration }: Period, whole: Period): Bar {
   const width = clamp(pictureWidth * shareOf(duration, whole), leastWidth, pictureWidth)
   const x = clamp(pictureWidth * shareOf(start - whole.start, whole), 0, pictureWidth - width)
   return { x: round(x), width: round(width) }
+}
+
+/** Writes a position, to a hundred-thousandth of the width: `12.345%`. */
+export function toPercent(percent: number): string {
+  return `${Number(percent.toFixed(3))}%`
 }
 
 function shareOf(part: number, { duration }: Period): number {

@@ -7,7 +7,7 @@ import {
   type StoredFunction,
   type StoredSample,
 } from '../../profile/cpu.ts'
-import { formatCount, formatMicroseconds, formatShare, toTarget } from '../../profile/format.ts'
+import { formatMicroseconds, formatShare, toTarget } from '../../profile/format.ts'
 import { cpuLink, profileLink } from '../../profile/links.ts'
 import type { ProfileSummary } from '../../profile/profile.ts'
 import type { EditorLinks } from '../editor-links.ts'

@@ -1,6 +1,7 @@
 import { createAxis, listTicks, wholeWindow } from '../../client/time-axis.ts'
 import { placeOf, type StoredCpu, type StoredFunction, type StoredSample } from '../../profile/cpu.ts'
 import { formatCount, formatMicroseconds, formatShare } from '../../profile/format.ts'
+import { toPercent } from './bar.ts'
 
 /** Calls as bars below their callers. The width of a bar is the time of its call. */
 interface FlameGraph {
@@ -77,9 +78,9 @@ export function drawFlameGraph({ busy, calls, roots }: StoredCpu, options: Flame
       name: nameOf(run),
       text: describe(run, busy),
       origin: last.called.origin,
-      x: toPercent(at.x),
+      x: toPercent(100 * at.x),
       y: at.row * rowHeight,
-      width: toPercent(Math.min(share, 1 - at.x)),
+      width: toPercent(100 * Math.max(0, Math.min(share, 1 - at.x))),
       label: share >= labelShare.always ? 'always' : share >= labelShare.wide ? 'wide' : 'none',
       link: linkTo(last),
     })
@@ -98,7 +99,7 @@ export function drawFlameGraph({ busy, calls, roots }: StoredCpu, options: Flame
   else draw(frame, { x: 0, row: 0, parent: -1 })
   return {
     height: (depth + 1) * rowHeight,
-    ticks: listTicks(createAxis(whole, whole), wholeWindow).map(({ label, x }) => ({ x: toPercent(x / 100), label })),
+    ticks: listTicks(createAxis(whole, whole), wholeWindow).map(({ label, x }) => ({ x: toPercent(x), label })),
     bars,
     callers: callersOf(frame).map(call => ({ name: call.called.name, link: linkTo(call) })),
     hidden: (frame === undefined ? calls.length : countWithin(frame)) - drawn,
@@ -174,8 +175,4 @@ function countWithin({ children }: StoredSample): number {
 
 function shareOf(part: number, whole: number): number {
   return whole > 0 ? Math.min(1, part / whole) : 0
-}
-
-function toPercent(share: number): string {
-  return `${Math.round(Math.max(0, share) * 100_000) / 1000}%`
 }

@@ -2,7 +2,7 @@ import { formatTree } from '../../../../lib/redact/value-tree.ts'
 import { type Finding, linkToFinding, toBadge, toneOf, writeProblem } from '../../insight/findings/finding.ts'
 import type { ShownProfile } from '../../insight/relatives.ts'
 import type { SummaryView } from '../../insight/summary-view.ts'
-import { formatCount, shorten } from '../../profile/format.ts'
+import { formatCount, shorten, toOneLine } from '../../profile/format.ts'
 import { profileLink } from '../../profile/links.ts'
 import { readLogs, severityOf } from '../../profile/logs.ts'
 import { countIssues, inputNames } from '../../profile/validation-data.ts'
@@ -37,7 +37,7 @@ export function toConsoleItem({ profile }: ShownProfile, { token }: SummaryView)
     text: formatCount(dumps, 'dump'),
     link,
     rows: entries.slice(0, itemRowLimit).map(({ label, method, values }, index) => {
-      const text = values.map(value => formatTree(value).replaceAll(/\s+/g, ' ')).join(' ')
+      const text = values.map(value => toOneLine(formatTree(value))).join(' ')
       return row(label ?? method, shorten(text, rowLimit), { link: `${link}#dump-${index}` })
     }),
   })

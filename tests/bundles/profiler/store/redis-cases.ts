@@ -4,7 +4,7 @@ import { until } from '#tests/support/until.ts'
 import { createRecord, createRecords, facts, tokenOf, tokensOf } from './records.ts'
 import { createRedisStorage } from './redis-storage.ts'
 
-/** The tests of several hosts with one Redis; each has a prefix of its own. */
+/** The tests of several machines with one Redis; each has a prefix of its own. */
 export const redisCases: Record<string, (t: Test, url: string, prefix: string) => Promise<void>> = {
   'two hosts have one list, and change, pin and remove the same profiles': async (t, url, prefix) => {
     const [one, other] = [1, 2].map(() => createRedisStorage(t, { url, prefix }).storage) as [Storage, Storage]
@@ -42,7 +42,7 @@ export const redisCases: Record<string, (t: Test, url: string, prefix: string) =
     t.hasStrict(await hosts[1].find(tokenOf(0)), { profile: { summary: { warnings: 15 } } })
   },
 
-  'a listener gets the new profiles of other hosts, and none of the old ones': async (t, url, prefix) => {
+  'a listener gets the new profiles of other machines, and none of the old ones': async (t, url, prefix) => {
     const [one, other] = [1, 2].map(() => createRedisStorage(t, { url, prefix }).storage) as [Storage, Storage]
     for (const record of createRecords(3)) one.append(record, facts)
     await one.flush()

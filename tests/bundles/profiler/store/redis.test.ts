@@ -27,7 +27,7 @@ async function testCases(t: Test, url: string, empty: () => void): Promise<void>
   }
 }
 
-t.test('a fake Redis: the cases of all storage, and of several hosts', async t => {
+t.test('a fake Redis: the cases of all storage, and of several machines', async t => {
   // In a thread of its own: it answers while this thread waits for another process.
   const worker = new Worker(new URL('../../../support/fake-redis-worker.js', import.meta.url), { execArgv: [] })
   t.teardown(() => worker.terminate())
@@ -35,7 +35,7 @@ t.test('a fake Redis: the cases of all storage, and of several hosts', async t =
   await testCases(t, url, () => worker.postMessage('empty'))
 })
 
-t.test('Redis: the cases of all storage, and of several hosts', { skip: lacksRedis }, async t => {
+t.test('Redis: the cases of all storage, and of several machines', { skip: lacksRedis }, async t => {
   const { host, port } = await startRedis(t)
   await testCases(t, `redis://${host}:${port}`, () => undefined)
 })

@@ -1,5 +1,5 @@
 import type { View, ViewModel } from '../../../../../lib/view/view.ts'
-import { formatCount, formatDuration, formatNumber, formatShare } from '../../../profile/format.ts'
+import { formatCount, formatDuration, formatNumber, formatShare, shorten, toOneLine } from '../../../profile/format.ts'
 import { profileLink } from '../../../profile/links.ts'
 import type { Period } from '../../../profile/periods.ts'
 import type { Profile } from '../../../profile/profile.ts'
@@ -99,8 +99,7 @@ function splitRows(rows: readonly ViewModel[]): ViewModel {
 
 /** An option of a menu has no room for a long statement. */
 function shortName(text: string): string {
-  const folded = text.replaceAll(/\s+/g, ' ').trim()
-  return folded.length <= 60 ? folded : `${folded.slice(0, 60).toWellFormed()}…`
+  return shorten(toOneLine(text), 60)
 }
 
 function createMetrics(kind: Kind, group: QueryGroup, sets: readonly QuerySet[], count: number): ViewModel[] {

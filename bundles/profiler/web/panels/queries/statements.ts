@@ -2,7 +2,7 @@ import { formatSql } from '../../../../../lib/sql/format.ts'
 import { highlightSql, type Token } from '../../../../../lib/stack/highlight.ts'
 import { TextMemo } from '../../../../../lib/text/text-memo.ts'
 import { HtmlFragment, type View } from '../../../../../lib/view/view.ts'
-import { shorten } from '../../../profile/format.ts'
+import { shorten, toOneLine } from '../../../profile/format.ts'
 import { type StoredQuery, shapeOf } from '../../../profile/queries.ts'
 
 /** A statement or a command as a page shows it. */
@@ -60,7 +60,7 @@ export class StatementViews {
   }
 
   async #createOne({ system, text }: Statement, { layOut, split }: Colours): Promise<StatementView> {
-    const folded = text.replaceAll(/\s+/g, ' ').trim()
+    const folded = toOneLine(text)
     return {
       line: await this.#render(split(shorten(folded, lineLimit).toWellFormed(), system)),
       isCut: folded.length > lineLimit,

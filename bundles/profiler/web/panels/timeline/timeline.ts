@@ -3,7 +3,7 @@ import type { LogMark } from '../../../insight/timeline/request-spans.ts'
 import { type AwaitedCategory, awaitedCategories, type Category, categories } from '../../../insight/timeline/span.ts'
 import { formatMicroseconds, formatShare, shorten } from '../../../profile/format.ts'
 import { endOf, joinPeriods, type Period, totalOf } from '../../../profile/periods.ts'
-import type { Bar } from '../bar.ts'
+import { type Bar, toPercent } from '../bar.ts'
 import type { TimelineFilter } from './filter.ts'
 import type { TimelineRow } from './rows.ts'
 
@@ -284,11 +284,6 @@ function joinNear(ends: readonly Ends[], gap: number): Ends[] {
     else joined.push({ from, to })
   }
   return joined
-}
-
-/** Writes a position, to a hundred-thousandth of the width: `12.345%`. */
-export function toPercent(percent: number): string {
-  return `${Number(percent.toFixed(3))}%`
 }
 
 /** Creates the axis of a chart. */

@@ -498,13 +498,13 @@ t.test('quick filters are toggled, and combined', async t => {
   const { client, storage } = await createProfiledKernel(t)
   keep(storage, { token: '00000a', status: 500, duration: 900 }, { token: '00000b', status: 404 })
   const html = await show(client, '?only=slow&limit=5&page=1')
-  const chips = [
+  const filters = [
     ...html.matchAll(
       /<a class="quick-filter[^"]*" href="([^"]*)"[^>]*?(aria-current="true")?>([^<]*) <span class="count">(\d+)</g,
     ),
   ]
   t.strictSame(
-    chips.map(([, link, active, label, count]) => [label, count, link, active !== undefined]),
+    filters.map(([, link, active, label, count]) => [label, count, link, active !== undefined]),
     [
       ['All', '2', '?limit=5', false],
       ['Errors', '1', '?limit=5&amp;only=slow%2Cerrors', false],
