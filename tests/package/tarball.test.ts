@@ -25,6 +25,13 @@ t.test('the package as `npm pack` makes it', { skip: noNpm }, async t => {
     )
     for (const wanted of ['README.md', 'CHANGELOG.md', 'LICENSE', 'SECURITY.md', 'docs/README.md'])
       t.ok(files.includes(wanted), wanted)
+    t.ok(files.includes('dist/kernel/kernel.d.ts'), 'a declaration that entry points need')
+    t.notOk(files.includes('dist/bin/supervisor.d.ts'), 'a declaration that no entry point needs')
+    t.strictSame(
+      files.filter(file => /^dist\/.*\.js$/.test(file) && /^\s*\/\*\*/m.test(place.read(path.join(folder, file)))),
+      [],
+      'doc comments are in declarations only',
+    )
     t.ok(size < 1_000_000, 'it has less than 1 MB', { size })
     t.comment(`${files.length} files, ${size} bytes packed`)
   })
