@@ -25,7 +25,7 @@ const wait = milliseconds => new Promise(resolve => setTimeout(resolve, millisec
 /** A shop with data for each panel. @type {import('../dist/kernel/bundle.js').Bundle} */
 const shop = {
   name: 'shop',
-  register({ kernel, logger, routes, view }) {
+  register({ kernel, logger, queries, routes, view }) {
     const log = logger.channel('shop')
     routes.add({
       name: 'stock',
@@ -40,9 +40,10 @@ const shop = {
       methods: ['GET'],
       controller: async function showBasket(/** @type {import('../dist/lib/http/request.js').Request} */ request) {
         log.info('A basket with {count} articles.', { count: 3 })
-        const stop = request.stopwatch.start('load the basket', 'database')
-        await wait(8)
-        stop()
+        await queries.measure('postgresql', 'SELECT article, amount FROM baskets WHERE id = $1', [7], () => wait(4))
+        for (const article of ['star', 'photo', 'frame', 'poster', 'print']) {
+          await queries.measure('postgresql', 'SELECT price FROM articles WHERE name = $1', [article], () => wait(1))
+        }
         await fetch(`http://${request.headers.get('host')}/stock/star?size=l`, { headers: { 'x-profiler': 'off' } })
         await kernel.handle(request.duplicate({ target: '/stock/photo' }), { catchErrors: false })
         log.warning('Only {left} of {article} are left.', { left: 3, article: 'photo' })
@@ -87,7 +88,7 @@ async function take(name, target, { height = 860, colorScheme = 'light' } = {}) 
   // For programs it is folded.
   await page.addInitScript("localStorage.setItem('profiler-toolbar', 'open')")
   await page.goto(url + target)
-  // The toolbar waits for its record.
+  // The toolbar waits for its profile.
   await wait(1000)
   const session = await page.context().newCDPSession(page)
   const { data } = await session.send('Page.captureScreenshot', { format: 'webp', quality: 82 })

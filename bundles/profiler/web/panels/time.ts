@@ -55,19 +55,21 @@ function findEnd(rows: readonly TimelineRow[], handled: number): number {
 }
 
 function createMetrics(profile: Profile, rows: readonly TimelineRow[]): ViewModel[] {
-  const { duration, memory, subRequests } = profile.summary
+  const { duration, memory } = profile.summary
   const usage = profile.collectors.memory
-  const of = (category: Category) => rows.filter(row => row.category === category && row.depth > 0)
+  const outer = withoutInnerRows(rows)
+  const of = (category: Category, among = rows) => among.filter(row => row.category === category && row.depth > 0)
   const covered = (category: Category) => totalOf(joinPeriods(of(category).flatMap(({ covered }) => covered)))
   const part = (name: string, category: Category) =>
     of(category).length === 0 ? [] : [{ name, value: formatMicroseconds(covered(category)) }]
-  const counted = (name: string, category: Category, remark = '') => {
-    // Queries of one statement are one row.
-    const count = of(category).reduce((sum, { periods }) => sum + periods.length, 0)
-    return count === 0 ? [] : [{ name, value: `${count}${remark} in ${formatMicroseconds(covered(category))}` }]
+  // Queries of one statement are one row.
+  const count = (found: readonly TimelineRow[]) => found.reduce((sum, { periods }) => sum + periods.length, 0)
+  const counted = (name: string, category: Category) => {
+    const [all, direct] = [count(of(category)), count(of(category, outer))]
+    const remark = direct === all ? '' : ` (${direct} direct)`
+    return all === 0 ? [] : [{ name, value: `${all}${remark} in ${formatMicroseconds(covered(category))}` }]
   }
   const hasSubRequests = of('request').length > 0
-  const hasNested = of('request').length > subRequests
   return [
     { name: 'Total execution time', value: toDuration(duration) },
     {
@@ -80,13 +82,23 @@ function createMetrics(profile: Profile, rows: readonly TimelineRow[]): ViewMode
     ...counted('Cache queries', 'cache'),
     ...counted('HTTP client calls', 'http'),
     ...counted('Other services', 'service'),
-    ...counted('Sub-requests', 'request', hasNested ? ` (${subRequests} direct)` : ''),
+    ...counted('Sub-requests', 'request'),
     ...(usage === undefined ? [] : createUsageMetrics(usage)),
     { name: 'Heap at the end', value: formatBytes(memory) },
     ...(usage?.peak === undefined
       ? []
       : [{ name: 'Peak memory usage of the process', value: formatBytes(usage.peak) }]),
   ]
+}
+
+/** The rows of the request itself: without those within its sub-requests. */
+function withoutInnerRows(rows: readonly TimelineRow[]): readonly TimelineRow[] {
+  let limit = Number.POSITIVE_INFINITY
+  return rows.filter(({ category, depth }) => {
+    if (depth > limit) return false
+    limit = category === 'request' && depth > 0 ? depth : Number.POSITIVE_INFINITY
+    return true
+  })
 }
 
 function createUsageMetrics({ cpu, loop, wall }: MemoryData): ViewModel[] {

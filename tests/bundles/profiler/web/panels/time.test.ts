@@ -313,11 +313,7 @@ t.test('work after the response has a separate part, drawn smaller if it is long
 })
 
 t.test('the metrics show the total, its parts, and the waiting time', async t => {
-  const { profile } = subject
-  const viewWith = (subRequests: number) =>
-    timePanel.toView({ ...subject, profile: { ...profile, summary: { ...profile.summary, subRequests } } })
-  t.match((await viewWith(0)).metrics, [{}, {}, {}, {}, {}, { name: 'Sub-requests', value: /^1 \(0 direct\) in/ }])
-  const { metrics } = await viewWith(1)
+  const { metrics } = await timePanel.toView(subject)
   t.strictSame(metrics, [
     { name: 'Total execution time', value: '5.000 ms' },
     { name: 'Response ready · last byte', value: '4.960 ms · 5.000 ms' },
@@ -330,6 +326,17 @@ t.test('the metrics show the total, its parts, and the waiting time', async t =>
     { name: 'Heap at the end', value: '12.0 MiB' },
     { name: 'Peak memory usage of the process', value: '96.0 MiB' },
   ])
+})
+
+t.test('metrics that include sub-requests have the number of the request itself', async t => {
+  const { summary } = inner
+  const calls = [{ method: 'GET', url: 'https://shop.test/c', start: 0.1, end: 0.2, status: 200 }]
+  const first = createProfile({ events: { spans: [[null, 'kernel.request', 100, 300]] }, http: { calls } }, summary)
+  const { metrics } = await timePanel.toView({
+    ...subject,
+    findChildren: async profile => (profile === subject.profile ? [first] : []),
+  })
+  t.match(metrics, [{}, {}, {}, {}, { name: 'HTTP client calls', value: /^4 \(3 direct\) in/ }, { value: /^1 in/ }])
 })
 
 t.test('the page shows all rows, with bars that a strict policy allows', async t => {
