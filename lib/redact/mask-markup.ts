@@ -11,7 +11,7 @@ const isVoid = /^(?:input|meta|param|add)$/i
 
 /** A name in a cell or a term, and its value in the next one, which may be the name of a third one. */
 const pair =
-  /<(dt|th|td|label|strong|b)(?:\s[^<>]{0,200})?>([^<>]{1,100})<\/\1>(?=(\s{0,20}<(?:dd|td|span|code|output)(?:\s[^<>]{0,200})?>)([^<>]+))/gi
+  /<(dt|th|td|label|strong|b)(?:\s[^<>]{0,200})?>([^<>]{1,100})<\/\1>(?=(\s{0,20}<(?:dd|td|span|code|output)(?:\s[^<>]{0,200})?>(?:\s{0,20}<(?:a|b|code|div|em|i|kbd|p|pre|span|strong)(?:\s[^<>]{0,200})?>){0,3})([^<>]+))/gi
 
 /** A text or the value of an attribute. */
 const part = /[^<>"']+/g

@@ -101,12 +101,21 @@ export class ContentCopier {
   }
 
   #copyText(text: string, type: string, sent: SentContent, isWhole: boolean): Partial<ContentData> {
-    const given = text.slice(0, contentLimit + margin)
-    const safe = type.includes('ml') ? maskMarkup(given, this.#redactor) : this.#redactor.text(given)
-    if (isWhole && text.length <= contentLimit) return { text: safe }
+    const isCut = !isWhole || text.length > contentLimit
+    const beginning = text.slice(0, contentLimit + margin)
+    const isMarkup = type.includes('ml')
+    const given = isMarkup && isCut ? withoutHalfTag(beginning) : beginning
+    const safe = isMarkup ? maskMarkup(given, this.#redactor) : this.#redactor.text(given)
+    if (!isCut) return { text: safe }
     const end = Math.min(contentLimit, Math.max(0, safe.length - margin))
     return { text: safe.slice(0, end).toWellFormed(), isCut: true, ...digestOf(sent) }
   }
+}
+
+/** Without the end of its last tag, a field with a long value is not recognised. */
+function withoutHalfTag(markup: string): string {
+  const start = markup.lastIndexOf('<')
+  return start > markup.lastIndexOf('>') ? markup.slice(0, start) : markup
 }
 
 /** Copies the text fields of a form, masked by their names. */

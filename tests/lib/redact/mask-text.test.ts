@@ -535,6 +535,7 @@ t.test('markup: fields, cells and terms with secret names are masked', async t =
       '<tr><td>1</td><td>Password </td>\n<td>x</td><td>y</td></tr>',
       '<tr><td>1</td><td>Password </td>\n<td>******</td><td>y</td></tr>',
     ],
+    ['<dt>Token</dt>\n<dd><p><code class="a">x</code>', '<dt>Token</dt>\n<dd><p><code class="a">******</code>'],
     [`<td>API key</td><td>${'x'.repeat(3000)}`, '<td>API key</td><td>******'],
     [`<input name=token type="hidden" value="${'x'.repeat(3000)}">`, '<input name=token type="hidden" value="******">'],
     ['<textarea rows=2 name="api_key">\n x</textarea>', '<textarea rows=2 name="api_key">******</textarea>'],

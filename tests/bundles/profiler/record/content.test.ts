@@ -85,6 +85,10 @@ t.test('long text is cut, and no half of a secret is before the cut', async t =>
     t.ok(Number(stored?.text?.length) <= contentLimit)
     t.notMatch(stored?.text, /long-s/)
   }
+  for (const field of ['<input name=token value="', '<td>Token</td><td>']) {
+    const html = `${'x '.repeat(30_000)}${field}${'Xk7Canary9'.repeat(2000)}">`
+    t.notMatch(copy(html, 'text/html')?.text, 'Canary', field)
+  }
   t.match(copy('half', 'text/plain', { whole: 9 }), { text: '', isCut: true, length: 9, digest: undefined })
 })
 
