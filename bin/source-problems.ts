@@ -3,7 +3,7 @@ import { stripVTControlCharacters } from 'node:util'
 import type { SourceProblem } from '../kernel/bundle.ts'
 import { locateFrame } from '../lib/stack/locate-frame.ts'
 import { readProperty } from '../lib/stack/read-property.ts'
-import { parseStack, toPath } from '../lib/stack/stack-frames.ts'
+import { parseStack, type StackFrame, toPath } from '../lib/stack/stack-frames.ts'
 import { VIEW_TEMPLATE_INVALID } from '../lib/view/errors.ts'
 import { describeFailure } from './describe-failure.ts'
 
@@ -23,8 +23,8 @@ function ofTemplates(error: Error): SourceProblem[] {
   const frames = parseStack(error).filter(frame => frame.function?.startsWith('template '))
   const texts = error.message.split(/\n(?=\S[^\n]*?\.hbs: )/).slice(1, limit + 1)
   return texts.map((text, index) => {
-    const { column = 1, file, line = 1 } = frames[index] ?? {}
-    return file === undefined ? { message: text } : { message: withoutPlace(text), file, line, column }
+    const frame = frames[index]
+    return frame === undefined ? { message: text } : { message: withoutPlace(text), ...placeOf(frame) }
   })
 }
 
@@ -47,7 +47,12 @@ function findPlace(error: unknown, directory: string): Place {
   if (syntax !== undefined) return { file: toPath(syntax), line: Number(line), column: 1 }
   for (let cause = error, depth = 0; cause !== undefined && depth < 5; cause = readProperty(cause, 'cause'), depth++) {
     const frame = parseStack(cause).find(each => locateFrame(each, directory).origin === 'application')
-    if (frame !== undefined) return { file: String(frame.file), line: frame.line ?? 1, column: frame.column ?? 1 }
+    if (frame !== undefined) return placeOf(frame)
   }
   return {}
+}
+
+/** The place of a frame that has one. */
+function placeOf({ column, file, line }: StackFrame): Place {
+  return { file: String(file), line: Number(line), column: Number(column) }
 }

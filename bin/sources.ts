@@ -213,8 +213,11 @@ const outputLimit = 200_000
 async function compile(command: readonly string[], directory: string): Promise<Compilation> {
   // A debugger is for the main process: the compiler must not take its port, and needs no module of its preloads.
   const env = { ...process.env, NODE_OPTIONS: '' }
-  const pretty = process.stderr.isTTY ? ['--pretty'] : []
-  const child = spawn(process.execPath, [...command, ...pretty], { stdio: ['ignore', 'pipe', 2], cwd: directory, env })
+  const child = spawn(process.execPath, [...command, '--pretty', String(process.stderr.isTTY === true)], {
+    stdio: ['ignore', 'pipe', 2],
+    cwd: directory,
+    env,
+  })
   let output = ''
   child.stdout?.setEncoding('utf8').on('data', text => {
     process.stderr.write(text)

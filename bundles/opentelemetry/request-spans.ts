@@ -213,7 +213,7 @@ function attachedSpan(request: Request): RequestSpan | undefined {
 
 /** The attribute is the name of a controller, a function, or the controller itself. */
 function nameOf(controller: unknown): string {
-  return typeof controller === 'string' ? controller : String(readProperty(controller, 'name') || 'anonymous')
+  return String(readProperty(controller, 'name') ?? controller)
 }
 
 /** Two fields `traceparent` are malformed; joined by a comma, the propagator refuses them. */

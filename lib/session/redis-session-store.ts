@@ -148,6 +148,7 @@ function nameOf(id: string): string {
 }
 
 function readCounts(reply: RedisReply): { readonly expired: number; readonly early: number } {
-  const [expired, early] = Array.isArray(reply) ? reply : []
+  // The scripts return both numbers.
+  const [expired, early] = reply as readonly RedisReply[]
   return { expired: Number(expired), early: Number(early) }
 }

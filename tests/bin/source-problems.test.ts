@@ -4,6 +4,7 @@ import { parseCompilerOutput } from '#bin/compiler-output.ts'
 import { toSourceProblems } from '#bin/source-problems.ts'
 import { KERNEL_BUNDLE_FAILED } from '#kernel/errors.ts'
 import { CONFIG_FILE_MALFORMED, CONFIG_INVALID } from '#lib/env/errors.ts'
+import { VIEW_TEMPLATE_INVALID } from '#lib/view/errors.ts'
 import { createView } from '#lib/view/view.ts'
 
 const directory = process.cwd()
@@ -49,6 +50,14 @@ t.test('each mistake in a template has its own line', async t => {
     { file: path.join(folder, 'shop/b.hbs'), line: 2, message: /^there is no partial "nowhere"/ },
   ])
   t.equal(problems.length, 2)
+  // There are more mistakes than places.
+  const message = 'Mistakes:\nshop/a.hbs: line 1: one\nshop/b.hbs: line 2: two'
+  const stack = `Error: ${message}\n    at template shop/a (/app/templates/shop/a.hbs:1:2)`
+  const lacking = Object.assign(new VIEW_TEMPLATE_INVALID(['']), { message, stack })
+  t.strictSame(toSourceProblems(lacking, directory), [
+    { message: 'one', file: '/app/templates/shop/a.hbs', line: 1, column: 2 },
+    { message: 'shop/b.hbs: line 2: two' },
+  ])
 })
 
 t.test('an error of the start has the place of the application, without the calls', async t => {

@@ -3,6 +3,7 @@ import { RedisSessionStore } from '#lib/session/redis-session-store.ts'
 import type { SessionData } from '#lib/session/session-store.ts'
 import { createRecorder } from './recording-logger.ts'
 
+/* c8 ignore start -- only where there is a Redis */
 /** What a process does with the sessions `kept` and `ended`, all at once. */
 export interface SessionWork {
   readonly url: string
@@ -56,3 +57,4 @@ if (process.argv[1] === import.meta.filename) {
   process.stdout.write(`${JSON.stringify(outcome)}\n`)
   process.stdin.destroy()
 }
+/* c8 ignore stop */

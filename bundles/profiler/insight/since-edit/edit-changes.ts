@@ -50,8 +50,9 @@ function compareEndings({ before, profile: { summary } }: EditedRequests): EditC
 
 /** Compares the numbers of findings of each rule. New ones come first. */
 function compareFindings({ inspect, profile, profiles }: EditedRequests): EditChange[] {
-  const [now, ...before] = [profile, ...profiles].map(each => countRules(inspect(each)))
-  if (now === undefined || before.length === 0) return []
+  if (profiles.length === 0) return []
+  const now = countRules(inspect(profile))
+  const before = profiles.map(each => countRules(inspect(each)))
   const titles = new Map(
     [now, ...before].flatMap(rules => [...rules].map(([rule, { title }]) => [rule, title] as const)),
   )
@@ -157,9 +158,10 @@ const leastShare = 0.05
 const leastBytes = 100
 
 function compareSizes({ before, now }: EditedRequests): EditChange[] {
-  const [old, sizes] = [before, now].map(summaries => summaries.flatMap(({ size }) => size ?? []))
-  const { fewer, more } = compareRanges(old ?? [], sizes ?? [])
-  const [last = 0] = old ?? []
+  const sizesOf = (summaries: readonly ProfileSummary[]) => summaries.flatMap(({ size }) => size ?? [])
+  const old = sizesOf(before)
+  const { fewer, more } = compareRanges(old, sizesOf(now))
+  const [last = 0] = old
   if (!(fewer + more >= Math.max(leastBytes, leastShare * last))) return []
   const text = `${formatBytes(fewer + more)} ${more > 0 ? 'more' : 'less'}`
   return [{ name: 'Size', before: formatBytes(last), now: formatBytes(last + more - fewer), text, tone: 'plain' }]

@@ -55,7 +55,7 @@ export async function findSinceEdit(
   const now = [summary, ...earlier.filter(isSimilar)]
   const compare = async (limit: number) => {
     const found = await Promise.all(before.slice(0, limit).map(({ token }) => storage.find(token)))
-    const profiles = found.flatMap(stored => stored?.profile ?? [])
+    const profiles = found.filter(stored => stored !== undefined).map(({ profile }) => profile)
     return findChanges({ profile, profiles, before, now, inspect })
   }
   // Reading a profile costs most of the time: further ones are read only to confirm a change.

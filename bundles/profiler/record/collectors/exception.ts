@@ -135,7 +135,7 @@ export class ExceptionCollector implements CollectorOf<'exception'> {
 }
 
 function nameOf(controller: unknown, attributes: Request['attributes']): string {
-  const name = String(readProperty(controller, 'name') ?? '')
+  const name = String(readProperty(controller, 'name'))
   return typeof controller === 'function' ? nameOfHandler({ name }, String(attributes.get('_route'))) : name
 }
 

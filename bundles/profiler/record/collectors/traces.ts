@@ -73,9 +73,7 @@ export function createHttpCollector(redactor: Redactor, contents: ContentCopier)
       const copier = createCallCopier(redactor)
       return {
         calls: calls.calls.map(call => {
-          const known = described.get(call)
-          if (known !== undefined) return known
-          const data = describe(call, redactor, copier, contents)
+          const data = described.get(call) ?? describe(call, redactor, copier, contents)
           if (call.end !== undefined) described.set(call, data)
           return data
         }),

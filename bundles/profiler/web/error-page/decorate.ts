@@ -37,19 +37,15 @@ export function decorateErrorController(inner: Controller, services: DecorationS
   })
 }
 
-async function renderDetails({ body, headers, status }: Response, request: Request, { page }: DecorationServices) {
-  switch (headers.get('content-type')?.split(';', 1)[0]) {
-    case 'text/html':
-      return (await page()).toHtml(request, status)
-    case 'text/markdown':
-    case 'text/plain':
-      return (await page()).toMarkdown(request, status)
-    case 'application/json':
-    case 'application/problem+json':
-      return addLink(String(body), (await page()).linkTo(request))
-    default:
-      return undefined
-  }
+async function renderDetails(
+  { body, headers, status }: Response,
+  request: Request,
+  { page }: DecorationServices,
+): Promise<string | undefined> {
+  const type = headers.get('content-type')?.split(';', 1)[0] ?? ''
+  if (type === 'text/html') return (await page()).toHtml(request, status)
+  if (type.startsWith('text/')) return (await page()).toMarkdown(request, status)
+  return type.endsWith('json') ? addLink(String(body), (await page()).linkTo(request)) : undefined
 }
 
 /** Adds the member `profile` to the problem details (RFC 9457) of an error. */

@@ -79,7 +79,7 @@ export class ErrorPage {
   /** The address of the profile; `undefined` if it will not be stored. */
   linkTo(request: Request): string | undefined {
     const { profiler } = this.#services
-    const main = profiler.find(request.parent ?? request)?.main
+    const main = profiler.find(request)?.main
     return main !== undefined && profiler.keeps(main) ? `${request.origin}${profileLink(main.token)}` : undefined
   }
 

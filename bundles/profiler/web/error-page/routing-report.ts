@@ -49,10 +49,11 @@ interface RoutingServices {
 function suggestPath(address: string, near: NearRoute | undefined): string {
   if (near?.reason !== 'path' || address.includes(mask)) return ''
   const [path = '', query] = address.split('?')
-  const [given, wanted] = [path, near.path].map(text => text.split('/').slice(1))
-  if (given?.length !== wanted?.length || /[{*]/.test(near.path)) return ''
-  const corrected = given?.map((word, index) => {
-    const name = wanted?.[index] ?? ''
+  const given = path.split('/').slice(1)
+  const wanted = near.path.split('/').slice(1)
+  if (given.length !== wanted.length || /[{*]/.test(near.path)) return ''
+  const corrected = given.map((word, index) => {
+    const name = String(wanted[index])
     return name.startsWith(':')
       ? word
       : name === word || (word.length > 3 && nearestNames(word, [name]).length > 0)

@@ -195,7 +195,11 @@ t.test('unusual facts are written', async t => {
   const render = { parent: 0, start: 0, duration: 1 }
   const data = {
     request: { body: { type: 'text/plain', length: null, state: 'read', note: 'not shown' } },
-    response: { size: null, isStreamed: true },
+    response: {
+      size: null,
+      isStreamed: true,
+      content: { type: 'text/csv', length: null, text: 'a,b', isCut: true, note: 'from a cache' },
+    },
     session: { isStateless: true, useCount: 0 },
     http: {
       calls: [call, call, { ...call, caller: undefined }, { ...call, url: 'http://b/', caller: { file: 'b.ts' } }],
@@ -251,6 +255,7 @@ t.test('unusual facts are written', async t => {
     '`text/plain`, of unknown length, state `read`',
     '`not shown`',
     'Body: size not known, streamed',
+    '`text/csv`, of unknown length, cut',
     '- Stateless: yes',
     '- Queries: 3 in 2.500 ms',
     '- Cache calls: 1',

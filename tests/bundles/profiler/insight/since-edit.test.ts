@@ -42,7 +42,16 @@ function createStore(edits: readonly (readonly [minutes: number, ...files: strin
     assert(stored)
     return (await showProfile(stored, storage, inspector)).sinceEdit
   }
-  return { add, show }
+  const showWithout = async (minutes: number) => {
+    const stored = await storage.find(add(minutes))
+    assert(stored)
+    // Other profiles were removed after the search.
+    const gone = new Proxy(storage, {
+      get: (target, name) => (name === 'find' ? async () => undefined : Reflect.get(target, name).bind(target)),
+    })
+    return (await showProfile(stored, gone, inspector)).sinceEdit
+  }
+  return { add, show, showWithout }
 }
 
 const headersOf = (...headers: readonly (readonly [string, string])[]) => ({ response: { headers } })
@@ -127,6 +136,15 @@ t.test('status, exception, findings, counts, headers and size are compared', asy
   answer(1)
   t.match(await redirect(6, { status: 302 }), { changes: [{ name: 'Answer', tone: 'warning' }] })
   t.match(await redirect(7, { status: 0 }), { changes: [{ now: 'no response', tone: 'error' }] })
+  const { add: large, show: shrink } = createStore([[5, 'shop.ts']])
+  large(1, { size: 3000 })
+  t.match(await shrink(6, { size: 1000 }), { changes: [{ name: 'Size', text: '2.0 KiB less' }] })
+  const { add: unmeasured, show: measure } = createStore([[5, 'shop.ts']])
+  unmeasured(1, { size: null })
+  t.strictSame((await measure(6, { size: 1000 }))?.changes, [])
+  const { add: remove, showWithout } = createStore([[5, 'shop.ts']])
+  remove(1, { data: { flaws: 1 } })
+  t.strictSame((await showWithout(6))?.changes, [])
 })
 
 t.test('a value that requests before the edit had, too, is no change', async t => {

@@ -62,7 +62,10 @@ t.test('settings name an editor or a link of your own, and the folders of the ed
     PROFILER_MCP_REPLAY: true,
     ...recording,
   })
-  const links = createEditorLinks({ settings, directory: '/srv/app', routes: new RouteCollection() })
+  const routes = new RouteCollection()
+  routes.add({ name: 'a', path: '/a', controller: 'a_show' })
+  const links = createEditorLinks({ settings, directory: '/srv/app', routes })
+  t.match(links.viewController('a_show'), { place: 'a_show', link: /editor-links\.test\.ts:\d+:\d+$/ })
   t.equal(links.link('a.ts', 7), 'cursor://file/home/me/app/a.ts:7:1')
   const { settings: _, ...defaults } = read({})
   const off = { EDITOR_URL: undefined, EDITOR_PATHS: [], PROFILER_MCP: false, PROFILER_MCP_REPLAY: false }

@@ -49,6 +49,7 @@ t.test('it leads to a page of this origin only', async t => {
     const { headers } = await client.get(`/_profiler/broken?page=${encodeURIComponent(page)}`)
     t.equal(headers.get('location'), '/_profiler/', page)
   }
+  t.equal((await client.get('/_profiler/broken')).headers.get('location'), '/_profiler/')
 })
 
 t.test('the toolbar names the files: the page is older than they are', async t => {

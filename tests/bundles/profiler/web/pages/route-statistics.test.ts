@@ -298,6 +298,8 @@ t.test('the statistics exist as JSON and as Markdown', async t => {
   const quiet = await gather(createStorage({ duration: 0 }))
   t.equal(quiet.view.rows[0]?.share, '0.0')
   t.notMatch(routesToMarkdown(routesToJson(quiet.report, quiet.wanted)), 'failed')
+  const missing = await gather(createStorage({ status: 404 }))
+  t.match(routesToMarkdown(routesToJson(missing.report, missing.wanted)), '1 response with a status of 4xx')
   const text = routesToMarkdown(routesToJson(report, wanted))
   t.match(text, '- `Routes cannot be sorted by')
   t.match(text, 'no route: 40 requests')
