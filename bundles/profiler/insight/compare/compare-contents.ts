@@ -14,17 +14,22 @@ const cellLimit = 4_000_000
 
 /**
  * Finds the differences of two contents, at most 100: of JSON by the paths of its values (`$.items[0].name`), of forms by
- * fields, of other text by lines. None without two contents that can be compared.
+ * fields, of other text by lines. None without two contents that are stored.
  */
 export function compareContents(
   first: ContentData | undefined,
   second: ContentData | undefined,
 ): readonly Compared<string>[] {
-  if (first === undefined || second === undefined) return []
+  if (!isStored(first) || !isStored(second)) return []
   const [one, other] = [readValues(first), readValues(second)]
   if (one !== undefined && other !== undefined) return compareValues(one, other)
   const unit = [first, second].some(isMarkup) ? 'element' : 'line'
   return compareLines(toLines(first), toLines(second), unit)
+}
+
+/** Without it a content has only its digest or a note, such as a picture, or one of too many in a short time. */
+function isStored(content: ContentData | undefined): content is ContentData {
+  return [content?.form, content?.json, content?.text].some(part => part !== undefined)
 }
 
 /** The values of JSON by their paths, or of a form by its fields; `undefined` of other content. */
