@@ -1,5 +1,5 @@
 import type { Pairs } from './schema.ts'
-import { type TreeView, TreeViewer } from './tree-view.ts'
+import { type TreeView, TreeViewer, valueTreeLimit } from './tree-view.ts'
 
 /** Writes a value of a profile for people: texts as they are, everything else as indented JSON. */
 export function formatValue(value: unknown): string {
@@ -50,7 +50,7 @@ export function toValueRow({ name, value }: Row): ValueRow {
     const short = JSON.stringify(json)
     // Each character counts as one, also when it is escaped.
     if (short.replaceAll(/\\(?:u[\da-f]{4}|.)/g, ' ').length <= shortLength) return { ...row, value: short }
-    return { ...row, tree: new TreeViewer().viewJson(json) }
+    return { ...row, tree: new TreeViewer(valueTreeLimit).viewJson(json) }
   }
   const isLong = value.length > lengthLimit || value.split('\n', lineLimit + 1).length > lineLimit
   if (!isLong) return row

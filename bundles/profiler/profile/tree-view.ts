@@ -30,8 +30,8 @@ interface EntryView {
   readonly value: TreeView
 }
 
-/** The most entries of the content of a message: a page has two contents, and is at most 60 kB. */
-export const contentTreeLimit = 150
+/** The most entries of one of several values of a page, such as the content of a message: a page is at most 60 kB. */
+export const valueTreeLimit = 100
 
 /** The most entries of a tree, and of all trees of one viewer. The others are shown as text. */
 const entryLimit = 500
@@ -49,9 +49,12 @@ const startLength = 120
 /** Creates the views of values. All values of one viewer share its limit of 500 entries. */
 export class TreeViewer {
   #left: number
+  readonly #isWhole: boolean
 
-  constructor(limit: number = entryLimit) {
+  /** `isWhole`: the entries after the limit are text. Otherwise they are only counted, because another page has them. */
+  constructor(limit: number = entryLimit, isWhole = true) {
     this.#left = limit
+    this.#isWhole = isWhole
   }
 
   /** Views a tree. If it is not open, only a small tree is. */
@@ -68,11 +71,18 @@ export class TreeViewer {
   #view(tree: ValueTree, isOpen: boolean, isSmall: boolean): TreeView {
     const { entries = [], kind, omitted = 0 } = tree
     if (entries.length + omitted === 0) return viewText(tree)
-    if (this.#left === 0 && entries.length > 0) return viewText({ kind: 'note', text: JSON.stringify(toPlain(tree)) })
+    if (this.#left === 0 && entries.length > 0) {
+      const text = JSON.stringify(toPlain(tree))
+      return viewText({
+        kind: 'note',
+        text: this.#isWhole || text.length <= textLimit ? text : `${cut(text, textLimit)}…`,
+      })
+    }
     const shown = entries.slice(0, this.#left)
     const others = entries.slice(shown.length)
     // First all properties of an object, then their contents: the outer levels are complete.
     this.#left -= shown.length
+    const left = this.#isWhole ? omitted : omitted + others.length
     const views = shown.map(({ name, value }) => ({ name, value: this.#view(value, isSmall, isSmall) }))
     return {
       kind,
@@ -83,9 +93,9 @@ export class TreeViewer {
       isNested: true,
       entries: views.slice(0, groupSize),
       groups: toGroups(views),
-      source: others.length === 0 ? '' : writeJson({ ...tree, entries: others }),
+      source: others.length === 0 || !this.#isWhole ? '' : writeJson({ ...tree, entries: others }),
       sourceCount: formatNumber(others.length),
-      rest: omitted === 0 ? '' : formatNumber(omitted),
+      rest: left === 0 ? '' : formatNumber(left),
     }
   }
 }

@@ -2,7 +2,7 @@ import type { ViewModel } from '../../../../lib/view/view.ts'
 import type { BodyData } from '../../profile/exchange-data.ts'
 import { serializeForm } from '../../profile/form-body.ts'
 import { formatSize, type Row, toPairRows } from '../../profile/format-value.ts'
-import { contentTreeLimit, type TreeView, TreeViewer } from '../../profile/tree-view.ts'
+import { type TreeView, TreeViewer, valueTreeLimit } from '../../profile/tree-view.ts'
 
 /** The body of a request as a panel shows it. */
 export interface BodyView {
@@ -28,7 +28,7 @@ export function viewBody(body: BodyData | undefined): BodyView {
     files: files.map(file => ({ ...file, size: formatSize(file.size) })),
     content: {
       size: body === undefined ? '' : size,
-      tree: json !== undefined && new TreeViewer(contentTreeLimit).viewJson(json[0], true),
+      tree: json !== undefined && new TreeViewer(valueTreeLimit).viewJson(json[0], true),
       raw: json === undefined ? serializeForm(form) : String(JSON.stringify(json[0])),
       message: body === undefined ? noContent : messageOf(body),
       isEmpty: body === undefined || messageOf(body) === noContent,

@@ -2,7 +2,7 @@ import type { ContentData } from '../../profile/content-data.ts'
 import { writeContent } from '../../profile/form-body.ts'
 import { formatCount } from '../../profile/format.ts'
 import { formatSize } from '../../profile/format-value.ts'
-import { contentTreeLimit, type TreeView, TreeViewer } from '../../profile/tree-view.ts'
+import { type TreeView, TreeViewer, valueTreeLimit } from '../../profile/tree-view.ts'
 
 /** A content as the partial `profiler/content` shows it. Parts that do not exist are empty. */
 export interface ContentView {
@@ -38,7 +38,7 @@ export function viewContent(content: ContentData, id: string, link = '', limit: 
   ]
   return {
     facts: [type, formatSize(length)].filter(fact => fact !== '').join(', '),
-    tree: isTree && new TreeViewer(contentTreeLimit).viewJson(json[0], true),
+    tree: isTree && new TreeViewer(valueTreeLimit, link === '').viewJson(json[0], true),
     size: Math.min(text.length, limit),
     text: shown.slice(0, limit).toWellFormed(),
     id,

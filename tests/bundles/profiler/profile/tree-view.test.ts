@@ -59,6 +59,10 @@ t.test('entries over the limit are text, the outer level last', async t => {
     [partly.entries.length, partly.source, partly.sourceCount],
     [2, '[\n  null,\n  {\n    "y": 1\n  }\n]', '2'],
   )
+  const counted = new TreeViewer(2, false)
+  t.hasStrict(counted.viewJson([true, 'x', null, { y: 1 }]), { source: '', rest: '2' }, 'another page has the rest')
+  t.hasStrict(counted.viewJson(['y'.repeat(600)]), { text: `["${'y'.repeat(498)}…` })
+  t.hasStrict(counted.viewJson([7]), { text: '[7]' })
   const other = new TreeViewer(1).view({
     kind: 'object',
     text: 'Map(2)',

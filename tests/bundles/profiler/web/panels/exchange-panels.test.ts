@@ -117,7 +117,21 @@ t.test('the request panel', async t => {
     const { client, storedOf, show } = await createProfiledKernel(t, { directory: t.testdir(), bundles: [exchange] })
     const html = await show('request', await storedOf(await client.post('/exchange', { json: { a: [1] } })))
     t.match(html, '<span class="value-name">0</span>: <span class="value-value">1</span>')
-    t.match(html, '<summary>Raw</summary><pre>{&quot;a&quot;:[1]}</pre>')
+    t.match(html, /id="curl">[^<]*\{&quot;a&quot;:\[1\]\}/, 'the command has the raw text')
+  })
+
+  t.test('the page of an echo of JSON is small', async t => {
+    const { client, storedOf } = await createProfiledKernel(t, {
+      directory: t.testdir(),
+      bundles: [exchange],
+      handlers: { '/json-echo': async ({ body }) => Response.json({ got: await body.json() }) },
+    })
+    const json = { items: Array.from({ length: 300 }, (_, id) => ({ id, name: `n${id}` })) }
+    const { profile } = await storedOf(await client.post('/json-echo', { json }))
+    const { text } = await client.get(`/_profiler/${profile.summary.token}?panel=request`)
+    t.match(text, /… 20\d more/)
+    t.match(text, 'Open as text')
+    t.ok(Buffer.byteLength(text) < 60_000, `${Buffer.byteLength(text)} bytes`)
   })
 
   t.test('files are listed, and other bodies are described', async t => {
