@@ -9,7 +9,7 @@ import { outcomes, type SummaryView, toSummaryView } from '../../insight/summary
 import type { RedirectData } from '../../profile/exchange-data.ts'
 import { shorten, toTarget } from '../../profile/format.ts'
 import { readHeader } from '../../profile/format-value.ts'
-import { home, profileLink } from '../../profile/links.ts'
+import { compareWithPreviousLink, home, profileLink } from '../../profile/links.ts'
 import type { EditorLinks } from '../editor-links.ts'
 import { findProfile, type ProfileServices } from '../pages/find-profile.ts'
 import type { ProfilerApplication } from '../profiler-application.ts'
@@ -176,6 +176,7 @@ function toProfileItem({ profile }: ShownProfile, { link, time, token }: Summary
     link,
     rows: [
       row('Profile', token, { link, time }),
+      row('Compare', 'With previous', { link: compareWithPreviousLink(token) }),
       ...known('Sinfonietta', sinfonietta),
       ...known('Node.js', node),
       ...known('Environment', [environment, isDebug ? 'debug' : ''].filter(Boolean).join(', ')),
