@@ -110,8 +110,7 @@ export function supervise(
     const isRepaired = !isBusy && sources.isBuiltSince(startedAt)
     console.error(`The site has ended (${reason}): ${isRepaired ? 'dist/ has changed.' : 'waiting for a change.'}`)
     if (isRepaired) onChange(true)
-    // If the process has sent no message, the page says that it has ended.
-    else void holding.open([...problems, { message: `The site has ended (${reason}).` }].slice(0, problems.length || 1))
+    else void holding.open(problems)
   }
 
   /** A crash within the first moments may come back at each start: then the waits grow. */
