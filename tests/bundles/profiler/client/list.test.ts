@@ -1,6 +1,7 @@
 import { t } from 'tap'
 import { enhanceList } from '#bundles/profiler/client/list.ts'
 import { openPage, type Page } from './page.ts'
+import { Stream } from './stream.ts'
 
 const row = (token: string) =>
   `<tr data-token="${token}"><td class="select"><input type="checkbox" value="${token}"></td>
@@ -12,27 +13,6 @@ const results = (tokens: readonly string[], live = '/_profiler/live?') =>
   <form class="compare-bar"><p></p><button>Compare</button></form><table><tbody>${tokens.map(row).join('')}</tbody></table></section>`
 
 const search = `<form id="search" action="/_profiler/search"><input name="url"><input name="token" value="abc"><input name="ip"></form>`
-
-/** A stream of the server: the last one that was opened. */
-class Stream {
-  static opened: Stream[] = []
-  readonly url: string
-  readonly #listeners = new Map<string, (event: { readonly data: string }) => void>()
-  isClosed = false
-  constructor(url: string) {
-    this.url = url
-    Stream.opened.push(this)
-  }
-  addEventListener(type: string, listener: (event: { readonly data: string }) => void) {
-    this.#listeners.set(type, listener)
-  }
-  close() {
-    this.isClosed = true
-  }
-  send(type: string, data = '') {
-    this.#listeners.get(type)?.({ data })
-  }
-}
 
 /** A list with these rows; `served` are those that the server has, as what it is asked for is listed in `requests`. */
 function openList(page: Page, tokens: readonly string[]) {

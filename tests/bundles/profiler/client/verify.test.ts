@@ -1,30 +1,10 @@
 import { t } from 'tap'
 import { enableVerification } from '#bundles/profiler/client/verify.ts'
 import { openPage } from './page.ts'
+import { Stream } from './stream.ts'
 
 const body = `<li class="finding"><a class="place" href="#editor">shop.ts:9</a>
 <form data-verify="/_profiler/abc123/verify" data-time="1000"><input name="flaw" value="n.0"><button>Verify</button></form></li>`
-
-/** A stream of the server: the last one that was opened. */
-class Stream {
-  static opened: Stream[] = []
-  readonly url: string
-  readonly #listeners = new Map<string, (event: { readonly data: string }) => void>()
-  isClosed = false
-  constructor(url: string) {
-    this.url = url
-    Stream.opened.push(this)
-  }
-  addEventListener(type: string, listener: (event: { readonly data: string }) => void) {
-    this.#listeners.set(type, listener)
-  }
-  close() {
-    this.isClosed = true
-  }
-  send(type: string, data: unknown = {}) {
-    this.#listeners.get(type)?.({ data: JSON.stringify(data) })
-  }
-}
 
 const links = [{ text: 'New profile', link: '/_profiler/def456' }]
 
