@@ -15,6 +15,11 @@ export function createElement<name extends keyof HTMLElementTagNameMap>(
   return element
 }
 
+/** The target of an event, or the nearest element around it, that matches; `null` without one. */
+export function closestTo<element extends Element = HTMLElement>({ target }: Event, selector: string): element | null {
+  return target instanceof Element ? target.closest<element>(selector) : null
+}
+
 /** A page of the profiler, and its URL after redirects. */
 export interface FetchedPage {
   readonly document: Document

@@ -1,4 +1,4 @@
-import { type FetchedPage, fetchPage } from './browser.ts'
+import { closestTo, type FetchedPage, fetchPage } from './browser.ts'
 import { LiveList } from './live-list.ts'
 import { updateTimes } from './times.ts'
 
@@ -36,7 +36,7 @@ export function enhanceList(): void {
     void list.submit(submitter)
   })
   results.addEventListener('click', event => {
-    const link = event.target instanceof Element ? event.target.closest<HTMLAnchorElement>('a.unfold') : null
+    const link = closestTo<HTMLAnchorElement>(event, 'a.unfold')
     if (link === null || event.ctrlKey || event.metaKey || event.shiftKey) return
     event.preventDefault()
     void list.unfold(link)
@@ -117,15 +117,14 @@ class ListLoader {
   async submit(button: HTMLButtonElement): Promise<void> {
     const token = button.closest('tr')?.dataset.token
     const isDone = await this.load(button.formAction, {}, { method: 'POST' })
-    if (isDone) this.#results.querySelector<HTMLElement>(`tr[data-token="${token}"] .pin`)?.focus()
+    if (isDone) this.#focus(token, '.pin')
   }
 
   /** Shows or hides the sub-requests of a row, and gives the focus back to the link. */
   async unfold(link: HTMLAnchorElement): Promise<void> {
     const token = link.closest('tr')?.dataset.token
     const isDone = await this.load(link.href, { changesUrl: true })
-    if (isDone)
-      this.#results.querySelector<HTMLElement>(`tr[data-token="${token}"] .unfold`)?.focus({ preventScroll: true })
+    if (isDone) this.#focus(token, '.unfold')
   }
 
   #show({ document: page, url }: FetchedPage, { changesUrl = false, marksNew = false }: LoadOptions): boolean {
@@ -140,13 +139,17 @@ class ListLoader {
     const focused = results.contains(document.activeElement) && document.activeElement?.closest('tr')?.dataset.token
     results.replaceChildren(...fresh.childNodes)
     // Keyboard navigation goes on at the same row.
-    if (focused)
-      results.querySelector<HTMLElement>(`tr[data-token="${focused}"] .entry`)?.focus({ preventScroll: true })
+    if (focused) this.#focus(focused, '.entry')
     results.dataset.live = fresh.dataset.live
     document.title = page.title
     if (changesUrl) history.replaceState(null, '', url)
     this.#callbacks.onShown()
     return true
+  }
+
+  #focus(token: string | undefined, selector: string): void {
+    const row = rowsOf(this.#results).find(({ dataset }) => dataset.token === token)
+    row?.querySelector<HTMLElement>(selector)?.focus({ preventScroll: true })
   }
 }
 
@@ -159,9 +162,10 @@ function selectedIn(results: HTMLElement): HTMLInputElement[] {
 }
 
 /** `j` and `k` move the focus from row to row; Enter opens the profile, as for any link. */
-function moveFocus({ altKey, ctrlKey, key, metaKey, target }: KeyboardEvent, results: HTMLElement): void {
+function moveFocus(event: KeyboardEvent, results: HTMLElement): void {
+  const { altKey, ctrlKey, key, metaKey } = event
   if (altKey || ctrlKey || metaKey || (key !== 'j' && key !== 'k')) return
-  if (target instanceof Element && target.matches('input:not([type=checkbox]), select, textarea')) return
+  if (closestTo(event, 'input:not([type=checkbox]), select, textarea') !== null) return
   const rows = rowsOf(results)
   const current = rows.findIndex(row => row.contains(document.activeElement))
   const next = key === 'j' ? current + 1 : Math.max(0, current - 1)

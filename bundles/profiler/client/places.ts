@@ -1,4 +1,4 @@
-import { createElement, recall, remember } from './browser.ts'
+import { closestTo, createElement, recall, remember } from './browser.ts'
 
 /** An editor, and the link that opens the place in it. */
 interface EditorChoice {
@@ -15,6 +15,9 @@ interface OpenAnswer {
   readonly editors?: readonly EditorChoice[]
 }
 
+/** Places that open in the editor, and links to files. */
+const places = '.place[data-at], a.place'
+
 /**
  * Places in the code open in the editor: `<span class="place" data-at="column">file:line</span>`. The server opens it, or the
  * page asks once which editor to use. The pointer or the focus on a place also offers to copy it.
@@ -29,22 +32,21 @@ export function enablePlaces(root: Document): void {
   }
   const tools = createTools()
   root.addEventListener('click', event => {
-    const place = findPlace(event)
+    const place = closestTo(event, places)
     if (place?.dataset.at === undefined) return
     event.preventDefault()
     void openPlace(place)
   })
   root.addEventListener('keydown', event => {
-    const place = findPlace(event)
+    const place = closestTo(event, places)
     if (place?.dataset.at === undefined || event.key !== 'Enter') return
     event.preventDefault()
     void openPlace(place)
   })
   for (const type of ['pointerover', 'focusin']) {
     root.addEventListener(type, event => {
-      const place = findPlace(event)
-      if (place !== undefined && place.closest('summary') === null && tools.previousSibling !== place)
-        place.after(tools)
+      const place = closestTo(event, places)
+      if (place !== null && place.closest('summary') === null && tools.previousSibling !== place) place.after(tools)
     })
   }
 }
@@ -53,10 +55,6 @@ function makeLink(place: HTMLElement): void {
   place.setAttribute('role', 'link')
   place.tabIndex = 0
   place.title = 'Open in the editor'
-}
-
-function findPlace({ target }: Event): HTMLElement | undefined {
-  return (target instanceof Element ? target.closest<HTMLElement>('.place[data-at], a.place') : null) ?? undefined
 }
 
 /** The place as the server takes it: with its column. */

@@ -10,19 +10,15 @@ export function enhanceRoutes(): void {
   const load = async (url: string) => {
     isLoading = true
     live.onLoad()
-    try {
-      const page = await fetchPage(url)
-      const fresh = page.document.getElementById(results.id)
-      if (fresh !== null) results.replaceChildren(...fresh.childNodes)
-      updateTimes(results)
-      live.onShown()
-      return fresh !== null
-    } catch {
-      // The server may be restarting: the stream reconnects.
-      return false
-    } finally {
-      isLoading = false
-    }
+    // The server may be restarting: the stream reconnects.
+    const page = await fetchPage(url).catch(() => undefined)
+    isLoading = false
+    const fresh = page?.document.getElementById(results.id)
+    if (!fresh) return false
+    results.replaceChildren(...fresh.childNodes)
+    updateTimes(results)
+    live.onShown()
+    return true
   }
   const live: LiveList = new LiveList(results, {
     get isLoading() {

@@ -1,4 +1,4 @@
-import { createElement, fetchPage } from './browser.ts'
+import { closestTo, createElement, fetchPage } from './browser.ts'
 import type { TimeAxis } from './time-axis.ts'
 import { TimelineZoom } from './timeline-zoom.ts'
 
@@ -31,8 +31,8 @@ class Timeline {
     form.addEventListener('change', () => this.#onChange())
     form.addEventListener('click', event => this.#onClick(event))
     for (const type of ['pointerover', 'focusin']) {
-      form.addEventListener(type, ({ target }) => {
-        const row = target instanceof Element ? target.closest<HTMLTableRowElement>('.lines tr') : null
+      form.addEventListener(type, event => {
+        const row = closestTo<HTMLTableRowElement>(event, '.lines tr')
         if (row !== null) this.#describe(row)
       })
     }
@@ -67,9 +67,9 @@ class Timeline {
   }
 
   #onKey(event: KeyboardEvent): void {
-    const { altKey, ctrlKey, defaultPrevented, key, metaKey, target } = event
+    const { altKey, ctrlKey, defaultPrevented, key, metaKey } = event
     if (defaultPrevented || altKey || ctrlKey || metaKey) return
-    if (target instanceof Element && target.matches('select, textarea, input:not([type="checkbox"])')) return
+    if (closestTo(event, 'select, textarea, input:not([type="checkbox"])') !== null) return
     const zoom = this.#zoom
     const actions: Readonly<Record<string, () => void>> = {
       '+': () => zoom.scale(1 / 2),
@@ -104,13 +104,11 @@ class Timeline {
   }
 
   #onClick(event: MouseEvent): void {
-    const { target } = event
-    if (!(target instanceof Element)) return
-    if (target.closest('[data-zoom]') !== null) {
+    if (closestTo(event, '[data-zoom]') !== null) {
       event.preventDefault()
       this.#zoom.reset()
     }
-    const link = target.closest<HTMLAnchorElement>('.slowest a')
+    const link = closestTo<HTMLAnchorElement>(event, '.slowest a')
     if (link !== null) this.#reveal(link.hash)
   }
 
@@ -147,10 +145,10 @@ class Timeline {
     const rows = this.#rows
     const omitted = Number(this.#chart.dataset.omitted)
     const hidden = omitted + rows.filter(row => row.hidden).length
-    const note = this.#form.querySelector('[data-hidden]')
-    if (note === null) return
-    note.textContent = hidden === 0 ? '' : `${hidden} of ${rows.length + omitted} rows are hidden.`
-    note.nextElementSibling?.toggleAttribute('hidden', hidden === 0)
+    for (const note of this.#form.querySelectorAll('[data-hidden]')) {
+      note.textContent = hidden === 0 ? '' : `${hidden} of ${rows.length + omitted} rows are hidden.`
+      note.nextElementSibling?.toggleAttribute('hidden', hidden === 0)
+    }
   }
 
   #updateUrl(): void {

@@ -146,35 +146,34 @@ export class CallsItem {
     this.#text.textContent = `${calls.length} ${calls.length === 1 ? 'request' : 'requests'}`
     if (failures > 0) this.#text.textContent += `, ${failures} failed`
     this.#button.classList.toggle('toolbar-link-error', failures > 0)
-    const groups = new Map<string, Call[]>()
+    const groups = new Map<string, [Call, ...Call[]]>()
     for (const call of calls) {
       const key = `${call.method} ${call.url}`
-      groups.set(key, [...(groups.get(key) ?? []), call])
+      const group = groups.get(key)
+      if (group === undefined) groups.set(key, [call])
+      else group.push(call)
     }
-    this.#rows.replaceChildren(...[...groups.values()].flatMap(toRow))
+    this.#rows.replaceChildren(...[...groups.values()].map(toRow))
   }
 }
 
 /** The row of the calls with one method and URL: the latest one, and how many there are. */
-function toRow([latest, ...others]: readonly Call[]): HTMLTableRowElement[] {
-  if (latest === undefined) return []
+function toRow([latest, ...others]: readonly [Call, ...Call[]]): HTMLTableRowElement {
   const { duration, method, size, status, token, type, url } = latest
   const target = url.slice(location.origin.length)
   const tone = [latest, ...others].some(({ status }) => status >= 400) ? 'toolbar-row-error' : undefined
   const times = others.length === 0 ? '' : ` × ${others.length + 1}`
   const link = token === undefined ? target : createElement('a', { href: `/_profiler/${token}` }, target)
-  return [
-    createElement(
-      'tr',
-      { class: tone },
-      createElement('td', {}, status === 0 ? '–' : String(status)),
-      createElement('td', {}, method || '–'),
-      createElement('td', { class: 'toolbar-target' }, link, times),
-      createElement('td', {}, type),
-      createElement('td', {}, size === 0 ? '–' : formatSize(size)),
-      createElement('td', {}, `${duration.toFixed(duration < 10 ? 1 : 0)} ms`),
-    ),
-  ]
+  return createElement(
+    'tr',
+    { class: tone },
+    createElement('td', {}, status === 0 ? '–' : String(status)),
+    createElement('td', {}, method || '–'),
+    createElement('td', { class: 'toolbar-target' }, link, times),
+    createElement('td', {}, type),
+    createElement('td', {}, size === 0 ? '–' : formatSize(size)),
+    createElement('td', {}, `${duration.toFixed(duration < 10 ? 1 : 0)} ms`),
+  )
 }
 
 function formatSize(bytes: number): string {

@@ -5,7 +5,7 @@ import { enableCopying } from '#bundles/profiler/client/copy.ts'
 import { enableFlameGraph } from '#bundles/profiler/client/flame.ts'
 import { enablePlaces } from '#bundles/profiler/client/places.ts'
 import { enableScrollers } from '#bundles/profiler/client/scrollers.ts'
-import { chooseTheme } from '#bundles/profiler/client/theme.ts'
+import { chooseTheme, setTheme } from '#bundles/profiler/client/theme.ts'
 import { findLogMessage } from '#bundles/profiler/client/unfold.ts'
 import { openPage } from './page.ts'
 
@@ -53,6 +53,9 @@ t.test('the stored theme is applied, and can be changed', async t => {
   t.strictSame([root.dataset.theme, recall('theme')], ['light', 'light'])
   page.enter('select', 'system')
   t.equal(root.dataset.theme, undefined)
+  page.find('#place').dataset.themeChoice = ''
+  setTheme('dark')
+  t.strictSame([root.dataset.theme, page.find<HTMLSelectElement>('select').value], ['dark', 'dark'])
 })
 
 t.test('without a stored theme that of the system is selected', async t => {
@@ -323,6 +326,11 @@ t.test('a page of files that cannot be used is loaded again when the server has 
   followSources(page.find('main'))
   await page.pass(2000)
   t.equal(reloads, 0)
+  const hide = (value: boolean) => Object.defineProperty(document, 'hidden', { value, configurable: true })
+  hide(true)
+  await page.pass(5000)
+  t.equal(reloads, 0, 'a hidden page does not ask')
+  hide(false)
   await page.pass(1000)
   t.equal(reloads, 1)
   await page.pass(5000)
