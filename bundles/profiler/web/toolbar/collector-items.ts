@@ -2,7 +2,10 @@ import type { Collector, CollectorToolbarItem } from '../../../../kernel/profile
 import type { ShownProfile } from '../../insight/relatives.ts'
 import type { SummaryView } from '../../insight/summary-view.ts'
 import { profileLink } from '../../profile/links.ts'
-import { cutText, item, itemRowLimit, row, type ToolbarItem } from './toolbar-items.ts'
+import { cutText, item, limitRows, row, type ToolbarItem } from './toolbar-items.ts'
+
+/** The most details of an item. */
+const detailLimit = 10
 
 /** Creates the items of the collectors of bundles, for the collectors that have one. */
 export function toCollectorItems(
@@ -15,13 +18,13 @@ export function toCollectorItems(
     const shown = name in profile.data ? readItem(collector, profile.data[name]) : undefined
     if (shown === undefined) return []
     const { details = {}, text, tone = 'plain' } = shown
+    const link = profileLink(token, name)
+    const rows = Object.entries(details).map(([name, value]) => row(name, cutText(String(value))))
     return item(name, panel?.label ?? name, {
       text: cutText(String(text)),
       tone,
-      link: profileLink(token, name),
-      rows: Object.entries(details)
-        .slice(0, 2 * itemRowLimit)
-        .map(([name, value]) => row(name, cutText(String(value)))),
+      link,
+      rows: limitRows(rows, link, rows.length - detailLimit, detailLimit),
     })
   })
 }

@@ -3,7 +3,7 @@ import { listClaims } from '../../insight/since-edit/since-edit.ts'
 import type { SummaryView } from '../../insight/summary-view.ts'
 import { formatCount } from '../../profile/format.ts'
 import { compareLink, profileLink } from '../../profile/links.ts'
-import { cutText, item, itemRowLimit, row, type ToolbarItem } from './toolbar-items.ts'
+import { cutText, item, limitRows, row, type ToolbarItem } from './toolbar-items.ts'
 
 /** The texts in the bar. */
 const textLimit = 2
@@ -16,17 +16,19 @@ export function toEditItem({ sinceEdit }: ShownProfile, { token }: SummaryView):
   const { before, files } = sinceEdit
   const [file = '', ...others] = files
   const left = claims.length - textLimit
+  const link = `${profileLink(token, 'overview')}#since-edit`
   const texts = claims.slice(0, textLimit).map(({ text }) => text)
   return item('edit', 'Since your edit', {
     pill: 'edit',
     text: [...texts, ...(left > 0 ? [`${left} more`] : [])].join(', '),
     tone: worst.tone,
-    link: `${profileLink(token, 'overview')}#since-edit`,
+    link,
     rows: [
       row('Edited', cutText(others.length === 0 ? file : `${file} and ${formatCount(others.length, 'other file')}`)),
-      ...claims
-        .slice(0, 2 * itemRowLimit)
-        .map(({ before, name, now, tone }) => row(name, cutText(`${before} → ${now}`), { tone })),
+      ...limitRows(
+        claims.map(({ before, name, now, tone }) => row(name, cutText(`${before} → ${now}`), { tone })),
+        link,
+      ),
       row('Before', before.token, { link: compareLink(before.token, token) }),
     ],
   })

@@ -6,7 +6,7 @@ import { formatCount, shorten, toOneLine } from '../../profile/format.ts'
 import { profileLink } from '../../profile/links.ts'
 import { readLogs, severityOf } from '../../profile/logs.ts'
 import { countIssues, inputNames } from '../../profile/validation-data.ts'
-import { cutText, item, itemRowLimit, row, type ToolbarItem } from './toolbar-items.ts'
+import { cutText, item, itemRowLimit, limitRows, row, type ToolbarItem } from './toolbar-items.ts'
 
 /** Creates the item of logged errors and warnings; `undefined` without any. */
 export function toLogItem({ profile }: ShownProfile, { token }: SummaryView): ToolbarItem | undefined {
@@ -21,9 +21,13 @@ export function toLogItem({ profile }: ShownProfile, { token }: SummaryView): To
     text: counts.filter(Boolean).join(', '),
     tone: errors > 0 ? 'error' : 'warning',
     link,
-    rows: records
-      .slice(0, itemRowLimit)
-      .map(({ index, level, message, tone }) => row(level, cutText(message), { link: `${link}#log-${index}`, tone })),
+    rows: limitRows(
+      records.map(({ index, level, message, tone }) =>
+        row(level, cutText(message), { link: `${link}#log-${index}`, tone }),
+      ),
+      `${link}&level=warning`,
+      errors + warnings - itemRowLimit,
+    ),
   })
 }
 
@@ -36,10 +40,14 @@ export function toConsoleItem({ profile }: ShownProfile, { token }: SummaryView)
   return item('console', 'Console', {
     text: formatCount(dumps, 'dump'),
     link,
-    rows: entries.slice(0, itemRowLimit).map(({ label, method, values }, index) => {
-      const text = values.map(value => toOneLine(formatTree(value))).join(' ')
-      return row(label ?? method, shorten(text, rowLimit), { link: `${link}#dump-${index}` })
-    }),
+    rows: limitRows(
+      entries.map(({ label, method, values }, index) => {
+        const text = values.map(value => toOneLine(formatTree(value))).join(' ')
+        return row(label ?? method, shorten(text, rowLimit), { link: `${link}#dump-${index}` })
+      }),
+      link,
+      dumps - itemRowLimit,
+    ),
   })
 }
 
@@ -61,7 +69,7 @@ export function toValidationItem({ profile }: ShownProfile, { token }: SummaryVi
     text: formatCount(count, 'issue'),
     tone: 'warning',
     link,
-    rows: rows.slice(0, itemRowLimit),
+    rows: limitRows(rows, link),
   })
 }
 
@@ -69,12 +77,12 @@ export function toValidationItem({ profile }: ShownProfile, { token }: SummaryVi
 export function toFindingItem({ findings }: ShownProfile, { token }: SummaryView): ToolbarItem | undefined {
   const badge = toBadge(findings)
   if (badge === undefined) return undefined
-  const left = findings.length - itemRowLimit
+  const link = profileLink(token, 'findings')
   const toRow = (finding: Finding) =>
     row(finding.title, cutText(writeProblem(finding)), { link: linkToFinding(finding, token), tone: toneOf(finding) })
   return item('findings', 'Findings', {
     ...badge,
-    link: profileLink(token, 'findings'),
-    rows: [...findings.slice(0, itemRowLimit).map(toRow), ...(left > 0 ? [row(`And ${left} more`, '')] : [])],
+    link,
+    rows: limitRows(findings.map(toRow), link),
   })
 }

@@ -4,10 +4,7 @@ import type { SummaryView, Tone } from '../../insight/summary-view.ts'
 import { formatCount, formatDuration, formatNumber } from '../../profile/format.ts'
 import { profileLink } from '../../profile/links.ts'
 import { type QueryGroup, type QuerySet, queryDuration, readQueries } from '../../profile/queries.ts'
-import { cutText, item, row, type ToolbarItem } from './toolbar-items.ts'
-
-/** The most rows of statements. */
-const shapeLimit = 5
+import { cutText, item, limitRows, row, type ToolbarItem } from './toolbar-items.ts'
 
 /** Makes the item of the queries of databases; `undefined` without any. */
 export function toDatabaseItem(shown: ShownProfile, view: SummaryView): ToolbarItem | undefined {
@@ -44,7 +41,10 @@ function toItem(
     link,
     rows: [
       // They are sorted by time.
-      ...shapes.slice(0, shapeLimit).map(shape => toRow(shape, link)),
+      ...limitRows(
+        shapes.map(shape => toRow(shape, link)),
+        link,
+      ),
       ...(duplicates.length === 0
         ? []
         : [row('Duplicates', formatNumber(duplicates.length), { link: `${link}&show=duplicate`, tone: 'warning' })]),

@@ -11,6 +11,7 @@ import {
   formatCount,
   formatDuration,
   formatMicroseconds,
+  formatNumber,
   formatPlace,
   shorten,
 } from '../../profile/format.ts'
@@ -63,8 +64,19 @@ export function row(name: string, value: string, init: Partial<ToolbarRow> = {})
   return { name, value, link: '', tone: 'plain', category: '', time: false, ...init }
 }
 
-/** The most rows of an item. */
+/** The most rows of a list in an item. */
 export const itemRowLimit = 5
+
+/** The first rows of a list. If `left` more are not among them, the last row says so, and leads to the panel. */
+export function limitRows(
+  rows: readonly ToolbarRow[],
+  link: string,
+  left: number = rows.length - itemRowLimit,
+  limit: number = itemRowLimit,
+): ToolbarRow[] {
+  const more = left > 0 ? [row('…', `${formatNumber(left)} more`, { link })] : []
+  return [...rows.slice(0, limit), ...more]
+}
 
 const textLimit = 300
 
@@ -87,9 +99,10 @@ export function toBuildItem({ target }: SummaryView, { problems }: BrokenSources
       link,
       rows: [
         row('Build', 'This page is older than your files.', { link }),
-        ...problems
-          .slice(0, itemRowLimit)
-          .map(problem => row(nameOf(problem), cutText(problem.message), { link, tone: 'error' })),
+        ...limitRows(
+          problems.map(problem => row(nameOf(problem), cutText(problem.message), { link, tone: 'error' })),
+          link,
+        ),
       ],
     }),
   ]

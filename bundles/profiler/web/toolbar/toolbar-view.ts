@@ -18,7 +18,7 @@ import { toCollectorItems } from './collector-items.ts'
 import { toEditItem } from './edit-item.ts'
 import { toConsoleItem, toFindingItem, toLogItem, toValidationItem } from './message-items.ts'
 import { toCacheItem, toDatabaseItem } from './query-items.ts'
-import { cutText, item, itemRowLimit, row, type ToolbarItem, toBuildItem, toTimeItem } from './toolbar-items.ts'
+import { cutText, item, limitRows, row, type ToolbarItem, toBuildItem, toTimeItem } from './toolbar-items.ts'
 import { pausedToken } from './toolbar-listener.ts'
 import { toCallItem, toMemoryItem, toSubRequestItem, toTemplateItem } from './work-items.ts'
 
@@ -143,9 +143,10 @@ function toExceptionItem({ profile }: ShownProfile, { token }: SummaryView): Too
     text: exception,
     tone: 'error',
     link,
-    rows: thrown
-      .slice(0, itemRowLimit)
-      .map(({ message, name }) => row(name || 'Error', cutText(message), { link, tone: 'error' })),
+    rows: limitRows(
+      thrown.map(({ message, name }) => row(name || 'Error', cutText(message), { link, tone: 'error' })),
+      link,
+    ),
   })
 }
 

@@ -1,47 +1,69 @@
 import type { ShownProfile } from '../../insight/relatives.ts'
-import { type SummaryView, type Tone, toSummaryView } from '../../insight/summary-view.ts'
-import { durationOf, readCalls, type StoredCall } from '../../profile/calls.ts'
-import { formatBytes, formatCount, formatDuration } from '../../profile/format.ts'
+import { type SummaryView, toSummaryView } from '../../insight/summary-view.ts'
+import { durationOf, patternOf, readCalls, type StoredCall } from '../../profile/calls.ts'
+import { formatBytes, formatCount, formatDuration, formatNumber } from '../../profile/format.ts'
+import { groupBy } from '../../profile/group-by.ts'
 import { profileLink } from '../../profile/links.ts'
 import { readRenders, renderTime } from '../../profile/renders.ts'
-import { cutText, item, itemRowLimit, row, type ToolbarItem } from './toolbar-items.ts'
+import { cutText, item, itemRowLimit, limitRows, row, type ToolbarItem } from './toolbar-items.ts'
 
 /** Creates the item of templates; `undefined` without any. */
 export function toTemplateItem({ profile }: ShownProfile, { token }: SummaryView): ToolbarItem | undefined {
   const { calls, pages } = readRenders(profile)
   if (calls === 0) return undefined
+  const link = profileLink(token, 'templates')
   return item('templates', 'Templates', {
     text: formatCount(calls, 'template'),
-    link: profileLink(token, 'templates'),
+    link,
     isMinor: true,
     rows: [
       row('Render time', formatDuration(renderTime(pages))),
-      ...pages
-        .slice(0, itemRowLimit)
-        .map(({ duration, index, name }) =>
-          row(formatDuration(duration), cutText(name), { link: `${profileLink(token, 'templates')}#render-${index}` }),
+      ...limitRows(
+        pages.map(({ duration, index, name }) =>
+          row(formatDuration(duration), cutText(name), { link: `${link}#render-${index}` }),
         ),
+        link,
+      ),
     ],
   })
 }
 
 /** Creates the item of HTTP client calls; `undefined` without any. */
 export function toCallItem({ profile }: ShownProfile, { token }: SummaryView): ToolbarItem | undefined {
-  const calls = readCalls(profile).calls.map(call => ({ tone: toneOfCall(call), ...call }))
+  const { calls } = readCalls(profile)
   const count = Math.max(profile.summary.calls, calls.length)
   if (count === 0) return undefined
   const link = profileLink(token, 'http')
+  const groups = [...groupBy(calls, call => `${call.outcome.text} ${patternOf(call)}`).values()]
+  const shown = groups.sort((one, other) => failuresIn(other) - failuresIn(one)).slice(0, itemRowLimit)
   return item('http', 'HTTP client', {
     text: formatCount(count, 'HTTP client call'),
-    tone: calls.some(({ tone }) => tone === 'error') ? 'error' : 'plain',
+    tone: calls.some(hasFailed) ? 'error' : 'plain',
     link,
-    rows: calls.slice(0, itemRowLimit).map(call =>
-      row(`${call.status || '–'} ${call.method}`, `${cutText(call.url)} · ${formatDuration(durationOf(call))}`, {
-        link: `${link}#call-${call.index}`,
-        tone: call.tone,
-      }),
+    rows: limitRows(
+      shown.flatMap(group => toCallRow(group, link)),
+      link,
+      count - shown.flat().length,
     ),
   })
+}
+
+/** The row of calls with the same outcome that differ in values only. Sizes and times are sums. */
+function toCallRow(calls: readonly StoredCall[], link: string): ToolbarItem['rows'] {
+  const [call] = calls
+  if (call === undefined) return []
+  const { index, method, status, url } = call
+  const times = calls.length === 1 ? '' : `${formatNumber(calls.length)} × `
+  const name = calls.every(other => other.url === url) ? url : patternOf(call).slice(method.length + 1)
+  const bytes = calls.reduce((sum, { bytes = 0 }) => sum + bytes, 0)
+  const duration = calls.reduce((sum, call) => sum + durationOf(call), 0)
+  const facts = [...(bytes === 0 ? [] : [formatBytes(bytes)]), formatDuration(duration)]
+  return [
+    row(`${status || '–'} ${method}`, [`${times}${cutText(name)}`, ...facts].join(' · '), {
+      link: `${link}#call-${index}`,
+      tone: hasFailed(call) ? 'error' : 'plain',
+    }),
+  ]
 }
 
 /** Creates the item of sub-requests; `undefined` without any. */
@@ -54,11 +76,12 @@ export function toSubRequestItem({ children, profile }: ShownProfile, { token }:
     const value = view === undefined ? token : [view.controller || 'no controller', view.duration, token].join(' · ')
     return row(view?.status ?? '–', cutText(value), { link: profileLink(token), tone: view?.tone ?? 'plain' })
   }
+  const link = profileLink(token, 'time')
   return item('sub-requests', 'Sub-requests', {
     text: formatCount(tokens.length, 'sub-request'),
-    link: profileLink(token, 'time'),
+    link,
     isMinor: true,
-    rows: tokens.slice(0, itemRowLimit).map(describe),
+    rows: limitRows(tokens.map(describe), link),
   })
 }
 
@@ -79,6 +102,10 @@ export function toMemoryItem({ profile }: ShownProfile, { memory, token }: Summa
   })
 }
 
-function toneOfCall({ error, status }: StoredCall): Tone {
-  return error !== '' || status >= 400 ? 'error' : 'plain'
+function failuresIn(calls: readonly StoredCall[]): number {
+  return calls.filter(hasFailed).length
+}
+
+function hasFailed({ error, status }: StoredCall): boolean {
+  return error !== '' || status >= 400
 }

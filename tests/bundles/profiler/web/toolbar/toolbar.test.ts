@@ -208,16 +208,23 @@ t.test('the toolbar shows all conspicuous facts', async t => {
   const render = (name: string, parent = -1) => ({ name, parent, start: 0, duration: 2 })
   const call = (end: number, more: object) => ({ method: 'GET', url: 'https://api.example/', start: 0, end, ...more })
   const log = (level: string) => ({ at: 1, level, channel: 'app', message: `a ${level}`, context: {} })
+  const user = (id: number) => call(2, { url: `https://api.example/users/${id}`, status: 200, bytes: 1024 })
   const data = {
     templates: { renders: [render('page'), render('part', 0)], omitted: 3 },
-    http: { calls: [call(3, { status: 200 }), call(4, { status: 503 }), call(1, { error: 'refused' })] },
+    http: {
+      calls: [
+        ...[call(3, { status: 200 }), call(4, { status: 503 }), call(1, { error: 'refused' })],
+        ...[call(5, { status: 200 }), user(1), user(2), user(3)],
+        ...['a', 'b', 'c', 'd'].map(path => call(1, { url: `https://api.example/${path}`, status: 200 })),
+      ],
+    },
     logger: { records: [log('info'), log('warning'), log('critical')] },
     exception: { exceptions: [{ name: 'Error', message: 'm'.repeat(1000) }] },
     memory: { heap: { before: 1024, after: 2048, limit: 4096 }, pauses: { count: 2, total: 1.5 } },
   }
   const init: ProfileInit = {
     duration: 1500,
-    calls: 3,
+    calls: 12,
     errors: 1,
     warnings: 1,
     exception: 'Error',
@@ -239,9 +246,19 @@ t.test('the toolbar shows all conspicuous facts', async t => {
   t.match(text, /1\.50 s/)
   t.match(text, /5 templates/)
   t.match(html, 'href="/_profiler/abc123?panel=templates#render-0"')
-  t.match(text, /3 HTTP client calls/)
-  t.match(text, /503 GET https:\/\/api\.example\/ · 4\.000 ms/)
-  t.match(text, /– GET/)
+  t.match(
+    text,
+    [
+      'HTTP client 12 HTTP client calls HTTP client',
+      '503 GET https://api.example/ · 4.000 ms',
+      '– GET https://api.example/ · 1.000 ms',
+      '200 GET 2 × https://api.example/ · 8.000 ms',
+      '200 GET 3 × https://api.example/users/:id · 3.0 KiB · 6.000 ms',
+      '200 GET https://api.example/a · 1.000 ms',
+      '… 4 more',
+    ].join(' '),
+  )
+  t.match(html, '<a href="/_profiler/abc123?panel=http">4 more</a>')
   t.match(html, 'href="/_profiler/abc123?panel=http#call-2"')
   t.match(text, /2 sub-requests .*no controller · 5\.000 ms · aaaaaa .*– bbbbbb/)
   t.match(text, /Before 1\.0 KiB Limit 4\.0 KiB Garbage collection 2 runs, 1\.500 ms/)
