@@ -11,6 +11,8 @@ export interface ReplyTarget {
   readonly req: { readonly method?: string | undefined }
   readonly destroyed: boolean
   readonly headersSent: boolean
+  /** Whether Node keeps the connection for further requests; absent where there is no connection. */
+  readonly shouldKeepAlive?: boolean
   readonly writableLength: number
   writeHead(status: number, fields: string[]): unknown
   flushHeaders(): void
@@ -71,8 +73,15 @@ export function setContentLength({ body, headers, status }: Response): number | 
 
 /** Writes the status and the headers of a response; they are sent with its first bytes. */
 function writeHead(target: ReplyTarget, { headers, status }: Response): void {
+  if (target.shouldKeepAlive === false) addClose(headers)
   // Node takes the flat list of names and values as it is.
   target.writeHead(status, headers.toRaw() as string[])
+}
+
+/** Node keeps the connection of a response that has a `Connection` field without `close`, such as the field of a 426. */
+function addClose(headers: Headers): void {
+  const connection = headers.get('connection')
+  if (connection !== null && !/\bclose\b/i.test(connection)) headers.set('connection', `${connection}, close`)
 }
 
 /**

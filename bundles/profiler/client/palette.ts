@@ -119,7 +119,8 @@ class Palette {
     const steps: Readonly<Record<string, number>> = { ArrowDown: 1, ArrowUp: -1, PageDown: 8, PageUp: -8 }
     const step = steps[key]
     const entry = this.#found[this.#active]?.entry
-    if (altKey) return
+    // A closed dialog has the focus until the page is rendered: its keys are those of the page.
+    if (altKey || !this.#dialog.open) return
     if (hasModifier && key === 'k') this.#dialog.close()
     else if (key === 'Enter' && entry !== undefined) void this.#choose(entry, hasModifier)
     else if (step !== undefined && !hasModifier && count > 0) {

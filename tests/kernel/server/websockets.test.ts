@@ -130,9 +130,10 @@ t.test('what is no handshake gets 426, and other protocols are answered over HTT
   t.equal(plain.headers.get('upgrade'), 'websocket')
   const head = (line: string, more: string) =>
     `${line} HTTP/1.1\r\nHost: localhost\r\nConnection: Upgrade, close\r\n${more}\r\n`
-  t.match(await raw(head('GET /talk', 'Upgrade: h2c\r\n')), /^HTTP\/1\.1 426 /)
-  t.match(await raw(head('POST /talk', 'Upgrade: websocket\r\n')), /^HTTP\/1\.1 426 /)
-  t.match(await raw(`${head('GET /talk', 'Upgrade: websocket\r\nContent-Length: 2\r\n')}ab`), /^HTTP\/1\.1 426 /)
+  const isClosed = /^HTTP\/1\.1 426 [\s\S]*\r\nconnection: Upgrade, close\r\n/
+  t.match(await raw(head('GET /talk', 'Upgrade: h2c\r\n')), isClosed)
+  t.match(await raw(head('POST /talk', 'Upgrade: websocket\r\n')), isClosed)
+  t.match(await raw(`${head('GET /talk', 'Upgrade: websocket\r\nContent-Length: 2\r\n')}ab`), isClosed)
   const { received, socket } = openConnection(port)
   const request = 'GET /greeting HTTP/1.1\r\nHost: localhost\r\nConnection: Upgrade\r\nUpgrade: h2c\r\n\r\n'
   for (const count of [1, 2]) {

@@ -204,6 +204,19 @@ t.test('actions send a form, copy, or change the theme', async t => {
   t.equal(opened.length, 2)
 })
 
+t.test('while a closed palette has the focus, keys are those of the page', async t => {
+  const { enter, find, opened, press, settle } = await open(t, entries)
+  // A browser reports the end of a dialog after keys that are waiting.
+  const input = find('input')
+  find('dialog').addEventListener('close', event => event.stopImmediatePropagation(), { capture: true })
+  enter('input', 'dark')
+  t.notOk(press('Enter', {}, input))
+  t.ok(press('k', { ctrlKey: true }, input))
+  t.ok(press('Enter', {}, input))
+  await settle()
+  t.strictSame(opened, [])
+})
+
 t.test('the pointer chooses as well, and a click beside the dialog closes it', async t => {
   const { find, opened, settle, window } = await open(t, entries)
   const click = async (type: string, init: MouseEventInit) => {
