@@ -74,7 +74,6 @@ export function compareProfiles(first: Profile, second: Profile, spread = 0): Co
         neverCompared,
       )
     })
-  const { content } = first.collectors.response ?? {}
   return {
     summary: compare(readSummary),
     timings: compare(readTimings).map(timing => (isNoise(timing, spread) ? { ...timing, change: 'same' } : timing)),
@@ -84,11 +83,7 @@ export function compareProfiles(first: Profile, second: Profile, spread = 0): Co
     requestHeaders: compare(profile => readHeaders('request', profile)),
     requestBody: compare(readRequestBody),
     responseHeaders: compare(readResponseHeaders),
-    responseBody: [
-      // A fact that only one profile contains is no difference.
-      ...compare(readResponseBody).filter(({ change }) => change === 'same' || change === 'changed'),
-      ...compareContents(content, second.collectors.response?.content),
-    ],
+    responseBody: compareBodies(first, second),
     exceptions: compare(readExceptionUses),
     listeners: compare(readListenerUses, isSameUse),
     templates: compare(readTemplateUses),
@@ -96,6 +91,17 @@ export function compareProfiles(first: Profile, second: Profile, spread = 0): Co
     queries: compare(readQueryUses, isSameTimes),
     logs: compare(readLogUses, isSameTimes),
   }
+}
+
+function compareBodies(first: Profile, second: Profile): Compared<string>[] {
+  const contents = compareContents(first.collectors.response?.content, second.collectors.response?.content)
+  const facts = compareMaps(readResponseBody(first), readResponseBody(second)).filter(
+    // A fact that only one profile contains is no difference.
+    ({ change }) => change === 'same' || change === 'changed',
+  )
+  const hasChanged = contents.some(({ change }) => change !== 'same')
+  // Another content has another size.
+  return [...facts.filter(({ change, key }) => !hasChanged || change === 'same' || key !== 'size'), ...contents]
 }
 
 /** A smaller difference of two times is usual: in microseconds, and as a share of the longer time. */

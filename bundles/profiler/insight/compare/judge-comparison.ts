@@ -19,15 +19,20 @@ export interface Verdict {
 interface VerdictChange {
   readonly part: keyof Comparison
   readonly text: string
+  /** The number of values of the part that differ. */
   readonly count: number
 }
 
 /** Fields of a summary that the client determines. */
 const askedFields: readonly string[] = ['method', 'url', 'ip']
 
-/** Nouns for the differences of each part, the most important first. `isNamed` lists the names of the differences. */
+/** Fields of a summary that say how the request ended: the most important ones. */
+const outcomeFields: readonly string[] = ['status', 'outcome']
+
+const exceptionNoun: PartNoun = { part: 'exceptions', noun: 'exception', isNamed: false, fields: ['exception'] }
+
+/** Nouns for the differences of the other parts, the most important first. */
 const partNouns: readonly PartNoun[] = [
-  { part: 'exceptions', noun: 'exception', isNamed: false, fields: ['exception'] },
   { part: 'responseHeaders', noun: 'response header', isNamed: true },
   { part: 'templates', noun: 'template', isNamed: true },
   { part: 'calls', noun: 'HTTP client call', isNamed: false, fields: ['calls'] },
@@ -48,6 +53,7 @@ interface PartNoun {
   readonly part: keyof Comparison
   readonly noun: string
   readonly many?: string
+  /** Whether the names of the differences are listed. */
   readonly isNamed: boolean
   /** The fields of the summary that contain the same difference. */
   readonly fields?: readonly string[]
@@ -55,14 +61,15 @@ interface PartNoun {
 
 /** Summarizes the differences of a comparison, without times and durations. */
 export function judgeComparison(comparison: Comparison): Verdict {
-  const fields = comparison.summary.filter(isDifferent)
+  const fields = listOwnFields(comparison).filter(isDifferent)
   const isAsked = ({ key }: Compared<unknown>) => askedFields.includes(key)
+  const isOutcome = ({ key }: Compared<unknown>) => outcomeFields.includes(key)
   const changes = [
-    ...fields.filter(field => !isAsked(field)).map(describeField),
+    ...fields.filter(isOutcome).map(describeField),
+    ...describePart(comparison, exceptionNoun),
+    ...fields.filter(field => !isOutcome(field) && !isAsked(field)).map(describeField),
     ...describeBody(comparison.responseBody.filter(isDifferent)),
-    ...partNouns
-      .filter(noun => !fields.some(({ key }) => noun.fields?.includes(key)))
-      .flatMap(noun => describePart(comparison, noun)),
+    ...partNouns.flatMap(noun => describePart(comparison, noun)),
   ]
   const asked = [
     ...fields.filter(isAsked).map(describeField),
@@ -77,12 +84,20 @@ export function judgeComparison(comparison: Comparison): Verdict {
   }
 }
 
+/** The fields of the summary, without those whose difference is among those of another part: each difference counts once. */
+export function listOwnFields(comparison: Comparison): Comparison['summary'] {
+  const covered = [exceptionNoun, ...partNouns].flatMap(({ fields = [], part }) =>
+    comparison[part].some(isDifferent) ? fields : [],
+  )
+  return comparison.summary.filter(({ key }) => !covered.includes(key))
+}
+
 /** Writes changes as one line. */
 export function writeChanges(changes: readonly VerdictChange[]): string {
   return changes.map(({ text }) => text).join(', ')
 }
 
-function isDifferent({ change }: Compared<unknown>): boolean {
+function isDifferent({ change }: Pick<Compared<unknown>, 'change'>): boolean {
   return change !== 'same'
 }
 
@@ -90,23 +105,16 @@ function isDifferent({ change }: Compared<unknown>): boolean {
 const longText = 60
 
 function describeField(field: Compared<string | number>): VerdictChange {
-  const part = partNouns.find(noun => noun.fields?.includes(field.key))?.part ?? 'summary'
-  return describeValues(part, nameOfField(field.key), field)
+  return { part: 'summary', text: describeValues(nameOfField(field.key), field), count: 1 }
 }
 
-/** If the contents were compared, their differences are one change, and their size follows from them. */
+/** If the contents were compared, all differences of the body are written as their number. */
 function describeBody(differences: readonly Compared<string>[]): VerdictChange[] {
-  const [facts, found] = partition(differences, ({ key }) => bodyFacts.includes(key))
-  if (found.length === 0) return facts.map(fact => describeValues('responseBody', `response ${fact.key}`, fact))
-  const transfer = facts.filter(({ key }) => key === 'transfer')
-  return [
-    { part: 'responseBody', text: `response body (${formatCount(found.length, 'difference')})`, count: 1 },
-    ...transfer.map(fact => describeValues('responseBody', 'response transfer', fact)),
-  ]
-}
-
-function partition<item>(items: readonly item[], test: (item: item) => boolean): [item[], item[]] {
-  return [items.filter(test), items.filter(item => !test(item))]
+  const part = 'responseBody'
+  const count = differences.length
+  if (differences.every(({ key }) => bodyFacts.includes(key)))
+    return differences.map(fact => ({ part, text: describeValues(`response ${fact.key}`, fact), count: 1 }))
+  return [{ part, text: `response body (${formatCount(count, 'difference')})`, count }]
 }
 
 /** The verdict of two profiles with the same result. */
@@ -118,22 +126,24 @@ function describeTimings(timings: Comparison['timings']): string {
   return `Only timings changed: ${formatShare(Math.abs(after - before), before)} ${after > before ? 'slower' : 'faster'}`
 }
 
-function describeValues(
-  part: VerdictChange['part'],
-  name: string,
-  { first, second }: Compared<string | number>,
-): VerdictChange {
+function describeValues(name: string, { first, second }: Compared<string | number>): string {
   const write = (value: string | number | undefined) => shorten(String(value), longText) || 'none'
-  return { part, text: `${name} (${write(first)} → ${write(second)})`, count: 1 }
+  return `${name} (${write(first)} → ${write(second)})`
 }
 
 const namedLimit = 3
 
-function describePart(comparison: Comparison, { isNamed, many, noun, part }: PartNoun): VerdictChange[] {
+/** The fields of the summary with the same difference say more than the number of a single difference. */
+function describePart(comparison: Comparison, { fields = [], isNamed, many, noun, part }: PartNoun): VerdictChange[] {
   const compared: readonly Compared<unknown>[] = comparison[part]
   const names = compared.filter(isDifferent).map(({ key }) => shorten(key, longText))
   const count = names.length
   if (count === 0) return []
+  const facts = comparison.summary
+    .filter(field => isDifferent(field) && fields.includes(field.key))
+    .map(field => describeValues(nameOfField(field.key), field))
+  if (count === 1 && facts.length > 0) return [{ part, text: facts.join(', '), count }]
   const shown = [...names.slice(0, namedLimit), ...(count > namedLimit ? ['…'] : [])]
-  return [{ part, text: `${formatCount(count, noun, many)}${isNamed ? ` (${shown.join(', ')})` : ''}`, count }]
+  const text = `${formatCount(count, noun, many)}${isNamed ? ` (${shown.join(', ')})` : ''}`
+  return [{ part, text: [text, ...facts].join(', '), count }]
 }

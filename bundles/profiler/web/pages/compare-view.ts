@@ -1,7 +1,7 @@
 import type { Compared, DifferenceKind } from '../../insight/compare/compare-maps.ts'
 import type { ListenerUse, LogUse, QueryUse, Timing } from '../../insight/compare/compared-parts.ts'
 import { type Comparison, nameOfField, neverCompared } from '../../insight/compare/comparison.ts'
-import { judgeComparison, type Verdict } from '../../insight/compare/judge-comparison.ts'
+import { judgeComparison, listOwnFields, type Verdict } from '../../insight/compare/judge-comparison.ts'
 import { findRestart } from '../../insight/edits.ts'
 import { type SummaryView, toSummaryView } from '../../insight/summary-view.ts'
 import {
@@ -35,10 +35,10 @@ interface CompareView {
 
 /** Creates the view of two profiles: each part shows its differences first, and folds equal values. */
 export function toCompareView(first: Profile, second: Profile, comparison: Comparison): CompareView {
-  const { summary, timings } = comparison
+  const { timings } = comparison
   const parts = [
     viewTimings(timings),
-    viewPart('summary', 'Summary', summary, viewField),
+    viewPart('summary', 'Summary', listOwnFields(comparison), viewField),
     viewPart('queries', 'Queries', comparison.queries, viewQuery),
     viewPart('exceptions', 'Exceptions', comparison.exceptions, viewTimes('thrown')),
     viewPart('responseHeaders', 'Response headers', comparison.responseHeaders, viewValues),

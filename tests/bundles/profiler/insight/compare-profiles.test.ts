@@ -187,7 +187,9 @@ t.test('queries are compared by statement shape, in their numbers', async t => {
     { change: 'onlySecond', second: { system: 'postgresql', text: 'SELECT 1' } },
     { change: 'onlySecond', second: { system: 'redis', text: 'GET posts', times: 1 } },
   ])
-  t.match(judgeComparison(comparison).changes, [{ part: 'queries', text: 'queries (12 → 2)' }])
+  t.match(judgeComparison(comparison).changes, [
+    { part: 'queries', text: '3 statement shapes, queries (12 → 2)', count: 3 },
+  ])
   const other = profileOf([createQuery({ text: 'SELECT 2' }), createQuery({ text: 'SELECT 1' })], 2)
   t.match(judgeComparison(compareProfiles(after, other)).changes, [{ part: 'queries', text: '3 statement shapes' }])
   const cached = createProfile({ queries: { queries: [get], omitted: 0 } }, { cacheCalls: 1 })
@@ -294,10 +296,10 @@ t.test('the verdict counts different results, and separates differences in the r
   const comparison = compareProfiles(one, other)
   const verdict = judgeComparison(comparison)
   t.notOk(verdict.isSame)
-  t.equal(verdict.title, '12 changes')
+  t.equal(verdict.title, '13 changes')
   t.equal(
     writeChanges(verdict.changes),
-    'status (200 → 500), exception (none → TypeError), response size (10 bytes → 11 bytes), ' +
+    'status (200 → 500), 2 exceptions, exception (none → TypeError), response size (10 bytes → 11 bytes), ' +
       'response transfer (at once → streamed), 4 response headers (a, b, c, …), 1 template (page), ' +
       '1 HTTP client call, 1 request attribute (team), 1 log message',
   )
@@ -402,9 +404,10 @@ function differences(first: object, second: object): unknown[] {
   const of = (content: object, size: number) =>
     createProfile({ response: { size, headers: [], content: { ...length, ...content } } })
   const comparison = compareProfiles(of(first, 1), of(second, 2))
-  const found = comparison.responseBody.filter(({ change, key }) => change !== 'same' && key !== 'size')
+  const all = comparison.responseBody.filter(({ change }) => change !== 'same')
+  const found = all.filter(({ key }) => key !== 'size')
   const { changes } = judgeComparison(comparison)
-  const plural = found.length === 1 ? '1 difference' : `${found.length} differences`
+  const plural = all.length === 1 ? '1 difference' : `${all.length} differences`
   if (found.length > 0) t.equal(writeChanges(changes), `response body (${plural})`)
   return found.map(({ first, key, second }) => [key, first, second])
 }

@@ -75,10 +75,34 @@ t.test('queries are compared statement by statement', async t => {
   const html = plainEquals((await client.get('/_profiler/compare?a=00000a&b=00000b')).text)
   const text = textOf(html)
   t.match(text, '1 change queries (12 → 3)')
+  t.notMatch(text, 'Summary 1 difference', 'each difference counts once')
   t.match(html, '<a href="#part-queries">queries (12 → 3)</a>')
   t.match(text, 'Queries 1 difference')
   t.match(text, 'SELECT * FROM products WHERE id = ? postgresql 12 queries 12.0 ms 3 queries 3.000 ms')
   t.match(html, '<a href="/_profiler/00000b?panel=database">3 in 38.0 ms</a>')
+})
+
+t.test('the verdict counts the differences that the sections show', t => {
+  const call = (path: string) => ({ method: 'GET', url: `http://a/${path}`, start: 0, end: 1, status: 200 })
+  const of = (paths: string, text: string, more: object) =>
+    createProfile(
+      {
+        http: { calls: [...paths].map(call) },
+        response: { size: text.length, headers: [['a', text]], content: { type: 'text/plain', length: 1, text } },
+        exception: { exceptions: [...paths].map(message => ({ name: 'Error', message })) },
+      },
+      { calls: paths.length, ...more },
+    )
+  const [first, second] = [of('ab', 'one', {}), of('acd', 'other', { status: 500, exception: 'Error' })]
+  const { parts, verdict } = toCompareView(first, second, compareProfiles(first, second))
+  const shown = new Map(parts.map(({ count, id }) => [id.replace('part-', ''), Number.parseInt(count, 10) || 0]))
+  for (const { count, part, text } of verdict.changes) t.equal(count, shown.get(part), text)
+  t.equal(verdict.title, '9 changes')
+  t.equal(
+    [...shown.values()].reduce((sum, count) => sum + count),
+    9,
+  )
+  t.end()
 })
 
 t.test('a restart between two profiles is named, with the files that were edited', async t => {
