@@ -45,9 +45,9 @@ export function findEntries(entries: readonly PaletteEntry[], query: string): Fo
     .map(({ entry, match }) => toFound(entry, match))
 }
 
-/** Stores a choice, so that it comes first the next time. */
+/** Stores a choice, so that it comes first the next time; not one that changes something, such as a pause. */
 export function rememberEntry(entry: PaletteEntry): void {
-  if (!lasting.includes(entry.group)) return
+  if (!lasting.includes(entry.group) || entry.act === 'post') return
   const key = keyOf(entry)
   const recent = [key, ...readRecent().filter(other => other !== key)].slice(0, recentLimit)
   remember('palette', JSON.stringify(recent))

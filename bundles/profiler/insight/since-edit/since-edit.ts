@@ -90,9 +90,9 @@ export function describeTimes({ before, change, now }: ComparedTimes): EditChang
 
 const ranks: readonly Tone[] = ['error', 'warning', 'ok', 'plain']
 
-/** Lists what is certainly different since an edit, also the time, the worst first. Empty if nothing is. */
+/** Lists the changes since an edit, also that of the time if chance does not explain it, the worst first. Empty without any. */
 export function listClaims({ changes, times }: SinceEdit): readonly EditChange[] {
-  const isCertain = times.change === 'faster' || times.change === 'slower'
-  const claims = isCertain ? [describeTimes(times), ...changes] : [...changes]
+  const isChanged = times.change === 'faster' || times.change === 'slower'
+  const claims = isChanged ? [describeTimes(times), ...changes] : [...changes]
   return claims.sort((one, other) => ranks.indexOf(one.tone) - ranks.indexOf(other.tone))
 }

@@ -37,14 +37,16 @@ export async function renderList(
   ])
   const { families, histogram, mains, pinned, unstored } = result
   const badges = await findings.find(families.map(({ main }) => main.token))
+  const form = createSearchForm(wanted, mains)
   const shown = selectColumns(
     families.map(({ main }) => main),
     badges,
+    form.machines.length > 0,
   )
-  const form = createSearchForm(wanted, mains)
   const model = {
     rows: createRows(families, {
       badges,
+      columns: shown,
       editor: app.editor,
       unstored,
       list: { pinned, open, parameters: toQuery(parameters), toggleLink: token => linkToToggle(wanted, token) },

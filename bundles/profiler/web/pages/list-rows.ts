@@ -68,6 +68,8 @@ interface RowView extends SummaryView, ShownColumns {
 interface RowOptions {
   /** Makes controllers links to their definitions. */
   readonly editor?: EditorLinks
+  /** By default those of the content. */
+  readonly columns?: ShownColumns
   /** The badges of findings, by token. */
   readonly badges?: ReadonlyMap<string, Badge>
   /** Tokens of profiles that are only in memory, because the disk is full or failing. */
@@ -89,13 +91,17 @@ const memberLimit = 100
 /** A memory use that differs by more than this says something about the request. */
 const memorySpan = 32 * 1024 * 1024
 
-/** Chooses the columns for the content of a list. */
-export function selectColumns(summaries: readonly ProfileSummary[], badges?: RowOptions['badges']): ShownColumns {
+/** Chooses the columns for the content of a list. `hasMachines` is whether the store has profiles of several machines. */
+export function selectColumns(
+  summaries: readonly ProfileSummary[],
+  badges?: RowOptions['badges'],
+  hasMachines = false,
+): ShownColumns {
   const differ = (read: (summary: ProfileSummary) => string) => new Set(summaries.map(read)).size > 1
   const memory = summaries.map(summary => summary.memory)
   return {
     hasIps: differ(({ ip }) => ip),
-    hasMachines: differ(({ machine }) => machine ?? ''),
+    hasMachines,
     hasHosts: differ(({ url }) => hostOf(url)),
     hasFindings: summaries.some(({ token }) => badges?.has(token)),
     hasQueries: summaries.some(({ queries }) => queries > 0),
@@ -111,10 +117,10 @@ function hostOf(url: string): string {
 /** Creates the rows of a list. */
 export function createRows(
   families: readonly (Family & Partial<ListedFamily>)[],
-  { badges, editor, list, unstored }: RowOptions = {},
+  { badges, columns: chosen, editor, list, unstored }: RowOptions = {},
 ): RowView[] {
   const mains = families.map(({ main }) => main)
-  const columns = selectColumns(mains, badges)
+  const columns = chosen ?? selectColumns(mains, badges)
   const longest = mains.reduce((longest, { duration }) => Math.max(longest, duration), 0)
   const add = (summary: ProfileSummary, row: Pick<RowView, 'after' | 'family' | 'isMatch' | 'level'>): RowView => {
     const { duration, queries, size, token, url } = summary

@@ -108,13 +108,13 @@ function listActions({ isPinned, profile }: StoredProfile): PaletteEntry[] {
 function listPages({ policy }: Pick<ProfilerApplication, 'policy'>): PaletteEntry[] {
   const page = (label: string, link: string) => ({ group: 'Page', label, link })
   return [
-    policy.isPaused
-      ? { group: 'Action', label: 'Resume recording', link: `${home}resume`, act: 'post' }
-      : { group: 'Action', label: 'Pause recording', link: `${home}pause`, act: 'post' },
     page('Profiles', home),
     page('Latest profile', latestLink()),
     page('Routes', routesLink()),
     page('CPU profile', cpuLink),
+    policy.isPaused
+      ? { group: 'Action', label: 'Resume recording', link: `${home}resume`, act: 'post' }
+      : { group: 'Action', label: 'Pause recording', link: `${home}pause`, act: 'post' },
   ]
 }
 
@@ -144,10 +144,12 @@ function listParts(profile: Profile): PaletteEntry[] {
   ]
 }
 
-/** The routes of the application, with links to their statistics. */
+/** The routes of the application, with links to their statistics; then those of the framework, such as `_preview_error`. */
 function listRoutes({ routes }: Pick<ProfilerApplication, 'routes'>): PaletteEntry[] {
+  const isOfFramework = (name: string) => Number(name.startsWith('_'))
   return [...routes]
     .filter(({ path }) => !path.source.startsWith(home) && !path.source.startsWith(toolbarLink('')))
+    .sort((one, other) => isOfFramework(one.name) - isOfFramework(other.name))
     .slice(0, limits.routes)
     .map(({ methods, name, path }) => ({
       group: 'Route',

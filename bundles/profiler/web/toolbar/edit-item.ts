@@ -8,7 +8,7 @@ import { cutText, item, limitRows, row, type ToolbarItem } from './toolbar-items
 /** The texts in the bar. */
 const textLimit = 2
 
-/** Creates the item of what has changed since the last edit of files; `undefined` if nothing certainly has. */
+/** Creates the item of what has changed since the last edit of files; `undefined` if nothing has. */
 export function toEditItem({ sinceEdit }: ShownProfile, { token }: SummaryView): ToolbarItem | undefined {
   const claims = sinceEdit === undefined ? [] : listClaims(sinceEdit)
   const [worst] = claims

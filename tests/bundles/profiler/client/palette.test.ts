@@ -63,6 +63,8 @@ t.test('entries are found by label, hint and group; recent choices come first', 
   )
   for (const { group, label } of entries) rememberEntry(entry(group, label, { link: '/of/another/profile' }))
   t.strictSame(labels(entries, ''), ['blog', 'Logs', 'content-type', 'Sent'], 'values of a profile are not remembered')
+  rememberEntry(entry('Panel', 'Logs', { act: 'post' }))
+  t.equal(labels(entries, '')[0], 'blog', 'an entry that changes something does not become the first')
   for (let index = 0; index < 9; index++) rememberEntry(entry('Page', `p${index}`))
   t.strictSame(labels([entry('Page', 'p0'), entry('Page', 'p8')], ''), ['p8', 'p0'])
   for (const damaged of ['{', '{}']) {

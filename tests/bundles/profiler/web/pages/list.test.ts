@@ -448,6 +448,7 @@ t.test('several machines are a column, a filter and a fact of a profile; one mac
   const filtered = await show(client, '?machine=web-2')
   t.strictSame(tokensOf(filtered), ['000003'])
   t.match(filtered, /<option value="web-2" selected>/)
+  t.match(filtered, '<td class="machine">web-2</td>', 'the rows of a page may be of one machine')
   const { text } = await client.get('/_profiler/000003')
   t.match(plainEquals(text), /<dt>Machine<\/dt> <dd><a href="[^"]*machine=web-2[^"]*">web-2<\/a>/)
 })

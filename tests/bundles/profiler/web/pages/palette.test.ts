@@ -81,8 +81,11 @@ t.test('without a profile, the palette has what every page has', async t => {
     return JSON.parse(text) as Entry[]
   }
   const groups = (entries: readonly Entry[]) => [...new Set(entries.map(({ group }) => group))]
-  t.strictSame(groups(await load()), ['Action', 'Page', 'Route'])
-  t.strictSame(groups(await load('?profile=ffffff')), ['Action', 'Page', 'Route'])
+  const entries = await load()
+  t.strictSame(groups(entries), ['Page', 'Action', 'Route'], 'the first entry changes nothing')
+  const names = entries.flatMap(({ group, label }) => (group === 'Route' ? label : []))
+  t.equal(names.at(-1), '_preview_error', 'routes of the framework come last')
+  t.strictSame(groups(await load('?profile=ffffff')), ['Page', 'Action', 'Route'])
   const action = async () => (await load()).find(({ group }) => group === 'Action')
   t.strictSame(await action(), { group: 'Action', label: 'Pause recording', link: '/_profiler/pause', act: 'post' })
   await client.post('/_profiler/pause', { headers: { origin: 'http://localhost' } })
