@@ -25,4 +25,11 @@ export class RedisError extends Error {
   override get name(): string {
     return 'RedisError'
   }
+
+  /** Whether the same command may succeed later: there is no answer, the server loads its data, or another server takes over. */
+  get isPassing(): boolean {
+    return this.code === undefined || passing.includes(this.code)
+  }
 }
+
+const passing: readonly string[] = ['LOADING', 'READONLY', 'MASTERDOWN', 'BUSY']

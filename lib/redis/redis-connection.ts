@@ -10,11 +10,13 @@ export type RedisReply = Buffer | number | null | readonly RedisReply[]
 export interface RedisScript {
   readonly text: string
   readonly hash: string
+  /** Whether it writes, so that a replica refuses it. */
+  readonly isWriting: boolean
 }
 
 /** Makes a script of its text in Lua. */
-export function defineScript(text: string): RedisScript {
-  return { text, hash: createHash('sha1').update(text).digest('hex') }
+export function defineScript(text: string, isWriting = true): RedisScript {
+  return { text, hash: createHash('sha1').update(text).digest('hex'), isWriting }
 }
 
 /** Where the server is, and which functions learn of its state. */
@@ -54,6 +56,10 @@ export class RedisConnection {
   #opened: Promise<void> | undefined
   #client: Redis | undefined
   #isOut = false
+  /** Whether the server was a replica: then the outage ends with a script that it lets write. */
+  #isReplica = false
+  /** When the connection was replaced because the server is a replica. */
+  #replacedAt = Number.NEGATIVE_INFINITY
 
   /** @throws REDIS_URL_INVALID */
   constructor(options: RedisConnectionOptions) {
@@ -71,12 +77,16 @@ export class RedisConnection {
     this.#opened ??= this.#open()
     // Only the first commands have to wait: for the outcome of the first attempt to connect.
     await this.#opened
-    const { hash, text } = script
     try {
-      return await this.#send('EVALSHA', [hash, keys.length, ...keys, ...args])
+      const reply = await this.#run(script, [keys.length, ...keys, ...args])
+      if (script.isWriting) this.#recover()
+      return reply
     } catch (error) {
-      if (!(error instanceof RedisError && error.code === 'NOSCRIPT')) throw error
-      return await this.#send('EVAL', [text, keys.length, ...keys, ...args])
+      if (error instanceof RedisError && error.code === 'READONLY') {
+        this.#isReplica = true
+        this.#report(error)
+      }
+      throw error
     }
   }
 
@@ -86,6 +96,15 @@ export class RedisConnection {
     this.#client = undefined
     this.#opened = undefined
     client?.disconnect()
+  }
+
+  async #run({ hash, text }: RedisScript, args: readonly (string | number | Buffer)[]): Promise<RedisReply> {
+    try {
+      return await this.#send('EVALSHA', [hash, ...args])
+    } catch (error) {
+      if (!(error instanceof RedisError && error.code === 'NOSCRIPT')) throw error
+      return await this.#send('EVAL', [text, ...args])
+    }
   }
 
   async #send(command: string, args: (string | number | Buffer)[]): Promise<RedisReply> {
@@ -118,12 +137,11 @@ export class RedisConnection {
         // A server that stops to answer gets a new connection, so that commands without an answer do not pile up.
         socketTimeout: this.#timeout * 1.5,
         retryStrategy: attempt => Math.min(1000, 20 * 2 ** Math.min(attempt, 6)) * (0.5 + Math.random() / 2),
-        // After a fail-over the old server may have become a replica.
-        reconnectOnError: error => error.message.startsWith('READONLY'),
+        reconnectOnError: error => error.message.startsWith('READONLY') && this.#mayReplace(),
       })
       client.on('error', error => this.#report(error, client))
       client.on('close', () => this.#report(new Error('The connection to Redis was closed.'), client))
-      client.on('ready', () => this.#onReady())
+      client.on('ready', () => this.#isReplica || this.#recover())
       this.#client = client
       await client.connect()
     } catch (error) {
@@ -131,16 +149,26 @@ export class RedisConnection {
     }
   }
 
-  #onReady(): void {
+  /** After a fail-over the address may name another server: a replica gets a new connection, once in a second. */
+  #mayReplace(): boolean {
+    const now = performance.now()
+    if (now - this.#replacedAt < 1000) return false
+    this.#replacedAt = now
+    return true
+  }
+
+  #recover(): void {
     if (!this.#isOut) return
     this.#isOut = false
+    this.#isReplica = false
     this.#options.onRecovery()
   }
 
   #report(error: unknown, client = this.#client): void {
     if (this.#isOut || client !== this.#client) return
     this.#isOut = true
-    this.#options.onOutage(error instanceof REDIS_PACKAGE_MISSING ? error : toRedisError(error))
+    const isNamed = error instanceof REDIS_PACKAGE_MISSING || error instanceof RedisError
+    this.#options.onOutage(isNamed ? error : toRedisError(error))
   }
 }
 

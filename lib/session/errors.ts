@@ -27,5 +27,5 @@ export const SESSION_STORE_FAILED: CodedErrorClass<[task: string]> = defineError
 export const SESSION_STORE_UNREACHABLE: CodedErrorClass<[]> = defineError(
   'SESSION_STORE_UNREACHABLE',
   503,
-  'The session store does not answer.',
+  'The session store is not available.',
 )

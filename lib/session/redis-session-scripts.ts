@@ -39,12 +39,12 @@ local function trim(now, sessions, bytes)
 end
 `
 
-function define(name: string, body: string): RedisScript {
-  return defineScript(`-- sinfonietta ${name}${common}${body}`)
+function define(name: string, body: string, isWriting = true): RedisScript {
+  return defineScript(`-- sinfonietta ${name}${common}${body}`, isWriting)
 }
 
 /** Gives the text of a session; nothing if there is none: name. */
-export const readSessionScript: RedisScript = define('read-session', `return call('GET', p .. 's:' .. ARGV[1])`)
+export const readSessionScript: RedisScript = define('read-session', `return call('GET', p .. 's:' .. ARGV[1])`, false)
 
 /** Stores a session: name, text, expiry, now, most sessions, most bytes. Returns how many expired, and how many were removed early. */
 export const insertScript: RedisScript = define(

@@ -137,8 +137,8 @@ export class RedisSessionStore implements SessionStore {
     try {
       return await this.#connection.run(script, [this.#prefix], args)
     } catch (cause) {
-      const isAnswer = !(cause instanceof RedisError) || cause.code !== undefined
-      throw isAnswer ? new SESSION_STORE_FAILED([task], { cause }) : new SESSION_STORE_UNREACHABLE([], { cause })
+      const isPassing = cause instanceof RedisError && cause.isPassing
+      throw isPassing ? new SESSION_STORE_UNREACHABLE([], { cause }) : new SESSION_STORE_FAILED([task], { cause })
     }
   }
 }

@@ -1,4 +1,5 @@
 import type { ChildProcess } from 'node:child_process'
+import { Redis } from 'ioredis'
 import type { Test } from 'tap'
 import { findPort } from './find-port.ts'
 import { createServerFolder, lacksPrograms, startServer } from './start-server.ts'
@@ -29,5 +30,15 @@ export async function startRedis(
     stop: 'SIGKILL',
   })
   return { host, port, process }
+}
+
+/** Opens a client of a test, which ends with it. */
+export function openRedis(
+  t: Test,
+  options: Pick<StartedRedis, 'host' | 'port'> & { readonly password?: string },
+): Redis {
+  const client = new Redis(options)
+  t.teardown(() => client.disconnect())
+  return client
 }
 /* c8 ignore stop */

@@ -55,6 +55,9 @@ t.test('without an answer each method rejects within its bound, and what Redis r
   const store = new RedisSessionStore({ url: fake.url, logger, timeout: 50 })
   t.teardown(() => store.close())
   await store.insert('a', createData({ user: 7 }, Date.now() + 60_000))
+  const messages = () => records.map(({ level, message }) => `${level} ${message}`)
+  const outage = 'warning Sessions are not available until Redis answers again.'
+  const recovery = 'info Redis answers again: sessions are available.'
   const methods: Record<string, () => Promise<unknown>> = {
     read: () => store.read('a'),
     insert: () => store.insert('b', createData({}, Date.now() + 60_000)),
@@ -65,7 +68,21 @@ t.test('without an answer each method rejects within its bound, and what Redis r
   for (const [name, call] of Object.entries(methods)) {
     await t.rejects(call, { code: 'SESSION_STORE_FAILED', status: 500, cause: { code: 'OOM' } }, name)
   }
+  fake.refusal = "READONLY You can't write against a read only replica."
+  for (const [name, call] of Object.entries(methods)) {
+    await t.rejects(call, { code: 'SESSION_STORE_UNREACHABLE', status: 503 }, name)
+    // The replica got a new connection.
+    await until(() => store.read('a').catch(({ cause }) => cause.code === 'READONLY'))
+  }
+  t.strictSame(messages(), [outage], 'logged once')
   fake.refusal = undefined
+  await until(() =>
+    store.destroy('c').then(
+      () => true,
+      () => false,
+    ),
+  )
+  t.strictSame(messages(), [outage, recovery], 'the server writes again')
   fake.isSilent = true
   for (const [name, call] of Object.entries(methods)) {
     await t.rejects(call, { code: 'SESSION_STORE_UNREACHABLE', status: 503 }, name)
@@ -73,13 +90,7 @@ t.test('without an answer each method rejects within its bound, and what Redis r
   fake.isSilent = false
   await until(() => store.read('a').then(Boolean, () => false))
   t.strictSame((await store.read('a'))?.attributes, { user: 7 }, 'the change that had no answer was not made')
-  t.strictSame(
-    records.map(({ level, message }) => `${level} ${message}`),
-    [
-      'warning Sessions are not available until Redis answers again.',
-      'info Redis answers again: sessions are available.',
-    ],
-  )
+  t.strictSame(messages(), [outage, recovery, outage, recovery])
 })
 
 t.test('Redis', { skip: lacksRedis }, async t => {

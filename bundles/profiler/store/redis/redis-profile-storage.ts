@@ -61,7 +61,7 @@ export class RedisProfileStorage implements ProfileStorage {
     const report = limitReports(onProblem, Date.now)
     this.#report = (message, error) => {
       // The outage is reported already.
-      if (!(error instanceof RedisError && error.code === undefined)) report(message, error)
+      if (!(error instanceof RedisError && error.isPassing)) report(message, error)
     }
     this.#connection = new RedisConnection({
       ...connection,

@@ -27,9 +27,6 @@ const pauses = { group: 20, failure: 250 } as const
 /** The most profiles and characters that are written at the same time. */
 const limits = { profiles: 64, length: 1_000_000 } as const
 
-/** Errors of the server that pass: it loads its data, or another server takes over. Other errors drop the profile. */
-const passing: readonly (string | undefined)[] = [undefined, 'LOADING', 'READONLY', 'MASTERDOWN', 'BUSY']
-
 /**
  * Writes profiles in groups. Of several versions of a profile only the newest is written. A profile stays here until the server
  * has answered; when the queue is full, further profiles are dropped.
@@ -159,7 +156,7 @@ export class RedisQueue {
       return false
     } catch (error) {
       this.isFailing = true
-      if (error instanceof RedisError && passing.includes(error.code)) return true
+      if (error instanceof RedisError && error.isPassing) return true
       this.#drop(profile, 'Profiles are dropped because Redis refuses them.', error)
       return false
     }

@@ -38,8 +38,8 @@ local function remove(token)
 end
 `
 
-function define(name: string, body: string): RedisScript {
-  return defineScript(`-- sinfonietta ${name}${common}${body}`)
+function define(name: string, body: string, isWriting = true): RedisScript {
+  return defineScript(`-- sinfonietta ${name}${common}${body}`, isWriting)
 }
 
 /**
@@ -97,6 +97,7 @@ end
 local others = call('ZCOUNT', p .. 'writers', text(now() - 3600000000), '+inf')
 return call('ZSCORE', p .. 'writers', ARGV[2]) and others - 1 or others
 `,
+  false,
 )
 
 /**
@@ -123,6 +124,7 @@ if pins ~= ARGV[5] then pinned = call('ZRANGE', p .. 'pinned', 0, -1) end
 local bytes = number(found[4]) + number(found[5])
 return { found[1] or '', found[2] or '0', found[3] or '0', bytes, pins, pinned, rows }
 `,
+  false,
 )
 
 /** Pins or unpins a profile: token, 1 or 0, milliseconds to live. Returns 0 if it is not known. */
@@ -210,6 +212,7 @@ return 1
 export const findSpansScript: RedisScript = define(
   'find-spans',
   `\nreturn call('LRANGE', p .. 'spans:' .. ARGV[1], 0, -1)\n`,
+  false,
 )
 
 /** Removes the spans of 100 traces. Returns whether there are more. */

@@ -4,7 +4,7 @@ import { createProfilerBundle } from '#bundles/profiler/profiler-bundle.ts'
 import { createRedisProfileStorage } from '#bundles/profiler/store/redis/create-redis-profile-storage.ts'
 import { RedisProfileStorage } from '#bundles/profiler/store/redis/redis-profile-storage.ts'
 import { createTestKernel } from '#kernel/testing/create-test-kernel.ts'
-import { loadRedis, RedisConnection } from '#lib/redis/redis-connection.ts'
+import { defineScript, loadRedis, RedisConnection } from '#lib/redis/redis-connection.ts'
 import { startFakeRedis } from '#tests/support/fake-redis.ts'
 import { findPort } from '#tests/support/find-port.ts'
 import { createReceivedSpan, traceId } from '#tests/support/otlp.ts'
@@ -203,7 +203,7 @@ t.test('the package is loaded with the first command; without it, that is what i
     onOutage: () => t.fail('it was closed before'),
     onRecovery: () => undefined,
   })
-  const failed = t.rejects(created.run({ text: '', hash: '' }, [], []), { name: 'RedisError', code: undefined })
+  const failed = t.rejects(created.run(defineScript(''), [], []), { name: 'RedisError', code: undefined })
   created.close()
   await failed
 })

@@ -1,12 +1,10 @@
-import { once } from 'node:events'
-import { type AddressInfo, connect, createServer, type Socket } from 'node:net'
-import { Redis } from 'ioredis'
-import { type Test, t } from 'tap'
+import { t } from 'tap'
 import { createFrameworkBundle } from '#bundles/framework/framework-bundle.ts'
 import { createProfilerBundle } from '#bundles/profiler/profiler-bundle.ts'
 import { createTestKernel } from '#kernel/testing/create-test-kernel.ts'
 import { findPort } from '#tests/support/find-port.ts'
-import { lacksRedis, type StartedRedis, startRedis } from '#tests/support/start-redis.ts'
+import { startProxy } from '#tests/support/start-proxy.ts'
+import { lacksRedis, openRedis, startRedis } from '#tests/support/start-redis.ts'
 import { until } from '#tests/support/until.ts'
 import { createRecord, createRecords, facts, tokenOf, tokensOf } from './records.ts'
 import { createRedisStorage, type TestedRedisStorage } from './redis-storage.ts'
@@ -14,40 +12,11 @@ import { createRedisStorage, type TestedRedisStorage } from './redis-storage.ts'
 /* c8 ignore start -- only where there is a Redis */
 type Storage = TestedRedisStorage['storage']
 
-/** A client of the test, for settings of the server. */
-function openClient(t: Test, { host, port }: Pick<StartedRedis, 'host' | 'port'>): Redis {
-  const client = new Redis({ host, port })
-  t.teardown(() => client.disconnect())
-  return client
-}
-
-/** A proxy between a storage and servers: it delays, and changes to another server. */
-async function startProxy(t: Test, port: number) {
-  const target = { port, delay: 0 }
-  const sockets = new Set<Socket>()
-  const server = createServer(socket => {
-    const upstream = connect(target.port, '127.0.0.1')
-    const pass = (from: Socket, to: Socket) => {
-      from.on('data', bytes => setTimeout(() => to.write(bytes), target.delay))
-      from.on('error', () => to.destroy())
-      from.on('close', () => to.destroy())
-      sockets.add(from)
-    }
-    pass(socket, upstream)
-    pass(upstream, socket)
-  }).listen(0, '127.0.0.1')
-  await once(server, 'listening')
-  t.teardown(() => server.close())
-  const disconnect = () => sockets.forEach(socket => void socket.destroy())
-  t.teardown(disconnect)
-  return { url: `redis://127.0.0.1:${(server.address() as AddressInfo).port}`, target, disconnect }
-}
-
 function isStored(storage: Storage): () => Promise<boolean> {
   return async () => (await storage.search({ limit: 1 })).unstored === undefined
 }
 
-const urlOf = ({ port }: StartedRedis) => `redis://127.0.0.1:${port}`
+const urlOf = ({ port }: { readonly port: number }) => `redis://127.0.0.1:${port}`
 
 t.test('faults of a Redis', { skip: lacksRedis }, async t => {
   const lasting = await startRedis(t)
@@ -113,7 +82,7 @@ t.test('faults of a Redis', { skip: lacksRedis }, async t => {
       problems.map(({ message }) => message),
       ['Profiles are dropped because Redis refuses them.'],
     )
-    await openClient(t, server).config('SET', 'maxmemory', '100mb')
+    await openRedis(t, server).config('SET', 'maxmemory', '100mb')
     storage.append(createRecord({ token: tokenOf(1000) }), facts)
     await storage.flush()
     t.strictSame(tokensOf(await storage.search({ limit: 1 })), [tokenOf(1000)])
@@ -136,7 +105,7 @@ t.test('faults of a Redis', { skip: lacksRedis }, async t => {
   })
 
   t.test('another application uses one of its keys', async t => {
-    const client = openClient(t, lasting)
+    const client = openRedis(t, lasting)
     await client.set('wrong:state', 'a text')
     const { problems, storage } = createRedisStorage(t, { url: urlOf(lasting), prefix: 'wrong:' })
     storage.append(createRecord({ token: tokenOf(0) }), facts)
@@ -152,7 +121,7 @@ t.test('faults of a Redis', { skip: lacksRedis }, async t => {
 
   t.test('it is slow, then silent, then another one', async t => {
     const proxy = await startProxy(t, lasting.port)
-    const { problems, recoveries, storage } = createRedisStorage(t, { url: proxy.url, prefix: 'slow:' })
+    const { problems, recoveries, storage } = createRedisStorage(t, { url: urlOf(proxy), prefix: 'slow:' })
     proxy.target.delay = 100
     const begin = performance.now()
     for (const record of createRecords(50)) storage.append(record, facts)
@@ -177,15 +146,18 @@ t.test('faults of a Redis', { skip: lacksRedis }, async t => {
 
   t.test('it becomes a replica, and is the main server again', async t => {
     const server = await startRedis(t)
-    const { storage } = createRedisStorage(t, { url: urlOf(server) })
-    const client = openClient(t, server)
+    const { problems, recoveries, storage } = createRedisStorage(t, { url: urlOf(server) })
+    const client = openRedis(t, server)
     await client.replicaof('127.0.0.1', `${await findPort()}`)
     storage.append(createRecord({ token: tokenOf(0) }), facts)
-    await storage.flush()
+    for (let attempt = 0; attempt < 3; attempt++) await storage.flush()
+    t.strictSame(recoveries, [])
     await client.replicaof('NO', 'ONE')
     await until(isStored(storage))
     t.equal((await storage.usage()).dropped, 0)
     t.ok(await storage.find(tokenOf(0)))
+    t.match(problems, [{ message: 'Redis does not answer. Profiles wait in memory.', error: { code: 'READONLY' } }])
+    t.strictSame([problems.length, recoveries.length], [1, 1], 'each is reported once')
   })
 
   t.test('it is gone when the application stops: that takes two seconds at most', async t => {
