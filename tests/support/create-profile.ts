@@ -73,6 +73,7 @@ export function createSubject(data: Profile['data'], more: Partial<PanelSubject>
     query: new URLSearchParams(),
     findChildren: finds([]),
     findOccurrences: finds(undefined),
+    findPrevious: finds(undefined),
     findTrace: finds({ spans: [], profiles: [] }),
     ...more,
   }

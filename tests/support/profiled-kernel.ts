@@ -1,6 +1,7 @@
 import assert from 'node:assert'
 import type { Test } from 'tap'
 import { createFrameworkBundle } from '#bundles/framework/framework-bundle.ts'
+import { compareWithPrevious } from '#bundles/profiler/insight/compare/find-previous.ts'
 import { Inspector } from '#bundles/profiler/insight/findings/inspector.ts'
 import { findOccurrences } from '#bundles/profiler/insight/occurrences.ts'
 import { findChildren, findRelatives } from '#bundles/profiler/insight/relatives.ts'
@@ -84,6 +85,7 @@ export async function createProfiledKernel(t: Test, init: ProfiledInit = {}): Pr
       query: new URLSearchParams(),
       findChildren: profile => findChildren(storage, profile),
       findOccurrences: ({ summary }) => findOccurrences(storage, summary),
+      findPrevious: profile => compareWithPrevious(storage, profile),
       findTrace: profile => findTrace(storage, profile),
       ...shown,
     }

@@ -11,6 +11,7 @@ import { toHar } from '../export/har.ts'
 import { toJson } from '../export/json.ts'
 import { toMarkdown } from '../export/markdown.ts'
 import { toTraceEvents } from '../export/trace-events.ts'
+import { compareWithPrevious } from '../insight/compare/find-previous.ts'
 import { findOccurrences } from '../insight/occurrences.ts'
 import { findChildren, type ShownProfile } from '../insight/relatives.ts'
 import { toSummaryView } from '../insight/summary-view.ts'
@@ -89,6 +90,7 @@ export async function toHtmlFile(subject: ShownProfile, services: HtmlFileServic
     query: new URLSearchParams(),
     findChildren: (profile: Profile) => findChildren(storage, profile),
     findOccurrences: ({ summary }: Profile) => findOccurrences(storage, summary),
+    findPrevious: (profile: Profile) => compareWithPrevious(storage, profile),
     findTrace: (profile: Profile) => findTrace(storage, profile),
   }
   const panels = await services.panels()

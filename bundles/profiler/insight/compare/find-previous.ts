@@ -1,7 +1,9 @@
-import type { ProfileSummary } from '../../profile/profile.ts'
+import type { Profile, ProfileSummary } from '../../profile/profile.ts'
 import type { ProfileStorage } from '../../store/profile-storage.ts'
 import { compareTime, findSimilar, withoutQuery } from '../relatives.ts'
 import { leastCounts, percentile } from '../route-statistics.ts'
+import { compareProfiles } from './comparison.ts'
+import { judgeComparison, type Verdict } from './judge-comparison.ts'
 
 /** The closest first. */
 const likenesses = [
@@ -45,6 +47,27 @@ export async function findPredecessors(
   const rankOf = (other: ProfileSummary) => likenesses.indexOf(likenessOf(other, summary))
   const candidates = [...same, ...earlier].sort((a, b) => rankOf(a) - rankOf(b)).slice(0, candidateLimit)
   return { previous: candidates[0], candidates, spread: measureSpread(earlier) }
+}
+
+/** What has changed since the previous request. */
+export interface PreviousComparison {
+  readonly previous: ProfileSummary
+  /** What both requests have in common: `same URL`. */
+  readonly likeness: string
+  readonly verdict: Verdict
+}
+
+/** Compares a profile with the closest previous one; `undefined` if there is none. */
+export async function compareWithPrevious(
+  storage: Pick<ProfileStorage, 'find' | 'search'>,
+  profile: Profile,
+): Promise<PreviousComparison | undefined> {
+  const { summary } = profile
+  const { previous, spread } = await findPredecessors(storage, summary)
+  const found = previous && (await storage.find(previous.token))
+  if (previous === undefined || found === undefined) return undefined
+  const verdict = judgeComparison(compareProfiles(found.profile, profile, spread))
+  return { previous, likeness: likenessOf(previous, summary), verdict }
 }
 
 async function findSame(

@@ -1,6 +1,7 @@
 import type { Request } from '../../../../lib/http/request.ts'
 import type { Response } from '../../../../lib/http/response.ts'
 import { exportKindsOf } from '../../export/json.ts'
+import { compareWithPrevious } from '../../insight/compare/find-previous.ts'
 import { toBadge } from '../../insight/findings/finding.ts'
 import { findOccurrences } from '../../insight/occurrences.ts'
 import { findChildren, type Relatives, type ShownProfile } from '../../insight/relatives.ts'
@@ -46,6 +47,7 @@ export async function renderProfile(
     query: request.query,
     findChildren: (of: Profile) => findChildren(app.storage, of),
     findOccurrences: ({ summary }: Profile) => findOccurrences(app.storage, summary),
+    findPrevious: (of: Profile) => compareWithPrevious(app.storage, of),
     findTrace: (of: Profile) => findTrace(app.storage, of),
     ...found,
   }

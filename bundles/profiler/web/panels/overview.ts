@@ -1,9 +1,11 @@
 import type { ViewModel } from '../../../../lib/view/view.ts'
 import { writeErrorPrompt } from '../../export/prompt.ts'
+import type { PreviousComparison } from '../../insight/compare/find-previous.ts'
 import { linkToPlace } from '../../insight/findings/finding.ts'
 import { summarizeProfile } from '../../insight/overview/overview.ts'
 import type { TimePart } from '../../insight/overview/time-parts.ts'
 import type { Durations, UsualTime } from '../../insight/overview/usual-time.ts'
+import type { ShownProfile } from '../../insight/relatives.ts'
 import { coveredCallTime, readCalls } from '../../profile/calls.ts'
 import { readEventTree } from '../../profile/event-tree.ts'
 import {
@@ -26,7 +28,7 @@ import type { ProfilePanel } from './panel.ts'
 import { viewSinceEdit } from './since-edit.ts'
 import { viewVerification } from './verification.ts'
 
-/** The most findings, and the most logged errors. */
+/** The most findings, logged errors, and changes. */
 const listLimit = 5
 
 /** Creates the first panel: where the time went, and what is wrong. `labelOf` gives the label of a panel by its name. */
@@ -37,8 +39,8 @@ export function createOverviewPanel(editor: EditorLinks, labelOf: (panel: string
     label: 'Overview',
     template: 'profiler/panels/overview',
     hasContent: () => true,
-    toView(subject) {
-      const { findings, profile, sinceEdit } = subject
+    async toView(subject) {
+      const { findings, findPrevious, profile, sinceEdit } = subject
       const { token } = profile.summary
       const { parts, sentence, usual } = summarizeProfile(subject)
       return {
@@ -48,6 +50,7 @@ export function createOverviewPanel(editor: EditorLinks, labelOf: (panel: string
         prompt: writeErrorPrompt(profile, token),
         verification: profile.summary.exception !== null && viewVerification(profile, 'exception'),
         sinceEdit: sinceEdit !== undefined && viewSinceEdit(sinceEdit, token, editor),
+        previous: viewPrevious(await findPrevious(profile), subject),
         parts: viewParts(parts, profile),
         total: formatDuration(profile.summary.duration),
         errors: viewErrors(profile, editor),
@@ -79,6 +82,23 @@ function viewException(profile: Profile, editor: EditorLinks): object | false {
 
 function framesOf({ groups }: ExceptionView): readonly FrameView[] {
   return groups.flatMap(({ frames }) => frames)
+}
+
+/** What has changed since the previous request; `false` if the section about the last edit says so. */
+function viewPrevious(found: PreviousComparison | undefined, { profile, sinceEdit }: ShownProfile): ViewModel | false {
+  if (found === undefined || found.previous.token === sinceEdit?.before.token) return false
+  const { likeness, previous, verdict } = found
+  const { changes, title } = verdict
+  const link = compareLink(previous.token, profile.summary.token)
+  return {
+    title,
+    changes: changes.slice(0, listLimit).map(({ part, text }) => ({ text, link: `${link}#part-${part}` })),
+    more: changes.length > listLimit ? `${changes.length - listLimit} more` : '',
+    token: previous.token,
+    time: formatTime(previous.time),
+    likeness,
+    link,
+  }
 }
 
 /** More parts cannot be distinguished in a bar. */

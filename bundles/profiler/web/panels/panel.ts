@@ -1,4 +1,5 @@
 import type { ViewModel } from '../../../../lib/view/view.ts'
+import type { PreviousComparison } from '../../insight/compare/find-previous.ts'
 import type { Occurrences } from '../../insight/occurrences.ts'
 import type { ShownProfile } from '../../insight/relatives.ts'
 import type { TraceParts } from '../../insight/trace-parts.ts'
@@ -12,6 +13,8 @@ export interface PanelSubject extends ShownProfile {
   readonly findChildren: (profile: Profile) => Promise<readonly Profile[]>
   /** Finds the other requests with the error of a profile. */
   readonly findOccurrences: (profile: Profile) => Promise<Occurrences | undefined>
+  /** Compares a profile with the previous one of the same request. */
+  readonly findPrevious: (profile: Profile) => Promise<PreviousComparison | undefined>
   /** Reads the other parts of the distributed trace of a profile. */
   readonly findTrace: (profile: Profile) => Promise<TraceParts>
 }

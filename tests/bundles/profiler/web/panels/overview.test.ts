@@ -41,6 +41,32 @@ t.test('the overview begins with the sentence, and divides the time', async t =>
   t.match(text, 'Listener calls 1')
 })
 
+t.test('the overview says what has changed since the previous request', async t => {
+  const { show, storage } = await createOverview(t)
+  const header = (value: string) => ({ response: { headers: [['etag', value]] } })
+  const of = (time: number) => ({ time, url: 'http://localhost/item/1', route: 'item' })
+  t.notMatch(await show(header('b'), of(5)), 'Since the previous request')
+  storage.append(createRecord({ token: '00000a', data: header('a'), duration: 100, ...of(1) }), '{}')
+  const html = await show(header('b'), { ...of(5), status: 500, errors: 1 })
+  t.match(
+    textOf(html),
+    'Since the previous request 3 changes: status (200 → 500), errors (0 → 1), 1 response header (etag) ' +
+      'Compare with 00000a same URL, 1 Jan 1970 00:00:00 UTC',
+  )
+  const link = '/_profiler/compare?a=00000a&amp;b=abc123'
+  t.match(html, `<a href="${link}#part-responseHeaders">1 response header (etag)</a>`)
+  t.match(html, `<a href="${link}">Compare with <code>00000a</code></a>`)
+  t.match(
+    textOf(await show(header('a'), of(5))),
+    'Since the previous request Only timings changed, within the usual range Compare with',
+  )
+  const more = { contentType: 'a/b', warnings: 1, cacheCalls: 2, controller: 'c', outcome: 'aborted' } as const
+  t.match(await show(header('b'), { ...of(5), ...more }), `, <a href="${link}">1 more</a>`)
+  const lost = { ...of(5), earlier: [] }
+  await storage.purge()
+  t.notMatch(await show(header('b'), lost), 'Since the previous request')
+})
+
 t.test('short parts are one part together', async t => {
   const { show } = await createOverview(t)
   const events = Array.from({ length: 12 }, (_, index) => [
