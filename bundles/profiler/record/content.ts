@@ -60,14 +60,13 @@ export class ContentCopier {
 
   /** Copies a content; `undefined` for an empty one. */
   copy(sent: SentContent): ContentData | undefined {
-    const bytes = Math.max(Buffer.byteLength(sent.body), sent.whole ?? 0)
+    if (sent.body.length === 0 && !sent.whole) return undefined
     const start = this.#clock()
     this.#left = Math.min(workLimit, this.#left + ((start - this.#time) / 1000) * workEachSecond)
     this.#time = start
-    if (bytes === 0) return undefined
     const type = this.#redactor.knownSecrets(readType(sent.type))
-    const length = sent.encoding === '' ? bytes : null
-    if (this.#left <= 0) return { type, length, note: 'Not stored: too many responses in a short time.' }
+    if (this.#left <= 0) return { type, length: null, note: 'Not stored: too many responses in a short time.' }
+    const length = sent.encoding === '' ? Math.max(Buffer.byteLength(sent.body), sent.whole ?? 0) : null
     const data = this.#copy(sent, type)
     this.#left -= this.#clock() - start
     return { type, length, ...data }

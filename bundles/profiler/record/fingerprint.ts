@@ -1,6 +1,7 @@
 import { createHash } from 'node:crypto'
 import { errorChain } from '../../../lib/errors/flat-error.ts'
 import type { Request } from '../../../lib/http/request.ts'
+import { TextMemo } from '../../../lib/text/text-memo.ts'
 import type { ExceptionData, RecordedException } from '../profile/code-data.ts'
 import type { Excerpt } from '../profile/schema.ts'
 
@@ -17,16 +18,24 @@ export function fingerprintOf({ exceptions, excerpts }: ExceptionData, route: st
   const { code = '', name } = exception
   const place = findPlace(exception, excerpts) ?? (route === null ? undefined : [route])
   if (place === undefined) return null
-  return hash([name, code, ...place])
+  return hash(JSON.stringify([name, code, ...place]))
 }
+
+/** Clients send many requests, and a hash costs as much as the rest of a summary. */
+const clients = new TextMemo<string>(100, 500)
 
 /** The fingerprint of a client, for the requests of one browser: a hash of its IP and user agent. */
 export function clientOf({ clientIp, headers }: Request): string {
-  return hash([clientIp, headers.get('user-agent')])
+  const client = JSON.stringify([clientIp, headers.get('user-agent')])
+  const known = clients.get(client)
+  if (known !== undefined) return known
+  const fingerprint = hash(client)
+  clients.set(client, fingerprint)
+  return fingerprint
 }
 
-function hash(parts: readonly unknown[]): string {
-  return createHash('sha256').update(JSON.stringify(parts)).digest('hex').slice(0, length)
+function hash(text: string): string {
+  return createHash('sha256').update(text).digest('hex').slice(0, length)
 }
 
 function findPlace(exception: RecordedException, excerpts: readonly Excerpt[]): unknown[] | undefined {

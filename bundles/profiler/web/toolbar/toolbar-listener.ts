@@ -78,15 +78,11 @@ export class ToolbarListener {
     const allowed = nonce === undefined ? '' : ` nonce="${nonce}"`
     // Asynchronous and of low priority: the page does not wait for it. `async=""` is also valid XHTML.
     const toolbar = `type="module" async="" fetchpriority="low" src="${assets.link('toolbar.js')}"`
-    const whole = insertTag(
-      page,
-      end,
-      `<script ${toolbar}${allowed} data-profiler-toolbar="${toolbarLink(token)}"></script>`,
-    )
+    const tag = `<script ${toolbar}${allowed} data-profiler-toolbar="${toolbarLink(token)}"></script>`
     // The scripts of the page run after it: it also reports their first errors. Without a profile, they are not stored.
     const errors = `src="${assets.link('browser-errors.js')}"${allowed} data-profiler-errors="${browserErrorsLink(token)}"`
-    response.body =
-      token === pausedToken ? whole : insertTag(whole, findHeadStart(page) ?? end, `<script ${errors}></script>`)
+    const inHead = token === pausedToken ? '' : `<script ${errors}></script>`
+    response.body = insertTags(page, [Math.min(findHeadStart(page) ?? end, end), inHead], [end, tag])
     // The page has the same meaning with and without the toolbar.
     weakenEtag(headers)
   }
@@ -172,11 +168,21 @@ export function findHeadStart(page: PageBody): number | undefined {
   return found === null ? undefined : found.index + found[0].length
 }
 
-/** Inserts a tag, which is plain ASCII, into a page. */
-export function insertTag(page: PageBody, at: number, tag: string): PageBody {
-  if (typeof page === 'string') return page.slice(0, at) + tag + page.slice(at)
+/** A position in a page, and the tag to insert there, which is plain ASCII. */
+type Insertion = readonly [at: number, tag: string]
+
+/** Inserts two tags into a page, in one pass: a page is long. */
+export function insertTags(page: PageBody, [first, one]: Insertion, [second, other]: Insertion): PageBody {
+  if (typeof page === 'string')
+    return page.slice(0, first) + one + page.slice(first, second) + other + page.slice(second)
   const bytes = toBuffer(page)
-  return Buffer.concat([bytes.subarray(0, at), Buffer.from(tag), bytes.subarray(at)])
+  return Buffer.concat([
+    bytes.subarray(0, first),
+    Buffer.from(one),
+    bytes.subarray(first, second),
+    Buffer.from(other),
+    bytes.subarray(second),
+  ])
 }
 
 function toBuffer({ buffer, byteLength, byteOffset }: Uint8Array): Buffer {

@@ -1,6 +1,6 @@
 import { Readable } from 'node:stream'
 import { t } from 'tap'
-import { findBodyEnd, findHeadStart, findPage, insertTag } from '#bundles/profiler/web/toolbar/toolbar-listener.ts'
+import { findBodyEnd, findHeadStart, findPage, insertTags } from '#bundles/profiler/web/toolbar/toolbar-listener.ts'
 import { createRequest } from '#kernel/testing/event-factories.ts'
 import { Response } from '#lib/http/response.ts'
 import type { RequestHandler } from '#lib/routing/route-collection.ts'
@@ -206,7 +206,10 @@ t.test('the last end of a body is found in text and in bytes, as by a full searc
     const byte = findBodyEnd(bytes)
     t.equal(byte === undefined, at === undefined)
     if (at !== undefined && byte !== undefined) {
-      t.equal(Buffer.from(insertTag(bytes, byte, '<hr>')).toString(), insertTag(text, at, '<hr>'))
+      t.equal(
+        Buffer.from(insertTags(bytes, [0, '<b>'], [byte, '<hr>'])).toString(),
+        insertTags(text, [0, '<b>'], [at, '<hr>']),
+      )
     }
   }
 })
