@@ -1,3 +1,4 @@
+import { nameOfHandler } from '../../../kernel/controller.ts'
 import { KERNEL_METHOD_NOT_ALLOWED, KERNEL_NO_ROUTE } from '../../../kernel/errors.ts'
 import { ExceptionEvent } from '../../../kernel/events.ts'
 import { after, type Eventual } from '../../../kernel/steps.ts'
@@ -43,8 +44,11 @@ export class ErrorListener {
       this.#logger.withRequestId(request.id)[level]('Uncaught {name}: "{message}"', { name, message, exception: error })
       return
     }
-    const context = { ...describe(error), exception: error }
-    this.#logger.withRequestId(request.id).critical('Uncaught {name}: "{message}" at {place}', context)
+    const { message, name, place } = describe(error)
+    const logger = this.#logger.withRequestId(request.id)
+    const context = { name, message, ...(place === undefined ? { controller: nameOfController(request) } : { place }) }
+    const where = place === undefined ? '(controller {controller})' : 'at {place}'
+    logger.critical(`Uncaught {name}: "{message}" ${where}`, { ...context, exception: error })
   }
 
   onException(event: ExceptionEvent): Eventual<void> {
@@ -81,13 +85,21 @@ function findFormat(request: Request): string | undefined {
   return undefined
 }
 
-/** Describes any thrown value, also one that cannot be converted to text. */
-function describe(error: unknown): { name: string; message: string; place: string } {
+/** Describes any thrown value, also one that cannot be converted to text. A value without a stack has no place. */
+function describe(error: unknown): { name: string; message: string; place: string | undefined } {
   const { frames, message, name } = flattenError(error)
   // A database driver throws in its own files: the call of the application says more.
   const frame = frames.find(({ file }) => !isForeign(file)) ?? frames[0]
   const file = frame?.file?.split(/[\\/]/).at(-1)
-  return { name, message, place: file === undefined ? 'unknown place' : `${file} line ${frame?.line}` }
+  return { name, message, place: file === undefined ? undefined : `${file} line ${frame?.line}` }
+}
+
+function nameOfController({ attributes }: Request): string {
+  const controller = attributes.get('_controller') ?? 'none'
+  if (typeof controller === 'string') return controller
+  return typeof controller === 'function'
+    ? nameOfHandler(controller, String(attributes.get('_route')))
+    : controller.name
 }
 
 /** Whether a file belongs to Node or to an installed package. */

@@ -139,7 +139,7 @@ function badgesOf(summary: ProfileSummary): Badge[] {
   count(browserErrors, 'browser error', 'error')
   count(cacheCalls, 'cache call', 'plain')
   count(calls, 'HTTP client call', 'plain')
-  count(subRequests, 'sub-request', 'plain')
+  count(subRequests, 'direct sub-request', 'plain')
   count(dumps, 'dump', 'plain')
   return badges
 }

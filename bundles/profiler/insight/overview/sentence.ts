@@ -2,6 +2,7 @@ import { readExceptions } from '../../profile/exceptions.ts'
 import { formatCount, formatDuration, toTarget } from '../../profile/format.ts'
 import { readHeader } from '../../profile/format-value.ts'
 import type { Profile } from '../../profile/profile.ts'
+import { toReadableUrl } from '../../profile/readable-url.ts'
 import type { SentencePart } from '../findings/finding.ts'
 import type { ShownProfile } from '../relatives.ts'
 import { describeCause } from './cause.ts'
@@ -51,7 +52,7 @@ const targetLimit = 60
 function describeSubject({ summary }: Profile): Sentence {
   const { controller, method, parent, url } = summary
   const [path = ''] = toTarget(url).split(/[?#]/, 1)
-  const name = parent === null || controller === null ? `${method} ${path}` : controller
+  const name = parent === null || controller === null ? `${method} ${toReadableUrl(path)}` : controller
   return [...(parent === null ? [] : ['Sub-request ']), toValue(name, targetLimit)]
 }
 
@@ -66,7 +67,8 @@ function describeEnding(profile: Profile): Sentence {
   if (status >= 400)
     return [hasThrown(profile) ? ` failed with ${status} after ${time}` : ` was answered with ${status} in ${time}`]
   const [location] = status >= 300 ? readHeader(profile.collectors.response, 'location') : []
-  if (location !== undefined) return [' redirected to ', toValue(toTarget(location), targetLimit), ` in ${time}`]
+  if (location !== undefined)
+    return [' redirected to ', toValue(toReadableUrl(toTarget(location)), targetLimit), ` in ${time}`]
   return [` took ${time}`]
 }
 

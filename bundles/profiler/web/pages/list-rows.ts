@@ -134,7 +134,9 @@ export function createRows(
       handler: isMain && !isSameName(view.route, view.controller) && viewHandler(view.controller, editor),
       // The row has a control for its sub-requests.
       badges:
-        row.family === false ? view.badges : view.badges.filter(({ text }) => !/^[\d,]+ sub-requests?$/.test(text)),
+        row.family === false
+          ? view.badges
+          : view.badges.filter(({ text }) => !/^[\d,]+ direct sub-requests?$/.test(text)),
       size: size === null ? '' : formatBytes(size),
       findings: toFindings(token, badges?.get(token)),
       queryUnit: queries === 1 ? 'query' : 'queries',

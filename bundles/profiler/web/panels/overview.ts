@@ -15,6 +15,7 @@ import {
   formatMicroseconds,
   formatShare,
   formatTime,
+  shorten,
 } from '../../profile/format.ts'
 import { compareLink, profileLink, routeLink } from '../../profile/links.ts'
 import { readLogs, severityOf } from '../../profile/logs.ts'
@@ -151,6 +152,9 @@ function toUnits(time: number, whole: number): string {
   return ((time / whole) * 1000).toFixed(1)
 }
 
+/** Characters. The log has the whole message. */
+const messageLimit = 300
+
 function viewErrors(profile: Profile, editor: EditorLinks): ViewModel {
   const { errors } = profile.summary
   const link = profileLink(profile.summary.token, 'logger')
@@ -158,7 +162,12 @@ function viewErrors(profile: Profile, editor: EditorLinks): ViewModel {
   return {
     count: errors,
     logs: logs.slice(0, listLimit).map(({ caller, index, level, message }) => {
-      return { level, message, place: editor.view(caller), link: `${link}#log-${index}` }
+      return {
+        level,
+        message: shorten(message, messageLimit),
+        place: editor.view(caller),
+        link: `${link}#log-${index}`,
+      }
     }),
     more: errors > listLimit ? formatCount(errors - listLimit, 'more error') : '',
     link,
@@ -210,7 +219,7 @@ function viewNumbers(profile: Profile): ViewModel[] {
     ...entry(renderCount > 0, 'Templates', 'templates', inTime(renderCount, renderTime(pages))),
     ...entry(listeners > 0, 'Listener calls', 'events', String(listeners)),
     ...entry(logs > 0, 'Log messages', 'logger', describeLogs(logs, errors, warnings)),
-    ...entry(cpu !== undefined, 'On CPU', 'memory', `${formatDuration(sumOf(cpu))} of ${formatDuration(wall)}`),
+    ...entry(cpu !== undefined, 'On CPU', 'memory', `${formatDuration(sumOf(cpu))} in ${formatDuration(wall)}`),
     ...entry(true, 'Heap', 'memory', formatBytes(memory)),
   ]
 }

@@ -78,7 +78,7 @@ export function toSubRequestItem({ children, profile }: ShownProfile, { token }:
   }
   const link = profileLink(token, 'time')
   return item('sub-requests', 'Sub-requests', {
-    text: formatCount(tokens.length, 'sub-request'),
+    text: formatCount(tokens.length, 'direct sub-request'),
     link,
     isMinor: true,
     rows: limitRows(tokens.map(describe), link),

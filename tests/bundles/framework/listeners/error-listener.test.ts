@@ -1,6 +1,6 @@
 import { t } from 'tap'
 import { ErrorListener, type MissLevel } from '#bundles/framework/listeners/error-listener.ts'
-import { toController } from '#kernel/controller.ts'
+import { defineController, toController } from '#kernel/controller.ts'
 import { ControllerResolver } from '#kernel/controller-resolver.ts'
 import { KERNEL_METHOD_NOT_ALLOWED, KERNEL_NO_ROUTE } from '#kernel/errors.ts'
 import { createBareKernel } from '#kernel/testing/create-bare-kernel.ts'
@@ -131,10 +131,19 @@ t.test('what is thrown and has no stack is logged all the same', async t => {
   listener.logException(createExceptionEvent('just text'))
   listener.logException(createExceptionEvent(bare))
   listener.logException(createExceptionEvent(Object.create(null)))
+  for (const controller of [defineController('shop', [], () => undefined), () => new Response(), 'error_controller']) {
+    const request = createRequest('/here')
+    request.attributes.set('_controller', controller)
+    request.attributes.set('_route', 'home')
+    listener.logException(createExceptionEvent('text', { request }))
+  }
   t.match(records, [
-    { level: 'critical', message: 'Uncaught Thrown value: "just text" at unknown place' },
-    { message: 'Uncaught Error: "bare" at unknown place' },
+    { level: 'critical', message: 'Uncaught Thrown value: "just text" (controller none)' },
+    { message: 'Uncaught Error: "bare" (controller none)' },
     { message: /^Uncaught Thrown value: / },
+    { message: 'Uncaught Thrown value: "text" (controller shop)' },
+    { message: 'Uncaught Thrown value: "text" (controller home)' },
+    { message: 'Uncaught Thrown value: "text" (controller error_controller)' },
   ])
 })
 

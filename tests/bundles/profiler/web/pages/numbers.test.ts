@@ -47,7 +47,7 @@ t.test('all panels of a profile, and the list, agree about its numbers', async t
   t.strictSame(heap.time, heap.request)
 
   const subRequests = await valuesOf({
-    request: /(\d+) sub-requests?/,
+    request: /(\d+) direct sub-requests?/,
     overview: /Direct sub-requests (\d+)/,
     time: /Sub-requests ?(\d+) in/,
   })
