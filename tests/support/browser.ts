@@ -1,7 +1,7 @@
 import { accessSync, constants } from 'node:fs'
 import path from 'node:path'
 import { type Browser, chromium } from 'playwright-core'
-import type { Test } from 'tap'
+import { t as root, type Test } from 'tap'
 
 /** The Chromium of this machine; `undefined` when there is none. */
 export const executable: string | undefined = ['chromium', 'chromium-browser', 'google-chrome', 'google-chrome-stable']
@@ -19,12 +19,26 @@ export const needsBrowser: { readonly skip: string | false } = {
 }
 
 /* c8 ignore start -- only where there is a Chromium, and coverage is complete without one */
-/** Starts Chromium, without its own use of the network. It is closed when the test ends. */
+/**
+ * A Chromium without its own use of the network. All tests of a process share it, because each start takes a second; its
+ * contexts, which share nothing, are closed when the test ends.
+ */
 export async function openBrowser(t: Test, options: readonly string[] = []): Promise<Browser> {
+  const key = options.join(' ')
+  const starting = started.get(key) ?? start(options)
+  started.set(key, starting)
+  const browser = await starting
+  t.teardown(() => Promise.all(browser.contexts().map(context => context.close())))
+  return browser
+}
+
+const started = new Map<string, Promise<Browser>>()
+
+async function start(options: readonly string[]): Promise<Browser> {
   const args = [...quietly, ...options]
   const browser = await chromium.launch({ executablePath: String(executable), args, timeout: patience })
   browser.on('context', context => context.setDefaultTimeout(patience))
-  t.teardown(() => browser.close())
+  root.teardown(() => browser.close())
   return browser
 }
 /* c8 ignore stop */
