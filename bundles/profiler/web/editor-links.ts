@@ -91,8 +91,12 @@ export class EditorLinks {
 
   /** The view of a text such as `bundles/shop/shop-bundle.ts:12`. */
   viewText(text: string): PlaceView {
-    const [, file, line] = /^(.+):(\d+)$/.exec(text) ?? []
-    return this.#view(text, { file, line: line === undefined ? undefined : Number(line) }, '1')
+    return this.#view(text, parsePlace(text), '1')
+  }
+
+  /** The view of such a text without the folders: `shop-bundle.ts:12`. */
+  viewFile(text: string): PlaceView {
+    return this.viewName(text.replace(/^.*\//, ''), parsePlace(text))
   }
 
   /** The view of a name whose place is known, such as that of a controller; without a place, the name alone. */
@@ -109,6 +113,12 @@ export class EditorLinks {
   /** The view of the name of a controller, which leads to its definition, or else to the route that names it. */
   viewController(name: string): PlaceView {
     return this.viewName(name, this.#readDeclared().controllers.get(name))
+  }
+
+  /** Finds where a controller is defined: its file and line; empty if that is not known. */
+  findController(name: string): string {
+    const { file = '', line } = this.#readDeclared().controllers.get(name) ?? {}
+    return formatPlace({ file: showPath(file, this.#directory), line })
   }
 
   /** When the first page is shown, all bundles have added their routes. */
@@ -131,6 +141,11 @@ export class EditorLinks {
     const mapping = this.#mappings.find(({ from }) => file === from || file.startsWith(`${from}/`))
     return mapping === undefined ? file : mapping.to + file.slice(mapping.from.length)
   }
+}
+
+function parsePlace(text: string): Caller {
+  const [, file, line] = /^(.+):(\d+)$/.exec(text) ?? []
+  return { file, line: line === undefined ? undefined : Number(line) }
 }
 
 /** Whether a name is that of a file: not `node:fs`, and not a name that was cut. */

@@ -1,3 +1,4 @@
+import type { Caller } from '../../../../lib/stack/callers.ts'
 import { durationOf, patternOf, readCalls } from '../../profile/calls.ts'
 import { controllerTimes } from '../../profile/event-outline.ts'
 import { readEventTree } from '../../profile/event-tree.ts'
@@ -91,15 +92,18 @@ export interface LogUse {
   /** With placeholders, if the message has them: `Query {number} executed`. */
   readonly message: string
   readonly times: number
+  /** Where it was logged first; empty if that is not known. */
+  readonly caller: Caller
 }
 
 /** Reads the log messages by level, channel and template, in the order of their first occurrence. */
 export function readLogUses(profile: Profile): Map<string, LogUse> {
   const uses = new Map<string, LogUse>()
-  for (const { channel, level, message: text, template } of readLogs(profile).logs) {
+  for (const { caller, channel, level, message: text, template } of readLogs(profile).logs) {
     const message = template || text
     const key = JSON.stringify([level, channel, message])
-    uses.set(key, { level, channel, message, times: (uses.get(key)?.times ?? 0) + 1 })
+    const known = uses.get(key)
+    uses.set(key, { level, channel, message, times: (known?.times ?? 0) + 1, caller: known?.caller ?? caller })
   }
   return uses
 }
@@ -209,6 +213,8 @@ export interface QueryUse {
   readonly times: number
   /** Milliseconds of all of them. */
   readonly duration: number
+  /** Where the first was sent; empty if that is not known. */
+  readonly caller: Caller
 }
 
 /** Reads the queries of databases and caches by system and statement shape, those with the longest duration first. */
@@ -218,7 +224,7 @@ export function readQueryUses(profile: Profile): Map<string, QueryUse> {
   return new Map(
     shapes.map(({ queries, system, text, total }) => [
       JSON.stringify([system, text]),
-      { system, text, times: queries.length, duration: total },
+      { system, text, times: queries.length, duration: total, caller: queries[0]?.caller ?? {} },
     ]),
   )
 }

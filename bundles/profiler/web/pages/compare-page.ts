@@ -15,7 +15,7 @@ import { toCompareView } from './compare-view.ts'
  */
 export async function renderCompare(
   request: Request,
-  app: Pick<ProfilerApplication, 'assets' | 'profiler' | 'storage' | 'view'>,
+  app: Pick<ProfilerApplication, 'assets' | 'editor' | 'profiler' | 'storage' | 'view'>,
 ): Promise<Response> {
   const { profiler, storage } = app
   const explain = (title: string, lead: string, status: number) =>
@@ -37,7 +37,7 @@ export async function renderCompare(
     return explain('No profile to compare with', `There is no earlier profile of the same request before "${b}".`, 404)
   }
   const comparison = compareProfiles(first.profile, second.profile, spread)
-  const view = toCompareView(first.profile, second.profile, comparison)
+  const view = toCompareView(first.profile, second.profile, comparison, app.editor)
   const replay = view.isReplay && toReplayButton(first.profile)
   const others = candidates
     .filter(({ token }) => token !== first.profile.summary.token)

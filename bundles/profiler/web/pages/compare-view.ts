@@ -1,20 +1,25 @@
+import type { Caller } from '../../../../lib/stack/callers.ts'
 import type { Compared, DifferenceKind } from '../../insight/compare/compare-maps.ts'
 import type { ListenerUse, LogUse, QueryUse, Timing } from '../../insight/compare/compared-parts.ts'
 import { type Comparison, nameOfField, neverCompared } from '../../insight/compare/comparison.ts'
 import { judgeComparison, listOwnFields, type Verdict } from '../../insight/compare/judge-comparison.ts'
 import { findRestart } from '../../insight/edits.ts'
 import { type SummaryView, toSummaryView } from '../../insight/summary-view.ts'
+import { readEventTree } from '../../profile/event-tree.ts'
 import {
   type FormattedTime,
   formatCount,
   formatDuration,
   formatMicroseconds,
+  formatPlace,
   formatShare,
   formatTime,
 } from '../../profile/format.ts'
 import { compareLink } from '../../profile/links.ts'
 import type { Profile } from '../../profile/profile.ts'
 import { readOriginal } from '../../record/recording-policy.ts'
+import type { EditorLinks, PlaceView } from '../editor-links.ts'
+import { keyOfListener, summarizeListeners } from '../panels/listener-tables.ts'
 
 /** The content of the page of two profiles. */
 interface CompareView {
@@ -33,13 +38,28 @@ interface CompareView {
   readonly parts: readonly Part[]
 }
 
-/** Creates the view of two profiles: each part shows its differences first, and folds equal values. */
-export function toCompareView(first: Profile, second: Profile, comparison: Comparison): CompareView {
+/**
+ * Creates the view of two profiles: each part shows its differences first, and folds equal values. With an `editor`, rows have
+ * their places in the code.
+ */
+export function toCompareView(
+  first: Profile,
+  second: Profile,
+  comparison: Comparison,
+  editor?: EditorLinks,
+): CompareView {
   const { timings } = comparison
+  const sites = new Map([first, second].flatMap(profile => [...readSites(profile)]))
+  const viewSite = (site = '') => editor !== undefined && site !== '' && editor.viewFile(site)
+  const viewCaller = (caller: Caller) => viewSite(formatPlace(caller))
+  const viewController = (name: unknown) => viewSite(editor?.findController(String(name)))
   const parts = [
     viewTimings(timings),
-    viewPart('summary', 'Summary', listOwnFields(comparison), viewField),
-    viewPart('queries', 'Queries', comparison.queries, viewQuery),
+    viewPart('summary', 'Summary', listOwnFields(comparison), {
+      ...viewField,
+      place: (name, key) => key === 'controller' && viewController(name),
+    }),
+    viewPart('queries', 'Queries', comparison.queries, { ...viewQuery, place: ({ caller }) => viewCaller(caller) }),
     viewPart('exceptions', 'Exceptions', comparison.exceptions, viewTimes('thrown')),
     viewPart('responseHeaders', 'Response headers', comparison.responseHeaders, viewValues),
     viewPart('responseBody', 'Response body', comparison.responseBody, viewText),
@@ -48,10 +68,13 @@ export function toCompareView(first: Profile, second: Profile, comparison: Compa
     viewPart('query', 'GET parameters', comparison.query, viewValues),
     viewPart('parameters', 'Route parameters', comparison.parameters, viewValues),
     viewPart('attributes', 'Request attributes', comparison.attributes, viewValues),
-    viewPart('listeners', 'Listeners', comparison.listeners, viewListener),
+    viewPart('listeners', 'Listeners', comparison.listeners, {
+      ...viewListener,
+      place: use => viewSite(sites.get(keyOfListener(use))),
+    }),
     viewPart('templates', 'Templates', comparison.templates, viewTimes('rendered')),
     viewPart('calls', 'HTTP client calls', comparison.calls, viewValues),
-    viewPart('logs', 'Logs', comparison.logs, viewLog),
+    viewPart('logs', 'Logs', comparison.logs, { ...viewLog, place: ({ caller }) => viewCaller(caller) }),
   ]
   const tokens = [first, second].map(({ summary }) => summary.token)
   const isReplay = readOriginal(second) === first.summary.token
@@ -74,11 +97,17 @@ export function toCompareView(first: Profile, second: Profile, comparison: Compa
   }
 }
 
+function readSites(profile: Profile): ReadonlyMap<string, string> {
+  return summarizeListeners(readEventTree(profile), profile.process).sites
+}
+
 /** A row of a part: a name, and its values in both profiles. */
 interface Row {
   readonly name: string
   /** A remark below the name. */
   readonly note: string
+  /** Its place in the code. */
+  readonly place: PlaceView | false
   readonly first: string
   readonly second: string
 }
@@ -125,6 +154,7 @@ function toRow<value>({ change, first, key, second }: Compared<value>, view: Vie
   return {
     name: view.name?.(any, key) ?? key,
     note: view.note?.(any) ?? '',
+    place: view.place?.(any, key) ?? false,
     first: text(first),
     second: text(second),
     change,
@@ -138,6 +168,7 @@ interface View<value> {
   /** The default is its key. */
   readonly name?: (value: value, key: string) => string
   readonly note?: (value: value) => string
+  readonly place?: (value: value, key: string) => PlaceView | false
   readonly text: (value: value) => string
 }
 

@@ -56,7 +56,7 @@ function toView({ children, parent, profile }: PanelSubject, editor: EditorLinks
   const { collectors, summary } = profile
   const responseHeaders = toPairRows(collectors.response?.headers)
   const isSubRequest = summary.parent !== null
-  const origins = findOrigins(profile)
+  const origins = findOrigins(profile, editor)
   const relativesLabel = isSubRequest
     ? `Parent ${children.length > 0 ? 'and Sub Requests' : 'Request'}`
     : 'Sub Requests'

@@ -5,6 +5,8 @@ import { profileLink } from '../../profile/links.ts'
 import type { Profile } from '../../profile/profile.ts'
 import type { Pairs } from '../../profile/schema.ts'
 import { attributeLimit } from '../../record/change-watch.ts'
+import type { EditorLinks, PlaceView } from '../editor-links.ts'
+import { keyOfListener, summarizeListeners } from './listener-tables.ts'
 
 /** A change of a value, and what made it. */
 export interface Origin {
@@ -12,6 +14,8 @@ export interface Origin {
   readonly who: string
   /** The id of its row in the events panel. */
   readonly anchor: string
+  /** Where the listener was registered or the controller is defined: file and line. Empty if it is not known. */
+  readonly site: string
   /** `came with`: the value was part of a new response. */
   readonly how: 'set' | 'changed' | 'removed' | 'came with'
   /** The token of its last sub-request, which may have made the response. Empty when there was none. */
@@ -28,17 +32,31 @@ export interface ChangeOrigins {
   readonly response: Origin | undefined
   /** Whether all changes are known. */
   readonly isComplete: boolean
+  /** Opens their places. */
+  readonly editor: EditorLinks
 }
 
 /** Derives from the changes of the event tree which listener set what. */
-export function findOrigins(profile: Profile): ChangeOrigins {
+export function findOrigins(profile: Profile, editor: EditorLinks): ChangeOrigins {
   const { controller, token } = profile.summary
+  const tree = readEventTree(profile)
+  const { sites } = summarizeListeners(tree, profile.process)
+  const events = new Map<OutlineNode, string>()
+  const findSite = (node: OutlineNode) => {
+    const { kind, name, priority = 0 } = node
+    if (kind === 'controller') return editor.findController(name)
+    return sites.get(keyOfListener({ event: events.get(node) ?? '', name, priority })) ?? ''
+  }
   const headers = new Map<string, Origin[]>()
   const attributes = new Map<string, Origin[]>()
   let response: Origin | undefined
   let isComplete = true
-  for (const node of walkOutline(outlineEvents(readEventTree(profile), controller ?? ''))) {
-    const maker = describeMaker(node)
+  for (const node of walkOutline(outlineEvents(tree, controller ?? ''))) {
+    for (const child of node.children) events.set(child, node.name)
+    const maker = {
+      ...describeMaker(node),
+      site: node.changes.length > 0 || node.kind === 'controller' ? findSite(node) : '',
+    }
     if (node.kind === 'controller') response = { how: 'came with', ...maker }
     for (const { name, verb, what } of node.changes) {
       if (what === '') isComplete = false
@@ -55,10 +73,10 @@ export function findOrigins(profile: Profile): ChangeOrigins {
       if (what === 'attribute') attributes.set(name, [...(attributes.get(name) ?? []), origin])
     }
   }
-  return { token, headers, attributes, response, isComplete }
+  return { token, headers, attributes, response, isComplete, editor }
 }
 
-function describeMaker({ anchor, children, kind, name }: OutlineNode): Omit<Origin, 'how'> {
+function describeMaker({ anchor, children, kind, name }: OutlineNode): Omit<Origin, 'how' | 'site'> {
   const token = children.findLast(child => child.kind === 'request')?.name ?? ''
   if (kind === 'dispatch') return { who: 'the kernel', anchor, token }
   return { who: kind === 'controller' && name !== '' ? `controller ${name}` : name || 'the controller', anchor, token }
@@ -76,6 +94,8 @@ interface OriginView {
   readonly who: string
   /** The address of its row in the events panel; empty when there is none. */
   readonly link: string
+  /** Its place in the code. */
+  readonly site: PlaceView | false
   /** The address of the same value in the sub-request that may have made the response; empty when there was none. */
   readonly subLink: string
   /** The changes before it, the latest first. */
@@ -144,25 +164,31 @@ function withIds(what: 'header' | 'attribute', rows: readonly OriginRow[]): Orig
   })
 }
 
-function viewOrigins(changes: readonly Origin[], { token }: ChangeOrigins, id: string): OriginView {
+function viewOrigins(changes: readonly Origin[], { editor, token }: ChangeOrigins, id: string): OriginView {
   const events = profileLink(token, 'events')
-  const [last, ...earlier] = changes.map(change => viewOrigin(change, events, id)).reverse()
+  const [last, ...earlier] = changes.map(change => viewOrigin(change, events, id, editor)).reverse()
   return { ...(last as OriginView), earlier }
 }
 
-function viewOrigin({ anchor, how, token, who }: Origin, events: string, id: string): OriginView {
+function viewOrigin(
+  { anchor, how, site, token, who }: Origin,
+  events: string,
+  id: string,
+  editor: EditorLinks,
+): OriginView {
   const isFromResponse = how === 'came with'
   return {
     how: how === 'set' ? '' : isFromResponse ? 'the response of' : `${how} by`,
     who,
     link: `${events}#${anchor}`,
+    site: site !== '' && editor.viewFile(site),
     subLink: isFromResponse && token !== '' ? `${profileLink(token, 'request')}#${id}` : '',
     earlier: [],
   }
 }
 
 function viewOther(who: string): OriginView {
-  return { how: '', who, link: '', subLink: '', earlier: [] }
+  return { how: '', who, link: '', site: false, subLink: '', earlier: [] }
 }
 
 /** The id of the row of a header or an attribute in the request panel; empty for a name that cannot be an id. */

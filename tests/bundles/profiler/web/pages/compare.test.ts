@@ -24,9 +24,12 @@ t.test('two profiles are side by side, the differences first', async t => {
   t.match(text, /x-debug-exception only in A/)
   t.match(
     text,
-    /ErrorListener\.onException only in A ?kernel\.exception, priority -128 called, [^ ]+ m?s stopped propagation/,
+    /ErrorListener\.onException only in A ?kernel\.exception, priority -128 error-listener\.ts:\d+ called, [^ ]+ m?s stopped propagation/,
   )
-  t.match(text, /RouterListener\.onRequest ?kernel\.request, priority 32 called, [^ ]+ m?s threw called/)
+  t.match(
+    text,
+    /RouterListener\.onRequest ?kernel\.request, priority 32 router-listener\.ts:\d+ called, [^ ]+ m?s threw called/,
+  )
   t.match(text, 'Matched route &quot;{route}&quot;. only in B info, request logged')
   t.match(text, /Controller only in B/)
   t.match(html, /<td class="delta full (slower|faster)">\s*<svg viewBox="-100 0 200 8"/)
@@ -78,7 +81,7 @@ t.test('queries are compared statement by statement', async t => {
   t.notMatch(text, 'Summary 1 difference', 'each difference counts once')
   t.match(html, '<a href="#part-queries">queries (12 → 3)</a>')
   t.match(text, 'Queries 1 difference')
-  t.match(text, 'SELECT * FROM products WHERE id = ? postgresql 12 queries 12.0 ms 3 queries 3.000 ms')
+  t.match(text, 'SELECT * FROM products WHERE id = ? postgresql products.ts:12 12 queries 12.0 ms 3 queries 3.000 ms')
   t.match(html, '<a href="/_profiler/00000b?panel=database">3 in 38.0 ms</a>')
 })
 
@@ -103,6 +106,35 @@ t.test('the verdict counts the differences that the sections show', t => {
     9,
   )
   t.end()
+})
+
+t.test('rows have their places in the code', async t => {
+  const { client, storage } = await createProfiledKernel(t)
+  const data = {
+    events: {
+      spans: [
+        [null, 'kernel.request', 0, 9],
+        [1, 'Early.onRequest', 1, 1, 8],
+      ],
+    },
+    queries: { queries: [createQuery()], omitted: 0 },
+    logger: {
+      records: [{ level: 'warning', channel: 'app', message: 'Late.', site: { file: 'src/late.ts', line: 3 } }],
+    },
+  }
+  const listeners = [{ event: 'kernel.request', name: 'Early.onRequest', priority: 8, site: 'src/early.ts:7' }]
+  storage.append(createRecord({ token: '00000a', controller: 'one' }), '{}')
+  const found = createRecord({ token: '00000b', data, controller: 'star_photo_booth' })
+  storage.append(found, JSON.stringify({ events: { listeners } }))
+  const html = plainEquals((await client.get('/_profiler/compare?a=00000a&b=00000b')).text)
+  const places = html.match(/(?<=class="place" data-at=")[^"]+(?=")/g)
+  t.match(places, [
+    /^bundles\/site\/\S+\.ts:\d+:1$/,
+    'bundles/shop/products.ts:12:1',
+    'src/early.ts:7:1',
+    'src/late.ts:3:1',
+  ])
+  t.match(html, '<code class="origin"><span class="place" data-at="src/early.ts:7:1">early.ts:7</span></code>')
 })
 
 t.test('a restart between two profiles is named, with the files that were edited', async t => {

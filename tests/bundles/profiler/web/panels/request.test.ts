@@ -95,6 +95,10 @@ t.test('each header has its origin', async t => {
     /<tr id="header-x-robots-tag">[\s\S]*?<a href="\/_profiler\/\w{6}\?panel=events#span-\d+">RobotsListener.onResponse<\/a>/,
   )
   t.match(html, 'before: <span class="soft set">set by</span> <a href')
+  const site = /^tests\/bundles\/profiler\/web\/panels\/request\.test\.ts:\d+:1$/
+  t.match(headerOf('x-first'), { site: { place: /^request\.test\.ts:\d+$/, at: site } }, 'where it was registered')
+  t.match(headerOf('x-own'), { site: { place: /^[\w-]+\.ts:\d+$/, at: /:1$/ } }, 'where the controller is defined')
+  t.match(html, /<code><span class="place" data-at="tests\/[^"]+:\d+:1">request\.test\.ts:\d+<\/span><\/code>/)
 })
 
 t.test('a header can come with the response of a listener, or replace another one', async t => {
