@@ -114,7 +114,7 @@ t.test('rows have their places in the code', async t => {
     events: {
       spans: [
         [null, 'kernel.request', 0, 9],
-        [1, 'Early.onRequest', 1, 1, 8],
+        [8, 'Early.onRequest', 1, 1, 0],
       ],
     },
     queries: { queries: [createQuery()], omitted: 0 },
