@@ -1,4 +1,5 @@
 import type { ViewModel } from '../../../../lib/view/view.ts'
+import { type FormattedTime, formatTime } from '../../profile/format.ts'
 import { type Row, toRows, toValueRow } from '../../profile/format-value.ts'
 import type { ServerProcessData } from '../../profile/process-data.ts'
 import type { ProfilePanel } from './panel.ts'
@@ -19,7 +20,7 @@ export const configPanel: ProfilePanel = {
       isDebug: config?.isDebug ?? false,
       logLevel: config?.logLevel || 'n/a',
       versions: toRows(others),
-      process: toRows(server?.process),
+      process: toRows(server?.process).map(row => ({ ...row, time: row.name === 'started' && toTime(row.value) })),
       ...viewEnvironment(server),
       bundles: config?.bundles ?? [],
       access: [
@@ -30,6 +31,12 @@ export const configPanel: ProfilePanel = {
       settings: config?.settings ?? [],
     }
   },
+}
+
+/** Damaged data stays text. */
+function toTime(moment: string): FormattedTime | false {
+  const time = Date.parse(moment)
+  return !Number.isNaN(time) && formatTime(time)
 }
 
 function toListRow(name: string, list: readonly string[] | undefined, empty: string): Row {

@@ -44,9 +44,14 @@ async function toView({ findChildren, profile, query }: PanelSubject, editor: Ed
       viewChain(chain, `log-${of.summary.token}-${index}-${name}`, readExcerpts(of), editor),
     )
   const view = { profile, editor, filter, viewer: new TreeViewer(), viewErrors }
-  const lines = [...toLogLines(logs, view), ...toEventLines(notifications, logs, view)].sort((a, b) => a.at - b.at)
+  const isNamed = ({ ids }: Line) => ids.includes(Number(query.get('log') ?? -1))
+  const all = [...toLogLines(logs, view), ...toEventLines(notifications, logs, view)].sort((a, b) => a.at - b.at)
+  const group = all.find(
+    line => line.group !== undefined && (isNamed(line) || String(line.group) === query.get('group')),
+  )?.group
+  const lines = group === undefined ? all : toLogLines(logs, { ...view, group }).filter(line => line.group === group)
   const pages = toPages(lines)
-  const named = 1 + pages.findIndex(lines => lines.some(({ ids }) => ids.includes(Number(query.get('log') ?? -1))))
+  const named = 1 + pages.findIndex(lines => lines.some(isNamed))
   const page = named || Math.min(pages.length, Math.max(1, Math.trunc(Number(query.get('page'))) || 1))
   return {
     action: profileLink(token),
@@ -60,13 +65,16 @@ async function toView({ findChildren, profile, query }: PanelSubject, editor: Ed
     dropped,
     hasLines: lines.length > 0,
     lines: pages[page - 1],
+    isGroup: group !== undefined,
+    group,
+    allLink: `${profileLink(token, 'logger')}#panel`,
     // A script filters the lines of the page: if there are more, the server filters.
-    filterId: pages.length > 1 ? '' : 'logs',
+    filterId: pages.length > 1 || lines.some(({ more }) => more !== undefined) ? '' : 'logs',
     paging: pages.length > 1 && {
       page,
       pages: pages.length,
-      previous: page > 1 && linkToPage(token, query, page - 1),
-      next: page < pages.length && linkToPage(token, query, page + 1),
+      previous: page > 1 && linkToPage(token, query, page - 1, group),
+      next: page < pages.length && linkToPage(token, query, page + 1, group),
     },
   }
 }
@@ -87,8 +95,9 @@ function toPages(lines: readonly Line[]): Line[][] {
   return pages
 }
 
-function linkToPage(token: string, query: URLSearchParams, page: number): string {
+function linkToPage(token: string, query: URLSearchParams, page: number, group: number | undefined): string {
   const parameters = new URLSearchParams(query)
+  if (group !== undefined) parameters.set('group', String(group))
   parameters.set('panel', 'logger')
   parameters.delete('log')
   parameters.set('page', String(page))

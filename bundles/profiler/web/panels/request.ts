@@ -156,7 +156,10 @@ function viewSize(response: ResponseData | undefined, { method }: ProfileSummary
   const isStreamed = response?.isStreamed ?? false
   const bytes = formatSize(response?.size) || (isStreamed ? 'not known' : 'n/a')
   const sent = formatSize(response?.sent)
+  const { content, size = null } = response ?? {}
+  const plain = content?.length ?? size
   const remarks = [
+    ...(size !== null && plain !== null && plain < size ? [`${formatSize(plain)} without the toolbar`] : []),
     ...(isStreamed ? ['streamed'] : []),
     ...(sent === '' ? [] : [`${sent} sent`]),
     ...(response?.events === undefined ? [] : [formatCount(response.events, 'event')]),

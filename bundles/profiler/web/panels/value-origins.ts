@@ -1,6 +1,6 @@
 import { type OutlineNode, outlineEvents, walkOutline } from '../../profile/event-outline.ts'
 import { readEventTree } from '../../profile/event-tree.ts'
-import { type Row, toPairRows, toValueRow, type ValueRow } from '../../profile/format-value.ts'
+import { type Row, readHeader, toPairRows, toValueRow, type ValueRow } from '../../profile/format-value.ts'
 import { profileLink } from '../../profile/links.ts'
 import type { Profile } from '../../profile/profile.ts'
 import type { Pairs } from '../../profile/schema.ts'
@@ -18,7 +18,7 @@ export interface Origin {
   readonly site: string
   /** `came with`: the value was part of a new response. */
   readonly how: 'set' | 'changed' | 'removed' | 'came with'
-  /** The token of its last sub-request, which may have made the response. Empty when there was none. */
+  /** The token of its sub-request that made the response. Empty if there was none. */
   readonly token: string
 }
 
@@ -39,6 +39,7 @@ export interface ChangeOrigins {
 /** Derives from the changes of the event tree which listener set what. */
 export function findOrigins(profile: Profile, editor: EditorLinks): ChangeOrigins {
   const { controller, token } = profile.summary
+  const [forwarded = ''] = readHeader(profile.collectors.response, 'x-previous-debug-token')
   const tree = readEventTree(profile)
   const { sites } = summarizeListeners(tree, profile.process)
   const events = new Map<OutlineNode, string>()
@@ -54,7 +55,7 @@ export function findOrigins(profile: Profile, editor: EditorLinks): ChangeOrigin
   for (const node of walkOutline(outlineEvents(tree, controller ?? ''))) {
     for (const child of node.children) events.set(child, node.name)
     const maker = {
-      ...describeMaker(node),
+      ...describeMaker(node, forwarded),
       site: node.changes.length > 0 || node.kind === 'controller' ? findSite(node) : '',
     }
     if (node.kind === 'controller') response = { how: 'came with', ...maker }
@@ -76,8 +77,8 @@ export function findOrigins(profile: Profile, editor: EditorLinks): ChangeOrigin
   return { token, headers, attributes, response, isComplete, editor }
 }
 
-function describeMaker({ anchor, children, kind, name }: OutlineNode): Omit<Origin, 'how' | 'site'> {
-  const token = children.findLast(child => child.kind === 'request')?.name ?? ''
+function describeMaker({ anchor, children, kind, name }: OutlineNode, forwarded: string): Omit<Origin, 'how' | 'site'> {
+  const token = children.some(child => child.kind === 'request' && child.name === forwarded) ? forwarded : ''
   if (kind === 'dispatch') return { who: 'the kernel', anchor, token }
   return { who: kind === 'controller' && name !== '' ? `controller ${name}` : name || 'the controller', anchor, token }
 }
@@ -96,7 +97,7 @@ interface OriginView {
   readonly link: string
   /** Its place in the code. */
   readonly site: PlaceView | false
-  /** The address of the same value in the sub-request that may have made the response; empty when there was none. */
+  /** The address of the same value in the sub-request that made the response; empty if there was none. */
   readonly subLink: string
   /** The changes before it, the latest first. */
   readonly earlier: readonly OriginView[]

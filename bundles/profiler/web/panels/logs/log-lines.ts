@@ -18,6 +18,8 @@ export interface LogView {
   readonly profile: Profile
   readonly editor: EditorLinks
   readonly filter: LogFilter
+  /** The long group of which all messages are shown: the number of its first message. */
+  readonly group?: number | undefined
   readonly viewer: TreeViewer
   /** Creates the views of the errors in the context of a message. */
   readonly viewErrors: (log: MergedLog) => readonly ExceptionView[]
@@ -31,13 +33,18 @@ export interface Line extends ViewModel {
   readonly ids: readonly number[]
   /** About how many bytes of the page the line takes. */
   readonly weight: number
+  /** For a long group: the number of its first message among all messages. */
+  readonly group?: number
+  /** For a long group of which the first messages are shown: a link to all of them. */
+  readonly more?: { readonly label: string; readonly link: string }
 }
 
 /** From so many messages of one template in a row, they are one line. */
 const groupSize = 4
 
-/** The messages of a longer group are several lines. */
+/** A longer group has a page of its own, on which it is several lines. Elsewhere it has its first messages. */
 const groupLimit = 100
+const groupStart = 10
 
 /** Creates the lines of messages. Equal messages in a row, and many messages of one template in a row, are one line. */
 export function toLogLines(logs: readonly MergedLog[], view: LogView): Line[] {
@@ -50,12 +57,25 @@ export function toLogLines(logs: readonly MergedLog[], view: LogView): Line[] {
     const taken = isGroup ? group : equal === -1 ? group : group.slice(0, equal)
     const previous = logs[index - 1]?.at ?? 0
     if (!isGroup) lines.push(toLogLine(taken, previous, view))
-    for (let from = 0; isGroup && from < taken.length; from += groupLimit) {
-      const part = taken.slice(from, from + groupLimit)
-      const range = taken.length > groupLimit ? `, ${from + 1} … ${from + part.length}` : ''
-      lines.push(toGroupLine(part, `× ${taken.length}${range}`, taken[from - 1]?.at ?? previous, view))
-    }
+    else lines.push(...toGroupLines(taken, index, previous, view))
     index += taken.length
+  }
+  return lines
+}
+
+function toGroupLines(logs: readonly MergedLog[], group: number, previous: number, view: LogView): Line[] {
+  const times = `× ${logs.length}`
+  if (logs.length <= groupLimit) return [toGroupLine(logs, times, previous, view)]
+  if (view.group !== group) {
+    const link = `${profileLink(view.profile.summary.token, 'logger')}&group=${group}#panel`
+    const line = toGroupLine(logs, times, previous, view, groupStart)
+    return [{ ...line, group, more: { label: `All ${logs.length} messages`, link } }]
+  }
+  const lines: Line[] = []
+  for (let from = 0; from < logs.length; from += groupLimit) {
+    const part = logs.slice(from, from + groupLimit)
+    const range = `${times}, ${from + 1} … ${from + part.length}`
+    lines.push({ ...toGroupLine(part, range, logs[from - 1]?.at ?? previous, view), group })
   }
   return lines
 }
@@ -83,6 +103,9 @@ function isRepeated(
 
 const namesLimit = 80
 
+/** A longer message is folded: a line is one line. */
+const foldLength = 200
+
 function toLogLine([first, ...again]: readonly MergedLog[], previous: number, view: LogView): Line {
   const { at, log, profile } = first as MergedLog
   const { caller, channel, context: values, index, isCut, level, message, template } = log
@@ -107,7 +130,7 @@ function toLogLine([first, ...again]: readonly MergedLog[], previous: number, vi
     exceptions,
     crumbs: [],
     isCut,
-    hasMore: json !== '' || exceptions.length > 0 || isCut,
+    hasMore: json !== '' || exceptions.length > 0 || isCut || message.length > foldLength,
     mark: markOf(profile, view),
     place,
     ...line,
@@ -115,11 +138,17 @@ function toLogLine([first, ...again]: readonly MergedLog[], previous: number, vi
   }
 }
 
-function toGroupLine(group: readonly MergedLog[], times: string, previous: number, view: LogView): Line {
+function toGroupLine(
+  group: readonly MergedLog[],
+  times: string,
+  previous: number,
+  view: LogView,
+  shown: number = group.length,
+): Line {
   const [{ at, log, profile }] = group as [MergedLog]
   const { caller, channel, level, template } = log
   const isOwn = profile === view.profile
-  const items = group.map(({ at, log: { context, index, message, template } }, position) => {
+  const items = group.slice(0, shown).map(({ at, log: { context, index, message, template } }, position) => {
     const parts = splitMessage(message, template)
     // Values that are in the message are not repeated.
     const others = Object.entries(context).filter(([name]) => !template.includes(`{${name}}`))

@@ -138,7 +138,7 @@ t.test('the request panel', async t => {
     const { client, storedOf, show } = await createProfiledKernel(t, { directory: t.testdir() })
     const upload = { cv: { name: '<b>.txt', type: 'text/plain', content: 'x' } }
     const files = await show('request', await storedOf(await client.post('/form', { upload })))
-    t.match(files, '<th scope="row">cv</th><td>&lt;b&gt;.txt</td><td>text/plain</td><td class="number">1 byte</td>')
+    t.match(files, '<th scope="row" class="full">cv</th><td>&lt;b&gt;.txt</td><td>text/plain</td><td class="number">1 byte</td>')
     t.match(files, 'Files are never stored')
     const binary = await show('request', await storedOf(await client.post('/ok', { body: 'x' })))
     t.match(binary, 'Only forms and JSON are recorded')
@@ -170,6 +170,9 @@ t.test('the request panel', async t => {
     t.equal(await sizeOf({ size: 1, isStreamed: false }, 'HEAD'), '1 byte (not sent: response to HEAD)')
     t.equal(await sizeOf({ size: null, isStreamed: true }), 'not known (streamed)')
     t.equal(await sizeOf(undefined), 'n/a')
+    const content = { type: 'text/html', length: 900, text: '<p>' }
+    t.equal(await sizeOf({ size: 1234, isStreamed: false, content }), '1,234 bytes (900 bytes without the toolbar)')
+    t.equal(await sizeOf({ size: 900, isStreamed: false, content }), '900 bytes')
   })
 
   t.test('the content of a response is shown, and has a page of its own', async t => {
@@ -249,6 +252,9 @@ t.test('the configuration panel shows the settings, and no secret', async t => {
   t.ok(rows.includes('PROFILER_MCP | off | default | profiler'))
   t.match(html, /<dt>v8<\/dt><dd>\d+/)
   t.match(html, /<dt>working directory<\/dt><dd>/)
+  t.match(html, /<dt>started<\/dt><dd><time datetime="[^"]+" title="[^"]+" data-local="full">/)
+  const damaged = toProfile(stored.profile, { server: { process: { started: 'once' } } })
+  t.match(await show('config', { ...stored, profile: damaged }), '<dt>started</dt><dd>once</dd>')
   t.notMatch(html, /hunter2000|a secret for tests/)
   const off = { ...stored, profile: toProfile(stored.profile, { config: { isDebug: false } }) }
   t.match(await show('config', off), /disabled.*No bundles recorded.*No process data recorded.*No settings recorded/s)
