@@ -44,6 +44,8 @@ export class Redactor {
   readonly #revealed = new Set<string>()
   /** Texts without a secret. Most texts have none, and the same ones come with each request. Secrets are not kept. */
   #harmless = createMemo()
+  /** Whether names are secret: those of headers and columns come with each request, too. */
+  #names = createMemo()
 
   constructor(variables: EnvironmentVariables = {}) {
     this.#variables = variables
@@ -60,6 +62,7 @@ export class Redactor {
       names.add(name)
       if (isSecret && !isSecretName(name)) this.#secretNames.add(name.toLowerCase())
     }
+    this.#names = createMemo()
     this.#secrets = this.#createPattern()
     this.#harmless = createMemo()
   }
@@ -70,11 +73,18 @@ export class Redactor {
    */
   reveal(names: Iterable<string>): void {
     for (const name of names) this.#revealed.add(name.toLowerCase())
+    this.#names = createMemo()
     this.#secrets = this.#createPattern()
   }
 
   /** Whether the value under a name is a secret. */
-  readonly isSecret: NameTest = name => (isSecretName(name) || this.#isDeclaredSecret(name)) && !this.#isRevealed(name)
+  readonly isSecret: NameTest = name => {
+    const known = this.#names.get(name)
+    if (known !== undefined) return known
+    const isSecret = (isSecretName(name) || this.#isDeclaredSecret(name)) && !this.#isRevealed(name)
+    this.#names.set(name, isSecret)
+    return isSecret
+  }
 
   /** Adds a function that masks more in every text, such as the paths of routes. It runs for each text, so it must be fast. */
   add(maskMore: (text: string) => string): void {
@@ -165,8 +175,8 @@ export class Redactor {
   }
 }
 
-function createMemo(): TextMemo<true> {
-  return new TextMemo<true>(1000, 256)
+function createMemo(): TextMemo<boolean> {
+  return new TextMemo(1000, 256)
 }
 
 /** The password of a URL such as `smtp://user:password@host`, as it is written and percent-decoded. */

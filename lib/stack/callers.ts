@@ -61,6 +61,13 @@ export class Callers {
       Error.stackTraceLimit = stackTraceLimit
       Error.prepareStackTrace = prepareStackTrace
     }
+    const [innermost] = sites
+    const file = this.#fileOf(innermost)
+    // Mostly: the application has called the function below which the search begins.
+    if (file.location.origin === 'application') {
+      this.#adapt(0, sites)
+      return this.#describe(sites, 0, below, file)
+    }
     // The library has called this code in another way.
     if (sites.length === 0 && below !== this.find) return this.find()
     if (!this.#isEnough(sites, limit)) sites = readSites(below, frameLimit)
@@ -134,9 +141,13 @@ export class Callers {
     return known
   }
 
-  #describe(sites: readonly NodeJS.CallSite[], index: number, below: Running): Caller {
+  #describe(
+    sites: readonly NodeJS.CallSite[],
+    index: number,
+    below: Running,
+    { places }: SourceFile = this.#fileOf(sites[index]),
+  ): Caller {
     const site = sites[index]
-    const { places } = this.#fileOf(site)
     // A line of generated code may be long.
     const place = Number(site?.getLineNumber()) * 2 ** 24 + Number(site?.getColumnNumber())
     let caller = places.get(place)
