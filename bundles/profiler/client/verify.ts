@@ -63,7 +63,7 @@ class Verification {
 
   #start(): void {
     if (this.#isWaiting) return
-    this.#form.parentElement?.querySelector<HTMLElement>('a.place, .place[data-at]')?.click()
+    this.#form.closest('li, section')?.querySelector<HTMLElement>('a.place, .place[data-at]')?.click()
     this.#isWaiting = true
     this.#failures = 0
     this.#cancel.hidden = false

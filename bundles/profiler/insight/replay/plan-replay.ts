@@ -96,10 +96,14 @@ export function planReplay({ collectors, summary }: Pick<Profile, 'collectors' |
 
 /** Whether a replay needs neither input nor a confirmation. */
 export function isDirect(plan: ReplayPlan): boolean {
-  if (!plan.isPossible) return false
-  const { body, caution, isTargetMasked, secrets } = plan
-  const isComplete = body.state === 'none' || body.state === 'whole'
-  return caution === '' && secrets.length === 0 && !isTargetMasked && isComplete
+  return plan.isPossible && plan.secrets.length === 0 && findReplayObstacle(plan) === ''
+}
+
+/** Why a person has to decide about a replay; empty if its request is safe and complete. */
+export function findReplayObstacle({ body, caution, isTargetMasked }: PossibleReplay): string {
+  if (caution !== '') return caution
+  if (isTargetMasked) return 'the address contains a secret, which was not stored.'
+  return body.state === 'none' || body.state === 'whole' ? '' : body.note
 }
 
 function cautionOf(method: string, outcome: Profile['summary']['outcome']): string {

@@ -4,12 +4,15 @@ import type { View } from '../../../../lib/view/view.ts'
 import { toBlock, toSpan } from '../../export/markdown-text.ts'
 import { writeErrorPrompt } from '../../export/prompt.ts'
 import { findOccurrences } from '../../insight/occurrences.ts'
+import { findReplayObstacle, planReplay } from '../../insight/replay/plan-replay.ts'
 import { home, profileLink } from '../../profile/links.ts'
+import type { Profile } from '../../profile/profile.ts'
 import type { ProfileStorage } from '../../store/profile-storage.ts'
 import type { Assets } from '../assets.ts'
 import type { ExceptionView, FrameView } from '../panels/exception.ts'
 import { describeOccurrences, type OccurrencesView, viewOccurrences } from '../panels/occurrences.ts'
 import { StatementViews } from '../panels/queries/statements.ts'
+import { viewVerification } from '../panels/verification.ts'
 import { viewFailedQueries, writeFailedQueries } from './failed-queries.ts'
 import {
   createPreview,
@@ -59,6 +62,7 @@ export class ErrorPage {
       tone: status < 500 ? 'warning' : 'error',
       markdown,
       prompt: writeErrorPrompt(preview.profile, preview.token),
+      verification: preview.token !== '' && isSafe(preview.profile) && viewVerification(preview.profile, 'exception'),
       profileLink: preview.token === '' ? '' : profileLink(preview.token),
       token: preview.token,
       steps: viewSteps(report),
@@ -100,6 +104,12 @@ async function within<result>(milliseconds: number, work: Promise<result>): Prom
   } finally {
     end.abort()
   }
+}
+
+/** Whether the request can be sent again without a confirmation: then a fix can be verified on this page. */
+function isSafe(profile: Profile): boolean {
+  const plan = planReplay(profile)
+  return plan.isPossible && findReplayObstacle(plan) === ''
 }
 
 function viewSteps({ way }: DebugReport) {

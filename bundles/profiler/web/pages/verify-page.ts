@@ -1,7 +1,7 @@
 import type { Request } from '../../../../lib/http/request.ts'
 import { Response } from '../../../../lib/http/response.ts'
 import { type Judged, judgeFix, listFlaws } from '../../insight/replay/judge-fix.ts'
-import { type PossibleReplay, planReplay } from '../../insight/replay/plan-replay.ts'
+import { findReplayObstacle, planReplay } from '../../insight/replay/plan-replay.ts'
 import { compareLink, profileLink, replayLink } from '../../profile/links.ts'
 import type { StoredProfile } from '../../store/profile-storage.ts'
 import type { ProfilerApplication } from '../profiler-application.ts'
@@ -34,7 +34,7 @@ export async function verifyFix(token: string, request: Request, app: VerifyServ
   const plan = planReplay(found.profile)
   if (!plan.isPossible) return respond('unsure', `Could not be replayed: ${plan.reason}`)
   const form = { text: 'Replay', link: replayLink(token) }
-  const obstacle = findObstacle(plan)
+  const obstacle = findReplayObstacle(plan)
   if (obstacle !== '') return respond('unsure', `Not replayed: ${obstacle}`, [form])
 
   const secrets = plan.secrets.flatMap(({ name }): [string, string][] => {
@@ -54,13 +54,6 @@ export async function verifyFix(token: string, request: Request, app: VerifyServ
 
 async function judge({ profile }: StoredProfile, { inspector }: VerifyServices): Promise<Judged> {
   return { profile, findings: (await inspector()).inspect(profile) }
-}
-
-/** Why a person has to decide; empty if the request is safe and complete. */
-function findObstacle({ body, caution, isTargetMasked }: PossibleReplay): string {
-  if (caution !== '') return caution
-  if (isTargetMasked) return 'the address contains a secret, which was not stored.'
-  return body.state === 'none' || body.state === 'whole' ? '' : body.note
 }
 
 function respond(

@@ -234,6 +234,26 @@ t.test('the steps to the error are events, listeners, controllers and sub-reques
   t.strictSame((await way('/lost')).slice(-2), ['event: kernel.request', 'controller: finding the controller'])
 })
 
+t.test('a fix can be verified on the page of a request that can be sent again', async t => {
+  const { client } = await createProfiledKernel(t, {
+    handlers: { '/broken': fail },
+  })
+  const { headers, text } = await client.get('/broken?page=2')
+  const token = headers.get('x-debug-token')
+  const form = `<form class="verification" action="/_profiler/${token}/replay" method="post" data-verify="/_profiler/${token}/verify"`
+  t.match(text, form)
+  t.match(text, '<input type="hidden" name="flaw" value="exception">')
+  const answer = await client.post(`/_profiler/${token}/verify`, {
+    headers: { origin: 'http://localhost' },
+    form: { flaw: 'exception' },
+  })
+  t.match(answer.json(), { state: 'present', text: /^Still there, Error: / })
+  t.match((await client.get('/nowhere')).text, 'data-verify', 'a route may be missing')
+  t.notMatch((await client.post('/broken')).text, 'data-verify', 'may change data')
+  t.notMatch((await client.get('/broken?token=opensesame')).text, 'data-verify', 'the secret is not stored')
+  t.notMatch((await client.get('/broken', { headers: { 'x-profiler': 'off' } })).text, 'data-verify')
+})
+
 t.test('an unrecorded request has the page, without recorded data', async t => {
   const { client } = await createProfiledKernel(t, { handlers: { '/broken': fail } })
   const quiet = { headers: { 'x-profiler': 'off' } }
