@@ -29,7 +29,7 @@ class Palette {
   readonly #input = createElement('input', {
     type: 'text',
     role: 'combobox',
-    placeholder: 'Panels, headers, routes, profiles, actions',
+    placeholder: 'Panels, routes, profiles, actions',
     autocomplete: 'off',
     spellcheck: 'false',
     'aria-label': 'Search',

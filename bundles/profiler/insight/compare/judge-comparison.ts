@@ -121,6 +121,7 @@ function describeBody(differences: readonly Compared<string>[]): VerdictChange[]
 function describeTimings(timings: Comparison['timings']): string {
   const [total] = timings
   const [before, after] = [Number(total?.first?.duration), Number(total?.second?.duration)]
+  if (timings.every(({ first, second }) => first?.duration === second?.duration)) return 'Nothing changed'
   if (!timings.some(isDifferent)) return 'Only timings changed, within the usual range'
   if (total?.change === 'same' || before === 0) return 'Only timings changed'
   return `Only timings changed: ${formatShare(Math.abs(after - before), before)} ${after > before ? 'slower' : 'faster'}`

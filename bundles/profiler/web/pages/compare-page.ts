@@ -28,7 +28,11 @@ export async function renderCompare(
   const missing = [first ?? a, second ?? b].filter(token => typeof token === 'string' && token !== '')
   if (second === undefined || missing.length > 0) {
     const names = [...new Set(missing)].map(token => `"${token}"`).join(' and ')
-    return explain('Profiles not found', `No profile ${names}: expired, deleted, or never stored.`, 404)
+    return explain(
+      names.includes(' and ') ? 'Profiles not found' : 'Profile not found',
+      `No profile ${names}: expired, deleted, or never stored.`,
+      404,
+    )
   }
   const { summary } = second.profile
   const { candidates, previous, spread } = await findPredecessors(storage, summary)

@@ -197,7 +197,7 @@ function describePage(wanted: ListRequest, { families, total }: ListResult): obj
   return {
     title: total === 0 ? 'No requests' : formatCount(total, isOfSubRequests ? 'sub-request' : 'request'),
     range: isPaged ? `${formatNumber(from)}–${formatNumber(to)}` : '',
-    previousLink: page > 1 && total > 0 ? linkTo(wanted, { page: String(page - 1) }) : '',
+    previousLink: page > 1 && families.length > 0 ? linkTo(wanted, { page: String(page - 1) }) : '',
     nextLink: families.length > 0 && to < total ? linkTo(wanted, { page: String(page + 1) }) : '',
     // The requested page is after the last one.
     firstLink: families.length === 0 && total > 0 ? linkTo(wanted, {}) : '',

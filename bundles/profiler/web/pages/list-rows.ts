@@ -8,6 +8,7 @@ import type { EditorLinks, PlaceView } from '../editor-links.ts'
 
 /** The columns that are only shown if they distinguish rows. */
 export interface ShownColumns {
+  readonly hasRoutes: boolean
   readonly hasIps: boolean
   readonly hasFindings: boolean
   readonly hasQueries: boolean
@@ -22,7 +23,7 @@ const columns: readonly (readonly [name: string, label: string, needs?: keyof Sh
   ['time', 'Time'],
   ['status', 'Status'],
   ['url', 'Request'],
-  ['route', 'Route'],
+  ['route', 'Route', 'hasRoutes'],
   ['ip', 'IP', 'hasIps'],
   ['machine', 'Machine', 'hasMachines'],
   ['findings', 'Findings', 'hasFindings'],
@@ -55,7 +56,9 @@ interface RowView extends SummaryView, ShownColumns {
   /** How long after its main request it began: `+ 12.3 ms`. */
   readonly after: string
   readonly size: string
-  readonly findings: { readonly count: string; readonly tone: string; readonly link: string } | false
+  readonly findings:
+    | { readonly count: string; readonly unit: string; readonly tone: string; readonly link: string }
+    | false
   /** `query` or `queries`: narrow screens have no titles of columns. */
   readonly queryUnit: string
   /** The length of its bar, in hundredths of the longest. */
@@ -100,6 +103,7 @@ export function selectColumns(
   const differ = (read: (summary: ProfileSummary) => string) => new Set(summaries.map(read)).size > 1
   const memory = summaries.map(summary => summary.memory)
   return {
+    hasRoutes: summaries.some(({ route }) => route !== null),
     hasIps: differ(({ ip }) => ip),
     hasMachines,
     hasHosts: differ(({ url }) => hostOf(url)),
@@ -178,7 +182,8 @@ function isSameName(route: string, controller: string): boolean {
 
 function toFindings(token: string, badge: Badge | undefined): RowView['findings'] {
   if (badge === undefined) return false
-  return { count: badge.text.replace(/ .*/, ''), tone: badge.tone, link: profileLink(token, 'findings') }
+  const [count = '', unit = ''] = badge.text.split(' ')
+  return { count, unit, tone: badge.tone, link: profileLink(token, 'findings') }
 }
 
 function createActions(token: string, { parameters, pinned }: NonNullable<RowOptions['list']>): RowView['actions'] {

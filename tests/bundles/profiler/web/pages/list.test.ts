@@ -288,7 +288,7 @@ t.test('an empty result shows the number of profiles, and links to results', asy
   const beyond = await show(client, '?limit=1&page=9')
   t.match(textOf(beyond), 'There is no such page.')
   t.match(beyond, '<a href="?limit=1">')
-  t.match(beyond, 'rel="prev" href="?limit=1&amp;page=8"')
+  t.notMatch(beyond, 'rel="prev"', 'the page before it does not exist either')
 })
 
 t.test('pages link to one another; a family is never cut', async t => {
@@ -456,10 +456,12 @@ t.test('several machines are a column, a filter and a fact of a profile; one mac
 
 t.test('columns are shown if they distinguish rows; a controller, if its route does not name it', async t => {
   const { client, storage } = await createProfiledKernel(t)
-  keep(storage, { token: '00000a', size: null, route: 'shop_show', controller: 'ShopShowController' })
   const columnsOf = (html: string) =>
     [...html.matchAll(/<th scope="col" class="(\w+)"/g)].map(([, name]) => String(name))
+  keep(storage, { token: '000009', size: null, route: null })
+  t.notOk(columnsOf(await show(client)).includes('route'))
   const usual = ['time', 'status', 'url', 'route', 'duration', 'token']
+  keep(storage, { token: '00000a', size: null, route: 'shop_show', controller: 'ShopShowController' })
   const alone = await show(client)
   t.strictSame(columnsOf(alone), usual)
   t.notMatch(alone, 'ShopShowController')
