@@ -8,8 +8,9 @@ import { maskAndCut } from '../../../lib/redact/masking-copier.ts'
 import type { Redactor } from '../../../lib/redact/redactor.ts'
 import { formatTree } from '../../../lib/redact/value-tree.ts'
 import type { Signals } from '../../../lib/signals.ts'
-import { Callers } from '../../../lib/stack/callers.ts'
-import { CallTraces } from '../../../lib/stack/stack-frames.ts'
+import { type Caller, Callers } from '../../../lib/stack/callers.ts'
+import { locateFrame } from '../../../lib/stack/locate-frame.ts'
+import { CallTraces, parseStack } from '../../../lib/stack/stack-frames.ts'
 import { escapeControls } from '../../../lib/text/escape-controls.ts'
 import type { RenderTracer } from '../../../lib/view/traceable-view.ts'
 import type { ConsoleEntry } from '../profile/console-data.ts'
@@ -132,6 +133,7 @@ export function observeConsole({ directory, findTrace, redactor, terminal }: Con
     },
   })
   const stopConsole = watchConsole((method, values) => {
+    if (isDeprecation(values)) return
     add(() => ({
       method,
       values: describeConsole(method, values, redactor, directory),
@@ -145,3 +147,42 @@ export function observeConsole({ directory, findTrace, redactor, terminal }: Con
 }
 
 const labelLength = 200
+
+/** Whether Node.js prints a deprecation warning, which is a log message already. */
+function isDeprecation([text]: readonly unknown[]): boolean {
+  return typeof text === 'string' && text.startsWith(`(node:${process.pid}) `) && text.includes('DeprecationWarning: ')
+}
+
+/** Characters of a deprecation warning. */
+const warningLength = 2000
+
+/**
+ * Records the deprecation warnings of Node.js and of packages on the traces of their requests, as log messages of the channel
+ * `deprecation`, until the returned function is called. Node.js prints them as before, and reports most of them once per process.
+ */
+export function observeDeprecations({
+  directory,
+  findTrace,
+  redactor,
+}: Pick<ConsoleServices, 'directory' | 'findTrace' | 'redactor'>): () => void {
+  const onWarning = (warning: Error & { readonly code?: string }) => {
+    const trace = warning.name === 'DeprecationWarning' ? findTrace() : undefined
+    if (trace === undefined) return
+    const { code, message } = warning
+    const text = maskAndCut(code === undefined ? message : `${code}: ${message}`, warningLength, redactor)
+    const record = { level: 'warning', channel: 'deprecation', message: text, context: {} } as const
+    trace.logs.add({ ...record, time: new Date().toISOString() }, () => findCaller(warning, directory))
+    trace.touch()
+  }
+  process.on('warning', onWarning)
+  return () => process.off('warning', onWarning)
+}
+
+/** Finds the first place of the application on the stack of an error. */
+function findCaller(error: Error, directory: string): Caller | undefined {
+  for (const frame of parseStack(error)) {
+    const { file, origin } = locateFrame(frame, directory)
+    if (origin === 'application' && file !== undefined) return { file, line: frame.line, column: frame.column }
+  }
+  return undefined
+}

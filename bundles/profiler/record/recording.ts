@@ -13,7 +13,7 @@ import { collectData, collectLate, type ProfileCollector } from './collect.ts'
 import { createCollectors } from './collectors/create-collectors.ts'
 import { ListenerSites } from './listener-sites.ts'
 import { GcWatch, HangWatch, LoopWatch } from './loop-watch.ts'
-import { createRenderTracer, observeConsole, observeSessions, watchCrashes } from './observers.ts'
+import { createRenderTracer, observeConsole, observeDeprecations, observeSessions, watchCrashes } from './observers.ts'
 import { Profiler } from './profiler.ts'
 import { ProfilerListener } from './profiler-listener.ts'
 import { watchMysql2 } from './queries/mysql2.ts'
@@ -89,7 +89,8 @@ export class Recording {
     // In production the console stays as it is, and dumps nothing.
     if (!foundation.debugGate.isDebug) return
     const findTrace = () => this.profiler.find(context.current)
-    this.#stops.push(observeConsole({ findTrace, redactor, directory, terminal: process.stdout }))
+    const services = { findTrace, redactor, directory, terminal: process.stdout }
+    this.#stops.push(observeConsole(services), observeDeprecations(services))
   }
 
   /**

@@ -4,6 +4,7 @@ import { inspect } from 'node:util'
 import { type Test, t } from 'tap'
 import { toMarkdown } from '#bundles/profiler/export/markdown.ts'
 import type { ConsoleEntry } from '#bundles/profiler/profile/console-data.ts'
+import { readLogs } from '#bundles/profiler/profile/logs.ts'
 import type { Profile } from '#bundles/profiler/profile/profile.ts'
 import { observeConsole } from '#bundles/profiler/record/observers.ts'
 import { watchConsole } from '#bundles/profiler/record/watch-console.ts'
@@ -253,6 +254,41 @@ t.test('without an observer nothing happens, not even a look at the value', asyn
   const stop = observeDumps({ record: () => true, print: () => {} })
   stop()
   stop()
+})
+
+t.test('deprecations are log messages with their place, in a channel of their own', async t => {
+  const warn = (message: string, name: string, code?: string) =>
+    process.emitWarning(message, { type: name, ...(code !== undefined && { code }) })
+  const kernel = await createProfiledKernel(t, {
+    handlers: {
+      '/old': () => {
+        warn('old() is deprecated.', 'DeprecationWarning', 'DEP_OLD')
+        warn('password=opensesame in the address is deprecated.', 'DeprecationWarning')
+        warn('Too many listeners.', 'MaxListenersExceededWarning')
+        return new Promise(resolve => setImmediate(() => resolve(Response.text('old'))))
+      },
+    },
+  })
+  const printed = capture(t)
+  const profile = await kernel.profileOf(await kernel.client.get('/old'))
+  const logs = readLogs(profile).logs.filter(({ channel }) => channel === 'deprecation')
+  t.match(logs, [
+    { level: 'warning', message: 'DEP_OLD: old() is deprecated.', place: /^tests\/.*console\.test\.ts:\d+$/ },
+    { level: 'warning', message: 'password=****** in the address is deprecated.' },
+  ])
+  t.equal(logs.length, 2)
+  t.equal(profile.summary.warnings, 2)
+  const html = plainEquals(await kernel.show('logger', { profile, query: new URLSearchParams('channel=deprecation') }))
+  t.match(html, /<option selected>deprecation<\/option>/)
+  t.equal(printed.join('').match(/DeprecationWarning: old\(\) is deprecated\./g)?.length, 1, 'Node.js prints them')
+  t.strictSame(entriesOf(profile).map(write), [
+    `error "(node:${process.pid}) MaxListenersExceededWarning: Too many listeners."`,
+  ])
+  process.emitWarning('Outside of a request.', 'DeprecationWarning')
+  await new Promise(setImmediate)
+  const before = process.listenerCount('warning')
+  await kernel.close()
+  t.equal(process.listenerCount('warning'), before - 1)
 })
 
 t.test('production has no console of its own', async t => {
