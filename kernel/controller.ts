@@ -66,6 +66,12 @@ export function nameOfHandler(handler: { readonly name: string }, route: string)
   return isUnnamed(handler) ? route : handler.name
 }
 
+/** The function of a controller, if it has no name in the source and got that of its controller or route. */
+export function namedFunctionOf(controller: unknown): { readonly name: string }[] {
+  const call: unknown = typeof controller === 'function' ? controller : Object(controller).call
+  return typeof call === 'function' && call.name.startsWith(`${prefix} `) ? [call] : []
+}
+
 const handlerArguments: readonly Argument[] = [itself, parametersOf]
 
 function itself(request: Request): Request {

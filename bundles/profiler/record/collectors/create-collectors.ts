@@ -27,7 +27,7 @@ export function createCollectors(app: Application, sites: ListenerSites): Profil
   return [
     // First: the usage of the request does not include the work of the other collectors.
     memoryCollector,
-    createCpuCollector(directory, redactor),
+    createCpuCollector(app),
     new RequestCollector(redactor, debugGate),
     new ResponseCollector(redactor, contents),
     new SessionCollector(redactor, directory),

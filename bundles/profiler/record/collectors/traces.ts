@@ -1,3 +1,5 @@
+import type { Application } from '../../../../kernel/bundle.ts'
+import { namedFunctionOf } from '../../../../kernel/controller.ts'
 import type { EventDispatcher, Listener } from '../../../../lib/event-dispatcher/event-dispatcher.ts'
 import { type MaskingCopier, maskAndCut } from '../../../../lib/redact/masking-copier.ts'
 import type { Redactor } from '../../../../lib/redact/redactor.ts'
@@ -128,10 +130,15 @@ export function createTemplatesCollector(redactor: Redactor): CollectorOf<'templ
 }
 
 /** Collects the CPU profile of a sampled request. */
-export function createCpuCollector(directory: string, redactor: Redactor): CollectorOf<'cpu'> {
+export function createCpuCollector({ directory, redactor, routes }: Application): CollectorOf<'cpu'> {
   const sources = new SourceExcerpts(directory, redactor)
   return {
     name: 'cpu',
-    collect: ({ cpu }) => cpu && summarizeSamples(cpu.stop(), { directory, redactor, sources }),
+    collect({ cpu }) {
+      if (cpu === undefined) return undefined
+      const sampled = cpu.stop()
+      const names = cpu.findNames([...routes].flatMap(({ controller }) => namedFunctionOf(controller)))
+      return summarizeSamples(sampled, { directory, names, redactor, sources })
+    },
   }
 }

@@ -1,4 +1,5 @@
 import { type Profiler, Session } from 'node:inspector'
+import { findFunctionNames } from './function-names.ts'
 
 /** Microseconds between two samples of the stack. */
 const samplingInterval = 100
@@ -44,6 +45,11 @@ export class CpuSampler {
     })
     const [profile = nothing] = answers
     return profile
+  }
+
+  /** The names of functions by the keys of their places; see {@link findFunctionNames}. */
+  findNames(functions: readonly { readonly name: string }[]): ReadonlyMap<string, string> {
+    return this.#session === undefined ? new Map() : findFunctionNames(this.#session, functions)
   }
 
   #open(): Session {
@@ -118,6 +124,11 @@ export class CpuRecording {
   /** Ends the recording and returns the samples; later calls return the same. */
   stop(): SampledRequest {
     return this.#sampled ?? this.#stop(false)
+  }
+
+  /** The names of functions by the keys of their places. */
+  findNames(functions: readonly { readonly name: string }[]): ReadonlyMap<string, string> {
+    return this.#sampler.findNames(functions)
   }
 
   #stop(isCut: boolean): SampledRequest {

@@ -6,6 +6,7 @@ import type { CpuData, CpuOrigin, SampledFunction } from '../../profile/code-dat
 import type { Excerpt } from '../../profile/schema.ts'
 import { type CalledFunction, type CallNode, type CallTree, createCallTree, findSource, keyOf } from './call-tree.ts'
 import type { SampledRequest } from './cpu-sampler.ts'
+import { placeKey } from './function-names.ts'
 
 /** What a summary is made with. */
 export interface SummaryServices {
@@ -13,6 +14,8 @@ export interface SummaryServices {
   readonly directory: string
   readonly redactor: Redactor
   readonly sources: SourceExcerpts
+  /** Names of functions by the keys of their places, for functions without a name in the source. */
+  readonly names: ReadonlyMap<string, string>
 }
 
 const rowLimit = 1000
@@ -122,14 +125,14 @@ interface DescribedFunction {
 function describe(
   { called, self, total }: GatheredFunction,
   { ticks }: CallTree,
-  { directory, redactor }: SummaryServices,
+  { directory, names, redactor }: SummaryServices,
 ): DescribedFunction {
   const { columnNumber, functionName, lineNumber, url } = called
   const place = findSource(url, lineNumber, columnNumber)
   const located = locateFrame(place ?? {}, directory)
   const hot = findHotLine(ticks.get(keyOf(called)), called)
   const sampled = {
-    name: cut(redactor.text(functionName || '(anonymous)'), textLimit),
+    name: cut(redactor.text(names.get(placeKey(called)) ?? (functionName || '(anonymous)')), textLimit),
     ...(located.file !== undefined && { file: cut(redactor.text(located.file), textLimit) }),
     ...(place !== undefined && { line: place.line, column: place.column }),
     ...(hot !== undefined && { hot }),

@@ -6,6 +6,9 @@ import { type TreeView, TreeViewer } from '../../profile/tree-view.ts'
 import type { EditorLinks } from '../editor-links.ts'
 import type { ProfilePanel } from './panel.ts'
 
+/** The most entries of the trees of all calls: the page is at most 60 kB. */
+const entryLimit = 400
+
 /** Creates the panel of the calls of `dump` and of `console`, in their order. */
 export function createConsolePanel(editor: EditorLinks): ProfilePanel {
   return {
@@ -16,8 +19,10 @@ export function createConsolePanel(editor: EditorLinks): ProfilePanel {
     badge: ({ summary: { dumps } }) => ({ text: dumps === 0 ? '' : String(dumps), level: 'plain' }),
     toView({ profile }) {
       const { entries = [], omitted = 0 } = profile.collectors.console ?? {}
-      const viewer = new TreeViewer()
-      return { omitted, entries: entries.map((entry, index) => toRow(entry, index, editor, viewer)) }
+      // A large value leaves room for the values after it.
+      const limit = Math.max(10, Math.floor(entryLimit / Math.max(4, entries.length)))
+      const views = entries.map((entry, index) => toRow(entry, index, editor, new TreeViewer(limit)))
+      return { omitted, entries: views }
     },
   }
 }

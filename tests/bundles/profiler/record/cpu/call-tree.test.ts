@@ -35,10 +35,10 @@ function createProfile(
   }
 }
 
-function summarize(profile: Profiler.Profile): CpuData {
+function summarize(profile: Profiler.Profile, names: ReadonlyMap<string, string> = new Map()): CpuData {
   const redactor = new Redactor({})
   const directory = process.cwd()
-  const services = { directory, redactor, sources: new SourceExcerpts(directory, redactor) }
+  const services = { directory, names, redactor, sources: new SourceExcerpts(directory, redactor) }
   return summarizeSamples({ profile, startup: 1.5, others: 0, isCut: false }, services)
 }
 
@@ -60,6 +60,11 @@ t.test('a sample stands for the time until the next sample; waiting is not work'
   )
   const data = summarize(profile)
   t.hasStrict(data, { busy: 150, idle: 40, samples: 4, startup: 1500, omitted: 0 })
+  t.strictSame(
+    summarize(profile, new Map([['1:3:0', 'controller home']])).functions.map(({ name }) => name),
+    ['(garbage collector)', 'controller home', 'controller home'],
+    'a place may have a name that is not in the source',
+  )
   t.strictSame(
     data.functions.map(({ name, origin, self, total }) => [name, origin, self, total]),
     [

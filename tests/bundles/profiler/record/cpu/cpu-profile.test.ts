@@ -66,7 +66,7 @@ t.test('in a warm server, the next request of a route is sampled; its slowest fu
   t.ok([lineOf('for (let divisor'), lineOf('% divisor')].includes(Number(guilty?.hot)), 'its inner loop is the hottest')
   t.ok(Number(guilty?.self) > 0.5 * Number(cpu?.busy))
   const [call] = cpu?.calls.filter(({ called }) => called === guilty) ?? []
-  t.equal(call?.caller?.called.name, 'controller', 'called by the controller')
+  t.equal(call?.caller?.called.name, 'controller primes', 'called by the controller')
   const { records } = await read('search.json?limit=100')
   const sampled = []
   for (const { token } of records) if ((await read(`${token}.json`)).data.cpu) sampled.push(token)

@@ -7,7 +7,10 @@ import { ArmFile, parseArming } from '#bundles/profiler/record/cpu/arming.ts'
 import { CpuProfiler } from '#bundles/profiler/record/cpu/cpu-profiler.ts'
 import { CpuSampler, type CpuSamplerOptions } from '#bundles/profiler/record/cpu/cpu-sampler.ts'
 import type { SampleStart } from '#bundles/profiler/record/profiler.ts'
+import { defineController, namedFunctionOf, toController } from '#kernel/controller.ts'
 import { createRequest } from '#kernel/testing/event-factories.ts'
+import type { Request } from '#lib/http/request.ts'
+import { Response } from '#lib/http/response.ts'
 import { RouteCollection } from '#lib/routing/route-collection.ts'
 import { createRecorder } from '#tests/support/recording-logger.ts'
 import { until } from '#tests/support/until.ts'
@@ -140,9 +143,27 @@ t.test('a file that cannot be removed does not prevent sampling', async t => {
 t.test('a sampler that was not started has no nodes', async t => {
   const sampler = new CpuSampler({ keepsCode: true })
   t.strictSame(sampler.stop().nodes, [])
+  t.equal(sampler.findNames([create]).size, 0)
   sampler.start()
   t.ok(sampler.stop().nodes.length > 0)
   t.strictSame(sampler.stop().nodes, [])
+})
+
+t.test('inline functions of controllers have the name of their controller or route', async t => {
+  const inline = (
+    () => (request: Request) =>
+      Response.text(request.path)
+  )()
+  toController(inline, 'home')
+  const defined = defineController('item', [], () => undefined)
+  const functions = [inline, defined, 'error_controller', create].flatMap(namedFunctionOf)
+  const sampler = new CpuSampler({ keepsCode: true })
+  sampler.start()
+  const names = sampler.findNames([...functions, create.bind(null)])
+  sampler.stop()
+  t.strictSame([...names.values()], ['controller home', 'controller item'])
+  t.match([...names.keys()][0], /^\d+:\d+:\d+$/)
+  t.notOk(Object.keys(globalThis).some(name => name.startsWith('sinfonietta')))
 })
 
 t.test('by default, code that was compiled before is discarded', async t => {
