@@ -27,7 +27,7 @@ import { leaveMainProcess, runWorkers, untilRetired } from './workers.ts'
 const stopTimes = { deadline: 10_000, linger: 500 }
 /** A new worker already serves, so an idle connection stays open as long as the server has announced to its client. */
 const retirementTimes = { deadline: 30_000, linger: idleTime }
-/** A restart after each change must not wait for a page that is still open in a browser. */
+/** A restart after each change, and Ctrl-C, must not wait for a page that is still open in a browser. */
 const developmentTimes = { deadline: 1_000, linger: 0 }
 
 /** Milliseconds that a slow reader of stdout has for the last log lines. */
@@ -109,10 +109,10 @@ async function run(
   tuneGarbageCollector()
   const server = createNodeServer(app, options.identity && { identity: options.identity })
   const url = await server.listen(options.host, options.port)
-  const close = (times: ClosingTimes) => server.close(isDevelopment ? developmentTimes : times)
+  const close = (times: ClosingTimes, isHurried = isDevelopment) => server.close(isHurried ? developmentTimes : times)
   // Each of them closes the server, also if it is not the first: a signal shortens the time of a retiring worker.
   const ended = Promise.race([
-    untilSignal().then(() => close(stopTimes).then(() => 0)),
+    untilSignal().then(signal => close(stopTimes, isDevelopment && signal === 'SIGINT').then(() => 0)),
     untilRetired().then(() => close(retirementTimes).then(() => 0)),
     untilCrash(error => logCrash(app, error)).then(() => close(stopTimes).then(() => 1)),
   ])
@@ -161,10 +161,10 @@ async function openInspector(port: number): Promise<void> {
 const echoTime = 500
 
 /** Resolves with the first SIGTERM or SIGINT. Later ones end the process at once, as they do by default. */
-function untilSignal(): Promise<void> {
+function untilSignal(): Promise<NodeJS.Signals> {
   return new Promise(resolve => {
-    const onSignal = () => {
-      resolve()
+    const onSignal = (signal: NodeJS.Signals) => {
+      resolve(signal)
       setTimeout(ignore, echoTime).unref()
     }
     const ignore = () => process.off('SIGTERM', onSignal).off('SIGINT', onSignal)

@@ -14,7 +14,7 @@ const usageError = 64
 
 /** Milliseconds. The main process has shorter deadlines of its own, but not in an endless loop. */
 const quietTime = 60
-const stopTime = 5_000
+const stopTimes = { SIGINT: 5_000, SIGTERM: 15_000 } as const
 const firstWait = 100
 const longestWait = 30_000
 
@@ -69,7 +69,7 @@ export function supervise(
     }
     if (!isCompiled) changed = new Set([...built, ...changed])
     if (!isCompiled || isStopping) return
-    await stop()
+    await stop('SIGINT')
     await holding.close()
     if (!isStopping) start(built)
   }
@@ -123,12 +123,13 @@ export function supervise(
     if (child === undefined && !isBusy && !isStopping) start(new Set())
   }
 
-  async function stop(): Promise<void> {
+  /** With SIGINT the child does not wait for open connections. */
+  async function stop(signal: keyof typeof stopTimes): Promise<void> {
     if (child === undefined) return
     const old = child
     ending = old
-    old.kill('SIGTERM')
-    const timer = setTimeout(() => old.kill('SIGKILL'), stopTime)
+    old.kill(signal)
+    const timer = setTimeout(() => old.kill('SIGKILL'), stopTimes[signal])
     await once(old, 'exit')
     clearTimeout(timer)
   }
@@ -195,10 +196,10 @@ export function supervise(
     isBusy = false
   }
 
-  for (const signal of ['SIGINT', 'SIGTERM']) {
+  for (const signal of ['SIGINT', 'SIGTERM'] as const) {
     process.on(signal, async () => {
       isStopping = true
-      await stop()
+      await stop(signal)
       process.exit(0)
     })
   }

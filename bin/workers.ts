@@ -15,8 +15,8 @@ export interface WorkerOptions {
   readonly report: (message: string) => void
   /** Called once, when all workers listen. */
   readonly onReady: (address: Address) => void
-  /** Resolves when the workers have to stop. */
-  readonly ended: Promise<unknown>
+  /** Resolves when the workers have to stop, with the signal that they get. */
+  readonly ended: Promise<NodeJS.Signals>
 }
 
 /**
@@ -46,9 +46,12 @@ export async function runWorkers(options: WorkerOptions): Promise<number> {
   process.on('SIGHUP', onHangUp).on('message', onMessage)
   const failed = once(workers, 'failed')
   workers.start()
-  const code = await Promise.race([failed.then(([code]) => Number(code)), options.ended.then(() => 0)])
+  const { code, signal } = await Promise.race([
+    failed.then(([code]) => ({ code: Number(code), signal: 'SIGTERM' as const })),
+    options.ended.then(signal => ({ code: 0, signal })),
+  ])
   process.off('SIGHUP', onHangUp).off('message', onMessage)
-  await workers.stop()
+  await workers.stop(signal)
   return code
 }
 
@@ -115,9 +118,9 @@ class WorkerGroup extends EventEmitter {
     this.#isReplacing = false
   }
 
-  async stop(): Promise<void> {
+  async stop(signal: NodeJS.Signals): Promise<void> {
     this.#isStopping = true
-    await Promise.all([...this.#workers].map(worker => this.#stop(worker)))
+    await Promise.all([...this.#workers].map(worker => this.#stop(worker, signal)))
   }
 
   /** Starts a worker. `onEnd` is called when it has ended or could not be started, unless it was dismissed. */
@@ -174,9 +177,9 @@ class WorkerGroup extends EventEmitter {
     })
   }
 
-  async #stop(worker: Worker): Promise<void> {
+  async #stop(worker: Worker, signal: NodeJS.Signals = 'SIGTERM'): Promise<void> {
     const end = this.#dismiss(worker)
-    worker.process.kill('SIGTERM')
+    worker.process.kill(signal)
     await end(stopTime)
   }
 
