@@ -1,12 +1,16 @@
 import { execFile, spawn, spawnSync } from 'node:child_process'
 import { once } from 'node:events'
 import { writeFileSync } from 'node:fs'
+import { type IncomingMessage, request } from 'node:http'
 import { type AddressInfo, connect, createServer } from 'node:net'
 import path from 'node:path'
+import { text } from 'node:stream/consumers'
 import { promisify } from 'node:util'
 import { type Test, t } from 'tap'
 import { describeDebugAccess } from '#bin/announce.ts'
 import { PeerUsers } from '#kernel/peer-users.ts'
+import { Request } from '#lib/http/request.ts'
+import { TrustedProxies } from '#lib/http/trusted-proxies.ts'
 import { pause } from './bin/site-process.ts'
 import { findPort } from './support/find-port.ts'
 import { createProfiledKernel, type ProfiledKernel } from './support/profiled-kernel.ts'
@@ -207,6 +211,98 @@ t.test('the printed link gives a cookie; neither it nor the key is kept anywhere
   }
   const warnings = records.filter(({ level }) => level === 'warning')
   t.equal(warnings.filter(({ message }) => /wrong key|right key/.test(message)).length, 1, 'once')
+})
+
+/** What each rule of a staging machine asks for: right, and in the ways in which it is missing or forged. */
+const staging = {
+  TRUSTED_PROXIES: '127.0.0.1',
+  TRUSTED_HEADERS: 'x-forwarded-for,x-forwarded-proto,x-forwarded-port',
+  APP_HOSTS: 'staging.example.org',
+  DEBUG_ALLOWED_IPS: '203.0.113.0/24',
+  DEBUG_KEY: key,
+}
+const rules = {
+  proxy: { right: { peer: '127.0.0.1' }, 'of another machine': { peer: '127.0.0.9' } },
+  address: {
+    right: { 'x-forwarded-for': '203.0.113.7' },
+    other: { 'x-forwarded-for': '198.51.100.1' },
+    'sent by the client': { 'x-forwarded-for': '203.0.113.7, 198.51.100.1' },
+    'of the loopback, with a proxy between': { 'x-forwarded-for': '127.0.0.1, 198.51.100.1' },
+    'no address': { 'x-forwarded-for': 'unknown' },
+  },
+  host: {
+    right: { host: 'staging.example.org' },
+    other: { host: 'example.org' },
+    'in a header that is not trusted': { host: 'example.org', 'x-forwarded-host': 'staging.example.org' },
+  },
+  key: {
+    right: { 'x-debug-key': key },
+    missing: {},
+    empty: { 'x-debug-key': '' },
+    other: { 'x-debug-key': `${key}x` },
+    'as the cookie': { cookie: `debug_key=${key}` },
+  },
+  'no other name': {
+    right: {},
+    forwarded: { forwarded: 'for=203.0.113.7' },
+    'x-real-ip': { 'x-real-ip': '198.51.100.2' },
+  },
+} as const
+
+type Sent = Readonly<Record<string, string>>
+
+/** Each combination of the ways, with the names of those that are not right. */
+const combinations = Object.entries(rules).reduce<{ readonly faults: string[]; readonly sent: Sent }[]>(
+  (before, [rule, ways]) =>
+    before.flatMap(({ faults, sent }) =>
+      Object.entries(ways).map(([way, more]) => ({
+        faults: way === 'right' ? faults : [...faults, `${rule}: ${way}`],
+        sent: { ...sent, ...more },
+      })),
+    ),
+  [{ faults: [], sent: {} }],
+)
+
+/** The response without what differs between two equal ones. */
+async function receive(port: number, target: string, { peer, ...headers }: Sent): Promise<string> {
+  const sent = request({ host: '127.0.0.1', port, path: target, headers, localAddress: peer }).end()
+  const [message]: [IncomingMessage] = (await once(sent, 'response')) as [IncomingMessage]
+  const { date, 'x-request-id': id = '', ...others } = message.headers
+  return JSON.stringify([message.statusCode, others, (await text(message)).replaceAll(String(id), 'id')])
+}
+
+t.test('a staging machine shows debug output only if proxy, address, host and key are right', async t => {
+  const { app, port } = await startSite(t, staging)
+  const { port: production } = await startSite(t, { ...staging, APP_ENV: 'prod' })
+  const trustedProxies = new TrustedProxies(app.config.trustedProxies, app.config.trustedHeaders)
+  const allowed = combinations.filter(({ sent: { peer = '', ...headers } }) => {
+    const connection = { remoteAddress: peer, remotePort: 50_000, localAddress: '127.0.0.1', localPort: 80 }
+    return app.debugGate.allows(new Request({ target: '/', headers, connection, trustedProxies }))
+  })
+  t.equal(combinations.length, 450)
+  t.strictSame(
+    allowed.map(({ faults }) => faults),
+    [[]],
+    'nothing else is allowed',
+  )
+
+  const pages = ['/', '/partnership', '/boom', '/_profiler/', '/_profiler/latest.json', '/_profiler/routes']
+  const targets = [...pages, `/_debug?key=${key}`]
+  // In development the other hosts are answered, too.
+  const right = combinations.find(({ faults }) => faults.length === 0)?.sent ?? {}
+  const expected = new Map<string, string>()
+  for (const target of targets) expected.set(target, await receive(production, target, { ...right, 'x-debug-key': '' }))
+  const leaks: string[] = []
+  for (const { faults, sent } of combinations.filter(({ faults }) => faults.length === 1)) {
+    // The link shows the key by itself.
+    for (const target of faults[0]?.startsWith('key') ? pages : targets) {
+      if ((await receive(port, target, sent)) !== expected.get(target)) leaks.push(`${faults} ${target}`)
+    }
+  }
+  t.strictSame(leaks, [], 'all others get what production sends')
+  const shown: string[] = []
+  for (const target of targets) if ((await receive(port, target, right)) !== expected.get(target)) shown.push(target)
+  t.strictSame(shown, targets, 'the right client sees it')
 })
 
 t.test('a proxy does not hide its header behind more fields than node reads', async t => {

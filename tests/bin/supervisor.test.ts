@@ -3,7 +3,7 @@ import { spawnSync } from 'node:child_process'
 import { once } from 'node:events'
 import { cpSync, mkdirSync, mkdtempSync, readFileSync, renameSync, rmSync, statSync, writeFileSync } from 'node:fs'
 import { createServer } from 'node:http'
-import type { AddressInfo } from 'node:net'
+import { type AddressInfo, connect } from 'node:net'
 import { tmpdir } from 'node:os'
 import path from 'node:path'
 import { t } from 'tap'
@@ -464,8 +464,14 @@ t.test('the supervisor ends after a wrong option', async t => {
   t.match(other.stderr, /^Unknown option '--prot'\n\nUsage: bin\/serve/)
 })
 
-t.test('SIGTERM stops the supervisor and the site', async t => {
+t.test('SIGTERM stops the supervisor and the site, and a proxy may use an idle connection until then', async t => {
+  const connection = connect(Number(new URL(url).port), new URL(url).hostname)
+  connection.write('GET /_health/live HTTP/1.1\r\nhost: localhost\r\n\r\n')
+  await once(connection, 'data')
+  const begin = performance.now()
   site.child.kill()
+  await once(connection, 'close')
+  t.ok(performance.now() - begin > 400)
   t.equal(await site.end(), 0)
   await t.rejects(fetch(url))
 })
