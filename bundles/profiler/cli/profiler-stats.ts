@@ -36,7 +36,7 @@ export function createProfilerStats(storage: ProfileStorage): ConsoleCommand {
       const { sort: _, ...options } = input.options
       const wanted = parseSearch({ options })
       await storage.load()
-      const main = await searchMains(storage, wanted)
+      const { found: main } = await searchMains(storage, wanted)
       const field = statisticFields.find(field => field === input.options.sort) ?? 'count'
       const statistics = gatherStatistics(main).sort(
         (one, other) => measureStatistics(other, field) - measureStatistics(one, field),

@@ -18,7 +18,7 @@ const filters: readonly (CommandOption & { readonly parameter: string })[] = [
     name: 'machine',
     parameter: 'machine',
     value: 'text',
-    description: 'a part of the name of the machine, with several',
+    description: 'the name of the machine, with several',
   },
   { name: 'ip', parameter: 'ip', value: 'text', description: 'a part of the address of the client' },
   { name: 'method', parameter: 'method', value: 'name', description: 'a part of the method, in any case' },

@@ -119,7 +119,8 @@ function readFilters(parameters: Parameters, notes: string[]): ProfileFilter[] {
     if (value !== undefined) filters.push({ field, test: 'contains', value })
   }
   contain('ip', ip)
-  contain('machine', machine)
+  // A name may be the beginning of another one: web-1, web-10.
+  if (machine !== undefined) filters.push({ field: 'machine', test: 'among', value: new Set([machine]) })
   contain('method', method?.toUpperCase())
   filters.push(...readRange('status_code', 'status', parseStatusRange, statusHint, parameters, notes))
   if (url?.startsWith('!') && url.length > 1) filters.push({ field: 'url', test: 'lacks', value: url.slice(1) })

@@ -1,3 +1,4 @@
+import { groupBy } from '../profile/group-by.ts'
 import type { Profile, ProfileSummary } from '../profile/profile.ts'
 import { queryDuration, readQueries, shapeOf } from '../profile/queries.ts'
 import type { ProfileStorage } from '../store/profile-storage.ts'
@@ -20,6 +21,8 @@ export interface RouteDetails {
   /** The findings of these profiles, the most frequent first. */
   readonly findings: readonly FindingCount[]
   readonly errors: readonly ErrorCount[]
+  /** The statistics of each machine, by name; empty with one machine. */
+  readonly machines: readonly MachineStatistics[]
   /** The statements of these profiles, those with the most time first. */
   readonly queries: readonly UsualQuery[]
 }
@@ -40,6 +43,12 @@ interface ErrorCount {
   readonly name: string
   readonly count: number
   readonly latest: ProfileSummary
+}
+
+/** The requests that a machine has answered. */
+export interface MachineStatistics {
+  readonly machine: string
+  readonly statistics: RouteStatistics
 }
 
 /** A statement of the route. */
@@ -86,8 +95,18 @@ export async function gatherRoute(
     read: read.length,
     findings: countFindings(read, inspector),
     errors: countErrors(summaries.filter(summary => summary.fingerprint !== null || isError(summary))),
+    machines: gatherMachines(summaries),
     queries: gatherQueries(read),
   }
+}
+
+function gatherMachines(summaries: readonly ProfileSummary[]): MachineStatistics[] {
+  const groups = groupBy(summaries, ({ machine }) => String(machine))
+  if (groups.size < 2) return []
+  const all = [...groups].flatMap(([machine, group]) =>
+    gatherStatistics(group).map(statistics => ({ machine, statistics })),
+  )
+  return all.sort((one, other) => (one.machine < other.machine ? -1 : 1))
 }
 
 async function readProfiles(

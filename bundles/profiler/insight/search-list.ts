@@ -74,15 +74,18 @@ export async function searchList(
   }
 }
 
-/** Searches all main requests that match by themselves, the newest first; `context` is needed by some marks. */
+/**
+ * Searches all main requests that match by themselves, the newest first; `context` is needed by some marks. The others are in
+ * `mains`, too.
+ */
 export async function searchMains(
   storage: Pick<ProfileStorage, 'pinned' | 'search'>,
   wanted: ListRequest,
   context?: ListContext,
-): Promise<ProfileSummary[]> {
+): Promise<Pick<ListResult, 'mains'> & { readonly found: readonly ProfileSummary[] }> {
   const query = { ...wanted.query, offset: 0, limit: Number.MAX_SAFE_INTEGER }
-  const { families } = await searchList(storage, { ...wanted, query }, context)
-  return families.filter(({ matches }) => matches.size === 0).map(({ main }) => main)
+  const { families, mains } = await searchList(storage, { ...wanted, query }, context)
+  return { mains, found: families.filter(({ matches }) => matches.size === 0).map(({ main }) => main) }
 }
 
 /** Searches all profiles that match by themselves, the newest first: main requests and sub-requests. */

@@ -151,7 +151,7 @@ export function addTools(z: Zod, services: ToolServices, add: AddTool): void {
     },
     async ({ format, limit, max_length, sort, ...filters }) => {
       const wanted = readSearch(filters)
-      const main = await searchMains(storage, wanted)
+      const { found: main } = await searchMains(storage, wanted)
       const routes = gatherStatistics(main).sort((one, other) => other[sort] - one[sort])
       const title = `# ${formatCount(main.length, 'request')} of ${formatCount(routes.length, 'route')}`
       const forms = {

@@ -49,7 +49,7 @@ export function nameRoute(
 }
 
 function viewDetails(details: RouteDetails) {
-  const { errors, findings, queries, read, restarts, statistics, stored, summaries } = details
+  const { errors, findings, machines, queries, read, restarts, statistics, stored, summaries } = details
   const { clientErrors, count, errorRate, mostQueries, p50, p95, p99, total } = statistics
   const sorted = Float64Array.from(summaries, ({ duration }) => duration).sort()
   const view = (summary: ProfileSummary) => ({ ...toSummaryView(summary), link: profileLink(summary.token) })
@@ -88,6 +88,14 @@ function viewDetails(details: RouteDetails) {
       count: formatNumber(count),
       latest: toSummaryView(latest).time,
       link: fingerprint === '' ? profileLink(latest.token) : listLink({ error: fingerprint }),
+    })),
+    machines: machines.map(({ machine, statistics: { count, errors, p50, p95, route } }) => ({
+      name: machine,
+      link: listLink({ route: String(route), machine }),
+      count: formatNumber(count),
+      p50: formatDuration(p50),
+      p95: formatDuration(p95),
+      errors: errors === 0 ? '' : formatNumber(errors),
     })),
     queries: queries.map(({ index, perRequest, text, time, token }) => ({
       text: shorten(toOneLine(text), textLimit),

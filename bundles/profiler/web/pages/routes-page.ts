@@ -33,6 +33,7 @@ import {
   routesDataLink,
   routesLink,
 } from '../../profile/links.ts'
+import type { ProfileSummary } from '../../profile/profile.ts'
 import type { ProfilerApplication } from '../profiler-application.ts'
 import { renderPage } from '../respond.ts'
 import { respondData } from './data-pages.ts'
@@ -52,8 +53,8 @@ export async function renderRoutes(
   app: Pick<ProfilerApplication, 'assets' | 'routes' | 'storage' | 'view'>,
 ): Promise<Response> {
   const wanted = parseRoutesRequest(request.query)
-  const summaries = await searchMains(app.storage, wanted.listed, toListContext(request, findings))
-  const report = gatherRoutes(summaries, wanted, startedAt)
+  const { found, mains } = await searchMains(app.storage, wanted.listed, toListContext(request, findings))
+  const report = gatherRoutes(found, wanted, startedAt)
   if (form !== 'html') {
     const routes = routesToJson(report, wanted)
     return respondData(form, routes, () => routesToMarkdown(routes))
@@ -62,7 +63,7 @@ export async function renderRoutes(
     { type: 'application/json', link: routesDataLink('json', wanted.parameters) },
     { type: 'text/markdown', link: routesDataLink('md', wanted.parameters) },
   ]
-  const model = { ...toRoutesView(report, wanted, app.routes), alternates }
+  const model = { ...toRoutesView(report, wanted, app.routes, mains), alternates }
   return renderPage('profiler/route-statistics', model, request, app)
 }
 
@@ -86,6 +87,8 @@ interface RoutesView {
 interface RoutesForm {
   readonly route: string
   readonly methods: readonly Choice[]
+  /** Empty with one machine. */
+  readonly machines: readonly Choice[]
   readonly kept: readonly { readonly name: string; readonly value: string }[]
   readonly isFiltering: boolean
 }
@@ -131,18 +134,19 @@ interface ChangeView {
   readonly tone: 'ok' | 'error' | 'plain'
 }
 
-/** Creates the view of the statistics of routes. */
+/** Creates the view of the statistics of routes. The choices of its form are those of `mains`. */
 export function toRoutesView(
   { requests, routes, startedAt }: RoutesReport,
   wanted: RoutesRequest,
   known: RouteCollection,
+  mains: readonly ProfileSummary[] = [],
 ): RoutesView {
   const { listed, notes, parameters } = wanted
   const whole = routes.reduce((sum, { total }) => sum + total, 0)
   const hasQueries = routes.some(({ mostQueries }) => mostQueries > 0)
   const hasP99 = routes.some(({ count }) => count >= leastForP99)
   const hasChanges = routes.some(({ changes, counts }) => changes.p50 !== null || counts.before === 0)
-  const { methods, route } = createSearchForm(parseListRequest(new URLSearchParams(parameters)))
+  const { machines, methods, route } = createSearchForm(parseListRequest(new URLSearchParams(parameters)), mains)
   return {
     title: formatCount(routes.length, 'route'),
     requests: formatCount(requests, 'request'),
@@ -157,8 +161,9 @@ export function toRoutesView(
     form: {
       route,
       methods,
+      machines,
       kept: Object.entries(parameters)
-        .filter(([name]) => name !== 'route' && name !== 'method')
+        .filter(([name]) => !['route', 'method', 'machine'].includes(name))
         .map(([name, value]) => ({ name, value })),
       isFiltering: listed.isFiltering || listed.marks.length > 0,
     },

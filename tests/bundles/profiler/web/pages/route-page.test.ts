@@ -55,6 +55,7 @@ t.test('a route has its restarts, errors, findings and usual queries, from bound
     ],
   })
   t.hasStrict(details?.findings.at(0), { rule: 'always', count: 7, token: '100006' })
+  t.strictSame(details?.machines, [])
   t.equal(await gatherRoute(storage, new Inspector([]), 'nope'), undefined)
   let reads = 0
   const counting = {
@@ -141,4 +142,24 @@ t.test('the page of a route shows its requests, and is linked from its profiles'
   t.match(textOf(unknown.text), 'No request of this route is stored.')
   t.equal((await client.get('/_profiler/route?name=star_photo_booth')).status, 200, 'a route without requests')
   t.equal((await client.get('/_profiler/route')).status, 404)
+})
+
+t.test('the page of a route compares its machines', async t => {
+  const { client, storage } = await createProfiledKernel(t)
+  const answers = [
+    { machine: 'web-2', duration: 80, status: 500 },
+    { machine: 'web-1', duration: 5 },
+    { machine: 'web-1', duration: 7 },
+  ]
+  for (const [index, answer] of answers.entries()) {
+    storage.append(createRecord({ token: `00000${index}`, route: 'item', status: 200, ...answer }), '{}')
+  }
+  const { text } = await client.get('/_profiler/route?name=item')
+  const [, table = ''] = /<h2>Machines<\/h2>([\s\S]*?)<\/table>/.exec(text) ?? []
+  const rows = table
+    .split('<tr>')
+    .slice(2)
+    .map(row => textOf(row).trim().split(/\s+/).join(' '))
+  t.strictSame(rows, ['web-1 2 5.000 ms 7.000 ms', 'web-2 1 80.0 ms 80.0 ms 1'])
+  t.match(plainEquals(table), 'route=item&amp;machine=web-2')
 })

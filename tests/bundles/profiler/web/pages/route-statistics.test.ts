@@ -33,8 +33,9 @@ function ask(count: number, side: 'before' | 'since', init: RecordInit): RecordI
 
 async function gather(storage: MemoryProfileStorage, query = '') {
   const wanted = parseRoutesRequest(new URLSearchParams(query))
-  const report = gatherRoutes(await searchMains(storage, wanted.listed), wanted, restart)
-  return { report, wanted, view: toRoutesView(report, wanted, routes) }
+  const { found, mains } = await searchMains(storage, wanted.listed)
+  const report = gatherRoutes(found, wanted, restart)
+  return { report, wanted, view: toRoutesView(report, wanted, routes, mains) }
 }
 
 const names = ({ report }: Awaited<ReturnType<typeof gather>>) => report.routes.map(({ route }) => route)
@@ -221,6 +222,29 @@ t.test('routes are sorted and filtered', async t => {
     link: '/_profiler/routes?method=get&sort=route&order=asc',
   })
   t.match(await link('sort=route', 'Route'), { sorted: 'ascending', link: /order=desc$/ })
+})
+
+t.test('routes are those of all machines, or of one', async t => {
+  const one = createStorage({ route: 'a', machine: 'web-1' }, { route: 'a', machine: 'web-1' })
+  t.strictSame((await gather(one)).view.form.machines, [], 'a single machine is no choice')
+  const storage = createStorage(
+    { route: 'a', machine: 'web-1' },
+    { route: 'b', machine: 'web-10' },
+    { route: 'b', machine: 'web-10' },
+  )
+  const { report, view } = await gather(storage, 'machine=web-1&sort=count')
+  t.match(report.routes, [{ route: 'a', count: 1 }])
+  t.equal(report.routes.length, 1, 'the name is the whole name')
+  t.match(view.form, { isFiltering: true, kept: [{ name: 'sort', value: 'count' }] })
+  t.strictSame(
+    view.form.machines.map(({ isSelected, value }) => [value, isSelected]),
+    [
+      ['', false],
+      ['web-1', true],
+      ['web-10', false],
+    ],
+  )
+  t.match(view.columns[2]?.link, 'machine=web-1', 'a sorted table keeps it')
 })
 
 t.test('the page is in the menu, and shows the requests of this process', async t => {
