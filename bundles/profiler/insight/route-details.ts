@@ -106,7 +106,7 @@ function gatherMachines(summaries: readonly ProfileSummary[]): MachineStatistics
   const all = [...groups].flatMap(([machine, group]) =>
     gatherStatistics(group).map(statistics => ({ machine, statistics })),
   )
-  return all.sort((one, other) => (one.machine < other.machine ? -1 : 1))
+  return all.sort((one, other) => one.machine.localeCompare(other.machine, 'en'))
 }
 
 async function readProfiles(
