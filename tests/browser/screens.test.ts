@@ -10,24 +10,40 @@ const unfold = "document.querySelectorAll('main details').forEach(details => { d
 /** The text of a page that can be seen, without the masthead, whose search and themes need scripts. */
 const textOf = async (page: Page) => (await page.locator('body > :not(.masthead)').allInnerTexts()).join('\n')
 
-t.test('no screen complains, leaves the site, or is too wide', needsBrowser, async t => {
-  const browser = await openBrowser(t)
-  const { screens, url } = await openScreens(t)
-  const page = await browser.newPage()
-  const complaints = watch(page, url)
-  for (const { name, path } of screens) {
-    await page.goto(url + path)
-    await page.evaluate(unfold)
-    t.equal(await page.locator('[style]').count(), 0, 'a strict policy has nothing to forbid')
-    for (const width of [400, 1400]) {
-      await page.setViewportSize({ width, height: 900 })
-      const { overflow, rules, title } = await lookAt(page)
-      t.equal(overflow, 0, `${width} pixels are enough for ${name}`)
-      t.ok(rules > 0 && title !== '', 'it has styles and a title')
+t.test(
+  'no screen complains, leaves the site, or is too wide; without scripts it says the same',
+  needsBrowser,
+  async t => {
+    const browser = await openBrowser(t)
+    const { screens, url } = await openScreens(t)
+    const viewport = { width: 1400, height: 900 }
+    const page = await browser.newPage({ viewport })
+    const complaints = watch(page, url)
+    const plain = await browser.newPage({ viewport, javaScriptEnabled: false })
+    for (const { name, path } of screens) {
+      await Promise.all([page.goto(url + path), plain.goto(url + path)])
+      const [full, text] = [await textOf(page), await textOf(plain)]
+      t.ok(text.length > 0.9 * full.length, `${name}: ${text.length} of ${full.length} characters`)
+      const { pale } = await lookAt(plain)
+      t.strictSame(pale, [], `${name} can be read`)
+      t.equal(
+        await plain.locator('button[data-copy]:visible, [data-filter]:not([name]):visible').count(),
+        0,
+        'nothing is there that does nothing',
+      )
+
+      await page.evaluate(unfold)
+      t.equal(await page.locator('[style]').count(), 0, 'a strict policy has nothing to forbid')
+      for (const width of [400, 1400]) {
+        await page.setViewportSize({ width, height: 900 })
+        const { overflow, rules, title } = await lookAt(page)
+        t.equal(overflow, 0, `${width} pixels are enough for ${name}`)
+        t.ok(rules > 0 && title !== '', 'it has styles and a title')
+      }
     }
-  }
-  t.strictSame(complaints(), [])
-})
+    t.strictSame(complaints(), [])
+  },
+)
 
 t.test(
   'the keyboard reaches everything on every screen, in the order of reading, and is seen there',
@@ -44,26 +60,6 @@ t.test(
     }
   },
 )
-
-t.test('every screen says without scripts what it says with them', needsBrowser, async t => {
-  const browser = await openBrowser(t)
-  const { screens, url } = await openScreens(t)
-  const scripted = await browser.newPage()
-  const plain = await browser.newPage({ javaScriptEnabled: false })
-  for (const { name, path } of screens) {
-    await scripted.goto(url + path)
-    await plain.goto(url + path)
-    const [full, text] = [await textOf(scripted), await textOf(plain)]
-    t.ok(text.length > 0.9 * full.length, `${name}: ${text.length} of ${full.length} characters`)
-    const { pale } = await lookAt(plain)
-    t.strictSame(pale, [], `${name} can be read`)
-    t.equal(
-      await plain.locator('button[data-copy]:visible, [data-filter]:not([name]):visible').count(),
-      0,
-      'nothing is there that does nothing',
-    )
-  }
-})
 
 t.test('without scripts, records are searched, pinned, and deleted', needsBrowser, async t => {
   const browser = await openBrowser(t)

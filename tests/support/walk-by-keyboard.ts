@@ -58,11 +58,15 @@ const note = `(() => {
 export async function walkByKeyboard(page: Page): Promise<Walk> {
   const targets = await page.evaluate<Target[]>(collect)
   await page.evaluate(note)
-  // The keys are sent in order, without an answer to each of them, which would take most of the time. A field for a date has
-  // several stops, and after the last element the walk begins again.
-  await Promise.all(Array.from({ length: 2 * targets.length + 20 }, () => page.keyboard.press('Tab')))
-  const all = await page.evaluate<Stop[]>('window.stops')
-  const again = all.findIndex(({ index }, at) => at > 0 && index === all[0]?.index)
+  let all: Stop[] = []
+  let again = -1
+  // After the last element the walk begins again. A field for a date has several stops, so there may be more than targets.
+  for (let round = 0; round < 2 && again === -1; round++) {
+    // The keys are sent in order, without an answer to each of them, which would take most of the time.
+    await Promise.all(Array.from({ length: targets.length + 10 }, () => page.keyboard.press('Tab')))
+    all = await page.evaluate<Stop[]>('window.stops')
+    again = all.findIndex(({ index }, at) => at > 0 && index === all[0]?.index)
+  }
   const stops = (again === -1 ? all : all.slice(0, again)).filter(({ index }) => index !== -1)
   const nameOf = (index: number) => String(targets[index]?.name)
   const reached = new Set(stops.map(({ index }) => index))

@@ -18,6 +18,7 @@ import {
 import { createProfiledKernel, waitForProfile } from '#tests/support/profiled-kernel.ts'
 import { createProject } from '#tests/support/project.ts'
 import { serveKernel } from '#tests/support/test-server.ts'
+import { until } from '#tests/support/until.ts'
 
 /** Serves flawed routes and their twins without a flaw. */
 async function serveFlaws(t: Test) {
@@ -38,7 +39,7 @@ async function serveFlaws(t: Test) {
 
 /** Rules that may find something only because the machine is busy: the request is then repeated. */
 const ofMachine: readonly string[] = ['blocked-loop', 'slow-listener', 'slow-query']
-const attempts = 5
+const attempts = 20
 
 const ruleOf = (text: string) => String(text.split(':')[0])
 
@@ -114,6 +115,7 @@ t.test('a sub-request after the response has its own late work', async t => {
 t.test('endless late work is saved a few times only; an aborted request has no late work', async t => {
   const { app, find, storage, url } = await serveFlaws(t)
   const leaving = new AbortController()
+  let hasLogged = false
   let timer: NodeJS.Timeout | undefined
   t.teardown(() => clearInterval(timer))
   app.routes.add({
@@ -131,6 +133,7 @@ t.test('endless late work is saved a few times only; an aborted request has no l
       leaving.abort()
       for (let turn = 0; turn < 10; turn++) await new Promise(resolve => setTimeout(resolve, 10))
       app.logger.info('The client has left.')
+      hasLogged = true
       return Response.text('left')
     },
   })
@@ -143,9 +146,11 @@ t.test('endless late work is saved a few times only; an aborted request has no l
 
   const left = fetch(`${url}/left`, { signal: leaving.signal }).catch(() => undefined)
   await left
+  const findLatest = async () => (await storage.search({ limit: 1 })).summaries[0]
+  await until(async () => hasLogged && (await findLatest())?.url === `${url}/left`)
+  // Late work would be saved in this time.
   await new Promise(resolve => setTimeout(resolve, 400))
-  const { summaries } = await storage.search({ limit: 1 })
-  const profile = await waitForProfile(storage, String(summaries[0]?.token))
+  const profile = await waitForProfile(storage, String((await findLatest())?.token))
   t.equal(profile.summary.outcome, 'aborted')
   t.equal(profile.data.late, undefined)
 })
