@@ -202,7 +202,7 @@ t.test('the panel shows the tree of a page of the site', async t => {
   const page = await kernel.show('templates', profile)
   t.match(
     page,
-    /<th scope="row"><span class="place" data-at="[^"]+site\/layout.hbs:1:1">site\/layout<\/span>\s*<\/th>\s+<td class="number">1<\/td>/,
+    /<th scope="row" class="full"><span class="place" data-at="[^"]+site\/layout.hbs:1:1">site\/layout<\/span>\s*<\/th>\s+<td class="number" data-label="renders">1<\/td>/,
   )
   t.match(page, /└\u00a0<\/span><span class="place" data-at="[^"]+">site\/layout/)
   t.match(page, /\u00a0\u00a0├\u00a0<\/span><span class="place" data-at="[^"]+">site\/header/)
