@@ -53,20 +53,21 @@ export async function findSinceEdit(
   const before = similar.filter(({ time }) => time >= (lastEdit?.time ?? 0))
   const isSimilar = ({ time, url }: ProfileSummary) => time >= edit.time && (!isSameUrl || url === summary.url)
   const now = [summary, ...earlier.filter(isSimilar)]
-  const compare = async (limit: number) => {
-    const found = await Promise.all(before.slice(0, limit).map(({ token }) => storage.find(token)))
-    const profiles = found.filter(stored => stored !== undefined).map(({ profile }) => profile)
-    return findChanges({ profile, profiles, before, now, inspect })
+  const read = async (summaries: readonly ProfileSummary[]) => {
+    const found = await Promise.all(summaries.map(({ token }) => storage.find(token)))
+    return found.filter(stored => stored !== undefined).map(({ profile }) => profile)
   }
+  const compare = (profiles: readonly Profile[]) => findChanges({ profile, profiles, before, now, inspect })
   // Reading a profile costs most of the time: further ones are read only to confirm a change.
-  const supposed = await compare(1)
+  const latest = await read(before.slice(0, 1))
+  const supposed = compare(latest)
   return {
     files: filesOf(editsSince(profile, last)),
     time: edit.time,
     isSameUrl,
     before: last,
     times: compareTimes(before.map(durationOf), now.map(durationOf)),
-    changes: supposed.length === 0 ? supposed : await compare(readLimit),
+    changes: supposed.length === 0 ? supposed : compare([...latest, ...(await read(before.slice(1, readLimit)))]),
   }
 }
 
