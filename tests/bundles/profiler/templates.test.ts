@@ -231,7 +231,7 @@ t.test('the application may replace templates, also of the profiler; panel and l
   t.match(html, '<h1>My panel</h1>')
   t.match(plainEquals(html), `<a class="place" href="x:${directory}/templates/framework/error.hbs"`)
   t.match(html, `<span class="soft">replaces ${path.resolve('templates/framework/error.hbs')}</span>`)
-  t.match(html, /<th scope="row"><span class="place">gone<\/span>\s*<\/th>/)
+  t.match(html, /<th scope="row" class="full"><span class="place">gone<\/span>\s*<\/th>/)
 })
 
 t.test('the items of a list are one line with the time of each; long trees are cut', async t => {
