@@ -110,9 +110,15 @@ function plant(tree: Json, places: ReadonlySet<Place>, manner: Manner, text: str
   return changeTree(tree, (value, place) => (places.has(anyRecord(place)) ? manners[manner](text, value) : undefined))
 }
 
-/** A place in one of the profiles. */
+const placesOfAny = new Map<Place, Place>()
+
+/** A place in one of the profiles. It is asked for millions of times. */
 function anyRecord(place: Place): Place {
-  return place.replace(/^(\{?)(?:main|child|older)\./, '$1')
+  const known = placesOfAny.get(place)
+  if (known !== undefined) return known
+  const found = place.replace(/^(\{?)(?:main|child|older)\./, '$1')
+  placesOfAny.set(place, found)
+  return found
 }
 
 /** The tags of a page. Those in source code are omitted: highlighting depends on the text. */
@@ -196,9 +202,11 @@ t.test('texts in a profile do not change the tags of any page', async t => {
       // Clients do not send the names of fields.
       if (kind === 'key') continue
       const armed = await show(plant(original, alone, manner, hostile), some)
-      const tame = await show(plant(original, alone, manner, disarm(hostile)), some)
-      if (!isSame(armed, tame)) t.strictSame(skeletons(armed), skeletons(tame), `${place}, ${manner}`)
-      t.strictSame(findDangers(armed), [], `${place}, ${manner}`)
+      // A page without the place is as it was before.
+      const changed = new Map([...armed].filter(([path, html]) => html !== before.get(path)))
+      const tame = await show(plant(original, alone, manner, disarm(hostile)), [...changed.keys()])
+      if (!isSame(changed, tame)) t.strictSame(skeletons(changed), skeletons(tame), `${place}, ${manner}`)
+      t.strictSame(findDangers(changed), [], `${place}, ${manner}`)
     }
   }
   t.ok(deciding > 20)
