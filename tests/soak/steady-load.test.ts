@@ -5,11 +5,11 @@ import { type Test, t } from 'tap'
 import { type LoadReport, startLoad } from './steady-load.ts'
 
 /** What became of a load on a server that answers so. */
-async function load(t: Test, answer: RequestListener): Promise<LoadReport> {
+async function load(t: Test, answer: RequestListener, patience?: number): Promise<LoadReport> {
   const server = createServer(answer)
   await new Promise<void>(resolve => server.listen(0, '127.0.0.1', resolve))
   t.teardown(() => server.close().closeAllConnections())
-  const { stop } = startLoad(`http://127.0.0.1:${(server.address() as AddressInfo).port}/`, 200)
+  const { stop } = startLoad(`http://127.0.0.1:${(server.address() as AddressInfo).port}/`, patience)
   await wait(300)
   return stop()
 }
@@ -20,7 +20,7 @@ t.test('a request is lost that is not answered, answered by something else, or c
   t.ok(wrong.lost.some(text => /^new connections: status 500, \d+ ms after it was sent, as its first$/.test(text)))
   t.ok(wrong.lost.some(text => /^without a pause: status 500, .* ms after the answer before$/.test(text)))
   t.ok(wrong.lost.includes('three at once: 0 of 3 were answered'))
-  const silent = await load(t, () => undefined)
+  const silent = await load(t, () => undefined, 200)
   t.ok(silent.lost.some(text => text.startsWith('with pauses: Error: no answer')))
   t.ok(silent.lost.some(text => text.startsWith('three at once: no answer')))
   const cut = await load(t, (_request, response) => {
@@ -32,8 +32,8 @@ t.test('a request is lost that is not answered, answered by something else, or c
 })
 
 t.test('nothing is lost of what is answered', async t => {
-  const good = await load(t, (request, response) => {
+  const answer: RequestListener = (request, response) =>
     request.resume().on('end', () => response.writeHead(request.method === 'GET' ? 200 : 405).end())
-  })
+  const good = await load(t, answer)
   t.strictSame(good.lost, [])
 })
