@@ -94,7 +94,7 @@ t.test('the arrow keys lead through the flame graph, which is one stop of the Ta
   }
   t.match(seen.at(-1), /^countPrimes: /, 'down, along what took longest')
   await page.keyboard.press('ArrowUp')
-  t.match(await here(), /^controller: /)
+  t.match(await here(), /^controller primes: /)
   await page.keyboard.press('ArrowDown')
   await page.keyboard.press('ArrowLeft')
   t.match(await here(), /^countPrimes: /, 'there is nothing to its left')
