@@ -30,6 +30,7 @@ export class Bar {
     root.append(this.#frame)
     this.#toggle.addEventListener('click', () => this.#fold(!this.#isFolded))
     window.addEventListener('keydown', event => this.#onKey(event))
+    new ResizeObserver(() => this.#fit()).observe(this.#frame)
     this.#frame.addEventListener('pointerover', keepInside)
     this.#frame.addEventListener('focusin', keepInside)
     this.#frame.addEventListener('pointerout', event => undismiss(event, event.relatedTarget))
@@ -81,6 +82,7 @@ export class Bar {
     this.#toggle.title = isFolded && sentence !== '' ? `${sentence}\n${purpose}` : purpose
     const label = `${isFolded ? 'Show' : 'Hide'} the profiler toolbar`
     this.#toggle.replaceChildren(createElement('span', { class: 'toolbar-title' }, label))
+    this.#fit()
     if (!isFolded) return
     const mark = (text: string, tone: string) => {
       this.#toggle.append(' ', createElement('span', { class: 'toolbar-mark', 'data-tone': tone }, text))
@@ -89,6 +91,14 @@ export class Bar {
     if (exception !== '') mark(exception, 'error')
     if (this.#errors > 0) mark(`${this.#errors} browser ${this.#errors === 1 ? 'error' : 'errors'}`, 'error')
     if (this.#failures > 0) mark(`${this.#failures} failed ${this.#failures === 1 ? 'request' : 'requests'}`, 'error')
+  }
+
+  /** Marks the frame if not all items fit into it. */
+  #fit(): void {
+    const items = this.#frame.querySelector('.toolbar-items')
+    this.#frame.removeAttribute('data-tight')
+    const [end = 0, last = 0] = [items, items?.lastElementChild].map(element => element?.getBoundingClientRect().right)
+    this.#frame.toggleAttribute('data-tight', Math.floor(last) > end)
   }
 
   #onKey(event: KeyboardEvent): void {

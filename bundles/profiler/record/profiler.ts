@@ -87,7 +87,7 @@ export class Profiler {
   begin(request: Request): Trace | undefined {
     const { isOwnPage, logger, policy } = this.#services
     const parent = this.find(request.parent)
-    const isWanted = request.parent === undefined ? policy.wants(request) && !isOwnPage(request) : parent !== undefined
+    const isWanted = request.parent === undefined ? !isOwnPage(request) && policy.wants(request) : parent !== undefined
     if (!isWanted) return undefined
     const token = drawToken(token => this.#writer.knows(token), this.#draw)
     if (token === undefined) {

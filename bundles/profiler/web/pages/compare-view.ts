@@ -32,7 +32,7 @@ interface CompareView {
   /** Whether the second is a replay of the first. */
   readonly isReplay: boolean
   /** The restart of the server between both profiles. */
-  readonly restart: { readonly time: FormattedTime; readonly changed: readonly string[] } | false
+  readonly restart: RestartView | false
   readonly swapLink: string
   readonly leftOut: string
   readonly parts: readonly Part[]
@@ -90,11 +90,26 @@ export function toCompareView(
       { name: 'B', role: isReplay ? 'replay' : '', ...toSummaryView(second.summary) },
     ],
     isReplay,
-    restart: restart !== undefined && { time: formatTime(restart.time), changed: restart.changed },
+    restart: restart !== undefined && viewRestart(restart),
     swapLink: compareLink(String(tokens[1]), String(tokens[0])),
     leftOut: neverCompared.join(', '),
     parts: parts.filter(({ rows, rest }) => rows.length + rest.length > 0),
   }
+}
+
+interface RestartView {
+  readonly time: FormattedTime
+  /** The first edited files. */
+  readonly changed: readonly string[]
+  /** `3 more files`; empty if all are listed. */
+  readonly more: string
+}
+
+const fileLimit = 5
+
+function viewRestart({ changed, time }: { readonly changed: readonly string[]; readonly time: number }): RestartView {
+  const more = changed.length > fileLimit ? formatCount(changed.length - fileLimit, 'more file') : ''
+  return { time: formatTime(time), changed: changed.slice(0, fileLimit), more }
 }
 
 function readSites(profile: Profile): ReadonlyMap<string, string> {

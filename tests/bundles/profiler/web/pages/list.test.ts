@@ -549,7 +549,7 @@ t.test('a paused recording is shown, with a button to resume; then the list is n
   await client.post('/_profiler/pause', { headers: { origin: 'http://localhost' } })
   const html = await show(client)
   t.ok(app)
-  t.match(textOf(html), 'Recording is paused. Pages have no toolbar. Resume')
+  t.match(textOf(html), 'Recording is paused. Resume')
   t.match(html, 'data-live=""')
   t.notMatch(html, 'Pause recording')
 })

@@ -83,7 +83,7 @@ t.test('a page without a profile says that recording is paused', async t => {
   const page = await show('/star-photo-booth')
   t.match(page, /<script type="module" [^>]*data-profiler-toolbar="\/_wdt\/paused"><\/script>/)
   t.notMatch(page, 'data-profiler-errors')
-  t.match(toText(await show('/_wdt/paused')), 'paused Recording is paused. Resume it in the list of profiles')
+  t.match(toText(await show('/_wdt/paused')), 'paused Resume recording')
   t.notMatch(await show('/star-photo-booth', { 'x-forwarded-for': '127.0.0.1' }), 'data-profiler', 'only if allowed')
   t.notMatch(await show('/_profiler/empty/search/results'), 'data-profiler-toolbar')
   await client.post('/_profiler/resume', ours)
