@@ -30,7 +30,7 @@ export class Bar {
     root.append(this.#frame)
     this.#toggle.addEventListener('click', () => this.#fold(!this.#isFolded))
     window.addEventListener('keydown', event => this.#onKey(event))
-    new ResizeObserver(() => this.#fit()).observe(this.#frame)
+    window.addEventListener('resize', () => this.#fit())
     this.#frame.addEventListener('pointerover', keepInside)
     this.#frame.addEventListener('focusin', keepInside)
     this.#frame.addEventListener('pointerout', event => undismiss(event, event.relatedTarget))
@@ -59,6 +59,7 @@ export class Bar {
     const attach = () => {
       if (this.#host.isConnected || attempts++ > attachLimit) return
       document.documentElement.append(this.#host)
+      this.#fit()
     }
     attach()
     new MutationObserver(attach).observe(document.documentElement, { childList: true })
@@ -93,12 +94,18 @@ export class Bar {
     if (this.#failures > 0) mark(`${this.#failures} failed ${this.#failures === 1 ? 'request' : 'requests'}`, 'error')
   }
 
-  /** Marks the frame if not all items fit into it. */
+  /** Leaves out minor items, the last one first, until the others fit; marks the frame if they still do not. */
   #fit(): void {
     const items = this.#frame.querySelector('.toolbar-items')
+    const isTight = () => {
+      const [end = 0, last = 0] = [items, items?.lastElementChild].map(each => each?.getBoundingClientRect().right)
+      return Math.floor(last) > end
+    }
+    const minor = [...this.#frame.querySelectorAll('.toolbar-minor:not(.toolbar-item-record)')]
+    for (const item of minor) item.removeAttribute('data-left-out')
     this.#frame.removeAttribute('data-tight')
-    const [end = 0, last = 0] = [items, items?.lastElementChild].map(element => element?.getBoundingClientRect().right)
-    this.#frame.toggleAttribute('data-tight', Math.floor(last) > end)
+    for (const item of minor.reverse()) item.toggleAttribute('data-left-out', isTight())
+    this.#frame.toggleAttribute('data-tight', isTight())
   }
 
   #onKey(event: KeyboardEvent): void {

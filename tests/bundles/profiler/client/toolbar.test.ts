@@ -229,7 +229,7 @@ t.test('lengths of the stylesheet do not depend on the font size of the page', a
 
 const section = (data: string) => {
   const template = document.createElement('template')
-  template.innerHTML = `<section class="toolbar" ${data}><ul class="toolbar-items"><li class="toolbar-item" id="first"><a class="toolbar-link" href="#">1</a>
+  template.innerHTML = `<section class="toolbar" ${data}><ul class="toolbar-items"><li class="toolbar-item toolbar-minor" id="first"><a class="toolbar-link" href="#">1</a>
     <div class="toolbar-details"><a href="#" id="detail">d</a></div></li><li class="toolbar-item" id="last"><a class="toolbar-link" href="#">2</a></li></ul></section>`
   return template.content.querySelector<HTMLElement>('section') as HTMLElement
 }
@@ -267,6 +267,23 @@ t.test('the toolbar is beside the body, and comes back when it is removed', asyn
   t.equal(host(), null, 'a page that always removes it wants none')
   bar.show(section(''))
   t.ok(host())
+})
+
+t.test('the toolbar is marked while its items do not fit', async t => {
+  const page = openPage(t, '')
+  const { bar, find } = openBar(page)
+  bar.show(section(''))
+  const isTight = () => find('.toolbar-frame')?.hasAttribute('data-tight')
+  t.equal(isTight(), false)
+  const last = find('#last') as HTMLElement
+  last.getBoundingClientRect = () => ({ right: 12 }) as DOMRect
+  window.dispatchEvent(new Event('resize'))
+  t.equal(isTight(), true)
+  t.ok(find('#first')?.hasAttribute('data-left-out'), 'a minor item is left out')
+  last.getBoundingClientRect = () => ({ right: 0 }) as DOMRect
+  bar.showFailures(1, 0)
+  t.equal(isTight(), false)
+  t.notOk(find('#first')?.hasAttribute('data-left-out'))
 })
 
 t.test('the toolbar folds by its button and by keys, and stays so on the next page', async t => {
