@@ -119,7 +119,7 @@ t.test('a handshake is routed, checked and guarded like any request', async t =>
   t.equal(await open(`${ws}/nowhere`, { headers }), 404)
   t.equal(await open(`${ws}/greeting`, { headers }), 200)
   t.equal(await open(`ws://127.0.0.1:${port}/talk`), 400, 'a host that is not listed')
-  const refused = await raw(handshake('/talk', `X: ${'x: y\r\n'.repeat(300)}`))
+  const refused = await raw(handshake('/talk', `Connection: close\r\nX: ${'x: y\r\n'.repeat(300)}`))
   t.match(refused, /^HTTP\/1\.1 431 /)
 })
 
