@@ -208,11 +208,11 @@ class Client {
   }
 }
 
-/** Runs nginx with the machines of the guide, without TLS. */
+/** Runs nginx as in the guide: with its machines, and the server that it has for one machine, without TLS. */
 async function startNginx(t: Test, folder: string, machines: readonly Machine[]): Promise<string> {
   mkdirSync(folder)
   const port = await findPort()
-  const [, block = ''] = /```nginx\n([\s\S]*?)```/.exec(guide) ?? []
+  const [block = '', small = ''] = Array.from(guide.matchAll(/```nginx\n([\s\S]*?)```/g), ([, text = '']) => text)
   const upstream = machines.reduce(
     (text, { address, port }, index) => text.replace(`10.0.0.1${index + 1}:8000`, `${address}:${port}`),
     block,
@@ -220,8 +220,8 @@ async function startNginx(t: Test, folder: string, machines: readonly Machine[])
   t.notMatch(upstream, '10.0.0.1')
   const temporary = ['client_body', 'proxy', 'fastcgi', 'uwsgi', 'scgi'].map(name => `${name}_temp_path ${folder};`)
   const user = process.getuid?.() === 0 ? 'user root;' : ''
-  const server = `server { listen 127.0.0.1:${port}; location / { proxy_pass http://my-site; proxy_http_version 1.1;
-    proxy_set_header Connection ""; proxy_set_header Host $host; proxy_set_header X-Forwarded-For $remote_addr; } }`
+  const [server = ''] = /^server[\s\S]*/m.exec(small.replace('listen 80;', `listen 127.0.0.1:${port};`)) ?? []
+  t.match(server, `127.0.0.1:${port}`)
   const configuration = `${user} daemon off; pid nginx.pid; error_log stderr crit;
     events {} http { access_log off; ${temporary.join(' ')} ${upstream} ${server} }`
   writeFileSync(path.join(folder, 'nginx.conf'), configuration)
