@@ -112,10 +112,19 @@ export class RedisConnection {
     if (client?.status !== 'ready') throw new RedisError('There is no connection to Redis.')
     try {
       // The client declares unknown, because the types of its replies depend on its options.
-      return (await client.callBuffer(command, args)) as RedisReply
+      return (await this.#inTime(client.callBuffer(command, args))) as RedisReply
     } catch (error) {
       throw toRedisError(error)
     }
+  }
+
+  /** Rejects after the timeout. What has arrived while the process was busy is read before. */
+  #inTime<value>(answer: Promise<value>): Promise<value> {
+    return new Promise((resolve, reject) => {
+      const onTimeout = () => setImmediate(reject, new RedisError('Redis has not answered in time.'))
+      const timer = setTimeout(onTimeout, this.#timeout)
+      answer.then(resolve, reject).finally(() => clearTimeout(timer))
+    })
   }
 
   /** Resolves when the first attempt to connect has an outcome. */
@@ -133,7 +142,6 @@ export class RedisConnection {
         maxRetriesPerRequest: 0,
         disableClientInfo: true,
         connectTimeout: this.#timeout,
-        commandTimeout: this.#timeout,
         // A server that stops to answer gets a new connection, so that commands without an answer do not pile up.
         socketTimeout: this.#timeout * 1.5,
         retryStrategy: attempt => Math.min(1000, 20 * 2 ** Math.min(attempt, 6)) * (0.5 + Math.random() / 2),

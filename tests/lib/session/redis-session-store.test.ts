@@ -105,6 +105,17 @@ t.test('Redis', { skip: lacksRedis }, async t => {
   }
   for (const [claim, testCase] of Object.entries(sessionStoreCases)) t.test(claim, t => testCase(t, open))
 
+  t.test('a process that was busy for longer than the timeout has its answer', async t => {
+    const store = new RedisSessionStore({ url, prefix: 'busy:', timeout: 100, logger: createLogger() })
+    t.teardown(() => store.close())
+    await store.insert('a', createData({ user: 7 }, Date.now() + 60_000))
+    const read = store.read('a')
+    // Then the command is sent, and its answer not read.
+    await new Promise(process.nextTick)
+    Atomics.wait(new Int32Array(new SharedArrayBuffer(4)), 0, 0, 130)
+    t.strictSame((await read)?.attributes, { user: 7 })
+  })
+
   t.test('changes of one session by two processes are all stored, and none brings a session back', async t => {
     let repeated = 0
     const names = fc.array(fc.constantFrom('a', 'b', 'c'), { minLength: 20, maxLength: 60 })
