@@ -17,7 +17,7 @@ import { createQueryPanels } from './queries/queries.ts'
 import { createRequestPanel } from './request.ts'
 import { createRouterPanel } from './router.ts'
 import { createTemplatesPanel } from './templates.ts'
-import { timePanel } from './time.ts'
+import { createTimePanel } from './time.ts'
 import { validationPanel } from './validation.ts'
 
 /** Creates the profiler's own panels, in the order of the menu. */
@@ -27,7 +27,7 @@ export function createPanels(app: Application, inspector: Inspector): ProfilePan
   const panels: ProfilePanel[] = [
     createOverviewPanel(editor, labelOf),
     createRequestPanel(editor),
-    timePanel,
+    createTimePanel(editor),
     createExceptionPanel(editor),
     createFindingsPanel(inspector, labelOf, editor),
     validationPanel,

@@ -8,39 +8,53 @@ import { profileLink } from '../../profile/links.ts'
 import { joinPeriods, type Period, totalOf } from '../../profile/periods.ts'
 import type { MemoryData } from '../../profile/process-data.ts'
 import type { Profile } from '../../profile/profile.ts'
-import type { ProfilePanel } from './panel.ts'
+import type { EditorLinks } from '../editor-links.ts'
+import type { PanelSubject, ProfilePanel } from './panel.ts'
 import { readFilter, thresholds } from './timeline/filter.ts'
+import { createRowPlaces } from './timeline/row-place.ts'
 import { createTimelineRows, type TimelineRow } from './timeline/rows.ts'
 import { createTimeline, createTimelineAxis } from './timeline/timeline.ts'
 import { toTraceView } from './timeline/trace-view.ts'
 
-/** Shows what took how long, and when: of a request, its sub-requests, and the work after the response. */
-export const timePanel: ProfilePanel = {
-  name: 'time',
-  label: 'Performance',
-  template: 'profiler/panels/time',
-  hasContent: () => true,
-  async toView({ findChildren, findTrace, parent, profile, query }) {
-    const { token } = profile.summary
-    const [{ logs, root }, parts] = await Promise.all([createRequestSpans(profile, findChildren), findTrace(profile)])
-    const placed = placeTrace(root, profile, parts)
-    const rows = createTimelineRows(root)
-    const axis = createTimelineAxis(rows, findEnd(rows, readHandledTime(profile) * 1000))
-    const filter = readFilter(query, axis)
-    return {
-      metrics: createMetrics(profile, rows),
-      parent: parent === undefined ? null : { token: parent.token, duration: toDuration(parent.duration) },
-      timeline: createTimeline({ rows, logs, pauses: toPauses(profile.collectors.memory), axis, filter }),
-      action: profileLink(token),
-      allLink: `${profileLink(token, 'time')}&rows=all&threshold=0`,
-      wholeLink: `${profileLink(token, 'time')}${[...query].map(toParameter).join('')}`,
-      hasAll: filter.hasAll,
-      fitting: `${readFilter(new URLSearchParams(), axis).threshold / 1000}`,
-      thresholds: thresholds.map(value => ({ value, isChosen: value === filter.chosen })),
-      dropped: countDropped(profile),
-      trace: toTraceView(profile, placed),
-    }
-  },
+/** Creates the panel of what took how long, and when: of a request, its sub-requests, and the work after the response. */
+export function createTimePanel(editor: EditorLinks): ProfilePanel {
+  return {
+    name: 'time',
+    label: 'Performance',
+    template: 'profiler/panels/time',
+    hasContent: () => true,
+    toView: subject => toView(subject, editor),
+  }
+}
+
+async function toView(
+  { findChildren, findTrace, parent, profile, query }: PanelSubject,
+  editor: EditorLinks,
+): Promise<ViewModel> {
+  const { token } = profile.summary
+  const [{ logs, root }, parts] = await Promise.all([createRequestSpans(profile, findChildren), findTrace(profile)])
+  const placed = placeTrace(root, profile, parts)
+  const rows = createTimelineRows(root)
+  const axis = createTimelineAxis(rows, findEnd(rows, readHandledTime(profile) * 1000))
+  const filter = readFilter(query, axis)
+  const timeline = createTimeline({ rows, logs, pauses: toPauses(profile.collectors.memory), axis, filter })
+  const findPlace = createRowPlaces(profile, editor)
+  return {
+    metrics: createMetrics(profile, rows),
+    parent: parent === undefined ? null : { token: parent.token, duration: toDuration(parent.duration) },
+    timeline: {
+      ...timeline,
+      slowest: timeline.slowest.map(row => ({ ...row, place: findPlace(String(rows[row.index]?.link)) })),
+    },
+    action: profileLink(token),
+    allLink: `${profileLink(token, 'time')}&rows=all&threshold=0`,
+    wholeLink: `${profileLink(token, 'time')}${[...query].map(toParameter).join('')}`,
+    hasAll: filter.hasAll,
+    fitting: `${readFilter(new URLSearchParams(), axis).threshold / 1000}`,
+    thresholds: thresholds.map(value => ({ value, isChosen: value === filter.chosen })),
+    dropped: countDropped(profile),
+    trace: toTraceView(profile, placed),
+  }
 }
 
 /** A parameter of the page without the zoom. */

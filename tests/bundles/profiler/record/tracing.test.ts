@@ -4,7 +4,6 @@ import type { StoredProfile } from '#bundles/profiler/store/profile-storage.ts'
 import { EditorLinks } from '#bundles/profiler/web/editor-links.ts'
 import { createEventsPanel } from '#bundles/profiler/web/panels/events.ts'
 import { createLoggerPanel } from '#bundles/profiler/web/panels/logger.ts'
-import { timePanel } from '#bundles/profiler/web/panels/time.ts'
 import { currentRequest } from '#kernel/arguments/request-values.ts'
 import { defineController } from '#kernel/controller.ts'
 import { FinishRequestEvent, ResponseEvent } from '#kernel/events.ts'
@@ -89,7 +88,7 @@ t.test('a failed request shows where its error page was made; the error page has
     t.ok(logs.includes(text), text)
   }
   t.notMatch(await show(loggerPanel, sub), 'Uncaught')
-  const time = await show(timePanel, main)
+  const time = await show('time', main)
   for (const text of [
     'Performance metrics',
     'Response ready · last byte',
@@ -102,7 +101,7 @@ t.test('a failed request shows where its error page was made; the error page has
   ]) {
     t.ok(time.includes(text), text)
   }
-  t.match(await show(timePanel, sub), main.profile.summary.token, 'it leads to the main request')
+  t.match(await show('time', sub), main.profile.summary.token, 'it leads to the main request')
 })
 
 t.test('events of bundles are in the request in which they were dispatched', async t => {

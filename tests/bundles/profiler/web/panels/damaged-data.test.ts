@@ -9,7 +9,7 @@ import { createLoggerPanel } from '#bundles/profiler/web/panels/logger.ts'
 import { memoryPanel } from '#bundles/profiler/web/panels/memory.ts'
 import { createQueryPanels } from '#bundles/profiler/web/panels/queries/queries.ts'
 import { createTemplatesPanel } from '#bundles/profiler/web/panels/templates.ts'
-import { timePanel } from '#bundles/profiler/web/panels/time.ts'
+import { createTimePanel } from '#bundles/profiler/web/panels/time.ts'
 import { createProfile, createSubject } from '#tests/support/create-profile.ts'
 import { createProfiledKernel } from '#tests/support/profiled-kernel.ts'
 
@@ -22,7 +22,7 @@ t.test('the panels of a damaged profile can be shown', async t => {
   const panels = [
     createEventsPanel(new EditorLinks({ directory: '/' })),
     loggerPanel,
-    timePanel,
+    createTimePanel(new EditorLinks({ directory: '/' })),
     createHttpPanel(new EditorLinks({ directory: '/' })),
     memoryPanel,
     templatesPanel,

@@ -1,15 +1,18 @@
 import { t } from 'tap'
 import { findChildren } from '#bundles/profiler/insight/relatives.ts'
 import type { Profile } from '#bundles/profiler/profile/profile.ts'
-import { timePanel } from '#bundles/profiler/web/panels/time.ts'
+import { EditorLinks } from '#bundles/profiler/web/editor-links.ts'
+import { createTimePanel } from '#bundles/profiler/web/panels/time.ts'
 import type { TimelineView } from '#bundles/profiler/web/panels/timeline/timeline.ts'
 import { currentRequest } from '#kernel/arguments/request-values.ts'
 import { defineController } from '#kernel/controller.ts'
 import type { Request } from '#lib/http/request.ts'
 import { Response } from '#lib/http/response.ts'
-import { createProfile, createSubject } from '#tests/support/create-profile.ts'
+import { createProfile, createQuery, createSubject } from '#tests/support/create-profile.ts'
 import { plainEquals, toText } from '#tests/support/html.ts'
 import { createProfiledKernel } from '#tests/support/profiled-kernel.ts'
+
+const timePanel = createTimePanel(new EditorLinks({ directory: '/' }))
 
 const spans = [
   [null, 'kernel.request', 0, 1000],
@@ -381,4 +384,37 @@ t.test('a page of the profiler finds the sub-requests of a profile, and nested o
   t.ok(page.length < 60_000)
   const gone = { search: () => storage.search({ limit: 9 }), find: async () => undefined }
   t.strictSame(await findChildren(gone, profile), [], 'profiles that were deleted meanwhile')
+})
+
+t.test('the slowest rows have their places in the code', async t => {
+  const { show } = await createProfiledKernel(t)
+  const spans = [
+    [null, 'kernel.request', 0, 40_000],
+    [8, 'Slow.onRequest', 0, 30_000, 0],
+    [0, 'Unknown.onRequest', 30_000, 10_000, 0],
+    [null, 'kernel.controller_arguments', 40_000, 10],
+    [null, 'kernel.response', 90_000, 10],
+  ]
+  const caller = { function: 'load', file: 'src/load.ts', line: 3, column: 9 }
+  const data = {
+    events: { spans, dropped: 0 },
+    queries: { queries: [createQuery({ start: 41, end: 60, caller })], omitted: 0 },
+    http: {
+      calls: [{ method: 'GET', url: 'http://a/', start: 61, end: 80, status: 200, caller: { file: 'src/call.ts' } }],
+    },
+  }
+  const listeners = [{ event: 'kernel.request', name: 'Slow.onRequest', priority: 8, site: 'src/slow.ts:7' }]
+  const init = { duration: 100, controller: 'star_photo_booth', processData: { events: { listeners } } }
+  const html = plainEquals(await show('time', createProfile(data, init)))
+  const [, slowest = ''] = /<section class="slowest"([\s\S]*?)<\/section>/.exec(html) ?? []
+  const rows = [
+    ...slowest.matchAll(/<a href="#row-\d+">([^<]+)<\/a>(?: <code><span class="place" data-at="([^"]+)">)?/g),
+  ]
+  t.match(Object.fromEntries(rows.map(([, name, at = '']) => [name, at])), {
+    'Slow.onRequest': 'src/slow.ts:7:1',
+    'Unknown.onRequest': /^$/,
+    'SELECT … products': 'src/load.ts:3:1',
+    'GET a/': /^$/,
+    'controller star_photo_booth': /^bundles\/site\/site-bundle\.ts:\d+:1$/,
+  })
 })
