@@ -57,7 +57,10 @@ for (const scripts of ['on', 'off'] as const) {
       const { page, recordOf, wrong } = await open(t, scripts === 'on')
       await page.goto(`${await recordOf('/busy')}?panel=request`)
       const row = page.locator('#header-x-twice')
-      t.match(await row.innerText(), /changed by Second.onResponse\s+before: First.onResponse/)
+      t.match(
+        await row.innerText(),
+        /changed by Second.onResponse events\.test\.ts:\d+\s+before: First.onResponse events\.test\.ts:\d+/,
+      )
       await row.getByRole('link', { name: 'Second.onResponse' }).click()
       const target = page.locator('#event-tree li:target')
       t.match(await target.locator('.name').first().innerText(), /^Second.onResponse/)
