@@ -149,10 +149,13 @@ t.test('a restart between two profiles is named, with the files that were edited
     edits: [{ time: Date.parse('2026-11-20T10:00:00Z'), files: ['blog/list.ts', 'blog/<b>.hbs'] }],
   })
   keep('00000c', '2026-11-20T10:40:00Z', after)
+  const files = ['a', 'b', 'c', 'd', 'e', 'f', 'g']
+  keep('00000d', '2026-11-20T10:50:00Z', { ...after, edits: [{ time: Date.parse('2026-11-20T10:00:00Z'), files }] })
   const compare = async (a: string, b: string) => textOf((await client.get(`/_profiler/compare?a=${a}&b=${b}`)).text)
   const sentence = 'Server restarted in between, at 20 Nov 2026, 10:00:00 UTC'
   t.match(await compare('00000a', '00000b'), `${sentence}, after edits of blog/list.ts blog/&lt;b&gt;.hbs`)
   t.match(await compare('00000b', '00000a'), sentence, 'in any order')
+  t.match(await compare('00000a', '00000d'), `${sentence}, after edits of a b c d e and 2 more files`)
   t.match(await compare('00000a', '00000c'), `${sentence} `, 'the reason is not known')
   t.notMatch(await compare('00000b', '00000c'), 'restarted', 'one process')
 })
