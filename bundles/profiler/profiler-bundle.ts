@@ -119,7 +119,7 @@ export function createProfilerBundle(options: ProfilerOptions = {}): Bundle {
       app.isolated.push(isOwnPage)
       new ToolbarListener({ ...app, profiler, redirects, assets, policy, isOwnPage }).subscribe(app.dispatcher)
       app.signals.on('kernel.booted', () => reportReplaced(app))
-      new WelcomeListener({ ...app, profiler, assets, editor, version }).subscribe(app.dispatcher)
+      new WelcomeListener({ ...app, assets, editor, version }).subscribe(app.dispatcher)
       addErrorPage({ ...app, editor, storage }, recording, assets)
       app.commands.push(async () => {
         const { createCommands } = await import('./cli/create-commands.ts')

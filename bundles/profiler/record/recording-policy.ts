@@ -72,7 +72,7 @@ export class RecordingPolicy {
   /** Whether a trace becomes a profile, as far as is known now. */
   keeps({ main }: Trace): boolean {
     const { onlyErrors = false, slowerThan } = this.#sampling
-    const isWanted = !main.isWelcome && (!this.#onlyExceptions || main.thrown.length > 0)
+    const isWanted = !this.#onlyExceptions || main.thrown.length > 0
     const isEach = !onlyErrors && slowerThan === undefined
     if (isWanted && (isEach || (onlyErrors && hasError(main)) || isSlower(main, slowerThan))) return true
     return this.#isAskedFor(main.request)

@@ -60,8 +60,6 @@ export class Trace implements CollectedRequest {
   endedAt: number | undefined
   /** Called for each recorded piece of late work; only of a main request. */
   onLate: ((trace: Trace) => void) | undefined
-  /** Whether the profiler itself answers it with the welcome page: then it becomes no profile. Only of a main request. */
-  isWelcome = false
   /** How often late work updated its profile. */
   updates = 0
   /** Whether an update is scheduled. */

@@ -10,7 +10,6 @@ import type { RouteCollection } from '../../../lib/routing/route-collection.ts'
 import type { View } from '../../../lib/view/view.ts'
 import { home, visitLink } from '../profile/links.ts'
 import { shownRoutes } from '../profile/routes.ts'
-import type { Profiler } from '../record/profiler.ts'
 import type { Assets } from './assets.ts'
 import type { EditorLinks } from './editor-links.ts'
 
@@ -22,7 +21,6 @@ const guides = ['first-page.md', 'routing.md', 'templates.md']
 
 /** What the welcome page needs. */
 interface WelcomeServices {
-  readonly profiler: Pick<Profiler, 'find'>
   readonly routes: RouteCollection
   readonly view: View
   readonly debugGate: DebugGate
@@ -33,7 +31,7 @@ interface WelcomeServices {
 
 /**
  * Answers `/` with a welcome page if the application has no route for it. The page is a 404 that lists the routes. It has no
- * toolbar, and becomes no profile: both would show an error.
+ * toolbar, which would show an error.
  */
 export class WelcomeListener {
   readonly #services: WelcomeServices
@@ -47,11 +45,9 @@ export class WelcomeListener {
   }
 
   async onException(event: ExceptionEvent): Promise<void> {
-    const { assets, debugGate, editor, profiler, routes, version, view } = this.#services
+    const { assets, debugGate, editor, routes, version, view } = this.#services
     const { error, request } = event
     if (request.path !== '/' || !(error instanceof KERNEL_NO_ROUTE) || !debugGate.allows(request)) return
-    const trace = profiler.find(request)
-    if (trace !== undefined) trace.main.isWelcome = true
     const model = {
       version,
       guides: guides.map(name =>

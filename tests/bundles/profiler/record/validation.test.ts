@@ -88,7 +88,7 @@ t.test('a refused JSON body is in the profile, the panel, the toolbar and the ex
   t.match(html, /<p class="soft">Cart \(valibot\), \+[\d.]+ ms, took [\d.]+ ms<\/p>/)
   t.match(html, '<td><code>items.0.price</code></td>')
   t.match(html, '<code>&quot;&lt;5&gt;&quot;</code>')
-  t.match(html, '<td class="full"><code>******</code></td>', 'a received password')
+  t.match(html, '<td class="full" data-label="received"><code>******</code></td>', 'a received password')
   t.match(html, '<span class="soft">(none)</span>')
   t.strictSame(kernel.panel('validation').badge?.(profile), { text: '4', level: 'warning' })
 

@@ -138,7 +138,10 @@ t.test('the request panel', async t => {
     const { client, storedOf, show } = await createProfiledKernel(t, { directory: t.testdir() })
     const upload = { cv: { name: '<b>.txt', type: 'text/plain', content: 'x' } }
     const files = await show('request', await storedOf(await client.post('/form', { upload })))
-    t.match(files, '<th scope="row" class="full">cv</th><td>&lt;b&gt;.txt</td><td>text/plain</td><td class="number">1 byte</td>')
+    t.match(
+      files,
+      '<th scope="row" class="full">cv</th><td>&lt;b&gt;.txt</td><td>text/plain</td><td class="number">1 byte</td>',
+    )
     t.match(files, 'Files are never stored')
     const binary = await show('request', await storedOf(await client.post('/ok', { body: 'x' })))
     t.match(binary, 'Only forms and JSON are recorded')

@@ -219,7 +219,11 @@ t.test('many messages of one template are one line', async t => {
     { id: 'log-1', delta: '+0.10 ms', extra: '{"sql":"SELECT \\"a\\""}' },
   ])
   t.equal(others.length, 0)
-  t.equal((await linesOf([{ ...query(0), message: 'x'.repeat(201), context: {} }]))[0]?.hasMore, true, 'a long message is folded')
+  t.equal(
+    (await linesOf([{ ...query(0), message: 'x'.repeat(201), context: {} }]))[0]?.hasMore,
+    true,
+    'a long message is folded',
+  )
   t.equal((await linesOf(many(3))).length, 3)
   t.equal((await linesOf(many(6, { isCut: true })))[0]?.times, '× 6')
   t.equal((await linesOf([...many(3), ...many(3, { level: 'info' })])).length, 6)
