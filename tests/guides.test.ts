@@ -36,6 +36,7 @@ const elsewhere: Readonly<Record<string, readonly string[]>> = {
   ini: ['deploy.md', 'several-machines.md'],
   nginx: ['deploy.md', 'several-machines.md'],
   yaml: ['several-machines.md'],
+  text: ['several-machines.md'],
   json: ['coding-agents.md'],
   md: ['cpu-profile.md'],
 }

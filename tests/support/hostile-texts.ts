@@ -31,6 +31,6 @@ export const hostileTexts: readonly string[] = [
 const special = /[<>"'`&\0\r\n\t\u200f\u2028\u2029\u202e\u2066\ud800]/g
 
 /** A text of the same length in which nothing means anything in HTML. */
-export function disarm(hostile: string): string {
-  return hostile.replace(special, 'x')
+export function disarm(hostile: string, letter = 'x'): string {
+  return hostile.replace(special, letter)
 }

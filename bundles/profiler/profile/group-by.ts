@@ -1,6 +1,6 @@
 /** Groups items by a key, in the order in which the keys occur first. */
-export function groupBy<item, key>(items: Iterable<item>, keyOf: (item: item) => key): Map<key, item[]> {
-  const groups = new Map<key, item[]>()
+export function groupBy<item, key>(items: Iterable<item>, keyOf: (item: item) => key): Map<key, [item, ...item[]]> {
+  const groups = new Map<key, [item, ...item[]]>()
   for (const item of items) {
     const key = keyOf(item)
     const group = groups.get(key)

@@ -30,7 +30,7 @@ export interface QuerySet {
   readonly system: string
   /** The text of the first query. */
   readonly text: string
-  readonly queries: readonly StoredQuery[]
+  readonly queries: readonly [StoredQuery, ...StoredQuery[]]
   /** Milliseconds of all of them. */
   readonly total: number
 }
@@ -119,8 +119,7 @@ export function shapeOf({ system, text }: Pick<StoredQuery, 'system' | 'text'>):
 /** Groups queries by a key, in the order of their first queries. */
 export function toSets(queries: readonly StoredQuery[], keyOf: (query: StoredQuery) => string): QuerySet[] {
   return Array.from(groupBy(queries, keyOf).values(), queries => {
-    // A group has at least one query.
-    const [{ index, system, text }] = queries as [StoredQuery]
+    const [{ index, system, text }] = queries
     return { id: index, system, text, queries, total: timeOf(queries) }
   })
 }

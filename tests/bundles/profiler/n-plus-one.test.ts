@@ -65,7 +65,7 @@ t.test('a page with N+1 shows it everywhere, and its correction', { skip: lacksM
   t.match(panel, `id="${finding?.place?.anchor}"`, 'the finding links to the row of the panel')
   const comparison = textOf(await open(`/_profiler/compare?a=${token}&b=${after.summary.token}`))
   t.match(comparison, 'queries (51 → 2)')
-  t.match(comparison, /SELECT name FROM authors WHERE id = \? only in A mysql 50 queries/)
+  t.match(comparison, /SELECT name FROM authors WHERE id = \? only in A mysql n-plus-one\.test\.[jt]s:\d+ 50 queries/)
 
   const page = await expectProfile(fixed)
   page.ran(2).ran({ text: 'authors', atMost: 1 }).ran({ system: 'redis', count: 1 }).not.hadFindings('repeated-queries')

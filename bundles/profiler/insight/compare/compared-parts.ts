@@ -224,7 +224,7 @@ export function readQueryUses(profile: Profile): Map<string, QueryUse> {
   return new Map(
     shapes.map(({ queries, system, text, total }) => [
       JSON.stringify([system, text]),
-      { system, text, times: queries.length, duration: total, caller: queries[0]?.caller ?? {} },
+      { system, text, times: queries.length, duration: total, caller: queries[0].caller },
     ]),
   )
 }

@@ -19,7 +19,7 @@ import { brokenLink, profileLink } from '../../profile/links.ts'
 import type { BrokenSources } from '../profiler-application.ts'
 
 /** A line of the details of an item. */
-interface ToolbarRow {
+export interface ToolbarRow {
   readonly name: string
   readonly value: string
   /** Empty when it has no page of its own. */

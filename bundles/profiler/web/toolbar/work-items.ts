@@ -5,7 +5,7 @@ import { formatBytes, formatCount, formatDuration, formatNumber } from '../../pr
 import { groupBy } from '../../profile/group-by.ts'
 import { profileLink } from '../../profile/links.ts'
 import { readRenders, renderTime } from '../../profile/renders.ts'
-import { cutText, item, itemRowLimit, limitRows, row, type ToolbarItem } from './toolbar-items.ts'
+import { cutText, item, itemRowLimit, limitRows, row, type ToolbarItem, type ToolbarRow } from './toolbar-items.ts'
 
 /** Creates the item of templates; `undefined` without any. */
 export function toTemplateItem({ profile }: ShownProfile, { token }: SummaryView): ToolbarItem | undefined {
@@ -41,7 +41,7 @@ export function toCallItem({ profile }: ShownProfile, { token }: SummaryView): T
     tone: calls.some(hasFailed) ? 'error' : 'plain',
     link,
     rows: limitRows(
-      shown.flatMap(group => toCallRow(group, link)),
+      shown.map(group => toCallRow(group, link)),
       link,
       count - shown.flat().length,
     ),
@@ -49,21 +49,18 @@ export function toCallItem({ profile }: ShownProfile, { token }: SummaryView): T
 }
 
 /** The row of calls with the same outcome that differ in values only. Sizes and times are sums. */
-function toCallRow(calls: readonly StoredCall[], link: string): ToolbarItem['rows'] {
+function toCallRow(calls: readonly [StoredCall, ...StoredCall[]], link: string): ToolbarRow {
   const [call] = calls
-  if (call === undefined) return []
   const { index, method, status, url } = call
   const times = calls.length === 1 ? '' : `${formatNumber(calls.length)} × `
   const name = calls.every(other => other.url === url) ? url : patternOf(call).slice(method.length + 1)
   const bytes = calls.reduce((sum, { bytes = 0 }) => sum + bytes, 0)
   const duration = calls.reduce((sum, call) => sum + durationOf(call), 0)
   const facts = [...(bytes === 0 ? [] : [formatBytes(bytes)]), formatDuration(duration)]
-  return [
-    row(`${status || '–'} ${method}`, [`${times}${cutText(name)}`, ...facts].join(' · '), {
-      link: `${link}#call-${index}`,
-      tone: hasFailed(call) ? 'error' : 'plain',
-    }),
-  ]
+  return row(`${status || '–'} ${method}`, [`${times}${cutText(name)}`, ...facts].join(' · '), {
+    link: `${link}#call-${index}`,
+    tone: hasFailed(call) ? 'error' : 'plain',
+  })
 }
 
 /** Creates the item of sub-requests; `undefined` without any. */

@@ -264,6 +264,8 @@ t.test('deprecations are log messages with their place, in a channel of their ow
       '/old': () => {
         warn('old() is deprecated.', 'DeprecationWarning', 'DEP_OLD')
         warn('password=opensesame in the address is deprecated.', 'DeprecationWarning')
+        // A warning of Node.js itself may have no place in the application.
+        process.emitWarning(Object.assign(new Error('Elsewhere.'), { name: 'DeprecationWarning', stack: 'Elsewhere.' }))
         warn('Too many listeners.', 'MaxListenersExceededWarning')
         return new Promise(resolve => setImmediate(() => resolve(Response.text('old'))))
       },
@@ -275,9 +277,10 @@ t.test('deprecations are log messages with their place, in a channel of their ow
   t.match(logs, [
     { level: 'warning', message: 'DEP_OLD: old() is deprecated.', place: /^tests\/.*console\.test\.ts:\d+$/ },
     { level: 'warning', message: 'password=****** in the address is deprecated.' },
+    { level: 'warning', message: 'Elsewhere.', place: '' },
   ])
-  t.equal(logs.length, 2)
-  t.equal(profile.summary.warnings, 2)
+  t.equal(logs.length, 3)
+  t.equal(profile.summary.warnings, 3)
   const html = plainEquals(await kernel.show('logger', { profile, query: new URLSearchParams('channel=deprecation') }))
   t.match(html, /<option selected>deprecation<\/option>/)
   t.equal(printed.join('').match(/DeprecationWarning: old\(\) is deprecated\./g)?.length, 1, 'Node.js prints them')

@@ -1,7 +1,10 @@
+import { readFileSync } from 'node:fs'
 import { t } from 'tap'
 import { createFrameworkBundle } from '#bundles/framework/framework-bundle.ts'
 import { createProfilerBundle } from '#bundles/profiler/profiler-bundle.ts'
 import { createTestKernel } from '#kernel/testing/create-test-kernel.ts'
+import { silentLogger } from '#kernel/testing/event-factories.ts'
+import { createRedisSessionStore } from '#lib/session/redis-session-store.ts'
 import { findPort } from '#tests/support/find-port.ts'
 import { startProxy } from '#tests/support/start-proxy.ts'
 import { lacksRedis, openRedis, startRedis } from '#tests/support/start-redis.ts'
@@ -158,6 +161,31 @@ t.test('faults of a Redis', { skip: lacksRedis }, async t => {
     t.ok(await storage.find(tokenOf(0)))
     t.match(problems, [{ message: 'Redis does not answer. Profiles wait in memory.', error: { code: 'READONLY' } }])
     t.strictSame([problems.length, recoveries.length], [1, 1], 'each is reported once')
+  })
+
+  t.test('a user with the rights of the guide is enough for profiles and sessions', async t => {
+    const server = await startRedis(t)
+    const guide = readFileSync('docs/guides/several-machines.md', 'utf8')
+    const [, rights = ''] = /^ACL (SETUSER .+)$/m.exec(guide) ?? []
+    await openRedis(t, server).call('ACL', ...rights.split(' '))
+    const [, user, , password] = rights.split(' ')
+    const url = `redis://${user}:${password?.slice(1)}@127.0.0.1:${server.port}`
+    const { problems, storage } = createRedisStorage(t, { url })
+    for (const record of createRecords(3)) storage.append(record, facts)
+    await storage.flush()
+    await storage.pin(tokenOf(0), true)
+    t.strictSame(tokensOf(await storage.search({ limit: 2 })), [tokenOf(2), tokenOf(1)])
+    await storage.purge()
+    t.equal((await storage.search({ limit: 5 })).total, 1)
+    const sessions = createRedisSessionStore({ url })({ logger: silentLogger })
+    t.teardown(() => sessions.close?.())
+    const id = 'a'.repeat(43)
+    const now = Date.now()
+    const data = { createdAt: now, lastUsedAt: now, expiresAt: now + 60_000, attributes: { items: 3 }, flashes: {} }
+    await sessions.insert(id, data)
+    t.match(await sessions.read(id), data)
+    await sessions.destroy(id)
+    t.strictSame(problems, [])
   })
 
   t.test('it is gone when the application stops: that takes two seconds at most', async t => {

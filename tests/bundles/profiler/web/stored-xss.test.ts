@@ -221,6 +221,8 @@ t.test('texts in a profile do not change the tags of any page', async t => {
       // A text may have a meaning: for example, two cookies, or a command with its key behind a blank.
       const showTame = async (tame: string) => skeletons(await show(plant(original, free[manner], manner, tame)))
       if (isDeepStrictEqual(found, await showTame(disarm(text.replace(/[\r\n\t]/g, ' '))))) continue
+      // A header with another letter cannot be sent, and the page of a replay says so.
+      if (isDeepStrictEqual(found, await showTame(disarm(text, 'ж')))) continue
       const message = `${manner} ${encodeURIComponent(text.toWellFormed())}`
       assert.deepStrictEqual(found, await showTame(disarm(text)), message)
     }
@@ -273,7 +275,7 @@ t.test('texts from a client do not change the tags of any page', async t => {
   // Durations decide the order of a page, so tags are compared without their order.
   const known = new Map<string, Set<string>>()
   const toTargets = [inTarget, (text: string) => encodeURIComponent(text.toWellFormed())]
-  for (const text of hostileTexts.map(disarm)) {
+  for (const text of hostileTexts.map(text => disarm(text))) {
     for (const toTarget of toTargets) {
       const { pages } = await ask(toTarget(text), text, 'text/html')
       for (const [path, tags] of skeletons(pages)) known.set(path, new Set([...(known.get(path) ?? []), ...tags]))
