@@ -216,15 +216,20 @@ t.test('texts in a profile do not change the tags of any page', async t => {
     for (const manner of ['after', 'instead'] as const) {
       const armed = await show(plant(original, free[manner], manner, text))
       assert.deepStrictEqual(findDangers(armed), [])
-      const found = skeletons(armed)
-      if (isDeepStrictEqual(found, expected)) continue
-      // A text may have a meaning: for example, two cookies, or a command with its key behind a blank.
-      const showTame = async (tame: string) => skeletons(await show(plant(original, free[manner], manner, tame)))
-      if (isDeepStrictEqual(found, await showTame(disarm(text.replace(/[\r\n\t]/g, ' '))))) continue
-      // A header with another letter cannot be sent, and the page of a replay says so.
-      if (isDeepStrictEqual(found, await showTame(disarm(text, 'ж')))) continue
-      const message = `${manner} ${encodeURIComponent(text.toWellFormed())}`
-      assert.deepStrictEqual(found, await showTame(disarm(text)), message)
+      let left = paths.filter(path => !isDeepStrictEqual(shapeOf(String(armed.get(path))), expected.get(path)))
+      // A text may have a meaning: for example, two cookies, a command with its key behind a blank, a header or a path with a
+      // character that none may have. A harmless text with the same meaning gives the same page.
+      for (const tame of [
+        disarm(text.replace(/[\r\n\t]/g, ' ')),
+        ...['x', 'ж', '\n'].map(letter => disarm(text, letter)),
+      ]) {
+        if (left.length === 0) break
+        const pages = await show(plant(original, free[manner], manner, tame), left)
+        left = left.filter(
+          path => !isDeepStrictEqual(shapeOf(String(armed.get(path))), shapeOf(String(pages.get(path)))),
+        )
+      }
+      assert.deepStrictEqual(left, [], `${manner} ${encodeURIComponent(text.toWellFormed())}`)
     }
   }
   for (const text of [...hostileTexts, '<\r\n\r\n<p>']) await check(text)
