@@ -42,7 +42,18 @@ t.test('a replayed GET of each page differs in times and tokens only', async t =
     referer: `${url}/`,
   }
   const pages = ['/star-photo-booth', '/partnership', '/partnership?a=1&a=2']
-  const others = ['/nowhere?x=1', '/boom', '/gone', '/redir', '/json', '/stream', '/stream-fails', '/empty', '/item']
+  const others = [
+    '/',
+    '/nowhere?x=1',
+    '/boom',
+    '/gone',
+    '/redir',
+    '/json',
+    '/stream',
+    '/stream-fails',
+    '/empty',
+    '/item',
+  ]
   const more = ['/embed', '/forward', '/inner-failure', '/teapot', '/cond', '/slash', '/wild/a/b', '/secure', '/events']
   for (const target of [...pages, ...others, ...more, '/_profiler']) {
     for (const method of ['GET', 'HEAD']) {
