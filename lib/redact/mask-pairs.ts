@@ -1,5 +1,13 @@
 import { findGroupEnd, findLineEnd, findQuoteEnd, findWordEnd, quoteAt } from './find-end.ts'
-import { goesOnAsProse, isNameOfKeys, isPlace, isProse, type PlacedName, readName } from './pair-names.ts'
+import {
+  goesOnAsProse,
+  isCodeOfError,
+  isNameOfKeys,
+  isPlace,
+  isProse,
+  type PlacedName,
+  readName,
+} from './pair-names.ts'
 import { mask, type NameTest, namingKeys, valueKeys } from './secret-names.ts'
 
 /** `=`, `:`, `=>`, comparisons, and the encoded `=` of a URL within a query. */
@@ -36,6 +44,7 @@ export function maskPairs(text: string, isSecret: NameTest): string {
     if (index < done || separator === '::') continue
     const name = readName(text, from, index)
     if (name === undefined || isNameOfKeys(text, name)) continue
+    if (separator === ':' && isCodeOfError(text, name, after)) continue
     const isNaming = namingName.test(name.text)
     if (isSecret(name.text) && !(isNaming && namesNext(text, after))) {
       const value = findValue(text, name, separator, after)
@@ -206,10 +215,15 @@ function findBareEnd(text: string, name: PlacedName, separator: string, start: n
   if (/authorization|cookie/i.test(name.text)) return findLineEnd(text, start)
   const isQuoted = name.quote === '' && /["'`]/.test(text.charAt(name.start - 1))
   const isLine = name.position === 'line' || isQuoted || name.before === ';'
-  const limit = isLine ? findLineEnd(text, start, true) : text.length
-  const wordEnd = findWordEnd(text.slice(0, limit), start, separator === ':', /[?&]/.test(name.before))
-  return isLine && !goesOnAsProse(text, wordEnd) ? limit : wordEnd
+  // The whole line is read only if it is the value: a line may have many names.
+  const near = isLine ? text.slice(0, start + proseReach) : text
+  const limit = isLine ? findLineEnd(near, start, true) : text.length
+  const wordEnd = findWordEnd(near.slice(0, limit), start, separator === ':', /[?&]/.test(name.before))
+  return isLine && !goesOnAsProse(text, wordEnd) ? findLineEnd(text, start, true) : wordEnd
 }
+
+/** Characters of a line in which a value and the sentence behind it are looked for. */
+const proseReach = 500
 
 const lineBreak = /[ \t]*(?:[|>][-+]?\d?[ \t]*)?(?:\r\n?|\n)/y
 
@@ -221,7 +235,7 @@ function findBlock(text: string, name: PlacedName, from: number): { start: numbe
   lineBreak.lastIndex = from
   if (name.position !== 'line' || name.quote !== '' || !lineBreak.test(text)) return undefined
   let at = lineBreak.lastIndex
-  const own = name.start - Math.max(text.lastIndexOf('\n', name.start), text.lastIndexOf('\r', name.start)) - 1
+  const own = name.start - startOfLine(text, name.start)
   let start = -1
   let end = -1
   while (at < text.length) {
@@ -235,6 +249,13 @@ function findBlock(text: string, name: PlacedName, from: number): { start: numbe
     at = lineEnd + (text.startsWith('\r\n', lineEnd) ? 2 : 1)
   }
   return start === -1 ? undefined : { start, end }
+}
+
+/** A search for each kind of line break would read all of the text if it has only the other kind. */
+function startOfLine(text: string, from: number): number {
+  let at = from
+  while (at > 0 && !/[\r\n]/.test(text.charAt(at - 1))) at--
+  return at
 }
 
 function endOfLine(text: string, from: number): number {

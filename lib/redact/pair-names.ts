@@ -122,6 +122,25 @@ export function isNameOfKeys(text: string, { start, text: name }: PlacedName): b
   return /^keys?$/.test(name) && /\bunrecognized $/i.test(text.slice(Math.max(0, start - 15), start))
 }
 
+/**
+ * Whether `NAME:` is the code of an error with its message behind it: `SESSION_STORE_FAILED: "The session store failed"`.
+ * The code ends with the state that is wrong. The first words of the message repeat a word of the code, or contain a word
+ * that a secret rarely has.
+ */
+export function isCodeOfError(text: string, { quote, text: name }: PlacedName, from: number): boolean {
+  if (quote !== '' || !codeOfError.test(name) || nameOfWords.test(name)) return false
+  const [, message = ''] = firstWords.exec(text.slice(from, from + lengthLimit)) ?? []
+  const parts = name.toLowerCase().split('_')
+  const words = message.toLowerCase().split(' ')
+  return words.length > 1 && words.some(word => functionWords.has(word) || parts.includes(word))
+}
+
+const codeOfError =
+  /^(?:ERR?_[A-Z\d_]+|(?:[A-Z][A-Z\d]*_){1,9}(?:(?:NOT|TOO)_[A-Z]+|CONFLICT|DENIED|DISABLED|ERROR|EXCEEDED|EXPIRED|FAILED|FAILURE|FORBIDDEN|INCORRECT|INVALID|LOST|MALFORMED|MISMATCH|MISSING|REFUSED|REJECTED|REQUIRED|REVOKED|STALE|STATELESS|TIMEOUT|UN(?:AUTHORIZED|AVAILABLE|EXPECTED|KNOWN|REACHABLE|SUPPORTED)|WRONG))$/
+/** Names of secrets that consist of ordinary words. */
+const nameOfWords = /phrase|mnemonic|seed/i
+const firstWords = /^ ?\\*["'`]?((?:[A-Za-z][A-Za-z'/-]* ){1,4}[A-Za-z][A-Za-z'/-]*)(?!\w)/
+
 /** Whether a sentence continues behind a value. */
 export function goesOnAsProse(text: string, from: number): boolean {
   let at = from

@@ -87,7 +87,7 @@ function shorten(name: string): string {
 }
 
 function parseLocation(location: string): Pick<StackFrame, 'file' | 'line' | 'column'> {
-  const [, file, line, column] = /^(.+):(\d+):(\d+)$/.exec(location) ?? []
+  const [, file, line, column] = /^(.+):(\d+):(\d+)$/s.exec(location) ?? []
   return file === undefined ? {} : { file: toPath(file), line: Number(line), column: Number(column) }
 }
 

@@ -96,7 +96,7 @@ export class EditorLinks {
 
   /** The view of such a text without the folders: `shop-bundle.ts:12`. */
   viewFile(text: string): PlaceView {
-    return this.viewName(text.replace(/^.*\//, ''), parsePlace(text))
+    return this.viewName(text.replace(/^.*\//s, ''), parsePlace(text))
   }
 
   /** The view of a name whose place is known, such as that of a controller; without a place, the name alone. */
@@ -144,7 +144,7 @@ export class EditorLinks {
 }
 
 function parsePlace(text: string): Caller {
-  const [, file, line] = /^(.+):(\d+)$/.exec(text) ?? []
+  const [, file, line] = /^(.+):(\d+)$/s.exec(text) ?? []
   return { file, line: line === undefined ? undefined : Number(line) }
 }
 

@@ -201,6 +201,33 @@ const odd: readonly (readonly [text: string, masked: string])[] = [
 ]
 
 /** A `code` alone is one of an error. */
+/** Codes of errors, whose messages are readable. */
+const messages: readonly string[] = [
+  'Uncaught SESSION_STORE_UNREACHABLE: "The session store is not available." at a.ts:1',
+  'SESSION_STATELESS: Session was used while the request was declared stateless.',
+  'SESSION_TOO_LARGE: The session has 5000 bytes.',
+  'Uncaught ERR_TLS_CERT_ALTNAME_INVALID: "Hostname/IP does not match"',
+  'ERR_JWT_EXPIRED: jwt expired',
+  'ERR_JWS_SIGNATURE_VERIFICATION_FAILED: signature verification failed',
+  '{"message":"Uncaught TOKEN_REVOKED: \\"This token is revoked.\\""}',
+]
+
+/** Names of secrets, and codes with a secret instead of a message. */
+const noMessages: readonly string[] = [
+  'SESSION_SECRET: "Xk7Canary9"',
+  'SESSION_SECRET: "the Xk7Canary9 is it"',
+  'API_TOKEN: "the words are Xk7Canary9"',
+  'TOKEN_INVALID: Xk7Canary9',
+  'TOKEN_INVALID: "Xk7Canary9 is the token"',
+  'TOKEN_REJECTED: "the Xk7Canary9"',
+  'TOKEN_EXPIRED: "correct horse battery Xk7Canary9"',
+  'TOKEN_EXPIRED="the token is Xk7Canary9"',
+  '{"TOKEN_EXPIRED":"the token is Xk7Canary9"}',
+  'PASSPHRASE_INVALID: "all that about Xk7Canary9"',
+  'WALLET_SEED: "all that about Xk7Canary9"',
+  'token_invalid: "the token is Xk7Canary9"',
+]
+
 const codes = ['GET /cb?code=Xk7Canary9&state=1 failed', 'GET /cb?state=1&code=Xk7Canary9']
 
 const rest = 'Xk7Canary9abcdefghij0123456789Xk7Canary9'
@@ -404,6 +431,11 @@ t.test('secrets are masked in every known form', async t => {
     t.equal(maskText(text), masked)
     t.equal(maskText(masked), masked, 'again')
   }
+})
+
+t.test('the code of an error is no name of a secret, and a secret is masked behind any code', async t => {
+  for (const text of messages) t.equal(maskText(text), text)
+  for (const text of noMessages) t.notMatch(maskText(text), 'Xk7Canary9', text)
 })
 
 t.test('URLs within queries are decoded three times, within a text', async t => {

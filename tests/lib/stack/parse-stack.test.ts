@@ -135,6 +135,7 @@ t.test('formatFrame writes a frame as V8 does', async t => {
     t.same(frames.map(formatFrame), [`at ${line}`])
     t.same(parseFrames([`at ${line}`, 'no frame']), frames)
   }
+  t.match(parseFrames(['at f (/a\nb/c.ts:1:2)']), [{ function: 'f', file: '/a\nb/c.ts', line: 1, column: 2 }])
 })
 
 t.test('the same stack is parsed once, until too many others were', async t => {

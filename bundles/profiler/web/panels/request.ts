@@ -192,8 +192,8 @@ function viewSession(session: ProfiledSession | undefined, editor: EditorLinks) 
 
 function viewUse({ at, method, trace }: SessionUseData, editor: EditorLinks): ViewModel {
   const [site = '', ...callers] = trace
-  const [, call = '', place = site.replace(/^at /, '')] = /^at (.+) \((.+:\d+:\d+)\)$/.exec(site) ?? []
-  const [, file, line, column] = /^(.+):(\d+):(\d+)$/.exec(place) ?? []
+  const [, call = '', place = site.replace(/^at /, '')] = /^at (.+) \((.+:\d+:\d+)\)$/s.exec(site) ?? []
+  const [, file, line, column] = /^(.+):(\d+):(\d+)$/s.exec(place) ?? []
   return {
     method,
     at: formatDuration(at),

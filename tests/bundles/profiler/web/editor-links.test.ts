@@ -94,6 +94,8 @@ t.test('a place has the text, and what the script opens', async t => {
   t.strictSame(links.viewText('a.ts:7'), { call: '', place: 'a.ts:7', link: '', at: '1' })
   t.strictSame(links.viewText('unknown'), { call: '', place: 'unknown', link: '', at: '' })
   t.strictSame(links.viewFile('b/a.ts:7'), { call: '', place: 'a.ts:7', link: '', at: 'b/a.ts:7:1' })
+  t.strictSame(links.viewText('b\nc/a.ts:7'), { call: '', place: 'b\nc/a.ts:7', link: '', at: '1' })
+  t.strictSame(links.viewFile('b\nc/a.ts:7'), { call: '', place: 'a.ts:7', link: '', at: 'b\nc/a.ts:7:1' })
   t.equal(links.findController('home'), '', 'not known')
   t.equal(links.view({ file: 'node:fs', line: 1 }).at, '', 'no file')
   const own = new EditorLinks({ editorUrl: 'x:{file}', directory: '/srv/app' })
