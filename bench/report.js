@@ -12,7 +12,7 @@ import { estimateMedian, relativeSpread } from './statistics.js'
  * @typedef {object} Comparison
  * @property {string} name
  * @property {string | readonly string[]} numerator a competitor, or several, of which the one with the least median counts
- * @property {string} denominator a competitor
+ * @property {string | number} denominator a competitor, or a number of units
  * @property {{ readonly atLeast?: number, readonly atMost?: number }} [goal]
  *
  * @typedef {object} Options
@@ -20,6 +20,18 @@ import { estimateMedian, relativeSpread } from './statistics.js'
  * @property {number} requests in a round
  * @property {number} warmUp requests to each process before it is measured
  */
+
+/**
+ * The comparison of a competitor with a limit that it must not exceed, in units of the claim.
+ *
+ * @param {string} name
+ * @param {string} numerator
+ * @param {number} limit
+ * @returns {Comparison}
+ */
+export function within(name, numerator, limit) {
+  return { name, numerator, denominator: limit, goal: { atMost: 1 } }
+}
 
 /**
  * Writes what was measured as Markdown: ratios first, then what they were made of.
@@ -46,9 +58,11 @@ export function toMarkdown({ title, unit, comparisons }, measured) {
  * @param {ReadonlyMap<string, number[]>} measured
  */
 function describeRatio({ name, numerator, denominator, goal }, measured) {
-  const below = measured.get(denominator) ?? []
+  const below = typeof denominator === 'number' ? undefined : (measured.get(denominator) ?? [])
   const above = typeof numerator === 'string' ? numerator : findLeast(numerator, measured)
-  const ratios = (measured.get(above) ?? []).map((value, round) => value / Number(below[round]))
+  const ratios = (measured.get(above) ?? []).map(
+    (value, round) => value / Number(below === undefined ? denominator : below[round]),
+  )
   const { median, low, high } = estimateMedian(ratios)
   return [
     above === numerator ? name : `${name} (${above})`,

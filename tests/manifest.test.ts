@@ -81,3 +81,21 @@ t.test('scripts need no shell of Unix', async t => {
     [],
   )
 })
+
+t.test('the benchmarks import what the sources export', async t => {
+  const imports = /^import \{([^}]+)\} from '(?:\.\.\/)+dist\/(.+)\.js'$/gm
+  const missing: string[] = []
+  for (const file of readdirSync('bench', { recursive: true, encoding: 'utf8' })) {
+    if (!file.endsWith('.js') || file.includes('node_modules')) continue
+    for (const [, names = '', module] of readFileSync(path.join('bench', file), 'utf8').matchAll(imports)) {
+      const exported = await import(path.resolve('dist', `${module}.js`))
+      missing.push(
+        ...names
+          .split(',')
+          .map(name => name.trim())
+          .filter(name => name !== '' && !(name in exported)),
+      )
+    }
+  }
+  t.strictSame(missing, [])
+})

@@ -1,7 +1,7 @@
 import path from 'node:path'
 import { brotliCompressSync, gzipSync } from 'node:zlib'
 import { createFrameworkBundle } from '../../dist/bundles/framework/framework-bundle.js'
-import { findPrevious } from '../../dist/bundles/profiler/insight/relatives.js'
+import { findPredecessors } from '../../dist/bundles/profiler/insight/compare/find-previous.js'
 import { createProfilerBundle } from '../../dist/bundles/profiler/profiler-bundle.js'
 import { MemoryProfileStorage } from '../../dist/bundles/profiler/store/memory-profile-storage.js'
 import { siteBundle } from '../../dist/bundles/site/site-bundle.js'
@@ -11,6 +11,7 @@ import { createProfile } from '../../dist/tests/support/create-profile.js'
 import { findAssets } from '../../dist/tests/support/find-assets.js'
 import { panelLinksOf } from '../../dist/tests/support/screens.js'
 import { measureFunctions } from '../measure-functions.js'
+import { within } from '../report.js'
 
 const directory = path.join(import.meta.dirname, '../..')
 
@@ -27,7 +28,10 @@ const toolbarBudget = 1_000
 const leastRenders = 200
 
 /** Symfony 7 on the same work: the time of a panel of a 404, over loopback, in milliseconds. */
-const symfonyTime = { exception: 32, logger: 28 }
+const symfonyTimes = new Map([
+  ['exception', 32],
+  ['logger', 28],
+])
 const symfonyLeastTime = 20
 
 /** Symfony 7 on the same work, in bytes: the lightest panel, the debug page of a 404, what the toolbar adds to a page. */
@@ -42,21 +46,16 @@ export const pageWeights = {
   title: 'Bytes of pages about a 404 (Symfony: panels 230,000 to 330,000, error page 254,000, toolbar 34,500)',
   unit: 'bytes',
   comparisons: [
-    { name: 'heaviest page / 60 kB', numerator: 'heaviest page', denominator: 'page budget', goal: { atMost: 1 } },
-    {
-      name: 'shared files, compressed / 60 kB',
-      numerator: 'shared files, brotli',
-      denominator: 'shared budget',
-      goal: { atMost: 1 },
-    },
-    { name: 'toolbar / 1 kB', numerator: 'added by the toolbar', denominator: 'toolbar budget', goal: { atMost: 1 } },
+    within('heaviest page / 60 kB', 'heaviest page', pageBudget),
+    within('shared files, compressed / 60 kB', 'shared files, brotli', assetBudget),
+    within('toolbar / 1 kB', 'added by the toolbar', toolbarBudget),
     {
       name: 'heaviest page / lightest panel of Symfony',
       numerator: 'heaviest page',
-      denominator: 'a panel of Symfony',
+      denominator: symfonyBytes.panel,
     },
-    { name: 'error page / Symfony', numerator: 'error page', denominator: "Symfony's error page" },
-    { name: 'toolbar / Symfony', numerator: 'added by the toolbar', denominator: "Symfony's toolbar" },
+    { name: 'error page / Symfony', numerator: 'error page', denominator: symfonyBytes.error },
+    { name: 'toolbar / Symfony', numerator: 'added by the toolbar', denominator: symfonyBytes.toolbar },
   ],
   async measure() {
     const { ask, close, panels, token } = await openRecord()
@@ -87,12 +86,6 @@ export const pageWeights = {
       'shared files, gzip': sum(text => gzipSync(text).length),
       'shared files, brotli': sum(text => brotliCompressSync(text).length),
       'added by the toolbar': Buffer.byteLength(booth) - Buffer.byteLength(plain),
-      'page budget': pageBudget,
-      'shared budget': assetBudget,
-      'toolbar budget': toolbarBudget,
-      'a panel of Symfony': symfonyBytes.panel,
-      "Symfony's error page": symfonyBytes.error,
-      "Symfony's toolbar": symfonyBytes.toolbar,
     })
     return new Map(Object.entries(bytes).map(([name, value]) => [name, [value]]))
   },
@@ -128,16 +121,11 @@ export const panelTimes = {
   title: 'Rendering a panel of the record of a 404 (Symfony: 20 to 32 ms a panel)',
   unit: 'CPU µs/page',
   comparisons: [
-    ...Object.keys(panelBudgets).flatMap(name => [
-      { name: `${name} / budget`, numerator: name, denominator: `${name}, budget`, goal: { atMost: 1 } },
-      { name: `${name}: Symfony / Sinfonietta`, numerator: `${name}, Symfony`, denominator: name },
+    ...Object.entries(panelBudgets).flatMap(([name, budget]) => [
+      within(`${name} / budget`, name, budget),
+      { name: `${name} / Symfony`, numerator: name, denominator: 1000 * (symfonyTimes.get(name) ?? symfonyLeastTime) },
     ]),
-    {
-      name: 'usual time among 10,000 profiles / budget',
-      numerator: 'usual time',
-      denominator: 'usual time, budget',
-      goal: { atMost: 1 },
-    },
+    within('usual time among 10,000 profiles / budget', 'usual time', searchBudget),
   ],
   async measure({ requests, rounds }) {
     const { close, panels, render } = await openRecord()
@@ -158,12 +146,6 @@ export const panelTimes = {
         values.map(nanoseconds => nanoseconds / 1000),
       )
     }
-    times.set('usual time, budget', Array(rounds).fill(searchBudget))
-    for (const [name, budget] of Object.entries(panelBudgets)) {
-      times.set(`${name}, budget`, Array(rounds).fill(budget))
-      const symfony = symfonyTime[/** @type {keyof symfonyTime} */ (name)] ?? symfonyLeastTime
-      times.set(`${name}, Symfony`, Array(rounds).fill(symfony * 1000))
-    }
     return times
   },
 }
@@ -177,7 +159,7 @@ function createUsualSearch() {
     const token = (0x100000 + index).toString(16)
     storage.append({ summary: { ...summary, token, route, time: summary.time + index }, text: '{}' }, '{}')
   }
-  return () => findPrevious(storage, { ...summary, time: summary.time + searchedProfiles })
+  return () => findPredecessors(storage, { ...summary, time: summary.time + searchedProfiles })
 }
 
 /** A site that has recorded a 404, and the pages about it. */

@@ -2,6 +2,7 @@ import { spawn } from 'node:child_process'
 import { once } from 'node:events'
 import { readFileSync } from 'node:fs'
 import path from 'node:path'
+import { within } from '../report.js'
 
 const root = path.join(import.meta.dirname, '../..')
 const bareServer = "require('node:http').createServer().listen(0, '127.0.0.1', () => console.log('serves'))"
@@ -26,18 +27,7 @@ export const startUp = {
   title: 'From the command to listening (CPU time of all processes by Linux, in steps of 10 ms)',
   unit: 'ms',
   comparisons: [
-    {
-      name: `production / ${budgets.production} ms`,
-      numerator: 'production',
-      denominator: 'budget of production',
-      goal: { atMost: 1 },
-    },
-    {
-      name: `development / ${budgets.development} ms`,
-      numerator: 'development',
-      denominator: 'budget of development',
-      goal: { atMost: 1 },
-    },
+    ...Object.entries(budgets).map(([name, budget]) => within(`${name} / ${budget} ms`, name, budget)),
     { name: 'production / bare node:http', numerator: 'production', denominator: 'bare node:http' },
     { name: 'production / bare node:http, CPU', numerator: 'production, CPU', denominator: 'bare node:http, CPU' },
   ],
@@ -54,7 +44,6 @@ export const startUp = {
         add(name, wall)
         add(`${name}, CPU`, cpu)
       }
-      for (const [name, budget] of Object.entries(budgets)) add(`budget of ${name}`, budget)
     }
     for (const name of Object.keys(commands)) add(`${name}, fastest`, Math.min(...(measured.get(name) ?? [])))
     return measured
