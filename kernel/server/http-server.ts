@@ -105,9 +105,12 @@ export async function closeServer(
   return cutOff
 }
 
+/** Milliseconds. In a longer turn of the event loop, requests were handled: a client may have connected meanwhile. */
+const shortTurn = 0.2
+
 /**
  * Accepts the connections that the system has already opened for clients: it would reset them, and with them the requests that
- * were sent. Resolves after two turns of the event loop without a new connection.
+ * were sent. Resolves after two short turns of the event loop without a new connection.
  */
 async function acceptWaiting(server: Server): Promise<void> {
   let quiet = 0
@@ -117,7 +120,9 @@ async function acceptWaiting(server: Server): Promise<void> {
   server.on('connection', restart)
   for (let turn = 0; quiet < 2 && turn < 100; turn++) {
     quiet++
+    const begin = performance.now()
     await new Promise(resolve => setImmediate(resolve))
+    if (performance.now() - begin > shortTurn) restart()
   }
   server.off('connection', restart)
 }
