@@ -6,7 +6,6 @@ import { createProfilerBundle } from '../bundles/profiler/profiler-bundle.ts'
 import type { Application, Bundle, SourceProblem } from '../kernel/bundle.ts'
 import { RequestEvent } from '../kernel/events.ts'
 import { Kernel } from '../kernel/kernel.ts'
-import type { NodeServerOptions } from '../kernel/server/node-server.ts'
 import { readConfig } from '../lib/env/config.ts'
 import { Settings } from '../lib/env/settings.ts'
 import { Response } from '../lib/http/response.ts'
@@ -37,8 +36,7 @@ export async function serveProblems(
   const logger = createLogger({ level: 'critical', format: 'readable', stream: process.stdout, redactor })
   const kernel = await Kernel.boot({ ...application, bundles, logger })
   kernel.app.signals.emit('sources.broken', { problems, isRunning: false })
-  // Without TLS there is no identity.
-  const server = createNodeServer(kernel.app, { identity } as Partial<NodeServerOptions>)
+  const server = createNodeServer(kernel.app, { identity })
   await server.listen(host, port)
   return {
     async close() {

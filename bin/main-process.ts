@@ -107,7 +107,7 @@ async function run(
   // After a change of flags, V8 rejects code that was compiled before, also that of Node's own modules.
   flushCodeCache()
   tuneGarbageCollector()
-  const server = createNodeServer(app, options.identity && { identity: options.identity })
+  const server = createNodeServer(app, { identity: options.identity })
   const url = await server.listen(options.host, options.port)
   const close = (times: ClosingTimes, isHurried = isDevelopment) => server.close(isHurried ? developmentTimes : times)
   // Each of them closes the server, also if it is not the first: a signal shortens the time of a retiring worker.

@@ -30,7 +30,7 @@ export interface ServedApplication {
 export interface NodeServerOptions {
   readonly trustedProxies: TrustedProxies
   /** For TLS. */
-  readonly identity?: TlsIdentity
+  readonly identity?: TlsIdentity | undefined
   /** Milliseconds until an unanswered request gets a 503, which comes up to two seconds later; a minute by default. */
   readonly answerTimeout?: number
   /**
