@@ -4,6 +4,7 @@ import { Response } from '../lib/http/response.ts'
 import type { RouteParameters } from '../lib/routing/path-parameters.ts'
 import type { RequestHandler } from '../lib/routing/route-collection.ts'
 import { noteDeclaration } from '../lib/stack/declaration-sites.ts'
+import { readProperty } from '../lib/stack/read-property.ts'
 
 /** Computes the value of one argument from a request. */
 export type Argument<value = unknown> = (request: Request) => value | PromiseLike<value>
@@ -44,7 +45,7 @@ export type ValuesOf<sources extends readonly unknown[]> = {
  * the name of the route.
  */
 export function toController(handler: RequestHandler, route = 'anonymous'): Controller {
-  const name = nameOfHandler(handler, route)
+  const name = nameOfController(handler, route)
   nameFunction(handler, name)
   return { name, arguments: handlerArguments, call: handler as Controller['call'] }
 }
@@ -61,9 +62,11 @@ function isUnnamed({ name }: { readonly name: string }): boolean {
   return name === '' || name === prefix || name.startsWith(`${prefix} `)
 }
 
-/** The name of the controller that a function is: that of the function, or else of its route. */
-export function nameOfHandler(handler: { readonly name: string }, route: string): string {
-  return isUnnamed(handler) ? route : handler.name
+/** The name of a controller, which may be a name, a function or any value; a function without a name has that of its route. */
+export function nameOfController(controller: unknown, route: string): string {
+  if (typeof controller === 'string') return controller
+  const name = String(readProperty(controller, 'name') ?? '')
+  return isUnnamed({ name }) ? route : name
 }
 
 /** The function of a controller, if it has no name in the source and got that of its controller or route. */

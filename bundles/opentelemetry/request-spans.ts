@@ -1,4 +1,5 @@
 import type { Attributes, Context, Span, Tracer } from '@opentelemetry/api'
+import { nameOfController } from '../../kernel/controller.ts'
 import type { TerminateEvent } from '../../kernel/events.ts'
 import type { QueryEnd } from '../../kernel/queries.ts'
 import { setTraceContext } from '../../kernel/trace-context.ts'
@@ -7,7 +8,6 @@ import type { Request } from '../../lib/http/request.ts'
 import { Response } from '../../lib/http/response.ts'
 import type { Redactor } from '../../lib/redact/redactor.ts'
 import type { RouteCollection } from '../../lib/routing/route-collection.ts'
-import { readProperty } from '../../lib/stack/read-property.ts'
 import { describeException, describeRequest, errorType, nameSpan } from './attributes.ts'
 import type { Packages } from './load-packages.ts'
 import { requestKey } from './registration.ts'
@@ -192,7 +192,7 @@ export class RequestSpans {
     const route = this.#services.routes.find(String(attributes.get('_route')))?.path.source
     if (route !== undefined) span.setAttribute('http.route', route)
     if (parent === undefined) span.updateName(nameSpan(request, route))
-    else span.updateName(`sub-request ${route ?? nameOf(attributes.get('_controller'))}`)
+    else span.updateName(`sub-request ${route ?? nameOfController(attributes.get('_controller'), 'anonymous')}`)
   }
 
   #setOutcome(span: Span, status: number, error: unknown): void {
@@ -209,11 +209,6 @@ export class RequestSpans {
 function attachedSpan(request: Request): RequestSpan | undefined {
   const traced: Request & Traced = request
   return traced[spanKey]
-}
-
-/** The attribute is the name of a controller, a function, or the controller itself. */
-function nameOf(controller: unknown): string {
-  return String(readProperty(controller, 'name') ?? controller)
 }
 
 /** Two fields `traceparent` are malformed; joined by a comma, the propagator refuses them. */

@@ -1,9 +1,8 @@
 import { type ConsoleCommand, exitCodes } from '../../../kernel/console-command.ts'
-import { nameOfHandler } from '../../../kernel/controller.ts'
+import { nameOfController } from '../../../kernel/controller.ts'
 import type { Document } from '../../../lib/console/document.ts'
 import { describeHiddenRoute, findHiddenRoutes } from '../../../lib/routing/hidden-routes.ts'
 import type { Route } from '../../../lib/routing/route.ts'
-import { readProperty } from '../../../lib/stack/read-property.ts'
 
 /** Creates the command that lists routes, in the order in which they are tried. */
 export function createDebugRoutes(routes: Iterable<Route>): ConsoleCommand {
@@ -43,7 +42,7 @@ export function createDebugRoutes(routes: Iterable<Route>): ConsoleCommand {
 
 /** The name of what answers. */
 export function controllerOf({ controller, name }: Route): string {
-  return nameOfHandler({ name: String(readProperty(controller, 'name')) }, name)
+  return nameOfController(controller, name)
 }
 
 function textsOf(route: Route): string[] {

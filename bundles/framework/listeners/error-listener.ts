@@ -1,4 +1,4 @@
-import { nameOfHandler } from '../../../kernel/controller.ts'
+import { nameOfController } from '../../../kernel/controller.ts'
 import { KERNEL_METHOD_NOT_ALLOWED, KERNEL_NO_ROUTE } from '../../../kernel/errors.ts'
 import { ExceptionEvent } from '../../../kernel/events.ts'
 import { after, type Eventual } from '../../../kernel/steps.ts'
@@ -46,7 +46,7 @@ export class ErrorListener {
     }
     const { message, name, place } = describe(error)
     const logger = this.#logger.withRequestId(request.id)
-    const context = { name, message, ...(place === undefined ? { controller: nameOfController(request) } : { place }) }
+    const context = { name, message, ...(place === undefined ? { controller: readController(request) } : { place }) }
     const where = place === undefined ? '(controller {controller})' : 'at {place}'
     logger.critical(`Uncaught {name}: "{message}" ${where}`, { ...context, exception: error })
   }
@@ -94,12 +94,8 @@ function describe(error: unknown): { name: string; message: string; place: strin
   return { name, message, place: file === undefined ? undefined : `${file} line ${frame?.line}` }
 }
 
-function nameOfController({ attributes }: Request): string {
-  const controller = attributes.get('_controller') ?? 'none'
-  if (typeof controller === 'string') return controller
-  return typeof controller === 'function'
-    ? nameOfHandler(controller, String(attributes.get('_route')))
-    : controller.name
+function readController({ attributes }: Request): string {
+  return nameOfController(attributes.get('_controller'), attributes.get('_route') ?? 'none')
 }
 
 /** Whether a file belongs to Node or to an installed package. */

@@ -1,10 +1,9 @@
 import type { Application } from '../../../kernel/bundle.ts'
-import { nameOfHandler } from '../../../kernel/controller.ts'
+import { nameOfController } from '../../../kernel/controller.ts'
 import type { Route } from '../../../lib/routing/route.ts'
 import type { Caller } from '../../../lib/stack/callers.ts'
 import { findDeclaration } from '../../../lib/stack/declaration-sites.ts'
 import { resolveLocated } from '../../../lib/stack/locate-frame.ts'
-import { readProperty } from '../../../lib/stack/read-property.ts'
 import { showPath } from '../../../lib/text/show-path.ts'
 import { formatPlace } from '../profile/format.ts'
 import type { FilePlace } from './editor-launcher.ts'
@@ -166,15 +165,10 @@ function readDeclarations(all: Iterable<Route>, directory: string): Declarations
     const site = findDeclaration(route, directory)
     if (site !== undefined) routes.set(route.name, site)
     const definition = findDeclaration(route.controller, directory) ?? site
-    const name = nameOfController(route)
+    const name = nameOfController(route.controller, route.name)
     if (definition !== undefined && !controllers.has(name)) controllers.set(name, definition)
   }
   return { routes, controllers }
-}
-
-function nameOfController({ controller, name }: Route): string {
-  if (typeof controller === 'function') return nameOfHandler(controller, name)
-  return String(readProperty(controller, 'name') ?? controller)
 }
 
 /** The result fits a path and a query: slashes stay. */

@@ -1,5 +1,5 @@
 import { t } from 'tap'
-import { defineController, nameOfHandler, toController } from '#kernel/controller.ts'
+import { defineController, nameOfController, toController } from '#kernel/controller.ts'
 import { RouteCollection } from '#lib/routing/route-collection.ts'
 import { findDeclaration } from '#lib/stack/declaration-sites.ts'
 import { parseStack } from '#lib/stack/stack-frames.ts'
@@ -41,7 +41,7 @@ t.test('a function without a name has that of its controller in stacks', async t
   )
   const ofRoute = toController(() => new Error(), 'home')
   t.equal(parseStack(ofRoute.call())[0]?.function, 'controller home')
-  t.equal(nameOfHandler(ofRoute.call, 'home'), 'home', 'it stays that of the route')
+  t.equal(nameOfController(ofRoute.call, 'home'), 'home', 'it stays that of the route')
   function showOrder() {
     return new Error()
   }

@@ -1,4 +1,4 @@
-import { nameOfHandler } from '../../../../kernel/controller.ts'
+import { nameOfController } from '../../../../kernel/controller.ts'
 import { errorChain, type FlatError, flattenError } from '../../../../lib/errors/flat-error.ts'
 import type { Request } from '../../../../lib/http/request.ts'
 import { cut, MaskingCopier, propertyBounds } from '../../../../lib/redact/masking-copier.ts'
@@ -69,7 +69,8 @@ export class ExceptionCollector implements CollectorOf<'exception'> {
     const site = findDeclaration(controller, this.#directory)
     if (site === undefined) return error
     const file = resolveLocated(site.file, this.#directory)
-    const frame = { ...site, file, function: `controller ${nameOf(controller, attributes)}`, isAsync: false }
+    const name = nameOfController(controller, attributes.get('_route') ?? 'anonymous')
+    const frame = { ...site, file, function: `controller ${name}`, isAsync: false }
     return isOwn(frame) ? { ...error, frames: [frame, ...error.frames] } : error
   }
 
@@ -132,11 +133,6 @@ export class ExceptionCollector implements CollectorOf<'exception'> {
   #text(text: string, limit: number): string {
     return cut(this.#redactor.text(text.slice(0, readLimit)), limit)
   }
-}
-
-function nameOf(controller: unknown, attributes: Request['attributes']): string {
-  const name = String(readProperty(controller, 'name'))
-  return typeof controller === 'function' ? nameOfHandler({ name }, String(attributes.get('_route'))) : name
 }
 
 /** Leaves out errors that a later error has as its cause. */

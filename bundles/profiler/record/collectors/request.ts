@@ -1,3 +1,4 @@
+import { nameOfController } from '../../../../kernel/controller.ts'
 import type { DebugGate } from '../../../../kernel/debug-gate.ts'
 import { traceContextOf } from '../../../../kernel/trace-context.ts'
 import { decodeUtf8 } from '../../../../lib/body/body-source.ts'
@@ -6,7 +7,6 @@ import type { Request } from '../../../../lib/http/request.ts'
 import type { MaskingCopier } from '../../../../lib/redact/masking-copier.ts'
 import type { Redactor } from '../../../../lib/redact/redactor.ts'
 import { isSecretCode, mask } from '../../../../lib/redact/secret-names.ts'
-import { readProperty } from '../../../../lib/stack/read-property.ts'
 import type { BodyData, FileData, RequestData } from '../../profile/exchange-data.ts'
 import type { Pairs } from '../../profile/schema.ts'
 import type { CollectorOf } from '../collect.ts'
@@ -53,13 +53,10 @@ type RequestDraft = { -readonly [field in keyof RequestData]: RequestData[field]
 
 function copyAttributes({ attributes }: Request, copier: MaskingCopier): Pairs {
   return copier.pairs(attributes, (name, value) =>
-    name === '_controller' ? copier.text(nameOf(value)) : copier.value(name, value),
+    name === '_controller'
+      ? copier.text(nameOfController(value, attributes.get('_route') ?? 'anonymous'))
+      : copier.value(name, value),
   )
-}
-
-/** The attribute is the name of a controller, or the controller itself. */
-function nameOf(controller: unknown): string {
-  return typeof controller === 'string' ? controller : String(readProperty(controller, 'name') || 'anonymous')
 }
 
 /** Characters of a text that are parsed: the profile keeps the first 16 KiB at most. */

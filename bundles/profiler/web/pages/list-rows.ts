@@ -128,7 +128,9 @@ export function createRows(
   const longest = mains.reduce((longest, { duration }) => Math.max(longest, duration), 0)
   const add = (summary: ProfileSummary, row: Pick<RowView, 'after' | 'family' | 'isMatch' | 'level'>): RowView => {
     const { duration, queries, size, token, url } = summary
-    const view = withBadge(toSummaryView(summary), unstored?.has(token) ? notStored : undefined)
+    // The row has a control for its sub-requests.
+    const shown = row.family === false ? summary : { ...summary, subRequests: 0 }
+    const view = withBadge(toSummaryView(shown), unstored?.has(token) ? notStored : undefined)
     const isMain = row.level === ''
     return {
       ...view,
@@ -136,11 +138,6 @@ export function createRows(
       ...row,
       name: isMain ? `${columns.hasHosts ? hostOf(url) : ''}${view.target}` : view.controller || view.target,
       handler: isMain && !isSameName(view.route, view.controller) && viewHandler(view.controller, editor),
-      // The row has a control for its sub-requests.
-      badges:
-        row.family === false
-          ? view.badges
-          : view.badges.filter(({ text }) => !/^[\d,]+ direct sub-requests?$/.test(text)),
       size: size === null ? '' : formatBytes(size),
       findings: toFindings(token, badges?.get(token)),
       queryUnit: queries === 1 ? 'query' : 'queries',
