@@ -1,6 +1,7 @@
 import type { Caller } from '../../../../lib/stack/callers.ts'
 import { coveredCallTime, durationOf, readCalls } from '../../profile/calls.ts'
-import { controllerTimes, readHandledTime } from '../../profile/event-outline.ts'
+import type { MeasuredEvent } from '../../profile/event-data.ts'
+import { controllerTimes, findKernelGaps, type KernelGap, readHandledTime } from '../../profile/event-outline.ts'
 import { type EventNode, readEventTree } from '../../profile/event-tree.ts'
 import { formatCount, formatDuration, formatMicroseconds, formatPlace } from '../../profile/format.ts'
 import { groupBy } from '../../profile/group-by.ts'
@@ -38,6 +39,8 @@ export function describeCause(part: TimePart, profile: Profile): Cause | undefin
       return describeCalls(profile)
     case 'template':
       return describeTemplates(profile)
+    case 'stopwatch':
+      return { what: [toValue(part.label, nameLimit), ` took ${formatMicroseconds(time)}`], where: [] }
     case 'request':
       return describeSubRequests(profile)
     case 'listener':
@@ -145,9 +148,23 @@ function describeSite({ name, parent, priority }: EventNode, { process }: Profil
 /** `waited` is the time in microseconds in which the controller only waited, as far as it is known. */
 function describeController(profile: Profile, waited: number): Cause {
   const { controller, duration } = profile.summary
-  const times = controllerTimes(readEventTree(profile).roots, duration * 1000)
-  const time = times.reduce((sum, time) => sum + time, 0)
+  const { roots } = readEventTree(profile)
+  const time = controllerTimes(roots, duration * 1000).reduce((sum, time) => sum + time, 0)
   const name = controller === null ? ['the controller'] : ['controller ', toValue(controller, nameLimit)]
   const remark = waited > time / 2 ? ', most of it waiting' : ''
-  return { what: [...name, ` took ${formatMicroseconds(time)}${remark}`], where: [] }
+  const measured = findLongestMeasurement(profile, roots)
+  const where =
+    measured === undefined || measured.duration < leastShare * time
+      ? []
+      : [`, ${formatMicroseconds(measured.duration)} of it in `, toValue(measured.name, nameLimit)]
+  return { what: [...name, ` took ${formatMicroseconds(time)}${remark}`], where }
+}
+
+/** Finds the longest measurement of the stopwatch that began in a controller. */
+function findLongestMeasurement({ collectors }: Profile, roots: readonly EventNode[]): MeasuredEvent | undefined {
+  const controllers = findKernelGaps(roots).filter(({ name }) => name === 'controller')
+  const isIn = (start: number, gap: KernelGap) => start >= gap.start && start <= gap.start + (gap.duration ?? start)
+  return collectors.time?.measured
+    .filter(({ periods }) => periods.some(([start]) => controllers.some(gap => isIn(start, gap))))
+    .toSorted((one, other) => other.duration - one.duration)[0]
 }

@@ -2,6 +2,7 @@ import type { FindingPlace } from '../../../../kernel/profiler-contract.ts'
 import { readCalls } from '../../profile/calls.ts'
 import { findKernelGaps, readHandledTime } from '../../profile/event-outline.ts'
 import { type EventNode, readEventTree } from '../../profile/event-tree.ts'
+import { shorten } from '../../profile/format.ts'
 import type { Profile } from '../../profile/profile.ts'
 import { readQueries } from '../../profile/queries.ts'
 import { readRenders } from '../../profile/renders.ts'
@@ -17,6 +18,7 @@ const kinds = [
   'controller',
   'listener',
   'template',
+  'stopwatch',
   'request',
   'http',
   'cache',
@@ -86,6 +88,11 @@ function listClaims(profile: Profile, whole: number): Claim[] {
     )
   }
   for (const { duration, start } of readRenders(profile).pages) inMilliseconds(templates, start, start + duration)
+  for (const { name, periods } of collectors.time?.measured ?? []) {
+    const measured = part('stopwatch', shorten(name, labelLimit), 'time')
+    // Of measurements that contain one another, the shortest is the innermost.
+    for (const [start, duration] of periods) add(measured, start, start + duration, -duration)
+  }
   for (const { end, start } of readCalls(profile).calls) inMilliseconds(calls, start, end)
   for (const { end, kind, start } of readQueries(profile).queries) {
     inMilliseconds(kind === 'cache' ? cache : database, start, end)
@@ -98,6 +105,9 @@ function listClaims(profile: Profile, whole: number): Claim[] {
   }
   return claims
 }
+
+/** Characters of a label. */
+const labelLimit = 60
 
 function clamp(moment: number, whole: number): number {
   return Math.min(Math.max(0, Math.round(moment)), whole)
@@ -149,7 +159,7 @@ function sumUp(claims: readonly Claim[], whole: number): TimePart[] {
   const sums = new Map<string, TimePart & { time: number }>()
   for (const { end, part, start } of claims.toSorted(compareRanks)) {
     for (let at = findFree(Number(indexes.get(start))); Number(moments[at]) < end; at = findFree(at)) {
-      const key = `${part.kind} ${part.event}`
+      const key = `${part.kind} ${part.label}`
       const sum = sums.get(key) ?? { ...part, time: 0 }
       sum.time += Number(moments[at + 1]) - Number(moments[at])
       sums.set(key, sum)

@@ -112,6 +112,36 @@ t.test('the innermost listener counts; blocks by other requests are not part of 
   t.equal(parts.Controller, 60)
 })
 
+t.test('a measurement of the stopwatch is a part, without the queries and the shorter measurements in it', async t => {
+  const measuredOf = (name: string, start: number, duration: number) => ({
+    ...{ name, category: 'shop', dropped: 0, isRunning: false },
+    ...{ periods: [[start * 1000, duration * 1000]], duration: duration * 1000 },
+  })
+  const measured = [measuredOf('inner', 20, 10), measuredOf('outer', 10, 60), measuredOf('x'.repeat(100), 80, 5)]
+  const queries = [{ system: 'mysql', text: 'SELECT 1', start: 40, end: 60, source: 'channel' }]
+  const data = {
+    events: { spans: spansOf(92), dropped: 0 },
+    queries: { queries, omitted: 0 },
+    time: { measured, dropped: 0 },
+    memory: { ...usage, loop: { active: 100, idle: 0 } },
+  }
+  const parts = partsOf(data, { duration: 100 })
+  t.match(parts, { inner: 10, outer: 30, Database: 20, Controller: 25, [`${'x'.repeat(60)}…`]: 5 })
+  t.equal(sentenceOf(data, { duration: 100, url: '/x' }), 'GET /x took 100.0 ms: outer took 30.0 ms.')
+  const only = (duration: number, start = 10) => ({
+    ...data,
+    queries: undefined,
+    time: { measured: [measuredOf('short', 5, 1), measuredOf('SELECT', start, duration)], dropped: 0 },
+  })
+  const init = { duration: 100, url: '/x', controller: 'show' }
+  const whole = 'GET /x took 100.0 ms: controller show took 90.0 ms'
+  t.equal(sentenceOf(only(40), init), `${whole}, 40.0 ms of it in SELECT.`)
+  t.equal(sentenceOf(only(20), init), `${whole}.`, 'a short measurement is not named')
+  t.equal(sentenceOf(only(40, 93), init), `${whole}.`, 'a measurement after the controller is no part of it')
+  const events = { spans: spansOf(92).slice(0, 4), dropped: 0 }
+  t.match(sentenceOf({ ...only(40), events }, init), 'controller show took 98.0 ms, 40.0 ms of it in SELECT.')
+})
+
 t.test('a part waited as far as it lasted longer than the event loop was busy', async t => {
   const memory = { ...usage, loop: { active: 12, idle: 88 } }
   const parts = partsOf({ events: { spans: spansOf(92), dropped: 0 }, memory }, { duration: 100 })
