@@ -38,10 +38,19 @@ export function findChanges(requests: EditedRequests): readonly EditChange[] {
   ]
 }
 
+/** The client had the page already: this depends on its request, not on the code. */
+const notModified = 304
+
+/** Whether the responses of two requests have the same parts: a 304 has neither content nor its headers. */
+function isAlike(one: ProfileSummary, other: ProfileSummary): boolean {
+  return (one.status === notModified) === (other.status === notModified)
+}
+
 function compareEndings({ before, profile: { summary } }: EditedRequests): EditChange[] {
   const [last] = before
   const nameOf = ({ exception, status }: ProfileSummary) => [status || 'no response', exception ?? ''].join(' ').trim()
-  if (last === undefined || before.some(other => nameOf(other) === nameOf(summary))) return []
+  const answerOf = (other: ProfileSummary) => nameOf(other.status === notModified ? { ...other, status: 200 } : other)
+  if (last === undefined || before.some(other => answerOf(other) === answerOf(summary))) return []
   const isFailure = ({ exception, status }: ProfileSummary) => exception !== null || status >= 400 || status === 0
   const tone = isFailure(summary) ? 'error' : isFailure(last) ? 'ok' : 'warning'
   const [old, current] = [nameOf(last), nameOf(summary)]
@@ -129,17 +138,19 @@ const headerLimit = 8
 /** Only headers that were the same in all profiles before the edit. */
 function compareHeaders({ profile, profiles }: EditedRequests): EditChange[] {
   const now = readResponseHeaders(profile)
-  const [last, ...others] = profiles.map(readResponseHeaders)
+  const like = profiles.find(({ summary }) => isAlike(summary, profile.summary))
+  const last = like && readResponseHeaders(like)
   // The profiler's own error page has headers of its own.
-  if (last === undefined || [last, now].some(headers => headers.has('x-debug-exception'))) return []
+  if (last === undefined || [last, now].some(each => each.has('x-debug-exception'))) return []
+  const headers = profiles.map(readResponseHeaders)
   const isChanged = (name: string) => {
     const [old, current] = [last.get(name), now.get(name)]
-    const isStable = others.every(other => isSame(other.get(name), old))
+    const isStable = headers.every(other => isSame(other.get(name), old))
     return isStable && !isSame(old, current) && !(derived.includes(name) && old !== undefined && current !== undefined)
   }
   const names = [...new Set([...last.keys(), ...now.keys()])].filter(isChanged)
   return names.slice(0, headerLimit).map(name => {
-    const [before, after] = [last, now].map(headers => headers.get(name)?.join(', '))
+    const [before, after] = [last, now].map(each => each.get(name)?.join(', '))
     const verb = before === undefined ? 'added' : after === undefined ? 'removed' : 'changed'
     return { name, before: toText(before), now: toText(after), text: `${name} ${verb}`, tone: 'plain' }
   })
@@ -157,8 +168,9 @@ function isSame(one: readonly string[] | undefined, other: readonly string[] | u
 const leastShare = 0.05
 const leastBytes = 100
 
-function compareSizes({ before, now }: EditedRequests): EditChange[] {
-  const sizesOf = (summaries: readonly ProfileSummary[]) => summaries.flatMap(({ size }) => size ?? [])
+function compareSizes({ before, now, profile }: EditedRequests): EditChange[] {
+  const sizesOf = (summaries: readonly ProfileSummary[]) =>
+    summaries.filter(other => isAlike(other, profile.summary)).flatMap(({ size }) => size ?? [])
   const old = sizesOf(before)
   const { fewer, more } = compareRanges(old, sizesOf(now))
   const [last = 0] = old

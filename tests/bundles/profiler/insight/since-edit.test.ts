@@ -160,6 +160,18 @@ t.test('a value that requests before the edit had, too, is no change', async t =
   t.strictSame(found?.changes, [])
 })
 
+t.test('a response that says "not modified" is no change of the page', async t => {
+  const { add, show } = createStore([[5, 'shop.ts']])
+  add(1, { status: 200, size: 9000, data: headersOf(['content-type', 'text/html']) })
+  t.match(await show(6, { status: 304, size: 0, queries: 2, data: headersOf() }), { changes: [{ name: 'Queries' }] })
+  add(2, { status: 304, size: 0, data: headersOf(['vary', 'Cookie']) })
+  t.strictSame(
+    (await show(7, { status: 200, size: 9000, data: headersOf(['content-type', 'text/html']) }))?.changes,
+    [],
+  )
+  t.match(await show(8, { status: 500 }), { changes: [{ name: 'Answer', text: '304 → 500' }] })
+})
+
 t.test('times are compared when there are enough of them, and the change is no chance', async t => {
   const times = (before: readonly number[], now: readonly number[]) => describeTimes(compareTimes(before, now)).text
   const slow = [100, 101, 102, 103, 104, 300]
