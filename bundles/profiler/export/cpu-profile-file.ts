@@ -3,7 +3,7 @@ import type { Profile } from '../profile/profile.ts'
 
 /**
  * A CPU profile in the format of V8 (`Profiler.Profile` of the Chrome DevTools Protocol), which developer tools and
- * speedscope open. Times are in microseconds.
+ * speedscope open. Times are in microseconds, since 1970 or each other.
  */
 interface CpuProfileFile {
   readonly nodes: readonly CpuNode[]
@@ -68,6 +68,8 @@ export function toCpuProfileFile(profile: Profile): CpuProfileFile | undefined {
     { id: programId, time: program },
     { id: idleId, time: idle },
   ].filter(({ time }) => time > 0)
+  // DevTools ignores the bounds of a profile that starts at 0.
+  const startTime = Math.round(profile.summary.time * 1000)
   return {
     nodes: [
       { ...toSpecial(rootId, '(root)', 0), children: [...idsOf(roots), programId, idleId] },
@@ -75,8 +77,8 @@ export function toCpuProfileFile(profile: Profile): CpuProfileFile | undefined {
       toSpecial(idleId, '(idle)', idle),
       ...nodes,
     ],
-    startTime: 0,
-    endTime: parts.reduce((end, { time }) => end + time, 0),
+    startTime,
+    endTime: parts.reduce((end, { time }) => end + time, startTime),
     samples: parts.map(({ id }) => id),
     // A sample lasts until the next one.
     timeDeltas: parts.map((_, index) => parts[index - 1]?.time ?? 0),

@@ -12,12 +12,15 @@ interface TraceFile {
   readonly otherData: Readonly<Record<string, string>>
 }
 
-/** An event of the trace. Times are in microseconds. */
+/**
+ * An event of the trace. `ts` is in microseconds since 1970, `dur` in microseconds. An event without arguments has no `args`:
+ * speedscope would show `{}`.
+ */
 type TraceEvent = {
   readonly name: string
   readonly pid: number
   readonly tid: number
-  readonly args: Readonly<Record<string, string | number>>
+  readonly args?: Readonly<Record<string, string | number>>
 } & (
   | { readonly ph: 'M' }
   | { readonly ph: 'X'; readonly cat: string; readonly ts: number; readonly dur: number }
@@ -30,9 +33,11 @@ interface TimelineContent {
   readonly logs: readonly LogMark[]
 }
 
-/** One process; its first thread shows the request, and further threads what ran at the same time. */
+/**
+ * One process. Its first thread shows the request, further threads what ran at the same time, and the last one the garbage
+ * collector.
+ */
 const pid = 1
-const garbage = { tid: 0, name: 'Garbage collection' } as const
 
 /** More spans are left out. */
 const spanLimit = 20_000
@@ -44,33 +49,32 @@ const spanLimit = 20_000
 export function toTraceEvents(profile: Profile, { logs, root }: TimelineContent): TraceFile {
   const { summary } = profile
   const runs = profile.collectors.memory?.pauses.first ?? []
-  const { events, threads } = layOut(root)
+  // DevTools ignores the bounds of an event at 0.
+  const begin = Math.round(summary.time * 1000)
+  const { events, threads } = layOut(root, begin)
+  const garbage = threads + 1
   const names = [
-    ...(runs.length === 0 ? [] : [garbage]),
-    ...Array.from({ length: threads }, (_, index) => ({
-      tid: index + 1,
-      name: index === 0 ? 'Request' : 'Concurrent',
-    })),
+    ...Array.from({ length: threads }, (_, index) => (index === 0 ? 'Request' : `Concurrent ${index}`)),
+    ...(runs.length === 0 ? [] : ['Garbage collection']),
   ]
   return {
     traceEvents: [
       describe('process_name', 0, { name: `${summary.method} ${toTarget(summary.url)}` }),
-      ...names.flatMap(({ name, tid }) => [
-        describe('thread_name', tid, { name }),
-        // The request comes first.
-        describe('thread_sort_index', tid, { sort_index: tid === garbage.tid ? threads + 1 : tid }),
+      ...names.flatMap((name, index) => [
+        describe('thread_name', index + 1, { name }),
+        describe('thread_sort_index', index + 1, { sort_index: index + 1 }),
       ]),
       ...events,
       ...runs.map(({ duration, kind = 'gc', start }): TraceEvent => {
-        const ts = Math.max(0, Math.round(start * 1000))
-        return { name: kind, cat: 'gc', ph: 'X', ts, dur: Math.round(duration * 1000), pid, tid: garbage.tid, args: {} }
+        const ts = begin + Math.max(0, Math.round(start * 1000))
+        return { name: kind, cat: 'gc', ph: 'X', ts, dur: Math.round(duration * 1000), pid, tid: garbage }
       }),
       ...logs.map(
         ({ at, level, message }): TraceEvent => ({
           name: level,
           cat: 'log',
           ph: 'i',
-          ts: Math.round(at),
+          ts: begin + Math.round(at),
           s: 't',
           pid,
           tid: 1,
@@ -107,7 +111,10 @@ interface Occurrence {
  * Puts spans into threads. Events of one thread must lie within each other or apart, and an event appears to be a part of
  * the event around it. So a span is in the thread of its parent only if it lies within it.
  */
-function layOut(root: TimelineSpan): { readonly events: readonly TraceEvent[]; readonly threads: number } {
+function layOut(
+  root: TimelineSpan,
+  begin: number,
+): { readonly events: readonly TraceEvent[]; readonly threads: number } {
   const threads: Occurrence[][] = []
   const events = listOccurrences(root).map((occurrence): TraceEvent => {
     const { period, place } = occurrence
@@ -116,7 +123,9 @@ function layOut(root: TimelineSpan): { readonly events: readonly TraceEvent[]; r
     const thread = found === -1 ? threads.push([]) - 1 : found
     threads[thread]?.push(occurrence)
     const args = { ...(text !== '' && { text }), ...(note !== '' && { note }), ...(problem !== '' && { problem }) }
-    return { name, cat: category, ph: 'X', ts: period.start, dur: period.duration, pid, tid: thread + 1, args }
+    const hasArgs = Object.keys(args).length > 0
+    const ts = begin + period.start
+    return { name, cat: category, ph: 'X', ts, dur: period.duration, pid, tid: thread + 1, ...(hasArgs && { args }) }
   })
   return { events, threads: threads.length }
 }

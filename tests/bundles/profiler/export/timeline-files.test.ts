@@ -74,11 +74,12 @@ t.test('a trace has the fields that Perfetto needs, GC runs and warnings', async
   t.equal(displayTimeUnit, 'ms')
   t.hasStrict(otherData, { profile: 'abc123', start: '2026-11-20T23:15:09.042Z' })
   t.strictSame(
-    traceEvents.flatMap(event => (event.name === 'thread_name' ? [`${event.tid} ${event.args.name}`] : [])),
-    ['0 Garbage collection', '1 Request', '2 Concurrent'],
+    traceEvents.flatMap(event => (event.name === 'thread_name' ? [`${event.tid} ${event.args?.name}`] : [])),
+    ['1 Request', '2 Concurrent 1', '3 Garbage collection'],
   )
+  const start = Date.parse('2026-11-20T23:15:09.042Z') * 1000
   t.strictSame(
-    traceEvents.filter(({ ph }) => ph !== 'M'),
+    traceEvents.flatMap(event => (event.ph === 'M' ? [] : [{ ...event, ts: event.ts - start }])),
     [
       { name: 'GET /', cat: 'request', ph: 'X', ts: 0, dur: 5000, pid: 1, tid: 1, args: { note: '200' } },
       {
@@ -101,8 +102,8 @@ t.test('a trace has the fields that Perfetto needs, GC runs and warnings', async
         tid: 2,
         args: { text: 'SELECT ?', problem: 'failed' },
       },
-      { name: 'minor', cat: 'gc', ph: 'X', ts: 2000, dur: 500, pid: 1, tid: 0, args: {} },
-      { name: 'gc', cat: 'gc', ph: 'X', ts: 0, dur: 1000, pid: 1, tid: 0, args: {} },
+      { name: 'minor', cat: 'gc', ph: 'X', ts: 2000, dur: 500, pid: 1, tid: 3 },
+      { name: 'gc', cat: 'gc', ph: 'X', ts: 0, dur: 1000, pid: 1, tid: 3 },
       { name: 'warning', cat: 'log', ph: 'i', ts: 1201, s: 't', pid: 1, tid: 1, args: { message: 'slow' } },
     ],
   )
@@ -139,7 +140,12 @@ function createSampled(): Profile {
 
 t.test('a CPU profile has the times of the stored calls, in the format of V8', async t => {
   const file = toCpuProfileFile(createSampled())
-  t.hasStrict(file, { startTime: 0, endTime: 200, samples: [4, 5, 6, 2, 3], timeDeltas: [0, 40, 60, 20, 10] })
+  const startTime = Date.parse('2026-11-20T23:15:09.042Z') * 1000
+  const [samples, timeDeltas] = [
+    [4, 5, 6, 2, 3],
+    [0, 40, 60, 20, 10],
+  ]
+  t.hasStrict(file, { startTime, endTime: startTime + 200, samples, timeDeltas })
   t.hasStrict(file?.nodes, [
     { id: 1, callFrame: { functionName: '(root)' }, children: [4, 6, 2, 3] },
     { id: 2, callFrame: { functionName: '(program)' }, hitCount: 1 },
@@ -170,7 +176,7 @@ t.test('a CPU profile is listed and found only if the request was sampled', asyn
   const [page, file] = [await client.get('/_profiler/abc123'), await client.get('/_profiler/abc123/export/cpuprofile')]
   t.match(page.text, '/_profiler/abc123/export/cpuprofile')
   t.equal(file.headers.get('content-disposition'), 'attachment; filename="profile-abc123.cpuprofile"')
-  t.hasStrict(file.json(), { endTime: 200 })
+  t.hasStrict(file.json(), { endTime: summary.time * 1000 + 200 })
   t.hasStrict((await client.get('/_profiler/abc123.json')).json(), {
     links: { exports: { cpuprofile: '/_profiler/abc123/export/cpuprofile' } },
   })
@@ -183,9 +189,9 @@ t.test('a CPU profile is listed and found only if the request was sampled', asyn
   t.hasStrict(missing.json(), { detail: `The CPU was not sampled during the request ${other}` })
   const trace = await client.get(`/_profiler/${other}/export/trace`)
   t.equal(trace.headers.get('content-disposition'), `attachment; filename="profile-${other}.trace.json"`)
-  const { traceEvents } = JSON.parse(trace.text)
+  const { otherData, traceEvents } = JSON.parse(trace.text)
   t.hasStrict(
     traceEvents.find(({ ph }: { readonly ph: string }) => ph === 'X'),
-    { name: 'GET /star-photo-booth', cat: 'request', ts: 0, pid: 1, tid: 1 },
+    { name: 'GET /star-photo-booth', cat: 'request', ts: Date.parse(otherData.start) * 1000, pid: 1, tid: 1 },
   )
 })
