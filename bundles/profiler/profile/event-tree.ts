@@ -104,3 +104,10 @@ function toNode(
   parent?.children.push(node)
   return node
 }
+
+/** The place where a listener was registered, mostly in the file that contains it; `undefined` if it is not known. */
+export function findSite({ name, parent, priority }: EventNode, { process }: Profile): string | undefined {
+  const isSame = (other: { readonly event: string; readonly name: string; readonly priority: number }) =>
+    other.name === name && other.event === parent?.name && other.priority === priority
+  return process.events?.listeners.find(isSame)?.site
+}

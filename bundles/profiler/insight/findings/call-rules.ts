@@ -3,6 +3,7 @@ import { durationOf, patternOf, readCalls, type StoredCall } from '../../profile
 import { formatDuration, shorten } from '../../profile/format.ts'
 import { groupBy } from '../../profile/group-by.ts'
 import type { Profile } from '../../profile/profile.ts'
+import { describePlaces } from './describe-places.ts'
 import { findRuns } from './runs.ts'
 
 const urlLength = 120
@@ -17,14 +18,20 @@ export const repeatedCallsRule: FindingRule<Profile> = {
       ...same.map(({ calls, name }) => ({
         ...describe(calls),
         problem: `{call} was sent ${calls.length} times, ${totalTimeOf(calls)}.`,
-        values: { call: shorten(name, urlLength) },
-        advice: 'Send it once and share the response, or cache the response.',
+        ...describePlaces(
+          calls,
+          { call: shorten(name, urlLength) },
+          'Send it once and share the response, or cache the response',
+        ),
       })),
       ...alike.map(({ calls, name }) => ({
         ...describe(calls),
         problem: `N+1: ${calls.length} similar calls to {pattern}, ${totalTimeOf(calls)}.`,
-        values: { pattern: shorten(name, urlLength) },
-        advice: 'Get all values with one call, if the API supports it.',
+        ...describePlaces(
+          calls,
+          { pattern: shorten(name, urlLength) },
+          'Get all values with one call, if the API supports it',
+        ),
       })),
     ]
   },
@@ -84,7 +91,11 @@ function describeRun(run: readonly StoredCall[]): RuleFinding[] {
     {
       severity: 'warning',
       problem: `${run.length} calls ran one after another, ${formatDuration(time)} in total; in parallel they would take about ${formatDuration(time - saving)}.`,
-      advice: 'If no call needs the response of another, start them together and wait with Promise.all().',
+      ...describePlaces(
+        run,
+        {},
+        'If no call needs the response of another, start them together and wait with Promise.all()',
+      ),
       place: { panel: 'http', anchor: `call-${second.index}` },
       evidence: { count: run.length, time, saving },
     },

@@ -6,7 +6,8 @@ import type { Profile } from '../../profile/profile.ts'
 import { queryDuration, readQueries, type StoredQuery, timeOf } from '../../profile/queries.ts'
 import { readRenders } from '../../profile/renders.ts'
 import type { Pairs } from '../../profile/schema.ts'
-import { describePlaces, findRepeatedQueries, isAnswered, shortenStatement, toQueryPlace } from './repeated-queries.ts'
+import { describePlaces } from './describe-places.ts'
+import { findRepeatedQueries, isAnswered, shortenStatement, toQueryPlace } from './repeated-queries.ts'
 import { findRuns } from './runs.ts'
 
 /** Milliseconds of a slow query: a tenth of a second is noticed, half a second alone makes a page slow. */

@@ -1,5 +1,5 @@
 import type { FindingRule, RuleFinding } from '../../../../kernel/profiler-contract.ts'
-import { formatDuration, formatPlace, shorten, toOneLine } from '../../profile/format.ts'
+import { formatDuration, shorten, toOneLine } from '../../profile/format.ts'
 import { groupBy } from '../../profile/group-by.ts'
 import { oncePerProfile } from '../../profile/once-per-profile.ts'
 import type { Profile } from '../../profile/profile.ts'
@@ -11,6 +11,7 @@ import {
   shapeOf,
   timeOf,
 } from '../../profile/queries.ts'
+import { describePlaces } from './describe-places.ts'
 
 /** Queries with one cause, in the order in which they began. */
 type Repeated = readonly [StoredQuery, StoredQuery, ...StoredQuery[]]
@@ -142,25 +143,4 @@ export function shortenStatement(text: string): string {
 /** The row of a query in its panel. */
 export function toQueryPlace({ index, kind }: StoredQuery): NonNullable<RuleFinding['place']> {
   return { panel: kind, anchor: `query-${index}` }
-}
-
-/** More places are not named. */
-const placeLimit = 3
-
-/** Completes a sentence of advice with the lines of the application that made the queries. */
-export function describePlaces(
-  queries: readonly StoredQuery[],
-  values: Readonly<Record<string, string>>,
-  advice: string,
-): Pick<RuleFinding, 'advice' | 'code' | 'values'> {
-  const lines = new Map<string, { file: string; line: number }>()
-  for (const { caller } of queries) {
-    const { file, line } = caller
-    if (file !== undefined && line !== undefined) lines.set(formatPlace(caller), { file, line })
-  }
-  const [code] = lines.values()
-  if (code === undefined) return { advice: `${advice}.`, values }
-  const places = [...lines.keys()].slice(0, placeLimit).map((place, index) => [`place-${index}`, place] as const)
-  const named = places.map(([name]) => `{${name}}`).join(', ')
-  return { advice: `${advice}: ${named}.`, values: { ...values, ...Object.fromEntries(places) }, code }
 }

@@ -1,6 +1,6 @@
 import type { FindingPlace, FindingRule, RuleFinding } from '../../../../kernel/profiler-contract.ts'
 import { readCalls } from '../../profile/calls.ts'
-import { type EventNode, ownTime, readEventTree } from '../../profile/event-tree.ts'
+import { type EventNode, findSite, ownTime, readEventTree } from '../../profile/event-tree.ts'
 import { formatCount, formatDuration, formatShare } from '../../profile/format.ts'
 import { groupBy } from '../../profile/group-by.ts'
 import { readLogs } from '../../profile/logs.ts'
@@ -87,10 +87,17 @@ export const slowListenerRule: FindingRule<Profile> = {
         values: { listener: node.name, event: String(node.parent?.name) },
         advice:
           'Do less per request, cache the result, or move work that the response does not need to kernel.terminate.',
+        ...findCode(node, profile),
         place: { panel: 'events', anchor: `span-${node.index}` },
         evidence: { time, duration: whole },
       }))
   },
+}
+
+/** The line where a listener was registered, mostly in the file that contains it. */
+function findCode(node: EventNode, profile: Profile): Pick<RuleFinding, 'code'> {
+  const [, file, line] = /^(.+):(\d+)$/s.exec(findSite(node, profile) ?? '') ?? []
+  return file === undefined ? {} : { code: { file, line: Number(line) } }
 }
 
 /** Whether a node is a listener of the application that delays the response. */

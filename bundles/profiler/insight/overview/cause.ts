@@ -2,7 +2,7 @@ import type { Caller } from '../../../../lib/stack/callers.ts'
 import { coveredCallTime, durationOf, readCalls } from '../../profile/calls.ts'
 import type { MeasuredEvent } from '../../profile/event-data.ts'
 import { controllerTimes, findKernelGaps, type KernelGap, readHandledTime } from '../../profile/event-outline.ts'
-import { type EventNode, readEventTree } from '../../profile/event-tree.ts'
+import { type EventNode, findSite, readEventTree } from '../../profile/event-tree.ts'
 import { formatCount, formatDuration, formatMicroseconds, formatPlace } from '../../profile/format.ts'
 import { groupBy } from '../../profile/group-by.ts'
 import { joinPeriods, totalOf } from '../../profile/periods.ts'
@@ -131,18 +131,11 @@ function describeListener({ event, time }: TimePart, profile: Profile): Cause {
   const longest = calls.find(({ duration = 0 }) => duration > time / 2)
   if (longest === undefined) return without(`listeners of ${event} took ${formatMicroseconds(time)}`)
   const { duration = 0, name } = longest
+  const site = findSite(longest, profile)
   return {
     what: ['listener ', toValue(name, nameLimit), ` took ${formatMicroseconds(duration)}`],
-    where: describeSite(longest, profile),
+    where: site === undefined ? [] : [' (', toPlaceValue(site, undefined), ')'],
   }
-}
-
-/** Names the place where a listener was registered, mostly in the file that contains it. */
-function describeSite({ name, parent, priority }: EventNode, { process }: Profile): Sentence {
-  const isSame = (other: { readonly event: string; readonly name: string; readonly priority: number }) =>
-    other.name === name && other.event === parent?.name && other.priority === priority
-  const site = process.events?.listeners.find(isSame)?.site
-  return site === undefined ? [] : [' (', toPlaceValue(site, undefined), ')']
 }
 
 /** `waited` is the time in microseconds in which the controller only waited, as far as it is known. */

@@ -30,6 +30,11 @@ t.test('calls are in sequence if each begins after the previous one, in the same
   t.hasStrict(sequence(calls([0, 30], [40, 60], [110, 30])), [
     { rule: 'sequential-calls', place: { anchor: 'call-1' }, evidence: { count: 3, time: 120, saving: 60 } },
   ])
+  const caller = { file: 'shop/stock.ts', line: 7 }
+  const { calls: located } = calls([0, 90], [100, 90])
+  t.match(sequence({ calls: located.map(call => ({ ...call, caller })) }), [
+    { advice: /with Promise\.all\(\): \{place-0\}\.$/, values: { 'place-0': 'shop/stock.ts:7' }, code: caller },
+  ])
   t.strictSame(sequence(calls([0, 40], [50, 40])), [], 'there is little to save')
   t.strictSame(sequence(calls([0, 90], [10, 90])), [], 'side by side')
   t.hasStrict(sequence(calls([0, 90], [10, 100], [120, 80], [210, 80])), [{ evidence: { count: 2, time: 160 } }])
@@ -104,6 +109,10 @@ t.test('a slow listener takes a least time and a least share of its request', as
   t.hasStrict(slow([request, call('SlowListener.onRequest', 150_000)]), [
     { rule: 'slow-listener', place: { panel: 'events', anchor: 'span-1' }, evidence: { time: 150, duration: 200 } },
   ])
+  const listeners = [{ event: 'kernel.request', name: 'SlowListener.onRequest', priority: 0, site: 'shop/geo.ts:12' }]
+  const spans = [request, call('SlowListener.onRequest', 150_000)]
+  const [located] = find({ events: { spans } }, { duration: 200, processData: { events: { listeners } } })
+  t.strictSame(located?.code, { file: 'shop/geo.ts', line: 12 })
   t.strictSame(slow([request, call('Quick', 99_000)]), [])
   t.strictSame(slow([request, call('Quick', 150_000)], 800), [], 'beside something slower')
   t.strictSame(slow([request, call('NeverOver', null)]), [])
