@@ -96,7 +96,7 @@ t.test('the request panel', async t => {
     t.match(html, 'name&#x3D;Ada+%26+Bob&amp;pin&#x3D;******')
     t.match(
       html,
-      /<th scope="row">seen<\/th><td>\*{6}<\/td><td>\/<\/td>.*in 1 minute<\/td><td>HttpOnly, SameSite&#x3D;Lax</s,
+      /<th scope="row" class="full">seen<\/th><td>\*{6}<\/td><td data-label="path">\/<\/td>.*in 1 minute<\/td><td>HttpOnly, SameSite&#x3D;Lax</s,
     )
     t.match(html, /<th scope="row">notice<\/th><td><pre>\[&quot;saved&quot;\]/)
     t.match(
