@@ -14,7 +14,7 @@ import { enableShortcuts } from './shortcuts.ts'
 import { chooseTheme } from './theme.ts'
 import { enableTimeline } from './timeline.ts'
 import { showLocalTimes } from './times.ts'
-import { enableUnfolding, findLogMessage } from './unfold.ts'
+import { enableUnfolding, findPart } from './unfold.ts'
 import { enableValueTrees } from './value-tree.ts'
 import { enableVerification } from './verify.ts'
 
@@ -36,8 +36,8 @@ enhanceRoutes()
 enhanceEventTree(document)
 enableValueTrees(document)
 enableUnfolding(document)
-findLogMessage()
-addEventListener('hashchange', findLogMessage)
+findPart()
+addEventListener('hashchange', findPart)
 enableScrollers()
 showCurrentTab(document.querySelector<HTMLElement>('.panels'))
 enableVerification(document)

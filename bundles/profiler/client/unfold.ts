@@ -11,19 +11,14 @@ export function enableUnfolding(root: ParentNode): void {
   }
 }
 
-/** Opens the page of the log that has the message of the address, `#log-4`: the panel may have several pages. */
-export function findLogMessage(): void {
-  const [id, index = ''] = /^#log-(\d+)$/.exec(location.hash) ?? []
+/** Opens the part of a long page that has the element of the address, such as `#log-4`. */
+export function findPart(): void {
+  const id = location.hash.slice(1)
   const address = new URL(location.href)
-  const isSearched = address.searchParams.get('log') === index
-  if (
-    id === undefined ||
-    isSearched ||
-    document.querySelector('.paging') === null ||
-    document.querySelector(id) !== null
-  )
+  const isSearched = address.searchParams.get('find') === id
+  if (id === '' || isSearched || document.querySelector('.parts') === null || document.getElementById(id) !== null)
     return
-  address.searchParams.set('log', index)
+  address.searchParams.set('find', id)
   location.replace(address)
 }
 

@@ -6,6 +6,7 @@ import {
   formatDuration,
   formatNumber,
   formatTime,
+  shorten,
   toTarget,
 } from '../profile/format.ts'
 import { listLink, profileLink } from '../profile/links.ts'
@@ -32,7 +33,7 @@ export interface SummaryView {
   readonly statusText: string
   readonly tone: Tone
   readonly method: string
-  /** The full URL. */
+  /** The URL. */
   readonly address: string
   /** The path and query of the URL, decoded for reading. */
   readonly target: string
@@ -62,6 +63,10 @@ export interface SummaryView {
   readonly parentLink: string
 }
 
+/** Characters of a URL, and of its path and query. The request panel has all parameters. */
+const addressLimit = 2000
+const targetLimit = 500
+
 /** Creates the view of a summary for templates. */
 export function toSummaryView(summary: ProfileSummary): SummaryView {
   const machine = summary.machine ?? ''
@@ -73,9 +78,9 @@ export function toSummaryView(summary: ProfileSummary): SummaryView {
     statusText: describeStatus(status),
     tone: toneOfSummary(summary),
     method,
-    address: url,
-    target: toReadableUrl(toTarget(url)),
-    canBeVisited: (method === 'GET' || method === 'HEAD') && /^https?:\/\//.test(url),
+    address: shorten(url, addressLimit),
+    target: shorten(toReadableUrl(toTarget(url)), targetLimit),
+    canBeVisited: /^(?:GET|HEAD)$/.test(method) && /^https?:\/\//.test(url) && url.length <= addressLimit,
     ip,
     ipLink: listLink({ ip }),
     machine,

@@ -5,10 +5,12 @@ import { toBlock, toSpan } from '../../export/markdown-text.ts'
 import { writeErrorPrompt } from '../../export/prompt.ts'
 import { findOccurrences } from '../../insight/occurrences.ts'
 import { findReplayObstacle, planReplay } from '../../insight/replay/plan-replay.ts'
+import { shorten } from '../../profile/format.ts'
 import { home, profileLink } from '../../profile/links.ts'
 import type { Profile } from '../../profile/profile.ts'
 import type { ProfileStorage } from '../../store/profile-storage.ts'
 import type { Assets } from '../assets.ts'
+import { fitPage } from '../fit-page.ts'
 import type { ExceptionView, FrameView } from '../panels/exception.ts'
 import { describeOccurrences, type OccurrencesView, viewOccurrences } from '../panels/occurrences.ts'
 import { StatementViews } from '../panels/queries/statements.ts'
@@ -56,7 +58,7 @@ export class ErrorPage {
       request: createRequestReport(preview.profile),
       occurrences,
       failedQueries: await viewFailedQueries(preview, { editor, statements: this.#statements }),
-      title: `${report.message} (${status} ${report.statusText})`,
+      title: `${shorten(report.message, longMessage)} (${status} ${report.statusText})`,
       isLong: report.message.length > longMessage,
       allow: report.routing?.allow ?? '',
       tone: status < 500 ? 'warning' : 'error',
@@ -72,7 +74,7 @@ export class ErrorPage {
       icon: assets.link('icon-error.svg'),
       ...report,
     }
-    return view.render('profiler/error-page', model, request)
+    return fitPage(await view.render('profiler/error-page', model, request), request, view, model.profileLink)
   }
 
   /** Renders the same as Markdown. */

@@ -29,9 +29,6 @@ export function createLoggerPanel(editor: EditorLinks): ProfilePanel {
   }
 }
 
-/** About the most bytes of the lines of one page. */
-const pageWeight = 34_000
-
 async function toView({ findChildren, profile, query }: PanelSubject, editor: EditorLinks): Promise<ViewModel> {
   const { dropped } = readLogs(profile)
   const logs = await mergeLogs(profile, findChildren)
@@ -44,15 +41,13 @@ async function toView({ findChildren, profile, query }: PanelSubject, editor: Ed
       viewChain(chain, `log-${of.summary.token}-${index}-${name}`, readExcerpts(of), editor),
     )
   const view = { profile, editor, filter, viewer: new TreeViewer(), viewErrors }
-  const isNamed = ({ ids }: Line) => ids.includes(Number(query.get('log') ?? -1))
+  const named = Number(query.get('find')?.replace('log-', '') ?? -1)
+  const isNamed = ({ ids }: Line) => ids.includes(named)
   const all = [...toLogLines(logs, view), ...toEventLines(notifications, logs, view)].sort((a, b) => a.at - b.at)
   const group = all.find(
     line => line.group !== undefined && (isNamed(line) || String(line.group) === query.get('group')),
   )?.group
   const lines = group === undefined ? all : toLogLines(logs, { ...view, group }).filter(line => line.group === group)
-  const pages = toPages(lines)
-  const named = 1 + pages.findIndex(lines => lines.some(isNamed))
-  const page = named || Math.min(pages.length, Math.max(1, Math.trunc(Number(query.get('page'))) || 1))
   return {
     action: profileLink(token),
     parent: parent ?? '',
@@ -64,44 +59,13 @@ async function toView({ findChildren, profile, query }: PanelSubject, editor: Ed
     hasLogs: logs.length > 0,
     dropped,
     hasLines: lines.length > 0,
-    lines: pages[page - 1],
+    lines,
     isGroup: group !== undefined,
     group,
     allLink: `${profileLink(token, 'logger')}#panel`,
     // A script filters the lines of the page: if there are more, the server filters.
-    filterId: pages.length > 1 || lines.some(({ more }) => more !== undefined) ? '' : 'logs',
-    paging: pages.length > 1 && {
-      page,
-      pages: pages.length,
-      previous: page > 1 && linkToPage(token, query, page - 1, group),
-      next: page < pages.length && linkToPage(token, query, page + 1, group),
-    },
+    filterId: lines.some(({ more }) => more !== undefined) ? '' : 'logs',
   }
-}
-
-/** Divides the lines into pages. If there are several, they have only the lines that the filter shows. */
-function toPages(lines: readonly Line[]): Line[][] {
-  if (lines.reduce((sum, { weight }) => sum + weight, 0) <= pageWeight) return [[...lines]]
-  const pages: Line[][] = [[]]
-  let weight = 0
-  for (const line of lines.filter(({ isHidden }) => !isHidden)) {
-    weight += line.weight
-    if (weight > pageWeight && pages.at(-1)?.length !== 0) {
-      pages.push([])
-      weight = line.weight
-    }
-    pages.at(-1)?.push(line)
-  }
-  return pages
-}
-
-function linkToPage(token: string, query: URLSearchParams, page: number, group: number | undefined): string {
-  const parameters = new URLSearchParams(query)
-  if (group !== undefined) parameters.set('group', String(group))
-  parameters.set('panel', 'logger')
-  parameters.delete('log')
-  parameters.set('page', String(page))
-  return `${profileLink(token)}?${parameters}#panel`
 }
 
 /** The number of messages of each level and above. The summary also counts the messages that were dropped. */

@@ -60,6 +60,15 @@ t.test('rows are filtered by text, level, channel and kind, and the URL follows'
   t.ok(submit.defaultPrevented, 'the form is not sent')
 })
 
+t.test('a part of a long page is filtered by the server', async t => {
+  const page = openPage(
+    t,
+    '<form><input name="text" data-filter="rows" hidden><button>Filter</button></form><ul id="rows"></ul><nav class="parts"></nav>',
+  )
+  enableFiltering(document)
+  t.strictSame([page.find('input').hidden, page.find('button').hidden], [true, false])
+})
+
 t.test('a list is filtered too, closed details open for a match, and later rows are filtered', async t => {
   const page = openPage(
     t,

@@ -31,8 +31,6 @@ export interface Line extends ViewModel {
   readonly isHidden: boolean
   /** The numbers of the messages of the profile itself, which links name. */
   readonly ids: readonly number[]
-  /** About how many bytes of the page the line takes. */
-  readonly weight: number
   /** For a long group: the number of its first message among all messages. */
   readonly group?: number
   /** For a long group of which the first messages are shown: a link to all of them. */
@@ -134,7 +132,6 @@ function toLogLine([first, ...again]: readonly MergedLog[], previous: number, vi
     mark: markOf(profile, view),
     place,
     ...line,
-    weight: 500 + weigh(message) + weighJson(json) * 2 + exceptions.length * 4000,
   }
 }
 
@@ -162,11 +159,6 @@ function toGroupLine(
     level,
     ...group.map(({ log }) => `${log.message} ${JSON.stringify(log.context)}`),
   ].join(' ')
-  const weight = items.reduce(
-    (sum, { extra, parts }) =>
-      sum + 60 + weighJson(extra) + parts.reduce((sum, { isValue, text }) => sum + weigh(text) + (isValue ? 25 : 0), 0),
-    500,
-  )
   return {
     isLog: true,
     ids: isOwn ? group.map(({ log }) => log.index) : [],
@@ -177,7 +169,6 @@ function toGroupLine(
     mark: markOf(profile, view),
     place: view.editor.view(caller),
     ...toLine(at, previous, { level, channel, text, isEvent: false }, view),
-    weight,
   }
 }
 
@@ -205,7 +196,6 @@ export function toEventLines(
       title: formatCount(messages.length, 'event notification'),
       messages,
       ...toLine(at, at, { level: 'debug', channel: 'event', text, isEvent: true }, view),
-      weight: 200 + weigh(text),
     }
   })
 }
@@ -231,14 +221,4 @@ function formatDelta(microseconds: number): string {
   const milliseconds = microseconds / 1000
   if (milliseconds < 10) return `+${milliseconds.toFixed(2)} ms`
   return milliseconds < 1000 ? `+${milliseconds.toFixed(0)} ms` : `+${(milliseconds / 1000).toFixed(2)} s`
-}
-
-/** About the length of a text on a page. Escaped characters are estimated: other texts of a length have the same weight. */
-function weigh(text: string): number {
-  return text.length * 1.5
-}
-
-/** The weight of JSON, in which an escaped character counts as one. */
-function weighJson(json: string): number {
-  return weigh(json.replaceAll(/\\(?:u[\da-f]{4}|.)/g, ' ')) * 2
 }

@@ -1,0 +1,87 @@
+import { t } from 'tap'
+import { divideHtml } from '#bundles/profiler/web/divide-html.ts'
+import { parseTags } from '#tests/support/html.ts'
+
+const sizeOf = (html: string) => Buffer.byteLength(html)
+
+const list = (length: number, toItem: (n: number) => string) => Array.from({ length }, (_, n) => toItem(n)).join('')
+
+/** Whether each element ends where it should. */
+function isBalanced(html: string): boolean {
+  const open: string[] = []
+  for (const { name } of parseTags(html)) {
+    if (name.startsWith('/')) {
+      if (open.pop() !== name.slice(1)) return false
+    } else if (name !== 'br') open.push(name)
+  }
+  return open.length === 0
+}
+
+t.test('a short text is one part, without a change', async t => {
+  t.strictSame(divideHtml('<p class="a">One<br>&amp; two', 1000), ['<p class="a">One<br>&amp; two</p>'])
+})
+
+t.test('parts are within the limit, complete, and have all texts', async t => {
+  const rows = list(300, n => `<tr><td>row ${n}.</td><td><pre>${'é&quot;'.repeat(n)}</pre></td></tr>`)
+  const html = `<div><section><h4>Rows</h4><table><thead><tr><th>Head</th></tr></thead><tbody>${rows}</tbody></table></section><p>End.</p></div>`
+  const parts = divideHtml(html, 3000)
+  t.ok(parts.length > 100)
+  t.strictSame(
+    parts.filter(part => sizeOf(part) > 3000 || !isBalanced(part)),
+    [],
+  )
+  const whole = parts.join('')
+  t.strictSame(whole.match(/row \d+\./g), rows.match(/row \d+\./g))
+  const texts = (html: string) => [html.match(/é/g)?.length, html.match(/&quot;/g)?.length]
+  t.strictSame(texts(whole), texts(rows), 'no character or reference is divided')
+  t.strictSame(
+    parts.filter(part => !part.startsWith('<div><section><h4>Rows</h4><table><thead>')).map(part => part.slice(-20)),
+    [],
+    'each part has the headings',
+  )
+})
+
+t.test('a part repeats marked elements and opens what was folded', async t => {
+  const item = (n: number) => `<li>${'item '.repeat(9)}${n}</li>`
+  const html = `<div><form data-each-part><input></form><p>Once.</p><details><summary>More</summary><ul>${list(60, item)}</ul></details></div>`
+  const [first = '', second = '', ...others] = divideHtml(html, 1000)
+  t.match(first, /<details><summary>.*Once|Once.*<details><summary>/s)
+  t.match(second, /^<div><form data-each-part><input><\/form><details open><summary>More<\/summary><ul><li>/)
+  t.notMatch(second, 'Once')
+  t.match(others[0], '<details open>')
+  const opened = divideHtml(`<details open>${list(60, item)}</details>`, 1000)
+  t.match(opened[1], /^<details open><li>/)
+  const large = `<div><h2>${'x'.repeat(300)}</h2>${list(60, item)}</div>`
+  t.notMatch(divideHtml(large, 1000)[1], '<h2>', 'a large heading is not repeated')
+})
+
+t.test('rows that a filter hides are left out', async t => {
+  const html = `<ul>${list(50, n => `<li${n % 2 ? ' hidden' : ''}>item ${n}</li>`)}</ul>`
+  t.strictSame(
+    divideHtml(html, 300)
+      .join('')
+      .match(/item [0-4]\b/g),
+    ['item 0', 'item 2', 'item 4'],
+  )
+})
+
+t.test('any HTML is divided', async t => {
+  const deep = `${'<ul><li>'.repeat(40)}${'deep '.repeat(300)}`
+  const parts = divideHtml(deep, 1000)
+  t.ok(parts.every(isBalanced))
+  t.equal(parts.join('').match(/deep/g)?.length, 300)
+  const headings = `${list(30, n => `<div><h3>${n}${'x'.repeat(30)}</h3>`)}${'text '.repeat(300)}`
+  t.strictSame(
+    divideHtml(headings, 1000).filter(part => sizeOf(part) > 1000),
+    [],
+    'many headings leave room',
+  )
+  t.match(divideHtml('</p><!-- a --><b>x</i></b>', 100), ['<b>x</b>'])
+  t.strictSame(divideHtml(`<a title="${'x'.repeat(3000)}" href="/">x</a>`, 5000), ['<a href="/">x</a>'])
+  t.equal(
+    divideHtml(`${'<i>'.repeat(20)}${'x'.repeat(500)}`, 100)
+      .join('')
+      .match(/x/g)?.length,
+    500,
+  )
+})
