@@ -70,6 +70,11 @@ export function readExcerpts({ collectors }: Profile): readonly Excerpt[] {
   return collectors.exception?.excerpts ?? []
 }
 
+/** The name of the template in which a frame lies; `undefined` for a frame of code. */
+export function templateOf(call: string): string | undefined {
+  return /^template (.+)/s.exec(call)?.[1]
+}
+
 /** Names the place of a call: `kernel/http-kernel.ts:41:7`. */
 export function toPlace({ file, line, column }: RecordedFrame): string {
   return [file || 'native code', line, column].filter(part => part !== undefined).join(':')

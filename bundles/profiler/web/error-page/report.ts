@@ -4,7 +4,7 @@ import type { Redactor } from '../../../../lib/redact/redactor.ts'
 import type { Route } from '../../../../lib/routing/route.ts'
 import { readProperty } from '../../../../lib/stack/read-property.ts'
 import { type EventNode, type EventTree, readEventTree } from '../../profile/event-tree.ts'
-import { readExceptions } from '../../profile/exceptions.ts'
+import { readExceptions, templateOf } from '../../profile/exceptions.ts'
 import { formatMicroseconds } from '../../profile/format.ts'
 import { profileLink } from '../../profile/links.ts'
 import { readLogs, type StoredLog } from '../../profile/logs.ts'
@@ -88,14 +88,14 @@ export function createReport(
 
 /** One step on the path from a request to its error. */
 interface Step {
-  readonly kind: 'request' | 'route' | 'event' | 'listener' | 'controller'
+  readonly kind: 'request' | 'route' | 'event' | 'listener' | 'controller' | 'template'
   readonly name: string
   /** Its place in the profile; empty when the profile will not be stored. */
   readonly link: string
 }
 
 /**
- * Finds the path from the main request to the code that threw: event, listener, controller, and the same in sub-requests. A
+ * Finds the path from the main request to the code that threw: event, listener, controller, templates, and the same in sub-requests. A
  * stack ends at an await; the event tree contains the callers before it. There are no links if the profile is not stored.
  */
 function findWay(lineage: readonly Profile[], isKept: boolean): Step[] {
@@ -103,7 +103,8 @@ function findWay(lineage: readonly Profile[], isKept: boolean): Step[] {
     const next = lineage[index + 1]
     const tree = readEventTree(profile)
     const nodes = next === undefined ? findThrower(tree) : findSubRequest(tree, next.summary.token)
-    return [...beginningOf(profile, index), ...describe(nodes, profile)]
+    const templates = next === undefined ? findTemplates(profile) : []
+    return [...beginningOf(profile, index), ...describe(nodes, profile), ...templates]
   })
   return isKept ? steps : steps.map(step => ({ ...step, link: '' }))
 }
@@ -114,6 +115,14 @@ function beginningOf({ collectors: { router }, summary }: Profile, index: number
   const matched: Step = { kind: 'route', name: route, link: profileLink(summary.token, 'router') }
   const begun: Step = { kind: 'request', name, link: profileLink(summary.token, 'request') }
   return [begun, ...(route === '' ? [] : [matched])]
+}
+
+/** The template that was rendered, and the partials down to the one that has failed. */
+function findTemplates(profile: Profile): Step[] {
+  const [exception] = readExceptions(profile)
+  const link = profileLink(profile.summary.token, 'exception')
+  const names = exception?.frames.map(({ call }) => templateOf(call)).filter(name => name !== undefined) ?? []
+  return names.reverse().map(name => ({ kind: 'template', name, link }))
 }
 
 /** Events that are dispatched after the error. */

@@ -1,7 +1,14 @@
 import { highlightSource, type TokenKind } from '../../../../lib/stack/highlight.ts'
 import { writeErrorPrompt } from '../../export/prompt.ts'
 import type { RecordedFrame } from '../../profile/code-data.ts'
-import { readExceptions, readExcerpts, type StoredException, toPlace, toRest } from '../../profile/exceptions.ts'
+import {
+  readExceptions,
+  readExcerpts,
+  type StoredException,
+  templateOf,
+  toPlace,
+  toRest,
+} from '../../profile/exceptions.ts'
 import { formatSize, toValueRow, type ValueRow } from '../../profile/format-value.ts'
 import type { Profile } from '../../profile/profile.ts'
 import type { Excerpt } from '../../profile/schema.ts'
@@ -82,14 +89,19 @@ interface SourceLine {
   readonly tokens: readonly { readonly kind: TokenKind; readonly text: string }[]
 }
 
-/** Creates the view of the exceptions of a profile. The first frame with a source is open; foreign frames are folded. */
+/**
+ * Creates the view of the exceptions of a profile. The first frame with a source is open; foreign frames are folded. An
+ * error of a template says where, and its cause says why: both are open.
+ */
 export function viewExceptions(profile: Profile, editor: EditorLinks): ExceptionsView {
-  const views = viewChain(readExceptions(profile), 'exception', readExcerpts(profile), editor)
+  const exceptions = readExceptions(profile)
+  const views = viewChain(exceptions, 'exception', readExcerpts(profile), editor)
+  const last = templateOf(exceptions[0]?.frames[0]?.call ?? '') === undefined ? 0 : 1
   const open = views.findIndex(({ groups }) => groups.some(({ frames }) => frames.some(({ isOpen }) => isOpen)))
   // The errors of an AggregateError are no causes of each other.
   const isChain = views.length > 1 && views.every(({ relation }) => !relation.startsWith('Error '))
   return {
-    exceptions: views.map((view, index) => ({ ...view, isOpen: index === 0 || index === open })),
+    exceptions: views.map((view, index) => ({ ...view, isOpen: index <= last || index === open })),
     crumbs: isChain ? views.map(({ id, name }) => ({ id, name })).reverse() : [],
   }
 }

@@ -135,13 +135,16 @@ export function createTimeline({ axis, filter, logs, pauses, rows }: TimelinePar
     count: rows.length,
     hidden: omitted + lines.filter(({ isHidden }) => isHidden).length,
     omitted,
-    after: boundary < 100 && {
+    after: boundary < visibleEnd && {
       x: toPercent(boundary),
       width: toPercent(100 - boundary),
       end: isCompressed(axis) ? formatMicroseconds(end) : '',
     },
   }
 }
+
+/** Percent: what begins later is too narrow to be seen. */
+const visibleEnd = 99
 
 function toMilliseconds(moment: number): string {
   return String(Number((moment / 1000).toFixed(3)))

@@ -234,6 +234,25 @@ t.test('the steps to the error are events, listeners, controllers and sub-reques
   t.strictSame((await way('/lost')).slice(-2), ['event: kernel.request', 'controller: finding the controller'])
 })
 
+t.test('an error of a partial is told with the templates down to it, and with its cause', async t => {
+  const directory = t.testdir({
+    templates: { own: { 'page.hbs': 'a\n{{> own/item}}', 'item.hbs': '{{explode}}' } },
+  })
+  const { client } = await createProfiledKernel(t, {
+    directory,
+    register({ routes, view }) {
+      view.addHelper('explode', () => {
+        throw new TypeError('The helper fails.')
+      })
+      routes.get('page', '/page', async request => Response.html(await view.render('own/page', {}, request)))
+    },
+  })
+  const { text } = await client.get('/page', markdown)
+  t.strictSame(wayOf(text).slice(-3), ['controller: page', 'template: own/page', 'template: own/item'])
+  const html = (await client.get('/page')).text
+  t.equal(html.match(/<details class="exception" open>/g)?.length, 2)
+})
+
 t.test('a fix can be verified on the page of a request that can be sent again', async t => {
   const { client } = await createProfiledKernel(t, {
     handlers: { '/broken': fail },

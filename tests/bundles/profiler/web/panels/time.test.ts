@@ -313,6 +313,7 @@ t.test('work after the response has a separate part, drawn smaller if it is long
   t.strictSame(await afterOf(1500), { x: '80%', width: '20%', end: '' })
   t.strictSame(await afterOf(60_000), { x: '70%', width: '30%', end: '66.0 ms' })
   t.equal(await afterOf(0), false)
+  t.equal(await afterOf(50), false, 'too narrow to be seen')
 })
 
 t.test('the metrics show the total, its parts, and the waiting time', async t => {
