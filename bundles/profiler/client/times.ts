@@ -88,11 +88,16 @@ function acceptLocalTime(input: HTMLInputElement): void {
   update()
 }
 
+/** A time in the future, such as the end of a session, has no age: it says when. */
 function describeAge(milliseconds: number): string {
-  const seconds = Math.round(milliseconds / 1000)
+  const seconds = Math.round(Math.abs(milliseconds) / 1000)
   if (seconds < 5) return 'just now'
-  if (seconds < 60) return `${seconds} s ago`
-  if (seconds < 3600) return `${Math.round(seconds / 60)} min ago`
-  if (seconds < 172_800) return `${Math.round(seconds / 3600)} h ago`
-  return `${Math.round(seconds / 86_400)} days ago`
+  return milliseconds < 0 ? `in ${describeSpan(seconds)}` : `${describeSpan(seconds)} ago`
+}
+
+function describeSpan(seconds: number): string {
+  if (seconds < 60) return `${seconds} s`
+  if (seconds < 3600) return `${Math.round(seconds / 60)} min`
+  if (seconds < 172_800) return `${Math.round(seconds / 3600)} h`
+  return `${Math.round(seconds / 86_400)} days`
 }

@@ -33,10 +33,11 @@ export function createPanelList(own: readonly ProfilePanel[], collectors: readon
 }
 
 /** Creates the panel of the collector of another bundle: with the bundle's template, by default a table of its data. */
-function toCollectorPanel({ name, panel }: Collector): ProfilePanel {
+function toCollectorPanel(collector: Collector): ProfilePanel {
+  const { name, panel } = collector
   return {
     name,
-    label: panel?.label ?? toLabel(name),
+    label: labelCollector(collector),
     template: panel?.template ?? 'profiler/collected',
     hasContent: ({ data }) => data[name] !== undefined,
     badge({ data }) {
@@ -55,8 +56,9 @@ function toCollectorPanel({ name, panel }: Collector): ProfilePanel {
   }
 }
 
-/** A name in code spelling as a label: `feature-flags` is `Feature flags`. */
-function toLabel(name: string): string {
+/** The label of a collector. Without one, its name is written as words: `feature-flags` is `Feature flags`. */
+export function labelCollector({ name, panel }: Collector): string {
+  if (panel !== undefined) return panel.label
   const words = name
     .replaceAll(/([a-z\d])([A-Z])/g, '$1 $2')
     .split(/[\s_.-]+/)

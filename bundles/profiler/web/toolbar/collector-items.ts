@@ -2,6 +2,7 @@ import type { Collector, CollectorToolbarItem } from '../../../../kernel/profile
 import type { ShownProfile } from '../../insight/relatives.ts'
 import type { SummaryView } from '../../insight/summary-view.ts'
 import { profileLink } from '../../profile/links.ts'
+import { labelCollector } from '../panels/load-panels.ts'
 import { cutText, item, limitRows, row, type ToolbarItem } from './toolbar-items.ts'
 
 /** The most details of an item. */
@@ -14,13 +15,13 @@ export function toCollectorItems(
   collectors: readonly Collector[],
 ): ToolbarItem[] {
   return collectors.flatMap(collector => {
-    const { name, panel } = collector
+    const { name } = collector
     const shown = name in profile.data ? readItem(collector, profile.data[name]) : undefined
     if (shown === undefined) return []
     const { details = {}, text, tone = 'plain' } = shown
     const link = profileLink(token, name)
     const rows = Object.entries(details).map(([name, value]) => row(name, cutText(String(value))))
-    return item(name, panel?.label ?? name, {
+    return item(name, labelCollector(collector), {
       text: cutText(String(text)),
       tone,
       link,

@@ -24,6 +24,7 @@ t.test('times are shown with their age, and stay up to date', async t => {
     [600, '10 min ago'],
     [7200, '2 h ago'],
     [200_000, '2 days ago'],
+    [-86_400, 'in 24 h'],
   ]
   for (const [seconds] of times) {
     document.body.append(

@@ -117,7 +117,7 @@ t.test('collectors of bundles have items', async t => {
   t.match(html, /toolbar-link-warning" href="\/_profiler\/abc123\?panel=cart"/)
   t.notMatch(toText(html), /broken|empty|absent|silent/)
   const plain = { ...shown, profile: createProfile({ plain: 1 }) }
-  t.match(toText(await app.view.render('profiler/toolbar', toToolbarView(plain, collectors))), 'plain plain text')
+  t.match(toText(await app.view.render('profiler/toolbar', toToolbarView(plain, collectors))), 'Plain plain text')
 })
 
 t.test('an unknown token has an empty 404; a client without access gets the usual 404', async t => {
