@@ -19,6 +19,11 @@ export class ControllerResolver {
     this.#named.set(name, decorator(this.#findNamed(name)))
   }
 
+  /** The registered controllers. */
+  get registered(): Iterable<Controller> {
+    return this.#named.values()
+  }
+
   /** @throws KERNEL_CONTROLLER_MISSING (404) KERNEL_CONTROLLER_INVALID */
   resolve(request: Request): Controller {
     const wanted = request.attributes.get('_controller')

@@ -20,34 +20,43 @@ const places = '.place[data-at], a.place'
 
 /**
  * Places in the code open in the editor: `<span class="place" data-at="column">file:line</span>`. The server opens it, or the
- * page asks once which editor to use. The pointer or the focus on a place also offers to copy it.
+ * page asks once which editor to use. The pointer or the focus on a place also offers to copy it. Places that are added to
+ * `root` later open, too.
  */
-export function enablePlaces(root: Document): void {
-  for (const place of root.querySelectorAll<HTMLElement>('.place')) {
-    // The row of a summary opens its details, and may not contain a second control.
-    if (place.closest('summary') !== null) continue
-    if (place.dataset.at !== undefined) makeLink(place)
-    else if (!place.matches('a')) continue
-    place.dataset.key = 'e'
-  }
-  const tools = createTools()
+export function enablePlaces(root: HTMLElement): void {
+  prepare(root)
+  const observer = new MutationObserver(changes => {
+    for (const node of changes.flatMap(({ addedNodes }) => [...addedNodes])) if (node instanceof Element) prepare(node)
+  })
+  observer.observe(root, { childList: true, subtree: true })
+  const tools = createTools(root)
   root.addEventListener('click', event => {
     const place = closestTo(event, places)
     if (place?.dataset.at === undefined) return
     event.preventDefault()
-    void openPlace(place)
+    void openPlace(place, root)
   })
   root.addEventListener('keydown', event => {
     const place = closestTo(event, places)
     if (place?.dataset.at === undefined || event.key !== 'Enter') return
     event.preventDefault()
-    void openPlace(place)
+    void openPlace(place, root)
   })
   for (const type of ['pointerover', 'focusin']) {
     root.addEventListener(type, event => {
       const place = closestTo(event, places)
       if (place !== null && place.closest('summary') === null && tools.previousSibling !== place) place.after(tools)
     })
+  }
+}
+
+/** Makes the places of a part of the page links for the keyboard. */
+function prepare(part: Element): void {
+  for (const place of part.querySelectorAll<HTMLElement>(places)) {
+    // The row of a summary opens its details, and may not contain a second control.
+    if (place.closest('summary') !== null) continue
+    if (place.dataset.at !== undefined) makeLink(place)
+    place.dataset.key = 'e'
   }
 }
 
@@ -69,7 +78,7 @@ function toText(place: HTMLElement): string {
 }
 
 /** The buttons beside the place under the pointer, or with the focus. */
-function createTools(): HTMLElement {
+function createTools(root: HTMLElement): HTMLElement {
   const copy = createElement('button', { type: 'button', class: 'button small', title: 'Copy file and line' }, 'Copy')
   const change = createElement('button', { type: 'button', class: 'button small', title: 'Choose the editor' }, '…')
   const tools = createElement('span', { class: 'place-tools' }, copy, change)
@@ -78,7 +87,7 @@ function createTools(): HTMLElement {
   change.addEventListener('click', () => {
     const place = placeOf()
     remember('editor', '')
-    void openPlace(place, true)
+    void openPlace(place, root, true)
   })
   return tools
 }
@@ -94,8 +103,8 @@ async function copyText(text: string, button: HTMLElement): Promise<void> {
   }, 1500)
 }
 
-/** Opens a place; `mustAsk` shows the editors even if the server knows one. */
-async function openPlace(place: HTMLElement, mustAsk = false): Promise<void> {
+/** Opens a place, or shows the editors in `root`; `mustAsk` shows them even if the server knows one. */
+async function openPlace(place: HTMLElement, root: HTMLElement, mustAsk = false): Promise<void> {
   const at = readPlace(place)
   const body = new URLSearchParams({ at, editor: mustAsk ? '?' : (recall('editor') ?? '') })
   const answer = await fetch('/_profiler/open-editor', { method: 'POST', body }).then(
@@ -103,10 +112,10 @@ async function openPlace(place: HTMLElement, mustAsk = false): Promise<void> {
     (): OpenAnswer => ({ reason: 'The server does not respond.' }),
   )
   if (answer.link !== undefined) location.href = answer.link
-  else if (answer.isOpened !== true) showEditors(toText(place), answer)
+  else if (answer.isOpened !== true) showEditors(toText(place), answer, root)
 }
 
-function showEditors(text: string, { editors = [], reason = '' }: OpenAnswer): void {
+function showEditors(text: string, { editors = [], reason = '' }: OpenAnswer, root: HTMLElement): void {
   const id = 'editors-title'
   const copy = createElement('button', { type: 'button', class: 'button' }, 'Copy file and line')
   const close = createElement('button', { type: 'button', class: 'button' }, 'Close')
@@ -134,6 +143,6 @@ function showEditors(text: string, { editors = [], reason = '' }: OpenAnswer): v
   copy.addEventListener('click', () => void copyText(text, copy))
   close.addEventListener('click', () => dialog.close())
   dialog.addEventListener('close', () => dialog.remove())
-  document.body.append(dialog)
+  root.append(dialog)
   dialog.showModal()
 }

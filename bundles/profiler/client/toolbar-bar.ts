@@ -1,4 +1,5 @@
 import { createElement, recall, remember } from './browser.ts'
+import { enablePlaces } from './places.ts'
 
 /** Opens and folds the toolbar. */
 const shortcut = 'Alt+Shift+P'
@@ -28,6 +29,7 @@ export class Bar {
     const root = this.#host.attachShadow({ mode: 'open' })
     root.adoptedStyleSheets = [sheet]
     root.append(this.#frame)
+    enablePlaces(this.#frame)
     this.#toggle.addEventListener('click', () => this.#fold(!this.#isFolded))
     window.addEventListener('keydown', event => this.#onKey(event))
     window.addEventListener('resize', () => this.#fit())

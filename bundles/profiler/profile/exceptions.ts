@@ -65,6 +65,12 @@ export function readChain(
   return [exception, ...inner, ...(cause === undefined ? [] : readChain(cause, 'Caused by'))]
 }
 
+/** Finds the innermost call of the application in what was thrown. */
+export function findThrowFrame(profile: Profile): RecordedFrame | undefined {
+  const frames = readExceptions(profile).flatMap(({ frames }) => frames)
+  return frames.find(({ file, origin }) => origin === 'application' && file !== undefined)
+}
+
 /** Reads the excerpts of sources that frames name by file and line. */
 export function readExcerpts({ collectors }: Profile): readonly Excerpt[] {
   return collectors.exception?.excerpts ?? []

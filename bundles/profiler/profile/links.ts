@@ -6,6 +6,9 @@ import { isToken } from './schema.ts'
 /** All pages of the profiler are below this path. */
 export const home = '/_profiler/'
 
+/** Opens a place in the editor. */
+export const openEditorLink: string = `${home}open-editor`
+
 /** The page that chooses the request to be sampled. */
 export const cpuLink: string = `${home}cpu`
 

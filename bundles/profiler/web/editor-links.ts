@@ -1,10 +1,12 @@
 import type { Application } from '../../../kernel/bundle.ts'
-import { nameOfController } from '../../../kernel/controller.ts'
+import { type Controller, nameOfController } from '../../../kernel/controller.ts'
+import type { ControllerResolver } from '../../../kernel/controller-resolver.ts'
 import type { Route } from '../../../lib/routing/route.ts'
 import type { Caller } from '../../../lib/stack/callers.ts'
 import { findDeclaration } from '../../../lib/stack/declaration-sites.ts'
 import { resolveLocated } from '../../../lib/stack/locate-frame.ts'
 import { showPath } from '../../../lib/text/show-path.ts'
+import type { View } from '../../../lib/view/view.ts'
 import { formatPlace } from '../profile/format.ts'
 import type { FilePlace } from './editor-launcher.ts'
 import { knownEditors, type PathMapping, profilerSettings } from './settings.ts'
@@ -16,8 +18,11 @@ interface EditorOptions {
   readonly editorPaths?: readonly PathMapping[]
   /** The directory of the application: relative names of files start there. */
   readonly directory: string
-  /** The routes of the application, whose declarations can be opened. */
+  /** The routes of the application and its registered controllers, whose declarations can be opened. */
   readonly routes?: Iterable<Route>
+  readonly controllers?: Pick<ControllerResolver, 'registered'>
+  /** Has the files of the templates. */
+  readonly view?: Pick<View, 'files'> | undefined
 }
 
 /** An editor that can open a place. */
@@ -29,12 +34,14 @@ interface EditorChoice {
 
 /** Creates the links that the settings of the profiler describe. */
 export function createEditorLinks({
+  controllers,
   directory,
   routes,
   settings,
-}: Pick<Application, 'directory' | 'routes' | 'settings'>): EditorLinks {
+  view,
+}: Pick<Application, 'controllers' | 'directory' | 'routes' | 'settings'> & Pick<EditorOptions, 'view'>): EditorLinks {
   const { EDITOR_PATHS, EDITOR_URL } = settings.of(profilerSettings)
-  return new EditorLinks({ editorUrl: EDITOR_URL, editorPaths: EDITOR_PATHS, directory, routes })
+  return new EditorLinks({ editorUrl: EDITOR_URL, editorPaths: EDITOR_PATHS, directory, routes, controllers, view })
 }
 
 /** A place in the code, as the templates `profiler/call` and `profiler/place` show it. */
@@ -58,13 +65,24 @@ export class EditorLinks {
   readonly #mappings: readonly PathMapping[]
   readonly #directory: string
   readonly #routes: Iterable<Route>
+  readonly #controllers: Pick<ControllerResolver, 'registered'>
+  readonly #templates: Pick<View, 'files'>
   #declared: Declarations | undefined
 
-  constructor({ editorUrl, editorPaths = [], directory, routes = [] }: EditorOptions) {
+  constructor({
+    editorUrl,
+    editorPaths = [],
+    directory,
+    routes = [],
+    controllers = { registered: [] },
+    view = { files: () => [] },
+  }: EditorOptions) {
     this.#pattern = editorUrl
     this.#mappings = editorPaths
     this.#directory = directory
     this.#routes = routes
+    this.#controllers = controllers
+    this.#templates = view
   }
 
   /** The link to a place; empty without a pattern, and for names that are not files (`node:fs`, a name that was cut). */
@@ -93,9 +111,9 @@ export class EditorLinks {
     return this.#view(text, parsePlace(text), '1')
   }
 
-  /** The view of such a text without the folders: `shop-bundle.ts:12`. */
-  viewFile(text: string): PlaceView {
-    return this.viewName(text.replace(/^.*\//s, ''), parsePlace(text))
+  /** The view of such a text without the folders: `shop-bundle.ts:12`. Of a place that is not known, `false`. */
+  viewFile(text: string): PlaceView | false {
+    return text !== '' && this.viewName(text.replace(/^.*\//s, ''), parsePlace(text))
   }
 
   /** The view of a name whose place is known, such as that of a controller; without a place, the name alone. */
@@ -114,15 +132,38 @@ export class EditorLinks {
     return this.viewName(name, this.#readDeclared().controllers.get(name))
   }
 
+  /** The view of the name of a template, which leads to its file. */
+  viewTemplate(name: string): PlaceView {
+    return this.viewName(name, this.#findTemplate(name))
+  }
+
+  /** Finds the file of a template, with its first line; empty if there is none. */
+  findTemplate(name: string): string {
+    return this.#write(this.#findTemplate(name))
+  }
+
+  #findTemplate(name: string): Caller | undefined {
+    const { file } = this.#templates.files().find(each => each.name === name) ?? {}
+    return file === undefined ? undefined : { file, line: 1 }
+  }
+
   /** Finds where a controller is defined: its file and line; empty if that is not known. */
   findController(name: string): string {
-    const { file = '', line } = this.#readDeclared().controllers.get(name) ?? {}
+    return this.#write(this.#readDeclared().controllers.get(name))
+  }
+
+  /** Finds where a route is declared: its file and line; empty if that is not known. */
+  findRoute(name: string): string {
+    return this.#write(this.#readDeclared().routes.get(name))
+  }
+
+  #write({ file = '', line }: Caller = {}): string {
     return formatPlace({ file: showPath(file, this.#directory), line })
   }
 
   /** When the first page is shown, all bundles have added their routes. */
   #readDeclared(): Declarations {
-    this.#declared ??= readDeclarations(this.#routes, this.#directory)
+    this.#declared ??= readDeclarations(this.#routes, this.#controllers.registered, this.#directory)
     return this.#declared
   }
 
@@ -158,7 +199,7 @@ interface Declarations {
   readonly controllers: ReadonlyMap<string, Caller>
 }
 
-function readDeclarations(all: Iterable<Route>, directory: string): Declarations {
+function readDeclarations(all: Iterable<Route>, registered: Iterable<Controller>, directory: string): Declarations {
   const routes = new Map<string, Caller>()
   const controllers = new Map<string, Caller>()
   for (const route of all) {
@@ -167,6 +208,10 @@ function readDeclarations(all: Iterable<Route>, directory: string): Declarations
     const definition = findDeclaration(route.controller, directory) ?? site
     const name = nameOfController(route.controller, route.name)
     if (definition !== undefined && !controllers.has(name)) controllers.set(name, definition)
+  }
+  for (const controller of registered) {
+    const definition = findDeclaration(controller, directory)
+    if (definition !== undefined && !controllers.has(controller.name)) controllers.set(controller.name, definition)
   }
   return { routes, controllers }
 }

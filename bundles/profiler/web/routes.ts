@@ -2,7 +2,7 @@ import { currentRequest } from '../../../kernel/arguments/request-values.ts'
 import { type Controller, defineController } from '../../../kernel/controller.ts'
 import type { Request } from '../../../lib/http/request.ts'
 import { Response } from '../../../lib/http/response.ts'
-import { brokenLink, cpuLink, dataForms, home, routesLink } from '../profile/links.ts'
+import { brokenLink, cpuLink, dataForms, home, openEditorLink, routesLink } from '../profile/links.ts'
 import { acceptsFetch } from './access.ts'
 import type { Assets } from './assets.ts'
 import { PROFILER_ASSET_UNKNOWN } from './errors.ts'
@@ -34,7 +34,7 @@ const pageRoutes: readonly PageRoute[] = [
   { method: 'POST', name: '_profiler_purge', path: `${home}purge`, page: 'purge' },
   { method: 'POST', name: '_profiler_pause', path: `${home}pause`, page: 'pause' },
   { method: 'POST', name: '_profiler_resume', path: `${home}resume`, page: 'resume' },
-  { method: 'POST', name: '_profiler_open_editor', path: `${home}open-editor`, page: 'openEditor' },
+  { method: 'POST', name: '_profiler_open_editor', path: openEditorLink, page: 'openEditor' },
   { method: 'POST', name: '_profiler_pin', path: `${home}:record/pin`, page: 'pin' },
   { method: 'POST', name: '_profiler_unpin', path: `${home}:record/unpin`, page: 'unpin' },
   { method: 'POST', name: '_profiler_replay', path: `${home}:record/replay`, page: 'replay' },

@@ -1,4 +1,4 @@
-import { readExceptions } from '../../profile/exceptions.ts'
+import { findThrowFrame, readExceptions } from '../../profile/exceptions.ts'
 import { formatCount, formatDuration, toTarget } from '../../profile/format.ts'
 import { readHeader } from '../../profile/format-value.ts'
 import type { Profile } from '../../profile/profile.ts'
@@ -85,8 +85,7 @@ function describeFailure(profile: Profile): Sentence | undefined {
   if (!isFailure || !hasThrown(profile)) return undefined
   const exceptions = readExceptions(profile)
   const [first] = exceptions
-  const frames = exceptions.flatMap(({ frames }) => frames)
-  const { file, line } = frames.find(({ file, origin }) => origin === 'application' && file !== undefined) ?? {}
+  const { file, line } = findThrowFrame(profile) ?? {}
   const place = file === undefined ? [] : [' at ', toPlaceValue(file, line)]
   return [
     toValue(first?.name ?? String(exception), nameLimit),

@@ -11,6 +11,8 @@ import { createWorkSpans } from './work-spans.ts'
 interface RequestSpans {
   readonly root: TimelineSpan
   readonly logs: readonly LogMark[]
+  /** The profiles that have these spans: of the request, and of its sub-requests. */
+  readonly profiles: readonly Profile[]
 }
 
 /** The spans of more requests than this are not shown. */
@@ -43,7 +45,7 @@ export async function createRequestSpans(
       waiting.push({ profile: child, holder: span, frame })
     }
   }
-  return { root, logs }
+  return { root, logs, profiles: waiting.map(({ profile }) => profile) }
 }
 
 /** A request whose spans are not in the tree yet. */

@@ -1,17 +1,14 @@
-import type { Caller } from '../../../../lib/stack/callers.ts'
 import type { Compared, DifferenceKind } from '../../insight/compare/compare-maps.ts'
 import type { ListenerUse, LogUse, QueryUse, Timing } from '../../insight/compare/compared-parts.ts'
 import { type Comparison, nameOfField, neverCompared } from '../../insight/compare/comparison.ts'
 import { judgeComparison, listOwnFields, type Verdict } from '../../insight/compare/judge-comparison.ts'
 import { findRestart } from '../../insight/edits.ts'
 import { type SummaryView, toSummaryView } from '../../insight/summary-view.ts'
-import { readEventTree } from '../../profile/event-tree.ts'
 import {
   type FormattedTime,
   formatCount,
   formatDuration,
   formatMicroseconds,
-  formatPlace,
   formatShare,
   formatTime,
 } from '../../profile/format.ts'
@@ -19,7 +16,7 @@ import { compareLink } from '../../profile/links.ts'
 import type { Profile } from '../../profile/profile.ts'
 import { readOriginal } from '../../record/recording-policy.ts'
 import type { EditorLinks, PlaceView } from '../editor-links.ts'
-import { keyOfListener, summarizeListeners } from '../panels/listener-tables.ts'
+import { createComparePlaces } from './compare-places.ts'
 
 /** The content of the page of two profiles. */
 interface CompareView {
@@ -49,17 +46,17 @@ export function toCompareView(
   editor?: EditorLinks,
 ): CompareView {
   const { timings } = comparison
-  const sites = new Map([first, second].flatMap(profile => [...readSites(profile)]))
-  const viewSite = (site = '') => editor !== undefined && site !== '' && editor.viewFile(site)
-  const viewCaller = (caller: Caller) => viewSite(formatPlace(caller))
-  const viewController = (name: unknown) => viewSite(editor?.findController(String(name)))
+  const places = createComparePlaces([first, second], editor)
   const parts = [
     viewTimings(timings),
     viewPart('summary', 'Summary', listOwnFields(comparison), {
       ...viewField,
-      place: (name, key) => key === 'controller' && viewController(name),
+      place: (name, key) => key === 'controller' && places.ofController(name),
     }),
-    viewPart('queries', 'Queries', comparison.queries, { ...viewQuery, place: ({ caller }) => viewCaller(caller) }),
+    viewPart('queries', 'Queries', comparison.queries, {
+      ...viewQuery,
+      place: ({ caller }) => places.ofCaller(caller),
+    }),
     viewPart('exceptions', 'Exceptions', comparison.exceptions, viewTimes('thrown')),
     viewPart('responseHeaders', 'Response headers', comparison.responseHeaders, viewValues),
     viewPart('responseBody', 'Response body', comparison.responseBody, viewText),
@@ -70,11 +67,17 @@ export function toCompareView(
     viewPart('attributes', 'Request attributes', comparison.attributes, viewValues),
     viewPart('listeners', 'Listeners', comparison.listeners, {
       ...viewListener,
-      place: use => viewSite(sites.get(keyOfListener(use))),
+      place: places.ofListener,
     }),
-    viewPart('templates', 'Templates', comparison.templates, viewTimes('rendered')),
-    viewPart('calls', 'HTTP client calls', comparison.calls, viewValues),
-    viewPart('logs', 'Logs', comparison.logs, { ...viewLog, place: ({ caller }) => viewCaller(caller) }),
+    viewPart('templates', 'Templates', comparison.templates, {
+      ...viewTimes('rendered'),
+      place: (_, name) => places.ofTemplate(name),
+    }),
+    viewPart('calls', 'HTTP client calls', comparison.calls, {
+      ...viewValues,
+      place: (_, pattern) => places.ofCall(pattern),
+    }),
+    viewPart('logs', 'Logs', comparison.logs, { ...viewLog, place: ({ caller }) => places.ofCaller(caller) }),
   ]
   const tokens = [first, second].map(({ summary }) => summary.token)
   const isReplay = readOriginal(second) === first.summary.token
@@ -110,10 +113,6 @@ const fileLimit = 5
 function viewRestart({ changed, time }: { readonly changed: readonly string[]; readonly time: number }): RestartView {
   const more = changed.length > fileLimit ? formatCount(changed.length - fileLimit, 'more file') : ''
   return { time: formatTime(time), changed: changed.slice(0, fileLimit), more }
-}
-
-function readSites(profile: Profile): ReadonlyMap<string, string> {
-  return summarizeListeners(readEventTree(profile), profile.process).sites
 }
 
 /** A row of a part: a name, and its values in both profiles. */

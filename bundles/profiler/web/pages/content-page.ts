@@ -18,7 +18,7 @@ const policy =
 export async function renderContent(
   token: string,
   request: Request,
-  app: Pick<ProfilerApplication, 'assets' | 'profiler' | 'storage' | 'view'>,
+  app: Pick<ProfilerApplication, 'assets' | 'editor' | 'profiler' | 'storage' | 'view'>,
 ): Promise<Response> {
   await app.profiler.whenWritten(token)
   const found = await app.storage.find(token)

@@ -5,9 +5,9 @@ import { toJson } from '../../export/json.ts'
 import { listToJson, listToMarkdown } from '../../export/list.ts'
 import { toMarkdown } from '../../export/markdown.ts'
 import { toSpan } from '../../export/markdown-text.ts'
-import type { FindingBadges } from '../../insight/findings/finding-badges.ts'
 import { findLatest } from '../../insight/latest.ts'
 import { parseListRequest } from '../../insight/list-request.ts'
+import type { RowFacts } from '../../insight/row-facts.ts'
 import { searchList } from '../../insight/search-list.ts'
 import type { DataForm, ExportKind } from '../../profile/links.ts'
 import { formatProfile, listPanels } from '../export-profile.ts'
@@ -60,11 +60,11 @@ export async function renderLatestData(form: DataForm, request: Request, service
 export async function renderListData(
   form: DataForm,
   request: Request,
-  findings: FindingBadges,
+  facts: RowFacts,
   { storage }: Pick<ProfilerApplication, 'storage'>,
 ): Promise<Response> {
   const wanted = parseListRequest(request.query)
-  const list = listToJson(await searchList(storage, wanted, toListContext(request, findings)), wanted)
+  const list = listToJson(await searchList(storage, wanted, toListContext(request, facts)), wanted)
   return respondData(form, list, () => listToMarkdown(list))
 }
 

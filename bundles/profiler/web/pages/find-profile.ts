@@ -31,11 +31,14 @@ const latestLimit = 5
 export async function renderMissing(
   token: string | undefined,
   request: Request,
-  app: Pick<ProfilerApplication, 'assets' | 'storage' | 'view'>,
+  app: Pick<ProfilerApplication, 'assets' | 'editor' | 'storage' | 'view'>,
 ): Promise<Response> {
   const { summaries } = await app.storage.search({ filters: [mainRequests], limit: latestLimit })
   const title = token === undefined ? 'No profiles' : 'Token not found'
-  const rows = createRows(summaries.map(main => ({ main, members: [] })))
+  const rows = createRows(
+    summaries.map(main => ({ main, members: [] })),
+    { editor: app.editor },
+  )
   const columns = listColumns(selectColumns(summaries))
   return renderPage('profiler/missing', { title, token: token ?? '', columns, rows }, request, app, 404)
 }

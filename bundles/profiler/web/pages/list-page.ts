@@ -1,8 +1,8 @@
 import type { Request } from '../../../../lib/http/request.ts'
 import type { Response } from '../../../../lib/http/response.ts'
-import type { FindingBadges } from '../../insight/findings/finding-badges.ts'
 import type { Bucket } from '../../insight/histogram.ts'
 import { defaultOrder, type ListMark, type ListRequest, marks, parseListRequest } from '../../insight/list-request.ts'
+import type { RowFacts } from '../../insight/row-facts.ts'
 import { type ListContext, type ListResult, searchList } from '../../insight/search-list.ts'
 import { formatBytes, formatCount, formatNumber, formatTime, toTarget } from '../../profile/format.ts'
 import { home, listDataLink } from '../../profile/links.ts'
@@ -15,37 +15,40 @@ import { createRows, listColumns, type ShownColumns, selectColumns } from './lis
 import { createSearchForm } from './search-form.ts'
 
 /** Describes the client of a request to the search. */
-export function toListContext(request: Request, findings: Pick<FindingBadges, 'find'>): ListContext {
+export function toListContext(request: Request, facts: Pick<RowFacts, 'find'>): ListContext {
   return {
     client: clientOf(request),
-    findFindings: async tokens => new Set((await findings.find(tokens)).keys()),
+    async findFindings(tokens) {
+      const found = [...(await facts.find(tokens))]
+      return new Set(found.flatMap(([token, { badge }]) => (badge === undefined ? [] : [token])))
+    },
   }
 }
 
 /** Renders the results of a search, the search form, and the state of recording. */
 export async function renderList(
   request: Request,
-  findings: Pick<FindingBadges, 'find'>,
+  facts: Pick<RowFacts, 'find'>,
   app: Pick<ProfilerApplication, 'assets' | 'editor' | 'policy' | 'storage' | 'view'>,
 ): Promise<Response> {
   const { policy, storage } = app
   const wanted = parseListRequest(request.query)
   const { isPinned, notes, open, page, parameters } = wanted
   const [result, usage] = await Promise.all([
-    searchList(storage, wanted, toListContext(request, findings)),
+    searchList(storage, wanted, toListContext(request, facts)),
     storage.usage(),
   ])
   const { families, histogram, mains, pinned, unstored } = result
-  const badges = await findings.find(families.map(({ main }) => main.token))
+  const known = await facts.find(families.map(({ main }) => main.token))
   const form = createSearchForm(wanted, mains)
   const shown = selectColumns(
     families.map(({ main }) => main),
-    badges,
+    known,
     form.machines.length > 0,
   )
   const model = {
     rows: createRows(families, {
-      badges,
+      facts: known,
       columns: shown,
       editor: app.editor,
       unstored,

@@ -1,9 +1,11 @@
 import { type Family, listMembers } from '../../insight/families.ts'
+import type { RowFact } from '../../insight/row-facts.ts'
 import type { ListedFamily } from '../../insight/search-list.ts'
 import { type Badge, type SummaryView, toSummaryView, withBadge } from '../../insight/summary-view.ts'
 import { formatBytes, formatCount } from '../../profile/format.ts'
 import { listChangeLink, profileLink } from '../../profile/links.ts'
 import type { ProfileSummary } from '../../profile/profile.ts'
+import { findDefinition } from '../answer-place.ts'
 import type { EditorLinks, PlaceView } from '../editor-links.ts'
 
 /** The columns that are only shown if they distinguish rows. */
@@ -47,7 +49,7 @@ interface RowView extends SummaryView, ShownColumns {
   readonly level: string
   /** The text of its link. */
   readonly name: string
-  /** The controller, if the route does not name it. */
+  /** The place that answered it: the controller if the route does not name it, or else file and line. */
   readonly handler: PlaceView | false
   /** The number of its sub-requests, and the link that shows or hides them; `false` without sub-requests. */
   readonly family: { readonly count: string; readonly link: string; readonly isOpen: boolean } | false
@@ -69,12 +71,12 @@ interface RowView extends SummaryView, ShownColumns {
 
 /** The options of a list of rows. */
 interface RowOptions {
-  /** Makes controllers links to their definitions. */
-  readonly editor?: EditorLinks
+  /** Makes places links. */
+  readonly editor: EditorLinks
   /** By default those of the content. */
   readonly columns?: ShownColumns
-  /** The badges of findings, by token. */
-  readonly badges?: ReadonlyMap<string, Badge>
+  /** The findings and the places of main requests, by token. */
+  readonly facts?: ReadonlyMap<string, RowFact>
   /** Tokens of profiles that are only in memory, because the disk is full or failing. */
   readonly unstored?: ReadonlySet<string> | undefined
   /** The pinned tokens, the parameters of the list, and the link that unfolds a family, or folds it. */
@@ -97,7 +99,7 @@ const memorySpan = 32 * 1024 * 1024
 /** Chooses the columns for the content of a list. `hasMachines` is whether the store has profiles of several machines. */
 export function selectColumns(
   summaries: readonly ProfileSummary[],
-  badges?: RowOptions['badges'],
+  facts?: RowOptions['facts'],
   hasMachines = false,
 ): ShownColumns {
   const differ = (read: (summary: ProfileSummary) => string) => new Set(summaries.map(read)).size > 1
@@ -107,7 +109,7 @@ export function selectColumns(
     hasIps: differ(({ ip }) => ip),
     hasMachines,
     hasHosts: differ(({ url }) => hostOf(url)),
-    hasFindings: summaries.some(({ token }) => badges?.has(token)),
+    hasFindings: summaries.some(({ token }) => facts?.get(token)?.badge !== undefined),
     hasQueries: summaries.some(({ queries }) => queries > 0),
     hasSizes: summaries.some(({ size }) => size !== null),
     hasMemory: Math.max(...memory) - Math.min(...memory) > memorySpan,
@@ -121,10 +123,10 @@ function hostOf(url: string): string {
 /** Creates the rows of a list. */
 export function createRows(
   families: readonly (Family & Partial<ListedFamily>)[],
-  { badges, columns: chosen, editor, list, unstored }: RowOptions = {},
+  { columns: chosen, editor, facts, list, unstored }: RowOptions,
 ): RowView[] {
   const mains = families.map(({ main }) => main)
-  const columns = chosen ?? selectColumns(mains, badges)
+  const columns = chosen ?? selectColumns(mains, facts)
   const longest = mains.reduce((longest, { duration }) => Math.max(longest, duration), 0)
   const add = (summary: ProfileSummary, row: Pick<RowView, 'after' | 'family' | 'isMatch' | 'level'>): RowView => {
     const { duration, queries, size, token, url } = summary
@@ -137,9 +139,9 @@ export function createRows(
       ...columns,
       ...row,
       name: isMain ? `${columns.hasHosts ? hostOf(url) : ''}${view.target}` : view.controller || view.target,
-      handler: isMain && !isSameName(view.route, view.controller) && viewHandler(view.controller, editor),
+      handler: viewHandler(summary, isMain, facts?.get(token)?.place, editor),
       size: size === null ? '' : formatBytes(size),
-      findings: toFindings(token, badges?.get(token)),
+      findings: toFindings(token, facts?.get(token)?.badge),
       queryUnit: queries === 1 ? 'query' : 'queries',
       share: (longest === 0 ? 0 : Math.min(100, (100 * duration) / longest)).toFixed(1),
       actions: list !== undefined && createActions(token, list),
@@ -167,14 +169,25 @@ export function createRows(
   })
 }
 
-function viewHandler(controller: string, editor: EditorLinks | undefined): PlaceView {
-  return editor?.viewController(controller) ?? { call: '', place: controller, link: '', at: '' }
+/** Views the place that answered a request. The link of a sub-request already has the name of its controller. */
+function viewHandler(
+  summary: ProfileSummary,
+  isMain: boolean,
+  answered: string | undefined,
+  editor: EditorLinks,
+): PlaceView | false {
+  const { controller, route } = summary
+  const defined = findDefinition(summary, editor)
+  const place = answered || defined
+  const isNamed = controller !== null && isMain && !isSameName(route ?? '', controller)
+  if (isNamed && place === defined) return editor.viewController(controller)
+  return editor.viewFile(place)
 }
 
 /** Whether a controller has the name of its route, but for its notation. */
 function isSameName(route: string, controller: string): boolean {
   const simplify = (name: string) => name.toLowerCase().replace(/[^a-z0-9]|controller$/g, '')
-  return controller === '' || simplify(route) === simplify(controller)
+  return simplify(route) === simplify(controller)
 }
 
 function toFindings(token: string, badge: Badge | undefined): RowView['findings'] {

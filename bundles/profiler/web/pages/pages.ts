@@ -3,9 +3,9 @@ import type { Argument } from '../../../../kernel/controller.ts'
 import type { Request } from '../../../../lib/http/request.ts'
 import type { Response } from '../../../../lib/http/response.ts'
 import { pinFamily } from '../../insight/families.ts'
-import { FindingBadges } from '../../insight/findings/finding-badges.ts'
 import { findLatest } from '../../insight/latest.ts'
 import { defaultLimit, parseListRequest, searchParameters } from '../../insight/list-request.ts'
+import { RowFacts } from '../../insight/row-facts.ts'
 import { searchList } from '../../insight/search-list.ts'
 import {
   cpuLink,
@@ -18,6 +18,7 @@ import {
   profileLink,
 } from '../../profile/links.ts'
 import { BrowserErrors } from '../../record/browser-errors.ts'
+import { findAnswerPlace } from '../answer-place.ts'
 import { PROFILER_FILE_CLOSED } from '../errors.ts'
 import { openEditor } from '../open-editor.ts'
 import type { ProfilerApplication } from '../profiler-application.ts'
@@ -96,7 +97,7 @@ const kind: Argument<ExportKind> = routeParameter('kind', {
 /** Creates the pages. Importing this module loads the code of all pages. */
 export function createPages(app: ProfilerApplication): Pages {
   const { cpu, policy, storage } = app
-  const badges = new FindingBadges(app)
+  const facts = new RowFacts({ ...app, findPlace: profile => findAnswerPlace(profile, app.editor) })
   const browserErrors = new BrowserErrors(app)
   const setPaused = (isPaused: boolean) => {
     policy.isPaused = isPaused
@@ -121,12 +122,12 @@ export function createPages(app: ProfilerApplication): Pages {
     openEditor: request => openEditor(request, app),
     browserErrors: async request => takeBrowserErrors(await token(request), request, browserErrors, app),
     home: () => redirect(listLink({ limit: String(defaultLimit) })),
-    search: request => search(request, badges, app),
+    search: request => search(request, facts, app),
     list: request =>
       negotiate(request, form =>
-        form === 'html' ? renderList(request, badges, app) : renderListData(form, request, badges, app),
+        form === 'html' ? renderList(request, facts, app) : renderListData(form, request, facts, app),
       ),
-    listData: async request => renderListData(await form(request), request, badges, app),
+    listData: async request => renderListData(await form(request), request, facts, app),
     latest: request =>
       negotiate(request, form => (form === 'html' ? renderLatest(request, app) : renderLatestData(form, request, app))),
     latestData: async request => renderLatestData(await form(request), request, app),
@@ -141,8 +142,8 @@ export function createPages(app: ProfilerApplication): Pages {
     compare: request => renderCompare(request, app),
     replayForm: async request => renderReplay(await token(request), request, app),
     route: request => renderRoute(request, app),
-    routes: request => negotiate(request, form => renderRoutes(form, request, badges, app)),
-    routesData: async request => renderRoutes(await form(request), request, badges, app),
+    routes: request => negotiate(request, form => renderRoutes(form, request, facts, app)),
+    routesData: async request => renderRoutes(await form(request), request, facts, app),
     cpu: request => renderCpu(request, app),
     palette: request => renderPalette(request, app),
     broken: request => renderBroken(request, app),
@@ -170,12 +171,12 @@ async function renderLatest(request: Request, app: ProfilerApplication): Promise
 const symfonyParameters: readonly string[] = searchParameters.slice(0, searchParameters.indexOf('type'))
 
 /** Redirects to the profile if the form has a token, otherwise to the list; its address contains the first result. */
-async function search(request: Request, findings: FindingBadges, app: ProfilerApplication): Promise<Response> {
+async function search(request: Request, facts: RowFacts, app: ProfilerApplication): Promise<Response> {
   const token = request.query.get('token')?.trim()
   if (token) return /^\w+$/.test(token) ? redirect(profileLink(token)) : renderMissing(token, request, app)
   const wanted = parseListRequest(request.query)
   const query = { ...wanted.query, offset: 0, limit: 1 }
-  const { families } = await searchList(app.storage, { ...wanted, query }, toListContext(request, findings))
+  const { families } = await searchList(app.storage, { ...wanted, query }, toListContext(request, facts))
   const { type = 'request', ...others } = wanted.parameters
   const isSymfonys = ([name]: [string, string]) => symfonyParameters.includes(name)
   const given = Object.entries(others)

@@ -11,7 +11,7 @@ import type { ProfilerApplication } from '../profiler-application.ts'
 import { redirect, renderPage } from '../respond.ts'
 import { renderMissing } from './find-profile.ts'
 
-type ReplayServices = Pick<ProfilerApplication, 'assets' | 'profiler' | 'replayer' | 'storage' | 'view'>
+type ReplayServices = Pick<ProfilerApplication, 'assets' | 'editor' | 'profiler' | 'replayer' | 'storage' | 'view'>
 
 /** Renders the form before a replay: it asks for masked values, and for a confirmation if the replay may change something. */
 export async function renderReplay(

@@ -24,17 +24,18 @@ export async function renderRoute(
 ): Promise<Response> {
   const name = request.query.get('name') ?? ''
   const details = await gatherRoute(app.storage, await app.inspector(), name)
-  const route = app.routes.find(name)
+  const isUnknown = details === undefined && app.routes.find(name) === undefined
   const model = {
     title: name,
     name,
     heading: nameRoute(app.routes, name),
     place: app.editor.viewRoute(name),
     listLink: listLink({ route: name }),
-    liveLink: `${home}live?${new URLSearchParams({ route: name })}`,
+    // A stream loads the page once more when it opens, which would be a second 404.
+    liveLink: isUnknown ? '' : `${home}live?${new URLSearchParams({ route: name })}`,
     details: details === undefined ? false : viewDetails(details),
   }
-  return renderPage('profiler/route', model, request, app, details === undefined && route === undefined ? 404 : 200)
+  return renderPage('profiler/route', model, request, app, isUnknown ? 404 : 200)
 }
 
 /** Names a route by its methods and path; by its name if the application does not have it any more. */

@@ -2,7 +2,6 @@ import type { Request } from '../../../../lib/http/request.ts'
 import type { Response } from '../../../../lib/http/response.ts'
 import type { RouteCollection } from '../../../../lib/routing/route-collection.ts'
 import { routesToJson, routesToMarkdown } from '../../export/routes.ts'
-import type { FindingBadges } from '../../insight/findings/finding-badges.ts'
 import { parseListRequest } from '../../insight/list-request.ts'
 import {
   gatherRoutes,
@@ -15,6 +14,7 @@ import {
   type routeFields,
   usualDirection,
 } from '../../insight/route-statistics.ts'
+import type { RowFacts } from '../../insight/row-facts.ts'
 import { searchMains } from '../../insight/search-list.ts'
 import {
   type FormattedTime,
@@ -49,11 +49,11 @@ const startedAt = Math.floor(performance.timeOrigin)
 export async function renderRoutes(
   form: 'html' | DataForm,
   request: Request,
-  findings: Pick<FindingBadges, 'find'>,
+  facts: Pick<RowFacts, 'find'>,
   app: Pick<ProfilerApplication, 'assets' | 'routes' | 'storage' | 'view'>,
 ): Promise<Response> {
   const wanted = parseRoutesRequest(request.query)
-  const { found, mains } = await searchMains(app.storage, wanted.listed, toListContext(request, findings))
+  const { found, mains } = await searchMains(app.storage, wanted.listed, toListContext(request, facts))
   const report = gatherRoutes(found, wanted, startedAt)
   if (form !== 'html') {
     const routes = routesToJson(report, wanted)

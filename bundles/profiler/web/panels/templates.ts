@@ -35,7 +35,6 @@ export function createTemplatesPanel(
       const end = Math.max(...pages.map(({ duration, start }) => start + duration))
       const lines = flattenRenders(pages)
       const files = new Map(view.files().map(each => [each.name, each]))
-      const toPlace = (name: string) => editor.viewName(name, { file: files.get(name)?.file })
       return {
         calls,
         omitted,
@@ -44,13 +43,13 @@ export function createTemplatesPanel(
         templates: toTemplates(pages, total).map(row => {
           const { replaces } = files.get(row.name) ?? {}
           return {
-            file: toPlace(row.name),
+            file: editor.viewTemplate(row.name),
             replaces: replaces === undefined ? '' : showPath(replaces, directory),
             ...row,
           }
         }),
         tree: lines.slice(0, lineLimit).map(line => ({
-          file: toPlace(line.render.name),
+          file: editor.viewTemplate(line.render.name),
           ...toLine(line, { start, duration: end - start }, total),
         })),
         left: Math.max(0, lines.length - lineLimit),

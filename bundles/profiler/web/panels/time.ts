@@ -32,13 +32,16 @@ async function toView(
   editor: EditorLinks,
 ): Promise<ViewModel> {
   const { token } = profile.summary
-  const [{ logs, root }, parts] = await Promise.all([createRequestSpans(profile, findChildren), findTrace(profile)])
+  const [{ logs, profiles, root }, parts] = await Promise.all([
+    createRequestSpans(profile, findChildren),
+    findTrace(profile),
+  ])
   const placed = placeTrace(root, profile, parts)
   const rows = createTimelineRows(root)
   const axis = createTimelineAxis(rows, findEnd(rows, readHandledTime(profile) * 1000))
   const filter = readFilter(query, axis)
   const timeline = createTimeline({ rows, logs, pauses: toPauses(profile.collectors.memory), axis, filter })
-  const findPlace = createRowPlaces(profile, editor)
+  const findPlace = createRowPlaces(profiles, editor)
   return {
     metrics: createMetrics(profile, rows),
     parent: parent === undefined ? null : { token: parent.token, duration: toDuration(parent.duration) },

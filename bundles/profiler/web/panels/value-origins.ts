@@ -182,7 +182,7 @@ function viewOrigin(
     how: how === 'set' ? '' : isFromResponse ? 'the response of' : `${how} by`,
     who,
     link: `${events}#${anchor}`,
-    site: site !== '' && editor.viewFile(site),
+    site: editor.viewFile(site),
     subLink: isFromResponse && token !== '' ? `${profileLink(token, 'request')}#${id}` : '',
     earlier: [],
   }

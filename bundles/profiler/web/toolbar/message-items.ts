@@ -1,15 +1,22 @@
 import { formatTree } from '../../../../lib/redact/value-tree.ts'
 import { type Finding, linkToFinding, toBadge, toneOf, writeProblem } from '../../insight/findings/finding.ts'
+import type { Overview } from '../../insight/overview/overview.ts'
 import type { ShownProfile } from '../../insight/relatives.ts'
 import type { SummaryView } from '../../insight/summary-view.ts'
 import { formatCount, shorten, toOneLine } from '../../profile/format.ts'
 import { profileLink } from '../../profile/links.ts'
 import { readLogs, severityOf } from '../../profile/logs.ts'
 import { countIssues, inputNames } from '../../profile/validation-data.ts'
-import { cutText, item, itemRowLimit, limitRows, row, type ToolbarItem } from './toolbar-items.ts'
+import type { EditorLinks } from '../editor-links.ts'
+import { cutText, item, itemRowLimit, limitRows, row, type ToolbarItem, viewCaller } from './toolbar-items.ts'
 
 /** Creates the item of logged errors and warnings; `undefined` without any. */
-export function toLogItem({ profile }: ShownProfile, { token }: SummaryView): ToolbarItem | undefined {
+export function toLogItem(
+  { profile }: ShownProfile,
+  { token }: SummaryView,
+  _: Overview,
+  editor: EditorLinks,
+): ToolbarItem | undefined {
   const { errors, warnings } = profile.summary
   if (errors + warnings === 0) return undefined
   const link = profileLink(token, 'logger')
@@ -22,8 +29,8 @@ export function toLogItem({ profile }: ShownProfile, { token }: SummaryView): To
     tone: errors > 0 ? 'error' : 'warning',
     link,
     rows: limitRows(
-      records.map(({ index, level, message, tone }) =>
-        row(level, cutText(message), { link: `${link}#log-${index}`, tone }),
+      records.map(({ caller, index, level, message, tone }) =>
+        row(level, cutText(message), { link: `${link}#log-${index}`, tone, place: viewCaller(caller, editor) }),
       ),
       `${link}&level=warning`,
       errors + warnings - itemRowLimit,
@@ -32,7 +39,12 @@ export function toLogItem({ profile }: ShownProfile, { token }: SummaryView): To
 }
 
 /** Creates the item of dumps; `undefined` without any. */
-export function toConsoleItem({ profile }: ShownProfile, { token }: SummaryView): ToolbarItem | undefined {
+export function toConsoleItem(
+  { profile }: ShownProfile,
+  { token }: SummaryView,
+  _: Overview,
+  editor: EditorLinks,
+): ToolbarItem | undefined {
   const { dumps } = profile.summary
   if (dumps === 0) return undefined
   const { entries = [] } = profile.collectors.console ?? {}
@@ -41,9 +53,12 @@ export function toConsoleItem({ profile }: ShownProfile, { token }: SummaryView)
     text: formatCount(dumps, 'dump'),
     link,
     rows: limitRows(
-      entries.map(({ label, method, values }, index) => {
+      entries.map(({ label, method, site, values }, index) => {
         const text = values.map(value => toOneLine(formatTree(value))).join(' ')
-        return row(label ?? method, shorten(text, rowLimit), { link: `${link}#dump-${index}` })
+        return row(label ?? method, shorten(text, rowLimit), {
+          link: `${link}#dump-${index}`,
+          place: viewCaller(site, editor),
+        })
       }),
       link,
       dumps - itemRowLimit,
@@ -74,12 +89,21 @@ export function toValidationItem({ profile }: ShownProfile, { token }: SummaryVi
 }
 
 /** Creates the item of findings; `undefined` without any. */
-export function toFindingItem({ findings }: ShownProfile, { token }: SummaryView): ToolbarItem | undefined {
+export function toFindingItem(
+  { findings }: ShownProfile,
+  { token }: SummaryView,
+  _: Overview,
+  editor: EditorLinks,
+): ToolbarItem | undefined {
   const badge = toBadge(findings)
   if (badge === undefined) return undefined
   const link = profileLink(token, 'findings')
   const toRow = (finding: Finding) =>
-    row(finding.title, cutText(writeProblem(finding)), { link: linkToFinding(finding, token), tone: toneOf(finding) })
+    row(finding.title, cutText(writeProblem(finding)), {
+      link: linkToFinding(finding, token),
+      tone: toneOf(finding),
+      place: viewCaller(finding.code, editor),
+    })
   return item('findings', 'Findings', {
     ...badge,
     link,

@@ -1,27 +1,39 @@
 import { toneOf } from '../../insight/findings/finding.ts'
+import type { Overview } from '../../insight/overview/overview.ts'
 import type { ShownProfile } from '../../insight/relatives.ts'
 import type { SummaryView, Tone } from '../../insight/summary-view.ts'
 import { formatCount, formatDuration, formatNumber } from '../../profile/format.ts'
 import { profileLink } from '../../profile/links.ts'
 import { type QueryGroup, type QuerySet, queryDuration, readQueries } from '../../profile/queries.ts'
-import { cutText, item, limitRows, row, type ToolbarItem } from './toolbar-items.ts'
+import type { EditorLinks } from '../editor-links.ts'
+import { cutText, item, limitRows, row, type ToolbarItem, viewCaller } from './toolbar-items.ts'
 
 /** Makes the item of the queries of databases; `undefined` without any. */
-export function toDatabaseItem(shown: ShownProfile, view: SummaryView): ToolbarItem | undefined {
+export function toDatabaseItem(
+  shown: ShownProfile,
+  view: SummaryView,
+  _: Overview,
+  editor: EditorLinks,
+): ToolbarItem | undefined {
   const { queries, queryTime } = shown.profile.summary
   const { database } = readQueries(shown.profile)
   const count = Math.max(queries, database.queries.length)
   if (count === 0) return undefined
   const text = `${formatCount(count, 'query', 'queries')}, ${formatDuration(queryTime)}`
-  return toItem('database', 'Database', { text }, database, shown, view)
+  return toItem('database', 'Database', { text }, database, shown, view, editor)
 }
 
 /** Makes the item of the queries of caches; `undefined` without any. */
-export function toCacheItem(shown: ShownProfile, view: SummaryView): ToolbarItem | undefined {
+export function toCacheItem(
+  shown: ShownProfile,
+  view: SummaryView,
+  _: Overview,
+  editor: EditorLinks,
+): ToolbarItem | undefined {
   const { cache } = readQueries(shown.profile)
   const count = Math.max(shown.profile.summary.cacheCalls, cache.queries.length)
   if (count === 0) return undefined
-  return toItem('cache', 'Cache', { text: formatCount(count, 'cache call'), isMinor: true }, cache, shown, view)
+  return toItem('cache', 'Cache', { text: formatCount(count, 'cache call'), isMinor: true }, cache, shown, view, editor)
 }
 
 function toItem(
@@ -31,6 +43,7 @@ function toItem(
   { duplicates, queries, shapes }: QueryGroup,
   { findings }: ShownProfile,
   { token }: SummaryView,
+  editor: EditorLinks,
 ): ToolbarItem {
   const link = profileLink(token, panel)
   const [worst] = findings.filter(({ place }) => place?.panel === panel)
@@ -42,7 +55,7 @@ function toItem(
     rows: [
       // They are sorted by time.
       ...limitRows(
-        shapes.map(shape => toRow(shape, link)),
+        shapes.map(shape => toRow(shape, link, editor)),
         link,
       ),
       ...(duplicates.length === 0
@@ -53,11 +66,12 @@ function toItem(
 }
 
 /** The row of a statement: the time of all its queries, and a link to the slowest of them. */
-function toRow({ queries, text, total }: QuerySet, link: string): ToolbarItem['rows'][number] {
+function toRow({ queries, text, total }: QuerySet, link: string, editor: EditorLinks): ToolbarItem['rows'][number] {
   const [slowest] = queries.toSorted((one, other) => queryDuration(other) - queryDuration(one))
   const times = queries.length === 1 ? '' : `${formatNumber(queries.length)} × `
   return row(formatDuration(total), cutText(`${times}${text}`), {
     link: `${link}#query-${slowest?.index}`,
     tone: queries.some(({ error }) => error !== '') ? 'error' : 'plain',
+    place: viewCaller(slowest?.caller, editor),
   })
 }

@@ -1,5 +1,5 @@
 import type { SourceProblem } from '../../../../kernel/bundle.ts'
-import { showPath } from '../../../../lib/text/show-path.ts'
+import type { Caller } from '../../../../lib/stack/callers.ts'
 import { linkToPlace } from '../../insight/findings/finding.ts'
 import type { Overview } from '../../insight/overview/overview.ts'
 import { toPlainText } from '../../insight/overview/sentence-parts.ts'
@@ -16,6 +16,7 @@ import {
   shorten,
 } from '../../profile/format.ts'
 import { brokenLink, profileLink } from '../../profile/links.ts'
+import type { EditorLinks, PlaceView } from '../editor-links.ts'
 import type { BrokenSources } from '../profiler-application.ts'
 
 /** A line of the details of an item. */
@@ -29,6 +30,8 @@ export interface ToolbarRow {
   readonly category: string
   /** Shown after the value. */
   readonly time: FormattedTime | false
+  /** Shown after the value, which may be empty. */
+  readonly place: PlaceView | false
 }
 
 /** An item of the bar: a link to a panel, with details that unfold. */
@@ -61,7 +64,12 @@ export function item(id: string, title: string, init: ItemInit): ToolbarItem {
 
 /** Creates a row, by default a plain one. */
 export function row(name: string, value: string, init: Partial<ToolbarRow> = {}): ToolbarRow {
-  return { name, value, link: '', tone: 'plain', category: '', time: false, ...init }
+  return { name, value, link: '', tone: 'plain', category: '', time: false, place: false, ...init }
+}
+
+/** The place of a row; `false` if it is not known. */
+export function viewCaller(caller: Caller | undefined, editor: EditorLinks): PlaceView | false {
+  return editor.viewFile(formatPlace(caller ?? {}))
 }
 
 /** The most rows of a list in an item. */
@@ -86,21 +94,21 @@ export function cutText(text: string): string {
 }
 
 /** Creates the item that names the changed files that cannot be used: this page is older than they are. */
-export function toBuildItem({ target }: SummaryView, { problems }: BrokenSources, directory: string): ToolbarItem[] {
+export function toBuildItem({ target }: SummaryView, { problems }: BrokenSources, editor: EditorLinks): ToolbarItem[] {
   const [first] = problems
   if (first === undefined) return []
-  const nameOf = ({ file, line }: SourceProblem) => formatPlace({ file: file && showPath(file, directory), line })
+  const view = ({ column, file, line }: SourceProblem) => editor.view({ file, line, column })
   const link = brokenLink(target)
   return [
     item('build', 'Build', {
       pill: formatCount(problems.length, 'mistake'),
-      text: nameOf(first),
+      text: view(first).place,
       tone: 'error',
       link,
       rows: [
         row('Build', 'This page is older than your files.', { link }),
         ...limitRows(
-          problems.map(problem => row(nameOf(problem), cutText(problem.message), { link, tone: 'error' })),
+          problems.map(problem => row('', cutText(problem.message), { link, tone: 'error', place: view(problem) })),
           link,
         ),
       ],

@@ -6,11 +6,13 @@ import { type Overview, summarizeProfile } from '../../insight/overview/overview
 import { toPlainText } from '../../insight/overview/sentence-parts.ts'
 import type { ShownProfile } from '../../insight/relatives.ts'
 import { outcomes, type SummaryView, toSummaryView } from '../../insight/summary-view.ts'
+import { findThrowFrame } from '../../profile/exceptions.ts'
 import type { RedirectData } from '../../profile/exchange-data.ts'
 import { shorten, toTarget } from '../../profile/format.ts'
 import { readHeader } from '../../profile/format-value.ts'
 import { compareWithPreviousLink, home, profileLink } from '../../profile/links.ts'
-import type { EditorLinks } from '../editor-links.ts'
+import { findAnswerPlace, findDefinition } from '../answer-place.ts'
+import { EditorLinks } from '../editor-links.ts'
 import { findProfile, type ProfileServices } from '../pages/find-profile.ts'
 import type { ProfilerApplication } from '../profiler-application.ts'
 import { protect } from '../respond.ts'
@@ -18,7 +20,16 @@ import { toCollectorItems } from './collector-items.ts'
 import { toEditItem } from './edit-item.ts'
 import { toConsoleItem, toFindingItem, toLogItem, toValidationItem } from './message-items.ts'
 import { toCacheItem, toDatabaseItem } from './query-items.ts'
-import { cutText, item, limitRows, row, type ToolbarItem, toBuildItem, toTimeItem } from './toolbar-items.ts'
+import {
+  cutText,
+  item,
+  limitRows,
+  row,
+  type ToolbarItem,
+  toBuildItem,
+  toTimeItem,
+  viewCaller,
+} from './toolbar-items.ts'
 import { pausedToken } from './toolbar-listener.ts'
 import { toCallItem, toMemoryItem, toSubRequestItem, toTemplateItem } from './work-items.ts'
 
@@ -26,8 +37,7 @@ import { toCallItem, toMemoryItem, toSubRequestItem, toTemplateItem } from './wo
 export async function renderToolbar(
   token: string,
   request: Request,
-  app: ProfileServices &
-    Pick<ProfilerApplication, 'brokenSources' | 'collectors' | 'directory' | 'editor' | 'policy' | 'view'>,
+  app: ProfileServices & Pick<ProfilerApplication, 'brokenSources' | 'collectors' | 'editor' | 'policy' | 'view'>,
 ): Promise<Response> {
   if (token === pausedToken && app.policy.isPaused) {
     return protect(Response.html(await app.view.render('profiler/toolbar-paused', { home }, request)))
@@ -39,10 +49,12 @@ export async function renderToolbar(
   )
 }
 
-type SourceState = Pick<ProfilerApplication, 'brokenSources' | 'directory'> &
-  Partial<Pick<ProfilerApplication, 'editor'>>
+type SourceState = Pick<ProfilerApplication, 'brokenSources' | 'editor'>
 
-const wholeSources: SourceState = { brokenSources: () => ({ problems: [], isRunning: true }), directory: '' }
+const wholeSources: SourceState = {
+  brokenSources: () => ({ problems: [], isRunning: true }),
+  editor: new EditorLinks({ directory: '' }),
+}
 
 /**
  * Makes the view of the toolbar. Items without data are left out. `collectors` are those of bundles, the third argument has the changed
@@ -51,7 +63,7 @@ const wholeSources: SourceState = { brokenSources: () => ({ problems: [], isRunn
 export function toToolbarView(
   shown: ShownProfile,
   collectors: readonly Collector[] = [],
-  { brokenSources, directory, editor }: SourceState = wholeSources,
+  { brokenSources, editor }: SourceState = wholeSources,
 ): ViewModel {
   const summary = toSummaryView(shown.profile.summary)
   const overview = summarizeProfile(shown)
@@ -65,7 +77,7 @@ export function toToolbarView(
     target: summary.target,
     home,
     items: [
-      ...toBuildItem(summary, brokenSources(), directory),
+      ...toBuildItem(summary, brokenSources(), editor),
       ...itemMakers.flatMap(make => make(shown, summary, overview, editor) ?? []),
       ...toCollectorItems(shown, summary, collectors),
     ],
@@ -77,7 +89,7 @@ type ItemMaker = (
   subject: ShownProfile,
   summary: SummaryView,
   overview: Overview,
-  editor: EditorLinks | undefined,
+  editor: EditorLinks,
 ) => ToolbarItem | undefined
 
 /** In the order of the bar. */
@@ -103,11 +115,13 @@ function toResponseItem(
   { children, profile }: ShownProfile,
   summary: SummaryView,
   _: Overview,
-  editor: EditorLinks | undefined,
+  editor: EditorLinks,
 ): ToolbarItem {
   const { contentType, outcome } = profile.summary
   const [forwarded = ''] = readHeader(profile.collectors.response, 'x-previous-debug-token')
   const child = children.find(({ token }) => token === forwarded)
+  const place = findAnswerPlace(profile, editor)
+  const isDefinition = place === findDefinition(profile.summary, editor)
   return item('request', 'Response', {
     pill: summary.status,
     text: summary.route === '' ? 'no route' : `@${summary.route}`,
@@ -117,10 +131,10 @@ function toResponseItem(
       row('Status', summary.statusText),
       row('Request', `${summary.method} ${cutText(summary.target)}`),
       row('Route', summary.route || 'n/a', { link: profileLink(summary.token, 'router') }),
-      row('Controller', summary.controller || 'n/a', {
-        // Without a link, the panel opens it: a script of the toolbar may not be allowed to.
-        link: editor?.viewController(summary.controller).link || profileLink(summary.token, 'request'),
-      }),
+      summary.controller === ''
+        ? row('Controller', 'n/a')
+        : row('Controller', '', { place: editor.viewController(summary.controller) }),
+      ...(isDefinition ? [] : [row('Code', '', { place: editor.viewFile(place) })]),
       ...(forwarded === ''
         ? []
         : [
@@ -134,17 +148,25 @@ function toResponseItem(
   })
 }
 
-function toExceptionItem({ profile }: ShownProfile, { token }: SummaryView): ToolbarItem | undefined {
+function toExceptionItem(
+  { profile }: ShownProfile,
+  { token }: SummaryView,
+  _: Overview,
+  editor: EditorLinks,
+): ToolbarItem | undefined {
   const { exception } = profile.summary
   if (exception === null) return undefined
   const thrown = profile.collectors.exception?.exceptions ?? []
   const link = profileLink(token, 'exception')
+  const place = viewCaller(findThrowFrame(profile), editor)
   return item('exception', 'Exception', {
     text: exception,
     tone: 'error',
     link,
     rows: limitRows(
-      thrown.map(({ message, name }) => row(name || 'Error', cutText(message), { link, tone: 'error' })),
+      thrown.map(({ message, name }, index) =>
+        row(name || 'Error', cutText(message), { link, tone: 'error', place: index === 0 && place }),
+      ),
       link,
     ),
   })

@@ -1,3 +1,4 @@
+import type { Overview } from '../../insight/overview/overview.ts'
 import type { ShownProfile } from '../../insight/relatives.ts'
 import { type SummaryView, toSummaryView } from '../../insight/summary-view.ts'
 import { durationOf, patternOf, readCalls, type StoredCall } from '../../profile/calls.ts'
@@ -5,7 +6,18 @@ import { formatBytes, formatCount, formatDuration, formatNumber } from '../../pr
 import { groupBy } from '../../profile/group-by.ts'
 import { profileLink } from '../../profile/links.ts'
 import { readRenders, renderTime } from '../../profile/renders.ts'
-import { cutText, item, itemRowLimit, limitRows, row, type ToolbarItem, type ToolbarRow } from './toolbar-items.ts'
+import { findDefinition } from '../answer-place.ts'
+import type { EditorLinks } from '../editor-links.ts'
+import {
+  cutText,
+  item,
+  itemRowLimit,
+  limitRows,
+  row,
+  type ToolbarItem,
+  type ToolbarRow,
+  viewCaller,
+} from './toolbar-items.ts'
 
 /** Creates the item of templates; `undefined` without any. */
 export function toTemplateItem({ profile }: ShownProfile, { token }: SummaryView): ToolbarItem | undefined {
@@ -29,7 +41,12 @@ export function toTemplateItem({ profile }: ShownProfile, { token }: SummaryView
 }
 
 /** Creates the item of HTTP client calls; `undefined` without any. */
-export function toCallItem({ profile }: ShownProfile, { token }: SummaryView): ToolbarItem | undefined {
+export function toCallItem(
+  { profile }: ShownProfile,
+  { token }: SummaryView,
+  _: Overview,
+  editor: EditorLinks,
+): ToolbarItem | undefined {
   const { calls } = readCalls(profile)
   const count = Math.max(profile.summary.calls, calls.length)
   if (count === 0) return undefined
@@ -41,7 +58,7 @@ export function toCallItem({ profile }: ShownProfile, { token }: SummaryView): T
     tone: calls.some(hasFailed) ? 'error' : 'plain',
     link,
     rows: limitRows(
-      shown.map(group => toCallRow(group, link)),
+      shown.map(group => toCallRow(group, link, editor)),
       link,
       count - shown.flat().length,
     ),
@@ -49,9 +66,9 @@ export function toCallItem({ profile }: ShownProfile, { token }: SummaryView): T
 }
 
 /** The row of calls with the same outcome that differ in values only. Sizes and times are sums. */
-function toCallRow(calls: readonly [StoredCall, ...StoredCall[]], link: string): ToolbarRow {
+function toCallRow(calls: readonly [StoredCall, ...StoredCall[]], link: string, editor: EditorLinks): ToolbarRow {
   const [call] = calls
-  const { index, method, status, url } = call
+  const { caller, index, method, status, url } = call
   const times = calls.length === 1 ? '' : `${formatNumber(calls.length)} × `
   const name = calls.every(other => other.url === url) ? url : patternOf(call).slice(method.length + 1)
   const bytes = calls.reduce((sum, { bytes = 0 }) => sum + bytes, 0)
@@ -60,18 +77,28 @@ function toCallRow(calls: readonly [StoredCall, ...StoredCall[]], link: string):
   return row(`${status || '–'} ${method}`, [`${times}${cutText(name)}`, ...facts].join(' · '), {
     link: `${link}#call-${index}`,
     tone: hasFailed(call) ? 'error' : 'plain',
+    place: viewCaller(caller, editor),
   })
 }
 
 /** Creates the item of sub-requests; `undefined` without any. */
-export function toSubRequestItem({ children, profile }: ShownProfile, { token }: SummaryView): ToolbarItem | undefined {
+export function toSubRequestItem(
+  { children, profile }: ShownProfile,
+  { token }: SummaryView,
+  _: Overview,
+  editor: EditorLinks,
+): ToolbarItem | undefined {
   const tokens = profile.children
   if (tokens.length === 0) return undefined
   const describe = (token: string) => {
     const child = children.find(other => other.token === token)
     const view = child && toSummaryView(child)
     const value = view === undefined ? token : [view.controller || 'no controller', view.duration, token].join(' · ')
-    return row(view?.status ?? '–', cutText(value), { link: profileLink(token), tone: view?.tone ?? 'plain' })
+    return row(view?.status ?? '–', cutText(value), {
+      link: profileLink(token),
+      tone: view?.tone ?? 'plain',
+      place: child !== undefined && editor.viewFile(findDefinition(child, editor)),
+    })
   }
   const link = profileLink(token, 'time')
   return item('sub-requests', 'Sub-requests', {

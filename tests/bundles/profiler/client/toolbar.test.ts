@@ -323,6 +323,25 @@ t.test('the toolbar folds by its button and by keys, and stays so on the next pa
   t.equal(find('section')?.hidden, true)
 })
 
+t.test('a place in the details opens in the editor; the choice of one is above the page', async t => {
+  const page = openPage(t, '')
+  const { bar, find } = openBar(page)
+  bar.show(section(''))
+  const details = find('.toolbar-details')
+  if (details) details.innerHTML = '<span class="place" data-at="a.ts:7:1">a.ts:7</span>'
+  await page.settle()
+  const asked: string[] = []
+  page.replace('fetch', async (url: string, { body }: RequestInit) => {
+    asked.push(`${url}?${body}`)
+    return { json: async () => ({ reason: 'No editor runs.', editors: [] }) }
+  })
+  t.equal(find('.place')?.getAttribute('role'), 'link')
+  find('.place')?.click()
+  await page.settle()
+  t.match(asked, ['/_profiler/open-editor?at=a.ts%3A7%3A1&editor='])
+  t.match(find('dialog')?.textContent, 'No editor runs.')
+})
+
 t.test('by default the toolbar is folded for automated browsers', async t => {
   const page = openPage(t, '')
   const { bar, find } = openBar(page, true)

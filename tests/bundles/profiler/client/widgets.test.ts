@@ -235,7 +235,7 @@ t.test('a place opens by a click or a key; the server answers with the link of t
      <p><span class="place">node:fs</span></p>
      <details><summary><span class="place" data-at="1">d.ts:1</span></summary></details>`,
   )
-  enablePlaces(document)
+  enablePlaces(document.body)
   const places = [...document.querySelectorAll<HTMLElement>('.place')]
   t.strictSame(
     places.map(place => [place.getAttribute('role'), place.dataset.key]),
@@ -261,12 +261,25 @@ t.test('a place opens by a click or a key; the server answers with the link of t
   )
 })
 
+t.test('a place that is added later is a link, too', async t => {
+  const page = openPage(t, '<section></section>')
+  enablePlaces(document.body)
+  page.find('section').innerHTML = 'late <p><span class="place" data-at="3">a.ts:7</span></p>'
+  await page.settle()
+  const place = page.find('.place')
+  t.strictSame([place.getAttribute('role'), place.tabIndex], ['link', 0])
+  const asked = answers(page, { isOpened: true })
+  place.click()
+  await page.settle()
+  t.equal(asked.length, 1)
+})
+
 t.test('without an editor the page asks for one, and keeps the choice', async t => {
   const page = openPage(t, '<p><span class="place" data-at="3">a.ts:7</span></p>')
   const copied: string[] = []
   const clipboard = { writeText: async (text: string) => void copied.push(text) }
   page.replace('navigator', { clipboard })
-  enablePlaces(document)
+  enablePlaces(document.body)
   const editors = [{ name: 'zed', label: 'Zed', link: '#zed' }]
   const asked = answers(page, { reason: 'No editor runs.', editors }, { link: '#chosen' })
   // The simulated browser has no dialogs on top.
@@ -293,7 +306,7 @@ t.test('the place under the pointer can be copied, and opened in another editor'
   const page = openPage(t, '<p><span class="place" data-at="3">a.ts:7</span><a class="place" href="x:b">b.ts:1</a></p>')
   const writeText = () => Promise.reject(new Error('refused'))
   page.replace('navigator', { clipboard: { writeText } })
-  enablePlaces(document)
+  enablePlaces(document.body)
   const place = page.find('.place')
   for (const type of ['pointerover', 'focusin']) place.dispatchEvent(new page.window.Event(type, { bubbles: true }))
   document.body.dispatchEvent(new page.window.Event('pointerover', { bubbles: true }))

@@ -1,6 +1,8 @@
 import t from 'tap'
 import { createEditorLinks, EditorLinks } from '#bundles/profiler/web/editor-links.ts'
 import { profilerSettings } from '#bundles/profiler/web/settings.ts'
+import { defineController } from '#kernel/controller.ts'
+import { ControllerResolver } from '#kernel/controller-resolver.ts'
 import { Settings } from '#lib/env/settings.ts'
 import { packageDirectory } from '#lib/package.ts'
 import { RouteCollection } from '#lib/routing/route-collection.ts'
@@ -64,7 +66,9 @@ t.test('settings name an editor or a link of your own, and the folders of the ed
   })
   const routes = new RouteCollection()
   routes.add({ name: 'a', path: '/a', controller: 'a_show' })
-  const links = createEditorLinks({ settings, directory: '/srv/app', routes })
+  const controllers = new ControllerResolver()
+  const view = { files: () => [{ name: 'shop/cart', file: '/srv/app/templates/shop/cart.hbs' }] }
+  const links = createEditorLinks({ settings, directory: '/srv/app', routes, controllers, view })
   t.match(links.viewController('a_show'), { place: 'a_show', link: /editor-links\.test\.ts:\d+:\d+$/ })
   t.equal(links.link('a.ts', 7), 'cursor://file/home/me/app/a.ts:7:1')
   const { settings: _, ...defaults } = read({})
@@ -96,8 +100,33 @@ t.test('a place has the text, and what the script opens', async t => {
   t.strictSame(links.viewFile('b/a.ts:7'), { call: '', place: 'a.ts:7', link: '', at: 'b/a.ts:7:1' })
   t.strictSame(links.viewText('b\nc/a.ts:7'), { call: '', place: 'b\nc/a.ts:7', link: '', at: '1' })
   t.strictSame(links.viewFile('b\nc/a.ts:7'), { call: '', place: 'a.ts:7', link: '', at: 'b\nc/a.ts:7:1' })
-  t.equal(links.findController('home'), '', 'not known')
+  for (const found of [links.findController('home'), links.findRoute('home'), links.findTemplate('home')])
+    t.equal(found, '', 'not known')
+  t.equal(links.viewFile(''), false)
   t.equal(links.view({ file: 'node:fs', line: 1 }).at, '', 'no file')
   const own = new EditorLinks({ editorUrl: 'x:{file}', directory: '/srv/app' })
   t.strictSame(own.viewName('home', caller), { call: '', place: 'home', link: 'x:/srv/app/a.ts', at: '' })
+})
+
+t.test('routes, registered controllers and templates have places', async t => {
+  const directory = process.cwd()
+  const routes = new RouteCollection()
+  const own = defineController('own', [], () => undefined)
+  routes.add({ name: 'a', path: '/a', controller: own })
+  const controllers = new ControllerResolver()
+  controllers.register(
+    'part',
+    defineController('part', [], () => undefined),
+  )
+  controllers.register('own', own)
+  controllers.register('foreign', { name: 'foreign', arguments: [], call: () => undefined })
+  const view = { files: () => [{ name: 'shop/cart', file: `${directory}/templates/shop/cart.hbs` }] }
+  const links = new EditorLinks({ directory, routes, controllers, view })
+  const here = /^tests\/bundles\/profiler\/web\/editor-links\.test\.ts:\d+$/
+  for (const found of [links.findRoute('a'), links.findController('own'), links.findController('part')])
+    t.match(found, here)
+  t.equal(links.findController('foreign'), '')
+  t.equal(links.findTemplate('shop/cart'), 'templates/shop/cart.hbs:1')
+  t.match(links.viewTemplate('shop/cart'), { place: 'shop/cart', at: 'templates/shop/cart.hbs:1:1' })
+  t.match(links.viewTemplate('gone'), { place: 'gone', at: '' })
 })

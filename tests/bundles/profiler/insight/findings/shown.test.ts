@@ -2,8 +2,9 @@ import { readFileSync } from 'node:fs'
 import { type Test, t } from 'tap'
 import { crossOriginRule } from '#bundles/framework/cross-origin-rule.ts'
 import { createHiddenRouteRule } from '#bundles/framework/hidden-route-rule.ts'
-import { FindingBadges } from '#bundles/profiler/insight/findings/finding-badges.ts'
 import { Inspector, profilerRules } from '#bundles/profiler/insight/findings/inspector.ts'
+import { RowFacts } from '#bundles/profiler/insight/row-facts.ts'
+import type { Profile } from '#bundles/profiler/profile/profile.ts'
 import { MemoryProfileStorage } from '#bundles/profiler/store/memory-profile-storage.ts'
 import type { Bundle } from '#kernel/bundle.ts'
 import { RouteCollection } from '#lib/routing/route-collection.ts'
@@ -159,7 +160,7 @@ t.test('the console shows the findings of a profile, and optionally of a list', 
   t.match((await run('profiler:list --findings --limit 1')).stdout, 'dddddd')
 })
 
-t.test('a list reads a profile for its badge once, until it is saved again', async t => {
+t.test('a list reads a profile for its facts once, until it is saved again', async t => {
   const storage = new MemoryProfileStorage()
   const signals = createSignals(() => undefined)
   const reads: string[] = []
@@ -167,25 +168,29 @@ t.test('a list reads a profile for its badge once, until it is saved again', asy
     reads.push(token)
     return storage.find(token)
   }
-  const badges = new FindingBadges({ storage: { find }, inspector: async () => new Inspector([]), signals })
+  const findPlace = ({ summary }: Profile) => `${summary.token}.ts:1`
+  const facts = new RowFacts({ storage: { find }, inspector: async () => new Inspector([]), signals, findPlace })
+  const badges = async () =>
+    [...(await facts.find(tokens))].flatMap(([token, { badge }]) => (badge === undefined ? [] : [token]))
   const { summary } = createRecord(flawed)
   for (const profile of [healthy, flawed]) storage.append(createRecord(profile), '{}')
   const tokens = ['a0a0a0', 'f1f1f1', 'dddddd']
-  for (const _time of [1, 2]) t.strictSame([...(await badges.find(tokens)).keys()], ['f1f1f1'])
+  for (const _time of [1, 2]) t.strictSame(await badges(), ['f1f1f1'])
   t.strictSame(reads, [...tokens, 'dddddd'], 'a deleted profile is read again')
+  t.equal((await facts.find(['a0a0a0'])).get('a0a0a0')?.place, 'a0a0a0.ts:1')
   storage.append(createRecord({ ...flawed, data: {} }), '{}')
   signals.emit('profile.saved', summary)
-  t.equal((await badges.find(tokens)).size, 0)
+  t.strictSame(await badges(), [])
 
   reads.length = 0
   const many = Array.from({ length: 2100 }, (_, index) => index.toString(16).padStart(6, '0'))
   for (const token of many) storage.append(createRecord({ ...healthy, token }), '{}')
-  await badges.find(many)
-  t.equal(reads.length, 200, 'long lists have badges in the first rows only')
-  for (let at = 200; at < 2100; at += 100) await badges.find(many.slice(at, at + 100))
+  await facts.find(many)
+  t.equal(reads.length, 200, 'long lists have facts in the first rows only')
+  for (let at = 200; at < 2100; at += 100) await facts.find(many.slice(at, at + 100))
   reads.length = 0
-  await badges.find(['f1f1f1'])
-  t.strictSame(reads, ['f1f1f1'], 'the oldest badges leave the cache')
+  await facts.find(['f1f1f1'])
+  t.strictSame(reads, ['f1f1f1'], 'the oldest facts leave the cache')
 })
 
 t.test('the reference has an entry for each rule', async t => {

@@ -121,6 +121,8 @@ t.test('rows have their places in the code', async t => {
       ],
     },
     queries: { queries: [createQuery()], omitted: 0 },
+    templates: { renders: [{ name: 'site/star-photo-booth', parent: -1, start: 1, duration: 1 }], omitted: 0 },
+    http: { calls: [{ method: 'GET', url: 'http://a/7', status: 200, caller: { file: 'src/call.ts', line: 4 } }] },
     logger: {
       records: [{ level: 'warning', channel: 'app', message: 'Late.', site: { file: 'src/late.ts', line: 3 } }],
     },
@@ -135,6 +137,8 @@ t.test('rows have their places in the code', async t => {
     /^bundles\/site\/\S+\.ts:\d+:1$/,
     'bundles/shop/products.ts:12:1',
     'src/early.ts:7:1',
+    'templates/site/star-photo-booth.hbs:1:1',
+    'src/call.ts:4:1',
     'src/late.ts:3:1',
   ])
   t.match(html, '<code class="origin"><span class="place" data-at="src/early.ts:7:1">early.ts:7</span></code>')

@@ -485,6 +485,34 @@ t.test('columns are shown if they distinguish rows; a controller, if its route d
   t.strictSame(columnsOf((await client.get('/_profiler/ffffff')).text).slice(0, 4), usual.slice(0, 4))
 })
 
+t.test('each row has the place in the code that answered it', async t => {
+  const { client, storage } = await createProfiledKernel(t)
+  const frame = { call: 'load', file: 'src/load.ts', line: 3, origin: 'application' }
+  const exception = { exceptions: [{ name: 'Error', message: '', frames: [frame] }] }
+  const site = { controller: 'star_photo_booth', route: 'star_photo_booth' }
+  keep(
+    storage,
+    { token: '00000d', ...site, parent: '00000a' },
+    { token: '00000a', ...site, subRequests: 1 },
+    { token: '00000b', ...site, route: 'other' },
+    { token: '00000c', ...site, route: 'other', data: { exception } },
+    { token: '00000e', controller: null, route: null },
+  )
+  const html = await show(client, '?open=00000a')
+  const placeOf = (token: string) =>
+    html
+      .slice(html.indexOf(`data-token="${token}"`))
+      .split('</tr>', 1)[0]
+      ?.match(/<code class="origin"><span class="place" data-at="([^"]+)">([^<]+)</)
+      ?.slice(1)
+  const defined = /^bundles\/site\/site-bundle\.ts:\d+:1$/
+  t.match(placeOf('00000a'), [defined, /^site-bundle\.ts:\d+$/], 'the route has the name of the controller')
+  t.match(placeOf('00000b'), [/^bundles\/site\/site-bundle\.ts:\d+:\d+$/, 'star_photo_booth'])
+  t.strictSame(placeOf('00000c'), ['src/load.ts:3:1', 'load.ts:3'], 'the line that threw')
+  t.match(placeOf('00000d'), [defined, /^site-bundle\.ts:\d+$/], 'a sub-request')
+  t.equal(placeOf('00000e'), undefined, 'nothing is known')
+})
+
 t.test('findings have a column, and sub-requests their own list', async t => {
   const { client, storage } = await createProfiledKernel(t)
   const calls = { omitted: 0, calls: Array.from({ length: 9 }, (_, index) => createCall(index)) }

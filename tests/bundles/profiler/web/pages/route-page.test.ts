@@ -140,6 +140,7 @@ t.test('the page of a route shows its requests, and is linked from its profiles'
   const unknown = await client.get('/_profiler/route?name=nope')
   t.equal(unknown.status, 404)
   t.match(textOf(unknown.text), 'No request of this route is stored.')
+  t.match(unknown.text, 'data-live=""', 'it is not loaded once more')
   t.equal((await client.get('/_profiler/route?name=star_photo_booth')).status, 200, 'a route without requests')
   t.equal((await client.get('/_profiler/route')).status, 404)
 })

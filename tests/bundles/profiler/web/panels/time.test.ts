@@ -419,3 +419,22 @@ t.test('the slowest rows have their places in the code', async t => {
     'controller star_photo_booth': /^bundles\/site\/site-bundle\.ts:\d+:1$/,
   })
 })
+
+t.test('a slow sub-request and a slow template have their places', async t => {
+  const { show } = await createProfiledKernel(t)
+  const spans = [
+    [null, 'kernel.request', 0, 100],
+    ['request', 'bbbbbb', 1000, 60_000, -1],
+  ]
+  const templates = { renders: [{ name: 'site/partnership', parent: -1, start: 70, duration: 20 }], omitted: 0 }
+  const profile = createProfile({ events: { spans, dropped: 0 }, templates }, { duration: 100, children: ['bbbbbb'] })
+  const child = createProfile({}, { token: 'bbbbbb', parent: 'abc123', controller: 'star_photo_booth', duration: 60 })
+  const findChildren = async ({ summary: { token } }: Profile) => (token === 'abc123' ? [child] : [])
+  const html = plainEquals(await show('time', { profile, findChildren }))
+  const [, slowest = ''] = /<section class="slowest"([\s\S]*?)<\/section>/.exec(html) ?? []
+  t.match(
+    slowest,
+    /Sub-Request star_photo_booth<\/a> <code><span class="place" data-at="bundles\/site\/site-bundle\.ts:\d+:1"/,
+  )
+  t.match(slowest, 'site/partnership</a> <code><span class="place" data-at="templates/site/partnership.hbs:1:1">')
+})

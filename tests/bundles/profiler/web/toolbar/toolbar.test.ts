@@ -4,6 +4,7 @@ import { findFindings } from '#bundles/profiler/insight/findings/inspector.ts'
 import type { ShownProfile } from '#bundles/profiler/insight/relatives.ts'
 import type { Profile, ProfileSummary } from '#bundles/profiler/profile/profile.ts'
 import { Trace } from '#bundles/profiler/record/trace.ts'
+import { createEditorLinks } from '#bundles/profiler/web/editor-links.ts'
 import { RecentRedirects } from '#bundles/profiler/web/toolbar/recent-redirects.ts'
 import { toToolbarView } from '#bundles/profiler/web/toolbar/toolbar-view.ts'
 import type { Collector } from '#kernel/profiler-contract.ts'
@@ -71,6 +72,53 @@ t.test('the toolbar says what has changed since an edit, if anything has', async
   )
   const none = { ...sinceEdit, times: { ...times, change: 'usual' }, changes: [] } as const
   t.notMatch(await show(none), 'edit')
+})
+
+t.test('rows of the toolbar have their places in the code', async t => {
+  const { app } = await createProfiledKernel(t)
+  const site = (file: string) => ({ file, line: 3, column: 9 })
+  const frame = { call: 'load', ...site('src/throw.ts'), origin: 'application' }
+  const data = {
+    exception: {
+      exceptions: [
+        { name: 'Error', message: 'no', frames: [frame] },
+        { name: '', message: '', frames: [] },
+      ],
+    },
+    logger: { records: [{ level: 'error', channel: 'app', message: 'Late.', site: site('src/log.ts') }] },
+    console: { entries: [{ at: 1, method: 'dump', values: [], site: site('src/dump.ts') }] },
+    queries: { queries: [createQuery({ caller: site('src/query.ts') })], omitted: 0 },
+    http: { calls: [{ method: 'GET', url: 'http://a/', start: 1, end: 2, caller: site('src/call.ts') }] },
+  }
+  const counts = { errors: 1, dumps: 1, exception: 'Error', controller: 'star_photo_booth' }
+  const profile = createProfile(data, { ...counts, children: ['bbbbbb'] })
+  const children = [createProfile({}, { token: 'bbbbbb', controller: 'star_photo_booth' }).summary]
+  const code = { rule: 'demo', title: 'Demo', severity: 'info', problem: 'P', advice: 'A', evidence: {} } as const
+  const findings = [{ ...code, code: site('src/finding.ts') }]
+  const sources = { problems: [{ message: 'broken', ...site('src/broken.ts') }, { message: 'odd' }], isRunning: true }
+  const show = async (shown: ShownProfile, brokenSources = () => sources) => {
+    const view = toToolbarView(shown, [], { brokenSources, editor: createEditorLinks(app) })
+    const html = plainEquals(await app.view.render('profiler/toolbar', view))
+    return [...html.matchAll(/<dt>([^<]*)<\/dt>\s*<dd>(?:(?!<\/dd>)[\s\S])*?class="place" data-at="([^"]+)"/g)].map(
+      ([, name, at]) => [name, at],
+    )
+  }
+  const shown = { ...createSubject({}), profile, children, findings }
+  const defined = /^bundles\/site\/site-bundle\.ts:\d+:\d+$/
+  t.match(await show(shown), [
+    ['', '9'],
+    ['Controller', defined],
+    ['Code', 'src/throw.ts:3:1'],
+    ['Error', 'src/throw.ts:3:1'],
+    ['error', 'src/log.ts:3:1'],
+    ['dump', 'src/dump.ts:3:1'],
+    ['Demo', 'src/finding.ts:3:1'],
+    [/ms$/, 'src/query.ts:3:1'],
+    ['– GET', 'src/call.ts:3:1'],
+    ['200', defined],
+  ])
+  const plain = { ...createSubject({}), profile: createProfile({}, { controller: 'star_photo_booth' }) }
+  t.match(await show(plain, () => ({ problems: [], isRunning: true })), [['Controller', defined]])
 })
 
 t.test('a page without a profile says that recording is paused', async t => {
@@ -281,7 +329,7 @@ t.test('the toolbar shows queries: the statements with the most time, and the to
     'GET /somewhere took 70.0 ms: 13 queries took 50.0 ms (bundles/shop/products.ts:12); finding: N+1 queries.'
   t.match(text, `Time ${sentence} Overview Total 70.0 ms`)
   t.match(html, `data-sentence="${sentence}"`)
-  t.match(text, '38.0 ms SELECT * FROM posts 12.0 ms 12 × SELECT * FROM products WHERE id = ?')
+  t.match(text, '38.0 ms SELECT * FROM posts products.ts:12 12.0 ms 12 × SELECT * FROM products WHERE id = ?')
   t.match(html, 'href="/_profiler/abc123?panel=database#query-12"')
   t.match(html, 'toolbar-link-warning" href="/_profiler/abc123?panel=database"', 'N+1')
   t.match(text, 'Cache 1 cache call')

@@ -1,0 +1,46 @@
+import { readEventTree } from '../profile/event-tree.ts'
+import { findThrowFrame } from '../profile/exceptions.ts'
+import { formatPlace } from '../profile/format.ts'
+import type { Profile, ProfileSummary } from '../profile/profile.ts'
+import { readRouteLog } from '../profile/routes.ts'
+import type { EditorLinks } from './editor-links.ts'
+import { keyOfListener, summarizeListeners } from './panels/listener-tables.ts'
+
+/**
+ * Finds the place in the code that answered a request: the line that threw, the listener that answered in place of a
+ * controller, the controller, its route, or the route that was nearly found. File and line; empty if none is known.
+ */
+export function findAnswerPlace(profile: Profile, editor: EditorLinks): string {
+  return (
+    formatPlace(findThrowFrame(profile) ?? {}) ||
+    findListener(profile) ||
+    findDefinition(profile.summary, editor) ||
+    findNearRoute(profile, editor)
+  )
+}
+
+/** Finds where the controller of a request is defined, or else its route declared. File and line; empty if it is not known. */
+export function findDefinition(
+  { controller, route }: Pick<ProfileSummary, 'controller' | 'route'>,
+  editor: EditorLinks,
+): string {
+  return editor.findController(controller ?? '') || editor.findRoute(route ?? '')
+}
+
+function findListener(profile: Profile): string {
+  const tree = readEventTree(profile)
+  const answer = tree.nodes.find(
+    ({ details, parent }) => parent?.name === 'kernel.request' && details.includes('set the response'),
+  )
+  if (answer?.parent === undefined) return ''
+  const { name, parent, priority } = answer
+  return (
+    summarizeListeners(tree, profile.process).sites.get(keyOfListener({ event: parent.name, name, priority })) ?? ''
+  )
+}
+
+/** The route that has the path of the request, but another method or host, for example. */
+function findNearRoute({ collectors }: Profile, editor: EditorLinks): string {
+  const near = readRouteLog(collectors.router)?.routes.find(({ reason }) => reason !== 'path')
+  return near === undefined ? '' : editor.findRoute(near.name)
+}
