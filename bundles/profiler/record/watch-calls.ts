@@ -87,17 +87,21 @@ export function watchFetch(calls: CallWatch): () => void {
 }
 
 /**
- * Observes a method of a request object of undici, to which the client passes each chunk of a body. No application gets this
- * object. The chunks, their order and the results of the method stay as they are.
+ * Observes a method of a request or response, to which each chunk of a body is passed. It gets the same chunks in the same
+ * order, and its results stay as they are. No stream is read, so a paused one stays paused.
  */
-function observe(request: object, name: 'onBodySent' | 'onData', take: (chunk: unknown) => void): void {
-  const method: unknown = Reflect.get(request, name)
+function observe(
+  message: object,
+  name: 'onBodySent' | 'onData' | 'write' | 'end' | 'push',
+  take: (chunk: unknown, encoding?: unknown) => void,
+): void {
+  const method: unknown = Reflect.get(message, name)
   if (typeof method !== 'function') return
   const observed = function (this: unknown, ...values: unknown[]): unknown {
-    take(values[0])
+    take(values[0], values[1])
     return Reflect.apply(method, this, values)
   }
-  Object.defineProperty(request, name, { value: observed, configurable: true, writable: true })
+  Object.defineProperty(message, name, { value: observed, configurable: true, writable: true })
 }
 
 /** The headers are names and values in turn, as bytes. */
@@ -133,16 +137,22 @@ interface IncomingResponse {
 
 /**
  * Records calls of node:http and node:https until the returned function is called. Node 20 reports a request when all
- * of it was sent; Node 22 and later report it when it is created.
+ * of it was sent, so its body is not known; Node 22 and later report it when it is created.
  */
 export function watchNodeHttp(calls: CallWatch): () => void {
   const begin = (request: ClientRequest): TracedCall | undefined =>
     calls.begin(request, () => ({ client: 'node:http', method: request.method, url: urlOf(request) }))
   return subscribeChannels({
-    'http.client.request.created': listenTo<HttpMessage>(({ request }) => begin(request)),
+    'http.client.request.created': listenTo<HttpMessage>(({ request }) => {
+      const call = begin(request)
+      if (call === undefined) return
+      const take = (chunk: unknown, encoding: unknown) => takeSent(call, request, chunk, encoding)
+      observe(request, 'write', take)
+      observe(request, 'end', take)
+    }),
     'http.client.request.start': listenTo<HttpMessage>(({ request }) => {
       const call = begin(request)
-      call?.noteSent(flattenHeaders(request.getHeaders()))
+      if (call?.sentMessage === undefined) call?.noteSent(flattenHeaders(request.getHeaders()))
       call?.send(request.socket, parseTraceParent(String(request.getHeader('traceparent')))?.parentId)
       call?.upload()
     }),
@@ -151,11 +161,20 @@ export function watchNodeHttp(calls: CallWatch): () => void {
       const call = calls.find(request)
       if (call === undefined) return
       call.noteReceived(response.rawHeaders)
+      // Node.js passes each chunk of the body to this method.
+      observe(response, 'push', chunk => call.receivedMessage?.take(chunk))
       call.receiveHead({ status: response.statusCode, length: lengthOf(response) })
       response.once('close', () => (response.complete ? call.finish() : call.fail('The response was cut off.')))
     }),
     'http.client.request.error': listenTo<HttpMessage>(({ request, error }) => begin(request)?.fail(error)),
   })
+}
+
+/** The headers do not change after the first chunk. */
+function takeSent(call: TracedCall, request: ClientRequest, chunk: unknown, encoding: unknown): void {
+  if (call.sentMessage === undefined) call.noteSent(flattenHeaders(request.getHeaders()))
+  const isEncoded = typeof chunk === 'string' && typeof encoding === 'string' && Buffer.isEncoding(encoding)
+  call.sentMessage?.take(isEncoded ? Buffer.from(chunk, encoding) : chunk)
 }
 
 /** With a proxy the path is the whole URL. */
