@@ -7,7 +7,7 @@ import { createElement } from './browser.ts'
  * of the page follows the filter. A part of a long page does not have all rows: there the server filters.
  */
 export function enableFiltering(root: ParentNode): void {
-  if (root.querySelector('.parts') !== null) return
+  if (root.querySelector('.divided') !== null) return
   const controls = [...root.querySelectorAll<HTMLInputElement | HTMLSelectElement>('[data-filter]')]
   for (const id of new Set(controls.map(({ dataset }) => String(dataset.filter)))) {
     const target = document.getElementById(id)

@@ -16,7 +16,7 @@ export function findPart(): void {
   const id = location.hash.slice(1)
   const address = new URL(location.href)
   const isSearched = address.searchParams.get('find') === id
-  if (id === '' || isSearched || document.querySelector('.parts') === null || document.getElementById(id) !== null)
+  if (id === '' || isSearched || document.querySelector('.divided') === null || document.getElementById(id) !== null)
     return
   address.searchParams.set('find', id)
   location.replace(address)

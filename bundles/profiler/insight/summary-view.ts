@@ -64,7 +64,7 @@ export interface SummaryView {
 }
 
 /** Characters of a URL, and of its path and query. The request panel has all parameters. */
-const addressLimit = 2000
+const addressLimit = 1000
 const targetLimit = 500
 
 /** Creates the view of a summary for templates. */

@@ -14,8 +14,8 @@ const markedShare = 1 / 3
 const tag = /<!--[\s\S]*?-->|<\/?[a-z][^\s/>]*(?:"[^"]*"|'[^']*'|[^"'>])*>/gi
 const voidElements = /^<(?:area|base|br|col|hr|img|input|link|meta|source|track|wbr)\b|\/>$/i
 
-/** The parts of an element that belong to each part of it: the heads of sections, tables and folded details. */
-const headings = /^(?:h[1-6]|thead|caption|legend|summary)$/
+/** The parts of an element that belong to each part of it: the heads of sections, tables, rows and folded details. */
+const headings = /^(?:h[1-6]|thead|th|caption|legend|summary)$/
 
 /** Rows and items that a filter hides: the server filters a divided page. */
 const hiddenRow = /^<(?:tr|li)\b[^>]*\shidden[\s>]/i
@@ -36,7 +36,7 @@ interface Node {
  */
 export function divideHtml(html: string, limit: number): string[] {
   const divider = new Divider(limit)
-  for (const node of parse(html)) divider.add(node)
+  divider.add(parse(html))
   return divider.end()
 }
 
@@ -114,7 +114,10 @@ class Divider {
 
   #keepHead(node: Node): void {
     const share = node.open.includes(' data-each-part') ? markedShare : headings.test(node.name) ? headingShare : 0
-    if (node.size < this.#limit * share) this.#around.at(-1)?.heads.push(node)
+    const heads = this.#around.at(-1)?.heads
+    if (node.size < this.#limit * share) heads?.push(node)
+    // A cell keeps its column.
+    else if (/^t[dh]$/.test(node.name)) heads?.push(toNode(node.open, node.name, node.close))
   }
 }
 
@@ -134,9 +137,9 @@ function toHtml({ children, close, open }: Node): string {
   return open + children.map(toHtml).join('') + close
 }
 
-/** Reads HTML into texts and elements. An end without a beginning is left out, a missing end is added. */
-function parse(html: string): readonly Node[] {
-  const root = toNode('', '')
+/** Reads HTML into one element without tags. An end without a beginning is left out, a missing end is added. */
+function parse(html: string): Node {
+  const root = toNode('', 'root')
   const around = [root]
   const end = () => {
     const node = around.pop() as Node
@@ -156,8 +159,8 @@ function parse(html: string): readonly Node[] {
     else if (!found.startsWith('<!')) around.push(toNode(cutAttributes(found), name, `</${name}>`))
   }
   around.at(-1)?.children.push(toNode(html.slice(from)))
-  while (around.length > 1) end()
-  return root.children
+  while (around.length > 0) end()
+  return root
 }
 
 function toNode(open: string, name = '', close = ''): Node {

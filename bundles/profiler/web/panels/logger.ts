@@ -6,7 +6,6 @@ import { formatCount } from '../../profile/format.ts'
 import { profileLink } from '../../profile/links.ts'
 import { deriveNotifications, readLogs } from '../../profile/logs.ts'
 import type { Profile } from '../../profile/profile.ts'
-import { TreeViewer } from '../../profile/tree-view.ts'
 import type { EditorLinks } from '../editor-links.ts'
 import { viewChain } from './exception.ts'
 import { type LogFilter, levelsUpTo, readLogFilter } from './logs/log-filter.ts'
@@ -40,7 +39,7 @@ async function toView({ findChildren, profile, query }: PanelSubject, editor: Ed
     exceptions.flatMap(({ chain, name }) =>
       viewChain(chain, `log-${of.summary.token}-${index}-${name}`, readExcerpts(of), editor),
     )
-  const view = { profile, editor, filter, viewer: new TreeViewer(), viewErrors }
+  const view = { profile, editor, filter, viewErrors }
   const named = Number(query.get('find')?.replace('log-', '') ?? -1)
   const isNamed = ({ ids }: Line) => ids.includes(named)
   const all = [...toLogLines(logs, view), ...toEventLines(notifications, logs, view)].sort((a, b) => a.at - b.at)

@@ -63,7 +63,7 @@ t.test('rows are filtered by text, level, channel and kind, and the URL follows'
 t.test('a part of a long page is filtered by the server', async t => {
   const page = openPage(
     t,
-    '<form><input name="text" data-filter="rows" hidden><button>Filter</button></form><ul id="rows"></ul><nav class="parts"></nav>',
+    '<form><input name="text" data-filter="rows" hidden><button>Filter</button></form><ul id="rows"></ul><nav class="divided"></nav>',
   )
   enableFiltering(document)
   t.strictSame([page.find('input').hidden, page.find('button').hidden], [true, false])

@@ -95,7 +95,7 @@ t.test('a button copies the text of its element, and shows the result for a whil
 })
 
 t.test('a link to an element of another part leads to its part, once', async t => {
-  const paging = '<ol><li id="log-1"></li></ol><nav class="parts"></nav>'
+  const paging = '<ol><li id="log-1"></li></ol><nav class="divided"></nav>'
   const addressOf = (search: string, body = paging) => {
     const page = openPage(t, body, `http://localhost/_profiler/abc?panel=logger${search}`)
     let address = ''

@@ -55,6 +55,11 @@ t.test('a part repeats marked elements and opens what was folded', async t => {
   t.notMatch(divideHtml(large, 1000)[1], '<h2>', 'a large heading is not repeated')
 })
 
+t.test('a divided row keeps its columns', async t => {
+  const html = `<table><tbody><tr><th>Name</th><td>${'first '.repeat(20)}</td><td>${'second '.repeat(200)}</td></tr></tbody></table>`
+  t.match(divideHtml(html, 1000)[1], /^<table><tbody><tr><th>Name<\/th><td><\/td><td>(?:second )?/)
+})
+
 t.test('rows that a filter hides are left out', async t => {
   const html = `<ul>${list(50, n => `<li${n % 2 ? ' hidden' : ''}>item ${n}</li>`)}</ul>`
   t.strictSame(

@@ -5,7 +5,7 @@ import { groupBy } from '../../../profile/group-by.ts'
 import { profileLink } from '../../../profile/links.ts'
 import type { Notification } from '../../../profile/logs.ts'
 import type { Profile } from '../../../profile/profile.ts'
-import type { TreeViewer } from '../../../profile/tree-view.ts'
+import { TreeViewer } from '../../../profile/tree-view.ts'
 import type { EditorLinks } from '../../editor-links.ts'
 import type { ExceptionView } from '../exception.ts'
 import { type FilteredLine, isShown, type LogFilter, levelsUpTo } from './log-filter.ts'
@@ -20,7 +20,6 @@ export interface LogView {
   readonly filter: LogFilter
   /** The long group of which all messages are shown: the number of its first message. */
   readonly group?: number | undefined
-  readonly viewer: TreeViewer
   /** Creates the views of the errors in the context of a message. */
   readonly viewErrors: (log: MergedLog) => readonly ExceptionView[]
 }
@@ -101,6 +100,9 @@ function isRepeated(
 
 const namesLimit = 80
 
+/** Entries of the context of a message as a tree; the others are text. */
+const contextLimit = 20
+
 /** A longer message is folded: a line is one line. */
 const foldLength = 200
 
@@ -123,7 +125,7 @@ function toLogLine([first, ...again]: readonly MergedLog[], previous: number, vi
     template,
     times: again.length === 0 ? '' : `${again.length + 1} times`,
     again: isOwn ? again.map(({ log }) => log.index) : [],
-    context: json !== '' && !line.isHidden && view.viewer.viewJson(values, true),
+    context: json !== '' && !line.isHidden && new TreeViewer(contextLimit).viewJson(values, true),
     names: shorten(names.join(', '), namesLimit),
     exceptions,
     crumbs: [],
