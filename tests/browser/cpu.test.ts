@@ -29,7 +29,7 @@ async function open(t: Test) {
 /** Arms by the buttons of the pages, and gives the address of the record that came of it. */
 async function sample(page: Page, ask: (target: string) => Promise<string>, hasScripts = true): Promise<string> {
   await page.goto(await ask('/primes'))
-  await page.getByRole('button', { name: 'Sample the next request of this route' }).click()
+  await page.getByRole('button', { name: 'Profile the next request of this route' }).click()
   await page.getByText('Waiting for the next request of the route "primes".').waitFor()
   const link = await ask('/primes')
   if (hasScripts) await page.waitForURL(link)

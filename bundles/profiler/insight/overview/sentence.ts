@@ -3,6 +3,7 @@ import { formatCount, formatDuration, toTarget } from '../../profile/format.ts'
 import { readHeader } from '../../profile/format-value.ts'
 import type { Profile } from '../../profile/profile.ts'
 import { toReadableUrl } from '../../profile/readable-url.ts'
+import { readRouteLog } from '../../profile/routes.ts'
 import type { SentencePart } from '../findings/finding.ts'
 import type { ShownProfile } from '../relatives.ts'
 import { describeCause } from './cause.ts'
@@ -90,10 +91,19 @@ function describeFailure(profile: Profile): Sentence | undefined {
   return [
     toValue(first?.name ?? String(exception), nameLimit),
     ...place,
-    ...(first === undefined || first.message === ''
-      ? []
-      : [': ', toValue(first.message.replace(/\.$/, ''), messageLimit)]),
+    ...(describeRouting(profile) ??
+      (first === undefined || first.message === ''
+        ? []
+        : [': ', toValue(first.message.replace(/\.$/, ''), messageLimit)])),
   ]
+}
+
+/** Says what the router found instead; `undefined` if a route matched. The message of the exception repeats the URL. */
+function describeRouting({ collectors }: Profile): Sentence | undefined {
+  const { allow = [], routes: [nearest] = [] } = readRouteLog(collectors.router) ?? {}
+  if (allow.length > 0) return [': the path takes ', toValue(allow.join(', '), messageLimit)]
+  if (nearest === undefined) return undefined
+  return [': no route matches, the nearest is ', toValue(nearest.path, messageLimit)]
 }
 
 const messageLimit = 90

@@ -432,6 +432,23 @@ t.test('the sentence of a failed request leads with the exception, and has no ot
   )
 })
 
+t.test('without a route, the sentence names the nearest one, or the methods of the path', async t => {
+  const exception = { exceptions: [{ name: 'KERNEL_NO_ROUTE', message: 'No route found for "GET /blgo"', frames: [] }] }
+  const nearest = [{ name: 'blog', path: '/blog', position: 1, reason: 'path', text: 'Path does not match' }]
+  const router = { outcome: 'not-found', path: '/blgo', nearest, total: 1 }
+  const init = { duration: 5, url: 'http://localhost/blgo', exception: 'KERNEL_NO_ROUTE', status: 404 }
+  const start = 'GET /blgo failed with 404 after 5.000 ms: KERNEL_NO_ROUTE: '
+  t.equal(sentenceOf({ exception, router }, init), `${start}no route matches, the nearest is /blog.`)
+  t.equal(
+    sentenceOf({ exception, router: { ...router, allow: ['GET', 'POST'] } }, init),
+    `${start}the path takes GET, POST.`,
+  )
+  t.equal(
+    sentenceOf({ exception, router: { ...router, nearest: [] } }, init),
+    `${start}No route found for "GET /blgo".`,
+  )
+})
+
 t.test('the sentence says how the request ended', async t => {
   const init = { url: 'http://localhost:8000/blog', duration: 12 }
   t.equal(sentenceOf({}, { ...init, outcome: 'aborted' }), 'GET /blog took 12.0 ms and was aborted by the client.')

@@ -234,7 +234,7 @@ t.test('the steps to the error are events, listeners, controllers and sub-reques
   t.strictSame((await way('/lost')).slice(-2), ['event: kernel.request', 'controller: finding the controller'])
 })
 
-t.test('an error of a partial is told with the templates down to it, and with its cause', async t => {
+t.test('the report of an error of a partial has the templates down to it, and its cause', async t => {
   const directory = t.testdir({
     templates: { own: { 'page.hbs': 'a\n{{> own/item}}', 'item.hbs': '{{explode}}' } },
   })

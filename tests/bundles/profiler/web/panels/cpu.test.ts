@@ -152,7 +152,7 @@ t.test('the form arms the next request of the same route', async t => {
   t.match(byRoute, '<input type="hidden" name="route" value="shop">')
   const byPath = await show('cpu', createProfile({}, { route: null, method: 'PUT', url: 'http://localhost/a%20b?c=d' }))
   t.match(byPath, /<input type="hidden" name="method" value="PUT">\s*<input type="hidden" name="path" value="\/a%20b">/)
-  t.match(byPath, 'Sample the next PUT /a%20b</button>')
+  t.match(byPath, 'Profile the next PUT /a%20b</button>')
 })
 
 t.test('Markdown lists the hot spots, the slowest first', async t => {
