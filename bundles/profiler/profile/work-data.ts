@@ -102,7 +102,7 @@ export interface HttpCall {
   readonly caller?: Caller | undefined
   /** The span that the call named as the parent of the work for it (W3C Trace Context). */
   readonly spanId?: string | undefined
-  /** The request as it was sent; node:http reports no bodies. */
+  /** The request as it was sent; node:http of Node 20 reports no body. */
   readonly request?: MessageData | undefined
   readonly response?: MessageData | undefined
 }
