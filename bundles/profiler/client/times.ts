@@ -39,17 +39,18 @@ function createFormats(): Readonly<Record<'day' | 'clock' | 'preciseClock', Intl
 
 function show(element: HTMLTimeElement, time: Date, now: number, formats: ReturnType<typeof createFormats>): void {
   const { clock, day, preciseClock } = formats
-  const age = describeAge(now - time.getTime())
+  const age = now - time.getTime()
   const dayPlace = element.querySelector('.day')
   const clockPlace = element.querySelector('.clock')
   const text = String(element.textContent)
   const hours = (/\.\d{3}/.test(text) ? preciseClock : clock).format(time)
   element.title = toIso(time)
   if (dayPlace !== null && clockPlace !== null) {
-    dayPlace.textContent = now - time.getTime() < 3_600_000 ? age : day.format(time)
+    // The end of a chart may be a little later than now.
+    dayPlace.textContent = age < 3_600_000 ? describeAge(Math.max(0, age)) : day.format(time)
     clockPlace.textContent = hours
   } else if (element.dataset.local === 'clock') element.textContent = hours
-  else element.textContent = `${day.format(time)}, ${hours} ${nameZone(time)}, ${age}`
+  else element.textContent = `${day.format(time)}, ${hours} ${nameZone(time)}, ${describeAge(age)}`
 }
 
 /** The short name of the zone at a time, such as `CET`. */

@@ -42,6 +42,7 @@ t.test('times are shown with their age, and stay up to date', async t => {
   const rows = [...document.querySelectorAll('time.row')]
   for (const [index, [, age]] of times.entries()) t.match(full[index], new RegExp(`\\d{4}.*, ${age}$`), age)
   t.equal(rows[2]?.querySelector('.day')?.textContent, '10 min ago', 'within an hour a row shows the age')
+  t.equal(rows[5]?.querySelector('.day')?.textContent, 'just now', 'a row is not later than now')
   t.match(rows[3]?.querySelector('.day')?.textContent, /^\d+ \w+ \d{4}$/, 'then it shows the date')
   t.match(rows[3]?.querySelector('.clock')?.textContent, /^\d\d:\d\d:\d\d$/)
 
