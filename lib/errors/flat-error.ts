@@ -159,7 +159,11 @@ function isError(value: unknown): value is object {
 }
 
 function nameOf(error: unknown): string {
-  return text(readProperty(error, 'name')) || text(readProperty(readProperty(error, 'constructor'), 'name')) || 'Error'
+  const name = text(readProperty(error, 'name'))
+  const className = text(readProperty(readProperty(error, 'constructor'), 'name'))
+  // Classes of applications seldom set the name, which they inherit.
+  const isInherited = name === 'Error' && className !== 'Object'
+  return (isInherited ? className : name) || className || 'Error'
 }
 
 function messageOf(error: unknown): string {

@@ -173,7 +173,11 @@ t.test('errors of other realms and objects that behave like errors are errors', 
   t.hasStrict(flattenError({ message: 'alike', code: 7, status: 'no' }), { name: 'Object', message: 'alike', code: 7 })
 })
 
-t.test('a missing name is replaced by that of the class, or Error', async t => {
+t.test('a missing or inherited name is replaced by that of the class, or Error', async t => {
+  class PaymentError extends Error {}
+  t.equal(flattenError(new PaymentError('x')).name, 'PaymentError')
+  t.equal(flattenError({ name: 'Error', message: 'x' }).name, 'Error')
+  t.equal(flattenError({ name: 'Error', message: 'x', constructor: undefined }).name, 'Error')
   t.equal(flattenError(Object.assign(new TypeError('x'), { name: 1 })).name, 'TypeError')
   t.equal(flattenError(Object.assign(Object.create(null), { message: 'x' })).name, 'Error')
 })
