@@ -1,6 +1,6 @@
 import type { Request } from '../../../../lib/http/request.ts'
 import type { Response } from '../../../../lib/http/response.ts'
-import { mainRequests } from '../../insight/latest.ts'
+import { isBrowserProbe, mainRequests } from '../../insight/latest.ts'
 import type { Relatives, ShownProfile } from '../../insight/relatives.ts'
 import { showProfile } from '../../insight/show-profile.ts'
 import type { Profiler } from '../../record/profiler.ts'
@@ -25,7 +25,9 @@ export async function findProfile(
   return showProfile(found, storage, await inspector())
 }
 
+/** The number of latest profiles, and of those that are searched: browsers ask for icons. */
 const latestLimit = 5
+const searchLimit = 50
 
 /** Renders the 404 page of an unknown token, with the latest profiles; without a token, of an empty store. */
 export async function renderMissing(
@@ -33,7 +35,8 @@ export async function renderMissing(
   request: Request,
   app: Pick<ProfilerApplication, 'assets' | 'editor' | 'storage' | 'view'>,
 ): Promise<Response> {
-  const { summaries } = await app.storage.search({ filters: [mainRequests], limit: latestLimit })
+  const found = await app.storage.search({ filters: [mainRequests], limit: searchLimit })
+  const summaries = found.summaries.filter(summary => !isBrowserProbe(summary)).slice(0, latestLimit)
   const title = token === undefined ? 'No profiles' : 'Token not found'
   const rows = createRows(
     summaries.map(main => ({ main, members: [] })),
