@@ -88,7 +88,7 @@ export function toSummaryView(summary: ProfileSummary): SummaryView {
     route: summary.route ?? '',
     controller: summary.controller ?? '',
     time: formatTime(summary.time),
-    duration: formatDuration(summary.duration),
+    duration: describeDuration(summary),
     queries: summary.queries === 0 ? '' : formatNumber(summary.queries),
     queryTime: formatDuration(summary.queryTime),
     queryLink: profileLink(token, 'database'),
@@ -99,6 +99,11 @@ export function toSummaryView(summary: ProfileSummary): SummaryView {
     parent: parent ?? '',
     parentLink: parent === null ? '' : profileLink(parent),
   }
+}
+
+/** Writes the duration of a request; of one that was recorded before its end, `> 1.356 ms`. */
+export function describeDuration({ duration, outcome }: ProfileSummary): string {
+  return `${outcome === 'unfinished' ? '> ' : ''}${formatDuration(duration)}`
 }
 
 /** A sentence and a colour for each outcome of a request. */

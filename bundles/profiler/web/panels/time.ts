@@ -1,4 +1,5 @@
 import type { ViewModel } from '../../../../lib/view/view.ts'
+import { describeDuration } from '../../insight/summary-view.ts'
 import { createRequestSpans } from '../../insight/timeline/request-spans.ts'
 import { placeTrace } from '../../insight/timeline/services.ts'
 import type { Category } from '../../insight/timeline/span.ts'
@@ -72,7 +73,8 @@ function findEnd(rows: readonly TimelineRow[], handled: number): number {
 }
 
 function createMetrics(profile: Profile, rows: readonly TimelineRow[]): ViewModel[] {
-  const { duration, memory } = profile.summary
+  const { memory } = profile.summary
+  const duration = describeDuration(profile.summary)
   const usage = profile.collectors.memory
   const outer = withoutInnerRows(rows)
   const of = (category: Category, among = rows) => among.filter(row => row.category === category && row.depth > 0)
@@ -88,10 +90,10 @@ function createMetrics(profile: Profile, rows: readonly TimelineRow[]): ViewMode
   }
   const hasSubRequests = of('request').length > 0
   return [
-    { name: 'Total execution time', value: toDuration(duration) },
+    { name: 'Total execution time', value: duration },
     {
       name: 'Response ready · last byte',
-      value: `${toDuration(readHandledTime(profile))} · ${toDuration(duration)}`,
+      value: `${toDuration(readHandledTime(profile))} · ${duration}`,
     },
     ...part('Controller', 'controller'),
     ...part(hasSubRequests ? 'Templates, with those of sub-requests' : 'Templates', 'template'),

@@ -201,7 +201,7 @@ t.test('rows have marks for conspicuous profiles', async t => {
   t.match(html, '<time datetime="2026-11-20T23:15:09.042Z"')
   t.match(textOf(html), '20 Nov 2026 23:15:09')
   t.match(textOf(html), 'TypeError aborted 2 errors 1 warning 3 HTTP client calls 1 direct sub-request')
-  for (const text of ['1.52 s', '45.7 ms', '123.4 ms', 'not a url', 'crashed', 'unfinished', 'stream failed'])
+  for (const text of ['1.52 s', '45.7 ms', '&gt; 123.4 ms', 'not a url', 'crashed', 'unfinished', 'stream failed'])
     t.match(html, text)
 })
 
