@@ -3,7 +3,7 @@ import { findThrowFrame } from '../profile/exceptions.ts'
 import { formatPlace } from '../profile/format.ts'
 import type { Profile, ProfileSummary } from '../profile/profile.ts'
 import { readRouteLog } from '../profile/routes.ts'
-import type { EditorLinks } from './editor-links.ts'
+import type { EditorLinks, PlaceView } from './editor-links.ts'
 import { keyOfListener, summarizeListeners } from './panels/listener-tables.ts'
 
 /**
@@ -17,6 +17,12 @@ export function findAnswerPlace(profile: Profile, editor: EditorLinks): string {
     findDefinition(profile.summary, editor) ||
     findNearRoute(profile, editor)
   )
+}
+
+/** The view of this place; `false` if none is known, or if it is only the definition of the controller or the route. */
+export function viewAnswer(profile: Profile, editor: EditorLinks): PlaceView | false {
+  const place = findAnswerPlace(profile, editor)
+  return place !== findDefinition(profile.summary, editor) && editor.viewFile(place)
 }
 
 /** Finds where the controller of a request is defined, or else its route declared. File and line; empty if it is not known. */

@@ -10,6 +10,7 @@ import { home, profileLink } from '../../profile/links.ts'
 import type { Profile } from '../../profile/profile.ts'
 import type { ProfileStorage } from '../../store/profile-storage.ts'
 import type { Assets } from '../assets.ts'
+import type { EditorLinks } from '../editor-links.ts'
 import { fitPage } from '../fit-page.ts'
 import type { ExceptionView, FrameView } from '../panels/exception.ts'
 import { describeOccurrences, type OccurrencesView, viewOccurrences } from '../panels/occurrences.ts'
@@ -56,6 +57,7 @@ export class ErrorPage {
     const { markdown, occurrences, preview, report } = await this.#prepare(request, status)
     const model = {
       request: createRequestReport(preview.profile),
+      routePlace: editor.viewRoute(preview.profile.summary.route ?? ''),
       occurrences,
       failedQueries: await viewFailedQueries(preview, { editor, statements: this.#statements }),
       title: `${shorten(report.message, longMessage)} (${status} ${report.statusText})`,
@@ -67,7 +69,7 @@ export class ErrorPage {
       verification: preview.token !== '' && isSafe(preview.profile) && viewVerification(preview.profile, 'exception'),
       profileLink: preview.token === '' ? '' : profileLink(preview.token),
       token: preview.token,
-      steps: viewSteps(report),
+      steps: viewSteps(report, editor),
       home,
       stylesheet: assets.link('profiler.css'),
       script: assets.link('profiler.js'),
@@ -114,8 +116,17 @@ function isSafe(profile: Profile): boolean {
   return plan.isPossible && findReplayObstacle(plan) === ''
 }
 
-function viewSteps({ way }: DebugReport) {
-  return way.map((step, index) => ({ hasThrown: index === way.length - 1, ...step }))
+function viewSteps({ way }: DebugReport, editor: EditorLinks) {
+  const finders: Readonly<Record<string, (name: string) => string>> = {
+    route: name => editor.findRoute(name),
+    controller: name => editor.findController(name),
+    template: name => editor.findTemplate(name),
+  }
+  return way.map((step, index) => ({
+    hasThrown: index === way.length - 1,
+    place: editor.viewFile(finders[step.kind]?.(step.name) ?? ''),
+    ...step,
+  }))
 }
 
 /** Writes a report as Markdown, for terminals, issues and chats. */

@@ -22,6 +22,8 @@ import {
 } from '../../profile/links.ts'
 import type { Profile, ProfileSummary } from '../../profile/profile.ts'
 import { readOriginal } from '../../record/recording-policy.ts'
+import { viewAnswer } from '../answer-place.ts'
+import type { EditorLinks } from '../editor-links.ts'
 import type { ProfilePanel } from '../panels/panel.ts'
 import { createMenu, renderPanel, toReplayButton } from '../panels/render-panel.ts'
 import type { ProfilerApplication } from '../profiler-application.ts'
@@ -60,8 +62,10 @@ export async function renderProfile(
     icon: app.assets.link(summary.tone === 'error' ? 'icon-error.svg' : 'icon.svg'),
     summary,
     controllerPlace: app.editor.viewController(summary.controller),
+    routePlace: app.editor.viewFile(app.editor.findRoute(summary.route)),
+    answerPlace: viewAnswer(profile, app.editor),
     readyTime: formatDuration(readHandledTime(profile)),
-    ...describeRelatives(found, request.query.get('panel') || undefined),
+    ...describeRelatives(found, request.query.get('panel') || undefined, app.editor),
     latest: latestLink(request.query.get('panel') || undefined),
     alternates: [
       { type: 'application/json', link: profileDataLink(token, 'json', panel?.name) },
@@ -101,7 +105,7 @@ function describeOriginal(profile: Profile): object | false {
 const shownChildren = 25
 
 /** A profile that is no longer stored keeps its link: its page says why. Links to neighbours keep the panel. */
-function describeRelatives(found: ShownProfile & Relatives, panel: string | undefined): object {
+function describeRelatives(found: ShownProfile & Relatives, panel: string | undefined, editor: EditorLinks): object {
   const { newerCount, profile } = found
   const { children, summary } = profile
   const neighbour = (summary: ProfileSummary | undefined) =>
@@ -110,6 +114,7 @@ function describeRelatives(found: ShownProfile & Relatives, panel: string | unde
     token,
     link: profileLink(token),
     found: summary === undefined ? false : toSummaryView(summary),
+    controllerPlace: editor.viewController(summary?.controller ?? ''),
   })
   return {
     parent: summary.parent === null ? false : view(summary.parent, found.parent),

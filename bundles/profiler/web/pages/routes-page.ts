@@ -34,6 +34,7 @@ import {
   routesLink,
 } from '../../profile/links.ts'
 import type { ProfileSummary } from '../../profile/profile.ts'
+import type { EditorLinks, PlaceView } from '../editor-links.ts'
 import type { ProfilerApplication } from '../profiler-application.ts'
 import { renderPage } from '../respond.ts'
 import { respondData } from './data-pages.ts'
@@ -50,7 +51,7 @@ export async function renderRoutes(
   form: 'html' | DataForm,
   request: Request,
   facts: Pick<RowFacts, 'find'>,
-  app: Pick<ProfilerApplication, 'assets' | 'routes' | 'storage' | 'view'>,
+  app: Pick<ProfilerApplication, 'assets' | 'editor' | 'routes' | 'storage' | 'view'>,
 ): Promise<Response> {
   const wanted = parseRoutesRequest(request.query)
   const { found, mains } = await searchMains(app.storage, wanted.listed, toListContext(request, facts))
@@ -63,7 +64,7 @@ export async function renderRoutes(
     { type: 'application/json', link: routesDataLink('json', wanted.parameters) },
     { type: 'text/markdown', link: routesDataLink('md', wanted.parameters) },
   ]
-  const model = { ...toRoutesView(report, wanted, app.routes, mains), alternates }
+  const model = { ...toRoutesView(report, wanted, app.routes, app.editor, mains), alternates }
   return renderPage('profiler/route-statistics', model, request, app)
 }
 
@@ -103,6 +104,8 @@ interface RouteColumn {
 
 interface RouteRow {
   readonly name: string
+  /** Its declaration; `false` of requests without a route. */
+  readonly place: PlaceView | false
   readonly methods: string
   readonly pattern: string
   /** The page of the route; of requests without a route, their list. */
@@ -139,6 +142,7 @@ export function toRoutesView(
   { requests, routes, startedAt }: RoutesReport,
   wanted: RoutesRequest,
   known: RouteCollection,
+  editor: EditorLinks,
   mains: readonly ProfileSummary[] = [],
 ): RoutesView {
   const { listed, notes, parameters } = wanted
@@ -156,7 +160,7 @@ export function toRoutesView(
     hasQueries,
     hasP99,
     hasChanges,
-    rows: routes.map(report => viewRoute(report, whole, known)),
+    rows: routes.map(report => viewRoute(report, whole, known, editor)),
     notes,
     form: {
       route,
@@ -199,12 +203,13 @@ function createColumns(
   })
 }
 
-function viewRoute(report: RouteReport, whole: number, known: RouteCollection): RouteRow {
+function viewRoute(report: RouteReport, whole: number, known: RouteCollection, editor: EditorLinks): RouteRow {
   const { clientErrors, count, errors, failed, mostQueries, p50, p95, p99, queries, route, total, trend, worst } =
     report
   const { methods, pattern } = route === null ? { methods: '', pattern: '' } : nameRoute(known, route)
   return {
     name: route ?? '',
+    place: route !== null && editor.viewRoute(route),
     methods,
     pattern,
     link: route === null ? listLink({ status_code: '404' }) : routeLink(route),

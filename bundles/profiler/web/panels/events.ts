@@ -10,6 +10,7 @@ import { type EventNode, type EventTree, readEventTree } from '../../profile/eve
 import { formatMicroseconds } from '../../profile/format.ts'
 import { describeSubRequest, profileLink } from '../../profile/links.ts'
 import type { Profile, ProfileSummary } from '../../profile/profile.ts'
+import { findDefinition } from '../answer-place.ts'
 import type { EditorLinks, PlaceView } from '../editor-links.ts'
 import { type FoldedNode, foldOutline } from './fold-outline.ts'
 import { keyOfListener, summarizeListeners } from './listener-tables.ts'
@@ -53,8 +54,8 @@ export function createEventsPanel(editor: EditorLinks): ProfilePanel {
         allLink: `${profileLink(token, 'events')}&spans=all`,
         dropped: tree.dropped,
         ...tables,
-        called: tables.called.map(row => ({ ...row, site: viewSite(row.site, editor) })),
-        notCalled: tables.notCalled.map(row => ({ ...row, site: viewSite(row.site, editor) })),
+        called: tables.called.map(row => ({ ...row, site: viewText(row.site, editor) })),
+        notCalled: tables.notCalled.map(row => ({ ...row, site: viewText(row.site, editor) })),
       }
     },
   }
@@ -85,9 +86,20 @@ interface RowContext {
   readonly editor: EditorLinks
 }
 
-/** The view of the place where a listener was registered; `false` if it is not known. */
-function viewSite(site = '', editor: EditorLinks): PlaceView | false {
-  return site === '' ? false : editor.viewText(site)
+/** The view of the place of a listener, a controller or the controller of a sub-request; `false` if it is not known. */
+function viewSite(
+  { kind, name, priority }: FoldedNode['node'],
+  event: string,
+  { children, editor, sites }: RowContext,
+): PlaceView | false {
+  const child = children.find(({ token }) => kind === 'request' && token === name)
+  if (child !== undefined) return viewText(findDefinition(child, editor), editor)
+  if (kind === 'controller') return viewText(editor.findController(name), editor)
+  return kind === 'call' && viewText(sites.get(keyOfListener({ event, name, priority: Number(priority) })), editor)
+}
+
+function viewText(site = '', editor: EditorLinks): PlaceView | false {
+  return site !== '' && editor.viewText(site)
 }
 
 /** Creates the function that makes a row of a line, with the rows within it. */
@@ -97,10 +109,10 @@ function createRowViewer(context: RowContext): (line: FoldedNode) => ViewModel {
   const toView = (line: FoldedNode, event: string): ViewModel => {
     const { children, duration, left, node, times } = line
     const isGroup = times > 1
-    const isCall = node.kind === 'call'
     const subRequest = node.kind === 'request' ? describeSubRequest(node, context.children) : undefined
     const name = subRequest?.name ?? node.name
     const remark = isGroup ? '' : remarkOf(node)
+    const site = viewSite(node, event, context)
     const changes = isGroup ? [] : node.changes.map(change => toChip(change, requestLink))
     return {
       id: isGroup ? '' : node.anchor,
@@ -109,10 +121,7 @@ function createRowViewer(context: RowContext): (line: FoldedNode) => ViewModel {
       name: node.kind === 'controller' ? name || 'the controller' : name,
       times: isGroup ? `× ${times}` : '',
       token: subRequest?.token ?? '',
-      site: viewSite(
-        isCall ? context.sites.get(keyOfListener({ event, name, priority: Number(node.priority) })) : '',
-        context.editor,
-      ),
+      site,
       priority: node.priority === undefined ? '' : String(node.priority),
       start: formatMicroseconds(node.start),
       duration: duration === undefined ? '' : formatMicroseconds(duration),
@@ -125,7 +134,12 @@ function createRowViewer(context: RowContext): (line: FoldedNode) => ViewModel {
       remark,
       by: node.kind === 'dispatch' && node.changes.length > 0 ? 'The kernel, before this event:' : '',
       changes,
-      hasNotes: node.hasThrown || node.skipped.length > 0 || node.isStopped || changes.length > 0,
+      hasNotes:
+        (site !== false && children.length > 0) ||
+        node.hasThrown ||
+        node.skipped.length > 0 ||
+        node.isStopped ||
+        changes.length > 0,
       isOpen: !isGroup,
       children: children.map(child => toView(child, node.name)),
       left: left === 0 ? '' : String(left),

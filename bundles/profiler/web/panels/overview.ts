@@ -22,7 +22,7 @@ import { readLogs, severityOf } from '../../profile/logs.ts'
 import type { Profile } from '../../profile/profile.ts'
 import { type QueryGroup, readQueries } from '../../profile/queries.ts'
 import { readRenders, renderTime } from '../../profile/renders.ts'
-import type { EditorLinks } from '../editor-links.ts'
+import type { EditorLinks, PlaceView } from '../editor-links.ts'
 import { type ExceptionView, type FrameView, viewExceptions } from './exception.ts'
 import { createFindingView } from './findings.ts'
 import type { ProfilePanel } from './panel.ts'
@@ -45,7 +45,7 @@ export function createOverviewPanel(editor: EditorLinks, labelOf: (panel: string
       const { token } = profile.summary
       const { parts, sentence, usual } = summarizeProfile(subject)
       return {
-        sentence,
+        sentence: sentence.map(part => ({ ...part, place: part.isValue && viewValue(part.text, profile, editor) })),
         exception: viewException(profile, editor),
         exceptionLink: profileLink(token, 'exception'),
         prompt: writeErrorPrompt(profile, token),
@@ -63,6 +63,12 @@ export function createOverviewPanel(editor: EditorLinks, labelOf: (panel: string
       }
     },
   }
+}
+
+/** The view of a value of the sentence: a place of the code, or the controller; `false` for other values. */
+function viewValue(text: string, { summary }: Profile, editor: EditorLinks): PlaceView | false {
+  if (text === summary.controller) return editor.viewController(text)
+  return /:\d+$/.test(text) && !text.startsWith('…') && editor.viewText(text)
 }
 
 /** The first exception with its first place in the application. The panel of exceptions has all of them. */

@@ -14,6 +14,7 @@ import {
 } from '../../profile/format-value.ts'
 import { contentLink, profileLink } from '../../profile/links.ts'
 import type { Outcome, Profile, ProfileSummary } from '../../profile/profile.ts'
+import { findDefinition } from '../answer-place.ts'
 import type { EditorLinks } from '../editor-links.ts'
 import { type BodyView, viewBody } from './body.ts'
 import { viewContent } from './content.ts'
@@ -69,8 +70,8 @@ function toView({ children, parent, profile }: PanelSubject, editor: EditorLinks
       viewContent(collectors.response.content, 'response-content', contentLink(summary.token)),
     session: viewSession(collectors.session, editor),
     relatives: [
-      ...(parent === undefined ? [] : [viewRelative(parent, 'Parent Request')]),
-      ...children.map(child => viewRelative(child, 'Sub Request')),
+      ...(parent === undefined ? [] : [viewRelative(parent, 'Parent Request', editor)]),
+      ...children.map(child => viewRelative(child, 'Sub Request', editor)),
     ],
   }
   return {
@@ -85,7 +86,7 @@ function toView({ children, parent, profile }: PanelSubject, editor: EditorLinks
     isSubRequest,
     headers,
     removedHeaders: findRemovedHeaders(origins),
-    forwardedTo: viewForwarded(responseHeaders, children),
+    forwardedTo: viewForwarded(responseHeaders, children, editor),
     requestId: collectors.request?.id ?? '',
     trace: viewTrace(profile),
     ...views,
@@ -205,13 +206,14 @@ function viewUse({ at, method, trace }: SessionUseData, editor: EditorLinks): Vi
 function viewRelative(
   { controller, duration, method, status, token, url }: ProfileSummary,
   relation: string,
+  editor: EditorLinks,
 ): ViewModel {
   return {
     relation,
     token,
     status: String(status),
     method,
-    target: controller || url,
+    target: controller === null ? editor.viewName(url) : editor.viewController(controller),
     duration: formatDuration(duration),
   }
 }
@@ -270,12 +272,16 @@ interface Views {
 }
 
 /** The sub-request whose response became the response: the response names it, or it rendered the error. */
-function viewForwarded(headers: readonly Row[], children: readonly ProfileSummary[]): ViewModel {
+function viewForwarded(headers: readonly Row[], children: readonly ProfileSummary[], editor: EditorLinks): ViewModel {
   const named = headers.find(({ name }) => isNamed(name, 'x-previous-debug-token'))?.value
   const child =
     children.find(({ token }) => token === named) ??
     children.find(({ controller }) => controller === 'error_controller')
-  return { token: child?.token ?? '', controller: child?.controller || 'n/a' }
+  return {
+    token: child?.token ?? '',
+    controller: child?.controller || 'n/a',
+    place: child !== undefined && editor.viewFile(findDefinition(child, editor)),
+  }
 }
 
 function isNamed(header: string, name: string): boolean {

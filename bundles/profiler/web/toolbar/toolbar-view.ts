@@ -11,7 +11,7 @@ import type { RedirectData } from '../../profile/exchange-data.ts'
 import { shorten, toTarget } from '../../profile/format.ts'
 import { readHeader } from '../../profile/format-value.ts'
 import { compareWithPreviousLink, home, profileLink } from '../../profile/links.ts'
-import { findAnswerPlace, findDefinition } from '../answer-place.ts'
+import { viewAnswer } from '../answer-place.ts'
 import { EditorLinks } from '../editor-links.ts'
 import { findProfile, type ProfileServices } from '../pages/find-profile.ts'
 import type { ProfilerApplication } from '../profiler-application.ts'
@@ -120,8 +120,7 @@ function toResponseItem(
   const { contentType, outcome } = profile.summary
   const [forwarded = ''] = readHeader(profile.collectors.response, 'x-previous-debug-token')
   const child = children.find(({ token }) => token === forwarded)
-  const place = findAnswerPlace(profile, editor)
-  const isDefinition = place === findDefinition(profile.summary, editor)
+  const place = viewAnswer(profile, editor)
   return item('request', 'Response', {
     pill: summary.status,
     text: summary.route === '' ? 'no route' : `@${summary.route}`,
@@ -134,7 +133,7 @@ function toResponseItem(
       summary.controller === ''
         ? row('Controller', 'n/a')
         : row('Controller', '', { place: editor.viewController(summary.controller) }),
-      ...(isDefinition ? [] : [row('Code', '', { place: editor.viewFile(place) })]),
+      ...(place === false ? [] : [row('Code', '', { place })]),
       ...(forwarded === ''
         ? []
         : [

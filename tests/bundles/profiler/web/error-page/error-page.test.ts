@@ -251,6 +251,18 @@ t.test('the report of an error of a partial has the templates down to it, and it
   t.strictSame(wayOf(text).slice(-3), ['controller: page', 'template: own/page', 'template: own/item'])
   const html = (await client.get('/page')).text
   t.equal(html.match(/<details class="exception" open>/g)?.length, 2)
+  const places = [...html.matchAll(/step-kind">(\w+)<[\s\S]*?<\/li>/g)].map(([step, kind]) => [
+    kind,
+    /data-at="([^"]+)"/.exec(plainEquals(step))?.[1] ?? '',
+  ])
+  const here = /error-page\.test\.ts:\d+:1$/
+  t.match(Object.fromEntries(places), {
+    request: '',
+    route: here,
+    controller: here,
+    template: 'templates/own/item.hbs:1:1',
+  })
+  t.match(html, /Route <code><span class="place" data-at=/)
 })
 
 t.test('a fix can be verified on the page of a request that can be sent again', async t => {

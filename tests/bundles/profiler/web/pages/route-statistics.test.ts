@@ -3,6 +3,7 @@ import { routesToJson, routesToMarkdown } from '#bundles/profiler/export/routes.
 import { gatherRoutes, parseRoutesRequest } from '#bundles/profiler/insight/route-statistics.ts'
 import { searchMains } from '#bundles/profiler/insight/search-list.ts'
 import { MemoryProfileStorage } from '#bundles/profiler/store/memory-profile-storage.ts'
+import { EditorLinks } from '#bundles/profiler/web/editor-links.ts'
 import { toRoutesView } from '#bundles/profiler/web/pages/routes-page.ts'
 import { Response } from '#lib/http/response.ts'
 import { RouteCollection } from '#lib/routing/route-collection.ts'
@@ -14,6 +15,8 @@ import { turns } from '#tests/support/turns.ts'
 const routes = new RouteCollection()
 routes.add({ name: 'shop', path: '/shop/:id', methods: ['GET', 'POST'], controller: () => Response.text('') })
 routes.add({ name: 'cut', path: '/cut', controller: () => Response.text('') })
+
+const editor = new EditorLinks({ directory: process.cwd(), routes })
 
 const restart = Date.parse('2026-11-20T12:00Z')
 
@@ -35,7 +38,7 @@ async function gather(storage: MemoryProfileStorage, query = '') {
   const wanted = parseRoutesRequest(new URLSearchParams(query))
   const { found, mains } = await searchMains(storage, wanted.listed)
   const report = gatherRoutes(found, wanted, restart)
-  return { report, wanted, view: toRoutesView(report, wanted, routes, mains) }
+  return { report, wanted, view: toRoutesView(report, wanted, routes, editor, mains) }
 }
 
 const names = ({ report }: Awaited<ReturnType<typeof gather>>) => report.routes.map(({ route }) => route)
@@ -65,6 +68,8 @@ t.test('each route has its statistics, and its worst profiles', async t => {
   })
   t.hasStrict(cut, { methods: 'any', errors: '1', clientErrors: '' })
   t.hasStrict(none, { name: '', link: '/_profiler/empty/search/results?status_code=404', errors: '', failedLink: '' })
+  t.match(shop?.place, { place: 'shop', at: /route-statistics\.test\.ts:\d+:\d+$/ })
+  t.equal(none?.place, false)
   t.strictSame([shop?.share, cut?.share, none?.share], ['65.5', '17.2', '17.2'])
   t.hasStrict(view, { hasP99: false })
 })

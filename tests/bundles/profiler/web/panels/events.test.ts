@@ -5,6 +5,7 @@ import { toProfile } from '#bundles/profiler/profile/parse-profile.ts'
 import { EditorLinks } from '#bundles/profiler/web/editor-links.ts'
 import { createEventsPanel } from '#bundles/profiler/web/panels/events.ts'
 import { createProfile, createSubject } from '#tests/support/create-profile.ts'
+import { plainEquals } from '#tests/support/html.ts'
 import { createProfiledKernel } from '#tests/support/profiled-kernel.ts'
 
 const eventsPanel = createEventsPanel(new EditorLinks({ directory: process.cwd() }))
@@ -230,6 +231,24 @@ t.test('a sub-request is named after its controller, or its path', async t => {
   }
   t.equal(await nameIn({ ...summary, controller: 'error_controller' }), 'Sub-Request error_controller')
   t.equal(await nameIn({ ...summary, controller: null, url: 'http://localhost/a' }), 'Sub-Request /a')
+})
+
+t.test('a controller and a sub-request have their places; those of rows with others within are below them', async t => {
+  const { show } = await createProfiledKernel(t)
+  const spans = [
+    [null, 'kernel.controller_arguments', 0, 10],
+    ['request', 'bbbbbb', 100, 500],
+    [null, 'kernel.response', 1030, 10],
+  ]
+  const named = { controller: 'star_photo_booth' }
+  const { summary: child } = createProfile({}, { ...named, token: 'bbbbbb', parent: 'abc123' })
+  const render = async (list: unknown[]) =>
+    plainEquals(await show('events', { profile: createProfile({ events: { spans: list } }, named), children: [child] }))
+  const html = await render(spans)
+  const place = '<small><span class="place" data-at="1">bundles/site/site-bundle.ts:'
+  t.match(html, `<p class="chips">${place}`, 'the controller')
+  t.match(html, `Sub-Request star_photo_booth</a> ${place}`)
+  t.match(await render(spans.toSpliced(1, 1)), `star_photo_booth ${place}`, 'a controller without others within')
 })
 
 t.test('the page shows all texts, escaped', async t => {

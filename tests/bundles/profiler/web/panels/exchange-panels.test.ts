@@ -234,7 +234,7 @@ t.test('the request panel', async t => {
   t.test('a request without a response has a page', async t => {
     const { forwardedTo, isSubRequest, response } = await view({ summary: { ...summary, status: 0 } })
     t.hasStrict(response, { status: 'none', contentType: 'n/a', size: 'n/a' })
-    t.strictSame(forwardedTo, { token: '', controller: 'n/a' })
+    t.strictSame(forwardedTo, { token: '', controller: 'n/a', place: false })
     t.equal(isSubRequest, false)
   })
 })

@@ -30,6 +30,7 @@ t.test('the overview begins with the sentence, and divides the time', async t =>
   const html = await show({ events: { spans, dropped: 0 }, queries }, { queries: 1 })
   const text = textOf(html)
   t.match(text, /^\s*GET \/somewhere took 100\.0 ms: 1 query took 70\.0 ms/)
+  t.match(html, '(<code><span class="place" data-at="1">bundles/shop/products.ts:12</span></code>)')
   t.match(text, 'Where the time went')
   t.match(text, 'Database 70.0 ms 70.0 %')
   t.match(text, 'Controller 20.0 ms 20.0 %')
@@ -65,6 +66,19 @@ t.test('the overview says what has changed since the previous request', async t 
   const lost = { ...of(5), earlier: [] }
   await storage.purge()
   t.notMatch(await show(header('b'), lost), 'Since the previous request')
+})
+
+t.test('the controller in the sentence is a place', async t => {
+  const { show } = await createOverview(t)
+  const slow = [
+    [null, 'kernel.controller_arguments', 0, 10],
+    [null, 'kernel.response', 90_000, 10],
+  ]
+  const html = await show({ events: { spans: slow, dropped: 0 } }, { controller: 'star_photo_booth' })
+  t.match(
+    html,
+    /controller <code><span class="place" data-at="bundles\/site\/site-bundle\.ts:\d+:\d+">star_photo_booth</,
+  )
 })
 
 t.test('short parts are one part together', async t => {
