@@ -212,6 +212,7 @@ t.test('texts in a profile do not change the tags of any page', async t => {
   t.ok(deciding > 20)
   t.comment(`${places.size} places; ${Object.values(free).map(({ size }) => size)} free; ${deciding} deciding`)
 
+  const known = new Set([...expected.values()].flat())
   const check = async (text: string) => {
     for (const manner of ['after', 'instead'] as const) {
       const armed = await show(plant(original, free[manner], manner, text))
@@ -225,10 +226,16 @@ t.test('texts in a profile do not change the tags of any page', async t => {
       ]) {
         if (left.length === 0) break
         const pages = await show(plant(original, free[manner], manner, tame), left)
+        for (const tag of [...skeletons(pages).values()].flat()) known.add(tag)
         left = left.filter(
           path => !isDeepStrictEqual(shapeOf(String(armed.get(path))), shapeOf(String(pages.get(path)))),
         )
       }
+      // Escaped texts are longer, so a page over its limit is divided elsewhere: all of its tags are known.
+      left = left.filter(path => {
+        const html = String(armed.get(path))
+        return !html.includes('class="paging divided"') || shapeOf(html).some(tag => !known.has(tag))
+      })
       assert.deepStrictEqual(left, [], `${manner} ${encodeURIComponent(text.toWellFormed())}`)
     }
   }
