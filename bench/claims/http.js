@@ -135,6 +135,7 @@ function compareWithPeers({ best, ...goals }) {
   const namesOf = (/** @type {string} */ form) => peers.filter(peer => peer.form === form).map(({ name }) => name)
   return [
     compare('best of Fastify and Hono', namesOf('documented'), best),
+    compare('best of Fastify and Hono with our headers', namesOf('protected')),
     compare('best of the fastest forms', namesOf('fastest')),
     ...peers.map(({ name }) => compare(name, name, goals[name])),
   ]

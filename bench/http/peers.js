@@ -5,7 +5,8 @@
  * @property {string} name
  * @property {string} server a file in servers/
  * @property {string} [feature] passed to the server
- * @property {'documented' | 'fastest'} [form] of a fast framework: written as its guide shows, or for speed alone
+ * @property {'documented' | 'protected' | 'fastest'} [form] of a fast framework: written as its guide shows, the same with the
+ *   header fields that our kernel sends by default, or for speed alone
  * @property {number} [fromNode] the first major version of Node.js that it supports
  */
 
@@ -14,6 +15,9 @@ const all = [
   { name: 'bare node:http', server: 'node' },
   { name: 'Fastify', server: 'fastify', form: 'documented' },
   { name: 'Hono', server: 'hono', form: 'documented' },
+  { name: 'bare node:http, our headers', server: 'node', feature: 'protected' },
+  { name: 'Fastify, our headers', server: 'fastify', feature: 'protected', form: 'protected' },
+  { name: 'Hono, our headers', server: 'hono', feature: 'protected', form: 'protected' },
   { name: 'Fastify, fastest', server: 'fastify', feature: 'fastest', form: 'fastest' },
   { name: 'Fastify 6, fastest', server: 'fastify', feature: 'next', fromNode: 24, form: 'fastest' },
   { name: 'Hono, fastest', server: 'hono', feature: 'fastest', form: 'fastest' },

@@ -23,6 +23,13 @@ export const cacheControl = 'no-cache, private'
 
 export const host = '127.0.0.1'
 
+/** The other headers that our kernel gives to every response, beside an id of the request in `x-request-id`. */
+export const protection = Object.freeze({
+  'x-content-type-options': 'nosniff',
+  'x-frame-options': 'SAMEORIGIN',
+  'referrer-policy': 'strict-origin-when-cross-origin',
+})
+
 /** The headers of a browser, shortened. They request no compression: the peers do not compress by default. */
 export const browserHeaders = Object.freeze({
   'user-agent': 'Mozilla/5.0 (X11; Linux x86_64) Gecko/20100101',

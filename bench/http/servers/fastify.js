@@ -1,5 +1,6 @@
+import { randomUUID } from 'node:crypto'
 import { createPage } from '../page.js'
-import { cacheControl, greeting, host, targets } from '../work.js'
+import { cacheControl, greeting, host, protection, targets } from '../work.js'
 
 const text = { type: 'string' }
 const greetingSchema = { response: { 200: { type: 'object', properties: { hello: text } } } }
@@ -12,16 +13,25 @@ const messageSchema = {
   },
 }
 
+const fastest = { routerOptions: { compile: true } }
+
 /**
  * Fastify with schemas of the JSON that it sends. It logs warnings, as our server does.
  *
- * @param {string} [feature] `fastest`: with the compiled router and without a logger; `next`: the same with Fastify 6
+ * @param {string} [feature] `protected`: with the header fields that our kernel sends by default; `fastest`: with the compiled
+ *   router and without a logger; `next`: the same with Fastify 6
  */
 export async function start(feature) {
   const { fastify } = feature === 'next' ? await import('fastify-6') : await import('fastify')
   const renderPage = createPage()
-  const options = feature === undefined ? { logger: { level: 'warn' } } : { routerOptions: { compile: true } }
-  const app = fastify(options)
+  const options = feature === 'fastest' || feature === 'next' ? fastest : { logger: { level: 'warn' } }
+  const app = fastify({ ...options, ...(feature === 'protected' && { genReqId: () => randomUUID() }) })
+  if (feature === 'protected') {
+    app.addHook('onRequest', (request, reply, done) => {
+      reply.headers({ ...protection, 'x-request-id': request.id })
+      done()
+    })
+  }
   app.get(targets.page, (_request, reply) => {
     reply.header('cache-control', cacheControl).type('text/html; charset=UTF-8').send(renderPage())
   })

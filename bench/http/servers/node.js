@@ -1,9 +1,15 @@
+import { randomUUID } from 'node:crypto'
 import { createServer } from 'node:http'
 import { createPage } from '../page.js'
-import { cacheControl, greeting, host, targets } from '../work.js'
+import { cacheControl, greeting, host, protection, targets } from '../work.js'
 
-/** Bare `node:http`: nothing is found out about a request but its URL. */
-export async function start() {
+/**
+ * Bare `node:http`: nothing is found out about a request but its URL.
+ *
+ * @param {string} [feature] `protected`: with the header fields that our kernel sends by default
+ */
+export async function start(feature) {
+  if (feature === 'protected') createHeaders = () => ({ ...protection, 'x-request-id': randomUUID() })
   const renderPage = createPage()
   const server = createServer((request, response) => {
     if (request.url === targets.page) send(response, 200, 'text/html; charset=UTF-8', renderPage())
@@ -28,6 +34,9 @@ function echo(request, response) {
   request.on('end', () => send(response, 200, 'application/json', JSON.stringify(JSON.parse(text))))
 }
 
+/** @type {() => Record<string, string> | undefined} */
+let createHeaders = () => undefined
+
 /**
  * @param {import('node:http').ServerResponse} response
  * @param {number} status
@@ -36,6 +45,11 @@ function echo(request, response) {
  */
 function send(response, status, type, body) {
   const length = Buffer.byteLength(body)
-  response.writeHead(status, { 'content-type': type, 'content-length': length, 'cache-control': cacheControl })
+  response.writeHead(status, {
+    'content-type': type,
+    'content-length': length,
+    'cache-control': cacheControl,
+    ...createHeaders(),
+  })
   response.end(body)
 }
