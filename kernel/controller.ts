@@ -44,7 +44,7 @@ export type ValuesOf<sources extends readonly unknown[]> = {
  * Makes a controller of a function, which takes the request and the parameters of its route. A function without a name gets
  * the name of the route.
  */
-export function toController(handler: RequestHandler, route = 'anonymous'): Controller {
+export function toController(handler: RequestHandler, route?: string): Controller {
   const name = nameOfController(handler, route)
   nameFunction(handler, name)
   return { name, arguments: handlerArguments, call: handler as Controller['call'] }
@@ -63,7 +63,7 @@ function isUnnamed({ name }: { readonly name: string }): boolean {
 }
 
 /** The name of a controller, which may be a name, a function or any value; a function without a name has that of its route. */
-export function nameOfController(controller: unknown, route: string): string {
+export function nameOfController(controller: unknown, route = 'anonymous'): string {
   if (typeof controller === 'string') return controller
   const name = String(readProperty(controller, 'name') ?? '')
   return isUnnamed({ name }) ? route : name

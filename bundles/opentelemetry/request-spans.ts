@@ -192,7 +192,7 @@ export class RequestSpans {
     const route = this.#services.routes.find(String(attributes.get('_route')))?.path.source
     if (route !== undefined) span.setAttribute('http.route', route)
     if (parent === undefined) span.updateName(nameSpan(request, route))
-    else span.updateName(`sub-request ${route ?? nameOfController(attributes.get('_controller'), 'anonymous')}`)
+    else span.updateName(`sub-request ${route ?? nameOfController(attributes.get('_controller'))}`)
   }
 
   #setOutcome(span: Span, status: number, error: unknown): void {

@@ -69,7 +69,7 @@ export class ExceptionCollector implements CollectorOf<'exception'> {
     const site = findDeclaration(controller, this.#directory)
     if (site === undefined) return error
     const file = resolveLocated(site.file, this.#directory)
-    const name = nameOfController(controller, attributes.get('_route') ?? 'anonymous')
+    const name = nameOfController(controller, attributes.get('_route'))
     const frame = { ...site, file, function: `controller ${name}`, isAsync: false }
     return isOwn(frame) ? { ...error, frames: [frame, ...error.frames] } : error
   }

@@ -53,9 +53,7 @@ type RequestDraft = { -readonly [field in keyof RequestData]: RequestData[field]
 
 function copyAttributes({ attributes }: Request, copier: MaskingCopier): Pairs {
   return copier.pairs(attributes, (name, value) =>
-    name === '_controller'
-      ? copier.text(nameOfController(value, attributes.get('_route') ?? 'anonymous'))
-      : copier.value(name, value),
+    name === '_controller' ? copier.text(nameOfController(value, attributes.get('_route'))) : copier.value(name, value),
   )
 }
 

@@ -28,7 +28,7 @@ export async function renderContent(
   await app.profiler.whenWritten(token)
   const found = await app.storage.find(token)
   if (found === undefined) return renderMissing(token, request, app)
-  const { content } = found.profile.collectors.response ?? {}
+  const content = found.profile.collectors.response?.content
   const text = content === undefined ? '' : readText(content)
   if (content === undefined || text === '') {
     const lead = `The profile "${token}" has no content of the response.`

@@ -188,6 +188,7 @@ t.test('the request panel', async t => {
         '/form': () =>
           new Response('a=1&token=x', { headers: { 'content-type': 'application/x-www-form-urlencoded' } }),
         '/long': () => Response.text('x'.repeat(70_000)),
+        '/empty': () => Response.empty(),
         '/bytes': () => new Response(new Uint8Array(4), { headers: { 'content-type': 'image/png' } }),
       },
     })
@@ -226,9 +227,10 @@ t.test('the request panel', async t => {
     )
     t.notMatch(bytes.html, '/content"')
     t.match(bytes.page, { status: 404, text: 'has no content of the response' })
+    t.match((await open('/empty')).page, { status: 404, text: 'has no content of the response' })
     t.equal((await client.get('/_profiler/ffffff/content')).status, 404)
     const { summaries } = await storage.search({ limit: 99 })
-    t.equal(summaries.length, 6, 'the pages of contents are not recorded')
+    t.equal(summaries.length, 7, 'the pages of contents are not recorded')
   })
 
   t.test('a request without a response has a page', async t => {
