@@ -1,7 +1,6 @@
 import { appendCause } from '../lib/errors/append-cause.ts'
 import type { DispatchOptions, EventClass, EventDispatcher } from '../lib/event-dispatcher/event-dispatcher.ts'
 import type { KnownAttributes } from '../lib/http/attributes.ts'
-import { removeFiles } from '../lib/http/controller-file.ts'
 import type { Request } from '../lib/http/request.ts'
 import { Response } from '../lib/http/response.ts'
 import type { Logger } from '../lib/log/logger.ts'
@@ -19,10 +18,8 @@ import {
   RequestEvent,
   type RequestKernel,
   ResponseEvent,
-  TerminateEvent,
   ViewEvent,
 } from './events.ts'
-import { FinishedRequest } from './finished-request.ts'
 import { callLastResort, createConstantResponse, type LastResort } from './last-resort.ts'
 import { findDispatchOptions, type Isolation, isEndless } from './nesting.ts'
 // For the types of the attributes.
@@ -30,6 +27,7 @@ import type {} from './request-attributes.ts'
 import type { RequestContext } from './request-context.ts'
 import { adviseOnResult, asResponse, copyStatusAndHeaders, describeResult } from './response-check.ts'
 import { after, attempt, type Eventual } from './steps.ts'
+import { Termination } from './termination.ts'
 
 /** The services of a kernel. */
 export interface HttpKernelServices {
@@ -58,7 +56,7 @@ export class HttpKernel implements RequestKernel {
   readonly #logger: Logger
   readonly #lastResort: LastResort
   readonly #isolation: Isolation | undefined
-  readonly #signals: Signals | undefined
+  readonly #termination: Termination
 
   constructor(services: HttpKernelServices) {
     this.#dispatcher = services.dispatcher
@@ -67,7 +65,7 @@ export class HttpKernel implements RequestKernel {
     this.#logger = services.logger
     this.#lastResort = services.lastResort ?? (() => createConstantResponse())
     this.#isolation = services.isolation
-    this.#signals = services.signals
+    this.#termination = new Termination(this, services)
   }
 
   /**
@@ -83,7 +81,7 @@ export class HttpKernel implements RequestKernel {
    * of a sub-request is thrown.
    */
   answer(request: Request, options?: HandleOptions): Eventual<Response> {
-    if (this.#signals?.has('request.finished') && request.parent === undefined) request.startedAt = performance.now()
+    this.#termination.begin(request)
     const handle = options?.catchErrors === false ? this.#handleUncaught : this.#handleCaught
     return this.#context.run(request, handle, request)
   }
@@ -108,12 +106,7 @@ export class HttpKernel implements RequestKernel {
     streamError?: unknown,
     sentBytes?: number,
   ): Eventual<void> {
-    const pending = this.#dispatchTerminate(request, response, isSent, streamError, sentBytes)
-    if (request.startedAt !== undefined) {
-      this.#context.run(request, this.#emitFinished, new FinishedRequest(request, response, isSent, sentBytes))
-    }
-    const hasFiles = request.hasBody || request.attributes.has('_temporary_files')
-    return hasFiles ? after(pending, request, removeFiles) : pending
+    return this.#termination.end(request, response, isSent, streamError, sentBytes)
   }
 
   /** Handles a sub-request: the same request with another controller. */
@@ -253,44 +246,5 @@ export class HttpKernel implements RequestKernel {
     next: (event: event) => Eventual<result>,
   ): Eventual<result> {
     return after(this.#dispatcher.dispatch(event, event.request.dispatchOptions), event, next)
-  }
-
-  /** `kernel.terminate`. */
-  #dispatchTerminate(
-    request: Request,
-    response: Response,
-    isSent: boolean,
-    streamError: unknown,
-    sentBytes: number | undefined,
-  ): Eventual<void> {
-    if (streamError !== undefined) {
-      const context = { exception: streamError, sentBytes }
-      this.#context.run(request, () => this.#log(request).error('A response was cut off: its stream failed.', context))
-    }
-    // In production there is mostly no listener.
-    if (!this.#dispatcher.needs(TerminateEvent)) return undefined
-    try {
-      const event = new TerminateEvent(this, request, response, isSent, streamError, sentBytes)
-      return this.#context.run(request, this.#dispatchLate, event)
-    } catch (error) {
-      this.#log(request).critical('The event kernel.terminate failed.', { exception: error })
-      return undefined
-    }
-  }
-
-  readonly #emitFinished = (finished: FinishedRequest): void => this.#signals?.emit('request.finished', finished)
-
-  readonly #dispatchLate = (event: TerminateEvent): Promise<void> | undefined => {
-    const { dispatchOptions } = event.request
-    const options = dispatchOptions === undefined ? this.#lateOptions : { ...dispatchOptions, ...this.#lateOptions }
-    return this.#dispatcher.dispatch(event, options)
-  }
-
-  /** A failure after the response is independent of any error before it. Later listeners are still called. */
-  readonly #lateOptions: DispatchOptions = {
-    onFailure: (failure, { name }, event) => {
-      const message = 'The listener {listener} of kernel.terminate failed.'
-      this.#log((event as TerminateEvent).request).critical(message, { listener: name, exception: failure })
-    },
   }
 }
