@@ -115,6 +115,7 @@ t.test('records are searched, read, pinned and deleted without a script', needsB
   t.match(page.url(), `/_profiler/${missing}/search/results?status_code=404&limit=25&type=request`)
   t.equal(await page.getByRole('heading', { level: 1 }).textContent(), '1 request')
   await page.getByRole('link', { name: '1 sub-request' }).click()
+  await page.locator('tr.level-1').first().waitFor()
   t.equal(await page.locator('tr.level-1').count(), 1)
   await page.getByRole('link', { name: 'Errors 0' }).click()
   await page.getByText('No matches in 4 profiles.').waitFor()

@@ -101,6 +101,7 @@ t.test('rows are filtered at once, and the URL shows the same rows again', needs
   t.equal(await page.getByLabel('HTTP client calls').isChecked(), false)
   t.equal(await row('/text').count(), 0)
   await page.getByRole('link', { name: 'Show all' }).click()
+  await row('/text').nth(1).waitFor()
   t.equal(await row('/text').count(), 2)
   await page.goto(`${link}&threshold=0&show=http`)
   t.equal(await row('/text').count(), 2)
