@@ -106,7 +106,7 @@ export async function closeServer(
 }
 
 /** Milliseconds. In a longer turn of the event loop, requests were handled: a client may have connected meanwhile. */
-const shortTurn = 0.2
+const shortTurn = 0.05
 
 /**
  * Accepts the connections that the system has already opened for clients: it would reset them, and with them the requests that
