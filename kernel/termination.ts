@@ -46,7 +46,14 @@ export class Termination {
     streamError: unknown,
     sentBytes: number | undefined,
   ): Eventual<void> {
-    const pending = this.#dispatch(request, response, isSent, streamError, sentBytes)
+    if (streamError !== undefined) {
+      const context = { exception: streamError, sentBytes }
+      this.#context.run(request, () => this.#log(request).error('A response was cut off: its stream failed.', context))
+    }
+    // In production there is mostly no listener.
+    const pending = this.#dispatcher.needs(TerminateEvent)
+      ? this.#dispatch(new TerminateEvent(this.#kernel, request, response, isSent, streamError, sentBytes))
+      : undefined
     if (request.startedAt !== undefined) {
       this.#context.run(request, this.#emitFinished, new FinishedRequest(request, response, isSent, sentBytes))
     }
@@ -54,25 +61,11 @@ export class Termination {
     return hasFiles ? after(pending, request, removeFiles) : pending
   }
 
-  /** `kernel.terminate`. */
-  #dispatch(
-    request: Request,
-    response: Response,
-    isSent: boolean,
-    streamError: unknown,
-    sentBytes: number | undefined,
-  ): Eventual<void> {
-    if (streamError !== undefined) {
-      const context = { exception: streamError, sentBytes }
-      this.#context.run(request, () => this.#log(request).error('A response was cut off: its stream failed.', context))
-    }
-    // In production there is mostly no listener.
-    if (!this.#dispatcher.needs(TerminateEvent)) return undefined
+  #dispatch(event: TerminateEvent): Eventual<void> {
     try {
-      const event = new TerminateEvent(this.#kernel, request, response, isSent, streamError, sentBytes)
-      return this.#context.run(request, this.#callListeners, event)
+      return this.#context.run(event.request, this.#callListeners, event)
     } catch (error) {
-      this.#log(request).critical('The event kernel.terminate failed.', { exception: error })
+      this.#log(event.request).critical('The event kernel.terminate failed.', { exception: error })
       return undefined
     }
   }
