@@ -69,6 +69,8 @@ export function createDebugLastResort({ debugGate, directory, redactor }: DebugL
 
 const styles = 'body { font-family: sans-serif } p, pre { overflow-wrap: anywhere } pre { white-space: pre-wrap }'
 
+const policy = `default-src 'none'; style-src 'sha256-${createHash('sha256').update(styles).digest('base64')}'; img-src data:`
+
 function toPage(request: Request, parts: readonly string[], redactor: Redactor): Response {
   // The URL is masked alone: masking recognises the query of a URL only if the text begins with the URL.
   const requestLine = escapeHtml(`${request.method} ${redactor.text(request.url)}`)
@@ -76,6 +78,7 @@ function toPage(request: Request, parts: readonly string[], redactor: Redactor):
 <html lang="en">
 <head>
 <meta charset="utf-8">
+<meta http-equiv="Content-Security-Policy" content="${policy}">
 <meta name="viewport" content="width=device-width">
 <meta name="color-scheme" content="light dark">
 <title>Internal Server Error</title>
@@ -88,12 +91,11 @@ function toPage(request: Request, parts: readonly string[], redactor: Redactor):
 ${parts.join('')}</body>
 </html>
 `
-  const hash = createHash('sha256').update(styles).digest('base64')
   const headers = {
     'content-type': 'text/html; charset=UTF-8',
     'cache-control': 'no-cache, private',
-    'content-security-policy': `default-src 'none'; style-src 'sha256-${hash}'; img-src data:; frame-ancestors 'none'`,
     'x-content-type-options': 'nosniff',
+    'x-frame-options': 'DENY',
   }
   return new Response(page, { status: 500, headers })
 }

@@ -29,6 +29,8 @@ declare module '../lib/http/attributes.ts' {
     _cors: CorsPolicy | false
     /** Route: with `false`, the match is not logged, and the access log has no line. */
     _log: boolean
+    /** Route: parameters whose values stay readable in paths, although their names look secret. */
+    _public: readonly string[]
     /** The error page is shown: the Content-Security-Policy of the failed page does not apply to it. */
     _remove_csp_headers: boolean
     /** The error that the error page shows. */

@@ -239,7 +239,7 @@ t.test('the options of routes and of the profiler are those of the reference', a
   const code = ['bundles/framework', 'kernel', 'lib'].flatMap(listSources).map(file => readFileSync(file, 'utf8'))
   for (const [name = ''] of readRows(textOf(configuration, 'Routes'))) {
     t.ok(
-      code.some(text => text.includes(`attributes.get('${name}')`)),
+      code.some(text => text.includes(`attributes.get('${name}')`) || text.includes(`defaults.${name}`)),
       name,
     )
   }

@@ -81,8 +81,12 @@ function negotiate({ headers }: Request): Renderer {
 /** The most bytes of a message in a header. */
 const byteLimit = 2000
 
-/** Adds the message and the place of an error to the headers of its response. */
+/**
+ * Adds the message and the place of an error to the headers of its response. No page may show the details in a frame: the
+ * policy of the page is in a `<meta>` element, which cannot forbid frames.
+ */
 function addDebugHeaders(headers: Headers, error: unknown, message: string): void {
+  headers.set('x-frame-options', 'DENY')
   headers.set('x-debug-exception', encode(cut(message)))
   const frame = parseStack(error)[0]
   if (frame?.file !== undefined) headers.set('x-debug-exception-file', `${encode(frame.file)}:${frame.line}`)

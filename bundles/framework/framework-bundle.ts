@@ -120,7 +120,7 @@ function warnOfHiddenRoutes({ logger, routes }: Application): void {
 function addDevelopmentParts(app: Application, { without }: ResolvedOptions): void {
   const { dispatcher, findingRules, routes, view, debugGate } = app
   new RemoveCspListener(debugGate).subscribe(dispatcher)
-  if (!without.has('robots')) new RobotsListener(debugGate).subscribe(dispatcher)
+  if (!without.has('robots')) new RobotsListener().subscribe(dispatcher)
   findingRules.push(createHiddenRouteRule(routes), crossOriginRule)
   routes.add({
     name: '_preview_error',

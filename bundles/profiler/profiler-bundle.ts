@@ -17,7 +17,7 @@ import type { Trace } from './record/trace.ts'
 import { FileProfileStorage } from './store/file-profile-storage.ts'
 import type { CreateProfileStorage, ProfileStorage } from './store/profile-storage.ts'
 import { createRedisProfileStorage } from './store/redis/create-redis-profile-storage.ts'
-import { createFindOwnPage, type FindOwnPage } from './web/access.ts'
+import { createFindOwnPage, type FindOwnPage, isRefused } from './web/access.ts'
 import { Assets } from './web/assets.ts'
 import { createEditorLinks, type EditorLinks } from './web/editor-links.ts'
 import { decorateErrorController, decorateLastResort } from './web/error-page/decorate.ts'
@@ -65,7 +65,8 @@ export function createProfilerBundle(options: ProfilerOptions = {}): Bundle {
           ? options.storage(foundation)
           : (options.storage ?? createStorage(foundation))
       policy = new RecordingPolicy(options, debugGate, readSampling(settings.of(profilerSettings)))
-      recording = new Recording(foundation, { storage, policy, isOwnPage: request => findOwnPage(request) === 'match' })
+      const isForProfiler = (request: Request) => findOwnPage(request) === 'match' || isRefused(request, debugGate)
+      recording = new Recording(foundation, { storage, policy, isForProfiler })
       const { dispatcher, profiler, view } = recording
       return { ...foundation, dispatcher, view, lastResort: decorateLastResort(lastResort, { profiler, debugGate }) }
     },
@@ -112,7 +113,7 @@ export function createProfilerBundle(options: ProfilerOptions = {}): Bundle {
 
       const otlpRoute = createOtlpRoute({ ...app, spans: storage.spans })
       app.routes.add(otlpRoute)
-      // In this order: the route `/_profiler/:record` matches the path of the MCP route, too.
+      // In this order: the route `/_profiler/:token` matches the path of the MCP route, too.
       const ownControllers = new Set([otlpRoute.controller, addMcp(services), ...addRoutes(services)])
       findOwnPage = createFindOwnPage(app.routes, ownControllers)
       const isOwnPage = (request: Request) => findOwnPage(request) !== undefined

@@ -16,7 +16,8 @@ interface SecretPath {
 
 /**
  * Masks the values of secret variables in the paths of routes, wherever such a path is in a text: the token in
- * `/reset/:token`. It costs nothing if no route has a secret variable.
+ * `/reset/:token`. A route may name variables that are not secret in its default `_public`. It costs nothing if no route has
+ * a secret variable.
  */
 export class SecretPaths {
   readonly #routes: GrowingRoutes
@@ -46,11 +47,14 @@ export class SecretPaths {
 
   #read(): void {
     this.#size = this.#routes.size
-    const forms = [...this.#routes].flatMap(route => route.path.forms)
-    this.#fixed = new Set(forms.filter(form => form.isFixed).map(({ leadingText }) => leadingText))
-    this.#paths = forms
-      .filter(({ names }) => names.some(this.#isSecret))
-      .map(form => toSecretPath(form, this.#isSecret))
+    const routes = [...this.#routes]
+    const fixed = routes.flatMap(({ path }) => path.forms.filter(form => form.isFixed))
+    this.#fixed = new Set(fixed.map(({ leadingText }) => leadingText))
+    this.#paths = routes.flatMap(({ defaults, path }) => {
+      const shown: readonly unknown[] = Array.isArray(defaults._public) ? defaults._public : []
+      const isSecret: NameTest = name => this.#isSecret(name) && !shown.includes(name)
+      return path.forms.filter(({ names }) => names.some(isSecret)).map(form => toSecretPath(form, isSecret))
+    })
   }
 }
 

@@ -84,6 +84,8 @@ t.test('an error inside the error controller ends in the last resort', async t =
   const response = await client.get('/boom')
   t.equal(response.status, 500)
   t.match(response.text, /<h1>Internal Server Error<\/h1>.*Boom.*The error page failed, too.*Error: worse/s)
+  t.match(response.text, /<meta http-equiv="Content-Security-Policy" content="default-src 'none'; style-src 'sha256-/)
+  t.equal(response.headers.get('x-frame-options'), 'DENY')
   t.strictSame(sequence, [
     ...page.slice(0, 3),
     'kernel.exception',

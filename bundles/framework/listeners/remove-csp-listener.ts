@@ -6,8 +6,8 @@ import type { EventDispatcher } from '../../../lib/event-dispatcher/event-dispat
 const priority = -128
 
 /**
- * Replaces the Content-Security-Policy of a failed page on the debug error page, which has its own strict policy in a
- * `<meta>` element. A `<meta>` element cannot forbid frames, so the header does. Registered only in debug mode.
+ * Removes the Content-Security-Policy of a failed page from the debug error page, as Symfony's ErrorListener does. The
+ * error page has its own strict policy in a `<meta>` element. Registered only in debug mode.
  */
 export class RemoveCspListener {
   readonly #debugGate: Pick<DebugGate, 'allows'>
@@ -22,6 +22,6 @@ export class RemoveCspListener {
 
   onResponse({ request, response }: ResponseEvent): void {
     if (request.attributes.get('_remove_csp_headers') !== true || !this.#debugGate.allows(request)) return
-    response.headers.set('content-security-policy', "frame-ancestors 'none'")
+    response.headers.delete('content-security-policy')
   }
 }

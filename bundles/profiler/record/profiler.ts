@@ -20,7 +20,7 @@ export interface ProfilerServices extends ProfileWriterServices {
   /** Starts to watch the event loop, which lasts as long as requests are in flight. */
   readonly watchLoop: () => void
   /** Whether a main request is one for the profiler's own pages, which are not recorded. */
-  readonly isOwnPage: (request: Request) => boolean
+  readonly isForProfiler: (request: Request) => boolean
 }
 
 /**
@@ -85,9 +85,10 @@ export class Profiler {
 
   /** Begins the trace of a request that is to be recorded; a sub-request is recorded if its parent is. */
   begin(request: Request): Trace | undefined {
-    const { isOwnPage, logger, policy } = this.#services
+    const { isForProfiler, logger, policy } = this.#services
     const parent = this.find(request.parent)
-    const isWanted = request.parent === undefined ? !isOwnPage(request) && policy.wants(request) : parent !== undefined
+    const isWanted =
+      request.parent === undefined ? !isForProfiler(request) && policy.wants(request) : parent !== undefined
     if (!isWanted) return undefined
     const token = drawToken(token => this.#writer.knows(token), this.#draw)
     if (token === undefined) {

@@ -30,8 +30,8 @@ import { CallWatch, watchFetch, watchNodeHttp } from './watch-calls.ts'
 export interface RecordingParts {
   readonly storage: ProfileStorage
   readonly policy: RecordingPolicy
-  /** Whether a main request is one for the profiler's own pages, which are not recorded. */
-  readonly isOwnPage: (request: Request) => boolean
+  /** Whether a main request asks for the profiler itself: such requests are not recorded. */
+  readonly isForProfiler: (request: Request) => boolean
 }
 
 /**
@@ -49,7 +49,7 @@ export class Recording {
   readonly #collectors: ProfileCollector[] = []
   readonly #stops: (() => void)[] = []
 
-  constructor(foundation: Foundation, { isOwnPage, policy, storage }: RecordingParts) {
+  constructor(foundation: Foundation, { isForProfiler, policy, storage }: RecordingParts) {
     const { context, directory, redactor, signals } = foundation
     const logger = foundation.logger.channel('profiler')
     const loop = new LoopWatch(() => this.profiler.unwritten)
@@ -61,7 +61,7 @@ export class Recording {
     this.profiler = new Profiler({
       storage,
       policy,
-      isOwnPage,
+      isForProfiler,
       collect: trace => {
         collectors ??= [...this.#collectors, ...foundation.collectors.map(collector => toMasked(collector, redactor))]
         return collectData(trace, collectors, redactor)

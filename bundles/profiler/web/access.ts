@@ -1,3 +1,4 @@
+import type { DebugGate } from '../../../kernel/debug-gate.ts'
 import { findCrossOrigin } from '../../../lib/http/cross-origin.ts'
 import type { Request } from '../../../lib/http/request.ts'
 import type { RouteCollection } from '../../../lib/routing/route-collection.ts'
@@ -45,6 +46,17 @@ function hasOwnOrigin({ headers, origin }: Pick<Fetch, 'headers' | 'origin'>): b
 
 /** The paths of all own pages begin so; the slash at the end may be missing. */
 const beginnings: readonly string[] = [home, toolbarLink('')].map(link => link.slice(0, -1))
+
+/** Whether a client asks for the profiler, which its routes hide from it. */
+export function isRefused(request: Request, debugGate: Pick<DebugGate, 'allows'>): boolean {
+  const isOwn = beginnings.some(beginning => `${request.path}/`.startsWith(`${beginning}/`))
+  return isOwn && !seesProfiler(request, debugGate)
+}
+
+/** Whether the routes of the profiler exist for a request. */
+export function seesProfiler(request: Request, debugGate: Pick<DebugGate, 'allows'>): boolean {
+  return acceptsFetch(request) && debugGate.allows(request)
+}
 
 /** Finds whether a request leads to one of the profiler's own pages, directly (`match`) or by a redirect of the router. */
 export type FindOwnPage = (request: Request) => 'match' | 'redirect' | undefined

@@ -3,7 +3,7 @@ import { type Controller, defineController } from '../../../kernel/controller.ts
 import type { Request } from '../../../lib/http/request.ts'
 import { Response } from '../../../lib/http/response.ts'
 import { brokenLink, cpuLink, dataForms, home, openEditorLink, routesLink } from '../profile/links.ts'
-import { acceptsFetch } from './access.ts'
+import { seesProfiler } from './access.ts'
 import type { Assets } from './assets.ts'
 import { PROFILER_ASSET_UNKNOWN } from './errors.ts'
 import { createLiveStream } from './live-streams.ts'
@@ -26,19 +26,16 @@ interface PageRoute {
 // A path with another ending is the path of a profile.
 const requirements = { form: dataForms.join('|') }
 
-/**
- * In the order in which the router tries them: a path with a parameter comes after the words that it would match. The
- * parameter `record` is the token of a profile; values with the name `token` would be masked as secrets.
- */
+/** In the order in which the router tries them: a path with a parameter comes after the words that it would match. */
 const pageRoutes: readonly PageRoute[] = [
   { method: 'POST', name: '_profiler_purge', path: `${home}purge`, page: 'purge' },
   { method: 'POST', name: '_profiler_pause', path: `${home}pause`, page: 'pause' },
   { method: 'POST', name: '_profiler_resume', path: `${home}resume`, page: 'resume' },
   { method: 'POST', name: '_profiler_open_editor', path: openEditorLink, page: 'openEditor' },
-  { method: 'POST', name: '_profiler_pin', path: `${home}:record/pin`, page: 'pin' },
-  { method: 'POST', name: '_profiler_unpin', path: `${home}:record/unpin`, page: 'unpin' },
-  { method: 'POST', name: '_profiler_replay', path: `${home}:record/replay`, page: 'replay' },
-  { method: 'POST', name: '_profiler_verify', path: `${home}:record/verify`, page: 'verify' },
+  { method: 'POST', name: '_profiler_pin', path: `${home}:token/pin`, page: 'pin' },
+  { method: 'POST', name: '_profiler_unpin', path: `${home}:token/unpin`, page: 'unpin' },
+  { method: 'POST', name: '_profiler_replay', path: `${home}:token/replay`, page: 'replay' },
+  { method: 'POST', name: '_profiler_verify', path: `${home}:token/verify`, page: 'verify' },
   { method: 'POST', name: '_profiler_cpu_arm', path: `${cpuLink}/arm`, page: 'armCpu' },
   { method: 'POST', name: '_profiler_cpu_disarm', path: `${cpuLink}/disarm`, page: 'disarmCpu' },
   { method: 'GET', name: '_profiler_cpu', path: cpuLink, page: 'cpu' },
@@ -46,17 +43,17 @@ const pageRoutes: readonly PageRoute[] = [
   {
     method: 'POST',
     name: '_wdt_browser_errors',
-    path: '/_wdt/:record/browser-errors',
+    path: '/_wdt/:token/browser-errors',
     page: 'browserErrors',
     // 20 errors of 4,000 characters, also if most of these have two bytes.
     bodyLimit: 128 * 1024,
   },
-  { method: 'GET', name: '_wdt', path: '/_wdt/:record', page: 'toolbar' },
+  { method: 'GET', name: '_wdt', path: '/_wdt/:token', page: 'toolbar' },
   { method: 'GET', name: '_profiler_search_data', path: `${home}search.:form`, requirements, page: 'listData' },
   { method: 'GET', name: '_profiler_latest_data', path: `${home}latest.:form`, requirements, page: 'latestData' },
   { method: 'GET', name: '_profiler_routes_data', path: `${home}routes.:form`, requirements, page: 'routesData' },
-  { method: 'GET', name: '_profiler_data', path: `${home}:record.:form`, requirements, page: 'profileData' },
-  { method: 'GET', name: '_profiler_export', path: `${home}:record/export/:kind`, page: 'export' },
+  { method: 'GET', name: '_profiler_data', path: `${home}:token.:form`, requirements, page: 'profileData' },
+  { method: 'GET', name: '_profiler_export', path: `${home}:token/export/:kind`, page: 'export' },
   { method: 'GET', name: '_profiler_palette', path: `${home}palette`, page: 'palette' },
   { method: 'GET', name: '_profiler_home', path: home, page: 'home' },
   { method: 'GET', name: '_profiler_search', path: `${home}search`, page: 'search' },
@@ -64,12 +61,12 @@ const pageRoutes: readonly PageRoute[] = [
   { method: 'GET', name: '_profiler_routes', path: routesLink(), page: 'routes' },
   { method: 'GET', name: '_profiler_route', path: `${home}route`, page: 'route' },
   { method: 'GET', name: '_profiler_compare', path: `${home}compare`, page: 'compare' },
-  { method: 'GET', name: '_profiler_replay_form', path: `${home}:record/replay`, page: 'replayForm' },
-  { method: 'GET', name: '_profiler_content', path: `${home}:record/content`, page: 'content' },
+  { method: 'GET', name: '_profiler_replay_form', path: `${home}:token/replay`, page: 'replayForm' },
+  { method: 'GET', name: '_profiler_content', path: `${home}:token/content`, page: 'content' },
   { method: 'GET', name: '_profiler_open_file', path: `${home}open`, page: 'openFile' },
-  { method: 'GET', name: '_profiler_search_results', path: `${home}:record/search/results`, page: 'list' },
+  { method: 'GET', name: '_profiler_search_results', path: `${home}:token/search/results`, page: 'list' },
   // The name is Symfony's.
-  { method: 'GET', name: '_profiler', path: `${home}:record`, page: 'profile' },
+  { method: 'GET', name: '_profiler', path: `${home}:token`, page: 'profile' },
 ]
 
 // These routes neither load the pages nor wait for requests that have just ended.
@@ -94,7 +91,7 @@ export function addRoutes(app: ProfilerApplication): readonly Controller[] {
     pages ??= import('./pages/pages.ts').then(({ createPages }) => createPages(app))
     return (await pages)[page](request)
   }
-  const condition = (request: Request) => acceptsFetch(request) && debugGate.allows(request)
+  const condition = (request: Request) => seesProfiler(request, debugGate)
   const add = ({
     bodyLimit,
     name,
@@ -103,8 +100,8 @@ export function addRoutes(app: ProfilerApplication): readonly Controller[] {
     ...route
   }: Omit<PageRoute, 'page'> & { readonly page: Page }): Controller => {
     const controller = defineController(controllerNames.get(name) ?? name.slice(1), [currentRequest], page)
-    // The log is for the application's own requests.
-    const defaults = { _log: false, ...(bodyLimit !== undefined && { _body_limit: bodyLimit }) }
+    // The log is for the application's own requests. The token of a profile gives access to nothing.
+    const defaults = { _log: false, _public: ['token'], ...(bodyLimit !== undefined && { _body_limit: bodyLimit }) }
     routes.add({ ...route, name, methods: [method], controller, condition, defaults })
     return controller
   }

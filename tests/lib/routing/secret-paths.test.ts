@@ -33,6 +33,12 @@ t.test('the fixed path of another route is not masked', async t => {
   t.equal(mask('/reset/help and /reset/abc'), '/reset/help and /reset/******')
 })
 
+t.test('a route names the variables that are not secret', async t => {
+  const { mask, routes } = create('/reset/:token')
+  routes.add({ name: 'p', path: '/profile/:token/:key', controller: undefined, defaults: { _public: ['token'] } })
+  t.equal(mask('/profile/a/b and /reset/c'), '/profile/a/****** and /reset/******')
+})
+
 t.test('routes may come later, and without secrets nothing is done', async t => {
   const { mask, routes } = create('/item/:id')
   t.equal(mask('/item/1 /key/2'), '/item/1 /key/2')

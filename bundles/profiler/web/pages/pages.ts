@@ -82,7 +82,7 @@ export interface Pages {
   readonly openFile: Page
 }
 
-const token = routeParameter('record')
+const token = routeParameter('token')
 
 const form: Argument<DataForm> = routeParameter('form', {
   expected: dataForms.join(' or '),

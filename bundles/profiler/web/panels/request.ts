@@ -183,7 +183,6 @@ function viewSession(session: ProfiledSession | undefined, editor: EditorLinks) 
   return {
     useCount: String(session?.useCount ?? 0),
     isStateless: session?.isStateless ?? false,
-    isUsed: session !== undefined,
     metadata: [...times, ...(store === '' ? [] : [toValueRow({ name: 'Store', value: store })])],
     attributes: toRows(session?.attributes).map(toValueRow),
     flashes: toRows(session?.flashes).map(toValueRow),
@@ -252,7 +251,7 @@ function createContents(
     contents: [
       ...(isFailed ? messages.reverse() : messages),
       ...section('cookies', 'Cookies'),
-      ...section('session', 'Session', session.isUsed, session.attributes.length),
+      ...section('session', 'Session', true, session.attributes.length),
       ...section('flashes', 'Flashes'),
       ...section('relatives', relativesLabel),
     ],

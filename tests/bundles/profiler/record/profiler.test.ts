@@ -581,7 +581,7 @@ function createBareProfiler(
 ) {
   const { logger, records } = createRecorder()
   const profiler = new Profiler({
-    isOwnPage: () => false,
+    isForProfiler: () => false,
     storage,
     policy,
     collect,

@@ -188,3 +188,27 @@ t.test('the recorded cases of redirects, search and files hold', async t => {
     t.equal(await printed, outcome)
   }
 })
+
+t.test('requests that the debug gate refuses are not recorded, and do not hide those of the application', async t => {
+  const { client, storage } = await createProfiledKernel(t)
+  const host = { headers: { host: 'other.example' } }
+  const crossSite = { headers: { 'sec-fetch-site': 'cross-site', 'sec-fetch-mode': 'no-cors' } }
+  const { headers } = await client.get('/partnership')
+  const token = String(headers.get('x-debug-token'))
+  for (const path of ['/_profiler', '/_profiler/', `/_profiler/${token}`, `/_wdt/${token}`]) {
+    for (const refused of [host, crossSite]) t.equal((await client.get(path, refused)).status, 404, path)
+  }
+  await client.get('/_profiler-of-the-application', host)
+  await turns()
+  const { summaries } = await storage.search({ limit: 100 })
+  t.strictSame(
+    summaries.filter(({ parent }) => parent === null).map(({ url }) => new URL(url).pathname),
+    ['/_profiler-of-the-application', '/partnership'],
+  )
+})
+
+t.test('the token of a profile stays readable where its path is shown', async t => {
+  const { app } = await createProfiledKernel(t)
+  const links = '/_profiler/a1b2c3?panel=time /_profiler/a1b2c3/export/har /_wdt/a1b2c3'
+  t.equal(app.redactor.text(links), links)
+})

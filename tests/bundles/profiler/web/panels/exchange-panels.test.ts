@@ -39,6 +39,8 @@ t.test('the request panel', async t => {
     }
     t.match(html, new RegExp(`<dt>Forwarded to</dt>\\s*<dd><a href="/_profiler/${child}">error_controller</a>`))
     t.match(html, 'Date and Connection are added on sending.')
+    const session = textOf(html.slice(html.indexOf('id="session"')))
+    t.match(session, /Session\s+Usages\s*0\s+Stateless check enabled\s+no/)
   })
 
   t.test('a sub-request shows its attributes, and refers to the body of its parent', async t => {
