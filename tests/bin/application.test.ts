@@ -358,6 +358,26 @@ t.test('bin/test runs the tests of an application, from any directory', async t 
   t.equal(await bad.end(), 1)
 })
 
+t.test('bin/test prints only the failures of named files, which run without the program of tap', async t => {
+  const [good, broken] = [inApplication('tests/good.test.ts'), inApplication('tests/home.test.ts')]
+  writeFileSync(
+    good,
+    "import { t } from 'tap'\nt.test('it holds', async t => t.equal(process.env.TAP_TIMEOUT, '77'))\n",
+  )
+  writeFileSync(inApplication('.taprc'), 'timeout: 77\n')
+  const program = startProgram(t, [process.execPath, inApplication('bin/test'), broken, good], {})
+  t.equal(await program.end(), 1)
+  const printed = program.stdout.split('\n').filter(line => /^ *(?:not )?ok|^FAILED|^ {8}[-+]\d|^# \{/.test(line))
+  t.strictSame(
+    printed.map(line => line.replace(/ # time=.*/, '').replace(/dist\/|\.[jt]s$/g, '')),
+    [
+      ...['    not ok 1 - should be equal', '        -3', '        +2', 'not ok 1 - there are two bundles'],
+      ...['# { total: 1, pass: 0, fail: 1 }', 'FAILED tests/home.test'],
+      ...['# { total: 1, pass: 1 }', 'ok tests/good.test'],
+    ],
+  )
+})
+
 /** A folder that every user may read, with the folder `private` that only root can read. */
 function createPartlyPrivate(t: Test, name: string): string {
   const folder = mkdtempSync(path.join(tmpdir(), `${name}-`))
