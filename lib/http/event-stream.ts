@@ -88,14 +88,22 @@ export class EventStream extends Response {
   }
 
   /**
-   * Sends an event; nothing if the stream is over.
+   * Sends an event; nothing if the stream is over. An event that cannot be sent ends a stream that has begun, with its error: the
+   * caller may be a timer, or the request of another client.
    *
-   * @throws HTTP_EVENT_INVALID for a line break in `event` or `id`, for an invalid `retry`, and for data that JSON cannot
-   * represent; TypeError for a BigInt or a cycle
+   * @throws before the stream has begun: HTTP_EVENT_INVALID for a line break in `event` or `id`, for an invalid `retry`, and for
+   * data that JSON cannot represent; TypeError for a BigInt or a cycle
    */
   send(event: ServerEvent): void {
-    const text = format(event)
     if (this.signal.aborted) return
+    let text: string
+    try {
+      text = format(event)
+    } catch (error) {
+      if (!this.#isBegun) throw error
+      this.#source.destroy(error as Error)
+      return
+    }
     const waiting = this.#source.readableLength
     if (waiting > waitingLimit) {
       this.#source.destroy(new HTTP_EVENTS_UNREAD([waiting]))

@@ -126,6 +126,58 @@ t.test('a client that does not read is disconnected, the reason is logged, and o
   reader.leave()
 })
 
+t.test('an event that cannot be sent ends its stream with a logged error; the timer and the process go on', async t => {
+  let ticks = 0
+  const ticker = createHandlerBundle({
+    '/ticks': request =>
+      new EventStream(request, stream => {
+        const event = request.query.get('event') ?? ''
+        const timer = setInterval(() => {
+          ticks++
+          stream.send({ event, data: ticks })
+          if (stream.signal.aborted) clearInterval(timer)
+        }, 1)
+      }),
+  })
+  const { records, url } = await startServer(t, { APP_ENV: 'prod' }, [ticker])
+  const broken = await connect(`${url}/ticks?event=a%0Ab`)
+  broken.response.on('error', () => undefined)
+  await until(() => broken.response.closed)
+  t.equal(ticks, 1)
+  const logged = records.filter(({ message }) => message === 'A response was cut off: its stream failed.')
+  t.match(logged, [{ context: { exception: { code: 'HTTP_EVENT_INVALID' } } }])
+  const other = await connect(`${url}/ticks?event=tick`)
+  await until(() => other.text().includes('event: tick\ndata: 3\n'))
+  other.leave()
+})
+
+t.test('a client that leaves while the stream is opened leaves no subscription behind', async t => {
+  const calls: string[] = []
+  let subscribe = () => {}
+  const pending = new Promise<void>(resolve => {
+    subscribe = resolve
+  })
+  let isOver = false
+  const board = createHandlerBundle({
+    '/board': request =>
+      new EventStream(request, async stream => {
+        stream.signal.addEventListener('abort', () => {
+          isOver = true
+        })
+        await pending
+        calls.push('subscribe')
+        return () => calls.push('unsubscribe')
+      }),
+  })
+  const { url } = await startServer(t, { APP_ENV: 'prod' }, [board])
+  const client = await connect(`${url}/board`)
+  client.leave()
+  await until(() => isOver)
+  subscribe()
+  await until(() => calls.length === 2)
+  t.strictSame(calls, ['subscribe', 'unsubscribe'])
+})
+
 t.test('HEAD opens no stream, and compression and conditions leave it alone', async t => {
   const { streams, url } = await start(t)
   const head = await fetch(`${url}/prices`, { method: 'HEAD' })

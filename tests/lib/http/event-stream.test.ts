@@ -46,6 +46,54 @@ t.test('an event that clients would read as another is refused', async t => {
   }
 })
 
+t.test('an event that cannot be sent ends a stream that has begun, and its caller goes on', async t => {
+  const cycle: Record<string, unknown> = {}
+  cycle.self = cycle
+  const events: ServerEvent[] = [
+    { event: 'a\nb' },
+    { id: '\0' },
+    { retry: -1 },
+    { data: () => 1 },
+    { data: cycle },
+    { data: 1n },
+  ]
+  const outcomes = await Promise.all(
+    events.map(async event => {
+      let isStopped = false
+      const stream = new EventStream(new Request({ target: '/' }), () => () => {
+        isStopped = true
+      })
+      const body = stream.body as Readable
+      const failure = once(body, 'error')
+      body.resume()
+      await nextTurn()
+      stream.send({ data: 'good' })
+      stream.send(event)
+      stream.send(event)
+      stream.send({ data: 'later' })
+      return [(await failure)[0] instanceof Error, isStopped, stream.sentEvents]
+    }),
+  )
+  t.strictSame(
+    outcomes,
+    events.map(() => [true, true, 1]),
+  )
+})
+
+t.test('open gets the error of its first event, which is the error of the stream', async t => {
+  const errors: unknown[] = []
+  const sending = receive(stream => {
+    try {
+      stream.send({ retry: -1 })
+    } catch (error) {
+      errors.push(error)
+      throw error
+    }
+  })
+  await t.rejects(sending, { code: HTTP_EVENT_INVALID.code })
+  t.match(errors, [{ code: HTTP_EVENT_INVALID.code }])
+})
+
 t.test('the headers keep caches, compressors and nginx from holding events back', async t => {
   const { headers, status } = new EventStream(new Request({ target: '/' }), () => undefined)
   t.equal(status, 200)
@@ -117,6 +165,29 @@ t.test('the function that open returns is called once when the stream is over, a
   })
   await nextTurn()
   t.strictSame(calls, ['later', 'already'])
+})
+
+t.test('the function that open returns later is called if the client has left meanwhile', async t => {
+  let isStopped = false
+  let subscribe = () => {}
+  const subscribed = new Promise<void>(resolve => {
+    subscribe = resolve
+  })
+  const stream = new EventStream(new Request({ target: '/' }), async () => {
+    await subscribed
+    return () => {
+      isStopped = true
+    }
+  })
+  const body = stream.body as Readable
+  body.resume()
+  await nextTurn()
+  body.destroy()
+  await once(body, 'close')
+  t.notOk(isStopped)
+  subscribe()
+  await nextTurn()
+  t.ok(isStopped)
 })
 
 t.test('an error of the function that open returns is the error of the stream', async t => {
