@@ -23,11 +23,14 @@ export function checkConditions(request: Headers, selected: Headers): ConditionR
   return modified <= parseDate(request.get('if-modified-since')) ? 'not-modified' : 'fulfilled'
 }
 
-/** Whether a Range is for exactly this representation. Without If-Range it is (RFC 9110, section 13.1.5). */
-export function isRangeFresh(request: Headers, selected: Headers): boolean {
+/**
+ * Whether a Range is for exactly this representation. Without If-Range it is (RFC 9110, section 13.1.5). A date is weak until
+ * its second is over, because the representation may change again (section 8.8.2.2). `now` is the Date of the response.
+ */
+export function isRangeFresh(request: Headers, selected: Headers, now: number = Date.now()): boolean {
   const ifRange = request.get('if-range')
-  if (ifRange === null) return true
-  return matchesStrongly(ifRange, selected.get('etag')) || ifRange === selected.get('last-modified')
+  if (ifRange === null || matchesStrongly(ifRange, selected.get('etag'))) return true
+  return ifRange === selected.get('last-modified') && now - parseDate(ifRange) >= 1000
 }
 
 /** Whether a list of etags contains a matching one. Etags are in quotes, which may contain commas. */

@@ -94,6 +94,23 @@ t.test('the etag is that of the content, and found again when the file has chang
   await t.rejects(ask(), 'The file is gone.')
 })
 
+t.test('two versions of one second are never mixed by If-Range with their date', async t => {
+  const { ask, file } = serve(t, 'a.txt', 'old version')
+  const first = await ask({}, 'HEAD')
+  const date = String(first.headers.get('last-modified'))
+  writeFileSync(file, 'new version')
+  // The next second, so that the test can be slow.
+  utimesSync(file, Date.now() / 1000 + 10, Date.now() / 1000 + 10)
+  const fresh = await ask({}, 'HEAD')
+  const ranged = (ifRange: string) => ask({ range: 'bytes=4-', 'if-range': ifRange })
+  const weak = await ranged(String(fresh.headers.get('last-modified')))
+  t.strictSame([weak.status, String(await read(weak))], [200, 'new version'])
+  utimesSync(file, Date.parse(date) / 1000 - 60, Date.parse(date) / 1000 - 60)
+  const old = await ask({}, 'HEAD')
+  const strong = await ranged(String(old.headers.get('last-modified')))
+  t.strictSame([strong.status, String(await read(strong))], [206, 'version'])
+})
+
 t.test('conditions', async t => {
   const { ask, file } = serve(t, 'a.css', style)
   utimesSync(file, 1_000_000_000, 1_000_000_000)
