@@ -1,5 +1,5 @@
 import type { Request } from '../lib/http/request.ts'
-import { isBodiless, type Response } from '../lib/http/response.ts'
+import type { Response } from '../lib/http/response.ts'
 import { traceContextOf } from './trace-context.ts'
 
 /** A main request whose response was sent, whose client has left, or whose stream has failed. */
@@ -42,9 +42,9 @@ export class FinishedRequest {
   /** Bytes of the response's body that were sent. They are not counted if the client has left before the end of a text. */
   get bytesSent(): number {
     const { isSent, request, response } = this
-    const { body, status } = response
+    const { body } = response
     if (this.#sentBytes !== undefined) return this.#sentBytes
     const isText = typeof body === 'string' || body instanceof Uint8Array
-    return isText && isSent && request.method !== 'HEAD' && !isBodiless(status) ? Buffer.byteLength(body) : 0
+    return isText && isSent && request.method !== 'HEAD' ? Buffer.byteLength(body) : 0
   }
 }

@@ -2,7 +2,7 @@ import { appendCause } from '../lib/errors/append-cause.ts'
 import type { DispatchOptions, EventClass, EventDispatcher } from '../lib/event-dispatcher/event-dispatcher.ts'
 import type { KnownAttributes } from '../lib/http/attributes.ts'
 import type { Request } from '../lib/http/request.ts'
-import { Response } from '../lib/http/response.ts'
+import { dropForbiddenBody, Response } from '../lib/http/response.ts'
 import type { Logger } from '../lib/log/logger.ts'
 import type { Signals } from '../lib/signals.ts'
 import { resolveArguments } from './controller.ts'
@@ -180,9 +180,9 @@ export class HttpKernel implements RequestKernel {
     return this.#dispatch(new ResponseEvent(this, request, response), this.#finish)
   }
 
-  /** `kernel.finish_request`. */
+  /** `kernel.finish_request`. From here on no listener changes the status. */
   readonly #finish = ({ request, response }: ResponseEvent): Eventual<Response> =>
-    this.#dispatch(new FinishRequestEvent(this, request), () => asResponse(response))
+    this.#dispatch(new FinishRequestEvent(this, request), () => dropForbiddenBody(asResponse(response)))
 
   /** `kernel.finish_request` of a request whose error no listener answers. */
   readonly #fail = (request: Request, error: unknown): Eventual<never> =>

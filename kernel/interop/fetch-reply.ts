@@ -9,7 +9,7 @@ export class FetchReply extends Writable implements ReplyTarget {
   /** Fulfilled with the head; rejected if the target is destroyed before. */
   readonly response: Promise<globalThis.Response>
   headersSent = false
-  #hasBody: boolean
+  readonly #hasBody: boolean
   #head: { readonly status: number; readonly headers: globalThis.Headers } | undefined
   #settle: { resolve(response: globalThis.Response): void; reject(reason: unknown): void } | undefined
   #body: ReadableStreamDefaultController<Uint8Array> | undefined
@@ -36,8 +36,6 @@ export class FetchReply extends Writable implements ReplyTarget {
     const headers = new globalThis.Headers()
     for (let at = 0; at < fields.length; at += 2) headers.append(String(fields[at]), String(fields[at + 1]))
     this.#head = { status, headers }
-    // The Fetch API refuses a response with this status and a body.
-    if (status === 205) this.#hasBody = false
     this.headersSent = true
   }
 

@@ -32,18 +32,18 @@ export function toNode(
   target: ReplyTarget,
   onFailure: OnStreamFailure,
 ): StreamProgress | undefined {
-  const { body, headers, status } = response
+  const { body, headers } = response
   // Only the server chooses it: beside a Content-Length, a proxy may find another end of the response.
   headers.delete('transfer-encoding')
   const length = setContentLength(response)
-  if (body instanceof Readable && !isBodiless(status)) {
+  if (body instanceof Readable) {
     if (body.destroyed) throw new HTTP_STREAM_USED([])
     if (target.req.method !== 'HEAD') {
       return sendStream(body, response, target, onFailure)
     }
   }
   writeHead(target, response)
-  if (body instanceof Readable || isBodiless(status)) {
+  if (body instanceof Readable) {
     discard(body)
     target.end()
   }
@@ -61,11 +61,11 @@ export interface StreamProgress {
 
 /**
  * Sets and returns the Content-Length of texts and bytes; no other code sets it. The application sets that of a stream,
- * if it is known. HEAD gets the headers of GET; 204 and 304 have no body and no length (RFC 9110, section 8.6).
+ * if it is known. HEAD gets the headers of GET. A status without a body has no length, but 205 has the length 0 (RFC 9110,
+ * sections 8.6 and 15.3.6).
  */
 export function setContentLength({ body, headers, status }: Response): number | undefined {
-  if (isBodiless(status)) headers.delete('content-length')
-  if (isBodiless(status) || body instanceof Readable) return undefined
+  if ((isBodiless(status) && status !== 205) || body instanceof Readable) return undefined
   const length = body === null ? 0 : Buffer.byteLength(body)
   headers.set('content-length', String(length))
   return length

@@ -66,7 +66,7 @@ export class Response {
       const reason = `its status must be 201, 301, 302, 303, 307 or 308, not "${status}"`
       throw new HTTP_REDIRECT_INVALID([location, reason])
     }
-    const encoded = encodeURI(location.toWellFormed()).replaceAll('%25', '%')
+    const encoded = location.toWellFormed().replace(unsafeInUrl, encodeURIComponent)
     return Response.html(redirectPage(encoded), { status, headers: { location: encoded } })
   }
 
@@ -122,6 +122,12 @@ function ignore(): void {}
 /** The statuses that Symfony accepts. 201 has the location of a created resource; 300 and 304 do not redirect. */
 const redirectStatuses: ReadonlySet<number> = new Set([201, 301, 302, 303, 307, 308])
 
+/**
+ * The characters that browsers encode in a query, and the backslash, which they read as a slash. All others stay as they are
+ * given: the brackets of an IPv6 address, and those of `?a[]=1`.
+ */
+const unsafeInUrl = /[^\x21-\x7e]|["<>\\]/gu
+
 function withDefaultType(response: Response, type: string): Response {
   if (!response.headers.has('content-type')) response.headers.set('content-type', type)
   return response
@@ -148,9 +154,18 @@ export function statusText(status: number): string {
   return STATUS_CODES[status] ?? 'unknown status'
 }
 
-/** Whether a response of this status never has a body (RFC 9110, section 6.4.1). */
+/** Whether a response of this status never has a body (RFC 9110, sections 6.4.1 and 15.3.6). */
 export function isBodiless(status: number): boolean {
-  return status === 204 || status === 304 || status === 101
+  return status === 204 || status === 205 || status === 304 || status === 101
+}
+
+/** Removes the body of a response whose status has none, with its length. A stream is destroyed. */
+export function dropForbiddenBody(response: Response): Response {
+  if (!isBodiless(response.status)) return response
+  discard(response.body)
+  response.body = null
+  response.headers.delete('content-length')
+  return response
 }
 
 /** Destroys the stream of a body that is not sent. */

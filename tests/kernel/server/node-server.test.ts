@@ -68,6 +68,13 @@ t.test('204 and 304 have neither body nor length', async t => {
   }
 })
 
+t.test('a redirect of the router keeps the host, the path and the query as the client has sent them', async t => {
+  const { raw } = await startServer(t)
+  const answer = await raw('GET /slash?a[]=1&b=|%5B HTTP/1.1\r\nHost: [::1]:8000\r\nConnection: close\r\n\r\n')
+  t.match(answer, /^HTTP\/1\.1 301 /)
+  t.equal(/^location: (.*)\r$/m.exec(answer)?.[1], 'http://[::1]:8000/slash/?a[]=1&b=|%5B')
+})
+
 t.test('a stream is sent as it comes; HEAD leaves it away', async t => {
   const { url } = await startServer(t)
   const response = await fetch(`${url}/stream`)

@@ -38,6 +38,32 @@ t.test('a redirect names its target in the header and, escaped, in a page', asyn
   t.equal(Response.redirect('/\ud800').headers.get('location'), '/%EF%BF%BD', 'half a character is no error')
 })
 
+t.test('a redirect keeps the host and the query as they are given', async t => {
+  const kept = [
+    'http://[::1]:8000/_profiler/?a=1',
+    'https://user@[2001:db8::1]/',
+    '/list?a[]=1&b[x][y]=2',
+    '/list?a%5B%5D=1&b=%255B&c=100%',
+    "/a?q={1}|^`'()*~!$;@:,#part",
+    '//[::1]/x',
+  ]
+  t.strictSame(
+    kept.map(location => Response.redirect(location).headers.get('location')),
+    kept,
+  )
+})
+
+t.test('a location is one safe line of ASCII characters, whatever it was made of', async t => {
+  const characters = Array.from({ length: 0x180 }, (_, code) => String.fromCodePoint(code))
+  const wrong = [...characters, '\u2028', '\ud800', '\udc00', '😀'].flatMap(character => {
+    const location = String(Response.redirect(`/a${character}b?c=${character}`).headers.get('location'))
+    return /^[\x21-\x7e]+$/.test(location) && !/["<>\\]/.test(location) ? [] : [[character, location]]
+  })
+  t.strictSame(wrong, [])
+  t.equal(Response.redirect('/a\r\nset-cookie: b=1').headers.get('location'), '/a%0D%0Aset-cookie:%20b=1')
+  t.equal(Response.redirect('/\\evil.test').headers.get('location'), '/%5Cevil.test')
+})
+
 t.test('a redirect has a status of its kind and a location', async t => {
   for (const status of [201, 301, 302, 303, 307, 308]) t.equal(Response.redirect('/x', status).status, status)
   for (const status of [200, 204, 300, 304, 305, 306, 404, Number.NaN]) {
@@ -96,7 +122,7 @@ t.test('a redirect is a 3xx, but not a 304', async t => {
 t.test('statuses have names, and some have no body', async t => {
   t.equal(statusText(404), 'Not Found')
   t.equal(statusText(599), 'unknown status')
-  t.ok(isBodiless(204) && isBodiless(304))
+  t.ok([101, 204, 205, 304].every(isBodiless))
   t.notOk(isBodiless(200))
 })
 

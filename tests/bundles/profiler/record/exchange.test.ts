@@ -312,6 +312,26 @@ t.test('the response', async t => {
     }
   })
 
+  t.test('a status without a body has the size 0, whatever the controller has returned', async t => {
+    const statuses = [204, 205, 304]
+    const handlers = Object.fromEntries(
+      statuses.map(status => [
+        `/${status}`,
+        () => new Response('body', { status, headers: { 'content-length': '4', 'content-type': 'text/plain' } }),
+      ]),
+    )
+    const { app, client, storedOf } = await createProfiledKernel(t, { directory: t.testdir(), handlers })
+    const { url } = await serveKernel(t, { app })
+    const answers = await Promise.all(statuses.flatMap(status => [fetch(`${url}/${status}`), client.get(`/${status}`)]))
+    const stored = await Promise.all(
+      answers.map(async answer => dataOf<ResponseData>(await storedOf(answer), 'response')),
+    )
+    t.strictSame(
+      stored.map(({ content, size }) => [size, content]),
+      answers.map(() => [0, undefined]),
+    )
+  })
+
   t.test('the content of a response is stored as it was made: before the toolbar and the compression', async t => {
     const page = `<!DOCTYPE html><title>Shop</title><body>${'<p>Hello</p>'.repeat(200)}</body>`
     const { app, storedOf } = await createProfiledKernel(t, {
