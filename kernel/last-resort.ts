@@ -55,7 +55,9 @@ export function createDebugLastResort({ debugGate, directory, redactor }: DebugL
   const excerpts = new SourceExcerpts(directory, redactor)
   return (request, errors) => {
     if (!debugGate.allows(request)) return createConstantResponse()
-    const [first = [], ...later] = errors.map(error => errorChain(flattenError(error)))
+    const [first = [], ...later] = errors.map(error =>
+      errorChain(flattenError(error, { mask: text => redactor.text(text) })),
+    )
     // The kernel appends the first error to the causes of the second error: it is shown only once.
     const isNew = (flat: FlatError) => !first.some(known => known.message === flat.message)
     const parts = [first, ...later.map(chain => chain.filter(isNew))].map((chain, index) => {
@@ -114,11 +116,7 @@ function describe({ frames, message, name }: FlatError, { directory, excerpts, r
     return `${number === own?.line ? '>' : ' '} ${String(number).padStart(4)} | ${text}`.trimEnd()
   })
   const list = calls.map(({ file, function: called, line }) => `    at ${called ?? 'anonymous'} (${file}:${line})`)
-  return [
-    `${redactor.text(name)}: ${redactor.text(message)}`,
-    ...(lines === undefined ? [] : ['', ...lines, '']),
-    ...list,
-  ].join('\n')
+  return [`${redactor.text(name)}: ${message}`, ...(lines === undefined ? [] : ['', ...lines, '']), ...list].join('\n')
 }
 
 const escapes: Readonly<Record<string, string>> = {

@@ -1,4 +1,4 @@
-import { errorChain, flattenError } from '../../lib/errors/flat-error.ts'
+import { errorChain, flattenError, messageOfError } from '../../lib/errors/flat-error.ts'
 import { HttpError } from '../../lib/errors/http-error.ts'
 import type { Request } from '../../lib/http/request.ts'
 import { statusText } from '../../lib/http/response.ts'
@@ -87,7 +87,9 @@ class Report implements ErrorReport {
 
   /** Masked when it is read: most error pages do not show it. */
   get publicMessage(): string | undefined {
-    return this.#error instanceof HttpError && this.status < 500 ? this.#redactor.text(this.#error.message) : undefined
+    return this.#error instanceof HttpError && this.status < 500
+      ? messageOfError(this.#error, text => this.#redactor.text(text))
+      : undefined
   }
 
   /** The application has chosen their names: a member `token` is for the client. Secrets in texts are masked. */
@@ -99,17 +101,17 @@ class Report implements ErrorReport {
 }
 
 function createDetails(error: unknown, { request, redactor, directory }: ErrorReportOptions): ErrorDetails {
-  const flat = flattenError(error)
+  const flat = flattenError(error, { mask: text => redactor.text(text) })
   const copier = new MaskingCopier(redactor, propertyBounds)
   const exceptions = errorChain(flat).map(({ name, code, message, properties, frames }) => ({
     name: redactor.text(name),
     code: code === undefined || code === name ? '' : redactor.text(String(code)),
-    message: redactor.text(message),
+    message,
     ...(properties && { properties: copier.record(properties) }),
     frames: frames.map(frame => reportFrame(frame, directory)),
   }))
   return {
-    message: redactor.text(flat.message),
+    message: flat.message,
     method: request.method,
     url: redactor.text(request.url),
     exceptions,

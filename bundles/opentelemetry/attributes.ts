@@ -52,11 +52,11 @@ const nameLimit = 128
 /** The attributes of an exception, masked; `undefined` for a client's mistake. */
 export function describeException(error: unknown, redactor: Redactor): Attributes | undefined {
   if (error instanceof HttpError && isClientError(error.status)) return undefined
-  const { frames, message, name } = flattenError(error)
+  const { frames, message, name } = flattenError(error, { mask: text => redactor.text(text) })
   const stack = frames.slice(0, frameLimit).map(frame => redactor.text(formatFrame(frame)))
   return {
     'exception.type': cut(redactor.text(name), nameLimit),
-    'exception.message': cut(redactor.text(message), textLimit),
+    'exception.message': cut(message, textLimit),
     ...(stack.length > 0 && { 'exception.stacktrace': stack.join('\n') }),
   }
 }

@@ -1,6 +1,6 @@
 import type { Attributes, AttributeValue } from '@opentelemetry/api'
 import type { ReadableSpan } from '@opentelemetry/sdk-trace-base'
-import { maskQueryError } from '../../lib/redact/mask-query-error.ts'
+import { maskQuotedValues } from '../../lib/redact/mask-quoted-values.ts'
 import { cut } from '../../lib/redact/masking-copier.ts'
 import type { Redactor } from '../../lib/redact/redactor.ts'
 import { mask } from '../../lib/redact/secret-names.ts'
@@ -47,7 +47,8 @@ function createMessageMask(attributes: Attributes, redactor: Redactor): (message
   if (system === '') return message => maskText(message, redactor)
   const [newer, older] = statementAttributes
   const statement = String(attributes[newer] ?? attributes[older] ?? '')
-  return message => cut(maskQueryError(message, describeQuery(system, statement, redactor).text, redactor), textLimit)
+  const { text: shape } = describeQuery(system, statement, redactor)
+  return message => cut(maskQuotedValues(redactor.text(message), shape), textLimit)
 }
 
 /** Masks the message of an exception, and at the beginning of its stack. */

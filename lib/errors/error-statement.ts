@@ -1,4 +1,5 @@
 import { isSecretName, mask } from '../redact/secret-names.ts'
+import { isCache } from '../sql/conventions.ts'
 import { readStatement, type Slot } from '../sql/statement.ts'
 import { readTokens } from '../sql/tokens.ts'
 
@@ -15,8 +16,25 @@ const verbs: ReadonlySet<string> = new Set(
   ).split(' '),
 )
 
+/** A statement that has failed, and its values. */
+interface FailedStatement {
+  readonly system: string
+  readonly text: string
+  readonly parameters?: readonly unknown[] | Readonly<Record<string, unknown>> | undefined
+}
+
+/** The reported statements of errors: most libraries do not attach them. */
+const reported = new WeakMap<object, FailedStatement>()
+
+/** Remembers the statement of an error, so that its values are masked wherever the error is shown. */
+export function rememberStatement(error: unknown, statement: FailedStatement): void {
+  if (typeof error === 'object' && error !== null) reported.set(error, statement)
+}
+
 /** What replaces the statement of an error. */
 export interface ErrorStatement {
+  /** A statement without its literals; empty if it is not known. */
+  readonly shape: string
   /** Statements without their literals, and values with their names, by the names of the properties. */
   readonly properties: Readonly<Record<string, unknown>>
   /** Values that may be secret: some libraries write them into the message, too. */
@@ -24,14 +42,15 @@ export interface ErrorStatement {
 }
 
 /**
- * Reads the statement that a library of a database has attached to its error, or the command of a cache; `undefined`
- * without one. The values of a statement get the names of their columns, so that a MaskingCopier masks them; a value
- * without a certain name is masked, and so are all arguments of a command. Calls no getter.
+ * Reads the statement that was reported for an error of a database, or that its library has attached, or the command of a
+ * cache; `undefined` for all other errors. The values of a statement get the names of their columns, so that a MaskingCopier
+ * masks them; a value without a certain name is masked, and so are all arguments of a command. Calls no getter.
  */
 export function readErrorStatement(error: object): ErrorStatement | undefined {
   const properties: Record<string, unknown> = {}
   const secrets: unknown[] = []
   readCommand(error, properties, secrets)
+  let shape = readReported(reported.get(error), secrets)
   let slots: readonly Slot[] | undefined
   for (const name of statementNames) {
     const text = own(error, name)
@@ -40,13 +59,46 @@ export function readErrorStatement(error: object): ErrorStatement | undefined {
     if (name !== 'sql' && !isStatement(begin)) continue
     const statement = readStatement(begin, '')
     properties[name] = statement.shape
+    shape += ` ${statement.shape}`
     slots ??= statement.slots
   }
   if (slots !== undefined) {
     secrets.push(...slots.filter(isSecret).map(({ literal }) => literal?.text))
     for (const name of valueNames) readValues(own(error, name), name, slots, properties, secrets)
   }
-  return Object.keys(properties).length === 0 ? undefined : { properties, secrets }
+  const isKnown = shape !== '' || Object.keys(properties).length > 0 || isOfDatabase(error)
+  return isKnown ? { shape, properties, secrets } : undefined
+}
+
+/** Adds the values of a reported statement that may be secret. Returns its shape. */
+function readReported(statement: FailedStatement | undefined, secrets: unknown[]): string {
+  if (statement === undefined) return ''
+  const { parameters = [], system, text } = statement
+  const values = Object.entries(parameters).slice(0, valueLimit)
+  if (isCache(system)) {
+    const [command = '', ...args] = text.slice(0, textLimit).split(' ')
+    secrets.push(...args, ...values.map(([, value]) => value))
+    return command
+  }
+  const { shape, slots } = readStatement(text.slice(0, textLimit), system)
+  secrets.push(...slots.filter(isSecret).map(({ literal }) => literal?.text))
+  for (const [name, value] of values) {
+    const key = Array.isArray(parameters) ? Number(name) + 1 : name.replace(/^[:@$]/, '')
+    if (isSecret(slots.find(slot => slot.key === key))) secrets.push(value)
+  }
+  return shape
+}
+
+/** Properties of the errors of PostgreSQL and MySQL; codes of those of SQLite and SQL Server; names of those of Redis and MongoDB. */
+const ownProperties: readonly string[] = ['severity', 'sqlState', 'sqlMessage']
+const codeOfDatabase = /^(?:SQLITE_|ERR_SQLITE|EREQUEST$)/
+const nameOfDatabase = /^(?:ReplyError|ErrorReply|SimpleError|Mongo(?:Bulk\w*|Server)Error)$/
+
+/** Whether an error is that of a database, which quotes values in its message. */
+function isOfDatabase(error: object): boolean {
+  if (ownProperties.some(name => typeof own(error, name) === 'string')) return true
+  const type = own(Object(Object.getPrototypeOf(error)), 'constructor')
+  return codeOfDatabase.test(String(own(error, 'code'))) || nameOfDatabase.test(String(own(Object(type), 'name')))
 }
 
 function own(object: object, name: string): unknown {

@@ -1,3 +1,4 @@
+import { maskQuotedValues } from '../redact/mask-quoted-values.ts'
 import { hideInputs, maskInputs } from '../redact/secret-issues.ts'
 import { isSecretName } from '../redact/secret-names.ts'
 import { readProperty } from '../stack/read-property.ts'
@@ -33,36 +34,50 @@ const propertyLimit = 50
  * Copies an error and its causes into plain data, at most ten deep and fifty in all. A value that is no error becomes one
  * named `Thrown value`; of an object only the names of its properties are copied. In the message of a validator's error,
  * and in that of a library of a database, inputs for secret names are masked; issues that are JSON in it are written as lines. Without `hasFrames` no stack is read,
- * which is slow. Never throws.
+ * which is slow. `mask` masks each message before the values that a database quotes in it. Never throws.
  */
-export function flattenError(error: unknown, { hasFrames = true }: { readonly hasFrames?: boolean } = {}): FlatError {
-  return flatten(error, [], { left: countLimit - 1, hasFrames })
+export function flattenError(error: unknown, { hasFrames = true, mask = same }: FlattenOptions = {}): FlatError {
+  return flatten(error, [], { left: countLimit - 1, hasFrames, mask })
 }
+
+/** How errors become plain data. */
+interface FlattenOptions {
+  readonly hasFrames?: boolean
+  readonly mask?: (text: string) => string
+}
+
+const same = (text: string) => text
 
 /** The name that {@link flattenError} gives to an error. */
 export function nameOfError(error: unknown): string {
   return isError(error) ? nameOf(error) : 'Thrown value'
 }
 
-/** The name and message that {@link flattenError} gives to an error. Never throws. */
-export function describeError(error: unknown): string {
-  return `${nameOfError(error)}: ${messageOf(error)}`
+/** The message that {@link flattenError} gives to an error: it is the same wherever the error is shown. Never throws. */
+export function messageOfError(error: unknown, mask: (text: string) => string = same): string {
+  return messageOf(error, mask, causeLimit)
+}
+
+/** The name and message that {@link flattenError} gives to an error. `mask` masks each of them alone. Never throws. */
+export function describeError(error: unknown, mask: (text: string) => string = same): string {
+  return `${mask(nameOfError(error))}: ${messageOfError(error, mask)}`
 }
 
 /** Shared by an error and all of its causes. */
 interface Budget {
   left: number
   readonly hasFrames: boolean
+  readonly mask: (text: string) => string
 }
 
 function flatten(error: unknown, outer: readonly unknown[], budget: Budget): FlatError {
-  if (!isError(error)) return { name: nameOfError(error), message: messageOf(error), frames: [] }
+  if (!isError(error)) return { name: nameOfError(error), message: messageOfError(error, budget.mask), frames: [] }
   const code = readProperty(error, 'code')
   const status = readProperty(error, 'status')
   const properties = propertiesOf(error)
   return {
     name: nameOf(error),
-    message: messageOf(error),
+    message: messageOfError(error, budget.mask),
     ...((typeof code === 'string' || typeof code === 'number') && { code }),
     ...(Number.isInteger(status) && { status: Number(status) }),
     frames: budget.hasFrames ? parseStack(error) : [],
@@ -93,13 +108,20 @@ function propertiesOf(error: object): Record<string, unknown> | undefined {
 }
 
 /** Replaces the statement and its values, and masks these in other texts: mysql2 repeats the message in a property. */
-function hideStatement(error: object, properties: Record<string, unknown>): void {
+export function hideStatement(error: object, properties: Record<string, unknown>): void {
   const statement = statementOf(error)
   if (statement === undefined) return
+  const message = text(readProperty(error, 'message'))
   for (const [name, value] of Object.entries(properties)) {
-    if (typeof value === 'string') properties[name] = hideInputs(value, statement.secrets)
+    if (typeof value !== 'string') continue
+    properties[name] = value === message ? hideValues(value, statement, same) : hideInputs(value, statement.secrets)
   }
   Object.assign(properties, statement.properties)
+}
+
+/** Databases quote names and values in their messages: the values are masked. */
+function hideValues(message: string, { secrets, shape }: ErrorStatement, mask: (text: string) => string): string {
+  return maskQuotedValues(mask(hideInputs(message, secrets)), shape)
 }
 
 /** Whether another field of the flat error has the value. */
@@ -166,16 +188,37 @@ function nameOf(error: unknown): string {
   return (isInherited ? className : name) || className || 'Error'
 }
 
-function messageOf(error: unknown): string {
-  if (!isError(error)) return describe(error)
-  const message = text(readProperty(error, 'message')) ?? ''
+/** Causes whose messages an error may repeat. */
+const causeLimit = 3
+
+/** `depth`: how many causes are read. */
+function messageOf(error: unknown, mask: (text: string) => string, depth: number): string {
+  if (!isError(error)) return mask(describe(error))
   const statement = statementOf(error)
-  if (statement !== undefined) return hideInputs(message, statement.secrets)
+  const message = hideCause(text(readProperty(error, 'message')) ?? '', error, mask, depth)
+  if (statement !== undefined) return hideValues(message, statement, mask)
   const issues = items(readProperty(error, 'issues') ?? readProperty(error, 'details'))
-  if (issues.length === 0) return message
+  if (issues.length === 0) return mask(message)
   // The message of zod is its issues as JSON.
   const isJson = message.startsWith('[') && message.endsWith(']')
-  return maskInputs(isJson ? issues.map(describeIssue).join('\n') : message, issues, isSecretName)
+  return mask(maskInputs(isJson ? issues.map(describeIssue).join('\n') : message, issues, isSecretName))
+}
+
+/** Applications put the message of a cause into their own one. */
+function hideCause(message: string, error: object, mask: (text: string) => string, depth: number): string {
+  const cause = depth > 0 ? ownValue(error, 'cause') : undefined
+  const repeated = isError(cause) ? text(readProperty(cause, 'message')) : undefined
+  if (repeated === undefined || repeated === '' || !message.includes(repeated)) return message
+  return message.replaceAll(repeated, () => messageOf(cause, mask, depth - 1))
+}
+
+function ownValue(object: object, name: string): unknown {
+  try {
+    return Object.getOwnPropertyDescriptor(object, name)?.value
+  } catch {
+    // A proxy may refuse.
+    return undefined
+  }
 }
 
 function statementOf(error: object): ErrorStatement | undefined {

@@ -75,7 +75,7 @@ function copyError(error: object, mask: (text: string) => string, masker: TextMa
     copier ??= new MaskingCopier(masker, propertyBounds)
     return copier.record(properties)
   }
-  return toLogError(flattenError(error, { hasFrames }), mask, copy)
+  return toLogError(flattenError(error, { hasFrames, mask }), mask, copy)
 }
 
 /** An error in the context of a record. */
@@ -103,7 +103,7 @@ function toLogError(error: FlatError, mask: (text: string) => string, copy: Copy
   return {
     ...rest,
     name: mask(name),
-    message: mask(message),
+    message,
     ...(code !== undefined && { code: typeof code === 'string' ? mask(code) : code }),
     ...(properties && { properties: copy(properties) }),
     stack: frames

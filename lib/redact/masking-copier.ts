@@ -47,11 +47,7 @@ export class MaskingCopier {
   #entriesLeft: number
   #charactersLeft: number
 
-  constructor(
-    masker: TextMasker,
-    bounds: CopyBounds,
-    copyError: ErrorCopier = (error, mask) => mask(describeError(error)),
-  ) {
+  constructor(masker: TextMasker, bounds: CopyBounds, copyError: ErrorCopier = describeError) {
     this.#masker = masker
     this.#bounds = bounds
     this.#copyError = copyError

@@ -1,10 +1,8 @@
 import { types } from 'node:util'
-import { readErrorStatement } from '../errors/error-statement.ts'
-import { describeError } from '../errors/flat-error.ts'
+import { describeError, hideStatement } from '../errors/flat-error.ts'
 import { type FrameLocation, locateFrame } from '../stack/locate-frame.ts'
 import { formatFrame, parseStack, type StackFrame } from '../stack/stack-frames.ts'
 import { type CopyBounds, MaskingCopier, type TextMasker } from './masking-copier.ts'
-import { hideInputs } from './secret-issues.ts'
 import { mask, secretUnder } from './secret-names.ts'
 
 /** Any value as plain data: masked, within bounds, with its types and classes. */
@@ -109,7 +107,7 @@ class TreeBuilder {
 
   #buildObject(value: object, depth: number): ValueTree {
     if (types.isNativeError(value) || value instanceof Error) {
-      const text = this.#copier.text(describeError(value))
+      const text = describeError(value, text => this.#copier.text(text))
       return this.#withEntries(text, errorEntries(value, this.#directory), depth)
     }
     if (value instanceof Date) {
@@ -177,13 +175,13 @@ function* errorEntries(error: object, directory: string | undefined): Entries {
     const property = Object.getOwnPropertyDescriptor(error, name)
     if (property !== undefined && !property.enumerable) yield [name, property.get ? getter : property.value]
   }
-  const { properties, secrets } = readErrorStatement(error) ?? { properties: {}, secrets: [] }
+  const properties = Object.create(null) as Record<string, unknown>
   for (const name of Object.keys(error)) {
-    if (name === 'stack' || name === 'message') continue
     const property = Object.getOwnPropertyDescriptor(error, name)
-    const value: unknown = Object.hasOwn(properties, name) ? properties[name] : property?.value
-    yield [name, property?.get ? getter : typeof value === 'string' ? hideInputs(value, secrets) : value]
+    if (name !== 'stack' && name !== 'message') properties[name] = property?.get ? getter : property?.value
   }
+  hideStatement(error, properties)
+  yield* Object.entries(properties)
 }
 
 function fileOf({ file }: FrameLocation): Pick<StackFrame, 'file'> {

@@ -2,7 +2,7 @@ import { nameOfController } from '../../../kernel/controller.ts'
 import { KERNEL_METHOD_NOT_ALLOWED, KERNEL_NO_ROUTE } from '../../../kernel/errors.ts'
 import { ExceptionEvent } from '../../../kernel/events.ts'
 import { after, type Eventual } from '../../../kernel/steps.ts'
-import { flattenError } from '../../../lib/errors/flat-error.ts'
+import { flattenError, messageOfError } from '../../../lib/errors/flat-error.ts'
 import { HttpError, isClientError } from '../../../lib/errors/http-error.ts'
 import type { EventDispatcher } from '../../../lib/event-dispatcher/event-dispatcher.ts'
 import type { Request } from '../../../lib/http/request.ts'
@@ -39,7 +39,8 @@ export class ErrorListener {
       const level = isMissOrRefusal(error) ? this.#missLevel : 'error'
       // Scanners cause many misses, which are not logged in production by default.
       if (!this.#logger.isLevelEnabled(level)) return
-      const { message, name } = error
+      const { name } = error
+      const message = messageOfError(error)
       // The stack of such an error is always the same, so no place is logged.
       this.#logger.withRequestId(request.id)[level]('Uncaught {name}: "{message}"', { name, message, exception: error })
       return

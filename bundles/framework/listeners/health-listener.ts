@@ -3,7 +3,7 @@ import { RequestEvent } from '../../../kernel/events.ts'
 // For the signal that it declares.
 import type {} from '../../../kernel/server/node-server.ts'
 import { after, type Eventual } from '../../../kernel/steps.ts'
-import { flattenError } from '../../../lib/errors/flat-error.ts'
+import { messageOfError } from '../../../lib/errors/flat-error.ts'
 import type { EventDispatcher } from '../../../lib/event-dispatcher/event-dispatcher.ts'
 import { Response } from '../../../lib/http/response.ts'
 import type { Redactor } from '../../../lib/redact/redactor.ts'
@@ -64,7 +64,7 @@ export class HealthListener {
 
 function describe({ duration, error, hasFailed, name }: HealthResult, redactor: Redactor): object {
   const ms = Math.round(duration * 10) / 10
-  return { name, ms, ...(hasFailed && { error: redactor.text(flattenError(error, { hasFrames: false }).message) }) }
+  return { name, ms, ...(hasFailed && { error: messageOfError(error, text => redactor.text(text)) }) }
 }
 
 function respond(event: RequestEvent, status: number, body: object): void {

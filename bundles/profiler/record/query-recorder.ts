@@ -1,10 +1,13 @@
 import type { QueryEnd, QueryObserver, QueryStart } from '../../../kernel/queries.ts'
 import type { Request } from '../../../lib/http/request.ts'
-import type { TextMasker } from '../../../lib/redact/masking-copier.ts'
+import { maskAndCut, type TextMasker } from '../../../lib/redact/masking-copier.ts'
 import type { Callers, Running } from '../../../lib/stack/callers.ts'
 import { captureQuery } from './queries/captured-values.ts'
 import { QueryTrace } from './query-trace.ts'
 import type { Trace } from './trace.ts'
+
+/** Characters of the message of an error. */
+const messageLimit = 4000
 
 /** The parts that the recorder works with. */
 export interface QueryRecorderServices {
@@ -32,7 +35,7 @@ export class QueryRecorder implements QueryObserver {
     // A span gets its statement and its values after it has begun. They are copies already.
     const raw = start.source === 'span' ? start : captureQuery(start, redactor)
     const query = trace.queries.begin(raw, caller, trace)
-    return result => query.finish(result)
+    return result => query.finish(result, text => maskAndCut(text, messageLimit, redactor))
   }
 
   isRecorded(request: Request): boolean {

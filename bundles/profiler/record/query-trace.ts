@@ -1,4 +1,5 @@
 import type { QueryResult, QueryStart } from '../../../kernel/queries.ts'
+import { rememberStatement } from '../../../lib/errors/error-statement.ts'
 import { flattenError } from '../../../lib/errors/flat-error.ts'
 import { isCache } from '../../../lib/sql/conventions.ts'
 import type { Caller } from '../../../lib/stack/callers.ts'
@@ -22,7 +23,7 @@ export class TracedQuery {
   readonly start: number
   end: number | undefined
   rows: number | undefined
-  /** The message of the error, not masked. */
+  /** The message of the error, masked. */
   error: string | undefined
   code: string | undefined
   /** The index of its statement in the trace; -1 before `describe`. */
@@ -62,13 +63,14 @@ export class TracedQuery {
     this.#raw = undefined
   }
 
-  /** Called when the query has ended; later calls change nothing. */
-  finish({ error, rows }: QueryResult): void {
+  /** Called when the query has ended; later calls change nothing. `mask` masks the message of its error. */
+  finish({ error, rows }: QueryResult, mask: (text: string) => string = text => text): void {
     if (this.end !== undefined) return
     this.end = roundTime(this.#owner.elapsed())
     this.rows = rows
     if (error !== undefined) {
-      const { code, message, name } = flattenError(error, { hasFrames: false })
+      if (this.#raw !== undefined) rememberStatement(error, this.#raw)
+      const { code, message, name } = flattenError(error, { hasFrames: false, mask })
       this.error = message || name
       this.code = code === undefined ? undefined : String(code)
     }

@@ -85,7 +85,7 @@ function copyFields(fields: object): Record<string, unknown> {
 
 function describeEnd({ error, issues }: ValidationEnd, redactor: TextMasker): Partial<ValidationData> {
   if (issues === undefined)
-    return error === undefined ? {} : { error: maskAndCut(describeError(error), errorLimit, redactor) }
+    return error === undefined ? {} : { error: describeError(error, text => maskAndCut(text, errorLimit, redactor)) }
   const listed = issues.issues.map(({ message, path }) => ({
     path: path.map(key => redactor.text(key)),
     message: redactor.text(message),

@@ -129,7 +129,7 @@ t.test('the arguments of the command of a cache are masked', async t => {
   const withCommand = (command: unknown) => flattenError(Object.assign(new Error(message), { command }))
   const flat = withCommand({ name: 'auths', args: ['hunter2', Buffer.from('x')] })
   t.strictSame({ ...flat.properties }, { command: { name: 'auths', args: '******' } })
-  t.equal(flat.message, "ERR unknown command 'AUTHS', with args beginning with: '******'")
+  t.equal(flat.message, "ERR unknown command 'AUTHS', with args beginning with: ******")
   t.strictSame(withCommand({ name: 'ping', args: [] }).properties?.command, { name: 'ping', args: [] })
   for (const command of ['ls -l', { name: 'other' }]) t.strictSame(withCommand(command).properties?.command, command)
 })

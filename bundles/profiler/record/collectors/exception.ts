@@ -48,7 +48,7 @@ export class ExceptionCollector implements CollectorOf<'exception'> {
     if (thrown.length === 0) return undefined
     const excerpts: Excerpt[] = []
     const exceptions = withoutCauses(thrown, skipped).map(error => {
-      const flat = this.#locate(flattenError(error), request)
+      const flat = this.#locate(flattenError(error, { mask: text => this.#text(text, messageLimit) }), request)
       // For the error page: the response to the error does not exist yet.
       const isAnswered = flat.status === response?.status || outcome === 'unfinished'
       const isClientError = Number(flat.status) < 500 && isAnswered
@@ -81,7 +81,7 @@ export class ExceptionCollector implements CollectorOf<'exception'> {
     const own = frames.length - common
     return {
       name: this.#text(error.name, textLimit),
-      message: this.#text(error.message, messageLimit),
+      message: error.message,
       ...(code !== undefined && { code: typeof code === 'string' ? this.#text(code, textLimit) : code }),
       ...(status !== undefined && { status }),
       ...(properties && { properties: copier.record(properties) }),

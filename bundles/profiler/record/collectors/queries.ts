@@ -1,5 +1,6 @@
 import type { QueryStart } from '../../../../kernel/queries.ts'
-import { maskQueryError } from '../../../../lib/redact/mask-query-error.ts'
+import { maskQuotedValues } from '../../../../lib/redact/mask-quoted-values.ts'
+import { cut } from '../../../../lib/redact/masking-copier.ts'
 import type { Redactor } from '../../../../lib/redact/redactor.ts'
 import type { PackedQueries, PackedQuery } from '../../profile/packed-queries.ts'
 import { controlOperations, operationOf } from '../../profile/queries.ts'
@@ -31,13 +32,13 @@ export function createQueriesCollector(redactor: Redactor): QueriesCollector {
         return describer.describe(raw, () => twins.find(raw, index))
       }
       for (const query of queries) query.describe(describe, statements)
-      return { statements: statements.all, queries: queries.map(query => pack(query, redactor)), omitted }
+      return { statements: statements.all, queries: queries.map(pack), omitted }
     },
   }
 }
 
 /** Fields without a value are left out: a query without an end was still running. */
-function pack(query: TracedQuery, redactor: Redactor): PackedQuery {
+function pack(query: TracedQuery): PackedQuery {
   const { batch, code, end, error, parameters, rows, start, statement, text, transaction, twin } = query
   return {
     statement,
@@ -46,7 +47,8 @@ function pack(query: TracedQuery, redactor: Redactor): PackedQuery {
     start,
     end,
     rows,
-    error: error === undefined ? undefined : maskQueryError(error, text, redactor).slice(0, errorLength),
+    // A thrown text is no object whose statement is known.
+    error: error === undefined ? undefined : cut(maskQuotedValues(error, text), errorLength),
     code,
     batch,
     transaction,

@@ -1,5 +1,5 @@
 import { setImmediate } from 'node:timers/promises'
-import { maskQueryError } from '../../../../lib/redact/mask-query-error.ts'
+import { maskQuotedValues } from '../../../../lib/redact/mask-quoted-values.ts'
 import { MaskingCopier, maskAndCut } from '../../../../lib/redact/masking-copier.ts'
 import type { Redactor } from '../../../../lib/redact/redactor.ts'
 import {
@@ -127,9 +127,14 @@ function toSpan(span: OtlpSpan, redactor: Redactor, describer: QueryDescriber): 
     kind: toKind(kind),
     start,
     end,
-    ...(hasFailed && { error: copier.text(shape === undefined ? message : maskQueryError(message, shape, redactor)) }),
+    ...(hasFailed && { error: maskMessage(message, shape, copier) }),
     attributes: copier.pairs(withoutValues(span.attributes, shape)),
   }
+}
+
+function maskMessage(message: string, shape: string | undefined, copier: MaskingCopier): string {
+  const masked = copier.text(message)
+  return shape === undefined ? masked : maskQuotedValues(masked, shape)
 }
 
 /** The statement of a span without its values, or the command with its key; `undefined` if the span is no query. */
