@@ -1,8 +1,9 @@
 import { createHash, randomUUID } from 'node:crypto'
 import { constants } from 'node:fs'
-import { mkdir, open, readdir, rename, rm } from 'node:fs/promises'
+import { mkdir, open, readdir, rename, rm, stat } from 'node:fs/promises'
 import path from 'node:path'
 import { SESSION_STORE_FAILED } from './errors.ts'
+import { acquireFileLock, type FileLock } from './file-lock.ts'
 import {
   defaultSessionLimits,
   describeRecord,
@@ -35,7 +36,7 @@ export interface FileSessionStoreOptions {
  * sessions and sessions above the limits are swept in the background of a write: the first, then every ten minutes, and
  * earlier when the limits may be exceeded. So the store may exceed its limits by a tenth for the time of a sweep.
  *
- * Changes of one session never overlap within a process. Of changes by several processes at once, the last one counts.
+ * Changes of one session never overlap, also those of several processes with the same folder: a file beside it is its lock.
  */
 export class FileSessionStore implements SessionStore {
   readonly #directory: string
@@ -64,10 +65,12 @@ export class FileSessionStore implements SessionStore {
   }
 
   update(id: string, change: SessionChange, newId: string): Promise<SessionData | undefined> {
-    return this.#tasks.run(id, async () => {
+    return this.#runLocked(id, async lock => {
       const stored = await this.read(id)
       const data = stored && change(stored)
       if (data === undefined || (data === stored && newId === id)) return data
+      // This process was stopped, and another one may have changed the session since it was read.
+      if (!(await attempt('lock a session', () => lock.isHeld()))) return 'again'
       await this.insert(newId, data)
       if (newId !== id) await attempt('destroy a session', () => this.#remove(fileOf(id)))
       return data
@@ -75,13 +78,30 @@ export class FileSessionStore implements SessionStore {
   }
 
   destroy(id: string): Promise<void> {
-    return this.#tasks.run(id, () => attempt('destroy a session', () => this.#remove(fileOf(id))))
+    return this.#runLocked(id, () => attempt('destroy a session', () => this.#remove(fileOf(id))))
   }
 
   /** Deletes expired sessions, sessions above the limits and leftovers of failed writes at once. Returns their number. */
   async sweep(): Promise<number> {
     const { removed } = await attempt('sweep its directory', () => this.#sweepFiles())
     return removed
+  }
+
+  /** Runs a task while no other one of the session runs, in any process. Without a folder there are no sessions, and no task. */
+  #runLocked<result>(id: string, task: (lock: FileLock) => Promise<result | 'again'>): Promise<result | undefined> {
+    const file = path.join(this.#directory, `${fileOf(id)}.lock`)
+    return this.#tasks.run(id, async () => {
+      for (;;) {
+        const lock = await attempt('lock a session', () => acquireFileLock(file))
+        if (lock === undefined) return undefined
+        try {
+          const result = await task(lock)
+          if (result !== 'again') return result
+        } finally {
+          await attempt('lock a session', () => lock.release())
+        }
+      }
+    })
   }
 
   async #sweepInBackground(): Promise<void> {
@@ -154,8 +174,14 @@ export class FileSessionStore implements SessionStore {
       const text = await this.#readText(file)
       return (text !== undefined && describeRecord(file, text, this.#now())) || 'useless'
     }
-    const begun = temporaryFile.exec(file)?.[1]
-    return begun !== undefined && Number(begun) < this.#now() - staleAfter ? 'useless' : undefined
+    const begun = lockFile.test(file) ? await this.#findTime(file) : Number(temporaryFile.exec(file)?.[1])
+    return begun < this.#now() - staleAfter ? 'useless' : undefined
+  }
+
+  /** When a file was created that is only written then. */
+  async #findTime(file: string): Promise<number> {
+    const found = await ignoring(['ENOENT'], () => stat(path.join(this.#directory, file)))
+    return found?.mtimeMs ?? Number.NaN
   }
 
   #remove(file: string): Promise<void> {
@@ -163,9 +189,10 @@ export class FileSessionStore implements SessionStore {
   }
 }
 
-/** `<hash of the id>.json`; during the write `<hash>.json.<time>.<random>.tmp`. */
+/** `<hash of the id>.json`; during the write `<hash>.json.<time>.<random>.tmp`; its lock `<hash>.json.lock`. */
 const sessionFile = /^[0-9a-f]{64}\.json$/
 const temporaryFile = /^[0-9a-f]{64}\.json\.(\d+)\.[0-9a-f-]+\.tmp$/
+const lockFile = /^[0-9a-f]{64}\.json\.lock$/
 
 /** An hour, in milliseconds: no write takes as long. */
 const staleAfter = 3_600_000

@@ -1,4 +1,4 @@
-import { isDeepStrictEqual } from 'node:util'
+import { type Flashes, SessionContents } from './session-contents.ts'
 import type { SessionData, SessionStore } from './session-store.ts'
 
 /** The end of a session: the first of the two counts. */
@@ -90,22 +90,33 @@ export class SessionState {
 
   /** Takes the flashes of a type, or all of them, out of the store and out of this request's contents. */
   async takeFlashes(type: string | undefined): Promise<Flashes> {
-    const stored = await this.#takeStoredFlashes(type)
-    return this.#contents.takeFlashes(type, stored)
+    const take = (contents: SessionContents) => contents.takeFlashes(type)
+    return this.#contents.hasStoredFlashes(type) ? this.exchange(take) : take(this.#contents)
   }
 
-  async #takeStoredFlashes(type: string | undefined): Promise<Flashes> {
+  /**
+   * Runs an operation on the newest contents in the store, with the changes of this request, and stores the outcome at once.
+   * A session that is new, or that another request has ended, has only the changes of this request: they stay unsaved.
+   */
+  async exchange<result>(operate: (contents: SessionContents) => result): Promise<result> {
     const id = this.#storedId
-    let taken: Flashes = new Map()
-    if (id === undefined || !this.#contents.hasStoredFlashes(type)) return taken
-    const take = (stored: SessionData): SessionData => {
-      const flashes = new Map(Object.entries(stored.flashes))
-      taken = pick(flashes, type)
-      const kept = [...flashes].filter(([key]) => !taken.has(key))
-      return taken.size === 0 ? stored : { ...stored, flashes: Object.fromEntries(kept) }
+    const own = this.#contents
+    const run = (stored?: SessionData) => {
+      const contents = own.rebase(stored)
+      return { contents, result: operate(contents) }
     }
-    // A store may call `take` although another request ends the session then.
-    return (await this.#place.store.update(id, take, id)) === undefined ? new Map() : taken
+    let last: ReturnType<typeof run> | undefined
+    const change = (stored: SessionData): SessionData => {
+      last = run(stored)
+      return last.contents.isChanged ? { ...stored, ...last.contents.toData() } : stored
+    }
+    const data = id === undefined ? undefined : await this.#place.store.update(id, change, id)
+    if (data === undefined || last === undefined) {
+      // A store may call `change` although another request ends the session then: that result does not count.
+      last = run()
+      this.#contents = last.contents
+    } else this.#contents = new SessionContents(data)
+    return last.result
   }
 
   /** Destroys an invalidated session and writes the changes. Returns the change of the cookie. */
@@ -146,7 +157,12 @@ export class SessionState {
     const change = (stored: SessionData): SessionData => {
       const { createdAt } = stored
       const lastUsedAt = isRenewed ? now() : stored.lastUsedAt
-      return { createdAt, lastUsedAt, expiresAt: expiryOf(times, createdAt, lastUsedAt), ...contents.applyTo(stored) }
+      return {
+        createdAt,
+        lastUsedAt,
+        expiresAt: expiryOf(times, createdAt, lastUsedAt),
+        ...contents.rebase(stored).toData(),
+      }
     }
     const data = await store.update(storedId, change, id)
     if (data !== undefined) {
@@ -163,7 +179,7 @@ export class SessionState {
     const { now, store, times } = this.#place
     const [id, createdAt, lastUsedAt] = [this.#id, this.#createdAt, now()]
     const expiresAt = expiryOf(times, createdAt, lastUsedAt)
-    const data = { createdAt, lastUsedAt, expiresAt, ...this.#contents.applyTo(undefined) }
+    const data = { createdAt, lastUsedAt, expiresAt, ...this.#contents.rebase().toData() }
     await store.insert(id, data)
     this.#resume(id, data)
   }
@@ -181,97 +197,4 @@ export class SessionState {
 /** The end of a session, in milliseconds since 1970. */
 export function expiryOf({ lifetime, idleTime }: SessionTimes, createdAt: number, lastUsedAt: number): number {
   return Math.min(createdAt + lifetime * 1000, lastUsedAt + idleTime * 1000)
-}
-
-/** Messages by type. */
-export type Flashes = ReadonlyMap<string, readonly unknown[]>
-
-/** The attributes and flashes of a session, and the changes that this request has made to them. Values are JSON. */
-class SessionContents {
-  readonly #attributes: Map<string, unknown>
-  /** Names whose values were set or deleted here. */
-  readonly #changed = new Set<string>()
-  #isCleared = false
-  readonly #storedFlashes: Map<string, readonly unknown[]>
-  readonly #addedFlashes = new Map<string, readonly unknown[]>()
-
-  constructor(stored?: Pick<SessionData, 'attributes' | 'flashes'>) {
-    this.#attributes = new Map(Object.entries(stored?.attributes ?? {}))
-    this.#storedFlashes = new Map(Object.entries(stored?.flashes ?? {}))
-  }
-
-  get attributes(): ReadonlyMap<string, unknown> {
-    return this.#attributes
-  }
-
-  get flashes(): Flashes {
-    return join(this.#storedFlashes, this.#addedFlashes)
-  }
-
-  get isChanged(): boolean {
-    return this.#isCleared || this.#changed.size > 0 || this.#addedFlashes.size > 0
-  }
-
-  get isEmpty(): boolean {
-    return this.#attributes.size === 0 && this.#storedFlashes.size === 0 && this.#addedFlashes.size === 0
-  }
-
-  set(name: string, value: unknown): void {
-    if (this.#attributes.has(name) && isDeepStrictEqual(this.#attributes.get(name), value)) return
-    this.#attributes.set(name, value)
-    this.#changed.add(name)
-  }
-
-  /** Whether there was something to delete. */
-  delete(name: string): boolean {
-    const existed = this.#attributes.delete(name)
-    if (existed) this.#changed.add(name)
-    return existed
-  }
-
-  clear(): void {
-    this.#attributes.clear()
-    this.#isCleared = true
-  }
-
-  addFlash(type: string, message: unknown): void {
-    this.#addedFlashes.set(type, [...(this.#addedFlashes.get(type) ?? []), message])
-  }
-
-  /** Whether the store had flashes of this type, or any at all, when it was read. */
-  hasStoredFlashes(type: string | undefined): boolean {
-    return type === undefined ? this.#storedFlashes.size > 0 : this.#storedFlashes.has(type)
-  }
-
-  /** Removes the flashes of a type, or all. `stored` are those that were taken out of the store. */
-  takeFlashes(type: string | undefined, stored: Flashes): Flashes {
-    const taken = join(stored, pick(this.#addedFlashes, type))
-    for (const flashes of [this.#storedFlashes, this.#addedFlashes]) {
-      if (type === undefined) flashes.clear()
-      else flashes.delete(type)
-    }
-    return taken
-  }
-
-  /** Applies the changes, and nothing else, to the session that is stored now: changes of other requests stay. */
-  applyTo(stored: SessionData | undefined): Pick<SessionData, 'attributes' | 'flashes'> {
-    const attributes = new Map(this.#isCleared ? [] : Object.entries(stored?.attributes ?? {}))
-    for (const name of this.#changed) {
-      if (this.#attributes.has(name)) attributes.set(name, this.#attributes.get(name))
-      else attributes.delete(name)
-    }
-    const flashes = join(new Map(Object.entries(stored?.flashes ?? {})), this.#addedFlashes)
-    return { attributes: Object.fromEntries(attributes), flashes: Object.fromEntries(flashes) }
-  }
-}
-
-/** The flashes of the type, or all. */
-function pick(flashes: Flashes, type: string | undefined): Flashes {
-  return type === undefined ? flashes : new Map([...flashes].filter(([key]) => key === type))
-}
-
-function join(first: Flashes, second: Flashes): Flashes {
-  const joined = new Map(first)
-  for (const [type, messages] of second) joined.set(type, [...(joined.get(type) ?? []), ...messages])
-  return joined
 }

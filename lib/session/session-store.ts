@@ -30,8 +30,9 @@ export interface SessionStore {
 
   /**
    * Changes the session of the id, and moves it to `newId` if that differs. Returns the new data; undefined, and nothing is
-   * stored, if there is no such session. Changes of one session never overlap: a store waits for the other change, or it
-   * calls `change` again with the newer data. If `change` returns its argument, the store need not write it.
+   * stored, if there is no such session. Changes of one session never overlap, also those of several processes: a store
+   * waits for the other change, or it calls `change` again with the newer data. If `change` returns its argument, the
+   * store need not write it.
    * @throws SESSION_TOO_LARGE as `insert`; the session is then stored as before
    */
   update(id: string, change: SessionChange, newId: string): Promise<SessionData | undefined>

@@ -1,8 +1,8 @@
 import { randomBytes } from 'node:crypto'
-import { withoutStack } from '../errors/http-error.ts'
-import { SESSION_STATELESS } from './errors.ts'
+import type { SessionContents } from './session-contents.ts'
 import { expiryOf, type SessionCookie, type SessionMetadata, SessionState, type SessionTimes } from './session-state.ts'
 import type { SessionStore } from './session-store.ts'
+import { captureCallSite, type SessionMethod, type SessionUse } from './session-use.ts'
 import { copyValue } from './session-value.ts'
 
 /** The parts of a session. */
@@ -37,6 +37,7 @@ export class Session {
   readonly #options: SessionOptions
   readonly #now: () => number
   readonly #createId: () => string
+  /** The read of the store, and the end of the last change that is stored at once. */
   #opening: Promise<SessionState> | undefined
   #state: SessionState | undefined
   #useCount = 0
@@ -102,6 +103,37 @@ export class Session {
     return toRecord(contents.attributes)
   }
 
+  /**
+   * Computes a value from the newest value in the store, stores it at once, and returns it: of overlapping requests each
+   * change counts, also in several processes. The earlier changes of this request are stored with it. `change` is
+   * synchronous. It may be called again with a newer value, so it must have no other effects. A session that another
+   * request has ended is empty and stays ended.
+   *
+   * @throws SESSION_VALUE_INVALID for a new value that JSON cannot represent
+   */
+  async update<value>(name: string, change: (value: unknown) => value): Promise<value> {
+    const replace = (contents: SessionContents) => {
+      const value = copyValue(name, change(structuredClone(contents.attributes.get(name))))
+      contents.set(name, value)
+      return value
+    }
+    // A copy of what `change` has returned.
+    return structuredClone(await this.#exchange('update', state => state.exchange(replace))) as value
+  }
+
+  /**
+   * Deletes a value, also in the store at once, and returns it; undefined if there is none. Of overlapping requests only one
+   * gets the value, also in several processes.
+   */
+  async take(name: string): Promise<unknown> {
+    const remove = (contents: SessionContents) => {
+      const value = contents.attributes.get(name)
+      contents.delete(name)
+      return value
+    }
+    return this.#exchange('take', state => state.exchange(remove))
+  }
+
   /** Deletes all attributes; flashes stay. */
   async clear(): Promise<void> {
     const { contents } = await this.#use('clear')
@@ -116,14 +148,13 @@ export class Session {
   }
 
   /**
-   * Returns the messages of one type, or all by type, and removes them. Of overlapping requests in one process only one gets
-   * a message: the message is removed from the store before this returns.
+   * Returns the messages of one type, or all by type, and removes them. Of overlapping requests only one gets a message, also
+   * in several processes: the message is removed from the store before this returns.
    */
   async flashes(): Promise<Record<string, readonly unknown[]>>
   async flashes(type: string): Promise<readonly unknown[]>
   async flashes(type?: string): Promise<Record<string, readonly unknown[]> | readonly unknown[]> {
-    const state = await this.#use('flashes')
-    const taken = await state.takeFlashes(type)
+    const taken = await this.#exchange('flashes', state => state.takeFlashes(type))
     return type === undefined ? toRecord(taken) : (taken.get(type) ?? [])
   }
 
@@ -172,6 +203,17 @@ export class Session {
     return cookie
   }
 
+  /** Later uses by this request wait until the store has answered, so that they see the outcome. */
+  #exchange<result>(method: SessionMethod, run: (state: SessionState) => Promise<result>): Promise<result> {
+    const opened = this.#use(method)
+    const result = opened.then(run)
+    const isOver = () => opened
+    this.#opening = result.then(isOver, isOver)
+    // The caller has the error of the store.
+    this.#opening.catch(() => {})
+    return result
+  }
+
   /** Not async: the call site is still on the stack, and uses without an `await` come before a later save. */
   #use(method: SessionMethod): Promise<SessionState> {
     this.#useCount++
@@ -206,52 +248,4 @@ function toRecord<value>(entries: ReadonlyMap<string, value>): Record<string, va
   const record: Record<string, value> = Object.create(null)
   for (const [name, value] of entries) record[name] = structuredClone(value)
   return record
-}
-
-/** The methods of a session that use it. */
-export type SessionMethod =
-  | 'get'
-  | 'set'
-  | 'has'
-  | 'delete'
-  | 'all'
-  | 'clear'
-  | 'flash'
-  | 'flashes'
-  | 'peekFlashes'
-  | 'metadata'
-  | 'regenerate'
-  | 'invalidate'
-
-/** One use of a session. */
-export interface SessionUse {
-  readonly method: SessionMethod
-  /** Creates an error whose stack begins where the session was used. Only valid during the `onUse` call. */
-  captureCallSite(): Error
-}
-
-/** Decides when a use of the session is a mistake, and handles it. */
-export interface StatelessCheckOptions {
-  /** Whether the request is declared stateless. Called at each use, because routing may come after the session. */
-  isStateless(): boolean
-  /** Refuse the use instead of reporting it. */
-  readonly isDebug: boolean
-  report(use: SessionUse): void
-}
-
-/** Creates an `onUse` function that reports a use in a stateless request, or throws SESSION_STATELESS in debug. */
-export function createStatelessCheck(options: StatelessCheckOptions): (use: SessionUse) => void {
-  return use => {
-    if (!options.isStateless()) return
-    if (options.isDebug) throw new SESSION_STATELESS([])
-    options.report(use)
-  }
-}
-
-/** Creates the error of {@link SessionUse.captureCallSite}. Its stack begins with the caller of `method`. */
-function captureCallSite(name: SessionMethod, method: (...values: never[]) => unknown): Error {
-  // Otherwise the stack would be captured twice.
-  const callSite = withoutStack(() => new Error(`session.${name}()`))
-  Error.captureStackTrace(callSite, method)
-  return callSite
 }

@@ -1,60 +1,59 @@
-import { once } from 'node:events'
+import { FileSessionStore } from '#lib/session/file-session-store.ts'
 import { RedisSessionStore } from '#lib/session/redis-session-store.ts'
-import type { SessionData } from '#lib/session/session-store.ts'
+import { Session } from '#lib/session/session.ts'
+import type { SessionStore } from '#lib/session/session-store.ts'
 import { createRecorder } from './recording-logger.ts'
 
-/* c8 ignore start -- only where there is a Redis */
-/** What a process does with the sessions `kept` and `ended`, all at once. */
+/** Where several processes store the same sessions. */
+export type SessionPlace = { readonly directory: string } | { readonly url: string; readonly prefix: string }
+
+/** What a request does with the session. */
+export interface SessionRequest {
+  readonly method: 'update' | 'take' | 'set' | 'flash' | 'flashes' | 'invalidate'
+  readonly name: string
+}
+
+/** Requests of one session, which a process runs at once. */
 export interface SessionWork {
-  readonly url: string
-  readonly prefix: string
-  /** Each increases the counter of this name in both sessions. */
-  readonly names: readonly string[]
-  /** Before the change of this index the session `ended` is destroyed; -1 for never. */
-  readonly destroyAt: number
+  readonly place: SessionPlace
+  readonly id: string
+  readonly requests: readonly SessionRequest[]
 }
 
-/** The names of the counters whose change was stored in `kept`, and how many changes were made again with newer data. */
-export interface SessionOutcome {
-  readonly changed: readonly string[]
-  readonly repeated: number
-}
+/** Long enough for a test. */
+export const times = { lifetime: 3600, idleTime: 3600 }
 
-/** Does the work, after the connection is there and `start` has resolved. */
-export async function changeSessions(work: SessionWork, start?: () => Promise<unknown>): Promise<SessionOutcome> {
+/** Opens the store of a place. */
+export function openSessionStore(place: SessionPlace): SessionStore {
   const { logger } = createRecorder()
-  const store = new RedisSessionStore({ url: work.url, prefix: work.prefix, logger })
-  await store.read('kept')
-  await start?.()
-  let calls = 0
-  const changed = await Promise.all(
-    work.names.map(async (name, index) => {
-      const add = (stored: SessionData): SessionData => {
-        const { [name]: before = 0 } = stored.attributes
-        return { ...stored, attributes: { ...stored.attributes, [name]: Number(before) + 1 } }
-      }
-      const increase = (stored: SessionData): SessionData => {
-        calls++
-        return add(stored)
-      }
-      const [kept] = await Promise.all([
-        store.update('kept', increase, 'kept'),
-        index === work.destroyAt ? store.destroy('ended') : store.update('ended', add, 'ended'),
-      ])
-      return kept === undefined ? [] : [name]
-    }),
-  )
-  store.close()
-  return { changed: changed.flat(), repeated: calls - work.names.length }
+  if ('url' in place) return new RedisSessionStore({ ...place, logger })
+  return new FileSessionStore({ ...place, warn: message => logger.warning(message) })
 }
 
-// A test runs this file with the work as its argument: it writes a line when it is ready, and starts with the first input.
-if (process.argv[1] === import.meta.filename) {
-  const outcome = await changeSessions(JSON.parse(String(process.argv[2])), () => {
-    process.stdout.write('ready\n')
-    return once(process.stdin, 'data')
+/** Runs the requests, each with a session of its own. Returns their results. */
+export async function runRequests({ id, place, requests }: SessionWork): Promise<readonly unknown[]> {
+  const store = openSessionStore(place)
+  const results = requests.map(async request => {
+    const session = new Session({ store, id, times })
+    // All of them have read the session before it is changed.
+    await session.all()
+    const result = await run(session, request)
+    await session.save()
+    return result ?? null
   })
-  process.stdout.write(`${JSON.stringify(outcome)}\n`)
-  process.stdin.destroy()
+  return Promise.all(results).finally(() => store.close?.())
+}
+
+function run(session: Session, { method, name }: SessionRequest): Promise<unknown> {
+  if (method === 'update') return session.update(name, count => Number(count ?? 0) + 1)
+  if (method === 'set') return session.set(name, true)
+  if (method === 'flash') return session.flash('notice', name)
+  if (method === 'flashes') return session.flashes('notice')
+  return method === 'take' ? session.take(name) : session.invalidate()
+}
+
+/* c8 ignore start -- in another process, whose coverage is not written */
+if (process.argv[1] === import.meta.filename) {
+  process.on('message', async (work: SessionWork) => process.send?.(await runRequests(work)))
 }
 /* c8 ignore stop */

@@ -1,13 +1,8 @@
-import { spawn } from 'node:child_process'
-import path from 'node:path'
-import { createInterface } from 'node:readline'
-import fc from 'fast-check'
 import { type Test, t } from 'tap'
 import { createRedisSessionStore, RedisSessionStore } from '#lib/session/redis-session-store.ts'
 import type { SessionData, SessionLimits } from '#lib/session/session-store.ts'
 import { startFakeRedis } from '#tests/support/fake-redis.ts'
 import { createRecorder } from '#tests/support/recording-logger.ts'
-import { changeSessions, type SessionOutcome, type SessionWork } from '#tests/support/session-process.ts'
 import { lacksRedis, startRedis } from '#tests/support/start-redis.ts'
 import { until } from '#tests/support/until.ts'
 import { createData, sessionStoreCases } from './session-store-cases.ts'
@@ -115,52 +110,5 @@ t.test('Redis', { skip: lacksRedis }, async t => {
     Atomics.wait(new Int32Array(new SharedArrayBuffer(4)), 0, 0, 130)
     t.strictSame((await read)?.attributes, { user: 7 })
   })
-
-  t.test('changes of one session by two processes are all stored, and none brings a session back', async t => {
-    let repeated = 0
-    const names = fc.array(fc.constantFrom('a', 'b', 'c'), { minLength: 20, maxLength: 60 })
-    const works = fc.record({ mine: names, others: names, destroyAt: fc.nat(19) })
-    await fc.assert(
-      fc.asyncProperty(works, async ({ destroyAt, mine, others }) => {
-        const prefix = `processes ${count++}:`
-        const own = new RedisSessionStore({ url, prefix, logger: createLogger() })
-        for (const id of ['kept', 'ended']) await own.insert(id, createData({}, Date.now() + 60_000))
-        const other = await startElsewhere({ url, prefix, names: others, destroyAt: -1 })
-        const [here, there] = await Promise.all([
-          changeSessions({ url, prefix, names: mine, destroyAt }),
-          other.finish(),
-        ])
-        t.strictSame([here.changed, there.changed], [mine, others])
-        repeated += here.repeated + there.repeated
-        t.strictSame((await own.read('kept'))?.attributes, countNames([...mine, ...others]))
-        t.equal(await own.read('ended'), undefined)
-        own.close()
-      }),
-      { numRuns: 5 },
-    )
-    t.ok(repeated > 0, 'the processes did compete', { repeated })
-  })
   /* c8 ignore stop */
 })
-
-/* c8 ignore start -- only where there is a Redis */
-/** Starts the work in another process; resolves when it is ready to begin with `finish`. */
-async function startElsewhere(work: SessionWork): Promise<{ finish: () => Promise<SessionOutcome> }> {
-  const file = path.join(import.meta.dirname, '../../support/session-process.js')
-  const child = spawn(process.execPath, [file, JSON.stringify(work)], { stdio: ['pipe', 'pipe', 'inherit'] })
-  const lines = createInterface(child.stdout)[Symbol.asyncIterator]()
-  await lines.next()
-  return {
-    async finish() {
-      child.stdin.end('start')
-      return JSON.parse(String((await lines.next()).value))
-    },
-  }
-}
-
-function countNames(names: readonly string[]): Record<string, number> {
-  const counts: Record<string, number> = {}
-  for (const name of names) counts[name] = (counts[name] ?? 0) + 1
-  return counts
-}
-/* c8 ignore stop */

@@ -10,12 +10,19 @@ import {
   rmSync,
   statSync,
   symlinkSync,
+  utimesSync,
   writeFileSync,
 } from 'node:fs'
 import path from 'node:path'
 import { type Test, t } from 'tap'
+import { acquireFileLock } from '#lib/session/file-lock.ts'
 import { FileSessionStore } from '#lib/session/file-session-store.ts'
-import { defaultSessionLimits, MemorySessionStore, type SessionLimits } from '#lib/session/session-store.ts'
+import {
+  defaultSessionLimits,
+  MemorySessionStore,
+  type SessionData,
+  type SessionLimits,
+} from '#lib/session/session-store.ts'
 import { until } from '#tests/support/until.ts'
 import { createData, sessionStoreCases } from './session-store-cases.ts'
 
@@ -150,6 +157,53 @@ t.test('symbolic links are not followed, and pipes not waited for', async t => {
   t.equal(await store.read('a'), undefined)
 })
 
+t.test('a change is made again if its lock was taken away meanwhile', async t => {
+  const { store, directory } = createFileStore(t, () => 0)
+  await store.insert('a', createData({ count: 1 }))
+  const [file = ''] = readdirSync(directory)
+  const lock = path.join(directory, `${file}.lock`)
+  const seen: unknown[] = []
+  const change = (stored: SessionData): SessionData => {
+    seen.push(stored.attributes.count)
+    if (seen.length === 1) {
+      // As another process does after it has waited for long.
+      rmSync(lock)
+      writeFileSync(lock, '')
+      writeFileSync(path.join(directory, file), JSON.stringify(createData({ count: 10 })))
+      setTimeout(() => rmSync(lock))
+    }
+    return createData({ count: Number(stored.attributes.count) + 1 })
+  }
+  t.strictSame((await store.update('a', change, 'a'))?.attributes, { count: 11 })
+  t.strictSame(seen, [1, 10])
+  t.strictSame(readdirSync(directory), [file], 'no lock is left')
+})
+
+t.test('the lock of a process that has crashed is taken away', async t => {
+  const file = path.join(t.testdir(), 'lock')
+  const source = `require('fs').openSync(${JSON.stringify(file)}, 'wx'); process.kill(process.pid, 'SIGKILL')`
+  t.equal(spawnSync(process.execPath, ['-e', source]).signal, 'SIGKILL')
+  const lock = await acquireFileLock(file, 50)
+  t.equal(await lock?.isHeld(), true)
+  await lock?.release()
+  t.notOk(existsSync(file))
+  t.equal(await acquireFileLock(path.join(file, 'elsewhere', 'lock')), undefined, 'there is no such folder')
+})
+
+t.test('a sweep removes a lock that is an hour old', async t => {
+  const start = Date.now()
+  const { store, directory } = createFileStore(t, () => start)
+  await store.insert('a', createData({}, start + 1))
+  await store.sweep()
+  const name = String(readdirSync(directory)[0])
+  const [young, stale] = [`${name}.lock`, `${'0'.repeat(64)}.json.lock`]
+  for (const file of [young, stale]) writeFileSync(path.join(directory, file), '')
+  const hourAgo = (start - 3_600_001) / 1000
+  utimesSync(path.join(directory, stale), hourAgo, hourAgo)
+  t.equal(await store.sweep(), 1)
+  t.strictSame(readdirSync(directory).sort(), [name, young])
+})
+
 t.test('a sweep leaves foreign files and young temporary files alone', async t => {
   let now = 0
   const { store, directory } = createFileStore(t, () => now)
@@ -207,9 +261,9 @@ t.test('a disk that fails is an error with its cause, and leaves nothing behind'
   })
   await t.rejects(
     store.update('a', stored => stored, 'b'),
-    { ...failure, message: /read a session/ },
+    { ...failure, message: /lock a session/ },
   )
-  await t.rejects(store.destroy('a'), { ...failure, message: /destroy a session/ })
+  await t.rejects(store.destroy('a'), { ...failure, message: /lock a session/ })
   await t.rejects(store.sweep(), { ...failure, message: /sweep its directory/ })
 })
 

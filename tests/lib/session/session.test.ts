@@ -1,7 +1,7 @@
 import fc from 'fast-check'
 import { type Test, t } from 'tap'
 import { FileSessionStore } from '#lib/session/file-session-store.ts'
-import { createStatelessCheck, Session, type SessionOptions, type SessionUse } from '#lib/session/session.ts'
+import { Session, type SessionOptions } from '#lib/session/session.ts'
 import type { SessionCookie } from '#lib/session/session-state.ts'
 import {
   MemorySessionStore,
@@ -9,6 +9,7 @@ import {
   type SessionData,
   type SessionStore,
 } from '#lib/session/session-store.ts'
+import { createStatelessCheck, type SessionUse } from '#lib/session/session-use.ts'
 import { OptimisticStore } from './session-store-cases.ts'
 
 /** A memory store that records its calls. */
@@ -331,6 +332,142 @@ t.test('overlapping requests get each flash once, and none of a session that end
   t.strictSame(await later.flashes('notice'), [])
 })
 
+t.test('an update computes from the newest value, and stores the other changes of the request with it', async t => {
+  const { store, open, begin } = createSite()
+  const id = await begin({ count: 1 })
+  const session = open(id)
+  t.equal(await session.get('count'), 1)
+  await session.set('theme', 'dark')
+  await session.flash('notice', 'Counted.')
+  t.equal(await open(id).update('count', add), 2)
+  t.equal(await session.update('count', add), 3)
+  t.equal(await session.get('count'), 3)
+  t.notOk(session.isChanged)
+  t.equal(await open(id).update('count', add), 4)
+  t.equal(await session.save(), 'none')
+  const update = [`read ${id}`, `update ${id}`]
+  t.strictSame(store.takeCalls(), [`read ${id}`, ...update, `update ${id}`, ...update], 'the save writes nothing')
+  const next = open(id)
+  t.strictSame(Object.entries(await next.all()), [
+    ['count', 4],
+    ['theme', 'dark'],
+  ])
+  t.strictSame(await next.flashes('notice'), ['Counted.'])
+})
+
+t.test('update and take begin with what this request has changed', async t => {
+  const { store, open, begin } = createSite()
+  const id = await begin({ count: 1, token: 'a' })
+  const session = open(id)
+  await session.set('count', 5)
+  t.equal(await session.update('count', add), 6)
+  await session.set('token', 'b')
+  t.equal(await session.take('token'), 'b')
+  t.equal(await session.take('token'), undefined)
+  await session.clear()
+  t.equal(await session.take('count'), undefined)
+  t.equal(await session.update('count', add), 1)
+  await session.set('count', 9)
+  await session.save()
+  t.strictSame((await store.read(id))?.attributes, { count: 9 }, 'a later set is stored as usual')
+})
+
+t.test('uses of one request wait for its own update, also without await', async t => {
+  const { open, begin } = createSite()
+  const id = await begin({ count: 1 })
+  const session = open(id)
+  void session.set('count', 5)
+  const updates = [session.update('count', add), session.update('count', add)]
+  void session.set('theme', 'dark')
+  const last = session.get('count')
+  await session.save()
+  t.strictSame(await Promise.all([...updates, last]), [6, 7, 7])
+  t.strictSame(Object.entries(await open(id).all()), [
+    ['count', 7],
+    ['theme', 'dark'],
+  ])
+})
+
+t.test('an update of a new session is written with its save', async t => {
+  const { store, open } = createSite()
+  const session = open()
+  t.equal(await session.update('count', add), 1)
+  t.equal(await session.update('count', add), 2)
+  await session.set('token', 'a')
+  t.equal(await session.take('token'), 'a')
+  t.strictSame(store.takeCalls(), [])
+  t.strictSame(Object.entries(await open(idOf(await session.save())).all()), [['count', 2]])
+
+  const fresh = open()
+  t.equal(await fresh.take('token'), undefined)
+  t.equal(await fresh.save(), 'none')
+})
+
+t.test('update and take bring no session back that another request has ended', async t => {
+  const { store, open, begin } = createSite()
+  const id = await begin({ count: 4, token: 'a' })
+  const late = open(id)
+  t.equal(await late.get('token'), 'a')
+  const leaving = open(id)
+  await leaving.invalidate()
+  await leaving.save()
+  t.equal(await late.take('token'), undefined)
+  t.equal(await late.update('count', add), 1)
+  t.strictSame(Object.entries(await late.all()), [['count', 1]])
+  t.equal(await late.save(), 'none')
+  t.equal(await store.read(id), undefined)
+})
+
+t.test('update and take work with a new id, before and after its save', async t => {
+  const { store, open, begin } = createSite()
+  const id = await begin({ count: 4, token: 'a' })
+  const [login, late] = [open(id), open(id)]
+  await login.regenerate()
+  t.equal(await login.update('count', add), 5)
+  const newId = idOf(await login.save())
+  t.equal(await late.take('token'), undefined, 'the old id has ended')
+  t.equal(await late.save(), 'none')
+  const next = open(newId)
+  t.equal(await next.take('token'), 'a')
+  await next.invalidate()
+  t.equal(await next.update('count', add), 1)
+  t.strictSame((await store.read(newId))?.attributes, { count: 5 }, 'the end comes with the save')
+  const last = idOf(await next.save())
+  t.equal(await store.read(newId), undefined)
+  t.strictSame((await store.read(last))?.attributes, { count: 1 })
+})
+
+t.test('an update that fails leaves the value, and the session to other uses', async t => {
+  const { open, begin } = createSite()
+  const session = open(await begin({ count: 4 }))
+  const fail = () => {
+    throw new Error('no')
+  }
+  await t.rejects(session.update('count', fail), { message: 'no' })
+  await t.rejects(
+    session.update('count', async () => 1),
+    { code: 'SESSION_VALUE_INVALID' },
+  )
+  t.equal(await session.update('count', add), 5)
+})
+
+t.test('an update changes a copy, and returns one', async t => {
+  const { open, begin } = createSite()
+  const session = open(await begin({ cart: [1] }))
+  const added = [3]
+  const push = (cart: unknown) => [...(cart as number[]), 2, ...added]
+  const cart = await session.update('cart', push)
+  cart.push(4)
+  added.push(5)
+  t.strictSame(await session.get('cart'), [1, 2, 3])
+  await session.update('cart', cart => {
+    const list = cart as number[]
+    list.push(6)
+    return 'none'
+  })
+  t.equal(await session.get('cart'), 'none')
+})
+
 t.test('regenerate creates a new id, keeps the data and ends the old id', async t => {
   const { store, open, begin, pass } = createSite()
   const id = await begin({ cart: [1] })
@@ -544,6 +681,30 @@ for (const [kind, createStore] of Object.entries(stores)) {
     t.strictSame(taken.flat().sort(byNumber), [...Array(200).keys()], 'each message is taken once')
   })
 
+  t.test(`20 overlapping requests count to 20, and one of three has a token (${kind})`, async t => {
+    const store = createStore(t)
+    const open = (id?: string): Session => new Session({ store, id, times })
+    const first = open()
+    await first.set('token', 'once')
+    const id = idOf(await first.save())
+    const requests = Array.from({ length: 23 }, async (_, index) => {
+      const session = open(id)
+      await session.get('count')
+      await session.set(`name ${index}`, index)
+      const result = index < 20 ? await session.update('count', add) : await session.take('token')
+      await session.save()
+      return result
+    })
+    const results = await Promise.all(requests)
+    t.strictSame(
+      results.slice(0, 20).sort(byNumber),
+      Array.from({ length: 20 }, (_, index) => index + 1),
+    )
+    t.strictSame(results.slice(20).sort(), ['once', undefined, undefined])
+    const { count, token, ...others } = await open(id).all()
+    t.strictSame([count, token, Object.keys(others).length], [20, undefined, 23])
+  })
+
   t.test(`the id before a login shows nothing of the login, with 200 overlapping requests (${kind})`, async t => {
     const store = createStore(t)
     const open = (id?: string): Session => new Session({ store, id, times })
@@ -595,6 +756,8 @@ t.test('each use is counted and reported before it happens; peek is neither', as
   await session.set('b', 2)
   await session.has('a')
   await session.delete('a')
+  await session.update('b', Number)
+  await session.take('c')
   await session.all()
   await session.flash('notice', 'hi')
   await session.peekFlashes()
@@ -609,7 +772,7 @@ t.test('each use is counted and reported before it happens; peek is neither', as
   await session.invalidate()
   t.strictSame(
     methods,
-    'get set has delete all flash peekFlashes metadata flashes clear regenerate invalidate'.split(' '),
+    'get set has delete update take all flash peekFlashes metadata flashes clear regenerate invalidate'.split(' '),
   )
   t.equal(session.useCount, methods.length)
 })
@@ -621,11 +784,13 @@ t.test('a call site begins where the session was used', async t => {
   async function showCart(): Promise<void> {
     await session.get('cart')
     await session.flashes('notice')
+    await session.update('cart', Number.isFinite)
   }
   await showCart()
   t.match(sites, [
     { message: 'session.get()', stack: /^Error: session\.get\(\)\n +at (async )?showCart / },
     { message: 'session.flashes()', stack: /^Error: session\.flashes\(\)\n +at (async )?showCart / },
+    { message: 'session.update()', stack: /^Error: session\.update\(\)\n +at (async )?showCart / },
   ])
 })
 
@@ -697,6 +862,10 @@ t.test('uses without await come before a later save', async t => {
 
 function createFileStore(t: Test): SessionStore {
   return new FileSessionStore({ directory: t.testdir(), warn: message => t.fail(message) })
+}
+
+function add(count: unknown): number {
+  return Number(count ?? 0) + 1
 }
 
 function byNumber(first: unknown, second: unknown): number {

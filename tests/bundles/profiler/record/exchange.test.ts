@@ -416,6 +416,15 @@ t.test('the session', async t => {
     t.equal((await client.get('/flashes')).text, 'saved: ?token=abc')
   })
 
+  t.test('changes that are stored at once are recorded as uses, with the values after them', async t => {
+    const { client, storedOf } = await createProfiledKernel(t, { directory: t.testdir(), bundles: [sessions] })
+    await client.get('/used')
+    const session = dataOf<ProfiledSession>(await storedOf(await client.get('/at-once')), 'session')
+    t.match(session.uses, [{ method: 'update' }, { method: 'take' }])
+    t.ok(session.uses.every(({ trace: [site = ''] }) => /exchange\.test\.(ts|js):\d+:\d+/.test(site)))
+    t.strictSame(session.attributes, { visits: 1 })
+  })
+
   t.test('a refused use on a stateless route is recorded', async t => {
     const { client, storedOf } = await createProfiledKernel(t, { directory: t.testdir() })
     t.hasStrict(dataOf<ProfiledSession>(await storedOf(await client.get('/stateless')), 'session'), {
@@ -545,6 +554,15 @@ const sessions: Bundle = {
       name: 'flashes',
       path: '/flashes',
       controller: async (request: Request) => new Response(String(await request.session.flashes('notice'))),
+    })
+    routes.add({
+      name: 'at_once',
+      path: '/at-once',
+      controller: async (request: Request) => {
+        await request.session.update('visits', count => Number(count ?? 0) + 1)
+        await request.session.take('user')
+        return new Response()
+      },
     })
     routes.add({
       name: 'often',

@@ -1,0 +1,127 @@
+import { fork } from 'node:child_process'
+import { once } from 'node:events'
+import path from 'node:path'
+import fc from 'fast-check'
+import { type Test, t } from 'tap'
+import { Session } from '#lib/session/session.ts'
+import {
+  openSessionStore,
+  runRequests,
+  type SessionPlace,
+  type SessionRequest,
+  times,
+} from '#tests/support/session-process.ts'
+import { lacksRedis, startRedis } from '#tests/support/start-redis.ts'
+
+t.test('two processes with one folder', async t => {
+  const directory = t.testdir()
+  await testProcesses(t, number => ({ directory: path.join(directory, `${number}`) }))
+})
+
+t.test('two processes with one Redis', { skip: lacksRedis }, async t => {
+  /* c8 ignore start -- only where there is a Redis */
+  const { host, port } = await startRedis(t)
+  await testProcesses(t, number => ({ url: `redis://${host}:${port}`, prefix: `${number}:` }))
+  /* c8 ignore stop */
+})
+
+/** Runs the claims. `createPlace` returns an empty place for each number. */
+async function testProcesses(t: Test, createPlace: (number: number) => SessionPlace): Promise<void> {
+  const child = fork(path.join(import.meta.dirname, '../../support/session-process.js'))
+  t.teardown(() => child.kill())
+  let number = 0
+
+  /** Runs requests in this process and in the other one, at once. Returns their results and the stored session. */
+  const run = async (mine: readonly SessionRequest[], others: readonly SessionRequest[]) => {
+    const place = createPlace(number++)
+    const store = openSessionStore(place)
+    const first = new Session({ store, times })
+    await first.set('token', 'once')
+    const { id } = Object(await first.save())
+    child.send({ place, id, requests: others })
+    const [results, [otherResults]] = await Promise.all([
+      runRequests({ place, id, requests: mine }),
+      once(child, 'message'),
+    ])
+    const stored = await store.read(id)
+    await store.close?.()
+    return { results, otherResults: otherResults as readonly unknown[], stored }
+  }
+
+  await t.test('20 overlapping updates count to 20, and one of three requests has a token', async t => {
+    const updates = Array.from({ length: 10 }, (): SessionRequest => ({ method: 'update', name: 'count' }))
+    const take: SessionRequest = { method: 'take', name: 'token' }
+    let haveCompeted = false
+    for (let attempt = 1; attempt <= 10 && !haveCompeted; attempt++) {
+      const { otherResults, results, stored } = await run([...updates, take], [take, ...updates, take])
+      t.strictSame(stored?.attributes, { count: 20 })
+      const all = [...results, ...otherResults]
+      t.strictSame(all.filter(isNumber).sort(byNumber), listTo(20))
+      t.strictSame(all.filter(result => !isNumber(result)).sort(), [null, null, 'once'].sort())
+      const counts = results.filter(isNumber)
+      haveCompeted ||= Math.max(...counts) - Math.min(...counts) > 9
+    }
+    t.ok(haveCompeted, 'the updates of both processes were mixed')
+  })
+
+  const name = fc.constantFrom('a', 'b', 'c')
+  const request: fc.Arbitrary<SessionRequest> = fc.oneof(
+    fc.record({ method: fc.constant('update' as const), name: name.map(name => `count ${name}`) }),
+    fc.record({ method: fc.constantFrom('set' as const, 'flash' as const), name }),
+    fc.record({ method: fc.constantFrom('take' as const, 'flashes' as const), name: fc.constant('token') }),
+  )
+  const requests = fc.array(request, { minLength: 5, maxLength: 30 })
+
+  await t.test('the outcome of mixed requests is that of a model', async t => {
+    await fc.assert(
+      fc.asyncProperty(requests, requests, async (mine, others) => {
+        const { otherResults, results, stored } = await run(mine, others)
+        const all = [...mine, ...others]
+        const outcomes = [...results, ...otherResults]
+        const namesOf = (method: string) => all.filter(request => request.method === method).map(({ name }) => name)
+        const resultsOf = (method: string, name?: string) =>
+          outcomes.filter((_, index) => all[index]?.method === method && (name ?? all[index].name) === all[index].name)
+        const counts: Record<string, number> = {}
+        for (const name of namesOf('update')) counts[name] = (counts[name] ?? 0) + 1
+        const takes = namesOf('take').length
+        const sets = Object.fromEntries(namesOf('set').map(name => [name, true]))
+        t.same(stored?.attributes, { ...(takes === 0 && { token: 'once' }), ...sets, ...counts })
+        t.strictSame(
+          resultsOf('take').sort(),
+          listTo(takes)
+            .map(number => (number === 1 ? 'once' : null))
+            .sort(),
+        )
+        for (const [name, count] of Object.entries(counts)) {
+          t.strictSame(resultsOf('update', name).sort(byNumber), listTo(count), name)
+        }
+        const flashes = [...resultsOf('flashes'), stored?.flashes.notice ?? []].flat()
+        t.strictSame(flashes.sort(), namesOf('flash').sort())
+      }),
+      { numRuns: 10 },
+    )
+  })
+
+  await t.test('a session that one of them ends stays ended', async t => {
+    await fc.assert(
+      fc.asyncProperty(requests, requests, fc.nat(30), async (mine, others, at) => {
+        const { stored } = await run(mine.toSpliced(at, 0, { method: 'invalidate', name: '' }), others)
+        t.equal(stored, undefined)
+      }),
+      { numRuns: 5 },
+    )
+  })
+}
+
+/** The numbers from 1. */
+function listTo(count: number): number[] {
+  return Array.from({ length: count }, (_, index) => index + 1)
+}
+
+function isNumber(value: unknown): value is number {
+  return typeof value === 'number'
+}
+
+function byNumber(one: unknown, other: unknown): number {
+  return Number(one) - Number(other)
+}
