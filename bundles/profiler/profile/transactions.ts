@@ -14,6 +14,11 @@ interface OrderedQuery
 const beginnings: ReadonlySet<string> = new Set(['BEGIN', 'START'])
 const endings: ReadonlySet<string> = new Set(['COMMIT', 'END', 'ROLLBACK', 'ABORT'])
 
+/** Whether a query begins a transaction. */
+export function beginsTransaction({ operation }: Pick<OrderedQuery, 'operation'>): boolean {
+  return beginnings.has(operation)
+}
+
 /** Whether a query ends its transaction. `ROLLBACK TO` a savepoint does not. */
 export function endsTransaction({ operation, text }: Pick<OrderedQuery, 'operation' | 'text'>): boolean {
   return endings.has(operation) && !/\bTO\b/i.test(text)
@@ -43,7 +48,7 @@ function findTransactions(queries: readonly OrderedQuery[]): Members[] {
   let open = 0
   let isCertain = true
   for (const query of queries) {
-    const isBeginning = beginnings.has(query.operation)
+    const isBeginning = beginsTransaction(query)
     if (isBeginning) open++
     if (isBeginning && members === undefined) members = [query]
     else if (members !== undefined) {

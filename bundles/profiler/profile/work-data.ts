@@ -37,7 +37,10 @@ export interface LogMessage {
   readonly context?: JsonObject | undefined
   /** The errors of its context, by their names in it. */
   readonly exceptions?: Readonly<Record<string, RecordedException>> | undefined
-  /** Where it was logged; of warnings and above, except for those about an error, which has a place of its own. */
+  /**
+   * Where it was logged; of warnings and above, except for those about an error, which has a place of its own, and of the message
+   * with which the request has logged too much.
+   */
   readonly site?: Caller | undefined
   /** Whether the context, and the end of a long message, were left out: there was too much text before it. */
   readonly isCut?: true | undefined

@@ -13,7 +13,10 @@ export interface TracedLog {
   /** The message before its placeholders were filled; absent without placeholders. */
   readonly template?: string
   readonly context?: Readonly<Record<string, unknown>>
-  /** Where it was logged; only of warnings and above, and not of errors, which have a place of their own. */
+  /**
+   * Where it was logged; of warnings and above, except for those about an error, which has a place of its own, and of the message
+   * with which a request has logged too much.
+   */
   readonly site?: Caller
   /** Whether the context and the end of a long message were left out, after too many long messages. */
   readonly isCut?: true
@@ -29,6 +32,12 @@ const shortMessage = 200
 /** Only so many messages get a place: reading a stack costs more than recording the rest of a message. */
 const siteLimit = 50
 
+/**
+ * More messages of one request, without those of the level `debug`, are too many. The next one is located: its line is mostly
+ * that of a loop.
+ */
+export const mostLogs = 100
+
 /** The log messages of one request. The logger masks and bounds each; their number is bounded here. */
 export class LogTrace {
   /** Messages of level error and above, including dropped ones. */
@@ -39,6 +48,8 @@ export class LogTrace {
   readonly #first = new FirstLogs()
   readonly #last = new LastLogs()
   #sites = 0
+  /** Messages above the level debug. */
+  #written = 0
   #latest = Number.NEGATIVE_INFINITY
 
   /** `start` is the start of the request, by `performance.now()`. */
@@ -65,7 +76,8 @@ export class LogTrace {
     if (isWarning) this.warnings++
     else if (isError) this.errors++
     const isLocated = (isWarning || isError) && !isLogError(context.exception) && this.#sites++ < siteLimit
-    const site = isLocated ? locate() : undefined
+    const isOneTooMany = level !== 'debug' && this.#written++ === mostLogs
+    const site = isLocated || isOneTooMany ? locate() : undefined
     const end = this.#first.isFull ? this.#last : this.#first
     end.add({
       at,

@@ -2,6 +2,9 @@ import type { FindingRule, RuleFinding, Severity } from '../../../../kernel/prof
 import { flattenError } from '../../../../lib/errors/flat-error.ts'
 import type { Profile } from '../../profile/profile.ts'
 import { repeatedCallsRule, sequentialCallsRule } from './call-rules.ts'
+import { redirectChainRule } from './client-rules.ts'
+import { openTransactionRule } from './connection-rules.ts'
+import { failedCallRule, failedQueryRule } from './failure-rules.ts'
 import type { Finding } from './finding.ts'
 import {
   manyQueriesRule,
@@ -13,7 +16,7 @@ import {
 import { duplicateQueriesRule, repeatedQueriesRule } from './repeated-queries.ts'
 import { insecureCookieRule, uncacheableResponseRule, uncompressedResponseRule } from './response-rules.ts'
 import { blockedLoopRule, lateWorkRule, slowListenerRule } from './time-rules.ts'
-import { needlessSessionRule, repeatedTemplateRule } from './work-rules.ts'
+import { changedSessionRule, manyLogsRule, needlessSessionRule, repeatedTemplateRule } from './work-rules.ts'
 
 /**
  * Applies all rules to profiles: those of the profiler, and those of bundles. Rules run when a profile is read, not
@@ -80,6 +83,9 @@ function ask(rule: FindingRule<Profile>, profile: Profile): readonly RuleFinding
 
 /** The rules of the profiler. Each has an entry in `docs/reference/findings.md`. */
 export const profilerRules: readonly FindingRule<Profile>[] = [
+  failedQueryRule,
+  failedCallRule,
+  openTransactionRule,
   blockedLoopRule,
   slowListenerRule,
   repeatedCallsRule,
@@ -93,7 +99,10 @@ export const profilerRules: readonly FindingRule<Profile>[] = [
   templateQueriesRule,
   repeatedTemplateRule,
   lateWorkRule,
+  manyLogsRule,
   needlessSessionRule,
+  changedSessionRule,
+  redirectChainRule,
   uncacheableResponseRule,
   uncompressedResponseRule,
   insecureCookieRule,

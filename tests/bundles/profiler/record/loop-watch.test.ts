@@ -4,7 +4,7 @@ import { LoopWatch } from '#bundles/profiler/record/loop-watch.ts'
 import { Trace } from '#bundles/profiler/record/trace.ts'
 import { startUsage, type UsageTrace } from '#bundles/profiler/record/usage-trace.ts'
 import { createRequest } from '#kernel/testing/event-factories.ts'
-import { toil } from '#tests/bundles/profiler/insight/findings/flawed-bundle.ts'
+import { toil } from '#tests/bundles/profiler/insight/findings/planted/work-pages.ts'
 import { until } from '#tests/support/until.ts'
 
 /** A trace of a main request that has begun work. */

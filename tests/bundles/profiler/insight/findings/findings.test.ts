@@ -1,85 +1,102 @@
 import { type Test, t } from 'tap'
 import { createFrameworkBundle } from '#bundles/framework/framework-bundle.ts'
-import { writeProblem } from '#bundles/profiler/insight/findings/finding.ts'
+import { type Finding, writeProblem } from '#bundles/profiler/insight/findings/finding.ts'
 import { findFindings, profilerRules } from '#bundles/profiler/insight/findings/inspector.ts'
 import { ownListeners } from '#bundles/profiler/insight/findings/time-rules.ts'
 import type { Profile } from '#bundles/profiler/profile/profile.ts'
 import { createProfilerBundle } from '#bundles/profiler/profiler-bundle.ts'
 import { MemoryProfileStorage } from '#bundles/profiler/store/memory-profile-storage.ts'
+import { createProfiledTestKernel } from '#bundles/profiler/testing/create-profiled-test-kernel.ts'
 import { RequestEvent } from '#kernel/events.ts'
 import { createTestKernel } from '#kernel/testing/create-test-kernel.ts'
 import { Response } from '#lib/http/response.ts'
-import {
-  createFlawedBundle,
-  flawedPairs,
-  flawedTemplates,
-  startUpstream,
-} from '#tests/bundles/profiler/insight/findings/flawed-bundle.ts'
+import { findMarkedLines, type Page, pathOf } from '#tests/bundles/profiler/insight/findings/planted/page.ts'
+import { createPlantedBundle } from '#tests/bundles/profiler/insight/findings/planted/planted-bundle.ts'
 import { createProfiledKernel, waitForProfile } from '#tests/support/profiled-kernel.ts'
-import { createProject } from '#tests/support/project.ts'
 import { serveKernel } from '#tests/support/test-server.ts'
 import { until } from '#tests/support/until.ts'
 
-/** Serves flawed routes and their twins without a flaw. */
-async function serveFlaws(t: Test) {
-  const kernel = await createProfiledKernel(t, {
-    bundles: [createFlawedBundle(await startUpstream(t))],
-    directory: createProject(t.testdir(), flawedTemplates),
-  })
+/** Serves pages with planted faults, and healthy pages. */
+async function serve(t: Test) {
+  const bundle = await createPlantedBundle(t)
+  const kernel = await createProfiledTestKernel({ bundles: [createFrameworkBundle(), bundle] })
+  t.teardown(() => kernel.close())
   const { url } = await serveKernel(t, kernel)
-  const ask = async (path: string) => {
-    const response = await fetch(url + path)
+  const ask = async (path: string, init: RequestInit = {}) => {
+    const response = await fetch(url + path, init)
     await response.text()
     return String(response.headers.get('x-debug-token'))
   }
   const find = async (path: string, isWanted?: (profile: Profile) => boolean) =>
     waitForProfile(kernel.storage, await ask(path), isWanted)
-  return { ...kernel, url, ask, find }
+  const visit = async (name: string, { isComplete, isFollowed, method = 'GET' }: Page): Promise<Profile> => {
+    const token = await ask(pathOf(name), { method, redirect: isFollowed ? 'follow' : 'manual' })
+    return waitForProfile(kernel.storage, token, isComplete)
+  }
+  return { ...kernel, url, ask, find, visit, pages: Object.entries(bundle.pages) }
 }
 
 /** Rules that may find something only because the machine is busy: the request is then repeated. */
 const ofMachine: readonly string[] = ['blocked-loop', 'slow-listener', 'slow-query']
 const attempts = 20
 
-const ruleOf = (text: string) => String(text.split(':')[0])
-
-const isOfMachine = (texts: readonly string[]) =>
-  texts.length > 0 && texts.every(text => ofMachine.includes(ruleOf(text)))
-
-const describe = (profile: Profile) => findFindings(profile).map(finding => `${finding.rule}: ${writeProblem(finding)}`)
-
-t.test('each flawed route has the finding of its flaw only, and its twin has none', async t => {
-  const { find } = await serveFlaws(t)
-  // The first calls open connections, so they take longer.
-  await find('/flawed/sequence')
-  const findAll = async (path: string, rules: readonly string[], isWanted?: (profile: Profile) => boolean) => {
-    for (let attempt = 1; ; attempt++) {
-      const texts = describe(await find(path, isWanted))
-      if (attempt === attempts || !isOfMachine(texts.filter(text => !rules.includes(ruleOf(text))))) return texts
-    }
+async function findOf({ visit }: Pick<Awaited<ReturnType<typeof serve>>, 'visit'>, name: string, page: Page) {
+  for (let attempt = 1; ; attempt++) {
+    const findings = findFindings(await visit(name, page))
+    const others = findings.filter(({ rule }) => rule !== page.answer)
+    const isNoise = others.length > 0 && others.every(({ rule }) => ofMachine.includes(rule))
+    if (!isNoise || attempt === attempts) return findings
   }
-  for (const { flawed, rule, twin } of flawedPairs) {
-    const isLate = rule === 'late-work'
-    await find(twin)
-    if (isLate) await new Promise(resolve => setTimeout(resolve, 150))
-    const isOver = ({ data }: Profile) => !isLate || data.late !== undefined
-    const texts = await findAll(flawed, [rule], isOver)
-    t.strictSame(texts.map(ruleOf), [rule], `${flawed} ${texts.join(' ')}`)
-    t.strictSame(await findAll(twin, []), [], twin)
+}
+
+const placeOf = ({ code }: Finding) => code && `${code.file}:${code.line}`
+
+const describe = (finding: Finding) =>
+  [`${finding.rule}: ${writeProblem(finding)}`, placeOf(finding) ?? ''].join(' ').trim()
+
+const describeAll = (profile: Profile) => findFindings(profile).map(describe)
+
+t.test('every planted fault is found by its rule, at its line, and no healthy page has a finding', async t => {
+  const server = await serve(t)
+  const lines = findMarkedLines()
+  const offenders = new Map(profilerRules.map(({ name }): [string, string[]] => [name, []]))
+  const falseWarnings: string[] = []
+  for (const [name, page] of server.pages) {
+    const findings = await findOf(server, name, page)
+    const texts = findings.map(finding => `${name}: ${describe(finding)}`)
     t.comment(texts.join('\n'))
+    if (page.answer === 'healthy') {
+      falseWarnings.push(...texts)
+      continue
+    }
+    const [found, ...others] = findings
+    const isFound = found?.rule === page.answer && others.length === 0
+    const isPlaced = !lines.has(name) || (found !== undefined && placeOf(found) === lines.get(name))
+    if (!isFound || !isPlaced)
+      offenders.get(page.answer)?.push(`${lines.get(name) ?? name} is answered by ${texts.join(' ') || 'nothing'}`)
   }
-  const shown = new Set(flawedPairs.map(({ rule }) => rule))
-  t.strictSame([...shown].sort(), profilerRules.map(({ name }) => name).sort(), 'every rule has a flawed route')
+  for (const [rule, found] of offenders) t.strictSame(found, [], `the faults of ${rule} are found`)
+  t.strictSame(falseWarnings, [], 'the healthy pages have no finding')
+  const isHealthy = ({ answer }: Page) => answer === 'healthy'
+  const healthy = server.pages.filter(([, page]) => isHealthy(page))
+  t.comment(`${server.pages.length - healthy.length} faults, ${healthy.length} healthy pages`)
+  const answers = new Set(server.pages.map(([, { answer }]) => answer))
+  const rules = profilerRules.map(({ name }) => name)
+  t.strictSame(
+    rules.filter(name => !answers.has(name)),
+    [],
+    'every rule has a planted fault',
+  )
 })
 
 t.test('a delayed request has a finding with the token of the blocking request', async t => {
-  const { app, ask, find, storage } = await serveFlaws(t)
+  const { app, ask, find, storage } = await serve(t)
   const arrived = new Promise<void>(resolve => {
-    app.dispatcher.on(RequestEvent, ({ request }) => void (request.path === '/twin/block' && resolve()))
+    app.dispatcher.on(RequestEvent, ({ request }) => void (request.path === pathOf('long-timer') && resolve()))
   })
-  const waiting = find('/twin/block')
+  const waiting = find(pathOf('long-timer'))
   await arrived
-  const culprit = await ask('/flawed/block')
+  const culprit = await ask(pathOf('block'))
   const profile = await waiting
   const finding = findFindings(profile).find(({ rule }) => rule === 'blocked-loop')
   t.hasStrict(finding, { rule: 'blocked-loop', values: { token: culprit }, place: { panel: 'time', token: culprit } })
@@ -88,7 +105,7 @@ t.test('a delayed request has a finding with the token of the blocking request',
 })
 
 t.test('a sub-request after the response has its own late work', async t => {
-  const { app, find, storage } = await serveFlaws(t)
+  const { app, find, storage } = await serve(t)
   app.routes.add({
     name: 'slow_sub',
     path: '/slow-sub',
@@ -109,11 +126,11 @@ t.test('a sub-request after the response has its own late work', async t => {
   })
   const { children } = await find('/late-sub', profile => profile.children.length > 0)
   const sub = await waitForProfile(storage, String(children[0]))
-  t.match(describe(sub), ['late-work: Work continued after the response was sent'])
+  t.match(describeAll(sub), ['late-work: Work continued after the response was sent'])
 })
 
 t.test('endless late work is saved a few times only; an aborted request has no late work', async t => {
-  const { app, find, storage, url } = await serveFlaws(t)
+  const { app, find, storage, url } = await serve(t)
   const leaving = new AbortController()
   let hasLogged = false
   let timer: NodeJS.Timeout | undefined
@@ -142,7 +159,7 @@ t.test('endless late work is saved a few times only; an aborted request has no l
   const { summary } = await find('/forever', ({ data }) => data.late !== undefined)
   await new Promise(resolve => setTimeout(resolve, 500))
   t.ok(saved >= 2 && saved <= 4, `written ${saved} times`)
-  t.match(describe(await waitForProfile(storage, summary.token)), [/^late-work: .*\d+ log messages/])
+  t.match(describeAll(await waitForProfile(storage, summary.token)), [/^late-work: .*\d+ log messages/])
 
   const left = fetch(`${url}/left`, { signal: leaving.signal }).catch(() => undefined)
   await left
@@ -167,13 +184,18 @@ t.test('the listeners of the framework and the profiler are known by name', asyn
   t.strictSame([...owners].sort(), [...ownListeners].sort())
 })
 
+const isOfMachine = (profile: Profile) => {
+  const rules = findFindings(profile).map(({ rule }) => rule)
+  return rules.length > 0 && rules.every(rule => ofMachine.includes(rule))
+}
+
 t.test('a thousand requests to pages without flaws have no finding', async t => {
   const kernel = await createProfiledKernel(t)
   const { url } = await serveKernel(t, kernel)
   const asset = /(?:href|src)="(\/assets\/[^"]+)"/.exec(await (await fetch(`${url}/star-photo-booth`)).text())?.[1]
   const paths = [
     ...['/star-photo-booth', '/partnership', '/star-photo-booth?page=2', '/', '/missing', '/robots.txt', '/post-only'],
-    ...['/json', '/text', '/empty', '/redir', '/redir301', '/slash', '/stream', '/download', '/item/5', '/count'],
+    ...['/json', '/text', '/empty', '/redir', '/redir301', '/slash', '/stream', '/download', '/item/5'],
     ...['/embed', '/forward', '/events', '/gone', '/teapot', '/boom', '/status/503', '/slow/5', String(asset)],
   ]
   const count = 1000
@@ -192,10 +214,10 @@ t.test('a thousand requests to pages without flaws have no finding', async t => 
   for (const { token } of summaries) {
     let profile = (await kernel.storage.find(token))?.profile
     const { pathname, search } = new URL(String(profile?.summary.url))
-    for (let attempt = 1; attempt < attempts && profile !== undefined && isOfMachine(describe(profile)); attempt++) {
+    for (let attempt = 1; attempt < attempts && profile !== undefined && isOfMachine(profile); attempt++) {
       const { headers } = await fetch(url + pathname + search, { redirect: 'manual' })
       profile = await waitForProfile(kernel.storage, headers.get('x-debug-token'))
     }
-    if (profile !== undefined) t.strictSame(describe(profile), [], pathname + search)
+    if (profile !== undefined) t.strictSame(describeAll(profile), [], pathname + search)
   }
 })

@@ -56,7 +56,7 @@ t.test('N+1 has a least number and a least time; in development the number is en
   )
   t.strictSame(rulesOf(between), [], 'another query ends the run')
   t.strictSame(rulesOf(items(20, 1, { text: 'COMMIT' })), [])
-  t.strictSame(rulesOf(items(20, 1, { error: 'deadlock' })), [])
+  t.strictSame(rulesOf(items(20, 1, { error: 'deadlock' })), ['failed-query'])
   t.strictSame(rulesOf(items(20, 1, { system: 'redis', text: 'GET a' })), [])
   const [writes] = find(items(10, 1, { text: 'INSERT INTO hits VALUES (?)', caller: undefined }))
   t.equal(writes && writeAdvice(writes), 'Write all rows with one statement instead of one per item.')
@@ -177,6 +177,32 @@ t.test('queries that a template started are named with the innermost template', 
     { values: { template: 'page' }, evidence: { count: 2, time: 2 }, place: { anchor: 'query-2' } },
   ])
   t.strictSame(rulesOf(items(20), {}, { templates }), ['repeated-queries'])
+})
+
+t.test('a query that fails as expected is no finding', async t => {
+  const failed = (error: string, changes: Partial<QueryData> = {}) =>
+    rulesOf([createQuery({ error, text: 'INSERT INTO users VALUES (?)', ...changes })])
+  t.strictSame(failed('no such table: users'), ['failed-query'])
+  t.strictSame(failed('no such table: users', { code: '42P01' }), ['failed-query'])
+  t.strictSame(failed('it exists', { code: '23505' }), [])
+  t.strictSame(failed('UNIQUE constraint failed: users.name'), [])
+  t.strictSame(failed("Duplicate entry 'Ada' for key 'name'", { code: 'ER_DUP_ENTRY' }), [])
+  t.strictSame(failed('could not obtain lock', { code: '55P03' }), [])
+  t.strictSame(failed('NOSCRIPT No matching script.', { system: 'redis', text: 'EVALSHA a' }), [])
+})
+
+t.test('a transaction is open if it has begun and no query ends it', async t => {
+  const inOrder = (...texts: string[]) => texts.map((text, start) => createQuery({ text, start, end: start + 1 }))
+  t.hasStrict(find(inOrder('SELECT 1', 'BEGIN', 'UPDATE a SET b = ?')), [
+    { rule: 'open-transaction', severity: 'error', place: { anchor: 'query-1' }, evidence: { count: 2 } },
+  ])
+  t.strictSame(rulesOf(inOrder('BEGIN', 'SAVEPOINT a', 'ROLLBACK TO a')), ['open-transaction'])
+  for (const end of ['COMMIT', 'ROLLBACK', 'END']) t.strictSame(rulesOf(inOrder('BEGIN', 'UPDATE a', end)), [], end)
+  t.strictSame(rulesOf(inOrder('BEGIN', 'UPDATE a', 'BEGIN')), [], 'two at the same time')
+  t.strictSame(rulesOf([createQuery({ text: 'BEGIN', end: undefined })]), [], 'it was not begun')
+  t.strictSame(rulesOf(inOrder('BEGIN'), { outcome: 'aborted' }), [])
+  const reported = inOrder('UPDATE a', 'UPDATE b').map(query => ({ ...query, transaction: 1 }))
+  t.strictSame(rulesOf(reported), [], 'of a function that ends it itself')
 })
 
 t.test('queries after the response are late', async t => {

@@ -96,7 +96,7 @@ t.test('similar calls differ in an identifier, or in a value of the query', asyn
   for (const changes of [{ status: 503 }, { status: 429 }, { error: 'x' }, { end: undefined }, { method: 'PUT' }]) {
     t.strictSame(
       five(() => 'http://a/', changes),
-      [],
+      'error' in changes ? ['failed-call'] : [],
       JSON.stringify(changes),
     )
   }
@@ -145,6 +145,52 @@ t.test('work is late if it began after the response, or had not ended', async t 
   ])
   t.strictSame(late({ logger: { records: [log(9000)] } }), [])
   t.strictSame(rulesOf({ http: { calls: [call] } }), [])
+})
+
+const failure = { method: 'GET', url: 'http://a/', start: 1, end: 3, status: 0, error: 'connect ECONNREFUSED' }
+
+t.test('a call has failed if nothing else in the profile says so', async t => {
+  const failed = (data: Profile['data'] = {}, init: ProfileInit = {}, changes: object = {}) =>
+    rulesOf({ http: { calls: [{ ...failure, ...changes }] }, ...data }, init).filter(rule => rule === 'failed-call')
+  t.strictSame(failed(), ['failed-call'])
+  t.strictSame(failed({}, { status: 404 }), ['failed-call'])
+  const chain = (message: string) => ({
+    exceptions: [{ name: 'Error', message: 'Failed.', frames: [], cause: { name: 'Error', message, frames: [] } }],
+  })
+  t.strictSame(failed({ exception: chain('connect ECONNREFUSED') }, { status: 404 }), [], 'it is the cause')
+  t.strictSame(failed({ exception: chain('another one') }, { status: 404 }), ['failed-call'])
+  const log = (at: number, level: string) => ({ logger: { records: [{ at, level, message: 'No rates.' }] } })
+  t.strictSame(failed(log(3000, 'warning')), [], 'it is logged')
+  t.strictSame(failed(log(3000, 'info')), ['failed-call'])
+  t.strictSame(failed(log(2900, 'error')), ['failed-call'], 'logged before')
+  for (const init of [{ status: 500 }, { status: 0 }, { outcome: 'aborted' }, { duration: 2 }] as const)
+    t.strictSame(failed({}, init), [], JSON.stringify(init))
+  for (const error of ['This operation was aborted', 'The operation was aborted due to timeout'])
+    t.strictSame(failed({}, {}, { error }), [], error)
+  const again = { ...failure, start: 4, end: 5, status: 200, error: undefined }
+  t.strictSame(failed({ http: { calls: [failure, again] } }), [], 'the second attempt succeeds')
+  t.match(problemOf({ http: { calls: [failure, failure] } }), 'GET http://a/ failed 2 times (connect ECONNREFUSED)')
+})
+
+t.test('a chain of redirects has two GET requests; without a page it has five', async t => {
+  const redirects = (count: number, method = 'GET') =>
+    Array.from({ length: count }, (_, index) => ({ token: 'fedcba', status: 302, method, url: `http://a/${index}` }))
+  t.hasStrict(find({ redirects: redirects(2) }), [
+    { rule: 'redirect-chain', place: { token: 'fedcba' }, values: { chain: '/0 → /1 → /somewhere?q=1' } },
+  ])
+  t.strictSame(rulesOf({ redirects: redirects(1) }), [])
+  t.strictSame(rulesOf({ redirects: [...redirects(1, 'POST'), ...redirects(1)] }), [], 'after a form')
+  t.strictSame(rulesOf({ redirects: redirects(4) }, { status: 302 }), [])
+  t.strictSame(rulesOf({ redirects: redirects(5) }, { status: 302 }), ['redirect-chain'])
+})
+
+t.test('a GET that changes the session is an info, a logout by GET a warning', async t => {
+  const used = (method: string, init: ProfileInit = {}) =>
+    find({ session: { uses: [{ method, trace: ['at node_modules/auth/a.js:1:1', 'at save (shop/b.ts:4:2)'] }] } }, init)
+  t.hasStrict(used('set'), [{ rule: 'changed-session', severity: 'info', code: { file: 'shop/b.ts', line: 4 } }])
+  t.hasStrict(used('invalidate', { status: 302 }), [{ severity: 'warning', values: { call: 'session.invalidate()' } }])
+  for (const init of [{ method: 'POST' }, { status: 303 }]) t.strictSame(used('set', init), [], JSON.stringify(init))
+  for (const method of ['get', 'flashes', 'flash']) t.strictSame(used(method), [], method)
 })
 
 t.test('a session is unneeded if it is new and stays empty', async t => {

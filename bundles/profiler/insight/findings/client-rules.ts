@@ -1,0 +1,33 @@
+import type { FindingRule } from '../../../../kernel/profiler-contract.ts'
+import { formatCount, toTarget } from '../../profile/format.ts'
+import type { Profile } from '../../profile/profile.ts'
+import { toReadableUrl } from '../../profile/readable-url.ts'
+
+/** One redirect is usual: of a path without its slash, or of another host. */
+const leastRedirects = 2
+
+/** A login may redirect a few times until its page is shown. A chain that goes on redirecting is longer. */
+const leastEndless = 5
+
+/** Finds pages that the client reached by several redirects. The redirect after a form is right. */
+export const redirectChainRule: FindingRule<Profile> = {
+  name: 'redirect-chain',
+  title: 'Chain of redirects',
+  find({ collectors, summary }) {
+    const redirects = (collectors.redirects ?? []).filter(({ method }) => method === 'GET' || method === 'HEAD')
+    const isRedirect = summary.status >= 300 && summary.status < 400
+    const [first] = redirects
+    if (first === undefined || redirects.length < (isRedirect ? leastEndless : leastRedirects)) return []
+    const urls = [...redirects, summary].map(({ url }) => toReadableUrl(toTarget(url)))
+    return [
+      {
+        severity: 'warning',
+        problem: `The client sent ${formatCount(redirects.length + 1, 'request')} until it had ${isRedirect ? 'another redirect' : 'this page'}: {chain}.`,
+        values: { chain: urls.join(' → ') },
+        advice: 'Redirect to the last address at once, and link to it.',
+        place: { panel: 'request', token: first.token },
+        evidence: { count: redirects.length },
+      },
+    ]
+  },
+}

@@ -1,0 +1,44 @@
+import type { FindingRule } from '../../../../kernel/profiler-contract.ts'
+import { formatCount } from '../../profile/format.ts'
+import { groupBy } from '../../profile/group-by.ts'
+import type { Profile } from '../../profile/profile.ts'
+import { readQueries, type StoredQuery } from '../../profile/queries.ts'
+import { beginsTransaction, endsTransaction } from '../../profile/transactions.ts'
+import { describePlaces } from './describe-places.ts'
+import { shortenStatement, toQueryPlace } from './repeated-queries.ts'
+
+/**
+ * Finds transactions without COMMIT and ROLLBACK. Of two transactions that are open at the same time it is not known
+ * which query belongs to which: they are not examined.
+ */
+export const openTransactionRule: FindingRule<Profile> = {
+  name: 'open-transaction',
+  title: 'Transaction left open',
+  find(profile) {
+    const { database, omitted } = readQueries(profile)
+    // An omitted query may be the COMMIT.
+    if (omitted > 0 || profile.summary.outcome !== 'complete') return []
+    const transactions = groupBy(database.queries, ({ transaction }) => String(transaction))
+    transactions.delete(String(undefined))
+    return [...transactions.values()].flatMap(([begin, ...queries]) => {
+      if (begin === undefined || !isOpened(begin) || queries.some(endsTransaction)) return []
+      return [
+        {
+          severity: 'error',
+          problem: `A transaction was left open: after {statement} and ${formatCount(queries.length, 'query', 'queries')}, neither COMMIT nor ROLLBACK followed.`,
+          ...describePlaces(
+            [begin],
+            { statement: shortenStatement(begin.text) },
+            'End it in a finally block: its locks last, and its connection may be used by another request',
+          ),
+          place: toQueryPlace(begin),
+          evidence: { count: queries.length + 1 },
+        },
+      ]
+    })
+  },
+}
+
+function isOpened(query: StoredQuery): boolean {
+  return beginsTransaction(query) && query.end !== undefined && query.error === ''
+}

@@ -1,0 +1,109 @@
+import type { FindingRule, RuleFinding } from '../../../../kernel/profiler-contract.ts'
+import { isAborted, readCalls, type StoredCall } from '../../profile/calls.ts'
+import { readExceptions } from '../../profile/exceptions.ts'
+import { formatCount, shorten, toOneLine } from '../../profile/format.ts'
+import { groupBy } from '../../profile/group-by.ts'
+import { readLogs, type StoredLog, severityOf } from '../../profile/logs.ts'
+import type { Profile } from '../../profile/profile.ts'
+import { readQueries, type StoredQuery } from '../../profile/queries.ts'
+import { describePlaces } from './describe-places.ts'
+import { isAnswered, shortenStatement, toQueryPlace } from './repeated-queries.ts'
+
+/** Work that may have failed. */
+type Work = Pick<StoredQuery, 'caller' | 'end' | 'error' | 'index'> & { readonly code?: string | undefined }
+
+/**
+ * Finds queries whose error was caught and not reported. A write that a constraint of the database refuses, and a command that
+ * a client library repeats in another form, are expected to fail.
+ */
+export const failedQueryRule: FindingRule<Profile> = {
+  name: 'failed-query',
+  title: 'Query failed',
+  find(profile) {
+    const { queries } = readQueries(profile)
+    const hasSucceeded = (failed: StoredQuery) =>
+      queries.some(query => query.index > failed.index && query.text === failed.text && isAnswered(query))
+    const swallowed = findSwallowed(profile, queries).filter(query => !isExpected(query) && !hasSucceeded(query))
+    return groupFailures(swallowed, ({ text }) => text).map(([first, ...others]) => ({
+      ...describe([first, ...others], '{statement}', { statement: shortenStatement(first.text) }),
+      place: toQueryPlace(first),
+    }))
+  },
+}
+
+/** Constraints (SQLSTATE class 23), a lock that is not waited for, and answers to which client libraries react. */
+const expectedCodes = /^(?:23\w{3}|55P03|ER_DUP_ENTRY|ER_LOCK_NOWAIT|SQLITE_CONSTRAINT\w*)$/
+const expectedMessages =
+  /\bconstraint failed\b|\bviolates\b.*\bconstraint\b|^duplicate entry\b|^(?:NOSCRIPT|MOVED|ASK|BUSYGROUP)\b/i
+
+function isExpected({ code = '', error }: StoredQuery): boolean {
+  return expectedCodes.test(code) || expectedMessages.test(error)
+}
+
+/**
+ * Finds HTTP client calls without a response whose error was caught and not reported. A response with an error status is a
+ * response, and a call that the application itself has aborted is no failure.
+ */
+export const failedCallRule: FindingRule<Profile> = {
+  name: 'failed-call',
+  title: 'HTTP client call failed',
+  find(profile) {
+    const { calls } = readCalls(profile)
+    const hasSucceeded = ({ index, method, url }: StoredCall) =>
+      calls.some(call => call.index > index && call.method === method && call.url === url && call.error === '')
+    const swallowed = findSwallowed(profile, calls).filter(call => !isAborted(call) && !hasSucceeded(call))
+    const nameOf = ({ method, url }: StoredCall) => shorten(`${method} ${url}`, textLength)
+    return groupFailures(swallowed, nameOf).map(([first, ...others]) => ({
+      ...describe([first, ...others], '{call}', { call: nameOf(first) }),
+      place: { panel: 'http', anchor: `call-${first.index}` },
+    }))
+  },
+}
+
+const textLength = 120
+
+/**
+ * The work that failed before the response was sent, in a request that was answered without an error of the server. The error
+ * was thrown on, or a warning or an error was logged after it: then the failure is in the profile already.
+ */
+function findSwallowed<work extends Work>(profile: Profile, work: readonly work[]): work[] {
+  const { duration, outcome, status } = profile.summary
+  if (outcome !== 'complete' || status === 0 || status >= 500) return []
+  const failed = work.filter(({ end = Infinity, error }) => error !== '' && end <= duration)
+  if (failed.length === 0) return []
+  const thrown = readExceptions(profile)
+  const isAboutThrown = ({ exceptions }: StoredLog) =>
+    exceptions.some(({ chain: [error] }) => thrown.some(({ message }) => message === error?.message))
+  const reports = readLogs(profile).logs.filter(log => severityOf(log.level) !== 'plain' && !isAboutThrown(log))
+  const isThrown = ({ code = '', error }: Work) =>
+    thrown.some(exception => exception.message === error || (code !== '' && exception.code === code))
+  const isReported = ({ end = 0 }: Work) => reports.some(({ at }) => at / 1000 >= end - precision)
+  return failed.filter(item => !isThrown(item) && !isReported(item))
+}
+
+/** Milliseconds: times are rounded. */
+const precision = 0.01
+
+function groupFailures<work extends Work>(failed: readonly work[], keyOf: (item: work) => string): [work, ...work[]][] {
+  // A group has at least one item.
+  return [...groupBy(failed, keyOf).values()] as [work, ...work[]][]
+}
+
+function describe(
+  failed: readonly [Work, ...Work[]],
+  subject: string,
+  values: Readonly<Record<string, string>>,
+): Omit<RuleFinding, 'place'> {
+  const [{ error }] = failed
+  const often = failed.length === 1 ? '' : ` ${formatCount(failed.length, 'time')}`
+  return {
+    severity: 'error',
+    problem: `${subject} failed${often} ({error}), and the error was caught: the request was answered without it.`,
+    ...describePlaces(
+      failed,
+      { ...values, error: shorten(toOneLine(error), textLength) },
+      'Log the error where it is caught, or let it be thrown',
+    ),
+    evidence: { count: failed.length },
+  }
+}

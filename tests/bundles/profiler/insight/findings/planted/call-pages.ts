@@ -1,0 +1,134 @@
+import { get } from 'node:http'
+import { setTimeout as sleep } from 'node:timers/promises'
+import type { Profile } from '#bundles/profiler/profile/profile.ts'
+import type { Application } from '#kernel/bundle.ts'
+import { type Pages, page } from './page.ts'
+
+const isLate = ({ data }: Profile): boolean => data.late !== undefined
+
+const ask = async (url: string): Promise<string> => (await fetch(url)).text()
+
+/** Pages with HTTP client calls to a server. Its path `/wait/<milliseconds>/…` answers after a delay; `/status/<number>` has that status. */
+export function createCallPages({ logger }: Application, upstream: string): Pages {
+  const askTogether = async (...paths: string[]) => {
+    await Promise.all(paths.map(path => ask(upstream + path)))
+    return page()
+  }
+  return {
+    'same-calls': {
+      answer: 'repeated-calls',
+      async handle() {
+        for (let time = 0; time < 3; time++) {
+          const response = await fetch(`${upstream}/rates`) // here: same-calls
+          await response.text()
+        }
+        return page()
+      },
+    },
+    'alike-calls': {
+      answer: 'repeated-calls',
+      async handle() {
+        for (let id = 1; id <= 5; id++) {
+          const response = await fetch(`${upstream}/item/${id}`) // here: alike-calls
+          await response.text()
+        }
+        return page()
+      },
+    },
+    // Two equal calls, writing calls and retries after a failure are ignored.
+    'right-calls': {
+      answer: 'healthy',
+      async handle() {
+        for (const method of ['POST', 'POST', 'POST']) await (await fetch(`${upstream}/a`, { method })).text()
+        return askTogether('/a', '/a', '/status/503', '/status/503', '/status/503')
+      },
+    },
+    'four-items': {
+      answer: 'healthy',
+      handle: () => askTogether('/item/1', '/item/2', '/item/3', '/item/4', '/one', '/two'),
+    },
+    'call-sequence': {
+      answer: 'sequential-calls',
+      async handle() {
+        const user = await fetch(`${upstream}/wait/70/user`) // here: call-sequence
+        await user.text()
+        await ask(`${upstream}/wait/70/basket`)
+        return page()
+      },
+    },
+    'calls-together': {
+      answer: 'healthy',
+      handle: () => askTogether('/wait/70/user', '/wait/70/basket'),
+    },
+    'unknown-host': {
+      answer: 'failed-call',
+      async handle() {
+        const rates = await fetch('http://rates.invalid/today').catch(() => undefined) // here: unknown-host
+        await rates?.text()
+        return page()
+      },
+    },
+    'refused-call': {
+      answer: 'failed-call',
+      async handle() {
+        await new Promise<void>(resolve => {
+          // Nothing listens on this port.
+          get('http://127.0.0.1:9/', () => resolve()).on('error', () => resolve())
+        })
+        return page()
+      },
+    },
+    'cut-call': {
+      answer: 'failed-call',
+      async handle() {
+        const response = await fetch(`${upstream}/cut`) // here: cut-call
+        await response.text().catch(() => '')
+        return page()
+      },
+    },
+    'reported-call': {
+      answer: 'healthy',
+      async handle() {
+        await fetch('http://127.0.0.1:9/').catch(error => {
+          logger.warning('No rates today.', { exception: error })
+        })
+        return page()
+      },
+    },
+    'call-again': {
+      answer: 'healthy',
+      async handle() {
+        const url = `${upstream}/every-second`
+        const first = await ask(url).catch(() => undefined)
+        if (first === undefined) await ask(url)
+        return page()
+      },
+    },
+    'expected-404': {
+      answer: 'healthy',
+      async handle() {
+        const avatar = await fetch(`${upstream}/status/404`)
+        await avatar.text()
+        const rates = await fetch(`${upstream}/status/502`)
+        await rates.text()
+        return page()
+      },
+    },
+    'own-timeout': {
+      answer: 'healthy',
+      async handle() {
+        const signal = AbortSignal.timeout(40)
+        await fetch(`${upstream}/wait/80/slow`, { signal }).catch(() => undefined)
+        return page()
+      },
+    },
+    'late-call': {
+      answer: 'late-work',
+      isComplete: isLate,
+      handle() {
+        void sleep(30).then(() => ask(`${upstream}/wait/20/late`))
+        return page()
+      },
+    },
+  }
+}

@@ -1,0 +1,102 @@
+import { setTimeout as sleep } from 'node:timers/promises'
+import type { Profile } from '#bundles/profiler/profile/profile.ts'
+import type { Application } from '#kernel/bundle.ts'
+import { Response } from '#lib/http/response.ts'
+import { type Pages, page } from './page.ts'
+
+const isLate = ({ data }: Profile): boolean => data.late !== undefined
+
+/** Uses CPU time: on a busy machine it takes longer than the given milliseconds. */
+export function toil(milliseconds: number): void {
+  const begin = process.cpuUsage()
+  const spent = () => {
+    const { system, user } = process.cpuUsage(begin)
+    return (system + user) / 1000
+  }
+  while (spent() < milliseconds);
+}
+
+/** Pages with work of their own: CPU time, templates, log messages. */
+export function createWorkPages({ logger, view }: Application): Pages {
+  const list = async (length: number, time: number) => {
+    const items = Array.from({ length }, () => time)
+    return Response.html(await view.render('planted/list', { items }))
+  }
+  return {
+    block: {
+      answer: 'blocked-loop',
+      handle() {
+        toil(350)
+        return page()
+      },
+    },
+    'busy-for-a-moment': {
+      answer: 'healthy',
+      handle() {
+        toil(40)
+        return page()
+      },
+    },
+    'long-timer': {
+      answer: 'healthy',
+      async handle() {
+        await sleep(350)
+        return page()
+      },
+    },
+    // The listener of the bundle waits for it.
+    'slow-listener': { answer: 'slow-listener', handle: page },
+    'long-list': { answer: 'repeated-template', handle: () => list(60, 0.6) },
+    'short-list': { answer: 'healthy', handle: () => list(40, 0.6) },
+    'many-logs': {
+      answer: 'many-logs',
+      handle() {
+        for (let item = 0; item < 400; item++) {
+          logger.info('Item {item} is shown.', { item }) // here: many-logs
+        }
+        return page()
+      },
+    },
+    'many-texts': {
+      answer: 'many-logs',
+      handle() {
+        for (let item = 0; item <= 100; item++) {
+          logger.info(`Item ${item} is shown.`) // here: many-texts
+        }
+        return page()
+      },
+    },
+    'sixty-logs': {
+      answer: 'healthy',
+      handle() {
+        for (let item = 0; item < 60; item++) logger.info('Item {item} is shown.', { item })
+        return page()
+      },
+    },
+    'debug-logs': {
+      answer: 'healthy',
+      handle() {
+        for (let item = 0; item < 400; item++) logger.debug('Item {item} is shown.', { item })
+        return page()
+      },
+    },
+    'late-log': {
+      answer: 'late-work',
+      isComplete: isLate,
+      handle() {
+        void sleep(30).then(() => logger.info('Logged too late.'))
+        return page()
+      },
+    },
+    'late-render': {
+      answer: 'late-work',
+      isComplete: isLate,
+      handle() {
+        void sleep(30).then(() => list(3, 0))
+        return page()
+      },
+    },
+    // Its listener of kernel.terminate works after the response.
+    'work-after': { answer: 'healthy', handle: page },
+  }
+}
