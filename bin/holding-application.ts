@@ -3,6 +3,7 @@ import { readdirSync, readFileSync, statSync } from 'node:fs'
 import path from 'node:path'
 import { createFrameworkBundle } from '../bundles/framework/framework-bundle.ts'
 import { createProfilerBundle } from '../bundles/profiler/profiler-bundle.ts'
+import { seesProfiler } from '../bundles/profiler/web/access.ts'
 import type { Application, Bundle, SourceProblem } from '../kernel/bundle.ts'
 import { RequestEvent } from '../kernel/events.ts'
 import { Kernel } from '../kernel/kernel.ts'
@@ -89,10 +90,13 @@ const holdingBundle: Bundle = {
       RequestEvent,
       event => {
         const { request } = event
-        const isOwn = isolated.some(test => test(request))
-        if (request.parent !== undefined || (isOwn && debugGate.allows(request))) return
-        if (debugGate.allows(request)) request.attributes.set('_controller', 'broken_sources_controller')
-        else event.respond(new Response(holdingPage, { status: 503, headers: holdingHeaders }))
+        if (request.parent !== undefined) return
+        // The mistakes contain sources: other sites cannot load them, as they cannot load a page of the profiler.
+        if (!seesProfiler(request, debugGate)) {
+          event.respond(new Response(holdingPage, { status: 503, headers: holdingHeaders }))
+        } else if (!isolated.some(test => test(request))) {
+          request.attributes.set('_controller', 'broken_sources_controller')
+        }
       },
       priority,
     )

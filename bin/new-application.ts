@@ -5,6 +5,7 @@ import { CommandUsageError, type ExitCode, exitCodes } from '../kernel/console-c
 import type { OutputStream } from '../lib/console/output.ts'
 import { packageDirectory, packageName, version } from '../lib/package.ts'
 import { readProperty } from '../lib/stack/read-property.ts'
+import { quoteForShell } from '../lib/text/quote-for-shell.ts'
 
 /** Streams and working directory of the program `sinfonietta`: those of the process, or those of a test. */
 export interface ProgramContext {
@@ -56,8 +57,7 @@ function parseCommandLine(commandLine: readonly string[]) {
 }
 
 function describeNext(folder: string, count: number): string {
-  const quoted = /^[\w./-]*$/.test(folder) ? folder : `"${folder}"`
-  const commands = [...(folder === '' ? [] : [`cd ${quoted}`]), 'npm install', 'npm start']
+  const commands = [...(folder === '' ? [] : [`cd ${quoteForShell(folder)}`]), 'npm install', 'npm start']
   const lines = commands.map(command => `  ${command}\n`).join('')
   return `${count} files are created. Next:\n\n${lines}\nThe home page will be at http://127.0.0.1:8000/\n`
 }

@@ -13,8 +13,11 @@ const limit = 50
 export function toSourceProblems(error: unknown, directory: string): SourceProblem[] {
   if (error instanceof VIEW_TEMPLATE_INVALID) return ofTemplates(error)
   const message = stripVTControlCharacters(describeFailure(error))
-  // The calls are in the terminal, and the place below the message.
-  const short = message.replace(/\n {4}at [\s\S]*/, '').slice(0, 4000)
+  // The calls are in the terminal. The page shows the place and the source below the message, and masks the source.
+  const short = message
+    .replace(/\n {4}at [\s\S]*/, '')
+    .replace(/^\S+:\d+\n(?:.*\n)*?(?=SyntaxError)/, '')
+    .slice(0, 4000)
   return [{ message: short, ...(placeOfSetting(message, directory) ?? findPlace(error, directory)) }]
 }
 

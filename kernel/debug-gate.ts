@@ -1,10 +1,10 @@
 import { createHmac, timingSafeEqual } from 'node:crypto'
 import type { BlockList } from 'node:net'
 import { type Config, findUserIds } from '../lib/env/config.ts'
-import { setCookie } from '../lib/http/cookies.ts'
+import { listCookieValues, setCookie } from '../lib/http/cookies.ts'
 import type { Headers } from '../lib/http/headers.ts'
 import { includesHost } from '../lib/http/host.ts'
-import { hasProxyHeader } from '../lib/http/proxy-headers.ts'
+import { findOtherAddress, hasProxyHeader } from '../lib/http/proxy-headers.ts'
 import type { Connection, Request } from '../lib/http/request.ts'
 import { findProblem } from '../lib/http/request-checks.ts'
 import { createAddressList, includesAddress, type TrustableHeader } from '../lib/http/trusted-proxies.ts'
@@ -104,9 +104,10 @@ function findDisputing(
   { clientIp, forwarded, headers }: Request,
   trusted: readonly TrustableHeader[],
 ): string | undefined {
-  const address = headers.get('x-real-ip')
-  if (address !== null && address !== clientIp && !forwarded.proxies?.includes(address)) return 'x-real-ip'
-  return (['forwarded', 'x-forwarded-for'] as const).find(name => !trusted.includes(name) && headers.has(name))
+  return (
+    findOtherAddress(headers, [clientIp, ...(forwarded.proxies ?? [])]) ??
+    (['forwarded', 'x-forwarded-for'] as const).find(name => !trusted.includes(name) && headers.has(name))
+  )
 }
 
 /** Whether the client is on this machine: the loopback that a proxy names is that of the proxy's own machine. */
@@ -228,11 +229,11 @@ export class DebugKey {
   }
 
   /** Whether the request has the cookie, or the header `x-debug-key`. */
-  isIn({ cookies, headers }: Request): boolean {
+  isIn({ headers }: Request): boolean {
     const key = headers.get(headerName)
     if (key !== null) return this.is(key)
-    const proof = Buffer.from(cookies.get(cookieName) ?? '', 'base64url')
-    return proof.length === this.#proof.length && timingSafeEqual(proof, this.#proof)
+    const proofs = listCookieValues(headers.get('cookie'), cookieName).map(value => Buffer.from(value, 'base64url'))
+    return proofs.some(proof => proof.length === this.#proof.length && timingSafeEqual(proof, this.#proof))
   }
 
   /** Sets the cookie, until the browser ends. It does not contain the key, and changes with it. */

@@ -3,6 +3,7 @@ import type { Request } from '../../lib/http/request.ts'
 import { Response } from '../../lib/http/response.ts'
 import { describeValue } from '../response-check.ts'
 import { MOUNT_RESPONSE_INVALID, MOUNT_URL_INVALID } from './errors.ts'
+import { checkSegments } from './mount.ts'
 import { fromWebStream, toWebStream } from './web-streams.ts'
 
 /**
@@ -28,12 +29,9 @@ export function isOfBody(name: string): boolean {
   return /^(?:content-length|transfer-encoding)$/i.test(name)
 }
 
-/** A segment that URLs resolve. */
-const dotSegment = /\/(?:\.|%2e){1,2}(?:\/|$)/i
-
-function toUrl({ hostname, origin, queryString, rawPath, scheme }: Request): string {
-  // The handler would see a path that no route and no listener has seen.
-  if (dotSegment.test(rawPath)) throw new MOUNT_URL_INVALID(['its path has a segment "." or ".."'])
+function toUrl(request: Request): string {
+  checkSegments(request)
+  const { hostname, origin, queryString, rawPath, scheme } = request
   const url = `${origin || `${scheme}://localhost`}${rawPath}${queryString === '' ? '' : `?${queryString}`}`
   // The rules for hosts in URLs are stricter than those for the header.
   if (!URL.canParse(url)) throw new MOUNT_URL_INVALID([`its host "${hostname}" cannot be in a URL`])

@@ -7,7 +7,7 @@ import type { Routes } from '../bundle.ts'
 import { defineController } from '../controller.ts'
 import { KERNEL_NO_ROUTE } from '../errors.ts'
 import { hasOwnBody } from './fetch-messages.ts'
-import { addMount, checkHandler, type MountOptions } from './mount.ts'
+import { addMount, checkHandler, checkSegments, type MountOptions } from './mount.ts'
 import { type MountedUrl, type NodeHandler, NodeMessages } from './node-messages.ts'
 
 /**
@@ -28,8 +28,13 @@ export function mountNodeHandler(routes: Routes, path: string, handler: NodeHand
   addMount(routes, path, options, controller)
 }
 
-/** Splits the URL before the rest of the path, as it was sent. @throws KERNEL_NO_ROUTE if an encoded slash precedes the rest */
+/**
+ * Splits the URL before the rest of the path, as it was sent.
+ *
+ * @throws MOUNT_URL_INVALID (400); KERNEL_NO_ROUTE if an encoded slash precedes the rest
+ */
 function splitUrl(request: Request): MountedUrl {
+  checkSegments(request)
   const { attributes, queryString, rawPath } = request
   const query = queryString === '' ? '' : `?${queryString}`
   const decoded = attributes.get('_rest')

@@ -3,7 +3,7 @@ import type { RouteDefinition } from '../../lib/routing/route.ts'
 import type { Routes } from '../bundle.ts'
 import type { Controller } from '../controller.ts'
 import { describeValue } from '../response-check.ts'
-import { MOUNT_HANDLER_INVALID, MOUNT_PATH_INVALID } from './errors.ts'
+import { MOUNT_HANDLER_INVALID, MOUNT_PATH_INVALID, MOUNT_URL_INVALID } from './errors.ts'
 
 /**
  * Other members of a mount's route, such as its `priority`, or `defaults: { _body_limit: 1e8 }`. Its default name is that of
@@ -30,6 +30,14 @@ export function addMount(routes: Routes, path: string, options: MountOptions, co
     defaults: { _body_unread: true, ...options.defaults },
     controller,
   })
+}
+
+/** A segment that URLs resolve. */
+const dotSegment = /\/(?:\.|%2e){1,2}(?:\/|$)/i
+
+/** A handler may resolve the path: it would see one that no route and no listener has seen. @throws MOUNT_URL_INVALID (400) */
+export function checkSegments({ rawPath }: Request): void {
+  if (dotSegment.test(rawPath)) throw new MOUNT_URL_INVALID(['its path has a segment "." or ".."'])
 }
 
 const requests = new WeakMap<object, Request>()

@@ -108,6 +108,8 @@ export class NodeMessages {
   /** The handler may answer an error of the body, and read the rest: `destroy` would close the socket of its response. */
   #failBody(error: unknown): void {
     const { incoming } = this
+    // The client has left: the handler has that error.
+    if (incoming.destroyed) return
     if (incoming.listenerCount('error') > 0) incoming.emit('error', error)
     else this.fail(error)
     incoming.complete = true

@@ -19,6 +19,15 @@ export function parseCookies(header: string | null): ReadonlyMap<string, string>
 }
 
 /**
+ * All values of a cookie, as they were sent: clients send several cookies of one name if their paths or domains differ, in no fixed order
+ * (RFC 6265, section 5.4).
+ */
+export function listCookieValues(header: string | null, name: string): string[] {
+  const pairs = (header ?? '').split(';').map(pair => pair.trim())
+  return pairs.filter(pair => pair.startsWith(`${name}=`)).map(pair => pair.slice(name.length + 1))
+}
+
+/**
  * Adds a Set-Cookie field (RFC 6265, section 4.1): HttpOnly, SameSite=Lax and the path `/` by default. It replaces an earlier
  * field with the same name, path and domain, because a client keeps only the last one.
  *

@@ -6,10 +6,11 @@ import { type Test, t } from 'tap'
 import { createFrameworkBundle } from '#bundles/framework/framework-bundle.ts'
 import { RequestEvent, ResponseEvent, TerminateEvent } from '#kernel/events.ts'
 import { kernelRequestOf, type MountOptions } from '#kernel/interop/mount.ts'
+import { mountFetchHandler } from '#kernel/interop/mount-fetch-handler.ts'
 import { mountNodeHandler } from '#kernel/interop/mount-node-handler.ts'
 import type { NodeHandler } from '#kernel/interop/node-messages.ts'
 import { createTestKernel, type TestKernel } from '#kernel/testing/create-test-kernel.ts'
-import { type Served, serveKernel } from '#tests/support/test-server.ts'
+import { openConnection, type Served, serveKernel } from '#tests/support/test-server.ts'
 import { until } from '#tests/support/until.ts'
 
 async function boot(
@@ -115,14 +116,35 @@ t.test('a handler at the root gets all paths, as they were sent', async t => {
   }
   const root = await boot(t, handler, { path: '/' })
   await root.client.get('/')
-  await root.client.delete('/a//%2e%2e/b/?c', { headers: { 'x-a': 'é' } })
+  await root.client.delete('/a//%2eb/?c', { headers: { 'x-a': 'é' } })
   const below = await boot(t, handler)
   await below.client.get('/legacy//x/')
   t.strictSame(seen, [
     ['/', 'GET', '1.1', undefined, '/'],
-    ['/a//%2e%2e/b/?c', 'DELETE', '1.1', 'é', '/a//../b/'],
+    ['/a//%2eb/?c', 'DELETE', '1.1', 'é', '/a//.b/'],
     ['//x/', 'GET', '1.1', undefined, '/legacy//x/'],
   ])
+})
+
+t.test('a path with a segment "." or ".." is 400 for handlers of both kinds: they may resolve it', async t => {
+  let calls = 0
+  const { app, client } = await boot(t, (_request, response) => {
+    calls++
+    response.end()
+  })
+  mountFetchHandler(app.routes, '/fetched', () => {
+    calls++
+    return new globalThis.Response()
+  })
+  const rests = ['/../other', '/%2e%2E/other', '/a/./b', '/..', '/a/%2e', '/%2E./']
+  const paths = ['/legacy', '/fetched'].flatMap(mount => rests.map(rest => mount + rest))
+  const answers = await Promise.all(paths.map(async path => [path, (await client.get(path)).status]))
+  t.strictSame(
+    answers,
+    paths.map(path => [path, 400]),
+  )
+  t.equal(calls, 0)
+  t.equal((await client.get('/legacy/..a/b..')).status, 200)
 })
 
 t.test('a mount in a group of routes has the path and the name of the group', async t => {
@@ -258,6 +280,29 @@ t.test('the limit of bodies holds; a handler without an error listener is answer
   t.equal((await fetch(`${counting.url}/legacy`, { ...init, body: chunked() })).status, 413)
   const unread = await start(t, (_request, response) => void response.end('unread'))
   t.equal(await (await fetch(`${unread.url}/legacy`, { ...init, body: chunked() })).text(), 'unread')
+})
+
+t.test('an upload that breaks off is one error of the request', async t => {
+  const errors: string[] = []
+  let begun = 0
+  const { app, port } = await start(t, (request, response) => {
+    begun++
+    request.on('error', ({ message }) => errors.push(message))
+    if (request.url === '/read') request.resume()
+    response.on('close', () => errors.push('closed'))
+  })
+  let ended = 0
+  app.dispatcher.on(TerminateEvent, () => void ended++)
+  for (const path of ['/read', '/unread']) {
+    const { socket } = openConnection(port)
+    socket.write(`POST /legacy${path} HTTP/1.1\r\nHost: localhost\r\nContent-Length: 100\r\n\r\nabc`)
+    const before = ended
+    await until(() => begun > before)
+    socket.destroy()
+    await until(() => ended > before)
+    await nextTurn()
+  }
+  t.equal(errors.filter(message => message !== 'closed').length, 2, errors.join())
 })
 
 t.test('a client that leaves closes the messages of the handler', async t => {

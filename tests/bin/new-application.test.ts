@@ -1,4 +1,14 @@
-import { existsSync, mkdirSync, readdirSync, readFileSync, statSync, symlinkSync, writeFileSync } from 'node:fs'
+import { spawnSync } from 'node:child_process'
+import {
+  existsSync,
+  mkdirSync,
+  readdirSync,
+  readFileSync,
+  realpathSync,
+  statSync,
+  symlinkSync,
+  writeFileSync,
+} from 'node:fs'
 import path from 'node:path'
 import { t } from 'tap'
 import { findPackage, runSinfonietta } from '#bin/new-application.ts'
@@ -88,7 +98,14 @@ t.test('the folder may exist if it is empty, or contains the repository only', a
   t.equal(here.code, 0)
   t.match(here.stdout, 'Next:\n\n  npm install\n')
   t.match(run(path.join(directory, 'a b'), 'new', '../a b/shop').stdout, '  cd shop\n')
-  t.match(run(directory, 'new', 'c d/shop').stdout, '  cd "c d/shop"\n')
+  const strange = ['c d', '$(touch X)', "it's", '`id`', 'a"b', '!!', 'a\nb'].map(folder => `${folder}/shop`)
+  const wrong = strange.filter(folder => {
+    const [, line = ''] = / {2}(cd [\s\S]*)\n {2}npm install/.exec(run(directory, 'new', folder).stdout) ?? []
+    const shell = spawnSync('sh', ['-c', `${line} && pwd`], { cwd: directory, encoding: 'utf8' })
+    return shell.stdout !== `${path.join(realpathSync(directory), folder)}\n`
+  })
+  t.strictSame(wrong, [], 'the printed line leads to the folder')
+  t.notOk(existsSync(path.join(directory, 'X')))
 })
 
 t.test('nothing is written where something would be in the way', async t => {

@@ -1,11 +1,21 @@
+import { once } from 'node:events'
+import { realpathSync } from 'node:fs'
+import { get } from 'node:http'
+import { createRequire } from 'node:module'
 import path from 'node:path'
+import { text } from 'node:stream/consumers'
 import { t } from 'tap'
 import { parseCompilerOutput } from '#bin/compiler-output.ts'
+import { holdingPage } from '#bin/holding-answer.ts'
+import { serveProblems } from '#bin/holding-application.ts'
+import type { Options } from '#bin/serve-options.ts'
 import { toSourceProblems } from '#bin/source-problems.ts'
 import { KERNEL_BUNDLE_FAILED } from '#kernel/errors.ts'
 import { CONFIG_FILE_MALFORMED, CONFIG_INVALID } from '#lib/env/errors.ts'
 import { VIEW_TEMPLATE_INVALID } from '#lib/view/errors.ts'
 import { createView } from '#lib/view/view.ts'
+import { findPort } from '#tests/support/find-port.ts'
+import { createProject } from '#tests/support/project.ts'
 
 const directory = process.cwd()
 
@@ -83,4 +93,42 @@ t.test('a syntax error has the place that Node names; a setting that of its file
   t.match(malformed, { file: path.join(directory, '.env'), line: 3, column: 1, message: /^The file/ })
   const [invalid] = toSourceProblems(new CONFIG_INVALID(['PORT is no number']), directory)
   t.match(invalid?.message, 'PORT is no number')
+})
+
+t.test('the page of the mistakes masks the source, and other sites cannot load it', async t => {
+  const root = createProject(realpathSync(t.testdir()), {
+    '.env': `APP_SECRET=${'s'.repeat(32)}\n`,
+    'bundles/shop.cjs': "exports.one = 1\nconst password = 'hunter2canary' oops\n",
+  })
+  let thrown: unknown
+  try {
+    createRequire(import.meta.url)(path.join(root, 'bundles/shop.cjs'))
+  } catch (error) {
+    thrown = error
+  }
+  const problems = toSourceProblems(thrown, root)
+  t.match(problems, [{ message: /^SyntaxError: /, file: path.join(root, 'bundles/shop.cjs'), line: 2 }])
+  t.notMatch(problems[0]?.message, /canary/)
+  const port = await findPort()
+  const options: Options = {
+    ...{ host: '127.0.0.1', port, environment: 'dev', workers: 0, edits: [] },
+    ...{ identity: undefined, inspectPort: undefined, isRestarted: false },
+  }
+  const server = await serveProblems(root, options, problems)
+  t.teardown(() => server.close())
+  const ask = async (headers: Record<string, string>) => {
+    // `fetch` has a Sec-Fetch-Mode of its own.
+    const [answer] = await once(get(`http://127.0.0.1:${port}/any`, { agent: false, headers }), 'response')
+    return { status: answer.statusCode, text: await text(answer) }
+  }
+  const shown = await ask({ 'sec-fetch-site': 'none', 'sec-fetch-mode': 'navigate' })
+  t.equal(shown.status, 503)
+  t.match(shown.text, /SyntaxError[\s\S]*\*{6}/)
+  t.notMatch(shown.text, /canary/)
+  const link = { 'sec-fetch-site': 'cross-site', 'sec-fetch-mode': 'navigate', 'sec-fetch-dest': 'document' }
+  t.match((await ask(link)).text, 'SyntaxError', 'a link')
+  for (const mode of ['no-cors', 'cors']) {
+    const refused = await ask({ 'sec-fetch-site': 'cross-site', 'sec-fetch-mode': mode, 'sec-fetch-dest': 'script' })
+    t.match([refused.status, refused.text], [503, holdingPage])
+  }
 })

@@ -157,6 +157,16 @@ t.test('a header that a proxy passes on opens nothing where it may write another
   t.notOk(isOpen('x-forwarded-for', { ...claim, forwarded: 'for=203.0.113.9' }))
   t.notOk(isOpen('x-forwarded-for', { ...claim, 'x-real-ip': '203.0.113.9' }))
   t.ok(isOpen('forwarded', { forwarded: 'for=127.0.0.1' }))
+  const ofVendors =
+    'cf-connecting-ip true-client-ip x-client-ip fastly-client-ip x-cluster-client-ip x-originating-ip X-Remote-Addr clientip'
+  const wrong = ofVendors
+    .split(' ')
+    .flatMap(name => [
+      ...(isOpen('x-forwarded-for', { ...claim, [name]: '203.0.113.9' }) ? [`${name}: another client`] : []),
+      ...(isOpen('x-forwarded-for', { ...claim, [name]: '' }) ? [`${name}: none`] : []),
+      ...(isOpen('x-forwarded-for', { ...claim, [name]: '127.0.0.1' }) ? [] : [`${name}: the same client`]),
+    ])
+  t.strictSame(wrong, [])
   t.notOk(isOpen('forwarded', { forwarded: 'for=127.0.0.1', 'x-forwarded-for': '203.0.113.9' }))
   t.strictSame(decideWith(['x-forwarded-for'], { ...claim, forwarded: 'for=203.0.113.9' }), {
     isAllowed: false,
@@ -306,6 +316,7 @@ t.test('with a key, the header or the cookie is needed as well', async t => {
   }
   t.ok(await allows({ cookie }))
   t.ok(await allows({ cookie: `a=b; ${cookie}` }))
+  t.ok(await allows({ cookie: `debug_key=x; ${cookie}; debug_key=` }), 'any of several may be right')
   t.ok(await allows({ 'x-debug-key': key }))
   t.match(records, { length: 0 })
   for (const wrong of [{}, { cookie: 'debug_key=' }, { cookie: `debug_key=${key}` }, { cookie: cookie.slice(0, -2) }]) {

@@ -1,6 +1,6 @@
 import { t } from 'tap'
 import { Headers } from '#lib/http/headers.ts'
-import { forwardingHeaders, hasProxyHeader } from '#lib/http/proxy-headers.ts'
+import { findOtherAddress, forwardingHeaders, hasProxyHeader } from '#lib/http/proxy-headers.ts'
 
 /** What nginx, Apache, HAProxy, Envoy, tunnels, clouds and delivery networks add, by their documentation. */
 const added = `
@@ -51,6 +51,23 @@ t.test('header fields that a proxy adds are known, in any case', async t => {
     )
     t.ok(hasProxyHeader(new Headers([[name.toLowerCase(), 'x']])), name)
   }
+})
+
+t.test('a field with the address of another client is found, in any case', async t => {
+  const names =
+    'X-Real-IP CF-Connecting-IP CF-Connecting-IPv6 True-Client-IP X-Client-IP Client-IP ClientIP Fly-Client-IP X-Remote-IP X-Azure-ClientIP'
+  const known = ['192.0.2.1', '::1']
+  const wrong = namesIn(names).filter(name => {
+    const find = (...values: string[]) =>
+      findOtherAddress(new Headers(values.map((value): [string, string] => [name, value])), known)
+    const finds = [find('192.0.2.1'), find(' ::1 '), find('192.0.2.2'), find('192.0.2.1', '192.0.2.2')]
+    return String(finds) !== `,,${name.toLowerCase()},${name.toLowerCase()}`
+  })
+  t.strictSame(wrong, [])
+  t.equal(
+    findOtherAddress(new Headers(namesIn(ordinary).map((name): [string, string] => [name, 'x'])), known),
+    undefined,
+  )
 })
 
 t.test('headers of clients are no proxy headers, whatever their values are', async t => {

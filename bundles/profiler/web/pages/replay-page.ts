@@ -64,7 +64,10 @@ export async function replay(token: string, request: Request, app: ReplayService
 /** The content of the form of a replay. */
 interface ReplayForm {
   readonly headers: readonly { readonly field: string; readonly name: string; readonly hint: string }[]
-  /** Whether the browser of the developer has cookies that can take the place of those that were not stored. */
+  /**
+   * Whether the browser of the developer has cookies that can take the place of those that were not stored. Those of a client that may
+   * not see debug output are never replaced.
+   */
   readonly ownCookies: string | false
   /** The target with masked values; `false` when it has none. */
   readonly target: { readonly field: string; readonly value: string } | false
@@ -91,13 +94,14 @@ const usual: readonly string[] = ['cookie', 'authorization']
 const longestBox = 16
 
 /** Creates the form of a replay. */
-function createReplayForm({ body, isTargetMasked, secrets, target }: PossibleReplay, request: Request): ReplayForm {
+function createReplayForm(plan: PossibleReplay, request: Request): ReplayForm {
+  const { body, isDebugAllowed, isTargetMasked, secrets, target } = plan
   const hadCookies = secrets.some(({ name }) => name === 'cookie')
   const more = usual.filter(name => !secrets.some(secret => secret.name === name)).map(name => ({ name, hint: '' }))
   const isKnown = body.state === 'none' || body.state === 'whole'
   return {
     headers: [...secrets, ...more].map(({ hint, name }) => ({ field: fields.header + name, name, hint })),
-    ownCookies: hadCookies && request.headers.has('cookie') && fields.ownCookies,
+    ownCookies: isDebugAllowed && hadCookies && request.headers.has('cookie') && fields.ownCookies,
     target: isTargetMasked && { field: fields.target, value: target },
     body: !isKnown && {
       field: fields.body,

@@ -20,7 +20,8 @@ type VerifyServices = Pick<ProfilerApplication, 'inspector' | 'profiler' | 'repl
 
 /**
  * Replays the request of a profile if that is safe, and answers whether the flaw of the form is gone. Cookies and credentials
- * that were not stored are those of this request: the browser would send them with the replayed request, too.
+ * that were not stored are those of this request: the browser would send them with the replayed request, too. A request that may
+ * not see debug output is from another client, and gets none.
  */
 export async function verifyFix(token: string, request: Request, app: VerifyServices): Promise<Response> {
   const { profiler, storage } = app
@@ -37,11 +38,12 @@ export async function verifyFix(token: string, request: Request, app: VerifyServ
   const obstacle = findReplayObstacle(plan)
   if (obstacle !== '') return respond('unsure', `Not replayed: ${obstacle}`, [form])
 
-  const secrets = plan.secrets.flatMap(({ name }): [string, string][] => {
+  const secrets = plan.isDebugAllowed ? plan.secrets : []
+  const own = secrets.flatMap(({ name }): [string, string][] => {
     const value = request.headers.get(name)
     return value === null ? [] : [[name, value]]
   })
-  const result = await app.replayer.replay(plan, { headers: new Map(secrets) })
+  const result = await app.replayer.replay(plan, { headers: new Map(own) })
   if ('problem' in result) return respond('unsure', result.problem, [form])
   const replayed = await storage.find(result.token)
   if (replayed === undefined) return respond('unsure', 'The profile of the replay was deleted.', [form])

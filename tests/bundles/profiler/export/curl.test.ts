@@ -2,8 +2,9 @@ import { spawnSync } from 'node:child_process'
 import { readdirSync } from 'node:fs'
 import fc from 'fast-check'
 import { type Test, t } from 'tap'
-import { createCallCurl, createCurl, quoteForShell } from '#bundles/profiler/export/curl.ts'
+import { createCallCurl, createCurl } from '#bundles/profiler/export/curl.ts'
 import { encodeMultipart } from '#lib/body/multipart.ts'
+import { quoteForShell } from '#lib/text/quote-for-shell.ts'
 import { createProfile } from '#tests/support/create-profile.ts'
 
 const shells = ['dash', 'bash'].filter(shell => spawnSync(shell, ['-c', 'true']).status === 0)

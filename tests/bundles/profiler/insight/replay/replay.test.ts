@@ -309,6 +309,37 @@ t.test('requests from other sites cannot start a replay', async t => {
   t.equal(summaries.length, 1)
 })
 
+t.test('a replay for a client that was refused debug output has no credentials of the developer', async t => {
+  const sent: string[] = []
+  const kernel = await createProfiledKernel(t, {
+    handlers: {
+      '/private': ({ headers }) => {
+        sent.push(`${headers.get('cookie')} ${headers.get('authorization')}`)
+        throw new TypeError('on purpose')
+      },
+    },
+  })
+  const { client, storage } = kernel
+  const stranger = { cookie: 'session=stranger', authorization: 'Basic stranger' }
+  const developer = { cookie: 'session=developer', authorization: 'Basic developer' }
+  await client.get('/private', { headers: { ...stranger, via: '1.1 proxy.test' } })
+  await turns()
+  const { summaries } = await storage.search({
+    limit: 9,
+    filters: [{ field: 'url', test: 'contains', value: 'private' }],
+  })
+  const token = String(summaries.find(({ parent }) => parent === null)?.token)
+  const ask = (action: string, form: Record<string, string>) =>
+    client.post(`/_profiler/${token}/${action}`, { headers: { ...ours.headers, ...developer }, form })
+  t.equal((await ask('verify', { flaw: 'exception' })).status, 200)
+  t.equal((await ask('replay', { 'own-cookies': '1' })).status, 303)
+  t.strictSame(sent, ['session=stranger Basic stranger', 'null null', 'null null'])
+  const form = await client.get(`/_profiler/${token}/replay`, { headers: developer })
+  t.notMatch(textOf(form.text), 'Use my cookies')
+  await ask('replay', { 'secret-header-cookie': 'session=given' })
+  t.equal(sent.at(-1), 'session=given null', 'values that the developer enters are sent')
+})
+
 t.test('the debug gate refuses the replay of a refused request', async t => {
   const kernel = await createProfiledKernel(t)
   const { client, storage } = kernel
