@@ -5,9 +5,9 @@ import { setTimeout } from 'node:timers/promises'
 const patience = 10_000
 
 /**
- * Waits until the lock of this file is free, and takes it: no other process has it until its release. The lock is the existence of the
- * file. If its holder crashes, the next process that wants it waits for ten seconds and takes it away. Undefined
- * if there is no such folder.
+ * Waits until the lock of this file is free, and takes it: no other process has it until its release. The lock is the
+ * existence of the file. If its holder crashes, the next process that needs it waits for ten seconds and removes it.
+ * Undefined if there is no such folder.
  */
 export async function acquireFileLock(file: string, wait: number = patience): Promise<FileLock | undefined> {
   let waitedFor = ''

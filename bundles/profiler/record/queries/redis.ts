@@ -1,6 +1,7 @@
 import type { QueryEnd } from '../../../../kernel/queries.ts'
 import { createCallerSearch, listenTo, subscribeChannels } from '../subscribe-channels.ts'
 import { ValueSummary } from './captured-values.ts'
+import { NodeRedisPools } from './node-redis-pools.ts'
 import { listenToOperations, toServer, type WatchServices } from './watch-channels.ts'
 
 /** The place of a message of ioredis and node-redis. */
@@ -66,12 +67,16 @@ export function watchIoredis({ callers, context, recorder }: WatchServices): () 
 }
 
 /**
- * Records commands of node-redis (5.12 and later) until the returned function is called. A pool runs waiting commands while
- * another request returns its client. Their request is not known, so they are not recorded.
+ * Records commands of node-redis (5.12 and later) until the returned function is called. If the class of a pool is not found,
+ * because the application is bundled, waiting commands run while another request returns its client: their request is not
+ * known, so they are not recorded.
  */
-export function watchNodeRedis({ callers, context, recorder }: WatchServices): () => void {
-  const findCaller = createCallerSearch(callers, 'tracing:node-redis:command:start')
-  return subscribeChannels({
+export function watchNodeRedis(services: WatchServices): () => void {
+  const { callers, context, recorder } = services
+  const pools = new NodeRedisPools(services)
+  const search = createCallerSearch(callers, 'tracing:node-redis:command:start')
+  const findCaller = () => (pools.caller === undefined ? search() : (callers.list(1)[0] ?? pools.caller))
+  const stop = subscribeChannels({
     'node-redis:pool:connection-wait': listenTo<object>(() => {
       if (context.current !== undefined && callers.isWithin('@redis/client')) context.leave()
     }),
@@ -94,6 +99,10 @@ export function watchNodeRedis({ callers, context, recorder }: WatchServices): (
       () => undefined,
     ),
   })
+  return () => {
+    stop()
+    pools.stop()
+  }
 }
 
 function describe({ database, serverAddress, serverPort }: Place) {

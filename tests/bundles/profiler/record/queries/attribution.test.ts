@@ -1,8 +1,9 @@
+import { AsyncLocalStorage } from 'node:async_hooks'
 import { setTimeout as pause } from 'node:timers/promises'
 import { Redis } from 'ioredis'
 import { createPool as createCallbackPool, createConnection } from 'mysql2'
 import { createPool, type Pool } from 'mysql2/promise'
-import { createClient, createClientPool } from 'redis'
+import { createClient, createClientPool, RedisClientPool } from 'redis'
 import { type Test, t } from 'tap'
 import { readQueries, type StoredQuery } from '#bundles/profiler/profile/queries.ts'
 import { Response } from '#lib/http/response.ts'
@@ -265,23 +266,38 @@ t.test('commands of node-redis belong to the request that sent them', { skip: la
       { text: 'LPUSH a ?', error: 'WRONGTYPE Operation against a key holding the wrong kind of value' },
     ])
   })
-  await t.test('a pool: a command that waited for a client is not that of another request', async t => {
+  await t.test('a pool', async t => {
     const pool = createClientPool({ socket }, { maximum: 2 })
     await pool.connect()
     t.teardown(() => pool.destroy())
-    const requests = await runOverlapping(t, async number => {
+    const work = async (number: number) => {
       await pool.get(`k:${number}`)
-      await pool.execute(async client => {
-        await client.get(`e:${number}`)
-        await client.get(`f:${number}`)
-      })
+      await Promise.all([
+        pool.execute(async client => {
+          await client.get(`e:${number}`)
+          await client.multi().get(`m:${number}`).execAsPipeline()
+        }),
+        pool.multi().get(`p:${number}`).execAsPipeline(),
+      ])
+    }
+    checkOwners(t, await runOverlapping(t, work), 4)
+  })
+  await t.test('a pool keeps other contexts of the application, and its own method after the profiler', async t => {
+    const pool = createClientPool({ socket }, { maximum: 1 })
+    await pool.connect()
+    t.teardown(() => pool.destroy())
+    const seen: [number: number, stored: number | undefined][] = []
+    await t.test('profiled', async t => {
+      const storage = new AsyncLocalStorage<number>()
+      const work = (number: number) =>
+        storage.run(number, () => pool.execute(async () => seen.push([number, storage.getStore()])))
+      await runOverlapping(t, work, 20)
     })
-    const wrong = requests.flatMap(({ number, queries }) => queries.filter(query => !ofNumber(query, number)))
-    t.strictSame(wrong, [])
-    t.ok(
-      requests.some(({ queries }) => queries.length > 0),
-      'commands that found a free client are recorded',
+    t.strictSame(
+      seen,
+      seen.map(([number]) => [number, number]),
     )
+    t.equal(RedisClientPool.prototype.execute.name, 'execute')
   })
 })
 
