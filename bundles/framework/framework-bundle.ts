@@ -80,7 +80,7 @@ function addListeners(app: Application, options: ResolvedOptions, store: Session
     ...(without.has('health') ? [] : [new HealthListener({ signals, checks, debugGate, redactor })]),
     new SessionListener({ store, times, cookie, logger, isDebug: config.isDebug, signals }),
     new StaticFileListener(files),
-    new RouterListener(routes, logger, debugGate.isDebug),
+    new RouterListener(routes, logger, debugGate.isDebug, files),
     new BodyListener(),
     new ErrorListener(logger, debugGate.isDebug ? 'error' : 'info'),
     new ResponseListener(protection.headers),

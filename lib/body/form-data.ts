@@ -57,8 +57,9 @@ export function isChosen({ name, size }: UploadedFile): boolean {
 }
 
 /**
- * Parses a form of the type `application/x-www-form-urlencoded` by the URL Standard. Brackets in a name, as in `a[b]`, have
- * no special meaning.
+ * Parses a form of the type `application/x-www-form-urlencoded` by the URL Standard: a byte order mark or a question mark at its
+ * beginning belongs to the first name. Brackets in a name, as in `a[b]`, have no special meaning. Other than in the standard,
+ * bytes that are not UTF-8 are refused: a replaced character would be another name or value.
  * @throws BODY_FIELDS_TOO_MANY (413) before anything is parsed; empty fields count, too
  * @throws BODY_FORM_INVALID (400) if escaped bytes are not UTF-8
  */
@@ -66,7 +67,8 @@ export function parseForm(text: string, maxFields: number): FormData {
   if (hasMoreFieldsThan(maxFields, text)) throw new BODY_FIELDS_TOO_MANY([maxFields, 'fields'])
   checkEscapes(text)
   const form = new FormData()
-  for (const [name, value] of new URLSearchParams(text)) form.append(name, value)
+  // URLSearchParams removes one question mark.
+  for (const [name, value] of new URLSearchParams(`?${text}`)) form.append(name, value)
   return form
 }
 

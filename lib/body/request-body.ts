@@ -181,7 +181,7 @@ export class RequestBody {
 
   async #parseForm(): Promise<FormData> {
     if (this.#source === null) return new FormData()
-    if (this.contentType === simpleForm) return parseForm(await this.text(), this.#limits.fields)
+    if (this.contentType === simpleForm) return parseForm(decodeUtf8(await this.bytes()), this.#limits.fields)
     if (this.contentType === multipartForm) return this.#readMultipart(this.#claim(this.#source))
     throw this.#unsupported(`${simpleForm}, ${multipartForm}`)
   }

@@ -97,6 +97,9 @@ export class TrustedProxies {
       0,
     )
     const clientIp = addresses[client]
+    if (clientIp !== undefined && isIP(clientIp) === 0 && !unnamed.test(clientIp)) {
+      throw new HTTP_FORWARDING_INVALID([standard.length > 0 ? 'forwarded' : 'x-forwarded-for', clientIp])
+    }
 
     // Which values have proxies added behind the client?
     const trusted = elementsFrom(elements, client)
@@ -178,6 +181,9 @@ function toList(header: string | null): string[] {
 function withoutPort(address: string): string {
   return /^\[(.+)\](?::\d+)?$/.exec(address)?.[1] ?? /^(\d+\.\d+\.\d+\.\d+):\d+$/.exec(address)?.[1] ?? address
 }
+
+/** A client that its proxy does not name (RFC 7239, section 6), or that has come to nginx by a socket of Unix. */
+const unnamed = /^(?:unknown|_[\w.-]+|unix)(?::[\w.-]*)?$/i
 
 /** Returns the list of `Forwarded`, or the other one if that is empty. @throws HTTP_FORWARDING_CONFLICT if they differ */
 function agree(header: string, standard: readonly string[], legacy: readonly string[]): readonly string[] {

@@ -8,8 +8,8 @@ import { contentTypeOf, isBodiless, type Response } from '../../../lib/http/resp
 const priority = 0
 
 /**
- * Completes a response with a content type, by the format of the request, default headers, and a cautious Cache-Control. As in
- * Symfony, a response without Cache-Control becomes `no-cache, private`, or `private, must-revalidate` if it has
+ * Completes a response with a content type, by the format of the request, with the charset of a text, default headers, and a
+ * cautious Cache-Control. As in Symfony, a response without Cache-Control becomes `no-cache, private`, or `private, must-revalidate` if it has
  * `last-modified` or `expires`. To a Cache-Control without `public`, `private` and `s-maxage`, `private` is added.
  */
 export class ResponseListener {
@@ -30,16 +30,20 @@ export class ResponseListener {
   }
 }
 
-function completeContentType(request: Request, { headers, status }: Response, defaults: Headers): void {
+function completeContentType(request: Request, { body, headers, status }: Response, defaults: Headers): void {
   if (isBodiless(status)) {
     headers.delete('content-type')
     return
   }
-  if (!headers.has('content-type')) {
-    headers.set('content-type', contentTypeOf(String(request.attributes.get('_format') ?? 'html')))
-  }
+  const type = headers.get('content-type')
+  if (type === null) headers.set('content-type', contentTypeOf(String(request.attributes.get('_format') ?? 'html')))
+  // Bytes may have any charset.
+  else if (typeof body === 'string' && bareText.test(type)) headers.set('content-type', `${type}; charset=UTF-8`)
   headers.addMissing(defaults)
 }
+
+/** The type of a text without parameters. */
+const bareText = /^text\/[\w.+-]+$/i
 
 function completeCacheControl({ headers, status }: Response): void {
   const control = headers.get('cache-control')

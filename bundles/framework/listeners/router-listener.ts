@@ -7,6 +7,7 @@ import type { KnownAttributes } from '../../../lib/http/attributes.ts'
 import type { Request } from '../../../lib/http/request.ts'
 import { knownMethods } from '../../../lib/http/request-line.ts'
 import { Response } from '../../../lib/http/response.ts'
+import type { StaticFiles } from '../../../lib/http/static-files.ts'
 import type { Logger } from '../../../lib/log/logger.ts'
 import { ROUTE_METHOD_NOT_ALLOWED, ROUTE_NOT_FOUND } from '../../../lib/routing/errors.ts'
 import type { RouteCollection } from '../../../lib/routing/route-collection.ts'
@@ -23,13 +24,18 @@ export class RouterListener {
   readonly #routes: RouteCollection
   readonly #logger: Logger
   readonly #isDebug: boolean
+  readonly #files: Pick<StaticFiles, 'find'>
   #matcher: RouteMatcher | undefined
 
-  /** Outside of debug mode, errors have no stack and no cause: both are always the same, and scanners cause many. */
-  constructor(routes: RouteCollection, logger: Logger, isDebug = true) {
+  /**
+   * Outside of debug mode, errors have no stack and no cause: both are always the same, and scanners cause many. For the files a
+   * request without a route has the wrong method.
+   */
+  constructor(routes: RouteCollection, logger: Logger, isDebug: boolean, files: Pick<StaticFiles, 'find'>) {
     this.#routes = routes
     this.#logger = logger.channel('request')
     this.#isDebug = isDebug
+    this.#files = files
   }
 
   subscribe(dispatcher: EventDispatcher): void {
@@ -47,7 +53,10 @@ export class RouterListener {
       event.respond(new Response(null, { status: 204, headers: { allow: knownMethods.join(', ') } }))
       return
     }
-    if (match.outcome === 'not-found') throw this.#miss(request, match.path)
+    if (match.outcome === 'not-found') {
+      const isFile = !fileMethods.includes(request.method) && this.#files.find(request.path) !== undefined
+      throw isFile ? this.#refuse(request, fileMethods) : this.#miss(request, match.path)
+    }
 
     const { parameters, route } = match
     const { attributes } = request
@@ -92,6 +101,8 @@ export class RouterListener {
     return this.#isDebug ? create({ cause: createCause() }) : withoutStack(() => create({}))
   }
 }
+
+const fileMethods: readonly string[] = ['GET', 'HEAD']
 
 function urlWithoutQuery({ basePath, origin, rawPath }: Request): string {
   return `${origin}${basePath}${rawPath}`

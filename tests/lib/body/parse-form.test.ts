@@ -39,6 +39,17 @@ t.test('as many fields as the limit are accepted, and no more', async t => {
   t.throws(() => parseForm('&'.repeat(1_000_000), 1000), refused)
 })
 
+t.test('a byte order mark and a question mark at the beginning belong to the first name', async t => {
+  const first = (text: string) => [...parseForm(text, 9)][0]
+  t.strictSame(['?a=1', '??a=1', '\ufeffa=\ufeff', '%EF%BB%BFa=1', '?'].map(first), [
+    ['?a', '1'],
+    ['??a', '1'],
+    ['\ufeffa', '\ufeff'],
+    ['\ufeffa', '1'],
+    ['?', ''],
+  ])
+})
+
 t.test('a percent sign without an escape is itself; escaped bytes must be UTF-8', async t => {
   t.equal(parseForm('a=100%&b=%zz', 1000).get('b'), '%zz')
   for (const text of ['a=%ff', 'a=%c0%af', '%ed%a0%80=1', 'a=%C3é']) {

@@ -14,6 +14,13 @@ t.test('JSON of any kind is read, in whatever pieces it comes', async t => {
   t.strictSame(await bodyOf(['\xef\xbb\xbf{}'], { contentType: 'application/json' }).json(), {}, 'a byte order mark')
 })
 
+t.test('a form keeps a byte order mark, and has no bytes that are not UTF-8', async t => {
+  const form = (bytes: string) => bodyOf([bytes], { contentType: 'application/x-www-form-urlencoded' }).formData()
+  t.strictSame([...(await form('\xef\xbb\xbfa=\xc3\xa9'))], [['\ufeffa', 'é']])
+  await t.rejects(form('a=\xff'), { code: 'BODY_TEXT_INVALID', status: 400 })
+  await t.rejects(form('a=%ff'), { code: 'BODY_FORM_INVALID', status: 400 })
+})
+
 t.test('text may be of any type', async t => {
   t.equal(await bodyOf(['a', 'b']).text(), 'ab')
   t.equal(await bodyOf(['\xef\xbb\xbfa'], { contentType: 'application/json' }).text(), 'a')

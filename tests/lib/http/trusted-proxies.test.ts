@@ -65,6 +65,14 @@ const cases: Readonly<Record<string, Case>> = {
   'a client of IPv6 with a port': { says: { 'x-forwarded-for': '[2001:db8::1]:99' }, gives: `2001:db8::1 ${own}` },
   'a client that is no address': { says: { 'x-forwarded-for': 'unknown' }, gives: `${local} ${own}` },
   'an address before what is none': { says: { 'x-forwarded-for': '6.6.6.6, unknown' }, gives: `${local} ${own}` },
+  'a client of a socket of Unix': { says: { 'x-forwarded-for': '6.6.6.6, unix:' }, gives: `${local} ${own}` },
+  ...Object.fromEntries(
+    ['1.1.1.1, garbage', 'garbage', '1.1.1.1, 10.0.0.300', 'garbage, 10.0.0.2', '1.1.1.1:x', '<b>'].map(addresses => [
+      `the addresses ${addresses}`,
+      { says: { 'x-forwarded-for': addresses }, gives: 'HTTP_FORWARDING_INVALID' },
+    ]),
+  ),
+  'garbage of the client before its address': { says: { 'x-forwarded-for': 'x, 9.9.9.9' }, gives: `9.9.9.9 ${own}` },
   'an empty list': { says: { 'x-forwarded-for': ' , ' }, gives: `${local} ${own}` },
   'client, scheme and host': { says: edge, gives: '9.9.9.9 https://shop.test/x' },
   // Schemes.
@@ -205,6 +213,16 @@ const cases: Readonly<Record<string, Case>> = {
     gives: `${local} https://shop.test/x`,
   },
   'Forwarded with a hidden client': { says: { forwarded: 'for=_hidden' }, trusts: both, gives: `${local} ${own}` },
+  'Forwarded with a hidden client and a port': {
+    says: { forwarded: 'for="unknown:4711"' },
+    trusts: both,
+    gives: `${local} ${own}`,
+  },
+  'Forwarded with a client that is none': {
+    says: { forwarded: 'for=x' },
+    trusts: both,
+    gives: 'HTTP_FORWARDING_INVALID',
+  },
   'Forwarded with a host that is none': { says: { forwarded: 'host="a/b"' }, trusts: both, gives: 'HTTP_HOST_INVALID' },
   'an empty Forwarded': { says: { ...client, forwarded: ' , ;' }, trusts: both, gives: `9.9.9.9 ${own}` },
   ...Object.fromEntries(

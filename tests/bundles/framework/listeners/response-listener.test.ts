@@ -18,6 +18,22 @@ t.test('the content type follows the format of the request, HTML without one', a
   t.equal(prepare({ headers: { 'content-type': 'image/png' } }, 'json').headers.get('content-type'), 'image/png')
 })
 
+t.test('a text without a charset is UTF-8; bytes and other types stay as they are', async t => {
+  const typeOf = (type: string, body: string | Uint8Array = 'é') => {
+    const response = new Response(body, { headers: { 'content-type': type } })
+    new ResponseListener().onResponse(createResponseEvent({ request: createRequest(), response }))
+    return response.headers.get('content-type')
+  }
+  t.equal(typeOf('text/css'), 'text/css; charset=UTF-8')
+  t.equal(typeOf('Text/Plain'), 'Text/Plain; charset=UTF-8')
+  t.equal(typeOf('text/css', Buffer.from('é', 'latin1')), 'text/css')
+  const kept = ['text/plain; charset=iso-8859-1', 'text/plain;format=flowed', 'image/svg+xml', 'application/json']
+  t.strictSame(
+    kept.map(type => typeOf(type)),
+    kept,
+  )
+})
+
 t.test('a response without a body has no content type', async t => {
   t.equal(prepare({ status: 204, headers: { 'content-type': 'text/html' } }).headers.get('content-type'), null)
   t.equal(prepare({ status: 304 }).headers.get('content-type'), null)

@@ -4,6 +4,7 @@ import { redirectController } from '#kernel/controller.ts'
 import { createRequest, createRequestEvent } from '#kernel/testing/event-factories.ts'
 import type { Request } from '#lib/http/request.ts'
 import { Response } from '#lib/http/response.ts'
+import { StaticFiles } from '#lib/http/static-files.ts'
 import { RouteCollection } from '#lib/routing/route-collection.ts'
 import { createRecorder } from '#tests/support/recording-logger.ts'
 
@@ -14,7 +15,7 @@ function createListener() {
   routes.add({ name: 'item', path: '/item/:id', methods: ['GET', 'PUT'], defaults: { _format: 'json' }, controller })
   routes.add({ name: 'slash', path: '/slash/', controller })
   const { logger, records } = createRecorder()
-  return { listener: new RouterListener(routes, logger), records, routes }
+  return { listener: new RouterListener(routes, logger, true, new StaticFiles()), records, routes }
 }
 
 function route(request: Request): Request {
@@ -105,7 +106,7 @@ t.test('a missing slash is answered by the redirect controller, under the name o
 t.test('outside of debug mode a miss has no cause and no stack', async t => {
   const { logger } = createRecorder()
   const { stackTraceLimit } = Error
-  const listener = new RouterListener(new RouteCollection(), logger, false)
+  const listener = new RouterListener(new RouteCollection(), logger, false, new StaticFiles())
   const error = t.throws(() => listener.onRequest(createRequestEvent({ request: createRequest('/x') }))) as Error
   t.equal(error.message, 'No route found for "GET http://localhost/x"')
   t.equal(error.cause, undefined)

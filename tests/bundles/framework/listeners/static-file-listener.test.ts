@@ -7,6 +7,7 @@ import { StaticFileListener } from '#bundles/framework/listeners/static-file-lis
 import type { Bundle } from '#kernel/bundle.ts'
 import { createTestKernel } from '#kernel/testing/create-test-kernel.ts'
 import { createRequest, createRequestEvent } from '#kernel/testing/event-factories.ts'
+import { Response } from '#lib/http/response.ts'
 import { StaticFiles } from '#lib/http/static-files.ts'
 
 t.test('a request for a file is answered with it; with its version it may be kept for ever', async t => {
@@ -50,6 +51,35 @@ t.test('a file that is gone since is left to the router', async t => {
   const event = createRequestEvent({ request: createRequest('/assets/site/a.css') })
   await new StaticFileListener(files).onRequest(event)
   t.equal(event.response, undefined)
+})
+
+t.test('a file has the methods GET and HEAD, and a route at its path has its own', async t => {
+  const bundle: Bundle = {
+    name: 'lab',
+    register({ files, routes }) {
+      files.add('lab', t.testdir({ 'a.css': 'a{}' }))
+      routes.post('upload', '/assets/lab/upload', () => Response.text('taken'))
+      files.addPublic(t.testdir({ 'a.css': 'a{}', 'robots.txt': '' }))
+      routes.post('robots', '/robots.txt', () => Response.text('taken'))
+    },
+  }
+  const { app, client, close } = await createTestKernel({ bundles: [createFrameworkBundle(), bundle] })
+  t.teardown(close)
+  const ask = async (method: string, target: string) => {
+    const { headers, status } = await client.request(method, target)
+    return [status, headers.get('allow')]
+  }
+  const asset = String(app.files.url('lab/a.css'))
+  const refused = ['POST', 'PUT', 'DELETE', 'PATCH'].flatMap(method =>
+    [asset, '/assets/lab/a.css', '/a.css'].map(at => [method, at]),
+  )
+  t.strictSame(
+    await Promise.all(refused.map(([method = '', target = '']) => ask(method, target))),
+    refused.map(() => [405, 'GET, HEAD']),
+  )
+  t.strictSame(await ask('POST', '/assets/lab/none.css'), [404, null])
+  t.strictSame(await ask('POST', '/robots.txt'), [200, null])
+  t.strictSame(await ask('GET', '/robots.txt'), [200, null])
 })
 
 for (const environment of ['dev', 'prod']) {
