@@ -64,6 +64,8 @@ export interface ResponseData {
   readonly isStreamed: boolean
   /** Bytes of a stream that were sent, as they were sent: maybe compressed. Absent if the response was no stream. */
   readonly sent?: number | undefined
+  /** Cookies that are nearly too large for browsers: their names and bytes. Their values are masked, and so are shorter. */
+  readonly largeCookies?: Pairs | undefined
   /** Server-sent events; absent if the response was no stream of events. */
   readonly events?: number | undefined
   /** As it was before compression, without the profiler's toolbar; absent of a stream and of the profiler's error page. */
@@ -182,6 +184,7 @@ export const responseSchema: Schema<ResponseData> = v.object({
   isStreamed: flag,
   sent: maybe(check.amount),
   events: maybe(check.amount),
+  largeCookies: maybe(pairs),
   content: maybe(v.object(contentEntries)),
 })
 

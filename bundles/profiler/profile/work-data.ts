@@ -24,6 +24,9 @@ export interface LoggerData {
   readonly dropped: number
 }
 
+/** The channel of the warnings of Node.js about an object with too many listeners of an event. */
+export const leakChannel = 'listeners'
+
 /** A log message. */
 export interface LogMessage {
   /** Microseconds since the request began. */

@@ -15,6 +15,7 @@ import { escapeControls } from '../../../lib/text/escape-controls.ts'
 import type { RenderTracer } from '../../../lib/view/traceable-view.ts'
 import type { ConsoleEntry } from '../profile/console-data.ts'
 import { formatPlace } from '../profile/format.ts'
+import { leakChannel } from '../profile/work-data.ts'
 import { ConsoleTrace, describeConsole, describeDump } from './console-trace.ts'
 import type { Profiler } from './profiler.ts'
 import { RenderTrace } from './render-trace.ts'
@@ -133,7 +134,7 @@ export function observeConsole({ directory, findTrace, redactor, terminal }: Con
     },
   })
   const stopConsole = watchConsole((method, values) => {
-    if (isDeprecation(values)) return
+    if (isRecordedWarning(values)) return
     add(() => ({
       method,
       values: describeConsole(method, values, redactor, directory),
@@ -148,29 +149,37 @@ export function observeConsole({ directory, findTrace, redactor, terminal }: Con
 
 const labelLength = 200
 
-/** Whether Node.js prints a deprecation warning, which is a log message already. */
-function isDeprecation([text]: readonly unknown[]): boolean {
-  return typeof text === 'string' && text.startsWith(`(node:${process.pid}) `) && text.includes('DeprecationWarning: ')
+/** The warnings of Node.js and of packages that are recorded: the channels of their log messages, by their names. */
+const warningChannels: ReadonlyMap<string, string> = new Map([
+  ['DeprecationWarning', 'deprecation'],
+  ['MaxListenersExceededWarning', leakChannel],
+])
+
+/** Whether Node.js prints a warning that is a log message already. */
+function isRecordedWarning([text]: readonly unknown[]): boolean {
+  if (typeof text !== 'string' || !text.startsWith(`(node:${process.pid}) `)) return false
+  return [...warningChannels.keys()].some(name => text.includes(`${name}: `))
 }
 
-/** Characters of a deprecation warning. */
+/** Characters of a warning. */
 const warningLength = 2000
 
 /**
- * Records the deprecation warnings of Node.js and of packages on the traces of their requests, as log messages of the channel
- * `deprecation`, until the returned function is called. Node.js prints them as before, and reports most of them once per process.
+ * Records warnings of Node.js and of packages on the traces of their requests, as log messages of the channels `deprecation` and
+ * `listeners`, until the returned function is called. Node.js prints them as before, and reports most of them once per process.
  */
-export function observeDeprecations({
+export function observeWarnings({
   directory,
   findTrace,
   redactor,
 }: Pick<ConsoleServices, 'directory' | 'findTrace' | 'redactor'>): () => void {
   const onWarning = (warning: Error & { readonly code?: string }) => {
-    const trace = warning.name === 'DeprecationWarning' ? findTrace() : undefined
-    if (trace === undefined) return
+    const channel = warningChannels.get(warning.name)
+    const trace = channel === undefined ? undefined : findTrace()
+    if (channel === undefined || trace === undefined) return
     const { code, message } = warning
     const text = maskAndCut(code === undefined ? message : `${code}: ${message}`, warningLength, redactor)
-    const record = { level: 'warning', channel: 'deprecation', message: text, context: {} } as const
+    const record = { level: 'warning', channel, message: text, context: {} } as const
     trace.logs.add({ ...record, time: new Date().toISOString() }, () => findCaller(warning, directory))
     trace.touch()
   }

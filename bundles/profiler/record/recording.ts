@@ -13,7 +13,7 @@ import { collectData, collectLate, type ProfileCollector } from './collect.ts'
 import { createCollectors } from './collectors/create-collectors.ts'
 import { ListenerSites } from './listener-sites.ts'
 import { GcWatch, HangWatch, LoopWatch } from './loop-watch.ts'
-import { createRenderTracer, observeConsole, observeDeprecations, observeSessions, watchCrashes } from './observers.ts'
+import { createRenderTracer, observeConsole, observeSessions, observeWarnings, watchCrashes } from './observers.ts'
 import { Profiler } from './profiler.ts'
 import { ProfilerListener } from './profiler-listener.ts'
 import { watchMysql2 } from './queries/mysql2.ts'
@@ -90,7 +90,7 @@ export class Recording {
     if (!foundation.debugGate.isDebug) return
     const findTrace = () => this.profiler.find(context.current)
     const services = { findTrace, redactor, directory, terminal: process.stdout }
-    this.#stops.push(observeConsole(services), observeDeprecations(services))
+    this.#stops.push(observeConsole(services), observeWarnings(services))
   }
 
   /**

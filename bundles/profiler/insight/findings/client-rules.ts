@@ -1,5 +1,5 @@
 import type { FindingRule } from '../../../../kernel/profiler-contract.ts'
-import { formatCount, toTarget } from '../../profile/format.ts'
+import { formatCount, formatNumber, toTarget } from '../../profile/format.ts'
 import type { Profile } from '../../profile/profile.ts'
 import { toReadableUrl } from '../../profile/readable-url.ts'
 
@@ -30,4 +30,26 @@ export const redirectChainRule: FindingRule<Profile> = {
       },
     ]
   },
+}
+
+/** Bytes of the name and the value. Chromium and Firefox drop a cookie with more. */
+const cookieLimit = 4096
+
+/** Finds cookies that browsers drop, or will soon drop when they grow. */
+export const largeCookieRule: FindingRule<Profile> = {
+  name: 'large-cookie',
+  title: 'Large cookie',
+  find: ({ collectors, summary }) =>
+    (summary.parent === null ? (collectors.response?.largeCookies ?? []) : []).map(([name, bytes]) => {
+      const size = Number(bytes)
+      const isDropped = size > cookieLimit
+      return {
+        severity: isDropped ? 'error' : 'warning',
+        problem: `The cookie {cookie} has ${formatNumber(size)} bytes${isDropped ? ': browsers drop it' : ', and the browser sends it with each request'}.`,
+        values: { cookie: name },
+        advice: `Store the data in the session, and only its id in a cookie: browsers drop a cookie of more than ${formatNumber(cookieLimit)} bytes.`,
+        place: { panel: 'request', anchor: 'cookies' },
+        evidence: { size },
+      }
+    }),
 }

@@ -2,10 +2,11 @@ import type { FindingRule, RuleFinding, Severity } from '../../../../kernel/prof
 import { flattenError } from '../../../../lib/errors/flat-error.ts'
 import type { Profile } from '../../profile/profile.ts'
 import { repeatedCallsRule, sequentialCallsRule } from './call-rules.ts'
-import { redirectChainRule } from './client-rules.ts'
+import { largeCookieRule, redirectChainRule } from './client-rules.ts'
 import { openTransactionRule } from './connection-rules.ts'
 import { failedCallRule, failedQueryRule } from './failure-rules.ts'
 import type { Finding } from './finding.ts'
+import { listenerLeakRule } from './process-rules.ts'
 import {
   manyQueriesRule,
   manyRowsRule,
@@ -99,6 +100,7 @@ export const profilerRules: readonly FindingRule<Profile>[] = [
   templateQueriesRule,
   repeatedTemplateRule,
   lateWorkRule,
+  listenerLeakRule,
   manyLogsRule,
   needlessSessionRule,
   changedSessionRule,
@@ -106,4 +108,5 @@ export const profilerRules: readonly FindingRule<Profile>[] = [
   uncacheableResponseRule,
   uncompressedResponseRule,
   insecureCookieRule,
+  largeCookieRule,
 ]

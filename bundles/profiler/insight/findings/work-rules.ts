@@ -45,7 +45,9 @@ function describe(name: string, renders: readonly Render[]): RuleFinding[] {
 }
 
 /** Methods of the session that change it. */
-const changing: ReadonlySet<string> = new Set(['set', 'delete', 'clear', 'flash', 'regenerate', 'invalidate'])
+const changing: ReadonlySet<string> = new Set([
+  ...['set', 'update', 'take', 'delete', 'clear', 'flash', 'regenerate', 'invalidate'],
+])
 
 /** Finds sessions that were started for a client without one, and remained empty. */
 export const needlessSessionRule: FindingRule<Profile> = {

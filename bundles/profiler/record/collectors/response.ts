@@ -1,6 +1,7 @@
 import { Readable } from 'node:stream'
 import { EventStream } from '../../../../lib/http/event-stream.ts'
 import { type Body, isBodiless, type Response } from '../../../../lib/http/response.ts'
+import { maskAndCut } from '../../../../lib/redact/masking-copier.ts'
 import type { Redactor } from '../../../../lib/redact/redactor.ts'
 import type { ContentData } from '../../profile/content-data.ts'
 import type { ResponseData } from '../../profile/exchange-data.ts'
@@ -9,6 +10,11 @@ import type { ContentCopier } from '../content.ts'
 import { createEchoMask } from '../echoed-secrets.ts'
 import type { Trace } from '../trace.ts'
 import { copyHeaders, createCopier } from './copy.ts'
+
+/** Bytes of the name and the value. Browsers keep at least 4,096 bytes of a cookie, and send it with each request (RFC 6265, section 6.1). */
+const largeCookie = 3000
+
+const nameLength = 100
 
 /** Collects the response: of a main request as it was sent, of a sub-request as it was returned. */
 export class ResponseCollector implements CollectorOf<'response'> {
@@ -25,14 +31,24 @@ export class ResponseCollector implements CollectorOf<'response'> {
     const { response, sentBytes } = trace
     if (response === undefined) return undefined
     const content = this.#copyContent(trace, response)
+    const largeCookies = this.#findLargeCookies(response)
     return {
       headers: copyHeaders(response.headers, createCopier(this.#redactor)),
       size: sizeOf(response),
       isStreamed: response.body instanceof Readable,
       ...(sentBytes !== undefined && { sent: sentBytes }),
       ...(response instanceof EventStream && { events: response.sentEvents }),
+      ...(largeCookies.length > 0 && { largeCookies }),
       ...(content !== undefined && { content }),
     }
+  }
+
+  #findLargeCookies({ headers }: Response): [name: string, bytes: number][] {
+    return headers.getAll('set-cookie').flatMap(cookie => {
+      const [pair = ''] = cookie.length < largeCookie ? [] : cookie.split(';', 1)
+      const [name = ''] = pair.split('=', 1)
+      return pair.length < largeCookie ? [] : [[maskAndCut(name, nameLength, this.#redactor), pair.length]]
+    })
   }
 
   #copyContent({ page, request }: Trace, { body, headers, status }: Response): ContentData | undefined {

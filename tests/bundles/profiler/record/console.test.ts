@@ -256,7 +256,7 @@ t.test('without an observer nothing happens, not even a look at the value', asyn
   stop()
 })
 
-t.test('deprecations are log messages with their place, in a channel of their own', async t => {
+t.test('warnings are log messages with their place, in channels of their own', async t => {
   const warn = (message: string, name: string, code?: string) =>
     process.emitWarning(message, { type: name, ...(code !== undefined && { code }) })
   const kernel = await createProfiledKernel(t, {
@@ -267,6 +267,7 @@ t.test('deprecations are log messages with their place, in a channel of their ow
         // A warning of Node.js itself may have no place in the application.
         process.emitWarning(Object.assign(new Error('Elsewhere.'), { name: 'DeprecationWarning', stack: 'Elsewhere.' }))
         warn('Too many listeners.', 'MaxListenersExceededWarning')
+        warn('Try something new.', 'ExperimentalWarning')
         return new Promise(resolve => setImmediate(() => resolve(Response.text('old'))))
       },
     },
@@ -280,13 +281,13 @@ t.test('deprecations are log messages with their place, in a channel of their ow
     { level: 'warning', message: 'Elsewhere.', place: '' },
   ])
   t.equal(logs.length, 3)
-  t.equal(profile.summary.warnings, 3)
+  const leaks = readLogs(profile).logs.filter(({ channel }) => channel === 'listeners')
+  t.match(leaks, [{ level: 'warning', message: 'Too many listeners.', place: /console\.test\.ts:\d+$/ }])
+  t.equal(profile.summary.warnings, 4)
   const html = plainEquals(await kernel.show('logger', { profile, query: new URLSearchParams('channel=deprecation') }))
   t.match(html, /<option selected>deprecation<\/option>/)
   t.equal(printed.join('').match(/DeprecationWarning: old\(\) is deprecated\./g)?.length, 1, 'Node.js prints them')
-  t.strictSame(entriesOf(profile).map(write), [
-    `error "(node:${process.pid}) MaxListenersExceededWarning: Too many listeners."`,
-  ])
+  t.strictSame(entriesOf(profile).map(write), [`error "(node:${process.pid}) ExperimentalWarning: Try something new."`])
   process.emitWarning('Outside of a request.', 'DeprecationWarning')
   await new Promise(setImmediate)
   const before = process.listenerCount('warning')

@@ -73,6 +73,9 @@ export function createClientPages(): Pages {
     'vary-language': { answer: 'healthy', handle: () => withHeader('vary', 'accept-language', 'public, max-age=60') },
     'long-text': { answer: 'uncompressed-response', handle: () => long({ 'content-length': '40000' }) },
     'compressed-text': { answer: 'healthy', handle: () => long({}) },
+    'large-cookie': { answer: 'large-cookie', handle: () => withValue('basket', 'x'.repeat(3100)) },
+    'dropped-cookie': { answer: 'large-cookie', handle: () => withValue('basket', 'x'.repeat(5000)) },
+    'long-cookie': { answer: 'healthy', handle: () => withValue('basket', 'x'.repeat(2500)) },
     'open-token': { answer: 'insecure-cookie', handle: () => withCookie('access_token', { httpOnly: false }) },
     'open-theme': { answer: 'healthy', handle: () => withCookie('theme', { httpOnly: false }) },
     'foreign-cookie': { answer: 'insecure-cookie', handle: () => withCookie('theme', { sameSite: 'none' }) },
@@ -94,6 +97,12 @@ function withHeader(name: string, value: string, control?: string): Response {
 function withCookie(name: string, options: Parameters<typeof setCookie>[3], control = 'no-cache, private'): Response {
   const response = withHeader('cache-control', control)
   setCookie(response.headers, name, 'value', options)
+  return response
+}
+
+function withValue(name: string, value: string): Response {
+  const response = page()
+  setCookie(response.headers, name, value)
   return response
 }
 

@@ -1,3 +1,4 @@
+import { EventEmitter } from 'node:events'
 import { setTimeout as sleep } from 'node:timers/promises'
 import type { Profile } from '#bundles/profiler/profile/profile.ts'
 import type { Application } from '#kernel/bundle.ts'
@@ -77,6 +78,37 @@ export function createWorkPages({ logger, view }: Application): Pages {
       answer: 'healthy',
       handle() {
         for (let item = 0; item < 400; item++) logger.debug('Item {item} is shown.', { item })
+        return page()
+      },
+    },
+    'listener-leak': {
+      answer: 'listener-leak',
+      handle() {
+        const prices = new EventEmitter()
+        for (let item = 0; item < 11; item++) {
+          prices.on('change', () => item) // here: listener-leak
+        }
+        return page()
+      },
+    },
+    'signal-leak': {
+      answer: 'listener-leak',
+      async handle() {
+        const { signal } = new AbortController()
+        for (let item = 0; item < 11; item++) {
+          signal.addEventListener('abort', () => item) // here: signal-leak
+        }
+        await sleep(1)
+        return page()
+      },
+    },
+    'ten-listeners': {
+      answer: 'healthy',
+      async handle() {
+        const prices = new EventEmitter()
+        for (let item = 0; item < 10; item++) prices.on('change', () => item)
+        for (let item = 0; item < 40; item++) prices.once('sale', () => item).emit('sale')
+        await sleep(1)
         return page()
       },
     },
