@@ -97,4 +97,13 @@ export interface FindingRule<inspected extends InspectedProfile = InspectedProfi
   readonly title: string
   /** If this method throws, the error becomes a finding; other rules are not affected. */
   find(profile: inspected): readonly RuleFinding[]
+  /** Decides whether a finding is fixed. By default it is fixed if the rule no longer finds it. */
+  readonly measure?: FindingMeasure<inspected>
+}
+
+/** How much of a finding there is, in any profile of the same request, also if it is too little for a finding. */
+export interface FindingMeasure<inspected extends InspectedProfile = InspectedProfile> {
+  /** `ms` for a time, or the noun of the things that are counted, such as `queries`. */
+  readonly unit: string
+  read(finding: RuleFinding, profile: inspected): number
 }

@@ -81,7 +81,7 @@ export async function createProfiledKernel(t: Test, init: ProfiledInit = {}): Pr
       parent: summary.parent === null ? undefined : await find(summary.parent),
       children: found.filter(child => child !== undefined),
       earlier,
-      sinceEdit: await findSinceEdit(shown.profile, earlier, { storage, inspect: () => [] }),
+      sinceEdit: await findSinceEdit(shown.profile, earlier, { storage, judge: new Inspector([]) }),
       query: new URLSearchParams(),
       findChildren: profile => findChildren(storage, profile),
       findOccurrences: ({ summary }) => findOccurrences(storage, summary),

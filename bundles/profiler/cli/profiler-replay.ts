@@ -9,6 +9,7 @@ import {
 import type { Output } from '../../../lib/console/output.ts'
 import { type PossibleReplay, planReplay } from '../insight/replay/plan-replay.ts'
 import type { Replayer, ReplayInput } from '../insight/replay/replayer.ts'
+import { type Repeated, repeatRequest } from '../insight/replay/verify.ts'
 import type { Profile } from '../profile/profile.ts'
 import { readOriginal } from '../record/recording-policy.ts'
 import type { ProfileStorage, StoredProfile } from '../store/profile-storage.ts'
@@ -50,26 +51,32 @@ export const replayOptions: readonly CommandOption[] = [
 ]
 
 async function replay(services: ReplayServices, input: CommandInput, output: Output): Promise<0 | 1> {
-  const replayed = await replayOriginal(services, input, output)
-  if (replayed === undefined) return exitCodes.failure
+  const prepared = await prepareReplay(services, input, output)
+  if (prepared === undefined) return exitCodes.failure
+  const repeated = await prepared.repeat()
+  if ('problem' in repeated) {
+    output.error(repeated.problem)
+    return exitCodes.failure
+  }
   const { compareStored } = await import('./profiler-compare.ts')
-  const { document, verdict } = await compareStored(services.storage, replayed.original, replayed.repeated)
+  const { document, verdict } = await compareStored(services.storage, prepared.original, repeated.profile)
   output.print(document)
   return verdict.isSame ? exitCodes.success : exitCodes.failure
 }
 
-/** The profile of a request, and that of its replay. */
-interface Replayed {
+/** The profile of a request, and the function that replays it once. */
+interface PreparedReplay {
   readonly original: Profile
-  readonly repeated: Profile
+  repeat(): Promise<Repeated>
 }
 
-/** Replays the request that a command names. Prints why it is not replayed, and then gives `undefined`. */
-export async function replayOriginal(
-  { boot, replayer, storage }: ReplayServices,
+/** Prepares the replay of the request that a command names. Prints why it is not replayed, and then gives `undefined`. */
+export async function prepareReplay(
+  services: ReplayServices,
   input: CommandInput,
   output: Output,
-): Promise<Replayed | undefined> {
+): Promise<PreparedReplay | undefined> {
+  const { boot, storage } = services
   const word = String(input.arguments.token)
   const fail = (reason: string) => {
     output.error(reason)
@@ -86,10 +93,7 @@ export async function replayOriginal(
   const supplied = await readInput(input)
   for (const remark of remarksOf(plan, supplied)) output.note(remark)
   boot()
-  const result = await replayer.replay(plan, supplied)
-  const repeated = 'token' in result ? await storage.find(result.token) : undefined
-  if (repeated === undefined) return fail('problem' in result ? result.problem : missing(result.token))
-  return { original: original.profile, repeated: repeated.profile }
+  return { original: original.profile, repeat: () => repeatRequest(plan, supplied, services) }
 }
 
 /** The greatest number of replays of replays that are followed to the original. */

@@ -1,10 +1,11 @@
 import { type ConsoleCommand, exitCodes } from '../../../kernel/console-command.ts'
 import type { Document } from '../../../lib/console/document.ts'
 import type { Inspector } from '../insight/findings/inspector.ts'
-import { judgeFix, listFlaws } from '../insight/replay/judge-fix.ts'
+import { isFixed, listFlaws } from '../insight/replay/judge-fix.ts'
+import { type Repeated, verifyFlaws } from '../insight/replay/verify.ts'
 import type { Profile } from '../profile/profile.ts'
 import { tokenArgument } from './find-profile.ts'
-import { type ReplayServices, replayOptions, replayOriginal } from './profiler-replay.ts'
+import { prepareReplay, type ReplayServices, replayOptions } from './profiler-replay.ts'
 
 /** The services of the command. */
 interface VerifyServices extends ReplayServices {
@@ -27,11 +28,12 @@ export function createProfilerVerify(services: VerifyServices): ConsoleCommand {
       { line: 'profiler:verify 1a2b3c --finding repeated-queries', purpose: 'checks one rule' },
     ],
     async run(input, output) {
-      const replayed = await replayOriginal(services, input, output)
-      if (replayed === undefined) return exitCodes.failure
-      const verified = toVerifyDocument(replayed.original, replayed.repeated, inspector, input.options.finding)
-      if (verified === undefined) {
-        output.error('The request has no such exception or finding.')
+      const prepared = await prepareReplay(services, input, output)
+      if (prepared === undefined) return exitCodes.failure
+      const { original, repeat } = prepared
+      const verified = await verifyRequest(original, inspector, repeat, input.options.finding)
+      if ('problem' in verified) {
+        output.error(verified.problem)
         return exitCodes.failure
       }
       output.print(verified.document)
@@ -47,37 +49,44 @@ interface VerifyDocument {
   readonly isFixed: boolean
 }
 
-/** Writes whether the flaws of a request are fixed in its replay, by default all; `undefined` without any. */
-export function toVerifyDocument(
+const tones = { fixed: 'ok', doubtful: 'warning', present: 'warning', failing: 'error', unsure: 'warning' } as const
+
+/** Replays a request, and writes whether its flaws are fixed, by default all of them. */
+export async function verifyRequest(
   original: Profile,
-  repeated: Profile,
   inspector: Inspector,
+  repeat: () => Promise<Repeated>,
   wanted?: string,
-): VerifyDocument | undefined {
-  const before = { profile: original, findings: inspector.inspect(original) }
-  const after = { profile: repeated, findings: inspector.inspect(repeated) }
-  const flaws = listFlaws(before).filter(({ finding, id }) => [id, finding?.rule, undefined].includes(wanted))
-  const verdicts = flaws.map(flaw => ({ id: flaw.id, title: flaw.title, ...judgeFix(flaw, before, after) }))
-  if (verdicts.length === 0) return undefined
-  const tokens = { original: original.summary.token, replay: repeated.summary.token }
-  const isFixed = verdicts.every(({ isFixed }) => isFixed)
+): Promise<VerifyDocument | { readonly problem: string }> {
+  const flaws = listFlaws(original, inspector.inspect(original)).filter(({ finding, id }) =>
+    [id, finding?.rule, undefined].includes(wanted),
+  )
+  if (flaws.length === 0) return { problem: 'The request has no such exception or finding.' }
+  const result = await verifyFlaws(original, flaws, inspector, repeat)
+  if ('problem' in result) return result
+  const { replays, verdicts } = result
+  const tokens = { original: original.summary.token, replay: replays[0].summary.token }
+  const areFixed = verdicts.every(isFixed)
   return {
-    isFixed,
+    isFixed: areFixed,
     document: {
       blocks: [
         {
           kind: 'table',
           table: {
             columns: [{ title: 'Finding' }, { title: 'Verdict' }],
-            rows: verdicts.map(({ isFixed, text, title }) => [title, { text, tone: isFixed ? 'ok' : 'warning' }]),
+            rows: verdicts.map(({ state, text, title }) => [title, { text, tone: tones[state] }]),
           },
         },
+        ...(replays.length === 1
+          ? []
+          : [{ kind: 'text', text: `Times are the medians of ${replays.length} replays.` } as const]),
         {
           kind: 'text',
           text: `bin/console profiler:compare ${tokens.original} ${tokens.replay} shows all differences.`,
         },
       ],
-      json: { isFixed, ...tokens, verdicts },
+      json: { isFixed: areFixed, ...tokens, verdicts },
     },
   }
 }

@@ -8,7 +8,7 @@ interface ApplicationState {
 
 /** The answer of the server after a replay. */
 interface VerifyAnswer {
-  readonly state: 'fixed' | 'present' | 'unsure'
+  readonly state: 'fixed' | 'doubtful' | 'present' | 'failing' | 'unsure'
   readonly text: string
   readonly links: readonly { readonly text: string; readonly link: string }[]
 }
@@ -21,7 +21,7 @@ const failureLimit = { hint: 6, end: 120 }
 
 /**
  * Makes `<form data-verify="…">` wait until a file was saved and the application uses it, replay the request, and show the
- * verdict. If the flaw is still there, it waits again. The place beside the form opens in the editor.
+ * verdict. If the flaw is still there, or the page fails, it waits again. The place beside the form opens in the editor.
  */
 export function enableVerification(root: ParentNode): void {
   for (const form of root.querySelectorAll<HTMLFormElement>('form[data-verify]')) new Verification(form)
@@ -132,11 +132,11 @@ class Verification {
       createElement('strong', {}, text),
       ...links.map(({ link, text }) => createElement('a', { href: link }, text)),
     ]
-    if (state !== 'present') this.#stop()
-    this.#show(state, ...this.#verdict, ...(state === 'present' ? ['Save another fix: it is verified, too.'] : []))
+    const isWrong = state === 'present' || state === 'failing'
+    if (!isWrong) this.#stop()
+    this.#show(state, ...this.#verdict, ...(isWrong ? ['Save another fix: it is verified, too.'] : []))
     // A file may have been saved meanwhile.
-    if (state === 'present' && Number(this.#latest?.version) > version)
-      await this.#replay(Number(this.#latest?.version))
+    if (isWrong && Number(this.#latest?.version) > version) await this.#replay(Number(this.#latest?.version))
   }
 
   #show(state: VerifyAnswer['state'] | 'waiting' | '', ...parts: readonly (Node | string)[]): void {

@@ -10,8 +10,7 @@ export async function showProfile(
   inspector: Inspector,
 ): Promise<ShownProfile & Relatives> {
   const { profile } = stored
-  const inspect = inspector.inspect.bind(inspector)
   const relatives = await findRelatives(storage, profile)
-  const sinceEdit = await findSinceEdit(profile, relatives.earlier, { inspect, storage })
-  return { ...stored, ...relatives, findings: inspect(profile), sinceEdit }
+  const sinceEdit = await findSinceEdit(profile, relatives.earlier, { judge: inspector, storage })
+  return { ...stored, ...relatives, findings: inspector.inspect(profile), sinceEdit }
 }

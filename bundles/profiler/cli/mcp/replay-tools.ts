@@ -1,9 +1,9 @@
 import { formatMarkdown } from '../../../../lib/console/document.ts'
 import { planReplay } from '../../insight/replay/plan-replay.ts'
 import type { Replayer } from '../../insight/replay/replayer.ts'
-import type { Profile } from '../../profile/profile.ts'
+import { repeatRequest } from '../../insight/replay/verify.ts'
 import { compareStored } from '../profiler-compare.ts'
-import { toVerifyDocument } from '../profiler-verify.ts'
+import { verifyRequest } from '../profiler-verify.ts'
 import { type AddTool, findStored, ToolError, type ToolServices } from './tool.ts'
 import { createInputs, writeAnswer, type Zod } from './tool-input.ts'
 
@@ -29,8 +29,8 @@ export function addReplayTools(z: Zod, services: ReplayToolServices, add: AddToo
       annotations: sends,
     },
     async ({ token, ...options }) => {
-      const { original, repeated } = await replay(token, services)
-      const { document } = await compareStored(services.storage, original, repeated)
+      const { original, repeat } = await prepare(token, services)
+      const { document } = await compareStored(services.storage, original, orThrow(await repeat()).profile)
       return writeAnswer({ json: () => document.json, md: () => formatMarkdown(document) }, options)
     },
   )
@@ -39,7 +39,7 @@ export function addReplayTools(z: Zod, services: ReplayToolServices, add: AddToo
     'verify_request',
     {
       title: 'Verify a fix',
-      description: `Makes a recorded request again with the code as it is now, and says of its exception and of each finding whether it is fixed or still there. ${limits} Use it after a fix.`,
+      description: `Makes a recorded request again with the code as it is now, and says of its exception and of each finding whether it is fixed or still there, or that the page now fails. Times are measured three times. ${limits} Use it after a fix.`,
       input: {
         token,
         finding: z.string().optional().describe('only this rule, such as repeated-queries, or exception'),
@@ -48,22 +48,24 @@ export function addReplayTools(z: Zod, services: ReplayToolServices, add: AddToo
       annotations: sends,
     },
     async ({ finding, token, ...options }) => {
-      const { original, repeated } = await replay(token, services)
-      const verified = toVerifyDocument(original, repeated, inspector, finding)
-      if (verified === undefined) throw new ToolError('The request has no such exception or finding.')
-      const { document } = verified
+      const { original, repeat } = await prepare(token, services)
+      const { document } = orThrow(await verifyRequest(original, inspector, repeat, finding))
       return writeAnswer({ json: () => document.json, md: () => formatMarkdown(document) }, options)
     },
   )
 }
 
-/** @throws ToolError */
-async function replay(token: string, services: ReplayToolServices): Promise<{ original: Profile; repeated: Profile }> {
-  const { profile } = await findStored(token, services)
-  const plan = planReplay(profile)
+/** Prepares the replay of a request that changes no data. @throws ToolError */
+async function prepare(token: string, services: ReplayToolServices) {
+  const { profile: original } = await findStored(token, services)
+  const plan = planReplay(original)
   if (!plan.isPossible) throw new ToolError([plan.reason, plan.parent].filter(part => part !== '').join(' '))
   if (plan.caution !== '') throw new ToolError(`${plan.caution} Only a person can replay it, on its page.`)
-  const result = await services.replayer.replay(plan)
+  return { original, repeat: () => repeatRequest(plan, undefined, services) }
+}
+
+/** @throws ToolError */
+function orThrow<result extends object>(result: result | { readonly problem: string }): result {
   if ('problem' in result) throw new ToolError(result.problem)
-  return { original: profile, repeated: (await findStored(result.token, services)).profile }
+  return result
 }

@@ -35,6 +35,16 @@ export const repeatedCallsRule: FindingRule<Profile> = {
       })),
     ]
   },
+  measure: {
+    unit: 'HTTP client calls',
+    // Failed calls count: a page whose calls fail is not fixed.
+    read: ({ values = {} }, profile) =>
+      readCalls(profile).calls.filter(({ method, url }) =>
+        values.call === undefined
+          ? shorten(patternOf({ method, url }), urlLength) === values.pattern
+          : shorten(`${method} ${url}`, urlLength) === values.call,
+      ).length,
+  },
 }
 
 type Description = Pick<RuleFinding, 'evidence' | 'place' | 'severity'>
@@ -65,16 +75,24 @@ const leastSaving = 50
 export const sequentialCallsRule: FindingRule<Profile> = {
   name: 'sequential-calls',
   title: 'HTTP client calls in sequence',
-  find(profile) {
-    const { calls } = readCalls(profile)
-    const { alike, same } = findRepeated(calls)
-    // Repeated calls have their own finding, with better advice.
-    const repeated = new Set([...same, ...alike].flatMap(({ calls }) => calls))
-    // Calls after the response do not delay the client.
-    const end = profile.summary.duration
-    const candidates = calls.filter(call => call.start < end && isAnswered(call) && !repeated.has(call))
-    return findRuns(profile, candidates, endOf).flatMap(describeRun)
-  },
+  find: profile => findSequences(profile).flatMap(describeRun),
+  measure: { unit: 'ms', read: (_, profile) => Math.max(0, ...findSequences(profile).map(savingOf)) },
+}
+
+function findSequences(profile: Profile): readonly StoredCall[][] {
+  const { calls } = readCalls(profile)
+  const { alike, same } = findRepeated(calls)
+  // Repeated calls have their own finding, with better advice.
+  const repeated = new Set([...same, ...alike].flatMap(({ calls }) => calls))
+  // Calls after the response do not delay the client.
+  const end = profile.summary.duration
+  const candidates = calls.filter(call => call.start < end && isAnswered(call) && !repeated.has(call))
+  return findRuns(profile, candidates, endOf)
+}
+
+/** The milliseconds that a run would save in parallel. */
+function savingOf(run: readonly StoredCall[]): number {
+  return timeOf(run) - Math.max(0, ...run.map(durationOf))
 }
 
 function endOf(call: StoredCall): number {
@@ -82,9 +100,7 @@ function endOf(call: StoredCall): number {
 }
 
 function describeRun(run: readonly StoredCall[]): RuleFinding[] {
-  const durations = run.map(durationOf)
-  const time = durations.reduce((sum, duration) => sum + duration, 0)
-  const saving = time - Math.max(0, ...durations)
+  const [time, saving] = [timeOf(run), savingOf(run)]
   const [, second] = run
   if (second === undefined || saving < leastSaving) return []
   return [

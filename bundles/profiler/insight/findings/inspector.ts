@@ -46,6 +46,23 @@ export class Inspector {
     }
     return findings
   }
+
+  /** How much of a finding there is in a profile; `undefined` if its rule does not measure it. Never throws. */
+  measure(finding: Finding, profile: Profile): Amount | undefined {
+    const measure = this.rules.find(({ name }) => name === finding.rule)?.measure
+    try {
+      return measure && { unit: measure.unit, value: measure.read(finding, profile) }
+    } catch {
+      return undefined
+    }
+  }
+}
+
+/** How much of a finding there is. */
+export interface Amount {
+  /** `ms`, or the noun of the things that are counted. */
+  readonly unit: string
+  readonly value: number
 }
 
 /** The maximal number of findings of one rule. */

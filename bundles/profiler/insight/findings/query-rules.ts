@@ -7,7 +7,7 @@ import { queryDuration, readQueries, type StoredQuery, timeOf } from '../../prof
 import { readRenders } from '../../profile/renders.ts'
 import type { Pairs } from '../../profile/schema.ts'
 import { describePlaces } from './describe-places.ts'
-import { findRepeatedQueries, isAnswered, shortenStatement, toQueryPlace } from './repeated-queries.ts'
+import { findByStatement, findRepeatedQueries, isAnswered, shortenStatement, toQueryPlace } from './repeated-queries.ts'
 import { findRuns } from './runs.ts'
 
 /** Milliseconds of a slow query: a tenth of a second is noticed, half a second alone makes a page slow. */
@@ -36,6 +36,7 @@ export const slowQueryRule: FindingRule<Profile> = {
       evidence: { count: others + 1, time: worst },
     }))
   },
+  measure: { unit: 'ms', read: (finding, profile) => findMost(finding, profile, queryDuration) },
 }
 
 /** The command that shows the plan of a query; it explains reading queries only. */
@@ -53,7 +54,7 @@ export const manyRowsRule: FindingRule<Profile> = {
   find: profile =>
     findWorst(
       readQueries(profile).database.queries.filter(query => isAnswered(query) && query.isRead),
-      ({ rows = 0 }) => rows,
+      rowsOf,
       leastRows,
     ).map(({ others, query, worst }) => ({
       severity: 'warning',
@@ -66,6 +67,16 @@ export const manyRowsRule: FindingRule<Profile> = {
       place: toQueryPlace(query),
       evidence: { count: others + 1, rows: worst },
     })),
+  measure: { unit: 'rows', read: (finding, profile) => findMost(finding, profile, rowsOf) },
+}
+
+function rowsOf({ rows = 0 }: StoredQuery): number {
+  return rows
+}
+
+/** The greatest number among the queries with the statement of a finding. */
+function findMost(finding: RuleFinding, profile: Profile, measure: (query: StoredQuery) => number): number {
+  return Math.max(0, ...findByStatement(finding, readQueries(profile).database.queries).map(measure))
 }
 
 /** The query of a statement shape with the greatest number, and how many others reach the limit. */
@@ -113,6 +124,7 @@ export const manyQueriesRule: FindingRule<Profile> = {
       },
     ]
   },
+  measure: { unit: 'queries', read: (_, { summary }) => summary.queries },
 }
 
 /** Milliseconds: the thresholds of Sentry's rule. */
@@ -123,21 +135,30 @@ const leastSaving = 100
 export const sequentialQueriesRule: FindingRule<Profile> = {
   name: 'sequential-queries',
   title: 'Queries in sequence',
-  find(profile) {
-    const { all } = findRepeatedQueries(profile)
-    // Queries after the response do not delay the client; a transaction has one connection, which runs one query at a time.
-    const candidates = readQueries(profile).database.queries.filter(
-      query =>
-        query.start < profile.summary.duration &&
-        query.transaction === undefined &&
-        queryDuration(query) >= leastInSequence &&
-        isAnswered(query) &&
-        query.isRead &&
-        !all.has(query),
-    )
-    const endOf = (query: StoredQuery) => query.start + queryDuration(query)
-    return findRuns(profile, candidates, endOf).flatMap(run => describeRun(takeIndependent(run, profile)))
-  },
+  find: profile => findSequences(profile, leastInSequence).flatMap(describeRun),
+  measure: { unit: 'ms', read: (_, profile) => Math.max(0, ...findSequences(profile, 0).map(savingOf)) },
+}
+
+/** Runs of independent queries that each took the least time, in milliseconds. */
+function findSequences(profile: Profile, least: number): readonly StoredQuery[][] {
+  const { all } = findRepeatedQueries(profile)
+  // Queries after the response do not delay the client; a transaction has one connection, which runs one query at a time.
+  const candidates = readQueries(profile).database.queries.filter(
+    query =>
+      query.start < profile.summary.duration &&
+      query.transaction === undefined &&
+      queryDuration(query) >= least &&
+      isAnswered(query) &&
+      query.isRead &&
+      !all.has(query),
+  )
+  const endOf = (query: StoredQuery) => query.start + queryDuration(query)
+  return findRuns(profile, candidates, endOf).map(run => takeIndependent(run, profile))
+}
+
+/** The milliseconds that a run would save at the same time. */
+function savingOf(run: readonly StoredQuery[]): number {
+  return timeOf(run) - Math.max(0, ...run.map(queryDuration))
 }
 
 /** The names of parameters that refer to a row: their values often come from the result of another query. */
@@ -164,8 +185,7 @@ function isStored([name, value]: Pairs[number]): boolean {
 }
 
 function describeRun(run: readonly StoredQuery[]): RuleFinding[] {
-  const time = timeOf(run)
-  const saving = time - Math.max(0, ...run.map(queryDuration))
+  const [time, saving] = [timeOf(run), savingOf(run)]
   const [, second] = run
   if (second === undefined || saving < leastSaving) return []
   return [

@@ -108,6 +108,11 @@ export const repeatedQueriesRule: FindingRule<Profile> = {
       }
     })
   },
+  measure: {
+    unit: 'queries',
+    // Failed queries count: a page whose queries fail is not fixed.
+    read: (finding, profile) => findByStatement(finding, readQueries(profile).database.queries).length,
+  },
 }
 
 /** Finds queries that were repeated with the same values. */
@@ -131,6 +136,19 @@ export const duplicateQueriesRule: FindingRule<Profile> = {
       }
     })
   },
+  measure: {
+    unit: 'queries',
+    read(finding, profile) {
+      const queries = findByStatement(finding, readQueries(profile).queries)
+      const groups = groupBy(queries, ({ index, twin = index }) => String(twin))
+      return Math.max(0, ...[...groups.values()].map(({ length }) => length))
+    },
+  },
+}
+
+/** The queries with the statement of a finding. */
+export function findByStatement({ values }: RuleFinding, queries: readonly StoredQuery[]): readonly StoredQuery[] {
+  return queries.filter(({ text }) => shortenStatement(text) === values?.statement)
 }
 
 const statementLength = 120

@@ -56,9 +56,6 @@ function describeBlock(by: string, token: string, time: string): Description {
 /** Milliseconds: users notice a tenth of a second. */
 const leastTime = 100
 
-/** The least share of the request: a smaller part is not the first thing to improve. */
-const leastShare = 0.2
-
 /**
  * Listeners of the framework and of the profiler. They wait for the client's body, the disk or other threads, and the
  * application cannot make them faster.
@@ -77,10 +74,8 @@ export const slowListenerRule: FindingRule<Profile> = {
   title: 'Slow listener',
   find(profile) {
     const whole = profile.summary.duration
-    return readEventTree(profile)
-      .nodes.filter(isAwaited)
-      .map(node => ({ node, time: ownTime(node) / 1000 }))
-      .filter(({ time }) => time >= leastTime && time >= whole * leastShare)
+    return readListenerTimes(profile)
+      .filter(({ time }) => time >= leastTime)
       .map(({ node, time }) => ({
         severity: 'warning',
         problem: `{listener} took ${formatDuration(time)} of {event}, ${formatShare(time, whole)} of the request.`,
@@ -92,6 +87,22 @@ export const slowListenerRule: FindingRule<Profile> = {
         evidence: { time, duration: whole },
       }))
   },
+  measure: {
+    unit: 'ms',
+    read({ values }, profile) {
+      const calls = readListenerTimes(profile).filter(
+        ({ node }) => node.name === values?.listener && node.parent?.name === values.event,
+      )
+      return Math.max(0, ...calls.map(({ time }) => time))
+    },
+  },
+}
+
+/** The calls of listeners that delay the response, with their own milliseconds. */
+function readListenerTimes(profile: Profile): { readonly node: EventNode; readonly time: number }[] {
+  return readEventTree(profile)
+    .nodes.filter(isAwaited)
+    .map(node => ({ node, time: ownTime(node) / 1000 }))
 }
 
 /** The line where a listener was registered, mostly in the file that contains it. */

@@ -27,6 +27,10 @@ export const repeatedTemplateRule: FindingRule<Profile> = {
       [...groupBy(siblings, ({ name }) => name)].flatMap(([name, renders]) => describe(name, renders)),
     )
   },
+  measure: {
+    unit: 'renders',
+    read: ({ values }, profile) => readRenders(profile).all.filter(({ name }) => name === values?.template).length,
+  },
 }
 
 function describe(name: string, renders: readonly Render[]): RuleFinding[] {

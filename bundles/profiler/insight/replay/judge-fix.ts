@@ -1,12 +1,9 @@
-import { formatCount, formatDuration, formatNumber } from '../../profile/format.ts'
-import type { Profile } from '../../profile/profile.ts'
-import { type Finding, writeProblem } from '../findings/finding.ts'
-
-/** A profile with its findings. */
-export interface Judged {
-  readonly profile: Profile
-  readonly findings: readonly Finding[]
-}
+import { readExceptions } from '../../profile/exceptions.ts'
+import { formatBytes, formatCount, formatDuration, formatNumber, shorten, toOneLine } from '../../profile/format.ts'
+import { readHeader } from '../../profile/format-value.ts'
+import type { Outcome, Profile } from '../../profile/profile.ts'
+import { type Finding, splitSentence, writeProblem } from '../findings/finding.ts'
+import type { Inspector } from '../findings/inspector.ts'
 
 /** A flaw of a request that a replay verifies: its exception, or one of its findings. */
 export interface Flaw {
@@ -18,15 +15,36 @@ export interface Flaw {
   readonly finding: Finding | undefined
 }
 
-/** Whether a flaw is gone after a replay. */
+/** What has become of a flaw. */
 export interface FixVerdict {
-  readonly isFixed: boolean
-  /** Such as `Fixed: 51 queries → 2, 109.0 ms → 30.0 ms`. */
+  /**
+   * `doubtful`: fixed, but the text names a difference that may be the reason. `failing`: the page fails otherwise than before, so
+   * the flaw cannot be judged. `unsure`: neither can it, because the replay had no cookie or no credentials.
+   */
+  readonly state: 'fixed' | 'doubtful' | 'present' | 'failing' | 'unsure'
+  /** Such as `Fixed: 51 queries → 2, request 109.0 ms → 30.0 ms`. */
   readonly text: string
 }
 
+/** Whether a flaw is gone. */
+export function isFixed({ state }: Pick<FixVerdict, 'state'>): boolean {
+  return state === 'fixed' || state === 'doubtful'
+}
+
+/** Profiles of one version of the code, the newest first. */
+export type Versions = readonly [Profile, ...Profile[]]
+
+/** What a verdict asks of profiles. */
+export type Judge = Pick<Inspector, 'inspect' | 'measure'>
+
+/** A time is measured so often: the median of three leaves out one that is unusual. */
+export const timedCount = 3
+
+/** A smaller decrease may be chance, or one item of many: a part of the amount before. */
+const leastDecrease = 0.2
+
 /** Lists the flaws of a profile: the exception first, then the findings. */
-export function listFlaws({ findings, profile: { summary } }: Judged): readonly Flaw[] {
+export function listFlaws({ summary }: Profile, findings: readonly Finding[]): readonly Flaw[] {
   const { exception } = summary
   return [
     ...(exception === null ? [] : [{ id: 'exception', title: exception, finding: undefined }]),
@@ -39,48 +57,210 @@ export function idOf(finding: Finding, findings: readonly Finding[]): string {
   return `${finding.rule}.${findings.filter(({ rule }) => rule === finding.rule).indexOf(finding)}`
 }
 
-/** Judges whether a flaw of a request is gone in its replay. */
-export function judgeFix({ finding }: Flaw, before: Judged, after: Judged): FixVerdict {
-  const reason = finding === undefined ? findFailure(after) : findRemains(finding, before, after)
-  const facts = describeChanges(before, after)
-  return reason === undefined
-    ? { isFixed: true, text: `Fixed: ${facts}` }
-    : { isFixed: false, text: `${reason}: ${facts}` }
+/** Whether a finding is about a time, which differs in each request. */
+export function isTimed(finding: Finding, profile: Profile, judge: Judge): boolean {
+  return judge.measure(finding, profile)?.unit === 'ms'
 }
 
-/** How the replay has failed; `undefined` if it has not. */
-function findFailure({ profile: { summary } }: Judged): string | undefined {
-  const { exception, status } = summary
-  if (exception === null) return status === 0 || status >= 500 ? 'Still there' : undefined
-  return `Still there, ${exception}`
+/** Whether a profile has a finding: the same recorded values of the same rule, whatever their line. */
+export function hasFinding(finding: Finding, profile: Profile, judge: Judge): boolean {
+  return findOfRule(finding, profile, judge).some(other => nameOf(other) === nameOf(finding))
 }
 
 /**
- * How a finding is still there; `undefined` if it is gone. It is the same if its recorded values are, whatever their line.
- * If as many findings of the rule as before are left, it has only changed.
+ * Judges whether a flaw of `before` is gone in `after`: of a replay, or since an edit. A page that now fails is never fixed.
+ * An exception is fixed if the page succeeds. A finding is fixed if its rule no longer finds it, and if its amount, the median
+ * of all profiles, is clearly less than before.
  */
-function findRemains(finding: Finding, before: Judged, after: Judged): string | undefined {
-  const ofRule = ({ findings }: Judged) => findings.filter(({ rule }) => rule === finding.rule)
-  const left = ofRule(after)
-  const isLeft = left.some(other => nameOf(other) === nameOf(finding))
-  if (isLeft) return 'Still there'
-  return left.length < ofRule(before).length ? undefined : 'Changed, not fixed'
+export function judgeFix({ finding }: Flaw, before: Versions, after: Versions, judge: Judge): FixVerdict {
+  const [original] = before
+  const [replay] = after
+  for (const profile of after) {
+    const failure = findFailure(original, profile)
+    if (failure !== undefined) return failure
+  }
+  if (finding === undefined) return judgeEnding(original, replay)
+  const amounts = measure(finding, before, after, judge)
+  const remains = findRemains(finding, amounts, before, after, judge)
+  const facts = [...describeAmounts(amounts), ...describeChanges(before, after, amounts?.unit)].join(', ')
+  if (remains !== undefined) return { state: 'present', text: `${remains}: ${facts}` }
+  const isOnce = amounts?.unit === 'ms' && after.length < timedCount
+  return toFixed([...listCautions(original, replay), ...(isOnce ? ['the time was measured only once'] : [])], facts)
 }
 
-/** The recorded values of a finding, without its lines; without any, the problem without its numbers. */
+function toFixed(cautions: readonly string[], facts: string): FixVerdict {
+  return cautions.length === 0
+    ? { state: 'fixed', text: `Fixed: ${facts}` }
+    : { state: 'doubtful', text: `Fixed, but ${cautions.join(', and ')}: ${facts}` }
+}
+
+/** Judges an exception; the replay has ended as before, or without a failure. */
+function judgeEnding(original: Profile, replay: Profile): FixVerdict {
+  const facts = describeChanges([original], [replay]).join(', ')
+  if (isFailure(replay)) return { state: 'present', text: `Still there, ${describeEnding(replay)}: ${facts}` }
+  return toFixed(listCautions(original, replay), facts)
+}
+
+/** Outcomes of requests that have failed after their status was sent. A client that has left is no failure. */
+const failures: Readonly<Partial<Record<Outcome, string>>> = {
+  'stream-failed': 'the stream broke off',
+  crashed: 'the process has ended',
+}
+
+/** Whether a request has not succeeded. */
+function isFailure({ summary: { exception, outcome, status } }: Profile): boolean {
+  return exception !== null || status === 0 || status >= 400 || outcome in failures
+}
+
+/** The kind of a status. A 304 is a success: the client had the page already. */
+function classOf({ summary: { status } }: Profile): number {
+  return status === 304 ? 2 : Math.floor(status / 100)
+}
+
+/** The verdict that a page fails otherwise than before; `undefined` if it ended as before, or succeeds after a failure. */
+function findFailure(original: Profile, replay: Profile): FixVerdict | undefined {
+  const [old, now] = [original.summary, replay.summary]
+  const isOther = now.exception !== old.exception || classOf(original) !== classOf(replay)
+  const isBroken = now.outcome in failures && now.outcome !== old.outcome
+  const isNew = isFailure(replay) ? isOther || isBroken : !isFailure(original) && isOther
+  if (!isNew) return undefined
+  const instead = isFailure(original) ? '' : ` instead of ${describeStatus(original)}`
+  const text = `${describeEnding(replay)}${now.status === old.status ? '' : instead}`
+  const missing = listMissing(original, replay)
+  const mayBeRefused = classOf(replay) === 3 || now.status === 401 || now.status === 403
+  return missing !== '' && mayBeRefused
+    ? { state: 'unsure', text: `Not comparable, the replay had no header ${missing}: ${text}` }
+    : { state: 'failing', text: `The page ${isFailure(original) ? 'still' : 'now'} fails: ${text}` }
+}
+
+const textLimit = 120
+
+/** How a request has ended, such as `TypeError: x is not a function, status 500`. */
+function describeEnding(profile: Profile): string {
+  const { exception, outcome } = profile.summary
+  const message = toOneLine(readExceptions(profile)[0]?.message ?? '')
+  const thrown = [exception, message].filter(part => part !== '').join(': ')
+  const broken = failures[outcome]
+  return [
+    ...(exception === null ? [] : [shorten(thrown, textLimit)]),
+    describeStatus(profile),
+    ...(broken === undefined ? [] : [broken]),
+  ].join(', ')
+}
+
+function describeStatus(profile: Profile): string {
+  const { status } = profile.summary
+  if (status === 0) return 'no response'
+  const location = locationOf(profile)
+  return location === undefined ? `status ${status}` : `status ${status} to ${shorten(location, textLimit)}`
+}
+
+function locationOf({ collectors, summary }: Profile): string | undefined {
+  return summary.status === 304 ? undefined : readHeader(collectors.response, 'location')[0]
+}
+
+/** The headers that identify the client and that only the original request had, such as `cookie and authorization`. */
+function listMissing({ collectors: original }: Profile, { collectors: replay }: Profile): string {
+  const has = ({ request }: Profile['collectors'], name: string) => readHeader(request, name).length > 0
+  return ['cookie', 'authorization'].filter(name => has(original, name) && !has(replay, name)).join(' and ')
+}
+
+/** What of a page that succeeds is not as before. */
+function listCautions(original: Profile, replay: Profile): string[] {
+  const [location, target] = [locationOf(original), locationOf(replay)]
+  const missing = listMissing(original, replay)
+  return [
+    ...(location === target || target === undefined
+      ? []
+      : [
+          `the response redirects to ${shorten(target, textLimit)}${location === undefined ? '' : ` instead of ${shorten(location, textLimit)}`}`,
+        ]),
+    ...(isFailure(original) ? [] : listLosses(original, replay)),
+    ...(missing === '' ? [] : [`the replay had no header ${missing}`]),
+  ]
+}
+
+function listLosses(original: Profile, replay: Profile): string[] {
+  const [old, now] = [original.summary, replay.summary]
+  const [size, current] = [sizeOf(original), sizeOf(replay)]
+  return [
+    ...(current < size / 2 && old.status !== 304 && now.status !== 304
+      ? [`the page is now ${formatBytes(current)} instead of ${formatBytes(size)}`]
+      : []),
+    ...(now.errors > old.errors ? [`it logs ${formatCount(now.errors - old.errors, 'more error')}`] : []),
+  ]
+}
+
+/** The bytes of a page without the toolbar. A body of unknown size is not compared. */
+function sizeOf({ collectors: { response } }: Profile): number {
+  return response?.content?.length ?? response?.size ?? Number.NaN
+}
+
+/** The medians of what a finding measures. */
+interface Amounts {
+  readonly unit: string
+  readonly before: number
+  readonly after: number
+}
+
+function measure(finding: Finding, before: Versions, after: Versions, judge: Judge): Amounts | undefined {
+  const unit = judge.measure(finding, before[0])?.unit
+  const read = (profiles: Versions) =>
+    findMedian(profiles.flatMap(profile => judge.measure(finding, profile)?.value ?? []))
+  return unit === undefined ? undefined : { unit, before: read(before), after: read(after) }
+}
+
+function findMedian(values: readonly number[]): number {
+  return values.toSorted((a, b) => a - b)[Math.floor(values.length / 2)] ?? 0
+}
+
+/** How a finding is still there; `undefined` if it is gone. If as many findings of the rule as before are left, it has only changed. */
+function findRemains(
+  finding: Finding,
+  amounts: Amounts | undefined,
+  before: Versions,
+  after: Versions,
+  judge: Judge,
+): string | undefined {
+  const isLess = amounts === undefined || amounts.after <= amounts.before * (1 - leastDecrease)
+  const isMost = (test: (profile: Profile) => boolean) => after.filter(test).length * 2 > after.length
+  if (isMost(profile => hasFinding(finding, profile, judge)))
+    return isLess && amounts !== undefined ? 'Less, but still there' : 'Still there'
+  const count = findOfRule(finding, before[0], judge).length
+  if (isMost(profile => findOfRule(finding, profile, judge).length >= count)) return 'Changed, not fixed'
+  return isLess ? undefined : 'Hardly less'
+}
+
+function findOfRule({ rule }: Finding, profile: Profile, judge: Judge): readonly Finding[] {
+  return judge.inspect(profile).filter(other => other.rule === rule)
+}
+
+/** The recorded values in the problem of a finding; without any, the problem without its numbers. Other values are in the advice. */
 function nameOf(finding: Finding): string {
-  const values = Object.entries(finding.values ?? {}).filter(([name]) => !name.startsWith('place-'))
-  return values.length > 0 ? JSON.stringify(values) : writeProblem(finding).replace(/\d+(?:[.,]\d+)*/g, '')
+  const values = splitSentence('problem', finding).filter(({ isValue }) => isValue)
+  return values.length > 0 ? JSON.stringify(values) : writeProblem(finding).replace(/\d+(?:[.,]\d+)*(?: m?s\b)?/g, '')
 }
 
-function describeChanges({ profile: before }: Judged, { profile: after }: Judged): string {
-  const [old, now] = [before.summary, after.summary]
-  const count = (first: number, second: number, one: string, many?: string) =>
-    first === second ? [] : [`${formatCount(first, one, many)} → ${formatNumber(second)}`]
+function describeAmounts(amounts: Amounts | undefined): string[] {
+  if (amounts === undefined) return []
+  const { after, before, unit } = amounts
+  return unit === 'ms'
+    ? [`${formatDuration(before)} → ${formatDuration(after)}`]
+    : [`${formatNumber(before)} ${unit} → ${formatNumber(after)}`]
+}
+
+/** The changes of the requests. `unit` is counted already. */
+function describeChanges(before: Versions, after: Versions, unit = ''): string[] {
+  const [old, now] = [before[0].summary, after[0].summary]
+  const count = (first: number, second: number, one: string, many = `${one}s`) =>
+    first === second || many === unit ? [] : [`${formatCount(first, one, many)} → ${formatNumber(second)}`]
+  const [duration, current] = [before, after].map(profiles =>
+    formatDuration(findMedian(profiles.map(({ summary }) => summary.duration))),
+  )
   return [
     ...(old.status === now.status ? [] : [`${old.status || 'no response'} → ${now.status || 'no response'}`]),
     ...count(old.queries, now.queries, 'query', 'queries'),
     ...count(old.calls, now.calls, 'HTTP client call'),
-    `${formatDuration(old.duration)} → ${formatDuration(now.duration)}`,
-  ].join(', ')
+    `request ${duration} → ${current}`,
+  ]
 }

@@ -57,6 +57,11 @@ interface ImpossibleReplay {
 /** Methods that change no data (RFC 9110, section 9.2.1), without TRACE, which servers refuse. */
 const safeMethods: readonly string[] = ['GET', 'HEAD', 'OPTIONS']
 
+/** Whether requests with a method change no data. */
+export function isSafe(method: string): boolean {
+  return safeMethods.includes(method)
+}
+
 const forwarding: ReadonlySet<string> = new Set(forwardingHeaders)
 
 const refusedNote =
@@ -108,7 +113,7 @@ export function findReplayObstacle({ body, caution, isTargetMasked }: PossibleRe
 
 function cautionOf(method: string, outcome: Profile['summary']['outcome']): string {
   if (outcome === 'crashed') return 'This request made the process exit. A replay may do so again.'
-  if (safeMethods.includes(method)) return ''
+  if (isSafe(method)) return ''
   return `${method} may change data. This runs the request for real.`
 }
 

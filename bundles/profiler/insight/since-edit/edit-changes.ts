@@ -2,6 +2,7 @@ import { formatBytes, formatCount, formatNumber, shorten } from '../../profile/f
 import type { Profile, ProfileSummary } from '../../profile/profile.ts'
 import { readResponseHeaders } from '../compare/comparison.ts'
 import type { Finding } from '../findings/finding.ts'
+import { hasFinding, isFixed, isTimed, type Judge, judgeFix, listFlaws, type Versions } from '../replay/judge-fix.ts'
 import type { Tone } from '../summary-view.ts'
 
 /** A difference between the requests before an edit and those since. */
@@ -19,12 +20,18 @@ export interface EditChange {
 /** The requests before an edit and those since, the newest first. */
 export interface EditedRequests {
   readonly profile: Profile
-  /** The profiles of some of the requests before. */
+  /** The profiles of some of the requests before, with the same cookies. */
   readonly profiles: readonly Profile[]
+  /** The profiles of some of the requests since, with the same cookies; the first one is `profile`. */
+  readonly current: Versions
   readonly before: readonly ProfileSummary[]
   /** Also the request of `profile`, as the first one. */
   readonly now: readonly ProfileSummary[]
-  readonly inspect: (profile: Profile) => readonly Finding[]
+  /** The edited files. */
+  readonly files: readonly string[]
+  /** How many profiles of each version are needed to judge a time. */
+  readonly leastTimes: number
+  readonly judge: Judge
 }
 
 /** Finds the changes since an edit, the most important first. A value that requests before the edit had, too, is no change. */
@@ -57,37 +64,61 @@ function compareEndings({ before, profile: { summary } }: EditedRequests): EditC
   return [{ name: 'Answer', before: old, now: current, text: `${old} → ${current}`, tone }]
 }
 
-/** Compares the numbers of findings of each rule. New ones come first. */
-function compareFindings({ inspect, profile, profiles }: EditedRequests): EditChange[] {
-  if (profiles.length === 0) return []
-  const now = countRules(inspect(profile))
-  const before = profiles.map(each => countRules(inspect(each)))
-  const titles = new Map(
-    [now, ...before].flatMap(rules => [...rules].map(([rule, { title }]) => [rule, title] as const)),
-  )
-  const changes = [...titles].flatMap(([rule, title]): EditChange[] => {
-    const old = before.map(rules => rules.get(rule)?.count ?? 0)
-    const count = now.get(rule)?.count ?? 0
-    const { fewer, more } = compareRanges(old, [count])
-    if (fewer + more === 0) return []
-    const texts = { name: title, before: formatNumber(Number(old[0])), now: formatNumber(count) }
-    return [
-      more > 0
-        ? { ...texts, text: `new: ${title}`, tone: 'warning' }
-        : { ...texts, text: `fixed: ${title}`, tone: 'ok' },
-    ]
-  })
-  return changes.sort((one, other) => Number(one.tone === 'ok') - Number(other.tone === 'ok'))
+/**
+ * Lists the rules with findings that are new, then those with findings that are fixed: by the same judgement as a replay, and only
+ * if all profiles before the edit agree. A finding is only gone if the judgement is doubtful.
+ */
+function compareFindings(requests: EditedRequests): EditChange[] {
+  const { current, judge, profiles } = requests
+  const [last, ...others] = profiles
+  if (last === undefined) return []
+  const before: Versions = [last, ...others]
+  const isIn = ({ finding }: JudgedFinding) => before.map(profile => hasFinding(finding, profile, judge))
+  const added = judgeFindings(current, before, requests).filter(judged => !isIn(judged).some(Boolean))
+  const gone = judgeFindings(before, current, requests).filter(judged => isIn(judged).every(Boolean))
+  const describe = (judged: readonly JudgedFinding[], word: string, tone: Tone) =>
+    [...new Map(judged.map(({ finding: { rule, title } }) => [rule, title]))].map(([rule, title]): EditChange => {
+      const count = (profile: Profile) =>
+        formatNumber(judge.inspect(profile).filter(finding => finding.rule === rule).length)
+      return { name: title, before: count(last), now: count(current[0]), text: `${word}: ${title}`, tone }
+    })
+  return [
+    ...describe(added, 'new', 'warning'),
+    ...describe(
+      gone.filter(({ isDoubtful }) => isDoubtful),
+      'gone',
+      'plain',
+    ),
+    ...describe(
+      gone.filter(({ isDoubtful }) => !isDoubtful),
+      'fixed',
+      'ok',
+    ),
+  ]
 }
 
-function countRules(
-  findings: readonly Finding[],
-): ReadonlyMap<string, { readonly title: string; readonly count: number }> {
-  const rules = new Map<string, { title: string; count: number }>()
-  for (const { rule, severity, title } of findings) {
-    if (severity !== 'info') rules.set(rule, { title, count: (rules.get(rule)?.count ?? 0) + 1 })
-  }
-  return rules
+interface JudgedFinding {
+  readonly finding: Finding
+  readonly isDoubtful: boolean
+}
+
+/** The findings of some profiles that are fixed in others. A time is judged if it was measured often enough, and its file was edited. */
+function judgeFindings(before: Versions, after: Versions, requests: EditedRequests): readonly JudgedFinding[] {
+  const { files, judge, leastTimes } = requests
+  const [profile] = before
+  const areEnough = Math.min(before.length, after.length) >= leastTimes
+  return listFlaws(profile, judge.inspect(profile)).flatMap(flaw => {
+    const { finding } = flaw
+    if (finding === undefined || finding.severity === 'info') return []
+    if (isTimed(finding, profile, judge) && !(areEnough && isEdited(finding, files))) return []
+    const verdict = judgeFix(flaw, before, after, judge)
+    return isFixed(verdict) ? [{ finding, isDoubtful: verdict.state === 'doubtful' }] : []
+  })
+}
+
+/** Whether the file of a finding was edited; other times change by chance. */
+function isEdited({ code }: Finding, files: readonly string[]): boolean {
+  return code === undefined || files.includes(code.file)
 }
 
 interface Count {
@@ -135,6 +166,9 @@ const derived: readonly string[] = ['etag', 'last-modified']
 
 const headerLimit = 8
 
+/** A cookie depends on the client: a new browser gets one. */
+const ofClient = 'set-cookie'
+
 /** Only headers that were the same in all profiles before the edit. */
 function compareHeaders({ profile, profiles }: EditedRequests): EditChange[] {
   const now = readResponseHeaders(profile)
@@ -144,6 +178,7 @@ function compareHeaders({ profile, profiles }: EditedRequests): EditChange[] {
   if (last === undefined || [last, now].some(each => each.has('x-debug-exception'))) return []
   const headers = profiles.map(readResponseHeaders)
   const isChanged = (name: string) => {
+    if (name === ofClient) return false
     const [old, current] = [last.get(name), now.get(name)]
     const isStable = headers.every(other => isSame(other.get(name), old))
     return isStable && !isSame(old, current) && !(derived.includes(name) && old !== undefined && current !== undefined)

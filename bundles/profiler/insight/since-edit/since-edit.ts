@@ -1,8 +1,9 @@
 import { formatDuration, formatNumber } from '../../profile/format.ts'
+import { readHeader } from '../../profile/format-value.ts'
 import type { Profile, ProfileSummary } from '../../profile/profile.ts'
 import type { ProfileStorage } from '../../store/profile-storage.ts'
 import { editsSince, filesOf, readEdits } from '../edits.ts'
-import type { Finding } from '../findings/finding.ts'
+import { type Judge, timedCount } from '../replay/judge-fix.ts'
 import type { Tone } from '../summary-view.ts'
 import { type EditChange, findChanges } from './edit-changes.ts'
 import { type ComparedTimes, compareTimes } from './time-change.ts'
@@ -25,11 +26,8 @@ export interface SinceEdit {
 /** The services that read the requests before an edit. */
 export interface SinceEditServices {
   readonly storage: Pick<ProfileStorage, 'find'>
-  readonly inspect: (profile: Profile) => readonly Finding[]
+  readonly judge: Judge
 }
-
-/** The number of requests before the edit whose whole profiles are read: a value that differs among them is no change. */
-const readLimit = 3
 
 /**
  * Compares a request with similar requests before the last edit of files; `undefined` without an edit, or without such a
@@ -38,7 +36,7 @@ const readLimit = 3
 export async function findSinceEdit(
   profile: Profile,
   earlier: readonly ProfileSummary[],
-  { inspect, storage }: SinceEditServices,
+  { judge, storage }: SinceEditServices,
 ): Promise<SinceEdit | undefined> {
   const { summary } = profile
   const edit = readEdits(profile).at(-1)
@@ -55,20 +53,30 @@ export async function findSinceEdit(
   const now = [summary, ...earlier.filter(isSimilar)]
   const read = async (summaries: readonly ProfileSummary[]) => {
     const found = await Promise.all(summaries.map(({ token }) => storage.find(token)))
-    return found.filter(stored => stored !== undefined).map(({ profile }) => profile)
+    const profiles = found.flatMap(stored => stored?.profile ?? [])
+    // With other cookies a page has other headers, and sets other cookies.
+    return profiles.filter(other => cookiesOf(other) === cookiesOf(profile))
   }
-  const compare = (profiles: readonly Profile[]) => findChanges({ profile, profiles, before, now, inspect })
+  const files = filesOf(editsSince(profile, last))
+  const compare = (profiles: readonly Profile[], others: readonly Profile[], leastTimes: number) =>
+    findChanges({ profile, profiles, current: [profile, ...others], before, now, files, leastTimes, judge })
   // Reading a profile costs most of the time: further ones are read only to confirm a change.
   const latest = await read(before.slice(0, 1))
-  const supposed = compare(latest)
+  const isChanged = latest.length === 0 || compare(latest, [], 1).length > 0
+  const readMore = (summaries: readonly ProfileSummary[]) => read(summaries.slice(1, timedCount))
   return {
-    files: filesOf(editsSince(profile, last)),
+    files,
     time: edit.time,
     isSameUrl,
     before: last,
     times: compareTimes(before.map(durationOf), now.map(durationOf)),
-    changes: supposed.length === 0 ? supposed : compare([...latest, ...(await read(before.slice(1, readLimit)))]),
+    changes: isChanged ? compare([...latest, ...(await readMore(before))], await readMore(now), timedCount) : [],
   }
+}
+
+/** Their values are masked, unless they are harmless. */
+function cookiesOf({ collectors }: Profile): string {
+  return readHeader(collectors.request, 'cookie').join('; ')
 }
 
 function durationOf({ duration }: ProfileSummary): number {

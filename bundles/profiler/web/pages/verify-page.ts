@@ -1,16 +1,16 @@
 import type { Request } from '../../../../lib/http/request.ts'
 import { Response } from '../../../../lib/http/response.ts'
-import { type Judged, judgeFix, listFlaws } from '../../insight/replay/judge-fix.ts'
+import { type FixVerdict, listFlaws } from '../../insight/replay/judge-fix.ts'
 import { findReplayObstacle, planReplay } from '../../insight/replay/plan-replay.ts'
+import { repeatRequest, verifyFlaws } from '../../insight/replay/verify.ts'
 import { compareLink, profileLink, replayLink } from '../../profile/links.ts'
-import type { StoredProfile } from '../../store/profile-storage.ts'
 import type { ProfilerApplication } from '../profiler-application.ts'
 import { protect } from '../respond.ts'
 
 /** The answer to a page that verifies a fix. */
 interface VerifyAnswer {
-  /** `unsure` if the request was not replayed, or its replay has no profile. */
-  readonly state: 'fixed' | 'present' | 'unsure'
+  /** Also `unsure` if the request was not replayed, or its replay has no profile. */
+  readonly state: FixVerdict['state']
   readonly text: string
   /** The next pages: of the replay, or of the form that asks before it. */
   readonly links: readonly { readonly text: string; readonly link: string }[]
@@ -28,11 +28,12 @@ export async function verifyFix(token: string, request: Request, app: VerifyServ
   await profiler.whenWritten(token)
   const found = await storage.find(token)
   if (found === undefined) return respond('unsure', 'The profile was deleted.', [], 404)
-  const original = await judge(found, app)
+  const original = found.profile
+  const inspector = await app.inspector()
   const id = (await request.formData()).get('flaw')
-  const flaw = listFlaws(original).find(flaw => flaw.id === id)
+  const flaw = listFlaws(original, inspector.inspect(original)).find(flaw => flaw.id === id)
   if (flaw === undefined) return respond('unsure', 'The profile has no such finding.', [], 404)
-  const plan = planReplay(found.profile)
+  const plan = planReplay(original)
   if (!plan.isPossible) return respond('unsure', `Could not be replayed: ${plan.reason}`)
   const form = { text: 'Replay', link: replayLink(token) }
   const obstacle = findReplayObstacle(plan)
@@ -43,19 +44,16 @@ export async function verifyFix(token: string, request: Request, app: VerifyServ
     const value = request.headers.get(name)
     return value === null ? [] : [[name, value]]
   })
-  const result = await app.replayer.replay(plan, { headers: new Map(own) })
+  const input = { headers: new Map(own) }
+  const result = await verifyFlaws(original, [flaw], inspector, () => repeatRequest(plan, input, app))
   if ('problem' in result) return respond('unsure', result.problem, [form])
-  const replayed = await storage.find(result.token)
-  if (replayed === undefined) return respond('unsure', 'The profile of the replay was deleted.', [form])
-  const { isFixed, text } = judgeFix(flaw, original, await judge(replayed, app))
-  return respond(isFixed ? 'fixed' : 'present', text, [
-    { text: 'New profile', link: profileLink(result.token) },
-    { text: 'Compare', link: compareLink(token, result.token) },
+  const replay = result.replays[0].summary.token
+  // One flaw has one verdict.
+  const { state, text } = result.verdicts[0] as FixVerdict
+  return respond(state, text, [
+    { text: 'New profile', link: profileLink(replay) },
+    { text: 'Compare', link: compareLink(token, replay) },
   ])
-}
-
-async function judge({ profile }: StoredProfile, { inspector }: VerifyServices): Promise<Judged> {
-  return { profile, findings: (await inspector()).inspect(profile) }
 }
 
 function respond(

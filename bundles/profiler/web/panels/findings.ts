@@ -2,7 +2,8 @@ import type { ViewModel } from '../../../../lib/view/view.ts'
 import { writeFindingPrompt } from '../../export/prompt.ts'
 import { type Finding, linkToFinding, splitSentence, toneOf } from '../../insight/findings/finding.ts'
 import type { Inspector } from '../../insight/findings/inspector.ts'
-import { idOf, type Judged } from '../../insight/replay/judge-fix.ts'
+import type { ShownProfile } from '../../insight/relatives.ts'
+import { idOf } from '../../insight/replay/judge-fix.ts'
 import type { EditorLinks } from '../editor-links.ts'
 import type { ProfilePanel } from './panel.ts'
 import { viewVerification } from './verification.ts'
@@ -40,9 +41,9 @@ export function createFindingsPanel(
 export function createFindingView(
   labelOf: (panel: string) => string | undefined,
   editor: EditorLinks,
-): (finding: Finding, judged: Judged) => ViewModel {
-  return (finding, judged) => {
-    const { token } = judged.profile.summary
+): (finding: Finding, shown: Pick<ShownProfile, 'findings' | 'profile'>) => ViewModel {
+  return (finding, shown) => {
+    const { token } = shown.profile.summary
     const { code, place, severity, title } = finding
     const line = code && editor.view(code)
     const advice = splitSentence('advice', finding).map(part => ({ ...part, isCode: part.text === line?.place }))
@@ -57,8 +58,8 @@ export function createFindingView(
       record: place?.token ?? '',
       code: line ?? false,
       isCodeNamed: advice.some(({ isCode }) => isCode),
-      prompt: writeFindingPrompt(finding, judged.profile),
-      verification: viewVerification(judged.profile, idOf(finding, judged.findings)),
+      prompt: writeFindingPrompt(finding, shown.profile),
+      verification: viewVerification(shown.profile, idOf(finding, shown.findings)),
     }
   }
 }

@@ -1,4 +1,6 @@
 import { writeFileSync } from 'node:fs'
+import { createServer } from 'node:http'
+import type { AddressInfo } from 'node:net'
 import path from 'node:path'
 import { t } from 'tap'
 import { createFrameworkBundle } from '#bundles/framework/framework-bundle.ts'
@@ -94,19 +96,50 @@ t.test('profiler:verify says whether the flaws of a request are fixed', async t 
     runInTerminal(`profiler:verify ${line}`, { load: async () => bundlesOf(isMended) })
   const unmended = await verify(list, false)
   t.equal(unmended.code, 1)
-  t.match(unmended.stdout, /^N\+1 queries +Still there: [\d.]+ ms → [\d.]+ ms$/m)
+  t.match(unmended.stdout, /^N\+1 queries +Still there: 30 queries → 30, request [\d.]+ m?s → [\d.]+ m?s$/m)
   const mended = await verify(`${list} --finding repeated-queries`, true)
   t.equal(mended.code, 0)
-  t.match(mended.stdout, /^N\+1 queries +Fixed: 30 queries → 1, [\d.]+ ms → [\d.]+ ms$/m)
+  t.match(mended.stdout, /^N\+1 queries +Fixed: 30 queries → 1, request [\d.]+ m?s → [\d.]+ m?s$/m)
   t.match(mended.stdout, new RegExp(`bin/console profiler:compare ${list} [0-9a-f]{6} shows all differences\\.`))
   t.match(json((await verify(`${fail} --finding exception --json`, true)).stdout), {
     isFixed: true,
     original: fail,
     replay: /^[0-9a-f]{6}$/,
-    verdicts: [{ id: 'exception', title: 'TypeError', isFixed: true, text: /^Fixed: 500 → 200, / }],
+    verdicts: [{ id: 'exception', title: 'TypeError', state: 'fixed', text: /^Fixed: 500 → 200, / }],
   })
   t.match(await verify(`${fail} --finding repeated-queries`, true), { code: 1, stderr: /no such exception or finding/ })
   t.match(await verify('ffffff', true), { code: 1, stderr: /There is no profile "ffffff"/ })
+})
+
+t.test('profiler:verify fails for a page that now throws', async t => {
+  const server = createServer((_, response) => response.end('1'))
+  await new Promise<void>(resolve => server.listen(0, '127.0.0.1', resolve))
+  t.teardown(() => server.close())
+  const address = `http://127.0.0.1:${(server.address() as AddressInfo).port}/rate`
+  const storage = new MemoryProfileStorage()
+  const bundlesOf = (isBroken: boolean): readonly Bundle[] => {
+    const controller = async () => {
+      if (isBroken) throw new TypeError('on purpose')
+      for (let call = 0; call < 5; call++) await fetch(address).then(response => response.text())
+      return Response.text('shown')
+    }
+    const register: Bundle['register'] = ({ routes }) => void routes.add({ name: 'rates', path: '/rates', controller })
+    return [createFrameworkBundle(), createProfilerBundle({ storage }), { name: 'rates', register }]
+  }
+  const { client, close } = await createTestKernel({ bundles: bundlesOf(false) })
+  const token = String((await client.get('/rates')).headers.get('x-debug-token'))
+  await turns()
+  await close()
+  const verify = (options: string, isBroken: boolean) =>
+    runInTerminal(`profiler:verify ${token} ${options}`, { load: async () => bundlesOf(isBroken) })
+  const { code, stdout } = await verify('', true)
+  const text = 'The page now fails: TypeError: on purpose, status 500 instead of status 200'
+  t.match(stdout, new RegExp(`^HTTP client call repeated +${text}$`, 'm'))
+  t.equal(code, 1)
+  t.match(json((await verify('--json', true)).stdout), { isFixed: false, verdicts: [{ state: 'failing', text }] })
+  const same = await verify('', false)
+  t.match(same.stdout, /^HTTP client call repeated +Still there: 5 HTTP client calls → 5, /m)
+  t.equal(same.code, 1)
 })
 
 t.test('without changes, each page has the same result when it is replayed', async t => {
@@ -205,7 +238,7 @@ t.test('an impossible replay has a reason', async t => {
   const data = { request: { isDebugAllowed: true } }
   storage.append(createRecord({ token: '00000b', url: 'http://localhost/sent', data }), '{}')
   storage.append = () => undefined
-  t.match((await replay(storage, '00000b')).stderr, /^There is no profile "(?!00000b)/, 'for example, on a full disk')
+  t.match((await replay(storage, '00000b')).stderr, /^The profile of the replay was not stored/, 'on a full disk')
   storage.has = () => true
   t.match((await replay(storage, '00000b')).stderr, 'The replay has a response, but no profile.')
 })

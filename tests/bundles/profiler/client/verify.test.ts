@@ -90,6 +90,23 @@ t.test('a flaw that is still there is verified again after the next save', async
   t.equal(page.requests.length, 3)
 })
 
+t.test('a page that now fails is verified again after the next save, and a doubtful fix is final', async t => {
+  const page = openVerification(t)
+  page.button.click()
+  page.served.answer = { state: 'failing', text: 'The page now fails: status 500', links: [] }
+  await page.send(2000)
+  t.strictSame(
+    [page.text(), page.state(), page.cancel.hidden],
+    ['The page now fails: status 500 Save another fix: it is verified, too.', 'failing', false],
+  )
+  page.served.answer = { state: 'doubtful', text: 'Fixed, but the page is now 3 B instead of 9 B', links: [] }
+  await page.send(3000)
+  t.strictSame(
+    [page.text(), page.state(), page.cancel.hidden],
+    ['Fixed, but the page is now 3 B instead of 9 B', 'doubtful', true],
+  )
+})
+
 t.test('the page waits for a restart of the application, with growing delays, and not for ever', async t => {
   const page = openVerification(t)
   page.button.click()

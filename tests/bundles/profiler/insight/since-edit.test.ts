@@ -18,8 +18,9 @@ const flaws: FindingRule = {
   name: 'flaws',
   title: 'Flaw',
   find: ({ data }) =>
-    Array.from({ length: Number(data.flaws ?? 0) }, () => {
-      return { severity: 'warning', problem: 'A flaw.', advice: 'Correct it.', evidence: {} }
+    Array.from({ length: Number(data.flaws ?? 0) }, (_, index) => {
+      const values = { name: `part ${index}` }
+      return { severity: 'warning', problem: '{name} is wrong.', values, advice: 'Correct it.', evidence: {} }
     }),
 }
 
@@ -34,7 +35,7 @@ function createStore(edits: readonly (readonly [minutes: number, ...files: strin
     const time = noon + minutes * minute
     // The process knows the edits until then.
     const server = { edits: facts.filter(edit => edit.time <= time) }
-    storage.append(createRecord({ token, time, ...init }), JSON.stringify({ server }))
+    storage.append(createRecord({ token, time, ...init }), JSON.stringify({ server, ...init.processData }))
     return token
   }
   const show = async (minutes: number, init: RecordInit = {}) => {
@@ -113,7 +114,6 @@ t.test('status, exception, findings, counts, headers and size are compared', asy
     found?.changes.map(({ before, name, now, text, tone }) => `${name}: ${before} → ${now} (${text}) ${tone}`),
     [
       'Answer: 200 → 500 TypeError (200 → 500 TypeError) error',
-      'Flaw: 2 → 0 (fixed: Flaw) ok',
       'Logged errors: 1 → 0 (1 logged error fewer) ok',
       'HTTP client calls: 0 → 2 (2 HTTP client calls more) warning',
       'cache-control: no-cache → max-age=60 (cache-control changed) plain',
@@ -145,6 +145,77 @@ t.test('status, exception, findings, counts, headers and size are compared', asy
   const { add: remove, showWithout } = createStore([[5, 'shop.ts']])
   remove(1, { data: { flaws: 1 } })
   t.strictSame((await showWithout(6))?.changes, [])
+})
+
+/** A request with a listener that took these milliseconds of the whole. */
+const slow = (listener: number, duration: number, name = 'PriceListener.onRequest'): RecordInit => ({
+  duration,
+  data: {
+    events: {
+      spans: [
+        [null, 'kernel.request', 0, listener * 1000],
+        [0, name, 0, listener * 1000],
+      ],
+    },
+  },
+  processData: { events: { listeners: [{ event: 'kernel.request', name, priority: 0, site: 'prices.ts:12' }] } },
+})
+
+t.test('a slow listener is not fixed because something else got slower', async t => {
+  const { add, show } = createStore([[5, 'prices.ts']])
+  for (const minutes of [1, 2, 3]) add(minutes, slow(140, 612))
+  for (const minutes of [6, 7]) add(minutes, slow(140, 1050))
+  t.strictSame((await show(8, slow(140, 1050)))?.changes, [])
+})
+
+t.test(
+  'a time is new or fixed if three requests before the edit and three since agree, and its file was edited',
+  async t => {
+    const changesOf = async (file: string, before: readonly number[], now: readonly number[]) => {
+      const { add, show } = createStore([[5, file]])
+      for (const [index, time] of before.entries()) add(1 + index, slow(time, 300))
+      const [last = 0, ...earlier] = now.toReversed()
+      for (const [index, time] of earlier.toReversed().entries()) add(6 + index, slow(time, 300))
+      return (await show(9, slow(last, 300)))?.changes.map(({ text }) => text)
+    }
+    t.strictSame(await changesOf('prices.ts', [140, 150, 160], [30, 200, 40]), ['fixed: Slow listener'])
+    t.strictSame(await changesOf('other.ts', [140, 150, 160], [30, 30, 40]), [], 'the listener is as before')
+    t.strictSame(await changesOf('prices.ts', [140, 150], [30, 30, 40]), [], 'too few before')
+    t.strictSame(await changesOf('prices.ts', [140, 150, 160], [30, 40]), [], 'too few since')
+    t.strictSame(await changesOf('prices.ts', [140, 90, 160], [30, 30, 40]), [], 'not all before')
+    t.strictSame(await changesOf('prices.ts', [105, 105, 105], [95, 95, 95]), [], 'hardly less')
+    t.strictSame(await changesOf('prices.ts', [30, 30, 40], [140, 20, 160]), ['new: Slow listener'])
+    t.strictSame(await changesOf('prices.ts', [95, 95, 95], [105, 105, 105]), [])
+  },
+)
+
+t.test('a finding of a page that now fails is not fixed', async t => {
+  const { add, show } = createStore([[5, 'shop.ts']])
+  add(1, { data: { flaws: 2 } })
+  const found = await show(6, { status: 500, exception: 'TypeError' })
+  t.strictSame(
+    found?.changes.map(({ text }) => text),
+    ['200 → 500 TypeError'],
+  )
+  const { add: fill, show: empty } = createStore([[5, 'shop.ts']])
+  fill(1, { data: { flaws: 1, response: { size: 9000 } } })
+  t.match((await empty(6, { data: { response: { size: 900 } } }))?.changes, [{ text: 'gone: Flaw', tone: 'plain' }])
+})
+
+t.test('headers are compared with requests that had the same cookies, without the cookies of the response', async t => {
+  const { add, show } = createStore([[5, 'shop.ts']])
+  const exchange = (cookies: string, ...headers: readonly (readonly [string, string])[]) => ({
+    data: { request: { headers: [['cookie', cookies]] }, response: { headers } },
+  })
+  add(1, exchange('theme=dark', ['vary', 'Cookie']))
+  add(2, exchange('theme=dark; session=******', ['x-user', 'known']))
+  const changesOf = async (...init: Parameters<typeof exchange>) =>
+    (await show(6, exchange(...init)))?.changes.map(({ text }) => text)
+  t.strictSame(await changesOf('theme=dark', ['set-cookie', 'session=******; HttpOnly; SameSite=Lax']), [
+    'vary removed',
+  ])
+  t.strictSame(await changesOf('theme=dark; session=******', ['x-user', 'known']), [])
+  t.strictSame(await changesOf('', ['x-new', 'yes']), [], 'a new browser')
 })
 
 t.test('a value that requests before the edit had, too, is no change', async t => {

@@ -239,7 +239,7 @@ t.test('with the setting, a coding agent can replay safe requests', async t => {
   t.hasStrict(JSON.parse((await ask('verify_request', { token: failed, finding: 'exception', format: 'json' })).text), {
     isFixed: false,
     original: failed,
-    verdicts: [{ id: 'exception', isFixed: false }],
+    verdicts: [{ id: 'exception', state: 'present' }],
   })
   const flawless = await ask('verify_request', { token: failed, finding: 'repeated-queries' })
   t.ok(flawless.isError)

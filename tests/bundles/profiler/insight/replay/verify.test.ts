@@ -1,88 +1,289 @@
-import type { Readable } from 'node:stream'
+import assert from 'node:assert'
+import { Readable } from 'node:stream'
 import { t } from 'tap'
 import { Inspector } from '#bundles/profiler/insight/findings/inspector.ts'
 import { judgeFix, listFlaws } from '#bundles/profiler/insight/replay/judge-fix.ts'
 import { Replayer } from '#bundles/profiler/insight/replay/replayer.ts'
 import { verifyFix } from '#bundles/profiler/web/pages/verify-page.ts'
 import { StateStreams } from '#bundles/profiler/web/state-stream.ts'
-import type { SourceProblem } from '#kernel/bundle.ts'
-import type { FindingRule } from '#kernel/profiler-contract.ts'
+import type { Foundation, SourceProblem } from '#kernel/bundle.ts'
+import type { FindingRule, InspectedProfile } from '#kernel/profiler-contract.ts'
 import { createRequest } from '#kernel/testing/event-factories.ts'
+import { HttpError } from '#lib/errors/http-error.ts'
 import { Response } from '#lib/http/response.ts'
 import { createSignals } from '#lib/signals.ts'
-import { createProfile, createRecord, type ProfileInit } from '#tests/support/create-profile.ts'
+import { createProfile, createRecord } from '#tests/support/create-profile.ts'
 import { createProfiledKernel } from '#tests/support/profiled-kernel.ts'
 import { until } from '#tests/support/until.ts'
 
 const ours = { headers: { origin: 'http://localhost' } }
 
-interface Flawed {
-  readonly rule: string
-  readonly name?: string
-  readonly count: number
+/** A rule with a finding for each flaw that a profile was recorded with, and no measure. */
+const rule: FindingRule = {
+  name: 'n',
+  title: 'A flaw',
+  find: ({ data }) =>
+    [data.flaws ?? []].flat().map(name => ({
+      severity: 'warning',
+      problem: name === '' ? 'It took 0.120 ms.' : '{statement} is wrong.',
+      values: { statement: String(name), 'place-0': `shop.ts:${Math.random()}` },
+      advice: 'Correct {place-0}.',
+      evidence: {},
+    })),
 }
 
-/** A profile with findings of these rules. */
-function judged(flaws: readonly Flawed[], init: ProfileInit = {}) {
-  const findings = flaws.map(({ count, name, rule }) => {
-    const values = name === undefined ? {} : { values: { statement: name, 'place-0': `shop.ts:${count}` } }
-    const problem = name === undefined ? `It ran ${count} times.` : `{statement} ran ${count} times.`
-    const texts = { severity: 'warning', problem, advice: 'Correct it.', evidence: { count } } as const
-    return { rule, title: 'A flaw', ...texts, ...values }
-  })
-  return { profile: createProfile({}, init), findings }
-}
+const inspector = new Inspector([rule])
 
 t.test('the flaws of a profile are its exception, then its findings', async t => {
-  const subject = judged(
-    [
-      { rule: 'n', count: 5 },
-      { rule: 'm', count: 1 },
-      { rule: 'n', count: 6 },
-    ],
-    { exception: 'TypeError' },
-  )
+  const profile = createProfile({ flaws: ['a', 'b'] }, { exception: 'TypeError' })
   t.strictSame(
-    listFlaws(subject).map(({ id, title }) => `${id} ${title}`),
-    ['exception TypeError', 'n.0 A flaw', 'm.0 A flaw', 'n.1 A flaw'],
+    listFlaws(profile, inspector.inspect(profile)).map(({ id, title }) => `${id} ${title}`),
+    ['exception TypeError', 'n.0 A flaw', 'n.1 A flaw'],
   )
 })
 
-t.test('a finding is fixed if neither it nor as many of its rule are left', async t => {
-  const before = judged(
-    [
-      { rule: 'n', name: 'a', count: 51 },
-      { rule: 'n', name: 'b', count: 9 },
-    ],
-    { queries: 61, calls: 3, duration: 109 },
-  )
-  const judge = (flaws: readonly Flawed[], init: ProfileInit = {}) =>
-    judgeFix(listFlaws(before)[0] as never, before, judged(flaws, { queries: 61, calls: 3, duration: 30, ...init }))
-  const other = { rule: 'n', name: 'b', count: 9 }
-  t.strictSame(judge([other], { queries: 2, calls: 1 }), {
-    isFixed: true,
-    text: 'Fixed: 61 queries → 2, 3 HTTP client calls → 1, 109.0 ms → 30.0 ms',
-  })
-  t.strictSame(judge([{ rule: 'n', name: 'a', count: 50 }, other]), {
-    isFixed: false,
-    text: 'Still there: 109.0 ms → 30.0 ms',
-  })
-  t.match(judge([{ rule: 'n', name: 'c', count: 51 }, other]), { isFixed: false, text: /^Changed, not fixed: / })
-  const nameless = judged([{ rule: 'n', count: 51 }])
-  const [flaw] = listFlaws(nameless)
-  t.equal(judgeFix(flaw as never, nameless, judged([{ rule: 'n', count: 40 }])).isFixed, false)
-  t.equal(judgeFix(flaw as never, nameless, judged([])).isFixed, true)
+t.test('a finding without a measure is fixed if neither it nor as many of its rule are left', async t => {
+  const judge = (before: readonly string[], after: readonly string[]) => {
+    const profile = createProfile({ flaws: before }, { duration: 109 })
+    const [flaw] = listFlaws(profile, inspector.inspect(profile))
+    assert(flaw)
+    return judgeFix(flaw, [profile], [createProfile({ flaws: after }, { duration: 30 })], inspector)
+  }
+  const facts = 'request 109.0 ms → 30.0 ms'
+  t.strictSame(judge(['a', 'b'], ['b']), { state: 'fixed', text: `Fixed: ${facts}` })
+  t.strictSame(judge(['a', 'b'], ['a']), { state: 'present', text: `Still there: ${facts}` })
+  t.strictSame(judge(['a', 'b'], ['b', 'c']), { state: 'present', text: `Changed, not fixed: ${facts}` })
+  t.match(judge([''], ['']), { state: 'present' }, 'a finding without values')
+  t.match(judge([''], []), { state: 'fixed' })
 })
 
-t.test('an exception is fixed if the request no longer fails', async t => {
-  const before = judged([], { exception: 'TypeError', status: 500, duration: 5 })
-  const judge = (init: ProfileInit) => judgeFix(listFlaws(before)[0] as never, before, judged([], init))
-  t.strictSame(judge({ status: 200 }), { isFixed: true, text: 'Fixed: 500 → 200, 5.000 ms → 5.000 ms' })
-  t.match(judge({ status: 500, exception: 'TypeError' }), { isFixed: false, text: /^Still there, TypeError: / })
-  t.match(judge({ status: 500 }), { isFixed: false })
-  t.match(judge({ status: 0 }), { isFixed: false, text: /500 → no response/ })
-  const lost = judged([], { exception: 'Error', status: 0 })
-  t.match(judgeFix(listFlaws(lost)[0] as never, lost, judged([])).text, /^Fixed: no response → 200, /)
+type Page = (work: Foundation) => Response | Promise<Response>
+
+const shown = (bytes = 20_000) => Response.html('x'.repeat(bytes))
+const queried = (count: number, page: Page = () => shown()): Page => {
+  return app => {
+    for (let id = 0; id < count; id++)
+      app.queries.measure('sqlite', 'SELECT * FROM prices WHERE id = ?', [id], () => [])
+    return page(app)
+  }
+}
+const failing = (error: Error): Page => {
+  return () => {
+    throw error
+  }
+}
+const lost: Page = async ({ queries }) => {
+  for (let id = 0; id < 30; id++) {
+    const run = () => Promise.reject(new Error('The database is away.'))
+    await queries.measure('sqlite', 'SELECT * FROM prices WHERE id = ?', [id], run).catch(() => undefined)
+  }
+  return shown()
+}
+const broken: Page = () => {
+  const body = new Readable({ read: () => undefined })
+  body.push('x'.repeat(20_000))
+  setImmediate(() => body.destroy(new Error('on purpose')))
+  return new Response(body)
+}
+const redirected = (target: string): Page => {
+  return () => Response.redirect(target)
+}
+const status = (code: number): Page => {
+  return () => new Response('x'.repeat(20_000), { status: code })
+}
+
+/** What a page did when it was recorded, and what it does in the replay, with the verdict. */
+const pairs: readonly (readonly [flaw: string, before: Page, after: Page, state: string, text: RegExp])[] = [
+  ['repeated-queries.0', queried(30), queried(1), 'fixed', /^Fixed: 30 queries → 1, request [\d.]+ ms → [\d.]+ ms$/],
+  ['repeated-queries.0', queried(30), queried(20), 'present', /^Less, but still there: 30 queries → 20, request /],
+  ['repeated-queries.0', queried(30), queried(29), 'present', /^Still there: 30 queries → 29, /],
+  ['repeated-queries.0', queried(10), queried(9), 'present', /^Hardly less: 10 queries → 9, /],
+  ['repeated-queries.0', queried(30), lost, 'present', /^Hardly less: 30 queries → 30, /],
+  [
+    'repeated-queries.0',
+    queried(30),
+    failing(new TypeError('on purpose')),
+    'failing',
+    /^The page now fails: TypeError: on purpose, status 500 instead of status 200$/,
+  ],
+  ['repeated-queries.0', queried(30), status(503), 'failing', /^The page now fails: status 503 instead of status 200$/],
+  ['repeated-queries.0', queried(30), status(404), 'failing', /^The page now fails: status 404 instead of status 200$/],
+  [
+    'repeated-queries.0',
+    queried(30),
+    redirected('/login'),
+    'failing',
+    /^The page now fails: status 302 to \/login instead of status 200$/,
+  ],
+  [
+    'repeated-queries.0',
+    queried(30, redirected('/a')),
+    queried(1),
+    'failing',
+    /^The page now fails: status 200 instead/,
+  ],
+  ['repeated-queries.0', queried(30), broken, 'failing', /^The page now fails: .*status 200, the stream broke off$/],
+  ['repeated-queries.0', queried(30, status(404)), queried(1), 'fixed', /^Fixed: 30 queries → 1, 404 → 200, /],
+  [
+    'repeated-queries.0',
+    queried(30, failing(new TypeError('on purpose'))),
+    queried(1, failing(new TypeError('on purpose'))),
+    'fixed',
+    /^Fixed: 30 queries → 1, /,
+  ],
+  [
+    'repeated-queries.0',
+    queried(30, failing(new TypeError('on purpose'))),
+    failing(new RangeError('as well')),
+    'failing',
+    /^The page still fails: RangeError: as well, status 500$/,
+  ],
+  [
+    'repeated-queries.0',
+    queried(30),
+    queried(1, () => shown(3000)),
+    'doubtful',
+    /^Fixed, but the page is now 2\.9 KiB instead of 19\.5 KiB: 30 queries → 1, /,
+  ],
+  ['repeated-queries.0', queried(30), queried(1, () => shown(11_000)), 'fixed', /^Fixed: /],
+  [
+    'repeated-queries.0',
+    queried(30, redirected('/a')),
+    queried(1, redirected('/b')),
+    'doubtful',
+    /^Fixed, but the response redirects to \/b instead of \/a: /,
+  ],
+  [
+    'repeated-queries.0',
+    queried(30),
+    queried(1, ({ logger }) => {
+      logger.error('The prices are missing.')
+      return shown()
+    }),
+    'doubtful',
+    /^Fixed, but it logs 1 more error: /,
+  ],
+  ['exception', failing(new TypeError('on purpose')), queried(0), 'fixed', /^Fixed: 500 → 200, request /],
+  ['exception', failing(new HttpError(404, 'Not here')), queried(0), 'fixed', /^Fixed: 404 → 200, /],
+  [
+    'exception',
+    failing(new TypeError('on purpose')),
+    redirected('/login'),
+    'doubtful',
+    /^Fixed, but the response redirects to \/login: 500 → 302, /,
+  ],
+  [
+    'exception',
+    failing(new TypeError('on purpose')),
+    failing(new TypeError('again')),
+    'present',
+    /^Still there, TypeError: again, status 500: request /,
+  ],
+  [
+    'exception',
+    failing(new TypeError('on purpose')),
+    failing(new RangeError('as well')),
+    'failing',
+    /^The page still fails: RangeError: as well, status 500$/,
+  ],
+  ['exception', failing(new TypeError('on purpose')), status(500), 'failing', /^The page still fails: status 500$/],
+  ['exception', failing(new TypeError('on purpose')), status(404), 'failing', /^The page still fails: status 404$/],
+  [
+    'exception',
+    failing(new HttpError(404, 'Not here')),
+    failing(new TypeError('x')),
+    'failing',
+    /^The page still fails: TypeError/,
+  ],
+]
+
+t.test('a fix is judged by the replay of a real request', async t => {
+  let page: Page = () => shown()
+  const { client } = await createProfiledKernel(t, {
+    register: app => void app.routes.add({ name: 'page', path: '/page', controller: () => page(app) }),
+  })
+  const verdicts: string[] = []
+  for (const [flaw, before, after, state, text] of pairs) {
+    page = before
+    const token = String((await client.get('/page')).headers.get('x-debug-token'))
+    page = after
+    const answer = await client.post(`/_profiler/${token}/verify`, { ...ours, form: { flaw } })
+    const verdict = JSON.parse(answer.text)
+    if (verdict.state !== state || !text.test(verdict.text))
+      verdicts.push(`${verdict.state} ${verdict.text}, not ${state} ${text}`)
+  }
+  t.strictSame(verdicts, [])
+})
+
+/** A rule about the time that a response names, and an application whose responses name one time after another. */
+function createTimed(times: number[]) {
+  const rule: FindingRule = {
+    name: 'timed',
+    title: 'Slow part',
+    find: profile =>
+      timeOf(profile) < 100
+        ? []
+        : [{ severity: 'warning', problem: 'It is slow.', advice: 'Hurry.', evidence: { time: timeOf(profile) } }],
+    measure: { unit: 'ms', read: (_, profile) => timeOf(profile) },
+  }
+  const timeOf = ({ data }: InspectedProfile) => {
+    const { headers = [] } = Object(data.response) as { headers?: readonly (readonly [string, string])[] }
+    return Number(new Map(headers).get('x-time'))
+  }
+  const answer = () => {
+    const time = times.shift()
+    if (time === undefined) throw new TypeError('on purpose')
+    return Response.text('', { headers: { 'x-time': String(time) } })
+  }
+  return { rule, answer, times }
+}
+
+t.test('a time is judged by the median of three replays', async t => {
+  const { answer, rule, times } = createTimed([])
+  const { client } = await createProfiledKernel(t, {
+    register: ({ findingRules }) => void findingRules.push(rule),
+    handlers: { '/timed': answer },
+  })
+  const verify = async (...values: readonly number[]) => {
+    times.splice(0, Infinity, ...values)
+    const token = String((await client.get('/timed')).headers.get('x-debug-token'))
+    const response = await client.post(`/_profiler/${token}/verify`, { ...ours, form: { flaw: 'timed.0' } })
+    return JSON.parse(response.text)
+  }
+  t.match(await verify(300, 400, 10, 20), { state: 'fixed', text: /^Fixed: 300\.0 ms → 20\.0 ms, request / })
+  t.equal(times.length, 0)
+  t.match(await verify(300, 10, 400, 350), { state: 'present', text: /^Still there: 300\.0 ms → 350\.0 ms/ })
+  t.match(await verify(300, 150, 140, 160), { state: 'present', text: /^Less, but still there: 300\.0 ms → 150\.0 ms/ })
+  t.match(await verify(105, 90, 95, 99), { state: 'present', text: /^Hardly less: 105\.0 ms → 95\.0 ms/ })
+  t.match(await verify(300, 10), { state: 'failing', text: /^The page now fails: TypeError/ })
+})
+
+t.test('a replay without the cookie of its request says nothing about a page behind a login', async t => {
+  const { client } = await createProfiledKernel(t, {
+    handlers: {
+      '/account': ({ cookies }) =>
+        cookies.has('session') ? Response.text(String(cookies.has('session'))) : Response.redirect('/login'),
+    },
+    register: ({ findingRules }) =>
+      void findingRules.push({
+        ...rule,
+        find: profile => (profile.summary.status === 200 ? rule.find({ ...profile, data: { flaws: 'a' } }) : []),
+      }),
+  })
+  const response = await client.get('/account', { headers: { cookie: 'session=abc' } })
+  const token = String(response.headers.get('x-debug-token'))
+  const verify = async (headers: Readonly<Record<string, string>>) => {
+    const answer = await client.post(`/_profiler/${token}/verify`, {
+      headers: { ...ours.headers, ...headers },
+      form: { flaw: 'n.0' },
+    })
+    return JSON.parse(answer.text)
+  }
+  t.match(await verify({}), {
+    state: 'unsure',
+    text: 'Not comparable, the replay had no header cookie: status 302 to /login instead of status 200',
+  })
+  t.match(await verify({ cookie: 'session=def' }), { state: 'present' })
 })
 
 t.test('a page verifies a fix by a replay, with the cookies of the browser', async t => {
@@ -174,7 +375,7 @@ t.test('a replay without a profile is no verdict', async t => {
     return JSON.parse(String(response.body))
   }
   t.match(await verify({ problem: 'Too late.' }), { state: 'unsure', text: 'Too late.' })
-  t.match(await verify({ token: 'ffffff' }), { state: 'unsure', text: 'The profile of the replay was deleted.' })
+  t.match(await verify({ token: 'ffffff' }), { state: 'unsure', text: 'The profile of the replay was not stored.' })
 })
 
 t.test('a page follows the state of the application', async t => {
