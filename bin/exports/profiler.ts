@@ -8,6 +8,7 @@ export type {
   Collector,
   CollectorPanel,
   CollectorToolbarItem,
+  FindingMeasure,
   FindingPlace,
   FindingRule,
   InspectedProfile,

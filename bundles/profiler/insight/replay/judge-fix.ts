@@ -79,13 +79,16 @@ export function judgeFix({ finding }: Flaw, before: Versions, after: Versions, j
     const failure = findFailure(original, profile)
     if (failure !== undefined) return failure
   }
-  if (finding === undefined) return judgeEnding(original, replay)
+  if (finding === undefined) return judgeEnding(original, replay, judge)
   const amounts = measure(finding, before, after, judge)
   const remains = findRemains(finding, amounts, before, after, judge)
   const facts = [...describeAmounts(amounts), ...describeChanges(before, after, amounts?.unit)].join(', ')
   if (remains !== undefined) return { state: 'present', text: `${remains}: ${facts}` }
   const isOnce = amounts?.unit === 'ms' && after.length < timedCount
-  return toFixed([...listCautions(original, replay), ...(isOnce ? ['the time was measured only once'] : [])], facts)
+  return toFixed(
+    [...listCautions(original, replay, judge), ...(isOnce ? ['the time was measured only once'] : [])],
+    facts,
+  )
 }
 
 function toFixed(cautions: readonly string[], facts: string): FixVerdict {
@@ -95,10 +98,10 @@ function toFixed(cautions: readonly string[], facts: string): FixVerdict {
 }
 
 /** Judges an exception; the replay has ended as before, or without a failure. */
-function judgeEnding(original: Profile, replay: Profile): FixVerdict {
+function judgeEnding(original: Profile, replay: Profile, judge: Judge): FixVerdict {
   const facts = describeChanges([original], [replay]).join(', ')
   if (isFailure(replay)) return { state: 'present', text: `Still there, ${describeEnding(replay)}: ${facts}` }
-  return toFixed(listCautions(original, replay), facts)
+  return toFixed(listCautions(original, replay, judge), facts)
 }
 
 /** Outcomes of requests that have failed after their status was sent. A client that has left is no failure. */
@@ -166,7 +169,7 @@ function listMissing({ collectors: original }: Profile, { collectors: replay }: 
 }
 
 /** What of a page that succeeds is not as before. */
-function listCautions(original: Profile, replay: Profile): string[] {
+function listCautions(original: Profile, replay: Profile, judge: Judge): string[] {
   const [location, target] = [locationOf(original), locationOf(replay)]
   const missing = listMissing(original, replay)
   return [
@@ -175,19 +178,24 @@ function listCautions(original: Profile, replay: Profile): string[] {
       : [
           `the response redirects to ${shorten(target, textLimit)}${location === undefined ? '' : ` instead of ${shorten(location, textLimit)}`}`,
         ]),
-    ...(isFailure(original) ? [] : listLosses(original, replay)),
+    ...(isFailure(original) ? [] : listLosses(original, replay, judge)),
     ...(missing === '' ? [] : [`the replay had no header ${missing}`]),
   ]
 }
 
-function listLosses(original: Profile, replay: Profile): string[] {
+function listLosses(original: Profile, replay: Profile, judge: Judge): string[] {
   const [old, now] = [original.summary, replay.summary]
   const [size, current] = [sizeOf(original), sizeOf(replay)]
+  const known = new Set(judge.inspect(original).map(({ rule }) => rule))
+  const added = judge
+    .inspect(replay)
+    .filter(finding => finding.severity !== 'info' && !known.has(finding.rule) && !isTimed(finding, replay, judge))
   return [
     ...(current < size / 2 && old.status !== 304 && now.status !== 304
       ? [`the page is now ${formatBytes(current)} instead of ${formatBytes(size)}`]
       : []),
     ...(now.errors > old.errors ? [`it logs ${formatCount(now.errors - old.errors, 'more error')}`] : []),
+    ...new Set(added.map(({ title }) => `there is a new finding, ${title}`)),
   ]
 }
 

@@ -79,6 +79,11 @@ const lost: Page = async ({ queries }) => {
   }
   return shown()
 }
+const lostOnce: Page = async ({ queries }) => {
+  const run = () => Promise.reject(new Error('The database is away.'))
+  await queries.measure('sqlite', 'SELECT * FROM prices', [], run).catch(() => undefined)
+  return shown()
+}
 const broken: Page = () => {
   const body = new Readable({ read: () => undefined })
   body.push('x'.repeat(20_000))
@@ -162,6 +167,13 @@ const pairs: readonly (readonly [flaw: string, before: Page, after: Page, state:
     }),
     'doubtful',
     /^Fixed, but it logs 1 more error: /,
+  ],
+  [
+    'repeated-queries.0',
+    queried(30),
+    lostOnce,
+    'doubtful',
+    /^Fixed, but there is a new finding, Query failed: 30 queries → 0, /,
   ],
   ['exception', failing(new TypeError('on purpose')), queried(0), 'fixed', /^Fixed: 500 → 200, request /],
   ['exception', failing(new HttpError(404, 'Not here')), queried(0), 'fixed', /^Fixed: 404 → 200, /],
