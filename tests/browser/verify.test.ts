@@ -41,8 +41,11 @@ t.test('a finding is fixed in the file, and verified by the page', needsBrowser,
   const picker = page.getByRole('button', { name: 'Close' })
   await picker.waitFor()
   await picker.click()
-  write(text => text.replace('id < 30', 'id < 20'))
-  await status.getByText('Still there: 30 queries → 20').waitFor()
+  const first = "throw new TypeError('on purpose')"
+  write(text => text.replace('for (let id', `${first}\n        for (let id`))
+  await status.getByText('The page now fails: TypeError: on purpose, status 500 instead of status 200').waitFor()
+  write(text => text.replace(first, '').replace('id < 30', 'id < 20'))
+  await status.getByText('Less, but still there: 30 queries → 20').waitFor()
   write(text => text.replace('id < 20', 'id < 1'))
   await status.getByText('Fixed: 30 queries → 1').waitFor()
 
