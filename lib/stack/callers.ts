@@ -2,14 +2,24 @@ import { TextMemo } from '../text/text-memo.ts'
 import { type FrameLocation, locateFrame } from './locate-frame.ts'
 import { parseStack, type StackFrame, toPath } from './stack-frames.ts'
 
-/** A place in the code of the application, such as the function that called a library or wrote a log message. */
-export interface Caller {
+/** A place in the code. */
+export interface CodePlace {
   /** Absent at top level. */
   readonly function?: string | undefined
   /** As {@link locateFrame} names it. */
   readonly file?: string | undefined
   readonly line?: number | undefined
   readonly column?: number | undefined
+  /** Whether its function awaited the one below it: it runs no more. */
+  readonly isAwaiting?: true | undefined
+}
+
+/** A place in the code of the application, such as the function that called a library or wrote a log message. */
+export interface Caller extends CodePlace {
+  /** The frames of the application above it, the nearest first: those that called it. At most two. */
+  readonly callers?: readonly CodePlace[] | undefined
+  /** Whether the stack named no place: this is the function that ran for the request, a controller or a listener. */
+  readonly isIn?: true | undefined
 }
 
 /** A function on the stack. */
@@ -17,16 +27,22 @@ export type Running = (...values: never[]) => unknown
 
 /** Frames that are searched. A call of fetch has 27 frames of node above its caller. */
 const frameLimit = 50
-/** The next search reads fewer frames by this number, but at least those down to the last caller. */
+/** The next search reads fewer frames by this number, but at least those that the last one needed. */
 const limitStep = 0.25
-const placeLimit = 500
+const placeLimit = 1000
+
+/** Frames of the application in one caller. */
+const ownLimit = 3
+/** Frames of libraries and of Node between two frames of the application: a callback of a list, or of a transaction. */
+const gapLimit = 3
 
 /**
- * Finds the code of the application that is calling a library: the innermost frame of the application on the stack. Frames
- * of npm packages and of Node are skipped; the frames of this package at the top of the stack are those of the recorder.
+ * Finds the code of the application that is calling a library: the innermost frames of the application on the stack. Frames
+ * of npm packages and of Node are skipped; the frames of this package at the top of the stack are those of the recorder, and
+ * further ones have called the application.
  *
- * Each frame from the search to the caller takes 0.4 µs, so as few frames as possible are read, and without source maps. Only
- * for a new place the stack is formatted, which costs ten times as much; 500 places are cached. Use one instance for each source:
+ * Each frame that is read takes 0.4 µs, so as few frames as possible are read, and without source maps. Only
+ * for a new place the stack is formatted, which costs ten times as much; 1,000 places and callers are cached. Use one instance for each source:
  * the callers of a source mostly have the same depth.
  */
 export class Callers {
@@ -61,36 +77,22 @@ export class Callers {
       Error.stackTraceLimit = stackTraceLimit
       Error.prepareStackTrace = prepareStackTrace
     }
-    const [innermost] = sites
-    const file = this.#fileOf(innermost)
-    // Mostly: the application has called the function below which the search begins.
-    if (file.location.origin === 'application') {
-      this.#adapt(0, sites)
-      return this.#describe(sites, 0, below, file)
-    }
     // The library has called this code in another way.
     if (sites.length === 0 && below !== this.find) return this.find()
-    if (!this.#isEnough(sites, limit)) sites = readSites(below, frameLimit)
-    const index = this.#choose(sites)
-    this.#adapt(index, sites)
-    return index === -1 ? undefined : this.#describe(sites, index, below)
+    return this.#findIn(sites, limit, below) ?? this.#findOutside(below)
+  }
+
+  /** The caller of the running code; `undefined` if the stack has no frame of the application. */
+  findOwn(): Caller | undefined {
+    const limit = Math.ceil(this.#firstLimit)
+    return this.#findIn(readSites(this.findOwn, limit), limit, this.findOwn)
   }
 
   /** The frames of the application on the stack, the innermost first. */
-  list(limit: number): Caller[] {
-    const first = limit === 1 ? Math.ceil(this.#firstLimit) : frameLimit
-    let sites = readSites(this.list, first)
-    if (!this.#isEnough(sites, first)) sites = readSites(this.list, frameLimit)
-    if (limit === 1)
-      this.#adapt(
-        sites.findIndex(site => this.#isApplication(site)),
-        sites,
-      )
-    const callers: Caller[] = []
-    for (let index = 0; index < sites.length && callers.length < limit; index++) {
-      if (this.#isApplication(sites[index])) callers.push(this.#describe(sites, index, this.list))
-    }
-    return callers
+  list(limit: number): CodePlace[] {
+    const sites = readSites(this.list, frameLimit)
+    const indices = [...sites.keys()].filter(index => this.#fileOf(sites[index]).location.origin === 'application')
+    return indices.slice(0, limit).map(index => this.#placeOf(sites, index, this.list).place)
   }
 
   /** Whether packages of npm run by themselves: below the recorder the stack has only frames of them, and of Node. */
@@ -101,33 +103,48 @@ export class Callers {
     })
   }
 
-  /** Whether more frames would change nothing: one of these is of the application, or these are all. */
-  #isEnough(sites: readonly NodeJS.CallSite[], limit: number): boolean {
-    return sites.length < limit || sites.some(site => this.#isApplication(site))
+  /** Finds the caller among the frames below a function, of which `limit` were read. More are read if these are too few. */
+  #findIn(sites: readonly NodeJS.CallSite[], limit: number, below: Running): Caller | undefined {
+    const { indices, needed } = this.#choose(sites)
+    if (needed > limit && sites.length === limit && limit < frameLimit) {
+      return this.#findIn(readSites(below, frameLimit), frameLimit, below)
+    }
+    this.#firstLimit = Math.min(frameLimit, Math.max(needed, this.#firstLimit - limitStep))
+    const [first, ...more] = indices
+    if (first === undefined) return undefined
+    let chain = this.#placeOf(sites, first, below).chain
+    for (const index of more) chain = this.#lengthen(chain, this.#placeOf(sites, index, below))
+    return chain.caller
   }
 
-  /** Without a caller, all frames had to be read. */
-  #adapt(index: number, sites: readonly NodeJS.CallSite[]): void {
-    const used = index === -1 ? sites.length : index
-    this.#firstLimit = Math.min(frameLimit, Math.max(used + 1, this.#firstLimit - limitStep))
+  /** Chooses the frames of a caller. `needed` is how many frames have to be read for it. */
+  #choose(sites: readonly NodeJS.CallSite[]): { indices: number[]; needed: number } {
+    const indices: number[] = []
+    let gap = 0
+    for (let index = 0; index < sites.length; index++) {
+      const { origin } = this.#fileOf(sites[index]).location
+      if (origin === 'application') {
+        indices.push(index)
+        gap = 0
+        if (indices.length === ownLimit) return { indices, needed: index + 1 }
+      } else if (indices.length > 0 && (origin === 'kernel' || ++gap > gapLimit)) {
+        return { indices, needed: index + 1 }
+      }
+    }
+    return { indices, needed: sites.length + 1 }
   }
 
-  /** The index of the caller's frame; -1 if there is none. */
-  #choose(sites: readonly NodeJS.CallSite[]): number {
-    let fallback = -1
+  /** The innermost frame below a function that is neither of the recorder, nor of Node, nor in a package of npm. */
+  #findOutside(below: Running): Caller | undefined {
+    const sites = readSites(below, frameLimit)
     let isBelowRecorder = false
     for (const [index, site] of sites.entries()) {
-      const { location } = this.#fileOf(site)
-      const { origin } = location
-      if (origin === 'application') return index
+      const { origin, package: vendor } = this.#fileOf(site).location
       isBelowRecorder ||= origin !== 'kernel'
-      if (fallback === -1 && isBelowRecorder && origin !== 'runtime' && location.package === undefined) fallback = index
+      if (isBelowRecorder && origin !== 'runtime' && vendor === undefined)
+        return this.#placeOf(sites, index, below).place
     }
-    return fallback
-  }
-
-  #isApplication(site: NodeJS.CallSite | undefined): boolean {
-    return this.#fileOf(site).location.origin === 'application'
+    return undefined
   }
 
   #fileOf(site: NodeJS.CallSite | undefined): SourceFile {
@@ -141,44 +158,65 @@ export class Callers {
     return known
   }
 
-  #describe(
-    sites: readonly NodeJS.CallSite[],
-    index: number,
-    below: Running,
-    { places }: SourceFile = this.#fileOf(sites[index]),
-  ): Caller {
+  #placeOf(sites: readonly NodeJS.CallSite[], index: number, below: Running): KnownPlace {
     const site = sites[index]
+    const { places } = this.#fileOf(site)
     // A line of generated code may be long.
-    const place = Number(site?.getLineNumber()) * 2 ** 24 + Number(site?.getColumnNumber())
-    let caller = places.get(place)
-    if (caller === undefined) {
+    const position = Number(site?.getLineNumber()) * 2 ** 24 + Number(site?.getColumnNumber())
+    let known = places.get(position)
+    if (known === undefined) {
       const frame = parseStack(captureBelow(below, frameLimit))[index]
-      caller = frame === undefined ? {} : this.#toCaller(frame)
-      this.#keep(places, place, caller)
+      const place = frame === undefined ? {} : this.#toPlace(frame)
+      known = { place, chain: { caller: place, longer: new Map() } }
+      this.#count()
+      places.set(position, known)
     }
-    return caller
+    return known
   }
 
-  #toCaller(frame: StackFrame): Caller {
-    const { column, function: name, line } = frame
-    return { function: name, file: locateFrame(frame, this.#directory).file, line, column }
+  #toPlace(frame: StackFrame): CodePlace {
+    const { column, function: name, isAsync, line } = frame
+    const { file } = locateFrame(frame, this.#directory)
+    return { function: name, file, line, column, ...(isAsync && { isAwaiting: true }) }
+  }
+
+  /** The chain with one more frame, which has called it. */
+  #lengthen({ caller, longer }: Chain, above: KnownPlace): Chain {
+    let chain = longer.get(above)
+    if (chain === undefined) {
+      chain = { caller: { ...caller, callers: [...(caller.callers ?? []), above.place] }, longer: new Map() }
+      this.#count()
+      longer.set(above, chain)
+    }
+    return chain
   }
 
   /** With too many places the cache starts again from empty. */
-  #keep(places: Map<number, Caller>, place: number, caller: Caller): void {
+  #count(): void {
     if (this.#places === placeLimit) {
       this.#files = createMemo()
       this.#places = 0
     }
-    places.set(place, caller)
     this.#places++
   }
 }
 
-/** A file of frames, and the callers in it by their places in its compiled code. */
+/** A file of frames, and the places in it by their positions in its compiled code. */
 interface SourceFile {
   readonly location: FrameLocation
-  readonly places: Map<number, Caller>
+  readonly places: Map<number, KnownPlace>
+}
+
+interface KnownPlace {
+  readonly place: CodePlace
+  /** The caller that is this frame alone. */
+  readonly chain: Chain
+}
+
+/** A caller, and those that have one more frame. The same frames have the same object. */
+interface Chain {
+  readonly caller: Caller
+  readonly longer: Map<KnownPlace, Chain>
 }
 
 /** Of functions that are built into the engine, and of code from a string. */

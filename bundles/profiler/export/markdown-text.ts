@@ -1,5 +1,5 @@
-import type { Caller } from '../../../lib/stack/callers.ts'
 import type { ShownProfile } from '../insight/relatives.ts'
+import { type CallerPlace, formatCaller } from '../profile/caller-places.ts'
 import { formatPlace } from '../profile/format.ts'
 
 /** Control characters, invisible characters, and those that change the text direction. */
@@ -47,9 +47,11 @@ export function toList<item>(items: readonly item[], limit: number, write: (item
   return lines.join('\n')
 }
 
-/** Writes the function that made a call, with its place. */
-export function writeCaller(caller: Caller): string {
-  return `by ${toSpan(caller.function ?? '')} at ${toSpan(formatPlace(caller))}`
+/** Writes the function that made a call, with its helpers and its place. */
+export function writeCaller(caller: CallerPlace): string {
+  const { function: name = '', isIn, via = [] } = caller
+  if (isIn) return `${toSpan(formatCaller(caller))} at ${toSpan(formatPlace(caller))}`
+  return `by ${toSpan(via.length === 0 ? name : formatCaller(caller))} at ${toSpan(formatPlace(caller))}`
 }
 
 function cut(text: string, limit: number): string {

@@ -1,4 +1,5 @@
-import { formatCount, formatDuration, formatPlace } from '../profile/format.ts'
+import { formatCaller } from '../profile/caller-places.ts'
+import { formatCount, formatDuration } from '../profile/format.ts'
 import { type QueryGroup, type QuerySet, queryDuration, readQueries, type StoredQuery } from '../profile/queries.ts'
 import { type Section, toList, toSpan, toValueSpan, writeCaller } from './markdown-text.ts'
 
@@ -44,7 +45,7 @@ function writeGroup(title: string, group: QueryGroup, omitted: number, limit: nu
 function writeShape({ queries, text, total }: QuerySet): string {
   const rows = queries.reduce((sum, { rows = 0 }) => sum + rows, 0)
   const slowest = Math.max(...queries.map(queryDuration))
-  const places = [...new Set(queries.map(({ caller }) => formatPlace(caller)))].filter(place => place !== '')
+  const places = [...new Set(queries.map(({ caller }) => formatCaller(caller)))].filter(place => place !== '')
   const facts = [
     `${queries.length} × ${toSpan(oneLine(text))}: ${formatDuration(total)}, slowest ${formatDuration(slowest)}`,
     ...(rows === 0 ? [] : [formatCount(rows, 'row')]),

@@ -12,7 +12,7 @@ import type {
   ResponseData,
   SessionUseData,
 } from '../profile/exchange-data.ts'
-import { formatCount, formatDuration } from '../profile/format.ts'
+import { formatCount, formatDuration, formatPlace } from '../profile/format.ts'
 import { formatMoment, formatSize } from '../profile/format-value.ts'
 import { type Excerpt, isObject, type Pairs } from '../profile/schema.ts'
 import { type Section, toBlock, toJsonBlock, toList, toSpan, toValueSpan } from './markdown-text.ts'
@@ -248,8 +248,11 @@ export const findingsSection: Section = {
 
 /** Writes a finding on one line; `token` is that of its profile. */
 export function writeFinding(finding: Finding, token: string): string {
-  const { rule, severity } = finding
-  return `${severity}, ${toSpan(rule)}: ${writeSentences(finding)} See ${toSpan(linkToFinding(finding, token))}`
+  const { code, rule, severity } = finding
+  const sentences = writeSentences(finding)
+  const place = formatPlace(code ?? {})
+  const at = sentences.includes(place) ? '' : ` At ${toSpan(place)}.`
+  return `${severity}, ${toSpan(rule)}: ${sentences}${at} See ${toSpan(linkToFinding(finding, token))}`
 }
 
 /** Writes the problem and the advice of a finding. Recorded values are code spans. */

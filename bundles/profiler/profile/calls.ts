@@ -1,4 +1,4 @@
-import type { Caller } from '../../../lib/stack/callers.ts'
+import { type CallerPlace, choosePlaces } from './caller-places.ts'
 import { oncePerProfile } from './once-per-profile.ts'
 import { joinPeriods, totalOf } from './periods.ts'
 import type { Profile } from './profile.ts'
@@ -12,7 +12,7 @@ export interface StoredCall extends HttpCall {
   readonly status: number
   /** Empty when it did not fail. */
   readonly error: string
-  readonly caller: Caller
+  readonly caller: CallerPlace
   readonly outcome: { readonly text: string; readonly level: string }
   /** The index of the first call that asked for the same, before this one. */
   readonly twin: number | undefined
@@ -22,14 +22,15 @@ export interface StoredCall extends HttpCall {
 export const readCalls: (profile: Profile) => StoredCalls = oncePerProfile(collectors => {
   const { calls = [], omitted = 0 } = collectors.http ?? {}
   const firsts = new Map<string, number>()
+  const places = choosePlaces(calls, () => true)
   return {
     calls: calls.map((call, index) => {
-      const { caller = {}, error = '', method, status = 0, url } = call
+      const { error = '', method, status = 0, url } = call
       const name = `${method} ${url}`
       const twin = firsts.get(name)
       // Two calls that write may differ in their bodies.
       if (method === 'GET' || method === 'HEAD') firsts.set(name, twin ?? index)
-      return { index, outcome: outcomeOf(call), twin, ...call, status, error, caller }
+      return { index, outcome: outcomeOf(call), twin, ...call, status, error, caller: places.get(call) ?? {} }
     }),
     omitted,
   }

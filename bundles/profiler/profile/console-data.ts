@@ -1,8 +1,8 @@
 import * as v from 'valibot'
 import type { ValueTree } from '../../../lib/redact/value-tree.ts'
-import type { Caller } from '../../../lib/stack/callers.ts'
+import type { CodePlace } from '../../../lib/stack/callers.ts'
 import { amount, check, list, maybe, number, oneOf, type Schema } from './schema.ts'
-import { caller } from './work-data.ts'
+import { codePlace } from './work-data.ts'
 
 /** The functions whose values the Console panel shows: `dump`, and methods of `console`. */
 export const consoleMethods = ['dump', 'log', 'info', 'warn', 'error', 'debug', 'table', 'trace', 'dir'] as const
@@ -28,9 +28,9 @@ export interface ConsoleEntry {
   /** The value of a dump. Of `console`, the formatted text, and the values after it. */
   readonly values: readonly ValueTree[]
   /** The place of the call in the application. */
-  readonly site?: Caller | undefined
+  readonly site?: CodePlace | undefined
   /** Of `console.trace`: the calls of the application that have led there, innermost first. */
-  readonly callers?: readonly Caller[] | undefined
+  readonly callers?: readonly CodePlace[] | undefined
 }
 
 /** The schema of a tree. Trees are at most as deep as their writer made them, and a profile has its own limit of depth. */
@@ -48,8 +48,8 @@ export const consoleSchema: Schema<ConsoleData> = v.object({
       method: oneOf(consoleMethods),
       label: maybe(check.text),
       values: list(treeSchema),
-      site: maybe(caller),
-      callers: maybe(list(caller)),
+      site: maybe(codePlace),
+      callers: maybe(list(codePlace)),
     }),
   ),
   omitted: amount,

@@ -1,8 +1,7 @@
 import type { LogLevel } from '../../../lib/log/logger.ts'
-import type { Caller } from '../../../lib/stack/callers.ts'
+import { type CallerPlace, choosePlaces, formatCaller } from './caller-places.ts'
 import type { EventNode, EventTree } from './event-tree.ts'
 import { readChain, type StoredException } from './exceptions.ts'
-import { formatPlace } from './format.ts'
 import { oncePerProfile } from './once-per-profile.ts'
 import type { Profile } from './profile.ts'
 import type { JsonObject } from './schema.ts'
@@ -19,15 +18,17 @@ export interface StoredLog extends Pick<LogMessage, 'at' | 'level' | 'channel' |
   readonly exceptions: readonly { readonly name: string; readonly chain: readonly StoredException[] }[]
   /** Such as `bundles/site/site-bundle.ts:12`; empty where it is not known. */
   readonly place: string
-  /** The same place with its function; empty where it is not known. */
-  readonly caller: Caller
+  /** The same place with its frames; empty where it is not known. */
+  readonly caller: CallerPlace
   readonly isCut: boolean
 }
 
 /** Reads the log messages of a profile: none where there is nothing. */
 export const readLogs: (profile: Profile) => StoredLogs = oncePerProfile(collectors => {
   const { dropped = 0, records = [] } = collectors.logger ?? {}
-  return { logs: records.map(toLog), dropped }
+  const works = records.map(log => ({ caller: log.site, log }))
+  const places = choosePlaces(works, () => false)
+  return { logs: works.map((work, index) => toLog(work.log, index, places.get(work))), dropped }
 })
 
 /** The log messages of a profile. */
@@ -42,11 +43,11 @@ export function severityOf(level: LogLevel): 'plain' | 'warning' | 'error' {
   return level === 'warning' ? 'warning' : 'plain'
 }
 
-function toLog(log: LogMessage, index: number): StoredLog {
-  const { at, channel, context = {}, isCut = false, level, message, site = {}, template = '' } = log
-  const place = formatPlace(site)
+function toLog(log: LogMessage, index: number, caller: CallerPlace = {}): StoredLog {
+  const { at, channel, context = {}, isCut = false, level, message, template = '' } = log
+  const place = formatCaller(caller)
   const exceptions = Object.entries(log.exceptions ?? {}).map(([name, error]) => ({ name, chain: readChain(error) }))
-  return { index, at, level, channel, message, template, context, exceptions, place, caller: site, isCut }
+  return { index, at, level, channel, message, template, context, exceptions, place, caller, isCut }
 }
 
 /** A line of the log that follows from the event tree: it is not stored. */

@@ -12,6 +12,7 @@ import {
   routerSchema,
   sessionSchema,
 } from './exchange-data.ts'
+import { unpackCallers } from './packed-callers.ts'
 import { unpackQueries } from './packed-queries.ts'
 import { configProcessSchema, memorySchema, serverProcessSchema } from './process-data.ts'
 import {
@@ -155,7 +156,7 @@ class ParsedProfile implements Profile {
     this.schemaVersion = schemaVersion
     this.summary = summary
     this.children = children
-    this.data = unpackQueries(data)
+    this.data = unpackQueries(unpackCallers(data))
     this.failures = failures
     this.collectors = readCollectors(() => this.data)
     this.process = readProcessParts(readProcess)

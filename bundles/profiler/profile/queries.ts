@@ -1,5 +1,5 @@
 import { isCache } from '../../../lib/sql/conventions.ts'
-import type { Caller } from '../../../lib/stack/callers.ts'
+import { type CallerPlace, choosePlaces } from './caller-places.ts'
 import { groupBy } from './group-by.ts'
 import { oncePerProfile } from './once-per-profile.ts'
 import { joinPeriods, totalOf } from './periods.ts'
@@ -18,7 +18,7 @@ export interface StoredQuery extends QueryData {
   readonly isRead: boolean
   /** Empty when it did not fail. */
   readonly error: string
-  readonly caller: Caller
+  readonly caller: CallerPlace
   /** The index of an earlier query, the first one with the same text and the same values. */
   readonly twin: number | undefined
 }
@@ -60,11 +60,16 @@ export interface StoredQueries {
 export const readQueries: (profile: Profile) => StoredQueries = oncePerProfile(collectors => {
   const { queries: stored = [], omitted = 0 } = collectors.queries ?? {}
   const operations = new Map<string, string>()
+  // Only libraries of SQLite may be synchronous.
+  const isAwaited = ({ system }: QueryData) => system !== 'sqlite'
+  const places = new Map(
+    [...groupBy(stored, ({ system }) => isCache(system)).values()].flatMap(each => [...choosePlaces(each, isAwaited)]),
+  )
   const read = stored.map((query, index) => {
     const { text } = query
     const operation = operations.get(text) ?? operationOf(text)
     operations.set(text, operation)
-    return toStoredQuery(query, index, operation)
+    return toStoredQuery(query, index, operation, places.get(query))
   })
   const queries = numberTransactions(read)
   const groupOf = (kind: StoredQuery['kind']) => toGroup(queries.filter(query => query.kind === kind))
@@ -72,8 +77,8 @@ export const readQueries: (profile: Profile) => StoredQueries = oncePerProfile(c
 })
 
 /** Each field by its name: a spread and further fields would be several times as slow, because of their number. */
-function toStoredQuery(query: QueryData, index: number, operation: string): StoredQuery {
-  const { batch, caller = {}, code, end, error = '', namespace, parameters, rows, server, source } = query
+function toStoredQuery(query: QueryData, index: number, operation: string, caller: CallerPlace = {}): StoredQuery {
+  const { batch, code, end, error = '', namespace, parameters, rows, server, source } = query
   const { start, system, text, transaction, twin = index } = query
   return {
     index,

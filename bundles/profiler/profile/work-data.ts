@@ -1,6 +1,6 @@
 import * as v from 'valibot'
 import { type LogLevel, logLevels } from '../../../lib/log/logger.ts'
-import type { Caller } from '../../../lib/stack/callers.ts'
+import type { Caller, CodePlace } from '../../../lib/stack/callers.ts'
 import { type RecordedException, recordedException } from './code-data.ts'
 import { type MessageData, messageSchema } from './content-data.ts'
 import {
@@ -119,12 +119,22 @@ export interface LateData {
   readonly since: number
 }
 
-/** The schema of a caller. */
-export const caller: Schema<Caller> = v.object({
+const placeEntries = {
   function: maybe(check.text),
   file: maybe(check.text),
   line: maybe(check.number),
   column: maybe(check.number),
+  isAwaiting: maybe(v.literal(true)),
+}
+
+/** The schema of a place in the code. */
+export const codePlace: Schema<CodePlace> = v.object(placeEntries)
+
+/** The schema of a caller. */
+export const caller: Schema<Caller> = v.object({
+  ...placeEntries,
+  callers: maybe(list(codePlace)),
+  isIn: maybe(v.literal(true)),
 })
 
 /** A message without its level or its text is left out. */

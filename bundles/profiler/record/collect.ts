@@ -5,6 +5,7 @@ import type { Redactor } from '../../../lib/redact/redactor.ts'
 import type { ExceptionData } from '../profile/code-data.ts'
 import type { ResponseData } from '../profile/exchange-data.ts'
 import { roundTime } from '../profile/format.ts'
+import { packCallers } from '../profile/packed-callers.ts'
 import {
   type CollectorTypes,
   type ProcessTypes,
@@ -142,7 +143,7 @@ export function serializeProfile(
     schemaVersion,
     summary: { ...summary, machine, outcome: trace.outcome, subRequests: children.length, browserErrors },
     children,
-    data: stored === undefined ? data : { ...stored.data, ...data },
+    data: packCallers(stored === undefined ? data : { ...stored.data, ...data }),
     failures,
   }
   // Collectors mask what they recognise. This masks the secrets of the environment wherever they occur.

@@ -8,7 +8,7 @@ import { maskAndCut } from '../../../lib/redact/masking-copier.ts'
 import type { Redactor } from '../../../lib/redact/redactor.ts'
 import { formatTree } from '../../../lib/redact/value-tree.ts'
 import type { Signals } from '../../../lib/signals.ts'
-import { type Caller, Callers } from '../../../lib/stack/callers.ts'
+import { type Caller, Callers, type CodePlace } from '../../../lib/stack/callers.ts'
 import { locateFrame } from '../../../lib/stack/locate-frame.ts'
 import { CallTraces, parseStack } from '../../../lib/stack/stack-frames.ts'
 import { escapeControls } from '../../../lib/text/escape-controls.ts'
@@ -107,13 +107,17 @@ const callerLimit = 20
  */
 export function observeConsole({ directory, findTrace, redactor, terminal }: ConsoleServices): () => void {
   const callers = new Callers(directory)
+  const findSite = (): CodePlace | undefined => {
+    const { callers: _, ...site } = callers.findOwn() ?? {}
+    return site.file === undefined ? undefined : site
+  }
   const add = (describe: () => Pick<ConsoleEntry, 'method' | 'label' | 'values' | 'callers'>) => {
     const trace = findTrace()
     if (trace === undefined) return false
     trace.console ??= new ConsoleTrace()
     trace.console.add(() => {
       const at = Math.round(trace.elapsed() * 1000)
-      const [site] = callers.list(1)
+      const site = findSite()
       return { at, ...describe(), ...(site !== undefined && { site }) }
     })
     trace.touch()
@@ -127,7 +131,7 @@ export function observeConsole({ directory, findTrace, redactor, terminal }: Con
         values: [describeDump(value, redactor, directory)],
       })),
     print(value, label) {
-      const [site] = callers.list(1)
+      const site = findSite()
       const head = ['dump', label === undefined ? '' : redactor.text(label), formatPlace(site ?? {})]
       const lines = formatTree(describeDump(value, redactor, directory)).split('\n')
       terminal.write([head.filter(Boolean).join(' '), ...lines].map(line => `${escapeControls(line)}\n`).join(''))

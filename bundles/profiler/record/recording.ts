@@ -134,7 +134,7 @@ export class Recording {
 /** Adds each log message to the trace of its request, until the returned function is called. */
 function observeLog({ context, directory, logger }: Foundation, profiler: Profiler): () => void {
   const callers = new Callers(directory)
-  const locate = () => callers.list(1)[0]
+  const locate = () => callers.findOwn()
   return logger.observe(record => {
     const trace = profiler.find(context.current)
     trace?.logs.add(record, locate)

@@ -7,6 +7,7 @@ import { findDeclaration } from '../../../lib/stack/declaration-sites.ts'
 import { resolveLocated } from '../../../lib/stack/locate-frame.ts'
 import { showPath } from '../../../lib/text/show-path.ts'
 import type { View } from '../../../lib/view/view.ts'
+import { type CallerPlace, nameFrame } from '../profile/caller-places.ts'
 import { formatPlace } from '../profile/format.ts'
 import type { FilePlace } from './editor-launcher.ts'
 import { knownEditors, type PathMapping, profilerSettings } from './settings.ts'
@@ -57,6 +58,12 @@ export interface PlaceView {
    * Empty with a link, and for a place that is no file.
    */
   readonly at: string
+  /** Whether the text names the function that ran, because the line is not known. */
+  readonly isIn: boolean
+  /** The helpers through which the place made its call, the outermost first. */
+  readonly via: readonly PlaceView[]
+  /** The places that have called it, the nearest first. */
+  readonly callers: readonly PlaceView[]
 }
 
 /** Creates links that open a file in the editor of the developer. */
@@ -95,10 +102,24 @@ export class EditorLinks {
     return knownEditors.map(({ label, name, pattern }) => ({ name, label, link: this.#fill(pattern, place) }))
   }
 
-  /** The view of a place whose text is its file and line. */
-  view(caller: Caller): PlaceView {
+  /** The view of a place whose text is its file and line; with helpers, or without a line, its function and line. */
+  view(caller: CallerPlace): PlaceView {
+    const { callers = [], isIn = false, via = [] } = caller
+    const views = (places: readonly Caller[]) => places.map(place => this.#viewFrame(place))
+    if (isIn || via.length > 0) {
+      return { ...this.#viewFrame(caller), isIn, via: views(via), callers: views(callers) }
+    }
     const place = formatPlace({ file: showPath(caller.file ?? '', this.#directory), line: caller.line })
-    return this.#view(place, caller, String(caller.column ?? 1))
+    return { ...this.#view(place, caller, String(caller.column ?? 1)), callers: views(callers) }
+  }
+
+  /** The same view without the folders. Of a place that is not known, `false`. */
+  viewCaller(caller: CallerPlace = {}): PlaceView | false {
+    return caller.isIn || caller.via !== undefined ? this.view(caller) : this.viewFile(formatPlace(caller))
+  }
+
+  #viewFrame(place: Caller): PlaceView {
+    return this.viewName(nameFrame(place), place)
   }
 
   /** The view of a place whose text contains its column, such as a frame of a stack. */
@@ -174,7 +195,8 @@ export class EditorLinks {
 
   #view(place: string, { column, file = '', function: call = '', line }: Caller, at: string): PlaceView {
     const link = this.link(file, line, column)
-    return { call, place, link, at: link === '' && isFile(file) ? at : '' }
+    const isOpenable = link === '' && isFile(file)
+    return { call, place, link, at: isOpenable ? at : '', isIn: false, via: [], callers: [] }
   }
 
   #map(file: string): string {

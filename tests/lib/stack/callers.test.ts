@@ -1,26 +1,60 @@
 import path from 'node:path'
 import { Script } from 'node:vm'
 import { t } from 'tap'
+import { createEventDispatcher, Event } from '#lib/event-dispatcher/event-dispatcher.ts'
 import { packageDirectory } from '#lib/package.ts'
-import { Callers } from '#lib/stack/callers.ts'
+import { type Caller, Callers } from '#lib/stack/callers.ts'
 
 t.test('the caller is the innermost function of the application', async t => {
   const callers = new Callers(packageDirectory)
   const findProduct = () => [1].map(() => callers.find())[0]
-  const caller = findProduct()
-  t.match(caller, { file: /^tests\/lib\/stack\/callers\.test\.(ts|js)$/, line: 9, column: Number })
-  t.equal(findProduct(), caller, 'a known place is cached')
+  const [caller, again] = [1, 2].map(findProduct)
+  t.match(caller, { file: /^tests\/lib\/stack\/callers\.test\.(ts|js)$/, line: 10, column: Number })
+  t.equal(again, caller, 'the same frames are cached')
   t.match(
     (function findOrder() {
       return callers.find()
     })(),
-    { function: 'findOrder', line: 15 },
+    { function: 'findOrder', line: 16 },
   )
+})
+
+t.test('a caller has up to three frames of the application, without those before a frame of the package', async t => {
+  const callers = new Callers(packageDirectory)
+  const read = () => callers.find()
+  const list = () => [1].map(read)[0]
+  const show = () => list()
+  const open = () => show()
+  t.match(open(), { function: 'read', callers: [{ function: 'list' }, { function: 'show' }] })
+  t.equal(open()?.callers?.length, 2)
+  class Asked extends Event {
+    static readonly eventName = 'asked'
+    answer: Caller | undefined
+  }
+  const dispatcher = createEventDispatcher()
+  dispatcher.on(Asked, function answer(event) {
+    event.answer = read()
+  })
+  const event = new Asked()
+  void dispatcher.dispatch(event)
+  t.match(event.answer, { function: 'read', callers: [{ function: /answer/ }] })
+  t.equal(event.answer?.callers?.length, 1, 'the dispatcher has called the listener')
+  const load = async () => {
+    await null
+    return read()
+  }
+  const wait = async () => await load()
+  t.match(await wait(), {
+    callers: [
+      { function: 'load', isAwaiting: undefined },
+      { function: 'wait', isAwaiting: true },
+    ],
+  })
 })
 
 t.test('without a frame of the application, the caller is in no package of npm', async t => {
   const elsewhere = new Callers(path.join(packageDirectory, 'tests/fixtures'))
-  t.match(elsewhere.find(), { file: /callers\.test\.(ts|js)$/, line: 23 })
+  t.match(elsewhere.find(), { file: /callers\.test\.(ts|js)$/, line: 57 })
 })
 
 t.test('a stack without a caller has none', async t => {
@@ -92,14 +126,14 @@ t.test('without source maps a caller is a place in the compiled code', async t =
   t.equal(new Callers(packageDirectory).find()?.file, 'tests/lib/stack/callers.test.js')
 })
 
-t.test('after five hundred places the cache starts again', async t => {
+t.test('after a thousand places the cache starts again', async t => {
   const callers = new Callers(packageDirectory)
-  const text = Array.from({ length: 600 }, () => 'find()').join(',')
+  const text = Array.from({ length: 1200 }, () => 'find()').join(',')
   const { href } = new URL('generated.js', import.meta.url)
   const findAll = new Script(`find => [${text}]`, { filename: href }).runInThisContext()
   const find = callers.find.bind(callers)
-  const [first, ...others] = findAll(find)
-  t.equal(new Set([first, ...others].map(({ column }) => column)).size, 600)
-  t.strictSame(findAll(find)[0], first)
-  t.not(findAll(find)[0], first, 'found again')
+  const [[first, ...others], [again]] = [1, 2].map(() => findAll(find))
+  t.equal(new Set([first, ...others].map(({ column }) => column)).size, 1200)
+  t.strictSame(again, first)
+  t.not(again, first, 'found again')
 })

@@ -1,4 +1,4 @@
-import type { Caller } from '../../../../lib/stack/callers.ts'
+import type { CallerPlace } from '../../profile/caller-places.ts'
 import { durationOf, patternOf, readCalls } from '../../profile/calls.ts'
 import { controllerTimes } from '../../profile/event-outline.ts'
 import { readEventTree } from '../../profile/event-tree.ts'
@@ -93,7 +93,7 @@ export interface LogUse {
   readonly message: string
   readonly times: number
   /** Where it was logged first; empty if that is not known. */
-  readonly caller: Caller
+  readonly caller: CallerPlace
 }
 
 /** Reads the log messages by level, channel and template, in the order of their first occurrence. */
@@ -214,7 +214,7 @@ export interface QueryUse {
   /** Milliseconds of all of them. */
   readonly duration: number
   /** Where the first was sent; empty if that is not known. */
-  readonly caller: Caller
+  readonly caller: CallerPlace
 }
 
 /** Reads the queries of databases and caches by system and statement shape, those with the longest duration first. */

@@ -1,20 +1,19 @@
 import type { RuleFinding } from '../../../../kernel/profiler-contract.ts'
-import type { Caller } from '../../../../lib/stack/callers.ts'
-import { formatPlace } from '../../profile/format.ts'
+import { type CallerPlace, formatCaller } from '../../profile/caller-places.ts'
 
 /** More places are not named. */
 const placeLimit = 3
 
 /** Completes a sentence of advice with the lines of the application that started the work. */
 export function describePlaces(
-  work: readonly { readonly caller: Caller }[],
+  work: readonly { readonly caller: CallerPlace }[],
   values: Readonly<Record<string, string>>,
   advice: string,
 ): Pick<RuleFinding, 'advice' | 'code' | 'values'> {
   const lines = new Map<string, { file: string; line: number }>()
   for (const { caller } of work) {
     const { file, line } = caller
-    if (file !== undefined && line !== undefined) lines.set(formatPlace(caller), { file, line })
+    if (file !== undefined && line !== undefined) lines.set(formatCaller(caller), { file, line })
   }
   const [code] = lines.values()
   if (code === undefined) return { advice: `${advice}.`, values }

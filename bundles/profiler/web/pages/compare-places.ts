@@ -1,8 +1,7 @@
-import type { Caller } from '../../../../lib/stack/callers.ts'
 import type { ListenerUse } from '../../insight/compare/compared-parts.ts'
+import type { CallerPlace } from '../../profile/caller-places.ts'
 import { patternOf, readCalls } from '../../profile/calls.ts'
 import { readEventTree } from '../../profile/event-tree.ts'
-import { formatPlace } from '../../profile/format.ts'
 import type { Profile } from '../../profile/profile.ts'
 import type { EditorLinks, PlaceView } from '../editor-links.ts'
 import { keyOfListener, summarizeListeners } from '../panels/listener-tables.ts'
@@ -11,7 +10,7 @@ type Place = PlaceView | false
 
 /** The places in the code of what two profiles contain; `false` for an unknown place. */
 interface ComparePlaces {
-  readonly ofCaller: (caller: Caller) => Place
+  readonly ofCaller: (caller: CallerPlace) => Place
   readonly ofController: (name: unknown) => Place
   readonly ofListener: (use: ListenerUse) => Place
   readonly ofTemplate: (name: string) => Place
@@ -23,13 +22,14 @@ interface ComparePlaces {
 export function createComparePlaces(profiles: readonly Profile[], editor: EditorLinks | undefined): ComparePlaces {
   const sites = new Map(profiles.flatMap(each => [...summarizeListeners(readEventTree(each), each.process).sites]))
   const calls = profiles.flatMap(profile => readCalls(profile).calls)
-  const callers = new Map(calls.map(call => [patternOf(call), formatPlace(call.caller)]))
+  const callers = new Map(calls.map(call => [patternOf(call), call.caller]))
   const view = (place = '') => editor?.viewFile(place) ?? false
+  const ofCaller = (caller: CallerPlace) => editor?.viewCaller(caller) ?? false
   return {
-    ofCaller: caller => view(formatPlace(caller)),
+    ofCaller,
     ofController: name => view(editor?.findController(String(name))),
     ofListener: use => view(sites.get(keyOfListener(use))),
     ofTemplate: name => view(editor?.findTemplate(name)),
-    ofCall: pattern => view(callers.get(pattern)),
+    ofCall: pattern => ofCaller(callers.get(pattern) ?? {}),
   }
 }

@@ -45,7 +45,8 @@ export function createFindingView(
   return (finding, shown) => {
     const { token } = shown.profile.summary
     const { code, place, severity, title } = finding
-    const line = code && editor.view(code)
+    const named = finding.values?.['place-0']
+    const line = code && (named === undefined ? editor.view(code) : editor.viewName(named, code))
     const advice = splitSentence('advice', finding).map(part => ({ ...part, isCode: part.text === line?.place }))
     return {
       title,

@@ -8,7 +8,7 @@ import { profileLink } from '../../profile/links.ts'
 import { readLogs, severityOf } from '../../profile/logs.ts'
 import { countIssues, inputNames } from '../../profile/validation-data.ts'
 import type { EditorLinks } from '../editor-links.ts'
-import { cutText, item, itemRowLimit, limitRows, row, type ToolbarItem, viewCaller } from './toolbar-items.ts'
+import { cutText, item, itemRowLimit, limitRows, row, type ToolbarItem } from './toolbar-items.ts'
 
 /** Creates the item of logged errors and warnings; `undefined` without any. */
 export function toLogItem(
@@ -30,7 +30,7 @@ export function toLogItem(
     link,
     rows: limitRows(
       records.map(({ caller, index, level, message, tone }) =>
-        row(level, cutText(message), { link: `${link}#log-${index}`, tone, place: viewCaller(caller, editor) }),
+        row(level, cutText(message), { link: `${link}#log-${index}`, tone, place: editor.viewCaller(caller) }),
       ),
       `${link}&level=warning`,
       errors + warnings - itemRowLimit,
@@ -57,7 +57,7 @@ export function toConsoleItem(
         const text = values.map(value => toOneLine(formatTree(value))).join(' ')
         return row(label ?? method, shorten(text, rowLimit), {
           link: `${link}#dump-${index}`,
-          place: viewCaller(site, editor),
+          place: editor.viewCaller(site),
         })
       }),
       link,
@@ -102,7 +102,7 @@ export function toFindingItem(
     row(finding.title, cutText(writeProblem(finding)), {
       link: linkToFinding(finding, token),
       tone: toneOf(finding),
-      place: viewCaller(finding.code, editor),
+      place: editor.viewCaller(finding.code),
     })
   return item('findings', 'Findings', {
     ...badge,

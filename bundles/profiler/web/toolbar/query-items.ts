@@ -6,7 +6,7 @@ import { formatCount, formatDuration, formatNumber } from '../../profile/format.
 import { profileLink } from '../../profile/links.ts'
 import { type QueryGroup, type QuerySet, queryDuration, readQueries } from '../../profile/queries.ts'
 import type { EditorLinks } from '../editor-links.ts'
-import { cutText, item, limitRows, row, type ToolbarItem, viewCaller } from './toolbar-items.ts'
+import { cutText, item, limitRows, row, type ToolbarItem } from './toolbar-items.ts'
 
 /** Makes the item of the queries of databases; `undefined` without any. */
 export function toDatabaseItem(
@@ -72,6 +72,6 @@ function toRow({ queries, text, total }: QuerySet, link: string, editor: EditorL
   return row(formatDuration(total), cutText(`${times}${text}`), {
     link: `${link}#query-${slowest?.index}`,
     tone: queries.some(({ error }) => error !== '') ? 'error' : 'plain',
-    place: viewCaller(slowest?.caller, editor),
+    place: editor.viewCaller(slowest?.caller),
   })
 }

@@ -1,5 +1,4 @@
 import type { SourceProblem } from '../../../../kernel/bundle.ts'
-import type { Caller } from '../../../../lib/stack/callers.ts'
 import { linkToPlace } from '../../insight/findings/finding.ts'
 import type { Overview } from '../../insight/overview/overview.ts'
 import { toPlainText } from '../../insight/overview/sentence-parts.ts'
@@ -12,7 +11,6 @@ import {
   formatDuration,
   formatMicroseconds,
   formatNumber,
-  formatPlace,
   shorten,
 } from '../../profile/format.ts'
 import { brokenLink, profileLink } from '../../profile/links.ts'
@@ -65,11 +63,6 @@ export function item(id: string, title: string, init: ItemInit): ToolbarItem {
 /** Creates a row, by default a plain one. */
 export function row(name: string, value: string, init: Partial<ToolbarRow> = {}): ToolbarRow {
   return { name, value, link: '', tone: 'plain', category: '', time: false, place: false, ...init }
-}
-
-/** The place of a row; `false` if it is not known. */
-export function viewCaller(caller: Caller | undefined, editor: EditorLinks): PlaceView | false {
-  return editor.viewFile(formatPlace(caller ?? {}))
 }
 
 /** The most rows of a list in an item. */

@@ -20,16 +20,7 @@ import { toCollectorItems } from './collector-items.ts'
 import { toEditItem } from './edit-item.ts'
 import { toConsoleItem, toFindingItem, toLogItem, toValidationItem } from './message-items.ts'
 import { toCacheItem, toDatabaseItem } from './query-items.ts'
-import {
-  cutText,
-  item,
-  limitRows,
-  row,
-  type ToolbarItem,
-  toBuildItem,
-  toTimeItem,
-  viewCaller,
-} from './toolbar-items.ts'
+import { cutText, item, limitRows, row, type ToolbarItem, toBuildItem, toTimeItem } from './toolbar-items.ts'
 import { pausedToken } from './toolbar-listener.ts'
 import { toCallItem, toMemoryItem, toSubRequestItem, toTemplateItem } from './work-items.ts'
 
@@ -157,7 +148,7 @@ function toExceptionItem(
   if (exception === null) return undefined
   const thrown = profile.collectors.exception?.exceptions ?? []
   const link = profileLink(token, 'exception')
-  const place = viewCaller(findThrowFrame(profile), editor)
+  const place = editor.viewCaller(findThrowFrame(profile))
   return item('exception', 'Exception', {
     text: exception,
     tone: 'error',

@@ -8,16 +8,7 @@ import { profileLink } from '../../profile/links.ts'
 import { readRenders, renderTime } from '../../profile/renders.ts'
 import { findDefinition } from '../answer-place.ts'
 import type { EditorLinks } from '../editor-links.ts'
-import {
-  cutText,
-  item,
-  itemRowLimit,
-  limitRows,
-  row,
-  type ToolbarItem,
-  type ToolbarRow,
-  viewCaller,
-} from './toolbar-items.ts'
+import { cutText, item, itemRowLimit, limitRows, row, type ToolbarItem, type ToolbarRow } from './toolbar-items.ts'
 
 /** Creates the item of templates; `undefined` without any. */
 export function toTemplateItem({ profile }: ShownProfile, { token }: SummaryView): ToolbarItem | undefined {
@@ -77,7 +68,7 @@ function toCallRow(calls: readonly [StoredCall, ...StoredCall[]], link: string, 
   return row(`${status || '–'} ${method}`, [`${times}${cutText(name)}`, ...facts].join(' · '), {
     link: `${link}#call-${index}`,
     tone: hasFailed(call) ? 'error' : 'plain',
-    place: viewCaller(caller, editor),
+    place: editor.viewCaller(caller),
   })
 }
 

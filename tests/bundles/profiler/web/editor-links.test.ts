@@ -91,21 +91,29 @@ t.test('links to an editor have a harmless scheme', async t => {
 t.test('a place has the text, and what the script opens', async t => {
   const links = new EditorLinks({ directory: '/srv/app' })
   const caller = { file: '/srv/app/a.ts', line: 7, column: 3, function: 'f' }
-  t.strictSame(links.view(caller), { call: 'f', place: 'a.ts:7', link: '', at: '3' })
-  t.strictSame(links.viewWhole('a.ts:7:3', caller), { call: 'f', place: 'a.ts:7:3', link: '', at: '0' })
-  t.strictSame(links.viewName('home', caller), { call: '', place: 'home', link: '', at: 'a.ts:7:3' })
-  t.strictSame(links.viewName('home'), { call: '', place: 'home', link: '', at: '' })
-  t.strictSame(links.viewText('a.ts:7'), { call: '', place: 'a.ts:7', link: '', at: '1' })
-  t.strictSame(links.viewText('unknown'), { call: '', place: 'unknown', link: '', at: '' })
-  t.strictSame(links.viewFile('b/a.ts:7'), { call: '', place: 'a.ts:7', link: '', at: 'b/a.ts:7:1' })
-  t.strictSame(links.viewText('b\nc/a.ts:7'), { call: '', place: 'b\nc/a.ts:7', link: '', at: '1' })
-  t.strictSame(links.viewFile('b\nc/a.ts:7'), { call: '', place: 'a.ts:7', link: '', at: 'b\nc/a.ts:7:1' })
+  t.hasStrict(links.view(caller), { call: 'f', place: 'a.ts:7', link: '', at: '3' })
+  t.hasStrict(links.viewWhole('a.ts:7:3', caller), { call: 'f', place: 'a.ts:7:3', link: '', at: '0' })
+  t.hasStrict(links.viewName('home', caller), { call: '', place: 'home', link: '', at: 'a.ts:7:3' })
+  t.hasStrict(links.viewName('home'), { call: '', place: 'home', link: '', at: '' })
+  t.hasStrict(links.viewText('a.ts:7'), { call: '', place: 'a.ts:7', link: '', at: '1' })
+  t.hasStrict(links.viewText('unknown'), { call: '', place: 'unknown', link: '', at: '' })
+  t.hasStrict(links.viewFile('b/a.ts:7'), { call: '', place: 'a.ts:7', link: '', at: 'b/a.ts:7:1' })
+  t.hasStrict(links.viewText('b\nc/a.ts:7'), { call: '', place: 'b\nc/a.ts:7', link: '', at: '1' })
+  t.hasStrict(links.viewFile('b\nc/a.ts:7'), { call: '', place: 'a.ts:7', link: '', at: 'b\nc/a.ts:7:1' })
   for (const found of [links.findController('home'), links.findRoute('home'), links.findTemplate('home')])
     t.equal(found, '', 'not known')
   t.equal(links.viewFile(''), false)
   t.equal(links.view({ file: 'node:fs', line: 1 }).at, '', 'no file')
   const own = new EditorLinks({ editorUrl: 'x:{file}', directory: '/srv/app' })
-  t.strictSame(own.viewName('home', caller), { call: '', place: 'home', link: 'x:/srv/app/a.ts', at: '' })
+  t.hasStrict(own.viewName('home', caller), { call: '', place: 'home', link: 'x:/srv/app/a.ts', at: '' })
+  const list = { file: '/srv/app/list.ts', line: 9, function: 'list' }
+  t.hasStrict(links.view({ ...list, via: [caller], callers: [{ file: '/srv/app/page.ts', line: 5 }] }), {
+    place: 'list:9',
+    at: 'list.ts:9:1',
+    via: [{ place: 'f:7', at: 'a.ts:7:3' }],
+    callers: [{ place: 'page.ts:5' }],
+  })
+  t.hasStrict(links.viewCaller({ ...list, isIn: true }), { place: 'list:9', isIn: true, via: [] })
 })
 
 t.test('routes, registered controllers and templates have places', async t => {

@@ -1,0 +1,70 @@
+import { isObject, type JsonObject } from './schema.ts'
+
+/** The lists with callers in the data of collectors, and the field of the caller. */
+const lists: readonly (readonly [collector: string, list: string, field: string])[] = [
+  ['queries', 'statements', 'caller'],
+  ['http', 'calls', 'caller'],
+  ['logger', 'records', 'site'],
+]
+
+/**
+ * Packs the callers of collected data for the store: each frame stands once among the `places` of its collector, and a
+ * caller is the list of the indices of its frames, the nearest first. A caller that is no frame of a stack stays as it is.
+ */
+export function packCallers(data: JsonObject): JsonObject {
+  const packed: Record<string, unknown> = { ...data }
+  for (const [collector, list, field] of lists) {
+    const places = new PlaceTable()
+    const items = mapCallers(data[collector], list, field, caller =>
+      !isObject(caller) || caller.isIn ? caller : places.pack(caller),
+    )
+    if (places.all.length > 0) packed[collector] = { ...Object(data[collector]), [list]: items, places: places.all }
+  }
+  return packed
+}
+
+/** Reverts {@link packCallers}. The callers of earlier versions are not packed: they have one frame, and stay as they are. */
+export function unpackCallers(data: JsonObject): JsonObject {
+  const unpacked: Record<string, unknown> = { ...data }
+  for (const [collector, list, field] of lists) {
+    const { places, ...rest } = Object(data[collector])
+    if (!Array.isArray(places)) continue
+    const items = mapCallers(rest, list, field, caller => (Array.isArray(caller) ? unpack(caller, places) : caller))
+    unpacked[collector] = { ...rest, [list]: items }
+  }
+  return unpacked
+}
+
+/** The items of a list, with other callers; what is no list stays as it is. */
+function mapCallers(data: unknown, list: string, field: string, change: (caller: unknown) => unknown): unknown {
+  const items = isObject(data) ? data[list] : undefined
+  if (!Array.isArray(items)) return items
+  return items.map(item =>
+    isObject(item) && item[field] !== undefined ? { ...item, [field]: change(item[field]) } : item,
+  )
+}
+
+class PlaceTable {
+  readonly all: unknown[] = []
+  readonly #indices = new Map<string, number>()
+
+  pack({ callers = [], ...nearest }: JsonObject): number[] {
+    return [nearest, ...(Array.isArray(callers) ? callers : [])].map(place => this.#add(place))
+  }
+
+  #add(place: unknown): number {
+    const { column, file, function: name, line } = Object(place)
+    const key = `${file}:${line}:${column} ${name}`
+    let index = this.#indices.get(key)
+    if (index === undefined) {
+      index = this.all.push(place) - 1
+      this.#indices.set(key, index)
+    }
+    return index
+  }
+}
+
+function unpack(indices: readonly unknown[], places: readonly unknown[]): JsonObject {
+  const [nearest, ...callers] = indices.map(index => places[Number(index)]).filter(isObject)
+  return { ...nearest, ...(callers.length > 0 && { callers }) }
+}
