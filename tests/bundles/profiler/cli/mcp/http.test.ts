@@ -22,12 +22,18 @@ const variables = {
   ADMIN_STATUS_TOKEN: `${canary}-status-token`,
 }
 
+let visits = 0
+
 /** Secrets in each part of a request; the message contains them by value and by name. */
 const handlers = {
   async '/sell'(request: Request) {
     await request.body.json()
     await request.session.set('api_key', `${canary}-session`)
     throw new TypeError(`No sale at ${variables.DATABASE_URL} with password=${canary}-message`)
+  },
+  '/once'() {
+    if (visits++ > 0) throw new TypeError('on purpose')
+    return Response.text('', { headers: { 'set-cookie': 'session=1' } })
   },
   '/fine': () => Response.text('fine', { headers: { 'set-cookie': `id=${canary}-cookie` } }),
 }
@@ -241,6 +247,9 @@ t.test('with the setting, a coding agent can replay safe requests', async t => {
     original: failed,
     verdicts: [{ id: 'exception', state: 'present' }],
   })
+  const once = await tokenOf('/once')
+  const { text: verdict } = await ask('verify_request', { token: once, finding: 'insecure-cookie' })
+  t.match(verdict, 'The page now fails: TypeError: on purpose, status 500 instead of status 200')
   const flawless = await ask('verify_request', { token: failed, finding: 'repeated-queries' })
   t.ok(flawless.isError)
   t.match(flawless.text, 'The request has no such exception or finding.')

@@ -351,18 +351,19 @@ t.test('the debug gate refuses the replay of a refused request', async t => {
         .concat('Sec-Fetch-Site: same-origin', 'Connection: close', 'Content-Length: 0', '\r\n')
         .join('\r\n'),
     )
-  const latest = async () => (await storage.search({ limit: 1 })).summaries[0]
 
   t.match(await pauseWith('X-Forwarded-For: 127.0.0.1'), /^HTTP\/1\.1 404 /)
-  const refused = await latest()
-  t.match(refused, { method: 'POST', status: 404, url: /\/_profiler\/pause$/ })
-  const token = String(refused?.token)
-  t.match((await storage.find(token))?.profile.data.request, { isDebugAllowed: false })
-  const form = await client.get(`/_profiler/${token}/replay`)
+  t.strictSame((await storage.search({ limit: 1 })).summaries, [], 'the profiler records no refused request to itself')
+  const data = { request: { isDebugAllowed: false, headers: [['origin', 'http://localhost']] } }
+  const pause = { token: '00000a', method: 'POST', url: 'http://localhost/_profiler/pause', data }
+  storage.append(createRecord(pause), '{}')
+  const form = await client.get('/_profiler/00000a/replay')
   t.match(textOf(form.text), 'The client may not see debug output')
-  const page = await replay(kernel, token, { form: { confirmed: '1' } })
-  t.match(textOf(page.text), /A original Error 404 Not Found .* B replay Error 404 Not Found/)
+  const unrecorded = await replay(kernel, '00000a', { form: { confirmed: '1' } })
+  t.match(textOf(unrecorded.text), 'The replay has a response, but no profile.')
   t.ok(await isRecording(), 'the replay has paused nothing')
+  storage.append(createRecord({ token: '00000b', url: 'http://localhost/partnership', data }), '{}')
+  const page = await replay(kernel, '00000b')
   t.match((await storage.find(replayOf(page)))?.profile.data.request, { isDebugAllowed: false }, 'nor would its replay')
 
   const { profile } = await kernel.storedOf(await client.get('/partnership'))
