@@ -75,6 +75,16 @@ t.test('a redirect of the router keeps the host, the path and the query as the c
   t.equal(/^location: (.*)\r$/m.exec(answer)?.[1], 'http://[::1]:8000/slash/?a[]=1&b=|%5B')
 })
 
+t.test('several Cookie fields of one request are read as one', async t => {
+  const { app, raw } = await startServer(t)
+  const seen: unknown[] = []
+  app.dispatcher.on(TerminateEvent, ({ request }) => void seen.push(Object.fromEntries(request.cookies)))
+  await raw(
+    'GET /ok HTTP/1.1\r\nHost: localhost\r\nCookie: a=1; b=2\r\nX: y\r\ncookie: c=3\r\nCookie: a=4\r\nConnection: close\r\n\r\n',
+  )
+  t.strictSame(seen, [{ a: '1', b: '2', c: '3' }])
+})
+
 t.test('a stream is sent as it comes; HEAD leaves it away', async t => {
   const { url } = await startServer(t)
   const response = await fetch(`${url}/stream`)

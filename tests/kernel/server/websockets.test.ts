@@ -123,6 +123,16 @@ t.test('a handshake is routed, checked and guarded like any request', async t =>
   t.match(refused, /^HTTP\/1\.1 431 /)
 })
 
+t.test('a refused handshake with "Connection: close" is the last request of its connection', async t => {
+  const { raw } = await start(t)
+  const refused = handshake('/talk', 'Origin: https://evil.test\r\n')
+  const behind = 'GET /greeting HTTP/1.1\r\nHost: localhost\r\nConnection: close\r\n\r\n'
+  const closing = await raw(refused.replace('Connection: Upgrade', 'Connection: Upgrade, close') + behind)
+  t.strictSame(closing.match(/HTTP\/1\.1 \d+|connection: [\w-]+/gi), ['HTTP/1.1 403', 'Connection: close'])
+  const kept = await raw(refused + behind)
+  t.strictSame(kept.match(/HTTP\/1\.1 \d+/g), ['HTTP/1.1 403', 'HTTP/1.1 200'])
+})
+
 t.test('what is no handshake gets 426, and other protocols are answered over HTTP', async t => {
   const { port, raw, url } = await start(t)
   const plain = await fetch(`${url}/talk`)
