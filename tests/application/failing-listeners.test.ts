@@ -1,3 +1,5 @@
+import { Readable } from 'node:stream'
+import { setImmediate as nextTurn } from 'node:timers/promises'
 import { type Test, t } from 'tap'
 import { createFrameworkBundle } from '#bundles/framework/framework-bundle.ts'
 import type { Bundle } from '#kernel/bundle.ts'
@@ -188,7 +190,7 @@ t.test('of requests that are isolated only core bundles are notified', async t =
     name,
     isCore,
     register({ dispatcher, isolated }) {
-      isolated.push(request => request.path === '/fine')
+      isolated.push(({ path }) => path === '/fine' || path === '/boom')
       for (const type of lifecycle) dispatcher.on(type, ({ request }) => void heard.push(`${name} ${request.path}`))
     },
   })
@@ -198,6 +200,33 @@ t.test('of requests that are isolated only core bundles are notified', async t =
   app.dispatcher.on(RequestEvent, () => void heard.push('of no bundle'))
   t.equal((await client.get('/fine')).status, 200)
   t.strictSame([...new Set(heard)], ['core /fine'])
+  heard.length = 0
+  t.equal((await client.get('/boom')).status, 500)
+  t.strictSame([...new Set(heard)], ['core /boom'], 'also while an error is answered')
+  heard.length = 0
+  await client.get('/fine')
   await client.get('/view')
   t.strictSame([...new Set(heard)], ['core /fine', 'core /view', 'other /view', 'of no bundle'])
+})
+
+t.test('an error is answered in the context of its request, also that of a stream', async t => {
+  const contexts: unknown[] = []
+  const { client } = await boot(t, ({ context, dispatcher, routes }) => {
+    context.enable()
+    const listen = (event: KernelEvent) => void contexts.push(context.current === event.request)
+    dispatcher.on(ExceptionEvent, listen)
+    dispatcher.on(ResponseEvent, listen)
+    routes.get('later', '/later', async () => {
+      await nextTurn()
+      throw new Error('later')
+    })
+    routes.get('stream', '/stream', () => {
+      const body = new Readable({ read: () => void body.destroy(new Error('the stream failed')) })
+      return Response.stream(body)
+    })
+  })
+  for (const path of ['/boom', '/later', '/stream']) {
+    t.equal((await client.get(path)).status, 500, path)
+    t.ok(contexts.length >= 3 && contexts.every(Boolean), `${path}: ${contexts.splice(0)}`)
+  }
 })

@@ -58,6 +58,10 @@ t.test('with a root, no path leads out of it', async t => {
   const root = `${folder}/inner`
   symlinkSync(`${folder}/report.pdf`, `${root}/out.pdf`)
   symlinkSync('note.txt', `${root}/same.txt`)
+  // The path of this folder begins with that of the root.
+  mkdirSync(`${root}-of-others`)
+  writeFileSync(`${root}-of-others/secret.txt`, 'a secret')
+  symlinkSync(`${root}-of-others`, `${root}/sibling`)
   const send = (file: string, options: FileResponseOptions = { root }) => createFileResponse(ask(), file, options)
   t.equal(await read(await send('note.txt')), 'a note')
   t.equal(await read(await send('/note.txt')), 'a note', 'an absolute path is one in the folder')
@@ -68,6 +72,8 @@ t.test('with a root, no path leads out of it', async t => {
     'x/../../report.pdf',
     '..\\report.pdf',
     'out.pdf',
+    'sibling/secret.txt',
+    '../inner-of-others/secret.txt',
     `${folder}/report.pdf`,
     'nothing.txt',
     'a\0b',

@@ -67,6 +67,25 @@ t.test('a HAR has the request, then the HTTP client calls', async t => {
   t.equal(redirected.response.redirectURL, '/noslash')
 })
 
+t.test('a call has the time of its start and the parts of its duration', async t => {
+  const call = { method: 'GET', url: 'http://a.test/', status: 200 }
+  const calls = [
+    { ...call, start: 100, sent: 110, uploaded: 115, head: 150, end: 170 },
+    { ...call, start: 200, sent: 201, head: 231, end: 235 },
+    { ...call, start: 300, sent: 302 },
+  ]
+  const [, ...entries] = toHar(createProfile({ http: { calls } }, { time: 1_700_000_000_000 })).log.entries
+  const unknown = { dns: -1, connect: -1, ssl: -1 }
+  t.strictSame(
+    entries.map(({ startedDateTime, time, timings }) => [startedDateTime, time, timings]),
+    [
+      ['2023-11-14T22:13:20.100Z', 70, { blocked: 10, ...unknown, send: 5, wait: 35, receive: 20 }],
+      ['2023-11-14T22:13:20.200Z', 35, { blocked: 1, ...unknown, send: 0, wait: 30, receive: 4 }],
+      ['2023-11-14T22:13:20.300Z', 2, { blocked: 2, ...unknown, send: 0, wait: 0, receive: 0 }],
+    ],
+  )
+})
+
 t.test('the HAR of a damaged profile is valid', async t => {
   const json = fc.jsonValue()
   const pairs = fc.array(fc.tuple(fc.constantFrom('cookie', 'set-cookie', '…', 'x'), json))

@@ -1,3 +1,5 @@
+import assert from 'node:assert/strict'
+import fc from 'fast-check'
 import { t } from 'tap'
 import { divideHtml } from '#bundles/profiler/web/divide-html.ts'
 import { parseTags } from '#tests/support/html.ts'
@@ -90,3 +92,24 @@ t.test('any HTML is divided', async t => {
     500,
   )
 })
+
+t.test('a text is divided between characters and references, at every limit', async t => {
+  const unit = fc.oneof(
+    fc.constantFrom('&amp;', '&lt;', '&quot;', '&#x27;', '&#x60;', '&', ';', 'é', '日', '😀', '👩‍👩‍👧', 'a', ' '),
+    fc.string({ unit: 'binary', maxLength: 1 }).map(text => text.toWellFormed().replaceAll(/[<>&\ufffd]/g, '.')),
+  )
+  const texts = fc.array(unit, { minLength: 100, maxLength: 400 }).map(units => units.join(''))
+  const property = fc.property(texts, fc.integer({ min: 120, max: 180 }), (text, limit) => {
+    const parts = divideHtml(`<p>${text}</p>`, limit).map(part => part.slice('<p>'.length, -'</p>'.length))
+    assert.equal(parts.join(''), text)
+    const torn = parts.filter((part, at) => {
+      const [seam] = /&[#\w]{0,6}$/.exec(part) ?? []
+      return seam !== undefined && /^[#\w]{0,6};/.test(parts[at + 1] ?? '') && isReference(seam + parts[at + 1])
+    })
+    assert.deepEqual(torn, [])
+  })
+  t.doesNotThrow(() => fc.assert(property, { numRuns: 300 }))
+})
+
+/** Whether a text begins with a reference that Handlebars writes. */
+const isReference = (text: string) => /^&(?:amp|lt|gt|quot|#x27|#x60|#x3D);/.test(text)
