@@ -52,6 +52,7 @@ export class Kernel {
   readonly app: Application
   readonly #bundles: readonly Bundle[]
   readonly #uncorrelate: () => void
+  #stopWatches: () => void = () => {}
 
   private constructor(app: Application, bundles: readonly Bundle[], uncorrelate: () => void) {
     this.app = app
@@ -65,8 +66,13 @@ export class Kernel {
    */
   static async boot(options: KernelOptions): Promise<Kernel> {
     const kernel = await Kernel.assemble(options)
-    kernel.app.view.load()
-    kernel.app.signals.emit('kernel.booted', undefined)
+    const { queries, signals, view } = kernel.app
+    view.load()
+    if (queries.areObserved) {
+      const { watchLibraries } = await import('./library-queries/watch-libraries.ts')
+      kernel.#stopWatches = watchLibraries(kernel.app)
+    }
+    signals.emit('kernel.booted', undefined)
     return kernel
   }
 
@@ -154,6 +160,7 @@ export class Kernel {
    * @throws KERNEL_BUNDLE_FAILED of the first failure
    */
   async close(): Promise<void> {
+    this.#stopWatches()
     const failures: unknown[] = []
     for (const bundle of this.#bundles.toReversed()) {
       try {

@@ -2,8 +2,14 @@ import { isThenable } from '../lib/event-dispatcher/event-dispatcher.ts'
 import type { Request } from '../lib/http/request.ts'
 import type { Caller, Running } from '../lib/stack/callers.ts'
 
+/** A value that its library does not publish: it is not known whether two of them are equal. */
+export const hiddenValue: unique symbol = Symbol('?')
+
 /** The values of a statement: by their positions, or by their names. */
 export type QueryParameters = readonly unknown[] | Readonly<Record<string, unknown>>
+
+/** The libraries whose diagnostics channels are read. */
+export type QueryLibrary = 'mysql2' | 'ioredis' | 'node-redis' | 'node:sqlite'
 
 /** A query as its source reports it when it begins. Nothing in it is masked: its receiver masks it before it is stored. */
 export interface QueryStart {
@@ -18,6 +24,8 @@ export interface QueryStart {
   readonly server?: string | undefined
   /** Where the report comes from: a diagnostics channel of the library, a span, or the application's own code. */
   readonly source: 'channel' | 'span' | 'measure'
+  /** The library that reports its query by a diagnostics channel. */
+  readonly library?: QueryLibrary | undefined
   /** The request that made the query. The default is the current request. */
   readonly request?: Request
   /** Finds the place in the application's code. The default is the place of the running code. */
@@ -71,6 +79,11 @@ export class Queries {
     this.#observers = observers
     const [first] = observers
     this.#observer = observers.length > 1 ? { begin: (query, below) => beginAll(observers, query, below) } : first
+  }
+
+  /** Whether there is an observer. */
+  get areObserved(): boolean {
+    return this.#observer !== undefined
   }
 
   /** Whether an observer records the queries of a request: else a source need not look for their details. */

@@ -27,7 +27,7 @@ export function maskSpan(span: ReadableSpan, redactor: Redactor): ReadableSpan {
   const maskIn = (part: Attributes | undefined): Attributes => maskAttributes({ ...part }, redactor)
   // All other members are those of the span itself.
   return Object.create(span, {
-    name: { value: redactor.text(name) },
+    name: { value: nameOf(name, attributes, redactor) },
     attributes: { value: maskAttributes(attributes, redactor) },
     events: {
       value: events.map(event => ({
@@ -41,13 +41,24 @@ export function maskSpan(span: ReadableSpan, redactor: Redactor): ReadableSpan {
   })
 }
 
+/** The instrumentation of pg names a span by the database: its name becomes that of the convention, as for other databases. */
+function nameOf(name: string, attributes: Attributes, redactor: Redactor): string {
+  const statement = statementOf(attributes)
+  return name.startsWith('pg.query') && statement !== ''
+    ? describeQuery(systemOf(attributes), statement, redactor).summary
+    : redactor.text(name)
+}
+
+function statementOf(attributes: Attributes): string {
+  const [newer, older] = statementAttributes
+  return String(attributes[newer] ?? attributes[older] ?? '')
+}
+
 /** The messages of databases contain values of the statement. */
 function createMessageMask(attributes: Attributes, redactor: Redactor): (message: string) => string {
   const system = systemOf(attributes)
   if (system === '') return message => maskText(message, redactor)
-  const [newer, older] = statementAttributes
-  const statement = String(attributes[newer] ?? attributes[older] ?? '')
-  const { text: shape } = describeQuery(system, statement, redactor)
+  const { text: shape } = describeQuery(system, statementOf(attributes), redactor)
   return message => cut(maskQuotedValues(redactor.text(message), shape), textLimit)
 }
 

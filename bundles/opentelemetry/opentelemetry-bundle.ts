@@ -6,10 +6,11 @@ import type { Request } from '../../lib/http/request.ts'
 import type { LogIds } from '../../lib/log/logger.ts'
 import { createListenerTracer, traceControllers } from './event-spans.ts'
 import { ExportReports } from './export-reports.ts'
+import { traceFetch } from './fetch-spans.ts'
 import { addRowCounts } from './instrumented-libraries.ts'
 import { loadPackages, type Packages } from './load-packages.ts'
-import { MeasuredQueries } from './measured-queries.ts'
 import { type StartedProvider, startProvider } from './provider.ts'
+import { QuerySpans } from './query-spans.ts'
 import { instrumentations, requestOf } from './registration.ts'
 import { RequestSpans } from './request-spans.ts'
 import { findEndpoint, openTelemetrySettings } from './settings.ts'
@@ -30,6 +31,7 @@ export function createOpenTelemetryBundle(): Bundle {
   let spans: RequestSpans | undefined
   let provider: StartedProvider | undefined
   let uncorrelate = () => {}
+  let unwatch = () => {}
 
   return {
     name: 'opentelemetry',
@@ -50,7 +52,7 @@ export function createOpenTelemetryBundle(): Bundle {
 
     async register(app) {
       if (!isOn) return
-      const { config, directory, logger, redactor, routes } = app
+      const { config, context, directory, logger, redactor, routes } = app
       const settings = app.settings.of(openTelemetrySettings)
       const packages = await loadPackages(settings.OTEL_EXPORTER_OTLP_PROTOCOL)
       const reports = new ExportReports(logger.channel('opentelemetry'))
@@ -61,14 +63,19 @@ export function createOpenTelemetryBundle(): Bundle {
       const { tracer } = provider
       spans = new RequestSpans({ packages, tracer, redactor, routes, isLeftOut: createLeftOut(app) })
       traceControllers(app, spans)
-      app.queries.observe(new MeasuredQueries(spans, redactor))
       const isSent = findEndpoint(settings) !== undefined
       uncorrelate = logger.correlate(() => findLogIds(packages, isSent))
+      if (!isSent) return
+      // Pools of libraries run the query of one request while another one returns its connection.
+      context.enable()
+      app.queries.observe(new QuerySpans({ spans, context, redactor }))
+      unwatch = traceFetch({ packages, spans, redactor })
     },
 
     async close() {
       await provider?.stop(flushTime)
       uncorrelate()
+      unwatch()
     },
   }
 }

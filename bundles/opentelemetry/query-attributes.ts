@@ -18,7 +18,9 @@ const textLimit = 4096
 
 /** Removes the values of a statement. Of a command for a cache only its name remains: its key may be the id of a session. */
 export function describeQuery(system: string, text: string, redactor: Redactor): QueryText {
-  const { shape, tables } = isCache(system) ? { shape: wordOf(text), tables: [] } : readStatement(text, system)
+  const { shape, tables } = isCache(system)
+    ? { shape: wordOf(text).toUpperCase(), tables: [] }
+    : readStatement(text, system)
   const operation = wordOf(shape).toUpperCase()
   return {
     text: cut(redactor.text(shape), textLimit),

@@ -18,6 +18,11 @@ export interface LibraryInstrumentation {
  */
 export const instrumentations: LibraryInstrumentation[] = []
 
+/** Whether an instrumentation makes the spans of a library. */
+export function isInstrumented(library: string): boolean {
+  return instrumentations.some(({ instrumentationName }) => instrumentationName.endsWith(`/instrumentation-${library}`))
+}
+
 /** The name of the instrumentation scope of the spans that the bundle makes itself. */
 export const ownScope = 'sinfonietta'
 

@@ -1,7 +1,6 @@
 import type { Attributes, Context, Span, Tracer } from '@opentelemetry/api'
 import { nameOfController } from '../../kernel/controller.ts'
 import type { TerminateEvent } from '../../kernel/events.ts'
-import type { QueryEnd } from '../../kernel/queries.ts'
 import { setTraceContext } from '../../kernel/trace-context.ts'
 import { isThenable } from '../../lib/event-dispatcher/event-dispatcher.ts'
 import type { Request } from '../../lib/http/request.ts'
@@ -10,7 +9,7 @@ import type { Redactor } from '../../lib/redact/redactor.ts'
 import type { RouteCollection } from '../../lib/routing/route-collection.ts'
 import { describeException, describeRequest, errorType, nameSpan } from './attributes.ts'
 import type { Packages } from './load-packages.ts'
-import { requestKey } from './registration.ts'
+import { requestKey, requestOf } from './registration.ts'
 
 /** The services of {@link RequestSpans}. */
 export interface RequestSpanServices {
@@ -29,6 +28,19 @@ interface RequestSpan {
   /** The error of the request that was answered with a 5xx, or of its sub-request that failed. */
   error?: unknown
 }
+
+/** A call to another process, when it begins. */
+interface ClientCall {
+  /** The request that makes the call. The default is that of the active context. */
+  readonly request?: Request | undefined
+  /** Milliseconds since the call began. */
+  readonly elapsed?: number
+  /** Gets the context of the new span. */
+  readonly started?: (context: Context) => void
+}
+
+/** Ends the span of a call. `failure` is the `error.type` of a call that has failed. */
+export type ClientEnd = (attributes: Attributes, failure: string | undefined) => void
 
 /** A request holds its span under this key: a map from requests to spans would keep the garbage collector busy. */
 const spanKey: unique symbol = Symbol('span')
@@ -76,20 +88,30 @@ export class RequestSpans {
     return this.#follow(span, () => packages.context.with(context, work))
   }
 
-  /**
-   * Begins a span of a call to another process. Its description is made only if the active span is recorded. The returned
-   * function ends it.
-   */
-  beginClient(describe: () => { readonly name: string; readonly attributes: Attributes }): QueryEnd | undefined {
+  /** Begins a span of a call to another process. Its description is made only if the span of the caller is recorded. */
+  beginClient(
+    describe: () => { readonly name: string; readonly attributes: Attributes },
+    { elapsed = 0, request, started }: ClientCall = {},
+  ): ClientEnd | undefined {
     const { packages, tracer } = this.#services
-    if (packages.trace.getActiveSpan()?.isRecording() !== true) return undefined
+    const parent = this.#contextOf(request)
+    if (packages.trace.getSpan(parent)?.isRecording() !== true) return undefined
+    const startTime = elapsed === 0 ? {} : { startTime: Date.now() - elapsed }
     const { attributes, name } = describe()
-    const span = tracer.startSpan(name, { attributes, kind: packages.SpanKind.CLIENT })
-    return ({ error, rows }) => {
-      if (rows !== undefined) span.setAttribute('db.response.returned_rows', rows)
-      if (error !== undefined) this.#fail(span, errorType(error))
+    const span = tracer.startSpan(name, { ...startTime, attributes, kind: packages.SpanKind.CLIENT }, parent)
+    started?.(packages.trace.setSpan(parent, span))
+    return (attributes, failure) => {
+      span.setAttributes(attributes)
+      if (failure !== undefined) this.#fail(span, failure)
       span.end()
     }
+  }
+
+  /** The running code may work for another request: then the call belongs to the span of its request. */
+  #contextOf(request: Request | undefined): Context {
+    const active = this.#services.packages.context.active()
+    const isActive = request === undefined || requestOf(active) === request
+    return isActive ? active : (attachedSpan(request)?.context ?? active)
   }
 
   /** Records work of a request that took a time in milliseconds and has just ended. */

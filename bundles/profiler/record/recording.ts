@@ -16,9 +16,6 @@ import { GcWatch, HangWatch, LoopWatch } from './loop-watch.ts'
 import { createRenderTracer, observeConsole, observeSessions, observeWarnings, watchCrashes } from './observers.ts'
 import { Profiler } from './profiler.ts'
 import { ProfilerListener } from './profiler-listener.ts'
-import { watchMysql2 } from './queries/mysql2.ts'
-import { watchNodeSqlite } from './queries/node-sqlite.ts'
-import { watchIoredis, watchNodeRedis } from './queries/redis.ts'
 import { QueryRecorder } from './query-recorder.ts'
 import type { RecordingPolicy } from './recording-policy.ts'
 import { RequestRecorder } from './request-recorder.ts'
@@ -113,8 +110,6 @@ export class Recording {
     signals.on('kernel.booted', () => {
       const crashes = watchCrashes(profiler, context, logger.channel('profiler'))
       this.#stops.push(gc.start(), watchFetch(calls), watchNodeHttp(calls), crashes)
-      const watches = [watchMysql2, watchIoredis, watchNodeRedis, watchNodeSqlite]
-      this.#stops.push(...watches.map(watch => watch({ recorder, context, callers: new Callers(directory) })))
     })
   }
 

@@ -1,8 +1,8 @@
 import { parseTraceParent } from '../../../kernel/trace-context.ts'
+import { createCallerSearch, listenTo, subscribeChannels } from '../../../lib/channels.ts'
 import type { Caller, Callers } from '../../../lib/stack/callers.ts'
 import { flattenHeaders, parseSentHeaders, toTexts } from './call-messages.ts'
 import { type CallSocket, type CallStart, CallTrace, type TracedCall } from './call-trace.ts'
-import { createCallerSearch, listenTo, subscribeChannels } from './subscribe-channels.ts'
 import type { Trace } from './trace.ts'
 
 /**

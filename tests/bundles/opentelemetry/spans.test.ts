@@ -329,7 +329,7 @@ t.test('a query that the application measures has a span, without its values', a
         const query = { system: 'mysql', source: 'measure', namespace: 'shop' } as const
         queries.begin({ ...query, text: '?', server: 'db.example:3306' })?.({})
         queries.begin({ ...query, text: 'SELECT 1', server: '/run/mysqld.sock' })?.({})
-        t.equal(queries.begin({ ...query, source: 'channel', text: 'SELECT 2' }), undefined)
+        t.equal(queries.begin({ ...query, source: 'span', text: 'SELECT 2' }), undefined)
         return Response.text(String(rows.length))
       }
       routes.add({ name: 'read', path: '/read', controller: read })
@@ -451,7 +451,7 @@ t.test('spans of libraries and of the application are masked before they are sen
     JSON.stringify(spans, (_name, value) => (typeof value === 'bigint' ? '' : value)),
     /canary/,
   )
-  t.strictSame(receiver.span('pg.query:SELECT ******').attributes, {
+  t.strictSame(receiver.span('SELECT').attributes, {
     'db.system': 'postgresql',
     'db.statement': 'SELECT ?',
   })

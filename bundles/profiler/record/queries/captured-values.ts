@@ -1,4 +1,4 @@
-import type { QueryParameters, QueryStart } from '../../../../kernel/queries.ts'
+import { hiddenValue, type QueryParameters, type QueryStart } from '../../../../kernel/queries.ts'
 import { type CopyBounds, MaskingCopier, type TextMasker } from '../../../../lib/redact/masking-copier.ts'
 import { statementLimit } from '../../../../lib/sql/statement.ts'
 
@@ -26,6 +26,8 @@ export class ValueSummary {
     this.identity = identity
   }
 }
+
+const hidden = new ValueSummary('?')
 
 /**
  * Copies the start of a query for the time until its request is collected: the application may change its values, and
@@ -60,6 +62,7 @@ function captureParameters(parameters: QueryParameters, masker: TextMasker): Que
 
 function captureValue(value: unknown, masker: TextMasker): unknown {
   if (typeof value === 'string') return value.length <= textLimit ? value : new ValueSummary(describeText(value))
+  if (value === hiddenValue) return hidden
   if (typeof value !== 'object' || value === null || value instanceof ValueSummary) return value
   if (value instanceof Date) return new Date(value)
   if (ArrayBuffer.isView(value)) {

@@ -267,7 +267,7 @@ t.test('commands of node-redis belong to the request that sent them', { skip: la
     ])
   })
   await t.test('a pool', async t => {
-    const pool = createClientPool({ socket }, { maximum: 2 })
+    const pool = createClientPool({ socket }, { maximum: 2, acquireTimeout: 0 })
     await pool.connect()
     t.teardown(() => pool.destroy())
     const work = async (number: number) => {
@@ -283,7 +283,7 @@ t.test('commands of node-redis belong to the request that sent them', { skip: la
     checkOwners(t, await runOverlapping(t, work), 4)
   })
   await t.test('a pool keeps other contexts of the application, and its own method after the profiler', async t => {
-    const pool = createClientPool({ socket }, { maximum: 1 })
+    const pool = createClientPool({ socket }, { maximum: 1, acquireTimeout: 0 })
     await pool.connect()
     t.teardown(() => pool.destroy())
     const seen: [number: number, stored: number | undefined][] = []

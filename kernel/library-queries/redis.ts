@@ -1,6 +1,5 @@
-import type { QueryEnd } from '../../../../kernel/queries.ts'
-import { createCallerSearch, listenTo, subscribeChannels } from '../subscribe-channels.ts'
-import { ValueSummary } from './captured-values.ts'
+import { createCallerSearch, listenTo, subscribeChannels } from '../../lib/channels.ts'
+import { hiddenValue, type QueryEnd, type QueryLibrary } from '../queries.ts'
 import { NodeRedisPools } from './node-redis-pools.ts'
 import { listenToOperations, toServer, type WatchServices } from './watch-channels.ts'
 
@@ -27,14 +26,11 @@ interface Batch extends Place {
   readonly batchSize: number
 }
 
-/** A value that the library does not publish: it is not known whether two of them are equal. */
-const hidden = new ValueSummary('?')
-
 /**
  * Records commands of ioredis (5.11 and later) until the returned function is called. Commands that ioredis sends by itself
  * later, such as those that waited for the connection, run in the context of another request: they are not recorded.
  */
-export function watchIoredis({ callers, context, recorder }: WatchServices): () => void {
+export function watchIoredis({ callers, context, queries }: WatchServices): () => void {
   /** Set while the commands of a MULTI are sent, which are one query. */
   let isInBatch = false
   const search = createCallerSearch(callers, 'tracing:ioredis:command:start')
@@ -43,7 +39,13 @@ export function watchIoredis({ callers, context, recorder }: WatchServices): () 
     const caller = search()
     if (caller === undefined && callers.isWithin('ioredis', 'standard-as-callback')) return undefined
     const findCaller = () => caller
-    return recorder.begin({ ...describe(place), text: command, parameters: toValues(args), batch, findCaller })
+    return queries.begin({
+      ...describe('ioredis', place),
+      text: command,
+      parameters: toValues(args),
+      batch,
+      findCaller,
+    })
   }
   return subscribeChannels({
     ...listenToOperations<Command>(
@@ -72,7 +74,7 @@ export function watchIoredis({ callers, context, recorder }: WatchServices): () 
  * known, so they are not recorded.
  */
 export function watchNodeRedis(services: WatchServices): () => void {
-  const { callers, context, recorder } = services
+  const { callers, context, queries } = services
   const pools = new NodeRedisPools(services)
   const search = createCallerSearch(callers, 'tracing:node-redis:command:start')
   const findCaller = () => (pools.caller === undefined ? search() : (callers.list(1)[0] ?? pools.caller))
@@ -85,7 +87,7 @@ export function watchNodeRedis(services: WatchServices): () => void {
       message => {
         const { args, batchSize: batch, command } = message
         const parameters = toValues(args.slice(1))
-        return recorder.begin({ ...describe(message), text: command, parameters, batch, findCaller })
+        return queries.begin({ ...describe('node-redis', message), text: command, parameters, batch, findCaller })
       },
       countValues,
     ),
@@ -95,7 +97,12 @@ export function watchNodeRedis(services: WatchServices): () => void {
         // The commands of a pipeline are published, too.
         message.batchMode === 'PIPELINE'
           ? undefined
-          : recorder.begin({ ...describe(message), text: message.batchMode, batch: message.batchSize, findCaller }),
+          : queries.begin({
+              ...describe('node-redis', message),
+              text: message.batchMode,
+              batch: message.batchSize,
+              findCaller,
+            }),
       () => undefined,
     ),
   })
@@ -105,13 +112,13 @@ export function watchNodeRedis(services: WatchServices): () => void {
   }
 }
 
-function describe({ database, serverAddress, serverPort }: Place) {
+function describe(library: QueryLibrary, { database, serverAddress, serverPort }: Place) {
   const server = toServer(serverAddress, serverPort)
-  return { system: 'redis', namespace: `${database}`, server, source: 'channel' } as const
+  return { system: 'redis', namespace: `${database}`, server, source: 'channel', library } as const
 }
 
 function toValues(args: readonly string[]): readonly unknown[] {
-  return args.map(arg => (arg === '?' ? hidden : arg))
+  return args.map(arg => (arg === '?' ? hiddenValue : arg))
 }
 
 /** How many values a command has found: 0 for a miss. A number and `OK` are no found values. */

@@ -1,5 +1,5 @@
-import { isMeasured } from '../../../../kernel/measure-sqlite.ts'
-import { listenTo, subscribeChannels } from '../subscribe-channels.ts'
+import { listenTo, subscribeChannels } from '../../lib/channels.ts'
+import { isMeasured } from '../measure-sqlite.ts'
 import type { WatchServices } from './watch-channels.ts'
 
 /** A message of Node 26 and later, when a statement has ended. */
@@ -15,12 +15,19 @@ interface Message {
  * Records queries of node:sqlite until the returned function is called. Before Node 26 it publishes none. Neither rows nor
  * errors are published: `measureSqlite` reports both, and its queries are not recorded twice.
  */
-export function watchNodeSqlite({ recorder }: Pick<WatchServices, 'recorder'>): () => void {
+export function watchNodeSqlite({ queries }: Pick<WatchServices, 'queries'>): () => void {
   return subscribeChannels({
     'sqlite.db.query': listenTo<Message>(({ database, duration, sql }) => {
       if (isMeasured(database)) return
       const server = database.location?.() ?? undefined
-      recorder.begin({ system: 'sqlite', text: sql, server, source: 'channel', elapsed: duration / 1e6 })?.({})
+      queries.begin({
+        system: 'sqlite',
+        text: sql,
+        server,
+        source: 'channel',
+        library: 'node:sqlite',
+        elapsed: duration / 1e6,
+      })?.({})
     }),
   })
 }

@@ -1,5 +1,5 @@
 import { channel, subscribe, unsubscribe } from 'node:diagnostics_channel'
-import type { Caller, Callers } from '../../../lib/stack/callers.ts'
+import type { Caller, Callers } from './stack/callers.ts'
 
 /** Listeners of diagnostics channels, by their names. */
 export type ChannelListeners = Readonly<Record<string, (message: unknown) => void>>

@@ -1,8 +1,8 @@
 import { AsyncResource } from 'node:async_hooks'
 import { createRequire } from 'node:module'
 import path from 'node:path'
-import type { Caller } from '../../../../lib/stack/callers.ts'
-import { listenTo, subscribeChannels } from '../subscribe-channels.ts'
+import { listenTo, subscribeChannels } from '../../lib/channels.ts'
+import type { Caller } from '../../lib/stack/callers.ts'
 import type { WatchServices } from './watch-channels.ts'
 
 /** The part of the class of a pool that is used. */

@@ -1,11 +1,11 @@
-import type { QueryEnd, QueryObserver, QueryResult } from '../../../../kernel/queries.ts'
-import type { RequestContext } from '../../../../kernel/request-context.ts'
-import type { Callers } from '../../../../lib/stack/callers.ts'
-import { type ChannelListeners, listenTo } from '../subscribe-channels.ts'
+import { type ChannelListeners, listenTo } from '../../lib/channels.ts'
+import type { Callers } from '../../lib/stack/callers.ts'
+import type { Queries, QueryEnd, QueryResult } from '../queries.ts'
+import type { RequestContext } from '../request-context.ts'
 
 /** The parts that the watches of libraries work with. */
 export interface WatchServices {
-  readonly recorder: Pick<QueryObserver, 'begin'>
+  readonly queries: Pick<Queries, 'begin'>
   readonly context: RequestContext
   /** Those of this library. */
   readonly callers: Callers

@@ -1,8 +1,8 @@
 import { channel } from 'node:diagnostics_channel'
-import { countRows, type QueryEnd } from '../../../../kernel/queries.ts'
-import type { Request } from '../../../../lib/http/request.ts'
-import type { Caller } from '../../../../lib/stack/callers.ts'
-import { createCallerSearch, listenTo, subscribeChannels } from '../subscribe-channels.ts'
+import { createCallerSearch, listenTo, subscribeChannels } from '../../lib/channels.ts'
+import type { Request } from '../../lib/http/request.ts'
+import type { Caller } from '../../lib/stack/callers.ts'
+import { countRows, type QueryEnd } from '../queries.ts'
 import { listenToOperations, toServer, type WatchServices } from './watch-channels.ts'
 
 /** A message of `mysql2:query` and `mysql2:execute`; mysql2 3.20 and later publish them. */
@@ -25,7 +25,7 @@ const operations = ['mysql2:query', 'mysql2:execute']
  * while the request runs that has released it. So the request is taken when a connection is asked for, and is current
  * again when the connection is there. The same is true of callbacks of queries.
  */
-export function watchMysql2({ callers, context, recorder }: WatchServices): () => void {
+export function watchMysql2({ callers, context, queries }: WatchServices): () => void {
   const requests = new WeakMap<object, Request>()
   const places = new WeakMap<object, Caller>()
   /** Where the connection was asked for: `pool.query` runs its query before the end of its callback. */
@@ -39,13 +39,14 @@ export function watchMysql2({ callers, context, recorder }: WatchServices): () =
   const begin = (message: Message, values: Message['values']): QueryEnd | undefined => {
     const { database, query, serverAddress, serverPort } = message
     keep(message)
-    return recorder.begin({
+    return queries.begin({
       system: 'mysql',
       text: query,
       parameters: values,
       namespace: database || undefined,
       server: toServer(serverAddress, serverPort),
       source: 'channel',
+      library: 'mysql2',
       findCaller,
     })
   }
