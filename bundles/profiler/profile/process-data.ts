@@ -1,5 +1,7 @@
 import * as v from 'valibot'
+import type { Caller } from '../../../lib/stack/callers.ts'
 import { amount, check, flag, list, maybe, number, type Schema, section, text, texts, textsByName } from './schema.ts'
+import { caller } from './work-data.ts'
 
 /** What the whole process used during a main request, until its response was sent. Times are in milliseconds. */
 export interface MemoryData {
@@ -14,6 +16,17 @@ export interface MemoryData {
   readonly requests: { readonly others: number; readonly most: number }
   readonly pauses: GcPauses
   readonly blocks: readonly LoopBlock[]
+  /** Synchronous calls for files and processes that took 50 ms or more, also those of sub-requests. Only in development. */
+  readonly syncCalls?: readonly SyncCallData[] | undefined
+}
+
+/** A synchronous call for files or processes. Times are in milliseconds, the start from that of the main request. */
+export interface SyncCallData {
+  /** Such as `fs.readFileSync`. */
+  readonly name: string
+  readonly start: number
+  readonly duration: number
+  readonly caller?: Caller | undefined
 }
 
 /** The runs of the garbage collector during a request. */
@@ -100,6 +113,7 @@ export const memorySchema: Schema<MemoryData> = v.object({
     first: list(v.object({ start: number, duration: amount, kind: maybe(check.text) })),
   }),
   blocks: list(v.object({ start: number, duration: amount, cpu: amount, by: text })),
+  syncCalls: maybe(list(v.object({ name: text, start: number, duration: amount, caller: maybe(caller) }))),
 })
 
 export const configProcessSchema: Schema<ConfigProcessData> = v.object({

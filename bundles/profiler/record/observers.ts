@@ -21,6 +21,7 @@ import type { Profiler } from './profiler.ts'
 import { RenderTrace } from './render-trace.ts'
 import type { Trace } from './trace.ts'
 import { watchConsole } from './watch-console.ts'
+import { watchSyncCalls } from './watch-sync-calls.ts'
 
 /** The number of uses that are recorded for one request. The session counts all uses. */
 const useLimit = 50
@@ -189,6 +190,18 @@ export function observeWarnings({
   }
   process.on('warning', onWarning)
   return () => process.off('warning', onWarning)
+}
+
+/** Records long synchronous calls for files and processes on the traces of their main requests, until the returned function is called. */
+export function observeSyncCalls({
+  directory,
+  findTrace,
+}: Pick<ConsoleServices, 'directory' | 'findTrace'>): () => void {
+  const callers = new Callers(directory)
+  return watchSyncCalls(({ duration, name, start }, below) => {
+    const main = findTrace()?.main
+    main?.usage?.addSyncCall({ name, start: start - main.start, duration, caller: callers.find(below) })
+  })
 }
 
 /** Finds the first place of the application on the stack of an error. */

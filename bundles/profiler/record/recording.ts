@@ -13,7 +13,14 @@ import { collectData, collectLate, type ProfileCollector } from './collect.ts'
 import { createCollectors } from './collectors/create-collectors.ts'
 import { ListenerSites } from './listener-sites.ts'
 import { GcWatch, HangWatch, LoopWatch } from './loop-watch.ts'
-import { createRenderTracer, observeConsole, observeSessions, observeWarnings, watchCrashes } from './observers.ts'
+import {
+  createRenderTracer,
+  observeConsole,
+  observeSessions,
+  observeSyncCalls,
+  observeWarnings,
+  watchCrashes,
+} from './observers.ts'
 import { Profiler } from './profiler.ts'
 import { ProfilerListener } from './profiler-listener.ts'
 import { QueryRecorder } from './query-recorder.ts'
@@ -83,11 +90,11 @@ export class Recording {
     const renders = createRenderTracer(request => this.profiler.find(request ?? context.current))
     this.view = createTraceableView(foundation.view, renders)
     this.#stops.push(observeLog(foundation, this.profiler), loop.stop, hangs.stop)
-    // In production the console stays as it is, and dumps nothing.
+    // In production the console and the modules of Node.js stay as they are.
     if (!foundation.debugGate.isDebug) return
     const findTrace = () => this.profiler.find(context.current)
     const services = { findTrace, redactor, directory, terminal: process.stdout }
-    this.#stops.push(observeConsole(services), observeWarnings(services))
+    this.#stops.push(observeConsole(services), observeWarnings(services), observeSyncCalls(services))
   }
 
   /**

@@ -1,10 +1,11 @@
 import type { EventLoopUtilization } from 'node:perf_hooks'
 import { getHeapStatistics } from 'node:v8'
 import { roundTime } from '../profile/format.ts'
-import type { GcPause, LoopBlock } from '../profile/process-data.ts'
+import type { GcPause, LoopBlock, SyncCallData } from '../profile/process-data.ts'
 
 const pauseLimit = 20
 const blockLimit = 20
+const syncCallLimit = 20
 
 /** Milliseconds that a reading is reused while requests follow one another closely. */
 const closeLifetime = 1
@@ -31,6 +32,8 @@ export class UsageTrace {
   readonly pauses: { count: number; total: number; readonly first: GcPause[] } = { count: 0, total: 0, first: [] }
   /** A block is detected by a timer in the next turn, also after the end of the request. */
   readonly blocks: LoopBlock[] = []
+  /** Long synchronous calls for files and processes. */
+  readonly syncCalls: SyncCallData[] = []
   readonly #isExact: boolean
 
   constructor(others: number) {
@@ -54,6 +57,12 @@ export class UsageTrace {
     pauses.total = roundTime(pauses.total + duration)
     if (pauses.first.length < pauseLimit)
       pauses.first.push({ start: roundTime(start), duration: roundTime(duration), kind })
+  }
+
+  /** Records a long synchronous call. */
+  addSyncCall({ caller, duration, name, start }: SyncCallData): void {
+    if (this.syncCalls.length === syncCallLimit) return
+    this.syncCalls.push({ name, start: roundTime(start), duration: roundTime(duration), caller })
   }
 
   /** Records a block of the event loop. */

@@ -6,7 +6,7 @@ import { largeCookieRule, redirectChainRule } from './client-rules.ts'
 import { openTransactionRule } from './connection-rules.ts'
 import { failedCallRule, failedQueryRule } from './failure-rules.ts'
 import type { Finding } from './finding.ts'
-import { listenerLeakRule } from './process-rules.ts'
+import { listenerLeakRule, synchronousCallRule } from './process-rules.ts'
 import {
   manyQueriesRule,
   manyRowsRule,
@@ -105,6 +105,7 @@ export const profilerRules: readonly FindingRule<Profile>[] = [
   failedCallRule,
   openTransactionRule,
   blockedLoopRule,
+  synchronousCallRule,
   slowListenerRule,
   repeatedCallsRule,
   sequentialCallsRule,

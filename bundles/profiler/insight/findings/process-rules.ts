@@ -1,4 +1,6 @@
 import type { FindingRule } from '../../../../kernel/profiler-contract.ts'
+import { formatDuration, formatPlace } from '../../profile/format.ts'
+import { groupBy } from '../../profile/group-by.ts'
 import { readLogs } from '../../profile/logs.ts'
 import type { Profile } from '../../profile/profile.ts'
 import { leakChannel } from '../../profile/work-data.ts'
@@ -30,3 +32,27 @@ export const listenerLeakRule: FindingRule<Profile> = {
 
 /** The message of `MaxListenersExceededWarning`. */
 const warning = /(\d+) (\S+) listeners added to (?:\[)?(\w+)/
+
+/** Finds long synchronous calls: the event loop handles no other request meanwhile. */
+export const synchronousCallRule: FindingRule<Profile> = {
+  name: 'synchronous-call',
+  title: 'Synchronous call',
+  find({ collectors }) {
+    const calls = (collectors.memory?.syncCalls ?? []).map(({ caller = {}, ...call }) => ({ ...call, caller }))
+    return [...groupBy(calls, ({ caller, name }) => `${name} ${formatPlace(caller)}`).values()].map(group => {
+      const [{ name = '' } = {}] = group
+      const time = group.reduce((sum, { duration }) => sum + duration, 0)
+      return {
+        severity: 'warning',
+        problem: `{call} blocked the event loop for ${formatDuration(time)}${group.length > 1 ? ` (${group.length} calls)` : ''}.`,
+        ...describePlaces(
+          group,
+          { call: `${name}()`, promise: name.replace(/^fs\./, 'fs.promises.').replace(/Sync$/, '') },
+          'Await the asynchronous function instead ({promise})',
+        ),
+        place: { panel: 'time' },
+        evidence: { count: group.length, time },
+      }
+    })
+  },
+}

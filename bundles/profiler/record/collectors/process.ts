@@ -115,6 +115,7 @@ export const memoryCollector: CollectorOf<'memory'> = {
       requests: { others: usage.others, most: usage.most },
       pauses: usage.pauses,
       blocks: usage.blocks,
+      ...(usage.syncCalls.length > 0 && { syncCalls: usage.syncCalls }),
     }
   },
 }

@@ -37,7 +37,7 @@ async function serve(t: Test) {
 }
 
 /** Rules that may find something only because the machine is busy: the request is then repeated. */
-const ofMachine: readonly string[] = ['blocked-loop', 'slow-listener', 'slow-query']
+const ofMachine: readonly string[] = ['blocked-loop', 'synchronous-call', 'slow-listener', 'slow-query']
 const attempts = 20
 
 async function findOf({ visit }: Pick<Awaited<ReturnType<typeof serve>>, 'visit'>, name: string, page: Page) {

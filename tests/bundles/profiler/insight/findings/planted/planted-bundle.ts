@@ -47,10 +47,11 @@ const templates = {
 export async function createPlantedBundle(t: Test): Promise<PlantedBundle> {
   const upstream = await startUpstream(t)
   const pages: Record<string, Pages[string]> = {}
+  const folder = createProject(t.testdir(), templates)
   return {
     name: 'planted',
     pages,
-    templates: createProject(t.testdir(), templates),
+    templates: folder,
     register(app) {
       const { dispatcher, logger, queries, routes, view } = app
       view.addHelper('toil', ({ positional: [time] }) => {
@@ -65,7 +66,7 @@ export async function createPlantedBundle(t: Test): Promise<PlantedBundle> {
         pages,
         createQueryPages(app),
         createCallPages(app, upstream),
-        createWorkPages(app),
+        createWorkPages(app, folder),
         createClientPages(),
       )
       for (const [name, { handle }] of Object.entries(pages)) {

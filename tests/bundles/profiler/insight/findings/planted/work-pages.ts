@@ -1,4 +1,6 @@
+import { execFile, execFileSync, execSync } from 'node:child_process'
 import { EventEmitter } from 'node:events'
+import fs, { readFileSync } from 'node:fs'
 import { setTimeout as sleep } from 'node:timers/promises'
 import type { Profile } from '#bundles/profiler/profile/profile.ts'
 import type { Application } from '#kernel/bundle.ts'
@@ -17,8 +19,8 @@ export function toil(milliseconds: number): void {
   while (spent() < milliseconds);
 }
 
-/** Pages with work of their own: CPU time, templates, log messages. */
-export function createWorkPages({ logger, view }: Application): Pages {
+/** Pages with work of their own: CPU time, files, processes, templates, log messages. Their files are in the folder. */
+export function createWorkPages({ logger, view }: Application, folder: string): Pages {
   const list = async (length: number, time: number) => {
     const items = Array.from({ length }, () => time)
     return Response.html(await view.render('planted/list', { items }))
@@ -28,6 +30,36 @@ export function createWorkPages({ logger, view }: Application): Pages {
       answer: 'blocked-loop',
       handle() {
         toil(350)
+        return page()
+      },
+    },
+    'waits-for-a-process': {
+      answer: 'synchronous-call',
+      handle() {
+        execSync('sleep 0.08') // here: waits-for-a-process
+        return page()
+      },
+    },
+    'waits-for-a-file': {
+      answer: 'synchronous-call',
+      handle() {
+        const pipe = `${folder}/pipe-${process.hrtime.bigint()}`
+        execFileSync('mkfifo', [pipe])
+        execFile('sh', ['-c', `sleep 0.09; echo rates > ${pipe}`])
+        return Response.html(readFileSync(pipe, 'utf8')) // here: waits-for-a-file
+      },
+    },
+    'reads-a-file': {
+      answer: 'healthy',
+      handle() {
+        fs.writeFileSync(`${folder}/rates`, 'rates')
+        return Response.html(readFileSync(`${folder}/rates`, 'utf8'))
+      },
+    },
+    'awaits-a-process': {
+      answer: 'healthy',
+      async handle() {
+        await new Promise(resolve => execFile('sleep', ['0.08'], resolve))
         return page()
       },
     },

@@ -1,0 +1,37 @@
+import childProcess, { execFileSync } from 'node:child_process'
+import fs, { existsSync } from 'node:fs'
+import { t } from 'tap'
+import { type SyncCall, watchSyncCalls } from '#bundles/profiler/record/watch-sync-calls.ts'
+
+t.test('only long calls are reported, also those of names that were imported before', async t => {
+  const calls: SyncCall[] = []
+  const stop = watchSyncCalls(call => calls.push(call))
+  t.teardown(stop)
+  const begin = performance.now()
+  for (let time = 0; time < 1000; time++) existsSync('package.json')
+  t.equal(calls.length, 0)
+  execFileSync('sleep', ['0.06'])
+  t.match(calls, [{ name: 'child_process.execFileSync' }], 'one call, although it calls others of the functions')
+  const [{ duration, start } = { duration: 0, start: 0 }] = calls
+  t.ok(duration >= 55 && start >= begin && start + duration <= performance.now(), `${start} ${duration}`)
+})
+
+t.test('the functions behave as before, and are put back after the last observer', async t => {
+  const { readFileSync, realpathSync } = fs
+  const stopFirst = watchSyncCalls(() => {})
+  const stopSecond = watchSyncCalls(() => {})
+  t.not(fs.readFileSync, readFileSync)
+  for (const name of ['name', 'length'] as const) t.equal(fs.readFileSync[name], readFileSync[name])
+  t.equal(fs.realpathSync.native, realpathSync.native)
+  t.equal(fs.readFileSync('package.json', 'utf8'), readFileSync('package.json', 'utf8'))
+  t.throws(() => fs.readFileSync('missing'), { code: 'ENOENT', path: 'missing' })
+  const { spawnSync } = childProcess
+  const replaced = () => spawnSync('true')
+  Object.assign(childProcess, { spawnSync: replaced })
+  stopFirst()
+  t.not(fs.readFileSync, readFileSync)
+  stopSecond()
+  t.equal(fs.readFileSync, readFileSync)
+  t.equal<unknown>(childProcess.spawnSync, replaced, 'that of another library stays')
+  Object.assign(childProcess, { spawnSync })
+})
