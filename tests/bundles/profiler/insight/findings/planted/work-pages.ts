@@ -45,7 +45,8 @@ export function createWorkPages({ logger, view }: Application, folder: string): 
       handle() {
         const pipe = `${folder}/pipe-${process.hrtime.bigint()}`
         execFileSync('mkfifo', [pipe])
-        execFile('sh', ['-c', `sleep 0.09; echo rates > ${pipe}`])
+        // The pipe is open for writing when it is open for reading.
+        execFile('sh', ['-c', `exec 3> ${pipe}; sleep 0.08; echo rates >&3`])
         return Response.html(readFileSync(pipe, 'utf8')) // here: waits-for-a-file
       },
     },
