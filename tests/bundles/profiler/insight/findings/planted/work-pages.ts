@@ -1,4 +1,4 @@
-import { execFile, execFileSync, execSync } from 'node:child_process'
+import { execFile, execSync } from 'node:child_process'
 import { EventEmitter } from 'node:events'
 import fs, { readFileSync } from 'node:fs'
 import { setTimeout as sleep } from 'node:timers/promises'
@@ -42,9 +42,9 @@ export function createWorkPages({ logger, view }: Application, folder: string): 
     },
     'waits-for-a-file': {
       answer: 'synchronous-call',
-      handle() {
+      async handle() {
         const pipe = `${folder}/pipe-${process.hrtime.bigint()}`
-        execFileSync('mkfifo', [pipe])
+        await new Promise(resolve => execFile('mkfifo', [pipe], resolve))
         // The pipe is open for writing when it is open for reading.
         execFile('sh', ['-c', `exec 3> ${pipe}; sleep 0.08; echo rates >&3`])
         return Response.html(readFileSync(pipe, 'utf8')) // here: waits-for-a-file
