@@ -22,7 +22,7 @@ import type { Options } from './serve-options.ts'
  */
 export async function serveProblems(
   directory: string,
-  { environment, host, identity, port }: Options,
+  { environment, host, identity, port, socket }: Options,
   problems: readonly SourceProblem[],
 ): Promise<HoldingServer> {
   const application = readApplication(directory, environment)
@@ -38,10 +38,10 @@ export async function serveProblems(
   const kernel = await Kernel.boot({ ...application, bundles, logger })
   kernel.app.signals.emit('sources.broken', { problems, isRunning: false })
   const server = createNodeServer(kernel.app, { identity })
-  await server.listen(host, port)
+  await server.listen(host, port, socket)
   return {
     async close() {
-      await server.close({ deadline: 200, linger: 0 })
+      await server.close({ deadline: 200, linger: 100 })
       await kernel.close()
     },
   }

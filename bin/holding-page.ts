@@ -1,65 +1,47 @@
+import type { ChildProcess } from 'node:child_process'
+import { once } from 'node:events'
 import type { SourceProblem } from '../kernel/bundle.ts'
-import { createServer, listen } from '../kernel/server/http-server.ts'
-import { type HoldingServer, holdingHeaders, holdingPage } from './holding-answer.ts'
-import { type Options, parseOptions } from './serve-options.ts'
+import { parseOptions } from './serve-options.ts'
+import { forkWithSocket } from './site-processes.ts'
 
 /**
  * A page in the place of an application that cannot start: a browser that waits for it loads the application as soon as it
- * runs again. Developers see the mistakes with their places.
+ * runs again. Developers see the mistakes with their places. A process of its own serves the page.
  */
 export class HoldingPage {
-  readonly #directory: string
-  readonly #commandLine: readonly string[]
-  #server: Promise<HoldingServer | undefined> | undefined
+  readonly #parameters: readonly string[]
+  readonly #socket: number | undefined
+  readonly #isPossible: boolean
+  #process: ChildProcess | undefined
 
-  /** The page is served at the address of this command line, for the application in a directory. */
-  constructor(directory: string, commandLine: readonly string[]) {
-    this.#directory = directory
-    this.#commandLine = commandLine
+  /** The page is served at the address of this command line, or on a socket, for the application in a directory. */
+  constructor(directory: string, commandLine: readonly string[], socket?: number) {
+    const options = parseOptions(commandLine)
+    this.#parameters = [directory, ...commandLine]
+    this.#socket = socket
+    this.#isPossible = options !== 'help' && (socket !== undefined || options.port !== 0)
   }
 
   /**
-   * Answers each request with the page, instead of an earlier one. Without a fixed port, or if the port is taken, it does
-   * nothing.
+   * Answers each request with the page, instead of an earlier one, and resolves then. Without a fixed port, or if the port is
+   * taken, it does nothing.
    */
   async open(problems: readonly SourceProblem[] = []): Promise<void> {
     await this.close()
-    this.#server = this.#listen(problems).catch(() => undefined)
-    await this.#server
+    if (!this.#isPossible) return
+    const child = forkWithSocket('holding-process.js', this.#parameters, this.#socket)
+    this.#process = child
+    child.send({ problems }, () => undefined)
+    await Promise.race([once(child, 'message'), once(child, 'exit')])
   }
 
   /** Leaves the port to the application. */
   async close(): Promise<void> {
-    const server = await this.#server
-    this.#server = undefined
-    await server?.close()
-  }
-
-  async #listen(problems: readonly SourceProblem[]): Promise<HoldingServer | undefined> {
-    const options = parseOptions(this.#commandLine)
-    if (options === 'help' || options.port === 0) return undefined
-    if (problems.length === 0) return serveConstant(options)
-    try {
-      // The code of the framework is loaded with the first mistake.
-      const { serveProblems } = await import('./holding-application.ts')
-      return await serveProblems(this.#directory, options, problems)
-    } catch {
-      // The mistake may be in a setting, or in a template that replaces one of the framework.
-      return serveConstant(options)
-    }
-  }
-}
-
-async function serveConstant({ host, identity, port }: Options): Promise<HoldingServer> {
-  const server = await createServer((_request, response) => {
-    response.writeHead(503, holdingHeaders).end(holdingPage)
-  }, identity)
-  await listen(server, host, port)
-  return {
-    async close() {
-      const closed = new Promise(resolve => server.close(resolve))
-      server.closeAllConnections()
-      await closed
-    },
+    const child = this.#process
+    this.#process = undefined
+    if (child === undefined || child.exitCode !== null || child.signalCode !== null) return
+    const ended = once(child, 'exit')
+    child.kill()
+    await ended
   }
 }

@@ -64,15 +64,23 @@ export async function serveApplication(
     else process.exitCode = await run(directory, options, commandLine, load)
   } catch (error) {
     print(error)
-    await report(toSourceProblems(error, directory))
+    await report({ problems: toSourceProblems(error, directory), isPortTaken: isPortTaken(error) })
     process.exitCode = usageErrors.some(type => error instanceof type) ? exitCodes.usage : exitCodes.failure
   }
 }
 
-/** Sends the mistakes to the supervisor, which shows them in the place of the application. */
-async function report(problems: readonly SourceProblem[]): Promise<void> {
+/** Sends the reason of a failed start to the supervisor, which shows the mistakes in the place of the application. */
+async function report(failure: {
+  readonly problems: readonly SourceProblem[]
+  readonly isPortTaken: boolean
+}): Promise<void> {
   if (!cluster.isPrimary || process.send === undefined) return
-  await new Promise(resolve => process.send?.({ problems }, resolve))
+  await new Promise(resolve => process.send?.(failure, resolve))
+}
+
+/** Whether an error, or one of its causes, is a port that is taken: a bundle may listen on one of its own. */
+function isPortTaken(error: unknown): boolean {
+  return error instanceof Error && (readProperty(error, 'code') === 'EADDRINUSE' || isPortTaken(error.cause))
 }
 
 const usageErrors = [UsageError, SERVER_PORT_TAKEN, SERVER_LISTEN_FAILED, SERVER_TLS_INVALID]
@@ -108,7 +116,7 @@ async function run(
   flushCodeCache()
   tuneGarbageCollector()
   const server = createNodeServer(app, { identity: options.identity })
-  const url = await server.listen(options.host, options.port)
+  const url = await server.listen(options.host, options.port, options.socket)
   const close = (times: ClosingTimes, isHurried = isDevelopment) => server.close(isHurried ? developmentTimes : times)
   // Each of them closes the server, also if it is not the first: a signal shortens the time of a retiring worker.
   const ended = Promise.race([

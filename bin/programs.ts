@@ -19,7 +19,7 @@ export async function serve(directory: string | URL): Promise<void> {
   const commandLine = process.argv.slice(2)
   if (isDevelopment(root, commandLine)) {
     const { supervise } = await import('./supervisor.ts')
-    supervise(root, commandLine)
+    await supervise(root, commandLine)
   } else if (await createSources(root).buildWhenStale()) {
     const { runMainProcess } = await import('./main-process.ts')
     await runMainProcess(root, commandLine)

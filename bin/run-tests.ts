@@ -67,14 +67,14 @@ async function runFiles(
   nodeOptions: readonly string[],
   directory: string,
 ): Promise<number> {
-  let code = 0
+  let exitCode = 0
   for (const program of programs) {
     const command = [...nodeOptions, '--enable-source-maps', program]
     const ended = await runProgram(command, directory, { TAP_TIMEOUT: readTimeout(directory) }, printFailures)
     process.stdout.write(`${ended === 0 ? 'ok' : 'FAILED'} ${path.relative(directory, program)}\n`)
-    if (ended !== 0) code = 1
+    if (ended !== 0) exitCode = 1
   }
-  return code
+  return exitCode
 }
 
 /** Seconds for each test: the setting of the program of tap, which tests alone do not read. */

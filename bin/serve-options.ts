@@ -28,6 +28,8 @@ export interface Options {
   readonly identity: TlsIdentity | undefined
   /** The port of 127.0.0.1 for a debugger. */
   readonly inspectPort: number | undefined
+  /** The file descriptor of the socket that is shared with other processes. The supervisor sets this; it is not in the help. */
+  readonly socket: number | undefined
   /** Whether an earlier main process has printed the warnings. The supervisor sets this; it is not in the help. */
   readonly isRestarted: boolean
   /** The latest edits of files, the oldest first. The supervisor sets this; it is not in the help. */
@@ -56,6 +58,7 @@ export function parseOptions(commandLine: readonly string[]): Options | 'help' {
     workers: parseCount('--workers', values.workers, workerLimit),
     identity: readIdentity(values['tls-cert'], values['tls-key']),
     inspectPort: values.inspect === undefined ? undefined : parseCount('--inspect', values.inspect, 65_535),
+    socket: values.socket === undefined ? undefined : parseCount('--socket', values.socket, 65_535),
     isRestarted: values.restarted,
     edits: parseEdits(values.edits),
   }
@@ -76,6 +79,7 @@ function readValues(commandLine: readonly string[]) {
         'tls-cert': { type: 'string' },
         'tls-key': { type: 'string' },
         inspect: { type: 'string' },
+        socket: { type: 'string' },
         restarted: { type: 'boolean', default: false },
         edits: { type: 'string', default: '[]' },
         help: { type: 'boolean', default: false },

@@ -1,137 +1,144 @@
-import { type ChildProcess, fork } from 'node:child_process'
-import { once } from 'node:events'
 import { existsSync, watch } from 'node:fs'
 import inspector from 'node:inspector'
 import path from 'node:path'
 import { setTimeout as delay, setImmediate as nextTurn } from 'node:timers/promises'
 import type { SourceProblem } from '../kernel/bundle.ts'
 import { HoldingPage } from './holding-page.ts'
+import { type Options, parseOptions } from './serve-options.ts'
+import { bindSharedSocket } from './shared-socket.ts'
+import { defaultStopTimes, type FailedStart, type ProcessEnd, SiteProcesses, type StopTimes } from './site-processes.ts'
 import { createSources, isSource, listPackageFolders, mayContainSources, type Sources } from './sources.ts'
 import { watchFolder } from './watch.ts'
 
 /** The exit code of the main process for an error that no change of a file can correct, such as a port that is taken. */
 const usageError = 64
 
-/** Milliseconds. The main process has shorter deadlines of its own, but not in an endless loop. */
+/** Milliseconds. */
 const quietTime = 60
-const stopTimes = { SIGINT: 5_000, SIGTERM: 15_000 } as const
 const firstWait = 100
 const longestWait = 30_000
+/** In a shorter time, requests wait for the next process. In a longer one, they get a page. */
+const patience = 1_000
 
-/** The most edits that a child is started with, and the most files of each. */
+/** The most edits that a process is started with, and the most files of each. */
 const editLimit = 20
 const nameLimit = 50
 
 /** Bytes of all edits: Linux starts no program with an argument of 128 KiB. */
 const editBytes = 100_000
 
+/** When files have changed, and their names. */
+interface Edit {
+  readonly time: number
+  readonly files: readonly string[]
+}
+
 /**
- * Runs the main process as a child process. A changed source or .env file starts a new child, also after a crash or a
- * type error. A child that crashes while it serves is replaced at once; after a child that could not start, the
- * supervisor waits for a change. After a change of a template or an asset the child reads its templates and assets
- * again. Each child is started with the latest edits: their times, and the names of their files. Without a child, the port has
- * a page with the reason; a child whose sources have changed and do not compile gets the message `broken`.
+ * Runs the main process as a child process. A changed source or .env file starts a new process, which takes the place of the
+ * running one as soon as it serves: until then the running one answers, and it goes on if the new one does not start. A process
+ * that crashes while it serves is replaced at once; without any process, the supervisor waits for a change. After a change of
+ * a template or an asset the process reads its templates and assets again. Each process is started with the latest edits: their
+ * times, and the names of their files. Mistakes in the sources are sent to the running process with the message `broken`; without
+ * one, the port has a page with the mistakes.
  */
-export function supervise(
+export async function supervise(
   directory: string,
   commandLine: readonly string[],
   sources: Sources = createSources(directory),
-): void {
+  times: StopTimes = defaultStopTimes,
+): Promise<void> {
+  const hasDebugger = inspector.url() !== undefined || commandLine.some(option => option.startsWith('--inspect'))
   // With NODE_OPTIONS=--inspect the debugger is for the child, which needs the port.
   if (inspector.url() !== undefined) inspector.close()
-  let child: ChildProcess | undefined
-  const holding = new HoldingPage(directory, commandLine)
+  const options = readOptions(commandLine)
+  const socket = options && (await bindSharedSocket(options.host, options.port))
+  const processes = new SiteProcesses({
+    parameters: [directory, ...commandLine],
+    socket,
+    times,
+    mayOverlap: socket !== undefined && !hasDebugger,
+    onWarned() {
+      hasWarned = true
+    },
+    onCrash: (end, age) => void recover(end, age),
+  })
+  const holding = options && new HoldingPage(directory, commandLine, socket)
   let wait = 0
-  let ending: ChildProcess | undefined
   let isCompiled: boolean | undefined
   let hasWarned = false
   let isStopping = false
   let isBusy = false
   let hasChanged = false
   let isStale = false
-  /** The files that have changed since the sources of the child were compiled, or since it has read its templates. */
+  /** Whether the latest process did not start. */
+  let isWaiting = false
+  /** The files that have changed since the sources of the process were compiled, or since it has read its templates. */
   let changed = new Set<string>()
-  /** The latest edits that a child has worked with, the oldest first. */
-  const edits: { readonly time: number; readonly files: readonly string[] }[] = []
+  /** Those of the processes that were started and have not served yet. */
+  let starting: ReadonlySet<string> = new Set()
+  /** The latest edits that a process has worked with, the oldest first. */
+  let edits: readonly Edit[] = []
 
-  /** If the sources do not compile, the old child goes on. */
+  /** If the sources do not compile, the running process goes on. */
   async function restart(): Promise<void> {
     // The compiler may miss a change that happens while it is at work: the next start has it.
     const built = changed
     changed = new Set()
     isCompiled = await (isCompiled === undefined ? sources.buildWhenStale() : sources.build({ isThorough: true }))
     if (!isCompiled) {
-      const state = child === undefined ? 'Nothing is started' : 'What was compiled before goes on'
+      const state = processes.isRunning ? 'What was compiled before goes on' : 'Nothing is started'
       console.error(`${state}: waiting for a change.`)
-      // If the child is just ending, the message is not needed.
-      if (child !== undefined) child.send({ broken: sources.problems }, () => undefined)
-      else void holding.open(sources.problems)
+      showProblems(sources.problems)
+      changed = new Set([...built, ...changed])
+    } else if (!isStopping) {
+      await holding?.close()
+      void start(built)
     }
-    if (!isCompiled) changed = new Set([...built, ...changed])
-    if (!isCompiled || isStopping) return
-    await stop('SIGINT')
-    await holding.close()
-    if (!isStopping) start(built)
   }
 
-  function start(files: ReadonlySet<string>): void {
-    note(files)
-    const known = edits.length === 0 ? [] : [`--edits=${JSON.stringify(edits)}`]
-    const options = [...commandLine, ...(hasWarned ? ['--restarted'] : []), ...known]
-    const startedAt = Date.now()
-    let servesSince: number | undefined
-    let problems: readonly SourceProblem[] = []
-    const started = fork(path.join(import.meta.dirname, 'start.js'), [directory, ...options], { stdio: 'inherit' })
-    child = started
-    started.on('message', message => {
-      hasWarned ||= message === 'warned'
-      if (message === 'listening') servesSince = performance.now()
-      // Both processes are of this package.
-      problems = (message as { readonly problems?: readonly SourceProblem[] }).problems ?? problems
-    })
-    started.once('exit', (code, signal) => {
-      child = undefined
-      if (started === ending) return
-      if (code === 0 || code === usageError) process.exit(code)
-      const reason = signal ?? `exit code ${code}`
-      if (servesSince !== undefined) void recover(reason, performance.now() - servesSince)
-      else onFailedStart(reason, startedAt, problems)
-    })
+  async function start(built: ReadonlySet<string>): Promise<void> {
+    const files = new Set([...starting, ...built])
+    starting = files
+    isWaiting = false
+    const known = appendEdit(edits, files)
+    const result = await processes.start([
+      ...(hasWarned ? ['--restarted'] : []),
+      ...(known.length === 0 ? [] : [`--edits=${JSON.stringify(known)}`]),
+    ])
+    if (typeof result === 'object') onFailedStart(result)
+    else if (result === 'serves') {
+      edits = known
+      starting = new Set()
+    }
   }
 
-  /** Notes the files of an edit, from now on in use. */
-  function note(files: ReadonlySet<string>): void {
-    if (files.size > 0) edits.push({ time: Date.now(), files: [...files].slice(0, nameLimit) })
-    while (edits.length > editLimit || Buffer.byteLength(JSON.stringify(edits)) > editBytes) edits.shift()
-  }
-
-  /** Waits for a change, unless another program, such as bin/test, was compiling when the child read dist/. */
-  function onFailedStart(reason: string, startedAt: number, problems: readonly SourceProblem[]): void {
+  /** Waits for a change, unless another program, such as bin/test, was compiling when the process read dist/. */
+  function onFailedStart({ code, problems, reason, startedAt }: FailedStart): void {
+    if (!processes.isRunning && (code === 0 || code === usageError)) process.exit(code)
     const isRepaired = !isBusy && sources.isBuiltSince(startedAt)
-    console.error(`The site has ended (${reason}): ${isRepaired ? 'dist/ has changed.' : 'waiting for a change.'}`)
+    const subject = processes.isRunning ? 'The new process has ended' : 'The site has ended'
+    const next = processes.isRunning ? 'the one before goes on, waiting for a change' : 'waiting for a change'
+    console.error(`${subject} (${reason}): ${isRepaired ? 'dist/ has changed' : next}.`)
+    isWaiting = !isRepaired
     if (isRepaired) onChange(true)
-    else void holding.open(problems)
+    else showProblems(problems)
+  }
+
+  function showProblems(problems: readonly SourceProblem[]): void {
+    if (processes.isRunning) processes.send({ broken: problems })
+    else void holding?.open(problems)
   }
 
   /** A crash within the first moments may come back at each start: then the waits grow. */
-  async function recover(reason: string, age: number): Promise<void> {
+  async function recover({ code, reason }: ProcessEnd, age: number): Promise<void> {
+    if (code === 0 || code === usageError) process.exit(code)
     wait = Math.min(Math.max(2 * wait - age, firstWait), longestWait)
     console.error(`The site has ended (${reason}): starting again in ${(wait / 1000).toFixed(1)} s.`)
-    await holding.open()
+    if (wait > patience) await holding?.open()
     await delay(wait)
-    await holding.close()
-    if (child === undefined && !isBusy && !isStopping) start(new Set())
-  }
-
-  /** With SIGINT the child does not wait for open connections. */
-  async function stop(signal: keyof typeof stopTimes): Promise<void> {
-    if (child === undefined) return
-    const old = child
-    ending = old
-    old.kill(signal)
-    const timer = setTimeout(() => old.kill('SIGKILL'), stopTimes[signal])
-    await once(old, 'exit')
-    clearTimeout(timer)
+    if (processes.isRunning || isBusy || isStopping) return
+    await holding?.close()
+    void start(new Set())
   }
 
   /** Without a file, the compiled files have changed. */
@@ -158,9 +165,9 @@ export function supervise(
       watchFolder(folder, isWatched, file => isVisible(file) && !isSource(file) && onChange(false, file))
     }
     if (sources.output === undefined || !existsSync(sources.output)) return
-    // The compiler writes this file last. While a child runs or the supervisor compiles itself, it is of no interest.
+    // The compiler writes this file last. It is of interest only if the latest process did not start.
     watch(sources.output, (_event, name) => {
-      if (name === '.tsbuildinfo' && child === undefined && !isBusy) onChange(true)
+      if (name === '.tsbuildinfo' && isWaiting && !isBusy) onChange(true)
     })
   }
 
@@ -183,13 +190,12 @@ export function supervise(
         hasChanged = false
         await delay(quietTime)
       }
-      if (isStale || child === undefined) {
+      if (isStale || isWaiting || !processes.isRunning) {
         isStale = false
         await restart()
       } else {
-        note(changed)
-        // If the child is just ending, the message is not needed.
-        child.send({ reload: [...changed].slice(0, nameLimit) }, () => undefined)
+        edits = appendEdit(edits, changed)
+        processes.send({ reload: [...changed].slice(0, nameLimit) })
         changed = new Set()
       }
     }
@@ -199,11 +205,29 @@ export function supervise(
   for (const signal of ['SIGINT', 'SIGTERM'] as const) {
     process.on(signal, async () => {
       isStopping = true
-      await stop(signal)
+      await Promise.all([processes.stop(signal), holding?.close()])
       process.exit(0)
     })
   }
-  void begin()
+  await begin()
+}
+
+/** Adds the files of an edit. Without files there is none. */
+function appendEdit(edits: readonly Edit[], files: ReadonlySet<string>): readonly Edit[] {
+  if (files.size === 0) return edits
+  const all = [...edits, { time: Date.now(), files: [...files].slice(0, nameLimit) }].slice(-editLimit)
+  while (Buffer.byteLength(JSON.stringify(all)) > editBytes) all.shift()
+  return all
+}
+
+/** The options, or `undefined` for a mistake in them, which the main process reports. */
+function readOptions(commandLine: readonly string[]): Options | undefined {
+  try {
+    const options = parseOptions(commandLine)
+    return options === 'help' ? undefined : options
+  } catch {
+    return undefined
+  }
 }
 
 const isSetting = (name: string) => /^(?:\.env(?:\.dev)?(?:\.local)?|tsconfig\.json)$/.test(name)

@@ -40,11 +40,19 @@ export async function createServer(
   }
 }
 
-/** Starts to listen, and returns the URL of the server. @throws SERVER_PORT_TAKEN SERVER_LISTEN_FAILED */
-export async function listen(server: Server | TlsServer, host: string, port: number): Promise<string> {
+/**
+ * Starts to listen, and returns the URL of the server. A socket is the file descriptor of one that is bound already: another
+ * process has it as well, so connections wait while no process listens. @throws SERVER_PORT_TAKEN SERVER_LISTEN_FAILED
+ */
+export async function listen(
+  server: Server | TlsServer,
+  host: string,
+  port: number,
+  socket: number | undefined,
+): Promise<string> {
   await new Promise<void>((resolve, reject) => {
     server.once('error', (error: NodeJS.ErrnoException) => reject(toListenError(error, host, port)))
-    server.listen(port, host, resolve)
+    server.listen(socket === undefined ? { host, port } : { fd: socket }, resolve)
   })
   // A server that listens on a port has an address with the port.
   const { address, family, port: chosen } = server.address() as AddressInfo

@@ -65,11 +65,12 @@ export class NodeServer {
   }
 
   /**
-   * Starts to listen and returns the URL. With port 0 the system chooses a free port.
+   * Starts to listen and returns the URL. With port 0 the system chooses a free port. A socket that is bound already, by its
+   * file descriptor, takes the place of host and port.
    *
    * @throws SERVER_PORT_TAKEN SERVER_LISTEN_FAILED SERVER_TLS_INVALID
    */
-  async listen(host: string, port: number): Promise<string> {
+  async listen(host: string, port: number, socket?: number): Promise<string> {
     const { answerTimeout, identity, idleTimeout } = this.#options
     const server = await createServer((message, target) => this.#answer(message, target), identity)
     // The client waits for `100 Continue` before it sends the body: the server answers that when the body is read.
@@ -88,7 +89,7 @@ export class NodeServer {
       socket.on('close', () => this.#sockets.delete(socket))
     })
     server.on('clientError', (error: NodeJS.ErrnoException, socket) => void this.#refuse(error, socket as Socket))
-    const url = await listen(server, host, port)
+    const url = await listen(server, host, port, socket)
     this.#server = server
     const checker = setInterval(
       () => {

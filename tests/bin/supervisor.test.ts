@@ -2,7 +2,7 @@ import assert from 'node:assert'
 import { spawnSync } from 'node:child_process'
 import { once } from 'node:events'
 import { cpSync, mkdirSync, mkdtempSync, readFileSync, renameSync, rmSync, statSync, writeFileSync } from 'node:fs'
-import { createServer } from 'node:http'
+import { Agent, createServer, get } from 'node:http'
 import { type AddressInfo, connect } from 'node:net'
 import { tmpdir } from 'node:os'
 import path from 'node:path'
@@ -142,14 +142,11 @@ t.test('templates in other folders of the application are read again, too', asyn
 })
 
 t.test('a changed source is served by a new process', async t => {
-  const old = url
   add(bundle, '\n// a change\n')
-  url = await site.url()
-  t.not(url, old)
+  t.equal(await site.url(), url)
   t.match(site.stdout, `Sinfonietta serves ${url} again (dev, debug on)\n`)
   t.equal(site.stdout.split('Debug output is for').length, 2, 'a warning is given once')
   t.match(await page(), '</body></html>')
-  await t.rejects(fetch(old))
   const { process } = await readProfile()
   t.strictSame(process.server.edits.at(-1)?.files, [bundle])
   const earlier = process.server.edits.slice(0, -1).flatMap(({ files }) => files)
@@ -205,7 +202,8 @@ t.test('syntax that Node does not run is shown with its place', { skip: !runsTyp
   ] as const) {
     const restore = add(bundle, text)
     await site.until(message)
-    await site.until(/^The site has ended \(exit code 1\): waiting for a change\.\n/m)
+    await site.until(/^The new process has ended \(exit code 1\): the one before goes on, waiting for a change\.\n/m)
+    t.match(await page(), '</body></html>')
     restore()
     url = await site.url()
   }
@@ -220,7 +218,7 @@ t.test('where Node runs the sources, nothing is compiled before a restart', asyn
   const other = startCountedProgram(t, ['supervise', copy, '--port=0'])
   const first = await other.url()
   writeFileSync(path.join(copy, 'bundles/other.ts'), 'export const wrong: number = ""\n')
-  t.not(await other.url(), first)
+  t.equal(await other.url(), first)
   t.equal(stamp(), before)
   other.child.kill()
   t.equal(await other.end(), 0)
@@ -228,7 +226,10 @@ t.test('where Node runs the sources, nothing is compiled before a restart', asyn
 
 t.test('after a crash at the start the supervisor waits for a change', async t => {
   const restore = add(bundle, "\nthrow new Error('on purpose')\n")
-  await site.until(/Error: on purpose\n[\s\S]*home-bundle\.ts:\d+[\s\S]*The site has ended \(exit code 1\): waiting/)
+  await site.until(
+    /Error: on purpose\n[\s\S]*home-bundle\.ts:\d+[\s\S]*The new process has ended \(exit code 1\): the one before goes on, waiting/,
+  )
+  t.match(await page(), '</body></html>')
   restore()
   url = await site.url()
   t.match(await page(), '</body></html>')
@@ -334,12 +335,14 @@ t.test('a half-written dist/ of another compiler is used once it is complete', c
   restore()
   finish()
   writeFileSync(go, '')
-  await site.until(/Error: by half[\s\S]*The site has ended \(exit code 1\): dist\/ has changed\.\n/)
+  await site.until(/Error: by half[\s\S]*The new process has ended \(exit code 1\): dist\/ has changed\.\n/)
   url = await site.url()
 
   restore = change('dist/bundles/index.js', text => broken + text)
   add(bundle, '\n// a change\n')
-  await site.until(/Error: by half[\s\S]*The site has ended \(exit code 1\): waiting for a change\.\n/)
+  await site.until(
+    /Error: by half[\s\S]*The new process has ended \(exit code 1\): the one before goes on, waiting for a change\.\n/,
+  )
   restore()
   finish()
   url = await site.url()
@@ -375,21 +378,56 @@ t.test(
   },
 )
 
-t.test('a process that does not stop is killed', async t => {
-  const route = `app.routes.add({
-      name: 'hang',
-      path: '/hang',
-      controller: () => {
-        for (;;);
-      },
-    })`
-  const restore = change(bundle, text => text.replace('register(app: Application) {\n', `$&    ${route}\n`))
-  url = await site.url()
-  const hanging = fetch(`${url}/hang`).catch(() => 'closed')
-  await site.until(/Matched route "hang"/)
-  restore()
-  url = await site.url()
+t.test('a process that does not stop is killed, and the next one serves meanwhile', async t => {
+  const copy = t.testdir()
+  cpSync(directory, copy, { recursive: true, verbatimSymlinks: true })
+  const file = path.join(copy, bundle)
+  const text = readFileSync(file, 'utf8')
+  const route = "app.routes.add({ name: 'hang', path: '/hang', controller: () => { for (;;); } })"
+  writeFileSync(file, text.replace('register(app: Application) {\n', `$&    ${route}\n`))
+  const other = startCountedProgram(t, ['superviseHastily', copy, '--port=0'])
+  const address = await other.url()
+  const hanging = fetch(`${address}/hang`).catch(() => 'closed')
+  await other.until(/Matched route "hang"/)
+  writeFileSync(file, text)
+  await other.url()
+  t.equal((await fetch(address)).status, 200)
   t.equal(await hanging, 'closed')
+  other.child.kill()
+  t.equal(await other.end(), 0)
+})
+
+t.test('no request is refused, cut off or answered by an error while a process is replaced or has crashed', async t => {
+  const outcomes = new Map<string, number>()
+  const count = (outcome: string) => outcomes.set(outcome, (outcomes.get(outcome) ?? 0) + 1)
+  let isOver = false
+  const agents = [new Agent({ keepAlive: true, maxSockets: 4 }), new Agent({ keepAlive: false, maxSockets: 4 })]
+  const ask = (agent: Agent, target: string) =>
+    new Promise<void>(resolve => {
+      const sent = get(`${url}${target}`, { agent, headers: { 'x-profiler': 'off' } }, response => {
+        response.resume().on('end', () => resolve(void count(String(response.statusCode))))
+      })
+      sent.on('error', (error: NodeJS.ErrnoException) => resolve(void count(String(error.code))))
+    })
+  const load = agents.map(async agent => {
+    while (!isOver) await Promise.all([ask(agent, '/'), ask(agent, '/'), pause(20)])
+  })
+  const route = `app.routes.add({ name: 'crash', path: '/crash', controller: () => process.kill(process.pid, 'SIGKILL') })`
+  const restore = change(bundle, text => text.replace('register(app: Application) {\n', `$&    ${route}\n`))
+  await site.url()
+  const restoreBroken = add(bundle, "\nimport { nothing } from './nowhere.ts'\nconsole.log(nothing)\n")
+  await site.until(/waiting for a change/)
+  restoreBroken()
+  await site.url()
+  isOver = true
+  await Promise.all(load)
+  // The request that ends the process has no answer. The next one waits for the next process.
+  t.match(await fetch(`${url}/crash`).catch(({ cause }) => cause.code), /UND_ERR_SOCKET|ECONNRESET/)
+  await Promise.all(agents.map(agent => ask(agent, '/')))
+  restore()
+  await site.url()
+  t.strictSame([...outcomes.keys()], ['200'])
+  t.ok(Number(outcomes.get('200')) > 50)
 })
 
 t.test('after a mistake in a template at the start the supervisor waits for a change', async t => {
@@ -404,7 +442,7 @@ t.test('after a mistake in a template at the start the supervisor waits for a ch
 
 t.test('after mistakes in the configuration the supervisor waits for a change', async t => {
   writeFileSync(inCopy('.env.local'), 'LOG_LEVEL=loud\nAPP_DEBUG=perhaps\n')
-  await site.until(/The configuration has mistakes:\n {2}APP_DEBUG .*\n {2}LOG_LEVEL .*\nThe site has ended/)
+  await site.until(/The configuration has mistakes:\n {2}APP_DEBUG .*\n {2}LOG_LEVEL .*\nThe new process has ended/)
   rmSync(inCopy('.env.local'))
   url = await site.url()
   t.match(await page(), '</body></html>')

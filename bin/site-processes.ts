@@ -1,0 +1,150 @@
+import { type ChildProcess, fork, type StdioOptions } from 'node:child_process'
+import { once } from 'node:events'
+import path from 'node:path'
+import type { SourceProblem } from '../kernel/bundle.ts'
+
+/** Milliseconds from a signal until the process is killed. It has shorter deadlines of its own, but not in an endless loop. */
+export type StopTimes = Readonly<Record<'SIGINT' | 'SIGTERM', number>>
+
+export const defaultStopTimes: StopTimes = { SIGINT: 5_000, SIGTERM: 15_000 }
+
+/** The end of a process. */
+export interface ProcessEnd {
+  readonly code: number | null
+  /** For people: the signal or the exit code. */
+  readonly reason: string
+}
+
+/** The end of a process that has not served. */
+export interface FailedStart extends ProcessEnd {
+  /** By `Date.now()`. */
+  readonly startedAt: number
+  readonly problems: readonly SourceProblem[]
+}
+
+/** The parameters of {@link SiteProcesses}. */
+export interface SiteProcessesOptions {
+  /** The first parameters of each process. */
+  readonly parameters: readonly string[]
+  /** The socket that the processes share, if the system can share one. */
+  readonly socket: number | undefined
+  readonly times: StopTimes
+  /** Whether two processes may run at once: not without a shared socket, nor with a debugger, which needs a port. */
+  readonly mayOverlap: boolean
+  /** Called when a process has printed the texts that are printed once. */
+  readonly onWarned: () => void
+  /** Called when a process that served has ended by itself, after these milliseconds, and no other one is starting. */
+  readonly onCrash: (end: ProcessEnd, age: number) => void
+}
+
+/**
+ * The main processes below a supervisor: the one that serves, one that starts in its place, and those that answer their last
+ * requests. All share one socket: the next process listens before the previous one stops.
+ */
+export class SiteProcesses {
+  readonly #options: SiteProcessesOptions
+  readonly #ending = new Set<ChildProcess>()
+  #serving: ChildProcess | undefined
+  #starting: ChildProcess | undefined
+
+  constructor(options: SiteProcessesOptions) {
+    this.#options = options
+  }
+
+  /** Whether a process serves or starts. */
+  get isRunning(): boolean {
+    return this.#serving !== undefined || this.#starting !== undefined
+  }
+
+  /** Whether a process serves. */
+  get isServing(): boolean {
+    return this.#serving !== undefined
+  }
+
+  /** Sends a message to the running processes. A process that is just ending does not need it. */
+  send(message: object): void {
+    for (const child of [this.#serving, this.#starting]) child?.send(message, () => undefined)
+  }
+
+  /**
+   * Starts a process, which takes the place of the running one. Resolves when it serves, or with its end. The running process goes
+   * on if the new one does not start. A process that is already starting is stopped: its sources are old, and its call resolves
+   * with `replaced`.
+   */
+  async start(parameters: readonly string[]): Promise<'serves' | 'replaced' | FailedStart> {
+    if (this.#starting !== undefined) void this.#stop(this.#starting, 'SIGINT')
+    if (!this.#options.mayOverlap) await this.#stop(this.#serving, 'SIGINT')
+    const result = await this.#start(parameters)
+    // A bundle opens a port of its own, which the running process has.
+    if (result !== 'needs the port of the running process') return result
+    await this.#stop(this.#serving, 'SIGINT')
+    return this.start(parameters)
+  }
+
+  /** Ends all processes. With SIGINT they do not wait for open connections. */
+  async stop(signal: keyof StopTimes): Promise<void> {
+    await Promise.all([this.#serving, this.#starting, ...this.#ending].map(child => this.#stop(child, signal)))
+  }
+
+  #start(
+    parameters: readonly string[],
+  ): Promise<'serves' | 'replaced' | 'needs the port of the running process' | FailedStart> {
+    const startedAt = Date.now()
+    let servesSince = 0
+    let failure: { readonly isPortTaken?: boolean; readonly problems?: readonly SourceProblem[] } = {}
+    const child = forkWithSocket('start.js', [...this.#options.parameters, ...parameters], this.#options.socket)
+    this.#starting = child
+    return new Promise(resolve => {
+      child.on('message', message => {
+        if (message === 'warned') this.#options.onWarned()
+        else if (message !== 'listening') failure = message as typeof failure
+        else if (child === this.#starting) {
+          servesSince = performance.now()
+          void this.#stop(this.#serving, 'SIGTERM')
+          this.#starting = undefined
+          this.#serving = child
+          resolve('serves')
+        }
+      })
+      child.once('exit', (code, signal) => {
+        const end = { code, reason: signal ?? `exit code ${code}` }
+        if (this.#ending.delete(child)) resolve('replaced')
+        else if (child === this.#serving) {
+          this.#serving = undefined
+          if (this.#starting === undefined) this.#options.onCrash(end, performance.now() - servesSince)
+        } else {
+          this.#starting = undefined
+          if (failure.isPortTaken && this.isServing) resolve('needs the port of the running process')
+          else resolve({ ...end, startedAt, problems: failure.problems ?? [] })
+        }
+      })
+    })
+  }
+
+  /** Ends a process that serves or starts. Its end is no crash. */
+  async #stop(child: ChildProcess | undefined, signal: keyof StopTimes): Promise<void> {
+    if (child === undefined) return
+    if (child === this.#serving) this.#serving = undefined
+    if (child === this.#starting) this.#starting = undefined
+    this.#ending.add(child)
+    const timer = setTimeout(() => child.kill('SIGKILL'), this.#options.times[signal])
+    const ended = once(child, 'exit')
+    child.kill(signal)
+    await ended
+    clearTimeout(timer)
+  }
+}
+
+/** The file descriptor of the shared socket in a process that is started with it. */
+const inherited = 3
+
+/** Starts a program of this folder, with the option `--socket` if it inherits a socket. */
+export function forkWithSocket(
+  program: string,
+  parameters: readonly string[],
+  socket: number | undefined,
+): ChildProcess {
+  const stdio: StdioOptions = ['inherit', 'inherit', 'inherit', ...(socket === undefined ? [] : [socket]), 'ipc']
+  const options = socket === undefined ? [] : [`--socket=${inherited}`]
+  return fork(path.join(import.meta.dirname, program), [...parameters, ...options], { stdio })
+}
