@@ -123,9 +123,7 @@ export const manyLogsRule: FindingRule<Profile> = {
   name: 'many-logs',
   title: 'Many log messages',
   find(profile) {
-    const { dropped, logs } = readLogs(profile)
-    const written = logs.filter(({ level }) => level !== 'debug')
-    const count = written.length + dropped
+    const { count, written } = readWritten(profile)
     if (count <= mostLogs) return []
     // The message that is one too many; it was recorded with its place.
     const located = written.slice(mostLogs, mostLogs + 1)
@@ -147,6 +145,14 @@ export const manyLogsRule: FindingRule<Profile> = {
       },
     ]
   },
+  measure: { unit: 'log messages', read: (_, profile) => readWritten(profile).count },
+}
+
+/** The log messages of a profile without those of the level debug, and how many there were. */
+function readWritten(profile: Profile) {
+  const { dropped, logs } = readLogs(profile)
+  const written = logs.filter(({ level }) => level !== 'debug')
+  return { written, count: written.length + dropped }
 }
 
 const messageLength = 80

@@ -82,7 +82,8 @@ export function judgeFix({ finding }: Flaw, before: Versions, after: Versions, j
   if (finding === undefined) return judgeEnding(original, replay, judge)
   const amounts = measure(finding, before, after, judge)
   const remains = findRemains(finding, amounts, before, after, judge)
-  const facts = [...describeAmounts(amounts), ...describeChanges(before, after, amounts?.unit)].join(', ')
+  const changes = describeChanges(before, after, amounts?.unit)
+  const facts = [...(amounts === undefined ? [] : [formatAmounts(amounts).join(' → ')]), ...changes].join(', ')
   if (remains !== undefined) return { state: 'present', text: `${remains}: ${facts}` }
   const isOnce = amounts?.unit === 'ms' && after.length < timedCount
   return toFixed(
@@ -218,6 +219,23 @@ function measure(finding: Finding, before: Versions, after: Versions, judge: Jud
   return unit === undefined ? undefined : { unit, before: read(before), after: read(after) }
 }
 
+/** Writes how much of a finding there was before and is after; `undefined` if its rule does not measure it. */
+export function describeAmounts(
+  finding: Finding,
+  before: Versions,
+  after: Versions,
+  judge: Judge,
+): readonly [before: string, after: string] | undefined {
+  const amounts = measure(finding, before, after, judge)
+  return amounts && formatAmounts(amounts)
+}
+
+function formatAmounts({ after, before, unit }: Amounts): readonly [before: string, after: string] {
+  return unit === 'ms'
+    ? [formatDuration(before), formatDuration(after)]
+    : [`${formatNumber(before)} ${unit}`, formatNumber(after)]
+}
+
 function findMedian(values: readonly number[]): number {
   return values.toSorted((a, b) => a - b)[Math.floor(values.length / 2)] ?? 0
 }
@@ -247,14 +265,6 @@ function findOfRule({ rule }: Finding, profile: Profile, judge: Judge): readonly
 function nameOf(finding: Finding): string {
   const values = splitSentence('problem', finding).filter(({ isValue }) => isValue)
   return values.length > 0 ? JSON.stringify(values) : writeProblem(finding).replace(/\d+(?:[.,]\d+)*(?: m?s\b)?/g, '')
-}
-
-function describeAmounts(amounts: Amounts | undefined): string[] {
-  if (amounts === undefined) return []
-  const { after, before, unit } = amounts
-  return unit === 'ms'
-    ? [`${formatDuration(before)} → ${formatDuration(after)}`]
-    : [`${formatNumber(before)} ${unit} → ${formatNumber(after)}`]
 }
 
 /** The changes of the requests. `unit` is counted already. */

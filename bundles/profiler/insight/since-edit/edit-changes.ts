@@ -1,8 +1,19 @@
 import { formatBytes, formatCount, formatNumber, shorten } from '../../profile/format.ts'
+import { groupBy } from '../../profile/group-by.ts'
 import type { Profile, ProfileSummary } from '../../profile/profile.ts'
 import { readResponseHeaders } from '../compare/comparison.ts'
 import type { Finding } from '../findings/finding.ts'
-import { hasFinding, isFixed, isTimed, type Judge, judgeFix, listFlaws, type Versions } from '../replay/judge-fix.ts'
+import {
+  describeAmounts,
+  type FixVerdict,
+  hasFinding,
+  isFixed,
+  isTimed,
+  type Judge,
+  judgeFix,
+  listFlaws,
+  type Versions,
+} from '../replay/judge-fix.ts'
 import type { Tone } from '../summary-view.ts'
 
 /** A difference between the requests before an edit and those since. */
@@ -73,47 +84,40 @@ function compareFindings(requests: EditedRequests): EditChange[] {
   const [last, ...others] = profiles
   if (last === undefined) return []
   const before: Versions = [last, ...others]
-  const isIn = ({ finding }: JudgedFinding) => before.map(profile => hasFinding(finding, profile, judge))
-  const added = judgeFindings(current, before, requests).filter(judged => !isIn(judged).some(Boolean))
-  const gone = judgeFindings(before, current, requests).filter(judged => isIn(judged).every(Boolean))
-  const describe = (judged: readonly JudgedFinding[], word: string, tone: Tone) =>
-    [...new Map(judged.map(({ finding: { rule, title } }) => [rule, title]))].map(([rule, title]): EditChange => {
-      const count = (profile: Profile) =>
-        formatNumber(judge.inspect(profile).filter(finding => finding.rule === rule).length)
-      return { name: title, before: count(last), now: count(current[0]), text: `${word}: ${title}`, tone }
+  const isIn = (finding: Finding) => before.map(profile => hasFinding(finding, profile, judge))
+  const added = [...findFixed(current, before, requests).keys()].filter(finding => !isIn(finding).some(Boolean))
+  const removed = [...findFixed(before, current, requests)].filter(([finding]) => isIn(finding).every(Boolean))
+  const ofState = (wanted: FixVerdict['state']) =>
+    removed.filter(([, { state }]) => state === wanted).map(([finding]) => finding)
+  const describe = (findings: readonly Finding[], word: string, tone: Tone) =>
+    [...groupBy(findings, ({ rule }) => rule)].map(([rule, [finding, ...more]]): EditChange => {
+      const count = (profile: Profile) => String(judge.inspect(profile).filter(other => other.rule === rule).length)
+      const amounts = more.length === 0 ? describeAmounts(finding, before, current, judge) : undefined
+      const [old, now] = amounts ?? [count(last), count(current[0])]
+      return { name: finding.title, before: old, now, text: `${word}: ${finding.title}`, tone }
     })
   return [
     ...describe(added, 'new', 'warning'),
-    ...describe(
-      gone.filter(({ isDoubtful }) => isDoubtful),
-      'gone',
-      'plain',
-    ),
-    ...describe(
-      gone.filter(({ isDoubtful }) => !isDoubtful),
-      'fixed',
-      'ok',
-    ),
+    ...describe(ofState('doubtful'), 'gone', 'plain'),
+    ...describe(ofState('fixed'), 'fixed', 'ok'),
   ]
 }
 
-interface JudgedFinding {
-  readonly finding: Finding
-  readonly isDoubtful: boolean
-}
-
 /** The findings of some profiles that are fixed in others. A time is judged if it was measured often enough, and its file was edited. */
-function judgeFindings(before: Versions, after: Versions, requests: EditedRequests): readonly JudgedFinding[] {
+function findFixed(before: Versions, after: Versions, requests: EditedRequests): ReadonlyMap<Finding, FixVerdict> {
   const { files, judge, leastTimes } = requests
   const [profile] = before
   const areEnough = Math.min(before.length, after.length) >= leastTimes
-  return listFlaws(profile, judge.inspect(profile)).flatMap(flaw => {
-    const { finding } = flaw
-    if (finding === undefined || finding.severity === 'info') return []
-    if (isTimed(finding, profile, judge) && !(areEnough && isEdited(finding, files))) return []
-    const verdict = judgeFix(flaw, before, after, judge)
-    return isFixed(verdict) ? [{ finding, isDoubtful: verdict.state === 'doubtful' }] : []
-  })
+  const canJudge = (finding: Finding) =>
+    finding.severity !== 'info' && (!isTimed(finding, profile, judge) || (areEnough && isEdited(finding, files)))
+  return new Map(
+    listFlaws(profile, judge.inspect(profile)).flatMap(flaw => {
+      const { finding } = flaw
+      if (finding === undefined || !canJudge(finding)) return []
+      const verdict = judgeFix(flaw, before, after, judge)
+      return isFixed(verdict) ? [[finding, verdict] as const] : []
+    }),
+  )
 }
 
 /** Whether the file of a finding was edited; other times change by chance. */

@@ -176,15 +176,17 @@ t.test(
       for (const [index, time] of before.entries()) add(1 + index, slow(time, 300))
       const [last = 0, ...earlier] = now.toReversed()
       for (const [index, time] of earlier.toReversed().entries()) add(6 + index, slow(time, 300))
-      return (await show(9, slow(last, 300)))?.changes.map(({ text }) => text)
+      return (await show(9, slow(last, 300)))?.changes.map(({ before, now, text }) => `${text} ${before} → ${now}`)
     }
-    t.strictSame(await changesOf('prices.ts', [140, 150, 160], [30, 200, 40]), ['fixed: Slow listener'])
+    t.strictSame(await changesOf('prices.ts', [140, 150, 160], [30, 200, 40]), [
+      'fixed: Slow listener 150.0 ms → 40.0 ms',
+    ])
     t.strictSame(await changesOf('other.ts', [140, 150, 160], [30, 30, 40]), [], 'the listener is as before')
     t.strictSame(await changesOf('prices.ts', [140, 150], [30, 30, 40]), [], 'too few before')
     t.strictSame(await changesOf('prices.ts', [140, 150, 160], [30, 40]), [], 'too few since')
     t.strictSame(await changesOf('prices.ts', [140, 90, 160], [30, 30, 40]), [], 'not all before')
     t.strictSame(await changesOf('prices.ts', [105, 105, 105], [95, 95, 95]), [], 'hardly less')
-    t.strictSame(await changesOf('prices.ts', [30, 30, 40], [140, 20, 160]), ['new: Slow listener'])
+    t.strictSame(await changesOf('prices.ts', [30, 30, 40], [140, 20, 160]), ['new: Slow listener 30.0 ms → 140.0 ms'])
     t.strictSame(await changesOf('prices.ts', [95, 95, 95], [105, 105, 105]), [])
   },
 )
