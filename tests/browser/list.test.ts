@@ -34,13 +34,9 @@ t.test('new profiles appear by themselves, but not while the list is in use', ne
   await page.getByText('Live', { exact: true }).waitFor()
   const missing = await ask('/missing-x')
   await page.locator(`tr[data-token="${missing}"]`).waitFor()
-  t.equal(await rows(page).count(), 2)
-  t.equal(await page.getByRole('heading', { level: 1 }).textContent(), '2 requests')
-  await page.getByRole('link', { name: '1 sub-request' }).click()
   await page.locator('tr.level-1').waitFor()
   t.equal(await rows(page).count(), 3)
-  t.match(page.url(), `open=${missing}`)
-  t.ok(await page.locator('.unfold').evaluate(link => link.matches(':focus')), 'the focus stays')
+  t.equal(await page.getByRole('heading', { level: 1 }).textContent(), '3 results found', 'the count line stays true')
 
   await rows(page).first().hover()
   const waiting = await ask('/partnership')
@@ -70,7 +66,7 @@ t.test('the list filters while one types, and stays live with its filter', needs
   t.equal(await rows(page).count(), 2)
   await page.getByText('Filter', { exact: true }).click()
   await page.getByLabel('Method').selectOption('POST')
-  await page.getByText(/^No matches in/).waitFor()
+  await page.getByText('The query returned no result.').waitFor()
   t.strictSame(complaints, [])
 })
 

@@ -28,8 +28,8 @@ t.test('pages of the profiler fit the window, can be read, and keep to their pol
   const missing = await tokenOf(`/missing-x/${'a-very-long-path/'.repeat(20)}`)
   const found = await tokenOf('/star-photo-booth')
   for (const [path, title] of [
-    ['/_profiler/', /^\d+ requests · Profiler$/],
-    [empty, /^No requests/],
+    ['/_profiler/', /^\d+ results found · Profiler$/],
+    [empty, /^No results found/],
     [`/_profiler/${missing}`, /^404 GET \/missing-x/],
     [`/_profiler/${found}?panel=demo`, /^200 GET \/star-photo-booth/],
     ['/_profiler/ffffff', /^Token not found/],
@@ -113,13 +113,11 @@ t.test('records are searched, read, pinned and deleted without a script', needsB
   await page.getByLabel('Status').fill('404')
   await page.getByRole('button', { name: 'Search', exact: true }).click()
   t.match(page.url(), `/_profiler/${missing}/search/results?status_code=404&limit=25&type=request`)
-  t.equal(await page.getByRole('heading', { level: 1 }).textContent(), '1 request')
-  await page.getByRole('link', { name: '1 sub-request' }).click()
-  await page.locator('tr.level-1').first().waitFor()
+  t.equal(await page.getByRole('heading', { level: 1 }).textContent(), '2 results found')
   t.equal(await page.locator('tr.level-1').count(), 1)
   await page.getByRole('link', { name: 'Errors 0' }).click()
-  await page.getByText('No matches in 4 profiles.').waitFor()
-  await page.getByRole('link', { name: 'All 1' }).click()
+  await page.getByText('The query returned no result.').waitFor()
+  await page.getByRole('link', { name: 'All 2' }).click()
   t.equal(await page.getByLabel('Status').inputValue(), '404')
 
   await page.getByRole('link', { name: '/missing-x' }).first().click()
@@ -134,7 +132,7 @@ t.test('records are searched, read, pinned and deleted without a script', needsB
   await page.getByRole('link', { name: 'Profiles', exact: true }).click()
   await page.getByText('Delete profiles').click()
   await page.getByRole('button', { name: 'Delete' }).click()
-  t.equal(await page.getByRole('heading', { level: 1 }).textContent(), '1 request', 'the pinned one is left')
+  t.equal(await page.getByRole('heading', { level: 1 }).textContent(), '2 results found', 'the pinned one is left')
 
   await page.getByRole('button', { name: 'Pause recording' }).click()
   t.equal(await tokenOf('/star-photo-booth'), 'null')

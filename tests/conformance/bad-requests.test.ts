@@ -2,8 +2,16 @@ import fc from 'fast-check'
 import { type Test, t } from 'tap'
 import { createProfilerBundle } from '#bundles/profiler/profiler-bundle.ts'
 import { MemoryProfileStorage } from '#bundles/profiler/store/memory-profile-storage.ts'
-import { type BadRequest, badRequests as cases, findComplaints, toSending } from '#tests/support/bad-requests.ts'
+import {
+  type BadRequest,
+  badRequestDifferences,
+  badRequests as cases,
+  findComplaints,
+  recordedBadRequests,
+  toSending,
+} from '#tests/support/bad-requests.ts'
 import { exchange, type Sending } from '#tests/support/exchange.ts'
+import { findUndecided, hashFile } from '#tests/support/recorded.ts'
 import { startServer } from '#tests/support/test-server.ts'
 
 const parallel = 8
@@ -25,6 +33,19 @@ async function serve(t: Test, environment: 'dev' | 'prod'): Promise<number> {
   const { port } = await startServer(t, { APP_ENV: environment }, environment === 'dev' ? [profiler] : [])
   return port
 }
+
+t.test('recorded bad requests are facts: what differs is listed with its decision, and does differ', async t => {
+  const hash = '911a499d59c167b9b4ef4583275d7f7ce11b475ea9c480ddf3f7a0a7e0d144a1'
+  t.equal(hashFile('tests/conformance/bad-requests.json'), hash, 'the recorded file was edited')
+  t.strictSame(findUndecided(badRequestDifferences), [], 'a difference needs a decision')
+  const port = await serve(t, 'prod')
+  const asRecorded: string[] = []
+  await forEach(badRequestDifferences, async ({ id }) => {
+    const one = recordedBadRequests.find(one => one.id === id)
+    if (one === undefined || (await findComplaints(port, one)).length === 0) asRecorded.push(id)
+  })
+  t.strictSame(asRecorded, [], 'listed as different, but answered as recorded')
+})
 
 for (const environment of ['dev', 'prod'] as const) {
   t.test(`${environment}: bad requests are answered as they must be, and good ones after each`, async t => {

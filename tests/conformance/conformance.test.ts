@@ -1,27 +1,48 @@
 import { execFile } from 'node:child_process'
+import { readFileSync } from 'node:fs'
 import { type Test, t } from 'tap'
 import { createProfilerBundle } from '#bundles/profiler/profiler-bundle.ts'
 import { FileProfileStorage } from '#bundles/profiler/store/file-profile-storage.ts'
-import type { Bundle } from '#kernel/bundle.ts'
+import { findUndecided, hashFile } from '#tests/support/recorded.ts'
 import { startServer } from '#tests/support/test-server.ts'
 
 /** Replays the recorded cases; gives what the runner prints. */
-async function replay(
-  t: Test,
-  config: string,
-  variables: Record<string, string>,
-  bundles: readonly Bundle[],
-): Promise<string> {
-  const { url } = await startServer(t, variables, bundles)
-  const options = ['tests/conformance/run-cases.mjs', url, '--config', config, '--probe']
-  return new Promise(resolve => execFile(process.execPath, options, (_error, stdout) => resolve(stdout)))
+async function replay(url: string, ...options: string[]): Promise<string> {
+  const args = ['tests/conformance/run-cases.mjs', url, '--probe', ...options]
+  return new Promise(resolve => execFile(process.execPath, args, (_error, stdout) => resolve(stdout)))
 }
 
-t.test('every recorded case of the development server holds', async t => {
+async function serveDevelopment(t: Test): Promise<string> {
   const storage = new FileProfileStorage({ directory: t.testdir(), onProblem: message => t.fail(message) })
-  t.equal(await replay(t, 'dev', {}, [createProfilerBundle({ storage })]), '103 passed, 0 failed\n')
+  return (await startServer(t, {}, [createProfilerBundle({ storage })])).url
+}
+
+t.test('recorded cases are facts: what differs is listed with its decision', async t => {
+  const hash = '8652fb19db62437006afc194ddf6ca653857f4acf2e957085e5530e48b206fd8'
+  t.equal(hashFile('tests/conformance/cases.json'), hash, 'the recorded file was edited')
+  const differs: { id: string; decision: string }[] = JSON.parse(readFileSync('tests/conformance/differs.json', 'utf8'))
+  t.strictSame(
+    differs.map(({ id }) => id),
+    ['seed.profiler.home', 'profiler.default.exception', 'profiler.default.request', 'profiler.panel.unknown'],
+  )
+  t.strictSame(findUndecided(differs), [], 'a difference needs a decision')
+})
+
+t.test('every recorded case of the development server holds', async t => {
+  t.equal(await replay(await serveDevelopment(t)), '103 passed, 0 failed\n')
 })
 
 t.test('every recorded case of the production server holds', async t => {
-  t.equal(await replay(t, 'prod', { APP_ENV: 'prod' }, []), '2 passed, 0 failed\n')
+  const { url } = await startServer(t, { APP_ENV: 'prod' }, [])
+  t.equal(await replay(url, '--config', 'prod'), '2 passed, 0 failed\n')
+})
+
+t.test('a difference that is not listed fails, and a listed case that is as recorded', async t => {
+  const url = await serveDevelopment(t)
+  const expect = { status: 200, headers: {} }
+  const directory = t.testdir({ 'none.json': '[]', 'one.json': JSON.stringify([{ id: 'toolbar.xhr', expect }]) })
+  const home = await replay(url, '--only', 'seed.profiler.home', '--differs', `${directory}/none.json`)
+  t.match(home, /^seed.profiler.home: location: .*limit=25, expected .*limit=10\n0 passed, 1 failed\n$/)
+  const toolbar = await replay(url, '--only', 'toolbar.xhr', '--differs', `${directory}/one.json`)
+  t.equal(toolbar, 'toolbar.xhr: listed as different, but it is as recorded\n0 passed, 1 failed\n')
 })

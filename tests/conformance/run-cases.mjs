@@ -1,6 +1,7 @@
 #!/usr/bin/env node
-// run-cases.mjs BASE_URL [--cases FILE] [--config dev|prod] [--probe] [--only PREFIX]
-// Replays the reference cases against a running server and prints what differs; exit 1 when any does.
+// run-cases.mjs BASE_URL [--cases FILE] [--differs FILE] [--config dev|prod] [--probe] [--only PREFIX]
+// Replays the recorded cases against a running server and prints what differs; exit 1 when any does.
+// differs.json lists the cases that differ on purpose: {id, decision, expect}. They must have that result, and not the recorded one.
 // A case: {id, config, requiresRoute?, setup?:[{request, capture:{T:'x-debug-token'}}], request, expect}.
 // Header expectations: {exact} | {regex} | {absent:true} | {urlencoded: text} (RFC 3986 percent-encoding of the text).
 // {base_url} and captured names are replaced everywhere. A body text may stand in the raw body or in its tag-stripped text.
@@ -12,6 +13,7 @@ const args = process.argv.slice(2)
 const option = (name, fallback) => (args.includes(`--${name}`) ? args[args.indexOf(`--${name}`) + 1] : fallback)
 const base = new URL(args[0])
 const file = option('cases', new URL('./cases.json', import.meta.url))
+const differs = option('differs', new URL('./differs.json', import.meta.url))
 const config = option('config', 'dev')
 const withProbes = args.includes('--probe')
 const only = option('only', '')
@@ -49,6 +51,34 @@ function send({ method, path, headers = {}, body }) {
   })
 }
 
+/** Compares a response with an expectation; `fill` replaces the names of captured values. Returns a list of problems. */
+function compare({ body, headers, status }, expect, fill) {
+  const problems = []
+  if (status !== expect.status) problems.push(`status ${status}, expected ${expect.status}`)
+  for (const [name, wanted] of Object.entries(expect.headers)) {
+    const got = Array.isArray(headers[name]) ? headers[name][0] : headers[name]
+    if (wanted.absent) {
+      if (got !== undefined) problems.push(`${name} is present: ${got}`)
+    } else if (got === undefined) problems.push(`${name} is missing`)
+    else if (wanted.exact !== undefined && got !== fill(wanted.exact))
+      problems.push(`${name}: ${got}, expected ${fill(wanted.exact)}`)
+    else if (wanted.urlencoded !== undefined && got !== encode(fill(wanted.urlencoded)))
+      problems.push(`${name}: ${got}, expected ${encode(fill(wanted.urlencoded))}`)
+    else if (wanted.regex !== undefined && !new RegExp(fill(wanted.regex, escapeRegExp)).test(got))
+      problems.push(`${name}: ${got} does not match ${wanted.regex}`)
+  }
+  const text = decodeEntities(body.replace(/<[^>]+>/g, '')).replace(/\s+/g, ' ')
+  for (const part of expect.bodyContains ?? []) {
+    if (!body.includes(fill(part)) && !text.includes(fill(part)))
+      problems.push(`body lacks ${JSON.stringify(fill(part))}`)
+  }
+  for (const part of expect.bodyNotContains ?? []) {
+    if (body.includes(fill(part))) problems.push(`body has ${JSON.stringify(fill(part))}`)
+  }
+  return problems
+}
+
+const others = new Map(JSON.parse(fs.readFileSync(differs, 'utf8')).map(({ expect, id }) => [id, expect]))
 let run = 0
 let failing = 0
 for (const test of JSON.parse(fs.readFileSync(file, 'utf8'))) {
@@ -65,28 +95,10 @@ for (const test of JSON.parse(fs.readFileSync(file, 'utf8'))) {
       await sleep(20)
     }
     const answer = await send({ ...test.request, path: fill(test.request.path) })
-    const { expect } = test
-    if (answer.status !== expect.status) problems.push(`status ${answer.status}, expected ${expect.status}`)
-    for (const [name, wanted] of Object.entries(expect.headers)) {
-      const got = Array.isArray(answer.headers[name]) ? answer.headers[name][0] : answer.headers[name]
-      if (wanted.absent) {
-        if (got !== undefined) problems.push(`${name} is present: ${got}`)
-      } else if (got === undefined) problems.push(`${name} is missing`)
-      else if (wanted.exact !== undefined && got !== fill(wanted.exact))
-        problems.push(`${name}: ${got}, expected ${fill(wanted.exact)}`)
-      else if (wanted.urlencoded !== undefined && got !== encode(fill(wanted.urlencoded)))
-        problems.push(`${name}: ${got}, expected ${encode(fill(wanted.urlencoded))}`)
-      else if (wanted.regex !== undefined && !new RegExp(fill(wanted.regex, escapeRegExp)).test(got))
-        problems.push(`${name}: ${got} does not match ${wanted.regex}`)
-    }
-    const text = decodeEntities(answer.body.replace(/<[^>]+>/g, '')).replace(/\s+/g, ' ')
-    for (const part of expect.bodyContains ?? []) {
-      if (!answer.body.includes(fill(part)) && !text.includes(fill(part)))
-        problems.push(`body lacks ${JSON.stringify(fill(part))}`)
-    }
-    for (const part of expect.bodyNotContains ?? []) {
-      if (answer.body.includes(fill(part))) problems.push(`body has ${JSON.stringify(fill(part))}`)
-    }
+    const other = others.get(test.id)
+    problems.push(...compare(answer, other ?? test.expect, fill))
+    if (other !== undefined && compare(answer, test.expect, fill).length === 0)
+      problems.push('listed as different, but it is as recorded')
   } catch (error) {
     problems.push(String(error))
   }

@@ -19,38 +19,44 @@ export interface BadRequest {
   }
 }
 
-const recorded: readonly BadRequest[] = JSON.parse(readFileSync('tests/conformance/bad-requests.json', 'utf8'))
+/** A recorded request that is answered differently on purpose. */
+interface Difference {
+  readonly id: string
+  /** The file in `docs/decisions` that says why. */
+  readonly decision: string
+  /** The version of Node.js whose parser makes the difference, and later ones. */
+  readonly node?: number
+  readonly expect: BadRequest['expect']
+}
 
-/** They expect an open connection where ours is closed: see docs/decisions/014. */
-const closedOnPurpose: readonly string[] = ['me-expect-100-404', 'me-expect-100-too-big']
+const read = (file: string) => JSON.parse(readFileSync(`tests/conformance/${file}.json`, 'utf8'))
+
+/** The requests as they were recorded, whose bytes never change. */
+export const recordedBadRequests: readonly BadRequest[] = read('bad-requests')
 
 /** Whether this is Node 20, with whose parser the expectations were recorded. */
 export const isNode20: boolean = process.versions.node.startsWith('20.')
 
+/** The differences with this version of Node.js, and with any. */
+export const badRequestDifferences: readonly Difference[] = read('bad-requests-differs').filter(
+  ({ node }: Difference) => node === undefined || !isNode20,
+)
+
+/** The parser of Node 22 and later refuses an empty Transfer-Encoding itself. */
+const refusedByParser = /^sm-te-empty/
 const refused = { status: 400, close: true, statuses: [[400]] }
 
-/**
- * What the parser of Node 22 and later does otherwise: a tab behind a length is legal (RFC 9110, 5.5), too many fields and an
- * empty Transfer-Encoding end the connection.
- */
-const expectedSinceNode22: Readonly<Record<string, BadRequest['expect']>> = {
-  'cl-tab-trail': { status: 200, close: false },
-  'hd-many-1100': { status: 431, close: true },
-  'sm-te-empty': refused,
-  'sm-te-empty-cl': refused,
-  'sm-te-empty-cl-zero': refused,
-  'sm-te-empty-expect': refused,
-  'sm-te-empty-get': refused,
-}
-
-const changed = new Map(Object.entries(expectedSinceNode22).filter(() => !isNode20))
-
-/** All that were recorded. */
-export const badRequests: readonly BadRequest[] = recorded.map(one =>
-  closedOnPurpose.includes(one.id)
-    ? { ...one, expect: { ...one.expect, close: true } }
-    : { ...one, expect: changed.get(one.id) ?? one.expect },
+const own = (read('own-bad-requests') as readonly BadRequest[]).map(one =>
+  !isNode20 && refusedByParser.test(one.id) ? { ...one, expect: refused } : one,
 )
+
+const expectations = new Map(badRequestDifferences.map(({ expect, id }) => [id, expect]))
+
+/** All of them: those that were recorded, with the expectations that differ on purpose, and those of this project. */
+export const badRequests: readonly BadRequest[] = [
+  ...recordedBadRequests.map(one => ({ ...one, expect: expectations.get(one.id) ?? one.expect })),
+  ...own,
+]
 
 /** What of it is sent, and how. */
 export function toSending({ abort, halfClose, raw = '', rawBase64, splitEvery }: BadRequest): Sending {

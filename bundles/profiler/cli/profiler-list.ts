@@ -4,17 +4,17 @@ import {
   type ConsoleCommand,
   exitCodes,
 } from '../../../kernel/console-command.ts'
+import type { Block } from '../../../lib/console/document.ts'
 import type { Output } from '../../../lib/console/output.ts'
 import { type Cell, type Column, withoutEmpty } from '../../../lib/console/table.ts'
 import { type PublicFinding, toPublicFinding } from '../export/json.ts'
-import { listMembers } from '../insight/families.ts'
 import { toBadge } from '../insight/findings/finding.ts'
 import type { Inspector } from '../insight/findings/inspector.ts'
+import { isBrowserProbe } from '../insight/latest.ts'
 import { hasMark } from '../insight/list-marks.ts'
 import type { ListRequest } from '../insight/list-request.ts'
-import { searchList, searchProfiles } from '../insight/search-list.ts'
+import { describeCount, searchList, searchProfiles } from '../insight/search-list.ts'
 import { type Badge, toSummaryView, withBadge } from '../insight/summary-view.ts'
-import { formatNumber } from '../profile/format.ts'
 import type { ProfileSummary } from '../profile/profile.ts'
 import type { ProfileStorage } from '../store/profile-storage.ts'
 import { filterOptions, pagingOptions, parseSearch } from './search-options.ts'
@@ -23,7 +23,7 @@ import { filterOptions, pagingOptions, parseSearch } from './search-options.ts'
 export function createProfilerList(storage: ProfileStorage, inspector: Inspector): ConsoleCommand {
   return {
     name: 'profiler:list',
-    description: 'Lists recorded requests, the latest first',
+    description: 'Lists recorded requests and sub-requests, the latest first',
     options: [
       ...filterOptions,
       ...pagingOptions,
@@ -31,7 +31,7 @@ export function createProfilerList(storage: ProfileStorage, inspector: Inspector
       { name: 'follow', description: 'also lists new profiles until Ctrl-C, the latest last' },
     ],
     examples: [
-      { line: 'profiler:list', purpose: 'lists the latest ten requests' },
+      { line: 'profiler:list', purpose: 'lists the latest ten profiles' },
       { line: 'profiler:list --only errors --sort duration', purpose: 'lists failed requests, the slowest first' },
       { line: 'profiler:list --url !/assets --follow', purpose: 'follows all requests except those for assets' },
       { line: 'profiler:list --queries 20.. --sort queryTime', purpose: 'lists requests with many database queries' },
@@ -46,37 +46,24 @@ export function createProfilerList(storage: ProfileStorage, inspector: Inspector
 async function list(storage: ProfileStorage, inspector: Inspector, input: CommandInput, output: Output): Promise<0> {
   const wanted = parseSearch(input)
   await storage.load()
-  const { families, pinned, total } = await searchList(storage, wanted)
-  const { offset } = wanted.query
-  const mains = families.map(({ main }) => main)
-  const inspected = input.options.findings === undefined ? undefined : await inspect(mains, storage, inspector)
-  const rows = families.flatMap(family => {
-    const badge = toBadge(inspected?.get(family.main.token) ?? [])
-    const matching = listMembers(family).filter(({ summary }) => family.matches.has(summary))
-    return [
-      toRow(family.main, { isPinned: pinned.has(family.main.token), badge }),
-      ...matching.map(({ summary }) => toRow(summary, { isPinned: pinned.has(summary.token) })),
-    ]
-  })
-  const records = families.map(({ main, matches }) => ({
-    ...main,
-    isPinned: pinned.has(main.token),
-    matches: [...matches],
-    ...(inspected && { findings: inspected.get(main.token) ?? [] }),
+  const { pinned, profiles, total } = await searchList(storage, wanted)
+  const summaries = profiles.map(({ summary }) => summary)
+  const inspected = input.options.findings === undefined ? undefined : await inspect(summaries, storage, inspector)
+  const rows = summaries.map(summary =>
+    toRow(summary, { isPinned: pinned.has(summary.token), badge: toBadge(inspected?.get(summary.token) ?? []) }),
+  )
+  const records = summaries.map(summary => ({
+    ...summary,
+    isPinned: pinned.has(summary.token),
+    ...(inspected && { findings: inspected.get(summary.token) ?? [] }),
   }))
+  const { found, inAll } = describeCount(rows.length, total)
+  const table: Block = { kind: 'table', table: withoutEmpty({ columns, rows }, 'Queries') }
   output.print({
-    blocks:
-      rows.length === 0
-        ? [{ kind: 'text', text: 'No results found.' }]
-        : [{ kind: 'table', table: withoutEmpty({ columns, rows }, 'Queries') }],
+    blocks: [...(rows.length === 0 ? [] : [table]), { kind: 'text', text: `${found}${inAll && ` · ${inAll}`}` }],
     json: { total, records },
   })
-  if (mains.length > 0 && mains.length < total && output.format === 'text') {
-    const end = offset + mains.length
-    output.note(
-      `${formatNumber(offset + 1)}–${formatNumber(end)} of ${formatNumber(total)}; --page and --limit show the others.`,
-    )
-  }
+  if (inAll !== '' && output.format === 'text') output.note('--page and --limit show the others.')
   return exitCodes.success
 }
 
@@ -116,19 +103,11 @@ async function follow(storage: ProfileStorage, input: CommandInput, output: Outp
   return exitCodes.success
 }
 
-/** A sub-request is stored before its main request, and is listed if it matches a filter. Only statistics know what is slow. */
-function createFilter({
-  isFiltering,
-  isOfSubRequests,
-  marks,
-  matches,
-}: ListRequest): (summary: ProfileSummary) => boolean {
+/** Only statistics know what is slow: `--only slow` follows all main requests. */
+function createFilter({ isOfProbes, marks, matches }: ListRequest): (summary: ProfileSummary) => boolean {
   const context = { client: undefined, isSlow: Boolean, findings: new Set<string>() }
-  const isFree = !isFiltering && marks.length === 0
   return summary =>
-    (isOfSubRequests ? summary.parent !== null : isFree ? summary.parent === null : true) &&
-    matches(summary) &&
-    marks.every(mark => hasMark(mark, summary, context))
+    isBrowserProbe(summary) === isOfProbes && matches(summary) && marks.every(mark => hasMark(mark, summary, context))
 }
 
 /** A watched directory does not keep the process running; a timer does. */

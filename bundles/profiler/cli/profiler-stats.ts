@@ -43,7 +43,7 @@ export function createProfilerStats(storage: ProfileStorage): ConsoleCommand {
       )
       const table = withoutEmpty({ columns, rows: statistics.map(toRow) }, 'Queries')
       output.print({
-        blocks: main.length === 0 ? [{ kind: 'text', text: 'No results found.' }] : [{ kind: 'table', table }],
+        blocks: main.length === 0 ? [{ kind: 'text', text: 'No results found' }] : [{ kind: 'table', table }],
         json: { requests: main.length, routes: statistics },
       })
       return exitCodes.success

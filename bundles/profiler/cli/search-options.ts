@@ -1,5 +1,6 @@
 import { type CommandInput, type CommandOption, CommandUsageError } from '../../../kernel/console-command.ts'
 import {
+  defaultLimit,
   type ListRequest,
   marks,
   parseListRequest,
@@ -7,7 +8,7 @@ import {
   profileTypes,
   sortableFields,
 } from '../insight/list-request.ts'
-import { parseCountRange, parseMoment, parseStatusRange, rangeHint, statusHint } from '../insight/search-values.ts'
+import { parseCountRange, parseMoment, parseStatus, rangeHint, statusHint } from '../insight/search-values.ts'
 
 /** A console is no client of the server, and reads no findings for a filter. */
 const consoleMarks = marks.filter(mark => mark !== 'client' && mark !== 'findings')
@@ -22,7 +23,12 @@ const filters: readonly (CommandOption & { readonly parameter: string })[] = [
   },
   { name: 'ip', parameter: 'ip', value: 'text', description: 'a part of the address of the client' },
   { name: 'method', parameter: 'method', value: 'name', description: 'a part of the method, in any case' },
-  { name: 'status', parameter: 'status_code', value: 'code', description: 'such as 404, 4xx or 500..599' },
+  {
+    name: 'status',
+    parameter: 'status_code',
+    value: 'code',
+    description: 'a part of the status, such as 404 or 40; also 4xx or 500..599',
+  },
   { name: 'url', parameter: 'url', value: 'text', description: 'a part of the URL; !text for those without it' },
   {
     name: 'text',
@@ -62,7 +68,7 @@ const filters: readonly (CommandOption & { readonly parameter: string })[] = [
     name: 'type',
     parameter: 'type',
     value: 'name',
-    description: `${profileTypes.join(', ')}: main requests by default; a probe is of a browser itself`,
+    description: `${profileTypes.join(', ')}: by default requests with their sub-requests; a probe is of a browser itself`,
   },
   {
     name: 'from',
@@ -77,7 +83,12 @@ const filters: readonly (CommandOption & { readonly parameter: string })[] = [
 const paging: typeof filters = [
   { name: 'sort', parameter: 'sort', value: 'field', choices: sortableFields, description: 'what to sort by' },
   { name: 'order', parameter: 'order', value: 'way', choices: ['asc', 'desc'], description: 'by default desc' },
-  { name: 'limit', parameter: 'limit', value: 'number', description: 'the number of profiles; by default 10' },
+  {
+    name: 'limit',
+    parameter: 'limit',
+    value: 'number',
+    description: `the number of profiles; by default ${defaultLimit}`,
+  },
   { name: 'page', parameter: 'page', value: 'number', description: 'the page, by that number of profiles' },
 ]
 
@@ -96,11 +107,11 @@ export function parseSearch({ options }: Pick<CommandInput, 'options'>): ListReq
   const moment = 'a date such as 2026-11-20, or seconds since 1970'
   for (const name of ['from', 'until']) check(name, options[name], text => parseMoment(text, 'first'), moment)
   check('queries', options.queries, parseCountRange, rangeHint)
-  check('status', options.status, parseStatusRange, statusHint)
+  check('status', options.status, parseStatus, statusHint)
   check('slower', options.slower, parseMilliseconds, 'milliseconds such as 250')
   for (const mark of options.only?.split(',') ?? [])
     check('only', mark, mark => consoleMarks.find(known => known === mark), `one of ${consoleMarks.join(', ')}`)
-  const limit = readCount('limit', options.limit, 10)
+  const limit = readCount('limit', options.limit, defaultLimit)
   const page = readCount('page', options.page, 1)
   const wanted = parseListRequest(new URLSearchParams(given))
   // Without a page to render there is no upper limit.

@@ -35,12 +35,6 @@ export function enhanceList(): void {
     event.preventDefault()
     void list.submit(submitter)
   })
-  results.addEventListener('click', event => {
-    const link = closestTo<HTMLAnchorElement>(event, 'a.unfold')
-    if (link === null || event.ctrlKey || event.metaKey || event.shiftKey) return
-    event.preventDefault()
-    void list.unfold(link)
-  })
   document.addEventListener('keydown', event => moveFocus(event, results))
 }
 
@@ -118,13 +112,6 @@ class ListLoader {
     const token = button.closest('tr')?.dataset.token
     const isDone = await this.load(button.formAction, {}, { method: 'POST' })
     if (isDone) this.#focus(token, '.pin')
-  }
-
-  /** Shows or hides the sub-requests of a row, and gives the focus back to the link. */
-  async unfold(link: HTMLAnchorElement): Promise<void> {
-    const token = link.closest('tr')?.dataset.token
-    const isDone = await this.load(link.href, { changesUrl: true })
-    if (isDone) this.#focus(token, '.unfold')
   }
 
   #show({ document: page, url }: FetchedPage, { changesUrl = false, marksNew = false }: LoadOptions): boolean {

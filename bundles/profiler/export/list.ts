@@ -1,6 +1,6 @@
 import type { ListRequest } from '../insight/list-request.ts'
-import type { ListResult } from '../insight/search-list.ts'
-import { formatCount, formatDuration } from '../profile/format.ts'
+import { describeCount, type ListResult } from '../insight/search-list.ts'
+import { formatDuration } from '../profile/format.ts'
 import { formatMoment } from '../profile/format-value.ts'
 import { listDataLink, listLink, profileDataLink } from '../profile/links.ts'
 import { type ProfileSummary, schemaVersion } from '../profile/profile.ts'
@@ -9,18 +9,18 @@ import { toList, toSpan } from './markdown-text.ts'
 /** The JSON of a search result; `docs/reference/profile.md` describes it. */
 interface PublicList {
   readonly schemaVersion: typeof schemaVersion
-  /** The number of matching main requests on all pages. */
+  /** The number of matching profiles on all pages. */
   readonly total: number
   /** The first page is 1. */
   readonly page: number
   readonly limit: number
-  /** Sentences about parameters that are ignored or corrected. */
+  /** Sentences about parameters that cannot be read, or are corrected. */
   readonly notes: readonly string[]
   readonly records: readonly PublicListItem[]
   readonly links: ListLinks
 }
 
-/** A main request in a search result. */
+/** A profile in a search result. */
 interface PublicListItem {
   readonly token: string
   readonly link: string
@@ -28,12 +28,10 @@ interface PublicListItem {
   /** `false` while the profile is only in memory, because writing to the disk fails. */
   readonly isStored: boolean
   readonly summary: ProfileSummary
-  /** The sub-requests that match, if the main request does not; their parents may be sub-requests, too. */
-  readonly matches: readonly ProfileSummary[]
 }
 
 /** The part of a search result that is public. */
-export type ListedPage = Pick<ListResult, 'families' | 'pinned' | 'total' | 'unstored'>
+export type ListedPage = Pick<ListResult, 'pinned' | 'profiles' | 'total' | 'unstored'>
 
 /** Paths on the server. */
 interface ListLinks {
@@ -45,23 +43,22 @@ interface ListLinks {
 }
 
 /** Creates the JSON of a search result. */
-export function listToJson({ families, pinned, total, unstored }: ListedPage, wanted: ListRequest): PublicList {
+export function listToJson({ pinned, profiles, total, unstored }: ListedPage, wanted: ListRequest): PublicList {
   const { notes, page, parameters, query } = wanted
   const turn = (page: number) => listDataLink('json', { ...parameters, page: String(page) })
-  const hasNext = families.length > 0 && query.offset + families.length < total
+  const hasNext = profiles.length > 0 && query.offset + profiles.length < total
   return {
     schemaVersion,
     total,
     page,
     limit: query.limit,
     notes,
-    records: families.map(({ main: summary, matches }) => ({
+    records: profiles.map(({ summary }) => ({
       token: summary.token,
       link: profileDataLink(summary.token, 'json'),
       isPinned: pinned.has(summary.token),
       isStored: !unstored?.has(summary.token),
       summary,
-      matches: [...matches],
     })),
     links: {
       self: listDataLink('json', parameters),
@@ -75,8 +72,9 @@ export function listToJson({ families, pinned, total, unstored }: ListedPage, wa
 
 /** Writes a search result as Markdown, one list item per profile. Recorded texts cannot become Markdown syntax. */
 export function listToMarkdown({ links, notes, records, total }: PublicList): string {
+  const { found, inAll } = describeCount(records.length, total)
   const parts = [
-    `# ${records.length.toLocaleString('en')} of ${formatCount(total, 'request')}`,
+    `# ${found}${inAll && ` · ${inAll}`}`,
     toList(notes, notes.length, toSpan),
     toList(records, records.length, writeProfile),
     ...(links.next === null ? [] : [`More: ${toSpan(links.next.replace('.json', '.md'))}`]),
@@ -84,7 +82,7 @@ export function listToMarkdown({ links, notes, records, total }: PublicList): st
   return `${parts.filter(part => part !== '').join('\n\n')}\n`
 }
 
-function writeProfile({ isPinned, isStored, matches, summary }: PublicListItem): string {
+function writeProfile({ isPinned, isStored, summary }: PublicListItem): string {
   const { browserErrors, cacheCalls, duration, errors, exception, method, outcome, parent } = summary
   const { queries, queryTime, route, status, subRequests, time, token, url, warnings } = summary
   const facts = [
@@ -100,7 +98,6 @@ function writeProfile({ isPinned, isStored, matches, summary }: PublicListItem):
     ...(warnings === 0 ? [] : [`warnings: ${warnings}`]),
     ...(browserErrors === 0 ? [] : [`errors in the browser: ${browserErrors}`]),
     ...(subRequests === 0 ? [] : [`sub-requests: ${subRequests}`]),
-    ...(matches.length === 0 ? [] : [`of which match: ${matches.map(({ token }) => toSpan(token)).join(', ')}`]),
     ...(parent === null ? [] : [`sub-request of ${toSpan(parent)}`]),
     ...(isPinned ? ['pinned'] : []),
     ...(isStored ? [] : ['not stored']),

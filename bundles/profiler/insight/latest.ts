@@ -5,10 +5,10 @@ import type { ProfileFilter, ProfileStorage } from '../store/profile-storage.ts'
 
 /**
  * Whether a browser made this request by itself and got a 404, for example for a missing icon: that is no error of the
- * application.
+ * application. So is the sub-request for the error page, which has the same URL.
  */
-export function isBrowserProbe({ parent, route, status, url }: ProfileSummary): boolean {
-  if (status !== 404 || route !== null || parent !== null) return false
+export function isBrowserProbe({ route, status, url }: ProfileSummary): boolean {
+  if (status !== 404 || route !== null) return false
   return probePath.test(toTarget(url).replace(/\?.*/, ''))
 }
 

@@ -13,15 +13,16 @@ export interface MarkContext {
   readonly client: string | undefined
 }
 
-/** Whether a request has a mark. A sub-request has the marks of its status only. */
+/** Whether a request has a mark. A sub-request has the marks of its status and of its findings only. */
 export function hasMark(mark: ListMark, summary: ProfileSummary, { client, findings, isSlow }: MarkContext): boolean {
   const { exception, status } = summary
   const isRefused = status >= 400 && status < 500
   if (mark === 'errors') return isError(summary) || (exception !== null && !isRefused)
   if (mark === '4xx') return isRefused
-  if (summary.parent !== null) return false
-  if (mark === 'slow') return isSlow(summary)
   if (mark === 'findings') return findings.has(summary.token)
+  if (summary.parent !== null) return false
+  if (mark === 'main') return true
+  if (mark === 'slow') return isSlow(summary)
   if (mark === 'api') return isCall(summary)
   return summary.client !== null && summary.client === client
 }

@@ -2,38 +2,42 @@ import type { ProfileSummary } from '../profile/profile.ts'
 import { toReadableUrl } from '../profile/readable-url.ts'
 import type { ProfileFilter, ProfileQuery, SummaryField } from '../store/profile-storage.ts'
 import { matchFilter } from '../store/search-summaries.ts'
-import { type Edge, parseCountRange, parseMoment, parseStatusRange, rangeHint, statusHint } from './search-values.ts'
+import {
+  type Edge,
+  parseCountRange,
+  parseMoment,
+  parseStatus,
+  type Range,
+  rangeHint,
+  statusHint,
+} from './search-values.ts'
 
 /** The parsed parameters of a search in the list of profiles. */
 export interface ListRequest {
   readonly query: ProfileQuery & { readonly filters: readonly ProfileFilter[]; readonly offset: number }
-  /** Whether a profile meets all conditions, without the marks. */
+  /** Whether a profile meets all conditions, without the marks. No profile meets a condition that cannot be read. */
   readonly matches: (summary: ProfileSummary) => boolean
   /** Whether there are such conditions. */
   readonly isFiltering: boolean
   /** The marks that a request must have: all of them. */
   readonly marks: readonly ListMark[]
-  /** Whether each sub-request is an entry of its own, and main requests are not listed. */
-  readonly isOfSubRequests: boolean
   /** Whether only the requests of browsers themselves are wanted, which are else left out. */
   readonly isOfProbes: boolean
   /** Whether only pinned profiles are wanted. */
   readonly isPinned: boolean
-  /** The tokens of the main requests whose sub-requests are unfolded. */
-  readonly open: ReadonlySet<string>
   /** The given parameters by name, in the order of {@link searchParameters}. */
   readonly parameters: Readonly<Record<string, string>>
   /** The first page is 1. */
   readonly page: number
-  /** Sentences about parameters that are ignored or corrected. */
+  /** Sentences about parameters that cannot be read, or are corrected. */
   readonly notes: readonly string[]
 }
 
 /**
- * What a list can be restricted to by one click: failed requests, slow requests, requests with findings, statuses from 400
- * to 499, requests of scripts and programs, and requests of the client that looks at the list.
+ * What a list can be restricted to by one click: main requests, failed requests, slow requests, requests with findings,
+ * statuses from 400 to 499, requests of scripts and programs, and requests of the client that looks at the list.
  */
-export const marks = ['errors', 'slow', 'findings', '4xx', 'api', 'client'] as const
+export const marks = ['main', 'errors', 'slow', 'findings', '4xx', 'api', 'client'] as const
 
 /** See {@link marks}. */
 export type ListMark = (typeof marks)[number]
@@ -56,7 +60,7 @@ export const sortableFields = [
 /** The order of a sort without the parameter `order`. */
 export const defaultOrder = 'desc'
 
-/** The types of profiles that the parameter `type` selects: main requests by default. */
+/** The types of profiles that the parameter `type` selects: by default requests, which include sub-requests. */
 export const profileTypes = ['request', 'sub-request', 'probe'] as const
 
 /** The names of the parameters: those of Symfony's profiler in its order, then additional ones. */
@@ -79,40 +83,45 @@ export const searchParameters: readonly string[] = [
   ],
 ]
 
-/** The number of main requests on a page, by default. */
-export const defaultLimit = 25
+/** The number of profiles on a page, by default. */
+export const defaultLimit = 10
+
+/** The number of profiles with which the list begins. */
+export const startLimit = 25
 const maximalLimit = 1000
 const maximalPage = 1_000_000
-const openLimit = 100
 
-/** Parses the parameters of a search. Never throws: invalid parameters are ignored and noted. */
+/**
+ * Parses the parameters of a search. Never throws: a filter that cannot be read matches no profile, other mistakes are
+ * corrected, and both are noted.
+ */
 export function parseListRequest(given: URLSearchParams): ListRequest {
-  const texts = [...searchParameters, 'open'].map(name => [name, given.get(name)?.trim() ?? ''] as const)
+  const texts = searchParameters.map(name => [name, given.get(name)?.trim() ?? ''] as const)
   const parameters: Record<string, string> = Object.fromEntries(texts.filter(([, text]) => text !== ''))
   const notes: string[] = []
+  const mistakes: string[] = []
   const limit = readCount('limit', parameters, defaultLimit, maximalLimit, notes)
   const page = readCount('page', parameters, 1, maximalPage, notes)
   const sort = readSort(parameters, notes)
-  const filters = readFilters(parameters, notes)
+  const filters = readFilters(parameters, mistakes)
   const tests = [...filters.map(matchFilter), ...readTests(parameters)]
+  const wantedMarks = readMarks(parameters, mistakes)
   return {
     query: { filters, limit, offset: (page - 1) * limit, ...(sort && { sort }) },
-    matches: summary => tests.every(test => test(summary)),
-    isFiltering: tests.length > 0,
-    marks: readMarks(parameters, notes),
-    isOfSubRequests: parameters.type === 'sub-request',
+    matches: summary => mistakes.length === 0 && tests.every(test => test(summary)),
+    isFiltering: tests.length + mistakes.length > 0,
+    marks: wantedMarks,
     isOfProbes: parameters.type === 'probe',
     isPinned: parameters.pinned !== undefined,
-    open: new Set(parameters.open?.split(',').slice(0, openLimit)),
     parameters,
     page,
-    notes,
+    notes: [...mistakes, ...notes],
   }
 }
 
 type Parameters = Readonly<Record<string, string>>
 
-function readFilters(parameters: Parameters, notes: string[]): ProfileFilter[] {
+function readFilters(parameters: Parameters, mistakes: string[]): ProfileFilter[] {
   const { content, error, exception, ip, machine, method, route, token, type = 'request', url } = parameters
   const filters: ProfileFilter[] = []
   const contain = (field: SummaryField, value: string | undefined) => {
@@ -122,7 +131,7 @@ function readFilters(parameters: Parameters, notes: string[]): ProfileFilter[] {
   // A name may be the beginning of another one: web-1, web-10.
   if (machine !== undefined) filters.push({ field: 'machine', test: 'among', value: new Set([machine]) })
   contain('method', method?.toUpperCase())
-  filters.push(...readRange('status_code', 'status', parseStatusRange, statusHint, parameters, notes))
+  filters.push(...readRange('status_code', 'status', parseStatus, statusHint, parameters, mistakes))
   if (url?.startsWith('!') && url.length > 1) filters.push({ field: 'url', test: 'lacks', value: url.slice(1) })
   else if (url !== '!') contain('url', url)
   contain('token', token?.toLowerCase())
@@ -130,24 +139,25 @@ function readFilters(parameters: Parameters, notes: string[]): ProfileFilter[] {
   contain('contentType', content?.toLowerCase())
   if (exception !== '*') contain('exception', exception)
   contain('fingerprint', error?.toLowerCase())
-  filters.push(...readRange('queries', 'queries', parseCountRange, rangeHint, parameters, notes))
-  const slower = readMilliseconds(parameters, notes)
+  filters.push(...readRange('queries', 'queries', parseCountRange, rangeHint, parameters, mistakes))
+  const slower = readMilliseconds(parameters, mistakes)
   if (slower !== undefined) filters.push({ field: 'duration', test: 'from', value: slower })
   // Another type, such as Symfony's `command`, has no profiles.
   if (!profileTypes.some(known => known === type)) contain('type', type)
-  const from = readMoment('start', parameters, 'first', notes)
-  const until = readMoment('end', parameters, 'last', notes)
+  const from = readMoment('start', parameters, 'first', mistakes)
+  const until = readMoment('end', parameters, 'last', mistakes)
   if (from !== undefined) filters.push({ field: 'time', test: 'from', value: from })
   if (until !== undefined) filters.push({ field: 'time', test: 'until', value: until })
   return filters
 }
 
 /** The conditions that are no {@link ProfileFilter}. */
-function readTests({ exception, text }: Parameters): ((summary: ProfileSummary) => boolean)[] {
+function readTests({ exception, text, type }: Parameters): ((summary: ProfileSummary) => boolean)[] {
   const wanted = text?.toLowerCase()
   const isIn = (value: string | null) => wanted !== undefined && value?.toLowerCase().includes(wanted) === true
   return [
     ...(exception === '*' ? [(summary: ProfileSummary) => summary.exception !== null] : []),
+    ...(type === 'sub-request' ? [(summary: ProfileSummary) => summary.parent !== null] : []),
     ...(wanted === undefined
       ? []
       : [
@@ -157,11 +167,11 @@ function readTests({ exception, text }: Parameters): ((summary: ProfileSummary) 
   ]
 }
 
-function readMarks({ only = '' }: Parameters, notes: string[]): ListMark[] {
+function readMarks({ only = '' }: Parameters, mistakes: string[]): ListMark[] {
   return only.split(',').flatMap(text => {
     const mark = marks.find(mark => mark === text.trim())
     if (mark === undefined && only !== '')
-      notes.push(`“${text}” is ignored: a list is restricted to ${marks.join(', ')}.`)
+      mistakes.push(`A list cannot be restricted to “${text}”: expected ${marks.join(', ')}.`)
     return mark ?? []
   })
 }
@@ -169,22 +179,24 @@ function readMarks({ only = '' }: Parameters, notes: string[]): ListMark[] {
 function readRange(
   name: string,
   field: 'queries' | 'status',
-  parse: typeof parseCountRange,
+  parse: (text: string) => Range | string | undefined,
   hint: string,
   { [name]: text }: Parameters,
-  notes: string[],
+  mistakes: string[],
 ): ProfileFilter[] {
   if (text === undefined) return []
-  const range = parse(text)
-  if (range === undefined) notes.push(`The ${field} “${text}” ${verbOf(field)} ignored: expected ${hint}.`)
+  const found = parse(text)
+  if (typeof found === 'string') return [{ field, test: 'contains', value: found }]
+  if (found === undefined) mistakes.push(explain(field, text, hint))
   return (['from', 'until'] as const).flatMap((test, index) => {
-    const value = range?.[index]
+    const value = found?.[index]
     return value === undefined ? [] : [{ field, test, value }]
   })
 }
 
-function verbOf(field: string): string {
-  return field === 'queries' ? 'are' : 'is'
+/** The sentence about a filter that cannot be read. */
+function explain(filter: string, text: string, hint: string): string {
+  return `The filter ${filter} “${text}” cannot be read: expected ${hint}.`
 }
 
 /** Parses milliseconds, optionally with their unit: `250`, `250 ms`, `1.5s`. */
@@ -193,21 +205,19 @@ export function parseMilliseconds(text: string): number | undefined {
   return number === undefined ? undefined : Number(number) * (unit === 's' ? 1000 : 1)
 }
 
-function readMilliseconds({ slower }: Parameters, notes: string[]): number | undefined {
+function readMilliseconds({ slower }: Parameters, mistakes: string[]): number | undefined {
   const duration = slower === undefined ? undefined : parseMilliseconds(slower)
   if (slower !== undefined && duration === undefined)
-    notes.push(`The duration “${slower}” is ignored: expected milliseconds such as 250.`)
+    mistakes.push(explain('slower', slower, 'milliseconds such as 250'))
   return duration
 }
 
-function readMoment(name: string, parameters: Parameters, edge: Edge, notes: string[]): number | undefined {
+function readMoment(name: string, parameters: Parameters, edge: Edge, mistakes: string[]): number | undefined {
   const text = parameters[name]
   if (text === undefined) return undefined
   const moment = parseMoment(text, edge)
   if (moment === undefined)
-    notes.push(
-      `The ${name} “${text}” is ignored: it is not a date such as 2026-11-20, and not a number of seconds since 1970.`,
-    )
+    mistakes.push(explain(name, text, 'a date such as 2026-11-20, or a number of seconds since 1970'))
   return moment
 }
 

@@ -1,33 +1,46 @@
+import { formatNumber } from '../profile/format.ts'
 import type { ProfileSummary } from '../profile/profile.ts'
-import type { ProfileQuery, ProfileStorage } from '../store/profile-storage.ts'
+import type { ProfileStorage } from '../store/profile-storage.ts'
 import { selectSorted } from '../store/search-summaries.ts'
-import { type Family, groupFamilies, readLimit } from './families.ts'
+import { type Family, groupFamilies, listMembers, readLimit } from './families.ts'
 import { type Bucket, createHistogram } from './histogram.ts'
 import { isBrowserProbe } from './latest.ts'
 import { hasMark, type MarkContext, recognizeSlow } from './list-marks.ts'
 import { type ListMark, type ListRequest, marks } from './list-request.ts'
 
-/** A family in the list. */
-export interface ListedFamily extends Family {
-  /** The sub-requests that match, if the main request does not. */
-  readonly matches: ReadonlySet<ProfileSummary>
+/** A profile in the list. */
+export interface ListEntry {
+  readonly summary: ProfileSummary
+  /** 0, or the depth of a sub-request below its main request, which is on the same page. */
+  readonly depth: number
+  /** The main request at the head of the family; a sub-request that is listed without one is its own. */
+  readonly main: ProfileSummary
 }
 
 /** A page of the list, and what is known of all of its pages. */
 export interface ListResult {
-  readonly families: readonly ListedFamily[]
-  /** The number of families on all pages. */
+  /** Each main request is followed by its sub-requests. */
+  readonly profiles: readonly ListEntry[]
+  /** The number of profiles on all pages. */
   readonly total: number
-  /** The number of families with each mark, whatever marks are wanted. */
+  /** The number of profiles with each mark, whatever marks are wanted. */
   readonly counts: Readonly<Record<ListMark | 'all', number>>
   readonly histogram: readonly Bucket[]
-  /** The requests that browsers made by themselves, and that are left out; of those that match. */
+  /** The main requests that browsers made by themselves, and that are left out; of those that match. */
   readonly probes: readonly ProfileSummary[]
   /** All main requests, whatever is wanted: for the choices of a form. */
   readonly mains: readonly ProfileSummary[]
   readonly pinned: ReadonlySet<string>
   /** Tokens of the profiles that are only in memory, because writing fails; absent when writing works. */
   readonly unstored?: ReadonlySet<string>
+}
+
+/** The words for the number of profiles on a page of the list, and on all pages; the latter are empty if there is one page. */
+export function describeCount(count: number, total: number): { readonly found: string; readonly inAll: string } {
+  return {
+    found: `${count === 0 ? 'No' : formatNumber(count)} results found`,
+    inAll: count === total ? '' : `${formatNumber(total)} in all`,
+  }
 }
 
 /** What a search needs to know of its client. */
@@ -38,45 +51,46 @@ export interface ListContext {
   readonly findFindings?: (tokens: readonly string[]) => Promise<ReadonlySet<string>>
 }
 
-/** The number of main requests whose findings are looked at: the newest that match. Findings need the whole profile. */
+/** The number of profiles whose findings are looked at: the newest that match. Findings need the whole profile. */
 const findingLimit = 200
 
-/** Searches the requested page of the list: main requests, each with its sub-requests. */
+/** Searches the requested page of the list: main requests and sub-requests that match by themselves. */
 export async function searchList(
   storage: Pick<ProfileStorage, 'pinned' | 'search'>,
   wanted: ListRequest,
   { client, findFindings = async () => new Set() }: ListContext = {},
 ): Promise<ListResult> {
   const [pinned, { summaries, unstored }] = await Promise.all([storage.pinned(), storage.search({ limit: readLimit })])
-  const all = wanted.isOfSubRequests
-    ? summaries.filter(({ parent }) => parent !== null).map(main => ({ main, members: [] }))
-    : groupFamilies(summaries)
-  const found = selectMatching(all, wanted, pinned)
-  const probes = found.filter(({ main }) => isBrowserProbe(main))
+  const { isOfProbes, isPinned, matches, query } = wanted
+  const found = summaries.filter(summary => matches(summary) && (!isPinned || pinned.has(summary.token)))
+  const probes = found.filter(isBrowserProbe)
   const left = new Set(probes)
-  const matching = wanted.isOfProbes ? probes : found.filter(family => !left.has(family))
-  const mains = all.map(({ main }) => main)
-  const newest = matching.slice(0, findingLimit).map(({ main }) => main.token)
+  const matching = isOfProbes ? probes : found.filter(summary => !left.has(summary))
+  const mains = summaries.filter(isMain)
+  const newest = matching.slice(0, findingLimit).map(({ token }) => token)
   const context = { client, isSlow: recognizeSlow(mains), findings: await findFindings(newest) }
-  const { counts, families } = selectMarked(matching, wanted, context)
-  const { limit, offset, sort } = wanted.query
+  const { counts, marked } = selectMarked(matching, wanted, context)
   return {
-    families: sortFamilies(families, sort, offset + limit).slice(offset),
-    total: families.length,
+    profiles: listPage(marked, query),
+    total: marked.length,
     counts,
     histogram: createHistogram(
-      families.map(({ main }) => ({ time: main.time, isError: hasMark('errors', main, context) })),
+      marked.map(summary => ({ time: summary.time, isError: hasMark('errors', summary, context) })),
     ),
-    probes: wanted.isOfProbes ? [] : probes.map(({ main }) => main),
+    probes: isOfProbes ? [] : probes.filter(isMain),
     mains,
     pinned,
     ...(unstored && { unstored }),
   }
 }
 
+function isMain({ parent }: ProfileSummary): boolean {
+  return parent === null
+}
+
 /**
- * Searches all main requests that match by themselves, the newest first; `context` is needed by some marks. The others are in
- * `mains`, too.
+ * Searches all main requests that match, the newest first, or sub-requests if these are wanted; `context` is needed by some
+ * marks. `mains` has the others, too.
  */
 export async function searchMains(
   storage: Pick<ProfileStorage, 'pinned' | 'search'>,
@@ -84,8 +98,10 @@ export async function searchMains(
   context?: ListContext,
 ): Promise<Pick<ListResult, 'mains'> & { readonly found: readonly ProfileSummary[] }> {
   const query = { ...wanted.query, offset: 0, limit: Number.MAX_SAFE_INTEGER }
-  const { families, mains } = await searchList(storage, { ...wanted, query }, context)
-  return { mains, found: families.filter(({ matches }) => matches.size === 0).map(({ main }) => main) }
+  const { mains, profiles } = await searchList(storage, { ...wanted, query }, context)
+  const isOfSubRequests = wanted.parameters.type === 'sub-request'
+  const found = profiles.map(({ summary }) => summary).filter(summary => isOfSubRequests || isMain(summary))
+  return { mains, found }
 }
 
 /** Searches all profiles that match by themselves, the newest first: main requests and sub-requests. */
@@ -97,50 +113,39 @@ export async function searchProfiles(
   return summaries.filter(matches)
 }
 
-const none: ReadonlySet<ProfileSummary> = new Set()
-
-function selectMatching(
-  families: readonly Family[],
-  { isFiltering, isPinned, matches }: ListRequest,
-  pinned: ReadonlySet<string>,
-): ListedFamily[] {
-  const isWanted = (summary: ProfileSummary) => matches(summary) && (!isPinned || pinned.has(summary.token))
-  if (!isFiltering && !isPinned) return families.map(family => ({ ...family, matches: none }))
-  return families.flatMap(family => {
-    if (isWanted(family.main)) return { ...family, matches: none }
-    const found = family.members.filter(isWanted)
-    return found.length === 0 ? [] : { ...family, matches: new Set(found) }
-  })
-}
-
-/** Counts the families with each mark, and selects those with all marks that are wanted. */
+/** Counts the profiles with each mark, and selects those with all marks that are wanted. */
 function selectMarked(
-  families: readonly ListedFamily[],
+  matching: readonly ProfileSummary[],
   wanted: ListRequest,
   context: MarkContext,
-): Pick<ListResult, 'counts' | 'families'> {
-  const counts = { all: families.length, errors: 0, slow: 0, findings: 0, '4xx': 0, api: 0, client: 0 }
-  const selected = families.flatMap((family): ListedFamily | [] => {
-    let found = family.matches
-    let isSelected = true
-    for (const mark of marks) {
-      const isOfMain = hasMark(mark, family.main, context)
-      const isMarked = isOfMain || family.members.some(member => hasMark(mark, member, context))
-      if (isMarked) counts[mark]++
-      if (!wanted.marks.includes(mark)) continue
-      isSelected &&= isMarked
-      if (!isOfMain) found = new Set([...found, ...family.members.filter(member => hasMark(mark, member, context))])
-    }
-    return isSelected ? { ...family, matches: found } : []
+): Pick<ListResult, 'counts'> & { readonly marked: readonly ProfileSummary[] } {
+  const counts = { all: matching.length, main: 0, errors: 0, slow: 0, findings: 0, '4xx': 0, api: 0, client: 0 }
+  const marked = matching.filter(summary => {
+    const found = marks.filter(mark => hasMark(mark, summary, context))
+    for (const mark of found) counts[mark]++
+    return wanted.marks.every(mark => found.includes(mark))
   })
-  return { counts, families: wanted.marks.length === 0 ? families : selected }
+  return { counts, marked }
 }
 
-/** The first families in the requested order. */
-function sortFamilies(
-  families: readonly ListedFamily[],
-  sort: ProfileQuery['sort'],
-  count: number,
-): readonly ListedFamily[] {
-  return sort === undefined ? families.slice(0, count) : selectSorted(families, ({ main }) => main, count, sort)
+/** Lists a page of profiles, the newest first: families in the requested order of their main requests. */
+function listPage(found: readonly ProfileSummary[], { limit, offset, sort }: ListRequest['query']): ListEntry[] {
+  const end = offset + limit
+  const groups = groupFamilies(found)
+  const listed: ListEntry[] = []
+  for (const family of sort === undefined ? groups : selectSorted(groups, ({ main }) => main, end, sort)) {
+    if (listed.length >= end) break
+    listed.push(...listFamily(family))
+  }
+  const page = listed.slice(offset, end)
+  // The head of a family may be on the page before.
+  const first = page.findIndex(({ depth }) => depth === 0)
+  const cut = first === -1 ? page.length : first
+  return page.map((profile, index) => (index < cut ? { ...profile, depth: 0, main: profile.summary } : profile))
+}
+
+function listFamily(family: Family): ListEntry[] {
+  const { main } = family
+  const members = listMembers(family).map(member => ({ ...member, main }))
+  return [{ summary: main, depth: 0, main }, ...members]
 }

@@ -16,17 +16,19 @@ export function parseCountRange(text: string): Range | undefined {
 export const rangeHint = 'a number such as 10, or a range such as 10.. or 5..20'
 
 /**
- * Parses a status, a class or a range of statuses to its first and last status: `404`, `4xx`, `500..599`, and `0` for
- * requests without a response. Returns `undefined` for any other text.
+ * Parses a status: `4xx` and `500..599` to the first and last status, and `0` to that of requests without a response; any
+ * other number is a part of the status in decimal digits, such as `404` or `40`. Returns `undefined` for any other text.
  */
-export function parseStatusRange(text: string): Range | undefined {
+export function parseStatus(text: string): Range | string | undefined {
   const [, digit] = /^([1-5])xx$/i.exec(text) ?? []
   if (digit !== undefined) return [Number(digit) * 100, Number(digit) * 100 + 99]
-  return /^(?:0|\d{3}|(?:\d{3})?\.\.(?:\d{3})?)$/.test(text) ? parseCountRange(text) : undefined
+  if (/^\d{1,3}$/.test(text) && text !== '0') return text
+  return /^(?:0|(?:\d{3})?\.\.(?:\d{3})?)$/.test(text) ? parseCountRange(text) : undefined
 }
 
 /** The sentence about a text that is no status. */
-export const statusHint = 'a status such as 404, a class such as 4xx, or a range such as 500..599'
+export const statusHint =
+  'a status such as 404, a part of one such as 40, a class such as 4xx, or a range such as 500..599'
 
 /** The edge of a time span: `2026-11-20` starts at midnight and ends before the next midnight. */
 export type Edge = 'first' | 'last'

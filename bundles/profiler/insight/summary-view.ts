@@ -121,11 +121,11 @@ function describeStatus(status: number): string {
 }
 
 /**
- * A failed request is an error, whatever its status. The error page for a browser probe has the colour of the probe.
+ * A failed request is an error, whatever its status; a browser probe is none.
  */
 function toneOfSummary(summary: ProfileSummary): Tone {
   if (outcomes[summary.outcome].tone === 'error') return 'error'
-  return isBrowserProbe({ ...summary, parent: null }) ? 'plain' : toneOf(summary.status)
+  return isBrowserProbe(summary) ? 'plain' : toneOf(summary.status)
 }
 
 /** The colour of an HTTP status. */

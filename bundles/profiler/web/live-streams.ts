@@ -13,26 +13,21 @@ const delay = 100
 /** The most tokens of one event. */
 const tokenLimit = 100
 
-/** Sub-requests are rarely deeper. */
-const depthLimit = 20
-
-/** The number of known profiles, by which the main request of a sub-request is found. */
-const recentLimit = 1000
-
 /**
  * Creates a stream of events about new profiles of all processes that the list of the same address contains: `profiles`
- * with the tokens of their main requests, or `reload` if there are too many. Only the list itself knows whether a request is
- * slow or has findings, and whether a family has all marks: the stream may report more.
+ * with their tokens, or `reload` if there are too many. Only the list itself knows whether a request is slow or has findings:
+ * the stream may report more.
  */
 export function createLiveStream(request: Request, storage: Pick<ProfileStorage, 'tail'>): EventStream {
-  const { marks, matches } = parseListRequest(request.query)
+  const { isOfProbes, marks, matches } = parseListRequest(request.query)
   const context = { client: clientOf(request), isSlow: () => true, findings: new Set<string>() }
   const isMarked = (summary: ProfileSummary) =>
-    marks.length === 0 || marks.some(mark => mark === 'findings' || hasMark(mark, summary, context))
-  const isWanted = (summary: ProfileSummary) => matches(summary) && isMarked(summary)
+    marks.every(mark => mark === 'findings' || hasMark(mark, summary, context))
   return new EventStream(request, stream => {
     const reporter = new ProfileReporter(stream)
-    const stop = storage.tail(summary => reporter.add(summary, isWanted(summary)))
+    const stop = storage.tail(summary => {
+      if (isBrowserProbe(summary) === isOfProbes && matches(summary) && isMarked(summary)) reporter.add(summary.token)
+    })
     return () => {
       stop()
       reporter.stop()
@@ -43,8 +38,6 @@ export function createLiveStream(request: Request, storage: Pick<ProfileStorage,
 /** Reports to one client. At most a few tokens wait for it: a slow client gets `reload`. */
 class ProfileReporter {
   readonly #stream: EventStream
-  /** The profiles that were stored last, by token. */
-  readonly #recent = new Map<string, ProfileSummary>()
   readonly #tokens = new Set<string>()
   #hasLost = false
   #timer: NodeJS.Timeout | undefined
@@ -53,11 +46,7 @@ class ProfileReporter {
     this.#stream = stream
   }
 
-  add(summary: ProfileSummary, isWanted: boolean): void {
-    const { token } = summary
-    this.#recent.set(token, summary)
-    if (this.#recent.size > recentLimit) this.#recent.delete(String(this.#recent.keys().next().value))
-    if (!isWanted) return
+  add(token: string): void {
     if (this.#tokens.size === tokenLimit) this.#hasLost = true
     else this.#tokens.add(token)
     this.#sendSoon()
@@ -77,19 +66,9 @@ class ProfileReporter {
       this.#sendSoon()
       return
     }
-    const mains = new Set([...this.#tokens].flatMap(token => this.#findMain(token)))
     if (this.#hasLost) this.#stream.send({ event: 'reload', data: 'many' })
-    else if (mains.size > 0) this.#stream.send({ event: 'profiles', data: [...mains].join(' ') })
+    else this.#stream.send({ event: 'profiles', data: [...this.#tokens].join(' ') })
     this.#tokens.clear()
     this.#hasLost = false
-  }
-
-  /** The main request of a sub-request, as far as its parents are known. None of a request that the list leaves out. */
-  #findMain(token: string): string | readonly [] {
-    let main = token
-    // Damaged profiles may be the parents of each other.
-    for (let depth = 0; depth < depthLimit; depth++) main = this.#recent.get(main)?.parent ?? main
-    const summary = this.#recent.get(main)
-    return summary !== undefined && isBrowserProbe(summary) ? [] : main
   }
 }

@@ -55,7 +55,7 @@ export function addTools(z: Zod, services: ToolServices, add: AddTool): void {
     {
       title: 'Find recorded requests',
       description:
-        'Lists recorded requests, the latest first: status, method, URL, times, queries, exception, number of sub-requests, and the token by which other tools find the profile. All filters must match, a request or one of its sub-requests.',
+        'Lists recorded requests and sub-requests that match all filters, the latest first: status, method, URL, times, queries, exception, and the token by which other tools find the profile. A sub-request follows its main request.',
       input: { ...filters, ...paging, ...answer },
       annotations: readsOnly,
     },
@@ -167,14 +167,14 @@ export function addTools(z: Zod, services: ToolServices, add: AddTool): void {
     {
       title: 'Find what could be better',
       description:
-        'Checks the latest requests that match all filters, and their sub-requests, by all rules (N+1 and slow queries, repeated HTTP client calls, slow listeners, insecure cookies and more) and lists the findings by rule, with advice.',
+        'Checks the latest requests and sub-requests that match all filters by all rules (N+1 and slow queries, repeated HTTP client calls, slow listeners, insecure cookies and more) and lists the findings by rule, with advice.',
       input: { ...filters, ...paging, ...answer },
       annotations: readsOnly,
     },
     async values => {
       const wanted = readSearch(values)
-      const { families } = await searchList(storage, wanted)
-      const summaries = families.flatMap(({ main, members }) => [main, ...members])
+      const { profiles } = await searchList(storage, wanted)
+      const summaries = profiles.map(({ summary }) => summary)
       const rules = await inspectAll(summaries, { inspector, storage })
       const json = () => ({ requests: summaries.length, rules })
       return writeAnswer({ json, md: () => writeRules(summaries.length, rules) }, values)

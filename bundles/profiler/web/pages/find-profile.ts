@@ -39,7 +39,7 @@ export async function renderMissing(
   const summaries = found.summaries.filter(summary => !isBrowserProbe(summary)).slice(0, latestLimit)
   const title = token === undefined ? 'No profiles' : 'Token not found'
   const rows = createRows(
-    summaries.map(main => ({ main, members: [] })),
+    summaries.map(summary => ({ summary, main: summary, depth: 0 })),
     { editor: app.editor },
   )
   const columns = listColumns(selectColumns(summaries))

@@ -3,7 +3,7 @@ import type { Response } from '../../../../lib/http/response.ts'
 import type { Bucket } from '../../insight/histogram.ts'
 import { defaultOrder, type ListMark, type ListRequest, marks, parseListRequest } from '../../insight/list-request.ts'
 import type { RowFacts } from '../../insight/row-facts.ts'
-import { type ListContext, type ListResult, searchList } from '../../insight/search-list.ts'
+import { describeCount, type ListContext, type ListResult, searchList } from '../../insight/search-list.ts'
 import { formatBytes, formatCount, formatNumber, formatTime, toTarget } from '../../profile/format.ts'
 import { home, listDataLink } from '../../profile/links.ts'
 import { clientOf } from '../../record/fingerprint.ts'
@@ -33,26 +33,23 @@ export async function renderList(
 ): Promise<Response> {
   const { policy, storage } = app
   const wanted = parseListRequest(request.query)
-  const { isPinned, notes, open, page, parameters } = wanted
+  const { isPinned, notes, page, parameters } = wanted
   const [result, usage] = await Promise.all([
     searchList(storage, wanted, toListContext(request, facts)),
     storage.usage(),
   ])
-  const { families, histogram, mains, pinned, unstored } = result
-  const known = await facts.find(families.map(({ main }) => main.token))
+  const { histogram, mains, pinned, profiles, unstored } = result
+  const summaries = profiles.map(({ summary }) => summary)
+  const known = await facts.find(summaries.map(({ token }) => token))
   const form = createSearchForm(wanted, mains)
-  const shown = selectColumns(
-    families.map(({ main }) => main),
-    known,
-    form.machines.length > 0,
-  )
+  const shown = selectColumns(summaries, known, form.machines.length > 0)
   const model = {
-    rows: createRows(families, {
+    rows: createRows(profiles, {
       facts: known,
       columns: shown,
       editor: app.editor,
       unstored,
-      list: { pinned, open, parameters: toQuery(parameters), toggleLink: token => linkToToggle(wanted, token) },
+      list: { pinned, parameters: toQuery(parameters) },
     }),
     // A profile that is pinned later is not new, and a new profile moves all rows of later pages.
     liveLink: isPinned || page > 1 ? '' : `${home}live?${toQuery(parameters)}`,
@@ -78,20 +75,13 @@ function toQuery(parameters: Readonly<Record<string, string>>): string {
 
 /** A link to the first page of the same list with some parameters changed; an empty one is left out. */
 function linkTo({ parameters }: ListRequest, changes: Readonly<Record<string, string>>): string {
-  const { open: _, page: __, ...others } = parameters
+  const { page: _, ...others } = parameters
   const given = Object.entries({ ...others, ...changes }).filter(([, value]) => value !== '')
   return `?${toQuery(Object.fromEntries(given))}`
 }
 
-/** A link to the same page with the sub-requests of a family shown or hidden. */
-function linkToToggle(wanted: ListRequest, token: string): string {
-  const { open, parameters } = wanted
-  const others = [...open].filter(other => other !== token)
-  const { page = '' } = parameters
-  return linkTo(wanted, { page, open: (open.has(token) ? others : [...others, token]).join(',') })
-}
-
 const filterLabels: Readonly<Record<ListMark, string>> = {
+  main: 'Main requests',
   errors: 'Errors',
   slow: 'Slow',
   findings: 'Findings',
@@ -101,6 +91,7 @@ const filterLabels: Readonly<Record<ListMark, string>> = {
 }
 
 const filterHints: Readonly<Record<ListMark, string>> = {
+  main: 'Without sub-requests',
   errors: 'Status 500 and above, exceptions, failed streams, crashes',
   slow: '500 ms or more, or three times the median of the route and at least 50 ms',
   findings: 'With findings: of the newest 200 requests',
@@ -192,18 +183,19 @@ function createColumns(wanted: ListRequest, shown: ShownColumns): Column[] {
   })
 }
 
-function describePage(wanted: ListRequest, { families, total }: ListResult): object {
-  const { isOfSubRequests, page, query } = wanted
-  const from = query.offset + 1
-  const to = query.offset + families.length
-  const isPaged = families.length > 0 && families.length < total
+function describePage(wanted: ListRequest, { profiles, total }: ListResult): object {
+  const { page, query } = wanted
+  const { offset } = query
+  const count = profiles.length
+  const { found, inAll } = describeCount(count, total)
   return {
-    title: total === 0 ? 'No requests' : formatCount(total, isOfSubRequests ? 'sub-request' : 'request'),
-    range: isPaged ? `${formatNumber(from)}–${formatNumber(to)}` : '',
-    previousLink: page > 1 && families.length > 0 ? linkTo(wanted, { page: String(page - 1) }) : '',
-    nextLink: families.length > 0 && to < total ? linkTo(wanted, { page: String(page + 1) }) : '',
+    title: found,
+    inAll,
+    range: count > 0 && count < total ? `${formatNumber(offset + 1)}–${formatNumber(offset + count)}` : '',
+    previousLink: page > 1 && count > 0 ? linkTo(wanted, { page: String(page - 1) }) : '',
+    nextLink: count > 0 && offset + count < total ? linkTo(wanted, { page: String(page + 1) }) : '',
     // The requested page is after the last one.
-    firstLink: families.length === 0 && total > 0 ? linkTo(wanted, {}) : '',
+    firstLink: count === 0 && total > 0 ? linkTo(wanted, {}) : '',
   }
 }
 

@@ -1,8 +1,7 @@
-import { type Family, listMembers } from '../../insight/families.ts'
 import type { RowFact } from '../../insight/row-facts.ts'
-import type { ListedFamily } from '../../insight/search-list.ts'
+import type { ListEntry } from '../../insight/search-list.ts'
 import { type Badge, type SummaryView, toSummaryView, withBadge } from '../../insight/summary-view.ts'
-import { formatBytes, formatCount } from '../../profile/format.ts'
+import { formatBytes } from '../../profile/format.ts'
 import { listChangeLink, profileLink } from '../../profile/links.ts'
 import type { ProfileSummary } from '../../profile/profile.ts'
 import { findDefinition } from '../answer-place.ts'
@@ -11,7 +10,6 @@ import type { EditorLinks, PlaceView } from '../editor-links.ts'
 /** The columns that are only shown if they distinguish rows. */
 export interface ShownColumns {
   readonly hasRoutes: boolean
-  readonly hasIps: boolean
   readonly hasFindings: boolean
   readonly hasQueries: boolean
   readonly hasSizes: boolean
@@ -22,11 +20,11 @@ export interface ShownColumns {
 }
 
 const columns: readonly (readonly [name: string, label: string, needs?: keyof ShownColumns])[] = [
-  ['time', 'Time'],
   ['status', 'Status'],
-  ['url', 'Request'],
+  ['ip', 'IP'],
+  ['method', 'Method'],
+  ['url', 'URL'],
   ['route', 'Route', 'hasRoutes'],
-  ['ip', 'IP', 'hasIps'],
   ['machine', 'Machine', 'hasMachines'],
   ['findings', 'Findings', 'hasFindings'],
   ['queries', 'Queries', 'hasQueries'],
@@ -34,6 +32,7 @@ const columns: readonly (readonly [name: string, label: string, needs?: keyof Sh
   ['size', 'Size', 'hasSizes'],
   ['memory', 'Heap', 'hasMemory'],
   ['duration', 'Duration'],
+  ['time', 'Time'],
   ['token', 'Token'],
 ]
 
@@ -45,16 +44,12 @@ export function listColumns(shown: ShownColumns): { readonly name: string; reado
 
 /** A row of the list of profiles: a main request, or a sub-request below it. */
 interface RowView extends SummaryView, ShownColumns {
-  /** The class of its level: empty for a main request. */
+  /** The class of its level: empty for a row that is not below its main request. */
   readonly level: string
-  /** The text of its link. */
+  /** The text of its link: the URL. */
   readonly name: string
   /** The place that answered it: the controller if the route does not name it, or else file and line. */
   readonly handler: PlaceView | false
-  /** The number of its sub-requests, and the link that shows or hides them; `false` without sub-requests. */
-  readonly family: { readonly count: string; readonly link: string; readonly isOpen: boolean } | false
-  /** Whether a filter matches this sub-request, and not its main request. */
-  readonly isMatch: boolean
   /** How long after its main request it began: `+ 12.3 ms`. */
   readonly after: string
   readonly size: string
@@ -75,23 +70,18 @@ interface RowOptions {
   readonly editor: EditorLinks
   /** By default those of the content. */
   readonly columns?: ShownColumns
-  /** The findings and the places of main requests, by token. */
+  /** The findings and the places of profiles, by token. */
   readonly facts?: ReadonlyMap<string, RowFact>
   /** Tokens of profiles that are only in memory, because the disk is full or failing. */
   readonly unstored?: ReadonlySet<string> | undefined
-  /** The pinned tokens, the parameters of the list, and the link that unfolds a family, or folds it. */
+  /** The pinned tokens, and the parameters of the list. */
   readonly list?: {
     readonly pinned: ReadonlySet<string>
     readonly parameters: string
-    readonly open: ReadonlySet<string>
-    readonly toggleLink: (token: string) => string
   }
 }
 
 const notStored: Badge = { text: 'not stored', tone: 'warning' }
-
-/** The most sub-requests in a list; the page of the main request has all. */
-const memberLimit = 100
 
 /** A memory use that differs by more than this says something about the request. */
 const memorySpan = 32 * 1024 * 1024
@@ -106,7 +96,6 @@ export function selectColumns(
   const memory = summaries.map(summary => summary.memory)
   return {
     hasRoutes: summaries.some(({ route }) => route !== null),
-    hasIps: differ(({ ip }) => ip),
     hasMachines,
     hasHosts: differ(({ url }) => hostOf(url)),
     hasFindings: summaries.some(({ token }) => facts?.get(token)?.badge !== undefined),
@@ -122,64 +111,40 @@ function hostOf(url: string): string {
 
 /** Creates the rows of a list. */
 export function createRows(
-  families: readonly (Family & Partial<ListedFamily>)[],
+  profiles: readonly ListEntry[],
   { columns: chosen, editor, facts, list, unstored }: RowOptions,
 ): RowView[] {
-  const mains = families.map(({ main }) => main)
-  const columns = chosen ?? selectColumns(mains, facts)
-  const longest = mains.reduce((longest, { duration }) => Math.max(longest, duration), 0)
-  const add = (summary: ProfileSummary, row: Pick<RowView, 'after' | 'family' | 'isMatch' | 'level'>): RowView => {
+  const summaries = profiles.map(({ summary }) => summary)
+  const columns = chosen ?? selectColumns(summaries, facts)
+  const parents = new Set(profiles.flatMap(({ depth, summary }) => (depth === 0 ? [] : summary.parent)))
+  const longest = summaries.reduce((longest, { duration }) => Math.max(longest, duration), 0)
+  return profiles.map(({ depth, main, summary }) => {
     const { duration, queries, size, token, url } = summary
-    // The row has a control for its sub-requests.
-    const shown = row.family === false ? summary : { ...summary, subRequests: 0 }
+    // Its sub-requests are the next rows.
+    const shown = parents.has(token) ? { ...summary, subRequests: 0 } : summary
     const view = withBadge(toSummaryView(shown), unstored?.has(token) ? notStored : undefined)
-    const isMain = row.level === ''
     return {
       ...view,
       ...columns,
-      ...row,
-      name: isMain ? `${columns.hasHosts ? hostOf(url) : ''}${view.target}` : view.controller || view.target,
-      handler: viewHandler(summary, isMain, facts?.get(token)?.place, editor),
+      level: depth === 0 ? '' : `level-${Math.min(depth, 4)}`,
+      after: depth === 0 ? '' : `+ ${Math.max(0, summary.time - main.time)} ms`,
+      name: `${columns.hasHosts ? hostOf(url) : ''}${view.target}`,
+      handler: viewHandler(summary, facts?.get(token)?.place, editor),
       size: size === null ? '' : formatBytes(size),
       findings: toFindings(token, facts?.get(token)?.badge),
       queryUnit: queries === 1 ? 'query' : 'queries',
       share: (longest === 0 ? 0 : Math.min(100, (100 * duration) / longest)).toFixed(1),
       actions: list !== undefined && createActions(token, list),
     }
-  }
-  return families.flatMap(family => {
-    const { main, matches } = family
-    const isOpen = list?.open.has(main.token) === true
-    const count = formatCount(family.members.length, 'sub-request')
-    const toggle = family.members.length > 0 &&
-      list !== undefined && { count, link: list.toggleLink(main.token), isOpen }
-    const row = add(main, { level: '', after: '', isMatch: false, family: toggle })
-    const shown = listMembers(family).filter(({ summary }) => isOpen || matches?.has(summary))
-    return [
-      row,
-      ...shown.slice(0, memberLimit).map(({ depth, summary }) =>
-        add(summary, {
-          level: `level-${Math.min(depth, 4)}`,
-          after: `+ ${Math.max(0, summary.time - main.time)} ms`,
-          isMatch: matches?.has(summary) === true,
-          family: false,
-        }),
-      ),
-    ]
   })
 }
 
-/** Views the place that answered a request. The link of a sub-request already has the name of its controller. */
-function viewHandler(
-  summary: ProfileSummary,
-  isMain: boolean,
-  answered: string | undefined,
-  editor: EditorLinks,
-): PlaceView | false {
-  const { controller, route } = summary
+/** Views the place that answered a request. The row of a sub-request already has the name of its controller. */
+function viewHandler(summary: ProfileSummary, answered: string | undefined, editor: EditorLinks): PlaceView | false {
+  const { controller, parent, route } = summary
   const defined = findDefinition(summary, editor)
   const place = answered || defined
-  const isNamed = controller !== null && isMain && !isSameName(route ?? '', controller)
+  const isNamed = controller !== null && parent === null && !isSameName(route ?? '', controller)
   if (isNamed && place === defined) return editor.viewController(controller)
   return editor.viewFile(place)
 }

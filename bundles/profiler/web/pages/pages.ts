@@ -4,7 +4,7 @@ import type { Request } from '../../../../lib/http/request.ts'
 import type { Response } from '../../../../lib/http/response.ts'
 import { pinFamily } from '../../insight/families.ts'
 import { findLatest } from '../../insight/latest.ts'
-import { defaultLimit, parseListRequest, searchParameters } from '../../insight/list-request.ts'
+import { parseListRequest, searchParameters, startLimit } from '../../insight/list-request.ts'
 import { RowFacts } from '../../insight/row-facts.ts'
 import { searchList } from '../../insight/search-list.ts'
 import {
@@ -121,7 +121,7 @@ export function createPages(app: ProfilerApplication): Pages {
     },
     openEditor: request => openEditor(request, app),
     browserErrors: async request => takeBrowserErrors(await token(request), request, browserErrors, app),
-    home: () => redirect(listLink({ limit: String(defaultLimit) })),
+    home: () => redirect(listLink({ limit: String(startLimit) })),
     search: request => search(request, facts, app),
     list: request =>
       negotiate(request, form =>
@@ -176,10 +176,10 @@ async function search(request: Request, facts: RowFacts, app: ProfilerApplicatio
   if (token) return /^\w+$/.test(token) ? redirect(profileLink(token)) : renderMissing(token, request, app)
   const wanted = parseListRequest(request.query)
   const query = { ...wanted.query, offset: 0, limit: 1 }
-  const { families } = await searchList(app.storage, { ...wanted, query }, toListContext(request, facts))
+  const { profiles } = await searchList(app.storage, { ...wanted, query }, toListContext(request, facts))
   const { type = 'request', ...others } = wanted.parameters
   const isSymfonys = ([name]: [string, string]) => symfonyParameters.includes(name)
   const given = Object.entries(others)
   const [theirs, ours] = [given.filter(isSymfonys), given.filter(each => !isSymfonys(each))]
-  return redirect(listLink(Object.fromEntries([...theirs, ['type', type], ...ours]), families[0]?.main.token))
+  return redirect(listLink(Object.fromEntries([...theirs, ['type', type], ...ours]), profiles[0]?.summary.token))
 }

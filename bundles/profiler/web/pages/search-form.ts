@@ -36,10 +36,10 @@ const limits = ['10', '25', '50', '100']
 const keptNames: readonly string[] = ['only', 'sort', 'order']
 
 /** Fields that are always visible, or have no effect on the number of results. */
-const unfolded: readonly string[] = [...keptNames, 'text', 'page', 'limit', 'open']
+const unfolded: readonly string[] = [...keptNames, 'text', 'page', 'limit']
 
 const types = [
-  ['request', 'Requests'],
+  ['request', 'All requests'],
   ['sub-request', 'Sub-requests'],
   ['probe', 'Probes of browsers'],
 ] as const

@@ -297,28 +297,6 @@ t.test('without a compare bar, and without a stream, the list is still filtered'
   t.equal(requests.length, 1)
 })
 
-t.test('sub-requests are shown where they are, and the link keeps the focus', async t => {
-  const page = openPage(t, '')
-  const { requests, served } = openList(page, ['a', 'b'])
-  const link = '<a class="unfold" href="/_profiler/?open=b">6 sub-requests</a>'
-  page.find('[data-token="b"] td').innerHTML = link
-  const click = (target: Element, options: MouseEventInit = {}) =>
-    target.dispatchEvent(new MouseEvent('click', { bubbles: true, cancelable: true, ...options }))
-  t.ok(click(page.find('.unfold'), { ctrlKey: true }), 'in a new tab')
-  t.ok(click(page.find('.entry')))
-  t.notOk(click(page.find('.unfold')))
-  page.find('[data-token="b"] td').innerHTML = ''
-  await page.settle()
-  t.strictSame(requests, ['GET http://localhost/_profiler/?open=b'])
-  t.equal(location.href, 'http://localhost/found')
-  page.find('[data-token="b"] td').innerHTML = link
-  served.isBroken = true
-  t.notOk(click(page.find('.unfold')))
-  await page.settle()
-  t.strictSame(listed(), ['a', 'b'], 'without an answer nothing changes')
-  t.ok(click(document.documentElement))
-})
-
 t.test('the bars of the histogram have their times in the zone of the browser', async t => {
   const page = openPage(
     t,

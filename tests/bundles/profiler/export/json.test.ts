@@ -76,14 +76,10 @@ t.test('profiles of all kinds, and lists, match the schema without additional fi
   const read = async (path: string) => JSON.parse(await (await fetch(url + path)).text())
   const list = await read('/_profiler/search.json?limit=100')
   t.strictSame(mistakesOf(list), [])
-  const { records: subRequests } = await read('/_profiler/search.json?limit=100&type=sub-request')
-  const { records: matching } = await read('/_profiler/search.json?text=error_controller')
-  t.strictSame(mistakesOf({ ...list, records: matching }), [])
-  t.ok(matching.some(({ matches }: { matches: readonly unknown[] }) => matches.length > 0))
-  t.ok(list.records.length + subRequests.length > 20)
+  t.ok(list.records.length > 20)
   t.strictSame(mistakesOf(await read('/_profiler/routes.json')), [])
   const seen = new Set<string>()
-  for (const { link } of [...list.records, ...subRequests]) {
+  for (const { link } of list.records) {
     const json = await read(link)
     t.strictSame(mistakesOf(json), [], link)
     const { collectors, process } = toProfile(json, json.process)

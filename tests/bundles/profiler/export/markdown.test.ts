@@ -125,8 +125,8 @@ t.test('the structure of the Markdown does not depend on recorded texts', async 
       }
       const list = (subject: ShownProfile) => {
         const { summary } = subject.profile
-        const families = [{ main: summary, members: [], matches: new Set([summary]) }]
-        const result = { families, total: 2, pinned: new Set<string>() }
+        const profiles = [{ summary, main: summary, depth: 0 }]
+        const result = { profiles, total: 2, pinned: new Set<string>() }
         return listToMarkdown(
           listToJson(
             result,
@@ -276,14 +276,13 @@ t.test('unusual facts are written', async t => {
   const refused = createProfile({ router: { outcome: 'method-not-allowed', allow: ['GET'], nearest: [], total: 3 } })
   const routing = { profile: refused, isPinned: false, parent: undefined, children: [], findings: [], earlier: [] }
   t.match(toMarkdown(routing, 'router'), /^None of 3 routes matched\.\n\nAllowed methods: `GET`$/m)
-  const families = [
-    { main: profile.summary, members: [], matches: new Set([createProfile({}, { token: '0000ff' }).summary]) },
-  ]
-  const result = { families, total: 1, pinned: new Set(['abc123']) }
+  const profiles = [{ summary: profile.summary, main: profile.summary, depth: 0 }]
+  const result = { profiles, total: 3, pinned: new Set(['abc123']) }
   const list = listToMarkdown(listToJson(result, parseListRequest(new URLSearchParams())))
+  t.match(list, /^# 1 results found · 3 in all\n/)
   t.match(list, '- `abc123` no response `GET http://localhost:8000/somewhere?q=1`; 5.000 ms;')
   t.match(list, '; queries: 3 in 2.500 ms; cache calls: 1')
-  t.match(list, '; crashed; of which match: `0000ff`; sub-request of `abcdef`; pinned')
+  t.match(list, '; crashed; sub-request of `abcdef`; pinned')
 })
 
 t.test('queries are written by statement shape, then each with its values', async t => {

@@ -4,7 +4,7 @@ import { createHistogram } from '#bundles/profiler/insight/histogram.ts'
 import { recognizeSlow } from '#bundles/profiler/insight/list-marks.ts'
 import { parseListRequest, parseMilliseconds } from '#bundles/profiler/insight/list-request.ts'
 import { type ListContext, searchList } from '#bundles/profiler/insight/search-list.ts'
-import { parseStatusRange } from '#bundles/profiler/insight/search-values.ts'
+import { parseStatus } from '#bundles/profiler/insight/search-values.ts'
 import type { ProfileSummary } from '#bundles/profiler/profile/profile.ts'
 import { toReadableUrl } from '#bundles/profiler/profile/readable-url.ts'
 import { MemoryProfileStorage } from '#bundles/profiler/store/memory-profile-storage.ts'
@@ -53,7 +53,7 @@ t.test('a family is pinned and unpinned together', async t => {
   t.equal(await pinFamily(storage, 'ffffff', true), false)
 })
 
-t.test('a family matches by its main request, or by a sub-request, which is then named', async t => {
+t.test('each profile matches by itself; a sub-request follows its main request if both match', async t => {
   const storage = createStorage(
     { token: 'aaaaa1', parent: 'aaaaa0', route: 'part', status: 500 },
     { token: 'aaaaa0', route: 'page' },
@@ -61,22 +61,49 @@ t.test('a family matches by its main request, or by a sub-request, which is then
     { token: 'bbbbb0', route: 'page', status: 500, time: Date.now() },
   )
   const search = async (query: string) => {
-    const { families, total } = await searchList(storage, parseListRequest(new URLSearchParams(query)))
-    t.equal(total, families.length)
-    return families.map(({ main, matches }) => [main.token, ...[...matches].map(({ token }) => token)])
+    const { profiles, total } = await searchList(storage, parseListRequest(new URLSearchParams(query)))
+    t.equal(total, profiles.length)
+    return profiles.map(({ depth, summary }) => `${'>'.repeat(depth)}${summary.token}`)
   }
-  t.strictSame(await search(''), [['bbbbb0'], ['aaaaa0']])
-  t.strictSame(await search('route=part'), [
-    ['bbbbb0', 'bbbbb1'],
-    ['aaaaa0', 'aaaaa1'],
-  ])
-  t.strictSame(await search('only=errors'), [['bbbbb0'], ['aaaaa0', 'aaaaa1']])
-  t.strictSame(await search('only=errors&route=page&sort=time&order=asc'), [['aaaaa0', 'aaaaa1'], ['bbbbb0']])
-  t.strictSame(await search('type=sub-request'), [['bbbbb1'], ['aaaaa1']])
-  t.strictSame(await search('type=sub-request&status_code=5xx'), [['aaaaa1']])
+  t.strictSame(await search(''), ['bbbbb0', '>bbbbb1', 'aaaaa0', '>aaaaa1'])
+  t.strictSame(await search('type=request&sort=time&order=asc'), ['aaaaa0', '>aaaaa1', 'bbbbb0', '>bbbbb1'])
+  t.strictSame(await search('route=part'), ['bbbbb1', 'aaaaa1'])
+  t.strictSame(await search('only=errors'), ['bbbbb0', 'aaaaa1'])
+  t.strictSame(await search('only=main'), ['bbbbb0', 'aaaaa0'])
+  t.strictSame(await search('only=errors,main'), ['bbbbb0'])
+  t.strictSame(await search('type=sub-request'), ['bbbbb1', 'aaaaa1'])
+  t.strictSame(await search('type=sub-request&status_code=5xx'), ['aaaaa1'])
   await storage.pin('aaaaa1', true)
-  t.strictSame(await search('pinned=1'), [['aaaaa0', 'aaaaa1']])
+  t.strictSame(await search('pinned=1'), ['aaaaa1'])
 })
+
+t.test(
+  'limit and page count profiles; a sub-request whose main request is on the page before stands alone',
+  async t => {
+    const storage = createStorage(
+      { token: 'aaaaa2', parent: 'aaaaa1', time: 3 },
+      { token: 'aaaaa1', parent: 'aaaaa0', time: 2 },
+      { token: 'aaaaa0', time: 1 },
+      { token: 'bbbbb0', time: 4 },
+    )
+    const search = async (query: string) => {
+      const { profiles, total } = await searchList(storage, parseListRequest(new URLSearchParams(query)))
+      t.equal(total, 4)
+      return profiles.map(({ depth, main, summary }) => [depth, summary.token, main.token])
+    }
+    t.strictSame(await search('limit=3'), [
+      [0, 'bbbbb0', 'bbbbb0'],
+      [0, 'aaaaa0', 'aaaaa0'],
+      [1, 'aaaaa1', 'aaaaa0'],
+    ])
+    t.strictSame(await search('limit=3&page=2'), [[0, 'aaaaa2', 'aaaaa2']])
+    t.strictSame(await search('limit=3&page=3'), [])
+    t.strictSame(await search('limit=2&sort=duration&order=asc'), [
+      [0, 'bbbbb0', 'bbbbb0'],
+      [0, 'aaaaa0', 'aaaaa0'],
+    ])
+  },
+)
 
 t.test('marks are counted for all that match, and restrict the list together', async t => {
   const call = { destination: 'empty', contentType: 'text/html' }
@@ -94,20 +121,20 @@ t.test('marks are counted for all that match, and restrict the list together', a
   )
   const context: ListContext = { client: 'mine', findFindings: async tokens => new Set(tokens.slice(0, 2)) }
   const search = (query: string) => searchList(storage, parseListRequest(new URLSearchParams(query)), context)
-  const tokens = async (query: string) => (await search(query)).families.map(({ main }) => main.token)
+  const tokens = async (query: string) => (await search(query)).profiles.map(({ summary }) => summary.token)
   const { counts, probes, total } = await search('')
-  t.equal(total, 8)
-  t.strictSame(counts, { all: 8, errors: 4, slow: 1, findings: 2, '4xx': 1, api: 3, client: 1 })
+  t.equal(total, 9)
+  t.strictSame(counts, { all: 9, main: 8, errors: 4, slow: 1, findings: 2, '4xx': 1, api: 3, client: 1 })
   t.strictSame(
     probes.map(({ token }) => token),
     ['00000a'],
   )
-  t.strictSame(await tokens('only=errors'), ['000008', '000004', '000002', '000001'])
+  t.strictSame(await tokens('only=errors'), ['000009', '000004', '000002', '000001'])
   t.strictSame(await tokens('only=errors,slow'), ['000002'])
   t.strictSame(await tokens('only=4xx'), ['000003'])
   t.strictSame(await tokens('only=api'), ['000007', '000006', '000004'])
   t.strictSame(await tokens('only=client'), ['000003'])
-  t.strictSame(await tokens('only=findings'), ['000008', '000007'])
+  t.strictSame(await tokens('only=findings'), ['000008', '000009'])
   t.strictSame(await tokens('type=probe'), ['00000a'])
   t.strictSame((await search('only=slow&url=other')).counts.all, 1, 'the filters of the form count')
   const { counts: none } = await searchList(storage, parseListRequest(new URLSearchParams()))
@@ -136,8 +163,8 @@ t.test('text is searched in URL, route and controller, in any case and decoded',
     { token: '000003', controller: 'BlogController' },
   )
   const search = async (text: string) => {
-    const { families } = await searchList(storage, parseListRequest(new URLSearchParams({ text })))
-    return families.map(({ main }) => main.token)
+    const { profiles } = await searchList(storage, parseListRequest(new URLSearchParams({ text })))
+    return profiles.map(({ summary }) => summary.token)
   }
   t.strictSame(await search('日'), ['000001'])
   t.strictSame(await search('%e6'), ['000001'])
@@ -191,17 +218,18 @@ t.test('URLs are decoded where that is safe to read', async t => {
 
 t.test('statuses and durations', async t => {
   for (const [text, range] of [
-    ['404', [404, 404]],
+    ['404', '404'],
+    ['40', '40'],
+    ['5', '5'],
     ['0', [0, 0]],
     ['5XX', [500, 599]],
     ['400..499', [400, 499]],
     ['..399', [undefined, 399]],
     ['500..', [500, undefined]],
   ] as const) {
-    t.strictSame(parseStatusRange(text), range, text)
+    t.strictSame(parseStatus(text), range, text)
   }
-  for (const text of ['', '50', '5', '6xx', 'abc', '..', '40..50', '4040'])
-    t.equal(parseStatusRange(text), undefined, text)
+  for (const text of ['', '6xx', 'abc', '..', '40..50', '4040', '-1']) t.equal(parseStatus(text), undefined, text)
   t.strictSame(['250', '250 ms', '1.5s', '', 'x', '-1'].map(parseMilliseconds), [
     250,
     250,

@@ -86,8 +86,7 @@ t.test('no answer contains a secret', async t => {
   await fetch(`${url}/fine`, { headers: { referer: `https://me:${canary}-user@host/?sid=${canary}-sid` } })
   await fetch(`${url}/missing?password=${canary}-missing`)
   const { ask, client } = await connect()
-  const { text: mains } = await ask('find_profiles', { limit: 100 })
-  const list = mains + (await ask('find_profiles', { limit: 100, type: 'sub-request' })).text
+  const { text: list } = await ask('find_profiles', { limit: 100 })
   const tokens = [...list.matchAll(/^- `([\da-f]{6})`/gm)].map(([, token]) => String(token))
   t.ok(tokens.length >= 7)
   const answers = [list]

@@ -93,7 +93,7 @@ t.test('find_profiles has every filter of the console and the web', async t => {
   const { inputSchema } = tools.find(({ name }) => name === 'find_profiles') ?? {}
   for (const { name } of [...filterOptions, ...pagingOptions]) t.ok(name in (inputSchema?.properties ?? {}), name)
   const find = async (given: Record<string, unknown>) => tokensOf(await ask('find_profiles', given))
-  t.strictSame(await find({}), ['00000d', '00000c', '00000b', '00000a'])
+  t.strictSame(await find({}), ['00000d', '00000e', '00000c', '00000b', '00000a'])
   t.strictSame(await find({ type: 'sub-request' }), ['00000e'])
   t.strictSame(await find({ slower: 40 }), ['00000c'])
   t.strictSame(await find({ ip: '10.0' }), ['00000c'])
@@ -102,11 +102,14 @@ t.test('find_profiles has every filter of the console and the web', async t => {
   t.strictSame(await find({ route: 'shop', order: 'asc', sort: 'time' }), ['00000a', '00000b'])
   t.strictSame(await find({ from: '2026-11-20T13:00', until: '2026-11-20T14:00' }), ['00000c', '00000b'])
   t.strictSame(await find({ sort: 'duration', limit: '1' }), ['00000c'])
-  t.strictSame(await find({ limit: 2, page: 2, pinned: false, url: '' }), ['00000b', '00000a'])
+  t.strictSame(await find({ limit: 2, page: 2, pinned: false, url: '' }), ['00000c', '00000b'])
   await storage.pin('00000b', true)
   t.strictSame(await find({ pinned: true }), ['00000b'])
-  t.match(await ask('find_profiles', { limit: 2 }), /\n\nThere are more: ask for page 2\.$/)
-  t.hasStrict(JSON.parse(await ask('find_profiles', { limit: 5, format: 'json' })), { total: 4, links: { next: null } })
+  t.match(
+    await ask('find_profiles', { limit: 2 }),
+    /^# 2 results found · 5 in all\n[\s\S]*\n\nThere are more: ask for page 2\.$/,
+  )
+  t.hasStrict(JSON.parse(await ask('find_profiles', { limit: 5, format: 'json' })), { total: 5, links: { next: null } })
 })
 
 t.test('a profile is read as Markdown or as JSON, with the list of its panels', async t => {

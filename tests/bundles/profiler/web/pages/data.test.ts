@@ -109,10 +109,10 @@ t.test('the list has every filter of the pages, and links to the next page', asy
     t.equal((await search(query)).total, total, query)
   }
   const { text } = await client.get(first.links.markdown)
-  t.match(text, /^# 3 of 4 requests\n\n- `[0-9a-f]{6}` 200 `GET http:\/\/localhost\/json`/)
+  t.match(text, /^# 3 results found · 4 in all\n\n- `[0-9a-f]{6}` 200 `GET http:\/\/localhost\/json`/)
   t.match(text, 'More: `/_profiler/search.md?method=get&limit=3&sort=url&order=asc&page=2`')
   t.match((await client.get('/_profiler/search.md?limit=x')).text, /\n- `The limit “x”/)
-  t.match((await client.get(first.links.html)).text, /4 requests<\/h1>\s*<p class="soft">1–3</)
+  t.match((await client.get(first.links.html)).text, /3 results found<\/h1>\s*<p class="soft">· 4 in all</)
 })
 
 t.test('errors have the requested format', async t => {

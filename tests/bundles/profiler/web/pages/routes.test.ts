@@ -8,7 +8,7 @@ import { turns } from '#tests/support/turns.ts'
 
 const ours = { headers: { origin: 'http://localhost' } }
 
-t.test('the profiler begins with the latest 25 requests', async t => {
+t.test('the profiler begins with the latest 25 profiles', async t => {
   const { client } = await createProfiledKernel(t)
   const withoutSlash = await client.get('/_profiler?a=1')
   t.equal(withoutSlash.status, 301)
@@ -19,7 +19,7 @@ t.test('the profiler begins with the latest 25 requests', async t => {
   t.equal(home.headers.get('location'), '/_profiler/empty/search/results?limit=25')
   t.notOk(home.headers.has('x-debug-token'))
   const list = await client.follow(home)
-  t.match(list.text, '>1 request</h1>')
+  t.match(list.text, '>1 results found</h1>')
   t.match(textOf(list.text), '/_profiler?a=1', 'the redirect of the router is the only record')
 })
 
