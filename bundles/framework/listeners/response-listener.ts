@@ -38,12 +38,11 @@ function completeContentType(request: Request, { body, headers, status }: Respon
   const type = headers.get('content-type')
   if (type === null) headers.set('content-type', contentTypeOf(String(request.attributes.get('_format') ?? 'html')))
   // Bytes may have any charset.
-  else if (typeof body === 'string' && bareText.test(type)) headers.set('content-type', `${type}; charset=UTF-8`)
+  else if (typeof body === 'string' && type.startsWith('text/') && !type.includes(';')) {
+    headers.set('content-type', `${type}; charset=UTF-8`)
+  }
   headers.addMissing(defaults)
 }
-
-/** The type of a text without parameters. */
-const bareText = /^text\/[\w.+-]+$/i
 
 function completeCacheControl({ headers, status }: Response): void {
   const control = headers.get('cache-control')
