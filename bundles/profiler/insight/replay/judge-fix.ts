@@ -1,7 +1,7 @@
 import { readExceptions } from '../../profile/exceptions.ts'
 import { formatBytes, formatCount, formatDuration, formatNumber, shorten, toOneLine } from '../../profile/format.ts'
 import { readHeader } from '../../profile/format-value.ts'
-import type { Outcome, Profile } from '../../profile/profile.ts'
+import type { Outcome, Profile, ProfileSummary } from '../../profile/profile.ts'
 import { type Finding, splitSentence, writeProblem } from '../findings/finding.ts'
 import type { Inspector } from '../findings/inspector.ts'
 
@@ -101,7 +101,7 @@ function toFixed(cautions: readonly string[], facts: string): FixVerdict {
 /** Judges an exception; the replay has ended as before, or without a failure. */
 function judgeEnding(original: Profile, replay: Profile, judge: Judge): FixVerdict {
   const facts = describeChanges([original], [replay]).join(', ')
-  if (isFailure(replay)) return { state: 'present', text: `Still there, ${describeEnding(replay)}: ${facts}` }
+  if (isFailure(replay.summary)) return { state: 'present', text: `Still there, ${describeEnding(replay)}: ${facts}` }
   return toFixed(listCautions(original, replay, judge), facts)
 }
 
@@ -112,7 +112,7 @@ const failures: Readonly<Partial<Record<Outcome, string>>> = {
 }
 
 /** Whether a request has not succeeded. */
-function isFailure({ summary: { exception, outcome, status } }: Profile): boolean {
+export function isFailure({ exception, outcome, status }: ProfileSummary): boolean {
   return exception !== null || status === 0 || status >= 400 || outcome in failures
 }
 
@@ -126,15 +126,15 @@ function findFailure(original: Profile, replay: Profile): FixVerdict | undefined
   const [old, now] = [original.summary, replay.summary]
   const isOther = now.exception !== old.exception || classOf(original) !== classOf(replay)
   const isBroken = now.outcome in failures && now.outcome !== old.outcome
-  const isNew = isFailure(replay) ? isOther || isBroken : !isFailure(original) && isOther
+  const isNew = isFailure(now) ? isOther || isBroken : !isFailure(old) && isOther
   if (!isNew) return undefined
-  const instead = isFailure(original) ? '' : ` instead of ${describeStatus(original)}`
+  const instead = isFailure(old) ? '' : ` instead of ${describeStatus(original)}`
   const text = `${describeEnding(replay)}${now.status === old.status ? '' : instead}`
   const missing = listMissing(original, replay)
   const mayBeRefused = classOf(replay) === 3 || now.status === 401 || now.status === 403
   return missing !== '' && mayBeRefused
     ? { state: 'unsure', text: `Not comparable, the replay had no header ${missing}: ${text}` }
-    : { state: 'failing', text: `The page ${isFailure(original) ? 'still' : 'now'} fails: ${text}` }
+    : { state: 'failing', text: `The page ${isFailure(old) ? 'still' : 'now'} fails: ${text}` }
 }
 
 const textLimit = 120
@@ -142,7 +142,8 @@ const textLimit = 120
 /** How a request has ended, such as `TypeError: x is not a function, status 500`. */
 function describeEnding(profile: Profile): string {
   const { exception, outcome } = profile.summary
-  const message = toOneLine(readExceptions(profile)[0]?.message ?? '')
+  const error = readExceptions(profile).find(({ name }) => name === exception)
+  const message = toOneLine(error?.message ?? '')
   const thrown = [exception, message].filter(part => part !== '').join(': ')
   const broken = failures[outcome]
   return [
@@ -179,7 +180,7 @@ function listCautions(original: Profile, replay: Profile, judge: Judge): string[
       : [
           `the response redirects to ${shorten(target, textLimit)}${location === undefined ? '' : ` instead of ${shorten(location, textLimit)}`}`,
         ]),
-    ...(isFailure(original) ? [] : listLosses(original, replay, judge)),
+    ...(isFailure(original.summary) ? [] : listLosses(original, replay, judge)),
     ...(missing === '' ? [] : [`the replay had no header ${missing}`]),
   ]
 }

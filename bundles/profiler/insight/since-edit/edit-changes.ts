@@ -7,6 +7,7 @@ import {
   describeAmounts,
   type FixVerdict,
   hasFinding,
+  isFailure,
   isFixed,
   isTimed,
   type Judge,
@@ -69,7 +70,6 @@ function compareEndings({ before, profile: { summary } }: EditedRequests): EditC
   const nameOf = ({ exception, status }: ProfileSummary) => [status || 'no response', exception ?? ''].join(' ').trim()
   const answerOf = (other: ProfileSummary) => nameOf(other.status === notModified ? { ...other, status: 200 } : other)
   if (last === undefined || before.some(other => answerOf(other) === answerOf(summary))) return []
-  const isFailure = ({ exception, status }: ProfileSummary) => exception !== null || status >= 400 || status === 0
   const tone = isFailure(summary) ? 'error' : isFailure(last) ? 'ok' : 'warning'
   const [old, current] = [nameOf(last), nameOf(summary)]
   return [{ name: 'Answer', before: old, now: current, text: `${old} → ${current}`, tone }]
