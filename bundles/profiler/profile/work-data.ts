@@ -103,6 +103,8 @@ export interface HttpCall {
   readonly bytes?: number | undefined
   /** Whether the bytes were counted on the wire, with the head of the response. */
   readonly isCounted?: true | undefined
+  /** Whether it had neither a signal nor a timeout. Of a call of fetch it is recorded in development only. */
+  readonly isUnlimited?: true | undefined
   readonly error?: string | undefined
   /** The innermost function of the application that made the call. */
   readonly caller?: Caller | undefined
@@ -184,6 +186,7 @@ export const httpSchema: Schema<HttpData> = v.object({
       status: maybe(check.number),
       bytes: maybe(check.number),
       isCounted: maybe(v.literal(true)),
+      isUnlimited: maybe(v.literal(true)),
       error: maybe(check.text),
       caller: maybe(caller),
       spanId: maybe(check.text),

@@ -9,6 +9,8 @@ export interface CallStart {
   readonly client: 'fetch' | 'node:http'
   readonly method: string
   readonly url: string
+  /** Whether it has neither a signal nor a timeout, as far as its client reports that. */
+  readonly isUnlimited?: true | undefined
 }
 
 /** The head of the response. */
@@ -53,6 +55,8 @@ export class TracedCall implements CallStart {
   /** Whether the bytes were counted on the connection, which includes the head of the response. */
   isCounted: true | undefined
   error: string | undefined
+  /** Whether it has neither a signal nor a timeout. */
+  isUnlimited: true | undefined
   readonly caller: Caller | undefined
   /** The request as it was sent, and the response. */
   sentMessage: CallMessage | undefined
@@ -62,11 +66,17 @@ export class TracedCall implements CallStart {
   #socket: CallSocket | null | undefined
   #bytesBefore = 0
 
-  constructor({ client, method, url }: CallStart, caller: Caller | undefined, owner: CallOwner, kept: KeptBytes) {
+  constructor(
+    { client, isUnlimited, method, url }: CallStart,
+    caller: Caller | undefined,
+    owner: CallOwner,
+    kept: KeptBytes,
+  ) {
     this.#kept = kept
     this.client = client
     this.method = method
     this.url = url
+    this.isUnlimited = isUnlimited
     this.caller = caller
     this.#owner = owner
     this.start = this.#time()

@@ -29,6 +29,7 @@ import { RequestRecorder } from './request-recorder.ts'
 import type { Trace } from './trace.ts'
 import { createValidationRecorder } from './validation-trace.ts'
 import { CallWatch, watchFetch, watchNodeHttp } from './watch-calls.ts'
+import { watchSignals } from './watch-signals.ts'
 
 /** The parts that the bundle passes to a recording. */
 export interface RecordingParts {
@@ -94,7 +95,7 @@ export class Recording {
     if (!foundation.debugGate.isDebug) return
     const findTrace = () => this.profiler.find(context.current)
     const services = { findTrace, redactor, directory, terminal: process.stdout }
-    this.#stops.push(observeConsole(services), observeWarnings(services), observeSyncCalls(services))
+    this.#stops.push(observeConsole(services), observeWarnings(services), observeSyncCalls(services), watchSignals())
   }
 
   /**

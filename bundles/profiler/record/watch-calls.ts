@@ -4,6 +4,7 @@ import type { Caller, Callers } from '../../../lib/stack/callers.ts'
 import { flattenHeaders, parseSentHeaders, toTexts } from './call-messages.ts'
 import { type CallSocket, type CallStart, CallTrace, type TracedCall } from './call-trace.ts'
 import type { Trace } from './trace.ts'
+import { findStartingFetch } from './watch-signals.ts'
 
 /**
  * Finds an HTTP client call by the request object in the messages of the client. The trace of a call is found when it
@@ -16,7 +17,12 @@ export class CallWatch {
 
   constructor(findTrace: () => Trace | undefined, callers: Callers) {
     this.#findTrace = findTrace
-    this.#findCaller = createCallerSearch(callers, 'undici:request:create')
+    const search = createCallerSearch(callers, 'undici:request:create')
+    // A call of the global fetch has many frames of node between its caller and the message.
+    this.#findCaller = () => {
+      const below = findStartingFetch()?.below
+      return below === undefined ? search() : callers.find(below)
+    }
   }
 
   /**
@@ -57,7 +63,8 @@ export function watchFetch(calls: CallWatch): () => void {
   return subscribeChannels({
     'undici:request:create': listenTo<FetchMessage>(({ request }) => {
       const { method, origin, path } = request
-      const call = calls.begin(request, () => ({ client: 'fetch', method, url: `${origin}${path}` }))
+      const isUnlimited = findStartingFetch()?.isLimited === false || undefined
+      const call = calls.begin(request, () => ({ client: 'fetch', method, url: `${origin}${path}`, isUnlimited }))
       if (call === undefined) return
       observe(request, 'onBodySent', chunk => call.sentMessage?.take(chunk))
       observe(request, 'onData', chunk => call.receivedMessage?.take(chunk))
@@ -123,7 +130,10 @@ interface ClientRequest {
   readonly host: string
   readonly path: string
   readonly socket: CallSocket | null
+  /** Milliseconds, of the option. */
+  readonly timeout?: number
   getHeader(name: string): unknown
+  listenerCount(event: string): number
   getHeaders(): Readonly<Record<string, unknown>>
 }
 
@@ -153,6 +163,7 @@ export function watchNodeHttp(calls: CallWatch): () => void {
     'http.client.request.start': listenTo<HttpMessage>(({ request }) => {
       const call = begin(request)
       if (call?.sentMessage === undefined) call?.noteSent(flattenHeaders(request.getHeaders()))
+      if (call !== undefined && isUnlimited(request)) call.isUnlimited = true
       call?.send(request.socket, parseTraceParent(String(request.getHeader('traceparent')))?.parentId)
       call?.upload()
     }),
@@ -168,6 +179,11 @@ export function watchNodeHttp(calls: CallWatch): () => void {
     }),
     'http.client.request.error': listenTo<HttpMessage>(({ request, error }) => begin(request)?.fail(error)),
   })
+}
+
+/** Whether a call of node:http has no timeout, and no signal: it listens to the end of a call with a signal. */
+function isUnlimited(request: ClientRequest): boolean {
+  return request.timeout === undefined && request.listenerCount('timeout') + request.listenerCount('close') === 0
 }
 
 /** The headers do not change after the first chunk. */

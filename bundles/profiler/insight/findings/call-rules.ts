@@ -118,6 +118,37 @@ function describeRun(run: readonly StoredCall[]): RuleFinding[] {
   ]
 }
 
+/** Milliseconds: without a limit, a slow server makes the application as slow. */
+const longCall = 2000
+
+/** Creates the rule for calls without a signal and a timeout that took at least so many milliseconds. */
+export function createUnlimitedCallRule(least: number = longCall): FindingRule<Profile> {
+  return {
+    name: 'unlimited-call',
+    title: 'HTTP client call without a limit',
+    find(profile) {
+      const { duration } = profile.summary
+      const timeOf = ({ end = duration, start }: StoredCall) => Math.min(end, duration) - start
+      const long = readCalls(profile).calls.filter(call => call.isUnlimited && timeOf(call) >= least)
+      return [...groupBy(long, patternOf).values()].map(calls => {
+        // A group has at least one call.
+        const [worst] = calls.toSorted((one, other) => timeOf(other) - timeOf(one)) as [StoredCall]
+        return {
+          severity: 'warning',
+          problem: `{call} took ${formatDuration(timeOf(worst))}, and has neither a signal nor a timeout.`,
+          ...describePlaces(
+            calls,
+            { call: shorten(nameOf(worst), urlLength) },
+            'Pass it a signal, such as AbortSignal.timeout(1000): a server that never answers would hold the request',
+          ),
+          place: { panel: 'http', anchor: `call-${worst.index}` },
+          evidence: { count: calls.length, time: timeOf(worst) },
+        }
+      })
+    },
+  }
+}
+
 /** Two equal calls may come from independent parts of a page. */
 const leastSame = 3
 

@@ -1,7 +1,7 @@
 import type { FindingRule, RuleFinding, Severity } from '../../../../kernel/profiler-contract.ts'
 import { flattenError } from '../../../../lib/errors/flat-error.ts'
 import type { Profile } from '../../profile/profile.ts'
-import { repeatedCallsRule, sequentialCallsRule } from './call-rules.ts'
+import { createUnlimitedCallRule, repeatedCallsRule, sequentialCallsRule } from './call-rules.ts'
 import { largeCookieRule, redirectChainRule } from './client-rules.ts'
 import { openTransactionRule } from './connection-rules.ts'
 import { failedCallRule, failedQueryRule } from './failure-rules.ts'
@@ -109,6 +109,7 @@ export const profilerRules: readonly FindingRule<Profile>[] = [
   slowListenerRule,
   repeatedCallsRule,
   sequentialCallsRule,
+  createUnlimitedCallRule(),
   repeatedQueriesRule,
   duplicateQueriesRule,
   sequentialQueriesRule,

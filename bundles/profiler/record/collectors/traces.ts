@@ -87,7 +87,8 @@ export function createHttpCollector(redactor: Redactor, contents: ContentCopier)
 
 /** Fields without a value are left out: a call without an end was still running. */
 function describe(call: TracedCall, redactor: Redactor, copier: MaskingCopier, contents: ContentCopier): HttpCall {
-  const { client, method, start, sent, uploaded, head, end, status, bytes, isCounted, error, caller, spanId } = call
+  const { client, method, start, sent, uploaded, head, end, status, bytes, isCounted, isUnlimited } = call
+  const { error, caller, spanId } = call
   return {
     client,
     method,
@@ -100,6 +101,7 @@ function describe(call: TracedCall, redactor: Redactor, copier: MaskingCopier, c
     status,
     bytes,
     isCounted,
+    isUnlimited,
     error: error === undefined ? undefined : maskAndCut(error, errorLength, redactor),
     caller,
     spanId,

@@ -1,4 +1,4 @@
-import { get } from 'node:http'
+import { get, type RequestOptions } from 'node:http'
 import { setTimeout as sleep } from 'node:timers/promises'
 import type { Profile } from '#bundles/profiler/profile/profile.ts'
 import type { Application } from '#kernel/bundle.ts'
@@ -111,6 +111,42 @@ export function createCallPages({ logger }: Application, upstream: string): Page
         await avatar.text()
         const rates = await fetch(`${upstream}/status/502`)
         await rates.text()
+        return page()
+      },
+    },
+    'unlimited-call': {
+      answer: 'unlimited-call',
+      async handle() {
+        const response = await fetch(`${upstream}/wait/450/rates`) // here: unlimited-call
+        await response.text()
+        return page()
+      },
+    },
+    'unlimited-get': {
+      answer: 'unlimited-call',
+      async handle() {
+        await new Promise(resolve =>
+          get(`${upstream}/wait/450/rates`, response => response.resume().on('end', resolve)),
+        )
+        return page()
+      },
+    },
+    'limited-call': {
+      answer: 'healthy',
+      async handle() {
+        const response = await fetch(`${upstream}/wait/450/rates`, { signal: AbortSignal.timeout(20_000) })
+        await response.text()
+        return page()
+      },
+    },
+    'limited-get': {
+      answer: 'healthy',
+      async handle() {
+        const send = (options: RequestOptions) =>
+          new Promise(resolve =>
+            get(`${upstream}/wait/450/rates`, options, response => response.resume().on('end', resolve)),
+          )
+        await Promise.all([send({ timeout: 20_000 }), send({ signal: AbortSignal.timeout(20_000) })])
         return page()
       },
     },

@@ -1,0 +1,48 @@
+import { t } from 'tap'
+import { findStartingFetch, watchSignals } from '#bundles/profiler/record/watch-signals.ts'
+
+/** Replaces the global fetch by one that asks whether the call is limited. */
+function replaceFetch(calls: (boolean | undefined)[]): () => void {
+  const { fetch } = globalThis
+  globalThis.fetch = async function replaced() {
+    calls.push(findStartingFetch()?.isLimited)
+    return new globalThis.Response('done')
+  }
+  return () => {
+    globalThis.fetch = fetch
+  }
+}
+
+t.test('a call of fetch is limited by a signal, a dispatcher or a request that may have a signal', async t => {
+  const calls: (boolean | undefined)[] = []
+  t.teardown(replaceFetch(calls))
+  const stop = watchSignals()
+  const { signal } = new AbortController()
+  await fetch('http://a/')
+  await fetch('http://a/', { method: 'POST', signal: null })
+  await fetch('http://a/', { signal })
+  await fetch(new globalThis.Request('http://a/', { signal }))
+  await fetch('http://a/', Object.assign<RequestInit, object>({}, { dispatcher: {} }))
+  t.strictSame(calls, [false, false, true, true, true])
+  t.equal(findStartingFetch(), undefined, 'outside of a call')
+  stop()
+  await fetch('http://a/')
+  t.equal(calls.at(-1), undefined)
+})
+
+t.test('fetch behaves as before, and is put back with the last watch', async t => {
+  const { fetch } = globalThis
+  const stops = [watchSignals(), watchSignals()]
+  for (const name of ['name', 'length'] as const) t.equal(globalThis.fetch[name], fetch[name])
+  await t.rejects(globalThis.fetch('no address'), TypeError)
+  stops[0]?.()
+  t.not(globalThis.fetch, fetch)
+  const replaced = async () => new globalThis.Response('replaced')
+  const watched = globalThis.fetch
+  globalThis.fetch = replaced
+  stops[1]?.()
+  t.equal(globalThis.fetch, replaced, 'that of another library stays')
+  globalThis.fetch = watched
+  t.equal(await globalThis.fetch('data:,text').then(response => response.text()), 'text')
+  globalThis.fetch = fetch
+})
