@@ -543,7 +543,7 @@ t.test('long hostile texts end', async t => {
 })
 
 t.test('wrong escapes before a name hide no secret, and thousands of them throw no exceptions', async t => {
-  const wrong = ['%', '%FF', '%C3', '%E0%80', '%25FF'].map(escape => `/?a=1&${escape}%26%70assword=Xk7Canary9`)
+  const wrong = ['%', '%FF', '%C3', '%E0%80', '%25FF'].map(escaped => `/?a=1&${escaped}%26%70assword=Xk7Canary9`)
   t.strictSame(
     wrong.filter(text => maskText(text, isSecretName).includes('Xk7')),
     [],
@@ -559,7 +559,7 @@ t.test('wrong escapes before a name hide no secret, and thousands of them throw 
       throw error
     }
   }
-  for (const escape of ['%25', '%2525', '%70%FF', '%25%32%35']) maskText(`/${`${escape}:`.repeat(1000)}`, isSecretName)
+  for (const escaped of ['%25', '%2525', '%70%FF', '%25%32%35']) maskText(`/${`${escaped}:`.repeat(1000)}`, isSecretName)
   t.ok(exceptions < 20, `${exceptions} exceptions`)
 })
 
