@@ -559,7 +559,8 @@ t.test('wrong escapes before a name hide no secret, and thousands of them throw 
       throw error
     }
   }
-  for (const escaped of ['%25', '%2525', '%70%FF', '%25%32%35']) maskText(`/${`${escaped}:`.repeat(1000)}`, isSecretName)
+  for (const escaped of ['%25', '%2525', '%70%FF', '%25%32%35'])
+    maskText(`/${`${escaped}:`.repeat(1000)}`, isSecretName)
   t.ok(exceptions < 20, `${exceptions} exceptions`)
 })
 
