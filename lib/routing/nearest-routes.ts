@@ -48,6 +48,22 @@ export class NearestRoutes {
 
   /** The nearest routes, at most `limit`, the nearest first. Equally near ones stay in their order. Never throws. */
   find(request: Request, limit: number): NearRoute[] {
+    return this.#rank(request, limit).map(ranked => explain(ranked, request))
+  }
+
+  /**
+   * As `find`, without the routes that are no help: with a path for which more than half of the characters of the request's path
+   * would have to change.
+   */
+  findSimilar(request: Request, limit: number): NearRoute[] {
+    const length = split(request.path.slice(0, lengthLimit)).join('').length
+    const isSimilar = ({ rank }: Ranked) => rank < pathRank || (rank - pathRank) * 2 <= length
+    return this.#rank(request, limit)
+      .filter(isSimilar)
+      .map(ranked => explain(ranked, request))
+  }
+
+  #rank(request: Request, limit: number): Ranked[] {
     const paths = [request.path, ...correctSlash(request.path)]
     const segments = split(request.path.slice(0, lengthLimit))
     const nearest: Ranked[] = []
@@ -63,11 +79,12 @@ export class NearestRoutes {
           : outcomesByNearness.indexOf(judgement.outcome) * outcomeStep
       if (rank < worst) insert({ candidate, judgement, rank }, nearest, limit)
     }
-    return nearest.map(({ candidate: { position, route }, judgement }) => ({
-      position,
-      ...explainRoute(route, request, judgement),
-    }))
+    return nearest
   }
+}
+
+function explain({ candidate: { position, route }, judgement }: Ranked, request: Request): NearRoute {
+  return { position, ...explainRoute(route, request, judgement) }
 }
 
 const pathMismatch: Judgement = { outcome: 'path' }
@@ -124,7 +141,8 @@ function alignedDistance(path: readonly string[], form: Segments, offset: number
   const end = Math.max(path.length, form.length - offset)
   for (let index = Math.min(0, -offset); index < end && distance < atMost; index++) {
     const there = index + offset
-    if (there < 0 || there >= form.length) distance += 1 + Number(path[index]?.length)
+    // A part of the path that the route does not have is as far as a variable.
+    if (there < 0 || there >= form.length) distance += 1 + Math.ceil(Number(path[index]?.length) / 2)
     else if (index < 0 || index >= path.length) distance += 1 + (form[there]?.length ?? 1)
     else distance += segmentDistance(String(path[index]), form[there])
   }

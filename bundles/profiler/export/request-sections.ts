@@ -151,7 +151,7 @@ function writeNearestRoutes({ allow = [], nearest, total }: MissingRouteData, li
     `None of ${total} routes matched.`,
     ...(allow.length === 0 ? [] : [`Allowed methods: ${allow.map(toSpan).join(', ')}`]),
     ...(nearest.length === 0
-      ? []
+      ? ['No similar route.']
       : [
           '### Nearest routes',
           toList(nearest, limit, ({ name, path, text }) => `${toSpan(path)} (${toSpan(name)}): ${toSpan(text)}`),

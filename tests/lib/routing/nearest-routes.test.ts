@@ -104,6 +104,19 @@ t.test('the same text is nearer than a variable, and of equals the one tried fir
   t.strictSame(nearPaths('/:a/x', '/page/x', '/:b/x')('/page/y'), ['/page/x', '/:a/x', '/:b/x'])
 })
 
+t.test('a route is similar if at most half of the path would have to change, or only one check fails', async t => {
+  const similar = (path: string, ...routes: readonly string[]) =>
+    near(routes.map((path, index) => ({ name: `r${index}`, path, methods: ['GET'], controller: () => undefined })))
+      .findSimilar(request(path), 20)
+      .map(route => route.path)
+  t.strictSame(similar('GET /nowhere/5', '/blog/:slug', '/:lang/about', '/:a/:b/:c', '/_error/:code', '/'), [])
+  t.strictSame(similar('GET /login', '/admin', '/signin', '/logins'), ['/logins'])
+  t.strictSame(similar('GET /produkt/a-long-word', '/product/:id'), ['/product/:id'])
+  t.strictSame(similar('GET /users/5/edit', '/orders', '/users/:id'), ['/users/:id'])
+  t.strictSame(similar('GET /blog', '/blog/:slug'), ['/blog/:slug'])
+  t.strictSame(similar('POST /x', '/x', '/y'), ['/x'], 'the method')
+})
+
 t.test('only the nearest routes are found, with their place in the order', async t => {
   const found = probes.find(request('GET /noslsh'), 2)
   t.hasStrict(found, [{ name: 'noslash', path: '/noslash', reason: 'path', text: 'Path does not match' }, {}])

@@ -12,7 +12,7 @@ import type { Trace } from '../trace.ts'
 
 const nearestLimit = 20
 
-/** Collects the route that matched; without a match, the nearest routes. */
+/** Collects the route that matched; without a match, the nearest routes that are similar. */
 export class RouterCollector implements CollectorOf<'router'> {
   readonly name = 'router'
   readonly #routes: Iterable<Route>
@@ -55,7 +55,11 @@ export class RouterCollector implements CollectorOf<'router'> {
     // When the first profile is written, all bundles have added their routes.
     this.#nearestRoutes ??= new NearestRoutes(shownRoutes(this.#routes))
     const routes = this.#nearestRoutes
-    trace.nearest ??= routes.find(trace.request, nearestLimit).map(near => maskNearRoute(near, this.#redactor))
+    trace.nearest ??= routes
+      .findSimilar(trace.request, nearestLimit)
+      // A route of development is no help.
+      .filter(({ name }) => name !== '_preview_error')
+      .map(near => maskNearRoute(near, this.#redactor))
     return { outcome, nearest: trace.nearest, total: routes.size }
   }
 }

@@ -171,7 +171,7 @@ function describeFrame({ call, isOpen, lines, place }: FrameView): string {
   return [line, '', toBlock(code.join('\n'), 'ts'), ''].join('\n')
 }
 
-function describeRouting({ allow, rows }: RoutingReport): string[] {
+function describeRouting({ allow, emptyText, rows }: RoutingReport): string[] {
   const routes = rows.map(({ name, path, text }) => `- ${toSpan(path)} (${name}): ${text}`).join('\n')
-  return ['## Nearest routes', allow === '' ? '' : `Allowed methods: ${allow}`, routes]
+  return ['## Nearest routes', allow === '' ? '' : `Allowed methods: ${allow}`, routes || emptyText]
 }

@@ -14,10 +14,14 @@ export interface RoutingReport {
   readonly allow: string
   /** A path that the nearest route would match; empty if none is similar. */
   readonly suggestion: string
-  /** The nearest first. */
+  /** Those that are similar, the nearest first. */
   readonly rows: readonly MissedRoute[]
   /** The routes that are further away. */
   readonly folded: readonly MissedRoute[]
+  /** Whether the results differ. */
+  readonly hasResults: boolean
+  /** Why there are no rows. */
+  readonly emptyText: string
 }
 
 /** A route, and why the request did not match it. */
@@ -77,9 +81,8 @@ export function createRouting(
   const declared = new Map(
     Array.from(routes, route => [route.name, { methods: route.methods.join(', '), link: visitLink(route) }]),
   )
-  // A route of the framework is no help, unless all but one of its checks succeed.
-  const near = log.routes.filter(({ name, reason }) => !name.startsWith('_') || reason !== 'path')
-  const rows = near.map(({ position, name, path, text, reason }): MissedRoute => {
+  const hasRoutes = Array.from(routes).some(({ name }) => !name.startsWith('_'))
+  const rows = log.routes.map(({ position, name, path, text, reason }): MissedRoute => {
     const isNear = reason !== 'path'
     const level = isNear ? 'warning' : 'plain'
     const label = isNear ? 'Almost' : ''
@@ -88,6 +91,13 @@ export function createRouting(
     return { position, name, path, text, label, level, methods: '', link: undefined, place, ...declared.get(name) }
   })
   const shown = Math.max(shownLimit, rows.findLastIndex(({ level }) => level === 'warning') + 1)
-  const suggestion = suggestPath(address, near[0])
-  return { suggestion, allow: log.allow.join(', '), rows: rows.slice(0, shown), folded: rows.slice(shown) }
+  const suggestion = suggestPath(address, log.routes[0])
+  return {
+    suggestion,
+    allow: log.allow.join(', '),
+    rows: rows.slice(0, shown),
+    folded: rows.slice(shown),
+    hasResults: rows.some(({ level }) => level === 'warning'),
+    emptyText: hasRoutes ? 'No similar route.' : 'The application has no routes yet.',
+  }
 }

@@ -68,6 +68,7 @@ function toView({ profile }: PanelSubject, services: RouterPanelServices) {
     requirements: (known?.requirements ?? []).map(({ name, text }) => toValueRow({ name, value: text })),
     rows: rows.slice(0, unfolded),
     folded: rows.slice(unfolded),
+    hasResults: rows.some(({ reason }) => reason !== 'path'),
     isRouted: router !== undefined,
     isRecorded: log.isRecorded,
     left: Math.max(0, log.total - rows.length),
