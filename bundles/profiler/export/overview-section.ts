@@ -1,4 +1,5 @@
 import { summarizeProfile } from '../insight/overview/overview.ts'
+import type { OverviewPart } from '../insight/overview/sentence-parts.ts'
 import type { Durations } from '../insight/overview/usual-time.ts'
 import type { ShownProfile } from '../insight/relatives.ts'
 import { describeTimes } from '../insight/since-edit/since-edit.ts'
@@ -6,10 +7,15 @@ import { formatCount, formatDuration, formatMicroseconds, formatShare } from '..
 import { formatMoment } from '../profile/format-value.ts'
 import { type Section, toList, toSpan } from './markdown-text.ts'
 
-/** Writes the sentence of the overview. */
+/** Writes the sentence of the overview, with the addresses of its links. */
 export function writeOverview(subject: ShownProfile): string {
   const { sentence } = summarizeProfile(subject)
-  return sentence.map(({ isValue, text }) => (isValue ? toSpan(text) : text)).join('')
+  return sentence.map(writePart).join('')
+}
+
+function writePart({ isValue, link, text }: OverviewPart): string {
+  if (isValue) return toSpan(text)
+  return link === '' ? text : `${text} (${toSpan(link)})`
 }
 
 /** Where the time went, and the usual time of the request. */

@@ -70,6 +70,14 @@ export function durationOf({ start, end = start }: StoredCall): number {
   return Math.max(0, end - start)
 }
 
+/**
+ * Whether a call went on after a time. A call without an end may still run; the body of an answered call may never be
+ * read. The client reports the end of an aborted call after its caller has gone on: that is no work.
+ */
+export function isLate({ end, head, isAborted }: Pick<HttpCall, 'end' | 'head' | 'isAborted'>, since: number): boolean {
+  return isAborted && (head === undefined || head <= since) ? false : (end ?? head ?? Infinity) > since
+}
+
 /** A part of a call's time. */
 export interface CallPhase {
   readonly name: 'queued' | 'sending' | 'waiting' | 'receiving'

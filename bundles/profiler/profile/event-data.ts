@@ -42,12 +42,22 @@ export type SpanRow = [
   before?: readonly string[],
 ]
 
+/**
+ * A time between two recorded moments of a request in which the event loop has turned, and how long the loop has waited in
+ * it: for timers, sockets and other threads. Whole microseconds, the start from that of the request.
+ */
+export type WaitRow = [start: number, duration: number, idle: number]
+
 /** The dispatches of a request. */
 export interface EventsData {
   /** In the order in which they began; `null` for a row that is damaged, so that the others keep their index. */
   readonly spans: readonly (SpanRow | null)[]
   /** How many spans were left out because there were too many. */
   readonly dropped: number
+  /** In their order. Between them, the request was at work without a pause. */
+  readonly waits: readonly Readonly<WaitRow>[]
+  /** Whether the process handled other main requests at the same time. */
+  readonly isShared: boolean
 }
 
 /** Every listener of the process, event by event, in the order in which they are called. */
@@ -101,6 +111,8 @@ function isSpanRow(row: unknown): boolean {
 export const eventsSchema: Schema<EventsData> = v.object({
   spans: indexedList<SpanRow | null>(v.custom<SpanRow>(isSpanRow), null),
   dropped: amount,
+  waits: list(v.tuple([check.amount, check.amount, check.amount])),
+  isShared: flag,
 })
 
 export const eventsProcessSchema: Schema<EventsProcessData> = v.object({

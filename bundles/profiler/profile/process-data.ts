@@ -54,6 +54,8 @@ export interface LoopBlock {
   readonly cpu: number
   /** The token of the main request that was at work; empty when it is not known. */
   readonly by: string
+  /** Whether no other request can have worked in it. */
+  readonly isOwn: boolean
 }
 
 /** The settings that the application was started with. */
@@ -112,7 +114,7 @@ export const memorySchema: Schema<MemoryData> = v.object({
     total: amount,
     first: list(v.object({ start: number, duration: amount, kind: maybe(check.text) })),
   }),
-  blocks: list(v.object({ start: number, duration: amount, cpu: amount, by: text })),
+  blocks: list(v.object({ start: number, duration: amount, cpu: amount, by: text, isOwn: flag })),
   syncCalls: maybe(list(v.object({ name: text, start: number, duration: amount, caller: maybe(caller) }))),
 })
 

@@ -105,6 +105,8 @@ export interface HttpCall {
   readonly isCounted?: true | undefined
   /** Whether it had neither a signal nor a timeout. Of a call of fetch it is recorded in development only. */
   readonly isUnlimited?: true | undefined
+  /** Whether its caller has aborted it, also by a timeout. */
+  readonly isAborted?: true | undefined
   readonly error?: string | undefined
   /** The innermost function of the application that made the call. */
   readonly caller?: Caller | undefined
@@ -187,6 +189,7 @@ export const httpSchema: Schema<HttpData> = v.object({
       bytes: maybe(check.number),
       isCounted: maybe(v.literal(true)),
       isUnlimited: maybe(v.literal(true)),
+      isAborted: maybe(v.literal(true)),
       error: maybe(check.text),
       caller: maybe(caller),
       spanId: maybe(check.text),

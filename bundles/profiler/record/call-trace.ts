@@ -57,6 +57,8 @@ export class TracedCall implements CallStart {
   error: string | undefined
   /** Whether it has neither a signal nor a timeout. */
   isUnlimited: true | undefined
+  /** Whether its caller has aborted it. */
+  isAborted: true | undefined
   readonly caller: Caller | undefined
   /** The request as it was sent, and the response. */
   sentMessage: CallMessage | undefined
@@ -128,6 +130,7 @@ export class TracedCall implements CallStart {
     const { code, message, name } = flattenError(error, { hasFrames: false })
     // An error of several failed attempts to connect has a code only.
     this.error ??= message || String(code ?? name)
+    if (name === 'AbortError' || name === 'TimeoutError') this.isAborted = true
   }
 
   #end(): void {

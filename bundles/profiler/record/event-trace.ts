@@ -1,14 +1,15 @@
-import { performance } from 'node:perf_hooks'
 import { KernelEvent } from '../../../kernel/events.ts'
 import type { Event, EventClass, RegisteredListener } from '../../../lib/event-dispatcher/event-dispatcher.ts'
 import type { TraceSpan } from '../../../lib/event-dispatcher/traceable-event-dispatcher.ts'
-import { SpanFlag, type SpanRow } from '../profile/event-data.ts'
+import { SpanFlag, type SpanRow, type WaitRow } from '../profile/event-data.ts'
 import { ChangeWatch } from './change-watch.ts'
-import { type Actor, noteActivity } from './loop-activity.ts'
+import { type Actor, eventLoop, leastPause, noteActivity } from './loop-activity.ts'
 
 /** The kernel's own events have room even if an application dispatches very many. */
 const spanLimit = 1000
 const kernelSpanLimit = 2000
+
+const waitLimit = 200
 
 /**
  * The tree of the dispatches of one request: each dispatch, each call of a listener, and each sub-request. A call is
@@ -20,6 +21,8 @@ const kernelSpanLimit = 2000
 export class EventTrace {
   /** The spans so far, in the order in which they began. */
   readonly rows: SpanRow[] = []
+  /** The times in which the event loop has turned. */
+  readonly waits: WaitRow[] = []
   /** The number of dispatches and sub-requests without room. */
   dropped = 0
   readonly #actor: Actor
@@ -29,12 +32,18 @@ export class EventTrace {
   #dispatches: DispatchSpan[] = []
   #calls: CallSpan[] = []
   #lastDispatch = -1
+  /** The latest activity of this request, and what was known of the event loop then. */
+  #latest: number
+  #idle = 0
+  #turn = 0
 
   /** `actor` is the main request; `inParent` is the span of this sub-request in the trace of its parent. */
   constructor(actor: Actor, attributes: ReadonlyMap<string, unknown>, inParent?: TraceSpan) {
     this.#actor = actor
     this.#watch = new ChangeWatch(attributes)
     this.#inParent = inParent
+    this.#latest = actor.start
+    this.note(actor.start)
   }
 
   beginDispatch(event: Event, listeners: readonly RegisteredListener[]): TraceSpan {
@@ -98,8 +107,35 @@ export class EventTrace {
   /** Microseconds since the request began: no clock here is finer, and whole numbers are short in JSON. */
   now(): number {
     const now = performance.now()
+    this.note(now)
+    return this.#toMicroseconds(now)
+  }
+
+  /** Records activity of the request at a time by `performance.now()`. Since its activity before, the loop may have waited. */
+  note(now: number): void {
     noteActivity(now, this.#actor)
-    return Math.round((now - this.#actor.start) * 1000)
+    if (now - this.#latest >= leastPause && this.#turn !== eventLoop.turn) this.#addWait(now)
+    this.#latest = now
+    this.#idle = eventLoop.idle
+    this.#turn = eventLoop.turn
+  }
+
+  /** After the last row with room, the row is extended. */
+  #addWait(now: number): void {
+    const start = this.#toMicroseconds(this.#latest)
+    const duration = this.#toMicroseconds(now) - start
+    const idle = Math.min(duration, Math.round((eventLoop.idle - this.#idle) * 1000))
+    const last = this.waits.at(-1)
+    if (last === undefined || this.waits.length < waitLimit) {
+      this.waits.push([start, duration, idle])
+      return
+    }
+    last[1] = start + duration - last[0]
+    last[2] += idle
+  }
+
+  #toMicroseconds(time: number): number {
+    return Math.round((time - this.#actor.start) * 1000)
   }
 
   /** Ends a call. */

@@ -1,5 +1,10 @@
+import { performance } from 'node:perf_hooks'
+
 /** Milliseconds; a shorter block of the event loop is not recorded. */
 export const leastBlock = 50
+
+/** Milliseconds; the event loop is not asked what it did in a shorter time without activity. */
+export const leastPause = 0.1
 
 /** A time without recorded activity. Times are by `performance.now()`. */
 export interface Gap {
@@ -7,6 +12,8 @@ export interface Gap {
   readonly end: number
   /** The token of the main request that was active next, which blocked the event loop; empty when it is not known. */
   readonly by: string
+  /** Whether that request was active last, too, in the same turn of the event loop: all of the time is its own work. */
+  readonly isOwn: boolean
 }
 
 /** The main request of recorded work. */
@@ -16,26 +23,50 @@ export interface Actor {
   readonly start: number
 }
 
+/**
+ * What is known of the event loop at the latest activity. There is one event loop in the process. The numbers of the loop
+ * are read after a pause only: in a shorter time the loop cannot have waited for long.
+ */
+export const eventLoop = {
+  /** Milliseconds that it has waited since it started: for timers, sockets and other threads. */
+  idle: 0,
+  /** The number of its turns. */
+  turn: 0,
+}
+
 /** More gaps cannot occur between two ticks of the watch. */
 const gapLimit = 8
 
-// There is one event loop in the process.
-let latest = 0
+const { nodeTiming } = performance
 const gaps: Gap[] = []
+let latest = 0
+let latestToken = ''
 
 /** Records activity. It is called some dozen times per request, and must cost next to nothing. */
-export function noteActivity(now: number, actor: Actor): void {
-  if (now - latest >= leastBlock) {
-    gaps.push({ start: latest, end: now, by: actor.start > latest ? '' : actor.token })
-    if (gaps.length > gapLimit) gaps.shift()
+export function noteActivity(now: number, { start, token }: Actor): void {
+  if (now - latest >= leastPause) {
+    const turn = nodeTiming.uvMetricsInfo.loopCount
+    if (now - latest >= leastBlock) {
+      const isOwn = token === latestToken && turn === eventLoop.turn
+      gaps.push({ start: latest, end: now, by: start > latest ? '' : token, isOwn })
+      if (gaps.length > gapLimit) gaps.shift()
+    }
+    eventLoop.turn = turn
+    eventLoop.idle = readIdleTime()
   }
   latest = now
+  latestToken = token
+}
+
+/** Reads how long the event loop has waited since it started, in milliseconds. */
+export function readIdleTime(): number {
+  return nodeTiming.idleTime
 }
 
 /** Finds the longest gap between a time and now. */
 export function findGap(from: number, now: number): Gap {
-  const open = { start: latest, end: now, by: '' }
+  const open = { start: latest, end: now, by: '', isOwn: false }
   return [...gaps, open]
-    .map(({ by, end, start }) => ({ start: Math.max(from, start), end, by }))
+    .map(gap => ({ ...gap, start: Math.max(from, gap.start) }))
     .reduce((longest, gap) => (gap.end - gap.start > longest.end - longest.start ? gap : longest))
 }

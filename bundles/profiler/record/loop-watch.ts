@@ -1,21 +1,22 @@
 import { constants, type NodeGCPerformanceDetail, type PerformanceEntry, PerformanceObserver } from 'node:perf_hooks'
 import type { RequestContext } from '../../../kernel/request-context.ts'
 import type { Logger } from '../../../lib/log/logger.ts'
-import { findGap, type Gap, leastBlock } from './loop-activity.ts'
+import { findGap, type Gap, leastBlock, readIdleTime } from './loop-activity.ts'
 import type { Trace } from './trace.ts'
 
 /** Milliseconds between two ticks. */
 const interval = 20
 
 /**
- * Records blocks of the event loop on the requests in flight. A timer that fires late proves the block; the request
- * that is active first afterwards has caused it. The CPU time distinguishes a block from a machine that slept or was
- * busy.
+ * Records blocks of the event loop on the requests in flight. A timer that fires late although the loop has not waited
+ * proves the block; the request that is active first afterwards has caused it. The CPU time distinguishes work from a
+ * machine that was busy with other programs.
  */
 export class LoopWatch {
   readonly #unwritten: () => Iterable<Trace>
   #timer: NodeJS.Timeout | undefined
   #looked = 0
+  #idle = 0
   #cpu = 0
 
   /** Lists the main requests that are not written yet. */
@@ -44,17 +45,20 @@ export class LoopWatch {
       return
     }
     const due = this.#looked + interval
-    const before = this.#cpu
+    const [cpu, idle] = [this.#cpu, this.#idle]
     this.#remember()
-    // The usual case: the timer was not late.
-    if (this.#looked - due < leastBlock) return
+    // The usual case: the timer was not late. If the machine slept, the loop has waited.
+    if (this.#looked - due - Math.max(0, this.#idle - idle - interval) < leastBlock) return
     const gap = findGap(due, this.#looked)
-    for (const trace of traces) noteBlock(trace, gap, this.#cpu - before)
+    // The only request in flight: no other has worked meanwhile.
+    const isOwn = gap.isOwn || traces.length === 1
+    for (const trace of traces) noteBlock(trace, { ...gap, isOwn }, this.#cpu - cpu)
   }
 
   #remember(): void {
     const { system, user } = process.cpuUsage()
     this.#cpu = (user + system) / 1000
+    this.#idle = readIdleTime()
     this.#looked = performance.now()
   }
 }
@@ -64,7 +68,7 @@ function noteBlock({ start, usage }: Trace, gap: Gap, cpu: number): void {
   if (usage === undefined) return
   const from = Math.max(start, gap.start)
   const duration = Math.min(usage.end, gap.end) - from
-  if (duration >= leastBlock) usage.addBlock(from - start, duration, Math.min(cpu, duration), gap.by)
+  if (duration >= leastBlock) usage.addBlock(from - start, duration, Math.min(cpu, duration), gap)
 }
 
 /** An entry of the type `gc`; the types of node leave its details open. */

@@ -118,9 +118,11 @@ export class Trace implements CollectedRequest {
     this.main.onLate?.(this)
   }
 
-  /** Milliseconds since its start. */
+  /** Milliseconds since its start. Called by its own work, so it is activity of the request. */
   elapsed(): number {
-    return performance.now() - this.start
+    const now = performance.now()
+    this.events.note(now)
+    return now - this.start
   }
 }
 

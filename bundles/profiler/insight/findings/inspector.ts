@@ -7,6 +7,7 @@ import { openTransactionRule } from './connection-rules.ts'
 import { failedCallRule, failedQueryRule } from './failure-rules.ts'
 import type { Finding } from './finding.ts'
 import { listenerLeakRule, synchronousCallRule } from './process-rules.ts'
+import { blockedLoopRule } from './loop-rules.ts'
 import {
   manyQueriesRule,
   manyRowsRule,
@@ -16,7 +17,7 @@ import {
 } from './query-rules.ts'
 import { duplicateQueriesRule, repeatedQueriesRule } from './repeated-queries.ts'
 import { insecureCookieRule, uncacheableResponseRule, uncompressedResponseRule } from './response-rules.ts'
-import { blockedLoopRule, lateWorkRule, slowListenerRule } from './time-rules.ts'
+import { lateWorkRule, slowListenerRule } from './time-rules.ts'
 import { changedSessionRule, manyLogsRule, needlessSessionRule, repeatedTemplateRule } from './work-rules.ts'
 
 /**

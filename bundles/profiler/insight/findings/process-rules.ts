@@ -5,6 +5,7 @@ import { readLogs } from '../../profile/logs.ts'
 import type { Profile } from '../../profile/profile.ts'
 import { leakChannel } from '../../profile/work-data.ts'
 import { describePlaces } from './describe-places.ts'
+import { findBlockingCalls } from './loop-rules.ts'
 
 /** Finds objects that have got one more listener with each request. Node.js warns once about each. */
 export const listenerLeakRule: FindingRule<Profile> = {
@@ -37,8 +38,11 @@ const warning = /(\d+) (\S+) listeners added to (?:\[)?(\w+)/
 export const synchronousCallRule: FindingRule<Profile> = {
   name: 'synchronous-call',
   title: 'Synchronous call',
-  find({ collectors }) {
-    const calls = (collectors.memory?.syncCalls ?? []).map(({ caller = {}, ...call }) => ({ ...call, caller }))
+  find(profile) {
+    const blocking = findBlockingCalls(profile)
+    const calls = (profile.collectors.memory?.syncCalls ?? [])
+      .filter(call => !blocking.includes(call))
+      .map(({ caller = {}, ...call }) => ({ ...call, caller }))
     return [...groupBy(calls, ({ caller, name }) => `${name} ${formatPlace(caller)}`).values()].map(group => {
       const [{ name = '' } = {}] = group
       const time = group.reduce((sum, { duration }) => sum + duration, 0)

@@ -1,57 +1,11 @@
-import type { FindingPlace, FindingRule, RuleFinding } from '../../../../kernel/profiler-contract.ts'
-import { readCalls } from '../../profile/calls.ts'
+import type { FindingRule, RuleFinding } from '../../../../kernel/profiler-contract.ts'
+import { isLate, readCalls } from '../../profile/calls.ts'
 import { type EventNode, findSite, ownTime, readEventTree } from '../../profile/event-tree.ts'
 import { formatCount, formatDuration, formatShare } from '../../profile/format.ts'
-import { groupBy } from '../../profile/group-by.ts'
 import { readLogs } from '../../profile/logs.ts'
 import type { Profile } from '../../profile/profile.ts'
 import { readQueries } from '../../profile/queries.ts'
 import { readRenders } from '../../profile/renders.ts'
-
-/**
- * Milliseconds of CPU time without a pause, in which no other request proceeds. Work that a process does only once,
- * such as loading the code of its first error page, takes half of that.
- */
-const leastBlock = 200
-
-/** Finds long blocks of the event loop, and the request that caused each. */
-export const blockedLoopRule: FindingRule<Profile> = {
-  name: 'blocked-loop',
-  title: 'Event loop blocked',
-  find(profile) {
-    const blocks = profile.collectors.memory?.blocks.filter(({ cpu }) => cpu >= leastBlock) ?? []
-    return [...groupBy(blocks, ({ by }) => by)].map(([by, blocks]) => {
-      const time = blocks.reduce((sum, { cpu }) => sum + cpu, 0)
-      return {
-        ...describeBlock(by, profile.summary.token, formatDuration(time)),
-        evidence: { count: blocks.length, time },
-      }
-    })
-  },
-}
-
-type Description = Omit<RuleFinding, 'evidence'>
-
-function describeBlock(by: string, token: string, time: string): Description {
-  const advice = 'Move the work to a worker thread, split it into parts, or reduce it.'
-  const place: FindingPlace = { panel: 'time' }
-  if (by === token)
-    return { severity: 'warning', problem: `This request blocked the event loop for ${time}.`, advice, place }
-  if (by === '')
-    return {
-      severity: 'warning',
-      problem: `The event loop was blocked for ${time} by work that was not recorded.`,
-      advice,
-      place,
-    }
-  return {
-    severity: 'warning',
-    problem: `This request waited ${time} for another request, {token}, that blocked the event loop.`,
-    values: { token: by },
-    advice: 'Look at the other request: it delayed all concurrent requests.',
-    place: { ...place, token: by },
-  }
-}
 
 /** Milliseconds: users notice a tenth of a second. */
 const leastTime = 100
@@ -106,7 +60,7 @@ function readListenerTimes(profile: Profile): { readonly node: EventNode; readon
 }
 
 /** The line where a listener was registered, mostly in the file that contains it. */
-function findCode(node: EventNode, profile: Profile): Pick<RuleFinding, 'code'> {
+export function findCode(node: EventNode, profile: Profile): Pick<RuleFinding, 'code'> {
   const [, file, line] = /^(.+):(\d+)$/s.exec(findSite(node, profile) ?? '') ?? []
   return file === undefined ? {} : { code: { file, line: Number(line) } }
 }
@@ -129,7 +83,7 @@ export const lateWorkRule: FindingRule<Profile> = {
 }
 
 function describeLateWork(profile: Profile, since: number): RuleFinding[] {
-  const calls = readCalls(profile).calls.filter(({ head = Infinity, end = head }) => end > since)
+  const calls = readCalls(profile).calls.filter(call => isLate(call, since))
   const logs = readLogs(profile).logs.filter(({ at }) => at / 1000 > since)
   const renders = readRenders(profile).all.filter(({ start }) => start > since)
   const queries = readQueries(profile).queries.filter(({ end = Infinity }) => end > since)

@@ -1,90 +1,132 @@
 import type { Caller } from '../../../../lib/stack/callers.ts'
 import { coveredCallTime, durationOf, readCalls } from '../../profile/calls.ts'
-import type { MeasuredEvent } from '../../profile/event-data.ts'
-import { controllerTimes, findKernelGaps, type KernelGap, readHandledTime } from '../../profile/event-outline.ts'
-import { type EventNode, findSite, readEventTree } from '../../profile/event-tree.ts'
-import { formatCount, formatDuration, formatMicroseconds, formatPlace } from '../../profile/format.ts'
+import { type EventNode, findSite, ownTime, readEventTree } from '../../profile/event-tree.ts'
+import { formatCount, formatMicroseconds, formatPlace } from '../../profile/format.ts'
 import { groupBy } from '../../profile/group-by.ts'
-import { joinPeriods, totalOf } from '../../profile/periods.ts'
 import type { Profile } from '../../profile/profile.ts'
 import { queryDuration, readQueries } from '../../profile/queries.ts'
 import { readRenders, renderTime } from '../../profile/renders.ts'
+import { linkToPlace } from '../findings/finding.ts'
 import { type Sentence, toPlaceValue, toValue } from './sentence-parts.ts'
 import type { TimePart } from './time-parts.ts'
 
-/** Where most of the time of a request went. */
+/** A part of a request to which much of its time went. */
 export interface Cause {
-  /** Such as `51 queries took 380.0 ms`. The numbers are those of the panel. */
+  readonly part: TimePart
+  /** Such as `51 queries took 380.0 ms`, with a link to the details. The time is that of the part. */
   readonly what: Sentence
   /** The place in the source; empty if it is not known. */
   readonly where: Sentence
 }
 
 /** A smaller part is no cause. */
-const leastShare = 0.3
+const leastShare = 0.1
 
 /** Microseconds: below it, nothing is worth a word. */
 const leastTime = 1000
 
-/** Describes the longest part of a request; `undefined` if it is too short, or nothing more is known of it. */
-export function describeCause(part: TimePart, profile: Profile): Cause | undefined {
-  const { time } = part
-  if (time < leastTime || time < leastShare * profile.summary.duration * 1000) return undefined
-  switch (part.kind) {
+/** With so much of the time named, others say no more. */
+const enough = 0.8
+
+const causeLimit = 3
+
+/** Describes the longest parts of a request, at most three; none of a short request, or if nothing more is known. */
+export function describeCauses(parts: readonly TimePart[], profile: Profile): Cause[] {
+  const whole = profile.summary.duration * 1000
+  const causes: Cause[] = []
+  let named = 0
+  for (const part of parts) {
+    const isLong = part.time >= leastTime && part.time >= leastShare * whole
+    if (!isLong || causes.length === causeLimit || named >= enough * whole) break
+    const description = describePart(part, parts, profile)
+    if (description === undefined) continue
+    const { subject, text, where = [] } = description
+    const link = linkToPlace(part.place, profile.summary.token)
+    causes.push({ part, what: [...subject, { text, link }], where })
+    named += part.time
+  }
+  return causes
+}
+
+/** The words about a part: `subject` are values without a link, `text` is the link. */
+interface Description {
+  readonly subject: Sentence
+  readonly text: string
+  readonly where?: Sentence
+}
+
+function describePart(part: TimePart, parts: readonly TimePart[], profile: Profile): Description | undefined {
+  const time = formatMicroseconds(part.time)
+  const took: Write = (subject, what = '', where = []) => ({
+    subject,
+    text: `${what} ${verbOf(part, parts)} ${time}`.trim(),
+    where,
+  })
+  switch (part.of) {
     case 'database':
-      return describeQueries(profile, 'database', 'query', 'queries')
     case 'cache':
-      return describeQueries(profile, 'cache', 'cache call', 'cache calls')
+      return describeQueries(part.of, profile, took)
     case 'http':
-      return describeCalls(profile)
+      return describeCalls(profile, took)
     case 'template':
-      return describeTemplates(profile)
+      return took([], 'templates', describeTemplates(profile))
     case 'stopwatch':
-      return { what: [toValue(part.label, nameLimit), ` took ${formatMicroseconds(time)}`], where: [] }
+      return took([toValue(part.label, nameLimit), ' '])
     case 'request':
-      return describeSubRequests(profile)
+      return took([], formatCount(readEventTree(profile).nodes.filter(isSubRequest).length, 'sub-request'))
     case 'listener':
-      return describeListener(part, profile)
-    case 'controller':
-      return describeController(profile, 0)
-    case 'waiting':
-      if (part.event !== '') return describeListener(part, profile)
-      return part.place.panel === 'templates' ? describeTemplates(profile) : describeController(profile, time)
+      return describeListener(part, profile, took)
+    case 'controller': {
+      const { controller } = profile.summary
+      return controller === null
+        ? took([], 'the controller')
+        : took(['controller ', toValue(controller, nameLimit), ' '])
+    }
     case 'gc':
-      return without(`garbage collection took ${formatMicroseconds(time)}`)
-    case 'blocked':
-      return without(`other work blocked the event loop for ${formatMicroseconds(time)}`)
+      return took([], 'garbage collection')
     case 'sending':
-      return without(`sending took ${formatDuration(profile.summary.duration - readHandledTime(profile))}`)
+      return took([], 'sending')
+    case 'blocked':
+      return { subject: [], text: `other work blocked the event loop for ${time}` }
     case 'kernel':
+      return part.kind === 'waiting' ? took([], 'arguments of the controller') : undefined
     case 'unknown':
+    case 'waiting':
       return undefined
   }
 }
 
-function without(what: string): Cause {
-  return { what: [what], where: [] }
+function isSubRequest({ kind }: EventNode): boolean {
+  return kind === 'request'
 }
 
-function describeQueries(profile: Profile, kind: 'database' | 'cache', one: string, many: string): Cause | undefined {
+/** Of a part that waited and worked, both are said. */
+function verbOf({ event, isShared, kind, of }: TimePart, parts: readonly TimePart[]): string {
+  if (kind === 'waiting') return 'waited'
+  const hasWaited = parts.some(other => other.kind === 'waiting' && other.of === of && other.event === event)
+  return `${isShared ? 'and other requests ' : ''}${hasWaited ? 'worked' : 'took'}`
+}
+
+/** Writes that a subject took the time of a part. */
+type Write = (subject: Sentence, what?: string, where?: Sentence) => Description
+
+function describeQueries(kind: 'database' | 'cache', profile: Profile, took: Write): Description | undefined {
   const { covered, queries } = readQueries(profile)[kind]
   const { cacheCalls, queries: count } = profile.summary
+  // The time of a query that has not ended is not known.
   if (covered === 0) return undefined
-  const total = Math.max(queries.length, kind === 'cache' ? cacheCalls : count)
-  return {
-    what: [`${formatCount(total, one, many)} took ${formatDuration(covered)}`],
-    where: describePlace(queries.map(query => ({ caller: query.caller, time: queryDuration(query) }))),
-  }
+  const what =
+    kind === 'cache'
+      ? formatCount(Math.max(queries.length, cacheCalls), 'cache call')
+      : formatCount(Math.max(queries.length, count), 'query', 'queries')
+  return took([], what, describePlace(queries.map(query => ({ caller: query.caller, time: queryDuration(query) }))))
 }
 
-function describeCalls(profile: Profile): Cause | undefined {
+function describeCalls(profile: Profile, took: Write): Description | undefined {
   const { calls, omitted } = readCalls(profile)
-  const covered = coveredCallTime(calls)
-  if (covered === 0) return undefined
-  return {
-    what: [`${formatCount(calls.length + omitted, 'HTTP client call')} took ${formatDuration(covered)}`],
-    where: describePlace(calls.map(call => ({ caller: call.caller, time: durationOf(call) }))),
-  }
+  if (coveredCallTime(calls) === 0) return undefined
+  const where = describePlace(calls.map(call => ({ caller: call.caller, time: durationOf(call) })))
+  return took([], formatCount(calls.length + omitted, 'HTTP client call'), where)
 }
 
 /** Work that a line of the application started. */
@@ -106,58 +148,27 @@ function describePlace(work: readonly CalledWork[]): Sentence {
 
 const nameLimit = 60
 
-function describeTemplates(profile: Profile): Cause {
+/** The time of others is not worth a word. */
+const nearlyAll = 0.95
+
+function describeTemplates(profile: Profile): Sentence {
   const { pages } = readRenders(profile)
   const time = renderTime(pages)
   const longest = pages.find(({ duration }) => duration > time / 2)
-  return {
-    what: [`templates took ${formatDuration(time)}`],
-    where:
-      longest === undefined ? [] : [pages.length === 1 ? ' in ' : ', most of it in ', toValue(longest.name, nameLimit)],
-  }
+  if (longest === undefined) return []
+  return [pages.length === 1 ? ' in ' : ', most of it in ', toValue(longest.name, nameLimit)]
 }
 
-function describeSubRequests(profile: Profile): Cause {
-  const { duration: whole } = profile.summary
-  const requests = readEventTree(profile).nodes.filter(({ kind }) => kind === 'request')
-  const periods = requests.map(({ duration = whole * 1000, start }) => ({ start, duration }))
-  return without(
-    `${formatCount(requests.length, 'sub-request')} took ${formatMicroseconds(totalOf(joinPeriods(periods)))}`,
-  )
-}
-
-function describeListener({ event, time }: TimePart, profile: Profile): Cause {
+/** Names the listener with most of the time, as far as there is one. */
+function describeListener({ event, kind }: TimePart, profile: Profile, took: Write): Description {
   const calls = readEventTree(profile).nodes.filter(({ kind, parent }) => kind === 'call' && parent?.name === event)
-  const longest = calls.find(({ duration = 0 }) => duration > time / 2)
-  if (longest === undefined) return without(`listeners of ${event} took ${formatMicroseconds(time)}`)
-  const { duration = 0, name } = longest
+  const whole = calls.reduce((sum, call) => sum + ownTime(call), 0)
+  const longest = calls.find(call => ownTime(call) > whole / 2)
+  if (longest === undefined) return took([], `listeners of ${event}`)
   const site = findSite(longest, profile)
-  return {
-    what: ['listener ', toValue(name, nameLimit), ` took ${formatMicroseconds(duration)}`],
-    where: site === undefined ? [] : [' (', toPlaceValue(site, undefined), ')'],
-  }
-}
-
-/** `waited` is the time in microseconds in which the controller only waited, as far as it is known. */
-function describeController(profile: Profile, waited: number): Cause {
-  const { controller, duration } = profile.summary
-  const { roots } = readEventTree(profile)
-  const time = controllerTimes(roots, duration * 1000).reduce((sum, time) => sum + time, 0)
-  const name = controller === null ? ['the controller'] : ['controller ', toValue(controller, nameLimit)]
-  const remark = waited > time / 2 ? ', most of it waiting' : ''
-  const measured = findLongestMeasurement(profile, roots)
-  const where =
-    measured === undefined || measured.duration < leastShare * time
-      ? []
-      : [`, ${formatMicroseconds(measured.duration)} of it in `, toValue(measured.name, nameLimit)]
-  return { what: [...name, ` took ${formatMicroseconds(time)}${remark}`], where }
-}
-
-/** Finds the longest measurement of the stopwatch that began in a controller. */
-function findLongestMeasurement({ collectors }: Profile, roots: readonly EventNode[]): MeasuredEvent | undefined {
-  const controllers = findKernelGaps(roots).filter(({ name }) => name === 'controller')
-  const isIn = (start: number, gap: KernelGap) => start >= gap.start && start <= gap.start + (gap.duration ?? start)
-  return collectors.time?.measured
-    .filter(({ periods }) => periods.some(([start]) => controllers.some(gap => isIn(start, gap))))
-    .toSorted((one, other) => other.duration - one.duration)[0]
+  const name = toValue(longest.name, nameLimit)
+  const where = site === undefined ? [] : [' (', toPlaceValue(site, undefined), ')']
+  if (ownTime(longest) > whole * nearlyAll) return took(['listener ', name, ' '], '', where)
+  // Which of several listeners has waited is not known.
+  return took([], `listeners of ${event}`, kind === 'waiting' ? [] : [', most of it in ', name, ...where])
 }

@@ -1,8 +1,14 @@
 import { formatPlace, shorten } from '../../profile/format.ts'
 import type { SentencePart } from '../findings/finding.ts'
 
-/** A sentence: its own texts, and the recorded values in it. */
-export type Sentence = readonly (string | RecordedText)[]
+/** A sentence: its own texts, links, and the recorded values in it. */
+export type Sentence = readonly (string | LinkedText | RecordedText)[]
+
+/** An own text of a sentence that leads to its details. */
+interface LinkedText {
+  readonly text: string
+  readonly link: string
+}
 
 /** A recorded value in a sentence. Pages and reports show it as code. */
 interface RecordedText {
@@ -24,11 +30,18 @@ export function toPlaceValue(file: string, line: number | undefined): RecordedTe
   return toValue(`…${end.slice(Math.max(0, end.indexOf('/')))}`, placeLimit + 1)
 }
 
+/** A part of the sentence of an overview. */
+export interface OverviewPart extends SentencePart {
+  /** The place of its details; empty without one. */
+  readonly link: string
+}
+
 /** Divides a sentence into its own texts and the recorded values. */
-export function toParts(sentence: Sentence): SentencePart[] {
-  return sentence.map(part =>
-    typeof part === 'string' ? { text: part, isValue: false } : { text: part.value, isValue: true },
-  )
+export function toParts(sentence: Sentence): OverviewPart[] {
+  return sentence.map(part => {
+    if (typeof part === 'string') return { text: part, isValue: false, link: '' }
+    return 'link' in part ? { ...part, isValue: false } : { text: part.value, isValue: true, link: '' }
+  })
 }
 
 /** Writes a sentence as plain text. */

@@ -4,10 +4,9 @@ import { readHeader } from '../../profile/format-value.ts'
 import type { Profile } from '../../profile/profile.ts'
 import { toReadableUrl } from '../../profile/readable-url.ts'
 import { readRouteLog } from '../../profile/routes.ts'
-import type { SentencePart } from '../findings/finding.ts'
 import type { ShownProfile } from '../relatives.ts'
-import { describeCause } from './cause.ts'
-import { type Sentence, toParts, toPlaceValue, toPlainText, toValue } from './sentence-parts.ts'
+import { describeCauses } from './cause.ts'
+import { type OverviewPart, type Sentence, toParts, toPlaceValue, toPlainText, toValue } from './sentence-parts.ts'
 import type { TimePart } from './time-parts.ts'
 import { compareWithUsual, type UsualTime } from './usual-time.ts'
 
@@ -15,34 +14,37 @@ import { compareWithUsual, type UsualTime } from './usual-time.ts'
 type SentenceSubject = Pick<ShownProfile, 'findings' | 'profile'>
 
 /**
- * Writes one sentence about a request: how it ended, its time, compared with the usual time, the part that took longest,
- * and the worst problem. For a failed request the exception is the only problem. The sentence has at most 200
+ * Writes one sentence about a request: how it ended, its time, compared with the usual time, the parts that took longest,
+ * and the worst problem. For a failed request the exception is the only problem. The sentence has at most 240
  * characters: if it would be longer, the least important parts are left out.
  */
 export function writeSentence(
   subject: SentenceSubject,
   parts: readonly TimePart[],
   usual: UsualTime,
-): readonly SentencePart[] {
+): readonly OverviewPart[] {
   const { profile } = subject
   const start = [...describeSubject(profile), ...describeEnding(profile)]
   const failure = describeFailure(profile)
   if (failure !== undefined) return fit([[...start, ': ', ...failure], start])
 
-  const pace = describePace(profile, usual)
-  const [longest] = parts
-  const cause = longest && describeCause(longest, profile)
-  const problem = describeProblem(subject, cause && longest?.place.panel)
-  const withCause = [...start, ...pace, ...(cause === undefined ? [] : [': ', ...cause.what])]
+  const begin = [...start, ...describePace(profile, usual)]
+  const causes = describeCauses(parts, profile)
+  const [first] = causes
+  const problem = describeProblem(subject, first?.part.place.panel)
   const end = problem === undefined ? [] : ['; ', ...problem]
-  return fit([[...withCause, ...(cause?.where ?? []), ...end], [...withCause, ...end], withCause, [...start, ...pace]])
+  if (first === undefined) return fit([[...begin, ...end], begin])
+  const [, ...others] = causes.map(({ what, where }) => [', ', ...what, ...where])
+  const withFirst = [...begin, ': ', ...first.what]
+  const version = (count: number) => [...withFirst, ...first.where, ...others.slice(0, count).flat(), ...end]
+  return fit([version(2), version(1), version(0), [...withFirst, ...end], withFirst, begin])
 }
 
 /** Characters. */
-const sentenceLimit = 200
+const sentenceLimit = 240
 
 /** Returns the first version that is short enough, otherwise the last one. */
-function fit(versions: readonly Sentence[]): readonly SentencePart[] {
+function fit(versions: readonly Sentence[]): readonly OverviewPart[] {
   return versions
     .map(version => toParts([...version, '.']))
     .reduce((chosen, next) => (toPlainText(chosen).length <= sentenceLimit ? chosen : next))

@@ -3,6 +3,7 @@ import { readCalls } from '../../profile/calls.ts'
 import { findKernelGaps, readHandledTime } from '../../profile/event-outline.ts'
 import { type EventNode, readEventTree } from '../../profile/event-tree.ts'
 import { shorten } from '../../profile/format.ts'
+import { groupBy } from '../../profile/group-by.ts'
 import type { Profile } from '../../profile/profile.ts'
 import { readQueries } from '../../profile/queries.ts'
 import { readRenders } from '../../profile/renders.ts'
@@ -33,6 +34,10 @@ export interface TimePart {
   readonly kind: PartKind
   /** For people, such as `Listeners of kernel.request`. */
   readonly label: string
+  /** Of waiting, the kind of the part that waited; otherwise its own kind. */
+  readonly of: PartKind
+  /** Whether some of it may be work for other requests. */
+  readonly isShared: boolean
   /** The event of listeners; otherwise empty. */
   readonly event: string
   /** Whole microseconds. */
@@ -47,8 +52,10 @@ export interface TimePart {
  */
 export function divideTime(profile: Profile): TimePart[] {
   const whole = Math.round(profile.summary.duration * 1000)
-  const parts = findWaiting(sumUp(listClaims(profile, whole), whole), profile)
-  return parts.sort((one, other) => other.time - one.time)
+  const waits = listWaits(profile, whole)
+  const moments = assign(listClaims(profile, whole), waits, whole)
+  const parts = separateWaiting(moments, waits, profile.collectors.events?.isShared === true)
+  return sumUp(parts.filter(({ time }) => time > 0)).sort((one, other) => other.time - one.time)
 }
 
 /** A period in which a part was at work, in microseconds since the request began. */
@@ -80,12 +87,7 @@ function listClaims(profile: Profile, whole: number): Claim[] {
     depths.set(node, depth)
     if (node.kind === 'dispatch') continue
     const end = node.duration === undefined ? whole : node.start + node.duration
-    add(
-      node.kind === 'request' ? subRequests : listenersOf(String(node.parent?.name), node.index),
-      node.start,
-      end,
-      depth,
-    )
+    add(node.kind === 'request' ? subRequests : partOf(node), node.start, end, depth)
   }
   for (const { duration, start } of readRenders(profile).pages) inMilliseconds(templates, start, start + duration)
   for (const { name, periods } of collectors.time?.measured ?? []) {
@@ -99,9 +101,9 @@ function listClaims(profile: Profile, whole: number): Claim[] {
   }
   const { blocks = [], pauses } = collectors.memory ?? {}
   for (const { duration, start } of pauses?.first ?? []) inMilliseconds(garbage, start, start + duration)
-  for (const { by, duration, start } of blocks) {
+  for (const { by, duration, isOwn, start } of blocks) {
     // In a block of its own, the request itself was at work.
-    if (by !== summary.token) inMilliseconds(blockedBy(by), start, start + duration)
+    if (by !== summary.token && !isOwn) inMilliseconds(blockedBy(by), start, start + duration)
   }
   return claims
 }
@@ -114,11 +116,12 @@ function clamp(moment: number, whole: number): number {
 }
 
 function part(kind: PartKind, label: string, panel: string): Claim['part'] {
-  return { kind, label, event: '', place: { panel } }
+  return { kind, of: kind, isShared: false, label, event: '', place: { panel } }
 }
 
 const unknown = part('unknown', 'Not recorded', 'time')
 const kernel = part('kernel', 'Kernel', 'time')
+const profiler = part('kernel', 'Profiler', 'events')
 const sending = part('sending', 'Sending', 'time')
 const controller: Claim['part'] = {
   ...part('controller', 'Controller', 'events'),
@@ -131,9 +134,14 @@ const cache = part('cache', 'Cache', 'cache')
 const database = part('database', 'Database', 'database')
 const garbage = part('gc', 'Garbage collection', 'memory')
 
-function listenersOf(event: string, index: number): Claim['part'] {
+/** The profiler's own listeners are no part of the application. */
+const profilerListeners = /^(?:ProfilerListener|ToolbarListener|WelcomeListener)\./
+
+function partOf({ index, name, parent }: EventNode): Claim['part'] {
+  if (profilerListeners.test(name)) return profiler
+  const event = String(parent?.name)
   const place = { panel: 'events', anchor: `span-${index}` }
-  return { kind: 'listener', label: `Listeners of ${event}`, event, place }
+  return { ...part('listener', `Listeners of ${event}`, 'events'), event, place }
 }
 
 function blockedBy(token: string): Claim['part'] {
@@ -141,12 +149,19 @@ function blockedBy(token: string): Claim['part'] {
   return { ...part('blocked', 'Blocked by other work', 'memory'), place }
 }
 
-/** Gives each moment to the claim with the highest rank, and sums up the moments of each part. */
-function sumUp(claims: readonly Claim[], whole: number): TimePart[] {
-  const moments = [...new Set([0, whole, ...claims.flatMap(({ end, start }) => [start, end])])].sort((a, b) => a - b)
-  const indexes = new Map(moments.map((moment, index) => [moment, index]))
-  // For each moment, the next one that may be free. Moments that are taken are skipped, so that each is visited once.
-  const free = moments.map((_, index) => index)
+/** A time that belongs to one part, in microseconds since the request began. */
+type Moment = Pick<Claim, 'part' | 'start' | 'end'>
+
+/**
+ * Gives each moment to the claim with the highest rank. Returns the moments in their order, divided at the borders of all
+ * claims and periods.
+ */
+function assign(claims: readonly Claim[], periods: readonly WaitingPeriod[], whole: number): Moment[] {
+  const ends = [...claims, ...periods].flatMap(({ end, start }) => [start, end])
+  const borders = [...new Set([0, whole, ...ends])].sort((a, b) => a - b)
+  const indexes = new Map(borders.map((border, index) => [border, index]))
+  // For each border, the next one that may be free. Moments that are taken are skipped, so that each is visited once.
+  const free = borders.map((_, index) => index)
   const findFree = (from: number) => {
     let at = from
     while (free[at] !== at) {
@@ -156,44 +171,85 @@ function sumUp(claims: readonly Claim[], whole: number): TimePart[] {
     }
     return at
   }
-  const sums = new Map<string, TimePart & { time: number }>()
+  const moments: Moment[] = []
   for (const { end, part, start } of claims.toSorted(compareRanks)) {
-    for (let at = findFree(Number(indexes.get(start))); Number(moments[at]) < end; at = findFree(at)) {
-      const key = `${part.kind} ${part.label}`
-      const sum = sums.get(key) ?? { ...part, time: 0 }
-      sum.time += Number(moments[at + 1]) - Number(moments[at])
-      sums.set(key, sum)
+    for (let at = findFree(Number(indexes.get(start))); Number(borders[at]) < end; at = findFree(at)) {
+      moments[at] = { part, start: Number(borders[at]), end: Number(borders[at + 1]) }
       free[at] = at + 1
     }
   }
-  return [...sums.values()]
+  return moments
 }
 
 function compareRanks(one: Claim, other: Claim): number {
   return kinds.indexOf(other.part.kind) - kinds.indexOf(one.part.kind) || other.depth - one.depth
 }
 
-/** Parts that may wait for timers, files or other threads. */
+/** A time in which the event loop waited, in microseconds since the request began. */
+interface WaitingPeriod {
+  readonly start: number
+  readonly end: number
+  /** How long all of it is: the end of a request may cut it. */
+  readonly duration: number
+  /** How long the loop waited. */
+  readonly idle: number
+}
+
+function listWaits({ collectors }: Profile, whole: number): WaitingPeriod[] {
+  const { waits = [] } = collectors.events ?? {}
+  return waits
+    .map(([start, duration, idle]) => ({
+      ...{ start: clamp(start, whole), end: clamp(start + duration, whole) },
+      ...{ duration, idle },
+    }))
+    .sort((one, other) => one.start - other.start)
+}
+
+/** Parts in which the application may wait for timers, files or other threads. */
 const waitingPlaces: Partial<Readonly<Record<PartKind, string>>> = {
+  kernel: 'the kernel',
   controller: 'the controller',
   listener: 'listeners of ',
   template: 'templates',
 }
 
+/** Parts in which the event loop does not wait. */
+const busyKinds: readonly PartKind[] = ['gc', 'blocked']
+
 /**
- * Separates the time in which a part only waited. The event loop was busy for a known time, so a part that lasted longer
- * has certainly waited for the rest.
+ * Divides the moments of the application into waiting and work, by the measured times in which the event loop waited. Where
+ * such a time has several parts, a part has waited for as much of it as the others cannot have.
  */
-function findWaiting(parts: readonly TimePart[], { collectors }: Profile): TimePart[] {
-  const totalOf = (kinds: readonly PartKind[]) =>
-    parts.filter(({ kind }) => kinds.includes(kind)).reduce((sum, { time }) => sum + time, 0)
-  const idle = (collectors.memory?.loop.idle ?? 0) * 1000
-  const busy = Math.max(0, Math.round(totalOf(kinds) - idle) - totalOf(['gc', 'blocked']))
-  return parts.flatMap((part): TimePart[] => {
-    const place = waitingPlaces[part.kind]
-    const waited = part.time - busy
-    if (place === undefined || waited <= 0) return [part]
-    const label = `Waiting in ${place}${part.event}`
-    return [{ ...part, kind: 'waiting', label, time: waited }, ...(busy === 0 ? [] : [{ ...part, time: busy }])]
+function separateWaiting(moments: readonly Moment[], waits: readonly WaitingPeriod[], isShared: boolean): TimePart[] {
+  let next = 0
+  const findWait = ({ start }: Moment) => {
+    while (next < waits.length && Number(waits[next]?.end) <= start) next++
+    const wait = waits[next]
+    return wait !== undefined && wait.start <= start ? wait : undefined
+  }
+  return [...groupBy(moments, findWait)].flatMap(([wait, inside]) => {
+    const parts = sumUp(inside.map(({ end, part, start }) => ({ ...part, time: end - start })))
+    if (wait === undefined) return parts
+    const busy = parts.filter(({ kind }) => busyKinds.includes(kind)).reduce((sum, { time }) => sum + time, 0)
+    return parts.flatMap((part): TimePart[] => {
+      const place = waitingPlaces[part.kind]
+      if (place === undefined || part.label === profiler.label) return [part]
+      const others = wait.duration - busy - part.time
+      const waited = Math.round(clamp(wait.idle - others, part.time))
+      const label = isShared ? `${part.label} and other requests` : part.label
+      return [
+        { ...part, kind: 'waiting', label: `Waiting in ${place}${part.event}`, time: waited },
+        // While the loop turned, it may have been at work for others.
+        { ...part, isShared, label, time: part.time - waited },
+      ]
+    })
   })
+}
+
+/** Adds up the parts with the same label. */
+function sumUp(parts: readonly TimePart[]): TimePart[] {
+  return [...groupBy(parts, ({ kind, label }) => `${kind} ${label}`).values()].map(same => ({
+    ...(same[0] as TimePart),
+    time: same.reduce((sum, { time }) => sum + time, 0),
+  }))
 }

@@ -1,6 +1,7 @@
 import { maskAndCut } from '../../../../lib/redact/masking-copier.ts'
 import type { Redactor } from '../../../../lib/redact/redactor.ts'
 import type { StopwatchEvent } from '../../../../lib/stopwatch/stopwatch.ts'
+import { isLate } from '../../profile/calls.ts'
 import type { MeasuredEvent, TimeData } from '../../profile/event-data.ts'
 import { roundTime } from '../../profile/format.ts'
 import type { CollectorOf } from '../collect.ts'
@@ -61,6 +62,5 @@ export const lateCollector: CollectorOf<'late'> = {
 function hasWorked({ calls, logs, queries, renders }: Trace, since: number): boolean {
   if (logs.latest > since || (renders?.renders.at(-1)?.start ?? since) > since) return true
   if (queries?.queries.some(({ end = -Infinity, start }) => Math.max(start, end) > since)) return true
-  // A call that is not awaited may still run; the body of an answered call may never be read.
-  return calls?.calls.some(({ head = Infinity, end = head }) => end > since) ?? false
+  return calls?.calls.some(call => isLate(call, since)) ?? false
 }

@@ -22,7 +22,12 @@ export function createEventsCollector(
 ): CollectorOf<'events'> {
   return {
     name: 'events',
-    collect: ({ events }: Trace): EventsData => ({ spans: events.rows, dropped: events.dropped }),
+    collect: ({ events, main }: Trace): EventsData => ({
+      spans: events.rows,
+      dropped: events.dropped,
+      waits: events.waits,
+      isShared: (main.usage?.most ?? 0) > 0,
+    }),
     describeProcess: (): EventsProcessData => ({
       listeners: Array.from(dispatcher.types()).flatMap(type =>
         dispatcher.listeners(type).map(({ listener, name, priority }): ListenerData => {
@@ -87,8 +92,7 @@ export function createHttpCollector(redactor: Redactor, contents: ContentCopier)
 
 /** Fields without a value are left out: a call without an end was still running. */
 function describe(call: TracedCall, redactor: Redactor, copier: MaskingCopier, contents: ContentCopier): HttpCall {
-  const { client, method, start, sent, uploaded, head, end, status, bytes, isCounted, isUnlimited } = call
-  const { error, caller, spanId } = call
+  const { client, method, start, sent, uploaded, head, end, status, bytes, caller, spanId } = call
   return {
     client,
     method,
@@ -100,9 +104,10 @@ function describe(call: TracedCall, redactor: Redactor, copier: MaskingCopier, c
     end,
     status,
     bytes,
-    isCounted,
-    isUnlimited,
-    error: error === undefined ? undefined : maskAndCut(error, errorLength, redactor),
+    isCounted: call.isCounted,
+    isUnlimited: call.isUnlimited,
+    isAborted: call.isAborted,
+    error: call.error === undefined ? undefined : maskAndCut(call.error, errorLength, redactor),
     caller,
     spanId,
     request: call.sentMessage?.describe(copier, contents),

@@ -131,13 +131,7 @@ function viewParts(parts: readonly TimePart[], { summary }: Profile): PartView[]
   const shown = parts.filter(isShown)
   const others = parts.slice(shown.length)
   const left = others.reduce((sum, { time }) => sum + time, 0)
-  const rest: TimePart = {
-    kind: 'unknown',
-    label: `${others.length} short parts`,
-    event: '',
-    time: left,
-    place: { panel: 'time' },
-  }
+  const rest = { kind: 'unknown', label: `${others.length} short parts`, time: left, place: { panel: 'time' } }
   let start = 0
   return [...shown, ...(others.length > 1 ? [rest] : others)].map(({ kind, label, place, time }) => {
     const x = start

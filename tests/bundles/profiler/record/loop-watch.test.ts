@@ -109,6 +109,6 @@ t.test('the watch ends when no request is in flight, and begins again with the n
 
 t.test('at most twenty blocks are recorded', async t => {
   const { usage } = begin('aaaaaa')
-  for (let count = 0; count < 25; count++) usage?.addBlock(0, 100, 100, '')
+  for (let count = 0; count < 25; count++) usage?.addBlock(0, 100, 100, { by: '', isOwn: false })
   t.equal(usage?.blocks.length, 20)
 })

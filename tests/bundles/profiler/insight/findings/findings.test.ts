@@ -1,3 +1,4 @@
+import { setTimeout as sleep } from 'node:timers/promises'
 import { type Test, t } from 'tap'
 import { createFrameworkBundle } from '#bundles/framework/framework-bundle.ts'
 import { createUnlimitedCallRule } from '#bundles/profiler/insight/findings/call-rules.ts'
@@ -13,6 +14,7 @@ import { createTestKernel } from '#kernel/testing/create-test-kernel.ts'
 import { Response } from '#lib/http/response.ts'
 import { findMarkedLines, type Page, pathOf } from '#tests/bundles/profiler/insight/findings/planted/page.ts'
 import { createPlantedBundle } from '#tests/bundles/profiler/insight/findings/planted/planted-bundle.ts'
+import { toil } from '#tests/bundles/profiler/insight/findings/planted/work-pages.ts'
 import { createProfiledKernel, waitForProfile } from '#tests/support/profiled-kernel.ts'
 import { serveKernel } from '#tests/support/test-server.ts'
 import { until } from '#tests/support/until.ts'
@@ -112,6 +114,22 @@ t.test('a delayed request has a finding with the token of the blocking request',
   t.hasStrict(finding, { rule: 'blocked-loop', values: { token: culprit }, place: { panel: 'time', token: culprit } })
   const own = findFindings(await waitForProfile(storage, culprit))
   t.match(own, [{ rule: 'blocked-loop', problem: /^This request blocked the event loop/ }])
+})
+
+t.test('a block between two timers is found, and named by the controller', async t => {
+  const { app, find } = await serve(t)
+  app.routes.add({
+    name: 'between',
+    path: '/between',
+    controller: async () => {
+      await sleep(50)
+      toil(350)
+      await sleep(50)
+      return Response.text('late')
+    },
+  })
+  const blocked = findFindings(await find('/between')).filter(({ rule }) => rule === 'blocked-loop')
+  t.hasStrict(blocked, [{ values: { name: 'between' }, place: { panel: 'events', anchor: 'controller' } }])
 })
 
 t.test('a sub-request after the response has its own late work', async t => {

@@ -130,7 +130,34 @@ t.test('the event loop was blocked by this request, by another one, or by unreco
   const [other, unknown] = blocked({ by: 'fedcba', cpu: 300 }, { cpu: 300 })
   t.hasStrict(other, { values: { token: 'fedcba' }, place: { panel: 'time', token: 'fedcba' } })
   t.equal(other && linkToFinding(other, 'abc123'), '/_profiler/fedcba?panel=time')
-  t.match(unknown?.problem, 'work that was not recorded')
+  t.match(unknown?.problem, 'by work that was not recorded')
+})
+
+t.test('a synchronous call that waits blocks the event loop for all of its time, and is named', async t => {
+  const spans = [
+    [null, 'kernel.request', 0, 900_000],
+    [10, 'GeoListener.onRequest', 1000, 810_000, 0],
+    [null, 'kernel.controller_arguments', 910_000, 1000],
+    [null, 'kernel.response', 1_911_000, 1000],
+  ]
+  const blocked = (...blocks: readonly object[]) =>
+    find({ events: { spans }, memory: { blocks } }).filter(({ rule }) => rule === 'blocked-loop')
+  const inListener = { start: 10, duration: 801, cpu: 4, by: 'abc123', isOwn: true }
+  t.hasStrict(blocked(inListener), [
+    {
+      problem: 'This request blocked the event loop for 801.0 ms, in {name}.',
+      values: { name: 'GeoListener.onRequest' },
+      place: { panel: 'events', anchor: 'span-1' },
+      evidence: { count: 1, time: 801 },
+    },
+  ])
+  const inController = { ...inListener, start: 1000, duration: 911 }
+  t.hasStrict(blocked(inController), [
+    { values: { name: 'SomeController' }, place: { panel: 'events', anchor: 'controller' } },
+  ])
+  t.strictSame(blocked({ ...inListener, isOwn: false }), [], 'another request may have worked, or the machine')
+  t.strictSame(blocked({ ...inListener, cpu: 190 }), [], 'another program had the machine')
+  t.match(blocked({ ...inListener, by: '' }), [{ problem: /, in \{name\} or in work that was not recorded\.$/ }])
 })
 
 t.test('work is late if it began after the response, or had not ended', async t => {
@@ -144,6 +171,9 @@ t.test('work is late if it began after the response, or had not ended', async t 
     { problem: /for 2\.000 ms: 2 log messages\.$/, place: { panel: 'logger', anchor: 'log-1' } },
   ])
   t.strictSame(late({ logger: { records: [log(9000)] } }), [])
+  const aborted = { ...call, end: 30, error: 'aborted', isAborted: true }
+  t.strictSame(late({ http: { calls: [aborted, { ...aborted, head: 10 }] } }), [], 'the abort itself is no work')
+  t.match(late({ http: { calls: [{ ...aborted, head: 11 }] } }), [{ evidence: { calls: 1 } }])
   t.strictSame(rulesOf({ http: { calls: [call] } }), [])
 })
 

@@ -158,6 +158,14 @@ export function createCallPages({ logger }: Application, upstream: string): Page
         return page()
       },
     },
+    'aborts-a-call': {
+      answer: 'healthy',
+      isComplete: ({ collectors }) => collectors.http?.calls.some(({ isAborted }) => isAborted) === true,
+      handle() {
+        fetch(`${upstream}/wait/80/slow`, { signal: AbortSignal.timeout(1) }).catch(() => undefined)
+        return page()
+      },
+    },
     'late-call': {
       answer: 'late-work',
       isComplete: isLate,

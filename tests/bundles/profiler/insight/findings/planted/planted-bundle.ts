@@ -19,7 +19,7 @@ export interface PlantedBundle extends Bundle {
 }
 
 /** Starts the server for the HTTP client calls of the pages. */
-async function startUpstream(t: Test): Promise<string> {
+export async function startUpstream(t: Test): Promise<string> {
   let isFailing = false
   const server = createServer(async ({ socket, url = '' }, response) => {
     await sleep(Number(/^\/wait\/(\d+)/.exec(url)?.[1] ?? 0))

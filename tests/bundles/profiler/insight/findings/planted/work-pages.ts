@@ -40,6 +40,13 @@ export function createWorkPages({ logger, view }: Application, folder: string): 
         return page()
       },
     },
+    'waits-long-for-a-process': {
+      answer: 'blocked-loop',
+      handle() {
+        execSync('sleep 0.4') // here: waits-long-for-a-process
+        return page()
+      },
+    },
     'waits-for-a-file': {
       answer: 'synchronous-call',
       async handle() {
@@ -60,7 +67,7 @@ export function createWorkPages({ logger, view }: Application, folder: string): 
     'awaits-a-process': {
       answer: 'healthy',
       async handle() {
-        await new Promise(resolve => execFile('sleep', ['0.08'], resolve))
+        await new Promise(resolve => execFile('sleep', ['0.4'], resolve))
         return page()
       },
     },
