@@ -6,8 +6,8 @@ import { largeCookieRule, redirectChainRule } from './client-rules.ts'
 import { openTransactionRule } from './connection-rules.ts'
 import { failedCallRule, failedQueryRule } from './failure-rules.ts'
 import type { Finding } from './finding.ts'
-import { listenerLeakRule, synchronousCallRule } from './process-rules.ts'
 import { blockedLoopRule } from './loop-rules.ts'
+import { listenerLeakRule, synchronousCallRule } from './process-rules.ts'
 import {
   manyQueriesRule,
   manyRowsRule,

@@ -157,6 +157,20 @@ t.test('a synchronous call that waits blocks the event loop for all of its time,
   ])
   t.strictSame(blocked({ ...inListener, isOwn: false }), [], 'another request may have worked, or the machine')
   t.strictSame(blocked({ ...inListener, cpu: 190 }), [], 'another program had the machine')
+  const caller = { function: 'show', file: 'shop/show.ts', line: 12 }
+  const syncCalls = [{ name: 'execSync', start: 5, duration: 806, caller }]
+  t.hasStrict(
+    find({ events: { spans: [] }, memory: { blocks: [{ ...inListener, cpu: 400, by: '' }], syncCalls } }),
+    [
+      {
+        rule: 'blocked-loop',
+        problem: 'This request blocked the event loop for 801.0 ms, in {name}.',
+        values: { name: 'execSync()' },
+        code: { file: 'shop/show.ts', line: 12 },
+      },
+    ],
+    'the call is the cause, and has no other finding',
+  )
   t.match(blocked({ ...inListener, by: '' }), [{ problem: /, in \{name\} or in work that was not recorded\.$/ }])
 })
 
