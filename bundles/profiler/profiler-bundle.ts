@@ -11,6 +11,7 @@ import { collectData } from './record/collect.ts'
 import { ArmFile } from './record/cpu/arming.ts'
 import { CpuProfiler } from './record/cpu/cpu-profiler.ts'
 import { CpuSampler } from './record/cpu/cpu-sampler.ts'
+import { MissingAssetsListener } from './record/missing-assets.ts'
 import { Recording } from './record/recording.ts'
 import { type RecordingOptions, RecordingPolicy, type SamplingOptions } from './record/recording-policy.ts'
 import type { Trace } from './record/trace.ts'
@@ -77,8 +78,8 @@ export function createProfilerBundle(options: ProfilerOptions = {}): Bundle {
       const { profiler } = recording
       const redirects = new RecentRedirects(app.redactor)
       recording.register(app, [redirects])
-      // These panels have no collector. Another bundle may not use their names.
-      app.reservedCollectors.push('overview', 'findings', 'browser', 'database', 'cache')
+      // These panels and parts have no collector. Another bundle may not use their names.
+      app.reservedCollectors.push('overview', 'findings', 'browser', 'missing', 'database', 'cache')
 
       const assets = createAssets(app)
       const armFile = new ArmFile(options.armFile ?? path.join(app.directory, 'var/cpu-profile.json'))
@@ -120,6 +121,7 @@ export function createProfilerBundle(options: ProfilerOptions = {}): Bundle {
       app.isolated.push(isOwnPage)
       new ToolbarListener({ ...app, profiler, redirects, assets, policy, isOwnPage }).subscribe(app.dispatcher)
       app.signals.on('kernel.booted', () => reportReplaced(app))
+      if (app.debugGate.isDebug) new MissingAssetsListener({ ...app, profiler, storage }).subscribe(app.dispatcher)
       new WelcomeListener({ ...app, assets, editor, version }).subscribe(app.dispatcher)
       addErrorPage({ ...app, editor, storage }, recording, assets)
       app.commands.push(async () => {

@@ -114,6 +114,12 @@ export interface RedirectData {
   readonly url: string
 }
 
+/** The files that a page refers to, and that do not exist. */
+export interface MissingAssetsData {
+  /** Their paths, at most 20. */
+  readonly paths: readonly string[]
+}
+
 /** The result of the router. */
 export type RouterData = FoundRouteData | RedirectRouteData | MissingRouteData
 
@@ -201,6 +207,8 @@ export const sessionSchema: Schema<ProfiledSession> = v.object({
 export const redirectsSchema: Schema<readonly RedirectData[]> = list(
   v.object({ token: v.custom<string>(isToken), status: amount, method: text, url: text }),
 )
+
+export const missingAssetsSchema: Schema<MissingAssetsData> = v.object({ paths: texts })
 
 const nearRoute: Schema<NearRoute> = v.object({
   position: amount,

@@ -5,6 +5,7 @@ import { cpuSchema, exceptionSchema } from './code-data.ts'
 import { consoleSchema } from './console-data.ts'
 import { eventsProcessSchema, eventsSchema, timeSchema } from './event-data.ts'
 import {
+  missingAssetsSchema,
   redirectsSchema,
   requestSchema,
   responseSchema,
@@ -51,6 +52,7 @@ const collectorSchemas: Schemas<CollectorTypes> = {
   late: lateSchema,
   cpu: cpuSchema,
   browser: browserSchema,
+  missing: missingAssetsSchema,
 }
 
 const processSchemas: Schemas<ProcessTypes> = {

@@ -3,6 +3,7 @@ import type { CpuData, ExceptionData } from './code-data.ts'
 import type { ConsoleData } from './console-data.ts'
 import type { EventsData, EventsProcessData, TimeData } from './event-data.ts'
 import type {
+  MissingAssetsData,
   ProfiledSession,
   RedirectData,
   RequestData,
@@ -105,6 +106,7 @@ export interface CollectorTypes {
   readonly late: LateData
   readonly cpu: CpuData
   readonly browser: BrowserData
+  readonly missing: MissingAssetsData
 }
 
 /** The types of the parts that they record of the process, once for all of its profiles. */

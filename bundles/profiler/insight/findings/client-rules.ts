@@ -53,3 +53,29 @@ export const largeCookieRule: FindingRule<Profile> = {
       }
     }),
 }
+
+/** More paths are not named in the sentence. */
+const namedPaths = 3
+
+/** Finds pages that refer to files that do not exist. */
+export const missingAssetRule: FindingRule<Profile> = {
+  name: 'missing-asset',
+  title: 'Missing file',
+  find({ collectors }) {
+    const { paths } = collectors.missing ?? { paths: [] }
+    if (paths.length === 0) return []
+    const named = paths.slice(0, namedPaths)
+    const names = named.map((_, index) => `{path-${index}}`).join(', ')
+    const others = paths.length - named.length
+    return [
+      {
+        severity: 'warning',
+        problem: `The page refers to ${formatCount(paths.length, 'file')} that ${paths.length === 1 ? 'does' : 'do'} not exist: ${names}${others === 0 ? '' : ` and ${others} more`}.`,
+        values: { ...Object.fromEntries(named.map((path, index) => [`path-${index}`, path])) },
+        advice: 'Correct the address in the template, or add the file to the assets of its bundle.',
+        place: { panel: 'templates' },
+        evidence: { count: paths.length },
+      },
+    ]
+  },
+}

@@ -2,7 +2,7 @@ import type { FindingRule, RuleFinding, Severity } from '../../../../kernel/prof
 import { flattenError } from '../../../../lib/errors/flat-error.ts'
 import type { Profile } from '../../profile/profile.ts'
 import { createUnlimitedCallRule, repeatedCallsRule, sequentialCallsRule } from './call-rules.ts'
-import { largeCookieRule, redirectChainRule } from './client-rules.ts'
+import { largeCookieRule, missingAssetRule, redirectChainRule } from './client-rules.ts'
 import { openTransactionRule } from './connection-rules.ts'
 import { failedCallRule, failedQueryRule } from './failure-rules.ts'
 import type { Finding } from './finding.ts'
@@ -125,6 +125,7 @@ export const profilerRules: readonly FindingRule<Profile>[] = [
   needlessSessionRule,
   changedSessionRule,
   redirectChainRule,
+  missingAssetRule,
   uncacheableResponseRule,
   uncompressedResponseRule,
   insecureCookieRule,

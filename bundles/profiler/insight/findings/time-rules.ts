@@ -19,7 +19,7 @@ export const ownListeners: ReadonlySet<string> = new Set([
   ...['RouterListener', 'BodyListener', 'ErrorListener', 'ResponseListener', 'CompressionListener'],
   ...['ConditionalListener', 'RemoveCspListener', 'RobotsListener', 'CrossOriginListener', 'CorsListener'],
   ...['AccelRedirectListener', 'RequestIdListener'],
-  ...['ProfilerListener', 'ToolbarListener', 'WelcomeListener'],
+  ...['ProfilerListener', 'ToolbarListener', 'MissingAssetsListener', 'WelcomeListener'],
 ])
 
 /** Finds listeners that took long, without the time of the events that they dispatched. */

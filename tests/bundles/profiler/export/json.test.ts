@@ -69,6 +69,9 @@ t.test('profiles of all kinds, and lists, match the schema without additional fi
   for (const path of ['/slash', '/stateless', '/count', '/stream', '/embed', '/forward', '/boom-text', '/events']) {
     await (await fetch(url + path)).text()
   }
+  const page = await fetch(`${url}/embed`)
+  await (await fetch(`${url}/assets/gone.css`, { headers: { referer: `${url}/embed` } })).text()
+  await waitForProfile(kernel.storage, page.headers.get('x-debug-token'), ({ data }) => data.missing !== undefined)
   await (await fetch(`${url}/post-only`)).text()
   await (await fetch(`${url}/star-photo-booth`, { method: 'HEAD' })).text()
   await turns()
@@ -106,8 +109,8 @@ t.test('the schema and its description name every collector, and every field', a
     new RecentRedirects(app.redactor),
   ]
   const facts = collectors.filter(({ describeProcess }) => describeProcess !== undefined).map(({ name }) => name)
-  // The errors of browsers have no collector: pages report them later.
-  const names = ['browser', ...collectors.map(({ name }) => name)].filter(
+  // These have no collector: they are known later.
+  const names = ['browser', 'missing', ...collectors.map(({ name }) => name)].filter(
     name => name !== 'server' && name !== 'config',
   )
   const named = (prefix: string) =>

@@ -32,8 +32,12 @@ async function serve(t: Test) {
   }
   const find = async (path: string, isWanted?: (profile: Profile) => boolean) =>
     waitForProfile(kernel.storage, await ask(path), isWanted)
-  const visit = async (name: string, { isComplete, isFollowed, method = 'GET' }: Page): Promise<Profile> => {
+  const visit = async (
+    name: string,
+    { assets = [], isComplete, isFollowed, method = 'GET' }: Page,
+  ): Promise<Profile> => {
     const token = await ask(pathOf(name), { method, redirect: isFollowed ? 'follow' : 'manual' })
+    for (const asset of assets) await ask(asset, { headers: { referer: url + pathOf(name) } })
     return waitForProfile(kernel.storage, token, isComplete)
   }
   return { ...kernel, url, ask, find, visit, pages: Object.entries(bundle.pages) }

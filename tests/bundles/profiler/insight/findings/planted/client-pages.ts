@@ -48,6 +48,17 @@ export function createClientPages(): Pages {
         return Response.html(`<body>${(await session.flashes('notice')).join()}</body>`)
       },
     },
+    'missing-assets': {
+      answer: 'missing-asset',
+      assets: ['/assets/planted/gone.css', '/assets/planted/logo.svg'],
+      isComplete: ({ data }) => data.missing !== undefined,
+      handle: () => withAssets('/assets/planted/gone.css', '/assets/planted/logo.svg'),
+    },
+    'found-assets': {
+      answer: 'healthy',
+      assets: ['/assets/planted/count.hbs', '/favicon.ico'],
+      handle: () => withAssets('/assets/planted/count.hbs'),
+    },
     plain: { answer: 'healthy', handle: page },
     'three-redirects': {
       answer: 'redirect-chain',
@@ -85,6 +96,10 @@ export function createClientPages(): Pages {
 
 function redirect(name: string, step: number, steps: number): Response {
   return step < steps ? Response.redirect(`${pathOf(name)}?step=${step + 1}`) : page()
+}
+
+function withAssets(...paths: readonly string[]): Response {
+  return Response.html(`<body>${paths.map(path => `<img src="${path}">`).join('')}</body>`)
 }
 
 function withHeader(name: string, value: string, control?: string): Response {

@@ -52,6 +52,7 @@ export async function createPlantedBundle(t: Test): Promise<PlantedBundle> {
     name: 'planted',
     pages,
     templates: folder,
+    assets: folder,
     register(app) {
       const { dispatcher, logger, queries, routes, view } = app
       view.addHelper('toil', ({ positional: [time] }) => {
