@@ -47,11 +47,13 @@ export function toList<item>(items: readonly item[], limit: number, write: (item
   return lines.join('\n')
 }
 
-/** Writes the function that made a call, with its helpers and its place. */
+/** Writes the function that made a call, with its helpers and its place. Code at top level has no function. */
 export function writeCaller(caller: CallerPlace): string {
   const { function: name = '', isIn, via = [] } = caller
-  if (isIn) return `${toSpan(formatCaller(caller))} at ${toSpan(formatPlace(caller))}`
-  return `by ${toSpan(via.length === 0 ? name : formatCaller(caller))} at ${toSpan(formatPlace(caller))}`
+  const place = `at ${toSpan(formatPlace(caller))}`
+  if (isIn) return `${toSpan(formatCaller(caller))} ${place}`
+  const functions = via.length === 0 ? name : formatCaller(caller)
+  return functions === '' ? place : `by ${toSpan(functions)} ${place}`
 }
 
 function cut(text: string, limit: number): string {
