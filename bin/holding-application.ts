@@ -36,7 +36,7 @@ export async function serveProblems(
   const { redactor } = application
   const logger = createLogger({ level: 'critical', format: 'readable', stream: process.stdout, redactor })
   const kernel = await Kernel.boot({ ...application, bundles, logger })
-  kernel.app.signals.emit('sources.broken', { problems, isRunning: false })
+  kernel.app.signals.emit('sources.broken', { problems, served: 'nothing' })
   const server = createNodeServer(kernel.app, { identity })
   await server.listen(host, port, socket)
   return {

@@ -124,13 +124,18 @@ async function run(
     untilRetired().then(() => close(retirementTimes).then(() => 0)),
     untilCrash(error => logCrash(app, error)).then(() => close(stopTimes).then(() => 1)),
   ])
-  let sourceProblems: readonly SourceProblem[] = []
+  let sources: { readonly broken: readonly SourceProblem[]; readonly isCurrent?: boolean } = {
+    broken: [],
+    isCurrent: true,
+  }
   let templateProblems: readonly SourceProblem[] = []
   const onMessage = (message: unknown) => {
     if (isReload(message)) templateProblems = reload(kernel, message.reload)
-    // The other message is that of the supervisor about a failed build.
-    else sourceProblems = (message as { readonly broken: readonly SourceProblem[] }).broken
-    app.signals.emit('sources.broken', { problems: [...sourceProblems, ...templateProblems], isRunning: true })
+    // The other message is that of the supervisor about mistakes in the sources.
+    else sources = message as typeof sources
+    const problems = [...sources.broken, ...templateProblems]
+    const served = sources.isCurrent && templateProblems.length === 0 ? 'current' : 'older'
+    app.signals.emit('sources.broken', { problems, served })
   }
   if (isDevelopment) process.on('message', onMessage)
   if (cluster.isPrimary) announce(url, config, options)

@@ -5,7 +5,7 @@ import path from 'node:path'
 import { fileURLToPath } from 'node:url'
 import type { SourceProblem } from '../kernel/bundle.ts'
 import { packageDirectory } from '../lib/package.ts'
-import { parseCompilerOutput } from './compiler-output.ts'
+import { hasOnlyTypeErrors, parseCompilerOutput } from './compiler-output.ts'
 import { applicationPlan, type CompilerPlan, packagePlan } from './compiler-plan.ts'
 import { listOrphans, removeOrphans } from './orphans.ts'
 
@@ -19,16 +19,21 @@ export interface Sources {
    * Compiles the sources, and removes the output of sources that are gone. Resolves with false if the sources cannot be
    * used. By default the compiler may compare the times of the files. That is not enough for a file that is saved while
    * the compiler is at work: it looks older than its output. A thorough build compares contents, which takes half a second
-   * more.
+   * more. A lenient build compiles sources with type errors as well, which are its problems then.
    */
-  build(options?: { readonly isThorough?: boolean }): Promise<boolean>
+  build(options?: { readonly isThorough?: boolean; readonly isLenient?: boolean }): Promise<boolean>
   /**
    * Like `build`, but starts the compiler only if a source is newer than the beginning of the last successful build, or
    * was removed. To look at the files takes a tenth of the time.
    */
-  buildWhenStale(): Promise<boolean>
+  buildWhenStale(options?: { readonly isLenient?: boolean }): Promise<boolean>
   /** The mistakes that the last build has found. */
   readonly problems: readonly SourceProblem[]
+  /**
+   * Finds the type errors of sources that Node runs without a build; none if there is no compiler. Without such sources, they are
+   * the mistakes of the last build.
+   */
+  checkTypes(): Promise<readonly SourceProblem[]>
   /** Compiles the tests, and the sources that they import. */
   buildTests(): Promise<boolean>
   /** The program of a source: the file that Node runs. Paths are absolute. */
@@ -86,12 +91,23 @@ function isPackage(directory: string): boolean {
 
 function createPlainSources(directory: string): Sources {
   const yes = async () => true
+  const compiler = findCompiler(directory)
+  const buildInfo = path.join(directory, 'var/cache/types.tsbuildinfo')
   return {
     bundles: path.join(directory, 'bundles/index.ts'),
     output: undefined,
     build: yes,
     buildWhenStale: yes,
     problems: [],
+    async checkTypes() {
+      if (compiler === undefined) return []
+      const options = ['--project', '.', '--noEmit', '--incremental', '--tsBuildInfoFile', buildInfo]
+      const { output } = await compile([compiler, ...options], directory)
+      // A mistake in a test is none of the server.
+      return parseCompilerOutput(output, directory).filter(
+        ({ file }) => file === undefined || mayContainSources(directory, path.dirname(file)),
+      )
+    },
     buildTests: yes,
     toProgram: source => source,
     isBuilt: () => true,
@@ -110,6 +126,7 @@ class CompiledSources implements Sources {
   readonly #buildInfo: string
   readonly #stamp: string
   problems: readonly SourceProblem[] = []
+  #hasOnlyTypeErrors = false
 
   constructor(directory: string, plan: CompilerPlan) {
     this.#directory = directory
@@ -121,17 +138,23 @@ class CompiledSources implements Sources {
     this.#stamp = path.join(this.output, '.built')
   }
 
-  async build({ isThorough = false }: { readonly isThorough?: boolean } = {}): Promise<boolean> {
+  async build({ isLenient = false, isThorough = false } = {}): Promise<boolean> {
     if (this.#compiler === undefined) {
       if (!this.isBuilt()) process.stderr.write(noCompilerMessage)
       return this.isBuilt()
     }
     const begin = Date.now()
     if (!this.isBuilt()) process.stderr.write('Compiling for the first time …\n')
-    if (!(await this.#compile(this.#plan[isThorough ? 'thorough' : 'quick']))) return false
+    const commands = this.#plan[isThorough ? 'thorough' : 'quick']
+    if (!(await this.#compile(commands)) && !(isLenient && (await this.#compileWithTypeErrors()))) return false
     removeOrphans(this.#directory, this.output, this.#plan.folders)
-    this.#writeStamp(begin)
+    // The next start reports type errors again.
+    if (this.problems.length === 0) this.#writeStamp(begin)
     return true
+  }
+
+  async checkTypes(): Promise<readonly SourceProblem[]> {
+    return this.problems
   }
 
   async buildTests(): Promise<boolean> {
@@ -144,8 +167,8 @@ class CompiledSources implements Sources {
     return path.join(this.output, path.relative(this.#directory, source).replace(/ts$/, 'js'))
   }
 
-  async buildWhenStale(): Promise<boolean> {
-    return (this.#compiler !== undefined && this.isBuilt() && !this.#isStale()) || this.build()
+  async buildWhenStale(options: { readonly isLenient?: boolean } = {}): Promise<boolean> {
+    return (this.#compiler !== undefined && this.isBuilt() && !this.#isStale()) || this.build(options)
   }
 
   isBuilt(): boolean {
@@ -171,7 +194,17 @@ class CompiledSources implements Sources {
       const { isCompiled, output } = await compile([String(this.#compiler), ...options], this.#directory)
       if (isCompiled) continue
       this.problems = parseCompilerOutput(output, this.#directory)
+      this.#hasOnlyTypeErrors = hasOnlyTypeErrors(output)
       return false
+    }
+    return true
+  }
+
+  /** Compiles sources again whose only mistakes are type errors. They have been printed. */
+  async #compileWithTypeErrors(): Promise<boolean> {
+    if (!this.#hasOnlyTypeErrors) return false
+    for (const options of this.#plan.thorough) {
+      await compile([String(this.#compiler), ...options, '--noEmitOnError', 'false'], this.#directory, 'ignore')
     }
     return true
   }
@@ -210,7 +243,11 @@ interface Compilation {
 const outputLimit = 200_000
 
 /** Writes the messages of the compiler on stderr, because stdout is for the results of commands. */
-async function compile(command: readonly string[], directory: string): Promise<Compilation> {
+async function compile(
+  command: readonly string[],
+  directory: string,
+  messages: 'print' | 'ignore' = 'print',
+): Promise<Compilation> {
   // A debugger is for the main process: the compiler must not take its port, and needs no module of its preloads.
   const env = { ...process.env, NODE_OPTIONS: '' }
   const child = spawn(process.execPath, [...command, '--pretty', String(process.stderr.isTTY === true)], {
@@ -220,7 +257,7 @@ async function compile(command: readonly string[], directory: string): Promise<C
   })
   let output = ''
   child.stdout?.setEncoding('utf8').on('data', text => {
-    process.stderr.write(text)
+    if (messages === 'print') process.stderr.write(text)
     if (output.length < outputLimit) output += text
   })
   return new Promise(resolve => child.on('close', code => resolve({ isCompiled: code === 0, output })))

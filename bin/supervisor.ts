@@ -74,6 +74,8 @@ export async function supervise(
   let isWaiting = false
   /** The files that have changed since the sources of the process were compiled, or since it has read its templates. */
   let changed = new Set<string>()
+  /** The checks of types that were begun: only the last one counts, and none after another mistake. */
+  let checks = 0
   /** Those of the processes that were started and have not served yet. */
   let starting: ReadonlySet<string> = new Set()
   /** The latest edits that a process has worked with, the oldest first. */
@@ -84,7 +86,9 @@ export async function supervise(
     // The compiler may miss a change that happens while it is at work: the next start has it.
     const built = changed
     changed = new Set()
-    isCompiled = await (isCompiled === undefined ? sources.buildWhenStale() : sources.build({ isThorough: true }))
+    isCompiled = await (isCompiled === undefined
+      ? sources.buildWhenStale({ isLenient: true })
+      : sources.build({ isThorough: true, isLenient: true }))
     if (!isCompiled) {
       const state = processes.isRunning ? 'What was compiled before goes on' : 'Nothing is started'
       console.error(`${state}: waiting for a change.`)
@@ -109,7 +113,15 @@ export async function supervise(
     else if (result === 'serves') {
       edits = known
       starting = new Set()
+      await reportTypes()
     }
+  }
+
+  /** Type errors stop nothing: the process shows them. */
+  async function reportTypes(): Promise<void> {
+    const check = ++checks
+    const broken = await sources.checkTypes()
+    if (check === checks) processes.send({ broken, isCurrent: true })
   }
 
   /** Waits for a change, unless another program, such as bin/test, was compiling when the process read dist/. */
@@ -125,6 +137,7 @@ export async function supervise(
   }
 
   function showProblems(problems: readonly SourceProblem[]): void {
+    checks++
     if (processes.isRunning) processes.send({ broken: problems })
     else void holding?.open(problems)
   }

@@ -37,10 +37,10 @@ declare module '../lib/signals.ts' {
      */
     'process.restarted': { readonly edits: readonly { readonly time: number; readonly files: readonly string[] }[] }
     /**
-     * In development, files have changed and cannot be used, such as sources that do not compile. `isRunning` is whether the
-     * process goes on with an older version. Without problems, all are corrected.
+     * In development, changed files have mistakes. Without problems, all are corrected. `served` is the version that answers
+     * requests: the current one, if the mistakes are type errors; an older one, if the changed files cannot be used; or nothing.
      */
-    'sources.broken': { readonly problems: readonly SourceProblem[]; readonly isRunning: boolean }
+    'sources.broken': { readonly problems: readonly SourceProblem[]; readonly served: 'current' | 'older' | 'nothing' }
     /** A session was read or changed, for the main request or one of its sub-requests. `request` is the main request. */
     'session.used': { readonly request: Request; readonly use: SessionUse }
     /** A main request is over: its response was sent, its client has left, or the stream of its response has failed. */

@@ -92,7 +92,7 @@ export function createProfilerBundle(options: ProfilerOptions = {}): Bundle {
         return loaded
       }
       const panels = createPanelLoader(app, inspector)
-      let brokenSources: BrokenSources = { problems: [], isRunning: true }
+      let brokenSources: BrokenSources = { problems: [], served: 'current' }
       app.signals.on('sources.broken', value => {
         brokenSources = value
       })

@@ -154,23 +154,34 @@ t.test('a changed source is served by a new process', async t => {
   t.notMatch(process.server.process, { 'command line': bundle })
 })
 
-t.test('a type error is shown, and the last build goes on', compiled, async t => {
+t.test('a type error is shown in the terminal and in the toolbar, and stops nothing', async t => {
   const restore = add(bundle, 'export const wrong: number = "text"\n')
-  await site.until(/home-bundle\.ts.*TS2322[\s\S]*What was compiled before goes on: waiting for a change/)
+  await site.until(/home-bundle\.ts.*TS2322/)
   t.match(await page(), '</body></html>')
   const token = (await fetch(`${url}/`)).headers.get('x-debug-token')
   const toolbar = async () => (await fetch(`${url}/_wdt/${token}`)).text()
+  await until(async () => (await toolbar()).includes('This page is current, and the types are wrong'))
+  t.match(await toolbar(), /1 type error[\s\S]*home-bundle\.ts/)
+  t.notMatch(site.stderr, /TS2322[\s\S]*TS2322/, 'it is printed once')
+  restore()
+  await until(async () => !(await toolbar()).includes('type error'))
+})
+
+t.test('a syntax error is shown, and what was compiled before goes on', compiled, async t => {
+  const restore = add(bundle, 'export const wrong = = 1\n')
+  await site.until(/home-bundle\.ts.*TS1109[\s\S]*What was compiled before goes on: waiting for a change/)
+  t.match(await page(), '</body></html>')
+  const token = (await fetch(`${url}/`)).headers.get('x-debug-token')
   // The message to the process may be later than the line in the terminal.
-  for (let attempt = 0; !(await toolbar()).includes('This page is older than your files'); attempt++) {
-    assert(attempt < 500, 'The toolbar never showed that the build is old.')
-    await pause(20)
-  }
+  const toolbar = async () => (await fetch(`${url}/_wdt/${token}`)).text()
+  await until(async () => (await toolbar()).includes('This page is older than your files'))
   add('bundles/index.ts', '\n// a change\n')
   restore()
   url = await site.url()
   t.match(await page(), '</body></html>')
   const { edits } = (await readProfile()).process.server
-  t.strictSame(edits.at(-1)?.files.toSorted(), [bundle, 'bundles/index.ts'])
+  // The system may report the second file later, which then is an edit of its own.
+  t.ok(edits.slice(-2).some(({ files }) => files.includes(bundle) && files.includes('bundles/index.ts')))
 })
 
 t.test('a type error in a test keeps neither the server nor the console from running', compiled, async t => {
@@ -183,14 +194,14 @@ t.test('a type error in a test keeps neither the server nor the console from run
 })
 
 t.test('while the sources do not compile, the console reads profiles with the last build', compiled, async t => {
-  const restore = add(bundle, 'export const wrong: number = "text"\n')
+  const restore = add(bundle, 'export const wrong = = 1\n')
   await site.until(/What was compiled before goes on: waiting for a change/)
   const profiles = runConsole('profiler:list', '--json')
   t.equal(profiles.status, 0)
-  t.match(profiles.stderr, /TS2322[\s\S]*\nThe sources do not compile: the command runs from the last build\.\n$/)
+  t.match(profiles.stderr, /TS1109[\s\S]*\nThe sources do not compile: the command runs from the last build\.\n$/)
   const routes = runConsole('debug:routes')
   t.equal(routes.status, 1)
-  t.match(routes.stderr, /TS2322[\s\S]*\nThe command was not run: the sources do not compile\.\n$/)
+  t.match(routes.stderr, /TS1109[\s\S]*\nThe command was not run: the sources do not compile\.\n$/)
   restore()
   url = await site.url()
 })

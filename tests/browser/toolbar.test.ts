@@ -3,7 +3,7 @@ import { type Test, t } from 'tap'
 import { Response } from '#lib/http/response.ts'
 import type { RequestHandler } from '#lib/routing/route-collection.ts'
 import { needsBrowser, openBrowser } from '#tests/support/browser.ts'
-import { createProfiledKernel } from '#tests/support/profiled-kernel.ts'
+import { createProfiledKernel, type ProfiledKernel } from '#tests/support/profiled-kernel.ts'
 import { serveKernel } from '#tests/support/test-server.ts'
 
 /** A page with a script of its own; what it is to do comes with the path. */
@@ -66,7 +66,7 @@ function watch(page: Page, url: string): () => string[] {
   return () => wrong
 }
 
-interface Opened {
+interface Opened extends Pick<ProfiledKernel, 'app'> {
   readonly page: Page
   readonly url: string
   readonly complaints: () => string[]
@@ -79,12 +79,14 @@ interface Opened {
 /** Opens a browser whose bars are folded at first, as it is driven by a program; `visit` unfolds them. */
 async function open(t: Test): Promise<Opened> {
   const browser = await openBrowser(t)
-  const { url } = await serveKernel(t, await createProfiledKernel(t, { handlers }))
+  const kernel = await createProfiledKernel(t, { handlers })
+  const { url } = await serveKernel(t, kernel)
   const context = await browser.newContext()
   const page = await context.newPage()
   const bar = page.locator('profiler-toolbar .toolbar')
   const toggle = page.locator('profiler-toolbar .toolbar-toggle')
   return {
+    app: kernel.app,
     page,
     url,
     complaints: watch(page, url),
@@ -314,4 +316,19 @@ t.test('an icon that is not there is no failed request of the page', needsBrowse
   const calls = page.locator('.toolbar-item-calls .toolbar-text')
   await calls.filter({ hasText: '1 request' }).waitFor({ state: 'attached' })
   t.equal(await calls.textContent(), '1 request')
+})
+
+t.test('an open page shows mistakes in the sources as soon as they are found, folded or not', needsBrowser, async t => {
+  const { app, item, page, toggle, url, visit } = await open(t)
+  const problems = [{ message: "Type 'string' is not assignable to type 'number'.", file: 'a.ts', line: 1 }]
+  await page.goto(`${url}/plain`)
+  await toggle.waitFor()
+  app.signals.emit('sources.broken', { problems, served: 'current' })
+  await toggle.getByText('1 type error').waitFor()
+  app.signals.emit('sources.broken', { problems: [], served: 'current' })
+  await toggle.getByText('1 type error').waitFor({ state: 'detached' })
+  await visit('/plain')
+  app.signals.emit('sources.broken', { problems, served: 'older' })
+  await item('build').getByText('1 mistake').waitFor()
+  t.match(await item('build').textContent(), 'This page is older than your files.')
 })

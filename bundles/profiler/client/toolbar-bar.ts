@@ -75,7 +75,7 @@ export class Bar {
 
   #update(): void {
     if (this.#section === undefined) return
-    const { exception = '', sentence = '', status = '', tone = 'plain' } = this.#section.dataset
+    const { build = '', exception = '', sentence = '', status = '', tone = 'plain' } = this.#section.dataset
     const isFolded = this.#isFolded
     this.#frame.toggleAttribute('data-folded', isFolded)
     this.#host.toggleAttribute('data-folded', isFolded)
@@ -92,6 +92,7 @@ export class Bar {
     }
     mark(status, tone)
     if (exception !== '') mark(exception, 'error')
+    if (build !== '') mark(build, 'error')
     if (this.#errors > 0) mark(`${this.#errors} browser ${this.#errors === 1 ? 'error' : 'errors'}`, 'error')
     if (this.#failures > 0) mark(`${this.#failures} failed ${this.#failures === 1 ? 'request' : 'requests'}`, 'error')
   }

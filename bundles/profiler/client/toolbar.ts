@@ -46,6 +46,10 @@ async function start(): Promise<void> {
   async function show(path: string): Promise<void> {
     if (path === wanted) return
     wanted = path
+    await load()
+  }
+
+  async function load(path = wanted): Promise<void> {
     const section = await loadToolbar(path, () => path === wanted)
     if (path !== wanted) return
     if (section !== undefined) updateTimes(section)
@@ -71,11 +75,32 @@ async function start(): Promise<void> {
 
   update()
   void show(ownPath)
+  followState(() => void load())
   list.watch()
   window.addEventListener('popstate', follow)
   new MutationObserver(follow).observe(document.documentElement, { childList: true })
   const { navigation } = window as { navigation?: EventTarget }
   navigation?.addEventListener('currententrychange', follow)
+}
+
+/**
+ * Calls a function when the code of the application or the mistakes in its sources have changed. A page that is not visible keeps no
+ * connection, because browsers open only six to each host.
+ */
+function followState(onChange: () => void): void {
+  let known: string | undefined
+  let source: EventSource | undefined
+  const connect = () => {
+    source?.close()
+    if (document.hidden) return
+    source = new EventSource('/_profiler/state')
+    source.addEventListener('state', ({ data }) => {
+      if (known !== undefined && data !== known) onChange()
+      known = data
+    })
+  }
+  document.addEventListener('visibilitychange', connect)
+  connect()
 }
 
 /** The toolbar without a profile: it was not stored, or cannot be loaded. */

@@ -6,6 +6,9 @@ import { isToken } from './schema.ts'
 /** All pages of the profiler are below this path. */
 export const home = '/_profiler/'
 
+/** The stream of the state of the application. */
+export const stateLink: string = `${home}state`
+
 /** Opens a place in the editor. */
 export const openEditorLink: string = `${home}open-editor`
 

@@ -47,10 +47,10 @@ function hasOwnOrigin({ headers, origin }: Pick<Fetch, 'headers' | 'origin'>): b
 /** The paths of all own pages begin so; the slash at the end may be missing. */
 const beginnings: readonly string[] = [home, toolbarLink('')].map(link => link.slice(0, -1))
 
-/** Whether a client asks for the profiler, which its routes hide from it. */
+/** Whether a client asks for the profiler, and may not see debug output. */
 export function isRefused(request: Request, debugGate: Pick<DebugGate, 'allows'>): boolean {
   const isOwn = beginnings.some(beginning => `${request.path}/`.startsWith(`${beginning}/`))
-  return isOwn && !seesProfiler(request, debugGate)
+  return isOwn && !debugGate.allows(request)
 }
 
 /** Whether the routes of the profiler exist for a request. */

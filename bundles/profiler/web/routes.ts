@@ -2,7 +2,7 @@ import { currentRequest } from '../../../kernel/arguments/request-values.ts'
 import { type Controller, defineController } from '../../../kernel/controller.ts'
 import type { Request } from '../../../lib/http/request.ts'
 import { Response } from '../../../lib/http/response.ts'
-import { brokenLink, cpuLink, dataForms, home, openEditorLink, routesLink } from '../profile/links.ts'
+import { brokenLink, cpuLink, dataForms, home, openEditorLink, routesLink, stateLink } from '../profile/links.ts'
 import { seesProfiler } from './access.ts'
 import type { Assets } from './assets.ts'
 import { PROFILER_ASSET_UNKNOWN } from './errors.ts'
@@ -72,7 +72,7 @@ const pageRoutes: readonly PageRoute[] = [
 // These routes neither load the pages nor wait for requests that have just ended.
 const assetRoute = { method: 'GET', name: '_profiler_asset', path: `${home}assets/:version/:file` } as const
 const liveRoute = { method: 'GET', name: '_profiler_live', path: `${home}live` } as const
-const stateRoute = { method: 'GET', name: '_profiler_state', path: `${home}state` } as const
+const stateRoute = { method: 'GET', name: '_profiler_state', path: stateLink } as const
 
 /**
  * Adds the profiler's routes and gives their controllers. Clients that the gate of debug output refuses, and other

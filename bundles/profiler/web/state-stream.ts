@@ -9,21 +9,26 @@ import { formatPlace, shorten } from '../profile/format.ts'
 interface ApplicationState {
   /** When its code came into use, in milliseconds since 1970: the start of the process, or its last read of templates. */
   readonly version: number
-  /** The first mistake in files that have changed since, such as `shop.ts:12: …`; empty without one. */
+  /** The first mistake in changed files that cannot be used, such as `shop.ts:12: …`; empty without one. */
   readonly problem: string
+  /** The number of type errors in the code that is used. */
+  readonly typeErrors: number
 }
 
 /** Follows the state of the application, and reports it to pages. */
 export class StateStreams {
   readonly #streams = new Set<EventStream>()
-  #state: ApplicationState = { version: Math.round(performance.timeOrigin), problem: '' }
+  #state: ApplicationState = { version: Math.round(performance.timeOrigin), problem: '', typeErrors: 0 }
 
   /** `directory` is that of the application. */
   constructor(signals: Signals, directory: string) {
     signals.on('files.changed', () => this.#set({ ...this.#state, version: Date.now() }))
-    signals.on('sources.broken', ({ problems: [first] }) =>
-      this.#set({ ...this.#state, problem: first === undefined ? '' : describe(first, directory) }),
-    )
+    signals.on('sources.broken', ({ problems, served }) => {
+      const [first] = problems
+      const isUsed = served === 'current'
+      const problem = first === undefined || isUsed ? '' : describe(first, directory)
+      this.#set({ ...this.#state, problem, typeErrors: isUsed ? problems.length : 0 })
+    })
   }
 
   /** Creates a stream of events `state`: the state now, then after each change. It ends with the process. */

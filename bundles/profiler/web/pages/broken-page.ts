@@ -6,7 +6,7 @@ import { SourceExcerpts } from '../../../../lib/stack/source-excerpts.ts'
 import { formatCount } from '../../profile/format.ts'
 import { brokenLink, home } from '../../profile/links.ts'
 import { viewSource } from '../panels/exception.ts'
-import type { ProfilerApplication } from '../profiler-application.ts'
+import { type ProfilerApplication, sourceStates } from '../profiler-application.ts'
 import { redirect, renderPage } from '../respond.ts'
 
 type BrokenPageServices = Pick<
@@ -19,22 +19,22 @@ type BrokenPageServices = Pick<
  * answer has another version, and then loads the page again. When all is corrected, it leads to the page it was opened from.
  */
 export async function renderBroken(request: Request, app: BrokenPageServices): Promise<Response> {
-  const { isRunning, problems } = app.brokenSources()
+  const { problems, served } = app.brokenSources()
   const [first, ...others] = problems.map(problem => viewProblem(problem, app))
   if (first === undefined) return redirect(findTarget(request))
   const version = createHash('sha256').update(JSON.stringify(problems)).digest('hex').slice(0, 12)
-  const heading = isRunning ? 'This page is older than your files' : 'The application does not run'
+  const heading = sourceStates[served]
   const model = {
     title: heading,
     heading,
-    count: formatCount(problems.length, 'mistake'),
+    count: formatCount(problems.length, served === 'current' ? 'type error' : 'mistake'),
     first,
     others,
     version,
     poll: brokenLink(),
-    back: isRunning ? findTarget(request) : '',
+    back: served === 'nothing' ? '' : findTarget(request),
   }
-  const response = await renderPage('profiler/broken', model, request, app, isRunning ? 200 : 503)
+  const response = await renderPage('profiler/broken', model, request, app, served === 'nothing' ? 503 : 200)
   response.headers.set('x-sources', version)
   response.headers.set('cache-control', 'no-store')
   return response

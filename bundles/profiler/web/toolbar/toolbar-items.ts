@@ -15,7 +15,7 @@ import {
 } from '../../profile/format.ts'
 import { brokenLink, profileLink } from '../../profile/links.ts'
 import type { EditorLinks, PlaceView } from '../editor-links.ts'
-import type { BrokenSources } from '../profiler-application.ts'
+import { type BrokenSources, sourceStates } from '../profiler-application.ts'
 
 /** A line of the details of an item. */
 export interface ToolbarRow {
@@ -87,19 +87,23 @@ export function cutText(text: string): string {
 }
 
 /** Creates the item that names the changed files that cannot be used: this page is older than they are. */
-export function toBuildItem({ target }: SummaryView, { problems }: BrokenSources, editor: EditorLinks): ToolbarItem[] {
+export function toBuildItem(
+  { target }: SummaryView,
+  { problems, served }: BrokenSources,
+  editor: EditorLinks,
+): ToolbarItem[] {
   const [first] = problems
   if (first === undefined) return []
   const view = ({ column, file, line }: SourceProblem) => editor.view({ file, line, column })
   const link = brokenLink(target)
   return [
     item('build', 'Build', {
-      pill: formatCount(problems.length, 'mistake'),
+      pill: formatCount(problems.length, served === 'current' ? 'type error' : 'mistake'),
       text: view(first).place,
       tone: 'error',
       link,
       rows: [
-        row('Build', 'This page is older than your files.', { link }),
+        row('Build', `${sourceStates[served]}.`, { link }),
         ...limitRows(
           problems.map(problem => row('', cutText(problem.message), { link, tone: 'error', place: view(problem) })),
           link,

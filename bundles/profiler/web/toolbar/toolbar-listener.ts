@@ -6,7 +6,7 @@ import type { EventDispatcher } from '../../../../lib/event-dispatcher/event-dis
 import type { Request } from '../../../../lib/http/request.ts'
 import { isBodiless, type Response, weakenEtag } from '../../../../lib/http/response.ts'
 import type { Logger } from '../../../../lib/log/logger.ts'
-import { browserErrorsLink, home, openEditorLink, toolbarLink } from '../../profile/links.ts'
+import { browserErrorsLink, home, openEditorLink, stateLink, toolbarLink } from '../../profile/links.ts'
 import type { Profiler } from '../../record/profiler.ts'
 import type { RecordingPolicy } from '../../record/recording-policy.ts'
 import type { Assets } from '../assets.ts'
@@ -97,7 +97,8 @@ function sourcesOf({ hostname, origin }: Request): { readonly scripts: string[];
   const canBeNamed = hostname === '127.0.0.1' || /[a-z][a-z0-9-]*$/.test(hostname)
   if (!canBeNamed) return { scripts: ["'self'"], fetches: ["'self'"] }
   const files = `${origin}${home}assets/`
-  return { scripts: [files], fetches: [files, `${origin}${toolbarLink('')}`, `${origin}${openEditorLink}`] }
+  const paths = [toolbarLink(''), openEditorLink, stateLink]
+  return { scripts: [files], fetches: [files, ...paths.map(path => `${origin}${path}`)] }
 }
 
 /** Clients that need unchanged pages, such as end-to-end tests, send `x-profiler-toolbar: off`. */

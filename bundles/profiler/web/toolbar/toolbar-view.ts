@@ -43,7 +43,7 @@ export async function renderToolbar(
 type SourceState = Pick<ProfilerApplication, 'brokenSources' | 'editor'>
 
 const wholeSources: SourceState = {
-  brokenSources: () => ({ problems: [], isRunning: true }),
+  brokenSources: () => ({ problems: [], served: 'current' }),
   editor: new EditorLinks({ directory: '' }),
 }
 
@@ -58,17 +58,19 @@ export function toToolbarView(
 ): ViewModel {
   const summary = toSummaryView(shown.profile.summary)
   const overview = summarizeProfile(shown)
+  const build = toBuildItem(summary, brokenSources(), editor)
   return {
     sentence: toPlainText(overview.sentence),
     token: summary.token,
     status: summary.status,
     tone: summary.tone,
+    build: build[0]?.pill ?? '',
     exception: shown.profile.summary.exception ?? '',
     method: summary.method,
     target: summary.target,
     home,
     items: [
-      ...toBuildItem(summary, brokenSources(), editor),
+      ...build,
       ...itemMakers.flatMap(make => make(shown, summary, overview, editor) ?? []),
       ...toCollectorItems(shown, summary, collectors),
     ],

@@ -402,7 +402,7 @@ t.test('a page follows the state of the application', async t => {
   await until(() => read().length === 1)
   t.match(read(), [{ version: Math.round(performance.timeOrigin), problem: '' }])
   const report = (...problems: readonly SourceProblem[]) =>
-    signals.emit('sources.broken', { problems, isRunning: true })
+    signals.emit('sources.broken', { problems, served: 'older' })
   report({ message: 'expected', file: '/srv/app/bundles/shop.ts', line: 3 }, { message: 'other' })
   report({ message: 'no place' })
   report()

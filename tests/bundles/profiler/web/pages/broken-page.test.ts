@@ -16,7 +16,7 @@ t.test('files that cannot be used are shown with their source, and lead back whe
     { message: 'The settings are wrong.' },
     { message: 'Gone.', file: path.join(directory, 'gone.ts'), line: 1, column: 1 },
   ]
-  app.signals.emit('sources.broken', { problems, isRunning: true })
+  app.signals.emit('sources.broken', { problems, served: 'older' })
   const page = await client.get(link, { headers: html })
   t.equal(page.status, 200)
   t.match(page.text, /older than your files<\/strong> 3 mistakes/)
@@ -29,15 +29,15 @@ t.test('files that cannot be used are shown with their source, and lead back whe
   t.match(page.text, '<a href="/shop?a&#x3D;1">Back to the page</a>')
   t.match(page.headers.get('x-sources'), /^[\da-f]{12}$/)
   t.match(page.text, `data-sources="${page.headers.get('x-sources')}"`)
-  app.signals.emit('sources.broken', { problems: problems.slice(1), isRunning: true })
+  app.signals.emit('sources.broken', { problems: problems.slice(1), served: 'older' })
   t.not((await client.request('HEAD', link)).headers.get('x-sources'), page.headers.get('x-sources'))
-  app.signals.emit('sources.broken', { problems: [], isRunning: true })
+  app.signals.emit('sources.broken', { problems: [], served: 'older' })
   t.equal((await client.get(link)).status, 302)
 })
 
 t.test('without a running application, the page is a 503, and has no way back', async t => {
   const { app, client } = await createProfiledKernel(t)
-  app.signals.emit('sources.broken', { problems: [{ message: 'no' }], isRunning: false })
+  app.signals.emit('sources.broken', { problems: [{ message: 'no' }], served: 'nothing' })
   const page = await client.get('/_profiler/broken', { headers: html })
   t.match(page, { status: 503, text: /The application does not run<\/strong> 1 mistake/ })
   t.notMatch(page.text, 'Back to the page')
@@ -57,7 +57,7 @@ t.test('the toolbar names the files: the page is older than they are', async t =
   const token = (await client.get('/partnership')).headers.get('x-debug-token')
   const problems = [{ message: 'Expected ;', file: path.join(app.directory, 'bundles/a.ts'), line: 7, column: 1 }]
   t.notMatch((await client.get(`/_wdt/${token}`)).text, 'toolbar-item-build')
-  app.signals.emit('sources.broken', { problems, isRunning: true })
+  app.signals.emit('sources.broken', { problems, served: 'older' })
   const { text } = await client.get(`/_wdt/${token}`)
   t.match(text, /toolbar-item-build[\s\S]*1 mistake[\s\S]*bundles\/a\.ts:7[\s\S]*This page is older than your files\./)
   t.match(text, 'href="/_profiler/broken?page&#x3D;%2Fpartnership"')

@@ -192,11 +192,10 @@ t.test('the recorded cases of redirects, search and files hold', async t => {
 t.test('requests that the debug gate refuses are not recorded, and do not hide those of the application', async t => {
   const { client, storage } = await createProfiledKernel(t)
   const host = { headers: { host: 'other.example' } }
-  const crossSite = { headers: { 'sec-fetch-site': 'cross-site', 'sec-fetch-mode': 'no-cors' } }
   const { headers } = await client.get('/partnership')
   const token = String(headers.get('x-debug-token'))
   for (const path of ['/_profiler', '/_profiler/', `/_profiler/${token}`, `/_wdt/${token}`]) {
-    for (const refused of [host, crossSite]) t.equal((await client.get(path, refused)).status, 404, path)
+    t.equal((await client.get(path, host)).status, 404, path)
   }
   await client.get('/_profiler-of-the-application', host)
   await turns()

@@ -150,7 +150,7 @@ t.test('a policy of the page is extended for its origin, and the tag carries its
     }
   }
   const first = await policyOf('/none')
-  const paths = ['/_profiler/assets/', '/_wdt/', '/_profiler/open-editor']
+  const paths = ['/_profiler/assets/', '/_wdt/', '/_profiler/open-editor', '/_profiler/state']
   const sources = paths.map(path => `http://localhost:8000${path}`).join(' ')
   t.equal(first.policy, `default-src 'none'; script-src 'nonce-${first.nonce}'; connect-src ${sources}`)
   t.not((await policyOf('/none')).nonce, first.nonce, 'each page has its own')

@@ -5,6 +5,7 @@ import type { ShownProfile } from '#bundles/profiler/insight/relatives.ts'
 import type { Profile, ProfileSummary } from '#bundles/profiler/profile/profile.ts'
 import { Trace } from '#bundles/profiler/record/trace.ts'
 import { createEditorLinks } from '#bundles/profiler/web/editor-links.ts'
+import type { BrokenSources } from '#bundles/profiler/web/profiler-application.ts'
 import { RecentRedirects } from '#bundles/profiler/web/toolbar/recent-redirects.ts'
 import { toToolbarView } from '#bundles/profiler/web/toolbar/toolbar-view.ts'
 import type { Collector } from '#kernel/profiler-contract.ts'
@@ -95,8 +96,9 @@ t.test('rows of the toolbar have their places in the code', async t => {
   const children = [createProfile({}, { token: 'bbbbbb', controller: 'star_photo_booth' }).summary]
   const code = { rule: 'demo', title: 'Demo', severity: 'info', problem: 'P', advice: 'A', evidence: {} } as const
   const findings = [{ ...code, code: site('src/finding.ts') }]
-  const sources = { problems: [{ message: 'broken', ...site('src/broken.ts') }, { message: 'odd' }], isRunning: true }
-  const show = async (shown: ShownProfile, brokenSources = () => sources) => {
+  const problems = [{ message: 'broken', ...site('src/broken.ts') }, { message: 'odd' }]
+  const sources: BrokenSources = { problems, served: 'older' }
+  const show = async (shown: ShownProfile, brokenSources: () => BrokenSources = () => sources) => {
     const view = toToolbarView(shown, [], { brokenSources, editor: createEditorLinks(app) })
     const html = plainEquals(await app.view.render('profiler/toolbar', view))
     return [...html.matchAll(/<dt>([^<]*)<\/dt>\s*<dd>(?:(?!<\/dd>)[\s\S])*?class="place" data-at="([^"]+)"/g)].map(
@@ -118,7 +120,7 @@ t.test('rows of the toolbar have their places in the code', async t => {
     ['200', defined],
   ])
   const plain = { ...createSubject({}), profile: createProfile({}, { controller: 'star_photo_booth' }) }
-  t.match(await show(plain, () => ({ problems: [], isRunning: true })), [['Controller', defined]])
+  t.match(await show(plain, () => ({ problems: [], served: 'older' })), [['Controller', defined]])
 })
 
 t.test('a page without a profile says that recording is paused', async t => {
