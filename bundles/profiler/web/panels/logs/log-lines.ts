@@ -187,8 +187,8 @@ export function toEventLines(
   view: LogView,
 ): Line[] {
   const times = logs.map(({ at }) => at)
-  const groups = groupBy(notifications, ({ at }) => String(times.filter(time => time <= at).length))
-  return [...groups.values()].map(group => {
+  const groups = groupBy(notifications, ({ at }) => times.filter(time => time <= at).length)
+  return [...groups].map(([logged, group]) => {
     const messages = group.map(({ at, message }) => ({ offset: `+${formatMicroseconds(at)}`, message }))
     const text = messages.map(({ message }) => message).join(' ')
     const at = Math.min(...group.map(({ at }) => at))
@@ -197,7 +197,7 @@ export function toEventLines(
       ids: [],
       title: formatCount(messages.length, 'event notification'),
       messages,
-      ...toLine(at, at, { level: 'debug', channel: 'event', text, isEvent: true }, view),
+      ...toLine(at, times[logged - 1] ?? 0, { level: 'debug', channel: 'event', text, isEvent: true }, view),
     }
   })
 }
@@ -218,7 +218,7 @@ function toLine(at: number, previous: number, found: FilteredLine, { filter, pro
   }
 }
 
-/** A time since the line before, short: `+0.1 ms`. */
+/** A time since the log message before, or since the start of the request, short: `+0.1 ms`. */
 function formatDelta(microseconds: number): string {
   const milliseconds = microseconds / 1000
   if (milliseconds < 10) return `+${milliseconds.toFixed(2)} ms`

@@ -54,6 +54,7 @@ t.test('log messages are in the order of time, between lines from the event tree
     },
     {
       title: '1 event notification',
+      delta: '+0.05 ms',
       isEvent: true,
       isHidden: true,
       iso: '2026-11-20T23:15:09.042Z',
@@ -84,6 +85,7 @@ t.test('log messages are in the order of time, between lines from the event tree
     { id: 'log-4', times: '', place: { place: '' } },
     {
       title: '4 event notifications',
+      delta: '+0.00 ms',
       messages: [
         { message: 'Notified event "nested" to listener "nested listener".' },
         { message: 'Notified event "kernel.exception" to listener "ErrorListener.logException".' },
