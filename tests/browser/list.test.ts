@@ -1,6 +1,7 @@
 import type { Page } from 'playwright-core'
 import { type Test, t } from 'tap'
 import { needsBrowser, openBrowser } from '#tests/support/browser.ts'
+import { createRecord } from '#tests/support/create-profile.ts'
 import { settle } from '#tests/support/page-checks.ts'
 import { createProfiledKernel } from '#tests/support/profiled-kernel.ts'
 import { serveKernel } from '#tests/support/test-server.ts'
@@ -146,4 +147,48 @@ t.test('a hidden page has no stream; a page whose server stops shows it', needsB
   await server.close()
   t.ok(performance.now() - begin < 5000)
   await page.getByText('Reconnecting', { exact: true }).waitFor()
+})
+
+t.test('status, IP, method, URL, time and token are in the window at each width', needsBrowser, async t => {
+  const browser = await openBrowser(t)
+  const kernel = await createProfiledKernel(t)
+  const { url } = await serveKernel(t, kernel)
+  const wide = { ip: '192.168.100.200', route: 'shop_product_show', queries: 51, queryTime: 236, size: 48_000 }
+  for (const [index, token] of ['00000a', '00000b', '00000c'].entries()) {
+    const more = {
+      duration: 612.5,
+      memory: index * 99e6,
+      machine: `web-${index}`,
+      parent: index === 0 ? '00000b' : null,
+    }
+    kernel.storage.append(createRecord({ ...wide, ...more, token, url: 'http://localhost/shop/products/7' }), '{}')
+  }
+  const page = await browser.newPage()
+  await page.goto(`${url}/_profiler/`)
+  const missed: string[] = []
+  for (const width of [400, 600, 860, 870, 1000, 1160, 1280, 1290, 1380, 1400, 1450, 1600]) {
+    await page.setViewportSize({ width, height: 900 })
+    const names = await page.evaluate<string[]>(`['status', 'ip', 'method', 'target', 'time', 'token'].filter(name => {
+      const { left, right, width } = document.querySelector('tr.main td.' + name).getBoundingClientRect()
+      return width === 0 || left < 0 || right > innerWidth
+    })`)
+    missed.push(...names.map(name => `${width}: ${name}`))
+  }
+  t.strictSame(missed, [])
+  t.strictSame(await page.locator('th[class]').allTextContents(), [
+    'Status',
+    'IP',
+    'Method',
+    'URL',
+    'Route',
+    'Machine',
+    'Findings',
+    'Queries',
+    'Query time',
+    'Size',
+    'Heap',
+    'Duration',
+    'Time',
+    'Token',
+  ])
 })
