@@ -33,6 +33,7 @@ export function createProfile(data: Profile['data'], init: ProfileInit = {}): Pr
     machine: null,
     time: Date.parse('2026-11-20T23:15:09.042Z'),
     duration: 5,
+    isCold: false,
     memory: 12 * 1024 * 1024,
     exception: null,
     fingerprint: null,

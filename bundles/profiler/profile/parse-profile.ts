@@ -85,6 +85,7 @@ const summarySchema: Schema<ProfileSummary> = v.object({
   // The range of a Date.
   time: v.pipe(check.amount, v.maxValue(8.64e15)),
   duration: check.amount,
+  isCold: v.optional(v.boolean(), false),
   memory: check.amount,
   exception: v.nullable(v.string()),
   // Profiles of versions without fingerprints are shown, too.

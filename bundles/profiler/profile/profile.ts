@@ -61,6 +61,11 @@ export interface ProfileSummary {
    * Milliseconds until the last byte was sent, or sending has ended; of a sub-request, until `kernel.finish_request`.
    */
   readonly duration: number
+  /**
+   * Whether it was the first request of its route in the process, or one of the first three of the process: code and caches
+   * were cold, so its duration says little about others. `false` in older profiles.
+   */
+  readonly isCold: boolean
   /** Bytes of the heap of the process in use when the request ended. */
   readonly memory: number
   /** The name of the class of the last exception. */

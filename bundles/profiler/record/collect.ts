@@ -111,6 +111,7 @@ export function summarize(trace: Trace, redactor: Redactor, data: CollectedData[
     destination: destination !== null && /^[a-z]{1,20}$/.test(destination) ? destination : null,
     time: trace.time,
     duration: roundTime(trace.sentAt ?? trace.duration ?? trace.elapsed()),
+    isCold: trace.isCold,
     memory: readProcessUsage(sharedLifetime).heap,
     exception: thrown.length === 0 ? null : redactor.text(nameOfError(error)),
     fingerprint: exception === undefined ? null : fingerprintOf(exception, routeName),

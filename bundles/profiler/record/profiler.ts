@@ -29,6 +29,9 @@ export interface ProfilerServices extends ProfileWriterServices {
  */
 export type SampleStart = (request: Request, token: string, others: number) => CpuRecording | undefined
 
+/** The first main requests of a process load code that all share. */
+const coldRequests = 3
+
 /**
  * Records requests, many at once: `begin` a trace, `finish` it when the request is handled, `end` it when the response
  * was sent. The writer then makes profiles of the traces. `RequestRecorder` makes these calls; listeners and watches
@@ -41,9 +44,13 @@ export class Profiler {
   readonly #inFlight: Trace[] = []
   readonly #draw: () => string
   #startSample: SampleStart | undefined
+  #handled = 0
+  /** The routes of main requests and the controllers of sub-requests that were handled since the start or an edit. */
+  readonly #warm = new Set<string>()
 
   constructor(services: ProfilerServices) {
     this.#services = services
+    services.signals.on('files.changed', () => this.#warm.clear())
     this.#writer = new ProfileWriter(services)
     this.#draw = services.storage.isShared === true ? () => drawSixDigits() + drawSixDigits() : drawSixDigits
   }
@@ -118,6 +125,7 @@ export class Profiler {
    */
   finish(trace: Trace): void {
     trace.duration = trace.elapsed()
+    trace.isCold = this.#isCold(trace)
     if (trace.request.parent === undefined) {
       if (trace.response instanceof EventStream) void this.#writer.writeOpen(trace)
       return
@@ -127,6 +135,15 @@ export class Profiler {
     const { main } = trace
     // Late work has made the sub-request: its main request is written already.
     if (main.endedAt !== undefined) void this.#writer.writeLate(trace)
+  }
+
+  #isCold({ controller, request }: Trace): boolean {
+    const isMain = request.parent === undefined
+    const kind = String(isMain ? request.attributes.get('_route') : controller)
+    const isFirst = !this.#warm.has(kind)
+    if (isFirst) this.#warm.add(kind)
+    if (isMain) this.#handled++
+    return isFirst || this.#handled <= coldRequests
   }
 
   /**

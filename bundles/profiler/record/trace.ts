@@ -40,6 +40,8 @@ export class Trace implements CollectedRequest {
   readonly start: number = performance.now()
   /** Milliseconds from the start of the request; `undefined` while it is handled. */
   duration: number | undefined
+  /** Whether code and caches were cold. */
+  isCold = false
   /** Milliseconds until the response was sent or the connection was lost; only of a main request. */
   sentAt: number | undefined
   /** Bytes of the response's stream that were sent; `undefined` if the response was no stream. */

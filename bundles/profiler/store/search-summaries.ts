@@ -30,11 +30,11 @@ export function matchFilter({ field, test, value }: ProfileFilter): (summary: Pr
   return summary => toNumber(summary[field]) <= value
 }
 
-function toText(value: string | number | null): string {
+function toText(value: string | number | boolean | null): string {
   return typeof value === 'string' ? value : String(value ?? '')
 }
 
-function toNumber(value: string | number | null): number {
+function toNumber(value: string | number | boolean | null): number {
   return typeof value === 'number' ? value : Number.NaN
 }
 

@@ -8,7 +8,7 @@ import type { ShownProfile } from '../relatives.ts'
 import { describeCauses } from './cause.ts'
 import { type OverviewPart, type Sentence, toParts, toPlaceValue, toPlainText, toValue } from './sentence-parts.ts'
 import type { TimePart } from './time-parts.ts'
-import { compareWithUsual, type UsualTime } from './usual-time.ts'
+import { compareWithUsual, type TimeRatio, type UsualTime } from './usual-time.ts'
 
 /** The profile that a sentence describes. */
 type SentenceSubject = Pick<ShownProfile, 'findings' | 'profile'>
@@ -110,11 +110,18 @@ function describeRouting({ collectors }: Profile): Sentence | undefined {
 
 const messageLimit = 90
 
-function describePace({ summary }: Profile, usual: UsualTime): Sentence {
-  const ratio = summary.outcome === 'complete' ? compareWithUsual(summary.duration, usual) : undefined
-  if (ratio === undefined) return []
-  const factor = ratio.factor < 10 ? ratio.factor.toFixed(1).replace('.0', '') : ratio.factor.toFixed(0)
-  return [`, ${factor} times as ${ratio.isSlower ? 'long' : 'fast'} as usual`]
+/** A request is slower than usual, or, after an edit, faster than before it. */
+function describePace({ summary }: Profile, { beforeEdit, ...usual }: UsualTime): Sentence {
+  const { duration, isCold, outcome } = summary
+  if (outcome !== 'complete' || isCold) return []
+  const slower = compareWithUsual(duration, usual)
+  if (slower?.isSlower) return [`, ${formatFactor(slower)} times as long as usual`]
+  const faster = beforeEdit && compareWithUsual(duration, beforeEdit)
+  return faster === undefined || faster.isSlower ? [] : [`, ${formatFactor(faster)} times as fast as before the edit`]
+}
+
+function formatFactor({ factor }: TimeRatio): string {
+  return factor < 10 ? factor.toFixed(1).replace('.0', '') : factor.toFixed(0)
 }
 
 /** Describes the worst problem of a request that did not fail: of the findings, one in the panel of the cause comes first. */

@@ -1,12 +1,14 @@
 import type { Profile, ProfileSummary } from '../../profile/profile.ts'
-import { readProcessStart } from '../edits.ts'
+import { readEdits, readProcessStart } from '../edits.ts'
 import { leastCounts, percentile } from '../route-statistics.ts'
 
-/** The durations of earlier requests that are similar to the request of a profile, in milliseconds. */
+/** The durations of earlier, warm requests that are similar to the request of a profile, in milliseconds. */
 export interface UsualTime extends Durations {
   /** The same on both sides of the start of the process; `undefined` if that is not known, or on a side without requests. */
   readonly before: Durations | undefined
   readonly since: Durations | undefined
+  /** The same before the last edit of files; `undefined` without one. */
+  readonly beforeEdit: Durations | undefined
   /** When the process has started, in milliseconds since 1970; `undefined` if that is not known. */
   readonly start: number | undefined
   /** The latest request before the start of the process. */
@@ -21,17 +23,20 @@ export interface Durations {
   readonly p95: number
 }
 
-/** Reads the usual time of a request from earlier requests, the newest first. */
+/** Reads the usual time of a request from earlier requests, the newest first. Cold requests do not count. */
 export function readUsualTime(profile: Profile, earlier: readonly ProfileSummary[]): UsualTime {
   const start = readProcessStart(profile)
-  const before = start === undefined ? [] : earlier.filter(({ time }) => time < start)
-  const since = start === undefined ? [] : earlier.slice(0, earlier.length - before.length)
+  const edit = readEdits(profile).at(-1)
+  const warm = earlier.filter(({ isCold }) => !isCold)
+  const before = start === undefined ? [] : warm.filter(({ time }) => time < start)
+  const since = start === undefined ? [] : warm.slice(0, warm.length - before.length)
   return {
-    ...measure(earlier),
+    ...measure(warm),
+    beforeEdit: edit && measure(warm.filter(({ time }) => time < edit.time)),
     before: before.length === 0 ? undefined : measure(before),
     since: since.length === 0 ? undefined : measure(since),
     start,
-    lastBefore: before[0],
+    lastBefore: start === undefined ? undefined : earlier.find(({ time }) => time < start),
   }
 }
 

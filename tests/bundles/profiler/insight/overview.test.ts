@@ -532,10 +532,17 @@ t.test('a difference from the usual time is named from half as much on, with fiv
   const init = { url: '/', duration: 100 }
   const earlier = earlierOf(...Array(5).fill(5))
   t.equal(sentenceOf({}, init, { earlier }), 'GET / took 100.0 ms, 20 times as long as usual.')
-  t.equal(
-    sentenceOf({}, { url: '/', duration: 10 }, { earlier: earlierOf(20, 20, 20, 20, 20) }),
-    'GET / took 10.0 ms, 2 times as fast as usual.',
-  )
+  const cold = earlier.map(summary => ({ ...summary, isCold: true }))
+  t.equal(sentenceOf({}, init, { earlier: cold }), 'GET / took 100.0 ms.', 'cold requests are no measure')
+  t.equal(sentenceOf({}, { ...init, isCold: true }, { earlier }), 'GET / took 100.0 ms.', 'nor is one compared')
+  const slow = earlierOf(20, 20, 20, 20, 20)
+  t.equal(sentenceOf({}, { url: '/', duration: 10 }, { earlier: slow }), 'GET / took 10.0 ms.', 'not faster by itself')
+  const afterEdit = (time: string) => {
+    const edits = [{ time: Date.parse(time), files: ['shop.ts'] }]
+    return sentenceOf({}, { url: '/', duration: 10, processData: { server: { edits } } }, { earlier: slow })
+  }
+  t.equal(afterEdit('2026-11-20T23:15:09.000Z'), 'GET / took 10.0 ms, 2 times as fast as before the edit.')
+  t.equal(afterEdit('2026-11-20T23:15:05.000Z'), 'GET / took 10.0 ms.', 'only one request is from before the edit')
   t.equal(
     sentenceOf({}, { ...init, outcome: 'aborted' }, { earlier }),
     'GET / took 100.0 ms and was aborted by the client.',
@@ -554,6 +561,7 @@ t.test('earlier requests are divided by the start of the process', async t => {
       p95: 4,
       since: { count: 2, median: 1, p95: 2 },
       before: { count: 2, median: 3, p95: 4 },
+      beforeEdit: undefined,
       lastBefore: 3,
       start: Date.parse(started),
     },
@@ -619,7 +627,9 @@ t.test('the sentence of any profile is short, and its numbers are those of the p
       assert(sentence.length <= 240 && !/\p{Cc}/u.test(sentence), sentence)
       assert(sentence.includes(formatDuration(profile.summary.duration)))
       const known = overview.parts.map(({ time }) => formatMicroseconds(time))
-      const named = [...sentence.matchAll(/(?:quer(?:y|ies)|calls?) took ([\d.]+ m?s)/g)].map(([, time = '']) => time)
+      const named = [
+        ...sentence.matchAll(/\d (?:query|queries|cache calls?|HTTP client calls?) took ([\d.]+ m?s)/g),
+      ].map(([, time = '']) => time)
       assert.deepEqual(
         named.filter(time => !known.includes(time)),
         [],

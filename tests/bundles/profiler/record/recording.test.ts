@@ -166,3 +166,16 @@ t.test('with one of the two settings, the other kind is dropped', async t => {
   trace.response = new Response(null, { status: 404 })
   t.notOk(policyOf({ onlyErrors: true }).keeps(trace), 'a mistake of the client')
 })
+
+t.test('the first requests of a process, and the first of a route since templates changed, are cold', async t => {
+  const { app, client, profileOf } = await createProfiledKernel(t)
+  const isCold = async (path: string) => (await profileOf(await client.get(path))).summary.isCold
+  const ask = async (...paths: string[]) => {
+    const found: boolean[] = []
+    for (const path of paths) found.push(await isCold(path))
+    return found
+  }
+  t.strictSame(await ask('/text', '/text', '/text', '/text', '/json', '/json'), [true, true, true, false, true, false])
+  app.signals.emit('files.changed', { files: ['templates/page.hbs'] })
+  t.strictSame(await ask('/json', '/json'), [true, false])
+})

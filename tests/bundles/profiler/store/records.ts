@@ -36,6 +36,7 @@ export function createSummary(fields: Partial<ProfileSummary> = {}): ProfileSumm
     subRequests: 0,
     dumps: 0,
     browserErrors: 0,
+    isCold: false,
     ...fields,
   }
 }

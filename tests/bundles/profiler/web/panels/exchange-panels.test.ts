@@ -338,6 +338,7 @@ const summary: ProfileSummary = {
   subRequests: 0,
   dumps: 0,
   browserErrors: 0,
+  isCold: false,
 }
 
 async function view(changes: Partial<ProfileDocument>, relatives: Partial<PanelSubject> = {}) {

@@ -37,7 +37,7 @@ t.test('the overview begins with the sentence, and divides the time', async t =>
   t.match(html, '<a href="/_profiler/abc123?panel=events#controller">Controller</a>')
   t.match(html, 'class="part-database" x="0.0" width="700.0"')
   t.match(text, 'No issues found.')
-  t.match(text, 'No earlier request with this method and route is stored.')
+  t.match(text, 'No earlier request with this method and route is stored, or only the first ones of a process.')
   t.match(text, /Database queries 1 in 70\.0 ms/)
   t.match(text, 'Listener calls 1')
 })
