@@ -20,24 +20,31 @@ const leastBlock = 200
  */
 const mostOfCall = 0.2
 
-/** A block that is long enough for a finding. */
-interface LongBlock extends LoopBlock {
+/** A block of the event loop, and its cause. */
+interface CausedBlock extends LoopBlock {
   /** The milliseconds that count. */
   readonly time: number
   /** The synchronous call that is most of it. */
   readonly call: SyncCallData | undefined
 }
 
-function findLongBlocks({ collectors }: Profile): LongBlock[] {
+function readBlocks({ collectors }: Profile): CausedBlock[] {
   const { blocks = [], syncCalls = [] } = collectors.memory ?? {}
-  return blocks
-    .map(block => {
-      const call = syncCalls.find(call => isMostOf(call, block))
-      // Without CPU time, another program may have had the machine.
-      const isCall = call !== undefined || (block.isOwn && block.cpu < block.duration * mostOfCall)
-      return { ...block, call, time: isCall ? block.duration : block.cpu }
-    })
-    .filter(({ time }) => time >= leastBlock)
+  return blocks.map(block => {
+    const call = syncCalls.find(call => isMostOf(call, block))
+    // Without CPU time, another program may have had the machine.
+    const isCall = call !== undefined || (block.isOwn && block.cpu < block.duration * mostOfCall)
+    return { ...block, call, time: isCall ? block.duration : block.cpu }
+  })
+}
+
+/** The blocks that are long enough for a finding. */
+function findLongBlocks(profile: Profile): CausedBlock[] {
+  return readBlocks(profile).filter(({ time }) => time >= leastBlock)
+}
+
+function totalOf(blocks: readonly CausedBlock[]): number {
+  return blocks.reduce((sum, { time }) => sum + time, 0)
 }
 
 function isMostOf(call: SyncCallData, { duration, start }: LoopBlock): boolean {
@@ -57,7 +64,7 @@ export const blockedLoopRule: FindingRule<Profile> = {
   find(profile) {
     const { token } = profile.summary
     return [...groupBy(findLongBlocks(profile), ({ by }) => by)].map(([by, blocks]) => {
-      const time = blocks.reduce((sum, { time }) => sum + time, 0)
+      const time = totalOf(blocks)
       const longest = blocks.reduce((one, other) => (other.time > one.time ? other : one))
       const duration = formatDuration(time)
       const isOwn = by === token || (by === '' && longest.isOwn)
@@ -67,13 +74,14 @@ export const blockedLoopRule: FindingRule<Profile> = {
       }
     })
   },
+  measure: { unit: 'ms', read: (_, profile) => totalOf(readBlocks(profile)) },
 }
 
 type Description = Omit<RuleFinding, 'evidence'>
 
 const advice = 'Move the work to a worker thread, split it into parts, or reduce it.'
 
-function describeOwnBlock(block: LongBlock, time: string, profile: Profile): Description {
+function describeOwnBlock(block: CausedBlock, time: string, profile: Profile): Description {
   const { name, ...place } = findWorker(block, profile)
   const during = name === '' ? '' : ', in {name}'
   const isUnknown = block.by === '' && block.call === undefined
@@ -111,7 +119,7 @@ interface Worker extends Partial<RuleFinding> {
 }
 
 /** Finds what was at work at the end of a block: a synchronous call, else the innermost listener, else the controller. */
-function findWorker({ call, duration, start }: LongBlock, profile: Profile): Worker {
+function findWorker({ call, duration, start }: CausedBlock, profile: Profile): Worker {
   if (call !== undefined) {
     const values = { name: `${call.name}()` }
     const work = [{ caller: call.caller ?? {} }]

@@ -57,6 +57,21 @@ t.test('a finding without a measure is fixed if neither it nor as many of its ru
   t.match(judge([''], []), { state: 'fixed' })
 })
 
+t.test('a block of the event loop that is just below the limit is not fixed', async t => {
+  const inspector = new Inspector([])
+  const blocked = (cpu: number) =>
+    createProfile({ memory: { blocks: [{ start: 1, duration: cpu, cpu, by: 'abc123' }] } })
+  const judge = (before: number, after: number) => {
+    const profile = blocked(before)
+    const [flaw] = listFlaws(profile, inspector.inspect(profile))
+    assert(flaw)
+    return judgeFix(flaw, [profile], [blocked(after), blocked(after), blocked(after)], inspector).text
+  }
+  t.match(judge(210, 190), /^Hardly less: 210\.0 ms → 190\.0 ms, /)
+  t.match(judge(450, 60), /^Fixed: 450\.0 ms → 60\.0 ms, /)
+  t.match(judge(1500, 300), /^Less, but still there: 1\.50 s → 300\.0 ms, /)
+})
+
 type Page = (work: Foundation) => Response | Promise<Response>
 
 const shown = (bytes = 20_000) => Response.html('x'.repeat(bytes))
