@@ -79,7 +79,7 @@ export class Callers {
     }
     // The library has called this code in another way.
     if (sites.length === 0 && below !== this.find) return this.find()
-    return this.#findIn(sites, limit, below) ?? this.#findOutside(below)
+    return this.#findIn(sites, limit, below, true)
   }
 
   /** The caller of the running code; `undefined` if the stack has no frame of the application. */
@@ -92,7 +92,9 @@ export class Callers {
   list(limit: number): CodePlace[] {
     const sites = readSites(this.list, frameLimit)
     const indices = [...sites.keys()].filter(index => this.#fileOf(sites[index]).location.origin === 'application')
-    return indices.slice(0, limit).map(index => this.#placeOf(sites, index, this.list).place)
+    return indices
+      .slice(0, limit)
+      .map(index => this.#placeIn(this.#fileOf(sites[index]), sites, index, this.list).place)
   }
 
   /** Whether packages of npm run by themselves: below the recorder the stack has only frames of them, and of Node. */
@@ -103,46 +105,41 @@ export class Callers {
     })
   }
 
-  /** Finds the caller among the frames below a function, of which `limit` were read. More are read if these are too few. */
-  #findIn(sites: readonly NodeJS.CallSite[], limit: number, below: Running): Caller | undefined {
-    const { indices, needed } = this.#choose(sites)
-    if (needed > limit && sites.length === limit && limit < frameLimit) {
-      return this.#findIn(readSites(below, frameLimit), frameLimit, below)
-    }
-    this.#firstLimit = Math.min(frameLimit, Math.max(needed, this.#firstLimit - limitStep))
-    const [first, ...more] = indices
-    if (first === undefined) return undefined
-    let chain = this.#placeOf(sites, first, below).chain
-    for (const index of more) chain = this.#lengthen(chain, this.#placeOf(sites, index, below))
-    return chain.caller
-  }
-
-  /** Chooses the frames of a caller. `needed` is how many frames have to be read for it. */
-  #choose(sites: readonly NodeJS.CallSite[]): { indices: number[]; needed: number } {
-    const indices: number[] = []
+  /** Finds the caller among the frames below a function, of which `limit` were read. More are read if these are too few. `isOutside`: as for `find`. */
+  #findIn(sites: readonly NodeJS.CallSite[], limit: number, below: Running, isOutside = false): Caller | undefined {
+    const { length } = sites
+    let chain: Chain | undefined
+    let own = 0
     let gap = 0
-    for (let index = 0; index < sites.length; index++) {
-      const { origin } = this.#fileOf(sites[index]).location
+    let index = 0
+    for (; index < length && own < ownLimit; index++) {
+      const file = this.#fileOf(sites[index])
+      const { origin } = file.location
       if (origin === 'application') {
-        indices.push(index)
+        const known = this.#placeIn(file, sites, index, below)
+        chain = chain === undefined ? known.chain : this.#lengthen(chain, known)
+        own++
         gap = 0
-        if (indices.length === ownLimit) return { indices, needed: index + 1 }
-      } else if (indices.length > 0 && (origin === 'kernel' || ++gap > gapLimit)) {
-        return { indices, needed: index + 1 }
-      }
+      } else if (chain !== undefined && (origin === 'kernel' || ++gap > gapLimit)) break
     }
-    return { indices, needed: sites.length + 1 }
+    const isEnd = index === length && own < ownLimit
+    if (isEnd && length === limit && limit < frameLimit) {
+      return this.#findIn(readSites(below, frameLimit), frameLimit, below, isOutside)
+    }
+    // One frame too few would be read next time, if it is the last one of the stack.
+    const needed = own === ownLimit ? index : index + 1
+    this.#firstLimit = Math.min(frameLimit, Math.max(needed, this.#firstLimit - limitStep))
+    return chain === undefined && isOutside ? this.#findOutside(sites, below) : chain?.caller
   }
 
-  /** The innermost frame below a function that is neither of the recorder, nor of Node, nor in a package of npm. */
-  #findOutside(below: Running): Caller | undefined {
-    const sites = readSites(below, frameLimit)
+  /** The innermost frame that is neither of the recorder, nor of Node, nor in a package of npm. */
+  #findOutside(sites: readonly NodeJS.CallSite[], below: Running): Caller | undefined {
     let isBelowRecorder = false
     for (const [index, site] of sites.entries()) {
       const { origin, package: vendor } = this.#fileOf(site).location
       isBelowRecorder ||= origin !== 'kernel'
       if (isBelowRecorder && origin !== 'runtime' && vendor === undefined)
-        return this.#placeOf(sites, index, below).place
+        return this.#placeIn(this.#fileOf(site), sites, index, below).place
     }
     return undefined
   }
@@ -158,9 +155,8 @@ export class Callers {
     return known
   }
 
-  #placeOf(sites: readonly NodeJS.CallSite[], index: number, below: Running): KnownPlace {
+  #placeIn({ places }: SourceFile, sites: readonly NodeJS.CallSite[], index: number, below: Running): KnownPlace {
     const site = sites[index]
-    const { places } = this.#fileOf(site)
     // A line of generated code may be long.
     const position = Number(site?.getLineNumber()) * 2 ** 24 + Number(site?.getColumnNumber())
     let known = places.get(position)
