@@ -1,5 +1,7 @@
 import type { Request } from '../lib/http/request.ts'
+import type { Route } from '../lib/routing/route.ts'
 import type { RequestHandler } from '../lib/routing/route-collection.ts'
+import { Declarations } from '../lib/stack/declaration-sites.ts'
 import { suggestNames } from '../lib/text/nearest-names.ts'
 import { type Controller, toController } from './controller.ts'
 import { KERNEL_CONTROLLER_INVALID, KERNEL_CONTROLLER_MISSING } from './errors.ts'
@@ -48,6 +50,19 @@ export class ControllerResolver {
     this.#handlers.set(handler, controller)
     return controller
   }
+}
+
+/** The parts of an application that declare something. */
+interface Declaring {
+  readonly routes: Iterable<Route>
+  readonly controllers: Pick<ControllerResolver, 'registered'>
+  readonly directory: string
+}
+
+/** Creates the search for the places where the routes and controllers of an application were declared. */
+export function createDeclarations({ controllers, directory, routes }: Declaring): Declarations {
+  const listAll = () => [...Array.from(routes, route => [route, route.controller]).flat(), ...controllers.registered]
+  return new Declarations(listAll, directory)
 }
 
 const missingFramework =

@@ -2,6 +2,7 @@ import cluster from 'node:cluster'
 import { tmpdir } from 'node:os'
 import path from 'node:path'
 import type { Application, Bundle } from '../../kernel/bundle.ts'
+import { ThrownFrames } from '../../kernel/thrown-frames.ts'
 import { sweepTemporaryFiles } from '../../lib/body/temporary-files.ts'
 import { packageDirectory } from '../../lib/package.ts'
 import { describeHiddenRoute, findHiddenRoutes } from '../../lib/routing/hidden-routes.ts'
@@ -55,9 +56,10 @@ export function createFrameworkBundle(options: FrameworkOptions = {}): Bundle {
 }
 
 function register(app: Application, options: ResolvedOptions, store: SessionStore): void {
-  app.controllers.register('error_controller', createErrorController(app))
+  const thrown = new ThrownFrames(app)
+  app.controllers.register('error_controller', createErrorController({ ...app, thrown }))
   addViewHelpers(app)
-  addListeners(app, options, store)
+  addListeners(app, options, store, thrown)
   const { ACCEL_REDIRECT, ACCESS_LOG } = app.settings.of(frameworkSettings)
   if (ACCESS_LOG ?? app.config.environment === 'prod') startAccessLog(app)
   if (ACCEL_REDIRECT.length > 0) new AccelRedirectListener(ACCEL_REDIRECT, app.directory).subscribe(app.dispatcher)
@@ -70,7 +72,7 @@ function register(app: Application, options: ResolvedOptions, store: SessionStor
   if (app.debugGate.isDebug) addDevelopmentParts(app, options)
 }
 
-function addListeners(app: Application, options: ResolvedOptions, store: SessionStore): void {
+function addListeners(app: Application, options: ResolvedOptions, store: SessionStore, thrown: ThrownFrames): void {
   const { cookie, protection, times, without } = options
   const { config, debugGate, dispatcher, files, healthChecks, logger, redactor, routes, signals } = app
   const checks = new HealthChecks(healthChecks, logger)
@@ -82,7 +84,7 @@ function addListeners(app: Application, options: ResolvedOptions, store: Session
     new StaticFileListener(files),
     new RouterListener(routes, logger, debugGate.isDebug, files),
     new BodyListener(),
-    new ErrorListener(logger, debugGate.isDebug ? 'error' : 'info'),
+    new ErrorListener(logger, debugGate.isDebug ? 'error' : 'info', thrown),
     new ResponseListener(protection.headers),
     new RequestIdListener(),
     ...(without.has('compression') ? [] : [new CompressionListener()]),

@@ -59,9 +59,8 @@ export class Callers {
   }
 
   /**
-   * The caller of the running code; `undefined` if the stack has none. Without a frame of the application it is the innermost
-   * one that is in no package of npm. The frames of a function on the stack and those above it are not read: `below` is the
-   * outermost function that is known to be none of the application.
+   * The caller of the running code; `undefined` if the stack has no frame of the application. The frames of a function on the
+   * stack and those above it are not read: `below` is the outermost function that is known to be none of the application.
    */
   find(below: Running = this.find): Caller | undefined {
     const limit = Math.ceil(this.#firstLimit)
@@ -79,13 +78,7 @@ export class Callers {
     }
     // The library has called this code in another way.
     if (sites.length === 0 && below !== this.find) return this.find()
-    return this.#findIn(sites, limit, below, true)
-  }
-
-  /** The caller of the running code; `undefined` if the stack has no frame of the application. */
-  findOwn(): Caller | undefined {
-    const limit = Math.ceil(this.#firstLimit)
-    return this.#findIn(readSites(this.findOwn, limit), limit, this.findOwn)
+    return this.#findIn(sites, limit, below)
   }
 
   /** The frames of the application on the stack, the innermost first. */
@@ -99,14 +92,14 @@ export class Callers {
 
   /** Whether packages of npm run by themselves: below the recorder the stack has only frames of them, and of Node. */
   isWithin(...names: readonly string[]): boolean {
-    return readSites(this.isWithin, frameLimit).every(site => {
-      const { origin, package: vendor = '' } = this.#fileOf(site).location
-      return origin === 'runtime' || origin === 'kernel' || names.includes(vendor)
-    })
+    const locations = readSites(this.isWithin, frameLimit).map(site => this.#fileOf(site).location)
+    return locations
+      .slice(locations.findIndex(({ origin }) => origin !== 'kernel'))
+      .every(({ origin, package: vendor = '' }) => origin === 'runtime' || names.includes(vendor))
   }
 
-  /** Finds the caller among the frames below a function, of which `limit` were read. More are read if these are too few. `isOutside`: as for `find`. */
-  #findIn(sites: readonly NodeJS.CallSite[], limit: number, below: Running, isOutside = false): Caller | undefined {
+  /** Finds the caller among the frames below a function, of which `limit` were read. More are read if these are too few. */
+  #findIn(sites: readonly NodeJS.CallSite[], limit: number, below: Running): Caller | undefined {
     const { length } = sites
     let chain: Chain | undefined
     let own = 0
@@ -124,24 +117,12 @@ export class Callers {
     }
     const isEnd = index === length && own < ownLimit
     if (isEnd && length === limit && limit < frameLimit) {
-      return this.#findIn(readSites(below, frameLimit), frameLimit, below, isOutside)
+      return this.#findIn(readSites(below, frameLimit), frameLimit, below)
     }
     // One frame too few would be read next time, if it is the last one of the stack.
     const needed = own === ownLimit ? index : index + 1
     this.#firstLimit = Math.min(frameLimit, Math.max(needed, this.#firstLimit - limitStep))
-    return chain === undefined && isOutside ? this.#findOutside(sites, below) : chain?.caller
-  }
-
-  /** The innermost frame that is neither of the recorder, nor of Node, nor in a package of npm. */
-  #findOutside(sites: readonly NodeJS.CallSite[], below: Running): Caller | undefined {
-    let isBelowRecorder = false
-    for (const [index, site] of sites.entries()) {
-      const { origin, package: vendor } = this.#fileOf(site).location
-      isBelowRecorder ||= origin !== 'kernel'
-      if (isBelowRecorder && origin !== 'runtime' && vendor === undefined)
-        return this.#placeIn(this.#fileOf(site), sites, index, below).place
-    }
-    return undefined
+    return chain?.caller
   }
 
   #fileOf(site: NodeJS.CallSite | undefined): SourceFile {

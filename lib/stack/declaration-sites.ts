@@ -1,4 +1,6 @@
-import { locateFrame } from './locate-frame.ts'
+import type { CodePlace } from './callers.ts'
+import { choosePlaces } from './choose-places.ts'
+import { type FrameLocation, locateFrame } from './locate-frame.ts'
 import { parseStack } from './stack-frames.ts'
 
 /** A place in the code. */
@@ -9,7 +11,7 @@ export interface DeclarationSite {
   readonly column: number
 }
 
-const sites = new WeakMap<object, { readonly message: string; readonly stack?: string }>()
+const stacks = new WeakMap<object, { readonly message: string; readonly stack?: string }>()
 
 /**
  * Remembers the place in the code that declares something now, such as a route: the caller of the function `below`. A capture
@@ -18,21 +20,59 @@ const sites = new WeakMap<object, { readonly message: string; readonly stack?: s
 export function noteDeclaration(declared: object, below: (...values: never[]) => unknown): void {
   const caught = { message: '' }
   Error.captureStackTrace(caught, below)
-  sites.set(declared, caught)
+  stacks.set(declared, caught)
 }
 
-/** The place where something was declared: that of the application, or else the outermost known one; `undefined` if unknown. */
-export function findDeclaration(declared: unknown, directory: string): DeclarationSite | undefined {
-  const caught = Object(declared) === declared ? sites.get(declared as object) : undefined
-  const frames = parseStack(caught).flatMap(({ column = 1, line = 1, ...frame }) => {
-    const { file, origin } = locateFrame(frame, directory)
-    return file === undefined || origin === 'runtime' ? [] : [{ origin, site: { file, line, column } }]
-  })
-  const found = frames.find(({ origin }) => origin === 'application') ?? frames.find(({ site }) => isOutside(site))
-  return found?.site
+/** Finds the places where routes and controllers of an application were declared. */
+export class Declarations {
+  readonly #listAll: () => Iterable<unknown>
+  readonly #directory: string
+  #known: ReadonlyMap<unknown, DeclarationSite> = new Map()
+
+  /** `listAll` lists what is declared: a helper that declares several of them is no place of one of them. */
+  constructor(listAll: () => Iterable<unknown>, directory: string) {
+    this.#listAll = listAll
+    this.#directory = directory
+  }
+
+  /** The place where something was declared: that of the application, or else the outermost known one; `undefined` if unknown. */
+  find(declared: unknown): DeclarationSite | undefined {
+    if (this.#known.has(declared) || !isNoted(declared)) return this.#known.get(declared)
+    const all = new Set([...this.#listAll(), declared].filter(isNoted))
+    const works = Array.from(all, each => ({ declared: each, ...readSites(each, this.#directory) }))
+    const places = choosePlaces(works, () => false)
+    this.#known = new Map(
+      works.flatMap(work => {
+        const { column = 1, file, line = 1 } = work.caller === undefined ? work.outside : (places.get(work) ?? {})
+        return file === undefined ? [] : [[work.declared, { file, line, column }]]
+      }),
+    )
+    return this.#known.get(declared)
+  }
+}
+
+function isNoted(declared: unknown): boolean {
+  return Object(declared) === declared && stacks.has(declared as object)
+}
+
+/** The frames of the application before a frame of the package, and the first place that is not that of a collection of routes. */
+function readSites(declared: unknown, directory: string) {
+  const frames = parseStack(stacks.get(declared as object)).map(frame => ({
+    ...frame,
+    ...locateFrame(frame, directory),
+  }))
+  const own = frames.slice(frames.findIndex(isOwn))
+  const end = own.findIndex(({ origin }) => origin === 'kernel')
+  const [nearest, ...callers] = own.slice(0, end === -1 ? own.length : end).filter(isOwn)
+  const outside: CodePlace = frames.find(({ file, origin }) => origin !== 'runtime' && isOutside(file)) ?? {}
+  return { caller: nearest && { ...nearest, callers }, outside }
+}
+
+function isOwn({ origin }: Pick<FrameLocation, 'origin'>): boolean {
+  return origin === 'application'
 }
 
 /** A route of a bundle is declared by a call of the collection of routes. */
-function isOutside({ file }: { readonly file: string }): boolean {
-  return !/\blib[\\/]routing[\\/]/.test(file)
+function isOutside(file: string | undefined): boolean {
+  return file !== undefined && !/\blib[\\/]routing[\\/]/.test(file)
 }

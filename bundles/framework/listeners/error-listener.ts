@@ -2,12 +2,14 @@ import { nameOfController } from '../../../kernel/controller.ts'
 import { KERNEL_METHOD_NOT_ALLOWED, KERNEL_NO_ROUTE } from '../../../kernel/errors.ts'
 import { ExceptionEvent } from '../../../kernel/events.ts'
 import { after, type Eventual } from '../../../kernel/steps.ts'
+import type { ThrownFrames } from '../../../kernel/thrown-frames.ts'
 import { flattenError, messageOfError } from '../../../lib/errors/flat-error.ts'
 import { HttpError, isClientError } from '../../../lib/errors/http-error.ts'
 import type { EventDispatcher } from '../../../lib/event-dispatcher/event-dispatcher.ts'
 import type { Request } from '../../../lib/http/request.ts'
 import type { Response } from '../../../lib/http/response.ts'
 import type { Logger } from '../../../lib/log/logger.ts'
+import type { StackFrame } from '../../../lib/stack/stack-frames.ts'
 
 /** Before other listeners change the error. */
 const logPriority = 0
@@ -22,9 +24,11 @@ export type MissLevel = 'error' | 'info'
 export class ErrorListener {
   readonly #logger: Logger
   readonly #missLevel: MissLevel
+  readonly #thrown: Pick<ThrownFrames, 'find'>
 
   /** In production, scanners would fill the log with misses, so their level is lower there. */
-  constructor(logger: Logger, missLevel: MissLevel) {
+  constructor(logger: Logger, missLevel: MissLevel, thrown: Pick<ThrownFrames, 'find'>) {
+    this.#thrown = thrown
     this.#logger = logger.channel('request')
     this.#missLevel = missLevel
   }
@@ -45,7 +49,9 @@ export class ErrorListener {
       this.#logger.withRequestId(request.id)[level]('Uncaught {name}: "{message}"', { name, message, exception: error })
       return
     }
-    const { message, name, place } = describe(error)
+    const flat = flattenError(error)
+    const { message, name } = flat
+    const place = toPlace(this.#thrown.find(flat, request))
     const logger = this.#logger.withRequestId(request.id)
     const context = { name, message, ...(place === undefined ? { controller: readController(request) } : { place }) }
     const where = place === undefined ? '(controller {controller})' : 'at {place}'
@@ -86,20 +92,11 @@ function findFormat(request: Request): string | undefined {
   return undefined
 }
 
-/** Describes any thrown value, also one that cannot be converted to text. A value without a stack has no place. */
-function describe(error: unknown): { name: string; message: string; place: string | undefined } {
-  const { frames, message, name } = flattenError(error)
-  // A database driver throws in its own files: the call of the application says more.
-  const frame = frames.find(({ file }) => !isForeign(file)) ?? frames[0]
-  const file = frame?.file?.split(/[\\/]/).at(-1)
-  return { name, message, place: file === undefined ? undefined : `${file} line ${frame?.line}` }
+/** Writes the file and the line of a frame, such as `list.ts line 12`. */
+function toPlace({ file, line }: Partial<StackFrame> = {}): string | undefined {
+  return file === undefined ? undefined : `${file.split(/[\\/]/).at(-1)} line ${line}`
 }
 
 function readController({ attributes }: Request): string {
   return nameOfController(attributes.get('_controller'), attributes.get('_route') ?? 'none')
-}
-
-/** Whether a file belongs to Node or to an installed package. */
-function isForeign(file: string | undefined): boolean {
-  return file === undefined || file.startsWith('node:') || /[\\/]node_modules[\\/]/.test(file)
 }

@@ -1,5 +1,6 @@
+import type { CallerPlace } from '../../../lib/stack/choose-places.ts'
 import type { ShownProfile } from '../insight/relatives.ts'
-import { type CallerPlace, formatCaller } from '../profile/caller-places.ts'
+import { formatCaller } from '../profile/caller-places.ts'
 import { formatPlace } from '../profile/format.ts'
 
 /** Control characters, invisible characters, and those that change the text direction. */

@@ -1,4 +1,4 @@
-import { type CallerPlace, choosePlaces } from './caller-places.ts'
+import { type CallerPlace, choosePlaces } from '../../../lib/stack/choose-places.ts'
 import { oncePerProfile } from './once-per-profile.ts'
 import { joinPeriods, totalOf } from './periods.ts'
 import type { Profile } from './profile.ts'

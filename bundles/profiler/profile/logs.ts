@@ -1,5 +1,6 @@
 import type { LogLevel } from '../../../lib/log/logger.ts'
-import { type CallerPlace, choosePlaces, formatCaller } from './caller-places.ts'
+import { type CallerPlace, choosePlaces } from '../../../lib/stack/choose-places.ts'
+import { formatCaller } from './caller-places.ts'
 import type { EventNode, EventTree } from './event-tree.ts'
 import { readChain, type StoredException } from './exceptions.ts'
 import { oncePerProfile } from './once-per-profile.ts'

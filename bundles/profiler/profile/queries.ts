@@ -1,5 +1,5 @@
 import { isCache } from '../../../lib/sql/conventions.ts'
-import { type CallerPlace, choosePlaces } from './caller-places.ts'
+import { type CallerPlace, choosePlaces } from '../../../lib/stack/choose-places.ts'
 import { groupBy } from './group-by.ts'
 import { oncePerProfile } from './once-per-profile.ts'
 import { joinPeriods, totalOf } from './periods.ts'

@@ -73,7 +73,7 @@ export class EventTrace {
     dispatch.last = listener
     const row: SpanRow = [listener.priority, listener.name, 0, null]
     if (dispatch.index !== this.#lastDispatch) row[4] = dispatch.index
-    const span = new CallSpan(this, row, this.rows.length, dispatch)
+    const span = new CallSpan(this, row, this.rows.length, dispatch, listener)
     this.#calls.push(span)
     this.rows.push(row)
     row[2] = this.now()
@@ -97,6 +97,11 @@ export class EventTrace {
   /** The call that began last and has not ended. */
   get openCall(): OpenCall | undefined {
     return this.#calls.at(-1)?.toOpenCall()
+  }
+
+  /** The listener of that call. */
+  get openListener(): RegisteredListener | undefined {
+    return this.#calls.at(-1)?.listener
   }
 
   /** Called when the request is handled. */
@@ -221,8 +226,10 @@ class CallSpan implements TraceSpan {
   readonly #trace: EventTrace
   readonly #row: SpanRow
   readonly #dispatch: DispatchSpan
+  readonly listener: RegisteredListener
 
-  constructor(trace: EventTrace, row: SpanRow, index: number, dispatch: DispatchSpan) {
+  constructor(trace: EventTrace, row: SpanRow, index: number, dispatch: DispatchSpan, listener: RegisteredListener) {
+    this.listener = listener
     this.#trace = trace
     this.#row = row
     this.index = index

@@ -1,6 +1,7 @@
 import type { Listener } from '../../../lib/event-dispatcher/event-dispatcher.ts'
 import { TraceableEventDispatcher } from '../../../lib/event-dispatcher/traceable-event-dispatcher.ts'
-import { locateFrame } from '../../../lib/stack/locate-frame.ts'
+import type { CodePlace } from '../../../lib/stack/callers.ts'
+import { type FrameLocation, locateFrame } from '../../../lib/stack/locate-frame.ts'
 import { parseStack } from '../../../lib/stack/stack-frames.ts'
 
 /** `subscribe` calls `on`: the caller of `subscribe` is the place of interest. */
@@ -22,9 +23,16 @@ export class ListenerSites {
 
   /** The file, as seen from the application, and the line; `undefined` when it is not known. */
   find(listener: Listener, directory: string): string | undefined {
-    for (const frame of parseStack(this.#stacks.get(listener))) {
+    const place = this.findPlace(listener, directory)
+    return place && `${place.file}:${place.line}`
+  }
+
+  /** The same place, with its column and its origin. */
+  findPlace(listener: Listener, directory: string): (CodePlace & Pick<FrameLocation, 'origin'>) | undefined {
+    for (const { column, line, ...frame } of parseStack(this.#stacks.get(listener))) {
       const { file, origin } = locateFrame(frame, directory)
-      if (file !== undefined && !(origin === 'kernel' && dispatcherFolder.test(file))) return `${file}:${frame.line}`
+      if (file !== undefined && !(origin === 'kernel' && dispatcherFolder.test(file)))
+        return { file, line, column, origin }
     }
     return undefined
   }

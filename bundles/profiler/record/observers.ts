@@ -109,7 +109,7 @@ const callerLimit = 20
 export function observeConsole({ directory, findTrace, redactor, terminal }: ConsoleServices): () => void {
   const callers = new Callers(directory)
   const findSite = (): CodePlace | undefined => {
-    const { callers: _, ...site } = callers.findOwn() ?? {}
+    const { callers: _, ...site } = callers.find() ?? {}
     return site.file === undefined ? undefined : site
   }
   const add = (describe: () => Pick<ConsoleEntry, 'method' | 'label' | 'values' | 'callers'>) => {

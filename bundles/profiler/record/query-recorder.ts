@@ -4,6 +4,7 @@ import { maskAndCut, type TextMasker } from '../../../lib/redact/masking-copier.
 import type { Callers, Running } from '../../../lib/stack/callers.ts'
 import { captureQuery } from './queries/captured-values.ts'
 import { QueryTrace } from './query-trace.ts'
+import type { FindRunning } from './running-functions.ts'
 import type { Trace } from './trace.ts'
 
 /** Characters of the message of an error. */
@@ -14,6 +15,7 @@ export interface QueryRecorderServices {
   /** The trace of a request; of the current request by default. */
   readonly findTrace: (request?: Request) => Trace | undefined
   readonly callers: Pick<Callers, 'find'>
+  readonly findRunning: FindRunning
   readonly redactor: TextMasker
 }
 
@@ -26,12 +28,12 @@ export class QueryRecorder implements QueryObserver {
   }
 
   begin(start: QueryStart, below?: Running): QueryEnd | undefined {
-    const { callers, findTrace, redactor } = this.#services
+    const { callers, findRunning, findTrace, redactor } = this.#services
     const trace = findTrace(start.request)
     if (trace === undefined) return undefined
     trace.queries ??= new QueryTrace()
     if (!trace.queries.count(start.system)) return undefined
-    const caller = start.findCaller === undefined ? callers.find(below) : start.findCaller()
+    const caller = (start.findCaller === undefined ? callers.find(below) : start.findCaller()) ?? findRunning(trace)
     // A span gets its statement and its values after it has begun. They are copies already.
     const raw = start.source === 'span' ? start : captureQuery(start, redactor)
     const query = trace.queries.begin(raw, caller, trace)

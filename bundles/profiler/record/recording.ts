@@ -1,6 +1,7 @@
 import { observeValidations } from '../../../kernel/arguments/validation.ts'
 import type { Application, Foundation } from '../../../kernel/bundle.ts'
 import type { Collector } from '../../../kernel/profiler-contract.ts'
+import { ThrownFrames } from '../../../kernel/thrown-frames.ts'
 import type { EventDispatcher } from '../../../lib/event-dispatcher/event-dispatcher.ts'
 import { TraceableEventDispatcher } from '../../../lib/event-dispatcher/traceable-event-dispatcher.ts'
 import type { Request } from '../../../lib/http/request.ts'
@@ -26,6 +27,7 @@ import { ProfilerListener } from './profiler-listener.ts'
 import { QueryRecorder } from './query-recorder.ts'
 import type { RecordingPolicy } from './recording-policy.ts'
 import { RequestRecorder } from './request-recorder.ts'
+import { createRunningSearch } from './running-functions.ts'
 import type { Trace } from './trace.ts'
 import { createValidationRecorder } from './validation-trace.ts'
 import { CallWatch, watchFetch, watchNodeHttp } from './watch-calls.ts'
@@ -110,9 +112,10 @@ export class Recording {
     new ProfilerListener({ profiler, debugGate }).subscribe(dispatcher)
     observeSessions(app, profiler)
     const gc = new GcWatch(() => profiler.unwritten)
-    const calls = new CallWatch(() => profiler.find(context.current), new Callers(directory))
+    const findRunning = createRunningSearch(new ThrownFrames(app), this.#sites, directory)
+    const calls = new CallWatch(() => profiler.find(context.current), new Callers(directory), findRunning)
     const findTrace = (request = context.current) => profiler.find(request)
-    const recorder = new QueryRecorder({ findTrace, callers: new Callers(directory), redactor })
+    const recorder = new QueryRecorder({ findTrace, callers: new Callers(directory), findRunning, redactor })
     const validations = createValidationRecorder(findTrace, redactor)
     this.#stops.push(queries.observe(recorder), observeValidations(validations))
     signals.on('kernel.booted', () => {
@@ -137,7 +140,7 @@ export class Recording {
 /** Adds each log message to the trace of its request, until the returned function is called. */
 function observeLog({ context, directory, logger }: Foundation, profiler: Profiler): () => void {
   const callers = new Callers(directory)
-  const locate = () => callers.findOwn()
+  const locate = () => callers.find()
   return logger.observe(record => {
     const trace = profiler.find(context.current)
     trace?.logs.add(record, locate)

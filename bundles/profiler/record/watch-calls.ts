@@ -3,6 +3,7 @@ import { createCallerSearch, listenTo, subscribeChannels } from '../../../lib/ch
 import type { Caller, Callers } from '../../../lib/stack/callers.ts'
 import { flattenHeaders, parseSentHeaders, toTexts } from './call-messages.ts'
 import { type CallSocket, type CallStart, CallTrace, type TracedCall } from './call-trace.ts'
+import type { FindRunning } from './running-functions.ts'
 import type { Trace } from './trace.ts'
 import { findStartingFetch } from './watch-signals.ts'
 
@@ -13,9 +14,11 @@ import { findStartingFetch } from './watch-signals.ts'
 export class CallWatch {
   readonly #findTrace: () => Trace | undefined
   readonly #findCaller: () => Caller | undefined
+  readonly #findRunning: FindRunning
   readonly #calls = new WeakMap<object, TracedCall | undefined>()
 
-  constructor(findTrace: () => Trace | undefined, callers: Callers) {
+  constructor(findTrace: () => Trace | undefined, callers: Callers, findRunning: FindRunning) {
+    this.#findRunning = findRunning
     this.#findTrace = findTrace
     const search = createCallerSearch(callers, 'undici:request:create')
     // A call of the global fetch has many frames of node between its caller and the message.
@@ -42,7 +45,7 @@ export class CallWatch {
 
   #beginOn(trace: Trace, start: CallStart): TracedCall | undefined {
     trace.calls ??= new CallTrace()
-    return trace.calls.begin(start, this.#findCaller, trace)
+    return trace.calls.begin(start, () => this.#findCaller() ?? this.#findRunning(trace), trace)
   }
 }
 

@@ -1,13 +1,13 @@
 import type { Application } from '../../../kernel/bundle.ts'
-import { type Controller, nameOfController } from '../../../kernel/controller.ts'
-import type { ControllerResolver } from '../../../kernel/controller-resolver.ts'
+import { nameOfController } from '../../../kernel/controller.ts'
+import { type ControllerResolver, createDeclarations } from '../../../kernel/controller-resolver.ts'
 import type { Route } from '../../../lib/routing/route.ts'
 import type { Caller } from '../../../lib/stack/callers.ts'
-import { findDeclaration } from '../../../lib/stack/declaration-sites.ts'
+import type { CallerPlace } from '../../../lib/stack/choose-places.ts'
 import { resolveLocated } from '../../../lib/stack/locate-frame.ts'
 import { showPath } from '../../../lib/text/show-path.ts'
 import type { View } from '../../../lib/view/view.ts'
-import { type CallerPlace, nameFrame } from '../profile/caller-places.ts'
+import { nameFrame } from '../profile/caller-places.ts'
 import { formatPlace } from '../profile/format.ts'
 import type { FilePlace } from './editor-launcher.ts'
 import { knownEditors, type PathMapping, profilerSettings } from './settings.ts'
@@ -74,7 +74,7 @@ export class EditorLinks {
   readonly #routes: Iterable<Route>
   readonly #controllers: Pick<ControllerResolver, 'registered'>
   readonly #templates: Pick<View, 'files'>
-  #declared: Declarations | undefined
+  #declared: Declared | undefined
 
   constructor({
     editorUrl,
@@ -183,8 +183,12 @@ export class EditorLinks {
   }
 
   /** When the first page is shown, all bundles have added their routes. */
-  #readDeclared(): Declarations {
-    this.#declared ??= readDeclarations(this.#routes, this.#controllers.registered, this.#directory)
+  #readDeclared(): Declared {
+    this.#declared ??= readDeclared({
+      routes: this.#routes,
+      controllers: this.#controllers,
+      directory: this.#directory,
+    })
     return this.#declared
   }
 
@@ -216,23 +220,24 @@ function isFile(file: string): boolean {
 }
 
 /** The places of routes and of controllers by their names, as they are now. */
-interface Declarations {
+interface Declared {
   readonly routes: ReadonlyMap<string, Caller>
   readonly controllers: ReadonlyMap<string, Caller>
 }
 
-function readDeclarations(all: Iterable<Route>, registered: Iterable<Controller>, directory: string): Declarations {
+function readDeclared(declaring: Parameters<typeof createDeclarations>[0]): Declared {
   const routes = new Map<string, Caller>()
   const controllers = new Map<string, Caller>()
-  for (const route of all) {
-    const site = findDeclaration(route, directory)
+  const declarations = createDeclarations(declaring)
+  for (const route of declaring.routes) {
+    const site = declarations.find(route)
     if (site !== undefined) routes.set(route.name, site)
-    const definition = findDeclaration(route.controller, directory) ?? site
+    const definition = declarations.find(route.controller) ?? site
     const name = nameOfController(route.controller, route.name)
     if (definition !== undefined && !controllers.has(name)) controllers.set(name, definition)
   }
-  for (const controller of registered) {
-    const definition = findDeclaration(controller, directory)
+  for (const controller of declaring.controllers.registered) {
+    const definition = declarations.find(controller)
     if (definition !== undefined && !controllers.has(controller.name)) controllers.set(controller.name, definition)
   }
   return { routes, controllers }

@@ -1,3 +1,5 @@
+import http from 'node:http'
+import { createRequire } from 'node:module'
 import { setImmediate as nextTurn } from 'node:timers/promises'
 import { type Test, t } from 'tap'
 import { findFindings } from '#bundles/profiler/insight/findings/inspector.ts'
@@ -5,6 +7,7 @@ import { formatCaller } from '#bundles/profiler/profile/caller-places.ts'
 import { readCalls } from '#bundles/profiler/profile/calls.ts'
 import { readLogs } from '#bundles/profiler/profile/logs.ts'
 import { readQueries } from '#bundles/profiler/profile/queries.ts'
+import { ResponseEvent } from '#kernel/events.ts'
 import { Response } from '#lib/http/response.ts'
 import type { Caller } from '#lib/stack/callers.ts'
 import { createProfile, createQuery } from '#tests/support/create-profile.ts'
@@ -180,4 +183,93 @@ t.test('a place is stored once in a profile, and callers of earlier versions are
   const caller = { function: 'q', file: 'shop.ts', line: 7, column: 3 }
   const earlier = createProfile({ queries: { queries: [createQuery({ caller })], omitted: 0 } })
   t.match(readQueries(earlier).queries, [{ caller }])
+})
+
+t.test('a query or call without a frame of the application is in its controller or listener', async t => {
+  const { url } = await serveKernel(t, await createShop(t))
+  // As a library with a queue of its own, in a package of npm.
+  const directory = t.testdir({ node_modules: { queue: { 'index.cjs': queueSource } } })
+  const { Queue } = createRequire(import.meta.url)(`${directory}/node_modules/queue/index.cjs`)
+  const queue = new Queue()
+  const kernel: ProfiledKernel = await createProfiledKernel(t, {
+    handlers: {
+      '/later': async function later() {
+        await Promise.all(ids.slice(0, 3).map(id => queue.query(kernel.app.queries, id)))
+        await queue.get(url, http)
+        return new Response('later')
+      },
+      '/listened': () => new Response('listened'),
+    },
+    register({ dispatcher }) {
+      dispatcher.on(ResponseEvent, function count({ request }) {
+        if (request.path === '/listened') return queue.query(kernel.app.queries, 1)
+        return undefined
+      })
+    },
+  })
+  const later = await kernel.profileOf(await kernel.client.get('/later'))
+  const listened = await kernel.profileOf(await kernel.client.get('/listened'))
+  const { queries } = readQueries(later)
+  const { calls } = readCalls(later)
+  t.equal(queries.length, 3)
+  t.equal(calls.length, 1)
+  t.strictSame(wordsOf([...queries, ...calls]), ['in later:N'])
+  t.strictSame(wordsOf(readQueries(listened).queries), ['in count:N'])
+  const panel = await kernel.client.get(`/_profiler/${later.summary.token}?panel=database`, off)
+  t.match(textOf(panel.text), /in later:\d+/)
+})
+
+/** A queue that works in timers: nothing of its caller is on the stack. */
+const queueSource = `
+const waiting = []
+setImmediate(function work() {
+  for (const run of waiting.splice(0)) run()
+  setImmediate(work).unref()
+}).unref()
+const enqueue = run => new Promise((resolve, reject) => {
+  const bound = require('node:async_hooks').AsyncResource.bind(() => run(resolve, reject))
+  waiting.push(bound)
+  setTimeout(() => {}, 20)
+})
+exports.Queue = class {
+  query(queries, id) {
+    return enqueue(resolve => resolve(queries.measure('postgresql', 'SELECT $1', [id], () => [])))
+  }
+  get(url, http) {
+    return enqueue((resolve, reject) => http.get(url, response => response.resume().on('end', resolve)).on('error', reject))
+  }
+}
+`
+
+t.test('what a controller throws or returns in error is at the controller, also of a helper', async t => {
+  const kernel = await createProfiledKernel(t, {
+    register({ routes }) {
+      const page = (name: string, show: () => unknown) => routes.get(name, `/${name}`, () => show() as Response)
+      page('thrown', () => {
+        throw 'a text'
+      })
+      page('returned', () => ({ not: 'a response' }))
+      page('failed', () => {
+        throw new TypeError('failed')
+      })
+    },
+  })
+  const files = new Map<string, string>()
+  const logged = new Map<string, string>()
+  for (const name of ['thrown', 'returned', 'failed']) {
+    const answer = await kernel.client.get(`/${name}`, { headers: { accept: 'text/html' } })
+    t.equal(answer.status, 500)
+    files.set(name, decodeURIComponent(String(answer.headers.get('x-debug-exception-file'))))
+    const profile = await kernel.profileOf(answer)
+    t.match(profile.collectors.exception?.exceptions[0]?.frames[0], { file: /callers\.test\.[jt]s$/ })
+    const [message] = readLogs(profile).logs.filter(({ level }) => level === 'critical')
+    logged.set(name, String(message?.message))
+  }
+  const lines = ['thrown', 'returned', 'failed'].map(name => {
+    const [, line] = /callers\.test\.[jt]s:(\d+)$/.exec(String(files.get(name))) ?? []
+    t.match(logged.get(name), ` line ${line}`)
+    return Number(line)
+  })
+  const [thrown = 0, returned, failed] = lines
+  t.strictSame([returned, failed], [thrown + 3, thrown + 5], 'the lines of the pages, and of the error')
 })

@@ -1,10 +1,11 @@
 import { t } from 'tap'
 import { defineController, nameOfController, toController } from '#kernel/controller.ts'
 import { RouteCollection } from '#lib/routing/route-collection.ts'
-import { findDeclaration } from '#lib/stack/declaration-sites.ts'
+import { Declarations } from '#lib/stack/declaration-sites.ts'
 import { parseStack } from '#lib/stack/stack-frames.ts'
 
 const directory = process.cwd()
+const declarations = new Declarations(() => [], directory)
 const here = 'tests/kernel/controller/declaration-sites.test.ts'
 
 t.test('a route, its function and a controller are declared where the application calls', async t => {
@@ -15,7 +16,7 @@ t.test('a route, its function and a controller are declared where the applicatio
     group.get('grouped', '/x', handler)
   })
   const route = routes.add({ name: 'plain', path: '/', controller })
-  const lines = [controller, routes.find('grouped'), handler, route].map(each => findDeclaration(each, directory))
+  const lines = [controller, routes.find('grouped'), handler, route].map(each => declarations.find(each))
   t.strictSame(
     lines.map(site => site?.file),
     [here, here, here, here],
@@ -24,13 +25,25 @@ t.test('a route, its function and a controller are declared where the applicatio
   t.strictSame([grouped, used, plain], [defined + 2, defined + 2, defined + 4])
 })
 
+t.test('a helper that declares several routes is the place of none of them', async t => {
+  const routes = new RouteCollection()
+  const add = (name: string) => routes.get(name, `/${name}`, () => undefined)
+  const first = add('first')
+  const second = add('second')
+  const helped = new Declarations(() => [first, first.controller, second, second.controller], directory)
+  const lines = [first, second, second.controller].map(each => helped.find(each)?.line)
+  const [line = 0] = lines
+  t.strictSame(lines, [line, line + 1, line + 1])
+  t.equal(declarations.find(first)?.line, line - 1, 'alone, it is the place')
+})
+
 t.test('the place of something else is not known', async t => {
-  for (const other of [{}, undefined, 'home', 7]) t.equal(findDeclaration(other, directory), undefined)
+  for (const other of [{}, undefined, 'home', 7]) t.equal(declarations.find(other), undefined)
 })
 
 t.test('outside of the application, it is the caller of the collection', async t => {
   const route = new RouteCollection().get('a', '/', () => undefined)
-  t.match(findDeclaration(route, '/elsewhere')?.file, /declaration-sites\.test/)
+  t.match(new Declarations(() => [], '/elsewhere').find(route)?.file, /declaration-sites\.test/)
 })
 
 t.test('a function without a name has that of its controller in stacks', async t => {

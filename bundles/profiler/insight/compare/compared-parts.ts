@@ -1,4 +1,4 @@
-import type { CallerPlace } from '../../profile/caller-places.ts'
+import type { CallerPlace } from '../../../../lib/stack/choose-places.ts'
 import { durationOf, patternOf, readCalls } from '../../profile/calls.ts'
 import { controllerTimes } from '../../profile/event-outline.ts'
 import { readEventTree } from '../../profile/event-tree.ts'

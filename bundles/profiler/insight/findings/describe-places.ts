@@ -1,5 +1,6 @@
 import type { RuleFinding } from '../../../../kernel/profiler-contract.ts'
-import { type CallerPlace, formatCaller } from '../../profile/caller-places.ts'
+import type { CallerPlace } from '../../../../lib/stack/choose-places.ts'
+import { formatCaller } from '../../profile/caller-places.ts'
 
 /** More places are not named. */
 const placeLimit = 3

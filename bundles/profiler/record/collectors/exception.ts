@@ -1,10 +1,9 @@
-import { nameOfController } from '../../../../kernel/controller.ts'
+import type { Application } from '../../../../kernel/bundle.ts'
+import { ThrownFrames } from '../../../../kernel/thrown-frames.ts'
 import { errorChain, type FlatError, flattenError } from '../../../../lib/errors/flat-error.ts'
-import type { Request } from '../../../../lib/http/request.ts'
 import { cut, MaskingCopier, propertyBounds } from '../../../../lib/redact/masking-copier.ts'
 import type { Redactor } from '../../../../lib/redact/redactor.ts'
-import { findDeclaration } from '../../../../lib/stack/declaration-sites.ts'
-import { type FrameLocation, locateFrame, resolveLocated } from '../../../../lib/stack/locate-frame.ts'
+import type { FrameLocation } from '../../../../lib/stack/locate-frame.ts'
 import { readProperty } from '../../../../lib/stack/read-property.ts'
 import { SourceExcerpts } from '../../../../lib/stack/source-excerpts.ts'
 import type { StackFrame } from '../../../../lib/stack/stack-frames.ts'
@@ -35,20 +34,23 @@ export class ExceptionCollector implements CollectorOf<'exception'> {
   readonly #directory: string
   readonly #redactor: Redactor
   readonly #sources: SourceExcerpts
+  readonly #thrown: ThrownFrames
   /** Equal stacks are the same list, which is masked once. */
   readonly #frames = new WeakMap<readonly StackFrame[], readonly RecordedFrame[]>()
 
-  constructor({ directory, redactor }: { readonly directory: string; readonly redactor: Redactor }) {
+  constructor(app: Pick<Application, 'controllers' | 'directory' | 'redactor' | 'routes'>) {
+    const { directory, redactor } = app
     this.#directory = directory
     this.#redactor = redactor
     this.#sources = new SourceExcerpts(directory, redactor)
+    this.#thrown = new ThrownFrames(app)
   }
 
   collect({ outcome, request, response, skipped, thrown }: Trace): ExceptionData | undefined {
     if (thrown.length === 0) return undefined
     const excerpts: Excerpt[] = []
     const exceptions = withoutCauses(thrown, skipped).map(error => {
-      const flat = this.#locate(flattenError(error, { mask: text => this.#text(text, messageLimit) }), request)
+      const flat = this.#thrown.locate(flattenError(error, { mask: text => this.#text(text, messageLimit) }), request)
       // For the error page: the response to the error does not exist yet.
       const isAnswered = flat.status === response?.status || outcome === 'unfinished'
       const isClientError = Number(flat.status) < 500 && isAnswered
@@ -56,22 +58,6 @@ export class ExceptionCollector implements CollectorOf<'exception'> {
       return this.#record(flat, [], new MaskingCopier(this.#redactor, propertyBounds))
     })
     return { exceptions, excerpts }
-  }
-
-  /**
-   * The error of a controller without a call of the application in its stack gets the definition of the controller as its
-   * first call: something that is not an error was thrown, or the result of the controller is no response.
-   */
-  #locate(error: FlatError, { attributes }: Request): FlatError {
-    const isOwn = (frame: StackFrame) => locateFrame(frame, this.#directory).origin === 'application'
-    if (Number(error.status) < 500 || errorChain(error).some(({ frames }) => frames.some(isOwn))) return error
-    const controller = attributes.get('_controller')
-    const site = findDeclaration(controller, this.#directory)
-    if (site === undefined) return error
-    const file = resolveLocated(site.file, this.#directory)
-    const name = nameOfController(controller, attributes.get('_route'))
-    const frame = { ...site, file, function: `controller ${name}`, isAsync: false }
-    return isOwn(frame) ? { ...error, frames: [frame, ...error.frames] } : error
   }
 
   /** `copier` copies the properties of the whole chain. */

@@ -1,5 +1,5 @@
+import type { CallerPlace } from '../../../../lib/stack/choose-places.ts'
 import type { ListenerUse } from '../../insight/compare/compared-parts.ts'
-import type { CallerPlace } from '../../profile/caller-places.ts'
 import { patternOf, readCalls } from '../../profile/calls.ts'
 import { readEventTree } from '../../profile/event-tree.ts'
 import type { Profile } from '../../profile/profile.ts'

@@ -5,6 +5,7 @@ import { ControllerResolver } from '#kernel/controller-resolver.ts'
 import { KERNEL_METHOD_NOT_ALLOWED, KERNEL_NO_ROUTE } from '#kernel/errors.ts'
 import { createBareKernel } from '#kernel/testing/create-bare-kernel.ts'
 import { createExceptionEvent, createRequest } from '#kernel/testing/event-factories.ts'
+import { ThrownFrames } from '#kernel/thrown-frames.ts'
 import { BODY_TOO_LARGE } from '#lib/body/errors.ts'
 import { HttpError } from '#lib/errors/http-error.ts'
 import { HTTP_HOST_FOREIGN, HTTP_METHOD_UNKNOWN, HTTP_VERSION_UNSUPPORTED } from '#lib/http/errors.ts'
@@ -13,9 +14,11 @@ import { Response } from '#lib/http/response.ts'
 import { createLogger } from '#lib/log/create-logger.ts'
 import { createRecorder } from '#tests/support/recording-logger.ts'
 
+const thrown = new ThrownFrames({ controllers: { registered: [] }, directory: '/shop', routes: [] })
+
 function createListener(missLevel: MissLevel = 'error') {
   const { logger, records } = createRecorder()
-  return { listener: new ErrorListener(logger, missLevel), records }
+  return { listener: new ErrorListener(logger, missLevel, thrown), records }
 }
 
 t.test('an error is answered by a sub-request to the error controller: GET, with what it needs to know', async t => {
@@ -150,7 +153,7 @@ t.test('what is thrown and has no stack is logged all the same', async t => {
 t.test('a miss below the level of the log is not written', async t => {
   const lines: string[] = []
   const stream = { write: (line: string) => lines.push(line) }
-  const listener = new ErrorListener(createLogger({ level: 'warning', format: 'json', stream }), 'info')
+  const listener = new ErrorListener(createLogger({ level: 'warning', format: 'json', stream }), 'info', thrown)
   listener.logException(createExceptionEvent(new KERNEL_NO_ROUTE(['GET', '/', ''])))
   t.strictSame(lines, [])
   listener.logException(createExceptionEvent(new HttpError(403, 'No.')))

@@ -20,7 +20,12 @@ interface Report extends Partial<QueryStart> {
 /** Records queries that end at once, and collects them. */
 function record(...starts: readonly Report[]): readonly QueryData[] {
   const trace = new Trace('abc123', createRequest('/'), undefined)
-  const recorder = new QueryRecorder({ findTrace: () => trace, callers: { find: () => undefined }, redactor })
+  const recorder = new QueryRecorder({
+    findTrace: () => trace,
+    callers: { find: () => undefined },
+    findRunning: () => undefined,
+    redactor,
+  })
   for (const { result = {}, ...start } of starts) {
     recorder.begin({ system: 'postgresql', text: '', source: 'measure', ...start })?.(result)
   }
@@ -163,7 +168,12 @@ t.test('further queries than five hundred have no data', async t => {
 
 t.test('a value that changes later is described as it was', async t => {
   const trace = new Trace('abc123', createRequest('/'), undefined)
-  const recorder = new QueryRecorder({ findTrace: () => trace, callers: { find: () => undefined }, redactor })
+  const recorder = new QueryRecorder({
+    findTrace: () => trace,
+    callers: { find: () => undefined },
+    findRunning: () => undefined,
+    redactor,
+  })
   const parameters: unknown[] = [{ a: 1 }, 7]
   recorder.begin({ system: 'mysql', text: 'SET a = ?, b = ?', parameters, source: 'measure' })
   Object.assign(parameters[0] as object, { a: 2 })
@@ -205,7 +215,12 @@ t.test('a statement that comes again with other literals is described with them'
 
 t.test('a statement is stored once for each of its places', async t => {
   const trace = new Trace('abc123', createRequest('/'), undefined)
-  const recorder = new QueryRecorder({ findTrace: () => trace, callers: { find: () => undefined }, redactor })
+  const recorder = new QueryRecorder({
+    findTrace: () => trace,
+    callers: { find: () => undefined },
+    findRunning: () => undefined,
+    redactor,
+  })
   const [one, other] = [{ file: 'a.ts' }, { file: 'b.ts' }]
   for (const caller of [one, other, one, undefined]) {
     recorder.begin({ system: 'sqlite', text: 'SELECT 1', source: 'channel', findCaller: () => caller })
