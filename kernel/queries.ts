@@ -46,6 +46,18 @@ export interface QueryResult {
   readonly error?: unknown
 }
 
+/** A wait for a free connection of a pool, as its source reports it when the request has got one. */
+export interface ConnectionWait {
+  /** As that of a query. */
+  readonly system: string
+  /** The request that has waited. The default is the current request. */
+  readonly request?: Request | undefined
+  /** Milliseconds. */
+  readonly duration: number
+  /** The place in the application's code. */
+  readonly caller?: Caller | undefined
+}
+
 /** Ends the report of a query. */
 export type QueryEnd = (result: QueryResult) => void
 
@@ -58,6 +70,8 @@ export interface QueryObserver {
   begin(query: QueryStart, below?: Running): QueryEnd | undefined
   /** Whether the queries of a request are recorded, as far as is known now. */
   isRecorded?(request: Request): boolean
+  /** Called when a request has waited for a connection, because all connections of the pool were in use. */
+  noteWait?(wait: ConnectionWait): void
 }
 
 /**
@@ -95,6 +109,17 @@ export class Queries {
         return false
       }
     })
+  }
+
+  /** Reports that a request has waited for a connection, because all connections of the pool were in use. */
+  noteWait(wait: ConnectionWait): void {
+    for (const observer of this.#observers) {
+      try {
+        observer.noteWait?.(wait)
+      } catch {
+        // This observer does not know of the wait.
+      }
+    }
   }
 
   /**

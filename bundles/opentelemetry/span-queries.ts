@@ -13,6 +13,9 @@ import { ownScope, requestOf } from './registration.ts'
 interface Connecting {
   readonly request: Request
   readonly caller: Caller | undefined
+  readonly system: string
+  /** Whether the pool opens another connection instead of waiting. */
+  isOpening: boolean
 }
 
 /**
@@ -26,6 +29,8 @@ export class SpanQueries implements SpanProcessor {
   readonly #callers: Callers
   readonly #ends = new WeakMap<ReadableSpan, QueryEnd>()
   readonly #connecting = new WeakMap<ReadableSpan, Connecting>()
+  /** The pools that were asked for a connection, by the ids of their spans. */
+  readonly #asked = new Map<string, Connecting>()
   /** Whether a channel reports the queries of a library, by the name of its instrumentation. */
   readonly #hasChannel = new Map<string, boolean>()
   /** Set while a pool passes a connection to the code that waited for it. */
@@ -42,7 +47,9 @@ export class SpanQueries implements SpanProcessor {
     const system = findAttribute(span, ...systemAttributes)
     if (request === undefined || typeof system !== 'string' || this.#isReported(span.instrumentationScope)) return
     if (isConnection(span)) {
-      if (this.#queries.isRecorded(request)) this.#connecting.set(span, { request, caller: this.#callers.find() })
+      const asked = this.#asked.get(String(span.parentSpanContext?.spanId))
+      if (asked !== undefined) asked.isOpening = true
+      if (this.#queries.isRecorded(request)) this.#connect(span, request, system)
       return
     }
     const end = this.#queries.begin(new SpanQuery(span, system, request, this.#chooseCaller(request)))
@@ -53,11 +60,21 @@ export class SpanQueries implements SpanProcessor {
     this.#ends.get(span)?.({ rows: toCount(findAttribute(span, 'db.response.returned_rows')), error: findError(span) })
     const connecting = this.#connecting.get(span)
     if (connecting === undefined) return
+    if (this.#asked.delete(span.spanContext().spanId) && !connecting.isOpening) {
+      const [seconds, nanoseconds] = span.duration
+      this.#queries.noteWait({ ...connecting, duration: seconds * 1e3 + nanoseconds / 1e6 })
+    }
     // `pool.query` runs its query before the next microtask. Code that has asked for the connection itself runs later.
     this.#connected = connecting
     queueMicrotask(() => {
       this.#connected = undefined
     })
+  }
+
+  #connect(span: Span, request: Request, system: string): void {
+    const connecting = { request, caller: this.#callers.find(), system, isOpening: false }
+    this.#connecting.set(span, connecting)
+    if (/\bpool[.-]connect$/.test(span.name)) this.#asked.set(span.spanContext().spanId, connecting)
   }
 
   async forceFlush(): Promise<void> {}

@@ -30,6 +30,10 @@ export function watchMysql2({ callers, context, queries }: WatchServices): () =>
   const places = new WeakMap<object, Caller>()
   /** Where the connection was asked for: `pool.query` runs its query before the end of its callback. */
   let connected: Caller | undefined
+  /** When connections were asked for that were not free, by `performance.now()`. */
+  const waits = new WeakMap<object, number>()
+  /** The connection that is being asked for, in the synchronous part. */
+  let asked: object | undefined
   const keep = (message: object) => {
     const { current } = context
     if (current !== undefined) requests.set(message, current)
@@ -55,9 +59,22 @@ export function watchMysql2({ callers, context, queries }: WatchServices): () =>
       keep(message)
       const caller = context.current && search()
       if (caller !== undefined) places.set(message, caller)
+      waits.set(message, performance.now())
+      asked = message
     }),
+    [`tracing:${connecting}:end`]: () => {
+      asked = undefined
+    },
+    // The pool opens another connection instead of waiting.
+    'tracing:mysql2:connect:start': () => {
+      if (asked !== undefined) waits.delete(asked)
+    },
     [`tracing:${connecting}:asyncStart`]: listenTo<object>(message => {
       connected = places.get(message)
+      const since = waits.get(message)
+      if (since === undefined) return
+      const duration = performance.now() - since
+      queries.noteWait({ system: 'mysql', request: requests.get(message), duration, caller: connected })
     }),
     [`tracing:${connecting}:asyncEnd`]: () => {
       connected = undefined

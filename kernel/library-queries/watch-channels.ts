@@ -5,7 +5,7 @@ import type { RequestContext } from '../request-context.ts'
 
 /** The parts that the watches of libraries work with. */
 export interface WatchServices {
-  readonly queries: Pick<Queries, 'begin'>
+  readonly queries: Pick<Queries, 'begin' | 'noteWait'>
   readonly context: RequestContext
   /** Those of this library. */
   readonly callers: Callers

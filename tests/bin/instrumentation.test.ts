@@ -1,6 +1,6 @@
 import { execFileSync } from 'node:child_process'
 import { once } from 'node:events'
-import { mkdirSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs'
+import { mkdirSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import path from 'node:path'
 import { setTimeout as delay } from 'node:timers/promises'
@@ -9,6 +9,7 @@ import { type Test, t } from 'tap'
 import { loadInstrumentations } from '#bin/instrumentation.ts'
 import { createOpenTelemetryBundle } from '#bundles/opentelemetry/opentelemetry-bundle.ts'
 import { instrumentations } from '#bundles/opentelemetry/registration.ts'
+import { findFindings } from '#bundles/profiler/insight/findings/inspector.ts'
 import type { QueryData } from '#bundles/profiler/profile/query-data.ts'
 import type { Request } from '#lib/http/request.ts'
 import { Response } from '#lib/http/response.ts'
@@ -22,6 +23,8 @@ const pgInstrumentation = `
 import { PgInstrumentation } from '@opentelemetry/instrumentation-pg'
 export const instrumentations = [new PgInstrumentation({ enhancedDatabaseReporting: true })]
 `
+
+const sources = readFileSync('tests/bin/instrumentation.test.ts', 'utf8').split('\n')
 
 /** The ways in which a controller makes queries. Each statement names the request in an identifier, which is not masked. */
 const ways: Readonly<Record<string, (pool: Pool, name: string) => Promise<unknown>>> = {
@@ -94,6 +97,23 @@ t.test('queries of pg are recorded by the spans of its instrumentation', { skip:
         await ways[String(way)]?.(pool, String(name))
         return new Response('')
       },
+      async '/pg/starved'() {
+        await Promise.all([1, 2, 3, 4, 5].map(() => pool.query('SELECT pg_sleep(0.08)')))
+        return new Response('')
+      },
+      async '/pg/new'() {
+        const cold = new pg.Pool({ ...server, max: 2 })
+        await Promise.all([1, 2].map(() => cold.query('SELECT pg_sleep(0.08)')))
+        await cold.end()
+        return new Response('')
+      },
+      async '/pg/open'() {
+        const client = await pool.connect()
+        await client.query('BEGIN')
+        await client.query('SELECT 1 AS open_a')
+        client.release(true)
+        return new Response('')
+      },
       '/pg/late'() {
         void delay(20).then(() => pool.query('SELECT 1 AS late_a'))
         return new Response('')
@@ -153,6 +173,16 @@ t.test('queries of pg are recorded by the spans of its instrumentation', { skip:
     t.equal(first?.parameters?.length, 1)
     t.ok((first?.end ?? 0) > (first?.start ?? 0))
     t.strictSame(more, [])
+  })
+
+  await t.test('a pool that starves, and a transaction that is left open, are findings', async t => {
+    const find = async (path: string) =>
+      findFindings(await profileOf(await client.get(path))).map(({ code, rule }) =>
+        `${rule} ${code === undefined ? '' : (sources[code.line - 1] ?? code.file)}`.trim(),
+      )
+    t.match(await find('/pg/starved'), [/^starved-pool .*Promise\.all\(\[1, 2, 3, 4, 5\]/])
+    t.strictSame(await find('/pg/new'), [], 'opening a connection is not waiting')
+    t.match(await find('/pg/open'), [/^open-transaction .*'BEGIN'/])
   })
 
   await t.test('a query after the response, and one that ends after it, belong to their request', async t => {

@@ -11,7 +11,7 @@ export interface PackedQuery extends Omit<QueryData, keyof QueryStatement> {
 }
 
 /** The queries of a request as they are stored: each statement once. */
-export interface PackedQueries extends Pick<QueriesData, 'omitted'> {
+export interface PackedQueries extends Pick<QueriesData, 'omitted' | 'waits'> {
   readonly statements: readonly QueryStatement[]
   readonly queries: readonly PackedQuery[]
 }
@@ -20,8 +20,8 @@ export interface PackedQueries extends Pick<QueriesData, 'omitted'> {
 export function unpackQueries(data: JsonObject): JsonObject {
   const { queries: packed } = data
   if (!isObject(packed) || !Array.isArray(packed.statements) || !Array.isArray(packed.queries)) return data
-  const { omitted, queries, statements } = packed
-  return { ...data, queries: { queries: queries.map(query => unpack(query, statements)), omitted } }
+  const { queries, statements, ...others } = packed
+  return { ...data, queries: { queries: queries.map(query => unpack(query, statements)), ...others } }
 }
 
 function unpack(packed: unknown, statements: readonly unknown[]): unknown {

@@ -1,6 +1,18 @@
 import * as v from 'valibot'
 import type { Caller } from '../../../lib/stack/callers.ts'
-import { amount, check, indexedList, isCount, maybe, number, oneOf, type Pairs, pairs, type Schema } from './schema.ts'
+import {
+  amount,
+  check,
+  indexedList,
+  isCount,
+  list,
+  maybe,
+  number,
+  oneOf,
+  type Pairs,
+  pairs,
+  type Schema,
+} from './schema.ts'
 import { caller } from './work-data.ts'
 
 /** The queries of a request: calls of databases and caches. */
@@ -9,6 +21,17 @@ export interface QueriesData {
   readonly queries: readonly QueryData[]
   /** How many were only counted because there were too many. */
   readonly omitted: number
+  /** Waits of 10 ms or more for a free connection of a pool, where the library reports them; at most 100. */
+  readonly waits?: readonly ConnectionWaitData[] | undefined
+}
+
+/** A wait for a free connection of a pool. Times are in milliseconds, the start from that of the request. */
+export interface ConnectionWaitData {
+  /** As that of a query. */
+  readonly system: string
+  readonly start: number
+  readonly duration: number
+  readonly caller?: Caller | undefined
 }
 
 /** A query of a database or a cache. Times are in milliseconds since the request began. All texts are masked. */
@@ -67,4 +90,5 @@ const query: Schema<QueryData> = v.object({
 export const queriesSchema: Schema<QueriesData> = v.object({
   queries: indexedList(query, { system: '', text: '', start: 0, source: 'measure' }),
   omitted: amount,
+  waits: maybe(list(v.object({ system: check.text, start: number, duration: amount, caller: maybe(caller) }))),
 })

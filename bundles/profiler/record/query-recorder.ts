@@ -1,4 +1,4 @@
-import type { QueryEnd, QueryObserver, QueryStart } from '../../../kernel/queries.ts'
+import type { ConnectionWait, QueryEnd, QueryObserver, QueryStart } from '../../../kernel/queries.ts'
 import type { Request } from '../../../lib/http/request.ts'
 import { maskAndCut, type TextMasker } from '../../../lib/redact/masking-copier.ts'
 import type { Callers, Running } from '../../../lib/stack/callers.ts'
@@ -9,6 +9,9 @@ import type { Trace } from './trace.ts'
 
 /** Characters of the message of an error. */
 const messageLimit = 4000
+
+/** Milliseconds: a connection that is free is there at once. */
+const leastWait = 10
 
 /** The parts that the recorder works with. */
 export interface QueryRecorderServices {
@@ -38,6 +41,13 @@ export class QueryRecorder implements QueryObserver {
     const raw = start.source === 'span' ? start : captureQuery(start, redactor)
     const query = trace.queries.begin(raw, caller, trace)
     return result => query.finish(result, text => maskAndCut(text, messageLimit, redactor))
+  }
+
+  noteWait({ caller, duration, request, system }: ConnectionWait): void {
+    const trace = duration < leastWait ? undefined : this.#services.findTrace(request)
+    if (trace === undefined) return
+    trace.queries ??= new QueryTrace()
+    trace.queries.addWait({ system, start: trace.elapsed() - duration, duration, caller })
   }
 
   isRecorded(request: Request): boolean {

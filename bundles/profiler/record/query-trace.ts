@@ -6,7 +6,7 @@ import type { Caller } from '../../../lib/stack/callers.ts'
 import { roundTime } from '../profile/format.ts'
 import type { QueryStatement } from '../profile/packed-queries.ts'
 import { joinPeriods, type Period, totalOf } from '../profile/periods.ts'
-import type { QueryData } from '../profile/query-data.ts'
+import type { ConnectionWaitData, QueryData } from '../profile/query-data.ts'
 import type { CallOwner } from './call-trace.ts'
 
 /** The part of a query that is masked when it is collected first. Its values are not kept after that. */
@@ -111,6 +111,7 @@ function isSame(
 }
 
 const queryLimit = 500
+const waitLimit = 100
 
 /** The queries of one request, in the order in which they began. */
 export class QueryTrace {
@@ -121,6 +122,8 @@ export class QueryTrace {
   databaseCount = 0
   /** All queries of caches. */
   cacheCount = 0
+  /** Waits for connections. */
+  readonly waits: ConnectionWaitData[] = []
   readonly #transactions = new Map<object, number>()
 
   /** The queries that were only counted. */
@@ -142,6 +145,12 @@ export class QueryTrace {
     this.queries.push(query)
     owner.touch()
     return query
+  }
+
+  /** Records that the request has waited for a connection. */
+  addWait({ caller, duration, start, system }: ConnectionWaitData): void {
+    if (this.waits.length === waitLimit) return
+    this.waits.push({ system, start: roundTime(start), duration: roundTime(duration), caller })
   }
 
   /** Milliseconds in which at least one recorded query ran. Queries that have not ended do not count. */

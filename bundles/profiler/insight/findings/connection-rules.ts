@@ -1,11 +1,12 @@
 import type { FindingRule } from '../../../../kernel/profiler-contract.ts'
-import { formatCount } from '../../profile/format.ts'
+import { readWaits } from '../../profile/connection-waits.ts'
+import { formatCount, formatDuration } from '../../profile/format.ts'
 import { groupBy } from '../../profile/group-by.ts'
 import type { Profile } from '../../profile/profile.ts'
 import { readQueries, type StoredQuery } from '../../profile/queries.ts'
 import { beginsTransaction, endsTransaction } from '../../profile/transactions.ts'
 import { describePlaces } from './describe-places.ts'
-import { shortenStatement, toQueryPlace } from './repeated-queries.ts'
+import { leastWaiting, shortenStatement, toQueryPlace } from './repeated-queries.ts'
 
 /**
  * Finds transactions without COMMIT and ROLLBACK. Of two transactions that are open at the same time it is not known
@@ -41,4 +42,28 @@ export const openTransactionRule: FindingRule<Profile> = {
 
 function isOpened(query: StoredQuery): boolean {
   return beginsTransaction(query) && query.end !== undefined && query.error === ''
+}
+
+/** Finds requests that have waited for a free connection, because all connections of the pool were in use. */
+export const starvedPoolRule: FindingRule<Profile> = {
+  name: 'starved-pool',
+  title: 'No free connection',
+  find(profile) {
+    const { time, waits } = readWaits(profile)
+    if (time < leastWaiting) return []
+    const longest = Math.max(...waits.map(({ duration }) => duration))
+    return [
+      {
+        severity: 'warning',
+        problem: `The request waited ${formatDuration(time)} for free connections of a pool (${formatCount(waits.length, 'time')}, at most ${formatDuration(longest)}).`,
+        ...describePlaces(
+          waits,
+          {},
+          'Release connections earlier, run fewer queries at the same time, or make the pool larger',
+        ),
+        place: { panel: 'database' },
+        evidence: { count: waits.length, time },
+      },
+    ]
+  },
 }

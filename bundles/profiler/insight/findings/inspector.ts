@@ -3,7 +3,7 @@ import { flattenError } from '../../../../lib/errors/flat-error.ts'
 import type { Profile } from '../../profile/profile.ts'
 import { createUnlimitedCallRule, repeatedCallsRule, sequentialCallsRule } from './call-rules.ts'
 import { largeCookieRule, missingAssetRule, redirectChainRule } from './client-rules.ts'
-import { openTransactionRule } from './connection-rules.ts'
+import { openTransactionRule, starvedPoolRule } from './connection-rules.ts'
 import { failedCallRule, failedQueryRule } from './failure-rules.ts'
 import type { Finding } from './finding.ts'
 import { blockedLoopRule } from './loop-rules.ts'
@@ -105,6 +105,7 @@ export const profilerRules: readonly FindingRule<Profile>[] = [
   failedQueryRule,
   failedCallRule,
   openTransactionRule,
+  starvedPoolRule,
   blockedLoopRule,
   synchronousCallRule,
   slowListenerRule,

@@ -1,5 +1,6 @@
 import type { FindingRule, RuleFinding } from '../../../../kernel/profiler-contract.ts'
-import { formatDuration, shorten, toOneLine } from '../../profile/format.ts'
+import { readWaits } from '../../profile/connection-waits.ts'
+import { formatDuration, formatPlace, shorten, toOneLine } from '../../profile/format.ts'
 import { groupBy } from '../../profile/group-by.ts'
 import { oncePerProfile } from '../../profile/once-per-profile.ts'
 import type { Profile } from '../../profile/profile.ts'
@@ -22,7 +23,7 @@ interface RepeatedQueries {
   readonly items: readonly Repeated[]
   /** Queries with the same values. */
   readonly duplicates: readonly Repeated[]
-  /** All of these queries. */
+  /** All of these queries, and those that waited for a free connection: other rules do not report them again. */
   readonly all: ReadonlySet<StoredQuery>
 }
 
@@ -43,12 +44,26 @@ const known: (profile: Profile) => Map<boolean, RepeatedQueries> = oncePerProfil
 export function findRepeatedQueries(profile: Profile): RepeatedQueries {
   const isDevelopment = profile.process.config?.environment !== 'prod'
   const results = known(profile)
-  const result = results.get(isDevelopment) ?? findRepeated(readQueries(profile), isDevelopment)
+  const result =
+    results.get(isDevelopment) ?? findRepeated(readQueries(profile), isDevelopment, findStarvedPlaces(profile))
   results.set(isDevelopment, result)
   return result
 }
 
-function findRepeated({ database, queries }: StoredQueries, isDevelopment: boolean): RepeatedQueries {
+/** Milliseconds of waiting for connections: users notice a tenth of a second. */
+export const leastWaiting = 100
+
+/** The places at which a request has waited long for free connections: it has another finding for their queries. */
+function findStarvedPlaces(profile: Profile): ReadonlySet<string> {
+  const { time, waits } = readWaits(profile)
+  return new Set(time < leastWaiting ? [] : waits.map(({ caller }) => formatPlace(caller)))
+}
+
+function findRepeated(
+  { database, queries }: StoredQueries,
+  isDevelopment: boolean,
+  starved: ReadonlySet<string>,
+): RepeatedQueries {
   const longRuns = findLongRuns(database.queries.filter(isAnswered))
   const groups = database.shapes.flatMap(({ queries }) => toRepeated(queries.filter(isAnswered)))
   const items = groups.filter(group => {
@@ -58,11 +73,14 @@ function findRepeated({ database, queries }: StoredQueries, isDevelopment: boole
     return isMany && more.some(({ twin }) => twin !== first.index)
   })
   const perItem = new Set<StoredQuery>(items.flat())
-  const others = queries.filter(query => query.isRead && isAnswered(query) && !perItem.has(query))
+  const waited = starved.size === 0 ? [] : queries.filter(({ caller }) => starved.has(formatPlace(caller)))
+  const others = queries.filter(
+    query => query.isRead && isAnswered(query) && !perItem.has(query) && !waited.includes(query),
+  )
   const duplicates = [...groupBy(others, ({ index, twin = index }) => String(twin)).values()]
     .filter(({ length }) => length >= leastDuplicates)
     .flatMap(toRepeated)
-  return { items, duplicates, all: new Set([...perItem, ...duplicates.flat()]) }
+  return { items, duplicates, all: new Set([...perItem, ...duplicates.flat(), ...waited]) }
 }
 
 function toRepeated([first, second, ...more]: readonly StoredQuery[]): Repeated[] {

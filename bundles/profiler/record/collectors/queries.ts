@@ -25,14 +25,19 @@ export function createQueriesCollector(redactor: Redactor): QueriesCollector {
     collectsLate: true,
     collect({ queries: trace }) {
       if (trace === undefined) return undefined
-      const { omitted, queries, statements } = trace
+      const { omitted, queries, statements, waits } = trace
       const twins = new TwinFinder()
       const describe = (report: QueryStart, index: number) => {
         const raw = report.source === 'span' ? captureQuery(report, redactor) : report
         return describer.describe(raw, () => twins.find(raw, index))
       }
       for (const query of queries) query.describe(describe, statements)
-      return { statements: statements.all, queries: queries.map(pack), omitted }
+      return {
+        statements: statements.all,
+        queries: queries.map(pack),
+        omitted,
+        ...(waits.length > 0 && { waits }),
+      }
     },
   }
 }

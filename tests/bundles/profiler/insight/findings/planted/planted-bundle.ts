@@ -10,6 +10,7 @@ import { createCallPages } from './call-pages.ts'
 import { createClientPages } from './client-pages.ts'
 import { type Pages, pathOf } from './page.ts'
 import { createQueryPages } from './query-pages.ts'
+import { loadSmallPool } from './small-pool.ts'
 import { createWorkPages, toil } from './work-pages.ts'
 
 /** A bundle whose pages have hidden answers. */
@@ -48,6 +49,7 @@ export async function createPlantedBundle(t: Test): Promise<PlantedBundle> {
   const upstream = await startUpstream(t)
   const pages: Record<string, Pages[string]> = {}
   const folder = createProject(t.testdir(), templates)
+  const createPool = await loadSmallPool(folder)
   return {
     name: 'planted',
     pages,
@@ -65,7 +67,7 @@ export async function createPlantedBundle(t: Test): Promise<PlantedBundle> {
       })
       Object.assign(
         pages,
-        createQueryPages(app),
+        createQueryPages(app, createPool),
         createCallPages(app, upstream),
         createWorkPages(app, folder),
         createClientPages(),

@@ -4,6 +4,7 @@ import type { Application } from '#kernel/bundle.ts'
 import { HttpError } from '#lib/errors/http-error.ts'
 import { Response } from '#lib/http/response.ts'
 import { type Pages, page } from './page.ts'
+import type { CreatePool } from './small-pool.ts'
 
 const isLate = ({ data }: Profile): boolean => data.late !== undefined
 
@@ -17,7 +18,7 @@ function fail(message: string, code?: string): () => Promise<never> {
 }
 
 /** Pages with queries. */
-export function createQueryPages({ logger, queries, view }: Application): Pages {
+export function createQueryPages({ logger, queries, view }: Application, createPool: CreatePool): Pages {
   const run = (text: string, values: readonly unknown[] = [], result: unknown = []) =>
     queries.measure('sqlite', text, values, () => result)
   return {
@@ -251,6 +252,22 @@ export function createQueryPages({ logger, queries, view }: Application): Pages 
         await queries.measure('postgresql', 'BEGIN', undefined, fail('too many connections')).catch(error => {
           logger.warning('Not begun.', { exception: error })
         })
+        return page()
+      },
+    },
+    'starved-pool': {
+      answer: 'starved-pool',
+      async handle() {
+        const pool = createPool(1)
+        await Promise.all([1, 2, 3].map(() => pool.run('SELECT * FROM reports', 60))) // here: starved-pool
+        return page()
+      },
+    },
+    'large-pool': {
+      answer: 'healthy',
+      async handle() {
+        const pool = createPool(2)
+        await Promise.all([1, 2].map(id => pool.run(`SELECT * FROM reports_${'ab'[id - 1]}`, 60)))
         return page()
       },
     },
