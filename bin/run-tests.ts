@@ -11,8 +11,8 @@ export interface TestOptions {
   /** Whether Node runs the sources; by default, if it can. */
   readonly isDirect?: boolean
   /**
-   * Makes programs of all tests, for a run in which no test is named; such a run demands complete coverage. By default each
-   * test is a program, and coverage is not measured.
+   * Makes programs of all tests, for a run in which no test is named; such a run measures coverage, and writes it as JSON into
+   * `.tap/report`. By default each test is a program, and coverage is not measured.
    */
   readonly group?: (programs: readonly string[]) => readonly string[]
 }
@@ -20,7 +20,7 @@ export interface TestOptions {
 /**
  * Runs the tests of the application in a directory, all `*.test.ts` below `tests`, with the tap that the application has
  * installed. The command line names some of them by files or folders, relative to the working directory; the rest of it
- * are options of tap. Coverage is measured if one of them begins with `--coverage-`, and then need not be complete.
+ * are options of tap. Coverage is measured if one of them begins with `--coverage-`. It need not be complete.
  * Resolves with the exit code of tap. Named files without options are run by Node itself, one after the other, and only their
  * failures are printed: the program of tap needs two CPU-seconds more.
  */
@@ -53,7 +53,8 @@ export async function runApplicationTests(
   const isWhole = group !== undefined && named.length === 0
   const parameters = [
     ...nodeOptions.map(option => `--node-arg=${option}`),
-    ...(isWhole ? [] : [isCounted ? '--allow-incomplete-coverage' : '--disable-coverage']),
+    ...(isWhole || isCounted ? ['--allow-incomplete-coverage'] : ['--disable-coverage']),
+    ...(isWhole ? ['--coverage-report=json'] : []),
     `--test-env=${withoutCompiler}`,
     ...options,
     ...(isWhole ? group(programs) : programs).map(file => path.relative(directory, file)),
