@@ -1,4 +1,6 @@
+import { once } from 'node:events'
 import { get, type RequestOptions } from 'node:http'
+import { connect } from 'node:net'
 import { setTimeout as sleep } from 'node:timers/promises'
 import type { Profile } from '#bundles/profiler/profile/profile.ts'
 import type { Application } from '#kernel/bundle.ts'
@@ -163,6 +165,18 @@ export function createCallPages({ logger }: Application, upstream: string): Page
       isComplete: ({ collectors }) => collectors.http?.calls.some(({ isAborted }) => isAborted) === true,
       handle() {
         fetch(`${upstream}/wait/80/slow`, { signal: AbortSignal.timeout(1) }).catch(() => undefined)
+        return page()
+      },
+    },
+    'own-protocol': {
+      answer: 'out of sight',
+      reason: 'A library without channels and an instrumentation, whose calls the application does not measure.',
+      async handle() {
+        const { hostname, port } = new URL(upstream)
+        const socket = connect(Number(port), hostname)
+        await once(socket, 'connect')
+        socket.end('GET / HTTP/1.0\r\n\r\n')
+        for await (const _ of socket);
         return page()
       },
     },

@@ -85,6 +85,22 @@ export function createWorkPages({ logger, view }: Application, folder: string): 
         return page()
       },
     },
+    'slow-hash': {
+      answer: 'out of sight',
+      reason: 'It blocks the event loop for less than 200 ms of CPU time, and waits for no file or process.',
+      handle() {
+        toil(60)
+        return page()
+      },
+    },
+    'kept-timer': {
+      answer: 'out of sight',
+      reason: 'Node.js does not report which timers a request leaves behind.',
+      handle() {
+        setInterval(() => undefined, 60_000).unref()
+        return page()
+      },
+    },
     // The listener of the bundle waits for it.
     'slow-listener': { answer: 'slow-listener', handle: page },
     'long-list': { answer: 'repeated-template', handle: () => list(60, 0.6) },
