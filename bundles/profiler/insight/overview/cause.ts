@@ -164,11 +164,13 @@ function describeListener({ event, kind }: TimePart, profile: Profile, took: Wri
   const calls = readEventTree(profile).nodes.filter(({ kind, parent }) => kind === 'call' && parent?.name === event)
   const whole = calls.reduce((sum, call) => sum + ownTime(call), 0)
   const longest = calls.find(call => ownTime(call) > whole / 2)
-  if (longest === undefined) return took([], `listeners of ${event}`)
+  // An application names its own events.
+  const all = ['listeners of ', toValue(event, nameLimit), ' ']
+  if (longest === undefined) return took(all)
   const site = findSite(longest, profile)
   const name = toValue(longest.name, nameLimit)
   const where = site === undefined ? [] : [' (', toPlaceValue(site, undefined), ')']
   if (ownTime(longest) > whole * nearlyAll) return took(['listener ', name, ' '], '', where)
   // Which of several listeners has waited is not known.
-  return took([], `listeners of ${event}`, kind === 'waiting' ? [] : [', most of it in ', name, ...where])
+  return took(all, '', kind === 'waiting' ? [] : [', most of it in ', name, ...where])
 }
