@@ -1,7 +1,9 @@
-import type { FindingRule } from '../../../../kernel/profiler-contract.ts'
+import type { FindingRule, RuleFinding } from '../../../../kernel/profiler-contract.ts'
+import { readEventTree } from '../../profile/event-tree.ts'
 import { formatCount, formatNumber, toTarget } from '../../profile/format.ts'
 import type { Profile } from '../../profile/profile.ts'
 import { toReadableUrl } from '../../profile/readable-url.ts'
+import { findCode } from './time-rules.ts'
 
 /** One redirect is usual: of a path without its slash, or of another host. */
 const leastRedirects = 2
@@ -39,19 +41,35 @@ const cookieLimit = 4096
 export const largeCookieRule: FindingRule<Profile> = {
   name: 'large-cookie',
   title: 'Large cookie',
-  find: ({ collectors, summary }) =>
-    (summary.parent === null ? (collectors.response?.largeCookies ?? []) : []).map(([name, bytes]) => {
+  find(profile) {
+    const { collectors, summary } = profile
+    // The client receives the cookies of the main response only.
+    const cookies = summary.parent === null ? (collectors.response?.largeCookies ?? []) : []
+    const { setter, ...code } = cookies.length === 0 ? { setter: '' } : findSetter(profile)
+    return cookies.map(([name, bytes]) => {
       const size = Number(bytes)
       const isDropped = size > cookieLimit
       return {
         severity: isDropped ? 'error' : 'warning',
-        problem: `The cookie {cookie} has ${formatNumber(size)} bytes${isDropped ? ': browsers drop it' : ', and the browser sends it with each request'}.`,
-        values: { cookie: name },
+        problem: `The cookie {cookie}, set in {setter}, has ${formatNumber(size)} bytes${isDropped ? ': browsers drop it' : ', and the browser sends it with each request'}.`,
+        values: { cookie: name, setter },
+        ...code,
         advice: `Store the data in the session, and only its id in a cookie: browsers drop a cookie of more than ${formatNumber(cookieLimit)} bytes.`,
         place: { panel: 'request', anchor: 'cookies' },
         evidence: { size },
       }
-    }),
+    })
+  },
+}
+
+/** The listener that has set the cookies of the response, else the controller. */
+function findSetter(profile: Profile): { readonly setter: string } & Pick<RuleFinding, 'code'> {
+  const listener = readEventTree(profile).nodes.find(
+    ({ details, kind }) =>
+      kind === 'call' && details.some(change => /^(?:set|changed) header set-cookie$/.test(change)),
+  )
+  if (listener !== undefined) return { setter: listener.name, ...findCode(listener, profile) }
+  return { setter: profile.summary.controller ?? 'the controller' }
 }
 
 /** More paths are not named in the sentence. */

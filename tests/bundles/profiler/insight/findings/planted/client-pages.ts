@@ -86,6 +86,8 @@ export function createClientPages(): Pages {
     'compressed-text': { answer: 'healthy', handle: () => long({}) },
     'large-cookie': { answer: 'large-cookie', handle: () => withValue('basket', 'x'.repeat(3100)) },
     'dropped-cookie': { answer: 'large-cookie', handle: () => withValue('basket', 'x'.repeat(5000)) },
+    // The listener of the bundle sets it.
+    'listener-cookie': { answer: 'large-cookie', handle: page },
     'long-cookie': { answer: 'healthy', handle: () => withValue('basket', 'x'.repeat(2500)) },
     'open-token': { answer: 'insecure-cookie', handle: () => withCookie('access_token', { httpOnly: false }) },
     'open-theme': { answer: 'healthy', handle: () => withCookie('theme', { httpOnly: false }) },

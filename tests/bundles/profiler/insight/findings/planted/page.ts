@@ -28,7 +28,9 @@ export const pathOf = (name: string): string => `/planted/${name}`
 export const page = (): Response => Response.html('<body>a page</body>')
 
 const folder = 'tests/bundles/profiler/insight/findings/planted'
-const files = ['query-pages.ts', 'call-pages.ts', 'work-pages.ts', 'client-pages.ts'].map(name => `${folder}/${name}`)
+const files = ['planted-bundle.ts', 'query-pages.ts', 'call-pages.ts', 'work-pages.ts', 'client-pages.ts'].map(
+  name => `${folder}/${name}`,
+)
 
 /** Finds the lines of the faults by their comments: `file:line` by the name of the page. */
 export function findMarkedLines(): ReadonlyMap<string, string> {

@@ -4,7 +4,8 @@ import type { AddressInfo } from 'node:net'
 import { setTimeout as sleep } from 'node:timers/promises'
 import type { Test } from 'tap'
 import type { Bundle } from '#kernel/bundle.ts'
-import { ControllerEvent, TerminateEvent } from '#kernel/events.ts'
+import { ControllerEvent, ResponseEvent, TerminateEvent } from '#kernel/events.ts'
+import { setCookie } from '#lib/http/cookies.ts'
 import { createProject } from '#tests/support/project.ts'
 import { createCallPages } from './call-pages.ts'
 import { createClientPages } from './client-pages.ts'
@@ -78,6 +79,10 @@ export async function createPlantedBundle(t: Test): Promise<PlantedBundle> {
       const slowDown = ({ request }: ControllerEvent) =>
         request.path === pathOf('slow-listener') ? sleep(150) : undefined
       dispatcher.on(ControllerEvent, slowDown, 0, 'SlowListener')
+      const setBasket = ({ request, response }: ResponseEvent) => {
+        if (request.path === pathOf('listener-cookie')) setCookie(response.headers, 'basket', 'x'.repeat(3200))
+      }
+      dispatcher.on(ResponseEvent, setBasket, 0, 'BasketListener') // here: listener-cookie
       dispatcher.on(TerminateEvent, async ({ request }) => {
         if (request.path !== pathOf('work-after')) return
         await sleep(150)
