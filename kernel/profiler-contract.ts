@@ -99,6 +99,11 @@ export interface FindingRule<inspected extends InspectedProfile = InspectedProfi
   find(profile: inspected): readonly RuleFinding[]
   /** Decides whether a finding is fixed. By default it is fixed if the rule no longer finds it. */
   readonly measure?: FindingMeasure<inspected>
+  /**
+   * Whether the same request has the finding again as long as its cause exists; so it is by default. If not, a request without
+   * the finding proves no fix.
+   */
+  readonly isRepeatable?: boolean
 }
 
 /** How much of a finding there is, in any profile of the same request, also if it is too little for a finding. */

@@ -127,8 +127,7 @@ export function createUnlimitedCallRule(least: number = longCall): FindingRule<P
     name: 'unlimited-call',
     title: 'HTTP client call without a limit',
     find(profile) {
-      const { duration } = profile.summary
-      const timeOf = ({ end = duration, start }: StoredCall) => Math.min(end, duration) - start
+      const timeOf = (call: StoredCall) => waitedTime(call, profile)
       const long = readCalls(profile).calls.filter(call => call.isUnlimited && timeOf(call) >= least)
       return [...groupBy(long, patternOf).values()].map(calls => {
         // A group has at least one call.
@@ -146,7 +145,21 @@ export function createUnlimitedCallRule(least: number = longCall): FindingRule<P
         }
       })
     },
+    measure: {
+      unit: 'ms',
+      read({ values }, profile) {
+        const calls = readCalls(profile).calls.filter(
+          call => call.isUnlimited && shorten(nameOf(call), urlLength) === values?.call,
+        )
+        return Math.max(0, ...calls.map(call => waitedTime(call, profile)))
+      },
+    },
   }
+}
+
+/** Milliseconds of a call until the response of the request was sent. */
+function waitedTime({ end, start }: StoredCall, { summary: { duration } }: Profile): number {
+  return Math.min(end ?? duration, duration) - start
 }
 
 /** Two equal calls may come from independent parts of a page. */

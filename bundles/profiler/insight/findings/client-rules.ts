@@ -15,6 +15,8 @@ const leastEndless = 5
 export const redirectChainRule: FindingRule<Profile> = {
   name: 'redirect-chain',
   title: 'Chain of redirects',
+  // A replay follows no redirects.
+  isRepeatable: false,
   find({ collectors, summary }) {
     const redirects = (collectors.redirects ?? []).filter(({ method }) => method === 'GET' || method === 'HEAD')
     const isRedirect = summary.status >= 300 && summary.status < 400
@@ -79,6 +81,8 @@ const namedPaths = 3
 export const missingAssetRule: FindingRule<Profile> = {
   name: 'missing-asset',
   title: 'Missing file',
+  // The browser requests the files of the page, which a replay does not.
+  isRepeatable: false,
   find({ collectors }) {
     const { paths } = collectors.missing ?? { paths: [] }
     if (paths.length === 0) return []

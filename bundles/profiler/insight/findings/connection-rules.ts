@@ -66,4 +66,5 @@ export const starvedPoolRule: FindingRule<Profile> = {
       },
     ]
   },
+  measure: { unit: 'ms', read: (_, profile) => readWaits(profile).time },
 }

@@ -48,6 +48,11 @@ export class Inspector {
     return findings
   }
 
+  /** Whether the same request has a finding again as long as its cause exists. */
+  isRepeatable({ rule }: Finding): boolean {
+    return this.rules.find(({ name }) => name === rule)?.isRepeatable ?? true
+  }
+
   /** How much of a finding there is in a profile; `undefined` if its rule does not measure it. Never throws. */
   measure(finding: Finding, profile: Profile): Amount | undefined {
     const measure = this.rules.find(({ name }) => name === finding.rule)?.measure

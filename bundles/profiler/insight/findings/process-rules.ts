@@ -11,6 +11,8 @@ import { findBlockingCalls } from './loop-rules.ts'
 export const listenerLeakRule: FindingRule<Profile> = {
   name: 'listener-leak',
   title: 'Listeners not removed',
+  // Node.js warns once about an object.
+  isRepeatable: false,
   find: profile =>
     readLogs(profile)
       .logs.filter(({ channel }) => channel === leakChannel)
@@ -58,5 +60,12 @@ export const synchronousCallRule: FindingRule<Profile> = {
         evidence: { count: group.length, time },
       }
     })
+  },
+  measure: {
+    unit: 'ms',
+    read: ({ values }, { collectors }) =>
+      (collectors.memory?.syncCalls ?? [])
+        .filter(({ name }) => `${name}()` === values?.call)
+        .reduce((sum, { duration }) => sum + duration, 0),
   },
 }

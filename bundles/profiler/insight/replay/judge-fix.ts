@@ -19,7 +19,7 @@ export interface Flaw {
 export interface FixVerdict {
   /**
    * `doubtful`: fixed, but the text names a difference that may be the reason. `failing`: the page fails otherwise than before, so
-   * the flaw cannot be judged. `unsure`: neither can it, because the replay had no cookie or no credentials.
+   * the flaw cannot be judged. `unsure`: neither can it, because the replay had no cookie or no credentials, or does not show it.
    */
   readonly state: 'fixed' | 'doubtful' | 'present' | 'failing' | 'unsure'
   /** Such as `Fixed: 51 queries → 2, request 109.0 ms → 30.0 ms`. */
@@ -35,7 +35,7 @@ export function isFixed({ state }: Pick<FixVerdict, 'state'>): boolean {
 export type Versions = readonly [Profile, ...Profile[]]
 
 /** What a verdict asks of profiles. */
-export type Judge = Pick<Inspector, 'inspect' | 'measure'>
+export type Judge = Pick<Inspector, 'inspect' | 'isRepeatable' | 'measure'>
 
 /** A time is measured so often: the median of three leaves out one that is unusual. */
 export const timedCount = 3
@@ -85,6 +85,8 @@ export function judgeFix({ finding }: Flaw, before: Versions, after: Versions, j
   const changes = describeChanges(before, after, amounts?.unit)
   const facts = [...(amounts === undefined ? [] : [formatAmounts(amounts).join(' → ')]), ...changes].join(', ')
   if (remains !== undefined) return { state: 'present', text: `${remains}: ${facts}` }
+  if (!judge.isRepeatable(finding))
+    return { state: 'unsure', text: `Not comparable, a replay does not show it: ${facts}` }
   const isOnce = amounts?.unit === 'ms' && after.length < timedCount
   return toFixed(
     [...listCautions(original, replay, judge), ...(isOnce ? ['the time was measured only once'] : [])],

@@ -1,7 +1,8 @@
 import fc from 'fast-check'
 import { t } from 'tap'
 import { linkToFinding, splitSentence, toBadge, writeProblem } from '#bundles/profiler/insight/findings/finding.ts'
-import { findFindings } from '#bundles/profiler/insight/findings/inspector.ts'
+import { findFindings, Inspector } from '#bundles/profiler/insight/findings/inspector.ts'
+import { judgeFix, listFlaws } from '#bundles/profiler/insight/replay/judge-fix.ts'
 import type { Profile } from '#bundles/profiler/profile/profile.ts'
 import type { FindingRule } from '#kernel/profiler-contract.ts'
 import { createProfile, type ProfileInit } from '#tests/support/create-profile.ts'
@@ -226,6 +227,25 @@ t.test('a chain of redirects has two GET requests; without a page it has five', 
   t.strictSame(rulesOf({ redirects: [...redirects(1, 'POST'), ...redirects(1)] }), [], 'after a form')
   t.strictSame(rulesOf({ redirects: redirects(4) }, { status: 302 }), [])
   t.strictSame(rulesOf({ redirects: redirects(5) }, { status: 302 }), ['redirect-chain'])
+})
+
+t.test('a replay without a finding that only a browser or a new process shows proves no fix', async t => {
+  const judge = new Inspector([])
+  const log = { at: 1, level: 'warning', channel: 'listeners', message: 'Too many listeners.' }
+  const stateOf = (data: Profile['data'], now: Profile['data'] = {}) => {
+    const before = createProfile(data)
+    const [flaw] = listFlaws(before, judge.inspect(before))
+    return flaw && judgeFix(flaw, [before], [createProfile(now)], judge).state
+  }
+  const missing = { paths: ['/gone.css'] }
+  t.equal(stateOf({ missing }), 'unsure')
+  t.equal(stateOf({ missing }, { missing }), 'present')
+  t.equal(stateOf({ logger: { records: [log] } }), 'unsure')
+  t.equal(
+    stateOf({ redirects: ['fedcba', 'abcdef'].map(token => ({ token, status: 302, method: 'GET', url: '/' })) }),
+    'unsure',
+  )
+  t.equal(stateOf({ http: { calls: [failure] } }), 'fixed')
 })
 
 t.test('a GET that changes the session is an info, a logout by GET a warning', async t => {
