@@ -19,14 +19,15 @@ export function createRecord(
   ids?: LogIds,
 ): LogRecord {
   const context = copyContext(values, redactor)
-  const filled = fill(template, context)
-  const toMessage = (text: string) => cut(redactor.text(text), messageLimit)
+  // The class of an error is no name of a value: `{name}: {message}`. The texts before and behind it are masked alone.
+  const parts = Object.values(context).some(isLogError) ? template.split(behindValue) : [template]
+  const filled = parts.map(part => fill(part, context))
   return {
     time: time.toISOString(),
     level,
     channel,
-    message: toMessage(filled),
-    ...(filled !== template && { template: toMessage(template) }),
+    message: cut(filled.map(part => redactor.text(part)).join(''), messageLimit),
+    ...(filled.join('') !== template && { template: cut(redactor.text(template), messageLimit) }),
     context,
     ...ids,
   }
@@ -37,6 +38,7 @@ export function placeholdersOf(template: string): string[] {
   return Array.from(template.matchAll(placeholder), ([, name = '']) => name)
 }
 
+const behindValue = /(?<=\{[\w.-]{1,60}\})(?=: )/
 const placeholder = /\{([\w.-]+)\}/g
 
 function fill(template: string, context: Readonly<Record<string, unknown>>): string {

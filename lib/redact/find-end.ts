@@ -73,13 +73,13 @@ export function findWordEnd(text: string, from: number, isSentence: boolean, isQ
     const at = found.index
     const character = text.charAt(at)
     if (character === '&') {
-      if (isQuery || !matches(lastPart, text, at)) return at
+      if (isQuery || skip(lastPart, text, at) === at) return at
     } else if (character === '<') {
-      if (matches(tag, text, at)) return at
+      if (skip(tag, text, at) > at) return at
     } else if (character === ';') {
-      if (matches(isSentence ? sentenceEnd : statementEnd, text, at)) return at
+      if (skip(isSentence ? sentenceEnd : statementEnd, text, at) > at) return at
     } else if (/[,)}\]]/.test(character)) {
-      if (isSentence && matches(sentenceEnd, text, at)) return at
+      if (isSentence && skip(sentenceEnd, text, at) > at) return at
     } else if (/[\\"'`]/.test(character)) {
       const mark = markAt(text, at)
       const end = at + mark.length
@@ -96,9 +96,10 @@ const tag = /<(?:[/!]|[a-z][\w:-]{0,20}[\s/>])/y
 const statementEnd = /;(?:\s|$)/y
 const sentenceEnd = /[;,)}\]](?:[\s,;)}\]"'`]|$|[\w$-]{1,40}\s?[:=])/y
 
-function matches(pattern: RegExp, text: string, at: number): boolean {
+/** Where a pattern with the flag `y` ends that begins at a place; the place itself if it does not match. */
+export function skip(pattern: RegExp, text: string, at: number): number {
   pattern.lastIndex = at
-  return pattern.test(text)
+  return pattern.test(text) ? pattern.lastIndex : at
 }
 
 interface Mark {

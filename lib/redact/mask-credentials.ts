@@ -4,56 +4,46 @@ import { mask } from './secret-names.ts'
 /** A token is at the beginning of a word, or behind a percent-encoded character. */
 const start = '(?<![\\w-]|%)(?:(?<=%[\\dA-F]{2})|(?<![\\w-]))'
 
-/** The forms of tokens of known providers. */
-const shapes: readonly string[] = [
-  'gh[opsur]_[A-Za-z\\d]{10,}',
-  'github_pat_\\w{10,}',
-  'gl(?:pat|dt|rt|cbt|ptt|ft|imt|agent|oas|soat|ffct)-[\\w.-]{10,}',
-  '(?:sk|rk)_(?:live|test)_\\w{8,}',
-  'whsec_[\\w+/=-]{8,}',
-  'sk-(?=[\\w-]{0,60}\\d)[\\w-]{16,}',
-  'gsk_[A-Za-z\\d]{20,}',
-  'xox[a-z]-[\\w.-]{8,}',
-  'xapp-[\\w-]{8,}',
-  '(?:AKIA|ASIA|AGPA|AIDA|AROA)[A-Z\\d]{12,}',
-  'AIza[\\w-]{20,}',
-  'ya29\\.[\\w-]{10,}',
-  'GOCSPX-[\\w-]{10,}',
-  'npm_[A-Za-z\\d]{20,}',
-  'pypi-[\\w-]{16,}',
-  'SG\\.[\\w-]{10,}\\.[\\w-]{10,}',
-  'key-[\\da-f]{32}',
-  'hf_[A-Za-z\\d]{20,}',
-  'do[opr]_v1_[\\da-f]{20,}',
-  'dckr_pat_[\\w-]{10,}',
-  'hv[bs]\\.[\\w-]{16,}',
-  'shp(?:at|ca|pa|ss)_[\\dA-Fa-f]{16,}',
-  'sq0[a-z]{3}-[\\w-]{10,}',
-  'sntry[su]_[\\w=+/-]{10,}',
-  'lin_api_\\w{10,}',
-  'tskey-[\\w-]{10,}',
-  'ATATT3[\\w=-]{20,}',
-  'AGE-SECRET-KEY-1[A-Z\\d]{10,}',
-  '\\d{8,10}:[\\w-]{35}(?![\\w-])',
+/** The forms of tokens of known providers: their beginnings, and the rest. */
+const shapes: readonly (readonly [begins: readonly string[], rest: string])[] = [
+  [['gh[opsur]_', 'github_pat_', 'lin_api_', 'dckr_pat_', 'sb(?:p|_secret)_'], '\\w{10,}'],
+  [['[rs]k_(?:live|test)_', 'whsec_', 'sntry[su]_'], '[\\w+/=-]{8,}'],
+  [['(?:gsk|hf|npm|r8)_', 'pplx-'], '[A-Za-z\\d]{16,}'],
+  [['(?:vercel|vc[a-z])_', 'EAA', 'sk-'], '(?=[\\w-]{0,60}\\d)[\\w-]{16,}'],
+  [['gl(?:pat|dt|rt|cbt|ptt|ft|imt|agent|oas|soat|ffct)-', 'xox[a-z]-', '(?:xapp|tskey|GOCSPX)-'], '[\\w.-]{8,}'],
+  [['pypi-', 'sq0[a-z]{3}-', 'pat-(?:na|eu|ap)\\d-', 'AIza', 'ya29\\.', 'hv[bs]\\.', 'ATATT3'], '[\\w=-]{10,}'],
+  [['A(?:KIA|SIA|GPA|IDA|ROA)', 'AGE-SECRET-KEY-1'], '[A-Z\\d]{10,}'],
+  [['do[opr]_v1_', 'shp(?:at|ca|pa|ss)_'], '[\\dA-Fa-f]{16,}'],
+  [['key-', 'SK'], '[\\da-f]{32}(?!\\w)'],
+  [['SG\\.'], '[\\w-]{10,}\\.[\\w-]{10,}'],
+  [['\\$2[abxy]\\$'], '\\d\\d\\$[./A-Za-z\\d]{53}'],
+  [['\\$argon2'], '\\w{1,2}\\$\\S{20,}'],
+  [['\\d{8,10}:'], '[\\w-]{35}(?![\\w-])'],
   // A JWT: parts of JSON in base64.
-  'eyJ[\\w-]{8,}\\.[\\w-]{2,}(?:\\.[\\w-]*){0,3}',
+  [['eyJ'], '[\\w-]{8,}\\.[\\w-]{2,}(?:\\.[\\w-]*){0,3}'],
 ]
 
-const tokens = new RegExp(
-  `${start}(?:${shapes.join('|')})|(?<=hooks\\.slack\\.com/(?:services|workflows|triggers)/)[^\\s"'<>\`?#]+` +
-    `|(?<=\\bbot)\\d{5,12}(?::|%3A)[\\w-]{8,}|(?<=discord(?:app)?\\.com/api/webhooks/)[^\\s"'<>\`?#]+`,
-  'g',
+const webHooks =
+  /(?<=hooks\.slack\.com\/(?:services|workflows|triggers)\/)[^\s"'<>`?#]+|(?<=\bbot)\d{5,12}(?::|%3A)[\w-]{8,}|(?<=discord(?:app)?\.com\/api\/webhooks\/)[^\s"'<>`?#]+/
+const forms = shapes.map(([begins, rest]) => `(?:${begins.join('|')})${rest}`)
+const tokens = new RegExp(`${start}(?:${forms.join('|')})|${webHooks.source}`, 'g')
+/** Looks for the ends of the beginnings, because most end with the same few characters. */
+const begins = new RegExp(
+  `_(?<=(?:${endingWith('_')}))|-(?<=(?:${endingWith('-')}))|${endingWith('')}|bot\\d|hooks\\.slack|webhooks/`,
 )
-const begins =
-  /gh[opsur]_|github_pat_|gl[a-z]{2,5}-|[sr]k_(?:live|test)_|whsec_|sk-|gsk_|xox[a-z]-|xapp-|A(?:KIA|SIA|GPA|IDA|ROA|Iza|TATT3|GE-SEC)|ya29\.|GOCSPX|npm_|pypi-|SG\.|key-|hf_|do[opr]_v1|dckr_|hv[bs]\.|shp[acs]|sq0|sntry|lin_api|tskey|bot\d|\d{8}:[\w-]|eyJ|hooks\.slack|webhooks\//
 
-/** Whether a text may contain a credential with a known form, or the values of a row without their names. */
+function endingWith(mark: string): string {
+  const begins = shapes.flatMap(([begins]) => begins)
+  return begins.filter(begin => (mark === '' ? /[^_-]$/.test(begin) : begin.endsWith(mark))).join('|')
+}
+
+/** Whether a text may contain a credential with a known form, or a secret without a name. */
 export function mayHaveCredential(text: string): boolean {
   return begins.test(text) || unnamed.test(text)
 }
 
 const unnamed =
-  /@|%40|-----BEGIN| --?[alpu]|identified by|[?&]code=|row contains \(|\$\d{1,5} = '|(?:bearer|basic|digest|ntlm|negotiate|kerberos|token|apikey)[ +\t]/i
+  /@|%40|-----BEGIN| --?[aklpu]|identified by|[?&]code=|row contains \(|\$\d{1,5} = '|(?:bearer|basic|digest|ntlm|negotiate|kerberos|token|apikey)[ +\t]|with args |invalid input |value: '|acl setuser|\\u00|:(?:(?<=(?:link|me|ite|ation|login|reset|verify|sess):)[\w-]{6}|(?<=:(?:\d{4,5}|\*):))/i
 
 /** Masks credentials with a known form: PEM blocks, JWTs, tokens of known providers, web hooks. */
 export function maskTokens(text: string): string {
@@ -64,7 +54,7 @@ export function maskTokens(text: string): string {
 const pemBlock =
   /-----BEGIN [A-Z\d ]{1,60}-----(?:(?!-----BEGIN)[\s\S])*?(?:-----END [A-Z\d ]{1,60}-----|(?=-----BEGIN)|$)/g
 
-const schemes = /\b(bearer|basic|digest|ntlm|negotiate|kerberos|token|apikey)[ \t]{1,8}(?=([^\s"',;<>\\]+))/gi
+const schemes = /(?<![\w/-])(bearer|basic|digest|ntlm|negotiate|kerberos|token|apikey)[ \t]{1,8}(?=([^\s"',;<>\\]+))/gi
 const proseBehindScheme =
   /^(?:tokens?|auth\w*|schemes?|bearer|of|is|was|in|for|the|and|or|not|realm|error|expired|invalid|missing|required|must)(?:[.:=!?]|$)/i
 
@@ -83,6 +73,9 @@ export function maskSchemes(text: string): string {
   return masked + text.slice(done)
 }
 
+/** Characters of a list of parameters. */
+const listReach = 500
+
 function isCredential(scheme: string, value: string, text: string, at: number): boolean {
   if (value.startsWith(mask)) return false
   switch (scheme) {
@@ -91,7 +84,8 @@ function isCredential(scheme: string, value: string, text: string, at: number): 
     case 'basic':
       return Buffer.from(value.slice(0, 400), 'base64').includes(':')
     case 'digest':
-      return /^(?:username|realm|nonce|uri|response|qop|cnonce|opaque|algorithm)=/i.test(value)
+      // The challenge of a server has neither a user nor a response.
+      return /^\w{1,20}=/.test(value) && /[\s,](?:response|username)=/i.test(text.slice(at, at + listReach))
     case 'token':
     case 'apikey':
       // "Unexpected token x" is the message of a parser.
@@ -103,31 +97,19 @@ function isCredential(scheme: string, value: string, text: string, at: number): 
   }
 }
 
-const options =
-  /((?:^|\s)--?(?:[a-z]{1,20}-)?(?:u|user|login) ?=?["']?)([^\s"':=]{1,100}:(?!\d{1,9}(?:\s|$))[^\s"'@/][^\s"']*)|(\b(?:mysql|mariadb|sshpass)[\w-]{0,20}(?= )[^\r\n|;&]{0,200}? -p ?)(?!-)([^\s"'-][^\s"']*)|(\bredis-cli [^\r\n|;&]{0,200}?-a )([^\s"']+)/g
-
-/** Masks secrets in options without a secret name: `curl -u ada:x`, `mysql -px`. */
-export function maskOptions(text: string): string {
-  return text.replace(options, (_all, ...parts: (string | undefined)[]) => {
-    const [user, , database, , redis] = parts
-    return `${user ?? database ?? redis}${mask}`
-  })
-}
-
 /**
  * Masks the userinfo of `//user:password@host`: all of it, because the user may be a token. Also percent-encoded, as in a
  * URL within a query, and without a scheme: `user:password@host`. Takes linear time.
  */
 export function maskUserinfo(text: string): string {
-  return maskBareUserinfo(
-    text
-      .replace(/\/\/[^\s"'<>`]+/g, url => url.split('//').map(maskAuthority).join('//'))
-      .replace(
-        /(?<=\/\/)(?!\d{0,5}[\s"'<>`])([^\s:/@"'<>`?#*[]{0,100}:(?!\d{1,5}(?:[\s"'<>`/?#,;)]|$)))([^@/\r\n]{1,100})@(?=[\w[])/g,
-        `${mask}@`,
-      )
-      .replace(/(?<=%2f%2f)(?:(?!%(?:2[36f]|3f))[^\s"'<>`/?#&])+(?=%40)/gi, mask),
-  )
+  return text
+    .replace(/\/\/[^\s"'<>`]+/g, url => url.split('//').map(maskAuthority).join('//'))
+    .replace(
+      /(?<=\/\/)(?!\d{0,5}[\s"'<>`])([^\s:/@"'<>`?#*[]{0,100}:(?!\d{1,5}(?:[\s"'<>`/?#,;)]|$)))([^@/\r\n]{1,100})@(?=[\w[])/g,
+      `${mask}@`,
+    )
+    .replace(/(?<=%2f%2f)(?:(?!%(?:2[36f]|3f))[^\s"'<>`/?#&])+(?=%40)/gi, mask)
+    .replace(bareUserinfo, mask)
 }
 
 function maskAuthority(part: string): string {
@@ -135,29 +117,9 @@ function maskAuthority(part: string): string {
   let at = authority.lastIndexOf('@')
   // Text behind the colon that is no port: a password with a slash that is not encoded.
   if (at === -1 && /^[^[:]*:(?!\d*$)/.test(authority)) at = part.lastIndexOf('@')
-  return at > 0 ? mask + part.slice(at) : part
+  return at > 0 && part.slice(0, at) !== 'git' ? mask + part.slice(at) : part
 }
 
-/** Words before the colon of an address that are no user names. */
-const noUser =
-  /^(?:mailto|npm|jsr|pkg|git|ssh|file|link|portal|patch|workspace|acct|sips?|xmpp|im|tel|to|cc|bcc|from|e-?mail)$/i
-
-function maskBareUserinfo(text: string): string {
-  let masked = ''
-  let done = 0
-  for (let at = text.indexOf('@'); at !== -1; at = text.indexOf('@', at + 1)) {
-    let start = at
-    let colon = -1
-    while (start > done && at - start < 200 && /[^\s"'<>`/\\,;(){}[\]=@]/.test(text.charAt(start - 1))) {
-      start--
-      if (text.charAt(start) === ':') colon = start
-    }
-    const user = text.slice(start, colon)
-    const isAddress = /[A-Za-z\d[]/.test(text.charAt(at + 1)) && /^[\w.+~%-]{1,64}$/.test(user)
-    const isPath = /[/\\]/.test(text.charAt(start - 1))
-    if (colon === -1 || colon === at - 1 || !isAddress || isPath || noUser.test(user)) continue
-    masked += text.slice(done, start) + mask
-    done = at
-  }
-  return masked + text.slice(done)
-}
+/** `user:password@host`. Words before the colon of other addresses are no user names. */
+const bareUserinfo =
+  /(?<![^\s"'<>`,;(){}[\]=@])(?!(?:mailto|npm|jsr|pkg|git|ssh|file|link|portal|patch|workspace|acct|sips?|xmpp|im|tel|to|cc|bcc|from|e-?mail):)[\w.+~%-]{1,64}:[^\s"'<>`/\\,;(){}[\]=@]{1,135}(?=@[A-Za-z\d[])/gi

@@ -1,13 +1,12 @@
 import { mask, type NameTest } from './secret-names.ts'
 
-/** An element that may hold a value, with its text. In each place at most three matches are tried, so the time is linear. */
-const tag =
-  /<(input|meta|button|option|param|data|property|setting|string|textarea|add)(?=[\s/])((?:[^<>"']|"[^"]*"|'[^']*')*)>([^<>]*)/gi
+/** In each place at most three matches are tried, so the time is linear. */
+const element = /<([A-Za-z_][\w.:-]{0,100})((?:\s(?:[^<>"']|"[^"]*"|'[^']*')*)?)>/g
 const attribute = /(?<![^\s"'>/=])([^\s"'>/=]{1,100})\s{0,20}=\s{0,20}(?:"([^"]*)"|'([^']*)'|([^\s"'=<>`]+))/g
 const naming = /^(?:name|id|key|property|http-equiv)$/i
 const holding = /^(?:value|content)$/i
 /** Elements without an end: the text behind them is not theirs. */
-const isVoid = /^(?:input|meta|param|add)$/i
+const isVoid = /^(?:input|meta)$/i
 
 /** A name in a cell or a term, and its value in the next one, which may be the name of a third one. */
 const pair =
@@ -24,21 +23,41 @@ interface MarkupMasker {
 }
 
 /**
- * Masks the secrets in HTML or XML. In addition to `masker.text`: secrets with escaped characters, values of form fields
- * and of `meta` with secret names, in any order of the attributes and without quotes, of password fields, and values behind
- * a secret name in tables and lists. Takes linear time.
+ * Masks the secrets in HTML or XML. In addition to `masker.text`: secrets with escaped characters, and values behind a
+ * secret name in tables and lists. Takes linear time.
  */
 export function maskMarkup(markup: string, masker: MarkupMasker): string {
-  const { isSecret } = masker
   const safe = masker
     .text(markup)
     .replace(part, text => (text.includes('&') && escaped.test(text) ? maskEscaped(text, masker) : text))
-    .replace(tag, (element: string, name: string, attributes: string, text: string) => {
-      if (!isSecretField(attributes, isSecret)) return element
-      const head = text === '' ? element : element.slice(0, -text.length)
-      return head.replace(attribute, maskHeld) + (isVoid.test(name) || text.trim() === '' ? text : mask)
-    })
-  return maskPairs(safe, isSecret)
+  return maskPairs(safe, masker.isSecret)
+}
+
+/** Characters of content in which the end tag is looked for. */
+const contentLimit = 4000
+
+/** Masks contents and values of elements with secret names: `<password>x</password>`, `<input name="apiKey" value="x">`. */
+export function maskElements(text: string, isSecret: NameTest): string {
+  let masked = ''
+  let done = 0
+  for (const { 0: tag, 1: name = '', 2: attributes = '', index } of text.matchAll(element)) {
+    const isField = isSecretField(attributes, isSecret)
+    if (index < done || !(isField || isSecret(name))) continue
+    const start = index + tag.length
+    const end = isVoid.test(name) ? start : findContentEnd(text, name, start)
+    masked += text.slice(done, index) + (isField ? tag.replace(attribute, maskHeld) : tag)
+    masked += text.slice(start, end).trim() === '' ? text.slice(start, end) : mask
+    done = end
+  }
+  return masked + text.slice(done)
+}
+
+/** Without a tag behind it, there is no content: `Usage: login <password>`. */
+function findContentEnd(text: string, name: string, start: number): number {
+  const close = text.slice(start, start + contentLimit).indexOf(`</${name}`)
+  if (close !== -1) return start + close
+  const next = text.indexOf('<', start)
+  return text.charAt(next + 1) === '/' ? next : start
 }
 
 function maskPairs(markup: string, isSecret: NameTest): string {

@@ -1,12 +1,15 @@
-import { findGroupEnd, findLineEnd, findQuoteEnd, findWordEnd, quoteAt } from './find-end.ts'
+import { findGroupEnd, findLineEnd, findQuoteEnd, findWordEnd, quoteAt, skip } from './find-end.ts'
 import {
   goesOnAsProse,
   isCodeOfError,
+  isNameOfError,
   isNameOfKeys,
   isPlace,
   isProse,
+  isPublic,
   type PlacedName,
   readName,
+  takesLine,
 } from './pair-names.ts'
 import { mask, type NameTest, namingKeys, valueKeys } from './secret-names.ts'
 
@@ -44,13 +47,13 @@ export function maskPairs(text: string, isSecret: NameTest): string {
     if (index < done || separator === '::') continue
     const name = readName(text, from, index)
     if (name === undefined || isNameOfKeys(text, name)) continue
-    if (separator === ':' && isCodeOfError(text, name, after)) continue
+    if (separator === ':' && (isNameOfError(name) || isCodeOfError(text, name, after))) continue
     const isNaming = namingName.test(name.text)
     if (isSecret(name.text) && !(isNaming && namesNext(text, after))) {
       const value = findValue(text, name, separator, after)
       if (value !== undefined) write(value)
     } else if (isNaming) {
-      if (!isSecret(readQuoted(text, after))) continue
+      if (!isSecret(readShort(text, after))) continue
       if (unnamed !== undefined && isSameObject(text, unnamed.start, index)) write(unnamed)
       else named = index
     } else if (namedValue.test(name.text)) {
@@ -80,11 +83,11 @@ const nextValue = new RegExp(
   'i',
 )
 
-/** A short text in quotes; empty without one. */
-function readQuoted(text: string, from: number): string {
+/** A short text in quotes, or a word that is the rest of its line; empty without one. */
+function readShort(text: string, from: number): string {
   const start = text.charAt(from) === ' ' ? from + 1 : from
   const quote = quoteAt(text, start)
-  if (quote === '') return ''
+  if (quote === '') return String(/^[\w.-]{1,100}(?=\s*(?:[\r\n]|$))/.exec(text.slice(start, start + 102)) ?? '')
   const quoted = text.slice(start + quote.length, start + quote.length + 100)
   return quoted.slice(0, quoted.search(/["'`\\]|$/))
 }
@@ -98,7 +101,7 @@ interface FoundValue {
 
 /** Placeholders and literals that contain no secret. */
 const literal =
-  /(?:\$\d{1,3}|\?|%s)(?![\w$%&-])|(?:null|undefined|true|false|NaN|\[(?:Circular|Getter|Setter|Function)[^\]\r\n]{0,100}\])(?![\w-])/y
+  /(?:\$\d{1,3}|\?|%s|\(\))(?![\w$%&-])|\("@[a-z]|\$\{[A-Z_][A-Z\d_]{0,60}\}|(?:null|NULL|undefined|true|false|NaN|YES|NO|\[(?:Circular|Getter|Setter|Function)[^\]\r\n]{0,100}\])(?![\w-])|(?:(?:process|import\.meta)\.)?env\.\w{1,60}(?=\s{0,3}(?:[,;)}\r\n]|$))/y
 const number = /-?\d[\d.eE+-]*/y
 /** `Map(1) {`, `[Object: null prototype] {`. */
 const className = /(?:\[[A-Z][^\]\r\n]{0,60}\]|[A-Z][\w$]{0,50}(?:\(\d{1,9}\))?) (?=[{[])/y
@@ -122,8 +125,9 @@ function findValue(text: string, name: PlacedName, separator: string, from: numb
   start = skip(prefix, text, start)
 
   const quote = quoteAt(text, start)
+  if (isPublic(text, name, start + quote.length)) return undefined
   if (quote !== '') return findQuoted(text, start + quote.length, quote)
-  if (isComparison || isHarmless(text, start)) return undefined
+  if (isComparison || isHarmless(text, name, start)) return undefined
   if (separator === ':') {
     const block = findBlock(text, name, from)
     if (block !== undefined) return found(block.start, block.end, mask)
@@ -144,14 +148,12 @@ function found(start: number, end: number, replacement: string): FoundValue | un
 }
 
 /** An empty value, a placeholder, or a mask. */
-function isHarmless(text: string, at: number): boolean {
+function isHarmless(text: string, { text: name }: PlacedName, at: number): boolean {
   const begin = skip(className, text, at)
-  return skip(literal, text, at) > at || skip(emptyGroup, text, begin) > begin || skip(masked, text, at) > at
-}
-
-function skip(pattern: RegExp, text: string, at: number): number {
-  pattern.lastIndex = at
-  return pattern.test(text) ? pattern.lastIndex : at
+  const isVariable = text.startsWith(`$${name}`, at) && !/[\w$-]/.test(text.charAt(at + name.length + 1))
+  return (
+    isVariable || skip(literal, text, at) > at || skip(emptyGroup, text, begin) > begin || skip(masked, text, at) > at
+  )
 }
 
 function findQuoted(text: string, start: number, quote: string): FoundValue | undefined {
@@ -212,14 +214,18 @@ function findArgument(text: string, start: number): FoundValue | undefined {
 
 function findBareEnd(text: string, name: PlacedName, separator: string, start: number): number {
   // All of the line belongs to the header.
-  if (/authorization|cookie/i.test(name.text)) return findLineEnd(text, start)
+  if (/authorization|cookie|signature$/i.test(name.text)) return findLineEnd(text, start)
   const isQuoted = name.quote === '' && /["'`]/.test(text.charAt(name.start - 1))
-  const isLine = name.position === 'line' || isQuoted || name.before === ';'
+  const isLine = isQuoted || takesLine(name, separator)
   // The whole line is read only if it is the value: a line may have many names.
   const near = isLine ? text.slice(0, start + proseReach) : text
   const limit = isLine ? findLineEnd(near, start, true) : text.length
   const wordEnd = findWordEnd(near.slice(0, limit), start, separator === ':', /[?&]/.test(name.before))
-  return isLine && !goesOnAsProse(text, wordEnd) ? findLineEnd(text, start, true) : wordEnd
+  if (!isLine || goesOnAsProse(text, wordEnd)) return wordEnd
+  const lineEnd = findLineEnd(text, start, true)
+  if (name.position !== 'part' || isQuoted) return lineEnd
+  const length = text.slice(wordEnd, lineEnd).search(/[,;)}\]|]|$/)
+  return wordEnd + length
 }
 
 /** Characters of a line in which a value and the sentence behind it are looked for. */
@@ -233,9 +239,11 @@ const lineBreak = /[ \t]*(?:[|>][-+]?\d?[ \t]*)?(?:\r\n?|\n)/y
  */
 function findBlock(text: string, name: PlacedName, from: number): { start: number; end: number } | undefined {
   lineBreak.lastIndex = from
-  if (name.position !== 'line' || name.quote !== '' || !lineBreak.test(text)) return undefined
+  if (name.position === 'part' || name.quote !== '' || !lineBreak.test(text)) return undefined
   let at = lineBreak.lastIndex
-  const own = name.start - startOfLine(text, name.start)
+  const isMarked = /[|>]/.test(text.slice(from, at))
+  const lineStart = startOfLine(text, name.start)
+  const own = name.position === 'line' ? name.start - lineStart : text.slice(lineStart).search(/[^ \t]/)
   let start = -1
   let end = -1
   while (at < text.length) {
@@ -243,7 +251,7 @@ function findBlock(text: string, name: PlacedName, from: number): { start: numbe
     const indent = text.slice(at, lineEnd).search(/[^ \t]|$/)
     const isItem = text.startsWith('- ', at + indent)
     const isWithin = (isItem ? indent >= own : indent > own) && at + indent < lineEnd
-    if (!isWithin || (start === -1 && isForeign(text, name, at + indent))) break
+    if (!isWithin || (start === -1 && !isMarked && isForeign(text, name, at + indent))) break
     if (start === -1) start = at + indent + (isItem ? 2 : 0)
     end = lineEnd
     at = lineEnd + (text.startsWith('\r\n', lineEnd) ? 2 : 1)
@@ -265,5 +273,6 @@ function endOfLine(text: string, from: number): number {
 
 /** A stack behind a message, or a sentence, but no value. */
 function isForeign(text: string, name: PlacedName, at: number): boolean {
+  if (/^(?:- |[\w.-]{1,100}:(?:\s|$))/.test(text.slice(at, at + 102))) return false
   return text.startsWith('at ', at) || isProse(text, name, at)
 }

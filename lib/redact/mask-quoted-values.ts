@@ -11,9 +11,8 @@ const opening = /(?<![^\s([=,@])(['"])([^'"]*)\1?/g
  * text that is the name of an object, or consists of words of the statement shape, stays. From the first other one, the
  * message is masked until its last quote: the value may contain quotes. Masking a masked message changes nothing.
  */
-export function maskQuotedValues(message: string, shape: string): string {
+export function maskQuotedValues(text: string, shape: string): string {
   const words = new Set<string>(shape.match(/\w+/g))
-  const text = maskArguments(message)
   for (const { 0: quoted, 1: quote = '', 2: content = '', index } of text.matchAll(opening)) {
     const isName = objectBefore.test(text.slice(Math.max(0, index - 25), index)) && /^[\w.$ -]+$/.test(content)
     const isKnown = content.split(/[\s.]+/).every(word => words.has(word))
@@ -31,11 +30,6 @@ function tailOf(text: string): string {
   const [named = ''] = / for (?:key|column) '[\w.$-]+'$/.exec(text.slice(0, last + 1)) ?? []
   // A quote within a word is a part of the value.
   return /^[^\s)\].,;:]/.test(text.slice(last + 1)) ? named : named + text.slice(last + 1)
-}
-
-/** Redis: unknown command `x`, with args beginning with: `a`, `b` */
-function maskArguments(text: string): string {
-  return text.replace(/(with args beginning with: )[\s\S]+/, `$1${mask}`)
 }
 
 /** PostgreSQL: Key (email)=(ada@example.org) already exists. */

@@ -1,3 +1,5 @@
+import { skip } from './find-end.ts'
+
 /** A name before a separator, and its place. */
 export interface PlacedName {
   /** The name alone, decoded: `token` of `/login%3Ftoken`. */
@@ -7,9 +9,9 @@ export interface PlacedName {
   readonly quote: string
   /**
    * `line`: first on its line. `part`: behind a character that separates parts, such as a brace, comma or `&`. `prose`: behind
-   * another word.
+   * another word; `sentence`: behind a colon and a blank, such as `Error: `.
    */
-  readonly position: 'line' | 'part' | 'prose'
+  readonly position: 'line' | 'part' | 'prose' | 'sentence'
   /** The last character before the name that is no blank. Empty at the beginning of a line. */
   readonly before: string
 }
@@ -29,6 +31,8 @@ export function readName(text: string, from: number, to: number): PlacedName | u
   if (isQuote(mark)) return readQuoted(text, from, end - 1)
   // Only in JSON, where names are quoted, a line break may come before a separator.
   if (/[\r\n]/.test(text.slice(end, to))) return undefined
+  // The type of an optional property follows.
+  if (mark === '?' && text.charAt(to) === ':') return undefined
   if (mark === '?') end--
   let start = end
   while (start > from && end - start < lengthLimit && bareCharacter.test(text.charAt(start - 1))) start--
@@ -54,6 +58,7 @@ function locate(text: string, start: number, isEscaped: boolean): Pick<PlacedNam
   while (start - at < blankLimit && /[ \t>*+#$-]/.test(text.charAt(at))) at--
   const before = text.charAt(at)
   if (isEscaped || before === '' || /[\r\n]/.test(before)) return { position: 'line', before: '' }
+  if (before === ':' && at < start - 1) return { position: 'sentence', before }
   return { position: /[{[(,;&?|"'`<\\]/.test(before) ? 'part' : 'prose', before }
 }
 
@@ -104,27 +109,43 @@ const functionWords = new Set(
 const word = /[A-Za-z]{1,40}(?:'[a-z]{1,2})?(?=[\s.,;:!?)|]|$)/y
 const plainWord = /^[A-Z]?[a-z]+$/
 /** Names that are followed by a secret, also within a sentence. */
-const strongName = /passw|passphrase|passcode|pwd|secret|api[_-]?key|authorization/i
+const strongName = /passw|passphrase|passcode|pwd|secret|api[_-]?key|authorization|credentials?$/i
 /** Names with a number as value. Behind other names, a number is a line or a port. */
 const namesOfNumbers = /pin|cvv|cvc|otp|ssn|pass|pw|secret|mfa|2fa|code/i
 const sourceFile = /\.(?:[cm]?[jt]sx?|json|ya?ml|html?|hbs|css|md|php|py|rb|go|rs|java|sql|map|vue|svelte)$/i
 
 /** Whether the text behind `name:` and a blank is a sentence, and no value. */
 export function isProse(text: string, name: PlacedName, start: number): boolean {
-  // `AuthenticationError: …`
-  if (/(?:Error|Exception|Warning)$/.test(name.text)) return true
   const next = wordAt(text, start)
-  // A count or a version: `tokens: 512`, `api: v2`.
-  if (next === '') return name.quote === '' && isNumber(name.text, text.slice(start, start + 20))
+  if (next === '') return false
   if (functionWords.has(next.toLowerCase())) return true
-  // A heading, or a name within a sentence.
-  const isSaid = name.position === 'prose' || (name.quote === '' && /^[A-Z][a-z]+$/.test(name.text))
-  return isSaid && !strongName.test(name.text) && plainWord.test(next)
+  if (strongName.test(name.text)) return false
+  // A heading, a name within a sentence, or a class or channel with a sentence behind it.
+  const isSaid = /^(?:prose|sentence)$/.test(name.position) || (name.quote === '' && /^[A-Z][a-z]+$/.test(name.text))
+  return (
+    plainWord.test(next) && (isSaid || (/^[A-Z][a-z]|\./.test(name.text) && isSentence(text.slice(start, start + 100))))
+  )
+}
+
+/** A word with a capital letter, and a word soon behind it that a secret rarely has. */
+function isSentence(text: string): boolean {
+  const [first = '', ...words] = text.split(' ', 6)
+  return /^[A-Z]/.test(first) && words.some(each => functionWords.has(each))
+}
+
+/** Whether a text before a colon is the name of an error: `KeyError: 'name'`, `TokenExpiredError: "jwt expired"`. */
+export function isNameOfError({ quote, text }: PlacedName): boolean {
+  return quote === '' && /^(?:[a-z]\w*\.)*[A-Z]\w*(?:Error|Exception|Warning)$/.test(text)
 }
 
 /** Whether a name before a separator is the end of "Unrecognized key": the names of keys follow it, not their values. */
 export function isNameOfKeys(text: string, { start, text: name }: PlacedName): boolean {
-  return /^keys?$/.test(name) && /\bunrecognized $/i.test(text.slice(Math.max(0, start - 15), start))
+  return (
+    /^keys?$/.test(name) &&
+    /\b(?:duplicate|foreign|missing|partition|primary|public|sort|undefined|unknown|unrecognized) $/i.test(
+      text.slice(Math.max(0, start - 15), start),
+    )
+  )
 }
 
 /**
@@ -132,9 +153,12 @@ export function isNameOfKeys(text: string, { start, text: name }: PlacedName): b
  * The code ends with the state that is wrong. The first words of the message repeat a word of the code, or contain a word
  * that a secret rarely has.
  */
-export function isCodeOfError(text: string, { quote, text: name }: PlacedName, from: number): boolean {
+export function isCodeOfError(text: string, { quote, text: placed }: PlacedName, from: number): boolean {
+  const name = placed.replace(/^\[|\]$/g, '')
   if (quote !== '' || !codeOfError.test(name) || nameOfWords.test(name)) return false
-  const [, message = ''] = firstWords.exec(text.slice(from, from + lengthLimit)) ?? []
+  const begin = text.slice(from, from + lengthLimit)
+  if (quotedField.test(begin)) return true
+  const [, message = ''] = firstWords.exec(begin) ?? []
   const parts = name.toLowerCase().split('_')
   const words = message.toLowerCase().split(' ')
   return words.length > 1 && words.some(word => functionWords.has(word) || parts.includes(word))
@@ -144,13 +168,21 @@ const codeOfError =
   /^(?:ERR?_[A-Z\d_]+|(?:[A-Z][A-Z\d]*_){1,9}(?:(?:NOT|TOO)_[A-Z]+|CONFLICT|DENIED|DISABLED|ERROR|EXCEEDED|EXPIRED|FAILED|FAILURE|FORBIDDEN|INCORRECT|INVALID|LOST|MALFORMED|MISMATCH|MISSING|REFUSED|REJECTED|REQUIRED|REVOKED|STALE|STATELESS|TIMEOUT|UN(?:AUTHORIZED|AVAILABLE|EXPECTED|KNOWN|REACHABLE|SUPPORTED)|WRONG))$/
 /** Names of secrets that consist of ordinary words. */
 const nameOfWords = /phrase|mnemonic|seed/i
+/** A field that the message quotes: `JWT_EXPIRED: "exp" claim`. */
+const quotedField = /^ ?(["'`])[a-z_]{1,20}\1 [a-z]{2,20}(?![\w-])/
 const firstWords = /^ ?\\*["'`]?((?:[A-Za-z][A-Za-z'/-]* ){1,4}[A-Za-z][A-Za-z'/-]*)(?!\w)/
 
 /** Whether a sentence continues behind a value. */
 export function goesOnAsProse(text: string, from: number): boolean {
-  let at = from
-  while (at - from < 9 && /[ \t]/.test(text.charAt(at))) at++
-  return functionWords.has(wordAt(text, at).toLowerCase())
+  return functionWords.has(wordAt(text, skip(blanks, text, from)).toLowerCase())
+}
+
+const blanks = /[ \t]{0,9}/y
+
+/** Whether a value without quotes may be the rest of its line. In other places it is a word. */
+export function takesLine({ before, position, text }: PlacedName, separator: string): boolean {
+  if (position === 'line' || position === 'sentence' || before === ';') return true
+  return separator === ':' && strongName.test(text)
 }
 
 /** Whether `name:` without a blank has no value: in a place (`session.ts:12`), a host, or an event (`auth:login`). */
@@ -162,8 +194,19 @@ export function isPlace(text: string, name: PlacedName, start: number): boolean 
   return /^[A-Za-z][A-Za-z_.-]*(?![\w-])/.test(value) && !strongName.test(name.text)
 }
 
-function isNumber(name: string, value: string): boolean {
-  return /^v\d[\d.]{0,9}(?![\w-])/.test(value) || (/s$/i.test(name) && /^\d{1,9}(?![\w-])/.test(value))
+/** Values that secrets never have, but settings, keys of a keyboard and statements. */
+const publicValue =
+  /^(?:none|off|on|yes|no|null|nil|basic|bearer|digest|negotiate|ntlm|plain|oauth2?|oidc|saml|ldap|google|github|gitlab|facebook|apple|microsoft|include|omit|same-origin|optional|required|default|enabled|disabled|id|name|uuid|slug|Enter|Escape|Tab|Space|Backspace|Delete|Insert|Home|End|Page(?:Up|Down)|Arrow(?:Up|Down|Left|Right)|Shift|Control|Alt|Meta|F\d{1,2}|[a-z_-]{2,20}:\d{1,9})(?=["'`]|\s|[,;&)}\]]|$)/i
+const version = /^v\d[\d.]{0,9}(?![\w-])/
+const count = /^\d{1,9}(?![\w.-])/
+
+/** Whether a value is no secret: a count (`tokens: 512`), a version (`api: v2`), a setting (`auth=none`), or its placeholder. */
+export function isPublic(text: string, { before, text: name }: PlacedName, start: number): boolean {
+  // A parameter of the header Signature-Input (RFC 9421, section 2.3).
+  if (before === ';' && name === 'keyid') return true
+  const value = text.slice(start, start + lengthLimit)
+  if (version.test(value) || (/s$/i.test(name) && !namesOfNumbers.test(name) && count.test(value))) return true
+  return !strongName.test(name.replace(/credentials?$/i, '')) && publicValue.test(value)
 }
 
 function wordAt(text: string, at: number): string {

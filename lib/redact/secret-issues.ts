@@ -1,22 +1,12 @@
 import { mask, type NameTest } from './secret-names.ts'
 
 /** What an issue says of the schema, and not of the input. All other values of an issue with a secret path are masked. */
-const harmless: ReadonlySet<string> = new Set([
-  ...[
-    'code',
-    'exact',
-    'expected',
-    'format',
-    'inclusive',
-    'instancePath',
-    'keyword',
-    'kind',
-    'maximum',
-    'message',
-    'minimum',
-  ],
-  ...['origin', 'params', 'path', 'pattern', 'requirement', 'schemaPath', 'type', 'validation'],
-])
+const harmless: ReadonlySet<string> = new Set(
+  (
+    'code exact expected format inclusive instancePath keyword kind maximum message minimum origin params path pattern requirement ' +
+    'schemaPath type validation'
+  ).split(' '),
+)
 
 const segmentLimit = 100
 const inputLimit = 100

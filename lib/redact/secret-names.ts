@@ -6,20 +6,34 @@ export const mask = '******'
 /** Tests whether the value under a name is a secret. */
 export type NameTest = (name: string) => boolean
 
-/** Identifiers of the profiler. They give access to nothing. */
+/** Identifiers of the profiler, which give access to nothing, and headers with public values. */
 const exempt: ReadonlySet<string> = new Set([
   'x-debug-token',
   'x-debug-token-link',
   'x-previous-debug-token',
   '_stopwatch_token',
+  'access-control-allow-credentials',
+  'proxy-authenticate',
+  'signature-input',
+  'www-authenticate',
 ])
+
+/** Parts of names that contain a part of a secret name, and mean something else. */
+const publicParts = new RegExp(
+  '(?:mon|tur|don|whis|joc|lac|flun)keys?|hoc?key|hockey|hot_?keys?|compass|bypass|trespass|(?:over|under|sur)pass|secretar(?:y|iat|ies)|' +
+    'tokeni[sz](?:e[drs]?|ing|ation|ers)?|(?:authori[sz]|authenticat)(?:e[drs]|ing|ors?)|(?:sort|foreign|partition|public)[_-]?keys?|' +
+    // Properties of a secret: `token_type`, `passwordMinLength`.
+    '[a-z\\d]*(?:token|passw(?:or)?d|secret|key|session|cookie|nonce)s?[_-]?(?:m(?:in|ax)[_-]?)?' +
+    '(?:age|count|expir(?:y|es(?:_?(?:at|in))?)|length|limit|polic(?:y|ies)|rules?|size|strength|timeout|ttl|type)(?![a-z\\d])',
+  'g',
+)
 
 /** These count anywhere in a name. "auth" does not count in "author" and "authority". */
 const anywhere =
   'passw|passphrase|passcode|pwd|secret|token|credential|cookie|session|sessid|signature|bearer|jwt|[cx]srf|private|crypt|' +
   'certificate|auth(?!or(?!iz))|email|nonce|dsn|vcap_services|mnemonic|hmac|oidc|saml_?re(?:quest|sponse)|' +
   'card_?num|cc_?num|credit_?card|connection_?string|id_(?:rsa|dsa|ecdsa|ed25519)|kube_?config_?(?:data|content|b64)|' +
-  '(?:recovery|backup|verification|security|access|one_?time)_?code|security_?answer|' +
+  '(?:recovery|backup|verification|security|access|one[_-]?time)[_ ]?code|code_?verifier|security_?answer|' +
   // Passwords in other languages.
   'kennwort|contrase[nñ]a|mot_?de_?passe|wachtwoord|salasana|l[oö]senord|adgangskode|has[lł]o|heslo|jelsz[oó]|lozinka|' +
   'пароль|密码|密碼|口令|パスワード|비밀번호|סיסמה'
@@ -61,7 +75,8 @@ function judge(name: string): boolean {
     .replace(/([a-z\d])([A-Z])|([A-Z])(?=[A-Z][a-z])/g, splitHump)
     .toLowerCase()
     .replaceAll('-', '_')
-  return meantInWords.test(humps) || meantAnywhere.test(lower)
+  if (!meantInWords.test(humps) && !meantAnywhere.test(lower)) return false
+  return meantInWords.test(humps.replace(publicParts, '')) || meantAnywhere.test(lower.replace(publicParts, ''))
 }
 
 function splitHump(_match: string, lower = '', upper = '', acronym = ''): string {
@@ -90,17 +105,7 @@ function spell(list: string, isLower = true): string {
 }
 
 /** Keys that hold the name of another value: `name` of `{ name: 'password', value: 'x' }`. */
-export const namingKeys: readonly string[] = [
-  'name',
-  'key',
-  'field',
-  'param',
-  'parameter',
-  'property',
-  'header',
-  'variable',
-  'k',
-]
+export const namingKeys: readonly string[] = 'name key field param parameter property header variable k'.split(' ')
 /** Keys that hold the value of such a name. */
 export const valueKeys: readonly string[] = ['value', 'val', 'v', 'content', 'data']
 

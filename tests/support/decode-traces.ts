@@ -14,6 +14,8 @@ export interface ExportedSpan {
   readonly end: bigint
   readonly attributes: Readonly<Record<string, unknown>>
   readonly events: readonly { readonly name: string; readonly attributes: Readonly<Record<string, unknown>> }[]
+  /** The attributes of each link to another span. */
+  readonly links: readonly Readonly<Record<string, unknown>>[]
   /** 0 unset, 1 ok, 2 error. */
   readonly status: number
   readonly scope: string
@@ -48,6 +50,7 @@ function decodeSpan(span: Uint8Array): Omit<ExportedSpan, 'scope' | 'resource'> 
     end: number(span, 8),
     attributes: attributes(messages(span, 9)),
     events: messages(span, 11).map(event => ({ name: text(event, 2), attributes: attributes(messages(event, 3)) })),
+    links: messages(span, 13).map(link => attributes(messages(link, 4))),
     status: Number(messages(span, 15).reduce((_, status) => number(status, 3), 0n)),
   }
 }
@@ -151,6 +154,7 @@ export function readTraces(json: JsonRequest): ExportedSpan[] {
         end: BigInt(span.endTimeUnixNano),
         attributes: readAttributes(span.attributes),
         events: span.events.map(({ attributes, name }) => ({ name, attributes: readAttributes(attributes) })),
+        links: span.links.map(({ attributes }) => readAttributes(attributes)),
         status: span.status.code,
         scope: scope.name,
         resource: readAttributes(resource.attributes),
@@ -180,6 +184,7 @@ interface JsonRequest {
         readonly endTimeUnixNano: string
         readonly attributes: readonly JsonAttribute[]
         readonly events: readonly { readonly name: string; readonly attributes: readonly JsonAttribute[] }[]
+        readonly links: readonly { readonly attributes: readonly JsonAttribute[] }[]
         readonly status: { readonly code: number }
       }[]
     }[]

@@ -124,12 +124,47 @@ t.test('the statement of an error is found behind comments and brackets, and wit
   t.strictSame({ ...flattenError(Object.assign(new Error('x'), query)).properties }, query)
 })
 
+t.test(
+  'of a value of a statement that contains another one nothing is left, also where the message quotes it as JSON',
+  async t => {
+    const params = ['Kq3W', 'Kq3W-zv9Q', 'a"b\\c']
+    const messages = ['Kq3W-zv9Q or Kq3W', `it was ${JSON.stringify('a"b\\c')}`]
+    const shown = messages.map(message => {
+      const error = Object.assign(new Error(message), { sql: 'SELECT f(?, ?, ?)', params })
+      return flattenError(error).message
+    })
+    t.strictSame(shown, ['****** or ******', 'it was "******"'])
+  },
+)
+
+t.test('the message of a database is the same for the error, for its property, and in an error around it', async t => {
+  const message = `Incorrect value: 'it's Kq3W' for column 'id' at row 1`
+  const masked = `Incorrect value: '******' for column 'id'`
+  const error = Object.assign(new Error(message), { sqlMessage: message, errno: 1366 })
+  const outer = new Error(`Not saved: ${message}!`, { cause: error })
+  const flat = flattenError(new AggregateError([outer], 'all'))
+  t.match(flat.errors?.[0]?.message, `Not saved: ${masked}`)
+  t.match(flat.errors?.[0]?.cause?.message, masked)
+  t.match(flat.errors?.[0]?.cause?.properties?.sqlMessage, masked)
+  t.notMatch(JSON.stringify(flat), 'Kq3W')
+  const names: readonly (readonly [properties: object, message: string])[] = [
+    [{ severity: 'ERROR', code: '42P01' }, 'relation "shop.gone" does not exist'],
+    [{ code: 'SQLITE_ERROR' }, 'no such column: token'],
+    [{ sqlState: '28000' }, `Access denied for user 'ada'@'localhost' (using password: YES)`],
+    [{ sqlState: '42S22' }, `Unknown column 'a' in 'field list'`],
+  ]
+  const changed = names.filter(
+    ([own, message]) => describeError(Object.assign(new Error(message), own)) !== `Error: ${message}`,
+  )
+  t.strictSame(changed, [], 'names of objects are readable')
+})
+
 t.test('the arguments of the command of a cache are masked', async t => {
   const message = "ERR unknown command 'AUTHS', with args beginning with: 'hunter2'"
   const withCommand = (command: unknown) => flattenError(Object.assign(new Error(message), { command }))
   const flat = withCommand({ name: 'auths', args: ['hunter2', Buffer.from('x')] })
   t.strictSame({ ...flat.properties }, { command: { name: 'auths', args: '******' } })
-  t.equal(flat.message, "ERR unknown command 'AUTHS', with args beginning with: ******")
+  t.equal(flat.message, "ERR unknown command 'AUTHS', with args beginning with: '******'")
   t.strictSame(withCommand({ name: 'ping', args: [] }).properties?.command, { name: 'ping', args: [] })
   for (const command of ['ls -l', { name: 'other' }]) t.strictSame(withCommand(command).properties?.command, command)
 })

@@ -348,6 +348,40 @@ t.test('values of secret variables are masked wherever they occur, in each of th
   for (const form of forms) t.equal(environment.text(`<${form}>`), '<******>')
 })
 
+t.test('response headers with public values are readable', async t => {
+  const headers: readonly (readonly [name: string, value: string])[] = [
+    ['access-control-allow-credentials', 'true'],
+    ['www-authenticate', 'Basic realm="Shop", charset="UTF-8"'],
+    ['WWW-Authenticate', 'Digest realm="Shop", qop="auth", algorithm=SHA-256'],
+    ['proxy-authenticate', 'Bearer realm="api", error="invalid_token"'],
+    ['signature-input', 'sig1=("@method" "@path");created=1618884473;keyid="rsa-1"'],
+  ]
+  t.strictSame(
+    headers.filter(([name, value]) => redactor.value(name, value) !== value),
+    [],
+  )
+})
+
+t.test('the userinfo of a URL is masked whatever characters it has', async t => {
+  const urls = [
+    'postgres://u:p#Kq3W@db/x',
+    'postgres://u:p?Kq3W@db/x?a=1',
+    'postgres://u:12/Kq3W@db/x',
+    'redis://:p#Kq3W@h',
+    'amqp://u:a//Kq3W@h',
+  ]
+  t.strictSame(
+    urls.map(url => redactor.text(url)),
+    [
+      'postgres://******@db/x',
+      'postgres://******@db/x?a=1',
+      'postgres://******@db/x',
+      'redis://******@h',
+      'amqp://******@h',
+    ],
+  )
+})
+
 t.test('a longer secret wins over one that it contains', async t => {
   const environment = new Redactor({ A_KEY: 'abcdefgh', B_KEY: 'abcdefgh.1234' })
   t.equal(environment.text('abcdefgh.1234 abcdefgh'), '****** ******')

@@ -68,6 +68,15 @@ t.test('a message has no value of a secret name, wherever it quotes the input', 
   )
 })
 
+t.test('of a secret that contains another one nothing is left, also where a message quotes it as JSON', async t => {
+  const mask = createMessageMask({ pin: 'hunter', password: 'hunter2-Kq3W', token: 'a"b\\c' })
+  const messages = ['not hunter2-Kq3W', 'not hunter', `not ${JSON.stringify('a"b\\c')}`, 'not a"b\\c']
+  t.strictSame(
+    messages.map(message => mask(message, false)),
+    ['not ******', 'not ******', 'not "******"', 'not ******'],
+  )
+})
+
 t.test('a message that cannot be masked with certainty is hidden', async t => {
   const mask = createMessageMask({ password: 'hunter2' })
   t.equal(mask(`${'x'.repeat(2000)} hunter2`, false), hiddenMessage)

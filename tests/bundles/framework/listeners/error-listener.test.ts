@@ -97,6 +97,27 @@ t.test(
   },
 )
 
+t.test('the class of an error is no name of a secret, and its message is masked', async t => {
+  class TokenExpiredError extends Error {}
+  class InvalidToken extends Error {}
+  const { listener, records } = createListener('info')
+  for (const error of [
+    new TokenExpiredError('jwt expired'),
+    new InvalidToken('at noon'),
+    new InvalidToken('token=Kq3W'),
+  ]) {
+    listener.logException(createExceptionEvent(error))
+  }
+  t.match(
+    records.map(({ message }) => message),
+    [
+      /^Uncaught TokenExpiredError: "jwt expired" at /,
+      /^Uncaught InvalidToken: "at noon" at /,
+      /^Uncaught InvalidToken: "token=\*{6}" at /,
+    ],
+  )
+})
+
 t.test(
   'what the application throws is an error below 500 and critical from there on, and below 500 it has no place',
   async t => {
