@@ -1,7 +1,7 @@
 import { findLineEnd } from './find-end.ts'
 import { mask } from './secret-names.ts'
 
-/** A token is at the beginning of a word, or behind a percent-encoded character. */
+/** The beginning of a word, or behind a percent-encoded character. */
 const start = '(?<![\\w-]|%)(?:(?<=%[\\dA-F]{2})|(?<![\\w-]))'
 
 /** The forms of tokens of known providers: their beginnings, and the rest. */
@@ -42,8 +42,9 @@ export function mayHaveCredential(text: string): boolean {
   return begins.test(text) || unnamed.test(text)
 }
 
+/** Looks for the blanks and colons behind words, because these are seldom. */
 const unnamed =
-  /@|%40|-----BEGIN| --?[aklpu]|identified by|[?&]code=|row contains \(|\$\d{1,5} = '|(?:bearer|basic|digest|ntlm|negotiate|kerberos|token|apikey)[ +\t]|with args |invalid input |value: '|acl setuser|\\u00|:(?:(?<=(?:link|me|ite|ation|login|reset|verify|sess):)[\w-]{6}|(?<=:(?:\d{4,5}|\*):))/i
+  /@|\\u00|%40|-----BEGIN|[?&]code=|[ +\t](?:--?[aklpu]|(?<=(?:identified by|with args|invalid input|value:|setuser|bearer|basic|digest|ntlm|negotiate|kerberos|token|apikey|row contains|\$\d{1,5} =)[ +\t]))|:(?:(?<=(?:link|me|ite|ation|login|reset|verify|sess):)[\w-]{6}|(?<=:(?:\d{4,5}|\*):))/i
 
 /** Masks credentials with a known form: PEM blocks, JWTs, tokens of known providers, web hooks. */
 export function maskTokens(text: string): string {
@@ -73,9 +74,6 @@ export function maskSchemes(text: string): string {
   return masked + text.slice(done)
 }
 
-/** Characters of a list of parameters. */
-const listReach = 500
-
 function isCredential(scheme: string, value: string, text: string, at: number): boolean {
   if (value.startsWith(mask)) return false
   switch (scheme) {
@@ -85,7 +83,7 @@ function isCredential(scheme: string, value: string, text: string, at: number): 
       return Buffer.from(value.slice(0, 400), 'base64').includes(':')
     case 'digest':
       // The challenge of a server has neither a user nor a response.
-      return /^\w{1,20}=/.test(value) && /[\s,](?:response|username)=/i.test(text.slice(at, at + listReach))
+      return /^\w{1,20}=/.test(value) && /[\s,](?:response|username)=/i.test(text.slice(at, at + 500))
     case 'token':
     case 'apikey':
       // "Unexpected token x" is the message of a parser.
@@ -102,6 +100,7 @@ function isCredential(scheme: string, value: string, text: string, at: number): 
  * URL within a query, and without a scheme: `user:password@host`. Takes linear time.
  */
 export function maskUserinfo(text: string): string {
+  if (!/@|%40/.test(text)) return text
   return text
     .replace(/\/\/[^\s"'<>`]+/g, url => url.split('//').map(maskAuthority).join('//'))
     .replace(

@@ -41,7 +41,7 @@ function maskOnce(text: string, isSecret: NameTest, depth: number): string {
   if (hasName) {
     if (masked.includes('<')) masked = maskElements(masked, isSecret)
     masked = maskEncoded(masked, isSecret, depth)
-    masked = maskInserts(masked, isSecret)
+    if (/into\s/i.test(masked)) masked = maskInserts(masked, isSecret)
     masked = maskPairs(masked, isSecret)
   } else if (masked.includes('+')) masked = maskEncoded(masked, isSecret, depth)
   return maskUserinfo(maskSchemes(maskForms(masked, isSecret)))

@@ -12,7 +12,7 @@ export function isUrl(text: string): boolean {
  */
 export function maskUrl(given: string, isSecret: NameTest, maskValue: (text: string) => string): string {
   // A password may contain the marks of a query and of a fragment.
-  const url = given.includes('@') ? maskUserinfo(given) : given
+  const url = maskUserinfo(given)
   const end = url.search(/[?#]/)
   const rest = url.slice(end)
   const at = rest.search(/#|$/)

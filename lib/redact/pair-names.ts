@@ -142,7 +142,7 @@ export function isNameOfError({ quote, text }: PlacedName): boolean {
 export function isNameOfKeys(text: string, { start, text: name }: PlacedName): boolean {
   return (
     /^keys?$/.test(name) &&
-    /\b(?:duplicate|foreign|missing|partition|primary|public|sort|undefined|unknown|unrecognized) $/i.test(
+    /\b(?:duplicate|foreign|missing|partition|public|sort|undefined|unknown|unrecognized) $/i.test(
       text.slice(Math.max(0, start - 15), start),
     )
   )

@@ -1,16 +1,14 @@
 import { mask, type NameTest } from './secret-names.ts'
 
-/**
- * A form in which texts contain secrets: the group `before` stays, and the mask replaces the rest of the match. With a group
- * `name` one of its words must be the name of a secret. Each repetition has a limit, so that no text takes long.
- */
-type SecretForm = RegExp
-
 /** A quote or an escaped one of HTML. */
 const entity = '&(?:quot|apos|#34|#39|#x22);'
 
-/** The forms by the text that all of them contain. */
-const forms: readonly (readonly [hint: RegExp, ...forms: SecretForm[]])[] = [
+/**
+ * The forms in which texts contain secrets, by the texts that all of a group contain. The part `before` stays, and the mask
+ * replaces the rest of the match. With a part `name` one of its words must be the name of a secret. Repetitions have limits, so
+ * that no text takes long.
+ */
+const forms: readonly (readonly [shared: RegExp, ...forms: RegExp[]])[] = [
   [
     /pass|identified|api[ _-]?key|secret|token|pin |code|key | --/i,
     // `password "x"`, `IDENTIFIED BY 'x'`, `--password x`, `the password is hunter2`, `the API key aB3…`
@@ -83,21 +81,14 @@ const forms: readonly (readonly [hint: RegExp, ...forms: SecretForm[]])[] = [
 /** Masks the secrets that the forms of a text show. */
 export function maskForms(text: string, isSecret: NameTest): string {
   let masked = text
-  for (const [hint, ...patterns] of forms) {
-    if (hint.test(masked)) for (const form of patterns) masked = masked.replace(form, replace)
+  for (const [shared, ...patterns] of forms) {
+    if (shared.test(masked)) for (const form of patterns) masked = masked.replace(form, replace)
   }
   return masked
 
   function replace(...found: unknown[]): string {
-    const [all, groups] = [String(found[0]), found.at(-1)] as [
-      string,
-      { readonly before: string; readonly name?: string },
-    ]
-    const { before, name } = groups
-    return name === undefined || wordsOf(name).some(isSecret) ? `${before}${mask}` : all
+    // The last argument has the groups of the match.
+    const { before, name } = found.at(-1) as { readonly before: string; readonly name?: string }
+    return name === undefined || name.match(/[\w.-]+/g)?.some(isSecret) ? `${before}${mask}` : String(found[0])
   }
-}
-
-function wordsOf(name: string): string[] {
-  return name.match(/[\w.-]+/g) ?? []
 }
