@@ -455,7 +455,7 @@ t.test('spans of libraries and of the application are masked before they are sen
     'db.system': 'postgresql',
     'db.statement': 'SELECT ?',
   })
-  t.strictSame(receiver.span('pg.query:SELECT ******').links, [{ token: '******' }])
+  t.strictSame(receiver.span('SELECT').links, [{ token: '******' }])
   t.strictSame(receiver.span('cache').attributes, {
     'db.system.name': 'redis',
     'db.query.text': 'SET',
