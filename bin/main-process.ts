@@ -27,6 +27,8 @@ import { leaveMainProcess, runWorkers, untilRetired } from './workers.ts'
 const stopTimes = { deadline: 10_000, linger: 500 }
 /** A new worker already serves, so an idle connection stays open as long as the server has announced to its client. */
 const retirementTimes = { deadline: 30_000, linger: idleTime }
+/** The next main process waits until this one takes no requests, and then serves: a reload of a page must show its code. */
+const replacementTimes = { deadline: 10_000, linger: 0, onSwept: () => process.send?.('retired') }
 /** A restart after each change, and Ctrl-C, must not wait for a page that is still open in a browser. */
 const developmentTimes = { deadline: 1_000, linger: 0 }
 
@@ -116,12 +118,13 @@ async function run(
   flushCodeCache()
   tuneGarbageCollector()
   const server = createNodeServer(app, { identity: options.identity })
-  const url = await server.listen(options.host, options.port, options.socket)
   const close = (times: ClosingTimes, isHurried = isDevelopment) => server.close(isHurried ? developmentTimes : times)
   // Each of them closes the server, also if it is not the first: a signal shortens the time of a retiring worker.
   const ended = Promise.race([
     untilSignal().then(signal => close(stopTimes, isDevelopment && signal === 'SIGINT').then(() => 0)),
-    untilRetired().then(() => close(retirementTimes).then(() => 0)),
+    untilRetired().then(() =>
+      (cluster.isWorker ? close(retirementTimes) : server.close(replacementTimes)).then(() => 0),
+    ),
     untilCrash(error => logCrash(app, error)).then(() => close(stopTimes).then(() => 1)),
   ])
   let sources: { readonly broken: readonly SourceProblem[]; readonly isCurrent?: boolean } = {
@@ -130,6 +133,8 @@ async function run(
   }
   let templateProblems: readonly SourceProblem[] = []
   const onMessage = (message: unknown) => {
+    // The other texts are about the change of processes.
+    if (typeof message === 'string') return
     if (isReload(message)) templateProblems = reload(kernel, message.reload)
     // The other message is that of the supervisor about mistakes in the sources.
     else sources = message as typeof sources
@@ -138,6 +143,8 @@ async function run(
     app.signals.emit('sources.broken', { problems, served })
   }
   if (isDevelopment) process.on('message', onMessage)
+  if (cluster.isPrimary && options.socket !== undefined) await untilPredecessorRetired()
+  const url = await server.listen(options.host, options.port, options.socket)
   if (cluster.isPrimary) announce(url, config, options)
 
   const code = await ended
@@ -145,6 +152,16 @@ async function run(
   await kernel.close()
   await leaveMainProcess()
   return code
+}
+
+/** Reports to the supervisor that this process could listen, and resolves when it should. */
+async function untilPredecessorRetired(): Promise<void> {
+  const gone = new Promise<void>(resolve => process.on('message', message => message === 'go' && resolve()))
+  // Nothing else may keep this process running yet.
+  process.channel?.ref()
+  process.send?.('ready')
+  await gone
+  process.channel?.unref()
 }
 
 /** The main process with `--workers`: it serves no request itself. */
@@ -158,7 +175,7 @@ function serveWithWorkers(options: Options, parameters: readonly string[], confi
     finalCode: exitCodes.usage,
     report: message => process.stderr.write(`${message}\n`),
     onReady: ({ port }) => announce(`${scheme}://${host.includes(':') ? `[${host}]` : host}:${port}`, config, options),
-    ended: untilSignal(),
+    ended: Promise.race([untilSignal(), untilRetired().then(() => 'SIGTERM' as const)]),
   })
 }
 

@@ -1,12 +1,17 @@
 import { type ChildProcess, fork, type StdioOptions } from 'node:child_process'
 import { once } from 'node:events'
 import path from 'node:path'
+import { setTimeout as delay } from 'node:timers/promises'
 import type { SourceProblem } from '../kernel/bundle.ts'
+import { retire } from './workers.ts'
 
 /** Milliseconds from a signal until the process is killed. It has shorter deadlines of its own, but not in an endless loop. */
 export type StopTimes = Readonly<Record<'SIGINT' | 'SIGTERM', number>>
 
 export const defaultStopTimes: StopTimes = { SIGINT: 5_000, SIGTERM: 15_000 }
+
+/** Milliseconds that a process may take until it takes no new requests. */
+const patience = 1_000
 
 /** The end of a process. */
 export interface ProcessEnd {
@@ -39,7 +44,8 @@ export interface SiteProcessesOptions {
 
 /**
  * The main processes below a supervisor: the one that serves, one that starts in its place, and those that answer their last
- * requests. All share one socket: the next process listens before the previous one stops.
+ * requests. All share one socket: when the next process is ready, the previous one stops to accept, and connections wait in the
+ * queue of the system until the next one listens.
  */
 export class SiteProcesses {
   readonly #options: SiteProcessesOptions
@@ -97,10 +103,12 @@ export class SiteProcesses {
     return new Promise(resolve => {
       child.on('message', message => {
         if (message === 'warned') this.#options.onWarned()
-        else if (message !== 'listening') failure = message as typeof failure
-        else if (child === this.#starting) {
+        else if (message === 'ready') void this.#retire(this.#serving).then(() => child.send('go', () => undefined))
+        else if (typeof message === 'object') failure = message as typeof failure
+        else if (message === 'listening' && child === this.#starting) {
           servesSince = performance.now()
-          void this.#stop(this.#serving, 'SIGTERM')
+          // With workers the next process is ready only when they listen.
+          void this.#retire(this.#serving)
           this.#starting = undefined
           this.#serving = child
           resolve('serves')
@@ -119,6 +127,18 @@ export class SiteProcesses {
         }
       })
     })
+  }
+
+  /** Ends the process that serves, after its requests. Resolves when it takes no new ones; one that hangs does not take any. */
+  async #retire(child: ChildProcess | undefined): Promise<void> {
+    if (child === undefined) return
+    this.#serving = undefined
+    this.#ending.add(child)
+    const timer = setTimeout(() => child.kill('SIGKILL'), this.#options.times.SIGTERM)
+    const ended = once(child, 'exit').then(() => clearTimeout(timer))
+    const retired = new Promise<void>(resolve => child.on('message', message => message === 'retired' && resolve()))
+    child.send(retire, () => undefined)
+    await Promise.race([retired, ended, delay(patience)])
   }
 
   /** Ends a process that serves or starts. Its end is no crash. */

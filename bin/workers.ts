@@ -30,8 +30,8 @@ const longestWait = 30_000
 const stopTime = 15_000
 const retirementTime = 35_000
 
-/** The message to a worker that a new worker has replaced. */
-const retire = 'retire'
+/** The message to a process that another one replaces. */
+export const retire = 'retire'
 
 /**
  * Main process: serves with several workers that share a port, until `ended` resolves. A worker that ends is replaced.
@@ -55,11 +55,9 @@ export async function runWorkers(options: WorkerOptions): Promise<number> {
   return code
 }
 
-/** Worker: resolves when a new worker serves in its place. Never resolves in the main process. */
+/** Resolves when another process serves in the place of this one: a worker, or the next main process below a supervisor. */
 export function untilRetired(): Promise<void> {
-  return new Promise(resolve => {
-    if (cluster.isWorker) process.on('message', message => message === retire && resolve())
-  })
+  return new Promise(resolve => process.on('message', message => message === retire && resolve()))
 }
 
 /**

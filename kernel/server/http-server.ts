@@ -71,6 +71,8 @@ export interface ClosingTimes {
   readonly deadline?: number
   /** For another request on an idle connection. */
   readonly linger?: number
+  /** Called when the server accepts no connections any more. Without a linger time it has then closed the idle ones. */
+  readonly onSwept?: () => void
 }
 
 /** Milliseconds between two checks for idle connections. */
@@ -84,7 +86,7 @@ export async function closeServer(
   server: Server,
   sockets: ReadonlySet<Socket>,
   exchanges: Exchanges,
-  { deadline = 10_000, linger = 0 }: ClosingTimes = {},
+  { deadline = 10_000, linger = 0, onSwept }: ClosingTimes = {},
 ): Promise<number> {
   for (const { response } of exchanges) endEvents(response)
   const sweep = () => {
@@ -108,7 +110,10 @@ export async function closeServer(
   }, deadline)
   await acceptWaiting(server)
   // The close() of an HTTP server would close idle connections at once.
-  await new Promise<void>(resolve => TcpServer.prototype.close.call(server, () => resolve()))
+  const closed = new Promise<void>(resolve => TcpServer.prototype.close.call(server, () => resolve()))
+  if (linger === 0) sweep()
+  onSwept?.()
+  await closed
   for (const timeout of [lingerTimer, sweepTimer, deadlineTimer]) clearTimeout(timeout)
   return cutOff
 }
