@@ -29,7 +29,8 @@ export class HoldingPage {
   async open(problems: readonly SourceProblem[] = []): Promise<void> {
     await this.close()
     if (!this.#isPossible) return
-    const child = forkWithSocket('holding-process.js', this.#parameters, this.#socket)
+    // A debugger is for the application.
+    const child = forkWithSocket('holding-process.js', this.#parameters, this.#socket, [])
     this.#process = child
     child.send({ problems }, () => undefined)
     await Promise.race([once(child, 'message'), once(child, 'exit')])

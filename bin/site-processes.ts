@@ -158,13 +158,14 @@ export class SiteProcesses {
 /** The file descriptor of the shared socket in a process that is started with it. */
 const inherited = 3
 
-/** Starts a program of this folder, with the option `--socket` if it inherits a socket. */
+/** Starts a program of this folder, with the option `--socket` if it inherits a socket. By default it has the options of this Node. */
 export function forkWithSocket(
   program: string,
   parameters: readonly string[],
   socket: number | undefined,
+  execArgv: readonly string[] = process.execArgv,
 ): ChildProcess {
   const stdio: StdioOptions = ['inherit', 'inherit', 'inherit', ...(socket === undefined ? [] : [socket]), 'ipc']
   const options = socket === undefined ? [] : [`--socket=${inherited}`]
-  return fork(path.join(import.meta.dirname, program), [...parameters, ...options], { stdio })
+  return fork(path.join(import.meta.dirname, program), [...parameters, ...options], { stdio, execArgv: [...execArgv] })
 }

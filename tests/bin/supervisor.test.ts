@@ -420,7 +420,7 @@ t.test('no request is refused, cut off or answered by an error while a process i
       })
       // A connection may be closed just when it is used again. Clients then send the request on another one (RFC 9112, 9.3.1).
       sent.on('error', (error: NodeJS.ErrnoException) => {
-        if (sent.reusedSocket) ask(agent, target).then(resolve)
+        if (sent.reusedSocket) resolve(ask(agent, target))
         else resolve(void count(String(error.code)))
       })
     })
