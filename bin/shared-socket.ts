@@ -1,5 +1,7 @@
+import { type ChildProcess, fork, type StdioOptions } from 'node:child_process'
 import { lookup } from 'node:dns/promises'
 import net from 'node:net'
+import path from 'node:path'
 
 /** A handle of Node's own: `node:cluster` shares sockets by the same function. The types of Node do not have it. */
 interface Handle {
@@ -26,4 +28,19 @@ export async function bindSharedSocket(host: string, port: number): Promise<numb
   if (handle.getsockname(bound) === 0 && bound.port !== 0 && (port === 0 || bound.port === port)) return handle.fd
   handle.close()
   return undefined
+}
+
+/** The file descriptor of the shared socket in a process that is started with it. */
+const inherited = 3
+
+/** Starts a program of this folder, with the option `--socket` if it inherits a socket. By default it has the options of this Node. */
+export function forkWithSocket(
+  program: string,
+  parameters: readonly string[],
+  socket: number | undefined,
+  execArgv: readonly string[] = process.execArgv,
+): ChildProcess {
+  const stdio: StdioOptions = ['inherit', 'inherit', 'inherit', ...(socket === undefined ? [] : [socket]), 'ipc']
+  const options = socket === undefined ? [] : [`--socket=${inherited}`]
+  return fork(path.join(import.meta.dirname, program), [...parameters, ...options], { stdio, execArgv: [...execArgv] })
 }

@@ -1,8 +1,8 @@
-import { type ChildProcess, fork, type StdioOptions } from 'node:child_process'
+import type { ChildProcess } from 'node:child_process'
 import { once } from 'node:events'
-import path from 'node:path'
 import { setTimeout as delay } from 'node:timers/promises'
 import type { SourceProblem } from '../kernel/bundle.ts'
+import { forkWithSocket } from './shared-socket.ts'
 import { retire } from './workers.ts'
 
 /** Milliseconds from a signal until the process is killed. It has shorter deadlines of its own, but not in an endless loop. */
@@ -49,9 +49,12 @@ export interface SiteProcessesOptions {
  */
 export class SiteProcesses {
   readonly #options: SiteProcessesOptions
-  readonly #ending = new Set<ChildProcess>()
+  /** Processes that are asked to end, and their ends. */
+  readonly #ending = new Map<ChildProcess, Promise<void>>()
   #serving: ChildProcess | undefined
   #starting: ChildProcess | undefined
+  /** The number of starts: only the last one counts. */
+  #starts = 0
 
   constructor(options: SiteProcessesOptions) {
     this.#options = options
@@ -74,22 +77,24 @@ export class SiteProcesses {
 
   /**
    * Starts a process, which takes the place of the running one. Resolves when it serves, or with its end. The running process goes
-   * on if the new one does not start. A process that is already starting is stopped: its sources are old, and its call resolves
-   * with `replaced`.
+   * on if the new one does not start. A later call replaces this one, which then resolves with `replaced`: its sources are old.
    */
   async start(parameters: readonly string[]): Promise<'serves' | 'replaced' | FailedStart> {
-    if (this.#starting !== undefined) void this.#stop(this.#starting, 'SIGINT')
-    if (!this.#options.mayOverlap) await this.#stop(this.#serving, 'SIGINT')
+    const start = ++this.#starts
+    void this.#stop(this.#starting, 'SIGINT')
+    if (!this.#options.mayOverlap) await this.#stopAll('SIGINT')
+    if (start !== this.#starts) return 'replaced'
     const result = await this.#start(parameters)
-    // A bundle opens a port of its own, which the running process has.
     if (result !== 'needs the port of the running process') return result
-    await this.#stop(this.#serving, 'SIGINT')
-    return this.start(parameters)
+    await this.#stopAll('SIGINT')
+    return start === this.#starts ? this.start(parameters) : 'replaced'
   }
 
   /** Ends all processes. With SIGINT they do not wait for open connections. */
   async stop(signal: keyof StopTimes): Promise<void> {
-    await Promise.all([this.#serving, this.#starting, ...this.#ending].map(child => this.#stop(child, signal)))
+    this.#starts++
+    for (const child of this.#ending.keys()) child.kill(signal)
+    await this.#stopAll(signal)
   }
 
   #start(
@@ -103,9 +108,11 @@ export class SiteProcesses {
     return new Promise(resolve => {
       child.on('message', message => {
         if (message === 'warned') this.#options.onWarned()
-        else if (message === 'ready') void this.#retire(this.#serving).then(() => child.send('go', () => undefined))
         else if (typeof message === 'object') failure = message as typeof failure
-        else if (message === 'listening' && child === this.#starting) {
+        // Its message may arrive when a later start has replaced it.
+        else if (child !== this.#starting) return
+        else if (message === 'ready') void this.#retire(this.#serving).then(() => child.send('go', () => undefined))
+        else if (message === 'listening') {
           servesSince = performance.now()
           // With workers the next process is ready only when they listen.
           void this.#retire(this.#serving)
@@ -116,12 +123,13 @@ export class SiteProcesses {
       })
       child.once('exit', (code, signal) => {
         const end = { code, reason: signal ?? `exit code ${code}` }
-        if (this.#ending.delete(child)) resolve('replaced')
+        if (this.#ending.has(child)) resolve('replaced')
         else if (child === this.#serving) {
           this.#serving = undefined
           if (this.#starting === undefined) this.#options.onCrash(end, performance.now() - servesSince)
         } else {
           this.#starting = undefined
+          // A bundle opens a port of its own, which the running process may have.
           if (failure.isPortTaken && this.isServing) resolve('needs the port of the running process')
           else resolve({ ...end, startedAt, problems: failure.problems ?? [] })
         }
@@ -129,43 +137,36 @@ export class SiteProcesses {
     })
   }
 
-  /** Ends the process that serves, after its requests. Resolves when it takes no new ones; one that hangs does not take any. */
+  async #stopAll(signal: keyof StopTimes): Promise<void> {
+    void this.#stop(this.#serving, signal)
+    void this.#stop(this.#starting, signal)
+    await Promise.all(this.#ending.values())
+  }
+
+  /** Ends the process that serves, after its requests. Resolves when it takes no new requests, or does not answer because it is busy. */
   async #retire(child: ChildProcess | undefined): Promise<void> {
     if (child === undefined) return
-    this.#serving = undefined
-    this.#ending.add(child)
-    const timer = setTimeout(() => child.kill('SIGKILL'), this.#options.times.SIGTERM)
-    const ended = once(child, 'exit').then(() => clearTimeout(timer))
     const retired = new Promise<void>(resolve => child.on('message', message => message === 'retired' && resolve()))
     child.send(retire, () => undefined)
-    await Promise.race([retired, ended, delay(patience)])
+    await Promise.race([retired, this.#dismiss(child, 'SIGTERM'), delay(patience)])
   }
 
-  /** Ends a process that serves or starts. Its end is no crash. */
   async #stop(child: ChildProcess | undefined, signal: keyof StopTimes): Promise<void> {
     if (child === undefined) return
+    child.kill(signal)
+    await this.#dismiss(child, signal)
+  }
+
+  /** Waits for the end of a process that serves or starts, and kills it after the time of this signal. Its end is no crash. */
+  #dismiss(child: ChildProcess, signal: keyof StopTimes): Promise<void> {
     if (child === this.#serving) this.#serving = undefined
     if (child === this.#starting) this.#starting = undefined
-    this.#ending.add(child)
     const timer = setTimeout(() => child.kill('SIGKILL'), this.#options.times[signal])
-    const ended = once(child, 'exit')
-    child.kill(signal)
-    await ended
-    clearTimeout(timer)
+    const ended = once(child, 'exit').then(() => {
+      clearTimeout(timer)
+      this.#ending.delete(child)
+    })
+    this.#ending.set(child, ended)
+    return ended
   }
-}
-
-/** The file descriptor of the shared socket in a process that is started with it. */
-const inherited = 3
-
-/** Starts a program of this folder, with the option `--socket` if it inherits a socket. By default it has the options of this Node. */
-export function forkWithSocket(
-  program: string,
-  parameters: readonly string[],
-  socket: number | undefined,
-  execArgv: readonly string[] = process.execArgv,
-): ChildProcess {
-  const stdio: StdioOptions = ['inherit', 'inherit', 'inherit', ...(socket === undefined ? [] : [socket]), 'ipc']
-  const options = socket === undefined ? [] : [`--socket=${inherited}`]
-  return fork(path.join(import.meta.dirname, program), [...parameters, ...options], { stdio, execArgv: [...execArgv] })
 }

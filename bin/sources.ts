@@ -30,10 +30,10 @@ export interface Sources {
   /** The mistakes that the last build has found. */
   readonly problems: readonly SourceProblem[]
   /**
-   * Finds the type errors of sources that Node runs without a build; none if there is no compiler. Without such sources, they are
-   * the mistakes of the last build.
+   * Finds the type errors of sources that Node runs without a build; none if there is no compiler, or after the signal. Without
+   * such sources, they are the mistakes of the last build.
    */
-  checkTypes(): Promise<readonly SourceProblem[]>
+  checkTypes(signal: AbortSignal): Promise<readonly SourceProblem[]>
   /** Compiles the tests, and the sources that they import. */
   buildTests(): Promise<boolean>
   /** The program of a source: the file that Node runs. Paths are absolute. */
@@ -99,10 +99,10 @@ function createPlainSources(directory: string): Sources {
     build: yes,
     buildWhenStale: yes,
     problems: [],
-    async checkTypes() {
+    async checkTypes(signal) {
       if (compiler === undefined) return []
       const options = ['--project', '.', '--noEmit', '--incremental', '--tsBuildInfoFile', buildInfo]
-      const { output } = await compile([compiler, ...options], directory)
+      const { output } = await compile([compiler, ...options], directory, { signal })
       // A mistake in a test is none of the server.
       return parseCompilerOutput(output, directory).filter(
         ({ file }) => file === undefined || mayContainSources(directory, path.dirname(file)),
@@ -204,7 +204,9 @@ class CompiledSources implements Sources {
   async #compileWithTypeErrors(): Promise<boolean> {
     if (!this.#hasOnlyTypeErrors) return false
     for (const options of this.#plan.thorough) {
-      await compile([String(this.#compiler), ...options, '--noEmitOnError', 'false'], this.#directory, 'ignore')
+      await compile([String(this.#compiler), ...options, '--noEmitOnError', 'false'], this.#directory, {
+        isSilent: true,
+      })
     }
     return true
   }
@@ -246,7 +248,7 @@ const outputLimit = 200_000
 async function compile(
   command: readonly string[],
   directory: string,
-  messages: 'print' | 'ignore' = 'print',
+  { isSilent = false, signal }: { readonly isSilent?: boolean; readonly signal?: AbortSignal } = {},
 ): Promise<Compilation> {
   // A debugger is for the main process: the compiler must not take its port, and needs no module of its preloads.
   const env = { ...process.env, NODE_OPTIONS: '' }
@@ -254,10 +256,13 @@ async function compile(
     stdio: ['ignore', 'pipe', 2],
     cwd: directory,
     env,
+    ...(signal !== undefined && { signal }),
   })
+  // The signal ends the compiler.
+  child.on('error', () => undefined)
   let output = ''
   child.stdout?.setEncoding('utf8').on('data', text => {
-    if (messages === 'print') process.stderr.write(text)
+    if (!isSilent) process.stderr.write(text)
     if (output.length < outputLimit) output += text
   })
   return new Promise(resolve => child.on('close', code => resolve({ isCompiled: code === 0, output })))

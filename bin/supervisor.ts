@@ -62,7 +62,9 @@ export async function supervise(
     },
     onCrash: (end, age) => void recover(end, age),
   })
-  const holding = options && new HoldingPage(directory, commandLine, socket)
+  // Without a port of its own, no browser would find the page.
+  const hasPort = socket !== undefined || (options !== undefined && options.port !== 0)
+  const holding = hasPort ? new HoldingPage(directory, commandLine, socket) : undefined
   let wait = 0
   let isCompiled: boolean | undefined
   let hasWarned = false
@@ -74,8 +76,8 @@ export async function supervise(
   let isWaiting = false
   /** The files that have changed since the sources of the process were compiled, or since it has read its templates. */
   let changed = new Set<string>()
-  /** The checks of types that were begun: only the last one counts, and none after another mistake. */
-  let checks = 0
+  /** Ends the check of types: only the last one counts, and none after another mistake. */
+  let check = new AbortController()
   /** Those of the processes that were started and have not served yet. */
   let starting: ReadonlySet<string> = new Set()
   /** The latest edits that a process has worked with, the oldest first. */
@@ -119,9 +121,11 @@ export async function supervise(
 
   /** Type errors stop nothing: the process shows them. */
   async function reportTypes(): Promise<void> {
-    const check = ++checks
-    const broken = await sources.checkTypes()
-    if (check === checks) processes.send({ broken, isCurrent: true })
+    check.abort()
+    check = new AbortController()
+    const { signal } = check
+    const broken = await sources.checkTypes(signal)
+    if (!signal.aborted) processes.send({ broken, isCurrent: true })
   }
 
   /** Waits for a change, unless another program, such as bin/test, was compiling when the process read dist/. */
@@ -137,7 +141,7 @@ export async function supervise(
   }
 
   function showProblems(problems: readonly SourceProblem[]): void {
-    checks++
+    check.abort()
     if (processes.isRunning) processes.send({ broken: problems })
     else void holding?.open(problems)
   }
@@ -218,6 +222,7 @@ export async function supervise(
   for (const signal of ['SIGINT', 'SIGTERM'] as const) {
     process.on(signal, async () => {
       isStopping = true
+      check.abort()
       await Promise.all([processes.stop(signal), holding?.close()])
       process.exit(0)
     })

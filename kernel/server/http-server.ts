@@ -71,8 +71,11 @@ export interface ClosingTimes {
   readonly deadline?: number
   /** For another request on an idle connection. */
   readonly linger?: number
-  /** Called when the server accepts no connections any more. Without a linger time it has then closed the idle ones. */
-  readonly onSwept?: () => void
+  /**
+   * Called when the server accepts no connections any more, so that another process may. Idle connections are closed before, in
+   * spite of the linger time: that is then for the first request of a new connection.
+   */
+  readonly onReplaceable?: () => void
 }
 
 /** Milliseconds between two checks for idle connections. */
@@ -86,7 +89,7 @@ export async function closeServer(
   server: Server,
   sockets: ReadonlySet<Socket>,
   exchanges: Exchanges,
-  { deadline = 10_000, linger = 0, onSwept }: ClosingTimes = {},
+  { deadline = 10_000, linger = 0, onReplaceable }: ClosingTimes = {},
 ): Promise<number> {
   for (const { response } of exchanges) endEvents(response)
   const sweep = () => {
@@ -111,8 +114,10 @@ export async function closeServer(
   await acceptWaiting(server)
   // The close() of an HTTP server would close idle connections at once.
   const closed = new Promise<void>(resolve => TcpServer.prototype.close.call(server, () => resolve()))
-  if (linger === 0) sweep()
-  onSwept?.()
+  if (onReplaceable !== undefined) {
+    if (!exchanges.isSending) server.closeIdleConnections()
+    onReplaceable()
+  }
   await closed
   for (const timeout of [lingerTimer, sweepTimer, deadlineTimer]) clearTimeout(timeout)
   return cutOff

@@ -10,6 +10,7 @@ import { t } from 'tap'
 import { HoldingPage } from '#bin/holding-page.ts'
 import { runsTypeScript } from '#bin/sources.ts'
 import { packageDirectory } from '#lib/package.ts'
+import { childrenOf } from '#tests/support/children-of.ts'
 import { createSmallApplication } from '#tests/support/create-small-application.ts'
 import { findPort } from '#tests/support/find-port.ts'
 import { until } from '#tests/support/until.ts'
@@ -316,20 +317,20 @@ t.test('with broken settings, the reason is shown if no file could close debug o
   }
 })
 
-t.test('the page that waits leaves a port to another program, and does not choose one', async t => {
+t.test('the page that waits leaves a port to another program, and the last call counts', async t => {
   const port = `--port=${await findPort()}`
-  const pages = [
-    new HoldingPage(process.cwd(), [port]),
-    new HoldingPage(process.cwd(), [port]),
-    new HoldingPage(process.cwd(), ['--port=0']),
-  ]
+  const pages = [new HoldingPage(process.cwd(), [port]), new HoldingPage(process.cwd(), [port])]
   for (const page of pages) await page.open()
   for (const page of pages) await page.close()
   const [first] = pages
   await first?.open()
   await first?.open()
-  t.equal((await fetch(`http://127.0.0.1:${port.slice(7)}/any`, { method: 'POST' })).status, 503)
+  const address = `http://127.0.0.1:${port.slice(7)}/any`
+  t.equal((await fetch(address, { method: 'POST' })).status, 503)
+  const overlapping = [first?.open(), first?.open()]
   await first?.close()
+  await Promise.all(overlapping)
+  await t.rejects(fetch(address))
 })
 
 t.test('a half-written dist/ of another compiler is used once it is complete', compiled, async t => {
@@ -550,6 +551,17 @@ t.test('a debugger attaches to the main process, also after a restart', async t 
     add(bundle, '\n// a change\n')
     await other.url()
     t.equal(await inspected(port), path.join(packageDirectory, 'dist/bin/start.js'))
+    for (const save of [1, 2, 3]) {
+      add(bundle, `\nprocess.stdout.write('save ${save}\\n')\n`)
+      await pause(150)
+    }
+    await other.until(/save 3\n[\s\S]*Sinfonietta serves/)
+    await until(() => childrenOf(other.child.pid).length === 1, 50)
+    t.equal(
+      await inspected(port),
+      path.join(packageDirectory, 'dist/bin/start.js'),
+      'of quick saves the last one counts',
+    )
     t.notMatch(other.stderr, 'address already in use')
     other.child.kill()
     t.equal(await other.end(), 0)
