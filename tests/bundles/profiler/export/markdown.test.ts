@@ -36,7 +36,10 @@ const hostile = [
 const marks = /[#[\]()!*_~|:.@\\>+\d -]/g
 const tame = (text: string) => disarm(text).replace(marks, 'x')
 
-/** The structure of Markdown: its blocks and spans, without their texts. */
+/**
+ * The structure of Markdown: its blocks and spans, without their texts. Of the first block, the sentence, these are the kinds of
+ * its spans: how many causes it names depends on its length.
+ */
 function structureOf(markdown: string): string[] {
   const found: string[] = []
   const walk = (tokens: readonly Token[]) => {
@@ -47,7 +50,10 @@ function structureOf(markdown: string): string[] {
       if (token.type === 'list') walk(token.items)
     }
   }
-  walk(marked.lexer(markdown, { gfm: true }))
+  const [sentence, ...others] = marked.lexer(markdown, { gfm: true })
+  const spans: readonly Token[] = (sentence !== undefined && 'tokens' in sentence && sentence.tokens) || []
+  found.push(String(sentence?.type), ...[...new Set(spans.map(({ type }) => type))].toSorted())
+  walk(others)
   return found
 }
 
