@@ -58,6 +58,8 @@ export function readErrorStatement(error: object): ErrorStatement | undefined {
     const begin = text.slice(0, textLimit)
     if (name !== 'sql' && !isStatement(begin)) continue
     const statement = readStatement(begin, '')
+    if (name !== 'sql' && statement.slots.length === 0 && shape === '' && !hasValues(error) && !isOfDatabase(error))
+      continue
     properties[name] = statement.shape
     shape += ` ${statement.shape}`
     slots ??= statement.slots
@@ -89,20 +91,30 @@ function readReported(statement: FailedStatement | undefined, secrets: unknown[]
   return shape
 }
 
-/** Properties of the errors of PostgreSQL and MySQL; codes of those of SQLite and SQL Server; names of those of Redis and MongoDB. */
-const ownProperties: readonly string[] = ['severity', 'sqlState', 'sqlMessage']
+/** Properties of the errors of MySQL; codes of those of SQLite and SQL Server; names of those of Redis and MongoDB. */
+const ownProperties: readonly string[] = ['sqlState', 'sqlMessage']
 const codeOfDatabase = /^(?:SQLITE_|ERR_SQLITE|EREQUEST$)/
 const nameOfDatabase = /^(?:ReplyError|ErrorReply|SimpleError|Mongo(?:Bulk\w*|Server)Error)$/
+
+/** A code of SQLSTATE. With a `severity` it is that of an error of PostgreSQL; linters have severities with other codes. */
+const sqlState = /^(?=\D{0,4}\d)[\dA-Z]{5}$/
 
 /** Whether an error is that of a database, which quotes values in its message. */
 function isOfDatabase(error: object): boolean {
   if (ownProperties.some(name => typeof own(error, name) === 'string')) return true
+  const code = String(own(error, 'code'))
+  if (typeof own(error, 'severity') === 'string' && sqlState.test(code)) return true
   const type = own(Object(Object.getPrototypeOf(error)), 'constructor')
-  return codeOfDatabase.test(String(own(error, 'code'))) || nameOfDatabase.test(String(own(Object(type), 'name')))
+  return codeOfDatabase.test(code) || nameOfDatabase.test(String(own(Object(type), 'name')))
 }
 
 function own(object: object, name: string): unknown {
   return Object.getOwnPropertyDescriptor(object, name)?.value
+}
+
+/** Whether the values of a statement are beside it: `query` may also be that of a search, such as `select shoes`. */
+function hasValues(error: object): boolean {
+  return valueNames.some(name => typeof (own(error, name) ?? '') === 'object')
 }
 
 /** Whether a text is a statement: `query` may also be that of a URL. Comments and brackets may be before the verb. */

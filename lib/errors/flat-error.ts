@@ -33,8 +33,9 @@ const propertyLimit = 50
 /**
  * Copies an error and its causes into plain data, at most ten deep and fifty in all. A value that is no error becomes one
  * named `Thrown value`; of an object only the names of its properties are copied. In the message of a validator's error,
- * and in that of a library of a database, inputs for secret names are masked; issues that are JSON in it are written as lines. Without `hasFrames` no stack is read,
- * which is slow. `mask` masks each message before the values that a database quotes in it. Never throws.
+ * and in that of a library of a database, inputs for secret names are masked; issues that are JSON in it are written as
+ * lines. Without `hasFrames` no stack is read, which is slow. `mask` masks the secrets of each message; in a message of a
+ * database, the quoted values are masked after that. Never throws.
  */
 export function flattenError(error: unknown, { hasFrames = true, mask = same }: FlattenOptions = {}): FlatError {
   return flatten(error, [], { left: countLimit - 1, hasFrames, mask })

@@ -19,9 +19,7 @@ export function createRecord(
   ids?: LogIds,
 ): LogRecord {
   const context = copyContext(values, redactor)
-  // The class of an error is no name of a value: `{name}: {message}`. The texts before and behind it are masked alone.
-  const parts = Object.values(context).some(isLogError) ? template.split(behindValue) : [template]
-  const filled = parts.map(part => fill(part, context))
+  const filled = splitBehindErrorNames(template, context).map(part => fill(part, context))
   return {
     time: time.toISOString(),
     level,
@@ -38,8 +36,21 @@ export function placeholdersOf(template: string): string[] {
   return Array.from(template.matchAll(placeholder), ([, name = '']) => name)
 }
 
-const behindValue = /(?<=\{[\w.-]{1,60}\})(?=: )/
 const placeholder = /\{([\w.-]+)\}/g
+const placeholderBeforeColon = /\{([\w.-]{1,60})\}(?=: )/g
+
+/**
+ * Splits `{name}: {message}` behind the name of a logged error. The parts are masked alone: else the message behind a name
+ * such as `TokenExpired` is masked as the value of a secret.
+ */
+function splitBehindErrorNames(template: string, context: Readonly<Record<string, unknown>>): string[] {
+  const errors = Object.values(context).filter(isLogError)
+  if (errors.length === 0) return [template]
+  const ends = Array.from(template.matchAll(placeholderBeforeColon))
+    .filter(([, key = '']) => errors.some(({ name }) => name === context[key]))
+    .map(({ 0: found, index }) => index + found.length)
+  return [0, ...ends].map((start, at) => template.slice(start, ends[at]))
+}
 
 function fill(template: string, context: Readonly<Record<string, unknown>>): string {
   return template.replace(placeholder, (unfilled, name: string) =>

@@ -2,7 +2,7 @@ import { findLineEnd } from './find-end.ts'
 import { mask } from './secret-names.ts'
 
 /** The beginning of a word, or behind a percent-encoded character. */
-const start = '(?<![\\w-]|%)(?:(?<=%[\\dA-F]{2})|(?<![\\w-]))'
+const start = '(?:(?<=%(?:25){0,3}[\\dA-Fa-f]{2})|(?<![\\w%-]))'
 
 /** The forms of tokens of known providers: their beginnings, and the rest. */
 const shapes: readonly (readonly [begins: readonly string[], rest: string])[] = [

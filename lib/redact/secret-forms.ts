@@ -6,7 +6,7 @@ const entity = '&(?:quot|apos|#34|#39|#x22);'
 /**
  * The forms in which texts contain secrets, by the texts that all of a group contain. The part `before` stays, and the mask
  * replaces the rest of the match. With a part `name` one of its words must be the name of a secret. Repetitions have limits, so
- * that no text takes long.
+ * that the time grows only as the text does. MySQL cuts values in its messages at 128 or 192 characters.
  */
 const forms: readonly (readonly [shared: RegExp, ...forms: RegExp[]])[] = [
   [
@@ -39,9 +39,9 @@ const forms: readonly (readonly [shared: RegExp, ...forms: RegExp[]])[] = [
     /(?<before>\bkey \((?<name>(?:(?!\)=\()[^\r\n]){1,500})\)=\()(?!\))(?:(?!\)(?: (?:already exists|is not present|is still referenced|is duplicated|conflicts with)|\.?$))[\s\S]){1,4000}/gi,
     /(?<before>\brow contains \()(?:[\s\S]{1,4000}(?=\)\.(?:["\r\n]|$))|[\s\S]{1,4000})/gi,
     /(?<before>\$\d{1,5} = ')(?:[^']|''){1,4000}(?=')/g,
-    /(?<before>\bduplicate entry ')[\s\S]{1,1000}?(?=' for key '(?<name>[^'\r\n]{1,200})')/gi,
+    /(?<before>\bduplicate entry ')[\s\S]{1,200}?(?=' for key '(?<name>[^'\r\n]{1,200})')/gi,
     /(?<before>\binvalid input (?:syntax|value) for [^:"\r\n]{1,80}: ")(?:(?!"(?:[\s.,;)\\]|$))[^\r\n])+/g,
-    /(?<before>\b(?:incorrect|truncated) \w{1,20}(?: \w{1,20})? value: ')[^\r\n]{1,1000}?(?='(?: for column |$))/gi,
+    /(?<before>\b(?:incorrect|truncated) \w{1,20}(?: \w{1,20})? value: ')[^\r\n]{1,200}?(?='(?: for column |$))/gi,
   ],
   [
     /received |got ["']|value ["']/i,

@@ -159,6 +159,32 @@ t.test('the message of a database is the same for the error, for its property, a
   t.strictSame(changed, [], 'names of objects are readable')
 })
 
+t.test('severity and query alone do not make an error one of a database', async t => {
+  const message = `The rule "no-shoes" has found 'boots'`
+  const describe = (own: object) => describeError(Object.assign(new Error(message), own))
+  const others = [
+    { severity: 'high' },
+    { severity: 'error', code: 'no-shoes' },
+    { severity: 'high', code: 'EPIPE' },
+    { query: 'select shoes' },
+  ]
+  t.strictSame(
+    others.filter(own => describe(own) !== `Error: ${message}`),
+    [],
+  )
+  const databases = [
+    { severity: 'ERROR', code: '22P02' },
+    { severity: 'ERROR', code: 'P0001', query: 'select shoes' },
+    { query: 'select shoes', params: [] },
+    { query: 'select shoes where size = $1' },
+    { sql: 'select shoes' },
+  ]
+  t.strictSame(
+    databases.filter(own => describe(own).includes('boots')),
+    [],
+  )
+})
+
 t.test('the arguments of the command of a cache are masked', async t => {
   const message = "ERR unknown command 'AUTHS', with args beginning with: 'hunter2'"
   const withCommand = (command: unknown) => flattenError(Object.assign(new Error(message), { command }))

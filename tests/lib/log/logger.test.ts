@@ -197,6 +197,26 @@ t.test('messages', async t => {
   })
 })
 
+t.test('only the name of a logged error is no name of a secret', async t => {
+  class TokenExpired extends Error {}
+  const exception = new TokenExpired('it was from 1999')
+  const cases: readonly (readonly [template: string, context: object, message: string])[] = [
+    [
+      'Field {field}: {input} is refused',
+      { field: 'password', input: 'hunter2x' },
+      'Field password: ****** is refused',
+    ],
+    ['{header}: {sent}', { header: 'x-api-key', sent: 'hunter2x' }, 'x-api-key: ******'],
+    ['{name}: {message}', { name: 'TokenExpired', message: 'hunter 2x' }, 'TokenExpired: hunter 2x'],
+    ['{a}: {b}: {c}', { a: 'TokenExpired', b: 'password', c: 'hunter2x' }, 'TokenExpired: password: ******'],
+  ]
+  const wrong = cases.flatMap(([template, context, expected]) => {
+    const { message } = record(logger => logger.error(template, { ...context, exception }))
+    return message === expected ? [] : [`${template} → ${message}`]
+  })
+  t.strictSame(wrong, [])
+})
+
 t.test('contexts', async t => {
   const contextOf = (context: Record<string, unknown>) => record(logger => logger.info('x', context)).context
 

@@ -3,6 +3,7 @@ import { inspect } from 'node:util'
 import t from 'tap'
 import { maskMarkup } from '#lib/redact/mask-markup.ts'
 import { maskText } from '#lib/redact/mask-text.ts'
+import { maskForms } from '#lib/redact/secret-forms.ts'
 import { isSecretName } from '#lib/redact/secret-names.ts'
 
 /** As they come in messages, logs, bodies and URLs; the secret is `Xk7Canary9`, sometimes with more beside it. */
@@ -26,6 +27,10 @@ const secrets: readonly (readonly [text: string, masked: string])[] = [
     "Expected values to be strictly deep-equal:\n+ actual - expected ... Lines skipped\n\n  {\n    list: [\n...\n      3\n    ],\n+   password: '******',\n-   password: '******',\n    user: 'a'\n  }",
   ],
   ['password: Xk7Canary9', 'password: ******'],
+  ['x%3Dghp_Xk7Canary9', 'x%3D******'],
+  ['path%2FAKIAXK7CANARY9XK7CANARY9', 'path%2F******'],
+  ['path%2fglpat-Xk7Canary9', 'path%2f******'],
+  ['x%253Dghp_Xk7Canary9', 'x%253D******'],
   ['password = Xk7Canary9', 'password = ******'],
   ['password is Xk7Canary9', 'password is ******'],
   ["WHERE password = 'Xk7Canary9'", "WHERE password = '******'"],
@@ -585,8 +590,42 @@ t.test(
   },
 )
 
+/** What the forms begin with. */
+const beginnings: readonly string[] = [
+  ...['password "', "identified by '", '--password ', 'password is ', 'the token is a1', 'Password a1'],
+  ...['?code=', '&code=a&', "'token','", "[Symbol(token)]: '", '&quot;token&quot;:&quot;', '%22token%22%3A%22'],
+  ...["in ('", "a in ('", "a like '", 'set password for ', "set password for a='", "crypt('", 'key (', 'key (a)=('],
+  ...['row contains (', "$1 = '", "duplicate entry '", 'invalid input syntax for a: "', "incorrect a value: '"],
+  ...["truncated a b value: '", "The property 'a' ", "The property 'a' is: Received ", 'a: b got "', 'got "'],
+  ...['"a" with value "', "Cast to a failed for value '", "Cast to a failed for value 'x' (type a) at path \""],
+  ...["value 'a", 'AUTH ', ' AUTH a', 'with args beginning with: ', 'CONFIG SET requirepass ', 'ACL SETUSER a '],
+  ...['HSET a ', 'SETEX a ', 'login:', ' -u a:', 'mysql -p', 'mysql ', 'docker login ', 'docker ', 'redis-cli -a '],
+  ...['redis-cli ', 'openssl -k ', 'openssl ', 'machine a login b password ', 'machine a ', 'a:1234:', 'a:1234:b:c:'],
+  ...['amqp://', 'amqp://a:', 'jdbc:oracle:a:', 'jdbc:oracle:a:b/'],
+]
+
 t.test('long hostile texts end', async t => {
   for (const piece of hostile) t.type(maskText(piece.repeat(20_000 / piece.length)), 'string')
+})
+
+t.test('the time for the beginning of a form, repeated, grows as the text does', async t => {
+  const time = (text: string) => {
+    const times = [1, 2, 3].map(() => {
+      const start = performance.now()
+      maskForms(text, isSecretName)
+      return performance.now() - start
+    })
+    return Math.min(...times)
+  }
+  const growth = beginnings.map(piece => {
+    const [short, long] = [4000, 64_000].map(length => time(`${piece.repeat(length / piece.length)}.`))
+    return { piece, short: Number(short), long: Number(long) }
+  })
+  // In quadratic time the long text takes 256 times as long as the short one, in linear time 16 times.
+  t.strictSame(
+    growth.filter(({ short, long }) => long > 50 && long > 100 * short),
+    [],
+  )
 })
 
 t.test('wrong escapes before a name hide no secret, and thousands of them throw no exceptions', async t => {
