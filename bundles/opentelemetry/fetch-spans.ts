@@ -12,10 +12,18 @@ interface Message {
     readonly method: string
     readonly origin: string | URL
     readonly path: string
+    /** Names and values in turn; lines in version 5. */
+    readonly headers: readonly (string | readonly string[])[] | string
     addHeader(name: string, value: string): unknown
   }
   readonly response: { readonly statusCode: number }
   readonly error: unknown
+}
+
+/** What is kept of a call until its end. */
+interface Call {
+  readonly end: ClientEnd
+  status?: number
 }
 
 /** The services of {@link traceFetch}. */
@@ -30,20 +38,19 @@ const urlLimit = 2048
 
 /**
  * Makes a span of each call of the global fetch, and of undici, and sends its trace context to the server, until the
- * returned function is called. With the instrumentation of undici, that does both.
+ * returned function is called. The header `traceparent` of the application is sent as it is. With the instrumentation of undici, that does both.
  */
 export function traceFetch({ packages, redactor, spans }: FetchServices): () => void {
   if (isInstrumented('undici')) return () => {}
-  const ends = new WeakMap<object, ClientEnd>()
-  const statuses = new WeakMap<object, number>()
+  const calls = new WeakMap<object, Call>()
   const finish = ({ error, request }: Message) => {
-    const status = statuses.get(request)
+    const { end, status } = calls.get(request) ?? {}
     const failure = status !== undefined && status >= 400 ? String(status) : undefined
-    ends.get(request)?.(
+    end?.(
       status === undefined ? {} : { 'http.response.status_code': status },
       error === undefined ? failure : errorType(error),
     )
-    ends.delete(request)
+    calls.delete(request)
   }
   return subscribeChannels({
     'undici:request:create': listenTo<Message>(({ request }) => {
@@ -60,18 +67,27 @@ export function traceFetch({ packages, redactor, spans }: FetchServices): () => 
           return { name: method, attributes }
         },
         {
-          started: context =>
+          started(context) {
+            if (hasTraceparent(request)) return
             packages.propagation.inject(context, request, {
               set: (request, name, value) => request.addHeader(name, value),
-            }),
+            })
+          },
         },
       )
-      if (end !== undefined) ends.set(request, end)
+      if (end !== undefined) calls.set(request, { end })
     }),
     'undici:request:headers': listenTo<Message>(({ request, response }) => {
-      statuses.set(request, response.statusCode)
+      const call = calls.get(request)
+      if (call !== undefined) call.status = response.statusCode
     }),
     'undici:request:trailers': listenTo<Message>(finish),
     'undici:request:error': listenTo<Message>(finish),
   })
+}
+
+/** A server refuses two of them. */
+function hasTraceparent({ headers }: Message['request']): boolean {
+  if (typeof headers === 'string') return /^traceparent:/im.test(headers)
+  return headers.some((text, index) => index % 2 === 0 && String(text).toLowerCase() === 'traceparent')
 }

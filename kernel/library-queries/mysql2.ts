@@ -23,14 +23,14 @@ const operations = ['mysql2:query', 'mysql2:execute']
 /**
  * Records queries of mysql2 until the returned function is called. A pool passes a connection to the next waiting caller
  * while the request runs that has released it. So the request is taken when a connection is asked for, and is current
- * again when the connection is there. The same is true of callbacks of queries.
+ * again when the connection is there; for other code, no request is current then. The same is true of callbacks of queries.
  */
 export function watchMysql2({ callers, context, queries }: WatchServices): () => void {
   const requests = new WeakMap<object, Request>()
   const places = new WeakMap<object, Caller>()
   /** Where the connection was asked for: `pool.query` runs its query before the end of its callback. */
   let connected: Caller | undefined
-  /** When connections were asked for that were not free, by `performance.now()`. */
+  /** When requests asked for connections, by `performance.now()`. Those for which the pool opens a connection are removed. */
   const waits = new WeakMap<object, number>()
   /** The connection that is being asked for, in the synchronous part. */
   let asked: object | undefined
@@ -56,11 +56,12 @@ export function watchMysql2({ callers, context, queries }: WatchServices): () =>
   }
   const stop = subscribeChannels({
     [`tracing:${connecting}:start`]: listenTo<object>(message => {
+      asked = message
+      if (context.current === undefined) return
       keep(message)
-      const caller = context.current && search()
+      const caller = search()
       if (caller !== undefined) places.set(message, caller)
       waits.set(message, performance.now())
-      asked = message
     }),
     [`tracing:${connecting}:end`]: () => {
       asked = undefined
@@ -83,7 +84,7 @@ export function watchMysql2({ callers, context, queries }: WatchServices): () =>
     ...listenToOperations<Message>('mysql2:execute', message => begin(message, message.values), countRows),
   })
   const unbinds = [connecting, ...operations].map(name =>
-    context.carry(channel(`tracing:${name}:asyncStart`), message => requests.get(Object(message)) ?? context.current),
+    context.carry(channel(`tracing:${name}:asyncStart`), message => requests.get(Object(message))),
   )
   return () => {
     stop()

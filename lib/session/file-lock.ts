@@ -43,8 +43,11 @@ export class FileLock {
   }
 
   async release(): Promise<void> {
-    if (await this.isHeld()) await rm(this.#file, { force: true })
-    await this.#handle.close()
+    try {
+      if (await this.isHeld()) await rm(this.#file, { force: true })
+    } finally {
+      await this.#handle.close()
+    }
   }
 }
 

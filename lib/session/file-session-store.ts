@@ -23,7 +23,10 @@ import { SessionTasks } from './session-tasks.ts'
 export interface FileSessionStoreOptions {
   /** Created with the first session, with access for the owner only. */
   readonly directory: string
-  /** Called when a sweep in the background has failed, or has removed sessions early because of the limits. */
+  /**
+   * Called when a sweep in the background has failed, or has removed sessions early because of the limits, and when a lock
+   * could not be removed.
+   */
   readonly warn: (message: string, context: Readonly<Record<string, unknown>>) => void
   readonly limits?: SessionLimits
   /** Milliseconds since 1970. */
@@ -98,10 +101,19 @@ export class FileSessionStore implements SessionStore {
           const result = await task(lock)
           if (result !== 'again') return result
         } finally {
-          await attempt('lock a session', () => lock.release())
+          await this.#release(lock)
         }
       }
     })
+  }
+
+  /** A failure does not undo the task: its change is stored. */
+  async #release(lock: FileLock): Promise<void> {
+    try {
+      await lock.release()
+    } catch (error) {
+      this.#warn('The lock of a session could not be removed.', { exception: error })
+    }
   }
 
   async #sweepInBackground(): Promise<void> {

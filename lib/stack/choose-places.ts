@@ -14,9 +14,9 @@ interface CalledWork {
 }
 
 /**
- * Chooses the place of each work of one kind: its nearest frame that is not a helper. A frame is a helper if its works came
- * to it by several lines, or if it was called anew for each of its works that came one after another. `isAwaited` is whether code can
- * only wait for a work: the next work of synchronous code may come from a loop in the same call.
+ * Chooses the place of each work of one kind: its nearest frame that is not a helper. A frame is a helper if the frames above
+ * it are different lines, or if each of its works has a call of this frame for itself, and starts after the end of the previous
+ * work. The second rule needs works for which code has to wait (`isAwaited`): a synchronous loop within one call looks the same.
  */
 export function choosePlaces<work extends CalledWork>(
   works: readonly work[],

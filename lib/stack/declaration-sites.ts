@@ -1,4 +1,4 @@
-import type { CodePlace } from './callers.ts'
+import type { Caller, CodePlace } from './callers.ts'
 import { choosePlaces } from './choose-places.ts'
 import { type FrameLocation, locateFrame } from './locate-frame.ts'
 import { parseStack } from './stack-frames.ts'
@@ -9,6 +9,15 @@ export interface DeclarationSite {
   readonly file: string
   readonly line: number
   readonly column: number
+}
+
+/** Something declared, and the frames of its declaration. */
+interface DeclaredWork {
+  readonly declared: object
+  /** The nearest frame of the application. */
+  readonly caller: Caller | undefined
+  /** The place without one. */
+  readonly outside: CodePlace
 }
 
 const stacks = new WeakMap<object, { readonly message: string; readonly stack?: string }>()
@@ -27,9 +36,12 @@ export function noteDeclaration(declared: object, below: (...values: never[]) =>
 export class Declarations {
   readonly #listAll: () => Iterable<unknown>
   readonly #directory: string
-  #known: ReadonlyMap<unknown, DeclarationSite> = new Map()
+  /** Parsed once: it takes long, with source maps. */
+  #listed: readonly DeclaredWork[] | undefined
+  /** With `undefined` for those without a place. */
+  readonly #known = new WeakMap<object, DeclarationSite | undefined>()
 
-  /** `listAll` lists what is declared: a helper that declares several of them is no place of one of them. */
+  /** `listAll` lists what is declared: a helper that declares several of them is no place of one of them, nor of a later one. */
   constructor(listAll: () => Iterable<unknown>, directory: string) {
     this.#listAll = listAll
     this.#directory = directory
@@ -37,27 +49,32 @@ export class Declarations {
 
   /** The place where something was declared: that of the application, or else the outermost known one; `undefined` if unknown. */
   find(declared: unknown): DeclarationSite | undefined {
-    if (this.#known.has(declared) || !isNoted(declared)) return this.#known.get(declared)
-    const all = new Set([...this.#listAll(), declared].filter(isNoted))
-    const works = Array.from(all, each => ({ declared: each, ...readSites(each, this.#directory) }))
-    const places = choosePlaces(works, () => false)
-    this.#known = new Map(
-      works.flatMap(work => {
-        const { column = 1, file, line = 1 } = work.caller === undefined ? work.outside : (places.get(work) ?? {})
-        return file === undefined ? [] : [[work.declared, { file, line, column }]]
-      }),
-    )
+    if (!isNoted(declared)) return undefined
+    if (!this.#known.has(declared)) this.#place(declared)
     return this.#known.get(declared)
+  }
+
+  #place(declared: object): void {
+    this.#listed ??= Array.from(new Set(this.#listAll()))
+      .filter(isNoted)
+      .map(each => readWork(each, this.#directory))
+    const isListed = this.#listed.some(work => work.declared === declared)
+    const works = isListed ? this.#listed : [...this.#listed, readWork(declared, this.#directory)]
+    const places = choosePlaces(works, () => false)
+    for (const work of isListed ? works : works.slice(-1)) {
+      const { column = 1, file, line = 1 } = work.caller === undefined ? work.outside : (places.get(work) ?? {})
+      this.#known.set(work.declared, file === undefined ? undefined : { file, line, column })
+    }
   }
 }
 
-function isNoted(declared: unknown): boolean {
+function isNoted(declared: unknown): declared is object {
   return Object(declared) === declared && stacks.has(declared as object)
 }
 
 /** The frames of the application before a frame of the package, and the first place that is not that of a collection of routes. */
-function readSites(declared: unknown, directory: string) {
-  const frames = parseStack(stacks.get(declared as object)).map(frame => ({
+function readWork(declared: object, directory: string): DeclaredWork {
+  const frames = parseStack(stacks.get(declared)).map(frame => ({
     ...frame,
     ...locateFrame(frame, directory),
   }))
@@ -65,7 +82,7 @@ function readSites(declared: unknown, directory: string) {
   const end = own.findIndex(({ origin }) => origin === 'kernel')
   const [nearest, ...callers] = own.slice(0, end === -1 ? own.length : end).filter(isOwn)
   const outside: CodePlace = frames.find(({ file, origin }) => origin !== 'runtime' && isOutside(file)) ?? {}
-  return { caller: nearest && { ...nearest, callers }, outside }
+  return { declared, caller: nearest && { ...nearest, callers }, outside }
 }
 
 function isOwn({ origin }: Pick<FrameLocation, 'origin'>): boolean {

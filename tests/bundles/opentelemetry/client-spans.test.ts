@@ -161,6 +161,27 @@ t.test('calls of fetch have spans, and carry their trace context', async t => {
   t.hasStrict(requests[1]?.calls.map(describeSpan)[0], { ...common, status: 0, 'http.response.status_code': 200 })
 })
 
+t.test('a call of fetch with a trace context of the application carries no other', async t => {
+  const received: unknown[] = []
+  const server = createServer((request, response) => {
+    received.push(request.rawHeaders.filter((_, index, texts) => /^traceparent$/i.test(String(texts[index - 1]))))
+    response.end('text')
+  })
+  await once(server.listen(0, '127.0.0.1'), 'listening')
+  t.teardown(() => {
+    server.closeAllConnections()
+    server.close()
+  })
+  const { port } = server.address() as AddressInfo
+  const own = `00-${'a'.repeat(32)}-${'b'.repeat(16)}-01`
+  const [request] = await runTraced(t, async number => {
+    if (number !== 0) return
+    await (await fetch(`http://127.0.0.1:${port}/`, { headers: { Traceparent: own } })).text()
+  })
+  t.strictSame(received, [[own]])
+  t.equal(request?.calls.length, 1, 'the call has its span')
+})
+
 function describeSpan({ attributes, name, status }: ExportedSpan) {
   return { name, status, ...attributes }
 }

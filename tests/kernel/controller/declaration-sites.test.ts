@@ -1,7 +1,7 @@
 import { t } from 'tap'
 import { defineController, nameOfController, toController } from '#kernel/controller.ts'
 import { RouteCollection } from '#lib/routing/route-collection.ts'
-import { Declarations } from '#lib/stack/declaration-sites.ts'
+import { Declarations, noteDeclaration } from '#lib/stack/declaration-sites.ts'
 import { parseStack } from '#lib/stack/stack-frames.ts'
 
 const directory = process.cwd()
@@ -35,6 +35,26 @@ t.test('a helper that declares several routes is the place of none of them', asy
   const [line = 0] = lines
   t.strictSame(lines, [line, line + 1, line + 1])
   t.equal(declarations.find(first)?.line, line - 1, 'alone, it is the place')
+})
+
+t.test('what is declared is listed once, also for later declarations and those without a place', async t => {
+  const define = () => defineController('shown', [], () => undefined)
+  const lost = {}
+  noteDeclaration(lost, () => 'is not running')
+  const one = define()
+  const two = define()
+  const listed = [lost, one, two]
+  let lists = 0
+  const listAll = () => {
+    lists++
+    return listed
+  }
+  const declarations = new Declarations(listAll, directory)
+  t.strictSame([declarations.find(lost), declarations.find(lost)], [undefined, undefined])
+  const [, first] = listed.map(each => declarations.find(each)?.line)
+  const later = [define(), define()].map(each => declarations.find(each)?.line)
+  t.equal(lists, 1)
+  t.strictSame(later, [Number(first) + 11, Number(first) + 11], 'its helper is no place of a later one')
 })
 
 t.test('the place of something else is not known', async t => {

@@ -190,6 +190,42 @@ t.test('the lock of a process that has crashed is taken away', async t => {
   t.equal(await acquireFileLock(path.join(file, 'elsewhere', 'lock')), undefined, 'there is no such folder')
 })
 
+t.test('a lock that cannot be removed is closed', async t => {
+  const file = path.join(t.testdir(), 'lock')
+  const lock = await acquireFileLock(file)
+  replaceByLoop(file)
+  await t.rejects(async () => lock?.release(), { code: 'ELOOP' })
+  await t.rejects(async () => lock?.isHeld(), { code: 'EBADF' })
+})
+
+t.test('a change is stored although its lock cannot be removed, which is reported', async t => {
+  const warnings: unknown[] = []
+  let lock: string | undefined
+  const now = () => {
+    // The write asks for the time after the lock was checked.
+    if (lock !== undefined) replaceByLoop(lock)
+    return 0
+  }
+  const warn = (...values: unknown[]): void => void warnings.push(values)
+  const { store, directory } = createFileStore(t, now, defaultSessionLimits, warn)
+  await store.insert('a', createData({ count: 1 }))
+  await store.sweep()
+  const [file = ''] = readdirSync(directory)
+  const change = (stored: SessionData): SessionData => {
+    lock = path.join(directory, `${file}.lock`)
+    return createData({ count: Number(stored.attributes.count) + 1 })
+  }
+  t.strictSame((await store.update('a', change, 'a'))?.attributes, { count: 2 })
+  t.strictSame((await store.read('a'))?.attributes, { count: 2 })
+  t.match(warnings, [['The lock of a session could not be removed.', { exception: { code: 'ELOOP' } }]])
+})
+
+/** Replaces a file by a link to itself, which cannot be read. */
+function replaceByLoop(file: string): void {
+  rmSync(file)
+  symlinkSync(file, file)
+}
+
 t.test('a sweep removes a lock that is an hour old', async t => {
   const start = Date.now()
   const { store, directory } = createFileStore(t, () => start)

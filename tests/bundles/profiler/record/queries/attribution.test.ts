@@ -1,10 +1,12 @@
 import { AsyncLocalStorage } from 'node:async_hooks'
+import { EventEmitter, once } from 'node:events'
 import { setTimeout as pause } from 'node:timers/promises'
 import { Redis } from 'ioredis'
 import { createPool as createCallbackPool, createConnection } from 'mysql2'
 import { createPool, type Pool } from 'mysql2/promise'
 import { createClient, createClientPool, RedisClientPool } from 'redis'
 import { type Test, t } from 'tap'
+import { readWaits } from '#bundles/profiler/profile/connection-waits.ts'
 import { readQueries, type StoredQuery } from '#bundles/profiler/profile/queries.ts'
 import { Response } from '#lib/http/response.ts'
 import { createProfiledKernel, type ProfiledInit } from '#tests/support/profiled-kernel.ts'
@@ -91,6 +93,38 @@ t.test('queries of mysql2 belong to the request that made them', { skip: lacksMa
         })
       })
     checkOwners(t, await runOverlapping(t, work), 3)
+  })
+
+  await t.test('a wait outside of requests is not that of the request that releases the connection', async t => {
+    const pool = createPool({ ...server, connectionLimit: 1 })
+    t.teardown(() => pool.end())
+    const steps = new EventEmitter()
+    let job: Promise<unknown> | undefined
+    const kernel = await createProfiledKernel(t, {
+      handlers: {
+        '/work': async () => {
+          const connection = await pool.getConnection()
+          const asked = once(steps, 'asked')
+          steps.emit('connected')
+          await asked
+          await connection.query('SELECT SLEEP(0.02)')
+          connection.release()
+          await job
+          return Response.html('done')
+        },
+      },
+    })
+    const connected = once(steps, 'connected')
+    const working = kernel.client.get('/work')
+    await connected
+    job = pool.query('SELECT 7')
+    steps.emit('asked')
+    const profile = await kernel.profileOf(await working)
+    t.strictSame(
+      readQueries(profile).queries.map(({ text }) => text),
+      ['SELECT SLEEP(?)'],
+    )
+    t.strictSame(readWaits(profile).waits, [])
   })
 
   await t.test('rows, errors and transactions', async t => {
