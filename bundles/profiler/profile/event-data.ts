@@ -72,6 +72,8 @@ export interface ListenerData {
   readonly priority: number
   /** Where it was registered: file, as seen from the application, and line. */
   readonly site?: string | undefined
+  /** The bundle of this package that has registered it, such as `framework`; absent of a listener of the application. */
+  readonly bundle?: string | undefined
 }
 
 /** The measurements of the application with the stopwatch of a request. */
@@ -116,7 +118,9 @@ export const eventsSchema: Schema<EventsData> = v.object({
 })
 
 export const eventsProcessSchema: Schema<EventsProcessData> = v.object({
-  listeners: list(v.object({ event: text, name: text, priority: number, site: maybe(check.text) })),
+  listeners: list(
+    v.object({ event: text, name: text, priority: number, site: maybe(check.text), bundle: maybe(check.text) }),
+  ),
 })
 
 export const timeSchema: Schema<TimeData> = v.object({

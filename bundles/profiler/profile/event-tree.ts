@@ -1,4 +1,4 @@
-import { SpanFlag, type SpanRow } from './event-data.ts'
+import { type ListenerData, SpanFlag, type SpanRow } from './event-data.ts'
 import { oncePerProfile } from './once-per-profile.ts'
 import type { Profile } from './profile.ts'
 
@@ -106,8 +106,17 @@ function toNode(
 }
 
 /** The place where a listener was registered, mostly in the file that contains it; `undefined` if it is not known. */
-export function findSite({ name, parent, priority }: EventNode, { process }: Profile): string | undefined {
-  const isSame = (other: { readonly event: string; readonly name: string; readonly priority: number }) =>
-    other.name === name && other.event === parent?.name && other.priority === priority
-  return process.events?.listeners.find(isSame)?.site
+export function findSite(node: EventNode, profile: Profile): string | undefined {
+  return findListener(node, profile)?.site
+}
+
+/** The bundle of this package that has registered a listener; `undefined` for a listener of the application. */
+export function findBundle(node: EventNode, profile: Profile): string | undefined {
+  return findListener(node, profile)?.bundle
+}
+
+function findListener({ name, parent, priority }: EventNode, { process }: Profile): ListenerData | undefined {
+  return process.events?.listeners.find(
+    other => other.name === name && other.event === parent?.name && other.priority === priority,
+  )
 }

@@ -64,7 +64,7 @@ export interface ResponseData {
   readonly isStreamed: boolean
   /** Bytes of a stream that were sent, as they were sent: maybe compressed. Absent if the response was no stream. */
   readonly sent?: number | undefined
-  /** Cookies that are nearly too large for browsers: their names and bytes. Their values are masked, and so are shorter. */
+  /** Cookies that are nearly too large for browsers: their names and bytes. The bytes are those before their values are masked. */
   readonly largeCookies?: Pairs | undefined
   /** Server-sent events; absent if the response was no stream of events. */
   readonly events?: number | undefined

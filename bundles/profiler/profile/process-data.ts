@@ -54,8 +54,10 @@ export interface LoopBlock {
   readonly cpu: number
   /** The token of the main request that was at work; empty when it is not known. */
   readonly by: string
-  /** Whether no other request can have worked in it. */
+  /** Whether all of it is work of the request `by`. */
   readonly isOwn: boolean
+  /** Whether no other recorded request was in flight. Work that is not recorded may still have blocked. */
+  readonly isAlone: boolean
 }
 
 /** The settings that the application was started with. */
@@ -114,7 +116,7 @@ export const memorySchema: Schema<MemoryData> = v.object({
     total: amount,
     first: list(v.object({ start: number, duration: amount, kind: maybe(check.text) })),
   }),
-  blocks: list(v.object({ start: number, duration: amount, cpu: amount, by: text, isOwn: flag })),
+  blocks: list(v.object({ start: number, duration: amount, cpu: amount, by: text, isOwn: flag, isAlone: flag })),
   syncCalls: maybe(list(v.object({ name: text, start: number, duration: amount, caller: maybe(caller) }))),
 })
 

@@ -3,9 +3,15 @@ import { TraceableEventDispatcher } from '../../../lib/event-dispatcher/traceabl
 import type { CodePlace } from '../../../lib/stack/callers.ts'
 import { type FrameLocation, locateFrame } from '../../../lib/stack/locate-frame.ts'
 import { parseStack } from '../../../lib/stack/stack-frames.ts'
+import type { ListenerData } from '../profile/event-data.ts'
 
 /** `subscribe` calls `on`: the caller of `subscribe` is the place of interest. */
 const dispatcherFolder = /\blib[\\/]event-dispatcher[\\/]/
+
+const bundleFolder = /\bbundles[\\/]([^\\/]+)[\\/]/
+
+/** Where a listener was registered. */
+export type ListenerSite = Required<Pick<ListenerData, 'site'>> & Pick<ListenerData, 'bundle'>
 
 /**
  * Knows where listeners were registered, mostly in the file that they are written in. Each registration captures a
@@ -22,9 +28,12 @@ export class ListenerSites {
   }
 
   /** The file, as seen from the application, and the line; `undefined` when it is not known. */
-  find(listener: Listener, directory: string): string | undefined {
-    const place = this.findPlace(listener, directory)
-    return place && `${place.file}:${place.line}`
+  find(listener: Listener, directory: string): ListenerSite | undefined {
+    const { file, line, origin } = this.findPlace(listener, directory) ?? {}
+    if (file === undefined) return undefined
+    // The kernel registers listeners for the application, such as middleware.
+    const bundle = origin === 'kernel' ? bundleFolder.exec(file)?.[1] : undefined
+    return { site: `${file}:${line}`, ...(bundle !== undefined && { bundle }) }
   }
 
   /** The same place, with its column and its origin. */

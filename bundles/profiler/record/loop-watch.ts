@@ -1,6 +1,7 @@
 import { constants, type NodeGCPerformanceDetail, type PerformanceEntry, PerformanceObserver } from 'node:perf_hooks'
 import type { RequestContext } from '../../../kernel/request-context.ts'
 import type { Logger } from '../../../lib/log/logger.ts'
+import type { LoopBlock } from '../profile/process-data.ts'
 import { findGap, type Gap, leastBlock, readIdleTime } from './loop-activity.ts'
 import type { Trace } from './trace.ts'
 
@@ -50,9 +51,8 @@ export class LoopWatch {
     // The usual case: the timer was not late. If the machine slept, the loop has waited.
     if (this.#looked - due - Math.max(0, this.#idle - idle - interval) < leastBlock) return
     const gap = findGap(due, this.#looked)
-    // The only request in flight: no other has worked meanwhile.
-    const isOwn = gap.isOwn || traces.length === 1
-    for (const trace of traces) noteBlock(trace, { ...gap, isOwn }, this.#cpu - cpu)
+    const isAlone = traces.length === 1
+    for (const trace of traces) noteBlock(trace, { ...gap, isAlone }, this.#cpu - cpu)
   }
 
   #remember(): void {
@@ -64,7 +64,7 @@ export class LoopWatch {
 }
 
 /** Records the part of a block in which the request was in flight. */
-function noteBlock({ start, usage }: Trace, gap: Gap, cpu: number): void {
+function noteBlock({ start, usage }: Trace, gap: Gap & Pick<LoopBlock, 'isAlone'>, cpu: number): void {
   if (usage === undefined) return
   const from = Math.max(start, gap.start)
   const duration = Math.min(usage.end, gap.end) - from
@@ -150,7 +150,7 @@ export class HangWatch {
     const traces = [...this.#services.unwritten()]
     if (traces.length === 0) this.stop()
     for (const trace of traces) {
-      if (trace.duration !== undefined || trace.elapsed() < this.#limit || this.#reported.has(trace)) continue
+      if (trace.duration !== undefined || elapsedSince(trace) < this.#limit || this.#reported.has(trace)) continue
       this.#reported.add(trace)
       this.#report(trace)
     }
@@ -160,13 +160,18 @@ export class HangWatch {
     const { context, logger } = this.#services
     const { controller, events, request } = findHanging(main)
     const culprit = describe(events.openCall, controller)
-    const seconds = Math.round(main.elapsed() / 1000)
+    const seconds = Math.round(elapsedSince(main) / 1000)
     const { method, url } = request
     // The message belongs to the request, and so to its profile.
     context.run(request, () => {
       logger.warning('{culprit} has not ended after {seconds} s: {method} {url}.', { culprit, seconds, method, url })
     })
   }
+}
+
+/** Milliseconds since a request began. The watch is no activity of the request, so `elapsed` is not called. */
+function elapsedSince({ start }: Trace): number {
+  return performance.now() - start
 }
 
 /** The innermost request that has not ended. */

@@ -5,7 +5,7 @@ import type { Request } from '../../../lib/http/request.ts'
 import { Response } from '../../../lib/http/response.ts'
 import type { CpuRecording } from './cpu/cpu-sampler.ts'
 import { ProfileWriter, type ProfileWriterServices } from './profile-writer.ts'
-import { attachedTrace, attachTrace, removeFrom, Trace, withAncestors } from './trace.ts'
+import { attachedTrace, attachTrace, removeFrom, Trace, type WarmKinds, withAncestors } from './trace.ts'
 import { startUsage } from './usage-trace.ts'
 
 declare module '../../../lib/http/attributes.ts' {
@@ -45,12 +45,13 @@ export class Profiler {
   readonly #draw: () => string
   #startSample: SampleStart | undefined
   #handled = 0
-  /** The routes of main requests and the controllers of sub-requests that were handled since the start or an edit. */
-  readonly #warm = new Set<string>()
+  #warm: WarmKinds = new Map()
 
   constructor(services: ProfilerServices) {
     this.#services = services
-    services.signals.on('files.changed', () => this.#warm.clear())
+    services.signals.on('files.changed', () => {
+      this.#warm = new Map()
+    })
     this.#writer = new ProfileWriter(services)
     this.#draw = services.storage.isShared === true ? () => drawSixDigits() + drawSixDigits() : drawSixDigits
   }
@@ -108,6 +109,8 @@ export class Profiler {
     // Before the trace is created: its times do not include the start of the sampling.
     const cpu = isMain ? this.#startSample?.(request, token, this.#inFlight.length) : undefined
     const trace = new Trace(token, request, parent)
+    trace.warm = this.#warm
+    trace.isCold = this.#handled < coldRequests
     attachTrace(request, trace)
     this.#writer.expect(token)
     if (isMain) {
@@ -125,8 +128,9 @@ export class Profiler {
    */
   finish(trace: Trace): void {
     trace.duration = trace.elapsed()
-    trace.isCold = this.#isCold(trace)
+    if (!takeWarmth(trace)) trace.isCold = true
     if (trace.request.parent === undefined) {
+      this.#handled++
       if (trace.response instanceof EventStream) void this.#writer.writeOpen(trace)
       return
     }
@@ -135,15 +139,6 @@ export class Profiler {
     const { main } = trace
     // Late work has made the sub-request: its main request is written already.
     if (main.endedAt !== undefined) void this.#writer.writeLate(trace)
-  }
-
-  #isCold({ controller, request }: Trace): boolean {
-    const isMain = request.parent === undefined
-    const kind = String(isMain ? request.attributes.get('_route') : controller)
-    const isFirst = !this.#warm.has(kind)
-    if (isFirst) this.#warm.add(kind)
-    if (isMain) this.#handled++
-    return isFirst || this.#handled <= coldRequests
   }
 
   /**
@@ -181,6 +176,14 @@ export class Profiler {
     for (const main of mains) this.#writer.writeCrashed(main, lineage)
     this.#services.storage.flushNow()
   }
+}
+
+/** Whether a handled request began when its kind was warm. Its kind is warm from now on. */
+function takeWarmth({ controller, request, start, warm }: Trace): boolean {
+  const kind = String(request.parent === undefined ? request.attributes.get('_route') : controller)
+  const since = warm?.get(kind)
+  if (since === undefined) warm?.set(kind, performance.now())
+  return since !== undefined && since <= start
 }
 
 const drawLimit = 16

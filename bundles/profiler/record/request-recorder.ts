@@ -48,7 +48,7 @@ export class RequestRecorder implements DispatchTracer {
   }
 
   originOf({ listener }: RegisteredListener): string | undefined {
-    return this.#sites.find(listener, this.#directory)
+    return this.#sites.find(listener, this.#directory)?.site
   }
 
   beginDispatch(event: Event, listeners: readonly RegisteredListener[], options?: DispatchOptions): TraceSpan {

@@ -18,6 +18,12 @@ import type { ValidationTrace } from './validation-trace.ts'
 /** More errors of one request are not recorded: an error that is replaced on its way makes a few of them. */
 const thrownLimit = 10
 
+/**
+ * The routes of main requests and the controllers of sub-requests that were handled, each with the time by
+ * `performance.now()` when that was done first. An edit of files starts a new map.
+ */
+export type WarmKinds = Map<string, number>
+
 /** One use of the session by a recorded request. */
 export interface NotedSessionUse {
   readonly method: SessionMethod
@@ -42,6 +48,8 @@ export class Trace implements CollectedRequest {
   duration: number | undefined
   /** Whether code and caches were cold. */
   isCold = false
+  /** What was warm under the files with which the request began; `undefined` when it is not known. */
+  warm: WarmKinds | undefined
   /** Milliseconds until the response was sent or the connection was lost; only of a main request. */
   sentAt: number | undefined
   /** Bytes of the response's stream that were sent; `undefined` if the response was no stream. */
@@ -120,7 +128,7 @@ export class Trace implements CollectedRequest {
     this.main.onLate?.(this)
   }
 
-  /** Milliseconds since its start. Called by its own work, so it is activity of the request. */
+  /** Milliseconds since its start. Only the request's own work calls it: the call is recorded as activity of the request. */
   elapsed(): number {
     const now = performance.now()
     this.events.note(now)

@@ -2,7 +2,6 @@ import type { EventLoopUtilization } from 'node:perf_hooks'
 import { getHeapStatistics } from 'node:v8'
 import { roundTime } from '../profile/format.ts'
 import type { GcPause, LoopBlock, SyncCallData } from '../profile/process-data.ts'
-import type { Gap } from './loop-activity.ts'
 
 const pauseLimit = 20
 const blockLimit = 20
@@ -67,9 +66,21 @@ export class UsageTrace {
   }
 
   /** Records a block of the event loop. */
-  addBlock(start: number, duration: number, cpu: number, { by, isOwn }: Pick<Gap, 'by' | 'isOwn'>): void {
+  addBlock(
+    start: number,
+    duration: number,
+    cpu: number,
+    { by, isAlone, isOwn }: Pick<LoopBlock, 'by' | 'isOwn' | 'isAlone'>,
+  ): void {
     if (this.blocks.length === blockLimit) return
-    this.blocks.push({ start: roundTime(start), duration: roundTime(duration), cpu: roundTime(cpu), by, isOwn })
+    this.blocks.push({
+      start: roundTime(start),
+      duration: roundTime(duration),
+      cpu: roundTime(cpu),
+      by,
+      isOwn,
+      isAlone,
+    })
   }
 }
 

@@ -67,7 +67,7 @@ export const blockedLoopRule: FindingRule<Profile> = {
       const time = totalOf(blocks)
       const longest = blocks.reduce((one, other) => (other.time > one.time ? other : one))
       const duration = formatDuration(time)
-      const isOwn = by === token || (by === '' && longest.isOwn)
+      const isOwn = by === token || (by === '' && (longest.isAlone || longest.call !== undefined))
       return {
         ...(isOwn ? describeOwnBlock(longest, duration, profile) : describeBlock(by, duration)),
         evidence: { count: blocks.length, time },

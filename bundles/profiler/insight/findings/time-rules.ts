@@ -1,6 +1,6 @@
 import type { FindingRule, RuleFinding } from '../../../../kernel/profiler-contract.ts'
 import { isLate, readCalls } from '../../profile/calls.ts'
-import { type EventNode, findSite, ownTime, readEventTree } from '../../profile/event-tree.ts'
+import { type EventNode, findBundle, findSite, ownTime, readEventTree } from '../../profile/event-tree.ts'
 import { formatCount, formatDuration, formatShare } from '../../profile/format.ts'
 import { readLogs } from '../../profile/logs.ts'
 import type { Profile } from '../../profile/profile.ts'
@@ -9,18 +9,6 @@ import { readRenders } from '../../profile/renders.ts'
 
 /** Milliseconds: users notice a tenth of a second. */
 const leastTime = 100
-
-/**
- * Listeners of the framework and of the profiler. They wait for the client's body, the disk or other threads, and the
- * application cannot make them faster.
- */
-export const ownListeners: ReadonlySet<string> = new Set([
-  ...['ValidateRequestListener', 'HealthListener', 'HostListener', 'SessionListener', 'StaticFileListener'],
-  ...['RouterListener', 'BodyListener', 'ErrorListener', 'ResponseListener', 'CompressionListener'],
-  ...['ConditionalListener', 'RemoveCspListener', 'RobotsListener', 'CrossOriginListener', 'CorsListener'],
-  ...['AccelRedirectListener', 'RequestIdListener'],
-  ...['ProfilerListener', 'ToolbarListener', 'MissingAssetsListener', 'WelcomeListener'],
-])
 
 /** Finds listeners that took long, without the time of the events that they dispatched. */
 export const slowListenerRule: FindingRule<Profile> = {
@@ -55,7 +43,7 @@ export const slowListenerRule: FindingRule<Profile> = {
 /** The calls of listeners that delay the response, with their own milliseconds. */
 function readListenerTimes(profile: Profile): { readonly node: EventNode; readonly time: number }[] {
   return readEventTree(profile)
-    .nodes.filter(isAwaited)
+    .nodes.filter(node => isAwaited(node, profile))
     .map(node => ({ node, time: ownTime(node) / 1000 }))
 }
 
@@ -65,11 +53,12 @@ export function findCode(node: EventNode, profile: Profile): Pick<RuleFinding, '
   return file === undefined ? {} : { code: { file, line: Number(line) } }
 }
 
-/** Whether a node is a listener of the application that delays the response. */
-function isAwaited({ kind, name, parent }: EventNode): boolean {
-  // The name of a listener is its class and method.
-  const [owner = ''] = name.split('.', 1)
-  return kind === 'call' && parent?.name !== 'kernel.terminate' && !ownListeners.has(owner)
+/**
+ * Whether a node is a listener of the application that delays the response. The application cannot make those of the
+ * package faster, which wait for the client's body, the disk or other threads.
+ */
+function isAwaited(node: EventNode, profile: Profile): boolean {
+  return node.kind === 'call' && node.parent?.name !== 'kernel.terminate' && findBundle(node, profile) === undefined
 }
 
 /** Finds work that continued after the response was sent, because its promise was not awaited. */

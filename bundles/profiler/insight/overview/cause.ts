@@ -1,6 +1,6 @@
 import type { Caller } from '../../../../lib/stack/callers.ts'
 import { coveredCallTime, durationOf, readCalls } from '../../profile/calls.ts'
-import { type EventNode, findSite, ownTime, readEventTree } from '../../profile/event-tree.ts'
+import { type EventNode, findBundle, findSite, ownTime, readEventTree } from '../../profile/event-tree.ts'
 import { formatCount, formatMicroseconds, formatPlace } from '../../profile/format.ts'
 import { groupBy } from '../../profile/group-by.ts'
 import type { Profile } from '../../profile/profile.ts'
@@ -22,10 +22,10 @@ export interface Cause {
 /** A smaller part is no cause. */
 const leastShare = 0.1
 
-/** Microseconds: below it, nothing is worth a word. */
+/** Microseconds: a shorter part is no cause. */
 const leastTime = 1000
 
-/** With so much of the time named, others say no more. */
+/** When the causes make up this share of the time, no further one is described. */
 const enough = 0.8
 
 const causeLimit = 3
@@ -87,7 +87,10 @@ function describePart(part: TimePart, parts: readonly TimePart[], profile: Profi
     case 'sending':
       return took([], 'sending')
     case 'blocked':
-      return { subject: [], text: `other work blocked the event loop for ${time}` }
+      return {
+        subject: [],
+        text: `${part.place.token === undefined ? 'work that was not recorded' : 'other work'} blocked the event loop for ${time}`,
+      }
     case 'kernel':
       return part.kind === 'waiting' ? took([], 'arguments of the controller') : undefined
     case 'unknown':
@@ -148,7 +151,7 @@ function describePlace(work: readonly CalledWork[]): Sentence {
 
 const nameLimit = 60
 
-/** The time of others is not worth a word. */
+/** A listener with this share of the time of all is the only one that is named. */
 const nearlyAll = 0.95
 
 function describeTemplates(profile: Profile): Sentence {
@@ -161,7 +164,10 @@ function describeTemplates(profile: Profile): Sentence {
 
 /** Names the listener with most of the time, as far as there is one. */
 function describeListener({ event, kind }: TimePart, profile: Profile, took: Write): Description {
-  const calls = readEventTree(profile).nodes.filter(({ kind, parent }) => kind === 'call' && parent?.name === event)
+  const calls = readEventTree(profile)
+    .nodes.filter(({ kind, parent }) => kind === 'call' && parent?.name === event)
+    // These are a part of their own.
+    .filter(call => findBundle(call, profile) !== 'profiler')
   const whole = calls.reduce((sum, call) => sum + ownTime(call), 0)
   const longest = calls.find(call => ownTime(call) > whole / 2)
   // An application names its own events.

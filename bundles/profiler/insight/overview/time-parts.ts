@@ -1,7 +1,7 @@
 import type { FindingPlace } from '../../../../kernel/profiler-contract.ts'
 import { readCalls } from '../../profile/calls.ts'
 import { findKernelGaps, readHandledTime } from '../../profile/event-outline.ts'
-import { type EventNode, readEventTree } from '../../profile/event-tree.ts'
+import { type EventNode, findBundle, readEventTree } from '../../profile/event-tree.ts'
 import { shorten } from '../../profile/format.ts'
 import { groupBy } from '../../profile/group-by.ts'
 import type { Profile } from '../../profile/profile.ts'
@@ -87,7 +87,7 @@ function listClaims(profile: Profile, whole: number): Claim[] {
     depths.set(node, depth)
     if (node.kind === 'dispatch') continue
     const end = node.duration === undefined ? whole : node.start + node.duration
-    add(node.kind === 'request' ? subRequests : partOf(node), node.start, end, depth)
+    add(node.kind === 'request' ? subRequests : partOf(node, profile), node.start, end, depth)
   }
   for (const { duration, start } of readRenders(profile).pages) inMilliseconds(templates, start, start + duration)
   for (const { name, periods } of collectors.time?.measured ?? []) {
@@ -101,9 +101,9 @@ function listClaims(profile: Profile, whole: number): Claim[] {
   }
   const { blocks = [], pauses } = collectors.memory ?? {}
   for (const { duration, start } of pauses?.first ?? []) inMilliseconds(garbage, start, start + duration)
-  for (const { by, duration, isOwn, start } of blocks) {
+  for (const { by, duration, start } of blocks) {
     // In a block of its own, the request itself was at work.
-    if (by !== summary.token && !isOwn) inMilliseconds(blockedBy(by), start, start + duration)
+    if (by !== summary.token) inMilliseconds(blockedBy(by), start, start + duration)
   }
   return claims
 }
@@ -134,19 +134,16 @@ const cache = part('cache', 'Cache', 'cache')
 const database = part('database', 'Database', 'database')
 const garbage = part('gc', 'Garbage collection', 'memory')
 
-/** The profiler's own listeners are no part of the application. */
-const profilerListeners = /^(?:ProfilerListener|ToolbarListener|WelcomeListener)\./
-
-function partOf({ index, name, parent }: EventNode): Claim['part'] {
-  if (profilerListeners.test(name)) return profiler
-  const event = String(parent?.name)
-  const place = { panel: 'events', anchor: `span-${index}` }
+function partOf(node: EventNode, profile: Profile): Claim['part'] {
+  if (findBundle(node, profile) === 'profiler') return profiler
+  const event = String(node.parent?.name)
+  const place = { panel: 'events', anchor: `span-${node.index}` }
   return { ...part('listener', `Listeners of ${event}`, 'events'), event, place }
 }
 
 function blockedBy(token: string): Claim['part'] {
-  const place = token === '' ? { panel: 'memory' } : { panel: 'time', token }
-  return { ...part('blocked', 'Blocked by other work', 'memory'), place }
+  if (token === '') return part('blocked', 'Blocked by work that was not recorded', 'memory')
+  return { ...part('blocked', 'Blocked by other work', 'memory'), place: { panel: 'time', token } }
 }
 
 /** A time that belongs to one part, in microseconds since the request began. */

@@ -11,6 +11,7 @@ import type { TracedCall } from '../call-trace.ts'
 import type { CollectorOf } from '../collect.ts'
 import type { ContentCopier } from '../content.ts'
 import { summarizeSamples } from '../cpu/summarize-samples.ts'
+import type { ListenerSite } from '../listener-sites.ts'
 import type { Trace } from '../trace.ts'
 import { createCallCopier } from './copy.ts'
 import { recordLog } from './recorded-frames.ts'
@@ -18,7 +19,7 @@ import { recordLog } from './recorded-frames.ts'
 /** Collects the event tree of a request. For the process, collects the listeners and where they were registered. */
 export function createEventsCollector(
   dispatcher: EventDispatcher,
-  siteOf: (listener: Listener) => string | undefined,
+  findSite: (listener: Listener) => ListenerSite | undefined,
 ): CollectorOf<'events'> {
   return {
     name: 'events',
@@ -31,8 +32,7 @@ export function createEventsCollector(
     describeProcess: (): EventsProcessData => ({
       listeners: Array.from(dispatcher.types()).flatMap(type =>
         dispatcher.listeners(type).map(({ listener, name, priority }): ListenerData => {
-          const site = siteOf(listener)
-          return { event: type.eventName, name, priority, ...(site !== undefined && { site }) }
+          return { event: type.eventName, name, priority, ...findSite(listener) }
         }),
       ),
     }),

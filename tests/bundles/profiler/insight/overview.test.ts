@@ -99,15 +99,17 @@ t.test('the innermost listener counts; blocks by other requests are not part of 
     ...spansOf(92).slice(2),
   ]
   const blocks = [
-    { start: 10, duration: 30, cpu: 30, by: 'ffffff' },
-    { start: 50, duration: 10, cpu: 10, by: 'abc123' },
+    { start: 10, duration: 30, cpu: 30, by: 'ffffff', isOwn: true },
+    { start: 50, duration: 10, cpu: 10, by: 'abc123', isOwn: true },
+    { start: 70, duration: 15, cpu: 15, by: '', isOwn: false, isAlone: true },
   ]
   const data = { events: { spans, dropped: 0 }, memory: { ...usage, loop: { active: 100, idle: 0 }, blocks } }
   const parts = partsOf(data, { duration: 100 })
   t.equal(parts['Listeners of kernel.request'], 0.6)
   t.equal(parts['Listeners of demo.event'], 0.4)
   t.equal(parts['Blocked by other work'], 30)
-  t.equal(parts.Controller, 60)
+  t.equal(parts['Blocked by work that was not recorded'], 15)
+  t.equal(parts.Controller, 45)
 })
 
 t.test('a measurement of the stopwatch is a part, without the queries and the shorter measurements in it', async t => {
@@ -201,9 +203,21 @@ t.test("the profiler's own listeners are never the cause", async t => {
     [null, 'kernel.finish_request', 92_600, 400],
   ]
   const data = { events: { spans, dropped: 0 } }
-  const init = { duration: 100, url: '/x', controller: 'show' }
+  const toolbar = { event: 'kernel.response', name: 'ToolbarListener.onResponse', priority: -128, bundle: 'profiler' }
+  const processData = { events: { listeners: [toolbar] } }
+  const init = { duration: 100, url: '/x', controller: 'show', processData }
   t.match(partsOf(data, init), { Profiler: 78, 'Listeners of kernel.response': 2 })
   t.equal(sentenceOf(data, init), 'GET /x took 100.0 ms: controller show took 10.0 ms.')
+  const both = [
+    ...spans.slice(0, 5),
+    [-128, 'ToolbarListener.onResponse', 12_000, 60_000, 4],
+    [-64, 'StampListener.onResponse', 72_000, 12_000, 4],
+    ...spans.slice(7),
+  ]
+  t.equal(
+    sentenceOf({ events: { spans: both, dropped: 0 } }, init),
+    'GET /x took 100.0 ms: listener StampListener.onResponse took 12.0 ms, controller show took 10.0 ms.',
+  )
 })
 
 t.test('without events, the time is not recorded in detail', async t => {
@@ -404,6 +418,10 @@ t.test('the sentence names other causes', async t => {
     [
       { events, memory: { ...memory, blocks: [{ start: 10, duration: 70, cpu: 70, by: 'ffffff' }] } },
       'other work blocked the event loop for 70.0 ms, controller ShopController.show took 20.0 ms',
+    ],
+    [
+      { events, memory: { ...memory, blocks: [{ start: 10, duration: 70, cpu: 70, by: '', isAlone: true }] } },
+      'work that was not recorded blocked the event loop for 70.0 ms, controller ShopController.show took 20.0 ms',
     ],
   ]
   for (const [data, cause, change] of cases)

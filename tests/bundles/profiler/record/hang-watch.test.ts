@@ -1,5 +1,6 @@
 import { setTimeout as sleep } from 'node:timers/promises'
 import { type Test, t } from 'tap'
+import { findGap } from '#bundles/profiler/record/loop-activity.ts'
 import { HangWatch } from '#bundles/profiler/record/loop-watch.ts'
 import { Trace } from '#bundles/profiler/record/trace.ts'
 import { RequestContext } from '#kernel/request-context.ts'
@@ -31,6 +32,15 @@ function watch(t: Test, open: Trace[], limit = 25) {
   watch.start()
   return { watch, records, requests }
 }
+
+t.test('the watch is no activity of the request that it looks at', async t => {
+  const waiting = begin('/waiting')
+  waiting.events.now()
+  watch(t, [waiting])
+  const from = performance.now()
+  await sleep(60)
+  t.equal(findGap(from, performance.now()).start, from)
+})
 
 t.test('a listener that does not end is logged by its name, once for each request', async t => {
   const listening = begin('/listening')

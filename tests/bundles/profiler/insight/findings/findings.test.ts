@@ -4,13 +4,10 @@ import { createFrameworkBundle } from '#bundles/framework/framework-bundle.ts'
 import { createUnlimitedCallRule } from '#bundles/profiler/insight/findings/call-rules.ts'
 import { type Finding, writeProblem } from '#bundles/profiler/insight/findings/finding.ts'
 import { findFindings, profilerRules } from '#bundles/profiler/insight/findings/inspector.ts'
-import { ownListeners } from '#bundles/profiler/insight/findings/time-rules.ts'
 import type { Profile } from '#bundles/profiler/profile/profile.ts'
-import { createProfilerBundle } from '#bundles/profiler/profiler-bundle.ts'
-import { MemoryProfileStorage } from '#bundles/profiler/store/memory-profile-storage.ts'
 import { createProfiledTestKernel } from '#bundles/profiler/testing/create-profiled-test-kernel.ts'
 import { RequestEvent } from '#kernel/events.ts'
-import { createTestKernel } from '#kernel/testing/create-test-kernel.ts'
+import { addNodeMiddleware } from '#kernel/interop/node-middleware.ts'
 import { Response } from '#lib/http/response.ts'
 import { findMarkedLines, type Page, pathOf } from '#tests/bundles/profiler/insight/findings/planted/page.ts'
 import { createPlantedBundle } from '#tests/bundles/profiler/insight/findings/planted/planted-bundle.ts'
@@ -231,16 +228,26 @@ t.test('endless late work is saved a few times only; an aborted request has no l
   t.equal(profile.data.late, undefined)
 })
 
-t.test('the listeners of the framework and the profiler are known by name', async t => {
-  const { app } = await createTestKernel({
-    bundles: [createFrameworkBundle(), createProfilerBundle({ storage: new MemoryProfileStorage() })],
+t.test('the listeners of the framework and the profiler are known by the bundle that registers them', async t => {
+  const kernel = await createProfiledTestKernel({
+    bundles: [createFrameworkBundle()],
     variables: { APP_HOSTS: 'booths.test' },
   })
-  const names = [...app.dispatcher.types()].flatMap(type => app.dispatcher.listeners(type).map(({ name }) => name))
-  const owners = new Set(names.map(name => name.split('.')[0]))
-  // Registered in production, or with an option or a setting only.
-  for (const name of ['HostListener', 'CorsListener', 'AccelRedirectListener']) owners.add(name)
-  t.strictSame([...owners].sort(), [...ownListeners].sort())
+  t.teardown(() => kernel.close())
+  const { app, client, profileOf } = kernel
+  app.dispatcher.on(RequestEvent, () => undefined, 0, 'CorsListener.onRequest')
+  addNodeMiddleware(app.dispatcher, function limitRate(_req, _res, next) {
+    next()
+  })
+  const { listeners = [] } = (await profileOf(await client.get('http://booths.test/'))).process.events ?? {}
+  const namesOf = (wanted?: string) => [
+    ...new Set(listeners.flatMap(({ bundle, name }) => (bundle === wanted ? name.split('.', 1) : []))),
+  ]
+  t.strictSame(namesOf().sort(), ['CorsListener', 'limitRate'], 'the kernel registers middleware for the application')
+  t.strictSame(namesOf('profiler').sort(), [
+    ...['MissingAssetsListener', 'ProfilerListener', 'ToolbarListener', 'WelcomeListener'],
+  ])
+  t.ok(namesOf('framework').includes('RouterListener'))
 })
 
 const isOfMachine = (profile: Profile) => {

@@ -117,7 +117,13 @@ t.test('a slow listener takes a least time, whatever the rest of its request tak
   t.strictSame(slow([request, call('Quick', 99_000)]), [])
   t.hasStrict(slow([request, call('Slow', 150_000)], 8000), [{ rule: 'slow-listener' }], 'beside something slower')
   t.strictSame(slow([request, call('NeverOver', null)]), [])
-  t.strictSame(slow([request, call('BodyListener.onRequest', 150_000)]), [])
+  const rulesOfListener = (changes: object) =>
+    find(
+      { events: { spans: [request, call('CorsListener.onRequest', 150_000)] } },
+      { processData: { events: { listeners: [{ ...listeners[0], name: 'CorsListener.onRequest', ...changes }] } } },
+    ).map(({ rule }) => rule)
+  t.strictSame(rulesOfListener({}), ['slow-listener'], 'the name is that of a listener of the framework')
+  t.strictSame(rulesOfListener({ bundle: 'framework' }), [])
   t.strictSame(slow([[null, 'kernel.terminate', 0, 150_000], call('Mailer', 150_000)]), [])
   const nested = [request, call('Outer', 150_000), [null, 'a.b', 0, 140_000, 1], [0, 'Inner', 0, 140_000, 2]]
   t.hasStrict(slow(nested), [{ values: { listener: 'Inner', event: 'a.b' } }])
@@ -172,7 +178,11 @@ t.test('a synchronous call that waits blocks the event loop for all of its time,
     ],
     'the call is the cause, and has no other finding',
   )
-  t.match(blocked({ ...inListener, by: '' }), [{ problem: /, in \{name\} or in work that was not recorded\.$/ }])
+  const alone = { ...inListener, cpu: 801, by: '', isOwn: false }
+  t.match(blocked({ ...alone, isAlone: false }), [
+    { problem: 'The event loop was blocked for 801.0 ms by work that was not recorded.' },
+  ])
+  t.match(blocked({ ...alone, isAlone: true }), [{ problem: /, in \{name\} or in work that was not recorded\.$/ }])
 })
 
 t.test('work is late if it began after the response, or had not ended', async t => {
