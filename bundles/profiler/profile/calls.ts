@@ -49,11 +49,6 @@ function outcomeOf({ end, error = '', status = 0 }: HttpCall): StoredCall['outco
   return { text: String(status), level: status >= 500 ? 'error' : status >= 400 ? 'warning' : 'ok' }
 }
 
-/** Whether the application itself has ended a call, by the signal that it gave to it. */
-export function isAborted({ error = '' }: Pick<HttpCall, 'error'>): boolean {
-  return /^(?:this|the) operation was aborted\b/i.test(error)
-}
-
 /** Segments of a path that identify an item: numbers, UUIDs, and hexadecimal digests. */
 const identifiers = /(?<=[^/]\/)(?:\d+|[\da-f]{8}(?:-[\da-f]{4}){3}-[\da-f]{12}|[\da-f]{16,})(?=\/|$)/gi
 

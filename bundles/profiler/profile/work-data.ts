@@ -103,7 +103,7 @@ export interface HttpCall {
   readonly bytes?: number | undefined
   /** Whether the bytes were counted on the wire, with the head of the response. */
   readonly isCounted?: true | undefined
-  /** Whether it had neither a signal nor a timeout. Of a call of fetch it is recorded in development only. */
+  /** Whether neither a signal nor a timeout of it was seen. Of a call of fetch it is recorded in development only. */
   readonly isUnlimited?: true | undefined
   /** Whether its caller has aborted it, also by a timeout. */
   readonly isAborted?: true | undefined

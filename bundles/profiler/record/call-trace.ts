@@ -9,8 +9,10 @@ export interface CallStart {
   readonly client: 'fetch' | 'node:http'
   readonly method: string
   readonly url: string
-  /** Whether it has neither a signal nor a timeout, as far as its client reports that. */
+  /** Whether neither a signal nor a timeout of it was seen. */
   readonly isUnlimited?: true | undefined
+  /** The signal with which its caller may abort it, where it was seen. */
+  readonly signal?: AbortSignal | undefined
 }
 
 /** The head of the response. */
@@ -55,10 +57,11 @@ export class TracedCall implements CallStart {
   /** Whether the bytes were counted on the connection, which includes the head of the response. */
   isCounted: true | undefined
   error: string | undefined
-  /** Whether it has neither a signal nor a timeout. */
+  /** Whether neither a signal nor a timeout of it was seen. */
   isUnlimited: true | undefined
   /** Whether its caller has aborted it. */
   isAborted: true | undefined
+  readonly signal: AbortSignal | undefined
   readonly caller: Caller | undefined
   /** The request as it was sent, and the response. */
   sentMessage: CallMessage | undefined
@@ -69,7 +72,7 @@ export class TracedCall implements CallStart {
   #bytesBefore = 0
 
   constructor(
-    { client, isUnlimited, method, url }: CallStart,
+    { client, isUnlimited, method, signal, url }: CallStart,
     caller: Caller | undefined,
     owner: CallOwner,
     kept: KeptBytes,
@@ -79,6 +82,7 @@ export class TracedCall implements CallStart {
     this.method = method
     this.url = url
     this.isUnlimited = isUnlimited
+    this.signal = signal
     this.caller = caller
     this.#owner = owner
     this.start = this.#time()
@@ -124,13 +128,15 @@ export class TracedCall implements CallStart {
     this.#socket = undefined
   }
 
-  /** Called when the call or its response failed. */
-  fail(error: unknown): void {
+  /** Called when the call or its response failed; `isAborted` if its caller has ended it. The first failure counts. */
+  fail(error: unknown, isAborted = false): void {
     this.#end()
+    if (this.error !== undefined) return
     const { code, message, name } = flattenError(error, { hasFrames: false })
     // An error of several failed attempts to connect has a code only.
-    this.error ??= message || String(code ?? name)
-    if (name === 'AbortError' || name === 'TimeoutError') this.isAborted = true
+    this.error = message || String(code ?? name)
+    const isReason = this.signal?.aborted === true && this.signal.reason === error
+    if (isAborted || isReason || name === 'AbortError' || name === 'TimeoutError') this.isAborted = true
   }
 
   #end(): void {

@@ -66,8 +66,15 @@ export function watchFetch(calls: CallWatch): () => void {
   return subscribeChannels({
     'undici:request:create': listenTo<FetchMessage>(({ request }) => {
       const { method, origin, path } = request
-      const isUnlimited = findStartingFetch()?.isLimited === false || undefined
-      const call = calls.begin(request, () => ({ client: 'fetch', method, url: `${origin}${path}`, isUnlimited }))
+      const { isLimited, signal } = findStartingFetch() ?? {}
+      const isUnlimited = isLimited === false || undefined
+      const call = calls.begin(request, () => ({
+        client: 'fetch',
+        method,
+        url: `${origin}${path}`,
+        isUnlimited,
+        signal,
+      }))
       if (call === undefined) return
       observe(request, 'onBodySent', chunk => call.sentMessage?.take(chunk))
       observe(request, 'onData', chunk => call.receivedMessage?.take(chunk))
@@ -97,12 +104,12 @@ export function watchFetch(calls: CallWatch): () => void {
 }
 
 /**
- * Observes a method of a request or response, to which each chunk of a body is passed. It gets the same chunks in the same
- * order, and its results stay as they are. No stream is read, so a paused one stays paused.
+ * Observes a method of a request or response, such as one to which each chunk of a body is passed. It gets the same values in the
+ * same order, and its results stay as they are. No stream is read, so a paused one stays paused.
  */
 function observe(
   message: object,
-  name: 'onBodySent' | 'onData' | 'write' | 'end' | 'push',
+  name: 'onBodySent' | 'onData' | 'write' | 'end' | 'push' | 'destroy',
   take: (chunk: unknown, encoding?: unknown) => void,
 ): void {
   const method: unknown = Reflect.get(message, name)
@@ -133,6 +140,9 @@ interface ClientRequest {
   readonly host: string
   readonly path: string
   readonly socket: CallSocket | null
+  /** Whether its caller has destroyed it, or its connection has closed. */
+  readonly destroyed: boolean
+  readonly res?: IncomingResponse | null
   /** Milliseconds, of the option. */
   readonly timeout?: number
   getHeader(name: string): unknown
@@ -145,6 +155,8 @@ interface IncomingResponse {
   readonly headers: Readonly<Record<string, unknown>>
   readonly rawHeaders: readonly string[]
   readonly complete: boolean
+  readonly destroyed: boolean
+  readonly errored: Error | null
   once(event: 'close', listener: () => void): void
 }
 
@@ -178,13 +190,24 @@ export function watchNodeHttp(calls: CallWatch): () => void {
       // Node.js passes each chunk of the body to this method.
       observe(response, 'push', chunk => call.receivedMessage?.take(chunk))
       call.receiveHead({ status: response.statusCode, length: lengthOf(response) })
-      response.once('close', () => (response.complete ? call.finish() : call.fail('The response was cut off.')))
+      let isAborted = false
+      observe(request, 'destroy', () => {
+        isAborted = true
+      })
+      response.once('close', () => {
+        if (response.complete) call.finish()
+        // Node.js destroys a response that was cut off with an error.
+        else call.fail('The response was cut off.', isAborted || response.errored === null)
+      })
     }),
-    'http.client.request.error': listenTo<HttpMessage>(({ request, error }) => begin(request)?.fail(error)),
+    // An error of the connection is reported before Node.js itself destroys the request and the response.
+    'http.client.request.error': listenTo<HttpMessage>(({ request, error }) =>
+      begin(request)?.fail(error, request.destroyed || request.res?.destroyed === true),
+    ),
   })
 }
 
-/** Whether a call of node:http has no timeout, and no signal: it listens to the end of a call with a signal. */
+/** Whether no timeout of a call of node:http is seen, and no signal: it listens to the end of a call with a signal. */
 function isUnlimited(request: ClientRequest): boolean {
   return request.timeout === undefined && request.listenerCount('timeout') + request.listenerCount('close') === 0
 }

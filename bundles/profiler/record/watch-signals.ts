@@ -4,6 +4,7 @@ import type { Running } from '../../../lib/stack/callers.ts'
 export interface StartingFetch {
   /** Whether a signal or a dispatcher of the application may end it. */
   readonly isLimited: boolean
+  readonly signal: AbortSignal | undefined
   /** The function that the application has called. */
   readonly below: Running
 }
@@ -34,11 +35,28 @@ export function watchSignals(): () => void {
   }
 }
 
+/** Where undici, also that of Node.js, has the dispatcher of the calls without one of their own. */
+const globalDispatcher = Symbol.for('undici.globalDispatcher.1')
+
+const readDispatcher = (): unknown => Reflect.get(globalThis, globalDispatcher)
+
+/** `undefined` until it is loaded, and if there was another one before it. */
+let dispatcherOfNode: unknown
+
+function loadDispatcher(): void {
+  // The undici of Node.js is loaded with its first class. It keeps the dispatcher of the application.
+  if (readDispatcher() === undefined && globalThis.Request) dispatcherOfNode = readDispatcher()
+}
+
 function patch(): () => void {
+  // Other dispatchers than this one are those of the application. The start does not wait for it.
+  setImmediate(loadDispatcher).unref()
   const original = globalThis.fetch
   function observed(this: unknown, ...values: Parameters<typeof fetch>): ReturnType<typeof fetch> {
     const outer = starting
-    starting = { isLimited: isLimited(...values), below: observed }
+    loadDispatcher()
+    const signal = findSignal(...values)
+    starting = { isLimited: isLimited(signal, ...values), signal, below: observed }
     try {
       return Reflect.apply(original, this, values)
     } finally {
@@ -52,9 +70,13 @@ function patch(): () => void {
   }
 }
 
-/** A `Request` has a signal in any case, so it may be that of the application. A dispatcher may have a timeout. */
-function isLimited(...[input, init]: Parameters<typeof fetch>): boolean {
-  if (input instanceof globalThis.Request) return true
-  const { dispatcher, signal } = { ...init }
-  return (signal ?? dispatcher) !== undefined
+/** A `Request` has a signal in any case, so it may be that of the application. */
+function findSignal(...[input, init]: Parameters<typeof fetch>): AbortSignal | undefined {
+  return init?.signal ?? (input instanceof globalThis.Request ? input.signal : undefined)
+}
+
+/** A dispatcher may have a timeout. */
+function isLimited(signal: AbortSignal | undefined, ...[, init]: Parameters<typeof fetch>): boolean {
+  const dispatcher = init?.dispatcher ?? readDispatcher()
+  return signal !== undefined || dispatcher !== dispatcherOfNode
 }

@@ -121,11 +121,11 @@ function describeRun(run: readonly StoredCall[]): RuleFinding[] {
 /** Milliseconds: without a limit, a slow server makes the application as slow. */
 const longCall = 2000
 
-/** Creates the rule for calls without a signal and a timeout that took at least so many milliseconds. */
+/** Creates the rule for calls that took at least so many milliseconds, and of which neither a signal nor a timeout was seen. */
 export function createUnlimitedCallRule(least: number = longCall): FindingRule<Profile> {
   return {
     name: 'unlimited-call',
-    title: 'HTTP client call without a limit',
+    title: 'Long HTTP client call, no limit seen',
     find(profile) {
       const timeOf = (call: StoredCall) => waitedTime(call, profile)
       const long = readCalls(profile).calls.filter(call => call.isUnlimited && timeOf(call) >= least)
@@ -133,12 +133,12 @@ export function createUnlimitedCallRule(least: number = longCall): FindingRule<P
         // A group has at least one call.
         const [worst] = calls.toSorted((one, other) => timeOf(other) - timeOf(one)) as [StoredCall]
         return {
-          severity: 'warning',
-          problem: `{call} took ${formatDuration(timeOf(worst))}, and has neither a signal nor a timeout.`,
+          severity: 'info',
+          problem: `{call} took ${formatDuration(timeOf(worst))}; no signal and no timeout option was seen.`,
           ...describePlaces(
             calls,
             { call: shorten(nameOf(worst), urlLength) },
-            'Pass it a signal, such as AbortSignal.timeout(1000): a server that never answers would hold the request',
+            'Unless the application ends it otherwise, pass it a signal, such as AbortSignal.timeout(1000): a server that never answers holds the request',
           ),
           place: { panel: 'http', anchor: `call-${worst.index}` },
           evidence: { count: calls.length, time: timeOf(worst) },

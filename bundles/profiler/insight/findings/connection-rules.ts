@@ -9,20 +9,28 @@ import { describePlaces } from './describe-places.ts'
 import { leastWaiting, shortenStatement, toQueryPlace } from './repeated-queries.ts'
 
 /**
+ * Answers of databases (SQLSTATE, and codes of mysql2 and SQLite) after which a transaction is still open. A lost connection and
+ * a deadlock in MySQL end it.
+ */
+const answers = /^(?!08|57P|ER_LOCK_DEADLOCK)(?:(?=.*\d)[\dA-Z]{5}|(?:ER|SQLITE)_\w+)$/
+
+/**
  * Finds transactions without COMMIT and ROLLBACK. Of two transactions that are open at the same time it is not known
- * which query belongs to which: they are not examined.
+ * which query belongs to which: they are not examined. A late query may be followed by the COMMIT.
  */
 export const openTransactionRule: FindingRule<Profile> = {
   name: 'open-transaction',
   title: 'Transaction left open',
   find(profile) {
     const { database, omitted } = readQueries(profile)
+    const since = profile.collectors.late?.since ?? Infinity
+    const hasLate = database.queries.some(({ end = Infinity }) => end > since)
     // An omitted query may be the COMMIT.
-    if (omitted > 0 || profile.summary.outcome !== 'complete') return []
+    if (omitted > 0 || hasLate || profile.summary.outcome !== 'complete') return []
     const transactions = groupBy(database.queries, ({ transaction }) => String(transaction))
     transactions.delete(String(undefined))
     return [...transactions.values()].flatMap(([begin, ...queries]) => {
-      if (begin === undefined || !isOpened(begin) || queries.some(endsTransaction)) return []
+      if (begin === undefined || !isOpened(begin) || queries.some(endsTransaction) || isEnded(queries.at(-1))) return []
       return [
         {
           severity: 'error',
@@ -42,6 +50,11 @@ export const openTransactionRule: FindingRule<Profile> = {
 
 function isOpened(query: StoredQuery): boolean {
   return beginsTransaction(query) && query.end !== undefined && query.error === ''
+}
+
+/** Whether the last query of a transaction failed with its connection: the server then rolls back. */
+function isEnded({ code = '', error = '' }: Partial<StoredQuery> = {}): boolean {
+  return error !== '' && !answers.test(code)
 }
 
 /** Finds requests that have waited for a free connection, because all connections of the pool were in use. */

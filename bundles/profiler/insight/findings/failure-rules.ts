@@ -1,5 +1,5 @@
 import type { FindingRule, RuleFinding } from '../../../../kernel/profiler-contract.ts'
-import { isAborted, readCalls, type StoredCall } from '../../profile/calls.ts'
+import { readCalls, type StoredCall } from '../../profile/calls.ts'
 import { readExceptions } from '../../profile/exceptions.ts'
 import { formatCount, shorten, toOneLine } from '../../profile/format.ts'
 import { groupBy } from '../../profile/group-by.ts'
@@ -51,7 +51,7 @@ export const failedCallRule: FindingRule<Profile> = {
     const { calls } = readCalls(profile)
     const hasSucceeded = ({ index, method, url }: StoredCall) =>
       calls.some(call => call.index > index && call.method === method && call.url === url && call.error === '')
-    const swallowed = findSwallowed(profile, calls).filter(call => !isAborted(call) && !hasSucceeded(call))
+    const swallowed = findSwallowed(profile, calls).filter(call => !call.isAborted && !hasSucceeded(call))
     const nameOf = ({ method, url }: StoredCall) => shorten(`${method} ${url}`, textLength)
     return groupFailures(swallowed, nameOf).map(([first, ...others]) => ({
       ...describe([first, ...others], '{call}', { call: nameOf(first) }),

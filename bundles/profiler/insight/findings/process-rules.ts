@@ -7,7 +7,7 @@ import { leakChannel } from '../../profile/work-data.ts'
 import { describePlaces } from './describe-places.ts'
 import { findBlockingCalls } from './loop-rules.ts'
 
-/** Finds objects that have got one more listener with each request. Node.js warns once about each. */
+/** Finds objects with more listeners of an event than their limit, added by one request or by several. */
 export const listenerLeakRule: FindingRule<Profile> = {
   name: 'listener-leak',
   title: 'Listeners not removed',

@@ -74,12 +74,11 @@ export function hasFinding(finding: Finding, profile: Profile, judge: Judge): bo
  */
 export function judgeFix({ finding }: Flaw, before: Versions, after: Versions, judge: Judge): FixVerdict {
   const [original] = before
-  const [replay] = after
   for (const profile of after) {
     const failure = findFailure(original, profile)
     if (failure !== undefined) return failure
   }
-  if (finding === undefined) return judgeEnding(original, replay, judge)
+  if (finding === undefined) return judgeEnding(original, after, judge)
   const amounts = measure(finding, before, after, judge)
   const remains = findRemains(finding, amounts, before, after, judge)
   const changes = describeChanges(before, after, amounts?.unit)
@@ -89,7 +88,7 @@ export function judgeFix({ finding }: Flaw, before: Versions, after: Versions, j
     return { state: 'unsure', text: `Not comparable, a replay does not show it: ${facts}` }
   const isOnce = amounts?.unit === 'ms' && after.length < timedCount
   return toFixed(
-    [...listCautions(original, replay, judge), ...(isOnce ? ['the time was measured only once'] : [])],
+    [...listCautions(original, after, judge), ...(isOnce ? ['the time was measured only once'] : [])],
     facts,
   )
 }
@@ -100,11 +99,12 @@ function toFixed(cautions: readonly string[], facts: string): FixVerdict {
     : { state: 'doubtful', text: `Fixed, but ${cautions.join(', and ')}: ${facts}` }
 }
 
-/** Judges an exception; the replay has ended as before, or without a failure. */
-function judgeEnding(original: Profile, replay: Profile, judge: Judge): FixVerdict {
-  const facts = describeChanges([original], [replay]).join(', ')
-  if (isFailure(replay.summary)) return { state: 'present', text: `Still there, ${describeEnding(replay)}: ${facts}` }
-  return toFixed(listCautions(original, replay, judge), facts)
+/** Judges an exception; each replay has ended as before, or without a failure. One that fails is enough. */
+function judgeEnding(original: Profile, after: Versions, judge: Judge): FixVerdict {
+  const failed = after.find(({ summary }) => isFailure(summary))
+  const facts = describeChanges([original], [failed ?? after[0]]).join(', ')
+  if (failed !== undefined) return { state: 'present', text: `Still there, ${describeEnding(failed)}: ${facts}` }
+  return toFixed(listCautions(original, after, judge), facts)
 }
 
 /** Outcomes of requests that have failed after their status was sent. A client that has left is no failure. */
@@ -123,18 +123,22 @@ function classOf({ summary: { status } }: Profile): number {
   return status === 304 ? 2 : Math.floor(status / 100)
 }
 
-/** The verdict that a page fails otherwise than before; `undefined` if it ended as before, or succeeds after a failure. */
+/**
+ * The verdict that a page fails otherwise than before, or may have refused a replay without the cookie or the credentials;
+ * `undefined` if it ended as before, or succeeds after a failure.
+ */
 function findFailure(original: Profile, replay: Profile): FixVerdict | undefined {
   const [old, now] = [original.summary, replay.summary]
   const isOther = now.exception !== old.exception || classOf(original) !== classOf(replay)
   const isBroken = now.outcome in failures && now.outcome !== old.outcome
   const isNew = isFailure(now) ? isOther || isBroken : !isFailure(old) && isOther
-  if (!isNew) return undefined
+  const missing = listMissing(original, replay)
+  const hasRefusal = classOf(replay) === 3 || now.status === 401 || now.status === 403
+  const isRefused = missing !== '' && hasRefusal && (isNew || describeStatus(original) !== describeStatus(replay))
+  if (!isNew && !isRefused) return undefined
   const instead = isFailure(old) ? '' : ` instead of ${describeStatus(original)}`
   const text = `${describeEnding(replay)}${now.status === old.status ? '' : instead}`
-  const missing = listMissing(original, replay)
-  const mayBeRefused = classOf(replay) === 3 || now.status === 401 || now.status === 403
-  return missing !== '' && mayBeRefused
+  return isRefused
     ? { state: 'unsure', text: `Not comparable, the replay had no header ${missing}: ${text}` }
     : { state: 'failing', text: `The page ${isFailure(old) ? 'still' : 'now'} fails: ${text}` }
 }
@@ -172,8 +176,13 @@ function listMissing({ collectors: original }: Profile, { collectors: replay }: 
   return ['cookie', 'authorization'].filter(name => has(original, name) && !has(replay, name)).join(' and ')
 }
 
-/** What of a page that succeeds is not as before. */
-function listCautions(original: Profile, replay: Profile, judge: Judge): string[] {
+/** What of a page that succeeds is not as before, of the replay with the most differences. */
+function listCautions(original: Profile, after: Versions, judge: Judge): readonly string[] {
+  const all = after.map(replay => listDifferences(original, replay, judge))
+  return all.reduce((worst, cautions) => (cautions.length > worst.length ? cautions : worst))
+}
+
+function listDifferences(original: Profile, replay: Profile, judge: Judge): readonly string[] {
   const [location, target] = [locationOf(original), locationOf(replay)]
   const missing = listMissing(original, replay)
   return [

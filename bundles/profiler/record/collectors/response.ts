@@ -47,7 +47,8 @@ export class ResponseCollector implements CollectorOf<'response'> {
     return headers.getAll('set-cookie').flatMap(cookie => {
       const [pair = ''] = cookie.length < largeCookie ? [] : cookie.split(';', 1)
       const [name = ''] = pair.split('=', 1)
-      return pair.length < largeCookie ? [] : [[maskAndCut(name, nameLength, this.#redactor), pair.length]]
+      const size = pair.replace('=', '').length
+      return size < largeCookie ? [] : [[maskAndCut(name, nameLength, this.#redactor), size]]
     })
   }
 

@@ -225,6 +225,13 @@ t.test('the body', async t => {
 })
 
 t.test('the response', async t => {
+  t.test('a large cookie has the bytes of its name and its value, without the sign between them', async t => {
+    const response = new Response('')
+    setCookie(response.headers, 'basket', 'x'.repeat(4090))
+    setCookie(response.headers, 'small', 'x'.repeat(2994))
+    t.strictSame(collectResponse(response)?.largeCookies, [['basket', 4096]])
+  })
+
   t.test('the attributes of cookies are kept, and the values are masked', async t => {
     const response = new Response('é')
     setCookie(response.headers, 'session', 'abcdef', { maxAge: 60 })

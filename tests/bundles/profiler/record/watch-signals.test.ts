@@ -30,6 +30,21 @@ t.test('a call of fetch is limited by a signal, a dispatcher or a request that m
   t.equal(calls.at(-1), undefined)
 })
 
+t.test('a call of fetch may be limited by a global dispatcher of the application', async t => {
+  const calls: (boolean | undefined)[] = []
+  t.teardown(replaceFetch(calls))
+  t.teardown(watchSignals())
+  const key = Symbol.for('undici.globalDispatcher.1')
+  await fetch('http://a/')
+  const dispatcher: unknown = Reflect.get(globalThis, key)
+  t.ok(dispatcher, 'Node.js has one')
+  Reflect.set(globalThis, key, {})
+  await fetch('http://a/')
+  Reflect.set(globalThis, key, dispatcher)
+  await fetch('http://a/')
+  t.strictSame(calls, [false, true, false])
+})
+
 t.test('fetch behaves as before, and is put back with the last watch', async t => {
   const { fetch } = globalThis
   const stops = [watchSignals(), watchSignals()]

@@ -201,6 +201,20 @@ t.test('a transaction is open if it has begun and no query ends it', async t => 
   t.strictSame(rulesOf(inOrder('BEGIN', 'UPDATE a', 'BEGIN')), [], 'two at the same time')
   t.strictSame(rulesOf([createQuery({ text: 'BEGIN', end: undefined })]), [], 'it was not begun')
   t.strictSame(rulesOf(inOrder('BEGIN'), { outcome: 'aborted' }), [])
+  const failed = (code: string) => [
+    ...inOrder('BEGIN'),
+    createQuery({ text: 'UPDATE a', start: 2, end: 3, error: 'on purpose', code }),
+  ]
+  const opened = (code: string) => rulesOf(failed(code)).includes('open-transaction')
+  t.strictSame(['ECONNRESET', 'EPIPE', '08006', '57P01', 'ER_LOCK_DEADLOCK', ''].filter(opened), [], 'rolled back')
+  const answers = ['23505', '40001', 'P0001', 'ER_DUP_ENTRY', 'SQLITE_BUSY']
+  t.strictSame(answers.filter(opened), answers, 'the connection is still in the transaction')
+  const late = find([...inOrder('BEGIN'), createQuery({ start: 2, end: 30 })], {}, { late: { since: 10 } })
+  t.strictSame(
+    late.map(({ rule }) => rule),
+    ['late-work'],
+    'a COMMIT may follow',
+  )
   const reported = inOrder('UPDATE a', 'UPDATE b').map(query => ({ ...query, transaction: 1 }))
   t.strictSame(rulesOf(reported), [], 'of a function that ends it itself')
 })

@@ -220,8 +220,8 @@ t.test('a call has failed if nothing else in the profile says so', async t => {
   t.strictSame(failed(log(2900, 'error')), ['failed-call'], 'logged before')
   for (const init of [{ status: 500 }, { status: 0 }, { outcome: 'aborted' }, { duration: 2 }] as const)
     t.strictSame(failed({}, init), [], JSON.stringify(init))
-  for (const error of ['This operation was aborted', 'The operation was aborted due to timeout'])
-    t.strictSame(failed({}, {}, { error }), [], error)
+  t.strictSame(failed({}, {}, { error: 'user left', isAborted: true }), [], 'the application has ended it')
+  t.strictSame(failed({}, {}, { error: 'The operation was aborted by the server' }), ['failed-call'])
   const again = { ...failure, start: 4, end: 5, status: 200, error: undefined }
   t.strictSame(failed({ http: { calls: [failure, again] } }), [], 'the second attempt succeeds')
   t.match(problemOf({ http: { calls: [failure, failure] } }), 'GET http://a/ failed 2 times (connect ECONNREFUSED)')

@@ -285,6 +285,51 @@ t.test('a time is judged by the median of three replays', async t => {
   t.match(await verify(300, 10), { state: 'failing', text: /^The page now fails: TypeError/ })
 })
 
+t.test('an exception is fixed if no replay fails', async t => {
+  const inspector = new Inspector([])
+  const [exception, location] = ['TypeError', { response: { headers: [['location', '/login']] } }]
+  const failed = () => createProfile({}, { exception, status: 500 })
+  const done = () => createProfile({})
+  const judge = (first: ReturnType<typeof createProfile>, ...others: ReturnType<typeof createProfile>[]) => {
+    const [flaw] = listFlaws(failed(), [])
+    assert(flaw)
+    return judgeFix(flaw, [failed()], [first, ...others], inspector)
+  }
+  t.match(judge(done(), failed(), failed()), {
+    state: 'present',
+    text: /^Still there, TypeError, status 500: request /,
+  })
+  t.match(judge(done(), done(), failed()), { state: 'present' })
+  t.match(judge(done(), done(), done()), { state: 'fixed', text: /^Fixed: 500 → 200, / })
+  t.match(judge(done(), createProfile(location, { status: 302 }), done()), {
+    state: 'doubtful',
+    text: /^Fixed, but the response redirects to \/login: /,
+  })
+})
+
+t.test('a failure is not fixed by a redirect of a replay without the cookie of its request', async t => {
+  let controller = failing(new TypeError('on purpose'))
+  const { client } = await createProfiledKernel(t, {
+    register: app =>
+      void app.routes.add({
+        name: 'account',
+        path: '/account',
+        controller: ({ cookies }) => (cookies.has('session') ? controller(app) : Response.redirect('/login')),
+      }),
+  })
+  const response = await client.get('/account', { headers: { cookie: 'session=abc' } })
+  const token = String(response.headers.get('x-debug-token'))
+  const verify = async (headers: Readonly<Record<string, string>> = {}) => {
+    const request = { headers: { ...ours.headers, ...headers }, form: { flaw: 'exception' } }
+    return JSON.parse((await client.post(`/_profiler/${token}/verify`, request)).text)
+  }
+  const text = 'Not comparable, the replay had no header cookie: status 302 to /login'
+  t.match(await verify(), { state: 'unsure', text })
+  t.match(await verify({ cookie: 'session=def' }), { state: 'present' })
+  controller = () => shown()
+  t.match(await verify({ cookie: 'session=def' }), { state: 'fixed' })
+})
+
 t.test('a replay without the cookie of its request says nothing about a page behind a login', async t => {
   const { client } = await createProfiledKernel(t, {
     handlers: {

@@ -1,5 +1,5 @@
 import { once } from 'node:events'
-import { get, type RequestOptions } from 'node:http'
+import { type ClientRequest, get, type IncomingMessage, type RequestOptions } from 'node:http'
 import { connect } from 'node:net'
 import { setTimeout as sleep } from 'node:timers/promises'
 import type { Profile } from '#bundles/profiler/profile/profile.ts'
@@ -165,6 +165,61 @@ export function createCallPages({ logger }: Application, upstream: string): Page
       isComplete: ({ collectors }) => collectors.http?.calls.some(({ isAborted }) => isAborted) === true,
       handle() {
         fetch(`${upstream}/wait/80/slow`, { signal: AbortSignal.timeout(1) }).catch(() => undefined)
+        return page()
+      },
+    },
+    'user-left': {
+      answer: 'healthy',
+      async handle() {
+        const leave = async (path: string, read: boolean) => {
+          const controller = new AbortController()
+          const response = fetch(upstream + path, { signal: controller.signal })
+          if (read) await response
+          else setTimeout(() => controller.abort(new Error('user left')), 20)
+          const text = response.then(response => response.text())
+          if (read) controller.abort(new Error('user left'))
+          await text.catch(() => undefined)
+        }
+        await leave('/wait/80/slow', false)
+        await leave('/endless', true)
+        return page()
+      },
+    },
+    'destroyed-gets': {
+      answer: 'healthy',
+      async handle() {
+        const end = (path: string, destroy: (request: ClientRequest, response?: IncomingMessage) => void) =>
+          new Promise<void>(resolve => {
+            const request = get(upstream + path, response => {
+              response.on('error', () => undefined).on('close', resolve)
+              destroy(request, response.resume())
+            })
+            request.on('error', () => undefined).on('close', resolve)
+            if (path !== '/endless') setTimeout(() => destroy(request), 20)
+          })
+        await end('/wait/80/slow', request => request.destroy())
+        await end('/wait/80/slow', request => request.destroy(new Error('user left')))
+        await end('/endless', request => request.destroy())
+        await end('/endless', (_, response) => response?.destroy())
+        await end('/endless', (_, response) => response?.destroy(new Error('user left')))
+        return page()
+      },
+    },
+    'hung-up-get': {
+      answer: 'failed-call',
+      async handle() {
+        await new Promise<void>(resolve => {
+          get(`${upstream}/hang-up`).on('error', () => resolve())
+        })
+        return page()
+      },
+    },
+    'cut-get': {
+      answer: 'failed-call',
+      async handle() {
+        await new Promise<void>(resolve => {
+          get(`${upstream}/cut`, response => response.on('error', () => resolve()).resume())
+        })
         return page()
       },
     },

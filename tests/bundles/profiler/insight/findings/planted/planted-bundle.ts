@@ -28,9 +28,10 @@ export async function startUpstream(t: Test): Promise<string> {
     if (url === '/every-second') isFailing = !isFailing
     if (url === '/every-second' && isFailing) socket.destroy()
     response.statusCode = Number(/^\/status\/(\d+)/.exec(url)?.[1] ?? 200)
-    if (url !== '/cut') return void response.end(url)
+    if (url === '/hang-up') return void socket.destroy()
+    if (url !== '/cut' && url !== '/endless') return void response.end(url)
     response.writeHead(200, { 'content-length': '100' })
-    response.write('a part', () => socket.destroy())
+    response.write('a part', () => url === '/cut' && socket.destroy())
   })
   server.listen(0, '127.0.0.1')
   await once(server, 'listening')
