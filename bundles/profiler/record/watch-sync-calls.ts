@@ -82,9 +82,20 @@ function observe(name: string, original: Running): Running {
     } finally {
       isRunning = false
       const duration = performance.now() - start
-      if (duration >= leastTime) for (const observer of observers) observer({ name, start, duration }, observed)
+      if (duration >= leastTime) report({ name, start, duration }, observed)
     }
   }
   // Its name and length, and such as `realpathSync.native`.
   return Object.defineProperties(observed, Object.getOwnPropertyDescriptors(original))
+}
+
+/** Calls the observers. Their errors are dropped: an error would replace the result of the application's call. */
+function report(call: SyncCall, below: Running): void {
+  for (const observer of observers) {
+    try {
+      observer(call, below)
+    } catch {
+      // The application continues; the profile has a gap.
+    }
+  }
 }

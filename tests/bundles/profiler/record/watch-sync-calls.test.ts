@@ -35,3 +35,14 @@ t.test('the functions behave as before, and are put back after the last observer
   t.equal<unknown>(childProcess.spawnSync, replaced, 'that of another library stays')
   Object.assign(childProcess, { spawnSync })
 })
+
+t.test('an observer that throws changes neither the result nor the error of the call', async t => {
+  let reported = 0
+  const fail = () => {
+    throw new Error(`report ${++reported}`)
+  }
+  t.teardown(watchSyncCalls(fail))
+  t.equal(execFileSync('sh', ['-c', 'sleep 0.06; echo done'], { encoding: 'utf8' }), 'done\n')
+  t.throws(() => execFileSync('sh', ['-c', 'sleep 0.06; exit 3'], { stdio: 'ignore' }), { message: /^Command failed/ })
+  t.equal(reported, 2)
+})
