@@ -116,12 +116,16 @@ export function createRows(
 ): RowView[] {
   const summaries = profiles.map(({ summary }) => summary)
   const columns = chosen ?? selectColumns(summaries, facts)
-  const parents = new Set(profiles.flatMap(({ depth, summary }) => (depth === 0 ? [] : summary.parent)))
+  /** The sub-requests that have rows below their main requests, by the token that made them. */
+  const listed = new Map<string | null, number>()
+  for (const { depth, summary } of profiles) {
+    if (depth > 0) listed.set(summary.parent, (listed.get(summary.parent) ?? 0) + 1)
+  }
   const longest = summaries.reduce((longest, { duration }) => Math.max(longest, duration), 0)
   return profiles.map(({ depth, main, summary }) => {
     const { duration, queries, size, token, url } = summary
-    // Its sub-requests are the next rows.
-    const shown = parents.has(token) ? { ...summary, subRequests: 0 } : summary
+    // Its badge counts the sub-requests without a row: they are on another page, or do not match.
+    const shown = { ...summary, subRequests: summary.subRequests - (listed.get(token) ?? 0) }
     const view = withBadge(toSummaryView(shown), unstored?.has(token) ? notStored : undefined)
     return {
       ...view,

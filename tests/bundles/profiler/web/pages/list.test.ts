@@ -216,6 +216,22 @@ t.test('a 404 is listed with the sub-request that answered it, right below it', 
   t.match(textOf(await show(client, '?limit=1&page=2')), `error_controller sub-request of ${main}`)
 })
 
+t.test('the badge of sub-requests counts those without a row below their main request', async t => {
+  const { client, storage } = await createProfiledKernel(t)
+  for (let index = 10; index < 40; index++) {
+    const route = index === 20 ? 'menu' : 'teaser'
+    keep(storage, { token: `bbbb${index}`, parent: 'aaaaaa', route })
+  }
+  keep(storage, { token: 'aaaaaa', route: 'menu', subRequests: 30 })
+  const badge = async (query: string) => {
+    const text = textOf(await show(client, query))
+    return /\d+ direct sub-requests?/.exec(text)?.[0]
+  }
+  t.equal(await badge('?limit=2'), '29 direct sub-requests', 'the others are on the next pages')
+  t.equal(await badge('?route=menu'), '29 direct sub-requests', 'the others do not match')
+  t.equal(await badge('?limit=100'), undefined)
+})
+
 t.test('rows have marks for conspicuous profiles', async t => {
   const { client, storage } = await createProfiledKernel(t)
   const many = { errors: 2, warnings: 1, calls: 3, subRequests: 1 }
