@@ -1,6 +1,5 @@
 import type { Logger } from '../../../lib/log/logger.ts'
 import { maskAndCut } from '../../../lib/redact/masking-copier.ts'
-import type { Redactor } from '../../../lib/redact/redactor.ts'
 import {
   type BrowserData,
   type BrowserError,
@@ -9,13 +8,10 @@ import {
   parseBrowserStack,
   placeOfBrowserError,
 } from '../profile/browser-data.ts'
-import { schemaVersion } from '../profile/profile.ts'
-import type { ProfileStorage } from '../store/profile-storage.ts'
+import { type AmendServices, amendProfile } from './serialize-profile.ts'
 
 /** The services of {@link BrowserErrors}. */
-export interface BrowserErrorServices {
-  readonly storage: Pick<ProfileStorage, 'amend'>
-  readonly redactor: Redactor
+export interface BrowserErrorServices extends AmendServices {
   readonly logger: Logger
   /** Milliseconds; it never goes back. */
   readonly clock?: () => number
@@ -53,24 +49,16 @@ export class BrowserErrors {
    */
   async add(token: string, reports: readonly BrowserReport[], origin: string): Promise<'added' | 'unknown' | 'busy'> {
     if (this.#isBusy()) return 'busy'
-    const { redactor, storage } = this.#services
     const errors = reports.slice(0, errorLimit).map(report => this.#mask(report, origin))
     let added: readonly BrowserError[] = []
     let url = ''
-    const isKnown = await storage.amend(token, ({ children, collectors, data, failures, summary }) => {
+    const isKnown = await amendProfile(this.#services, token, ({ collectors, summary }) => {
       const merged = merge(collectors.browser, errors)
       if (merged === undefined) return undefined
       added = merged.added
       url = summary.url
-      const amended = { ...summary, browserErrors: countErrors(merged.browser) }
-      const profile = {
-        schemaVersion,
-        summary: amended,
-        children,
-        data: { ...data, browser: merged.browser },
-        failures,
-      }
-      return { summary: amended, text: redactor.knownSecrets(JSON.stringify(profile)) }
+      const { browser } = merged
+      return { summary: { ...summary, browserErrors: countErrors(browser) }, data: { browser } }
     })
     for (const error of added) this.#log(error, token, url)
     return isKnown ? 'added' : 'unknown'

@@ -5,16 +5,7 @@ import type { Redactor } from '../../../lib/redact/redactor.ts'
 import type { ExceptionData } from '../profile/code-data.ts'
 import type { ResponseData } from '../profile/exchange-data.ts'
 import { roundTime } from '../profile/format.ts'
-import { packCallers } from '../profile/packed-callers.ts'
-import {
-  type CollectorTypes,
-  type ProcessTypes,
-  type Profile,
-  type ProfileDocument,
-  type ProfileSummary,
-  schemaVersion,
-} from '../profile/profile.ts'
-import type { SerializedProfile } from '../store/profile-storage.ts'
+import type { CollectorTypes, ProcessTypes, ProfileSummary } from '../profile/profile.ts'
 import { clientOf, fingerprintOf } from './fingerprint.ts'
 import type { CollectedData, Trace } from './trace.ts'
 import { readProcessUsage, sharedLifetime } from './usage-trace.ts'
@@ -125,28 +116,4 @@ export function summarize(trace: Trace, redactor: Redactor, data: CollectedData[
     dumps: trace.console?.count ?? 0,
     browserErrors: 0,
   }
-}
-
-/**
- * Makes the summary and the text of a profile for the store. All of it is masked. Parts of the stored version that no
- * collector has made stay: a page may report errors at any time.
- */
-export function serializeProfile(
-  trace: Trace,
-  { data, failures, summary }: CollectedData,
-  redactor: Redactor,
-  stored?: Profile,
-  machine: string | null = null,
-): SerializedProfile {
-  const children = trace.children.map(({ token }) => token)
-  const { browserErrors } = stored?.summary ?? summary
-  const profile: ProfileDocument = {
-    schemaVersion,
-    summary: { ...summary, machine, outcome: trace.outcome, subRequests: children.length, browserErrors },
-    children,
-    data: packCallers(stored === undefined ? data : { ...stored.data, ...data }),
-    failures,
-  }
-  // Collectors mask what they recognise. This masks the secrets of the environment wherever they occur.
-  return { summary: profile.summary, text: redactor.knownSecrets(JSON.stringify(profile)) }
 }

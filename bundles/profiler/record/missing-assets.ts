@@ -1,13 +1,13 @@
+import { setTimeout as delay } from 'node:timers/promises'
 import { ResponseEvent } from '../../../kernel/events.ts'
 import type { EventDispatcher } from '../../../lib/event-dispatcher/event-dispatcher.ts'
 import type { Request } from '../../../lib/http/request.ts'
 import { maskAndCut } from '../../../lib/redact/masking-copier.ts'
-import type { Redactor } from '../../../lib/redact/redactor.ts'
 import { probePath } from '../client/browser-probes.ts'
-import { schemaVersion } from '../profile/profile.ts'
 import type { ProfileStorage } from '../store/profile-storage.ts'
 import { clientOf } from './fingerprint.ts'
 import type { Profiler } from './profiler.ts'
+import { type AmendServices, amendProfile } from './serialize-profile.ts'
 
 /** Milliseconds: browsers load the files of a page at once. A request that follows later has another reason. */
 const lifetime = 60_000
@@ -18,13 +18,25 @@ const assetLimit = 20
 const pathLength = 500
 
 /** Several requests for one page have the same address: those of the client are looked for among the latest ones. */
-const pageLimit = 20
+const candidateLimit = 20
+
+/** Pages whose files wait to be added. Files of further pages are left out. */
+const pageLimit = 50
+
+/** Milliseconds between two changes of the profile of a page. */
+const pause = 1000
+
+/** The files of a page that a client has asked for, and that are not yet in the profile of the page. */
+interface WaitingPage {
+  readonly page: string
+  readonly client: string
+  readonly paths: Set<string>
+}
 
 /** The services of {@link MissingAssetsListener}. */
-export interface MissingAssetsServices {
+export interface MissingAssetsServices extends AmendServices {
   readonly profiler: Pick<Profiler, 'whenIdle'>
   readonly storage: Pick<ProfileStorage, 'amend' | 'search'>
-  readonly redactor: Redactor
 }
 
 /**
@@ -33,8 +45,9 @@ export interface MissingAssetsServices {
  */
 export class MissingAssetsListener {
   readonly #services: MissingAssetsServices
-  /** Each search and each change of a profile follows the one before it. */
-  #last: Promise<void> = Promise.resolve()
+  /** By client and page. */
+  readonly #waiting = new Map<string, WaitingPage>()
+  #isWriting = false
 
   constructor(services: MissingAssetsServices) {
     this.#services = services
@@ -48,16 +61,31 @@ export class MissingAssetsListener {
     if (response.status !== 404 || !isMainRequest) return
     const page = findPage(request)
     if (page === undefined) return
-    const path = maskAndCut(request.path, pathLength, this.#services.redactor)
-    const { profiler } = this.#services
-    this.#last = this.#last
-      .then(() => profiler.whenIdle())
-      .then(() => this.#add(path, page, clientOf(request)))
-      // The page has no such finding.
-      .catch(() => undefined)
+    const client = clientOf(request)
+    const key = `${client} ${page}`
+    const waiting = this.#waiting.get(key) ?? { page, client, paths: new Set() }
+    if (waiting.paths.size === assetLimit || (waiting.paths.size === 0 && this.#waiting.size === pageLimit)) return
+    waiting.paths.add(maskAndCut(request.path, pathLength, this.#services.redactor))
+    this.#waiting.set(key, waiting)
+    if (!this.#isWriting) void this.#write()
   }
 
-  async #add(path: string, page: string, client: string): Promise<void> {
+  /** Adds what waits, once a second: many requests for files are one change of the profile of their page. */
+  async #write(): Promise<void> {
+    this.#isWriting = true
+    while (this.#waiting.size > 0) {
+      await this.#services.profiler.whenIdle()
+      const pages = [...this.#waiting.values()]
+      this.#waiting.clear()
+      // A page whose change fails has no such finding.
+      for (const page of pages) await this.#add(page).catch(() => undefined)
+      // A process that ends does not wait for it.
+      await delay(pause, undefined, { ref: false })
+    }
+    this.#isWriting = false
+  }
+
+  async #add({ client, page, paths }: WaitingPage): Promise<void> {
     const { redactor, storage } = this.#services
     const url = redactor.text(page)
     const from = Date.now() - lifetime
@@ -66,16 +94,14 @@ export class MissingAssetsListener {
         { field: 'url', test: 'contains', value: url },
         { field: 'time', test: 'from', value: from },
       ],
-      limit: pageLimit,
+      limit: candidateLimit,
     })
     const found = summaries.find(summary => summary.url === url && summary.client === client && summary.parent === null)
     if (found === undefined) return
-    await storage.amend(found.token, ({ children, collectors, data, failures, summary }) => {
-      const { paths } = collectors.missing ?? { paths: [] }
-      if (paths.includes(path) || paths.length === assetLimit) return undefined
-      const missing = { paths: [...paths, path] }
-      const profile = { schemaVersion, summary, children, data: { ...data, missing }, failures }
-      return { summary, text: redactor.knownSecrets(JSON.stringify(profile)) }
+    await amendProfile(this.#services, found.token, ({ collectors }) => {
+      const known = collectors.missing?.paths ?? []
+      const all = [...new Set([...known, ...paths])].slice(0, assetLimit)
+      return all.length === known.length ? undefined : { data: { missing: { paths: all } } }
     })
   }
 }

@@ -5,8 +5,8 @@ import type { Redactor } from '../../../lib/redact/redactor.ts'
 import type { Signals } from '../../../lib/signals.ts'
 import type { Profile } from '../profile/profile.ts'
 import type { ProfileStorage } from '../store/profile-storage.ts'
-import { serializeProfile } from './collect.ts'
 import type { RecordingPolicy } from './recording-policy.ts'
+import { serializeProfile } from './serialize-profile.ts'
 import { type CollectedData, removeFrom, type Trace, withDescendants } from './trace.ts'
 
 /** The objects and functions that the writer calls. */

@@ -4,7 +4,7 @@ import { flattenError } from '../../../lib/errors/flat-error.ts'
 import { isCache } from '../../../lib/sql/conventions.ts'
 import type { Caller } from '../../../lib/stack/callers.ts'
 import { roundTime } from '../profile/format.ts'
-import type { QueryStatement } from '../profile/packed-queries.ts'
+import { StatementList } from '../profile/packed-queries.ts'
 import { joinPeriods, type Period, totalOf } from '../profile/periods.ts'
 import type { ConnectionWaitData, QueryData } from '../profile/query-data.ts'
 import type { CallOwner } from './call-trace.ts'
@@ -76,38 +76,6 @@ export class TracedQuery {
     }
     this.#owner.touch()
   }
-}
-
-/** The different statements of a request, each with its place in the code. */
-export class StatementList {
-  readonly all: QueryStatement[] = []
-  /** The indices of the statements, by their texts. */
-  readonly #byText = new Map<string, number[]>()
-
-  /** Returns the index of a statement, which is added if it is new. */
-  add(statement: QueryStatement): number {
-    const known = this.#byText.get(statement.text)
-    const index = known?.find(index => isSame(this.all[index], statement))
-    if (index !== undefined) return index
-    const added = this.all.push(statement) - 1
-    if (known === undefined) this.#byText.set(statement.text, [added])
-    else known.push(added)
-    return added
-  }
-}
-
-function isSame(
-  one: QueryStatement | undefined,
-  { caller, namespace, server, source, system }: QueryStatement,
-): boolean {
-  // A place in the code has one object as long as it is cached.
-  return (
-    one?.caller === caller &&
-    one?.system === system &&
-    one.namespace === namespace &&
-    one.server === server &&
-    one.source === source
-  )
 }
 
 const queryLimit = 500

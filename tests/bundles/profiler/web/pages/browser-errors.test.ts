@@ -1,3 +1,4 @@
+import { isDeepStrictEqual } from 'node:util'
 import { type Test, t } from 'tap'
 import { parseBrowserStack } from '#bundles/profiler/profile/browser-data.ts'
 import { BrowserErrors } from '#bundles/profiler/record/browser-errors.ts'
@@ -233,6 +234,29 @@ t.test('more than 50 messages in a second are refused', async t => {
   t.equal(await send(), 'busy')
   now += 1000
   t.equal(await send(), 'added')
+})
+
+t.test('a profile is not longer with an error than its error, and has the same queries', async t => {
+  const text = `SELECT ${'a_long_column, '.repeat(700)}id FROM products`
+  const statement = { system: 'postgresql', text, caller: [0, 1], source: 'channel' }
+  const stored = {
+    statements: [statement, { ...statement, source: 'span' }],
+    queries: Array.from({ length: 500 }, (_, index) => ({ statement: index % 2, start: index })),
+    omitted: 3,
+    places: ['find', 'show'].map(name => ({ function: name, file: 'bundles/shop/products.ts', line: 3, column: 5 })),
+  }
+  const { summary, text: empty } = createRecord()
+  const record = { summary, text: JSON.stringify({ ...JSON.parse(empty), data: { queries: stored } }) }
+  const storage = new MemoryProfileStorage()
+  storage.append(record, '{}')
+  const before = (await storage.find('abc123'))?.profile.data.queries
+  const append = t.capture(storage, 'append', storage.append)
+  const errors = new BrowserErrors({ storage, redactor: new Redactor(), logger: createRecorder().logger })
+  await errors.add('abc123', [{ kind: 'console', message: 'said', at: 0 }], 'http://localhost')
+  const growth = append().map(({ args: [{ text }] }) => text.length - record.text.length)
+  t.ok(growth.length === 1 && Number(growth[0]) < 200, `${growth} more characters`)
+  const after = (await storage.find('abc123'))?.profile.data.queries
+  t.ok(isDeepStrictEqual(after, before) && before !== undefined)
 })
 
 t.test('late work of the request keeps the errors of its page', async t => {
