@@ -27,7 +27,10 @@ t.test('two processes with one Redis', { skip: lacksRedis }, async t => {
 
 /** Runs the claims. `createPlace` returns an empty place for each number. */
 async function testProcesses(t: Test, createPlace: (number: number) => SessionPlace): Promise<void> {
-  const child = fork(path.join(import.meta.dirname, '../../support/session-process.js'))
+  // It needs no option of the program that runs the tests: with the compiler of tap it would end at its start.
+  const child = fork(path.join(import.meta.dirname, '../../support/session-process.js'), { execArgv: [] })
+  const ended = new AbortController()
+  child.once('exit', (code, signal) => ended.abort(`The other process has ended: ${signal ?? code}.`))
   t.teardown(() => child.kill())
   let number = 0
 
@@ -38,10 +41,10 @@ async function testProcesses(t: Test, createPlace: (number: number) => SessionPl
     const first = new Session({ store, times })
     await first.set('token', 'once')
     const { id } = Object(await first.save())
-    child.send({ place, id, requests: others })
+    child.send({ place, id, requests: others }, () => undefined)
     const [results, [otherResults]] = await Promise.all([
       runRequests({ place, id, requests: mine }),
-      once(child, 'message'),
+      once(child, 'message', { signal: ended.signal }),
     ])
     const stored = await store.read(id)
     await store.close?.()
