@@ -3,20 +3,25 @@ import { lookup } from 'node:dns/promises'
 import net from 'node:net'
 import path from 'node:path'
 
-/** A handle of Node's own: `node:cluster` shares sockets by the same function. The types of Node do not have it. */
-interface Handle {
+/** A socket that processes inherit by its file descriptor. */
+export interface SharedSocket {
   readonly fd: number
-  getsockname(name: { port?: number }): number
+  /** Closes the file descriptor of this process. The socket takes connections as long as another process has it. */
   close(): void
+}
+
+/** A handle of Node's own: `node:cluster` shares sockets by the same function. The types of Node do not have it. */
+interface Handle extends SharedSocket {
+  getsockname(name: { port?: number }): number
 }
 
 /**
  * Binds a socket that several processes share, one after another: each inherits its file descriptor, and listens on it. A
- * client that connects while none of them runs waits in the queue of the system. Resolves with the file descriptor, or with
- * `undefined` if the address cannot be bound, or if the system or this version of Node cannot share a socket: then the
- * process that serves listens by itself, and reports the mistake.
+ * client that connects while none of them runs waits in the queue of the system. Resolves with `undefined` if the address
+ * cannot be bound, or if the system or this version of Node cannot share a socket: then the process that serves listens by
+ * itself, and reports the mistake.
  */
-export async function bindSharedSocket(host: string, port: number): Promise<number | undefined> {
+export async function bindSharedSocket(host: string, port: number): Promise<SharedSocket | undefined> {
   const create = (net as { _createServerHandle?(...address: unknown[]): Handle | number })._createServerHandle
   if (create === undefined || process.platform === 'win32') return undefined
   const found = await lookup(host).catch(() => undefined)
@@ -25,7 +30,7 @@ export async function bindSharedSocket(host: string, port: number): Promise<numb
   if (typeof handle === 'number') return undefined
   // An address that is taken is only reported when the socket listens, which another process does.
   const bound: { port?: number } = {}
-  if (handle.getsockname(bound) === 0 && bound.port !== 0 && (port === 0 || bound.port === port)) return handle.fd
+  if (handle.getsockname(bound) === 0 && bound.port !== 0 && (port === 0 || bound.port === port)) return handle
   handle.close()
   return undefined
 }

@@ -54,7 +54,7 @@ export async function supervise(
   const socket = options && (await bindSharedSocket(options.host, options.port))
   const processes = new SiteProcesses({
     parameters: [directory, ...commandLine],
-    socket,
+    socket: socket?.fd,
     times,
     mayOverlap: socket !== undefined && !hasDebugger,
     onWarned() {
@@ -64,7 +64,7 @@ export async function supervise(
   })
   // Without a port of its own, no browser would find the page.
   const hasPort = socket !== undefined || (options !== undefined && options.port !== 0)
-  const holding = hasPort ? new HoldingPage(directory, commandLine, socket) : undefined
+  const holding = hasPort ? new HoldingPage(directory, commandLine, socket?.fd) : undefined
   let wait = 0
   let isCompiled: boolean | undefined
   let hasWarned = false
@@ -223,6 +223,8 @@ export async function supervise(
     process.on(signal, async () => {
       isStopping = true
       check.abort()
+      // Otherwise the socket goes on to take connections that no process answers.
+      socket?.close()
       await Promise.all([processes.stop(signal), holding?.close()])
       process.exit(0)
     })
