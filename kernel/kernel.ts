@@ -1,8 +1,6 @@
 import path from 'node:path'
 import type { Config } from '../lib/env/config.ts'
 import type { Settings } from '../lib/env/settings.ts'
-import { describeError } from '../lib/errors/flat-error.ts'
-import { HttpError } from '../lib/errors/http-error.ts'
 import {
   createEventDispatcher,
   OwnedEventDispatcher,
@@ -20,17 +18,13 @@ import { createSignals } from '../lib/signals.ts'
 import type { TemplateFolder } from '../lib/view/template-files.ts'
 import { createView } from '../lib/view/view.ts'
 import type { Application, Bundle, Foundation } from './bundle.ts'
+import { closeBundles, decorate, failedStep } from './bundle-steps.ts'
+import { CollectorNames } from './collector-names.ts'
 import { ControllerResolver } from './controller-resolver.ts'
 import { createDebugPolicy, DebugGate } from './debug-gate.ts'
-import {
-  KERNEL_BUNDLE_FAILED,
-  KERNEL_BUNDLE_INVALID,
-  KERNEL_BUNDLE_REPEATED,
-  KERNEL_COLLECTOR_TAKEN,
-} from './errors.ts'
+import { KERNEL_BUNDLE_INVALID, KERNEL_BUNDLE_REPEATED } from './errors.ts'
 import { HttpKernel } from './http-kernel.ts'
 import { createDebugLastResort } from './last-resort.ts'
-import type { Collector } from './profiler-contract.ts'
 import { Queries } from './queries.ts'
 import { RequestContext } from './request-context.ts'
 import { describeValue } from './response-check.ts'
@@ -61,27 +55,52 @@ export class Kernel {
   }
 
   /**
-   * Boots an application for requests. @throws VIEW_TEMPLATE_INVALID VIEW_FOLDER_UNREADABLE and the errors of
-   * {@link assemble}
+   * Boots an application for requests. If this fails, the bundles are closed. @throws VIEW_TEMPLATE_INVALID
+   * VIEW_FOLDER_UNREADABLE and the errors of {@link assemble}
    */
   static async boot(options: KernelOptions): Promise<Kernel> {
     const kernel = await Kernel.assemble(options)
-    const { queries, signals, view } = kernel.app
+    try {
+      await kernel.#start()
+      return kernel
+    } catch (error) {
+      // A failure to close would hide the first one.
+      await kernel.close().catch(() => undefined)
+      throw error
+    }
+  }
+
+  async #start(): Promise<void> {
+    const { queries, signals, view } = this.app
     view.load()
     if (queries.areObserved) {
       const { watchLibraries } = await import('./library-queries/watch-libraries.ts')
-      kernel.#stopWatches = watchLibraries(kernel.app)
+      this.#stopWatches = watchLibraries(this.app)
     }
     signals.emit('kernel.booted', undefined)
-    return kernel
   }
 
   /**
    * Registers the bundles, one after another. Templates are read with the first render: most console commands render
-   * nothing. @throws KERNEL_BUNDLE_INVALID KERNEL_BUNDLE_REPEATED KERNEL_BUNDLE_FAILED KERNEL_COLLECTOR_TAKEN
-   * HTTP_ASSETS_UNREADABLE CONFIG_INVALID CONFIG_SETTING_MALFORMED CONFIG_SETTING_TAKEN
+   * nothing. If a step fails, the bundles are closed that have decorated or registered something. @throws
+   * KERNEL_BUNDLE_INVALID KERNEL_BUNDLE_REPEATED KERNEL_BUNDLE_FAILED KERNEL_COLLECTOR_TAKEN HTTP_ASSETS_UNREADABLE
+   * CONFIG_INVALID CONFIG_SETTING_MALFORMED CONFIG_SETTING_TAKEN
    */
-  static async assemble({ settings, config, directory, bundles, logger, redactor }: KernelOptions): Promise<Kernel> {
+  static async assemble(options: KernelOptions): Promise<Kernel> {
+    const begun = new Set<Bundle>()
+    try {
+      return await Kernel.#assemble(options, begun)
+    } catch (error) {
+      await closeBundles(options.bundles.filter(bundle => begun.has(bundle)))
+      throw error
+    }
+  }
+
+  /** Adds each bundle to `begun` when it has decorated or registered something. */
+  static async #assemble(
+    { settings, config, directory, bundles, logger, redactor }: KernelOptions,
+    begun: Set<Bundle>,
+  ): Promise<Kernel> {
     const names = checkBundles(bundles)
     declareSettings(settings, bundles)
     redactor.declare(settings.list())
@@ -110,7 +129,10 @@ export class Kernel {
       debugGate,
       lastResort: createDebugLastResort({ debugGate, directory, redactor }),
     }
-    for (const bundle of bundles) foundation = decorate(bundle, foundation)
+    for (const bundle of bundles) {
+      foundation = decorate(bundle, foundation)
+      if (bundle.decorate !== undefined) begun.add(bundle)
+    }
 
     const core = new Set(bundles.filter(({ isCore }) => isCore).map(({ name }) => name))
     const isolation = {
@@ -137,6 +159,7 @@ export class Kernel {
       } catch (error) {
         throw failedStep(bundle, 'register', error)
       }
+      begun.add(bundle)
       collectorNames.note(app.collectors, bundle.name)
     }
     collectorNames.check(app.collectors, app.reservedCollectors)
@@ -161,14 +184,7 @@ export class Kernel {
    */
   async close(): Promise<void> {
     this.#stopWatches()
-    const failures: unknown[] = []
-    for (const bundle of this.#bundles.toReversed()) {
-      try {
-        await bundle.close?.()
-      } catch (error) {
-        failures.push(failedStep(bundle, 'close', error))
-      }
-    }
+    const failures = await closeBundles(this.#bundles)
     this.#uncorrelate()
     if (failures.length > 0) throw failures[0]
   }
@@ -253,42 +269,4 @@ function isBundle(value: unknown): boolean {
 /** Declares the settings of all bundles. @throws CONFIG_SETTING_MALFORMED CONFIG_SETTING_TAKEN */
 export function declareSettings(settings: Settings, bundles: readonly Bundle[]): void {
   for (const bundle of bundles) if (bundle.settings !== undefined) settings.declare(bundle.name, bundle.settings)
-}
-
-function decorate(bundle: Bundle, foundation: Foundation): Foundation {
-  try {
-    return bundle.decorate?.(foundation) ?? foundation
-  } catch (error) {
-    throw failedStep(bundle, 'decorate', error)
-  }
-}
-
-/** The methods of a bundle that may fail. */
-type BundleStep = 'decorate' | 'register' | 'close'
-
-/** The error of a failed step. It names the bundle; its cause is the thrown value. */
-function failedStep({ name }: Bundle, step: BundleStep, cause: unknown): Error {
-  const reason = cause instanceof HttpError ? cause.message : describeError(cause)
-  return new KERNEL_BUNDLE_FAILED([name, step, reason], { cause })
-}
-
-/** Refuses two collectors with the same name: the profiler would show only one of them. */
-class CollectorNames {
-  readonly #bundles = new Map<Collector, string>()
-
-  /** Remembers which bundle added the collectors that are new in the list. */
-  note(collectors: readonly Collector[], bundle: string): void {
-    for (const collector of collectors) if (!this.#bundles.has(collector)) this.#bundles.set(collector, bundle)
-  }
-
-  /** `reserved` are the names of the profiler itself. @throws KERNEL_COLLECTOR_TAKEN */
-  check(collectors: readonly Collector[], reserved: readonly string[]): void {
-    const taken = new Map(reserved.map(name => [name, 'the profiler itself']))
-    for (const collector of collectors) {
-      const bundle = String(this.#bundles.get(collector))
-      const other = taken.get(collector.name)
-      if (other !== undefined) throw new KERNEL_COLLECTOR_TAKEN([bundle, collector.name, other])
-      taken.set(collector.name, `the bundle "${bundle}"`)
-    }
-  }
 }

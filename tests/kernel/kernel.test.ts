@@ -41,6 +41,38 @@ t.test('bundles are registered in order, each when the one before it is ready, a
   t.strictSame(calls, ['register a', 'a is ready', 'register b', 'b is ready', 'close b', 'close a'])
 })
 
+t.test('after a failed start each bundle is closed that has decorated or registered something', async t => {
+  const calls: string[] = []
+  const bundle = (name: string, init: Partial<Bundle> = {}): Bundle => ({
+    name,
+    register() {},
+    close() {
+      calls.push(name)
+      throw new Error(`${name} is stuck`)
+    },
+    ...init,
+  })
+  const decorating = bundle('decorating', { decorate: foundation => foundation })
+  const fail = () => {
+    throw new Error('It is down.')
+  }
+  const starts: [message: RegExp, closed: string[], bundles: Bundle[], templates?: Record<string, string>][] = [
+    [/"b" failed in decorate/, ['decorating'], [decorating, bundle('a'), bundle('b', { decorate: fail })]],
+    [/"b" failed in register/, ['decorating', 'a'], [bundle('a'), bundle('b', { register: fail }), decorating]],
+    [
+      /"a" failed in register/,
+      ['a'],
+      [bundle('a', { decorate: foundation => foundation, register: fail }), bundle('b')],
+    ],
+    [/\{\{#if\}\}|page/, ['b', 'a'], [bundle('a'), bundle('b')], { 'page.hbs': '{{#if}}' }],
+  ]
+  for (const [message, closed, bundles, templates] of starts) {
+    calls.length = 0
+    await t.rejects(boot(t, bundles, templates), { message })
+    t.strictSame(calls, closed, `${message}`)
+  }
+})
+
 t.test('a bundle that cannot be closed does not keep the others open', async t => {
   const calls: string[] = []
   const failing = (name: string): Bundle => ({

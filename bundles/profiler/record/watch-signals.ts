@@ -16,8 +16,8 @@ export function findStartingFetch(): StartingFetch | undefined {
   return starting
 }
 
-/** The global fetch belongs to the process, which may have several kernels. */
-let watches = 0
+/** The global fetch belongs to the process, and so do its watches: a process may have several kernels. */
+const watches = new Set<symbol>()
 let restore: (() => void) | undefined
 
 /**
@@ -25,11 +25,12 @@ let restore: (() => void) | undefined
  * function behaves as before.
  */
 export function watchSignals(): () => void {
-  watches++
+  const watch = Symbol()
+  watches.add(watch)
   restore ??= patch()
   return () => {
-    watches--
-    if (watches > 0) return
+    watches.delete(watch)
+    if (watches.size > 0) return
     restore?.()
     restore = undefined
   }

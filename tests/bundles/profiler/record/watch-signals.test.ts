@@ -45,6 +45,18 @@ t.test('a call of fetch may be limited by a global dispatcher of the application
   t.strictSame(calls, [false, true, false])
 })
 
+t.test('a kernel that is closed twice does not end the watch of another', async t => {
+  const { fetch } = globalThis
+  const [first, second] = [watchSignals(), watchSignals()]
+  first()
+  first()
+  t.not(globalThis.fetch, fetch)
+  second()
+  t.equal(globalThis.fetch, fetch)
+  t.teardown(watchSignals())
+  t.not(globalThis.fetch, fetch, 'the next watch begins')
+})
+
 t.test('fetch behaves as before, and is put back with the last watch', async t => {
   const { fetch } = globalThis
   const stops = [watchSignals(), watchSignals()]

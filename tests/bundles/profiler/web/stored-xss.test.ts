@@ -132,8 +132,14 @@ function skeletons(pages: Pages): Map<string, string[]> {
   return new Map([...pages].map(([path, html]) => [path, shapeOf(html)]))
 }
 
-function isSame(one: Pages, other: Pages): boolean {
-  return [...one].every(([path, html]) => shapeOf(html).join() === shapeOf(String(other.get(path))).join())
+/**
+ * Whether a page with a hostile text has the tags of the page with its harmless twin. Escaped texts are longer, so a page over
+ * its limit is divided elsewhere: all of its tags are among those of pages with harmless texts.
+ */
+function isSame(armed: string, tame: string, known: ReadonlySet<string>): boolean {
+  const tags = shapeOf(armed)
+  if (isDeepStrictEqual(tags, shapeOf(tame))) return true
+  return armed.includes('class="paging divided"') && tags.every(tag => known.has(tag))
 }
 
 /** The parts of pages that could run a script or lead to another site. */
@@ -189,6 +195,10 @@ t.test('texts in a profile do not change the tags of any page', async t => {
   }
   const free = { after: new Set<Place>(), instead: new Set<Place>() }
   const hostile = `"'><b -->${hostileTexts[0]}`
+  const known = new Set([...expected.values()].flat())
+  const learn = (harmless: Pages) => {
+    for (const tag of [...skeletons(harmless).values()].flat()) known.add(tag)
+  }
   let deciding = 0
   for (const [place, kind] of places) {
     const some = pathsOf.get(sectionOf(place)) ?? []
@@ -205,14 +215,17 @@ t.test('texts in a profile do not change the tags of any page', async t => {
       // A page without the place is as it was before.
       const changed = new Map([...armed].filter(([path, html]) => html !== before.get(path)))
       const tame = await show(plant(original, alone, manner, disarm(hostile)), [...changed.keys()])
-      if (!isSame(changed, tame)) t.strictSame(skeletons(changed), skeletons(tame), `${place}, ${manner}`)
+      learn(tame)
+      for (const [path, html] of changed) {
+        const twin = String(tame.get(path))
+        if (!isSame(html, twin, known)) t.strictSame(shapeOf(html), shapeOf(twin), `${place}, ${manner}: ${path}`)
+      }
       t.strictSame(findDangers(changed), [], `${place}, ${manner}`)
     }
   }
   t.ok(deciding > 20)
   t.comment(`${places.size} places; ${Object.values(free).map(({ size }) => size)} free; ${deciding} deciding`)
 
-  const known = new Set([...expected.values()].flat())
   const check = async (text: string) => {
     for (const manner of ['after', 'instead'] as const) {
       const armed = await show(plant(original, free[manner], manner, text))
@@ -226,16 +239,9 @@ t.test('texts in a profile do not change the tags of any page', async t => {
       ]) {
         if (left.length === 0) break
         const pages = await show(plant(original, free[manner], manner, tame), left)
-        for (const tag of [...skeletons(pages).values()].flat()) known.add(tag)
-        left = left.filter(
-          path => !isDeepStrictEqual(shapeOf(String(armed.get(path))), shapeOf(String(pages.get(path)))),
-        )
+        learn(pages)
+        left = left.filter(path => !isSame(String(armed.get(path)), String(pages.get(path)), known))
       }
-      // Escaped texts are longer, so a page over its limit is divided elsewhere: all of its tags are known.
-      left = left.filter(path => {
-        const html = String(armed.get(path))
-        return !html.includes('class="paging divided"') || shapeOf(html).some(tag => !known.has(tag))
-      })
       assert.deepStrictEqual(left, [], `${manner} ${encodeURIComponent(text.toWellFormed())}`)
     }
   }
