@@ -91,18 +91,20 @@ export async function supervise(
     isCompiled = await (isCompiled === undefined
       ? sources.buildWhenStale({ isLenient: true })
       : sources.build({ isThorough: true, isLenient: true }))
+    if (isStopping) return
     if (!isCompiled) {
       const state = processes.isRunning ? 'What was compiled before goes on' : 'Nothing is started'
       console.error(`${state}: waiting for a change.`)
       showProblems(sources.problems)
       changed = new Set([...built, ...changed])
-    } else if (!isStopping) {
+    } else {
       await holding?.close()
       void start(built)
     }
   }
 
   async function start(built: ReadonlySet<string>): Promise<void> {
+    if (isStopping) return
     const files = new Set([...starting, ...built])
     starting = files
     isWaiting = false

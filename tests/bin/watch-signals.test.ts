@@ -1,6 +1,8 @@
 import { t } from 'tap'
 import { findStartingFetch, watchSignals } from '#bundles/profiler/record/watch-signals.ts'
 
+// A program of its own: if a process has called fetch before the watch begins, the dispatcher of Node.js is not known.
+
 /** Replaces the global fetch by one that asks whether the call is limited. */
 function replaceFetch(calls: (boolean | undefined)[]): () => void {
   const { fetch } = globalThis
