@@ -27,10 +27,11 @@ interface MarkupMasker {
  * secret name in tables and lists. Takes linear time.
  */
 export function maskMarkup(markup: string, masker: MarkupMasker): string {
-  const safe = masker
-    .text(markup)
-    .replace(part, text => (text.includes('&') && escaped.test(text) ? maskEscaped(text, masker) : text))
-  return maskPairs(safe, masker.isSecret)
+  // First: in a text, the semicolon of `&#39;` would end a value.
+  const plain = markup.replace(part, text =>
+    text.includes('&') && escaped.test(text) ? maskEscaped(text, masker) : text,
+  )
+  return maskPairs(masker.text(plain), masker.isSecret)
 }
 
 /** Characters of content in which the end tag is looked for. */
