@@ -64,7 +64,9 @@ function runConsole(...words: string[]) {
 
 async function page(): Promise<string> {
   // Without the toolbar, which names the token, each response is the same.
-  return (await fetch(`${url}/`, { headers: { 'x-profiler': 'off' } })).text()
+  const ask = () => fetch(`${url}/`, { headers: { 'x-profiler': 'off' } })
+  // A replaced process may close a connection just when it is used again. Browsers then send the request on another one.
+  return (await ask().catch(ask)).text()
 }
 
 /** Requests the page, and reads its profile. */
