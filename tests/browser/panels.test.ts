@@ -148,7 +148,7 @@ t.test('queries are filtered as one chooses, also without scripts', needsBrowser
 })
 
 t.test('rows are found wherever they are folded', needsBrowser, async t => {
-  const { complaints, page, show } = await open(t, '/star-photo-both')
+  const { complaints, page, show } = await open(t)
   await show('router')
   const folded = page.locator('#routes details')
   t.equal(await folded.getAttribute('open'), null)
@@ -156,7 +156,7 @@ t.test('rows are found wherever they are folded', needsBrowser, async t => {
   await page.getByLabel('Filter routes').fill(name)
   t.equal(await folded.getAttribute('open'), '')
   t.ok(await folded.locator('tbody th').last().isVisible())
-  t.match(await page.getByRole('status').textContent(), /^\d of 20$/)
+  t.match(await page.getByRole('status').textContent(), /^1 of \d+$/)
   await show('demo')
   await page.getByRole('searchbox').fill('x'.repeat(500))
   t.strictSame(await page.locator('#collected tbody th:visible').allInnerTexts(), ['three'])
