@@ -6,6 +6,7 @@ import { type Test, t } from 'tap'
 import { createFrameworkBundle } from '#bundles/framework/framework-bundle.ts'
 import { createTestKernel } from '#kernel/testing/create-test-kernel.ts'
 import { needsBrowser, openBrowser } from './support/browser.ts'
+import { readDecisions } from './support/decisions.ts'
 import { parseTags, type Tag, unescapeHtml } from './support/html.ts'
 import { lookAt, watch } from './support/page-checks.ts'
 import { readRows } from './support/reference.ts'
@@ -44,10 +45,28 @@ t.test('links lead to files and headings, in a package to its own', async t => {
 })
 
 t.test('the index leads to all documents', async t => {
-  const listed = linksOf('docs/README.md').map(({ file }) => file)
-  const missing = documents.filter(file => !listed.includes(file) && file !== 'docs/README.md')
+  const indexes = ['docs/README.md', 'docs/decisions/README.md']
+  const listed = [...indexes, ...indexes.flatMap(linksOf).map(({ file }) => file)]
   t.strictSame(
-    missing.filter(file => !file.startsWith('docs/decisions/')),
+    documents.filter(file => !listed.includes(file)),
+    [],
+  )
+})
+
+t.test('a decision has a number of its own, a reason to change, and at most five lines', async t => {
+  const decisions = readDecisions()
+  t.ok(decisions.length > 80, 'decisions are found')
+  const numbers = decisions.map(({ number }) => number)
+  const wrong = decisions.filter(
+    ({ lines, number }, index) =>
+      !/^\d{3}$/.test(number) ||
+      numbers.indexOf(number) < index ||
+      lines.length > 5 ||
+      lines.some(line => line.length > 140) ||
+      !lines.join(' ').includes('**Would change it:** '),
+  )
+  t.strictSame(
+    wrong.map(({ anchor }) => anchor),
     [],
   )
 })
@@ -79,7 +98,7 @@ t.test('the documentation as a website', needsGenerator, async t => {
   const pages = files.filter(file => file.endsWith('.html')).map(file => readPage(folder, file))
 
   t.test('it has a page for each document', async t => {
-    const expected = [...new Set([...packed, ...documents]), 'docs/decisions/README.md'].map(file =>
+    const expected = [...new Set([...packed, ...documents])].map(file =>
       file.replace(/README\.md$/, 'index.md').replace(/\.md$/, '.html'),
     )
     t.strictSame(pages.map(({ file }) => file).toSorted(), expected.toSorted())

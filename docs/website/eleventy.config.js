@@ -1,4 +1,4 @@
-import { readdirSync, readFileSync } from 'node:fs'
+import { readdirSync } from 'node:fs'
 import path from 'node:path'
 import { setUpMarkdown, toTitle } from './markdown.js'
 import { readNavigation } from './navigation.js'
@@ -15,15 +15,6 @@ function toPath(document) {
     .replace(/\.md$/, '.html')
 }
 
-/** Decisions have no index for readers of files: there the folder is one. */
-function listDecisions() {
-  const folder = 'docs/decisions'
-  const files = readdirSync(folder).filter(name => /^\d.*\.md$/.test(name))
-  const titles = files.map(name => `- [${toTitle(readFileSync(path.join(folder, name), 'utf8'))}](${name})`)
-  const about = 'Each document has the context of a decision, the decision, and what would change it.'
-  return `# Decisions\n\n${about}\n\n${titles.join('\n')}\n`
-}
-
 export default function configure(config) {
   const others = readdirSync('.').filter(name => !documents.includes(name))
   for (const name of others) config.ignores.add(name.endsWith('.md') ? name : `${name}/**`)
@@ -31,7 +22,6 @@ export default function configure(config) {
   config.setTemplateFormats(['md'])
   config.setIncludesDirectory('docs/website')
   config.setOutputDirectory('var/docs')
-  config.addTemplate('docs/decisions/README.md', listDecisions())
 
   config.addPassthroughCopy('docs/images')
   config.addPassthroughCopy('docs/reference/*.json')

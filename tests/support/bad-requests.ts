@@ -22,7 +22,7 @@ export interface BadRequest {
 /** A recorded request that is answered differently on purpose. */
 interface Difference {
   readonly id: string
-  /** The file in `docs/decisions` that says why. */
+  /** The heading in `docs/decisions` that says why, as an anchor. */
   readonly decision: string
   /** The version of Node.js whose parser makes the difference, and later ones. */
   readonly node?: number
