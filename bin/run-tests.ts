@@ -15,6 +15,8 @@ export interface TestOptions {
    * `.tap/report`. By default each test is a program, and coverage is not measured.
    */
   readonly group?: (programs: readonly string[]) => readonly string[]
+  /** Prints the output of tap, which always runs then. By default, tap prints it. */
+  readonly print?: (tap: Readable) => Promise<void>
 }
 
 /**
@@ -27,7 +29,7 @@ export interface TestOptions {
 export async function runApplicationTests(
   directory: string,
   commandLine: readonly string[],
-  { group, isDirect }: TestOptions = {},
+  { group, isDirect, print }: TestOptions = {},
 ): Promise<number> {
   const sources = createSources(directory, isDirect)
   const tests = listTests(directory)
@@ -46,7 +48,8 @@ export async function runApplicationTests(
   const programs = chosen.map(file => sources.toProgram(file))
   const isInstrumented = existsSync(sources.toProgram(path.join(directory, 'instrumentation.ts')))
   const nodeOptions = isInstrumented ? [`--import=${new URL('instrument-tests.js', import.meta.url)}`] : []
-  if (options.length === 0 && named.length > 0 && named.every(name => tests.includes(path.resolve(name)))) {
+  const areFiles = named.length > 0 && named.every(name => tests.includes(path.resolve(name)))
+  if (areFiles && options.length === 0 && print === undefined) {
     return runFiles(programs, nodeOptions, directory)
   }
   const isCounted = options.some(option => option.startsWith('--coverage-'))
@@ -59,7 +62,7 @@ export async function runApplicationTests(
     ...options,
     ...(isWhole ? group(programs) : programs).map(file => path.relative(directory, file)),
   ]
-  return runProgram([runner, ...parameters], directory)
+  return runProgram([runner, ...parameters], directory, {}, print)
 }
 
 /** Runs files of tests without the program of tap. Returns 1 if one of them fails. */
