@@ -42,7 +42,7 @@ async function findWords(commands: readonly ConsoleCommand[], words: readonly st
   const command = commands.find(({ name }) => name === words[0])
   if (command === undefined) return []
   const options = [...(command.options ?? []), ...commonOptions]
-  const before = String(words.at(-2))
+  const before = words.at(-2)
   const waiting = options.find(({ name, value }) => value !== undefined && before === `--${name}`)
   if (waiting !== undefined) return wordsFor(waiting)
   if (words.at(-1)?.startsWith('-')) return options.map(({ description, name }) => [`--${name}`, description])
@@ -57,8 +57,9 @@ async function wordsFor({ choices, suggest }: Pick<CommandOption, 'choices' | 's
 
 /** Counts the words that are neither options nor values of options. */
 function countArguments(words: readonly string[], options: readonly CommandOption[]): number {
-  const takesNext = (word: string) => options.some(({ name, value }) => value !== undefined && word === `--${name}`)
-  return words.filter((word, index) => !word.startsWith('-') && !takesNext(String(words[index - 1]))).length
+  const takesNext = (word: string | undefined) =>
+    options.some(({ name, value }) => value !== undefined && word === `--${name}`)
+  return words.filter((word, index) => !word.startsWith('-') && !takesNext(words[index - 1])).length
 }
 
 /** For bash a colon separates words: only the part after the last colon may be replaced. */

@@ -101,7 +101,7 @@ function addCommand(program: Command, command: ConsoleCommand): Command {
 }
 
 function titleOf(name: string): string {
-  return name.includes(':') ? String(name.split(':')[0]) : 'console'
+  return name.includes(':') ? name.slice(0, name.indexOf(':')) : 'console'
 }
 
 function createInput(command: ConsoleCommand, parsed: Command, terminal: ConsoleTerminal): [CommandInput, Output] {
@@ -109,7 +109,7 @@ function createInput(command: ConsoleCommand, parsed: Command, terminal: Console
   const options = parsed.options.flatMap((option): [string, string][] => {
     const value: unknown = values[option.attributeName()]
     if (value === undefined) return []
-    return [[String(option.long).slice(2), value === true ? '' : String(value)]]
+    return [[(option.long ?? '').slice(2), value === true ? '' : String(value)]]
   })
   const names = command.arguments?.map(({ name }) => name) ?? []
   const words = names.flatMap((name, index): [string, string][] => {

@@ -12,7 +12,7 @@ export function describeFailure(error: unknown): string {
   if (isForeseen(error)) return error.message
   // In front of a mistake in a module, Node names its file and line: its own calls explain nothing. The place of other
   // mistakes, such as those of JSON.parse, is in the calls.
-  const stack = error instanceof SyntaxError ? String(error.stack) : ''
+  const stack = error instanceof SyntaxError ? (error.stack ?? '') : ''
   if (stack !== '' && !stack.startsWith('SyntaxError')) return stack.replace(/\n {4}at [\s\S]*/, '')
   return `${inspect(error)}${hintAtEnding(error)}`
 }

@@ -129,8 +129,10 @@ export function createApplication(folder: string, dependency: string): string[] 
 
 function completeManifest(text: string, dependency: string): string {
   const { dependencies, devDependencies, engines } = readManifest(packageDirectory)
-  const ranges = { ...dependencies, ...devDependencies }
-  const versions = tools.map(tool => [tool, `^${String(ranges[tool]).replace(/^\D+/, '')}`])
+  const ranges = Object.entries({ ...dependencies, ...devDependencies })
+  const versions = ranges
+    .filter(([name]) => tools.includes(name))
+    .map(([name, range]) => [name, `^${range.replace(/^\D+/, '')}`])
   const manifest: object = {
     ...(JSON.parse(text) as object),
     engines,

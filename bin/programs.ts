@@ -31,7 +31,7 @@ export async function runConsole(directory: string | URL): Promise<void> {
   const root = toDirectory(directory)
   enableCodeCache(root)
   const commandLine = process.argv.slice(2)
-  const readsProfiles = /^(?:profiler:|mcp$|__complete$)/.test(String(commandLine[0]))
+  const readsProfiles = /^(?:profiler:|mcp$|__complete$)/.test(commandLine[0] ?? '')
   // Before the console is loaded: in the repository of the package, it is one of the compiled sources.
   const sources = createSources(root)
   const isCurrent = await sources.buildWhenStale()

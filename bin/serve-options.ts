@@ -69,7 +69,7 @@ function readValues(commandLine: readonly string[]) {
     return parseArgs({
       // For parseArgs an option has a value always or never, but the number of --inspect is optional.
       args: commandLine.map((argument, index) =>
-        argument === '--inspect' && !/^\d/.test(String(commandLine[index + 1])) ? '--inspect=9229' : argument,
+        argument === '--inspect' && !/^\d/.test(commandLine[index + 1] ?? '') ? '--inspect=9229' : argument,
       ),
       options: {
         port: { type: 'string', default: '8000' },

@@ -55,7 +55,6 @@ function findPlace(error: unknown, directory: string): Place {
   return {}
 }
 
-/** The place of a frame that has one. */
 function placeOf({ column, file, line }: StackFrame): Place {
-  return { file: String(file), line: Number(line), column: Number(column) }
+  return file === undefined ? {} : { file, line: line ?? 1, column: column ?? 1 }
 }

@@ -145,8 +145,8 @@ class CompiledSources implements Sources {
     }
     const begin = Date.now()
     if (!this.isBuilt()) process.stderr.write('Compiling for the first time …\n')
-    const commands = this.#plan[isThorough ? 'thorough' : 'quick']
-    if (!(await this.#compile(commands)) && !(isLenient && (await this.#compileWithTypeErrors()))) return false
+    const isCompiled = await this.#compile(this.#compiler, this.#plan[isThorough ? 'thorough' : 'quick'])
+    if (!isCompiled && !(isLenient && (await this.#compileWithTypeErrors(this.#compiler)))) return false
     removeOrphans(this.#directory, this.output, this.#plan.folders)
     // The next start reports type errors again.
     if (this.problems.length === 0) this.#writeStamp(begin)
@@ -158,7 +158,7 @@ class CompiledSources implements Sources {
   }
 
   async buildTests(): Promise<boolean> {
-    if (this.#compiler !== undefined) return this.#compile(this.#plan.tests)
+    if (this.#compiler !== undefined) return this.#compile(this.#compiler, this.#plan.tests)
     process.stderr.write(noCompilerMessage)
     return false
   }
@@ -187,11 +187,11 @@ class CompiledSources implements Sources {
     return isNewer || listOrphans(this.#directory, this.output, this.#plan.folders).length > 0
   }
 
-  async #compile(commands: CompilerPlan['quick']): Promise<boolean> {
+  async #compile(compiler: string, commands: CompilerPlan['quick']): Promise<boolean> {
     this.#plan.prepare(this.output)
     this.problems = []
     for (const options of commands) {
-      const { isCompiled, output } = await compile([String(this.#compiler), ...options], this.#directory)
+      const { isCompiled, output } = await compile([compiler, ...options], this.#directory)
       if (isCompiled) continue
       this.problems = parseCompilerOutput(output, this.#directory)
       this.#hasOnlyTypeErrors = hasOnlyTypeErrors(output)
@@ -201,10 +201,10 @@ class CompiledSources implements Sources {
   }
 
   /** Compiles sources again whose only mistakes are type errors. They have been printed. */
-  async #compileWithTypeErrors(): Promise<boolean> {
+  async #compileWithTypeErrors(compiler: string): Promise<boolean> {
     if (!this.#hasOnlyTypeErrors) return false
     for (const options of this.#plan.thorough) {
-      await compile([String(this.#compiler), ...options, '--noEmitOnError', 'false'], this.#directory, {
+      await compile([compiler, ...options, '--noEmitOnError', 'false'], this.#directory, {
         isSilent: true,
       })
     }

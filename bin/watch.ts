@@ -20,7 +20,7 @@ export function watchFolder(
       watchers.set(
         folder,
         watch(folder, (_event, name) => {
-          const file = path.join(folder, String(name))
+          const file = path.join(folder, name ?? '')
           if (!isFolder(file)) onChange(file)
           else if (isWatched(file)) add(file, true)
         }),
@@ -32,7 +32,7 @@ export function watchFolder(
       }
     } catch (error) {
       // The folder was removed again, or belongs to another user, such as the files of a database.
-      if (!['EACCES', 'ENOENT'].includes(String((error as NodeJS.ErrnoException).code))) throw error
+      if (!['EACCES', 'ENOENT'].includes((error as NodeJS.ErrnoException).code ?? '')) throw error
     }
   }
 

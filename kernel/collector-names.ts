@@ -14,7 +14,7 @@ export class CollectorNames {
   check(collectors: readonly Collector[], reserved: readonly string[]): void {
     const taken = new Map(reserved.map(name => [name, 'the profiler itself']))
     for (const collector of collectors) {
-      const bundle = String(this.#bundles.get(collector))
+      const bundle = this.#bundles.get(collector) ?? ''
       const other = taken.get(collector.name)
       if (other !== undefined) throw new KERNEL_COLLECTOR_TAKEN([bundle, collector.name, other])
       taken.set(collector.name, `the bundle "${bundle}"`)

@@ -107,6 +107,6 @@ export function resolveArguments(controller: Controller, request: Request): unkn
 /** Redirects a request whose path or scheme is nearly that of a route to the attribute `_location`. */
 export const redirectController: Controller = defineController(
   'redirect_controller',
-  [({ attributes }) => String(attributes.get('_location'))],
+  [({ attributes }) => attributes.get('_location') ?? '/'],
   location => Response.redirect(location, 301),
 )

@@ -17,7 +17,7 @@ export class FinishedRequest {
     this.request = request
     this.response = response
     this.isSent = isSent
-    this.duration = performance.now() - Number(request.startedAt)
+    this.duration = performance.now() - (request.startedAt ?? performance.now())
     this.#sentBytes = sentBytes
   }
 

@@ -110,7 +110,7 @@ interface Sources extends Omit<DebugLastResortServices, 'debugGate'> {
 function describe({ frames, message, name }: FlatError, { directory, excerpts, redactor }: Sources): string {
   const calls = frames.map(frame => ({ ...frame, ...locateFrame(frame, directory), path: frame.file }))
   const own = calls.find(({ origin }) => origin === 'application')
-  const excerpt = own?.path === undefined ? undefined : excerpts.find(own.path, Number(own.line))
+  const excerpt = own?.path === undefined ? undefined : excerpts.find(own.path, own.line ?? 1)
   const lines = excerpt?.lines.map((text, index) => {
     const number = excerpt.start + index
     return `${number === own?.line ? '>' : ' '} ${String(number).padStart(4)} | ${text}`.trimEnd()
@@ -128,5 +128,5 @@ const escapes: Readonly<Record<string, string>> = {
 }
 
 function escapeHtml(text: string): string {
-  return text.replace(/[&<>"']/g, mark => String(escapes[mark]))
+  return text.replace(/[&<>"']/g, mark => escapes[mark] ?? mark)
 }

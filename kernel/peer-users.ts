@@ -48,7 +48,7 @@ export class PeerUsers {
 
 /** Whether the table does not exist: on other systems, in sandboxes, on Linux without IPv6. */
 function isAbsent(error: unknown): boolean {
-  return ['ENOENT', 'ENOTDIR', 'EACCES', 'EPERM'].includes(String((error as NodeJS.ErrnoException).code))
+  return ['ENOENT', 'ENOTDIR', 'EACCES', 'EPERM'].includes((error as NodeJS.ErrnoException).code ?? '')
 }
 
 /** Six or seven rows: Linux reads only as many sockets as the next part needs. */

@@ -32,7 +32,7 @@ export class ThrownFrames {
    * stays as it is.
    */
   locate(error: FlatError, request: Request): FlatError {
-    if (Number(error.status) < 500 || errorChain(error).some(({ frames }) => frames.some(this.#isOwn))) return error
+    if ((error.status ?? 500) < 500 || errorChain(error).some(({ frames }) => frames.some(this.#isOwn))) return error
     const site = this.findDefinition(request)
     if (site === undefined) return error
     const file = resolveLocated(site.file, this.#directory)

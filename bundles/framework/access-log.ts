@@ -31,7 +31,7 @@ function isHealthCheck({ path }: Request): boolean {
 /** The path without its query, which may have secrets. Masked as a URL: in a path alone, a secret at its beginning is not recognised. */
 function maskPath({ origin, rawPath }: Request, redactor: Redactor): string {
   // The path of a request with a malformed target is the whole target.
-  const path = String(rawPath.split('?', 1)[0])
+  const [path = ''] = rawPath.split('?', 1)
   const masked = redactor.text(origin + path)
   return cut(masked.startsWith(origin) ? masked.slice(origin.length) : masked, pathLimit)
 }

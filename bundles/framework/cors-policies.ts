@@ -14,7 +14,7 @@ export class CorsPolicies {
 
   /** Finds the policy of a matched request. @throws FRAMEWORK_ROUTE_INVALID */
   find({ attributes }: Pick<Request, 'attributes'>): CorsPolicy | undefined {
-    return this.choose(attributes.get('_cors'), String(attributes.get('_route')))
+    return this.choose(attributes.get('_cors'), attributes.get('_route') ?? '')
   }
 
   /** Chooses between the policy of a route and the general one. @throws FRAMEWORK_ROUTE_INVALID */

@@ -47,7 +47,7 @@ const index = 'bundles/index.ts'
 
 /** Generates a bundle, and adds it to the list of bundles. @throws CommandUsageError */
 export function makeBundle({ bundles, directory }: Application, input: CommandInput, output: Output): ExitCode {
-  const name = parseName(String(input.arguments.name), 'bundle')
+  const name = parseName(input.arguments.name ?? '', 'bundle')
   const folder = `bundles/${name.kebab}`
   if (existsSync(path.join(directory, folder)) || bundles.includes(name.kebab)) {
     output.error(`There is a bundle "${name.kebab}" already. Nothing was written.`)
@@ -72,7 +72,7 @@ export function makeCollector(
   input: CommandInput,
   output: Output,
 ): ExitCode {
-  const name = parseName(String(input.arguments.name), 'collector')
+  const name = parseName(input.arguments.name ?? '', 'collector')
   if (reservedCollectors.includes(name.kebab)) {
     throw new CommandUsageError(`The profiler has a collector "${name.kebab}" of its own: choose another name.`)
   }
@@ -102,9 +102,9 @@ const values: Readonly<Record<string, string>> = {
 
 /** Generates a listener for a lifecycle event. @throws CommandUsageError */
 export function makeListener(directory: string, input: CommandInput, output: Output): ExitCode {
-  const name = parseName(String(input.arguments.name), 'listener')
+  const name = parseName(input.arguments.name ?? '', 'listener')
   const { file, name: bundle, text } = chooseBundle(directory, input)
-  const event = String(input.arguments.event)
+  const { event = '' } = input.arguments
   const path = `bundles/${bundle.kebab}/${name.kebab}-listener`
   const test = `tests/${path}.test.ts`
   const replacements = { ...replaceBundle(bundle), ...replaceName(name), ...replaceEvent(event) }
@@ -132,7 +132,7 @@ function replaceEvent(event: string): Replacements {
 
 /** Generates a page with route, controller and template. @throws CommandUsageError */
 export function makePage(directory: string, routes: Iterable<Route>, input: CommandInput, output: Output): ExitCode {
-  const name = parseName(String(input.arguments.name), 'page')
+  const name = parseName(input.arguments.name ?? '', 'page')
   const { file, name: bundle, text } = chooseBundle(directory, input)
   const route = [...routes].find(route => route.name === name.snake || route.path.source === `/${name.kebab}`)
   if (route !== undefined) {
@@ -179,5 +179,5 @@ export function fillSkeleton(skeleton: string, replacements: Replacements): stri
   // In one pass, so that nothing is replaced twice; `createSampleEvent()` before `createSampleEvent`.
   const known = Object.keys(replacements).sort((one, other) => other.length - one.length)
   const pattern = new RegExp(known.map(word => word.replace(/[(){}\].]/g, '\\$&')).join('|'), 'g')
-  return orderImports(text.replace(pattern, word => String(replacements[word])))
+  return orderImports(text.replace(pattern, word => replacements[word] ?? word))
 }

@@ -35,7 +35,7 @@ export function orderImports(text: string): string {
   const sorted = imports
     .toSorted((one, other) => compareFiles(fileOf(one), fileOf(other)))
     .map(each => withSortedNames(each, text))
-  const edits = imports.map(({ start, end }, index) => ({ start, end, text: String(sorted[index]) }))
+  const edits = imports.map(({ start, end }, index) => ({ start, end, text: sorted[index] ?? '' }))
   return (source && applyEdits(source, edits)) ?? text
 }
 

@@ -83,7 +83,7 @@ function maskAttributes(attributes: Attributes, redactor: Redactor): Attributes 
   const system = systemOf(attributes)
   const masked = Object.entries(attributes).flatMap(([name, value]): [string, AttributeValue | undefined][] => {
     if (isValueAttribute(name)) return []
-    if (isStatementAttribute(name)) return [[name, describeQuery(system, String(value), redactor).text]]
+    if (isStatementAttribute(name)) return [[name, describeQuery(system, String(value ?? ''), redactor).text]]
     return [[name, maskValue(name, value, redactor)]]
   })
   return Object.fromEntries(masked)

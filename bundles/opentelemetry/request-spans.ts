@@ -211,7 +211,7 @@ export class RequestSpans {
   /** Names the span by the route, or by the controller of a sub-request without a route. */
   #name(span: Span, request: Request): void {
     const { attributes, parent } = request
-    const route = this.#services.routes.find(String(attributes.get('_route')))?.path.source
+    const route = this.#services.routes.find(attributes.get('_route') ?? '')?.path.source
     if (route !== undefined) span.setAttribute('http.route', route)
     if (parent === undefined) span.updateName(nameSpan(request, route))
     else span.updateName(`sub-request ${route ?? nameOfController(attributes.get('_controller'))}`)

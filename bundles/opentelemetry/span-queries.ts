@@ -47,7 +47,7 @@ export class SpanQueries implements SpanProcessor {
     const system = findAttribute(span, ...systemAttributes)
     if (request === undefined || typeof system !== 'string' || this.#isReported(span.instrumentationScope)) return
     if (isConnection(span)) {
-      const asked = this.#asked.get(String(span.parentSpanContext?.spanId))
+      const asked = this.#asked.get(span.parentSpanContext?.spanId ?? '')
       if (asked !== undefined) asked.isOpening = true
       if (this.#queries.isRecorded(request)) this.#connect(span, request, system)
       return

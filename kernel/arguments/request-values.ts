@@ -30,7 +30,7 @@ export function routeParameter(name: string, conversion: Conversion<unknown> = a
     return value === undefined ? undefined : String(value)
   }
   return convertText(find, conversion, undefined, {
-    missing: ({ attributes }) => new KERNEL_ARGUMENT_MISSING([name, String(attributes.get('_route'))]),
+    missing: ({ attributes }) => new KERNEL_ARGUMENT_MISSING([name, attributes.get('_route') ?? '']),
     invalid: text => new KERNEL_ROUTE_VALUE_INVALID([name, conversion.expected, text]),
   })
 }

@@ -34,7 +34,7 @@ export class FetchReply extends Writable implements ReplyTarget {
 
   writeHead(status: number, fields: readonly string[]): void {
     const headers = new globalThis.Headers()
-    for (let at = 0; at < fields.length; at += 2) headers.append(String(fields[at]), String(fields[at + 1]))
+    for (let at = 0; at < fields.length; at += 2) headers.append(fields[at] ?? '', fields[at + 1] ?? '')
     this.#head = { status, headers }
     this.headersSent = true
   }

@@ -44,7 +44,7 @@ function splitUrl(request: Request): MountedUrl {
   const rest: string[] = []
   let length = -1
   while (length < wanted && segments.length > 1) {
-    const segment = String(segments.pop())
+    const segment = segments.pop() ?? ''
     rest.unshift(segment)
     length += 1 + decodeURIComponent(segment).length
   }
@@ -71,7 +71,8 @@ function missing({ basePath, method, origin, rawPath }: Request): Error {
 function asHttpError(error: unknown): unknown {
   if (!(error instanceof Error) || error instanceof HttpError) return error
   const { expose, status, statusCode = status } = error as { expose?: unknown; status?: unknown; statusCode?: unknown }
-  if (!Number.isInteger(statusCode) || Number(statusCode) < 400 || Number(statusCode) > 599) return error
-  const message = expose === true ? error.message : statusText(Number(statusCode))
-  return new HttpError(Number(statusCode), message, { cause: error })
+  if (typeof statusCode !== 'number' || !Number.isInteger(statusCode)) return error
+  if (statusCode < 400 || statusCode > 599) return error
+  const message = expose === true ? error.message : statusText(statusCode)
+  return new HttpError(statusCode, message, { cause: error })
 }

@@ -227,7 +227,7 @@ const singleFields: ReadonlySet<string> = new Set(
 /** The headers as node has them in `req.headers`. */
 function joinFields(grouped: NodeJS.Dict<string[]>): Record<string, string> {
   const join = (name: string, values: readonly string[]) =>
-    singleFields.has(name) ? String(values[0]) : values.join(name === 'cookie' ? '; ' : ', ')
+    singleFields.has(name) ? (values[0] ?? '') : values.join(name === 'cookie' ? '; ' : ', ')
   return Object.fromEntries(Object.entries(grouped).map(([name, values = []]) => [name, join(name, values)]))
 }
 

@@ -53,7 +53,7 @@ const timeLimit = 2000
 
 /** Whether {@link skipBody} would not read to the end of a body: the connection cannot be used after the response. */
 export function isTooLongToSkip(message: IncomingMessage): boolean {
-  return !message.complete && Number(message.headers['content-length']) > byteLimit
+  return !message.complete && Number(message.headers['content-length'] ?? 0) > byteLimit
 }
 
 /** Skips the rest of a body: at once, or after a response that is streamed, and may be made of the body. */

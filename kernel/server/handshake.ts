@@ -20,8 +20,8 @@ export class UpgradableMessage extends IncomingMessage {
   }
 }
 
-function isHandshake({ httpVersion, method, rawHeaders }: IncomingMessage): boolean {
-  return asksForWebSocket({ method: String(method), httpVersion, headers: Headers.fromRaw(rawHeaders) })
+function isHandshake({ httpVersion, method = '', rawHeaders }: IncomingMessage): boolean {
+  return asksForWebSocket({ method, httpVersion, headers: Headers.fromRaw(rawHeaders) })
 }
 
 /** Milliseconds until a connection is closed on which no request follows a refused handshake. */
@@ -44,7 +44,7 @@ export class Handshake extends ServerResponse {
     const { socket } = message
     this.#socket = socket
     this.#head = head
-    this.shouldKeepAlive = !/\bclose\b/i.test(String(message.headers.connection))
+    this.shouldKeepAlive = !/\bclose\b/i.test(message.headers.connection ?? '')
     // Node has removed its listeners. An error without a listener would end the process.
     socket.on('error', this.#onError).on('drain', this.#onDrain).on('timeout', this.#onTimeout)
     this.on('finish', () => {

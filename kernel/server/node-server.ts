@@ -270,7 +270,7 @@ export class NodeServer {
     const cutShort = await this.#exchanges.whenAnswered(socket)
     this.#app.logger.debug('A client sent bytes that are not a request: {code}.', { code })
     // After the head of a response there is no place for another.
-    if (socket.writable && !cutShort.some(({ target }) => target.headersSent)) refuseBytes(socket, String(code))
+    if (socket.writable && !cutShort.some(({ target }) => target.headersSent)) refuseBytes(socket, code ?? '')
     else socket.destroy()
   }
 

@@ -74,7 +74,7 @@ export function createRequest(
   const headers = sent.has('host') ? sent : new Headers([['host', host], ...sent])
   const source = encodeBody(init, headers.get('content-type'))
   if (source !== undefined) {
-    headers.set('content-type', String(source.contentType))
+    headers.set('content-type', source.contentType ?? '')
     if (source.length === undefined) headers.set('transfer-encoding', 'chunked')
     else headers.set('content-length', String(source.length))
   }

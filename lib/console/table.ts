@@ -41,7 +41,7 @@ export function layOut({ columns, rows }: Table, width: number = Number.POSITIVE
     rows.reduce((widest, row) => Math.max(widest, displayWidth(textOf(row[index] ?? ''))), displayWidth(title)),
   )
   const smallest = columns.map(({ cut, least = usualLeast }, index) => {
-    const whole = Number(wanted[index])
+    const whole = wanted[index] ?? 0
     return cut === 'never' ? whole : Math.min(whole, least)
   })
   const shown = columns.map(() => true)
@@ -51,7 +51,7 @@ export function layOut({ columns, rows }: Table, width: number = Number.POSITIVE
     if (columns[last]?.isOptional) shown[last] = false
   }
   let cap = Math.max(...wanted)
-  const capped = () => wanted.map((each, index) => Math.max(Number(smallest[index]), Math.min(each, cap)))
+  const capped = () => wanted.map((each, index) => Math.max(smallest[index] ?? 0, Math.min(each, cap)))
   while (cap > usualLeast && total(capped()) > width) cap--
   return capped().map((each, index) => (shown[index] ? each : 0))
 }
@@ -92,7 +92,7 @@ function formatRow(
   let blanks = 0
   let left = width
   for (const [index, { align, cut }] of columns.entries()) {
-    const room = Math.min(Number(layout[index]), left)
+    const room = Math.min(layout[index] ?? 0, left)
     if (room <= 0) continue
     const cell = row[index] ?? ''
     // Without a width nothing is cut, even if a row that was added later is wider than the layout.

@@ -104,8 +104,9 @@ export class Settings {
   /** Lists variables that `.env` files set although they are not settings. The process has many for other programs. */
   listUnknown(): UnknownSetting[] {
     const known = new Set([...this.#declared.keys(), ...this.#allowed])
-    const names = Object.keys(this.#files).filter(name => !known.has(name) && this.textOf(name) !== undefined)
-    return names.map(name => ({ name, file: String(this.#files[name]), suggestion: suggestNames(name, known) }))
+    return Object.entries(this.#files)
+      .filter(([name]) => !known.has(name) && this.textOf(name) !== undefined)
+      .map(([name, file]) => ({ name, file, suggestion: suggestNames(name, known) }))
   }
 
   /** The text of a variable; `undefined` if it is missing or empty. */

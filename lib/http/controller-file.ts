@@ -59,7 +59,7 @@ export async function createFileResponse(
   if (found === undefined || !stats?.isFile()) throw new HTTP_FILE_MISSING([path.basename(file)])
   const { name = path.basename(found) } = options
   const headers = await describeFile(name, stats)
-  const contentType = String(headers.get('content-type'))
+  const contentType = headers.get('content-type') ?? ''
   headers.set('content-disposition', contentDisposition(name, disposition))
   if (deleteAfterSending) {
     deleteAtEnd(request, found)

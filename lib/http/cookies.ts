@@ -15,7 +15,7 @@ export interface CookieOptions {
 /** Parses a Cookie header (RFC 6265, section 4.2). The first value of a repeated name counts. */
 export function parseCookies(header: string | null): ReadonlyMap<string, string> {
   if (!header) return none
-  return new Map(Object.entries(parseCookie(header)).map(([name, value]) => [name, String(value)]))
+  return new Map(Object.entries(parseCookie(header)).map(([name, value]) => [name, value ?? '']))
 }
 
 /**

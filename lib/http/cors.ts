@@ -64,7 +64,7 @@ export function addCorsHeaders(headers: Headers, policy: CorsPolicy, request: Re
   const { credentials, exposedHeaders = [], origins } = policy
   if (origins !== '*') addVary(headers, 'Origin')
   if (!allowsReading(policy, request)) return
-  headers.set('access-control-allow-origin', origins === '*' ? '*' : String(request.headers.get('origin')))
+  headers.set('access-control-allow-origin', origins === '*' ? '*' : (request.headers.get('origin') ?? ''))
   if (credentials) headers.set('access-control-allow-credentials', 'true')
   if (exposedHeaders.length > 0) headers.set('access-control-expose-headers', exposedHeaders.join(', '))
 }

@@ -50,7 +50,7 @@ function checkVersion({ httpVersion }: Request): HttpError | undefined {
 /** Node accepts every list that ends in `chunked`, and an empty one, but decodes no other coding. */
 function checkTransferCoding(request: Request): HttpError | undefined {
   if (!hasUnclearLength(request)) return undefined
-  return new HTTP_TRANSFER_CODING_UNSUPPORTED([String(request.headers.get('transfer-encoding'))])
+  return new HTTP_TRANSFER_CODING_UNSUPPORTED([request.headers.get('transfer-encoding') ?? ''])
 }
 
 /**

@@ -114,9 +114,8 @@ function readEntries(name: string, { isOptional, path: directory }: Directory) {
   try {
     return readdirSync(directory, { recursive: true, withFileTypes: true })
   } catch (error) {
-    // Errors of node have a code.
-    const { code } = error as NodeJS.ErrnoException
+    const { code = 'unknown' } = error as NodeJS.ErrnoException
     if (isOptional && code === 'ENOENT') return []
-    throw new HTTP_ASSETS_UNREADABLE([name, directory, String(code)], { cause: error })
+    throw new HTTP_ASSETS_UNREADABLE([name, directory, code], { cause: error })
   }
 }

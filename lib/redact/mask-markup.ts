@@ -89,7 +89,7 @@ const characters: ReadonlyMap<string, string> = new Map([
 
 function decodeCharacters(text: string): string {
   return text.replace(/&(?:#x([\da-f]{1,6})|#(\d{1,7})|(amp|quot|apos|lt|gt));/gi, (all, hex, decimal, name) => {
-    if (name !== undefined) return String(characters.get(String(name).toLowerCase()))
+    if (name !== undefined) return characters.get(String(name).toLowerCase()) ?? all
     const point = hex === undefined ? Number(decimal) : Number.parseInt(String(hex), 16)
     return point <= 0x10ffff ? String.fromCodePoint(point) : all
   })
@@ -97,7 +97,7 @@ function decodeCharacters(text: string): string {
 
 function isSecretField(attributes: string, isSecret: NameTest): boolean {
   for (const [, name = '', double, single, plain] of attributes.matchAll(attribute)) {
-    const value = String(double ?? single ?? plain)
+    const value = double ?? single ?? plain ?? ''
     if (naming.test(name) && isSecret(value)) return true
     if (/^type$/i.test(name) && /^password$/i.test(value)) return true
   }

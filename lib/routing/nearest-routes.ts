@@ -69,7 +69,7 @@ export class NearestRoutes {
     const nearest: Ranked[] = []
     for (const candidate of this.#candidates) {
       const { forms, route } = candidate
-      const worst = nearest.length < limit ? Number.POSITIVE_INFINITY : Number(nearest.at(-1)?.rank)
+      const worst = nearest.length < limit ? Number.POSITIVE_INFINITY : (nearest.at(-1)?.rank ?? 0)
       // Most routes begin with another text: then no pattern has to be tried.
       const mayMatch = forms.some(({ leadingText }) => paths.some(path => path.startsWith(leadingText)))
       const judgement = mayMatch ? judgeRoute(route, request, paths) : pathMismatch
@@ -142,9 +142,9 @@ function alignedDistance(path: readonly string[], form: Segments, offset: number
   for (let index = Math.min(0, -offset); index < end && distance < atMost; index++) {
     const there = index + offset
     // A part of the path that the route does not have is as far as a variable.
-    if (there < 0 || there >= form.length) distance += 1 + Math.ceil(Number(path[index]?.length) / 2)
+    if (there < 0 || there >= form.length) distance += 1 + Math.ceil((path[index]?.length ?? 0) / 2)
     else if (index < 0 || index >= path.length) distance += 1 + (form[there]?.length ?? 1)
-    else distance += segmentDistance(String(path[index]), form[there])
+    else distance += segmentDistance(path[index] ?? '', form[there])
   }
   return Math.min(distance, atMost)
 }

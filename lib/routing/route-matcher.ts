@@ -108,7 +108,7 @@ class RouteIndex {
   constructor(routes: Iterable<Route>) {
     const positions = new Map([...routes].map((route, position) => [route, position]))
     const inOrder = (some: Iterable<Route>): Route[] =>
-      [...new Set(some)].sort((one, other) => Number(positions.get(one)) - Number(positions.get(other)))
+      [...new Set(some)].sort((one, other) => (positions.get(one) ?? 0) - (positions.get(other) ?? 0))
 
     const fixed = new Map<string, Route[]>()
     for (const route of positions.keys()) {

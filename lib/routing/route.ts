@@ -142,7 +142,7 @@ export class Route {
 }
 
 function assign(parameters: Record<string, unknown>, { names, values }: Variables): void {
-  for (let index = 0; index < names.length; index++) parameters[String(names[index])] = values[index]
+  for (let index = 0; index < names.length; index++) parameters[names[index] ?? ''] = values[index]
 }
 
 const anyHost: Variables = { names: [], values: [] }

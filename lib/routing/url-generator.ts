@@ -151,7 +151,7 @@ function fill(route: Route, pattern: Pattern, values: Values, read: (text: strin
     const filled = form.fill(values.all)
     const failed = pattern.findFailed({
       names: form.names,
-      values: form.names.map(name => String(values.all.get(name))),
+      values: form.names.map(name => values.all.get(name) ?? ''),
     })
     if (failed === undefined && isReadAs(values, pattern.match(read(filled)), pattern, route)) return filled
     reason ||= failed

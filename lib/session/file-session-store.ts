@@ -228,7 +228,7 @@ async function ignoring<result>(codes: readonly string[], task: () => Promise<re
   try {
     return await task()
   } catch (error) {
-    if (codes.includes(String((error as NodeJS.ErrnoException).code))) return undefined
+    if (codes.includes((error as NodeJS.ErrnoException).code ?? '')) return undefined
     throw error
   }
 }

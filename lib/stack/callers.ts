@@ -139,7 +139,7 @@ export class Callers {
   #placeIn({ places }: SourceFile, sites: readonly NodeJS.CallSite[], index: number, below: Running): KnownPlace {
     const site = sites[index]
     // A line of generated code may be long.
-    const position = Number(site?.getLineNumber()) * 2 ** 24 + Number(site?.getColumnNumber())
+    const position = (site?.getLineNumber() ?? 0) * 2 ** 24 + (site?.getColumnNumber() ?? 0)
     let known = places.get(position)
     if (known === undefined) {
       const frame = parseStack(captureBelow(below, frameLimit))[index]

@@ -65,7 +65,8 @@ function isCalledAnew(works: readonly CalledWork[], depth: number): boolean {
     works.length > 1 &&
     works.every((work, index) => {
       const above = frameOf(work, depth + 1)
-      const isAfter = index === 0 || Number(works[index - 1]?.end) <= Number(work.start)
+      const { end = Infinity } = works[index - 1] ?? {}
+      const isAfter = index === 0 || end <= (work.start ?? -Infinity)
       return above !== undefined && !above.isAwaiting && isAfter
     })
   )

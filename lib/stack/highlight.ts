@@ -93,7 +93,7 @@ const entities: Readonly<Record<string, string>> = {
 }
 
 function decodeEntities(text: string): string {
-  return text.replace(/&[^;]+;/g, entity => String(entities[entity]))
+  return text.replace(/&[^;]+;/g, entity => entities[entity] ?? entity)
 }
 
 /** Splits tokens at line breaks: comments and template literals may have several lines. */

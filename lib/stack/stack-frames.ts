@@ -128,7 +128,7 @@ export class CallTraces {
     Error.stackTraceLimit = callerLimit
     try {
       Error.prepareStackTrace = toPlaces
-      const places = String(capture().stack)
+      const places = capture().stack ?? ''
       Error.prepareStackTrace = prepareStackTrace
       let frames = this.#known.get(places)
       if (frames === undefined) {

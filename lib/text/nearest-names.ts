@@ -22,10 +22,10 @@ function editDistance(from: string, to: string): number {
   for (const [index, character] of [...from].entries()) {
     const next = [index + 1]
     for (let column = 1; column <= to.length; column++) {
-      const changed = Number(row[column - 1]) + (to[column - 1] === character ? 0 : 1)
-      next.push(Math.min(changed, Number(row[column]) + 1, Number(next[column - 1]) + 1))
+      const changed = (row[column - 1] ?? 0) + (to[column - 1] === character ? 0 : 1)
+      next.push(Math.min(changed, (row[column] ?? 0) + 1, (next[column - 1] ?? 0) + 1))
     }
     row = next
   }
-  return Number(row.at(-1))
+  return row.at(-1) ?? 0
 }

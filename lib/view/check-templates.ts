@@ -32,7 +32,7 @@ export function checkTemplates(
   const show = (file: string) => showPath(file, directory)
   const parsed = files.flatMap(({ file, name, replaces }) => {
     try {
-      const nodes = listNodes(parse(String(sources.get(name))))
+      const nodes = listNodes(parse(sources.get(name) ?? ''))
       return {
         file,
         name,
@@ -67,7 +67,7 @@ export function checkTemplates(
       mistakes.push({
         name,
         file,
-        text: `${show(file)}: it replaces ${show(String(replaces))}, ${loss}`,
+        text: `${show(file)}: it replaces ${show(replaces ?? '')}, ${loss}`,
         line: 1,
         column: 1,
       })
@@ -86,7 +86,7 @@ interface Mistake extends TemplatePlace {
 /** The place that a syntax error of Handlebars names: `Parse error on line 3`, or `x doesn't match y - 3:5`. */
 function readPlace(message: string): Pick<TemplatePlace, 'line' | 'column'> {
   const found = /(?: on line |- )(\d+)(?::(\d+))?/.exec(message)
-  return { line: Number(found?.[1]), column: Number(found?.[2] ?? 0) + 1 }
+  return { line: Number(found?.[1] ?? 1), column: Number(found?.[2] ?? 0) + 1 }
 }
 
 /** The place where a template calls a partial; none if it does not call it exactly once. */
@@ -169,8 +169,10 @@ function findGlobals(
     // A set may grow while it is iterated.
     for (const each of reached) for (const partial of partialNames(byName.get(each) ?? [])) reached.add(partial)
     const nodes = [...reached].flatMap(each => byName.get(each) ?? [])
-    const own = nodes.filter(node => node.data === true && globals.has(String(node.parts?.[0])))
-    if (own.length > 0) used.set(name, [...new Set(own.map(node => String(node.parts?.[0])))])
+    const own = nodes.flatMap(({ data, parts: [global] = [] }) =>
+      data && global && globals.has(global) ? [global] : [],
+    )
+    if (own.length > 0) used.set(name, [...new Set(own)])
   }
   return used
 }
@@ -200,7 +202,7 @@ function* findMistakes(
   for (const node of nodes) {
     const mistake = mistakeOf(node, known)
     if (mistake === undefined) continue
-    yield { text: mistake, line: Number(node.loc?.start.line), column: Number(node.loc?.start.column) + 1 }
+    yield { text: mistake, line: node.loc?.start.line ?? 1, column: (node.loc?.start.column ?? 0) + 1 }
   }
 }
 
@@ -218,7 +220,7 @@ function mistakeOf(node: Node, { explainMissing, globals, helpers, templates }: 
       if ('escaped' in node && node.escaped === false) return 'output must be escaped: use two braces'
       return hasArguments(node) ? unknownHelper(node, helpers) : undefined
     case 'PathExpression': {
-      const name = node.data === true ? String(node.parts?.[0]) : undefined
+      const name = node.data === true ? node.parts?.[0] : undefined
       if (name === undefined || dataNames.has(name) || globals.has(name)) return undefined
       return `there is no global "@${name}"${suggestNames(name, globals)}`
     }

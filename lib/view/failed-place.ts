@@ -68,17 +68,13 @@ export function explainFailure(failure: unknown, root: string): RenderFailure {
 export function findCallers(names: readonly string[], files: readonly TemplateFile[]): TemplatePlace[] {
   if (names.length < 2) return []
   const { parseWithoutProcessing } = createHandlebars()
-  const called = new Map(names.slice(1).map((name, index) => [name, String(names[index])]))
+  const called = new Map(names.slice(1).map((name, index) => [name, names[index] ?? '']))
   return files
     .filter(({ name }) => called.has(name))
     .sort((one, other) => names.indexOf(one.name) - names.indexOf(other.name))
     .flatMap(template => {
       try {
-        return findCall(
-          parseWithoutProcessing(readTemplate(template.file)),
-          String(called.get(template.name)),
-          template,
-        )
+        return findCall(parseWithoutProcessing(readTemplate(template.file)), called.get(template.name) ?? '', template)
       } catch {
         // The file has changed since it was loaded.
         return []

@@ -17,7 +17,7 @@ export class Registrations {
     if (place === undefined) return undefined
     // The first calls are those of this file and of its folder.
     const [own, ...frames] = parseStack(place)
-    const folder = path.dirname(String(own?.file))
+    const folder = path.dirname(own?.file ?? '')
     const frame = frames.find(({ file }) => file !== undefined && path.dirname(file) !== folder)
     return frame === undefined ? '' : `, added in ${locateFrame(frame, directory).file}:${frame.line}`
   }

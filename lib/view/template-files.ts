@@ -59,10 +59,9 @@ function readFolder({ path: folder, bundle }: TemplateFolder): string[] {
   try {
     return readdirSync(folder, { recursive: true, encoding: 'utf8' })
   } catch (error) {
-    // Errors of node have a code.
-    const { code } = error as NodeJS.ErrnoException
+    const { code = 'unknown' } = error as NodeJS.ErrnoException
     if (bundle === undefined && code === 'ENOENT') return []
-    throw new VIEW_FOLDER_UNREADABLE([folder, String(code)], { cause: error })
+    throw new VIEW_FOLDER_UNREADABLE([folder, code], { cause: error })
   }
 }
 
@@ -84,7 +83,8 @@ export function listUnlisted(
 
 /** The first part of the name of a template, which is the name of its bundle. */
 export function bundleOf(name: string): string {
-  return String(name.split('/', 1)[0])
+  const [bundle = ''] = name.split('/', 1)
+  return bundle
 }
 
 /** Reads a template. */

@@ -117,7 +117,7 @@ class HandlebarsView implements View {
   constructor(folders: readonly TemplateFolder[], bundles: readonly string[] | undefined) {
     this.#folders = folders
     this.#bundles = bundles
-    this.#root = path.dirname(String(folders[0]?.path))
+    this.#root = path.dirname(folders[0]?.path ?? '')
   }
 
   addHelper(name: string, helper: Helper): void {
@@ -147,7 +147,7 @@ class HandlebarsView implements View {
   #read(): ReadonlyMap<string, Template> {
     const handlebars = createHandlebars()
     const { parse } = handlebars
-    handlebars.parse = (source, options) => locateNodes(parse(source, options), String(options?.srcName))
+    handlebars.parse = (source, options) => locateNodes(parse(source, options), options?.srcName ?? '')
     const helpers = Object.fromEntries([...this.#helpers].map(each => [each[0], toHandlebars(each[1], handlebars)]))
     handlebars.registerHelper(helpers)
     const files = listTemplates(this.#folders, this.#bundles)
@@ -216,7 +216,7 @@ class HandlebarsView implements View {
   }
 
   #nameOf(file: string): string {
-    return String(this.#files.find(each => each.file === file)?.name)
+    return this.#files.find(each => each.file === file)?.name ?? ''
   }
 }
 
@@ -271,7 +271,7 @@ interface RenderData {
 /** Replaces each marker by its fragment when all fragments are complete: Handlebars itself is synchronous. */
 async function insertFragments(page: string, pending: Pending): Promise<string> {
   const fragments = await Promise.all(pending.values())
-  return [...pending.keys()].reduce((text, marker, index) => text.replace(marker, () => String(fragments[index])), page)
+  return [...pending.keys()].reduce((text, marker, index) => text.replace(marker, () => fragments[index] ?? ''), page)
 }
 
 /** Trusted HTML of a helper. It is written into the page unescaped. A promise of it is awaited. */

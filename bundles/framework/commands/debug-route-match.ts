@@ -23,8 +23,8 @@ export function createDebugRouteMatch(routes: RouteCollection): ConsoleCommand {
       { line: 'debug:route-match GET /', purpose: 'finds the route of the home page' },
       { line: 'debug:route-match POST https://example.org/ --all', purpose: 'finds the reason of a 405' },
     ],
-    run({ arguments: { method, url }, options }, output) {
-      const request = createRequest(String(method).toUpperCase(), String(url))
+    run({ arguments: { method = '', url = '' }, options }, output) {
+      const request = createRequest(method.toUpperCase(), url)
       if (request.problem !== undefined) {
         output.error(request.problem.message)
         return exitCodes.failure

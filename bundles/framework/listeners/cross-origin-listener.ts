@@ -87,8 +87,8 @@ function isException({ attributes, headers }: Request): boolean {
   const mistakes = Array.isArray(exception)
     ? exception.filter(origin => !isOrigin(origin)).map(origin => describeNoOrigin('_cross_origin', origin))
     : ['_cross_origin must be true, false or a list of origins']
-  if (mistakes.length > 0) throw new FRAMEWORK_ROUTE_INVALID([String(attributes.get('_route')), listMistakes(mistakes)])
-  return exception.includes(String(headers.get('origin')))
+  if (mistakes.length > 0) throw new FRAMEWORK_ROUTE_INVALID([attributes.get('_route') ?? '', listMistakes(mistakes)])
+  return exception.includes(headers.get('origin') ?? '')
 }
 
 function refuse({ method, origin }: Request, { header, value }: CrossOriginSign): HttpError {

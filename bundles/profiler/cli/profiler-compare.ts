@@ -27,8 +27,7 @@ export function createProfilerCompare(storage: ProfileStorage): ConsoleCommand {
       { line: 'profiler:compare 1a2b3c 4d5e6f', purpose: 'compares two profiles' },
       { line: 'profiler:compare latest', purpose: 'compares the latest request with the previous one' },
     ],
-    async run({ arguments: { a: word, b } }, output) {
-      const a = String(word)
+    async run({ arguments: { a = '', b } }, output) {
       const named = await findRecord(storage, a)
       if (named === undefined) {
         output.error(missing(a))

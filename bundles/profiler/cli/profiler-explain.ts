@@ -49,10 +49,10 @@ async function explain({ explainers, storage }: ExplainServices, input: CommandI
     output.error(reason)
     return exitCodes.failure
   }
-  const token = String(input.arguments.token)
+  const token = input.arguments.token ?? ''
   const found = await findRecord(storage, token)
   if (found === undefined) return fail(missing(token))
-  const number = String(input.arguments.query)
+  const number = input.arguments.query ?? ''
   if (!/^\d+$/.test(number)) throw new CommandUsageError(`The query must be a number, not "${number}".`)
   const { queries } = readQueries(found.profile)
   const query = queries[Number(number) - 1]

@@ -40,7 +40,7 @@ export function createProfilerExport(services: CommandServices): ConsoleCommand 
       const kind = chooseKind(options)
       const { force, out } = options
       if (out === undefined && force !== undefined) throw new CommandUsageError('--force needs a file: add --out.')
-      const token = String(words.token)
+      const token = words.token ?? ''
       const found = await findRecord(storage, token)
       if (found === undefined) {
         output.error(missing(token))

@@ -77,7 +77,7 @@ export async function prepareReplay(
   output: Output,
 ): Promise<PreparedReplay | undefined> {
   const { boot, storage } = services
-  const word = String(input.arguments.token)
+  const word = input.arguments.token ?? ''
   const fail = (reason: string) => {
     output.error(reason)
     return undefined

@@ -25,7 +25,7 @@ export function createProfilerShow({ inspector, panels, storage }: CommandServic
       { line: 'profiler:show latest --json', purpose: 'writes the whole profile for a program' },
     ],
     async run({ arguments: words, options: { panel } }, output) {
-      const token = String(words.token)
+      const token = words.token ?? ''
       const found = await findRecord(storage, token)
       if (found === undefined) {
         output.error(missing(token))

@@ -11,7 +11,7 @@ export function enableCopying(root: ParentNode): void {
     const source = document.getElementById(copy)
     if (text === undefined && source === null) continue
     button.hidden = false
-    button.addEventListener('click', () => copyText(button, text ?? String(source?.textContent)))
+    button.addEventListener('click', () => copyText(button, text ?? source?.textContent ?? ''))
   }
 }
 

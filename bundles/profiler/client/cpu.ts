@@ -3,7 +3,7 @@ import { fetchPage } from './browser.ts'
 /** The page that waits for a request to be sampled goes on to its profile by itself. */
 export function followSample(waiting: HTMLElement | null): void {
   if (waiting === null) return
-  const source = new EventSource(String(waiting.dataset.armed))
+  const source = new EventSource(waiting.dataset.armed ?? '')
   const check = async () => {
     const { document: page } = await fetchPage(location.href)
     if (page.querySelector('[data-armed]') !== null) return

@@ -6,7 +6,7 @@ import { createElement, fetchPage } from './browser.ts'
  */
 export function enhanceEventTree(root: ParentNode): void {
   for (const input of root.querySelectorAll<HTMLInputElement>('input[data-tree-filter]')) {
-    const tree = document.getElementById(String(input.dataset.treeFilter))
+    const tree = document.getElementById(input.dataset.treeFilter ?? '')
     if (tree === null) continue
     input.hidden = false
     input.addEventListener('input', () => filter(tree, input.value.trim().toLowerCase()))
@@ -68,7 +68,7 @@ async function fetchTree(url: string): Promise<Element> {
   const page = await fetchPage(url)
   const tree = page.document.getElementById('event-tree')
   if (tree === null) throw new Error('The profile has no events.')
-  for (const link of tree.querySelectorAll('a')) link.href = new URL(String(link.getAttribute('href')), url).href
+  for (const link of tree.querySelectorAll('a')) link.href = new URL(link.getAttribute('href') ?? '', url).href
   for (const element of tree.querySelectorAll('[id]')) element.removeAttribute('id')
   tree.removeAttribute('id')
   tree.classList.add('embedded')

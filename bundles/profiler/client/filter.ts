@@ -9,7 +9,7 @@ import { createElement } from './browser.ts'
 export function enableFiltering(root: ParentNode): void {
   if (root.querySelector('.divided') !== null) return
   const controls = [...root.querySelectorAll<HTMLInputElement | HTMLSelectElement>('[data-filter]')]
-  for (const id of new Set(controls.map(({ dataset }) => String(dataset.filter)))) {
+  for (const id of new Set(controls.map(({ dataset }) => dataset.filter ?? ''))) {
     const target = document.getElementById(id)
     if (target === null) continue
     connect(

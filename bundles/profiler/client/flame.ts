@@ -50,7 +50,7 @@ function addSearch(graph: SVGSVGElement, bars: readonly SVGAElement[]): void {
   const status = createElement('span', { class: 'found', role: 'status' })
   field.addEventListener('input', () => {
     const text = field.value.trim().toLowerCase()
-    const found = bars.map(bar => text !== '' && String(bar.getAttribute('aria-label')).toLowerCase().includes(text))
+    const found = bars.map(bar => text !== '' && bar.getAttribute('aria-label')?.toLowerCase().includes(text) === true)
     for (const [index, bar] of bars.entries()) bar.classList.toggle('is-match', found[index])
     graph.classList.toggle('is-searching', text !== '')
     // A frame within another one that matches is a part of it.
@@ -58,7 +58,7 @@ function addSearch(graph: SVGSVGElement, bars: readonly SVGAElement[]): void {
       let parent = Number(bar.dataset.parent)
       while (parent !== -1 && !found[parent]) parent = Number(bars[parent]?.dataset.parent)
       const isOutermost = found[index] === true && parent === -1
-      return sum + (isOutermost ? Number.parseFloat(String(bar.querySelector('svg')?.getAttribute('width'))) : 0)
+      return sum + (isOutermost ? Number.parseFloat(bar.querySelector('svg')?.getAttribute('width') ?? '0') : 0)
     }, 0)
     const count = found.filter(Boolean).length
     status.textContent = text === '' ? '' : `${count} ${count === 1 ? 'frame' : 'frames'}, ${share.toFixed(1)} %`

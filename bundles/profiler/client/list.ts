@@ -42,9 +42,9 @@ export function enhanceList(): void {
 function showLocalSpans(results: HTMLElement): void {
   const format = new Intl.DateTimeFormat('en-GB', { dateStyle: 'medium', timeStyle: 'medium' })
   for (const link of results.querySelectorAll('.histogram a')) {
-    const { searchParams } = new URL(String(link.getAttribute('href')), location.href)
+    const { searchParams } = new URL(link.getAttribute('href') ?? '', location.href)
     const toDate = (name: string) => new Date(Number(searchParams.get(name)) * 1000)
-    const counts = String(link.getAttribute('aria-label')).replace(/^.* UTC: /, '')
+    const counts = (link.getAttribute('aria-label') ?? '').replace(/^.* UTC: /, '')
     const label = `${format.formatRange(toDate('start'), toDate('end'))}: ${counts}`
     link.setAttribute('aria-label', label)
     const title = link.querySelector('title')

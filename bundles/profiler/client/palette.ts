@@ -13,7 +13,7 @@ export function enablePalette(button: HTMLButtonElement | null): void {
   if (button === null) return
   button.append(' ', createElement('kbd', {}, nameKey('Mod+k')))
   button.hidden = false
-  button.addEventListener('click', () => new Palette(String(button.dataset.palette)).open())
+  button.addEventListener('click', () => new Palette(button.dataset.palette ?? '').open())
 }
 
 const themeEntries: readonly PaletteEntry[] = themes.map(theme => ({

@@ -73,8 +73,8 @@ export class TimelineZoom {
   /** Whether all bars of a row are outside of the visible part. */
   hides(row: Element): boolean {
     return [...row.querySelectorAll('rect')].every(bar => {
-      const x = Number.parseFloat(String(bar.getAttribute('x')))
-      const end = x + Number.parseFloat(String(bar.getAttribute('width')))
+      const x = Number.parseFloat(bar.getAttribute('x') ?? '0')
+      const end = x + Number.parseFloat(bar.getAttribute('width') ?? '0')
       return x > this.#window.to || end < this.#window.from
     })
   }

@@ -4,7 +4,7 @@ const close = 'Collapse all'
 /** Makes `<button data-unfold="id" hidden>` open and close all details of the element with that id. */
 export function enableUnfolding(root: ParentNode): void {
   for (const button of root.querySelectorAll<HTMLElement>('button[data-unfold]')) {
-    const target = document.getElementById(String(button.dataset.unfold))
+    const target = document.getElementById(button.dataset.unfold ?? '')
     if (!target?.querySelector('details')) continue
     button.hidden = false
     unfoldBy(button, target)

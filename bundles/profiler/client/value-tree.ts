@@ -177,17 +177,17 @@ function readValue(element: HTMLElement): unknown {
 function readLeaf(row: HTMLElement): unknown {
   const text = row.querySelector(':scope > details > pre.value-text, :scope > .value-text')?.textContent
   if (text !== undefined) return String(text).slice(1, -1)
-  const other = String(row.querySelector(':scope > span:not(.value-name, .value-actions)')?.textContent)
+  const other = row.querySelector(':scope > span:not(.value-name, .value-actions)')?.textContent ?? ''
   return /^(?:true|false|null|-?\d+(?:\.\d+)?|\[\]|\{\})$/.test(other) ? JSON.parse(other) : other
 }
 
 function isArray(tree: Element): boolean {
-  return String(tree.querySelector('summary')?.textContent).startsWith('Array(')
+  return tree.querySelector('summary')?.textContent.startsWith('Array(') === true
 }
 
 /** The path of a row from the outermost value: `list[0].name`. */
 function pathOf(row: HTMLElement): string {
-  const name = String(row.querySelector(':scope > .value-name')?.textContent)
+  const name = row.querySelector(':scope > .value-name')?.textContent ?? ''
   const tree = row.closest<HTMLElement>('.value-tree')
   const parent = tree?.parentElement?.matches('.values li') ? tree.parentElement : undefined
   const before = parent === undefined ? '' : pathOf(parent)

@@ -120,7 +120,7 @@ class Verification {
     this.#isReplaying = true
     this.#show('waiting', 'The request runs again.')
     const body = new URLSearchParams({ flaw: String(new FormData(this.#form).get('flaw')) })
-    const answer = await fetch(String(this.#form.dataset.verify), { method: 'POST', body })
+    const answer = await fetch(this.#form.dataset.verify ?? '', { method: 'POST', body })
       .then(response => response.json() as Promise<VerifyAnswer>)
       .catch(() => undefined)
     this.#isReplaying = false
@@ -136,7 +136,8 @@ class Verification {
     if (!isWrong) this.#stop()
     this.#show(state, ...this.#verdict, ...(isWrong ? ['Save another fix: it is verified, too.'] : []))
     // A file may have been saved meanwhile.
-    if (isWrong && Number(this.#latest?.version) > version) await this.#replay(Number(this.#latest?.version))
+    const latest = this.#latest?.version ?? version
+    if (isWrong && latest > version) await this.#replay(latest)
   }
 
   #show(state: VerifyAnswer['state'] | 'waiting' | '', ...parts: readonly (Node | string)[]): void {

@@ -177,7 +177,7 @@ function toCallEntry(call: StoredCall, began: number): HarEntry {
 
 /** A valid number of bytes: damaged profiles may contain any number. */
 function toSize(value: number | null | undefined): number | undefined {
-  return Number.isSafeInteger(value) && Number(value) >= 0 ? Number(value) : undefined
+  return typeof value === 'number' && Number.isSafeInteger(value) && value >= 0 ? value : undefined
 }
 
 /** Without the entry `…`, which marks omitted headers. */

@@ -14,7 +14,7 @@ export function filesOf(edits: readonly FileEdit[]): readonly string[] {
 
 /** Reads when the process that recorded a profile has started, in milliseconds since 1970; `undefined` if it is not known. */
 export function readProcessStart({ process }: Profile): number | undefined {
-  const time = Date.parse(String(process.server?.process.started))
+  const time = Date.parse(String(process.server?.process.started ?? ''))
   return Number.isNaN(time) ? undefined : time
 }
 

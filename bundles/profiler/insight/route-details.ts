@@ -86,7 +86,7 @@ export async function gatherRoute(
     summaries.at(Math.floor((part * summaries.length) / profileLimit)),
   ).filter(summary => summary !== undefined)
   const starts = (await readProfiles(storage, spread)).map(profile => readProcessStart(profile) ?? 0)
-  const first = Number(summaries.at(-1)?.time)
+  const first = summaries.at(-1)?.time ?? 0
   return {
     statistics,
     summaries,
@@ -101,7 +101,7 @@ export async function gatherRoute(
 }
 
 function gatherMachines(summaries: readonly ProfileSummary[]): MachineStatistics[] {
-  const groups = groupBy(summaries, ({ machine }) => String(machine))
+  const groups = groupBy(summaries, ({ machine }) => machine ?? 'unknown')
   if (groups.size < 2) return []
   const all = [...groups].flatMap(([machine, group]) =>
     gatherStatistics(group).map(statistics => ({ machine, statistics })),

@@ -110,7 +110,7 @@ function toWorst({ duration, outcome, status, token }: ProfileSummary): WorstPro
 
 /** Returns a percentile of sorted values by the nearest-rank method: the result is always one of the values. */
 export function percentile(sorted: Float64Array, percent: number): number {
-  return Number(sorted[Math.ceil((percent / 100) * sorted.length) - 1])
+  return sorted[Math.ceil((percent / 100) * sorted.length) - 1] ?? 0
 }
 
 /** Statistics of all routes. */

@@ -64,6 +64,6 @@ export class RowFacts {
 
   #forgetOldest(): void {
     const [oldest] = this.#known.keys()
-    this.#known.delete(String(oldest))
+    if (oldest !== undefined) this.#known.delete(oldest)
   }
 }

@@ -59,7 +59,7 @@ export class CallMessage {
 
   #find(wanted: string): string {
     const index = this.#headers.findIndex((name, index) => index % 2 === 0 && name.toLowerCase() === wanted)
-    return index === -1 ? '' : String(this.#headers[index + 1])
+    return index === -1 ? '' : (this.#headers[index + 1] ?? '')
   }
 }
 

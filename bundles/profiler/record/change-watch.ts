@@ -140,7 +140,7 @@ function compareFields(before: readonly string[], after: readonly string[]): str
 
 function namesFrom(fields: readonly string[], start: number): string[] {
   const names: string[] = []
-  for (let at = start; at < fields.length; at += 2) names.push(String(fields[at]).toLowerCase())
+  for (let at = start; at < fields.length; at += 2) names.push((fields[at] ?? '').toLowerCase())
   return names
 }
 
@@ -148,7 +148,7 @@ function namesFrom(fields: readonly string[], start: number): string[] {
 function valuesOf(fields: readonly string[], name: string): string | undefined {
   let values: string | undefined
   for (let at = 0; at < fields.length; at += 2) {
-    const field = String(fields[at])
+    const field = fields[at] ?? ''
     if (field.length !== name.length || field.toLowerCase() !== name) continue
     values = values === undefined ? fields[at + 1] : `${values}\n${fields[at + 1]}`
   }

@@ -180,7 +180,7 @@ export class Profiler {
 
 /** Whether a handled request began when its kind was warm. Its kind is warm from now on. */
 function takeWarmth({ controller, request, start, warm }: Trace): boolean {
-  const kind = String(request.parent === undefined ? request.attributes.get('_route') : controller)
+  const kind = (request.parent === undefined ? request.attributes.get('_route') : controller) ?? ''
   const since = warm?.get(kind)
   if (since === undefined) warm?.set(kind, performance.now())
   return since !== undefined && since <= start

@@ -168,5 +168,5 @@ export function isRunning(pid: number): boolean {
 /** The code of an error of the operating system, such as `ENOENT`. */
 function codeOf(error: unknown): string {
   // The functions of node:fs and process.kill() throw errors of this kind.
-  return String((error as NodeJS.ErrnoException).code)
+  return (error as NodeJS.ErrnoException).code ?? ''
 }

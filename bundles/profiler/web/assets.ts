@@ -56,7 +56,7 @@ export class Assets {
 
   /** The text of the stylesheet, for a file that contains it. */
   get stylesheet(): string {
-    return String(this.#read().get('profiler.css')?.content)
+    return String(this.#read().get('profiler.css')?.content ?? '')
   }
 
   /** Discards the files: the next request for one of them reads them again. */

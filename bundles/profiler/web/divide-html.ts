@@ -124,7 +124,7 @@ class Divider {
 /** The end of as much text as there is room for, not within a character or its reference: `&amp;`. */
 function findEnd(text: Buffer, room: number): number {
   let end = Math.max(0, room)
-  while (end > 0 && (Number(text[end]) & 0xc0) === 0x80) end--
+  while (end > 0 && ((text[end] ?? 0) & 0xc0) === 0x80) end--
   const begin = Math.max(0, end - referenceLength)
   const reference = text.subarray(begin, end).lastIndexOf('&')
   return reference === -1 || text.subarray(begin + reference, end).includes(';') ? end : begin + reference
@@ -151,7 +151,7 @@ function parse(html: string): Node {
   for (const { 0: found, index } of html.matchAll(tag)) {
     around.at(-1)?.children.push(toNode(html.slice(from, index)))
     from = index + found.length
-    const name = String(/^<\/?([a-z][\w-]*)/i.exec(found)?.[1])
+    const [, name = ''] = /^<\/?([a-z][\w-]*)/i.exec(found) ?? []
     if (found.startsWith('</')) {
       const at = around.findLastIndex(node => node.name === name)
       while (at > 0 && around.length > at) end()

@@ -36,5 +36,5 @@ export async function fitPage(html: string, { path, query }: Request, view: View
     previousLink: part > 1 && linkTo(part - 1),
     nextLink: part < parts.length && linkTo(part + 1),
   })
-  return before + String(parts[part - 1]) + links + after
+  return before + (parts[part - 1] ?? '') + links + after
 }

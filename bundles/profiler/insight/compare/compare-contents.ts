@@ -129,7 +129,7 @@ function* findHunks(one: readonly string[], other: readonly string[]): Generator
 function findCommon(one: readonly string[], other: readonly string[]): [number, number][] {
   const width = other.length + 1
   const lengths = new Uint16Array((one.length + 1) * width)
-  const at = (row: number, column: number) => Number(lengths[row * width + column])
+  const at = (row: number, column: number) => lengths[row * width + column] ?? 0
   for (let row = one.length - 1; row >= 0; row--) {
     for (let column = other.length - 1; column >= 0; column--) {
       lengths[row * width + column] =

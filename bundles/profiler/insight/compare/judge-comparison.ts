@@ -120,7 +120,7 @@ function describeBody(differences: readonly Compared<string>[]): VerdictChange[]
 /** The verdict of two profiles with the same result. */
 function describeTimings(timings: Comparison['timings']): string {
   const [total] = timings
-  const [before, after] = [Number(total?.first?.duration), Number(total?.second?.duration)]
+  const [before, after] = [total?.first?.duration ?? 0, total?.second?.duration ?? 0]
   if (timings.every(({ first, second }) => first?.duration === second?.duration)) return 'Nothing changed'
   if (!timings.some(isDifferent)) return 'Only timings changed, within the usual range'
   if (total?.change === 'same' || before === 0) return 'Only timings changed'
@@ -128,7 +128,7 @@ function describeTimings(timings: Comparison['timings']): string {
 }
 
 function describeValues(name: string, { first, second }: Compared<string | number>): string {
-  const write = (value: string | number | undefined) => shorten(String(value), longText) || 'none'
+  const write = (value: string | number | undefined) => shorten(String(value ?? ''), longText) || 'none'
   return `${name} (${write(first)} → ${write(second)})`
 }
 

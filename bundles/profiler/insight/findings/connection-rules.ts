@@ -27,8 +27,8 @@ export const openTransactionRule: FindingRule<Profile> = {
     const hasLate = database.queries.some(({ end = Infinity }) => end > since)
     // An omitted query may be the COMMIT.
     if (omitted > 0 || hasLate || profile.summary.outcome !== 'complete') return []
-    const transactions = groupBy(database.queries, ({ transaction }) => String(transaction))
-    transactions.delete(String(undefined))
+    const transactions = groupBy(database.queries, ({ transaction }) => transaction)
+    transactions.delete(undefined)
     return [...transactions.values()].flatMap(([begin, ...queries]) => {
       if (begin === undefined || !isOpened(begin) || queries.some(endsTransaction) || isEnded(queries.at(-1))) return []
       return [

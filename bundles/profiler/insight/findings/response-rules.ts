@@ -87,7 +87,7 @@ export const uncompressedResponseRule: FindingRule<Profile> = {
       {
         severity: 'warning',
         problem: `${formatBytes(size)} of {type} were sent uncompressed, although the client accepts compression.`,
-        values: { type: String(contentType) },
+        values: { type: contentType ?? '' },
         advice: 'Do not set content-length or digest headers, or compress the response in the application.',
         place: { panel: 'request', anchor: 'header-content-type' },
         evidence: { size },

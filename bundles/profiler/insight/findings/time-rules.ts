@@ -21,7 +21,7 @@ export const slowListenerRule: FindingRule<Profile> = {
       .map(({ node, time }) => ({
         severity: 'warning',
         problem: `{listener} took ${formatDuration(time)} of {event}, ${formatShare(time, whole)} of the request.`,
-        values: { listener: node.name, event: String(node.parent?.name) },
+        values: { listener: node.name, event: node.parent?.name ?? '' },
         advice:
           'Do less per request, cache the result, or move work that the response does not need to kernel.terminate.',
         ...findCode(node, profile),

@@ -91,7 +91,7 @@ function describeFailure(profile: Profile): Sentence | undefined {
   const { file, line } = findThrowFrame(profile) ?? {}
   const place = file === undefined ? [] : [' at ', toPlaceValue(file, line)]
   return [
-    toValue(first?.name ?? String(exception), nameLimit),
+    toValue(first?.name ?? exception ?? 'Error', nameLimit),
     ...place,
     ...(describeRouting(profile) ??
       (first === undefined || first.message === ''

@@ -83,7 +83,7 @@ function listClaims(profile: Profile, whole: number): Claim[] {
   }
   const depths = new Map<EventNode, number>()
   for (const node of nodes) {
-    const depth = node.parent === undefined ? 0 : Number(depths.get(node.parent)) + 1
+    const depth = node.parent === undefined ? 0 : (depths.get(node.parent) ?? 0) + 1
     depths.set(node, depth)
     if (node.kind === 'dispatch') continue
     const end = node.duration === undefined ? whole : node.start + node.duration
@@ -136,7 +136,7 @@ const garbage = part('gc', 'Garbage collection', 'memory')
 
 function partOf(node: EventNode, profile: Profile): Claim['part'] {
   if (findBundle(node, profile) === 'profiler') return profiler
-  const event = String(node.parent?.name)
+  const event = node.parent?.name ?? ''
   const place = { panel: 'events', anchor: `span-${node.index}` }
   return { ...part('listener', `Listeners of ${event}`, 'events'), event, place }
 }
@@ -162,17 +162,19 @@ function assign(claims: readonly Claim[], periods: readonly WaitingPeriod[], who
   const findFree = (from: number) => {
     let at = from
     while (free[at] !== at) {
-      const next = Number(free[at])
-      free[at] = Number(free[next])
+      const next = free[at] ?? at
+      free[at] = free[next] ?? next
       at = next
     }
     return at
   }
   const moments: Moment[] = []
   for (const { end, part, start } of claims.toSorted(compareRanks)) {
-    for (let at = findFree(Number(indexes.get(start))); Number(borders[at]) < end; at = findFree(at)) {
-      moments[at] = { part, start: Number(borders[at]), end: Number(borders[at + 1]) }
+    let at = findFree(indexes.get(start) ?? 0)
+    for (let border = borders[at] ?? end; border < end; border = borders[at] ?? end) {
+      moments[at] = { part, start: border, end: borders[at + 1] ?? end }
       free[at] = at + 1
+      at = findFree(at)
     }
   }
   return moments
@@ -220,7 +222,7 @@ const busyKinds: readonly PartKind[] = ['gc', 'blocked']
 function separateWaiting(moments: readonly Moment[], waits: readonly WaitingPeriod[], isShared: boolean): TimePart[] {
   let next = 0
   const findWait = ({ start }: Moment) => {
-    while (next < waits.length && Number(waits[next]?.end) <= start) next++
+    while (next < waits.length && (waits[next]?.end ?? start) <= start) next++
     const wait = waits[next]
     return wait !== undefined && wait.start <= start ? wait : undefined
   }

@@ -149,8 +149,8 @@ function compareCounts({ before, now }: EditedRequests, { field, many, name, one
   return [
     {
       name,
-      before: formatNumber(Number(before[0]?.[field])),
-      now: formatNumber(Number(now[0]?.[field])),
+      before: formatNumber(before[0]?.[field] ?? 0),
+      now: formatNumber(now[0]?.[field] ?? 0),
       text: `${formatCount(difference, one, many)} ${more > 0 ? 'more' : 'fewer'}`,
       tone: more > 0 ? 'warning' : 'ok',
     },
@@ -159,7 +159,7 @@ function compareCounts({ before, now }: EditedRequests, { field, many, name, one
 
 /** The difference of the newest values of two versions; 0 where values of one are within the range of the other. */
 function compareRanges(before: readonly number[], now: readonly number[]) {
-  const difference = Number(now[0]) - Number(before[0])
+  const difference = (now[0] ?? 0) - (before[0] ?? 0)
   const isMore = Math.min(...now) > Math.max(...before)
   const isFewer = Math.max(...now) < Math.min(...before)
   return { more: isMore ? difference : 0, fewer: isFewer ? -difference : 0 }

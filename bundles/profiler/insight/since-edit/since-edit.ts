@@ -93,8 +93,13 @@ export function describeTimes({ before, change, now }: ComparedTimes): EditChang
     faster: `−${Math.abs(share).toFixed(0)} %`,
   }
   const tones = { unknown: 'plain', usual: 'plain', slower: 'warning', faster: 'ok' } as const
-  const [old, current] = [before, now].map(({ median }) => formatDuration(median))
-  return { name: 'Time', before: String(old), now: String(current), text: texts[change], tone: tones[change] }
+  return {
+    name: 'Time',
+    before: formatDuration(before.median),
+    now: formatDuration(now.median),
+    text: texts[change],
+    tone: tones[change],
+  }
 }
 
 const ranks: readonly Tone[] = ['error', 'warning', 'ok', 'plain']

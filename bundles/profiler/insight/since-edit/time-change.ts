@@ -40,8 +40,8 @@ function toSample(durations: readonly number[]): readonly number[] {
 function toSpread(sample: readonly number[]): Spread {
   const sorted = sample.toSorted((a, b) => a - b)
   const middle = sorted.length / 2
-  const median = (Number(sorted[Math.ceil(middle) - 1]) + Number(sorted[Math.floor(middle)])) / 2
-  return { count: sorted.length, median, least: Number(sorted[0]), most: Number(sorted.at(-1)) }
+  const median = ((sorted[Math.ceil(middle) - 1] ?? 0) + (sorted[Math.floor(middle)] ?? 0)) / 2
+  return { count: sorted.length, median, least: sorted[0] ?? 0, most: sorted.at(-1) ?? 0 }
 }
 
 function findChange(before: readonly number[], now: readonly number[]): ComparedTimes['change'] {
@@ -69,9 +69,8 @@ function probabilityOf(fewer: number, first: number, second: number): number {
   const orders = new Float64Array(most + 1)
   orders[0] = 1
   for (let index = 1; index <= first; index++) {
-    for (let at = most; at >= second + index; at--)
-      orders[at] = Number(orders[at]) - Number(orders[at - second - index])
-    for (let at = index; at <= most; at++) orders[at] = Number(orders[at]) + Number(orders[at - index])
+    for (let at = most; at >= second + index; at--) orders[at] = (orders[at] ?? 0) - (orders[at - second - index] ?? 0)
+    for (let at = index; at <= most; at++) orders[at] = (orders[at] ?? 0) + (orders[at - index] ?? 0)
   }
   const total = orders.reduce((sum, count) => sum + count, 0)
   const extreme = orders.slice(0, fewer + 1).reduce((sum, count) => sum + count, 0)

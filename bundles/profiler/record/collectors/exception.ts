@@ -53,7 +53,7 @@ export class ExceptionCollector implements CollectorOf<'exception'> {
       const flat = this.#thrown.locate(flattenError(error, { mask: text => this.#text(text, messageLimit) }), request)
       // For the error page: the response to the error does not exist yet.
       const isAnswered = flat.status === response?.status || outcome === 'unfinished'
-      const isClientError = Number(flat.status) < 500 && isAnswered
+      const isClientError = (flat.status ?? 500) < 500 && isAnswered
       this.#addExcerpts(flat, isClientError, excerpts)
       return this.#record(flat, [], new MaskingCopier(this.#redactor, propertyBounds))
     })
@@ -111,7 +111,7 @@ export class ExceptionCollector implements CollectorOf<'exception'> {
       if (excerpts.length === end) return
       if (origin !== wanted || excerpts.some(other => other.file === file && other.line === line)) continue
       // The recorded name may be relative, or masked.
-      const excerpt = this.#sources.find(String(frames[index]?.file), line)
+      const excerpt = this.#sources.find(frames[index]?.file ?? '', line)
       if (excerpt !== undefined) excerpts.push({ file, line, ...excerpt })
     }
   }

@@ -47,7 +47,7 @@ export class RouterCollector implements CollectorOf<'router'> {
   #found(route: string, { attributes }: Request): RouterData {
     const parameters = this.#redactor.value('', attributes.get('_route_params'))
     if (attributes.get('_controller') !== redirectController) return { outcome: 'match', route, parameters }
-    const location = this.#redactor.text(String(attributes.get('_location')))
+    const location = this.#redactor.text(attributes.get('_location') ?? '')
     return { outcome: 'redirect', route, parameters, location }
   }
 

@@ -30,7 +30,7 @@ export function findFunctionNames(
   // A session to the own thread finds objects by a global variable only.
   Reflect.set(globalThis, slot, functions.slice(0, limit))
   session.post('Runtime.evaluate', { expression: `globalThis['${slot}']`, objectGroup }, (_, { result }) => {
-    propertiesOf(String(result.objectId), ({ result }) => {
+    propertiesOf(result.objectId ?? '', ({ result }) => {
       for (const { name, value } of result) {
         const called = functions[Number(name)]
         if (called === undefined || value?.objectId === undefined) continue

@@ -50,7 +50,7 @@ export function summarizeSamples(sampled: SampledRequest, services: SummaryServi
     isCut,
     functions: described.map(({ sampled }) => sampled),
     calls: rows.kept.map(({ caller, node }) => [
-      Number(indexes.get(keyOf(node.called))),
+      indexes.get(keyOf(node.called)) ?? 0,
       caller,
       Math.round(node.self),
       Math.round(node.total),

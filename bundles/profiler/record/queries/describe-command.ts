@@ -49,7 +49,7 @@ const wordLimit = 4
 
 /** Whether the last word is secret, alone or together with words before it: `one_time_code`. */
 function endsWithSecret(text: string, redactor: Redactor): boolean {
-  const name = String(text.split(/%[\da-f]{2}|[^\p{L}\p{N}_.-]/iu).at(-1))
+  const name = text.split(/%[\da-f]{2}|[^\p{L}\p{N}_.-]/iu).at(-1) ?? ''
   const endings = Array.from(name.matchAll(/[\p{L}\p{N}]+/gu), ({ index }) => name.slice(index))
   return endings.slice(-wordLimit).some(ending => /^sess/i.test(ending) || redactor.isSecret(ending))
 }

@@ -42,7 +42,7 @@ async function renderDetails(
   request: Request,
   { page }: DecorationServices,
 ): Promise<string | undefined> {
-  const type = String(headers.get('content-type')?.split(';', 1)[0])
+  const [type = ''] = headers.get('content-type')?.split(';', 1) ?? []
   if (type === 'text/html') return (await page()).toHtml(request, status)
   if (type.startsWith('text/')) return (await page()).toMarkdown(request, status)
   return (type.endsWith('json') && addLink(String(body), (await page()).linkTo(request))) || undefined

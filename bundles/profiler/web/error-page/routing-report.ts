@@ -57,7 +57,7 @@ function suggestPath(address: string, near: NearRoute | undefined): string {
   const wanted = near.path.split('/').slice(1)
   if (given.length !== wanted.length || /[{*]/.test(near.path)) return ''
   const corrected = given.map((word, index) => {
-    const name = String(wanted[index])
+    const name = wanted[index] ?? ''
     return name.startsWith(':')
       ? word
       : name === word || (word.length > 3 && nearestNames(word, [name]).length > 0)

@@ -51,7 +51,7 @@ function viewProblem({ column = 1, file, line = 1, message }: SourceProblem, app
   const { directory, editor, redactor } = app
   // A new reader: the file changes while the page is open.
   const excerpt = file === undefined ? undefined : new SourceExcerpts(directory, redactor).find(file, line)
-  const lines = viewSource(excerpt && { file: String(file), line, ...excerpt }).flatMap(shown =>
+  const lines = viewSource(excerpt && { file: file ?? '', line, ...excerpt }).flatMap(shown =>
     shown.isMarked ? [shown, toMarker(shown.tokens.map(({ text }) => text).join(''), column)] : [shown],
   )
   return {

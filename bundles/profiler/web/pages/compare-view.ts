@@ -94,7 +94,7 @@ export function toCompareView(
     ],
     isReplay,
     restart: restart !== undefined && viewRestart(restart),
-    swapLink: compareLink(String(tokens[1]), String(tokens[0])),
+    swapLink: compareLink(second.summary.token, first.summary.token),
     leftOut: neverCompared.join(', '),
     parts: parts.filter(({ rows, rest }) => rows.length + rest.length > 0),
   }

@@ -35,7 +35,7 @@ const binCount = 30
  * as long as the shortest, otherwise linear.
  */
 export function drawHistogram(sorted: Float64Array, marks: Readonly<Record<string, number>>): Histogram {
-  const [least, most] = [Number(sorted[0]), Number(sorted.at(-1))]
+  const [least, most] = [sorted[0] ?? 0, sorted.at(-1) ?? 0]
   const isLogarithmic = least > 0 && most >= 10 * least
   const toAxis = (value: number) => (isLogarithmic ? Math.log10(value) : value)
   const fromAxis = (place: number) => (isLogarithmic ? 10 ** place : place)
@@ -45,7 +45,7 @@ export function drawHistogram(sorted: Float64Array, marks: Readonly<Record<strin
   const counts = new Array<number>(binCount).fill(0)
   for (const duration of sorted) {
     const bin = Math.min(binCount - 1, Math.floor((toAxis(duration) - first) / size))
-    counts[bin] = Number(counts[bin]) + 1
+    counts[bin] = (counts[bin] ?? 0) + 1
   }
   const highest = Math.max(...counts)
   const rangeOf = (bin: number) =>

@@ -92,7 +92,7 @@ function viewDetails(details: RouteDetails) {
     })),
     machines: machines.map(({ machine, statistics: { count, errors, p50, p95, route } }) => ({
       name: machine,
-      link: listLink({ route: String(route), machine }),
+      link: listLink({ route: route ?? '', machine }),
       count: formatNumber(count),
       p50: formatDuration(p50),
       p95: formatDuration(p95),

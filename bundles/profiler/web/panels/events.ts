@@ -95,7 +95,7 @@ function viewSite(
   const child = children.find(({ token }) => kind === 'request' && token === name)
   if (child !== undefined) return viewText(findDefinition(child, editor), editor)
   if (kind === 'controller') return viewText(editor.findController(name), editor)
-  return kind === 'call' && viewText(sites.get(keyOfListener({ event, name, priority: Number(priority) })), editor)
+  return kind === 'call' && viewText(sites.get(keyOfListener({ event, name, priority: priority ?? 0 })), editor)
 }
 
 function viewText(site = '', editor: EditorLinks): PlaceView | false {

@@ -48,7 +48,7 @@ async function toView(
     parent: parent === undefined ? null : { token: parent.token, duration: toDuration(parent.duration) },
     timeline: {
       ...timeline,
-      slowest: timeline.slowest.map(row => ({ ...row, place: findPlace(String(rows[row.index]?.link)) })),
+      slowest: timeline.slowest.map(row => ({ ...row, place: findPlace(rows[row.index]?.link ?? '') })),
     },
     action: profileLink(token),
     allLink: `${profileLink(token, 'time')}&rows=all&threshold=0`,

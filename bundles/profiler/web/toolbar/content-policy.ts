@@ -37,7 +37,7 @@ export function allowToolbar(headers: Headers, needs: PolicyNeeds): PolicyAnswer
   for (const [index, fields] of sent.entries()) {
     const extended = fields.map(field => field.map(policy => allowFetches(allowScript(policy, needs, nonce), needs)))
     if (extended.flat().every((policy, at) => policy === fields.flat()[at])) continue
-    const name = String(headerNames[index])
+    const name = headerNames[index] ?? ''
     headers.delete(name)
     for (const field of extended) headers.append(name, field.map(format).join(','))
   }

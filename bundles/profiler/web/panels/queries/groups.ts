@@ -51,21 +51,22 @@ export interface TransactionView {
 
 /** The transactions by the index of their first query. */
 export function findTransactions(queries: readonly StoredQuery[]): ReadonlyMap<number, TransactionView> {
-  const groups = groupBy(
-    queries.filter(({ transaction }) => transaction !== undefined),
-    ({ transaction }) => String(transaction),
+  const groups = groupBy(queries, ({ transaction }) => transaction)
+  return new Map(
+    Array.from(groups).flatMap(([number, group]) =>
+      number === undefined ? [] : [[group[0]?.index ?? 0, toTransaction(number, group)] as const],
+    ),
   )
-  return new Map(Array.from(groups, ([number, group]) => [Number(group[0]?.index), toTransaction(number, group)]))
 }
 
 const tones = { committed: 'ok', 'rolled back': 'warning', failed: 'error', 'not ended': 'plain' } as const
 
-function toTransaction(number: string, queries: readonly StoredQuery[]): TransactionView {
+function toTransaction(number: number, queries: readonly StoredQuery[]): TransactionView {
   const start = Math.min(...queries.map(({ start }) => start))
   const end = Math.max(...queries.map(({ end, start }) => end ?? start))
   const outcome = outcomeOf(queries)
   return {
-    number: Number(number),
+    number,
     outcome,
     tone: tones[outcome],
     count: queries.length,

@@ -203,7 +203,7 @@ function createList(
     const connection = hasOneConnection ? '' : connectionOf(query)
     const parameters = toParameters(query)
     const marks = marksOf(query, repeated)
-    const shape = Number(shapes.get(index))
+    const shape = shapes.get(index) ?? 0
     const names = () => parameters.map(({ name }) => name)
     const words = () => [text, place.place, place.call, connection, error, code, ...names()].join(' ')
     return {

@@ -81,7 +81,7 @@ function gatherAwaited(rows: readonly TimelineRow[], parents: readonly number[],
     for (const [of, periods] of inner) waits.set(of, overlapPeriods(periods, covered))
     // The keys of awaitedCategories are these categories.
     const found = category in awaitedCategories ? [[category as AwaitedCategory, covered] as const] : inner
-    const above = awaited[Number(parents[index])] ?? new Map<AwaitedCategory, Period[]>()
+    const above = awaited[parents[index] ?? -1] ?? new Map<AwaitedCategory, Period[]>()
     for (const [of, periods] of found) {
       const known = above.get(of) ?? []
       for (const period of periods) known.push(period)

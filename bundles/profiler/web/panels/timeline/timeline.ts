@@ -123,7 +123,7 @@ export function createTimeline({ axis, filter, logs, pauses, rows }: TimelinePar
     plot: { x: toPercent(-window.from * scale), width: toPercent(100 * scale) },
     zoom: scale > 1 ? { from: toMilliseconds(visible.from), to: toMilliseconds(visible.to) } : { from: '', to: '' },
     ticks: listTicks(axis, window).map(({ label, x }) => ({ x: toPercent(x), label })),
-    slowest: slowest.map(row => toSlow(row, Number(slowest[0]?.ownTime), end)),
+    slowest: slowest.map(row => toSlow(row, slowest[0]?.ownTime ?? 0, end)),
     lanes: createLanes(rows.slice(1), filter, axis),
     marks: logs.slice(0, markLimit).map(mark => toMark(mark, axis)),
     moreMarks: Math.max(0, logs.length - markLimit),
@@ -159,7 +159,7 @@ const slowest = { count: 10, share: 0.01 }
 
 /** Finds the rows with the most own time. */
 function findSlowest(rows: readonly TimelineRow[], filter: TimelineFilter): readonly TimelineRow[] {
-  const least = Math.max(1, Number(rows[0]?.duration) * slowest.share)
+  const least = Math.max(1, (rows[0]?.duration ?? 0) * slowest.share)
   const found = rows.filter(row => row.depth > 0 && row.ownTime >= least && isShown(row, filter))
   return found.sort((one, other) => other.ownTime - one.ownTime).slice(0, slowest.count)
 }
@@ -194,7 +194,7 @@ function choose(
     return Number(isShown(row, filter)) + Number(isShown(row, filter) && isVisible(row))
   }
   const ranks = rows.map(rankOf)
-  const sorted = rows.toSorted((a, b) => Number(ranks[b.index]) - Number(ranks[a.index]) || b.duration - a.duration)
+  const sorted = rows.toSorted((a, b) => (ranks[b.index] ?? 0) - (ranks[a.index] ?? 0) || b.duration - a.duration)
   return sorted.slice(0, limit).sort((a, b) => a.index - b.index)
 }
 
