@@ -1,5 +1,5 @@
 import { spawnSync } from 'node:child_process'
-import { readdirSync, readFileSync } from 'node:fs'
+import { readdirSync } from 'node:fs'
 import path from 'node:path'
 import { type Test, t } from 'tap'
 import { createApplication } from '#bin/new-application.ts'
@@ -15,7 +15,6 @@ import {
   readGuide,
 } from './support/guide.ts'
 import { compiled, GuideProject } from './support/guide-project.ts'
-import { readEntryPoints } from './support/public-api.ts'
 import { readRows, readSections } from './support/reference.ts'
 import { type DatabaseServer, lacksPostgres, startPostgres } from './support/start-postgres.ts'
 
@@ -55,38 +54,6 @@ t.test('every block of code in the guides works as shown', async t => {
       await followGuide(t, blocks, files, project)
     })
   }
-})
-
-t.test('the upgrade gives each public name of 0.1 its entry, or says what to use instead', async t => {
-  const guide = 'docs/guides/upgrading.md'
-  const script = readGuide(guide).find(({ file }) => file === 'convert-imports.mjs')?.text
-  const old = readFileSync('tests/fixtures/api-0.1.txt', 'utf8').trim().split('\n')
-  const imports = old.map(line => line.replace(/(.+) (.+)/, "import type { $2 } from '../../$1'\n"))
-  const directory = t.testdir({
-    'convert-imports.mjs': String(script),
-    bundles: { shop: { 'shop-bundle.ts': `${imports.join('')}import { own } from '../../lib.ts'\n` } },
-    tests: {
-      'shop.test.ts': "import { frameworkBundle } from '#bundles/framework/framework-bundle.ts'\n[frameworkBundle]\n",
-    },
-  })
-  const read = (file: string) => readFileSync(path.join(directory, file), 'utf8')
-  t.equal(spawnSync(process.execPath, ['convert-imports.mjs'], { cwd: directory }).status, 0)
-  t.equal(
-    read('tests/shop.test.ts'),
-    "import { createFrameworkBundle } from 'sinfonietta'\n[createFrameworkBundle()]\n",
-  )
-
-  const entries = new Map(readEntryPoints().map(({ name, names }) => [name, names.map(({ name }) => name)]))
-  const converted = read('bundles/shop/shop-bundle.ts').trim().split('\n')
-  t.equal(converted.pop(), "import { own } from '../../lib.ts'")
-  const gone = converted.flatMap(line => {
-    const [, name = '', entry = ''] = /^import type \{ (\w+) \} from '([^']+)'$/.exec(line) ?? []
-    return entries.get(entry)?.includes(name) ? [] : [name]
-  })
-  const rows = readRows(readFileSync(guide, 'utf8').split('These names are not exported any more')[1] ?? '')
-  const named = rows.flatMap(([names = '']) => names.match(/\w+/g) ?? [])
-  const notNamed = gone.filter(name => !named.includes(name.replace(/^KERNEL_.+/, 'KERNEL_')))
-  t.strictSame(notNamed, [])
 })
 
 t.test('the guide to applications lists the files of a new one', async t => {
