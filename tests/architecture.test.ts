@@ -238,6 +238,19 @@ const homonyms: Readonly<Record<string, string>> = {
   createCommands: 'each bundle has its commands',
 }
 
+t.test('tests start their processes in one place', async t => {
+  // A page that does what a finding reports, and programs without a test.
+  const others = ['bundles/profiler/insight/findings/planted/work-pages.ts', 'soak/restarts.ts', 'soak/soak.ts']
+  const starting = readdirSync('tests', { recursive: true, encoding: 'utf8' }).filter(
+    file =>
+      file.endsWith('.ts') &&
+      /^import .*\b(?:exec|execFile|fork|spawn)\b.* from 'node:child_process'/m.test(
+        readFileSync(path.join('tests', file), 'utf8'),
+      ),
+  )
+  t.strictSame(starting.toSorted(), [...others, 'support/start-process.ts'])
+})
+
 t.test('a name is exported by one file only, unless it is right in each', async t => {
   const files = new Map<string, string[]>()
   for (const file of sources.filter(file => !/\/client\/|^bin\//.test(file))) {

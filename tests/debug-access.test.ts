@@ -1,16 +1,16 @@
-import { execFile, spawn, spawnSync } from 'node:child_process'
+import { spawnSync } from 'node:child_process'
 import { once } from 'node:events'
 import { writeFileSync } from 'node:fs'
 import { type IncomingMessage, request } from 'node:http'
 import { type AddressInfo, connect, createServer } from 'node:net'
 import path from 'node:path'
 import { text } from 'node:stream/consumers'
-import { promisify } from 'node:util'
 import { type Test, t } from 'tap'
 import { describeDebugAccess } from '#bin/announce.ts'
 import { PeerUsers } from '#kernel/peer-users.ts'
 import { Request } from '#lib/http/request.ts'
 import { TrustedProxies } from '#lib/http/trusted-proxies.ts'
+import { runProcess, startProcess } from '#tests/support/start-process.ts'
 import { pause } from './bin/site-process.ts'
 import { findPort } from './support/find-port.ts'
 import { createProfiledKernel, type ProfiledKernel } from './support/profiled-kernel.ts'
@@ -35,8 +35,6 @@ async function startSite(t: Test, variables: Record<string, string> = {}): Promi
   return { ...kernel, ...(await serveKernel(t, kernel)) }
 }
 
-const run = promisify(execFile)
-
 /** What curl learns at a port, as some user. */
 async function learnByCurl(port: number, options: readonly string[] = [], user?: string) {
   const answers = await Promise.all(
@@ -52,8 +50,7 @@ async function learnByCurl(port: number, options: readonly string[] = [], user?:
         `http://127.0.0.1:${port}${target}`,
       ]
       const prefix = user === undefined ? [] : ['setpriv', `--reuid=${user}`, '--clear-groups']
-      const [program = '', ...parameters] = [...prefix, ...command]
-      const { stdout } = await run(program, parameters)
+      const { stdout } = await runProcess(t, [...prefix, ...command])
       if (!stdout.startsWith('HTTP/1.1 ')) throw new Error(stdout)
       return [target, signs.test(stdout)] as const
     }),
@@ -98,12 +95,7 @@ async function startNginx(t: Test, site: number, ways: readonly string[]): Promi
     `user www-data; daemon off; pid nginx.pid; error_log stderr; worker_processes 1;
      events {} http { access_log off; ${temporary.join(' ')} ${servers.join(' ')} }`,
   )
-  const child = spawn('nginx', ['-p', folder, '-c', 'nginx.conf', '-e', 'stderr'], { stdio: 'ignore' })
-  const ended = once(child, 'exit')
-  t.teardown(async () => {
-    child.kill('SIGTERM')
-    await ended
-  })
+  startProcess(t, ['nginx', '-p', folder, '-c', 'nginx.conf', '-e', 'stderr'], { stdio: 'ignore' })
   for (let attempt = 0; attempt < 200; attempt++) {
     if (await isOpen(ports[0] ?? 0)) return ports
     await pause(50)

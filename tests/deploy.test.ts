@@ -1,4 +1,4 @@
-import { execFileSync, spawn, spawnSync } from 'node:child_process'
+import { execFileSync, spawnSync } from 'node:child_process'
 import { once } from 'node:events'
 import { mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
 import { request as httpRequest, type IncomingMessage, type RequestOptions } from 'node:http'
@@ -12,6 +12,7 @@ import { WebSocketUpgrade } from '#kernel/server/websocket-upgrade.ts'
 import { createFileResponse } from '#lib/http/controller-file.ts'
 import { EventStream } from '#lib/http/event-stream.ts'
 import { Response } from '#lib/http/response.ts'
+import { startProcess } from '#tests/support/start-process.ts'
 import { pause, startSite } from './bin/site-process.ts'
 import { findPort } from './support/find-port.ts'
 import { createHandlerBundle } from './support/handler-bundle.ts'
@@ -65,17 +66,10 @@ async function startNginx(t: Test, site: number, uploads = 'var/uploads'): Promi
   const configuration = `${user} daemon off; pid nginx.pid; error_log stderr;
     events {} http { access_log off; ${temporary.join(' ')} ${servers} }`
   writeFileSync(path.join(folder, 'nginx.conf'), configuration)
-  const child = spawn('nginx', ['-p', folder, '-c', 'nginx.conf', '-e', 'stderr'], {
-    stdio: ['ignore', 'ignore', 'pipe'],
-  })
+  const child = startProcess(t, ['nginx', '-p', folder, '-c', 'nginx.conf', '-e', 'stderr'])
   let errors = ''
-  child.stderr.on('data', chunk => {
+  child.stderr?.on('data', chunk => {
     errors += chunk
-  })
-  const ended = once(child, 'exit')
-  t.teardown(async () => {
-    child.kill('SIGTERM')
-    await ended
   })
   for (let attempt = 0; attempt < 100; attempt++) {
     const answer = await ask({ port: plain, path: '/' }, httpRequest).catch(() => undefined)

@@ -1,10 +1,10 @@
-import { spawnSync } from 'node:child_process'
 import { existsSync, readdirSync, readFileSync } from 'node:fs'
 import path from 'node:path'
 import axe from 'axe-core'
 import { type Test, t } from 'tap'
 import { createFrameworkBundle } from '#bundles/framework/framework-bundle.ts'
 import { createTestKernel } from '#kernel/testing/create-test-kernel.ts'
+import { runProcess } from '#tests/support/start-process.ts'
 import { needsBrowser, openBrowser } from './support/browser.ts'
 import { readDecisions } from './support/decisions.ts'
 import { parseTags, type Tag, unescapeHtml } from './support/html.ts'
@@ -91,9 +91,9 @@ const needsGenerator = {
 t.test('the documentation as a website', needsGenerator, async t => {
   const folder = t.testdir()
   // Tap adds its own options to the environment of each child process.
-  const command = ['-u', 'NODE_OPTIONS', process.execPath, 'docs/website/build.js', `--output=${folder}`]
-  const { status, stderr, stdout } = spawnSync('env', command, { encoding: 'utf8' })
-  t.equal(status, 0, 'it is built', { stderr, stdout })
+  const command = ['env', '-u', 'NODE_OPTIONS', process.execPath, 'docs/website/build.js', `--output=${folder}`]
+  const { code, stderr, stdout } = await runProcess(t, command)
+  t.equal(code, 0, 'it is built', { stderr, stdout })
   const files = readdirSync(folder, { recursive: true, encoding: 'utf8' })
   const pages = files.filter(file => file.endsWith('.html')).map(file => readPage(folder, file))
 

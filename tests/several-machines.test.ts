@@ -1,11 +1,11 @@
-import { spawn, spawnSync } from 'node:child_process'
-import { once } from 'node:events'
+import { spawnSync } from 'node:child_process'
 import { cpSync, mkdirSync, readFileSync, writeFileSync } from 'node:fs'
 import { hostname } from 'node:os'
 import path from 'node:path'
 import { type Test, t } from 'tap'
 import { createSources } from '#bin/sources.ts'
 import type { ProfileSummary } from '#bundles/profiler/profile/profile.ts'
+import { startProcess } from '#tests/support/start-process.ts'
 import { type SiteProcess, startProgram } from './bin/site-process.ts'
 import { createRedisStorage } from './bundles/profiler/store/redis-storage.ts'
 import { createSmallApplication } from './support/create-small-application.ts'
@@ -225,12 +225,7 @@ async function startNginx(t: Test, folder: string, machines: readonly Machine[])
   const configuration = `${user} daemon off; pid nginx.pid; error_log stderr crit;
     events {} http { access_log off; ${temporary.join(' ')} ${upstream} ${server} }`
   writeFileSync(path.join(folder, 'nginx.conf'), configuration)
-  const child = spawn('nginx', ['-p', folder, '-c', 'nginx.conf', '-e', 'stderr'], { stdio: 'ignore' })
-  const ended = once(child, 'exit')
-  t.teardown(async () => {
-    child.kill('SIGTERM')
-    await ended
-  })
+  startProcess(t, ['nginx', '-p', folder, '-c', 'nginx.conf', '-e', 'stderr'], { stdio: 'ignore' })
   const url = `http://127.0.0.1:${port}`
   await until(
     () =>

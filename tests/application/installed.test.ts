@@ -1,4 +1,3 @@
-import { execFile } from 'node:child_process'
 import {
   cpSync,
   existsSync,
@@ -12,13 +11,13 @@ import {
 } from 'node:fs'
 import { tmpdir } from 'node:os'
 import path from 'node:path'
-import { promisify } from 'node:util'
 import { type Test, t } from 'tap'
 import { listPackageFolders } from '#bin/sources.ts'
 import { createFrameworkBundle } from '#bundles/framework/framework-bundle.ts'
 import { createProfiledTestKernel } from '#bundles/profiler/testing/create-profiled-test-kernel.ts'
 import { createTestKernel } from '#kernel/testing/create-test-kernel.ts'
 import { createProject } from '#tests/support/project.ts'
+import { runProcess } from '#tests/support/start-process.ts'
 
 const files = {
   'package.json': '{ "name": "my-site", "type": "module" }',
@@ -176,9 +175,8 @@ for (const kind of ['installed', 'linked'] as const) {
   t.test(`an application sees its own files first, then those of the ${kind} package`, async t => {
     const directory = makeApplication(t, kind === 'linked')
     const own = realpathSync(path.join(directory, 'node_modules/sinfonietta'))
-    const { stdout } = await promisify(execFile)(process.execPath, ['--enable-source-maps', 'ask.js'], {
+    const { stdout } = await runProcess(t, [process.execPath, '--enable-source-maps', 'ask.js'], {
       cwd: directory,
-      maxBuffer: 2 ** 26,
     })
     const { answers, profiles, templates } = JSON.parse(stdout)
 

@@ -1,4 +1,3 @@
-import { spawnSync } from 'node:child_process'
 import { mkdirSync, writeFileSync } from 'node:fs'
 import path from 'node:path'
 import { Redis } from 'ioredis'
@@ -8,6 +7,7 @@ import type { Bundle } from '#kernel/bundle.ts'
 import { createTestKernel } from '#kernel/testing/create-test-kernel.ts'
 import { Response } from '#lib/http/response.ts'
 import { readGuide } from '#tests/support/guide.ts'
+import { runProcess } from '#tests/support/start-process.ts'
 import { lacksRedis, startRedis } from '#tests/support/start-redis.ts'
 
 /** The parts of the guide that this test uses. */
@@ -31,7 +31,7 @@ t.test('by the recipe of the guide, processes that share a Redis count together'
     '--ignoreConfig --target es2023 --module nodenext --rewriteRelativeImportExtensions --skipLibCheck --types node'
   const tsc = [path.resolve('node_modules/.bin/tsc'), ...options.split(' '), ...files.map(({ file }) => String(file))]
   // Without the variables of tap.
-  const built = spawnSync('env', ['-i', `PATH=${process.env.PATH}`, ...tsc], { cwd: folder, encoding: 'utf8' })
+  const built = await runProcess(t, ['env', '-i', `PATH=${process.env.PATH}`, ...tsc], { cwd: folder })
   t.equal(built.stdout + built.stderr, '')
   const load = (name: string): Promise<Partial<Recipe>> => import(path.join(folder, `bundles/limits/${name}.js`))
   // The compiled guide has no types here.

@@ -1,10 +1,9 @@
-import { execFileSync } from 'node:child_process'
 import { readFileSync } from 'node:fs'
-import path from 'node:path'
 import { StdioClientTransport } from '@modelcontextprotocol/sdk/client/stdio.js'
 import { StreamableHTTPClientTransport } from '@modelcontextprotocol/sdk/client/streamableHttp.js'
 import { t } from 'tap'
 import { connectAgent } from '#tests/support/agent.ts'
+import { runProcess } from '#tests/support/start-process.ts'
 import { startSite } from './site-process.ts'
 
 const guide = readFileSync('docs/guides/coding-agents.md', 'utf8')
@@ -42,8 +41,7 @@ t.test('an agent has the same tools over HTTP', async t => {
 t.test('the command of the guide lists the tools and ends', async t => {
   const script = String(blocks.findLast(({ language }) => language === 'sh')?.text)
   const { NODE_OPTIONS: _, ...env } = process.env
-  const shell = ['-u', 'NODE_OPTIONS', 'sh', '-c', script]
-  const stdout = execFileSync('env', shell, { env, cwd: path.resolve('.'), stdio: ['ignore', 'pipe', 'ignore'] })
-  const { tools } = JSON.parse(String(stdout)).result as { tools: { name: string }[] }
+  const { stdout } = await runProcess(t, ['sh', '-c', script], { env })
+  const { tools } = JSON.parse(stdout).result as { tools: { name: string }[] }
   t.strictSame(tools.map(({ name }) => name).toSorted(), listed.toSorted())
 })

@@ -1,4 +1,3 @@
-import { spawn } from 'node:child_process'
 import { once } from 'node:events'
 import { readFileSync, writeFileSync } from 'node:fs'
 import path from 'node:path'
@@ -9,6 +8,7 @@ import { CommandUsageError, type ConsoleCommand, exitCodes } from '#kernel/conso
 import { HttpError } from '#lib/errors/http-error.ts'
 import { createSmallApplication } from '#tests/support/create-small-application.ts'
 import { type RunInit, runInTerminal } from '#tests/support/fake-terminal.ts'
+import { runProcess, startProcess } from '#tests/support/start-process.ts'
 import { until } from '#tests/support/until.ts'
 
 const seen: unknown[] = []
@@ -218,15 +218,11 @@ const program = `"${process.execPath}" dist/tests/fixtures/application-program.j
 
 /** Runs a command of the application in a directory, in a process of its own. */
 async function execute(t: Test, line: string, { directory = '.', shell = `exec ${program}` } = {}) {
-  const child = spawn('sh', ['-c', `${shell} "${directory}" ${line}`], {
-    stdio: ['ignore', 'pipe', 'pipe'],
-    detached: true,
-  })
+  const child = startProcess(t, ['sh', '-c', `${shell} "${directory}" ${line}`])
   const printed = { stdout: '', stderr: '' }
-  child.stdout.on('data', chunk => (printed.stdout += chunk))
-  child.stderr.on('data', chunk => (printed.stderr += chunk))
+  child.stdout?.on('data', chunk => (printed.stdout += chunk))
+  child.stderr?.on('data', chunk => (printed.stderr += chunk))
   const ended = once(child, 'close')
-  t.teardown(() => child.kill('SIGKILL'))
   return { child, printed, ended }
 }
 
@@ -257,7 +253,7 @@ t.test('a reader that closes the pipe is no failure', async t => {
 
 t.test('a closed stderr changes nothing', async t => {
   const { child, ended } = await execute(t, 'debug:rout')
-  child.stderr.destroy()
+  child.stderr?.destroy()
   t.strictSame(await ended, [64, null])
 })
 
@@ -299,9 +295,6 @@ t.test('Ctrl-C ends a command that follows new profiles', async t => {
 t.test('completion works in bash', async t => {
   const script = `unset NODE_OPTIONS; source <(bin/console completion bash)
 COMP_LINE='bin/console debug:route'; COMP_POINT=\${#COMP_LINE}; _sinfonietta_console; printf '%s\\n' "\${COMPREPLY[@]}"`
-  const child = spawn('bash', ['-c', script])
-  let printed = ''
-  child.stdout.on('data', chunk => (printed += chunk))
-  await once(child, 'close')
-  t.equal(printed, 'route-match\nroutes\n')
+  const { stdout } = await runProcess(t, ['bash', '-c', script])
+  t.equal(stdout, 'route-match\nroutes\n')
 })

@@ -1,13 +1,11 @@
-import { spawn } from 'node:child_process'
 import { connect } from 'node:net'
 import { t } from 'tap'
-import { pause, SiteProcess } from './site-process.ts'
+import { pause, startProgram } from './site-process.ts'
 
 t.test('rt-max-conns: the server recovers from more connections than file descriptors', async t => {
   const command = 'ulimit -n 200; exec "$0" dist/bin/start.js . --port=0 --env=prod'
-  const env = { ...process.env, APP_SECRET: 'of one’s own, and long enough for production' }
-  const parameters = ['-u', 'NODE_OPTIONS', 'sh', '-c', command, process.execPath]
-  const site = new SiteProcess(t, spawn('env', parameters, { env, stdio: ['ignore', 'pipe', 'pipe', 'ipc'] }))
+  const variables = { APP_SECRET: 'of one’s own, and long enough for production' }
+  const site = startProgram(t, ['sh', '-c', command, process.execPath], variables)
   const url = await site.url()
   const port = Number(new URL(url).port)
   const sockets = Array.from({ length: 400 }, () => connect(port, '127.0.0.1').on('error', () => undefined))

@@ -1,12 +1,16 @@
-import assert from 'node:assert'
-import { type ChildProcess, type ChildProcessByStdio, spawn } from 'node:child_process'
+import type { ChildProcessByStdio } from 'node:child_process'
 import { once } from 'node:events'
 import { cpSync, mkdirSync, readFileSync, symlinkSync, writeFileSync } from 'node:fs'
 import path from 'node:path'
 import type { Readable } from 'node:stream'
+import { setTimeout as delay } from 'node:timers/promises'
 import type { Test } from 'tap'
+import { type ProcessOptions, startProcess } from '#tests/support/start-process.ts'
 
 type Piped = ChildProcessByStdio<null, Readable, Readable>
+
+/** Milliseconds for an output, and for the end of a process. Nothing takes so long, on a busy machine either. */
+const patience = 60_000
 
 /** A process of the site and its output. It is killed when the test ends. */
 export class SiteProcess {
@@ -16,12 +20,12 @@ export class SiteProcess {
   #unread = ''
   readonly #ended: Promise<unknown>
 
-  constructor(t: Test, child: ChildProcess) {
-    // Its output is piped. With an IPC channel the type of the process does not say so.
-    this.child = child as Piped
+  constructor(t: Test, command: readonly string[], options: ProcessOptions = {}) {
+    // Its output is piped, which its type does not say.
+    this.child = startProcess(t, command, options) as Piped
     const { stdout, stderr } = this.child
     // Node emits no "close" for a child that was disconnected.
-    this.#ended = Promise.all([once(child, 'exit'), once(stdout, 'close'), once(stderr, 'close')])
+    this.#ended = Promise.all([once(this.child, 'exit'), once(stdout, 'close'), once(stderr, 'close')])
     stdout.on('data', chunk => {
       this.stdout += chunk
       this.#unread += chunk
@@ -30,17 +34,15 @@ export class SiteProcess {
       this.stderr += chunk
       this.#unread += chunk
     })
-    t.teardown(async () => {
-      child.kill('SIGKILL')
-      await this.#ended
-    })
   }
 
   /** Waits for an output after the one that the previous `until` has found. */
   async until(pattern: RegExp): Promise<RegExpExecArray> {
     let found = pattern.exec(this.#unread)
-    for (let attempt = 0; found === null; attempt++) {
-      assert(this.child.exitCode === null && attempt < 2_000, `There was no ${pattern}: ${this.#unread}`)
+    const end = performance.now() + patience
+    while (found === null) {
+      if (this.child.exitCode !== null) throw this.#fail(`has ended without the output ${pattern}`)
+      if (performance.now() > end) throw this.#fail(`has not printed ${pattern} within ${patience / 1000} s`)
       await pause(20)
       found = pattern.exec(this.#unread)
     }
@@ -55,8 +57,14 @@ export class SiteProcess {
 
   /** Waits until the process has ended. Resolves with its exit code, or with the signal that has ended it. */
   async end(): Promise<number | NodeJS.Signals | null> {
-    await this.#ended
+    const limit = delay(patience, 'late', { ref: false })
+    if ((await Promise.race([this.#ended, limit])) === 'late')
+      throw this.#fail(`has not ended within ${patience / 1000} s`)
     return this.child.exitCode ?? this.child.signalCode
+  }
+
+  #fail(reason: string): Error {
+    return new Error(`The process "${this.child.spawnargs.join(' ')}" ${reason}; its output: ${this.#unread}`)
   }
 }
 
@@ -113,7 +121,7 @@ const uncounted = ['-u', 'NODE_OPTIONS']
 
 function start(t: Test, options: string[], command: string[], variables: NodeJS.ProcessEnv = {}): SiteProcess {
   const env = { ...process.env, ...variables }
-  return new SiteProcess(t, spawn('env', [...options, ...command], { env, stdio: ['ignore', 'pipe', 'pipe', 'ipc'] }))
+  return new SiteProcess(t, ['env', ...options, ...command], { env, stdio: ['ignore', 'pipe', 'pipe', 'ipc'] })
 }
 
 /** Copies the files of the site, so that a test may change them. */

@@ -1,18 +1,17 @@
-import assert from 'node:assert'
-import { spawnSync } from 'node:child_process'
 import { once } from 'node:events'
 import { cpSync, mkdirSync, mkdtempSync, readFileSync, renameSync, rmSync, statSync, writeFileSync } from 'node:fs'
 import { Agent, createServer, get } from 'node:http'
 import { type AddressInfo, connect } from 'node:net'
 import { tmpdir } from 'node:os'
 import path from 'node:path'
-import { t } from 'tap'
+import { type Test, t } from 'tap'
 import { HoldingPage } from '#bin/holding-page.ts'
 import { runsTypeScript } from '#bin/sources.ts'
 import { packageDirectory } from '#lib/package.ts'
 import { childrenOf } from '#tests/support/children-of.ts'
 import { createSmallApplication } from '#tests/support/create-small-application.ts'
 import { findPort } from '#tests/support/find-port.ts'
+import { runProcess } from '#tests/support/start-process.ts'
 import { until } from '#tests/support/until.ts'
 import { pause, startApplication, startCountedProgram, startFixture, startProgram } from './site-process.ts'
 
@@ -56,33 +55,33 @@ async function inspected(port: number): Promise<unknown> {
 }
 
 /** Runs a command in the copy, without the environment variables of tap. */
-function runConsole(...words: string[]) {
+function runConsole(t: Test, ...words: string[]) {
   const { HOME = '', PATH = '' } = process.env
-  const command = ['-i', `HOME=${HOME}`, `PATH=${PATH}`, process.execPath, 'bin/console', ...words]
-  return spawnSync('env', command, { cwd: directory, encoding: 'utf8' })
+  const command = ['env', '-i', `HOME=${HOME}`, `PATH=${PATH}`, process.execPath, 'bin/console', ...words]
+  return runProcess(t, command, { cwd: directory })
+}
+
+/** Requests a page over a connection of its own: a replaced process may close an idle one just when it is used again. */
+function visit(target: string, headers: Record<string, string> = {}): ReturnType<typeof fetch> {
+  return fetch(url + target, { headers: { ...headers, connection: 'close' } })
 }
 
 async function page(): Promise<string> {
   // Without the toolbar, which names the token, each response is the same.
-  const ask = () => fetch(`${url}/`, { headers: { 'x-profiler': 'off' } })
-  // A replaced process may close a connection just when it is used again. Browsers then send the request on another one.
-  return (await ask().catch(ask)).text()
+  return (await visit('/', { 'x-profiler': 'off' })).text()
 }
 
 /** Requests the page, and reads its profile. */
 async function readProfile(): Promise<{
   process: { server: { edits: { time: number; files: string[] }[]; process: object } }
 }> {
-  const token = (await fetch(`${url}/`)).headers.get('x-debug-token')
-  return (await fetch(`${url}/_profiler/${token}.json`)).json() as ReturnType<typeof readProfile>
+  const token = (await visit('/')).headers.get('x-debug-token')
+  return (await visit(`/_profiler/${token}.json`)).json() as ReturnType<typeof readProfile>
 }
 
-/** Requests the page of the current process until it is as expected. A new process would have a new port. */
-async function shows(isShown: (page: string) => boolean): Promise<void> {
-  for (let attempt = 0; !isShown(await page()); attempt++) {
-    assert(attempt < 1_000, 'The expected page never came.')
-    await pause(20)
-  }
+/** Requests the page until it is as expected. */
+function shows(isShown: (page: string) => boolean): Promise<void> {
+  return until(async () => isShown(await page()), 20)
 }
 
 t.test('it compiles, and prints its warnings when it serves for the first time', async t => {
@@ -113,7 +112,7 @@ t.test('the running process uses a changed template or asset, however often it i
   await shows(page => page === styled)
   mkdirSync(inCopy('public'))
   replace('public/robots.txt', 'User-agent: *\n')
-  await until(async () => (await fetch(`${url}/robots.txt`)).status === 200)
+  await until(async () => (await visit('/robots.txt')).status === 200)
   t.equal(site.stderr, printed)
 })
 
@@ -161,8 +160,8 @@ t.test('a type error is shown in the terminal and in the toolbar, and stops noth
   const restore = add(bundle, 'export const wrong: number = "text"\n')
   await site.until(/home-bundle\.ts.*TS2322/)
   t.match(await page(), '</body></html>')
-  const token = (await fetch(`${url}/`)).headers.get('x-debug-token')
-  const toolbar = async () => (await fetch(`${url}/_wdt/${token}`)).text()
+  const token = (await visit('/')).headers.get('x-debug-token')
+  const toolbar = async () => (await visit(`/_wdt/${token}`)).text()
   await until(async () => (await toolbar()).includes('This page is current, and the types are wrong'))
   t.match(await toolbar(), /1 type error[\s\S]*home-bundle\.ts/)
   t.notMatch(site.stderr, /TS2322[\s\S]*TS2322/, 'it is printed once')
@@ -174,9 +173,9 @@ t.test('a syntax error is shown, and what was compiled before goes on', compiled
   const restore = add(bundle, 'export const wrong = = 1\n')
   await site.until(/home-bundle\.ts.*TS1109[\s\S]*What was compiled before goes on: waiting for a change/)
   t.match(await page(), '</body></html>')
-  const token = (await fetch(`${url}/`)).headers.get('x-debug-token')
+  const token = (await visit('/')).headers.get('x-debug-token')
   // The message to the process may be later than the line in the terminal.
-  const toolbar = async () => (await fetch(`${url}/_wdt/${token}`)).text()
+  const toolbar = async () => (await visit(`/_wdt/${token}`)).text()
   await until(async () => (await toolbar()).includes('This page is older than your files'))
   add('bundles/index.ts', '\n// a change\n')
   restore()
@@ -192,18 +191,18 @@ t.test('a type error in a test keeps neither the server nor the console from run
   add(bundle, '\n// a change\n')
   url = await site.url()
   t.match(await page(), '</body></html>')
-  t.equal(runConsole('debug:routes', '--json').status, 0)
+  t.equal((await runConsole(t, 'debug:routes', '--json')).code, 0)
   rmSync(inCopy('tests/wrong.test.ts'))
 })
 
 t.test('while the sources do not compile, the console reads profiles with the last build', compiled, async t => {
   const restore = add(bundle, 'export const wrong = = 1\n')
   await site.until(/What was compiled before goes on: waiting for a change/)
-  const profiles = runConsole('profiler:list', '--json')
-  t.equal(profiles.status, 0)
+  const profiles = await runConsole(t, 'profiler:list', '--json')
+  t.equal(profiles.code, 0)
   t.match(profiles.stderr, /TS1109[\s\S]*\nThe sources do not compile: the command runs from the last build\.\n$/)
-  const routes = runConsole('debug:routes')
-  t.equal(routes.status, 1)
+  const routes = await runConsole(t, 'debug:routes')
+  t.equal(routes.code, 1)
   t.match(routes.stderr, /TS1109[\s\S]*\nThe command was not run: the sources do not compile\.\n$/)
   restore()
   url = await site.url()
@@ -382,10 +381,10 @@ t.test(
     url = await site.url()
     const edits = (await readProfile()).process.server.edits.length
     for (let crash = 1; crash <= 3; crash++) {
-      const token = (await fetch(`${url}/crash`)).headers.get('x-debug-token')
+      const token = (await visit('/crash')).headers.get('x-debug-token')
       await site.until(/Error: on purpose\n[\s\S]*The site has ended \(exit code 1\): starting again in \d\.\d s\.\n/)
       url = await site.url()
-      const profile = await fetch(`${url}/_profiler/${token}.json`)
+      const profile = await visit(`/_profiler/${token}.json`)
       t.equal(profile.status, 200)
       const { summary } = (await profile.json()) as { summary: { outcome: string } }
       t.equal(summary.outcome, 'crashed')
@@ -444,7 +443,7 @@ t.test('no request is refused, cut off or answered by an error while a process i
   isOver = true
   await Promise.all(load)
   // The request that ends the process has no answer. The next one waits for the next process.
-  t.match(await fetch(`${url}/crash`).catch(({ cause }) => cause.code), /UND_ERR_SOCKET|ECONNRESET/)
+  t.match(await visit('/crash').catch(({ cause }) => cause.code), /UND_ERR_SOCKET|ECONNRESET/)
   await Promise.all(agents.map(agent => ask(agent, '/')))
   restore()
   await site.url()

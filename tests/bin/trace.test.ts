@@ -1,4 +1,3 @@
-import { fork } from 'node:child_process'
 import { once } from 'node:events'
 import { mkdirSync, writeFileSync } from 'node:fs'
 import path from 'node:path'
@@ -9,6 +8,7 @@ import type { Profile } from '#bundles/profiler/profile/profile.ts'
 import type { Request } from '#lib/http/request.ts'
 import { Response } from '#lib/http/response.ts'
 import { createProfiledKernel } from '#tests/support/profiled-kernel.ts'
+import { startProcess } from '#tests/support/start-process.ts'
 import { serveKernel } from '#tests/support/test-server.ts'
 
 const undiciInstrumentation = `
@@ -37,8 +37,8 @@ t.test('two processes that call each other are one tree in the profiles of their
   const { url } = await serveKernel(t, kernel)
   ownUrl = url
   const program = path.join(import.meta.dirname, '../fixtures/traced-service.js')
-  const service = fork(program, [`${url}/_profiler/otlp/v1/traces`], { execArgv: [] })
-  t.teardown(() => service.kill('SIGKILL'))
+  const command = [process.execPath, program, `${url}/_profiler/otlp/v1/traces`]
+  const service = startProcess(t, command, { stdio: ['ignore', 'inherit', 'inherit', 'ipc'] })
   const [port] = await once(service, 'message', { signal: AbortSignal.timeout(20_000) })
   stockUrl = `http://127.0.0.1:${port}`
 

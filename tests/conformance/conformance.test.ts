@@ -1,15 +1,15 @@
-import { execFile } from 'node:child_process'
 import { readFileSync } from 'node:fs'
 import { type Test, t } from 'tap'
 import { createProfilerBundle } from '#bundles/profiler/profiler-bundle.ts'
 import { FileProfileStorage } from '#bundles/profiler/store/file-profile-storage.ts'
 import { findUndecided, hashFile } from '#tests/support/recorded.ts'
+import { runProcess } from '#tests/support/start-process.ts'
 import { startServer } from '#tests/support/test-server.ts'
 
 /** Replays the recorded cases; gives what the runner prints. */
 async function replay(url: string, ...options: string[]): Promise<string> {
-  const args = ['tests/conformance/run-cases.mjs', url, '--probe', ...options]
-  return new Promise(resolve => execFile(process.execPath, args, (_error, stdout) => resolve(stdout)))
+  const command = [process.execPath, 'tests/conformance/run-cases.mjs', url, '--probe', ...options]
+  return (await runProcess(t, command)).stdout
 }
 
 async function serveDevelopment(t: Test): Promise<string> {

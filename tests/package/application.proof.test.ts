@@ -17,7 +17,7 @@ const ownSecret = { APP_SECRET: 'of one’s own, and long enough for production'
 
 t.test('an application, from the tarball to production', { skip: noNpm }, async t => {
   const place = await Workplace.create(t)
-  const { file } = await packPackage(place.directory)
+  const { file } = await packPackage(t, place.directory)
   const site = 'my-site'
   const create = `npx --yes ./${file} new ${site}`
   t.strictSame(

@@ -8,7 +8,7 @@ const { dependencies, engines, exports, name, version } = JSON.parse(readFileSyn
 
 t.test('the package as `npm pack` makes it', { skip: noNpm }, async t => {
   const place = await Workplace.create(t)
-  const { file, files, size } = await packPackage(place.directory)
+  const { file, files, size } = await packPackage(t, place.directory)
   const { code, output } = await place.run(`npm install --omit=dev ./${file}`)
   t.equal(code, 0, 'it can be installed', { output })
   const folder = `node_modules/${name}`

@@ -1,6 +1,7 @@
 import { Client } from '@modelcontextprotocol/sdk/client/index.js'
 import type { Transport } from '@modelcontextprotocol/sdk/shared/transport.js'
 import type { Test } from 'tap'
+import { endFirst } from './start-process.ts'
 
 /** What a tool has answered. */
 export interface AgentAnswer {
@@ -16,10 +17,10 @@ export interface Agent {
   ask(tool: string, given?: Readonly<Record<string, unknown>>): Promise<AgentAnswer>
 }
 
-/** Connects the client of the SDK; it is closed when the test ends. */
+/** Connects the client of the SDK; it is closed when the test ends, and with it the process of a transport on stdin. */
 export async function connectAgent(t: Test, transport: Transport): Promise<Agent> {
   const client = new Client({ name: 'test', version: '1.0.0' })
-  t.teardown(() => client.close())
+  endFirst(t, () => client.close())
   await client.connect(transport)
   return {
     client,

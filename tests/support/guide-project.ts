@@ -1,14 +1,12 @@
-import { spawn } from 'node:child_process'
-import { once } from 'node:events'
 import { cpSync, existsSync, mkdirSync, readdirSync, readFileSync, rmSync, symlinkSync, writeFileSync } from 'node:fs'
 import path from 'node:path'
-import { text } from 'node:stream/consumers'
 import type { Test } from 'tap'
 import { createApplication } from '#bin/new-application.ts'
+import { runProcess } from './start-process.ts'
 
 /** The output of a command, errors included, and its exit code. */
 export interface Ran {
-  readonly code: number | null
+  readonly code: number | NodeJS.Signals | null
   readonly output: string
 }
 
@@ -41,8 +39,10 @@ export class GuideProject {
   readonly directory: string
   /** A new application, from which the project is made. */
   readonly #origin: string
+  readonly #test: Test
 
   constructor(t: Test) {
+    this.#test = t
     const folder = t.testdir()
     this.directory = path.join(folder, 'my-site')
     this.#origin = path.join(folder, 'origin/my-site')
@@ -79,10 +79,9 @@ export class GuideProject {
   async run(line: string, variables: Readonly<Record<string, string>> = {}): Promise<Ran> {
     const { HOME = '', PATH = '' } = process.env
     const environment = Object.entries({ HOME, PATH, ...variables }).map(([name, value]) => `${name}=${value}`)
-    const command = ['-i', ...environment, 'sh', '-c', `exec 2>&1; ${line}`]
-    const child = spawn('env', command, { cwd: this.directory, stdio: ['ignore', 'pipe', 'ignore'] })
-    const [output, [code]] = await Promise.all([text(child.stdout), once(child, 'exit')])
-    return { code, output }
+    const command = ['env', '-i', ...environment, 'sh', '-c', `exec 2>&1; ${line}`]
+    const { code, stdout } = await runProcess(this.#test, command, { cwd: this.directory })
+    return { code, output: stdout }
   }
 
   #link(name: string, target: string): void {

@@ -1,5 +1,5 @@
-import { execFile } from 'node:child_process'
-import { promisify } from 'node:util'
+import type { Test } from 'tap'
+import { runProcess } from './start-process.ts'
 
 /** A tarball that `npm pack` has made: its file name, the files in it, and its size in bytes. */
 export interface Packed {
@@ -9,10 +9,10 @@ export interface Packed {
 }
 
 /** Runs `npm pack` in this repository, for a tarball in another folder. */
-export async function packPackage(destination: string): Promise<Packed> {
+export async function packPackage(t: Test, destination: string): Promise<Packed> {
   // Tap adds its own options to the environment of each child process.
-  const parameters = ['-u', 'NODE_OPTIONS', 'npm', 'pack', '--json', '--pack-destination', destination]
-  const { stdout } = await promisify(execFile)('env', parameters, { maxBuffer: 2 ** 24 })
+  const command = ['env', '-u', 'NODE_OPTIONS', 'npm', 'pack', '--json', '--pack-destination', destination]
+  const { stdout } = await runProcess(t, command)
   // npm prints the output of the build before it.
   const [result] = JSON.parse(stdout.slice(stdout.search(/^\[/m)))
   return {

@@ -1,9 +1,9 @@
-import { type ChildProcess, execFileSync, spawn, spawnSync } from 'node:child_process'
-import { once } from 'node:events'
+import { type ChildProcess, execFileSync, spawnSync } from 'node:child_process'
 import { chownSync, existsSync, mkdtempSync, readdirSync, rmSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import path from 'node:path'
 import type { Test } from 'tap'
+import { startProcess } from './start-process.ts'
 
 /** A program of a package of Debian that tests start as a server. */
 export interface ServerProgram {
@@ -57,30 +57,21 @@ export function runAsServer(command: string, args: readonly string[]): void {
 
 /** Starts a server, waits until it answers, and ends it with the test. @throws with its output if it does not answer in 30 seconds */
 export async function startServer(t: Test, { args, command, ready, stop }: ServerProgram): Promise<ChildProcess> {
-  const server = spawn(String(findProgram(command)), args, { ...unprivileged, cwd: tmpdir() })
-  const kill = () => server.kill('SIGKILL')
-  process.once('exit', kill)
-  t.teardown(async () => {
-    process.off('exit', kill)
-    if (server.exitCode !== null || server.signalCode !== null) return
-    const exited = once(server, 'exit')
-    server.kill(stop)
-    await exited
-  })
+  const server = startProcess(t, [String(findProgram(command)), ...args], { ...unprivileged, cwd: tmpdir(), stop })
   let output = ''
   await new Promise<void>((resolve, reject) => {
     const fail = (reason: string) => reject(new Error(`${command} ${reason}:\n${output}`))
-    const timer = setTimeout(() => fail('does not answer'), 30_000)
+    const timer = setTimeout(() => fail(`has not printed ${ready} within 30 s; its output`), 30_000)
     const take = (text: Buffer) => {
       output += text
       if (!ready.test(output)) return
       clearTimeout(timer)
       resolve()
     }
-    server.stdout.on('data', take)
-    server.stderr.on('data', take)
+    server.stdout?.on('data', take)
+    server.stderr?.on('data', take)
     server.once('error', error => fail(error.message))
-    server.once('exit', () => fail('has ended'))
+    server.once('exit', () => fail('has ended; its output'))
   })
   return server
 }

@@ -1,5 +1,4 @@
-import { spawn, spawnSync } from 'node:child_process'
-import { once } from 'node:events'
+import { spawnSync } from 'node:child_process'
 import {
   existsSync,
   mkdirSync,
@@ -12,14 +11,14 @@ import {
 } from 'node:fs'
 import { tmpdir } from 'node:os'
 import path from 'node:path'
-import { text } from 'node:stream/consumers'
 import type { Test } from 'tap'
 import { SiteProcess } from '#tests/bin/site-process.ts'
 import { type Registry, startRegistry } from './registry.ts'
+import { runProcess, signalGroup } from './start-process.ts'
 
 /** The output of a command, errors included, and its exit code. */
 export interface Ran {
-  readonly code: number | null
+  readonly code: number | NodeJS.Signals | null
   readonly output: string
 }
 
@@ -33,8 +32,10 @@ export const noNpm: string | false = spawnSync('npm', ['--version']).status === 
 export class Workplace {
   readonly directory: string
   readonly registry: Registry
+  readonly #test: Test
 
-  private constructor(directory: string, registry: Registry) {
+  private constructor(t: Test, directory: string, registry: Registry) {
+    this.#test = t
     this.directory = directory
     this.registry = registry
   }
@@ -42,29 +43,21 @@ export class Workplace {
   static async create(t: Test): Promise<Workplace> {
     const directory = mkdtempSync(path.join(findRoom(), 'sinfonietta-'))
     t.teardown(() => rmSync(directory, { recursive: true, force: true, maxRetries: 5 }))
-    return new Workplace(directory, await startRegistry(t))
+    return new Workplace(t, directory, await startRegistry(t))
   }
 
   /** Runs a line of a shell in a folder of the workplace. */
   async run(line: string, folder = '.', variables: Readonly<Record<string, string>> = {}): Promise<Ran> {
-    const child = spawn('env', this.#inShell(`exec 2>&1; ${line}`, variables), {
-      cwd: path.join(this.directory, folder),
-      stdio: ['ignore', 'pipe', 'ignore'],
+    const cwd = path.join(this.directory, folder)
+    const { code, stdout } = await runProcess(this.#test, ['env', ...this.#inShell(`exec 2>&1; ${line}`, variables)], {
+      cwd,
     })
-    const [output, [code]] = await Promise.all([text(child.stdout), once(child, 'exit')])
-    return { code, output }
+    return { code, output: stdout }
   }
 
   /** Starts a line of a shell that serves until the test ends. All its processes are in one group, as in a terminal. */
   start(t: Test, line: string, folder: string, variables: Readonly<Record<string, string>> = {}): SiteProcess {
-    const child = spawn('env', this.#inShell(line, variables), {
-      cwd: path.join(this.directory, folder),
-      stdio: ['ignore', 'pipe', 'pipe'],
-      detached: true,
-    })
-    const site = new SiteProcess(t, child)
-    t.teardown(() => interrupt(site, 'SIGKILL'))
-    return site
+    return new SiteProcess(t, ['env', ...this.#inShell(line, variables)], { cwd: path.join(this.directory, folder) })
   }
 
   path(name: string): string {
@@ -111,11 +104,7 @@ export class Workplace {
 
 /** Sends a signal to all processes of a line that `start` has started, as a terminal does for Ctrl-C. */
 export function interrupt({ child }: SiteProcess, signal: NodeJS.Signals): void {
-  try {
-    if (child.pid !== undefined) process.kill(-child.pid, signal)
-  } catch {
-    // There is no process left.
-  }
+  if (child.pid !== undefined) signalGroup(child.pid, signal)
 }
 
 /** A folder for some ten thousand files: in memory if there is room, because that halves the time of `npm install`. */

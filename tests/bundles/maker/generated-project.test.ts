@@ -1,4 +1,3 @@
-import { spawn } from 'node:child_process'
 import { cpSync, mkdtempSync, readFileSync, rmSync, symlinkSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import path from 'node:path'
@@ -9,6 +8,7 @@ import { siteBundle } from '#bundles/site/site-bundle.ts'
 import type { Bundle } from '#kernel/bundle.ts'
 import { runInTerminal } from '#tests/support/fake-terminal.ts'
 import { makeApplication } from '#tests/support/new-application.ts'
+import { runProcess } from '#tests/support/start-process.ts'
 
 /** Copies what a project is built of to where no other project is around it. */
 function copyProject(t: Test): string {
@@ -24,13 +24,11 @@ function copyProject(t: Test): string {
 }
 
 /** Runs a program as if no test ran it. */
-function execute(directory: string, ...words: string[]): Promise<{ code: unknown; text: string }> {
+async function execute(t: Test, directory: string, ...words: string[]): Promise<{ code: unknown; text: string }> {
   const { HOME = '', PATH = '' } = process.env
-  const clean = ['-i', `HOME=${HOME}`, `PATH=${PATH}`, process.execPath]
-  const child = spawn('env', [...clean, ...words], { cwd: directory, stdio: ['ignore', 'pipe', 'pipe'] })
-  let text = ''
-  for (const stream of [child.stdout, child.stderr]) stream.on('data', chunk => (text += chunk))
-  return new Promise(resolve => child.on('close', code => resolve({ code, text })))
+  const clean = ['env', '-i', `HOME=${HOME}`, `PATH=${PATH}`, process.execPath]
+  const { code, stderr, stdout } = await runProcess(t, [...clean, ...words], { cwd: directory })
+  return { code, text: stdout + stderr }
 }
 
 /** The commands of the README. */
@@ -65,7 +63,7 @@ async function generate(t: Test, directory: string, bundle: Bundle, lines: reado
 
 async function checkRoutes(t: Test, directory: string): Promise<void> {
   // On Node 20 the sources are compiled first, and a message says so.
-  const { text } = await execute(directory, 'bin/console', 'debug:routes', 'o', '--json')
+  const { text } = await execute(t, directory, 'bin/console', 'debug:routes', 'o', '--json')
   const names: unknown[] = JSON.parse(text.slice(text.indexOf('['))).map(({ name }: { name: unknown }) => name)
   for (const name of ['books', 'photographs_of_all_new_starlet', 'about_us']) t.ok(names.includes(name), name)
 }
@@ -78,8 +76,8 @@ t.test('what is generated compiles, is in house style, and has tests that are gr
   const { sources, tests } = await generate(t, directory, siteBundle, [...lines, ...others])
   const shown = tests.slice(0, lines.length)
   const [style, run] = await Promise.all([
-    execute(directory, 'node_modules/@biomejs/biome/bin/biome', 'check', '--error-on-warnings', ...sources),
-    execute(directory, 'bin/test', '-Rtap', '--disable-coverage', ...shown),
+    execute(t, directory, 'node_modules/@biomejs/biome/bin/biome', 'check', '--error-on-warnings', ...sources),
+    execute(t, directory, 'bin/test', '-Rtap', '--disable-coverage', ...shown),
   ])
   t.equal(style.code, 0, style.text)
   t.equal(run.code, 0, run.text)
@@ -91,10 +89,11 @@ t.test('the same in a new application', async t => {
   const directory = makeApplication(t)
   const home = { name: 'home', register() {} }
   const { tests } = await generate(t, directory, home, [...documented, 'make:page about-us --bundle home', ...others])
-  const types = await execute(directory, 'node_modules/typescript/bin/tsc')
+  const types = await execute(t, directory, 'node_modules/typescript/bin/tsc')
   t.equal(types.code, 0, types.text)
   // One of each, and the test of the application itself.
   const run = await execute(
+    t,
     directory,
     'bin/test',
     '-Rtap',

@@ -1,4 +1,3 @@
-import { fork } from 'node:child_process'
 import { once } from 'node:events'
 import path from 'node:path'
 import fc from 'fast-check'
@@ -11,6 +10,7 @@ import {
   type SessionRequest,
   times,
 } from '#tests/support/session-process.ts'
+import { startProcess } from '#tests/support/start-process.ts'
 import { lacksRedis, startRedis } from '#tests/support/start-redis.ts'
 
 t.test('two processes with one folder', async t => {
@@ -27,11 +27,10 @@ t.test('two processes with one Redis', { skip: lacksRedis }, async t => {
 
 /** Runs the claims. `createPlace` returns an empty place for each number. */
 async function testProcesses(t: Test, createPlace: (number: number) => SessionPlace): Promise<void> {
-  // It needs no option of the program that runs the tests: with the compiler of tap it would end at its start.
-  const child = fork(path.join(import.meta.dirname, '../../support/session-process.js'), { execArgv: [] })
+  const program = path.join(import.meta.dirname, '../../support/session-process.js')
+  const child = startProcess(t, [process.execPath, program], { stdio: ['ignore', 'inherit', 'inherit', 'ipc'] })
   const ended = new AbortController()
   child.once('exit', (code, signal) => ended.abort(`The other process has ended: ${signal ?? code}.`))
-  t.teardown(() => child.kill())
   let number = 0
 
   /** Runs requests in this process and in the other one, at once. Returns their results and the stored session. */

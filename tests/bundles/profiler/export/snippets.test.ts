@@ -1,8 +1,7 @@
 import assert from 'node:assert/strict'
-import { execFile, spawnSync } from 'node:child_process'
+import { spawnSync } from 'node:child_process'
 import { readdirSync, writeFileSync } from 'node:fs'
 import path from 'node:path'
-import { promisify } from 'node:util'
 import { runInNewContext } from 'node:vm'
 import fc from 'fast-check'
 import { t } from 'tap'
@@ -14,9 +13,8 @@ import { Response } from '#lib/http/response.ts'
 import { createProfile } from '#tests/support/create-profile.ts'
 import { hostileTexts } from '#tests/support/hostile-texts.ts'
 import { createProfiledKernel } from '#tests/support/profiled-kernel.ts'
+import { runProcess } from '#tests/support/start-process.ts'
 import { serveKernel } from '#tests/support/test-server.ts'
-
-const run = promisify(execFile)
 
 /** Headers that each client sets itself. */
 const senders = /^(?:host|connection|keep-alive|accept-encoding|content-length|sec-fetch-mode)$/i
@@ -73,7 +71,7 @@ t.test('curl and fetch repeat the same request', async t => {
 
     const file = path.join(folder, 'again.mjs')
     writeFileSync(file, await read('fetch'))
-    const { stdout } = await run(process.execPath, [file], { env: { ...process.env, FORCE_COLOR: '0' } })
+    const { stdout } = await runProcess(t, [process.execPath, file], { env: { ...process.env, FORCE_COLOR: '0' } })
     t.match(stdout, /^207 /)
     t.strictSame(JSON.parse(stdout.slice(4)), answer, `${name}, by fetch`)
 
@@ -81,7 +79,7 @@ t.test('curl and fetch repeat the same request', async t => {
     if (!hasCurl) continue
     const script = await read('curl')
     t.match(script, /^#!\/bin\/sh\n/)
-    const asked = await run('/bin/sh', ['-c', `${script.trim()} --silent`], { cwd: folder })
+    const asked = await runProcess(t, ['/bin/sh', '-c', `${script.trim()} --silent`], { cwd: folder })
     t.strictSame(JSON.parse(asked.stdout), answer, `${name}, by curl`)
   }
   t.strictSame(readdirSync(folder).sort(), ['again.mjs', 'own-notes'], 'nothing else was run')

@@ -1,38 +1,29 @@
-import { spawn } from 'node:child_process'
-import { once } from 'node:events'
 import { readFileSync } from 'node:fs'
 import path from 'node:path'
-import { createInterface } from 'node:readline'
-import { text } from 'node:stream/consumers'
 import { type Test, t } from 'tap'
 import type { Profile } from '#bundles/profiler/profile/profile.ts'
+import { startProgram } from '#tests/bin/site-process.ts'
 
 const program = path.join(import.meta.dirname, '../../../fixtures/crashing-server.js')
 
 /** Serves in a separate process, in which a request waits for its response. */
 async function start(t: Test) {
   const disk = path.join(t.testdir(), 'profiles.json')
-  // Without the additions of tap to the environment of each process, which take seconds.
-  const command = ['-u', 'NODE_OPTIONS', process.execPath, '--enable-source-maps', program, disk]
-  const child = spawn('env', command, { stdio: ['ignore', 'pipe', 'pipe'] })
-  t.teardown(() => child.kill('SIGKILL'))
-  const ended = once(child, 'exit')
-  const stderr = text(child.stderr)
-  const lines = createInterface(child.stdout)[Symbol.asyncIterator]()
-  const url = String((await lines.next()).value)
+  const site = startProgram(t, [process.execPath, '--enable-source-maps', program, disk], {})
+  const [url] = await site.until(/http:\S+(?=\n)/)
   const waiting = fetch(`${url}/slow`).then(
     () => 'answered',
     () => 'cut off',
   )
-  t.equal((await lines.next()).value, 'slow')
+  await site.until(/^slow$/m)
   return {
     url,
     /** Waits for the end of the process, and returns its exit and its stored profiles. */
     async end() {
-      const [code] = await ended
+      const code = await site.end()
       const profiles: Profile[] = JSON.parse(readFileSync(disk, 'utf8'))
       const findProfile = (target: string) => profiles.find(({ summary }) => summary.url.endsWith(target))
-      return { code, stderr: await stderr, findProfile, slow: await waiting }
+      return { code, stderr: site.stderr, findProfile, slow: await waiting }
     },
   }
 }

@@ -1,9 +1,10 @@
-import { type ChildProcess, spawn, spawnSync } from 'node:child_process'
+import { type ChildProcess, spawnSync } from 'node:child_process'
 import { once } from 'node:events'
 import { readFileSync } from 'node:fs'
 import path from 'node:path'
 import { type Test, t } from 'tap'
 import { isRunning } from '#bundles/profiler/store/file-system.ts'
+import { runProcess, startProcess } from '#tests/support/start-process.ts'
 import { createDirectory, createFileStorage, listFiles, missingPid } from './file-storage.ts'
 import { createRecord, createRecords, facts, tokenOf, tokensOf } from './records.ts'
 
@@ -14,12 +15,10 @@ const script = (name: string) => path.join(import.meta.dirname, name)
 /** Starts a process that writes; it is killed when the test ends. */
 function startWriter(t: Test, directory: string, ...rest: (string | number)[]) {
   const parameters = [directory, ...rest].map(String)
-  const child = spawn('env', [...uncounted, process.execPath, script('writer-process.js'), ...parameters], {
-    stdio: ['ignore', 'pipe', 'inherit'],
-  })
-  t.teardown(() => child.kill('SIGKILL'))
+  const command = ['env', ...uncounted, process.execPath, script('writer-process.js'), ...parameters]
+  const child = startProcess(t, command, { stdio: ['ignore', 'pipe', 'inherit'] })
   let printed = ''
-  child.stdout.on('data', chunk => {
+  child.stdout?.on('data', chunk => {
     printed += chunk
   })
   // A last line that was cut does not count.
@@ -87,7 +86,7 @@ t.test('kl-9: after fifty processes are killed at full load, every profile that 
     const directory = path.join(createDirectory(t), 'profiler')
     const writers = Array.from({ length: 5 }, (_, number) => startWriter(t, directory, number * 10_000, 1_000_000, 20))
     for (const { child } of writers) {
-      child.stdout.once('data', () => setTimeout(() => child.kill('SIGKILL'), Math.random() * 20))
+      child.stdout?.once('data', () => setTimeout(() => child.kill('SIGKILL'), Math.random() * 20))
     }
     t.strictSame(await Promise.all(writers.map(({ ended }) => ended)), Array(5).fill('SIGKILL'))
 
@@ -115,14 +114,13 @@ t.test('a process runs, has ended, or belongs to another user', async t => {
 })
 
 /** Runs the other script, after shell commands that prepare its disk. */
-function runFault(t: Test, scenario: string, commands: string, program: readonly string[] = []) {
+async function runFault(t: Test, scenario: string, commands: string, program: readonly string[] = []) {
   const directory = createDirectory(t)
   const run = `${commands}; exec "$NODE" ${script('fault-process.js')} "$ROOT" ${scenario}`
-  const { status, stderr, stdout } = spawnSync('env', [...uncounted, ...program, 'sh', '-ec', run], {
-    encoding: 'utf8',
+  const { code, stderr, stdout } = await runProcess(t, ['env', ...uncounted, ...program, 'sh', '-ec', run], {
     env: { ...process.env, NODE: process.execPath, ROOT: directory },
   })
-  t.equal(status, 0, stderr)
+  t.equal(code, 0, stderr)
   return JSON.parse(stdout)
 }
 
@@ -149,7 +147,7 @@ const faults: Readonly<
 
 for (const [scenario, [code, commands, skip, program]] of Object.entries(faults)) {
   t.test(`${scenario}: profiles are dropped and counted until the cause is removed`, { skip }, async t => {
-    const result = runFault(t, scenario, commands, program)
+    const result = await runFault(t, scenario, commands, program)
     t.equal(result.dropped + result.profiles, 500)
     t.ok(result.isConsistent)
     t.ok(result.isRecovered)
@@ -165,5 +163,5 @@ for (const [scenario, [code, commands, skip, program]] of Object.entries(faults)
 }
 
 t.test('pf-perm: an unreadable profile is not found', { skip: withoutRoot }, async t => {
-  t.strictSame(runFault(t, 'pf-perm', withinReach), { total: 0, isFound: false })
+  t.strictSame(await runFault(t, 'pf-perm', withinReach), { total: 0, isFound: false })
 })

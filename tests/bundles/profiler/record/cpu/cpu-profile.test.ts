@@ -1,4 +1,3 @@
-import { spawn } from 'node:child_process'
 import { existsSync, readFileSync, statSync, writeFileSync } from 'node:fs'
 import path from 'node:path'
 import { setFlagsFromString } from 'node:v8'
@@ -7,7 +6,7 @@ import { readCpu } from '#bundles/profiler/profile/cpu.ts'
 import { toProfile } from '#bundles/profiler/profile/parse-profile.ts'
 import { ArmFile, createArming } from '#bundles/profiler/record/cpu/arming.ts'
 import { Response } from '#lib/http/response.ts'
-import { SiteProcess } from '#tests/bin/site-process.ts'
+import { startProgram } from '#tests/bin/site-process.ts'
 import { busyBundle } from '#tests/fixtures/busy-bundle.ts'
 import { plainEquals, textOf, toText } from '#tests/support/html.ts'
 import { createProfiledKernel, waitForProfile } from '#tests/support/profiled-kernel.ts'
@@ -41,9 +40,7 @@ function lineOf(text: string): number {
 t.test('in a warm server, the next request of a route is sampled; its slowest function is the first', async t => {
   const directory = t.testdir()
   // Without coverage: sampling resets its counters.
-  const parameters = ['-u', 'NODE_OPTIONS', process.execPath, '--enable-source-maps', program, directory]
-  const child = spawn('env', parameters, { env: { ...process.env, APP_ENV: 'dev' } })
-  const site = new SiteProcess(t, child)
+  const site = startProgram(t, [process.execPath, '--enable-source-maps', program, directory], { APP_ENV: 'dev' })
   const url = await site.url()
   // V8 has compiled the function into its caller by now.
   for (let turn = 0; turn < 20; turn++) await (await fetch(`${url}/warm`)).text()
@@ -71,7 +68,7 @@ t.test('in a warm server, the next request of a route is sampled; its slowest fu
   const sampled = []
   for (const { token } of records) if ((await read(`${token}.json`)).data.cpu) sampled.push(token)
   t.strictSame(sampled, [tokens[0]], 'once, and no other request')
-  child.kill('SIGTERM')
+  site.child.kill('SIGTERM')
   t.equal(await site.end(), 0)
 })
 

@@ -1,8 +1,8 @@
-import { execFile } from 'node:child_process'
 import { readdirSync, readFileSync } from 'node:fs'
 import { t } from 'tap'
 import { textOf } from '#tests/support/html.ts'
 import { createProfiledKernel } from '#tests/support/profiled-kernel.ts'
+import { runProcess } from '#tests/support/start-process.ts'
 import { serveKernel } from '#tests/support/test-server.ts'
 import { turns } from '#tests/support/turns.ts'
 
@@ -183,9 +183,8 @@ t.test('the recorded cases of redirects, search and files hold', async t => {
     ['search', '11 passed, 0 failed\n'],
     ['open', '2 passed, 0 failed\n'],
   ] as const) {
-    const options = ['tests/conformance/run-cases.mjs', url, '--probe', '--only', group]
-    const printed = new Promise(resolve => execFile(process.execPath, options, (_error, stdout) => resolve(stdout)))
-    t.equal(await printed, outcome)
+    const command = [process.execPath, 'tests/conformance/run-cases.mjs', url, '--probe', '--only', group]
+    t.equal((await runProcess(t, command)).stdout, outcome)
   }
 })
 

@@ -1,0 +1,104 @@
+import { randomUUID } from 'node:crypto'
+import { existsSync, readdirSync, readFileSync, writeFileSync } from 'node:fs'
+import path from 'node:path'
+import { t } from 'tap'
+import { startProgram } from '#tests/bin/site-process.ts'
+import { runProcess } from './start-process.ts'
+import { until } from './until.ts'
+
+/** Statements of tests that fail. `tree` starts a process that has started another one, and that nothing ends. */
+const failing: Readonly<Record<string, string>> = {
+  'an assertion': 'tree(t); t.equal(1, 2)',
+  'an assertion after the first of two trees': 'tree(t); t.ok(false); tree(t)',
+  'a thrown error': "tree(t); throw new Error('on purpose')",
+  'a rejected promise': "tree(t); await Promise.reject(new Error('on purpose'))",
+  'an error in a timer': "tree(t); setTimeout(() => { throw new Error('on purpose') }); await never",
+  'a promise that is not handled': "tree(t); Promise.reject(new Error('on purpose')); await never",
+  'a limit of time': 'tree(t); t.setTimeout(300); await never',
+  'a plan': 'tree(t); t.plan(1); t.pass(); t.pass()',
+  'an error while a server starts': "startSite(t, ['--port=0']); throw new Error('on purpose')",
+  'an error while a server serves': "const site = startSite(t, ['--port=0']); await site.url(); t.equal(1, 2)",
+  'an output that never comes': "await startProgram(t, ['sh', '-c', 'sleep 1000 & exit 1'], {}).until(/never/)",
+  'an error while a command runs': "runProcess(t, ['sh', '-c', endless]); throw new Error('on purpose')",
+  'a process that writes into a folder': 'startProcess(t, writer(t.testdir())); await pause(200); t.ok(false)',
+  'a process that ignores SIGTERM': "startProcess(t, ['sh', '-c', 'trap : TERM; ' + endless]); t.ok(false)",
+}
+
+/** Statements of programs that end before their tests do. */
+const ending: Readonly<Record<string, string>> = {
+  'a teardown': "tree(t); t.teardown(() => { throw new Error('on purpose') })",
+  SIGKILL: "tree(t); process.kill(process.pid, 'SIGKILL'); await never",
+  SIGINT: "tree(t); process.kill(process.pid, 'SIGINT'); await never",
+  'an exit': 'tree(t); process.exit(1)',
+  'the limit of all tests': 'tree(t); await never',
+  'a bailout': "tree(t); t.bailout('on purpose')",
+}
+
+/** A program of tests, which has what the statements use. */
+function createProgram(tests: Readonly<Record<string, string>>): string {
+  const bodies = Object.entries(tests).map(([name, body]) => `t.test('${name}', async t => { ${body} })\n`)
+  return `
+import { t } from 'tap'
+import { pause, startProgram, startSite } from '#tests/bin/site-process.ts'
+import { runProcess, startProcess } from '#tests/support/start-process.ts'
+
+const endless = 'sleep 1000 & sleep 1000'
+const tree = t => startProcess(t, ['sh', '-c', endless])
+const writer = folder => ['sh', '-c', 'cd "$0"; n=0; while :; do n=$((n+1)); mkdir -p "$n"; : > "$n/file"; done', folder]
+const never = new Promise(() => undefined)
+
+${bodies.join('')}`
+}
+
+/** The commands of all processes that have a variable in their environment. */
+function listProcesses(variable: string): string[] {
+  const pids = readdirSync('/proc').filter(name => /^\d+$/.test(name))
+  return pids.flatMap(pid => {
+    try {
+      if (!readFileSync(`/proc/${pid}/environ`, 'utf8').includes(variable)) return []
+      return readFileSync(`/proc/${pid}/cmdline`, 'utf8').replaceAll('\0', ' ')
+    } catch {
+      return []
+    }
+  })
+}
+
+const isLinux = existsSync('/proc/self/environ')
+
+t.test('twenty tests that fail in twenty ways leave no process and no folder', { skip: !isLinux }, async t => {
+  const folder = t.testdir()
+  const variable = `FAILING_TESTS=${randomUUID()}`
+  const run = async (name: string, tests: Readonly<Record<string, string>>, seconds: number) => {
+    const file = path.join(folder, `${name}.mjs`)
+    writeFileSync(file, createProgram(tests))
+    // A program of its own, not a part of this run of tap.
+    const clean = ['env', '-u', 'NODE_OPTIONS', '-u', 'TAP_CHILD_ID', `TAP_TIMEOUT=${seconds}`, variable]
+    return runProcess(t, [...clean, process.execPath, file])
+  }
+  const { code, stdout } = await run('failing', failing, 60)
+  const failed = Array.from(stdout.matchAll(/^not ok \d+ - (.+?)(?: #.*| \{)?$/gm), ([, name]) => name)
+  t.equal(code, 1)
+  t.strictSame(
+    Object.keys(failing).filter(name => !failed.includes(name)),
+    [],
+    'each of them fails',
+  )
+  for (const [index, [name, body]] of Object.entries(ending).entries()) {
+    t.not((await run(`ending-${index}`, { [name]: body }, 2)).code, 0, name)
+  }
+  t.equal(Object.keys({ ...failing, ...ending }).length, 20)
+  // The processes of a program that was killed end a moment after it.
+  await until(() => listProcesses(variable).length === 0, 50).catch(() => undefined)
+  t.strictSame(listProcesses(variable), [])
+  t.strictSame(
+    readdirSync(path.resolve('.tap/fixtures')).filter(name => name.includes('failing.mjs')),
+    [],
+  )
+})
+
+t.test('a limit names what was awaited, and what the process has printed', async t => {
+  const site = startProgram(t, ['sh', '-c', 'echo something else'], {})
+  await t.rejects(site.until(/ready/), {
+    message: /^The process ".+" has ended without the output \/ready\/; its output: something else\n$/,
+  })
+})
