@@ -1,9 +1,9 @@
-import { spawn } from 'node:child_process'
 import { readdirSync, readFileSync } from 'node:fs'
 import path from 'node:path'
-import type { Readable } from 'node:stream'
+import { Readable } from 'node:stream'
 import { pathToFileURL } from 'node:url'
 import { t } from 'tap'
+import { runProcess } from './support/start-process.ts'
 
 /** The rows of a table of a document in `.ci/`. */
 function readRows(name: string): string[][] {
@@ -32,12 +32,9 @@ t.test('only a test with its name and reason in .ci/skips.md may be skipped', as
     printSkips(tap: Readable, print: (line: string) => void): Promise<number>
   }
   const env = { ...process.env, TAP_CHILD_ID: undefined }
-  const child = spawn(process.execPath, ['--input-type=module', '--eval', code], {
-    env,
-    stdio: ['ignore', 'pipe', 'inherit'],
-  })
+  const { stdout } = await runProcess(t, [process.execPath, '--input-type=module', '--eval', code], { env })
   const lines: string[] = []
-  t.equal(await printSkips(child.stdout, line => lines.push(line)), 3)
+  t.equal(await printSkips(Readable.from([stdout]), line => lines.push(line)), 3)
   t.strictSame(lines.slice(-4), [
     `# skipped: | ${allowed} | ${reason} |`,
     `# must not be skipped: | ${allowed} | another # reason |`,
