@@ -44,7 +44,7 @@ export class Handshake extends ServerResponse {
     const { socket } = message
     this.#socket = socket
     this.#head = head
-    this.shouldKeepAlive = !/\bclose\b/i.test(message.headers.connection ?? '')
+    this.shouldKeepAlive = !/\bclose\b/i.test(Headers.fromRaw(message.rawHeaders).get('connection') ?? '')
     // Node has removed its listeners. An error without a listener would end the process.
     socket.on('error', this.#onError).on('drain', this.#onDrain).on('timeout', this.#onTimeout)
     this.on('finish', () => {

@@ -5,7 +5,7 @@ import { EventStream } from '../../lib/http/event-stream.ts'
 import type { Response } from '../../lib/http/response.ts'
 import { SERVER_LISTEN_FAILED, SERVER_PORT_TAKEN, SERVER_TLS_INVALID } from './errors.ts'
 import type { Exchanges } from './exchanges.ts'
-import { UpgradableMessage } from './handshake.ts'
+import { messageClasses } from './messages.ts'
 
 /** The certificate and the private key of a server for `https:`, as PEM texts. */
 export interface TlsIdentity {
@@ -29,7 +29,7 @@ export async function createServer(
   listener: RequestListener,
   identity: TlsIdentity | undefined,
 ): Promise<Server | TlsServer> {
-  const options = { ...timeouts, IncomingMessage: UpgradableMessage }
+  const options = { ...timeouts, ...messageClasses() }
   if (identity === undefined) return createHttpServer(options, listener)
   // Loaded only when needed: most servers are behind a proxy that does TLS.
   const https = await import('node:https')

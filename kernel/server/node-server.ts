@@ -14,6 +14,7 @@ import { type Exchange, Exchanges } from './exchanges.ts'
 import { fromNode, isTooLongToSkip, refuseBytes, skipRest } from './from-node.ts'
 import { Handshake } from './handshake.ts'
 import { type ClosingTimes, closeServer, createServer, endEvents, listen, type TlsIdentity } from './http-server.ts'
+import { FastMessage } from './messages.ts'
 import { toNode } from './to-node.ts'
 import { WebSocketUpgrade } from './websocket-upgrade.ts'
 
@@ -124,6 +125,7 @@ export class NodeServer {
     if (this.#ending.has(message.socket)) return
     const onBodyRead = asksToContinue ? () => target.writeContinue() : undefined
     const request = fromNode(message, this.#options.trustedProxies, target, onBodyRead)
+    if (message instanceof FastMessage) message.receive(request.hasBody)
     // The next bytes of the connection may be a part of this body: they must not be parsed as a request.
     if (hasUnclearLength(request)) this.#endAfter(target)
     const exchange = this.#exchanges.begin(request, target)

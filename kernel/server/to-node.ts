@@ -5,6 +5,7 @@ import { HTTP_STREAM_USED } from '../../lib/http/errors.ts'
 import type { Headers } from '../../lib/http/headers.ts'
 import { discard, isBodiless, type Response } from '../../lib/http/response.ts'
 import { SERVER_STREAM_INVALID } from './errors.ts'
+import { FastResponse } from './messages.ts'
 
 /** The parts of node's response that sending uses. */
 export interface ReplyTarget {
@@ -42,14 +43,17 @@ export function toNode(
       return sendStream(body, response, target, onFailure)
     }
   }
+  // A text of ASCII characters is the same in Latin-1, which Node writes faster than UTF-8.
+  const isAscii = typeof body === 'string' && length === body.length
+  if (isAscii && target instanceof FastResponse && target.sendText(response.status, headers.toRaw(), body))
+    return undefined
   writeHead(target, response)
   if (body instanceof Readable) {
     discard(body)
     target.end()
   }
-  // Node itself drops the body of a response to HEAD. A text of ASCII characters is the same in Latin-1, which Node
-  // writes faster than UTF-8.
-  else target.end(body ?? undefined, length === body?.length ? 'latin1' : 'utf8')
+  // Node itself drops the body of a response to HEAD.
+  else target.end(body ?? undefined, isAscii ? 'latin1' : 'utf8')
   return undefined
 }
 

@@ -1,0 +1,245 @@
+import { channel } from 'node:diagnostics_channel'
+import { EventEmitter } from 'node:events'
+import { IncomingMessage, type ServerOptions, ServerResponse, STATUS_CODES } from 'node:http'
+import { Socket } from 'node:net'
+import { Readable } from 'node:stream'
+import { UpgradableMessage } from './handshake.ts'
+
+/**
+ * Messages of node:http with less work. Node prepares a message for any code that may use it; here only this server does.
+ * These steps are left out, and the bytes of each response stay the same:
+ *
+ * - the object of all header fields, until the server has the message: before, Node itself reads two of them;
+ * - the end of the stream of a request without a body, unless there is a listener for it;
+ * - a second check of the fields of a response: `Headers` has checked them, and is the only guard against response splitting;
+ * - separate writes of the head and the text of a response.
+ *
+ * They use internals of Node, such as `_header`. {@link messageClasses} tries them once, and chooses Node's own classes if
+ * they have changed.
+ */
+export class FastMessage extends UpgradableMessage {
+  static {
+    // TypeScript refuses accessors in place of properties.
+    Object.defineProperties(FastMessage.prototype, {
+      headers: {
+        get(this: FastMessage) {
+          const isEarly = !this.#isReceived && this.httpVersion === '1.1' && !isObserved(this.socket)
+          return isEarly ? readEarly(this.rawHeaders) : fields.get.call(this)
+        },
+        set(this: FastMessage, value: unknown) {
+          fields.set.call(this, value)
+        },
+      },
+      readableEnded: {
+        get(this: FastMessage) {
+          return this.#isDumped || ended.get.call(this)
+        },
+      },
+    })
+  }
+
+  #isReceived = false
+  #isBodiless = false
+  /** Whether Node has announced the end of the stream, and nothing listened. */
+  #isEndHeld = false
+  #isDumped = false
+
+  /** Called when the server has the message. Without a body nothing is left to read. */
+  receive(hasBody: boolean): void {
+    this.#isReceived = true
+    this.#isBodiless = !hasBody
+  }
+
+  /** Node calls it with `null` at the end of the message. */
+  override push(chunk: unknown, encoding?: BufferEncoding): boolean {
+    if (chunk !== null || !this.#isBodiless || endEvents.some(name => this.listenerCount(name) > 0)) {
+      return super.push(chunk, encoding)
+    }
+    this.#isEndHeld = true
+    return false
+  }
+
+  override on(name: string | symbol, listener: (...values: never[]) => void): this {
+    super.on(name, listener as () => void)
+    if (this.#isEndHeld && !this.#isDumped && endEvents.includes(name)) {
+      this.#isEndHeld = false
+      super.push(null)
+    }
+    return this
+  }
+
+  /** Node calls it when the response is sent: it reads the rest of a request that the application has not read. */
+  _dump(): void {
+    if (this.#isEndHeld) this.#isDumped = true
+    else dump.call(this)
+  }
+}
+
+/** The events of a stream's end, and those that make a stream flow to its end. */
+const endEvents: readonly (string | symbol)[] = ['end', 'close', 'data', 'readable']
+
+/** Accessors of Node that are replaced. */
+const fields = accessor(IncomingMessage.prototype, 'headers')
+const ended = accessor(Readable.prototype, 'readableEnded')
+
+function accessor(prototype: object, name: string) {
+  return Object.getOwnPropertyDescriptor(prototype, name) as Required<Pick<PropertyDescriptor, 'get' | 'set'>>
+}
+
+const { _dump: dump } = IncomingMessage.prototype as unknown as { _dump(): void }
+
+const startChannel = channel('http.server.request.start')
+const { emit } = EventEmitter.prototype
+
+/** Whether code outside Node and this server sees a message before the server: it subscribes to a channel, or wraps `emit`. */
+function isObserved(socket: Socket & { server?: EventEmitter }): boolean {
+  return startChannel.hasSubscribers || socket.server?.emit !== emit
+}
+
+/** The fields that Node reads of a message of HTTP/1.1 before the server has it. One object, as Node does not keep it. */
+const early: IncomingMessage['headers'] = { host: undefined, expect: undefined }
+
+function readEarly(raw: readonly string[]): IncomingMessage['headers'] {
+  early.host = undefined
+  early.expect = undefined
+  for (let at = 0; at < raw.length; at += 2) {
+    const name = raw[at] as string
+    if (name.length !== 4 && name.length !== 6) continue
+    const key = name.toLowerCase()
+    if (key === 'host') early.host ??= raw[at + 1]
+    else if (key === 'expect')
+      early.expect = early.expect === undefined ? raw[at + 1] : `${early.expect}, ${raw[at + 1]}`
+  }
+  return early
+}
+
+/** Internals of Node's response. */
+interface Internals {
+  _header: string | null
+  readonly _hasBody: boolean
+  readonly _keepAliveTimeout: number
+  readonly _defaultKeepAlive: boolean
+  readonly _maxRequestsPerSocket: number | null
+  readonly _removedConnection: boolean
+  readonly _expect_continue: boolean
+  readonly maxRequestsOnConnectionReached?: boolean
+}
+
+/** A response whose head and ASCII text are sent in one write. See {@link FastMessage}. */
+export class FastResponse extends ServerResponse {
+  /**
+   * Sends a response that keeps the connection. The fields are checked, and have the Content-Length of the text. Returns `false`
+   * if this is no usual response: Node has to send it.
+   */
+  sendText(status: number, checked: readonly string[], text: string): boolean {
+    const internals = this as unknown as Internals
+    if (!isUsual(this, internals)) return false
+    const reason = STATUS_CODES[status] ?? 'unknown'
+    let head = `HTTP/1.1 ${status} ${reason}\r\n`
+    for (let at = 0; at < checked.length; at += 2) {
+      const name = checked[at] as string
+      if (isSpecial(name)) return false
+      head += `${name}: ${checked[at + 1]}\r\n`
+    }
+    this.statusCode = status
+    this.statusMessage = reason
+    // Node sends a head that was not sent before the next chunk, in the same write. The last chunk is empty.
+    internals._header = `${head}Date: ${dateNow()}\r\n${keepAliveFields(internals._keepAliveTimeout)}\r\n${text}`
+    this.end()
+    return true
+  }
+}
+
+function isUsual(reply: ServerResponse, internals: Internals): boolean {
+  return (
+    reply.shouldKeepAlive &&
+    reply.sendDate &&
+    internals._header === null &&
+    internals._hasBody &&
+    internals._defaultKeepAlive &&
+    !internals._removedConnection &&
+    !internals._expect_continue &&
+    !internals._maxRequestsPerSocket &&
+    !internals.maxRequestsOnConnectionReached &&
+    reply.writeHead === writeHead &&
+    reply.getHeaderNames().length === 0
+  )
+}
+
+const { writeHead } = ServerResponse.prototype
+
+/** Fields that change what Node writes. */
+const specialNames = new Set([
+  'connection',
+  'content-disposition',
+  'date',
+  'expect',
+  'keep-alive',
+  'trailer',
+  'transfer-encoding',
+])
+const specialLengths = new Set([...specialNames].map(({ length }) => length))
+
+function isSpecial(name: string): boolean {
+  return specialLengths.has(name.length) && specialNames.has(name.toLowerCase())
+}
+
+let second = 0
+let date = ''
+
+/** The value of the field Date (RFC 9110, section 6.6.1), made once in a second. */
+function dateNow(): string {
+  const now = Math.floor(Date.now() / 1000)
+  if (now !== second) {
+    second = now
+    date = new Date(now * 1000).toUTCString()
+  }
+  return date
+}
+
+let keepAliveTimeout = -1
+let keepAlive = ''
+
+/** Node has one timeout for all connections of a server. */
+function keepAliveFields(timeout: number): string {
+  if (timeout !== keepAliveTimeout) {
+    keepAliveTimeout = timeout
+    keepAlive = 'Connection: keep-alive\r\n'
+    if (timeout) keepAlive += `Keep-Alive: timeout=${Math.floor(timeout / 1000)}\r\n`
+  }
+  return keepAlive
+}
+
+let isSupported: boolean | undefined
+
+/** The classes of a server's messages: the fast ones, or Node's own if an internal of Node has changed. */
+export function messageClasses(): Pick<ServerOptions, 'IncomingMessage' | 'ServerResponse'> {
+  isSupported ??= canBeFast()
+  const ServerResponse = FastResponse as never
+  return isSupported ? { IncomingMessage: FastMessage, ServerResponse } : { IncomingMessage: UpgradableMessage }
+}
+
+/** Whether requests have the accessors that are replaced, and both kinds of responses the same bytes. */
+function canBeFast(): boolean {
+  if (![fields?.get, fields?.set, ended?.get, dump].every(method => typeof method === 'function')) return false
+  const content = ['Content-Type', 'text/plain', 'Content-Length', '2']
+  const fast = prepare(new FastResponse(createMessage()))
+  const slow = prepare(new ServerResponse(createMessage()))
+  slow.writeHead(200, content).end('ok', 'latin1')
+  return fast.sendText(200, content, 'ok') && bytesOf(fast) === bytesOf(slow)
+}
+
+function createMessage(): IncomingMessage {
+  const head = { method: 'GET', httpVersion: '1.1', httpVersionMajor: 1, httpVersionMinor: 1 }
+  return Object.assign(new IncomingMessage(new Socket()), head)
+}
+
+function prepare<Reply extends ServerResponse>(reply: Reply): Reply {
+  return Object.assign(reply, { shouldKeepAlive: true, _keepAliveTimeout: 5_000 })
+}
+
+/** What a response without a connection would send, without its date. */
+function bytesOf(reply: ServerResponse): string {
+  const { outputData } = reply as unknown as { readonly outputData?: readonly { readonly data: string }[] }
+  return String(outputData?.map(({ data }) => data).join('')).replace(/\r\nDate: [^\r]+/, '')
+}
