@@ -5,7 +5,7 @@ import { EventStream } from '../../lib/http/event-stream.ts'
 import type { Response } from '../../lib/http/response.ts'
 import { SERVER_LISTEN_FAILED, SERVER_PORT_TAKEN, SERVER_TLS_INVALID } from './errors.ts'
 import type { Exchanges } from './exchanges.ts'
-import { messageClasses } from './messages.ts'
+import { type MessageClasses, nodeMessages } from './messages.ts'
 
 /** The certificate and the private key of a server for `https:`, as PEM texts. */
 export interface TlsIdentity {
@@ -28,8 +28,9 @@ export const idleTime: number = timeouts.keepAliveTimeout + 1_000
 export async function createServer(
   listener: RequestListener,
   identity: TlsIdentity | undefined,
+  messages: MessageClasses = nodeMessages,
 ): Promise<Server | TlsServer> {
-  const options = { ...timeouts, ...messageClasses() }
+  const options = { ...timeouts, ...messages }
   if (identity === undefined) return createHttpServer(options, listener)
   // Loaded only when needed: most servers are behind a proxy that does TLS.
   const https = await import('node:https')

@@ -14,7 +14,7 @@ import { UpgradableMessage } from './handshake.ts'
  * - a second check of the fields of a response: `Headers` has checked them, and is the only guard against response splitting;
  * - separate writes of the head and the text of a response.
  *
- * They use internals of Node, such as `_header`. {@link messageClasses} tries them once, and chooses Node's own classes if
+ * They use internals of Node, such as `_header`. {@link fastMessages} tries them once, and takes Node's own classes if
  * they have changed.
  */
 export class FastMessage extends UpgradableMessage {
@@ -210,13 +210,18 @@ function keepAliveFields(timeout: number): string {
   return keepAlive
 }
 
+/** The classes of a server's messages. */
+export type MessageClasses = Pick<ServerOptions, 'IncomingMessage' | 'ServerResponse'>
+
+/** Node's own, but for upgrades: see {@link UpgradableMessage}. */
+export const nodeMessages: MessageClasses = { IncomingMessage: UpgradableMessage }
+
 let isSupported: boolean | undefined
 
-/** The classes of a server's messages: the fast ones, or Node's own if an internal of Node has changed. */
-export function messageClasses(): Pick<ServerOptions, 'IncomingMessage' | 'ServerResponse'> {
+/** The fast classes, or those of Node if an internal of Node has changed. */
+export function fastMessages(): MessageClasses {
   isSupported ??= canBeFast()
-  const ServerResponse = FastResponse as never
-  return isSupported ? { IncomingMessage: FastMessage, ServerResponse } : { IncomingMessage: UpgradableMessage }
+  return isSupported ? { IncomingMessage: FastMessage, ServerResponse: FastResponse as never } : nodeMessages
 }
 
 /** Whether requests have the accessors that are replaced, and both kinds of responses the same bytes. */

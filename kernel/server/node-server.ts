@@ -14,7 +14,7 @@ import { type Exchange, Exchanges } from './exchanges.ts'
 import { fromNode, isTooLongToSkip, refuseBytes, skipRest } from './from-node.ts'
 import { Handshake } from './handshake.ts'
 import { type ClosingTimes, closeServer, createServer, endEvents, listen, type TlsIdentity } from './http-server.ts'
-import { FastMessage } from './messages.ts'
+import { FastMessage, fastMessages, type MessageClasses } from './messages.ts'
 import { toNode } from './to-node.ts'
 import { WebSocketUpgrade } from './websocket-upgrade.ts'
 
@@ -39,6 +39,8 @@ export interface NodeServerOptions {
    * application; two minutes by default.
    */
   readonly idleTimeout?: number
+  /** The fast ones by default. */
+  readonly messages?: MessageClasses
 }
 
 /** The most milliseconds between two checks of the open exchanges. */
@@ -72,8 +74,8 @@ export class NodeServer {
    * @throws SERVER_PORT_TAKEN SERVER_LISTEN_FAILED SERVER_TLS_INVALID
    */
   async listen(host: string, port: number, socket?: number): Promise<string> {
-    const { answerTimeout, identity, idleTimeout } = this.#options
-    const server = await createServer((message, target) => this.#answer(message, target), identity)
+    const { answerTimeout, identity, idleTimeout, messages = fastMessages() } = this.#options
+    const server = await createServer((message, target) => this.#answer(message, target), identity, messages)
     // The client waits for `100 Continue` before it sends the body: the server answers that when the body is read.
     server.on('checkContinue', (message, target) => this.#answer(message, target, true))
     // Node removes its listeners from this connection. An error without a listener would end the process, and a client that
@@ -218,8 +220,14 @@ export class NodeServer {
       this.#log(exchange).critical('A response could not be sent.', { exception: error })
       // A response that has begun cannot be replaced.
       if (target.headersSent) target.destroy()
-      else this.#write(exchange, createConstantResponse())
+      else this.#replace(exchange, createConstantResponse())
     }
+  }
+
+  /** Writes another response in place of one whose head could not be written. Node keeps the text of the refused status. */
+  #replace(exchange: Exchange, response: Response): void {
+    exchange.target.statusMessage = ''
+    this.#write(exchange, response)
   }
 
   /** During a shutdown the last response closes the connection: earlier pipelined requests are still answered. */
@@ -246,7 +254,7 @@ export class NodeServer {
     }
     exchange.isErrorPage = true
     exchange.response = answer
-    this.#write(exchange, answer)
+    this.#replace(exchange, answer)
   }
 
   #log({ request }: Exchange): Logger {

@@ -113,14 +113,20 @@ function sendStream(
 ): StreamProgress {
   const progress: StreamProgress = { bytes: 0 }
   const { headers } = response
-  const sendHead = () => {
-    if (target.headersSent) return
+  /** Returns `false` if Node refuses the head, such as a Trailer field beside a Content-Length. */
+  const sendHead = (): boolean => {
+    if (target.headersSent) return true
     clearTimeout(timer)
-    writeHead(target, response)
+    try {
+      writeHead(target, response)
+    } catch (error) {
+      fail(error)
+      return false
+    }
+    return true
   }
   const sendHeadAlone = () => {
-    sendHead()
-    target.flushHeaders()
+    if (sendHead()) target.flushHeaders()
   }
   const timer = setTimeout(sendHeadAlone, isEventStream(headers) ? 0 : headDelay)
   target.on('close', () => {
@@ -154,7 +160,7 @@ function sendStream(
       fail(new SERVER_STREAM_INVALID([`it is longer than its Content-Length of ${length}`]))
       return
     }
-    sendHead()
+    if (!sendHead()) return
     progress.bytes += bytes
     if (!target.write(chunk)) body.pause()
   })
@@ -172,10 +178,7 @@ function sendStream(
     if (error) fail(error)
     else if (left !== undefined && left > 0) {
       fail(new SERVER_STREAM_INVALID([`it is ${left} bytes shorter than its Content-Length of ${length}`]))
-    } else {
-      sendHead()
-      target.end()
-    }
+    } else if (sendHead()) target.end()
   })
   return progress
 }

@@ -7,6 +7,7 @@ import { NodeServer } from '#kernel/server/node-server.ts'
 import { createTestKernel, type TestKernel } from '#kernel/testing/create-test-kernel.ts'
 import { TrustedProxies } from '#lib/http/trusted-proxies.ts'
 import { probeBundle } from './probe-bundle.ts'
+import { testedMessages } from './tested-messages.ts'
 
 /** A server on a free port of this machine. */
 export interface Served {
@@ -36,7 +37,10 @@ export async function startServer(
 /** Puts a server before a kernel; it is closed when the test ends. */
 export async function serveKernel(t: Test, { app }: Pick<TestKernel, 'app'>): Promise<Served> {
   const { trustedHeaders, trustedProxies } = app.config
-  const server = new NodeServer(app, { trustedProxies: new TrustedProxies(trustedProxies, trustedHeaders) })
+  const server = new NodeServer(app, {
+    trustedProxies: new TrustedProxies(trustedProxies, trustedHeaders),
+    messages: testedMessages(),
+  })
   const url = await server.listen('127.0.0.1', 0)
   const port = Number(url.split(':').at(-1))
   t.teardown(() => server.close({ deadline: 100 }))
@@ -52,7 +56,7 @@ export function openConnection(port: number): { socket: Socket; received: () => 
   return { socket, received: () => Buffer.concat(chunks).toString('latin1') }
 }
 
-async function exchange(port: number, bytes: string): Promise<string> {
+export async function exchange(port: number, bytes: string): Promise<string> {
   const { socket, received } = openConnection(port)
   socket.write(bytes, 'latin1')
   await new Promise(resolve => socket.on('close', resolve))

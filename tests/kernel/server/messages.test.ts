@@ -1,0 +1,229 @@
+import { channel } from 'node:diagnostics_channel'
+import { once } from 'node:events'
+import { type IncomingMessage, Server } from 'node:http'
+import { Readable } from 'node:stream'
+import fc from 'fast-check'
+import { type Test, t } from 'tap'
+import { createServer, listen } from '#kernel/server/http-server.ts'
+import { FastMessage, FastResponse, fastMessages, nodeMessages } from '#kernel/server/messages.ts'
+import { Headers } from '#lib/http/headers.ts'
+import { Response } from '#lib/http/response.ts'
+import { startBareServer } from '#tests/support/bare-server.ts'
+import { exchange, openConnection } from '#tests/support/test-server.ts'
+import { until } from '#tests/support/until.ts'
+
+const fieldName = fc.constantFrom(
+  'Connection',
+  'connection',
+  'Content-Disposition',
+  'Content-Type',
+  'Date',
+  'ETag',
+  'Expires',
+  'Keep-Alive',
+  'Set-Cookie',
+  'Trailer',
+  'Upgrade',
+  'Vary',
+  'X-Name',
+)
+const fieldValue = fc.constantFrom(
+  '',
+  'a',
+  'close',
+  'keep-alive',
+  'naïve',
+  'x, y',
+  'attachment; filename="é.txt"',
+  '\t tab',
+)
+const body = fc.oneof(
+  fc.constantFrom('', 'text', 'naïve', '漢字', 'x'.repeat(70_000)),
+  fc.constantFrom(null, Buffer.from([0, 255, 13, 10])),
+  fc.constant('stream' as const).map(() => ['a', 'b']),
+)
+const answer = fc.record({
+  status: fc.constantFrom(200, 200, 200, 201, 204, 205, 206, 299, 301, 304, 404, 426, 500, 599),
+  fields: fc.array(fc.tuple(fieldName, fieldValue), { maxLength: 5 }),
+  body,
+})
+const question = fc.record({
+  method: fc.constantFrom('GET', 'GET', 'HEAD', 'POST', 'OPTIONS'),
+  version: fc.constantFrom('1.1', '1.1', '1.1', '1.0'),
+  fields: fc.array(
+    fc.constantFrom(
+      'Connection: keep-alive',
+      'Connection: close',
+      'TE: chunked',
+      'Expect: 100-continue',
+      'Expect: x, 100-continue',
+      'Expect: else',
+      'Host: other',
+      'Upgrade: h2c',
+    ),
+    { maxLength: 3 },
+  ),
+  hasHost: fc.integer({ max: 9 }).map(number => number > 0),
+})
+
+/** Requests of one connection, with the answers of the application. */
+const conversation = fc.array(fc.tuple(question, answer), { minLength: 1, maxLength: 5 })
+type Conversation = typeof conversation extends fc.Arbitrary<infer Value> ? Value : never
+
+/** The bytes of a client that sends all requests at once. The last of them closes the connection. */
+function toBytes(talk: Conversation): string {
+  const heads = talk.map(([{ fields, hasHost, method, version }], at) => {
+    const content = method === 'POST' ? ['Content-Length: 3'] : []
+    const end = at === talk.length - 1 ? ['Connection: close'] : []
+    const lines = [`${method} /${at} HTTP/${version}`, ...(hasHost ? ['Host: a'] : []), ...fields, ...content, ...end]
+    return `${lines.join('\r\n')}\r\n\r\n${method === 'POST' ? 'abc' : ''}`
+  })
+  return heads.join('')
+}
+
+function toResponse({ body, fields, status }: Conversation[number][1]): Response {
+  return new Response(Array.isArray(body) ? Readable.from(body) : body, { status, headers: fields })
+}
+
+t.test('a client receives the same bytes from the fast messages as from those of Node', async t => {
+  t.not(fastMessages(), nodeMessages, 'this version of Node is known')
+  let talk: Conversation = []
+  const handler = async (request: { path: string; body: { text(): Promise<string> }; method: string }) => {
+    if (request.method === 'POST') await request.body.text()
+    return toResponse((talk[Number(request.path.slice(1))] as Conversation[number])[1])
+  }
+  const [fast, node] = [
+    await startBareServer(t, handler, { messages: fastMessages() }),
+    await startBareServer(t, handler, { messages: nodeMessages }),
+  ]
+  const ask = async (port: number) =>
+    (await exchange(port, toBytes(talk))).replaceAll(/^Date: .* GMT\r\n/gm, 'Date\r\n')
+  const holds = fc.assert(
+    fc.asyncProperty(conversation, async value => {
+      talk = value
+      const [ours, theirs] = await Promise.all([ask(fast.port), ask(node.port)])
+      if (ours !== theirs)
+        throw new Error(`${JSON.stringify(ours.slice(0, 600))}\n${JSON.stringify(theirs.slice(0, 600))}`)
+    }),
+    { numRuns: Number(process.env.NUM_RUNS ?? 100) },
+  )
+  await t.resolves(holds)
+})
+
+t.test('no text that an application sets becomes a line of a response', async t => {
+  let make = () => new Response()
+  const { port } = await startBareServer(t, () => make())
+  const evil = fc.tuple(fc.string(), fc.constantFrom('\r\n', '\n', '\r', '\0', '\u{10d}\u{10a}', '\u2028'), fc.string())
+  const ways: ((name: string, value: string) => Response)[] = [
+    (name, value) => new Response('a', { headers: { [name]: value } }),
+    (name, value) => new Response('a', { headers: [[name, value]] }),
+    (name, value) => new Response('a', { headers: new Headers([[name, value]]) }),
+    (name, value) => changed(headers => headers.set(name, value)),
+    (name, value) => changed(headers => headers.append(name, value)),
+    (name, value) => changed(headers => headers.addMissing(new Headers([[name, value]]))),
+    (_name, value) => Response.redirect(value),
+    (_name, value) => new Response('a', { headers: { 'content-type': value } }),
+  ]
+  const holds = fc.assert(
+    fc.asyncProperty(evil, fc.nat(ways.length - 1), fc.boolean(), async ([before, split, after], at, isName) => {
+      const text = `${before}${split}Injected: 1${after}`
+      make = () => (ways[at] as (typeof ways)[number])(isName ? text : 'X-Name', isName ? 'a' : text)
+      const bytes = await exchange(
+        port,
+        'GET / HTTP/1.1\r\nHost: a\r\nConnection: keep-alive\r\n\r\nGET / HTTP/1.0\r\n\r\n',
+      )
+      if (/^injected/im.test(bytes.replace(/\r\n\r\n[\s\S]*?(?=HTTP\/1\.1|$)/g, '\r\n\r\n'))) throw new Error(bytes)
+    }),
+    { numRuns: 100 },
+  )
+  await t.resolves(holds)
+})
+
+function changed(change: (headers: Headers) => void): Response {
+  const response = new Response('a')
+  change(response.headers)
+  return response
+}
+
+/** A server whose messages a test sees before and beside the application. */
+async function open(t: Test, onRequest: (message: IncomingMessage) => void) {
+  const server = await createServer(
+    (message, reply) => {
+      if (message instanceof FastMessage) message.receive(message.method === 'POST')
+      onRequest(message)
+      if (reply instanceof FastResponse) reply.sendText(200, ['Content-Length', '2'], 'ok')
+    },
+    undefined,
+    fastMessages(),
+  )
+  const url = new URL(await listen(server, '127.0.0.1', 0, undefined))
+  t.teardown(() => server.close())
+  return { server, port: Number(url.port) }
+}
+
+const request = 'GET /a HTTP/1.1\r\nHost: a\r\nX-Name: b\r\nAccept: c\r\n\r\n'
+
+t.test('code that sees a message before the server reads all of its fields', async t => {
+  const seen: unknown[] = []
+  const note = ({ request }: { request?: unknown }) => seen.push((request as IncomingMessage).headers)
+  const all = { host: 'a', 'x-name': 'b', accept: 'c' }
+  const { port } = await open(t, ({ headers }) => seen.push(headers))
+  const ask = async () => {
+    const { received, socket } = openConnection(port)
+    socket.write(request)
+    await until(() => received().endsWith('ok'))
+    socket.destroy()
+    return seen.splice(0)
+  }
+  t.strictSame(await ask(), [all])
+
+  const start = channel('http.server.request.start')
+  const subscriber = (message: unknown) => void note(message as { request?: unknown })
+  start.subscribe(subscriber)
+  t.strictSame(await ask(), [all, all])
+  start.unsubscribe(subscriber)
+
+  const { emit } = Server.prototype
+  Server.prototype.emit = function (this: Server, name: string, ...values: unknown[]) {
+    if (name === 'request') note({ request: values[0] })
+    return Reflect.apply(emit, this, [name, ...values])
+  }
+  t.teardown(() => Reflect.deleteProperty(Server.prototype, 'emit'))
+  t.strictSame(await ask(), [all, all])
+})
+
+t.test('the stream of a message without a body ends for a listener', async t => {
+  const ends: string[] = []
+  const { port } = await open(t, message => {
+    ends.length = 0
+    message.on('end', () => ends.push('at once'))
+    message.resume()
+    t.equal(message.readableEnded, false)
+  })
+  const { received, socket } = openConnection(port)
+  socket.write(request)
+  await until(() => received().endsWith('ok') && ends.length === 1)
+  t.strictSame(ends, ['at once'])
+  socket.destroy()
+})
+
+t.test('a message that was read later comes to its end', async t => {
+  let message: IncomingMessage | undefined
+  const server = await createServer(
+    (received, reply) => {
+      if (received instanceof FastMessage) received.receive(false)
+      message = received
+      setImmediate(async () => {
+        received.resume()
+        await once(received, 'end')
+        reply.end('read')
+      })
+    },
+    undefined,
+    fastMessages(),
+  )
+  const url = new URL(await listen(server, '127.0.0.1', 0, undefined))
+  t.teardown(() => server.close())
+  t.match(await exchange(Number(url.port), 'GET / HTTP/1.0\r\n\r\n'), /read$/)
+  t.equal(message?.readableEnded, true)
+})
