@@ -14,7 +14,7 @@ import { type Exchange, Exchanges } from './exchanges.ts'
 import { fromNode, isTooLongToSkip, refuseBytes, skipRest } from './from-node.ts'
 import { Handshake } from './handshake.ts'
 import { type ClosingTimes, closeServer, createServer, endEvents, listen, type TlsIdentity } from './http-server.ts'
-import { FastMessage, fastMessages, type MessageClasses } from './messages.ts'
+import { FastMessage, fastMessages, nodeMessages as ownMessages } from './messages.ts'
 import { toNode } from './to-node.ts'
 import { WebSocketUpgrade } from './websocket-upgrade.ts'
 
@@ -39,8 +39,11 @@ export interface NodeServerOptions {
    * application; two minutes by default.
    */
   readonly idleTimeout?: number
-  /** The fast ones by default. */
-  readonly messages?: MessageClasses
+  /**
+   * Whether requests and responses are objects of Node's own classes: slower, for tools that change these classes. `false` by
+   * default.
+   */
+  readonly nodeMessages?: boolean
 }
 
 /** The most milliseconds between two checks of the open exchanges. */
@@ -74,7 +77,8 @@ export class NodeServer {
    * @throws SERVER_PORT_TAKEN SERVER_LISTEN_FAILED SERVER_TLS_INVALID
    */
   async listen(host: string, port: number, socket?: number): Promise<string> {
-    const { answerTimeout, identity, idleTimeout, messages = fastMessages() } = this.#options
+    const { answerTimeout, identity, idleTimeout, nodeMessages = false } = this.#options
+    const messages = nodeMessages ? ownMessages : fastMessages()
     const server = await createServer((message, target) => this.#answer(message, target), identity, messages)
     // The client waits for `100 Continue` before it sends the body: the server answers that when the body is read.
     server.on('checkContinue', (message, target) => this.#answer(message, target, true))

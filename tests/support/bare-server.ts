@@ -9,8 +9,8 @@ import { TrustedProxies } from '#lib/http/trusted-proxies.ts'
 import type { LogRecord } from '#lib/log/logger.ts'
 import type { RequestHandler } from '#lib/routing/route-collection.ts'
 import { createSignals } from '#lib/signals.ts'
+import { usesNodeMessages } from './node-messages.ts'
 import { createRecorder } from './recording-logger.ts'
-import { testedMessages } from './tested-messages.ts'
 
 /** A server before a kernel without bundles: unless a listener or handler of the test waits, nothing waits. */
 export interface BareServer {
@@ -43,7 +43,11 @@ export async function startBareServer(
   const signals = createSignals(error => t.fail(String(error)))
   const identify = () => void contexts.add(context.current)
   const app = { kernel, logger, signals, debugGate: { identify } }
-  const server = new NodeServer(app, { trustedProxies: new TrustedProxies(), messages: testedMessages(), ...options })
+  const server = new NodeServer(app, {
+    trustedProxies: new TrustedProxies(),
+    nodeMessages: usesNodeMessages(),
+    ...options,
+  })
   const url = await server.listen('127.0.0.1', 0)
   t.teardown(() => server.close({ deadline: 100 }))
   return { server, port: Number(new URL(url).port), dispatcher, context, contexts, records, terminated }

@@ -6,8 +6,8 @@ import type { Bundle } from '#kernel/bundle.ts'
 import { NodeServer } from '#kernel/server/node-server.ts'
 import { createTestKernel, type TestKernel } from '#kernel/testing/create-test-kernel.ts'
 import { TrustedProxies } from '#lib/http/trusted-proxies.ts'
+import { usesNodeMessages } from './node-messages.ts'
 import { probeBundle } from './probe-bundle.ts'
-import { testedMessages } from './tested-messages.ts'
 
 /** A server on a free port of this machine. */
 export interface Served {
@@ -39,7 +39,7 @@ export async function serveKernel(t: Test, { app }: Pick<TestKernel, 'app'>): Pr
   const { trustedHeaders, trustedProxies } = app.config
   const server = new NodeServer(app, {
     trustedProxies: new TrustedProxies(trustedProxies, trustedHeaders),
-    messages: testedMessages(),
+    nodeMessages: usesNodeMessages(),
   })
   const url = await server.listen('127.0.0.1', 0)
   const port = Number(url.split(':').at(-1))

@@ -10,8 +10,8 @@ import { Response } from '#lib/http/response.ts'
 import { TrustedProxies } from '#lib/http/trusted-proxies.ts'
 import type { RequestHandler } from '#lib/routing/route-collection.ts'
 import { createHandlerBundle } from '#tests/support/handler-bundle.ts'
+import { usesNodeMessages } from '#tests/support/node-messages.ts'
 import { openConnection, startServer, type TestServer } from '#tests/support/test-server.ts'
-import { testedMessages } from '#tests/support/tested-messages.ts'
 import { until } from '#tests/support/until.ts'
 
 const head = (line: string, more = '') => `${line} HTTP/1.1\r\nHost: localhost\r\n${more}\r\n`
@@ -113,7 +113,11 @@ t.test('the deadline holds for connections that never shake hands', async t => {
   const { app } = await startServer(t)
   const read = (name: string) => readFileSync(`tests/fixtures/tls/${name}.pem`, 'utf8')
   const identity = { cert: read('cert'), key: read('key') }
-  const server = new NodeServer(app, { messages: testedMessages(), trustedProxies: new TrustedProxies(), identity })
+  const server = new NodeServer(app, {
+    nodeMessages: usesNodeMessages(),
+    trustedProxies: new TrustedProxies(),
+    identity,
+  })
   const { port } = new URL(await server.listen('127.0.0.1', 0))
   const { socket } = openConnection(Number(port))
   // A record of a handshake that is longer than what is sent of it.
@@ -169,7 +173,7 @@ t.test('a stream whose application is silent stays; a client that then takes not
   }
   const { app } = await startServer(t, { APP_ENV: 'prod' }, [createHandlerBundle(handlers)])
   const server = new NodeServer(app, {
-    messages: testedMessages(),
+    nodeMessages: usesNodeMessages(),
     trustedProxies: new TrustedProxies(),
     idleTimeout: 200,
   })

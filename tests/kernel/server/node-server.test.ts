@@ -13,8 +13,8 @@ import { Response } from '#lib/http/response.ts'
 import { TrustedProxies } from '#lib/http/trusted-proxies.ts'
 import { isNode20 } from '#tests/support/bad-requests.ts'
 import { createHandlerBundle } from '#tests/support/handler-bundle.ts'
+import { usesNodeMessages } from '#tests/support/node-messages.ts'
 import { openConnection, startServer } from '#tests/support/test-server.ts'
-import { testedMessages } from '#tests/support/tested-messages.ts'
 import { until } from '#tests/support/until.ts'
 
 const head = (target: string, more = '') => `GET ${target} HTTP/1.1\r\nHost: localhost\r\n${more}`
@@ -256,7 +256,7 @@ t.test('a response that is cut off in the middle of its body was not sent, which
   const { app } = await startServer(t, {}, [createHandlerBundle({ '/large': () => Response.text('x'.repeat(20e6)) })])
   app.dispatcher.on(TerminateEvent, ({ isSent }) => terminated(isSent))
   const server = new NodeServer(app, {
-    messages: testedMessages(),
+    nodeMessages: usesNodeMessages(),
     trustedProxies: new TrustedProxies(),
     idleTimeout: 300,
   })
@@ -606,7 +606,7 @@ t.test('a request without an answer gets a 503; a later answer is dropped', asyn
     if (request.path === '/hang') outcomes.push(isSent)
   })
   const server = new NodeServer(app, {
-    messages: testedMessages(),
+    nodeMessages: usesNodeMessages(),
     trustedProxies: new TrustedProxies(),
     answerTimeout: 100,
   })
@@ -647,7 +647,7 @@ t.test('an answer that has begun may take its time, and is not reported', async 
     createHandlerBundle({ '/early': () => Response.stream(Readable.from(endless())) }),
   ])
   const server = new NodeServer(app, {
-    messages: testedMessages(),
+    nodeMessages: usesNodeMessages(),
     trustedProxies: new TrustedProxies(),
     answerTimeout: 100,
   })
@@ -701,7 +701,11 @@ t.test('it speaks TLS with a certificate and its key', async t => {
   const { app } = await startServer(t)
   const read = (name: string) => readFileSync(`tests/fixtures/tls/${name}.pem`, 'utf8')
   const identity = { cert: read('cert'), key: read('key') }
-  const server = new NodeServer(app, { messages: testedMessages(), trustedProxies: new TrustedProxies(), identity })
+  const server = new NodeServer(app, {
+    nodeMessages: usesNodeMessages(),
+    trustedProxies: new TrustedProxies(),
+    identity,
+  })
   t.teardown(() => server.close({ deadline: 0 }))
   const url = await server.listen('127.0.0.1', 0)
   t.match(url, /^https:\/\/127\.0\.0\.1:\d+$/)
@@ -711,7 +715,7 @@ t.test('it speaks TLS with a certificate and its key', async t => {
   message.resume()
   t.match(message.headers.location, /^https:\/\/127\.0\.0\.1:\d+\/slash\/$/)
   const other = new NodeServer(app, {
-    messages: testedMessages(),
+    nodeMessages: usesNodeMessages(),
     trustedProxies: new TrustedProxies(),
     identity: { ...identity, key: 'no key' },
   })
@@ -721,7 +725,7 @@ t.test('it speaks TLS with a certificate and its key', async t => {
 
 t.test('a taken port and an address that is not ours are named', async t => {
   const { app, port } = await startServer(t)
-  const other = new NodeServer(app, { messages: testedMessages(), trustedProxies: new TrustedProxies() })
+  const other = new NodeServer(app, { nodeMessages: usesNodeMessages(), trustedProxies: new TrustedProxies() })
   await t.rejects(other.listen('127.0.0.1', port), {
     code: 'SERVER_PORT_TAKEN',
     message: `Port ${port} of 127.0.0.1 is taken by another program; choose another one with --port.`,
@@ -731,7 +735,7 @@ t.test('a taken port and an address that is not ours are named', async t => {
 
 t.test('an IPv6 address stands in brackets', async t => {
   const { app } = await startServer(t)
-  const server = new NodeServer(app, { messages: testedMessages(), trustedProxies: new TrustedProxies() })
+  const server = new NodeServer(app, { nodeMessages: usesNodeMessages(), trustedProxies: new TrustedProxies() })
   const url = await server.listen('::1', 0)
   t.match(url, /^http:\/\/\[::1\]:\d+$/)
   t.equal((await fetch(`${url}/ok`)).status, 200)

@@ -13,8 +13,8 @@ import { Response } from '#lib/http/response.ts'
 import { TrustedProxies } from '#lib/http/trusted-proxies.ts'
 import type { RequestHandler } from '#lib/routing/route-collection.ts'
 import { createHandlerBundle } from '#tests/support/handler-bundle.ts'
+import { usesNodeMessages } from '#tests/support/node-messages.ts'
 import { openConnection, startServer, type TestServer } from '#tests/support/test-server.ts'
-import { testedMessages } from '#tests/support/tested-messages.ts'
 import { until } from '#tests/support/until.ts'
 
 const sockets = new WebSocketServer({ noServer: true })
@@ -254,7 +254,11 @@ t.test('a WebSocket over TLS', async t => {
     cert: readFileSync('tests/fixtures/tls/cert.pem', 'utf8'),
     key: readFileSync('tests/fixtures/tls/key.pem', 'utf8'),
   }
-  const server = new NodeServer(app, { messages: testedMessages(), trustedProxies: new TrustedProxies(), identity })
+  const server = new NodeServer(app, {
+    nodeMessages: usesNodeMessages(),
+    trustedProxies: new TrustedProxies(),
+    identity,
+  })
   const url = await server.listen('127.0.0.1', 0)
   t.teardown(() => server.close({ deadline: 100 }))
   const client = await openOne(`${url.replace('https', 'wss')}/talk`, { rejectUnauthorized: false, origin: url })
@@ -266,7 +270,7 @@ t.test('a WebSocket over TLS', async t => {
 t.test('a client that neither reads nor sends is disconnected, unless it has a WebSocket', async t => {
   const { app } = await start(t, {}, { '/never': () => new Promise(() => undefined) })
   const server = new NodeServer(app, {
-    messages: testedMessages(),
+    nodeMessages: usesNodeMessages(),
     trustedProxies: new TrustedProxies(),
     idleTimeout: 50,
   })
