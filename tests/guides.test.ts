@@ -12,6 +12,7 @@ import {
   isOutput,
   parseGuide,
   readCommands,
+  readExample,
   readGuide,
 } from './support/guide.ts'
 import { compiled, GuideProject } from './support/guide-project.ts'
@@ -44,7 +45,10 @@ const noCurl = spawnSync('curl', ['--version']).status === 0 ? false : 'there is
 
 t.test('every block of code in the guides works as shown', async t => {
   const project = new GuideProject(t)
-  const all = guides.map(name => ({ name, blocks: readGuide(path.join(folder, name)) }))
+  const all = guides.map(name => ({
+    name,
+    blocks: [...readExample(`docs/examples/${name.replace('.md', '')}`), ...readGuide(path.join(folder, name))],
+  }))
   await checkCode(t, all, project)
   for (const { blocks, name } of all) {
     await t.test(name, async t => {

@@ -1,4 +1,5 @@
-import { readFileSync } from 'node:fs'
+import { existsSync, readdirSync, readFileSync, statSync } from 'node:fs'
+import path from 'node:path'
 
 /** A block of code in a guide. */
 export interface GuideBlock {
@@ -18,6 +19,18 @@ export interface GuideCommand {
 /** Reads the blocks of a guide. */
 export function readGuide(file: string): GuideBlock[] {
   return parseGuide(readFileSync(file, 'utf8'))
+}
+
+/** Reads the files of a guide's example, as blocks; none if the guide has no example. */
+export function readExample(folder: string): GuideBlock[] {
+  const names = existsSync(folder) ? readdirSync(folder, { recursive: true, encoding: 'utf8' }).toSorted() : []
+  return names
+    .filter(name => statSync(path.join(folder, name)).isFile())
+    .map(file => ({
+      language: path.extname(file).slice(1),
+      text: readFileSync(path.join(folder, file), 'utf8'),
+      file,
+    }))
 }
 
 /** Reads the blocks of a guide's text. @throws Error if a fence is misplaced, because its block would not be tested */
