@@ -1,10 +1,12 @@
-import { spawn } from 'node:child_process'
+import { type ChildProcess, spawn } from 'node:child_process'
 import { existsSync, readdirSync, readFileSync } from 'node:fs'
 import { createRequire } from 'node:module'
 import path from 'node:path'
 import { createInterface } from 'node:readline'
 import type { Readable } from 'node:stream'
-import { createSources } from './sources.ts'
+import { setTimeout as delay } from 'node:timers/promises'
+import { createSources, type Sources } from './sources.ts'
+import { watchTests } from './watch-tests.ts'
 
 /** How tests are run. */
 export interface TestOptions {
@@ -24,7 +26,7 @@ export interface TestOptions {
  * installed. The command line names some of them by files or folders, relative to the working directory; the rest of it
  * are options of tap. Coverage is measured if one of them begins with `--coverage-`. It need not be complete.
  * Resolves with the exit code of tap. Named files without options are run by Node itself, one after the other, and only their
- * failures are printed: the program of tap needs two CPU-seconds more.
+ * failures are printed: the program of tap needs two CPU-seconds more. With `--watch`, they run again after each change.
  */
 export async function runApplicationTests(
   directory: string,
@@ -35,8 +37,8 @@ export async function runApplicationTests(
   const tests = listTests(directory)
   const named = commandLine.filter(isPath)
   const options = commandLine.filter(argument => !isPath(argument))
-  const chosen = named.length === 0 ? tests : named.flatMap(name => findTests(tests, path.resolve(name)))
-  const unknown = named.find(name => findTests(tests, path.resolve(name)).length === 0)
+  const chosen = choose(tests, named)
+  const unknown = named.find(name => choose(tests, [name]).length === 0)
   if (unknown !== undefined) {
     const from = `paths count from the current folder, ${process.cwd()}`
     return fail(`There is no test ${unknown}: tests are files tests/…/*.test.ts, and ${from}.`)
@@ -44,18 +46,23 @@ export async function runApplicationTests(
   if (chosen.length === 0) return fail('There are no tests: tests are files tests/…/*.test.ts.')
   const runner = findRunner(directory)
   if (runner === undefined) return fail('The tests need the package tap: run "npm install --save-dev tap".')
-  if (!(await sources.buildTests())) return 1
-  const programs = chosen.map(file => sources.toProgram(file))
-  const isInstrumented = existsSync(sources.toProgram(path.join(directory, 'instrumentation.ts')))
-  const nodeOptions = isInstrumented ? [`--import=${new URL('instrument-tests.js', import.meta.url)}`] : []
-  const areFiles = named.length > 0 && named.every(name => tests.includes(path.resolve(name)))
-  if (areFiles && options.length === 0 && print === undefined) {
-    return runFiles(programs, nodeOptions, directory)
+  if (options.includes('--watch')) {
+    if (options.length > 1) return fail('Beside --watch there are no options, only files and folders of tests.')
+    return watchTests(named.length === 0 ? [] : chosen, {
+      directory,
+      sources,
+      list: () => choose(listTests(directory), named),
+      run: (test, signal) => runFiles([test], directory, sources, signal),
+    })
   }
+  if (!(await sources.buildTests())) return 1
+  const areFiles = named.length > 0 && named.every(name => tests.includes(path.resolve(name)))
+  if (areFiles && options.length === 0 && print === undefined) return runFiles(chosen, directory, sources)
+  const programs = chosen.map(file => sources.toProgram(file))
   const isCounted = options.some(option => option.startsWith('--coverage-'))
   const isWhole = group !== undefined && named.length === 0
   const parameters = [
-    ...nodeOptions.map(option => `--node-arg=${option}`),
+    ...listPreloads(directory, sources).map(option => `--node-arg=${option}`),
     ...(isWhole || isCounted ? ['--allow-incomplete-coverage'] : ['--disable-coverage']),
     ...(isWhole ? ['--coverage-report=json'] : []),
     `--test-env=${withoutCompiler}`,
@@ -65,22 +72,29 @@ export async function runApplicationTests(
   return runProgram([runner, ...parameters], directory, {}, print)
 }
 
-/** Runs files of tests without the program of tap. Returns 1 if one of them fails. */
+/** Runs files of tests without the program of tap. Returns 1 if one of them fails. The signal ends the running one. */
 async function runFiles(
-  programs: readonly string[],
-  nodeOptions: readonly string[],
+  tests: readonly string[],
   directory: string,
+  sources: Sources,
+  signal?: AbortSignal,
 ): Promise<number> {
   let exitCode = 0
   // Below another run of tap, a test would leave out its totals.
   const variables = { TAP_TIMEOUT: readTimeout(directory), TAP_CHILD_ID: undefined }
-  for (const program of programs) {
-    const command = [...nodeOptions, '--enable-source-maps', program]
-    const ended = await runProgram(command, directory, variables, printFailures)
+  for (const program of tests.map(file => sources.toProgram(file))) {
+    const command = [...listPreloads(directory, sources), '--enable-source-maps', program]
+    const ended = await runProgram(command, directory, variables, printFailures, signal)
     process.stdout.write(`${ended === 0 ? 'ok' : 'FAILED'} ${path.relative(directory, program)}\n`)
     if (ended !== 0) exitCode = 1
   }
   return exitCode
+}
+
+/** The options of Node for a test of an application with instrumentations. */
+function listPreloads(directory: string, sources: Sources): string[] {
+  const isInstrumented = existsSync(sources.toProgram(path.join(directory, 'instrumentation.ts')))
+  return isInstrumented ? [`--import=${new URL('instrument-tests.js', import.meta.url)}`] : []
 }
 
 /** Seconds for each test: the setting of the program of tap, which tests alone do not read. */
@@ -112,13 +126,17 @@ function runProgram(
   directory: string,
   variables: NodeJS.ProcessEnv = {},
   print?: (output: Readable) => Promise<void>,
+  signal?: AbortSignal,
 ): Promise<number> {
   const env = { ...process.env, ...Object.fromEntries([withoutCompiler.split('=')]), ...variables }
   const child = spawn(process.execPath, command, {
     stdio: ['inherit', print === undefined ? 'inherit' : 'pipe', 'inherit'],
     cwd: directory,
     env,
+    // The signal is for the processes of the test, too.
+    detached: signal !== undefined,
   })
+  signal?.addEventListener('abort', () => endGroup(child))
   const printed = child.stdout === null ? undefined : print?.(child.stdout)
   // Ctrl-C reaches tap, too, which then reports the tests that have run.
   const onInterrupt = () => undefined
@@ -130,6 +148,20 @@ function runProgram(
       resolve(code ?? 1)
     }),
   )
+}
+
+/** Ends a process and those that it has started. They get a second, as after Ctrl-C. */
+async function endGroup({ pid }: ChildProcess): Promise<void> {
+  const send = (signal: NodeJS.Signals) => {
+    try {
+      process.kill(-Number(pid), signal)
+    } catch {
+      // They have ended.
+    }
+  }
+  send('SIGINT')
+  await delay(1_000)
+  send('SIGKILL')
 }
 
 /**
@@ -154,8 +186,11 @@ function listTests(directory: string): string[] {
     .sort()
 }
 
-function findTests(tests: readonly string[], name: string): string[] {
-  return tests.filter(test => test === name || test.startsWith(name + path.sep))
+/** The tests that are named by files or folders, or all. */
+function choose(tests: readonly string[], names: readonly string[]): readonly string[] {
+  if (names.length === 0) return tests
+  const paths = names.map(name => path.resolve(name))
+  return paths.flatMap(name => tests.filter(test => test === name || test.startsWith(name + path.sep)))
 }
 
 function findRunner(directory: string): string | undefined {

@@ -4,13 +4,14 @@ import path from 'node:path'
 /**
  * Calls `onChange` with the path of each file that changes in or below a folder. Folders for which `isWatched` returns
  * false are left out, and so are folders that may not be read, and symbolic links, which may lead in a circle. Each folder
- * has a watcher of its own: on Linux, Node 20's recursive watching loses a file once an editor has replaced it.
+ * has a watcher of its own: on Linux, Node 20's recursive watching loses a file once an editor has replaced it. Returns a
+ * function that ends it.
  */
 export function watchFolder(
   root: string,
   isWatched: (folder: string) => boolean,
   onChange: (file: string) => void,
-): void {
+): () => void {
   const watchers = new Map<string, FSWatcher>()
 
   /** Files may have been written into a new folder before it was watched. */
@@ -37,6 +38,9 @@ export function watchFolder(
   }
 
   add(root, false)
+  return () => {
+    for (const watcher of watchers.values()) watcher.close()
+  }
 }
 
 function isFolder(file: string): boolean {
