@@ -1,27 +1,19 @@
-import path from 'node:path'
 import { t } from 'tap'
-import { runProcess } from '#tests/support/start-process.ts'
-import { medianOf, slopeOf } from './trend.ts'
+import type { Usage } from './site.ts'
+import { findGrowth, soak } from './soak.ts'
 
-t.test('a trend is not bent by outliers', async t => {
-  t.equal(slopeOf([1, 2, 3, 100, 5, 6]), 1)
-  t.equal(slopeOf([7, 7, 7, 0, 7, 7]), 0)
-  t.equal(slopeOf([5]), 0)
-  t.equal(medianOf([3, 1]), 2)
+t.test('a site that keeps what it uses grows; single samples that are high are no growth', async t => {
+  const toUsages = (descriptors: readonly number[], heap = 0) =>
+    descriptors.map((count): Usage => ({ heap, resident: 0, descriptors: count, delay: { usual: 0, longest: 0 } }))
+  const isGrown = (first: readonly Usage[], last: readonly Usage[]) =>
+    findGrowth(first, last).some(({ isTooMuch }) => isTooMuch)
+  t.notOk(isGrown(toUsages([27, 28, 31]), toUsages([32, 26, 33])))
+  t.ok(isGrown(toUsages([27, 28, 29]), toUsages([33, 32])))
+  t.ok(isGrown(toUsages([27], 10_000_000), toUsages([27], 17_000_000)))
 })
 
-t.test('rt-soak, rt-slowloris: half a minute of all kinds of clients at once leaves the site as it was', async t => {
-  const program = path.join(import.meta.dirname, 'run.js')
-  const options = ['--minutes=0.4', '--sockets=400']
-  // Not counted for coverage, which would be what is measured.
-  const { code, stderr, stdout } = await runProcess(t, [
-    'env',
-    '-u',
-    'NODE_OPTIONS',
-    process.execPath,
-    program,
-    ...options,
-  ])
-  for (const line of stdout.trim().split('\n')) t.comment(line)
-  t.strictSame({ code, stderr }, { code: 0, stderr: '' })
+// `npm run proof` soaks half a minute, with slow clients.
+t.test('all kinds of clients at once get what they ask for, and the site ends in order', async t => {
+  const complaints = await soak({ environment: 'dev', seconds: 2, slowSockets: 0, print: line => t.comment(line) })
+  t.strictSame(complaints, [])
 })

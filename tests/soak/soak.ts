@@ -5,7 +5,6 @@ import { setTimeout as wait } from 'node:timers/promises'
 import { clients, type Visit } from './clients.ts'
 import type { Usage } from './site.ts'
 import { attack } from './slowloris.ts'
-import { medianOf, slopeOf } from './trend.ts'
 
 /** How long a site is soaked, and by how many slow clients it is attacked in the end. */
 export interface SoakOptions {
@@ -17,7 +16,7 @@ export interface SoakOptions {
 
 const mebibyte = 2 ** 20
 
-/** What may be more at the end of the time than at its beginning, by the trend of all samples. */
+/** What may be more after the load than at its beginning. */
 const heapLimit = 6 * mebibyte
 const descriptorLimit = 4
 
@@ -26,6 +25,12 @@ const patience = 60_000
 
 /** Milliseconds in which the connections of a round are closed on both ends. */
 const quietTime = 700
+
+/** Samples after the load. */
+const quietSamples = 5
+
+/** A shorter soak does not compare what the site uses: at first it loads, compiles and caches. */
+const leastRounds = 9
 
 /** Runs a soak test on a new site; returns complaints. */
 export async function soak({ environment, seconds, slowSockets, print }: SoakOptions): Promise<string[]> {
@@ -59,7 +64,7 @@ export async function soak({ environment, seconds, slowSockets, print }: SoakOpt
 
   const usages: Usage[] = []
   const roundTime = Math.max(1_500, (seconds * 1000) / 60)
-  const rounds = Math.max(6, Math.round((seconds * 1000) / (roundTime + quietTime)))
+  const rounds = Math.max(1, Math.round((seconds * 1000) / (roundTime + quietTime)))
   for (let round = 1; round <= rounds && isAlive; round++) {
     await runRound(roundTime)
     const usage = await readUsage(port).catch(() => undefined)
@@ -67,14 +72,16 @@ export async function soak({ environment, seconds, slowSockets, print }: SoakOpt
     usages.push(usage)
     print(`${environment} ${round}/${rounds}  ${describe(usage)}, ${sum(visits)} visits, ${wrong.length} wrong`)
   }
-  // What is loaded, compiled and cached at first is no trend.
-  const settled = usages.slice(Math.ceil(usages.length / 3))
-  for (const [what, limit, values] of [
-    ['heap', heapLimit, settled.map(({ heap }) => heap)],
-    ['number of file descriptors', descriptorLimit, settled.map(({ descriptors }) => descriptors)],
-  ] as const) {
-    const growth = slopeOf(values) * (values.length - 1)
-    if (growth > limit) complaints.push(`The ${what} grows: by ${Math.round(growth)} in ${values.length} samples.`)
+  const first = usages.slice(Math.ceil(rounds / 3), Math.ceil((2 * rounds) / 3))
+  const last: Usage[] = []
+  while (rounds >= leastRounds && isAlive && last.length < quietSamples) {
+    await wait(quietTime)
+    last.push(await readUsage(port))
+  }
+  if (last.length > 0) {
+    const growths = findGrowth(first, last)
+    print(`${environment}: ${growths.map(({ text }) => text).join(', ')}`)
+    complaints.push(...growths.filter(({ isTooMuch }) => isTooMuch).map(({ text }) => `It grows: ${text}.`))
   }
   if (wrong.length > 0) complaints.push(`${wrong.length} wrong answers:`, ...wrong.slice(0, 20))
 
@@ -93,10 +100,31 @@ export async function soak({ environment, seconds, slowSockets, print }: SoakOpt
     const residentLimit = 64 * mebibyte + slowSockets * 30_000
     if (after.resident - before.resident > residentLimit) complaints.push('The attack has taken too much memory.')
   }
-  print(summarize(environment, settled, visits))
+  print(`${environment}: ${[...visits].map(([name, count]) => `${count} ${name}`).join(', ')}`)
   child.removeAllListeners('exit')
   if (isAlive) complaints.push(...(await stop(child)))
   return complaints.map(complaint => `${environment}: ${complaint}`)
+}
+
+/** How much a site uses, and whether that is too much. */
+export interface Growth {
+  readonly text: string
+  readonly isTooMuch: boolean
+}
+
+/**
+ * Compares the least that a site used during the load with the least after it. A single sample may be high: it counts connections
+ * that are about to close.
+ */
+export function findGrowth(first: readonly Usage[], last: readonly Usage[]): Growth[] {
+  const compare = (name: string, limit: number, toText: (value: number) => string, read: (usage: Usage) => number) => {
+    const [before, after] = [Math.min(...first.map(read)), Math.min(...last.map(read))]
+    return { text: `${name} ${toText(before)} → ${toText(after)}`, isTooMuch: after - before > limit }
+  }
+  return [
+    compare('heap', heapLimit, toMebibytes, ({ heap }) => heap),
+    compare('file descriptors', descriptorLimit, String, ({ descriptors }) => descriptors),
+  ]
 }
 
 async function startSite(environment: string): Promise<{ child: ChildProcess; port: number }> {
@@ -139,29 +167,6 @@ async function readUsage(port: number): Promise<Usage> {
 
 function describe({ delay, descriptors, heap, resident }: Usage): string {
   return `heap ${toMebibytes(heap)}, RSS ${toMebibytes(resident)}, ${descriptors} fds, loop late by ${delay.usual.toFixed(0)} ms (99 %), ${delay.longest.toFixed(0)} ms (at most)`
-}
-
-function summarize(environment: string, usages: readonly Usage[], visits: ReadonlyMap<string, number>): string {
-  const row = (name: string, values: readonly number[], toText: (value: number) => string) =>
-    `  ${name.padEnd(8)}first ${toText(values[0] ?? 0)}, median ${toText(medianOf(values))}, last ${toText(values.at(-1) ?? 0)}, trend ${toText(slopeOf(values) * (values.length - 1))}`
-  return [
-    `${environment}: ${[...visits].map(([name, count]) => `${count} ${name}`).join(', ')}`,
-    row(
-      'heap',
-      usages.map(({ heap }) => heap),
-      toMebibytes,
-    ),
-    row(
-      'RSS',
-      usages.map(({ resident }) => resident),
-      toMebibytes,
-    ),
-    row(
-      'fds',
-      usages.map(({ descriptors }) => descriptors),
-      String,
-    ),
-  ].join('\n')
 }
 
 function toMebibytes(bytes: number): string {
