@@ -19,7 +19,8 @@ export async function execute(
 }
 
 /** The commands of the README. */
-export const documented: readonly string[] = readFileSync('README.md', 'utf8').match(/(?<=^bin\/console )make:.*?(?= *(?:#|$))/gm) ?? []
+export const documented: readonly string[] =
+  readFileSync('README.md', 'utf8').match(/(?<=^bin\/console )make:.*?(?= *(?:#|$))/gm) ?? []
 
 /** The shortest names, and the longest: these are only compiled. */
 export const others: readonly string[] = [
