@@ -74,6 +74,14 @@ t.test('secret inputs are masked in the message of a validator', async t => {
   t.equal(flattenError(error({ issues: [] })).message, 'Expected number but received "hunter2"')
 })
 
+t.test('a secret input is masked where a message quotes it as JSON: it has marks, or is short', async t => {
+  for (const input of ['a"b\\c', 'x1']) {
+    const issues = [{ kind: 'schema', message: 'x', path: ['password'], input }]
+    const error = Object.assign(new Error(`Expected number but received ${JSON.stringify(input)}`), { issues })
+    t.equal(flattenError(error).message, 'Expected number but received "******"', input)
+  }
+})
+
 t.test('the statement of an error has no literals, and its values have the names of their columns', async t => {
   const sql = "insert into users (id, email, name) values (7, 'x@y.z', 'Ada'), ($1, $2, $3)"
   const params = [8, 'second@y.z', 'Grace', 'unnamed']
