@@ -240,7 +240,12 @@ const homonyms: Readonly<Record<string, string>> = {
 
 t.test('tests start their processes in one place', async t => {
   // A page that does what a finding reports, and programs without a test.
-  const others = ['bundles/profiler/insight/findings/planted/work-pages.ts', 'soak/restarts.ts', 'soak/soak.ts']
+  const others = [
+    'bundles/profiler/insight/findings/planted/work-pages.ts',
+    'mutants/mutants.ts',
+    'soak/restarts.ts',
+    'soak/soak.ts',
+  ]
   const starting = readdirSync('tests', { recursive: true, encoding: 'utf8' }).filter(
     file =>
       file.endsWith('.ts') &&
