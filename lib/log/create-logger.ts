@@ -217,9 +217,29 @@ function flushAll(): void {
 
 /** Outside of strings JSON has no character to escape. */
 function toJsonLine({ time, level, channel, message, template, context, requestId, span }: LogRecord): string {
-  const hasContext = Object.keys(context).length > 0
   // The names of the last two are those of OpenTelemetry for logs in JSON.
   const ids = { request_id: requestId, trace_id: span?.traceId, span_id: span?.spanId }
-  const line = { time, level, channel, message, template, ...ids, context: hasContext ? context : undefined }
-  return `${escapeControls(JSON.stringify(line))}\n`
+  const line = { time, level, channel, message, template, ...ids }
+  const hasContext = Object.keys(context).length > 0
+  const plainLine = writePlain(line)
+  const plainContext = plainLine && writePlain(context)
+  if (plainContext !== undefined)
+    return hasContext ? `{${plainLine},"context":{${plainContext}}}\n` : `{${plainLine}}\n`
+  return `${escapeControls(JSON.stringify({ ...line, context: hasContext ? context : undefined }))}\n`
+}
+
+/** Printable ASCII without the two characters that JSON escapes. */
+const plainText = /^[ !#-[\]-~]*$/
+
+/** The members of an object as `JSON.stringify` writes them, in half of its time; `undefined` if a value is neither a plain text nor a number. */
+function writePlain(values: Readonly<Record<string, unknown>>): string | undefined {
+  let text = ''
+  for (const name of Object.keys(values)) {
+    const value = values[name]
+    if (value === undefined) continue
+    const isText = typeof value === 'string'
+    if (!(isText ? plainText.test(value) : Number.isFinite(value)) || !plainText.test(name)) return undefined
+    text += `${text === '' ? '' : ','}"${name}":${isText ? `"${value}"` : value}`
+  }
+  return text
 }

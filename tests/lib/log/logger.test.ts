@@ -8,6 +8,7 @@ import { HttpError } from '#lib/errors/http-error.ts'
 import { createLogger, type LoggerOptions } from '#lib/log/create-logger.ts'
 import { type Logger, type LogRecord, logLevels } from '#lib/log/logger.ts'
 import { Redactor } from '#lib/redact/redactor.ts'
+import { escapeControls } from '#lib/text/escape-controls.ts'
 import { until } from '#tests/support/until.ts'
 
 /** Local time, as in readable lines. */
@@ -342,6 +343,37 @@ t.test('a logger with the id of a request, also of another channel, writes it in
       t.equal(parse(other).request_id, 'that of the running code')
     } else t.match(own, /Mine\. request=01234567$/)
   }
+})
+
+t.test('a line of JSON has the bytes of JSON.stringify, with control characters escaped', async t => {
+  let line = ''
+  const write = (text: string) => {
+    line ||= text
+  }
+  const logger = createLogger({ level: 'debug', format: 'json', stream: { write }, clock: () => now })
+  const text = fc.oneof(
+    fc.string(),
+    fc.string({ unit: 'binary' }),
+    fc.constantFrom('', '/a b', '"', '\\', '\u2028', '\u007f', 'é', '\ud800', '\n', '\u202e'),
+  )
+  const value = fc.oneof(
+    text,
+    fc.double(),
+    fc.constantFrom(undefined, null, -0, 1e21, true, [1], { toJSON: () => 'x' }),
+  )
+  const difference = fc.check(
+    fc.property(text, text, fc.dictionary(text, value), (message, id, context) => {
+      line = ''
+      logger.access(message, id, context)
+      // A line of another channel is written at once, after those that wait.
+      logger.critical('')
+      const facts = Object.keys(context).length > 0 ? context : undefined
+      const record = { time: now, level: 'info', channel: 'access', message, request_id: id, context: facts }
+      return line === `${escapeControls(JSON.stringify(record))}\n`
+    }),
+    { numRuns: 1000 },
+  )
+  t.equal(difference.counterexample, null)
 })
 
 t.test('lines of the access log are written together, a moment later or before another line', async t => {
