@@ -136,7 +136,7 @@ function ignore(): void {}
 
 /** Joins chunks of bytes. Many tiny chunks need no more memory than a few large ones. */
 export class ByteCollector {
-  #bytes: Buffer = empty
+  #bytes: Uint8Array = empty
   #length = 0
 
   /** The number of collected bytes. */
@@ -146,7 +146,9 @@ export class ByteCollector {
 
   append(piece: Uint8Array): void {
     const length = this.#length + piece.length
-    if (length > this.#bytes.length) {
+    // Most bodies come in one piece.
+    if (this.#length === 0) this.#bytes = piece
+    else if (length > this.#bytes.length) {
       const larger = Buffer.allocUnsafeSlow(Math.max(length, 2 * this.#bytes.length))
       larger.set(this.#bytes.subarray(0, this.#length))
       this.#bytes = larger

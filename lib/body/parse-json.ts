@@ -44,16 +44,23 @@ const backslash = 0x5c
 export function measureJsonDepth(text: string): number {
   let depth = 0
   let deepest = 0
-  let isInString = false
   for (let index = 0; index < text.length; index++) {
     const code = text.charCodeAt(index)
-    if (code === quote) isInString = !isInString
-    else if (isInString) {
-      if (code === backslash) index++
-    } else if (code === 0x5b || code === 0x7b) {
+    if (code === quote) index = findStringEnd(text, index)
+    else if (code === 0x5b || code === 0x7b) {
       depth++
       if (depth > deepest) deepest = depth
     } else if (code === 0x5d || code === 0x7d) depth--
   }
   return deepest
+}
+
+/** The index of the quote that closes a string: the number of backslashes before it is even. The last index without one. */
+function findStringEnd(text: string, start: number): number {
+  for (let end = text.indexOf('"', start + 1); end !== -1; end = text.indexOf('"', end + 1)) {
+    let before = end - 1
+    while (before > start && text.charCodeAt(before) === backslash) before--
+    if ((end - before) % 2 === 1) return end
+  }
+  return text.length
 }

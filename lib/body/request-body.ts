@@ -78,11 +78,14 @@ export class RequestBody {
     return this.#glimpse
   }
 
-  /** Reads JSON, text and simple forms into memory, without parsing them. Does nothing for other types, and for a stream. */
-  async read(): Promise<void> {
-    if (this.#isStreamed) return
+  /**
+   * Reads JSON, text and simple forms into memory, without parsing them. Does nothing for other types, and for a stream: then there
+   * is no promise.
+   */
+  read(): Promise<unknown> | undefined {
+    if (this.#isStreamed) return undefined
     const isForMemory = isJson(this.contentType) || isText(this.contentType) || this.contentType === simpleForm
-    if (isForMemory) await this.bytes()
+    return isForMemory ? this.bytes() : undefined
   }
 
   /** The content as it was sent. All callers get the same array: copy it before a change. */
@@ -149,7 +152,7 @@ export class RequestBody {
   async #readBytes(): Promise<Uint8Array> {
     if (this.#source === null) return new Uint8Array()
     const bytes = await this.#collect(this.#claim(this.#source))
-    this.#glimpse = { ...this.#glimpse, bytes }
+    this.#glimpse = { bytes, form: this.#glimpse.form }
     return bytes
   }
 
@@ -158,14 +161,16 @@ export class RequestBody {
     return this.#collect(this.#claim({ ...this.#source, contentEncoding: undefined }))
   }
 
-  async #collect(source: BodySource): Promise<Uint8Array> {
+  #collect(source: BodySource): Promise<Uint8Array> {
     const content = new ByteCollector()
-    await readStream(source, this.limit ?? this.#limits.bytes, chunk => void content.append(chunk))
-    return content.take()
+    const take = (chunk: Uint8Array) => void content.append(chunk)
+    return readStream(source, this.limit ?? this.#limits.bytes, take).then(() => content.take())
   }
 
   async #readText(): Promise<string> {
-    return decodeUtf8(await this.bytes()).replace(/^\ufeff/, '')
+    // The body of most requests was read before the controller runs.
+    const text = decodeUtf8(this.#glimpse.bytes ?? (await this.bytes()))
+    return text.charCodeAt(0) === byteOrderMark ? text.slice(1) : text
   }
 
   async #readJson(): Promise<unknown> {
@@ -214,6 +219,8 @@ export class RequestBody {
     return new BODY_TYPE_UNSUPPORTED([this.contentType, expected], { headers: { accept: expected } })
   }
 }
+
+const byteOrderMark = 0xfeff
 
 const simpleForm = 'application/x-www-form-urlencoded'
 const multipartForm = 'multipart/form-data'

@@ -13,7 +13,7 @@ export class BodyListener {
     dispatcher.subscribe(RequestEvent, this, 'onRequest', priority)
   }
 
-  onRequest({ isMainRequest, request }: RequestEvent): Promise<void> | undefined {
+  onRequest({ isMainRequest, request }: RequestEvent): Promise<unknown> | undefined {
     if (!isMainRequest || !request.hasBody) return undefined
     const limit = request.attributes.get('_body_limit')
     if (typeof limit === 'number') request.body.limit = limit
