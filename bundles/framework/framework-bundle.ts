@@ -76,13 +76,15 @@ function addListeners(app: Application, options: ResolvedOptions, store: Session
   const { cookie, protection, times, without } = options
   const { config, debugGate, dispatcher, files, healthChecks, logger, redactor, routes, signals } = app
   const checks = new HealthChecks(healthChecks, logger)
+  const router = new RouterListener(routes, logger, debugGate.isDebug, files)
+  signals.on('kernel.booted', () => router.prepare())
   // Listed in the order of a request; the priorities decide.
   const listeners = [
     new ValidateRequestListener(),
     ...(without.has('health') ? [] : [new HealthListener({ signals, checks, debugGate, redactor })]),
     new SessionListener({ store, times, cookie, logger, isDebug: config.isDebug, signals }),
     new StaticFileListener(files),
-    new RouterListener(routes, logger, debugGate.isDebug, files),
+    router,
     new BodyListener(),
     new ErrorListener(logger, debugGate.isDebug ? 'error' : 'info', thrown),
     new ResponseListener(protection.headers),

@@ -26,6 +26,8 @@ export class RouterListener {
   readonly #isDebug: boolean
   readonly #files: Pick<StaticFiles, 'find'>
   #matcher: RouteMatcher | undefined
+  /** The number of routes of the matcher. */
+  #size = 0
 
   /**
    * Outside of debug mode, errors have no stack and no cause: both are always the same, and scanners cause many. For the files a
@@ -42,12 +44,19 @@ export class RouterListener {
     dispatcher.subscribe(RequestEvent, this, 'onRequest', priority)
   }
 
+  /** Prepares the routes of all bundles for the first request: many of them take a moment. */
+  prepare(): RouteMatcher {
+    this.#size = this.#routes.size
+    this.#matcher = new RouteMatcher(this.#routes)
+    return this.#matcher
+  }
+
   onRequest(event: RequestEvent): void {
     const { request } = event
     if (request.attributes.has('_controller')) return
-    // Not earlier: at the first request all bundles have added their routes.
-    this.#matcher ??= new RouteMatcher(this.#routes)
-    const match = this.#matcher.match(request)
+    // A test may add routes to a booted application.
+    const matcher = this.#size === this.#routes.size ? (this.#matcher ?? this.prepare()) : this.prepare()
+    const match = matcher.match(request)
     if (match.outcome === 'method-not-allowed') throw this.#refuse(request, match.allow)
     if (match.outcome === 'not-found' && request.rawPath === '*') {
       event.respond(new Response(null, { status: 204, headers: { allow: knownMethods.join(', ') } }))

@@ -1,6 +1,9 @@
 import { type Test, t } from 'tap'
+import { createFrameworkBundle } from '#bundles/framework/framework-bundle.ts'
 import { RouterListener } from '#bundles/framework/listeners/router-listener.ts'
+import type { Bundle } from '#kernel/bundle.ts'
 import { redirectController } from '#kernel/controller.ts'
+import { createTestKernel } from '#kernel/testing/create-test-kernel.ts'
 import { createRequest, createRequestEvent } from '#kernel/testing/event-factories.ts'
 import type { Request } from '#lib/http/request.ts'
 import { Response } from '#lib/http/response.ts'
@@ -113,4 +116,28 @@ t.test('outside of debug mode a miss has no cause and no stack', async t => {
   t.notMatch(error.stack, /\n +at /)
   t.match(errorOf(t, createRequest('/x')).stack, /\n +at /)
   t.equal(Error.stackTraceLimit, stackTraceLimit)
+})
+
+t.test('the routes are prepared when the application boots; later ones are found as well', async t => {
+  const pages: Bundle = {
+    name: 'pages',
+    register: ({ routes }) => void routes.get('page', '/page', () => Response.text('page')),
+  }
+  const { app, client, close } = await createTestKernel({ bundles: [createFrameworkBundle(), pages] })
+  t.teardown(close)
+  let reads = 0
+  const { routes } = app
+  const read = routes[Symbol.iterator].bind(routes)
+  Object.defineProperty(routes, Symbol.iterator, {
+    value: () => {
+      reads++
+      return read()
+    },
+  })
+  t.equal((await client.get('/page')).text, 'page')
+  t.equal(reads, 0)
+  routes.get('later', '/later', () => Response.text('later'))
+  t.equal((await client.get('/later')).text, 'later')
+  t.equal((await client.get('/page')).text, 'page')
+  t.equal(reads, 1)
 })
