@@ -141,7 +141,9 @@ export class Kernel {
     }
     const controllers = new ControllerResolver()
     const routes: Application['routes'] = new RouteCollection()
-    foundation.redactor.add(new SecretPaths(routes, foundation.redactor.isSecret).mask)
+    const secretPaths = new SecretPaths(routes, foundation.redactor.isSecret)
+    foundation.redactor.add(secretPaths.mask)
+    foundation.signals.on('kernel.booted', () => secretPaths.prepare())
     const app: Application = {
       ...foundation,
       routes,

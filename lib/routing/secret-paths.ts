@@ -34,7 +34,7 @@ export class SecretPaths {
 
   /** Masks the secret parts of the paths in a text. */
   readonly mask = (text: string): string => {
-    if (this.#size !== this.#routes.size) this.#read()
+    if (this.#size !== this.#routes.size) this.prepare()
     let masked = text
     for (const { isSecret, pattern } of this.#paths) {
       masked = masked.replace(pattern, (path, ...groups) => {
@@ -45,7 +45,8 @@ export class SecretPaths {
     return masked
   }
 
-  #read(): void {
+  /** Reads all routes: many of them take a moment. */
+  prepare(): void {
     this.#size = this.#routes.size
     const routes = [...this.#routes]
     const fixed = routes.flatMap(({ path }) => path.forms.filter(form => form.isFixed))
