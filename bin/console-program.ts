@@ -133,7 +133,7 @@ async function confirm(question: string, { signal, stderr, stdin }: ConsoleTermi
   stderr.write(`${question} [y/N] `)
   const lines = createInterface({ input: stdin, terminal: false })
   try {
-    // The end of the input is no.
+    // If the input ends without an answer, the answer is no.
     const over = new Promise<string>(resolve => lines.once('close', () => resolve('')))
     const answer = await Promise.race([lines.question('', { signal }), over])
     return /^y(?:es)?$/i.test(answer.trim())

@@ -32,7 +32,7 @@ export async function serveProblems(
     createProfilerBundle({ ignoredPaths: ['/'] }),
     holdingBundle,
   ]
-  // The requests for the page are none of the application.
+  // The requests for this page are not logged: they do not belong to the application.
   const { redactor } = application
   const logger = createLogger({ level: 'critical', format: 'readable', stream: process.stdout, redactor })
   const kernel = await Kernel.boot({ ...application, bundles, logger })

@@ -62,7 +62,7 @@ function describeNext(folder: string, count: number): string {
   return `${count} files are created. Next:\n\n${lines}\nThe home page will be at http://127.0.0.1:8000/\n`
 }
 
-/** What is read of a package.json. */
+/** The fields of package.json that are read. */
 interface Manifest {
   readonly engines: Readonly<Record<string, string>>
   readonly dependencies?: Readonly<Record<string, string>>

@@ -156,7 +156,7 @@ async function endGroup({ pid }: ChildProcess): Promise<void> {
     try {
       process.kill(-Number(pid), signal)
     } catch {
-      // They have ended.
+      // The processes have ended already.
     }
   }
   send('SIGINT')

@@ -16,7 +16,7 @@ const patience = 1_000
 /** The end of a process. */
 export interface ProcessEnd {
   readonly code: number | null
-  /** For people: the signal or the exit code. */
+  /** The reason of the end for a message: the signal or the exit code. */
   readonly reason: string
 }
 

@@ -103,7 +103,7 @@ function createPlainSources(directory: string): Sources {
       if (compiler === undefined) return []
       const options = ['--project', '.', '--noEmit', '--incremental', '--tsBuildInfoFile', buildInfo]
       const { output } = await compile([compiler, ...options], directory, { signal })
-      // A mistake in a test is none of the server.
+      // A mistake in a test does not concern the server: only those in its sources are returned.
       return parseCompilerOutput(output, directory).filter(
         ({ file }) => file === undefined || mayContainSources(directory, path.dirname(file)),
       )

@@ -48,7 +48,7 @@ export interface QueryResult {
 
 /** A wait for a free connection of a pool, as its source reports it when the request has got one. */
 export interface ConnectionWait {
-  /** As that of a query. */
+  /** The database system, as of a query. */
   readonly system: string
   /** The request that has waited. The default is the current request. */
   readonly request?: Request | undefined
@@ -117,7 +117,7 @@ export class Queries {
       try {
         observer.noteWait?.(wait)
       } catch {
-        // This observer does not know of the wait.
+        // The error is dropped: this observer does not record the wait.
       }
     }
   }
@@ -201,7 +201,7 @@ function finish(end: QueryEnd, result: QueryResult): void {
   try {
     end(result)
   } catch {
-    // The query has its result, whatever becomes of the report.
+    // An error of the report is dropped: the application gets the result of its query.
   }
 }
 

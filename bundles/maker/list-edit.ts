@@ -82,7 +82,7 @@ function findSpread(program: Program, { elements }: ArrayExpression): ArrayExpre
 /** Columns; longer lists of one line are broken into lines. */
 const widest = 120
 
-/** Adds a name after the last element that is no spread: bundles of development stay the last. */
+/** Adds a name after the last element that is no spread, so that the spread bundles of development stay at the end. */
 function editList(source: Source, list: ArrayExpression, bundle: string): Edit[] {
   const { comments, text } = source
   const insert = (start: number, text: string): Edit => ({ start, end: start, text })

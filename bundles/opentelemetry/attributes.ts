@@ -7,7 +7,7 @@ import { cut } from '../../lib/redact/masking-copier.ts'
 import type { Redactor } from '../../lib/redact/redactor.ts'
 import { formatFrame } from '../../lib/stack/stack-frames.ts'
 
-/** The characters of a text in an attribute. */
+/** The most characters of a text in an attribute. */
 const textLimit = 2048
 
 /** The name of a span of a request: its method, and its route when it is known. */

@@ -20,7 +20,7 @@ interface Message {
   readonly error: unknown
 }
 
-/** What is kept of a call until its end. */
+/** A call of `fetch` that has not ended. */
 interface Call {
   readonly end: ClientEnd
   status?: number
@@ -33,7 +33,7 @@ export interface FetchServices {
   readonly redactor: Redactor
 }
 
-/** The characters of a URL. */
+/** The most characters of a URL in an attribute. */
 const urlLimit = 2048
 
 /**

@@ -13,7 +13,7 @@ import {
 import { describeQuery } from './query-attributes.ts'
 import { ownScope } from './registration.ts'
 
-/** The characters of a text in an attribute. */
+/** The most characters of a text in an attribute. */
 const textLimit = 2048
 
 /**

@@ -91,7 +91,7 @@ function isSampled(span: ReadableSpan): boolean {
   return (span.spanContext().traceFlags & sampledFlag) !== 0
 }
 
-/** Of W3C Trace Context. */
+/** The bit of the trace flags that marks a sampled trace (W3C Trace Context). */
 const sampledFlag = 1
 
 function createSampler(settings: OpenTelemetrySettings, packages: Packages): Sampler {

@@ -9,11 +9,11 @@ export interface QueryText {
   readonly text: string
   /** `SELECT users`: few for each application. */
   readonly summary: string
-  /** In capitals. */
+  /** The operation in capitals, such as `SELECT`. */
   readonly operation: string
 }
 
-/** The characters of a statement. */
+/** The most characters of a statement in an attribute. */
 const textLimit = 4096
 
 /** Removes the values of a statement. Of a command for a cache only its name remains: its key may be the id of a session. */

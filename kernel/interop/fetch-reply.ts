@@ -86,7 +86,7 @@ export class FetchReply extends Writable implements ReplyTarget {
     callback(error)
   }
 
-  /** Gives the consumer what it has asked for. */
+  /** Passes the next chunk to the consumer, if it has asked for one. */
   #give(): void {
     if (!this.#isAsked) return
     const chunk = this.#chunk

@@ -182,7 +182,7 @@ export class NodeMessages {
   #watchClient(): void {
     const { signal } = this.#request
     const leave = () => {
-      // As node does it.
+      // Node destroys an aborted message with the same error.
       this.incoming.destroy(Object.assign(new Error('aborted'), { code: 'ECONNRESET' }))
       this.#socket.destroy()
     }

@@ -7,7 +7,7 @@ import { listenToOperations, toServer, type WatchServices } from './watch-channe
 
 /** A message of `mysql2:query` and `mysql2:execute`; mysql2 3.20 and later publish them. */
 interface Message {
-  /** With its values, for `mysql2:query`. */
+  /** The statement; for `mysql2:query` with its values. */
   readonly query: string
   /** Of `mysql2:execute`; those of `mysql2:query` are in the statement. */
   readonly values?: readonly unknown[]

@@ -4,7 +4,7 @@ import type { WatchServices } from './watch-channels.ts'
 
 /** A message of Node 26 and later, when a statement has ended. */
 interface Message {
-  /** With its values. */
+  /** The statement with its values. */
   readonly sql: string
   readonly database: object & { location?(): string | null }
   /** Nanoseconds, in steps of a millisecond. */

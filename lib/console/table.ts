@@ -110,7 +110,7 @@ function formatRow(
   return `${line}\n`
 }
 
-/** Formats names and values, one pair per line; on a terminal a long value goes on below itself. */
+/** Formats names and values, one pair per line; on a terminal a long value is wrapped below its own beginning. */
 export function formatFields(
   fields: readonly (readonly [name: string, value: Cell])[],
   paint: Paint,

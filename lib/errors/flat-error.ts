@@ -97,7 +97,7 @@ function propertiesOf(error: object): Record<string, unknown> | undefined {
     for (const name of names) {
       const property = Object.getOwnPropertyDescriptor(error, name)
       if (property === undefined || isFlat(name, property.value) || isNothing(property)) continue
-      // Without a prototype, an assignment to `__proto__` is one of an ordinary property.
+      // In an object without a prototype, an assignment to `__proto__` creates an ordinary property.
       found ??= Object.create(null) as Record<string, unknown>
       found[name] = property.get === undefined ? property.value : '[getter]'
     }
@@ -144,7 +144,7 @@ function isFlat(name: string, value: unknown): boolean {
   }
 }
 
-/** Whether a property says nothing: a missing value, a method, or an object without properties. */
+/** Whether a property has nothing to show: a missing value, a method, or an object without properties. */
 function isNothing({ get, value }: PropertyDescriptor): boolean {
   if (get !== undefined) return false
   if (value === undefined || value === null || typeof value === 'function') return true

@@ -44,7 +44,7 @@ function hide(message: string, secrets: Iterable<string>): string {
   // Longer ones first: one may contain another.
   const sorted = found.sort((a, b) => b.length - a.length)
   const hidden = sorted.reduce((text, secret) => text.replace(patternOf(secret), mask), message)
-  // The lower case of a few letters is not what a pattern without case matches.
+  // A case-insensitive pattern does not match the lower case of a few letters, so the rest is compared in lower case.
   const left = hidden.toLowerCase()
   return sorted.some(secret => secret.length >= shortest && left.includes(secret)) ? hiddenMessage : hidden
 }

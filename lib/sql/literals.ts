@@ -5,7 +5,7 @@ export type Literal = NonNullable<Slot['literal']>
 
 /** A statement whose literals were replaced by empty ones: it has the same tokens, and no values. */
 export interface EmptiedStatement {
-  /** With `''` and `0` for its literals. */
+  /** The statement with `''` and `0` in place of its literals. */
   readonly text: string
   /** In their order. */
   readonly literals: readonly Literal[]

@@ -3,7 +3,7 @@ import { isLikePostgres } from './conventions.ts'
 /** A token of a statement. Spaces and comments are no tokens. */
 export interface SqlToken {
   readonly kind: 'word' | 'identifier' | 'string' | 'number' | 'placeholder' | 'operator'
-  /** As it is written. */
+  /** The text of the token as it is written. */
   readonly text: string
   /** Whether a space or a comment comes before it. */
   readonly isApart: boolean

@@ -216,7 +216,7 @@ function takeSites(_error: unknown, sites: readonly NodeJS.CallSite[]): string {
 
 /** The frames that were captured, the innermost first. */
 function readTaken(): readonly NodeJS.CallSite[] {
-  // V8 passes the frames when the stack is read for the first time.
+  // V8 calls the function that takes the frames when `stack` is read for the first time.
   void captured.stack
   const sites = taken
   taken = []

@@ -38,10 +38,10 @@ export class Declarations {
   readonly #directory: string
   /** Parsed once: it takes long, with source maps. */
   #listed: readonly DeclaredWork[] | undefined
-  /** With `undefined` for those without a place. */
+  /** The places of declarations; `undefined` for a declaration without a place. */
   readonly #known = new WeakMap<object, DeclarationSite | undefined>()
 
-  /** `listAll` lists what is declared: a helper that declares several of them is no place of one of them, nor of a later one. */
+  /** `listAll` lists all declarations, so that a helper that makes several of them is recognised and not taken for their place. */
   constructor(listAll: () => Iterable<unknown>, directory: string) {
     this.#listAll = listAll
     this.#directory = directory

@@ -31,7 +31,7 @@ const noted = new WeakMap<object, string[]>()
 
 /** Notes that a failure has ended the render of a template. Called for the innermost template first. */
 export function noteTemplate(failure: unknown, name: string): void {
-  // A failure that is no object gets a new one here: it is not found again.
+  // A thrown value that is no object gets a new key here, so it is not found again.
   const key: object = Object(failure)
   const names = noted.get(key)
   if (names === undefined) noted.set(key, [name])

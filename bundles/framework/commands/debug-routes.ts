@@ -40,7 +40,7 @@ export function createDebugRoutes(routes: Iterable<Route>): ConsoleCommand {
   }
 }
 
-/** The name of what answers. */
+/** The name of the controller of a route. */
 export function controllerOf({ controller, name }: Route): string {
   return nameOfController(controller, name)
 }

@@ -53,7 +53,7 @@ export function tokenArgument(
   }
 }
 
-/** What commands work with. */
+/** The services that commands use. */
 export interface CommandServices {
   readonly storage: ProfileStorage
   /** In the order of the menu; they are loaded on first use. */

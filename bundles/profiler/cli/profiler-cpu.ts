@@ -10,7 +10,7 @@ import { shownRoutes } from '../profile/routes.ts'
 import { type ArmFile, type Arming, createArming, describeTarget, readTarget } from '../record/cpu/arming.ts'
 import type { ProfileStorage } from '../store/profile-storage.ts'
 
-/** What the command works with. */
+/** The services that the command uses. */
 export interface ProfilerCpuServices {
   readonly storage: Pick<ProfileStorage, 'find' | 'tail'>
   readonly routes: RouteCollection

@@ -14,7 +14,7 @@ import { readQueries, type StoredQuery } from '../profile/queries.ts'
 import type { ProfileStorage } from '../store/profile-storage.ts'
 import { findRecord, missing, tokenArgument } from './find-profile.ts'
 
-/** What the command works with. */
+/** The services that the command uses. */
 export interface ExplainServices {
   readonly storage: ProfileStorage
   readonly explainers: readonly Explainer[]

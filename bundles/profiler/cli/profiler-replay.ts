@@ -15,7 +15,7 @@ import { readOriginal } from '../record/recording-policy.ts'
 import type { ProfileStorage, StoredProfile } from '../store/profile-storage.ts'
 import { findRecord, latest, missing, tokenArgument } from './find-profile.ts'
 
-/** What the command works with. */
+/** The services that the command uses. */
 export interface ReplayServices {
   readonly storage: ProfileStorage
   readonly replayer: Replayer
@@ -99,7 +99,7 @@ export async function prepareReplay(
 /** The greatest number of replays of replays that are followed to the original. */
 const chainLimit = 10
 
-/** Finds the profile to replay. A replay that is the latest request stands for its original. */
+/** Finds the profile to replay. If the latest request is a replay, this is its original. */
 async function findOriginal(storage: ProfileStorage, word: string): Promise<StoredProfile | undefined> {
   let found = await findRecord(storage, word)
   for (let step = 0; word === latest && step < chainLimit; step++) {

@@ -110,7 +110,7 @@
     return { stack: value.stack.startsWith(header) ? value.stack.slice(header.length) : value.stack }
   }
 
-  /** Without the calls of this script. */
+  /** Removes the calls of this script from a stack. */
   const cutStack = (stack: string): string =>
     stack
       .split('\n')
@@ -127,7 +127,7 @@
     try {
       return JSON.stringify(value)
     } catch {
-      // It leads back to itself.
+      // The value contains itself, so it cannot be written as JSON.
       return undefined
     }
   }

@@ -3,7 +3,7 @@ import { probePath } from './browser-probes.ts'
 
 /** A completed request of the page to its own server. */
 export interface Call {
-  /** Without a fragment. */
+  /** The URL without its fragment. */
   readonly url: string
   /** 0 without a response, or when the browser does not report it. */
   readonly status: number
@@ -37,7 +37,7 @@ export class CallList {
     this.#onCall = onCall
   }
 
-  /** The latest first. */
+  /** The calls of the page, the latest first. */
   get calls(): readonly Call[] {
     return this.#calls
   }

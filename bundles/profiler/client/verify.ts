@@ -83,7 +83,7 @@ class Verification {
     this.#source = source
     source.addEventListener('state', ({ data }) => {
       this.#failures = 0
-      // The server has written it.
+      // The server has written this JSON, so its type is not checked.
       this.#latest = JSON.parse(data) as ApplicationState
       void this.#follow(this.#latest)
     })

@@ -74,7 +74,7 @@ function toEscape(character: string): string {
 
 /** A part of a profile as Markdown. */
 export interface Section {
-  /** The panel that shows the same. */
+  /** The panel that shows the data of the section. */
   readonly panel: string
   /** A text for a section without blocks, if it differs from the default text. */
   readonly nothing?: string

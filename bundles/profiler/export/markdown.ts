@@ -20,7 +20,7 @@ import {
   timeSection,
 } from './work-sections.ts'
 
-/** The most wanted sections first. */
+/** The sections in their order: the overview and the exception come first. */
 const sections: readonly Section[] = [
   overviewSection,
   exceptionSection,

@@ -60,7 +60,7 @@ export function toExplainable(query: StoredQuery, given: ReadonlyMap<string, str
       statement += token.text
       continue
     }
-    // A question mark is a new place, a name or a number may occur again.
+    // Each question mark is a placeholder of its own. A placeholder with a name or a number may occur again.
     const known = isPostgres && token.text !== '?' ? places.findIndex(({ text }) => text === token.text) : -1
     if (known === -1) places.push({ text: token.text, name: slots[slot]?.name })
     slot++

@@ -12,7 +12,7 @@ export interface Occurrences {
   readonly last: number | undefined
   /** The number of routes with the error, that of the request itself included. */
   readonly routes: number
-  /** The last ones, the latest first. */
+  /** The latest requests with this error, the latest first. */
   readonly latest: readonly ProfileSummary[]
 }
 
@@ -26,7 +26,7 @@ export async function findOccurrences(
 ): Promise<Occurrences | undefined> {
   if (fingerprint === null) return undefined
   const { summaries, total } = await storage.search({ filters: [sameError(fingerprint)], limit: readLimit })
-  // An error of a sub-request mostly is one of its main request, too.
+  // An error of a sub-request is usually an error of its main request, too, and is then counted once.
   const tokens = new Set(summaries.map(each => each.token))
   const isOwn = (each: ProfileSummary) => each.token === token || each.parent === token || each.token === parent
   const others = summaries.filter(each => !isOwn(each) && !(each.parent !== null && tokens.has(each.parent)))

@@ -93,7 +93,7 @@ export async function findSimilar(
   summary: ProfileSummary,
 ): Promise<readonly ProfileSummary[]> {
   const { method, route, time, token, url } = summary
-  // The filter that leaves the fewest first.
+  // The filter with the fewest results comes first.
   const filters: ProfileFilter[] = [
     route === null
       ? { field: 'url', test: 'contains', value: withoutQuery(url) }

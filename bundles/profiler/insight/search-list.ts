@@ -23,12 +23,12 @@ export interface ListResult {
   readonly profiles: readonly ListEntry[]
   /** The number of profiles on all pages. */
   readonly total: number
-  /** The number of profiles with each mark, whatever marks are wanted. */
+  /** The number of profiles with each mark, independent of the marks in the search. */
   readonly counts: Readonly<Record<ListMark | 'all', number>>
   readonly histogram: readonly Bucket[]
   /** The main requests that browsers made by themselves, and that are left out; of those that match. */
   readonly probes: readonly ProfileSummary[]
-  /** All main requests, whatever is wanted: for the choices of a form. */
+  /** All main requests, independent of the search: they give the choices of the form. */
   readonly mains: readonly ProfileSummary[]
   readonly pinned: ReadonlySet<string>
   /** Tokens of the profiles that are only in memory, because writing fails; absent when writing works. */

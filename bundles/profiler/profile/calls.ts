@@ -6,7 +6,7 @@ import type { HttpCall } from './work-data.ts'
 
 /** An HTTP client call of a profile. Times are in milliseconds from the start of the request. */
 export interface StoredCall extends HttpCall {
-  /** Its place among all calls. */
+  /** The index of the call among all calls of the request. */
   readonly index: number
   /** 0 without a response. */
   readonly status: number
@@ -80,7 +80,7 @@ export interface CallPhase {
   readonly duration: number
 }
 
-/** What the time went to; only what is known. A server may answer before all is sent: then nothing was waited for. */
+/** The phases of a call whose times are known. If the server answers before the whole request was sent, there is no phase of waiting. */
 export function phasesOf({ start, sent, uploaded = sent, head, end }: StoredCall): CallPhase[] {
   const phases: [name: CallPhase['name'], from: number | undefined, to: number | undefined][] = [
     ['queued', start, sent],
@@ -93,7 +93,7 @@ export function phasesOf({ start, sent, uploaded = sent, head, end }: StoredCall
   )
 }
 
-/** How long at least one of the calls was under way. */
+/** The time in which at least one of the calls was in progress. */
 export function coveredCallTime(calls: readonly StoredCall[]): number {
   return totalOf(joinPeriods(calls.map(call => ({ start: call.start, duration: durationOf(call) }))))
 }

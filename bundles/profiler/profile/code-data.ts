@@ -15,11 +15,11 @@ import {
   text,
 } from './schema.ts'
 
-/** What was thrown. */
+/** The exceptions of a request. */
 export interface ExceptionData {
   /** In the order in which they were thrown, each with its causes; mostly one. */
   readonly exceptions: readonly RecordedException[]
-  /** Of the sources that frames name by file and line. */
+  /** Excerpts of the sources that frames name by file and line. */
   readonly excerpts: readonly Excerpt[]
 }
 
@@ -98,7 +98,7 @@ export interface SampledFunction {
   /** The npm package of the code, for `vendor`. */
   readonly package?: string | undefined
   readonly self: number
-  /** With what it called; calls within its own calls are counted once. */
+  /** The time with the inner calls. A recursive call is counted once. */
   readonly total: number
 }
 

@@ -9,11 +9,11 @@ export interface OutlineNode {
   /** The event; the listener; the token of a sub-request; the controller. */
   readonly name: string
   readonly start: number
-  /** `undefined` of what was not over. */
+  /** `undefined` if the event or the call had not ended. */
   readonly duration: number | undefined
   /** The time that nothing inside accounts for; `undefined` where it is not known. */
   readonly own: number | undefined
-  /** Of a listener. */
+  /** The priority of a listener. */
   readonly priority: number | undefined
   readonly isStopped: boolean
   readonly hasThrown: boolean
@@ -80,7 +80,7 @@ function toDraft(node: EventNode): Draft {
     // What a sub-request did is in its own tree.
     own: duration === undefined || kind === 'request' ? undefined : ownTime(node),
     priority: isCall ? priority : undefined,
-    // A dispatch is stopped, and throws, by one of its calls.
+    // The call that stopped the event or threw shows this, and not its dispatch.
     isStopped: isCall && isStopped,
     hasThrown: isCall && hasThrown,
     skipped: skippedBy(node),
@@ -89,7 +89,7 @@ function toDraft(node: EventNode): Draft {
   }
 }
 
-/** An event that was stopped before it was dispatched has skipped everybody by itself. */
+/** The skipped listeners. An event that was stopped before its dispatch has no calls: its dispatch has skipped all listeners. */
 function skippedBy({ children, details, hasThrown, isStopped, kind, parent }: EventNode): readonly string[] {
   if (kind === 'dispatch') return children.length === 0 ? details : []
   return (isStopped || hasThrown ? parent?.details : undefined) ?? []

@@ -12,7 +12,7 @@ export interface EventNode {
   readonly start: number
   /** `undefined` when the span has not ended. */
   readonly duration: number | undefined
-  /** Of a listener. */
+  /** The priority of a listener. */
   readonly priority: number
   readonly isStopped: boolean
   readonly hasThrown: boolean

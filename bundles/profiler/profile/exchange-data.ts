@@ -49,9 +49,9 @@ export interface BodyData extends ContentData {
 /** An uploaded file; its content is never recorded. */
 export interface FileData {
   readonly field: string
-  /** As the client named it. */
+  /** The name that the client has sent. */
   readonly name: string
-  /** As the client claims. */
+  /** The type that the client claims. */
   readonly type: string
   readonly size: number
 }

@@ -33,7 +33,7 @@ export interface ValueRow extends Row {
   readonly tree: TreeView | false
 }
 
-/** More is folded. */
+/** Longer values are folded. */
 const lengthLimit = 500
 const lineLimit = 15
 

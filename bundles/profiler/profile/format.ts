@@ -60,7 +60,7 @@ export interface FormattedTime {
   readonly iso: string
   readonly day: string
   readonly clock: string
-  /** Of the second: `.042`. */
+  /** The fraction of the second: `.042`. */
   readonly fraction: string
 }
 

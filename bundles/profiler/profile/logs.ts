@@ -75,7 +75,7 @@ function notificationsOf(dispatch: EventNode, { isStopped, name }: EventNode): N
   return messages.map(message => ({ at: endOf(dispatch), message }))
 }
 
-/** What was not over stands where it began. */
+/** The end of an event; its start if it had not ended. */
 function endOf({ duration = 0, start }: EventNode): number {
   return start + duration
 }

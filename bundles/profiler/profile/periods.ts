@@ -24,7 +24,7 @@ export function subtractPeriods(periods: readonly Period[], others: readonly Per
     for (let other = others[next]; other !== undefined && other.start < endOf(period); other = others[++next]) {
       if (other.start > start) left.push({ start, duration: other.start - start })
       start = Math.max(start, endOf(other))
-      // It may go on over what comes next.
+      // The other period may also cover the periods after this one.
       if (start >= endOf(period)) break
     }
     if (start < endOf(period)) left.push({ start, duration: endOf(period) - start })
@@ -42,7 +42,7 @@ export function totalOf(periods: readonly Period[]): number {
   return periods.reduce((sum, { duration }) => sum + duration, 0)
 }
 
-/** When it is over. */
+/** The end of a period. */
 export function endOf({ duration, start }: Period): number {
   return start + duration
 }

@@ -54,7 +54,7 @@ export interface LoopBlock {
   readonly cpu: number
   /** The token of the main request that was at work; empty when it is not known. */
   readonly by: string
-  /** Whether all of it is work of the request `by`. */
+  /** Whether the whole block is work of the request `by`. */
   readonly isOwn: boolean
   /** Whether no other recorded request was in flight. Work that is not recorded may still have blocked. */
   readonly isAlone: boolean

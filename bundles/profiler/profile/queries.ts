@@ -28,7 +28,7 @@ export interface QuerySet {
   /** The index of the first query, which names the set in addresses. */
   readonly id: number
   readonly system: string
-  /** The text of the first query. */
+  /** The text of the first query of the group. */
   readonly text: string
   readonly queries: readonly [StoredQuery, ...StoredQuery[]]
   /** Milliseconds of all of them. */

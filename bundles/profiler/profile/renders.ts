@@ -7,7 +7,7 @@ export interface Render {
   readonly index: number
   readonly name: string
   readonly start: number
-  /** With its partials. */
+  /** The duration, with that of the partials. */
   readonly duration: number
   /** Of a page: names in its model. */
   readonly keys: readonly string[]

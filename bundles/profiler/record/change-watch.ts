@@ -25,7 +25,7 @@ export class ChangeWatch {
     this.#attributes = new AttributeWatch(attributes)
   }
 
-  /** Watches an event from now on, instead of the previous event. */
+  /** Watches this event instead of the previous one. */
   follow(event: KernelEvent): void {
     this.#watches = createWatches(event)
   }

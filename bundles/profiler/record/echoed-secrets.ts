@@ -32,7 +32,7 @@ export function createEchoMask(
 function* findSecrets({ body, cookies, headers, query }: Request, isSecret: NameTest): Generator<string> {
   for (const [name, value] of cookies) if (isLong(name, value, isSecret)) yield value
   for (const [name, value] of headers) {
-    // Behind the scheme of an authorization.
+    // In an authorization the secret follows the scheme, such as `Bearer`.
     const secret = value.replace(/^[A-Za-z]+ +/, '')
     if (name !== 'cookie' && secret.length >= shortest && isSecret(name)) yield secret
   }

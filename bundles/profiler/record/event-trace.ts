@@ -57,7 +57,7 @@ export class EventTrace {
 
     const row: SpanRow = [null, nameOf(event), 0, null]
     if (caller !== undefined) row[4] = caller.index
-    // The first values came with the request.
+    // The values at the first dispatch came with the request: they are no changes.
     else if (changes !== undefined && this.rows.length > 0) row.push(-1, 0, [], changes)
     const span = new DispatchSpan(this, row, this.rows.length, event, listeners)
     this.#lastDispatch = span.index

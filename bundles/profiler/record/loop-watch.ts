@@ -112,7 +112,7 @@ function notePause({ start, usage }: Trace, { detail, duration, startTime }: GcR
   usage.addPause(startTime - start, duration, kinds[detail.kind])
 }
 
-/** What the watch works with. */
+/** The services that the watch uses. */
 export interface HangWatchServices {
   /** Lists the main requests that are not written yet. */
   readonly unwritten: () => Iterable<Trace>

@@ -45,7 +45,7 @@ export interface MissingAssetsServices extends AmendServices {
  */
 export class MissingAssetsListener {
   readonly #services: MissingAssetsServices
-  /** By client and page. */
+  /** The waiting pages by client and page. */
   readonly #waiting = new Map<string, WaitingPage>()
   #isWriting = false
 

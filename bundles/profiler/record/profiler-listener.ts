@@ -16,7 +16,7 @@ const exceptionPriority = 0
 /** Symfony's priority. Later listeners add only the headers of the session and for robots. */
 const responsePriority = -100
 
-/** What the listener works with. */
+/** The services that the listener uses. */
 export interface ProfilerListenerServices {
   readonly profiler: Profiler
   readonly debugGate: DebugGate

@@ -15,7 +15,7 @@ declare module '../../../lib/http/attributes.ts' {
   }
 }
 
-/** What a profiler works with. */
+/** The services that a profiler uses. */
 export interface ProfilerServices extends ProfileWriterServices {
   /** Starts to watch the event loop, which lasts as long as requests are in flight. */
   readonly watchLoop: () => void

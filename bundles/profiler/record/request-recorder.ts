@@ -15,7 +15,7 @@ import type { ListenerSites } from './listener-sites.ts'
 import type { Profiler } from './profiler.ts'
 import type { Trace } from './trace.ts'
 
-/** What the recorder works with. */
+/** The services that the recorder uses. */
 export interface RequestRecorderServices {
   readonly profiler: Profiler
   readonly context: RequestContext

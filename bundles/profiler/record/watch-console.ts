@@ -72,7 +72,7 @@ function pass(method: Method, values: unknown[], print: Print): unknown {
   }
 }
 
-/** A value may throw while it is shown. Then the console throws as well, by itself. */
+/** An error while a value is copied is dropped. The console's own method may throw it, too. */
 function tryTo(observe: () => void): void {
   try {
     observe()

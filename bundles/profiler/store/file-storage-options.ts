@@ -28,7 +28,7 @@ export interface StoreOptions
   readonly size: SegmentSize
 }
 
-/** Of all storage. */
+/** The default limits of a store. */
 export const defaultLimits: StoreLimits = { bytes: 200_000_000, count: 10_000, age: 48 * 3_600_000 }
 
 /** About this many full segments reach a limit. Retention removes whole segments. */

@@ -7,7 +7,7 @@ export class IndexEntry {
   readonly writer: string
   /** When it was appended, in milliseconds since 1970; never before the profile before it. The list has this order. */
   readonly time: number
-  /** Of the newest version. */
+  /** The summary of the newest version. */
   summary: ProfileSummary
   /** The newest version, until it is written or dropped. */
   waiting: WaitingVersion | undefined

@@ -77,7 +77,7 @@ class Divider {
     const tags = Buffer.byteLength(node.open + node.close)
     if (this.#size + 2 * tags > this.#limit && this.#size > this.#frame) this.#begin()
     this.#around.push({ node, heads: [] })
-    // The closing tag has its room from now on.
+    // The closing tag is part of the size from here on.
     this.#write(node.open, tags)
     for (const child of node.children) this.add(child)
     this.#around.pop()

@@ -105,7 +105,7 @@ export async function toHtmlFile(subject: ShownProfile, services: HtmlFileServic
     policy: `default-src 'none'; style-src '${hashOf(stylesheet)}'; base-uri 'none'; form-action 'none'`,
     stylesheet: new HtmlFragment(stylesheet),
     summary,
-    // Without a script or a link.
+    // The file has no script that opens an editor: the place is text.
     controllerPlace: { place: summary.controller, link: '', at: '', call: '' },
     failures: Object.entries(profile.failures).map(([name, message]) => ({ name, message })),
     sections,

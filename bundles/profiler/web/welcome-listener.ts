@@ -19,7 +19,7 @@ const priority = -64
 /** The documents of the package to read first. */
 const guides = ['first-page.md', 'routing.md', 'templates.md']
 
-/** What the welcome page needs. */
+/** The services that the welcome page uses. */
 interface WelcomeServices {
   readonly routes: RouteCollection
   readonly view: View

@@ -10,7 +10,7 @@ export interface LoadedMcp {
   readonly open: () => OpenServer
 }
 
-/** What the command works with. */
+/** The services that the command uses. */
 export interface McpCommandServices {
   readonly storage: Pick<ProfileStorage, 'load'>
   readonly load: () => Promise<LoadedMcp>

@@ -11,7 +11,7 @@ import { protect } from '../../web/respond.ts'
 import { PROFILER_MCP_OFF } from './errors.ts'
 import type { LoadedMcp } from './mcp-command.ts'
 
-/** What the route works with. */
+/** The services that the route uses. */
 export interface McpRouteServices {
   readonly debugGate: DebugGate
   readonly profiler: Pick<Profiler, 'whenIdle'>

@@ -11,7 +11,7 @@ import type { ProfilePanel } from '../../web/panels/panel.ts'
 import { hasContent } from '../../web/panels/render-panel.ts'
 import { findRecord, missing } from '../find-profile.ts'
 
-/** What the tools work with. */
+/** The services that the tools use. */
 export interface ToolServices {
   readonly storage: ProfileStorage
   readonly profiler: Pick<Profiler, 'whenWritten'>
@@ -25,14 +25,14 @@ export interface ToolServices {
 /** The texts of an answer. */
 export type ToolAnswer = Promise<readonly string[]>
 
-/** A question that cannot be answered. The message names what the agent can ask instead. */
+/** An error whose message is for the agent: it names what the agent can request instead. */
 export class ToolError extends Error {}
 
 /** How a tool is described to agents and to the people who allow it. */
 export interface ToolDefinition<Input extends z.ZodRawShape> {
-  /** For people. */
+  /** The title of the tool, which people see. */
   readonly title: string
-  /** For the agent. */
+  /** The description of the tool, which the agent reads. */
   readonly description: string
   readonly input: Input
   readonly annotations: {

@@ -27,7 +27,7 @@ export function compareContents(
   return compareLines(toLines(first), toLines(second), unit)
 }
 
-/** Without it a content has only its digest or a note, such as a picture, or one of too many in a short time. */
+/** Whether the content itself is stored. Otherwise there is only its digest or a note, as for a picture. */
 function isStored(content: ContentData | undefined): content is ContentData {
   return [content?.form, content?.json, content?.text].some(part => part !== undefined)
 }

@@ -5,7 +5,7 @@ import { leastCounts, percentile } from '../route-statistics.ts'
 import { compareProfiles } from './comparison.ts'
 import { judgeComparison, type Verdict } from './judge-comparison.ts'
 
-/** The closest first. */
+/** What two requests have in common, from the most to the least. */
 const likenesses = [
   'same URL',
   'same path, another query',
@@ -26,7 +26,7 @@ export function likenessOf(one: ProfileSummary, other: ProfileSummary): string {
 export interface Predecessors {
   /** The closest: the latest of the same URL, else of the same path, else of the same route. */
   readonly previous: ProfileSummary | undefined
-  /** The closest first, at most eight. */
+  /** The profiles to compare with, the most similar first, at most eight. */
   readonly candidates: readonly ProfileSummary[]
   /** Milliseconds between the 10th and the 90th percentile of their durations; 0 if they are too few. */
   readonly spread: number

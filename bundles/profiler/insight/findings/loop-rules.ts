@@ -113,7 +113,7 @@ function describeBlock(by: string, time: string): Description {
   }
 }
 
-/** What was at work; the name is empty if it is not known. */
+/** The call, listener or controller that blocked the event loop; the name is empty if it is not known. */
 interface Worker extends Partial<RuleFinding> {
   readonly name: string
 }

@@ -188,7 +188,7 @@ function compareRanks(one: Claim, other: Claim): number {
 interface WaitingPeriod {
   readonly start: number
   readonly end: number
-  /** How long all of it is: the end of a request may cut it. */
+  /** The whole duration, also where the end of the request cuts it. */
   readonly duration: number
   /** How long the loop waited. */
   readonly idle: number

@@ -15,7 +15,7 @@ export interface Flaw {
   readonly finding: Finding | undefined
 }
 
-/** What has become of a flaw. */
+/** The verdict on a flaw after a replay. */
 export interface FixVerdict {
   /**
    * `doubtful`: fixed, but the text names a difference that may be the reason. `failing`: the page fails otherwise than before, so
@@ -34,7 +34,7 @@ export function isFixed({ state }: Pick<FixVerdict, 'state'>): boolean {
 /** Profiles of one version of the code, the newest first. */
 export type Versions = readonly [Profile, ...Profile[]]
 
-/** What a verdict asks of profiles. */
+/** The methods of the inspector that a verdict needs. */
 export type Judge = Pick<Inspector, 'inspect' | 'isRepeatable' | 'measure'>
 
 /** A time is measured so often: the median of three leaves out one that is unusual. */

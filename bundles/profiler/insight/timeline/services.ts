@@ -25,7 +25,7 @@ export interface TraceNode {
 
 /** The trace around a request. */
 export interface PlacedTrace {
-  /** What called the request: the outermost first. */
+  /** The spans of other services that led to the request, the outermost first. */
   readonly callers: readonly TraceNode[]
   /** The work of other services for the request, in the order in which it began. */
   readonly inner: readonly TraceNode[]

@@ -6,7 +6,7 @@ import type { Profiler } from '../profiler.ts'
 import { type ArmFile, type Arming, type CpuTarget, createArming } from './arming.ts'
 import { CpuRecording, type CpuSampler } from './cpu-sampler.ts'
 
-/** What the CPU profiler works with. */
+/** The services that the CPU profiler uses. */
 export interface CpuProfilerServices {
   readonly profiler: Pick<Profiler, 'sampleWith'>
   readonly routes: RouteCollection

@@ -195,7 +195,7 @@ export class RedisProfileStorage implements ProfileStorage {
       const found = await this.#find(token)
       const changed = found && change(found.profile)
       if (found === undefined || changed === undefined) return found !== undefined
-      // Nothing of it is stored yet, or its newest version is on its way.
+      // The profile or its newest version is still in the queue: the change is queued, too.
       if (found.version === '') return this.#push(changed, found.facts)
       const newer = { ...changed, facts: found.facts }
       const written = await this.#try('Profiles cannot be changed.', () => this.#profiles.write(newer, found.version))

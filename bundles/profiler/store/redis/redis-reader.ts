@@ -4,7 +4,7 @@ import type { RedisEntry, RedisIndex } from './redis-index.ts'
 import { type AppendReply, type ListedProfile, type ListReply, readListReply } from './replies.ts'
 import { listScript, type RunScript } from './scripts.ts'
 
-/** What the reader works with. */
+/** The options of the reader. */
 export interface RedisReaderOptions {
   readonly index: RedisIndex
   readonly run: RunScript
@@ -23,7 +23,7 @@ const step = 250
  * since, so that nothing is lost while there is no connection.
  */
 export class RedisReader {
-  /** Of all stored profiles. */
+  /** The bytes of all stored profiles. */
   bytes = 0
   /** Reads what has changed. Never rejects. */
   readonly refresh: () => Promise<void> = coalesce(() => this.#refresh())
@@ -78,7 +78,7 @@ export class RedisReader {
     let count = step
     while (count === step) {
       const { rows } = await this.#read(`(${newest}`, '+inf', '')
-      // Another Redis, or an empty one: all of it is new.
+      // Redis is another one, or was emptied: all of its profiles are read.
       if (this.#newest === undefined) {
         this.#newest = 0
         return this.#readChanges(0)
@@ -101,7 +101,7 @@ export class RedisReader {
       this.#pinned = new Set(reply.pinned)
       for (const entry of index.entries) entry.isPinned = this.#pinned.has(entry.token)
     }
-    // The index is sorted for it: not for each step of the first reading.
+    // `removeUntil` sorts the index, so it is not called for each step of the first reading.
     if (hasChanged || this.#horizon !== reply.horizon) index.removeUntil(reply.horizon)
     this.#horizon = reply.horizon
     return reply

@@ -10,7 +10,7 @@ import type { Profiler } from '../../record/profiler.ts'
 import { nameProfile } from '../../record/profiler-listener.ts'
 import type { ErrorPage } from './error-page.ts'
 
-/** What the error controller needs. */
+/** The services that the error controller uses. */
 interface DecorationServices {
   /** Its code is loaded with the first call. */
   readonly page: () => Promise<Pick<ErrorPage, 'linkTo' | 'toHtml' | 'toMarkdown'>>
@@ -53,7 +53,7 @@ function addLink(problem: string, profile: string | undefined): string | undefin
   return profile === undefined ? undefined : JSON.stringify({ ...JSON.parse(problem), profile })
 }
 
-/** What the last resort needs. */
+/** The services that the last resort uses. */
 interface LastResortServices {
   readonly profiler: Pick<Profiler, 'find' | 'keeps'>
   readonly debugGate: DebugGate

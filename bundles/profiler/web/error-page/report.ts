@@ -45,7 +45,7 @@ interface LogReport extends Pick<StoredLog, 'level' | 'channel' | 'message'> {
   readonly place: PlaceView
 }
 
-/** What the report needs. */
+/** The services that the report uses. */
 export interface ReportServices {
   readonly routes: Iterable<Route>
   readonly editor: EditorLinks

@@ -40,7 +40,7 @@ export interface MissedRoute {
   readonly place: PlaceView
 }
 
-/** What the report needs. */
+/** The services that the report uses. */
 interface RoutingServices {
   readonly routes: Iterable<Route>
   readonly editor: EditorLinks

@@ -81,7 +81,7 @@ interface RoutesView {
   readonly rows: readonly RouteRow[]
   readonly notes: readonly string[]
   readonly form: RoutesForm
-  /** Without filters. */
+  /** The link to the page without filters. */
   readonly allLink: string
 }
 

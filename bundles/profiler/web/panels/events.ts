@@ -73,7 +73,7 @@ function readThrown({ collectors }: Profile): string {
 
 /** What the rows of an event tree need beside the tree. */
 interface RowContext {
-  /** Of the profile. */
+  /** The token of the profile. */
   readonly token: string
   /** The sub-requests whose profiles are stored. */
   readonly children: readonly ProfileSummary[]

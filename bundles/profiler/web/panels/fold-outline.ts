@@ -2,11 +2,11 @@ import { isKernelDispatch, type OutlineNode, walkOutline } from '../../profile/e
 
 /** A line of a folded outline: one node, or several similar nodes. */
 export interface FoldedNode {
-  /** The node; of several the first. */
+  /** The node, or the first of several equal nodes. */
   readonly node: OutlineNode
   /** The number of nodes. */
   readonly times: number
-  /** Of all nodes together. */
+  /** The duration of all nodes together. */
   readonly duration: number | undefined
   /** The nodes, if there are several; otherwise the lines within the node. */
   readonly children: readonly FoldedNode[]

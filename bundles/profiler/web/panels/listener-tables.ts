@@ -20,7 +20,7 @@ interface CalledListener {
   readonly priority: string
   readonly name: string
   readonly calls: string
-  /** Of all calls together. */
+  /** The duration of all calls together. */
   readonly duration: string
   /** File and line where it was registered; empty when it is not known. */
   readonly site: string

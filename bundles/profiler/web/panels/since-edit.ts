@@ -6,7 +6,7 @@ import type { EditorLinks, PlaceView } from '../editor-links.ts'
 
 /** The content of the template `profiler/since-edit`. */
 export interface SinceEditView {
-  /** The first files. */
+  /** The first edited files. */
   readonly files: readonly PlaceView[]
   /** `3 more files`; empty if all are listed. */
   readonly more: string

@@ -24,7 +24,7 @@ export interface Origin {
 
 /** The changes of the headers of a response and of the attributes of a request, by name, in their order. */
 export interface ChangeOrigins {
-  /** Of the profile. */
+  /** The token of the profile. */
   readonly token: string
   readonly headers: ReadonlyMap<string, readonly Origin[]>
   readonly attributes: ReadonlyMap<string, readonly Origin[]>

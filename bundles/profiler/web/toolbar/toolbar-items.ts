@@ -21,7 +21,7 @@ import { type BrokenSources, sourceStates } from '../profiler-application.ts'
 export interface ToolbarRow {
   readonly name: string
   readonly value: string
-  /** Empty when it has no page of its own. */
+  /** The page of the item; empty if it has none. */
   readonly link: string
   readonly tone: Tone
   /** The part of the bar above it that it belongs to; usually empty. */

@@ -19,7 +19,7 @@ const priority = -128
 /** Takes the place of the token in the tag of a page that has no profile because recording is paused. */
 export const pausedToken = 'paused'
 
-/** What the listener needs. */
+/** The services that the listener uses. */
 interface ToolbarListenerServices {
   readonly profiler: Profiler
   readonly redirects: RecentRedirects
@@ -159,7 +159,7 @@ export function findBodyEnd(page: PageBody): number | undefined {
   return undefined
 }
 
-/** Characters: a head begins in the first lines of a page. */
+/** The characters in which the head is searched: it begins in the first lines of a page. */
 const headLimit = 10_000
 
 /** The position behind the first `<head>` of a page; `undefined` when it has none. */
