@@ -26,6 +26,9 @@ export function listChanges(source: string): Change[] {
   return changes
 }
 
+/** The kind of a change of `0` in `a ?? 0`. If no test executes it, the type of `a` demands it. */
+export const defaultChanged = 'default changed'
+
 /** A kind, the node or the part that is replaced, and its replacement. */
 type Replaced = readonly [kind: string, part: Pick<Node, 'start' | 'end'>, text: string]
 
@@ -142,12 +145,14 @@ function* changesOf(node: AnyNode, parent: AnyNode | undefined, textOf: (node: N
 function* changesOfLiteral(value: unknown, node: AnyNode, parent: AnyNode | undefined): Generator<Replaced> {
   const isName = parent !== undefined && 'key' in parent && parent.key === node
   if (isName || (parent !== undefined && 'source' in parent)) return
-  if (typeof value === 'boolean') yield ['constant changed', node, String(!value)]
+  const isDefault = parent?.type === 'LogicalExpression' && parent.operator === '??' && parent.right === node
+  const kind = isDefault ? defaultChanged : 'constant changed'
+  if (typeof value === 'boolean') yield [kind, node, String(!value)]
   if (typeof value === 'number') {
-    yield ['constant changed', node, `${value + 1}`]
-    yield ['constant changed', node, `(${value - 1})`]
+    yield [kind, node, `${value + 1}`]
+    yield [kind, node, `(${value - 1})`]
   }
-  if (typeof value === 'string') yield ['text emptied', node, value === '' ? "'?'" : "''"]
+  if (typeof value === 'string') yield [kind, node, value === '' ? "'?'" : "''"]
   if (value instanceof RegExp) yield* changesOfPattern(value, node)
 }
 

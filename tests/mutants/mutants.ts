@@ -43,12 +43,20 @@ export const timeLimit = 60_000
 
 const product = ['lib', 'kernel', 'bundles', 'bin']
 
-/** Makes mutants, and tries each. The sources must be compiled. Resolves with a verdict for each, in the order of trial. */
+/** What the trial of all mutants has shown. */
+export interface Trials {
+  /** In the order of trial. */
+  readonly verdicts: readonly Verdict[]
+  /** The test files that fail without a change. They say nothing about mutants. */
+  readonly failing: readonly string[]
+}
+
+/** Makes mutants, and tries each. The sources must be compiled. */
 export async function tryMutants(
   directory: string,
   options: MutantOptions,
   onVerdict: (verdict: Verdict) => void = () => undefined,
-): Promise<Verdict[]> {
+): Promise<Trials> {
   const mutants = choose(listMutants(directory, options), options)
   const trial = new Trial(directory, new Set(mutants.map(({ program }) => program)), options.patience)
   const verdicts: Verdict[] = []
@@ -61,7 +69,7 @@ export async function tryMutants(
   } finally {
     trial.close()
   }
-  return verdicts
+  return { verdicts, failing: trial.failing }
 }
 
 function listMutants(directory: string, { files, since }: MutantOptions): Mutant[] {
@@ -153,7 +161,7 @@ class Trial {
   readonly #programs: ReadonlySet<string>
   readonly #patience: number
   readonly #importers: ReadonlyMap<string, readonly string[]>
-  readonly #baselines = new Map<string, Promise<Baseline>>()
+  readonly #baselines = new Map<string, Baseline>()
   #running: number | undefined
   readonly #onExit = () => this.close()
 
@@ -216,8 +224,12 @@ class Trial {
       .slice(0, testLimit)
   }
 
-  #baseline(test: string): Promise<Baseline> {
-    const known = this.#baselines.get(test) ?? this.#measure(test)
+  get failing(): string[] {
+    return [...this.#baselines].filter(([, { isPassed }]) => !isPassed).map(([test]) => test)
+  }
+
+  async #baseline(test: string): Promise<Baseline> {
+    const known = this.#baselines.get(test) ?? (await this.#measure(test))
     this.#baselines.set(test, known)
     return known
   }

@@ -1,5 +1,6 @@
 import { readFileSync } from 'node:fs'
 import { parseArgs } from 'node:util'
+import { defaultChanged } from './changes.ts'
 import { testLimit, timeLimit, tryMutants, type Verdict } from './mutants.ts'
 
 // A program: changes lines of the product, and lists the changes that no test notices.
@@ -19,17 +20,23 @@ const { values } = parseArgs({
 for (const signal of ['SIGINT', 'SIGTERM']) process.once(signal, () => process.exit(1))
 
 const print = (line: string) => process.stdout.write(`${line}\n`)
+const verdicts: Verdict[] = []
+/** Defaults of `??` that only a type demands. */
+let needless = 0
 
-let tried = 0
-
-function report({ isCaught, mutant, tests }: Verdict): void {
-  tried++
-  if (tried % 10 === 0) print(`# ${tried} tried`)
-  if (isCaught) return
+function report(verdict: Verdict): void {
+  const { isCaught, mutant, tests } = verdict
   const { before, file, kind, line, text } = mutant
-  const source = readFileSync(file, 'utf8').split('\n')[line - 1] ?? ''
-  print(`${file}:${line} ${kind}: ${shorten(before)} → ${shorten(text) || 'nothing'} (${tests} test files execute it)`)
-  print(`    ${source.trim()}`)
+  if (tests === 0 && kind === defaultChanged) needless++
+  else verdicts.push(verdict)
+  if (!isCaught && verdicts.at(-1) === verdict) {
+    const source = readFileSync(file, 'utf8').split('\n')[line - 1] ?? ''
+    print(
+      `${file}:${line} ${kind}: ${shorten(before)} → ${shorten(text) || 'nothing'} (${tests} test files execute it)`,
+    )
+    print(`    ${source.trim()}`)
+  }
+  if (verdicts.length % 10 === 0) print(`# ${verdicts.filter(each => each.isCaught).length} of ${verdicts.length}`)
 }
 
 function shorten(text: string): string {
@@ -42,11 +49,8 @@ function roomOf({ mutant: { file } }: Verdict): string {
   return file.split('/', file.startsWith('bundles/') ? 2 : 1).join('/')
 }
 
-const verdicts = await tryMutants(
-  process.cwd(),
-  { since: values.since, files: values.files, count: Number(values.count), seed: Number(values.seed) },
-  report,
-)
+const { files, since } = values
+await tryMutants(process.cwd(), { since, files, count: Number(values.count), seed: Number(values.seed) }, report)
 for (const room of [...new Set(verdicts.map(roomOf))].sort()) {
   const own = verdicts.filter(each => roomOf(each) === room)
   print(`# ${room}: ${own.filter(({ isCaught }) => isCaught).length} of ${own.length}`)
@@ -56,6 +60,7 @@ const share = verdicts.length === 0 ? 1 : caught / verdicts.length
 print(
   `# ${caught} of ${verdicts.length} mutants are caught, ${(share * 100).toFixed(1)} % (at least ${least * 100} %).`,
 )
+print(`# ${needless} defaults of ?? that no test executes are not counted: a type demands them.`)
 print(
   `# For each, the ${testLimit} nearest test files were looked at, and ran for ${timeLimit / 1000} seconds at most.`,
 )

@@ -118,6 +118,9 @@ const secrets: readonly (readonly [text: string, masked: string])[] = [
   ['db:\n  password: |\n    line\n    Xk7Canary9\n  x: y', 'db:\n  password: |\n    ******\n  x: y'],
   ['passwords:\n  - Xk7Canary9\n  - Xk7Canary9\nx: y', 'passwords:\n  - ******\nx: y'],
   ['password:\n  Xk7Canary9', 'password:\n  ******'],
+  ['run --db-password hunter -v', 'run --db-password ****** -v'],
+  ['/x?p%61ssword=Xk7Canary9', '/x?p%61ssword=******'],
+  ['/x?token=Xk7Canary9&draft', '/x?token=******&draft'],
   ['secrets:\n  github: Xk7Canary9\n  x: Xk7Canary9\nother: 1', 'secrets:\n  ******\nother: 1'],
   ['password: "Xk7Canary9"', 'password: "******"'],
   ["password: 'Xk7Canary9'", "password: '******'"],
@@ -610,10 +613,12 @@ t.test('long hostile texts end', async t => {
 
 t.test('the time for the beginning of a form, repeated, grows as the text does', async t => {
   const time = (text: string) => {
+    // Time of the processor: other programs do not count.
     const times = [1, 2, 3].map(() => {
-      const start = performance.now()
+      const start = process.cpuUsage()
       maskForms(text, isSecretName)
-      return performance.now() - start
+      const { system, user } = process.cpuUsage(start)
+      return (system + user) / 1000
     })
     return Math.min(...times)
   }
