@@ -1,0 +1,194 @@
+import { once } from 'node:events'
+import { cpSync, mkdtempSync, readFileSync, rmSync, statSync, writeFileSync } from 'node:fs'
+import { createServer } from 'node:http'
+import type { AddressInfo } from 'node:net'
+import { tmpdir } from 'node:os'
+import path from 'node:path'
+import { t } from 'tap'
+import { createSources, runsTypeScript } from '#bin/sources.ts'
+import { packageDirectory } from '#lib/package.ts'
+import { childrenOf } from '#tests/support/children-of.ts'
+import { findPort } from '#tests/support/find-port.ts'
+import { createChangingSite } from '#tests/support/supervised-site.ts'
+import { until } from '#tests/support/until.ts'
+import { pause, startApplication, startCountedProgram, startFixture, startProgram } from './site-process.ts'
+
+/** Options of a test of the compiler. */
+const compiled = { skip: runsTypeScript && 'Node runs the sources' }
+
+const { add, bundle, directory, inCopy } = createChangingSite(t)
+await createSources(directory).build()
+
+/** The program that a debugger finds at a port. */
+async function inspected(port: number): Promise<unknown> {
+  const targets = (await (await fetch(`http://127.0.0.1:${port}/json/list`)).json()) as { title: string }[]
+  return targets[0]?.title
+}
+
+t.test('where Node runs the sources, nothing is compiled before a restart', async t => {
+  const copy = t.testdir()
+  cpSync(directory, copy, { recursive: true, verbatimSymlinks: true })
+  const stamp = () => statSync(path.join(copy, 'dist/.built'), { throwIfNoEntry: false })?.mtimeMs
+  const before = stamp()
+  const other = startCountedProgram(t, ['supervise', copy, '--port=0'])
+  const first = await other.url()
+  writeFileSync(path.join(copy, 'bundles/other.ts'), 'export const wrong: number = ""\n')
+  t.equal(await other.url(), first)
+  t.equal(stamp(), before)
+  other.child.kill()
+  t.equal(await other.end(), 0)
+})
+
+t.test('while the application cannot start, a page waits for it at its port', async t => {
+  const copy = t.testdir()
+  cpSync(directory, copy, { recursive: true, verbatimSymlinks: true })
+  const file = path.join(copy, bundle)
+  const text = readFileSync(file, 'utf8')
+  writeFileSync(file, `${text}\nthrow new Error('on purpose')\n`)
+  const address = `http://127.0.0.1:${await findPort()}`
+  const other = startCountedProgram(t, ['serve', copy, `--port=${new URL(address).port}`])
+  await other.until(/The site has ended \(exit code 1\): waiting/)
+  const wait = async (status: number) => {
+    for (let attempt = 0; attempt < 500; attempt++) {
+      const response = await fetch(address).catch(() => undefined)
+      if (response?.status === status) return response
+      await pause(20)
+    }
+    throw new Error(`There was no response with the status ${status}.`)
+  }
+  const held = await wait(503)
+  t.match(held.headers.get('cache-control'), 'no-store')
+  const page = await held.text()
+  t.match(page, /The application does not run<\/strong> 1 mistake[\s\S]*on purpose/)
+  const lines = text.split('\n').length
+  t.match(page, new RegExp(`data-at="\\d+">bundles/home/home-bundle\\.ts:${lines + 1}<`), 'the place')
+  t.match(page, 'class="line-number"', 'the source')
+  const foreign = await (await fetch(address, { headers: { 'x-forwarded-for': '192.0.2.7' } })).text()
+  t.match(foreign, /http-equiv="refresh"[\s\S]*The application does not run/)
+  t.notMatch(foreign, 'on purpose', 'not for a client without debug output')
+  const list = await fetch(`${address}/_profiler/`)
+  t.equal(list.status, 200, 'earlier profiles can be read')
+  writeFileSync(file, text)
+  t.equal(await other.url(), address)
+  t.match(await (await wait(200)).text(), '</body></html>')
+  other.child.kill()
+  t.equal(await other.end(), 0)
+})
+
+t.test('a process that does not stop is killed, and the next one serves meanwhile', async t => {
+  const copy = t.testdir()
+  cpSync(directory, copy, { recursive: true, verbatimSymlinks: true })
+  const file = path.join(copy, bundle)
+  const text = readFileSync(file, 'utf8')
+  const route = "app.routes.add({ name: 'hang', path: '/hang', controller: () => { for (;;); } })"
+  writeFileSync(file, text.replace('register(app: Application) {\n', `$&    ${route}\n`))
+  const other = startCountedProgram(t, ['superviseHastily', copy, '--port=0'])
+  const address = await other.url()
+  const hanging = fetch(`${address}/hang`).catch(() => 'closed')
+  await other.until(/Matched route "hang"/)
+  writeFileSync(file, text)
+  await other.url()
+  t.equal((await fetch(address)).status, 200)
+  t.equal(await hanging, 'closed')
+  other.child.kill()
+  t.equal(await other.end(), 0)
+})
+
+t.test('a taken port is reported in one line, and the supervisor ends', async t => {
+  const server = createServer().listen(0, '127.0.0.1')
+  t.teardown(() => server.close())
+  await once(server, 'listening')
+  const { port } = server.address() as AddressInfo
+  const other = startApplication(t, directory, [`--port=${port}`])
+  t.equal(await other.end(), 64)
+  t.equal(other.stderr, `Port ${port} of 127.0.0.1 is taken by another program; choose another one with --port.\n`)
+})
+
+t.test('the supervisor ends after a wrong option', async t => {
+  const other = startCountedProgram(t, ['serve', directory, '--prot=1'])
+  t.equal(await other.end(), 64)
+  t.match(other.stderr, /^Unknown option '--prot'\n\nUsage: bin\/serve/)
+})
+
+t.test('no process outlives a supervisor that is killed', async t => {
+  const other = startApplication(t, directory)
+  const url = await other.url()
+  other.child.kill('SIGKILL')
+  // The child has the same pipes, so they are closed when it has ended, too.
+  t.equal(await other.end(), 'SIGKILL')
+  await t.rejects(fetch(url))
+})
+
+t.test('a debugger attaches to the main process, also after a restart', async t => {
+  const port = await findPort()
+  for (const [variable, option] of [
+    [`NODE_OPTIONS=--inspect=${port}`, '--host=127.0.0.1'],
+    ['NODE_OPTIONS=', `--inspect=${port}`],
+  ] as const) {
+    const other = startProgram(t, ['env', variable, process.execPath, inCopy('bin/serve'), '--port=0', option], {})
+    await other.url()
+    t.equal(await inspected(port), path.join(packageDirectory, 'dist/bin/start.js'))
+    add(bundle, '\n// a change\n')
+    await other.url()
+    t.equal(await inspected(port), path.join(packageDirectory, 'dist/bin/start.js'))
+    for (const save of [1, 2, 3]) {
+      add(bundle, `\nprocess.stdout.write('save ${save}\\n')\n`)
+      await pause(150)
+    }
+    await other.until(/save 3\n[\s\S]*Sinfonietta serves/)
+    await until(() => childrenOf(other.child.pid).length === 1, 50)
+    t.equal(
+      await inspected(port),
+      path.join(packageDirectory, 'dist/bin/start.js'),
+      'of quick saves the last one counts',
+    )
+    t.notMatch(other.stderr, 'address already in use')
+    other.child.kill()
+    t.equal(await other.end(), 0)
+  }
+})
+
+t.test('a debugger of the command line is for the main process', async t => {
+  const other = startFixture(t, 'application-program', {}, ['serve', directory, '--port=0'], ['--inspect=0'])
+  await other.until(/Debugger listening on ws:[\s\S]*Debugger listening on ws:/)
+  await other.url()
+  other.child.kill()
+  t.equal(await other.end(), 0)
+})
+
+t.test('a .env file that cannot be read is reported by the main process', async t => {
+  writeFileSync(inCopy('.env.local'), 'not a setting\n')
+  const other = startCountedProgram(t, ['serve', directory, '--port=0'])
+  t.equal(await other.end(), 1)
+  t.match(other.stderr, /^The file ".*\.env\.local" is malformed at line 1: /)
+})
+
+t.test('the environment in .env.local decides whether there is a supervisor', async t => {
+  writeFileSync(inCopy('.env.local'), 'APP_ENV=prod\n')
+  const other = startApplication(t, directory)
+  t.equal(await other.end(), 1)
+  t.match(other.stderr, /^The configuration has mistakes:\n {2}APP_SECRET .*\n$/)
+})
+
+t.test('without a compiler, an existing dist/ is enough', compiled, async t => {
+  rmSync(inCopy('.env.local'))
+  // Packages are found in folders above, too: this one is outside of the repository.
+  const alone = mkdtempSync(path.join(tmpdir(), 'application-'))
+  t.teardown(() => rmSync(alone, { recursive: true }))
+  cpSync(directory, alone, { recursive: true, verbatimSymlinks: true })
+  const other = startApplication(t, alone, ['--port=0', '--env=test'])
+  t.equal((await fetch(await other.url())).status, 200)
+
+  rmSync(path.join(alone, 'dist'), { recursive: true })
+  const message =
+    'The sources are not compiled, and there is no compiler: run "npm install", which installs the package typescript.\n' +
+    'Node 22.18 and later run the sources as they are.\n'
+  const nothing = startCountedProgram(t, ['serve', alone, '--port=0', '--env=test'])
+  t.equal(await nothing.end(), 2)
+  t.equal(nothing.stderr, message)
+  const waiting = startCountedProgram(t, ['serve', alone, '--port=0'])
+  await waiting.until(/Nothing is started: waiting for a change\.\n/)
+  t.equal(waiting.stderr, `${message}Nothing is started: waiting for a change.\n`)
+  waiting.child.kill()
+  t.equal(await waiting.end(), 0)
+})

@@ -1,0 +1,107 @@
+import { writeFileSync } from 'node:fs'
+import path from 'node:path'
+import axe from 'axe-core'
+import type { Page } from 'playwright-core'
+import type { Test } from 'tap'
+import { lookAt, settle } from './page-checks.ts'
+import type { Screen, Screens } from './screens.ts'
+import { walkByKeyboard } from './walk-by-keyboard.ts'
+
+/** A theme, and the width of a window in pixels. */
+export interface Window {
+  readonly colorScheme: 'dark' | 'light'
+  readonly width: number
+}
+
+/** All combinations. */
+export const windows: readonly Window[] = [1400, 400].flatMap(width => [
+  { colorScheme: 'light', width },
+  { colorScheme: 'dark', width },
+])
+
+/** Waits for two frames, and gives all that axe finds, best practices too. Nothing is fetched for it. */
+const runAxe = `new Promise(requestAnimationFrame).then(() => new Promise(requestAnimationFrame)).then(() => axe.run(document, { preload: false, resultTypes: ['violations'] })).then(({ violations }) => violations
+  .map(({ id, nodes }) => id + ': ' + nodes.slice(0, 5).map(({ target }) => target.join(' ')).join(', ')))`
+
+const unfold = "document.querySelectorAll('main details').forEach(details => { details.open = true })"
+
+/* c8 ignore start -- only where there is a Chromium */
+/** The addresses of all screens, and of the exported files of all profiles. */
+export async function listAddresses(
+  t: Test,
+  { screens, tokens, url }: Screens,
+): Promise<readonly { readonly name: string; readonly address: string }[]> {
+  const folder = t.testdir()
+  const files = await Promise.all(
+    Object.entries(tokens).map(async ([name, token]) => {
+      const file = path.join(folder, `${name}.html`)
+      writeFileSync(file, await (await fetch(`${url}/_profiler/${token}/export/html`)).text())
+      return { name: `exported ${name}`, address: `file://${file}` }
+    }),
+  )
+  return [...screens.map(({ name, path }) => ({ name, address: url + path })), ...files]
+}
+
+/** What axe finds on a page as it is now. */
+export async function findViolations(page: Page): Promise<string[]> {
+  // Not as a script of the page: its policy stays as it is.
+  await page.evaluate(axe.source)
+  return page.evaluate<string[]>(runAxe)
+}
+
+/** Opens a page with all its details, and gives what axe finds in these windows. */
+export async function findViolationsIn(page: Page, address: string, sizes: readonly Window[]): Promise<string[]> {
+  await page.goto(address)
+  await page.evaluate(unfold)
+  const found: string[] = []
+  for (const { colorScheme, width } of sizes) {
+    await page.emulateMedia({ colorScheme })
+    await page.setViewportSize({ width, height: 900 })
+    found.push(...(await findViolations(page)).map(text => `${address}, ${colorScheme}, ${width} pixels: ${text}`))
+  }
+  return found
+}
+
+/** What is wrong with the open page, with its details open, in windows of these widths. */
+export async function findMisfits(page: Page, widths: readonly number[]): Promise<string[]> {
+  await page.evaluate(unfold)
+  // A strict policy would forbid them.
+  const found = (await page.locator('[style]').count()) === 0 ? [] : ['it has style attributes']
+  for (const width of widths) {
+    await page.setViewportSize({ width, height: 900 })
+    const { overflow, rules, title } = await lookAt(page)
+    if (overflow !== 0) found.push(`it is ${overflow} pixels too wide for ${width}`)
+    if (rules === 0) found.push('it has no styles')
+    if (title === '') found.push('it has no title')
+  }
+  return found.map(text => `${page.url()}: ${text}`)
+}
+
+/** The text of a page that can be seen, without the masthead, whose search and themes need scripts. */
+const textOf = async (page: Page) => (await page.locator('body > :not(.masthead)').allInnerTexts()).join('\n')
+
+/** What a page lacks that is open in a window with scripts and in another one without. */
+export async function findScripted(page: Page, plain: Page): Promise<string[]> {
+  const [full, text] = [await textOf(page), await textOf(plain)]
+  const { pale } = await lookAt(plain)
+  const useless = await plain.locator('button[data-copy]:visible, [data-filter]:not([name]):visible').count()
+  return [
+    ...pale.map(text => `pale: ${text}`),
+    ...(text.length > 0.9 * full.length ? [] : [`${text.length} of ${full.length} characters`]),
+    ...(useless === 0 ? [] : [`${useless} controls do nothing`]),
+  ].map(text => `${page.url()} without scripts: ${text}`)
+}
+
+/** Opens a screen, and gives what the Tab key does not reach, in the order of reading, with a visible focus. */
+export async function findUnreached(page: Page, url: string, { path }: Screen): Promise<string[]> {
+  await settle(page, () => page.goto(url + path))
+  const { backwards, first, missed, unseen } = await walkByKeyboard(page)
+  const isSkipMissing = path.startsWith('/_profiler/') && !first.startsWith('Skip to')
+  return [
+    ...(isSkipMissing ? [`first is "${first}", not the way to the content`] : []),
+    ...backwards.map(text => `backwards: ${text}`),
+    ...missed.map(text => `missed: ${text}`),
+    ...unseen.map(text => `unseen: ${text}`),
+  ].map(text => `${path}: ${text}`)
+}
+/* c8 ignore stop */
