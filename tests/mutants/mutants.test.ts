@@ -39,6 +39,7 @@ function createProject(t: Test): string {
     }),
     lib: { 'shop.ts': shop, 'countdown.ts': countdown },
     tests: {
+      'failing.test.ts': `import '#lib/shop.ts'\n\nthrow new Error('always')\n`,
       'shop.test.ts': test('total', 'assert.equal(total([8, 6], true), 7)\nassert.equal(total([8, 6], false), 14)'),
       'countdown.test.ts': test('countDown', 'assert.equal(countDown(3), 0)'),
     },
@@ -65,7 +66,7 @@ const describe = ({ isCaught, mutant: { before, file, line, text } }: Verdict) =
 const directory = createProject(t)
 
 t.test('exactly the changes that no test notices survive, each with its line in the source', async t => {
-  const verdicts = await tryMutants(directory, { files: 'lib/shop.ts', count: 1000, seed: 1 })
+  const { failing, verdicts } = await tryMutants(directory, { files: 'lib/shop.ts', count: 1000, seed: 1 })
   const survived = verdicts.filter(({ isCaught }) => !isCaught).map(describe)
   t.strictSame(survived.sort(), [
     'survived lib/shop.ts:4 10 → (9)',
@@ -74,11 +75,12 @@ t.test('exactly the changes that no test notices survive, each with its line in 
     'survived lib/shop.ts:4 isMember && sum > 10 → (isMember)',
   ])
   t.ok(verdicts.length > 10, 'and all others are caught')
+  t.strictSame(failing, ['dist/tests/failing.test.js'], 'a test that always fails catches nothing')
   t.equal(readFileSync(path.join(directory, 'lib/shop.ts'), 'utf8'), shop, 'the project itself is not changed')
 })
 
 t.test('a change that keeps a test from ending is caught, and one that no test executes survives', async t => {
-  const verdicts = await tryMutants(directory, { files: 'lib/countdown.ts', count: 1000, seed: 1, patience: 300 })
+  const { verdicts } = await tryMutants(directory, { files: 'lib/countdown.ts', count: 1000, seed: 1, patience: 300 })
   const all = verdicts.map(describe)
   t.ok(all.includes('caught lib/countdown.ts:3 -= → +='))
   const unexecuted = verdicts.filter(({ tests }) => tests === 0).map(describe)
@@ -91,7 +93,7 @@ t.test('a change that keeps a test from ending is caught, and one that no test e
 
 t.test('the seed decides, and each line has a mutant before a line has two', async t => {
   const draw = async (seed: number) => {
-    const verdicts = await tryMutants(directory, { files: 'lib/shop.ts', count: 3, seed })
+    const { verdicts } = await tryMutants(directory, { files: 'lib/shop.ts', count: 3, seed })
     return verdicts.map(({ mutant }) => mutant)
   }
   t.strictSame(await draw(1), await draw(1))
@@ -102,7 +104,7 @@ t.test('the seed decides, and each line has a mutant before a line has two', asy
 t.test('only lines that have changed since a commit are mutated', async t => {
   writeFileSync(path.join(directory, 'lib/shop.ts'), shop.replace('sum > 10', 'sum > 9'))
   compile(directory)
-  const verdicts = await tryMutants(directory, { since: 'HEAD', count: 1000, seed: 1 })
+  const { verdicts } = await tryMutants(directory, { since: 'HEAD', count: 1000, seed: 1 })
   t.strictSame([...new Set(verdicts.map(({ mutant }) => `${mutant.file}:${mutant.line}`))], ['lib/shop.ts:4'])
 })
 

@@ -50,7 +50,7 @@ function roomOf({ mutant: { file } }: Verdict): string {
 }
 
 const { files, since } = values
-await tryMutants(process.cwd(), { since, files, count: Number(values.count), seed: Number(values.seed) }, report)
+const { failing } = await tryMutants(process.cwd(), { since, files, count: Number(values.count), seed: Number(values.seed) }, report)
 for (const room of [...new Set(verdicts.map(roomOf))].sort()) {
   const own = verdicts.filter(each => roomOf(each) === room)
   print(`# ${room}: ${own.filter(({ isCaught }) => isCaught).length} of ${own.length}`)
@@ -61,6 +61,7 @@ print(
   `# ${caught} of ${verdicts.length} mutants are caught, ${(share * 100).toFixed(1)} % (at least ${least * 100} %).`,
 )
 print(`# ${needless} defaults of ?? that no test executes are not counted: a type demands them.`)
+for (const test of failing) print(`# ${test} fails without a change, and was left out.`)
 print(
   `# For each, the ${testLimit} nearest test files were looked at, and ran for ${timeLimit / 1000} seconds at most.`,
 )
