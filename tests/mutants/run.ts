@@ -50,7 +50,11 @@ function roomOf({ mutant: { file } }: Verdict): string {
 }
 
 const { files, since } = values
-const { failing } = await tryMutants(process.cwd(), { since, files, count: Number(values.count), seed: Number(values.seed) }, report)
+const { failing } = await tryMutants(
+  process.cwd(),
+  { since, files, count: Number(values.count), seed: Number(values.seed) },
+  report,
+)
 for (const room of [...new Set(verdicts.map(roomOf))].sort()) {
   const own = verdicts.filter(each => roomOf(each) === room)
   print(`# ${room}: ${own.filter(({ isCaught }) => isCaught).length} of ${own.length}`)
