@@ -102,7 +102,7 @@ const skeletons = path.join(packageDirectory, 'bundles/maker/skeletons/applicati
 const ending = '.txt'
 
 /** The packages of an application for its development. Their versions are those with which this package is tested. */
-const tools = ['@types/node', 'tap', 'typescript']
+const tools = ['@types/node', 'typescript']
 
 /**
  * Writes the files of a new application. Returns their paths.

@@ -50,7 +50,7 @@ export async function runConsole(directory: string | URL): Promise<void> {
 
 /**
  * The program `bin/test` of the application in a directory: runs its tests, or those that the command line of the process
- * names. All other arguments are options of tap.
+ * names. All other arguments are options of tap if the application has it, and else of Node's test runner.
  */
 export async function runTests(directory: string | URL): Promise<void> {
   const { runApplicationTests } = await import('./run-tests.ts')

@@ -23,10 +23,12 @@ export interface TestOptions {
 
 /**
  * Runs the tests of the application in a directory, all `*.test.ts` below `tests`, with the tap that the application has
- * installed. The command line names some of them by files or folders, relative to the working directory; the rest of it
- * are options of tap. Coverage is measured if one of them begins with `--coverage-`. It need not be complete.
- * Resolves with the exit code of tap. Named files without options are run by Node itself, one after the other, and only their
- * failures are printed: the program of tap needs two CPU-seconds more. With `--watch`, they run again after each change.
+ * installed, and else with the test runner of Node. The command line names some of them by files or folders, relative to the
+ * working directory; the rest of it are options of the runner. Resolves with the exit code of the runner. With `--watch`, the
+ * tests run again after each change.
+ *
+ * Tap measures coverage if an option begins with `--coverage-`. It need not be complete. Named files without options are run
+ * by Node itself, one after the other, and only their failures are printed: the program of tap needs two CPU-seconds more.
  */
 export async function runApplicationTests(
   directory: string,
@@ -44,46 +46,63 @@ export async function runApplicationTests(
     return fail(`There is no test ${unknown}: tests are files tests/…/*.test.ts, and ${from}.`)
   }
   if (chosen.length === 0) return fail('There are no tests: tests are files tests/…/*.test.ts.')
-  const runner = findRunner(directory)
-  if (runner === undefined) return fail('The tests need the package tap: run "npm install --save-dev tap".')
+  const tap = findTap(directory)
+  const runNamed = tap === undefined ? runByNode : runFiles
   if (options.includes('--watch')) {
     if (options.length > 1) return fail('Beside --watch there are no options, only files and folders of tests.')
     return watchTests(named.length === 0 ? [] : chosen, {
       directory,
       sources,
       list: () => choose(listTests(directory), named),
-      run: (test, signal) => runFiles([test], directory, sources, signal),
+      run: (test, signal) => runNamed([test], directory, sources, { signal }),
     })
   }
   if (!(await sources.buildTests())) return 1
+  if (tap === undefined) return runByNode(chosen, directory, sources, { options })
   const areFiles = named.length > 0 && named.every(name => tests.includes(path.resolve(name)))
   if (areFiles && options.length === 0 && print === undefined) return runFiles(chosen, directory, sources)
   const programs = chosen.map(file => sources.toProgram(file))
   const isCounted = options.some(option => option.startsWith('--coverage-'))
   const isWhole = group !== undefined && named.length === 0
   const parameters = [
-    ...listPreloads(directory, sources).map(option => `--node-arg=${option}`),
+    ...[...listPreloads(directory, sources), asTap].map(option => `--node-arg=${option}`),
     ...(isWhole || isCounted ? ['--allow-incomplete-coverage'] : ['--disable-coverage']),
     ...(isWhole ? ['--coverage-report=json'] : []),
     `--test-env=${withoutCompiler}`,
     ...options,
     ...(isWhole ? group(programs) : programs).map(file => path.relative(directory, file)),
   ]
-  return runProgram([runner, ...parameters], directory, {}, print)
+  return runProgram([tap, ...parameters], directory, {}, print)
 }
+
+/** Runs tests with the test runner of Node. By default its report is that for readers: the one in TAP leaves out causes. */
+function runByNode(
+  tests: readonly string[],
+  directory: string,
+  sources: Sources,
+  { options = [], signal }: { readonly options?: readonly string[]; readonly signal?: AbortSignal },
+): Promise<number> {
+  const reporter = options.some(option => option.startsWith('--test-reporter')) ? [] : ['--test-reporter=spec']
+  const files = tests.map(file => path.relative(directory, sources.toProgram(file)))
+  const command = ['--enable-source-maps', ...reporter, ...options, '--test', ...files]
+  return runProgram([...listPreloads(directory, sources), ...command], directory, {}, undefined, signal)
+}
+
+/** Tests that use the test runner of Node report as tap expects it. */
+const asTap = '--test-reporter=tap'
 
 /** Runs files of tests without the program of tap. Returns 1 if one of them fails. The signal ends the running one. */
 async function runFiles(
   tests: readonly string[],
   directory: string,
   sources: Sources,
-  signal?: AbortSignal,
+  { signal }: { readonly signal?: AbortSignal } = {},
 ): Promise<number> {
   let exitCode = 0
   // Below another run of tap, a test would leave out its totals.
   const variables = { TAP_TIMEOUT: readTimeout(directory), TAP_CHILD_ID: undefined }
   for (const program of tests.map(file => sources.toProgram(file))) {
-    const command = [...listPreloads(directory, sources), '--enable-source-maps', program]
+    const command = [...listPreloads(directory, sources), asTap, '--enable-source-maps', program]
     const ended = await runProgram(command, directory, variables, printFailures, signal)
     process.stdout.write(`${ended === 0 ? 'ok' : 'FAILED'} ${path.relative(directory, program)}\n`)
     if (ended !== 0) exitCode = 1
@@ -138,7 +157,7 @@ function runProgram(
   })
   signal?.addEventListener('abort', () => endGroup(child))
   const printed = child.stdout === null ? undefined : print?.(child.stdout)
-  // Ctrl-C reaches tap, too, which then reports the tests that have run.
+  // Ctrl-C reaches the runner, too, which then reports the tests that have run.
   const onInterrupt = () => undefined
   process.on('SIGINT', onInterrupt)
   return new Promise(resolve =>
@@ -193,7 +212,7 @@ function choose(tests: readonly string[], names: readonly string[]): readonly st
   return paths.flatMap(name => tests.filter(test => test === name || test.startsWith(name + path.sep)))
 }
 
-function findRunner(directory: string): string | undefined {
+function findTap(directory: string): string | undefined {
   try {
     const file = createRequire(path.join(directory, 'package.json')).resolve('tap/package.json')
     const { bin } = JSON.parse(readFileSync(file, 'utf8')) as { bin: { tap: string } }

@@ -246,7 +246,8 @@ t.test('tests are given to tap by their programs, and its exit code is theirs', 
   writeFileSync(path.join(alone, 'tests/deep/other.test.ts'), '')
   writeFileSync(path.join(alone, 'tests/deep/helper.ts'), '')
   const noted = () => JSON.parse(readFileSync(path.join(alone, 'noted.json'), 'utf8'))
-  const defaults = ['--disable-coverage', '--test-env=TAP_TYPE_STRIP_ONLY=1']
+  const reporter = '--node-arg=--test-reporter=tap'
+  const defaults = [reporter, '--disable-coverage', '--test-env=TAP_TYPE_STRIP_ONLY=1']
 
   t.equal(await runApplicationTests(alone, ['--reporter=tap'], { isDirect: true }), 3)
   t.strictSame(noted(), {
@@ -259,6 +260,7 @@ t.test('tests are given to tap by their programs, and its exit code is theirs', 
     3,
   )
   t.strictSame(noted().parameters, [
+    reporter,
     '--allow-incomplete-coverage',
     '--test-env=TAP_TYPE_STRIP_ONLY=1',
     '--coverage-report=text',
@@ -267,14 +269,14 @@ t.test('tests are given to tap by their programs, and its exit code is theirs', 
   const group = (programs: readonly string[]) => [path.join(alone, `group-of-${programs.length}.js`)]
   t.equal(await runApplicationTests(alone, ['--jobs=1'], { isDirect: true, group }), 3)
   t.strictSame(noted().parameters, [
-    ...['--allow-incomplete-coverage', '--coverage-report=json', '--test-env=TAP_TYPE_STRIP_ONLY=1'],
+    ...[reporter, '--allow-incomplete-coverage', '--coverage-report=json', '--test-env=TAP_TYPE_STRIP_ONLY=1'],
     ...['--jobs=1', 'group-of-2.js'],
   ])
   t.equal(await runApplicationTests(alone, [path.join(alone, 'tests/deep')], { isDirect: true, group }), 3)
   t.strictSame(noted().parameters, [...defaults, 'tests/deep/other.test.ts'])
   writeFileSync(path.join(alone, 'instrumentation.ts'), '')
   t.equal(await runApplicationTests(alone, [path.join(alone, 'tests/deep')], { isDirect: true }), 3)
-  t.match(noted().parameters, [/^--node-arg=--import=file:.+\/dist\/bin\/instrument-tests\.js$/, '--disable-coverage'])
+  t.match(noted().parameters, [/^--node-arg=--import=file:.+\/dist\/bin\/instrument-tests\.js$/, ...defaults])
   t.strictSame(await capture(t, () => runApplicationTests(alone, [], { isDirect: false })), [
     1,
     'The sources are not compiled, and there is no compiler: run "npm install", which installs the package typescript.\nNode 22.18 and later run the sources as they are.\n',
@@ -330,11 +332,36 @@ t.test('an import of a source without .ts is described by a hint', async t => {
   t.notMatch(await import(missing).catch(describeFailure), 'Imports of own files')
 })
 
-t.test('without tap, a message says how to install it', async t => {
-  const alone = createRunner(t, '')
+t.test('without tap, Node runs the tests, also those of an application that uses both', async t => {
+  const alone = createRunner(t, noting)
+  const file = (name: string) => path.join(alone, 'tests', name)
+  const run = async (...words: string[]) => {
+    const program = startProgram(t, [process.execPath, path.join(alone, 'bin/test'), ...words], {})
+    const code = await program.end()
+    return { code, ran: program.stdout.match(/(?<=^ *(?:not )?ok \d+ - )it \S+$/gm) }
+  }
+  const write = (name: string, sum: number) =>
+    writeFileSync(
+      file(name),
+      `import assert from 'node:assert/strict'\nimport { test } from 'node:test'\n\ntest('it ${name}', () => assert.equal(1 + 1, ${sum}))\n`,
+    )
+  write('home.test.ts', 2)
+  mkdirSync(file('deep'))
+  write('deep/other.test.ts', 3)
   rmSync(path.join(alone, 'node_modules/tap'), { recursive: true })
-  const message = 'The tests need the package tap: run "npm install --save-dev tap".\n'
-  t.strictSame(await capture(t, () => runApplicationTests(alone, [], { isDirect: true })), [1, message])
+  symlinkSync(path.resolve('node_modules/@types'), path.join(alone, 'node_modules/@types'), 'junction')
+  symlinkSync(path.resolve('node_modules/typescript'), path.join(alone, 'node_modules/typescript'), 'junction')
+  const tap = '--test-reporter=tap'
+  t.strictSame(await run(tap), { code: 1, ran: ['it deep/other.test.ts', 'it home.test.ts'] })
+  t.strictSame(
+    await run(tap, '--test-name-pattern', 'home'),
+    { code: 0, ran: ['it home.test.ts'] },
+    'an option of Node',
+  )
+  t.strictSame(await run(tap, file('deep')), { code: 1, ran: ['it deep/other.test.ts'] }, 'a named folder')
+  symlinkSync(path.resolve('node_modules/tap'), path.join(alone, 'node_modules/tap'), 'junction')
+  t.strictSame(await run('--reporter=tap', file('home.test.ts')), { code: 0, ran: ['it home.test.ts'] }, 'tap reads it')
+  t.strictSame(await run(file('deep/other.test.ts')), { code: 1, ran: ['it deep/other.test.ts'] })
 })
 
 t.test('Ctrl-C leaves tap the time to report', { skip: runsTypeScript && 'dist/ is for Node 20' }, async t => {

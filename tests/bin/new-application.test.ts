@@ -129,7 +129,7 @@ t.test('a name that npm would refuse is refused, and the message has a right one
     _shop: 'shop',
     日本: 'my-site',
     sinfonietta: 'my-site',
-    tap: 'my-site',
+    typescript: 'my-site',
     node_modules: 'node-modules',
     [`a${'b'.repeat(100)}`]: 'my-site',
   }

@@ -12,7 +12,7 @@ export function makeApplication(t: Test): string {
   createApplication(directory, 'file:linked')
   const packages = path.join(directory, 'node_modules')
   mkdirSync(path.join(packages, '@types'), { recursive: true })
-  for (const name of ['@types/node', 'tap', 'typescript'])
+  for (const name of ['@types/node', 'typescript'])
     symlinkSync(path.resolve('node_modules', name), path.join(packages, name))
   symlinkSync(path.resolve('.'), path.join(packages, 'sinfonietta'))
   return directory

@@ -171,7 +171,7 @@ function nameOf(event: string | EventClass): string {
   return typeof event === 'string' ? event : event.eventName
 }
 
-/** Splits Markdown into lines, without empty ones: test runners show an array of lines readably. */
+/** Splits Markdown into lines, without empty ones. */
 function toExcerpt(markdown: string): string[] {
   const lines = markdown.split('\n').filter(line => line !== '')
   const rest = lines.length - excerptLimit
@@ -188,13 +188,13 @@ export interface ProfileFailure {
   readonly caller: (...values: never[]) => unknown
 }
 
-/** A claim about a request is false. Test runners show the difference and an excerpt of the profile. */
+/** A claim about a request is false. Test runners show the difference, and the cause. */
 export class ProfileAssertionError extends AssertionError {
-  /** The panel of the claim as lines of Markdown, at most 60. */
-  readonly excerpt: readonly string[]
+  /** The panel of the claim: lines of Markdown, at most 60. Each test runner shows the lines of a cause as they are. */
+  override readonly cause: Error
 
   constructor({ actual, caller, excerpt, expected, message }: ProfileFailure) {
     super({ message, expected, actual, operator: caller.name, stackStartFn: caller })
-    this.excerpt = excerpt
+    this.cause = Object.assign(new Error(excerpt.join('\n')), { name: 'Profile', stack: '' })
   }
 }

@@ -12,7 +12,7 @@ function copyProject(t: Test): string {
   t.teardown(() => rmSync(directory, { recursive: true, force: true }))
   const tests = ['tests/tsconfig.json', 'tests/bundles/profiler/client']
   const files = ['.env', '.gitignore', '.taprc', 'biome.json', 'package.json', 'tsconfig.json', ...tests]
-  for (const name of ['bin', 'bundles', 'kernel', 'lib', 'templates', ...files]) {
+  for (const name of ['.ci', 'bin', 'bundles', 'kernel', 'lib', 'templates', ...files]) {
     cpSync(name, path.join(directory, name), { recursive: true })
   }
   symlinkSync(path.resolve('node_modules'), path.join(directory, 'node_modules'))
@@ -22,7 +22,9 @@ function copyProject(t: Test): string {
 async function checkRoutes(t: Test, directory: string): Promise<void> {
   // On Node 20 the sources are compiled first, and a message says so.
   const { text } = await execute(t, directory, 'bin/console', 'debug:routes', 'o', '--json')
-  const names: unknown[] = JSON.parse(text.slice(text.indexOf('['))).map(({ name }: { name: unknown }) => name)
+  const names: unknown[] = JSON.parse(text.slice(text.indexOf('['), text.lastIndexOf(']') + 1)).map(
+    ({ name }: { name: unknown }) => name,
+  )
   for (const name of ['books', 'photographs_of_all_new_starlet', 'about_us']) t.ok(names.includes(name), name)
 }
 
@@ -50,15 +52,9 @@ t.test('the same in a new application', async t => {
   const types = await execute(t, directory, 'node_modules/typescript/bin/tsc')
   t.equal(types.code, 0, types.text)
   // One of each, and the test of the application itself.
-  const run = await execute(
-    t,
-    directory,
-    'bin/test',
-    '-Rtap',
-    'tests/home.test.ts',
-    ...tests.slice(0, documented.length + 1),
-  )
+  const shown = tests.slice(0, documented.length + 1)
+  const run = await execute(t, directory, 'bin/test', '--test-reporter=tap', 'tests/home.test.ts', ...shown)
   t.equal(run.code, 0, run.text)
-  t.match(run.text, '# { total: 18, pass: 18 }')
+  t.match(run.text, /^# pass 9\n# fail 0$/m)
   await checkRoutes(t, directory)
 })
