@@ -10,7 +10,8 @@ const help = `Usage: npm run bench -- [options]
   --only <claims>      some of: page, json, not-found, page-busy, json-busy, post-json, access-log, request-context, tracing, dispatcher,
                        router, profiler, profiler-memory, cpu-profile, profile-search, profile-append, profile-bytes, redis-search,
                        redis-bytes, page-weights,
-                       panel-times, worker-cost, worker-shares, dump, gate, memory, console, start-up, query-cost, query-page
+                       panel-times, worker-cost, worker-shares, dump, gate, memory, console, start-up, save, query-cost,
+                       query-page
                        (comma-separated);
                        http is the first three, pages the two about pages, workers the two about workers
   --rounds <number>    default 10
@@ -48,6 +49,7 @@ const claims = {
   memory: async () => (await import('./claims/memory.js')).memory,
   console: async () => (await import('./claims/console.js')).consoleCommands,
   'start-up': async () => (await import('./claims/start-up.js')).startUp,
+  save: async () => (await import('./claims/save.js')).save,
   'query-cost': async () => (await import('./claims/queries.js')).queryCost,
   'query-page': async () => (await import('./claims/queries.js')).queryPage,
 }

@@ -15,12 +15,3 @@ export function parseCompilerOutput(output: string, directory: string): SourcePr
     return { message, file: path.resolve(directory, file), line: Number(line), column: Number(column) }
   })
 }
-
-/**
- * Whether the mistakes in the output of the compiler are only wrong types, with which a program can run. Codes below 2000 are
- * those of the syntax; the others here are those of command lines and projects.
- */
-export function hasOnlyTypeErrors(output: string): boolean {
-  const codes = Array.from(stripVTControlCharacters(output).matchAll(/error TS(\d+): /g), ([, code]) => Number(code))
-  return codes.length > 0 && codes.every(code => code >= 2000 && !(code >= 5000 && code < 7000) && code !== 18_003)
-}

@@ -27,8 +27,11 @@ import { leaveMainProcess, runWorkers, untilRetired } from './workers.ts'
 const stopTimes = { deadline: 10_000, linger: 500 }
 /** A new worker already serves, so an idle connection stays open as long as the server has announced to its client. */
 const retirementTimes = { deadline: 30_000, linger: idleTime }
-/** The next main process waits until this one takes no requests, and then serves: a reload of a page must show its code. */
-const replacementTimes = { deadline: 10_000, linger: 1_000, onReplaceable: () => process.send?.('retired') }
+/**
+ * The next main process waits until this one takes no requests, and then serves: a reload of a page must show its code. A client
+ * that has just connected may be slow to send its request, if the machine is busy.
+ */
+const replacementTimes = { deadline: 10_000, linger: 5_000, onReplaceable: () => process.send?.('retired') }
 /** A restart after each change, and Ctrl-C, must not wait for a page that is still open in a browser. */
 const developmentTimes = { deadline: 1_000, linger: 0 }
 

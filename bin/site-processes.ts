@@ -1,14 +1,20 @@
 import type { ChildProcess } from 'node:child_process'
 import { once } from 'node:events'
+import { statSync } from 'node:fs'
+import path from 'node:path'
 import { setTimeout as delay } from 'node:timers/promises'
 import type { SourceProblem } from '../kernel/bundle.ts'
+import { packageDirectory } from '../lib/package.ts'
 import { forkWithSocket } from './shared-socket.ts'
 import { retire } from './workers.ts'
 
-/** Milliseconds from a signal until the process is killed. It has shorter deadlines of its own, but not in an endless loop. */
-export type StopTimes = Readonly<Record<'SIGINT' | 'SIGTERM', number>>
+/**
+ * Milliseconds from a signal until the process is killed: it has shorter deadlines of its own, but not in an endless loop. And
+ * from the start of a process until requests no longer wait for it.
+ */
+export type ProcessTimes = Readonly<Record<'SIGINT' | 'SIGTERM' | 'start', number>>
 
-export const defaultStopTimes: StopTimes = { SIGINT: 5_000, SIGTERM: 15_000 }
+export const defaultTimes: ProcessTimes = { SIGINT: 5_000, SIGTERM: 15_000, start: 10_000 }
 
 /** Milliseconds that a process may take until it takes no new requests. */
 const patience = 1_000
@@ -33,9 +39,11 @@ export interface SiteProcessesOptions {
   readonly parameters: readonly string[]
   /** The socket that the processes share, if the system can share one. */
   readonly socket: number | undefined
-  readonly times: StopTimes
+  readonly times: ProcessTimes
   /** Whether two processes may run at once: not without a shared socket, nor with a debugger, which needs a port. */
   readonly mayOverlap: boolean
+  /** Called when a process is about to listen on the shared socket. */
+  readonly onReady: () => Promise<void> | undefined
   /** Called when a process has printed the texts that are printed once. */
   readonly onWarned: () => void
   /** Called when a process that served has ended by itself, after these milliseconds, and no other one is starting. */
@@ -53,6 +61,8 @@ export class SiteProcesses {
   readonly #ending = new Map<ChildProcess, Promise<void>>()
   #serving: ChildProcess | undefined
   #starting: ChildProcess | undefined
+  /** The process of the next start, and when it was started itself. */
+  #next: { readonly child: ChildProcess; readonly since: number } | undefined
   /** The number of starts: only the last one counts. */
   #starts = 0
 
@@ -90,10 +100,18 @@ export class SiteProcesses {
     return start === this.#starts ? this.start(parameters) : 'replaced'
   }
 
+  /** Starts a process that loads the framework, and waits for the next start. */
+  prepare(): void {
+    const { mayOverlap } = this.#options
+    if (mayOverlap && this.isServing && this.#starting === undefined)
+      this.#next ??= { child: this.#fork(), since: Date.now() }
+  }
+
   /** Ends all processes. With SIGINT they do not wait for open connections. */
-  async stop(signal: keyof StopTimes): Promise<void> {
+  async stop(signal: 'SIGINT' | 'SIGTERM'): Promise<void> {
     this.#starts++
     for (const child of this.#ending.keys()) child.kill(signal)
+    this.#next?.child.kill()
     await this.#stopAll(signal)
   }
 
@@ -103,7 +121,8 @@ export class SiteProcesses {
     const startedAt = Date.now()
     let servesSince = 0
     let failure: { readonly isPortTaken?: boolean; readonly problems?: readonly SourceProblem[] } = {}
-    const child = forkWithSocket('start.js', [...this.#options.parameters, ...parameters], this.#options.socket)
+    const child = this.#takeNext() ?? this.#fork()
+    child.send({ options: parameters }, () => undefined)
     this.#starting = child
     return new Promise(resolve => {
       child.on('message', message => {
@@ -111,7 +130,7 @@ export class SiteProcesses {
         else if (typeof message === 'object') failure = message as typeof failure
         // Its message may arrive when a later start has replaced it.
         else if (child !== this.#starting) return
-        else if (message === 'ready') void this.#retire(this.#serving).then(() => child.send('go', () => undefined))
+        else if (message === 'ready') void this.#takeOver(child)
         else if (message === 'listening') {
           servesSince = performance.now()
           // With workers the next process is ready only when they listen.
@@ -137,7 +156,28 @@ export class SiteProcesses {
     })
   }
 
-  async #stopAll(signal: keyof StopTimes): Promise<void> {
+  #fork(): ChildProcess {
+    return forkWithSocket('next-process.js', this.#options.parameters, this.#options.socket)
+  }
+
+  /** The process that waits for a start, if it still runs and has loaded the present package. */
+  #takeNext(): ChildProcess | undefined {
+    const next = this.#next
+    this.#next = undefined
+    if (next === undefined || !next.child.connected) return undefined
+    if (!hasPackageChanged(next.since)) return next.child
+    next.child.kill()
+    return undefined
+  }
+
+  /** Lets a process listen in the place of the one that serves. */
+  async #takeOver(child: ChildProcess): Promise<void> {
+    await this.#retire(this.#serving)
+    await this.#options.onReady()
+    child.send('go', () => undefined)
+  }
+
+  async #stopAll(signal: 'SIGINT' | 'SIGTERM'): Promise<void> {
     void this.#stop(this.#serving, signal)
     void this.#stop(this.#starting, signal)
     await Promise.all(this.#ending.values())
@@ -151,14 +191,14 @@ export class SiteProcesses {
     await Promise.race([retired, this.#dismiss(child, 'SIGTERM'), delay(patience)])
   }
 
-  async #stop(child: ChildProcess | undefined, signal: keyof StopTimes): Promise<void> {
+  async #stop(child: ChildProcess | undefined, signal: 'SIGINT' | 'SIGTERM'): Promise<void> {
     if (child === undefined) return
     child.kill(signal)
     await this.#dismiss(child, signal)
   }
 
   /** Waits for the end of a process that serves or starts, and kills it after the time of this signal. Its end is no crash. */
-  #dismiss(child: ChildProcess, signal: keyof StopTimes): Promise<void> {
+  #dismiss(child: ChildProcess, signal: 'SIGINT' | 'SIGTERM'): Promise<void> {
     if (child === this.#serving) this.#serving = undefined
     if (child === this.#starting) this.#starting = undefined
     const timer = setTimeout(() => child.kill('SIGKILL'), this.#options.times[signal])
@@ -169,4 +209,10 @@ export class SiteProcesses {
     this.#ending.set(child, ended)
     return ended
   }
+}
+
+/** Whether the package was installed or compiled after a time. Installed files may have any time of change. */
+function hasPackageChanged(since: number): boolean {
+  const files = ['package.json', 'dist/.tsbuildinfo'].map(name => path.join(packageDirectory, name))
+  return files.some(file => Number(statSync(file, { throwIfNoEntry: false })?.ctimeMs) >= since)
 }

@@ -5,7 +5,7 @@ import path from 'node:path'
 import { fileURLToPath } from 'node:url'
 import type { SourceProblem } from '../kernel/bundle.ts'
 import { packageDirectory } from '../lib/package.ts'
-import { hasOnlyTypeErrors, parseCompilerOutput } from './compiler-output.ts'
+import { parseCompilerOutput } from './compiler-output.ts'
 import { applicationPlan, type CompilerPlan, packagePlan } from './compiler-plan.ts'
 import { listOrphans, removeOrphans } from './orphans.ts'
 
@@ -17,11 +17,9 @@ export interface Sources {
   readonly output: string | undefined
   /**
    * Compiles the sources, and removes the output of sources that are gone. Resolves with false if the sources cannot be
-   * used. By default the compiler may compare the times of the files. That is not enough for a file that is saved while
-   * the compiler is at work: it looks older than its output. A thorough build compares contents, which takes half a second
-   * more. A lenient build compiles sources with type errors as well, which are its problems then.
+   * used. A lenient build compiles sources with wrong types as well, and does not look for them.
    */
-  build(options?: { readonly isThorough?: boolean; readonly isLenient?: boolean }): Promise<boolean>
+  build(options?: { readonly isLenient?: boolean }): Promise<boolean>
   /**
    * Like `build`, but starts the compiler only if a source is newer than the beginning of the last successful build, or
    * was removed. To look at the files takes a tenth of the time.
@@ -29,10 +27,7 @@ export interface Sources {
   buildWhenStale(options?: { readonly isLenient?: boolean }): Promise<boolean>
   /** The mistakes that the last build has found. */
   readonly problems: readonly SourceProblem[]
-  /**
-   * Finds the type errors of sources that Node runs without a build; none if there is no compiler, or after the signal. Without
-   * such sources, they are the mistakes of the last build.
-   */
+  /** Finds the wrong types of sources that run, unless a build has looked for them; none without a compiler, or after the signal. */
   checkTypes(signal: AbortSignal): Promise<readonly SourceProblem[]>
   /** Compiles the tests, and the sources that they import. */
   buildTests(): Promise<boolean>
@@ -102,7 +97,7 @@ function createPlainSources(directory: string): Sources {
     async checkTypes(signal) {
       if (compiler === undefined) return []
       const options = ['--project', '.', '--noEmit', '--incremental', '--tsBuildInfoFile', buildInfo]
-      const { output } = await compile([compiler, ...options], directory, { signal })
+      const { output } = await compile([...compiler, ...options], directory, signal)
       // A mistake in a test does not concern the server: only those in its sources are returned.
       return parseCompilerOutput(output, directory).filter(
         ({ file }) => file === undefined || mayContainSources(directory, path.dirname(file)),
@@ -121,12 +116,13 @@ class CompiledSources implements Sources {
   readonly output: string
   readonly #directory: string
   readonly #plan: CompilerPlan
-  readonly #compiler: string | undefined
+  readonly #compiler: readonly string[] | undefined
   /** The compiler writes this file last. */
   readonly #buildInfo: string
   readonly #stamp: string
   problems: readonly SourceProblem[] = []
-  #hasOnlyTypeErrors = false
+  /** When the last build began whose types are not checked yet. */
+  #unchecked: number | undefined
 
   constructor(directory: string, plan: CompilerPlan) {
     this.#directory = directory
@@ -138,27 +134,33 @@ class CompiledSources implements Sources {
     this.#stamp = path.join(this.output, '.built')
   }
 
-  async build({ isLenient = false, isThorough = false } = {}): Promise<boolean> {
+  async build({ isLenient = false } = {}): Promise<boolean> {
     if (this.#compiler === undefined) {
       if (!this.isBuilt()) process.stderr.write(noCompilerMessage)
       return this.isBuilt()
     }
     const begin = Date.now()
     if (!this.isBuilt()) process.stderr.write('Compiling for the first time …\n')
-    const isCompiled = await this.#compile(this.#compiler, this.#plan[isThorough ? 'thorough' : 'quick'])
-    if (!isCompiled && !(isLenient && (await this.#compileWithTypeErrors(this.#compiler)))) return false
+    const { isCompiled, problems } = await this.#compile(this.#compiler, isLenient ? this.#plan.emit : this.#plan.build)
+    this.problems = problems
+    if (!isCompiled) return false
     removeOrphans(this.#directory, this.output, this.#plan.folders)
-    // The next start reports type errors again.
-    if (this.problems.length === 0) this.#writeStamp(begin)
+    if (isLenient) this.#unchecked = begin
+    else this.#writeStamp(begin)
     return true
   }
 
-  async checkTypes(): Promise<readonly SourceProblem[]> {
-    return this.problems
+  async checkTypes(signal: AbortSignal): Promise<readonly SourceProblem[]> {
+    const begin = this.#unchecked
+    if (begin === undefined || this.#compiler === undefined) return []
+    const { isCompiled, problems } = await this.#compile(this.#compiler, this.#plan.check, signal)
+    // Otherwise the next start reports the mistakes again.
+    if (isCompiled) this.#writeStamp(begin)
+    return problems
   }
 
   async buildTests(): Promise<boolean> {
-    if (this.#compiler !== undefined) return this.#compile(this.#compiler, this.#plan.tests)
+    if (this.#compiler !== undefined) return (await this.#compile(this.#compiler, this.#plan.tests)).isCompiled
     process.stderr.write(noCompilerMessage)
     return false
   }
@@ -187,28 +189,17 @@ class CompiledSources implements Sources {
     return isNewer || listOrphans(this.#directory, this.output, this.#plan.folders).length > 0
   }
 
-  async #compile(compiler: string, commands: CompilerPlan['quick']): Promise<boolean> {
+  async #compile(
+    compiler: readonly string[],
+    commands: CompilerPlan['build'],
+    signal?: AbortSignal,
+  ): Promise<{ readonly isCompiled: boolean; readonly problems: readonly SourceProblem[] }> {
     this.#plan.prepare(this.output)
-    this.problems = []
     for (const options of commands) {
-      const { isCompiled, output } = await compile([compiler, ...options], this.#directory)
-      if (isCompiled) continue
-      this.problems = parseCompilerOutput(output, this.#directory)
-      this.#hasOnlyTypeErrors = hasOnlyTypeErrors(output)
-      return false
+      const { isCompiled, output } = await compile([...compiler, ...options], this.#directory, signal)
+      if (!isCompiled) return { isCompiled, problems: parseCompilerOutput(output, this.#directory) }
     }
-    return true
-  }
-
-  /** Compiles sources again whose only mistakes are type errors. They have been printed. */
-  async #compileWithTypeErrors(compiler: string): Promise<boolean> {
-    if (!this.#hasOnlyTypeErrors) return false
-    for (const options of this.#plan.thorough) {
-      await compile([compiler, ...options, '--noEmitOnError', 'false'], this.#directory, {
-        isSilent: true,
-      })
-    }
-    return true
+    return { isCompiled: true, problems: [] }
   }
 
   /** With the time of the beginning, a source that is saved during the build is compiled next time. */
@@ -226,11 +217,24 @@ const noCompilerMessage =
   'The sources are not compiled, and there is no compiler: run "npm install", which installs the package typescript.\n' +
   'Node 22.18 and later run the sources as they are.\n'
 
-/** The compiler that the application depends on. Not `bin/tsc`: tools that hook into Node need a file name extension. */
-function findCompiler(directory: string): string | undefined {
+/** The command of the compiler that the application depends on. */
+function findCompiler(directory: string): readonly string[] | undefined {
   try {
-    const { resolve } = createRequire(path.join(directory, 'package.json'))
-    return path.join(path.dirname(resolve('typescript/package.json')), 'lib/tsc.js')
+    const manifest = createRequire(path.join(directory, 'package.json')).resolve('typescript/package.json')
+    // Not `bin/tsc`: tools that hook into Node need a file name extension.
+    return findNativeCompiler(manifest) ?? [process.execPath, path.join(path.dirname(manifest), 'lib/tsc.js')]
+  } catch {
+    return undefined
+  }
+}
+
+/** The program of TypeScript 7 for this system: that of the package `typescript` only starts it, which takes as long as its work. */
+function findNativeCompiler(manifest: string): readonly string[] | undefined {
+  try {
+    const name = `@typescript/typescript-${process.platform}-${process.arch}/package.json`
+    const folder = path.dirname(createRequire(manifest).resolve(name))
+    const program = path.join(folder, 'lib', process.platform === 'win32' ? 'tsc.exe' : 'tsc')
+    return existsSync(program) ? [program] : undefined
   } catch {
     return undefined
   }
@@ -246,13 +250,13 @@ const outputLimit = 200_000
 
 /** Writes the messages of the compiler on stderr, because stdout is for the results of commands. */
 async function compile(
-  command: readonly string[],
+  [program = '', ...options]: readonly string[],
   directory: string,
-  { isSilent = false, signal }: { readonly isSilent?: boolean; readonly signal?: AbortSignal } = {},
+  signal: AbortSignal | undefined,
 ): Promise<Compilation> {
   // A debugger is for the main process: the compiler must not take its port, and needs no module of its preloads.
   const env = { ...process.env, NODE_OPTIONS: '' }
-  const child = spawn(process.execPath, [...command, '--pretty', String(process.stderr.isTTY === true)], {
+  const child = spawn(program, [...options, '--pretty', String(process.stderr.isTTY === true)], {
     stdio: ['ignore', 'pipe', 2],
     cwd: directory,
     env,
@@ -262,7 +266,7 @@ async function compile(
   child.on('error', () => undefined)
   let output = ''
   child.stdout?.setEncoding('utf8').on('data', text => {
-    if (!isSilent) process.stderr.write(text)
+    process.stderr.write(text)
     if (output.length < outputLimit) output += text
   })
   return new Promise(resolve => child.on('close', code => resolve({ isCompiled: code === 0, output })))

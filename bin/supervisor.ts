@@ -3,10 +3,11 @@ import inspector from 'node:inspector'
 import path from 'node:path'
 import { setTimeout as delay, setImmediate as nextTurn } from 'node:timers/promises'
 import type { SourceProblem } from '../kernel/bundle.ts'
+import { packageDirectory } from '../lib/package.ts'
 import { HoldingPage } from './holding-page.ts'
 import { type Options, parseOptions } from './serve-options.ts'
 import { bindSharedSocket } from './shared-socket.ts'
-import { defaultStopTimes, type FailedStart, type ProcessEnd, SiteProcesses, type StopTimes } from './site-processes.ts'
+import { defaultTimes, type FailedStart, type ProcessEnd, type ProcessTimes, SiteProcesses } from './site-processes.ts'
 import { createSources, isSource, listPackageFolders, mayContainSources, type Sources } from './sources.ts'
 import { watchFolder } from './watch.ts'
 
@@ -19,6 +20,9 @@ const firstWait = 100
 const longestWait = 30_000
 /** In a shorter time, requests wait for the next process. In a longer one, they get a page. */
 const patience = 1_000
+
+/** Wrong types stop nothing. */
+const lenient = { isLenient: true }
 
 /** The most edits that a process is started with, and the most files of each. */
 const editLimit = 20
@@ -45,7 +49,7 @@ export async function supervise(
   directory: string,
   commandLine: readonly string[],
   sources: Sources = createSources(directory),
-  times: StopTimes = defaultStopTimes,
+  times: ProcessTimes = defaultTimes,
 ): Promise<void> {
   const hasDebugger = inspector.url() !== undefined || commandLine.some(option => option.startsWith('--inspect'))
   // With NODE_OPTIONS=--inspect the debugger is for the child, which needs the port.
@@ -57,6 +61,10 @@ export async function supervise(
     socket: socket?.fd,
     times,
     mayOverlap: socket !== undefined && !hasDebugger,
+    async onReady() {
+      clearTimeout(slowStart)
+      await holding?.close()
+    },
     onWarned() {
       hasWarned = true
     },
@@ -65,6 +73,7 @@ export async function supervise(
   // Without a port of its own, no browser would find the page.
   const hasPort = socket !== undefined || (options !== undefined && options.port !== 0)
   const holding = hasPort ? new HoldingPage(directory, commandLine, socket?.fd) : undefined
+  let slowStart: NodeJS.Timeout | undefined
   let wait = 0
   let isCompiled: boolean | undefined
   let hasWarned = false
@@ -88,9 +97,9 @@ export async function supervise(
     // The compiler may miss a change that happens while it is at work: the next start has it.
     const built = changed
     changed = new Set()
-    isCompiled = await (isCompiled === undefined
-      ? sources.buildWhenStale({ isLenient: true })
-      : sources.build({ isThorough: true, isLenient: true }))
+    // A check of the earlier sources would take the time of the compiler.
+    check.abort()
+    isCompiled = await (isCompiled === undefined ? sources.buildWhenStale(lenient) : sources.build(lenient))
     if (isStopping) return
     if (!isCompiled) {
       const state = processes.isRunning ? 'What was compiled before goes on' : 'Nothing is started'
@@ -109,15 +118,22 @@ export async function supervise(
     starting = files
     isWaiting = false
     const known = appendEdit(edits, files)
+    clearTimeout(slowStart)
+    slowStart = setTimeout(onSlowStart, times.start)
     const result = await processes.start([
       ...(hasWarned ? ['--restarted'] : []),
       ...(known.length === 0 ? [] : [`--edits=${JSON.stringify(known)}`]),
     ])
+    if (result === 'replaced') return
+    clearTimeout(slowStart)
     if (typeof result === 'object') onFailedStart(result)
-    else if (result === 'serves') {
+    else {
       edits = known
       starting = new Set()
+      await holding?.close()
       await reportTypes()
+      // Otherwise it would take the time of the check.
+      if (directory !== packageDirectory) processes.prepare()
     }
   }
 
@@ -128,6 +144,13 @@ export async function supervise(
     const { signal } = check
     const broken = await sources.checkTypes(signal)
     if (!signal.aborted) processes.send({ broken, isCurrent: true })
+  }
+
+  /** Without a process that serves, requests wait for the one that starts. */
+  function onSlowStart(): void {
+    const message = `The application has not started within ${times.start / 1000} s. It is still starting.`
+    // Without a shared socket the page would take the port of the process.
+    if (socket !== undefined && !processes.isServing) void holding?.open([{ message }])
   }
 
   /** Waits for a change, unless another program, such as bin/test, was compiling when the process read dist/. */
@@ -225,6 +248,7 @@ export async function supervise(
     process.on(signal, async () => {
       isStopping = true
       check.abort()
+      clearTimeout(slowStart)
       // Otherwise the socket goes on to take connections that no process answers.
       socket?.close()
       await Promise.all([processes.stop(signal), holding?.close()])

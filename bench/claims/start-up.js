@@ -1,7 +1,7 @@
 import { spawn } from 'node:child_process'
 import { once } from 'node:events'
-import { readFileSync } from 'node:fs'
 import path from 'node:path'
+import { readCpu } from '../read-cpu.js'
 import { within } from '../report.js'
 
 const root = path.join(import.meta.dirname, '../..')
@@ -71,23 +71,4 @@ async function start([program = '', ...parameters]) {
   child.kill()
   await ended
   return { cpu, wall }
-}
-
-/**
- * Milliseconds that a process, its children and those that have ended have used (proc(5)).
- *
- * @param {number | undefined} pid
- * @returns {number}
- */
-function readCpu(pid) {
-  try {
-    // The name of the program, in brackets, may contain anything.
-    const fields = readFileSync(`/proc/${pid}/stat`, 'latin1').split(') ')[1]?.split(' ') ?? []
-    const children = readFileSync(`/proc/${pid}/task/${pid}/children`, 'latin1').split(' ').filter(Boolean).map(Number)
-    const own = fields.slice(11, 15).reduce((sum, ticks) => sum + Number(ticks) * 10, 0)
-    return children.reduce((sum, child) => sum + readCpu(child), own)
-  } catch {
-    // No Linux, or just ended.
-    return Number.NaN
-  }
 }

@@ -1,8 +1,8 @@
 import path from 'node:path'
-import { findCall, listNodes } from './check-templates.ts'
 import { createHandlebars } from './handlebars.ts'
 import { readTemplate, type TemplateFile } from './template-files.ts'
 import type { TemplatePlace } from './template-frames.ts'
+import { findCall, listNodes } from './template-uses.ts'
 
 /**
  * Writes the name of the file into the lines of a syntax tree of Handlebars, before it is compiled: the errors of

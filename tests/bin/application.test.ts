@@ -74,7 +74,7 @@ t.test('elsewhere the sources are compiled when they are stale, and tests apart 
   t.equal(await sources.buildWhenStale(), true)
   t.equal(time(), before, 'nothing is stale')
   writeFileSync(inApplication('tests/wrong.test.ts'), 'export const wrong: number = ""\n')
-  t.equal(await sources.build({ isThorough: true }), true)
+  t.equal(await sources.build(), true)
   t.ok(time() > before)
   rmSync(inApplication('tests/wrong.test.ts'))
   t.equal(await sources.buildTests(), true)

@@ -1,6 +1,7 @@
 import type { SourceProblem } from '../../../kernel/bundle.ts'
 import { EventStream } from '../../../lib/http/event-stream.ts'
 import type { Request } from '../../../lib/http/request.ts'
+import { processStart } from '../../../lib/process-start.ts'
 import type { Signals } from '../../../lib/signals.ts'
 import { showPath } from '../../../lib/text/show-path.ts'
 import { formatPlace, shorten } from '../profile/format.ts'
@@ -18,7 +19,7 @@ interface ApplicationState {
 /** Follows the state of the application, and reports it to pages. */
 export class StateStreams {
   readonly #streams = new Set<EventStream>()
-  #state: ApplicationState = { version: Math.round(performance.timeOrigin), problem: '', typeErrors: 0 }
+  #state: ApplicationState = { version: Math.round(processStart()), problem: '', typeErrors: 0 }
 
   /** `directory` is that of the application. */
   constructor(signals: Signals, directory: string) {

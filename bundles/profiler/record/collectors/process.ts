@@ -1,6 +1,7 @@
 import path from 'node:path'
 import type { Foundation } from '../../../../kernel/bundle.ts'
 import { version } from '../../../../lib/package.ts'
+import { processStart } from '../../../../lib/process-start.ts'
 import { readHandlebarsVersion } from '../../../../lib/view/handlebars.ts'
 import { roundTime } from '../../profile/format.ts'
 import type { ConfigProcessData, FileEdit, ServerProcessData } from '../../profile/process-data.ts'
@@ -64,7 +65,7 @@ export class ServerCollector implements CollectorOf<'server'> {
       edits: this.#edits,
       process: {
         pid,
-        started: new Date(performance.timeOrigin).toISOString(),
+        started: new Date(processStart()).toISOString(),
         'command line': this.#commandLine(),
         'working directory': this.#relative(this.#process.cwd()),
         platform,

@@ -1,5 +1,6 @@
 import type { Request } from '../../../../lib/http/request.ts'
 import type { Response } from '../../../../lib/http/response.ts'
+import { processStart } from '../../../../lib/process-start.ts'
 import type { RouteCollection } from '../../../../lib/routing/route-collection.ts'
 import { routesToJson, routesToMarkdown } from '../../export/routes.ts'
 import { parseListRequest } from '../../insight/list-request.ts'
@@ -44,7 +45,7 @@ import { nameRoute } from './route-page.ts'
 import { type Choice, createSearchForm } from './search-form.ts'
 
 /** The start of this process, in milliseconds since 1970. Older profiles may be of other code. */
-const startedAt = Math.floor(performance.timeOrigin)
+const startedAt = Math.floor(processStart())
 
 /** Renders the statistics of all routes: as a page, or as data. */
 export async function renderRoutes(
