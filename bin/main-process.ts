@@ -126,9 +126,7 @@ async function run(
   // Each of them closes the server, also if it is not the first: a signal shortens the time of a retiring worker.
   const ended = Promise.race([
     untilSignal().then(signal => close(stopTimes, isDevelopment && signal === 'SIGINT').then(() => 0)),
-    untilRetired().then(() =>
-      (cluster.isWorker ? close(retirementTimes) : server.close(replacementTimes)).then(() => 0),
-    ),
+    untilRetired().then(() => server.close(isDevelopment ? replacementTimes : retirementTimes).then(() => 0)),
     untilCrash(error => logCrash(app, error)).then(() => close(stopTimes).then(() => 1)),
   ])
   let sources: { readonly broken: readonly SourceProblem[]; readonly isCurrent?: boolean } = {
@@ -179,7 +177,7 @@ function serveWithWorkers(options: Options, parameters: readonly string[], confi
     finalCode: exitCodes.usage,
     report: message => process.stderr.write(`${message}\n`),
     onReady: ({ port }) => announce(`${scheme}://${host.includes(':') ? `[${host}]` : host}:${port}`, config, options),
-    ended: Promise.race([untilSignal(), untilRetired().then(() => 'SIGTERM' as const)]),
+    ended: Promise.race([untilSignal(), untilRetired()]),
   })
 }
 

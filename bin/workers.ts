@@ -15,8 +15,8 @@ export interface WorkerOptions {
   readonly report: (message: string) => void
   /** Called once, when all workers listen. */
   readonly onReady: (address: Address) => void
-  /** Resolves when the workers have to stop, with the signal that they get. */
-  readonly ended: Promise<NodeJS.Signals>
+  /** Resolves when the workers have to stop, with the signal that they get; with `retire` others serve in their place. */
+  readonly ended: Promise<NodeJS.Signals | typeof retire>
 }
 
 /**
@@ -56,8 +56,8 @@ export async function runWorkers(options: WorkerOptions): Promise<number> {
 }
 
 /** Resolves when another process serves in the place of this one: a worker, or the next main process below a supervisor. */
-export function untilRetired(): Promise<void> {
-  return new Promise(resolve => process.on('message', message => message === retire && resolve()))
+export function untilRetired(): Promise<typeof retire> {
+  return new Promise(resolve => process.on('message', message => message === retire && resolve(retire)))
 }
 
 /**
@@ -116,9 +116,10 @@ class WorkerGroup extends EventEmitter {
     this.#isReplacing = false
   }
 
-  async stop(signal: NodeJS.Signals): Promise<void> {
+  async stop(signal: NodeJS.Signals | typeof retire): Promise<void> {
     this.#isStopping = true
-    await Promise.all([...this.#workers].map(worker => this.#stop(worker, signal)))
+    const end = (worker: Worker) => (signal === retire ? this.#retire(worker) : this.#stop(worker, signal))
+    await Promise.all([...this.#workers].map(end))
   }
 
   /** Starts a worker. `onEnd` is called when it has ended or could not be started, unless it was dismissed. */
