@@ -10,8 +10,8 @@ import { readDotenv } from '../lib/env/dotenv.ts'
 import { CONFIG_INVALID } from '../lib/env/errors.ts'
 import { Settings, warnOfUnknownSettings } from '../lib/env/settings.ts'
 import { TrustedProxies } from '../lib/http/trusted-proxies.ts'
-import { createLogger } from '../lib/log/create-logger.ts'
-import type { Logger } from '../lib/log/logger.ts'
+import { createLogger, type LogStream } from '../lib/log/create-logger.ts'
+import type { Logger, LogLevel } from '../lib/log/logger.ts'
 import { Redactor } from '../lib/redact/redactor.ts'
 import { APPLICATION_BUNDLES_INVALID, APPLICATION_BUNDLES_MISSING, APPLICATION_NOT_COMPILED } from './errors.ts'
 import { loadInstrumentations } from './instrumentation.ts'
@@ -44,10 +44,13 @@ export function readSettings(directory: string, env: Variables, environment?: st
   return { directory, settings, config: readConfig(settings), redactor: new Redactor(sources.variables) }
 }
 
-/** Creates the log of a server: readable lines in development, JSON elsewhere. */
-export function createServerLogger({ config, redactor }: ApplicationSettings): Logger {
-  const format = config.environment === 'dev' ? 'readable' : 'json'
-  return createLogger({ level: config.logLevel, format, stream: process.stdout, redactor })
+/** Creates the log of a process: readable lines in development, JSON elsewhere. The level is by default that of the settings. */
+export function createProcessLogger(
+  { config, redactor }: ApplicationSettings,
+  stream: LogStream = process.stdout,
+  level: LogLevel = config.logLevel,
+): Logger {
+  return createLogger({ level, format: config.environment === 'dev' ? 'readable' : 'json', stream, redactor })
 }
 
 /** How an application is loaded. */
@@ -139,7 +142,7 @@ export async function bootServed(directory: string | URL, environment?: string):
   const root = toDirectory(directory)
   const settings = readSettings(root, process.env, environment)
   if (!(await createSources(root).buildWhenStale())) throw new APPLICATION_NOT_COMPILED([root])
-  return loadApplication(settings, { logger: createServerLogger(settings), isServed: true, warns: true })
+  return loadApplication(settings, { logger: createProcessLogger(settings), isServed: true, warns: true })
 }
 
 /** Creates the server of a booted application. By default it trusts the proxies of the application's settings. */

@@ -5,9 +5,8 @@ import { KERNEL_COMMAND_TAKEN } from '../kernel/errors.ts'
 import { Output } from '../lib/console/output.ts'
 import type { Config } from '../lib/env/config.ts'
 import { CONFIG_INVALID } from '../lib/env/errors.ts'
-import { createLogger } from '../lib/log/create-logger.ts'
 import { escapeControls } from '../lib/text/escape-controls.ts'
-import { type LoadBundles, loadApplication, readSettings } from './application.ts'
+import { createProcessLogger, type LoadBundles, loadApplication, readSettings } from './application.ts'
 import { createCompletionCommand, suggestWords } from './console-completion.ts'
 import { type ConsoleTerminal, runCommandLine } from './console-program.ts'
 import { describeFailure } from './describe-failure.ts'
@@ -45,9 +44,9 @@ export async function runCommand(
   try {
     const { command, environment } = readCommandLine(commandLine)
     const settings = readSettings(directory, terminal.env, environment)
-    const { config, redactor } = settings
+    const { config } = settings
     // Results go to stdout, so the log goes to stderr, and only warnings and errors are of interest.
-    const logger = createLogger({ level: 'warning', format: 'readable', stream: terminal.stderr, redactor })
+    const logger = createProcessLogger(settings, terminal.stderr, 'warning')
     const kernel = await loadApplication(settings, { load, logger, isServed: false, warns: false }).catch(
       async error => {
         // Bundles are not registered with wrong settings, but the list of settings helps to find them.

@@ -11,7 +11,7 @@ import { announce } from './announce.ts'
 import {
   checkSettings,
   createNodeServer,
-  createServerLogger,
+  createProcessLogger,
   type LoadBundles,
   loadApplication,
   readSettings,
@@ -111,7 +111,7 @@ async function run(
   if (options.inspectPort !== undefined) await openInspector(options.inspectPort)
 
   const isDevelopment = config.environment === 'dev'
-  const logger = createServerLogger(settings)
+  const logger = createProcessLogger(settings)
   const isFirst = cluster.isPrimary || cluster.worker?.id === 1
   const warns = isFirst && !options.isRestarted
 

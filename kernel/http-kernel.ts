@@ -1,4 +1,5 @@
 import { appendCause } from '../lib/errors/append-cause.ts'
+import { describeListener } from '../lib/event-dispatcher/describe-listener.ts'
 import type { DispatchOptions, EventClass, EventDispatcher } from '../lib/event-dispatcher/event-dispatcher.ts'
 import type { KnownAttributes } from '../lib/http/attributes.ts'
 import type { Request } from '../lib/http/request.ts'
@@ -195,12 +196,16 @@ export class HttpKernel implements RequestKernel {
     if (isEndless(request, error)) return this.#fail(request, error)
     const failures: unknown[] = []
     // From here on the error of a listener only is logged: the error page must not fail with the listener.
-    const onFailure: DispatchOptions['onFailure'] = (failure, { name }, event) => {
+    const onFailure: DispatchOptions['onFailure'] = (failure, listener, event) => {
       appendCause(failure, error)
       failures.push(failure)
       const { eventName } = event.constructor as unknown as EventClass
       const message = 'The listener {listener} of {event} failed while an error was answered.'
-      this.#log(request).critical(message, { listener: name, event: eventName, exception: failure })
+      this.#log(request).critical(message, {
+        listener: describeListener(listener),
+        event: eventName,
+        exception: failure,
+      })
     }
     request.dispatchOptions = { ...request.dispatchOptions, onFailure }
     return attempt(new ExceptionEvent(this, request, error), this.#dispatchException, (_event, thrown) => {

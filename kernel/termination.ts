@@ -1,3 +1,4 @@
+import { describeListener } from '../lib/event-dispatcher/describe-listener.ts'
 import type { DispatchOptions, EventDispatcher } from '../lib/event-dispatcher/event-dispatcher.ts'
 import { removeFiles } from '../lib/http/controller-file.ts'
 import type { Request } from '../lib/http/request.ts'
@@ -80,9 +81,12 @@ export class Termination {
 
   /** A failure after the response is independent of any error before it. Later listeners are still called. */
   readonly #options: DispatchOptions = {
-    onFailure: (failure, { name }, event) => {
+    onFailure: (failure, listener, event) => {
       const message = 'The listener {listener} of kernel.terminate failed.'
-      this.#log((event as TerminateEvent).request).critical(message, { listener: name, exception: failure })
+      this.#log((event as TerminateEvent).request).critical(message, {
+        listener: describeListener(listener),
+        exception: failure,
+      })
     },
   }
 

@@ -1,3 +1,5 @@
+import { noteRegistration } from './describe-listener.ts'
+
 /** The base class of events. Listeners are called one after another until one of them stops the event. */
 export abstract class Event {
   /** Whether the remaining listeners are skipped. */
@@ -106,6 +108,7 @@ class PlainEventDispatcher extends EventDispatcher {
   ): () => void {
     // The map is keyed by class, so only events of this class reach the listener.
     const entry: RegisteredListener = { listener: listener as Listener, name, priority, ...(owner && { owner }) }
+    if (name === 'anonymous') noteRegistration(listener, this.on)
     const others = this.listeners(type)
     const before = others.findIndex(other => other.priority < priority)
     // A new array, so that a running dispatch keeps its list.

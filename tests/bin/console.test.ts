@@ -97,6 +97,13 @@ t.test('warnings in the log go to stderr', async t => {
   t.notMatch(stderr + stdout, 'Not of interest.')
 })
 
+t.test('the log of a command is JSON in production, as that of the server', async t => {
+  const env = { APP_ENV: 'prod', APP_SECRET: 'one that is long enough for production, for once' }
+  const { code, stderr } = await run('demo:greet Ada', { env })
+  t.equal(code, 0, stderr)
+  t.match(JSON.parse(stderr), { level: 'warning', channel: 'app', message: 'Of interest.' })
+})
+
 t.test('a mistake in the command line is named, with exit code 64', async t => {
   const cases: [line: string, message: string][] = [
     ['demo:great Ada', "error: unknown command 'demo:great'\n(Did you mean demo:greet?)"],

@@ -6,6 +6,7 @@ import type { ThrownFrames } from '../../../kernel/thrown-frames.ts'
 import { flattenError, messageOfError } from '../../../lib/errors/flat-error.ts'
 import { HttpError, isClientError } from '../../../lib/errors/http-error.ts'
 import type { EventDispatcher } from '../../../lib/event-dispatcher/event-dispatcher.ts'
+import { HTTP_CROSS_ORIGIN } from '../../../lib/http/errors.ts'
 import type { Request } from '../../../lib/http/request.ts'
 import type { Response } from '../../../lib/http/response.ts'
 import type { Logger } from '../../../lib/log/logger.ts'
@@ -40,7 +41,7 @@ export class ErrorListener {
 
   logException({ error, request }: ExceptionEvent): void {
     if (error instanceof HttpError && (isMissOrRefusal(error) || error.status < 500)) {
-      const level = isMissOrRefusal(error) ? this.#missLevel : 'error'
+      const level = isRefusedInput(error) ? 'info' : isMissOrRefusal(error) ? this.#missLevel : 'error'
       // Scanners cause many misses, which are not logged in production by default.
       if (!this.#logger.isLevelEnabled(level)) return
       const { name } = error
@@ -73,6 +74,11 @@ function respond(event: ExceptionEvent, response: Response): void {
   // The RemoveCspListener reads this attribute.
   event.request.attributes.set('_remove_csp_headers', true)
   event.respond(response)
+}
+
+/** Whether a user has to correct values, or a page of another origin has sent the request: both are usual. */
+function isRefusedInput({ code, status }: HttpError): boolean {
+  return status === 422 || code === HTTP_CROSS_ORIGIN.code
 }
 
 /**

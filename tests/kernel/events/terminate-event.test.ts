@@ -58,6 +58,25 @@ t.test('a listener that fails is logged by its name, and later ones are called',
   t.strictSame(called, ['third'])
 })
 
+t.test('a listener without a name is logged with its bundle and its place', async t => {
+  const { logger, records } = createRecorder()
+  const { dispatcher, kernel, request } = createBareKernel(undefined, { logger })
+  const ofShop = new OwnedEventDispatcher(dispatcher, 'shop')
+  for (const each of [dispatcher, ofShop]) {
+    each.on(TerminateEvent, () => {
+      throw new Error('too late')
+    })
+  }
+  await kernel.terminate(request, new Response())
+  t.match(
+    records.map(({ message }) => message),
+    [
+      /^The listener anonymous \(terminate-event\.test\.[jt]s:\d+\) of kernel\.terminate failed\.$/,
+      /^The listener anonymous \(bundle "shop", terminate-event\.test\.[jt]s:\d+\) of kernel\.terminate failed\.$/,
+    ],
+  )
+})
+
 t.test('after an error was answered, what fails has no cause that is none', async t => {
   const { logger, records } = createRecorder()
   const { dispatcher, kernel } = createBareKernel(undefined, { logger })

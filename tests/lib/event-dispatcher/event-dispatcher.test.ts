@@ -1,6 +1,8 @@
 import fc from 'fast-check'
 import { t } from 'tap'
+import { describeListener } from '#lib/event-dispatcher/describe-listener.ts'
 import { createEventDispatcher, Event, type RegisteredListener } from '#lib/event-dispatcher/event-dispatcher.ts'
+import { TraceableEventDispatcher } from '#lib/event-dispatcher/traceable-event-dispatcher.ts'
 
 class Happening extends Event {
   static readonly eventName = 'happening'
@@ -185,4 +187,21 @@ t.test('a dispatch may skip listeners, and continue after failing ones', async t
   t.equal(dispatcher.dispatch(new Happening(), without('later', 'fails', 'rejects')), undefined, 'it stays synchronous')
   await t.rejects(Promise.resolve(dispatcher.dispatch(new Happening(), without('fails'))), { message: 'failed' })
   t.throws(() => dispatcher.dispatch(new Happening(), without('later')), { message: 'failed' })
+})
+
+t.test('a log names a listener, and the place of one without a name', async t => {
+  const dispatcher = createEventDispatcher()
+  const named = () => undefined
+  dispatcher.on(Happening, named)
+  dispatcher.on(Happening, () => undefined, 0, 'given', 'shop')
+  dispatcher.on(Happening, () => undefined, 0, undefined, 'shop')
+  const span = { end: () => undefined }
+  const tracer = { beginCall: () => span, beginDispatch: () => span }
+  new TraceableEventDispatcher(dispatcher, tracer).on(Happening, () => undefined)
+  t.match(dispatcher.listeners(Happening).map(describeListener), [
+    /^named$/,
+    /^given$/,
+    /^anonymous \(bundle "shop", event-dispatcher\.test\.[jt]s:\d+\)$/,
+    /^anonymous \(event-dispatcher\.test\.[jt]s:\d+\)$/,
+  ])
 })

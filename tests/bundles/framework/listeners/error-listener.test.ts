@@ -2,13 +2,18 @@ import { t } from 'tap'
 import { ErrorListener, type MissLevel } from '#bundles/framework/listeners/error-listener.ts'
 import { defineController, toController } from '#kernel/controller.ts'
 import { ControllerResolver } from '#kernel/controller-resolver.ts'
-import { KERNEL_METHOD_NOT_ALLOWED, KERNEL_NO_ROUTE } from '#kernel/errors.ts'
+import { KERNEL_INPUT_REFUSED, KERNEL_METHOD_NOT_ALLOWED, KERNEL_NO_ROUTE } from '#kernel/errors.ts'
 import { createBareKernel } from '#kernel/testing/create-bare-kernel.ts'
 import { createExceptionEvent, createRequest } from '#kernel/testing/event-factories.ts'
 import { ThrownFrames } from '#kernel/thrown-frames.ts'
 import { BODY_TOO_LARGE } from '#lib/body/errors.ts'
 import { HttpError } from '#lib/errors/http-error.ts'
-import { HTTP_HOST_FOREIGN, HTTP_METHOD_UNKNOWN, HTTP_VERSION_UNSUPPORTED } from '#lib/http/errors.ts'
+import {
+  HTTP_CROSS_ORIGIN,
+  HTTP_HOST_FOREIGN,
+  HTTP_METHOD_UNKNOWN,
+  HTTP_VERSION_UNSUPPORTED,
+} from '#lib/http/errors.ts'
 import type { Request } from '#lib/http/request.ts'
 import { Response } from '#lib/http/response.ts'
 import { createLogger } from '#lib/log/create-logger.ts'
@@ -97,6 +102,24 @@ t.test(
   },
 )
 
+t.test('refused values and requests of other origins are no errors of the application', async t => {
+  const refusals = [
+    new KERNEL_INPUT_REFUSED(['form', 'x']),
+    new HttpError(422, 'no'),
+    new HTTP_CROSS_ORIGIN(['POST', 'Origin', 'null', 'x']),
+  ]
+  for (const level of ['error', 'info'] as const) {
+    for (const error of refusals) {
+      const { listener, records } = createListener(level)
+      listener.logException(createExceptionEvent(error))
+      t.match(records, [{ level: 'info', message: `Uncaught ${error.name}: "${error.message}"` }])
+    }
+    const { listener, records } = createListener(level)
+    listener.logException(createExceptionEvent(new HttpError(409, 'sold out')))
+    t.match(records, [{ level: 'error' }])
+  }
+})
+
 t.test('the class of an error is no name of a secret, and its message is masked', async t => {
   class TokenExpiredError extends Error {}
   class InvalidToken extends Error {}
@@ -122,12 +145,12 @@ t.test(
   'what the application throws is an error below 500 and critical from there on, and below 500 it has no place',
   async t => {
     const { listener, records } = createListener('info')
-    const refused = [403, 404, 409, 422].map(status => new HttpError(status, 'no'))
+    const refused = [403, 404, 409].map(status => new HttpError(status, 'no'))
     for (const error of [...refused, new BODY_TOO_LARGE([1])]) listener.logException(createExceptionEvent(error))
     for (const status of [500, 501, 503, 505]) listener.logException(createExceptionEvent(new HttpError(status, 'no')))
     t.strictSame(
       records.map(({ level }) => level),
-      [...Array(5).fill('error'), ...Array(4).fill('critical')],
+      [...Array(4).fill('error'), ...Array(4).fill('critical')],
     )
     t.equal(records[0]?.message, 'Uncaught HttpError: "no"')
     t.match(records[0]?.context, { exception: { status: 403, stack: '' } })
