@@ -12,8 +12,8 @@ async function replay(url: string, ...options: string[]): Promise<string> {
   return (await runProcess(t, command)).stdout
 }
 
-async function serveDevelopment(t: Test): Promise<string> {
-  const storage = new FileProfileStorage({ directory: t.testdir(), onProblem: message => t.fail(message) })
+async function serveDevelopment(t: Test, directory: string = t.testdir()): Promise<string> {
+  const storage = new FileProfileStorage({ directory, onProblem: message => t.fail(message) })
   return (await startServer(t, {}, [createProfilerBundle({ storage })])).url
 }
 
@@ -38,9 +38,10 @@ t.test('every recorded case of the production server holds', async t => {
 })
 
 t.test('a difference that is not listed fails, and a listed case that is as recorded', async t => {
-  const url = await serveDevelopment(t)
   const expect = { status: 200, headers: {} }
-  const directory = t.testdir({ 'none.json': '[]', 'one.json': JSON.stringify([{ id: 'toolbar.xhr', expect }]) })
+  const differs = { 'none.json': '[]', 'one.json': JSON.stringify([{ id: 'toolbar.xhr', expect }]) }
+  const directory = t.testdir({ ...differs, profiles: {} })
+  const url = await serveDevelopment(t, `${directory}/profiles`)
   const home = await replay(url, '--only', 'seed.profiler.home', '--differs', `${directory}/none.json`)
   t.match(home, /^seed.profiler.home: location: .*limit=25, expected .*limit=10\n0 passed, 1 failed\n$/)
   const toolbar = await replay(url, '--only', 'toolbar.xhr', '--differs', `${directory}/one.json`)
