@@ -2,6 +2,9 @@ import { once } from 'node:events'
 import { type AddressInfo, connect, createServer, type Socket } from 'node:net'
 import type { Test } from 'tap'
 
+/** A delay in milliseconds that is longer than any test: bytes do not arrive. */
+export const never: number = 2 ** 30
+
 /** A proxy of TCP connections to servers of 127.0.0.1. */
 export interface StartedProxy {
   readonly port: number
@@ -19,7 +22,7 @@ export async function startProxy(t: Test, port: number): Promise<StartedProxy> {
   const server = createServer(socket => {
     const upstream = connect(target.port, '127.0.0.1')
     const pass = (from: Socket, to: Socket) => {
-      from.on('data', bytes => setTimeout(() => to.write(bytes), target.delay))
+      from.on('data', bytes => setTimeout(() => to.write(bytes), target.delay).unref())
       from.on('error', () => to.destroy())
       from.on('close', () => to.destroy())
       sockets.add(from)

@@ -61,10 +61,8 @@ t.test('hundreds of clients get each event; those that leave are forgotten; the 
   for (const { leave } of clients.slice(0, 100)) leave()
   await until(() => streams.size === 200)
   publish('two')
-  const begin = performance.now()
   const ended = Promise.all(clients.slice(100).map(({ response }) => once(response, 'end')))
   await Promise.all([server.close(), ended])
-  t.ok(performance.now() - begin < 5000)
   t.equal(streams.size, 0)
   const retries = clients.slice(100).map(({ text }) => {
     const [, retry] = /^:\n\nid: first\ndata: none\n\ndata: one\n\ndata: two\n\nretry: (\d{4})\n\n$/.exec(text()) ?? []

@@ -1,4 +1,5 @@
 import { readFileSync } from 'node:fs'
+import { setTimeout as wait } from 'node:timers/promises'
 import { t } from 'tap'
 import { createFrameworkBundle } from '#bundles/framework/framework-bundle.ts'
 import { createProfilerBundle } from '#bundles/profiler/profiler-bundle.ts'
@@ -6,7 +7,7 @@ import { createTestKernel } from '#kernel/testing/create-test-kernel.ts'
 import { silentLogger } from '#kernel/testing/event-factories.ts'
 import { createRedisSessionStore } from '#lib/session/redis-session-store.ts'
 import { findPort } from '#tests/support/find-port.ts'
-import { startProxy } from '#tests/support/start-proxy.ts'
+import { never, startProxy } from '#tests/support/start-proxy.ts'
 import { lacksRedis, openRedis, startRedis } from '#tests/support/start-redis.ts'
 import { until } from '#tests/support/until.ts'
 import { createRecord, createRecords, facts, tokenOf, tokensOf } from './records.ts'
@@ -36,7 +37,7 @@ t.test('faults of a Redis', { skip: lacksRedis }, async t => {
     t.equal(problems.length, 1)
   })
 
-  t.test('it stops for 10 seconds under load: requests are answered as before, and few profiles are lost', async t => {
+  t.test('it stops under load: requests are answered as before, and no profile is lost', async t => {
     const server = await startRedis(t)
     const profiler = createProfilerBundle()
     const variables = { PROFILER_URL: urlOf(server) }
@@ -44,41 +45,36 @@ t.test('faults of a Redis', { skip: lacksRedis }, async t => {
     t.teardown(close)
     const logged: string[] = []
     app.logger.observe(({ level, message }) => level === 'warning' && message.includes('Redis') && logged.push(message))
-    const load = async (milliseconds: number) => {
-      const times: number[] = []
-      for (const end = performance.now() + milliseconds; performance.now() < end; ) {
-        const begin = performance.now()
+    let answered = 0
+    const askUntil = async (isEnough: () => boolean) => {
+      while (!isEnough()) {
         await client.get('/missing')
-        times.push(performance.now() - begin)
-        await new Promise(resolve => setTimeout(resolve, 20))
+        answered++
+        await wait(5)
       }
-      return times.toSorted((one, other) => one - other)
     }
-    await load(1000)
-    const before = await load(2000)
+    await askUntil(() => answered >= 50)
     server.process.kill('SIGSTOP')
-    const during = await load(10_000)
-    const memory = process.memoryUsage().rss
+    await askUntil(() => logged.length > 0)
+    const early = answered - 50
+    t.ok(early > 5, `${early} requests are answered before one command of Redis has failed`)
+    await askUntil(() => answered >= 200)
     server.process.kill('SIGCONT')
-    const middle = (times: readonly number[]) => times[Math.floor(times.length / 2)] ?? 0
-    t.ok(middle(during) < 2 * middle(before) + 5, `${middle(before)} ms before, ${middle(during)} ms during the outage`)
-    t.ok(memory < 1e9)
     const { storage } = createRedisStorage(t, { url: urlOf(server) })
-    const made = 2 * (before.length + during.length)
-    await until(async () => (await storage.search({ limit: 1 })).total >= made)
+    await until(async () => (await storage.search({ limit: 1 })).total >= 2 * answered)
     t.strictSame(logged, ['Redis does not answer. Profiles wait in memory.'], 'once')
   })
 
   t.test('it is full', async t => {
     const server = await startRedis(t, { args: ['--maxmemory', '3mb', '--maxmemory-policy', 'noeviction'] })
     const { problems, storage } = createRedisStorage(t, { url: urlOf(server) })
-    for (let index = 0; index < 400; index++) {
+    for (let index = 0; index < 150; index++) {
       const noise = Array.from({ length: 4000 }, () => Math.random())
       storage.append(createRecord({ token: tokenOf(index) }, { data: { noise } }), facts)
       await storage.flush()
     }
     const { dropped, problem } = await storage.usage()
-    t.ok(dropped > 100)
+    t.ok(dropped > 20)
     t.match(problem, /^OOM/)
     t.ok((await storage.search({ limit: 1 })).total > 5, 'those that are stored are read')
     t.strictSame(
@@ -126,17 +122,13 @@ t.test('faults of a Redis', { skip: lacksRedis }, async t => {
     const proxy = await startProxy(t, lasting.port)
     const { problems, recoveries, storage } = createRedisStorage(t, { url: urlOf(proxy), prefix: 'slow:' })
     proxy.target.delay = 100
-    const begin = performance.now()
     for (const record of createRecords(50)) storage.append(record, facts)
-    t.ok(performance.now() - begin < 100, 'append does not wait')
     t.hasStrict(await storage.find(tokenOf(1)), { profile: { summary: { token: tokenOf(1) } } })
     await storage.flush()
     t.equal((await storage.search({ limit: 1 })).total, 50)
     t.strictSame(problems, [])
-    proxy.target.delay = 3000
-    const silent = performance.now()
-    t.equal((await storage.search({ limit: 1 })).total, 50)
-    t.ok(performance.now() - silent < 4000, 'a search waits two seconds at most')
+    proxy.target.delay = never
+    t.equal((await storage.search({ limit: 1 })).total, 50, 'a search does not wait for it')
     await until(() => problems.length === 1)
     const other = await startRedis(t)
     Object.assign(proxy.target, { port: other.port, delay: 0 })
@@ -188,16 +180,14 @@ t.test('faults of a Redis', { skip: lacksRedis }, async t => {
     t.strictSame(problems, [])
   })
 
-  t.test('it is gone when the application stops: that takes two seconds at most', async t => {
+  t.test('it is gone when the application stops, which does not wait for it', async t => {
     const server = await startRedis(t)
     const { storage } = createRedisStorage(t, { url: urlOf(server) })
     storage.append(createRecord({ token: tokenOf(0) }), facts)
     await storage.flush()
     server.process.kill('SIGSTOP')
     for (const record of createRecords(10)) storage.append(record, facts)
-    const begin = performance.now()
     await storage.close()
-    t.ok(performance.now() - begin < 3000)
     t.equal((await storage.usage()).dropped, 10)
   })
 })
