@@ -3,7 +3,7 @@ import { type Test, t } from 'tap'
 import { createProfilerBundle } from '#bundles/profiler/profiler-bundle.ts'
 import { FileProfileStorage } from '#bundles/profiler/store/file-profile-storage.ts'
 import { findUndecided, hashFile } from '#tests/support/recorded.ts'
-import { runProcess } from '#tests/support/start-process.ts'
+import { endFirst, runProcess } from '#tests/support/start-process.ts'
 import { startServer } from '#tests/support/test-server.ts'
 
 /** Replays the recorded cases; gives what the runner prints. */
@@ -14,7 +14,10 @@ async function replay(url: string, ...options: string[]): Promise<string> {
 
 async function serveDevelopment(t: Test, directory: string = t.testdir()): Promise<string> {
   const storage = new FileProfileStorage({ directory, onProblem: message => t.fail(message) })
-  return (await startServer(t, {}, [createProfilerBundle({ storage })])).url
+  const { close, url } = await startServer(t, {}, [createProfilerBundle({ storage })])
+  // Profiles are written until then.
+  endFirst(t, close)
+  return url
 }
 
 t.test('recorded cases are facts: what differs is listed with its decision', async t => {
