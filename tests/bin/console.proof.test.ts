@@ -1,54 +1,26 @@
-import { once } from 'node:events'
 import { readFileSync, writeFileSync } from 'node:fs'
 import path from 'node:path'
-import { type Test, t } from 'tap'
+import { t } from 'tap'
 import { runsTypeScript } from '#bin/sources.ts'
 import { createSmallApplication } from '#tests/support/create-small-application.ts'
-import { runProcess, startProcess } from '#tests/support/start-process.ts'
+import { executeConsole } from '#tests/support/execute-console.ts'
+import { runProcess } from '#tests/support/start-process.ts'
 import { until } from '#tests/support/until.ts'
 
-/** The program of the console, with coverage. */
-const program = `"${process.execPath}" dist/tests/fixtures/application-program.js runConsole`
-
-/** Runs a command of the application in a directory, in a process of its own. */
-async function execute(t: Test, line: string, { directory = '.', shell = `exec ${program}` } = {}) {
-  const child = startProcess(t, ['sh', '-c', `${shell} "${directory}" ${line}`])
-  const printed = { stdout: '', stderr: '' }
-  child.stdout?.on('data', chunk => (printed.stdout += chunk))
-  child.stderr?.on('data', chunk => (printed.stderr += chunk))
-  const ended = once(child, 'close')
-  return { child, printed, ended }
-}
-
 t.test('the executable builds, runs and ends', async t => {
-  const routes = await execute(t, 'debug:routes partnership --json')
+  const routes = await executeConsole(t, 'debug:routes partnership --json')
   t.strictSame(await routes.ended, [0, null])
   t.equal(JSON.parse(routes.printed.stdout).path, '/partnership')
   t.equal(routes.printed.stderr, '')
-  const wrong = await execute(t, 'debug:rout')
+  const wrong = await executeConsole(t, 'debug:rout')
   t.strictSame(await wrong.ended, [64, null])
   t.match(wrong.printed.stderr, 'Did you mean debug:routes?')
 })
 
 t.test('listeners are listed with their places in the sources', async t => {
-  const { ended, printed } = await execute(t, 'debug:events kernel.exception')
+  const { ended, printed } = await executeConsole(t, 'debug:events kernel.exception')
   await ended
   t.match(printed.stdout, /bundles\/framework\/listeners\/error-listener\.ts:\d+/)
-})
-
-t.test('a reader that closes the pipe is no failure', async t => {
-  const { ended, printed } = await execute(t, 'debug:routes --json; echo $? >&2; } | head -c 1', {
-    shell: `{ ${program}`,
-  })
-  await ended
-  t.equal(printed.stdout.length, 1)
-  t.equal(printed.stderr, '0\n')
-})
-
-t.test('a closed stderr changes nothing', async t => {
-  const { child, ended } = await execute(t, 'debug:rout')
-  child.stderr?.destroy()
-  t.strictSame(await ended, [64, null])
 })
 
 t.test('the console of an application: a signal that a command ignores, and sources that do not compile', async t => {
@@ -64,26 +36,19 @@ t.test('the console of an application: a signal that a command ignores, and sour
       },
     })`
   writeFileSync(bundle, readFileSync(bundle, 'utf8').replace('register(app: Application) {', `$&\n    ${waiting}`))
-  const { child, ended, printed } = await execute(t, 'demo:wait', { directory })
+  const { child, ended, printed } = await executeConsole(t, 'demo:wait', { directory })
   await until(() => printed.stdout.includes('begun') || child.exitCode !== null)
   child.kill('SIGINT')
   t.strictSame(await ended, [130, null])
 
   if (runsTypeScript) return
   writeFileSync(bundle, `${readFileSync(bundle, 'utf8')}export const wrong: number = ''\n`)
-  const refused = await execute(t, 'demo:wait', { directory })
+  const refused = await executeConsole(t, 'demo:wait', { directory })
   t.strictSame(await refused.ended, [1, null])
   t.match(refused.printed.stderr, /TS2322[\s\S]*\nThe command was not run: the sources do not compile\.\n$/)
-  const read = await execute(t, 'profiler:list --json', { directory })
+  const read = await executeConsole(t, 'profiler:list --json', { directory })
   t.strictSame(await read.ended, [0, null])
   t.match(read.printed.stderr, /TS2322[\s\S]*\nThe sources do not compile: the command runs from the last build\.\n$/)
-})
-
-t.test('Ctrl-C ends a command that follows new profiles', async t => {
-  const { child, ended, printed } = await execute(t, 'profiler:list --follow')
-  await until(() => printed.stdout.includes('Status') || child.exitCode !== null)
-  child.kill('SIGINT')
-  t.strictSame(await ended, [0, null])
 })
 
 t.test('completion works in bash', async t => {

@@ -2,8 +2,9 @@ import { t } from 'tap'
 import type { Application, Bundle } from '#kernel/bundle.ts'
 import { CommandUsageError, type ConsoleCommand, exitCodes } from '#kernel/console-command.ts'
 import { HttpError } from '#lib/errors/http-error.ts'
+import { consoleProgram, executeConsole } from '#tests/support/execute-console.ts'
 import { type RunInit, runInTerminal } from '#tests/support/fake-terminal.ts'
-import { startCountedProgram } from './site-process.ts'
+import { until } from '#tests/support/until.ts'
 
 const seen: unknown[] = []
 
@@ -214,10 +215,32 @@ t.test('shells complete command lines', async t => {
   t.match((await run('completion zsh')).stdout, /^#compdef/)
 })
 
-// console.proof.test.ts has the console as a program: pipes, signals, sources that do not compile, completion in bash.
+// console.proof.test.ts has more of the console as a program: sources that do not compile, completion in bash.
 t.test('the executable builds, runs and ends', async t => {
-  const console = startCountedProgram(t, ['runConsole', '.', 'debug:routes', 'partnership', '--json'])
-  t.equal(await console.end(), 0)
-  t.equal(JSON.parse(console.stdout).path, '/partnership')
-  t.equal(console.stderr, '')
+  const { ended, printed } = executeConsole(t, 'debug:routes partnership --json')
+  t.strictSame(await ended, [0, null])
+  t.equal(JSON.parse(printed.stdout).path, '/partnership')
+  t.equal(printed.stderr, '')
+})
+
+t.test('a reader that closes the pipe is no failure', async t => {
+  const { ended, printed } = executeConsole(t, 'debug:routes --json; echo $? >&2; } | head -c 1', {
+    shell: `{ ${consoleProgram}`,
+  })
+  await ended
+  t.equal(printed.stdout.length, 1)
+  t.equal(printed.stderr, '0\n')
+})
+
+t.test('a closed stderr changes nothing', async t => {
+  const { child, ended } = executeConsole(t, 'debug:rout')
+  child.stderr?.destroy()
+  t.strictSame(await ended, [64, null])
+})
+
+t.test('Ctrl-C ends a command that follows new profiles', async t => {
+  const { child, ended, printed } = executeConsole(t, 'profiler:list --follow')
+  await until(() => printed.stdout.includes('Status') || child.exitCode !== null)
+  child.kill('SIGINT')
+  t.strictSame(await ended, [0, null])
 })

@@ -1,11 +1,14 @@
-import { rmSync } from 'node:fs'
+import { mkdirSync, rmSync } from 'node:fs'
 import { t } from 'tap'
 import { superviseSite } from '#tests/support/supervised-site.ts'
 import { until } from '#tests/support/until.ts'
 import { startCountedProgram } from './site-process.ts'
 
 // Each claim once, in the life of one supervisor. supervisor.proof.test.ts has all cases.
-const { add, bundle, change, inCopy, page, readProfile, serves, shows, site, template, visit } = superviseSite(t)
+const { add, bundle, change, inCopy, page, readProfile, replace, serves, shows, site, template, visit } = superviseSite(
+  t,
+  'superviseHastily',
+)
 
 t.test('after mistakes in the configuration the supervisor waits for a change', async t => {
   await site.until(/The configuration has mistakes:\n {2}LOG_LEVEL .*\nThe site has ended .*: waiting for a change/)
@@ -24,15 +27,19 @@ t.test('the running process uses a changed template, and the old one after a mis
   await site.until(/Templates cannot be used:\n.*there is no partial "nowhere"\nWhat was read before/)
   t.match(await page(), '</body></html>')
   mend()
+  mkdirSync(inCopy('public'))
+  replace('public/robots.txt', 'User-agent: *\n')
+  await until(async () => (await visit('/robots.txt')).status === 200, 50)
   add(template, '<!-- 2nd text -->')
   await shows(page => page.includes('2nd text'))
 })
 
 t.test('a changed source is served by a new process, and a type error stops nothing', async t => {
-  const route =
-    "app.routes.add({ name: 'crash', path: '/crash', controller: () => process.kill(process.pid, 'SIGKILL') })"
+  const routes = `
+    app.routes.add({ name: 'crash', path: '/crash', controller: () => process.kill(process.pid, 'SIGKILL') })
+    app.routes.add({ name: 'hang', path: '/hang', controller: () => { for (;;); } })`
   change(bundle, text => {
-    const changed = text.replace('register(app: Application) {\n', `$&    ${route}\n`)
+    const changed = text.replace('register(app: Application) {', `$&${routes}`)
     return `${changed}export const wrong: number = 'text'\n`
   })
   const url = await serves()
@@ -60,9 +67,12 @@ t.test('a site that crashes while it serves starts again at once', async t => {
   t.match(await page(), '</body></html>')
 })
 
-t.test('SIGTERM stops the supervisor and the site', async t => {
+t.test('SIGTERM stops the supervisor, and a site that does not stop is killed', async t => {
+  const hanging = t.rejects(visit('/hang'))
+  await site.until(/Matched route "hang"/)
   site.child.kill()
   t.equal(await site.end(), 0)
+  await hanging
   await t.rejects(visit('/'))
 })
 

@@ -23,6 +23,10 @@ t.test('workers share a port, are replaced when they end and by SIGHUP, and end 
 
   const before = workers()
   site.child.kill('SIGHUP')
+  await until(() => workers().length === 3)
+  process.kill(Number(workers().find(pid => !before.includes(pid))), 'SIGKILL')
+  await site.until(/A new worker has not started: the old one goes on\./)
+  site.child.kill('SIGHUP')
   await until(() => workers().length === 2 && !workers().some(pid => before.includes(pid)), 50)
   t.equal(await ask(), 200)
   site.child.kill()

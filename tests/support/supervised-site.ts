@@ -61,11 +61,11 @@ export function createChangingSite(t: Test): ChangingSite {
   }
 }
 
-/** Starts the supervisor of a new application, whose settings have a mistake. */
-export function superviseSite(t: Test): SupervisedSite {
+/** Starts the supervisor of a new application, whose settings have a mistake: a program of `application-program`. */
+export function superviseSite(t: Test, program: 'serve' | 'superviseHastily' = 'serve'): SupervisedSite {
   const files = createChangingSite(t)
   writeFileSync(files.inCopy('.env.local'), 'LOG_LEVEL=loud\n')
-  const site = startCountedProgram(t, ['serve', files.directory, '--port=0'])
+  const site = startCountedProgram(t, [program, files.directory, '--port=0'])
   let url = ''
   const visit = (target: string, headers: Record<string, string> = {}) =>
     fetch(url + target, { headers: { ...headers, connection: 'close' } })
