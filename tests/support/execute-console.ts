@@ -6,18 +6,24 @@ import { startProcess } from './start-process.ts'
 /** The program of the console, with coverage. */
 export const consoleProgram: string = `"${process.execPath}" dist/tests/fixtures/application-program.js runConsole`
 
-/** Runs a command of the application in a directory, in a process of its own. */
-export function executeConsole(
-  t: Test,
-  line: string,
-  { directory = '.', shell = `exec ${consoleProgram}` } = {},
-): {
+/** Where a command runs, and the beginning of its line in the shell. */
+export interface ConsoleInit {
+  readonly directory?: string
+  readonly shell?: string
+}
+
+/** A running command. */
+export interface ConsoleProcess {
   readonly child: ChildProcess
   /** What it has printed until now. */
   readonly printed: { readonly stdout: string; readonly stderr: string }
   /** Resolves with its exit code and signal. */
   readonly ended: Promise<unknown>
-} {
+}
+
+/** Runs a command of the application in a directory, in a process of its own. */
+export function executeConsole(t: Test, line: string, init: ConsoleInit = {}): ConsoleProcess {
+  const { directory = '.', shell = `exec ${consoleProgram}` } = init
   const child = startProcess(t, ['sh', '-c', `${shell} "${directory}" ${line}`])
   const printed = { stdout: '', stderr: '' }
   child.stdout?.on('data', chunk => (printed.stdout += chunk))
