@@ -64,6 +64,9 @@ t.test('an Express application answers below its path', async t => {
   app.get('/public', () => {
     throw Object.assign(new Error('for all'), { status: 403, expose: true })
   })
+  app.get('/odd/:status', request => {
+    throw Object.assign(new Error('odd'), { status: Number(request.params.status) })
+  })
   const { createClient, url } = await start(t, app)
   t.equal(await (await fetch(`${url}/legacy`)).text(), 'root')
   t.equal(await (await fetch(`${url}/legacy/`)).text(), 'root')
@@ -94,6 +97,9 @@ t.test('an Express application answers below its path', async t => {
   t.match(secret.json(), { status: 403, detail: 'Forbidden' })
   const shown = await client.get('/legacy/public', { headers: { accept: 'application/json' } })
   t.match(shown.json(), { status: 403, detail: 'for all' })
+  for (const status of [200, 302, 399, 600]) {
+    t.equal((await client.get(`/legacy/odd/${status}`)).status, 500, `${status} is no status of an error`)
+  }
   t.equal((await client.get('/legacy/nothing')).status, 404, 'next() has no next route')
   t.equal((await client.get('/legacy%2Fpage/1')).status, 404, 'an encoded slash is none')
   const head = await client.head('/legacy/')

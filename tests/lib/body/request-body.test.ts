@@ -110,7 +110,12 @@ t.test('an encoded body is refused, an identical one is not', async t => {
   }
   const body = bodyOf(['{}'], { contentType, contentEncoding: 'GZip' })
   const headers = { 'accept-encoding': 'identity' }
-  await t.rejects(Promise.resolve(body.read()), { code: 'BODY_ENCODING_UNSUPPORTED', status: 415, message: /"gzip"/, headers })
+  await t.rejects(Promise.resolve(body.read()), {
+    code: 'BODY_ENCODING_UNSUPPORTED',
+    status: 415,
+    message: /"gzip"/,
+    headers,
+  })
   t.equal(body.wasRead, false)
   t.equal(String(Buffer.from(await body.encodedBytes())), '{}', 'a caller may decode it')
   t.equal(await body.encodedBytes(), await body.encodedBytes())

@@ -119,6 +119,12 @@ const secrets: readonly (readonly [text: string, masked: string])[] = [
   ['passwords:\n  - Xk7Canary9\n  - Xk7Canary9\nx: y', 'passwords:\n  - ******\nx: y'],
   ['password:\n  Xk7Canary9', 'password:\n  ******'],
   ['run --db-password hunter -v', 'run --db-password ****** -v'],
+  ['Postgres://ada:hunter@db/x', 'Postgres://******@db/x'],
+  ['a: no key, got "x"\ntoken: no key, got "hunter"', 'a: no key, got "x"\ntoken: no key, got "******"'],
+  [
+    'token: no key, got "hunter"\npassword: no key, got "hunter"',
+    'token: no key, got "******"\npassword: no key, got "******"',
+  ],
   ['/x?p%61ssword=Xk7Canary9', '/x?p%61ssword=******'],
   ['/x?token=Xk7Canary9&draft', '/x?token=******&draft'],
   ['secrets:\n  github: Xk7Canary9\n  x: Xk7Canary9\nother: 1', 'secrets:\n  ******\nother: 1'],

@@ -64,6 +64,15 @@ t.test('no four characters of a token of a known provider survive', async t => {
   t.strictSame(findLeaks(tokenForms, longWord, 20 * tokenForms.length), [])
 })
 
+t.test('a secret is masked as often as its form occurs', async t => {
+  const forms = [...Object.values(wordForms).flat(), ...quotedForms]
+  const leaking = forms.filter(form => {
+    const text = form.replaceAll('§', 'Kq3Wz5Zv7')
+    return redactor.text(`${text}\n${text}`).includes('Kq3W')
+  })
+  t.strictSame(leaking, [])
+})
+
 t.test('masking a masked text changes nothing', async t => {
   const forms = [...Object.values(wordForms).flat(), ...quotedForms]
   const changed = forms.filter(form => {

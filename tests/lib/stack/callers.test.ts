@@ -114,6 +114,13 @@ t.test('a list has the frames of the application only, the innermost first', asy
   t.strictSame(found, [], 'no code of the application')
 })
 
+t.test('with the application on the stack, no package runs by itself', async t => {
+  const callers = new Callers(packageDirectory)
+  // Below this function are only frames of Node.
+  const isWithin = await new Promise(resolve => setImmediate(() => resolve(callers.isWithin('tap'))))
+  t.equal(isWithin, false)
+})
+
 t.test('without source maps a caller is a place in the compiled code', async t => {
   process.setSourceMapsEnabled(false)
   t.teardown(() => process.setSourceMapsEnabled(true))
