@@ -36,7 +36,7 @@ export interface Verdict {
   readonly tests: number
 }
 
-/** The nearest test files that are looked at for a mutant. */
+/** The nearest test files that are looked at for a mutant; others only until one executes its place. */
 export const testLimit = 30
 /** Milliseconds of tests for a mutant. */
 export const timeLimit = 60_000
@@ -191,7 +191,8 @@ class Trial {
     const begin = performance.now()
     let tests = 0
     let measured = 0
-    for (const test of this.#findTests(mutant.program)) {
+    for (const [index, test] of this.#findTests(mutant.program).entries()) {
+      if (index >= testLimit && tests > 0) break
       const before = performance.now()
       const { duration, isPassed, ranges } = await this.#baseline(test)
       measured += performance.now() - before
@@ -221,7 +222,6 @@ class Trial {
     return [...steps.keys()]
       .filter(file => /^dist\/tests\/(?!browser\/).*(?<!\.proof)\.test\.js$/.test(file))
       .sort((one, other) => distance(one) - distance(other))
-      .slice(0, testLimit)
   }
 
   get failing(): string[] {

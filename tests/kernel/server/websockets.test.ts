@@ -128,7 +128,7 @@ t.test('a refused handshake with "Connection: close" is the last request of its 
   const { raw } = await start(t)
   const refused = handshake('/talk', 'Origin: https://evil.test\r\n')
   const behind = 'GET /greeting HTTP/1.1\r\nHost: localhost\r\nConnection: close\r\n\r\n'
-  const closing = await raw(refused.replace('Connection: Upgrade', 'Connection: Upgrade, close') + behind)
+  const closing = await raw(refused.replace('Connection: Upgrade', 'Connection: Upgrade, Close') + behind)
   t.strictSame(closing.match(/HTTP\/1\.1 \d+|connection: [\w-]+/gi), ['HTTP/1.1 403', 'Connection: close'])
   const kept = await raw(refused + behind)
   t.strictSame(kept.match(/HTTP\/1\.1 \d+/g), ['HTTP/1.1 403', 'HTTP/1.1 200'])

@@ -191,6 +191,13 @@ t.test('severity and query alone do not make an error one of a database', async 
     databases.filter(own => describe(own).includes('boots')),
     [],
   )
+  class ReplyError extends Error {}
+  class MongoServerError extends Error {}
+  t.strictSame(
+    [ReplyError, MongoServerError].filter(Database => describeError(new Database(message)).includes('boots')),
+    [],
+    'errors of Redis and MongoDB have only their class',
+  )
 })
 
 t.test('the arguments of the command of a cache are masked', async t => {
