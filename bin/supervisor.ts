@@ -249,7 +249,7 @@ export async function supervise(
       isStopping = true
       check.abort()
       clearTimeout(slowStart)
-      // Otherwise the socket goes on to take connections that no process answers.
+      // An open socket would take connections that no process answers.
       socket?.close()
       await Promise.all([processes.stop(signal), holding?.close()])
       process.exit(0)
@@ -258,7 +258,7 @@ export async function supervise(
   await begin()
 }
 
-/** Adds the files of an edit. Without files there is none. */
+/** Adds an edit with its files. Without files the edits stay the same. */
 function appendEdit(edits: readonly Edit[], files: ReadonlySet<string>): readonly Edit[] {
   if (files.size === 0) return edits
   const all = [...edits, { time: Date.now(), files: [...files].slice(0, nameLimit) }].slice(-editLimit)

@@ -68,9 +68,9 @@ function toListenError(error: NodeJS.ErrnoException, host: string, port: number)
 
 /** How long a closing server waits for its clients, in milliseconds. */
 export interface ClosingTimes {
-  /** For requests that are not answered yet. */
+  /** The time for requests that are not answered yet. */
   readonly deadline?: number
-  /** For another request on an idle connection. */
+  /** The time for another request on an idle connection. */
   readonly linger?: number
   /**
    * Called when the server accepts no connections any more, so that another process may. Idle connections are closed before, in

@@ -6,7 +6,7 @@
   type PageErrors = import('./toolbar-errors.ts').PageErrors
   type PageError = import('./toolbar-errors.ts').PageError
 
-  /** An error as it is sent. */
+  /** An error in the form that is sent to the server. */
   interface Report extends PageError {
     readonly column?: number | undefined
     readonly stack?: string | undefined
@@ -89,7 +89,7 @@
         const thrown = values.find(value => value instanceof Error)
         report('console', format(values), stackOf(thrown ?? new Error()))
       } catch {
-        // A value has no text. The page goes on.
+        // A value cannot be written as text: the error is not reported.
       }
       isReporting = false
     }

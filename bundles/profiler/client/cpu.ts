@@ -1,6 +1,6 @@
 import { fetchPage } from './browser.ts'
 
-/** The page that waits for a request to be sampled goes on to its profile by itself. */
+/** The page that waits for a request to be sampled opens its profile then. */
 export function followSample(waiting: HTMLElement | null): void {
   if (waiting === null) return
   const source = new EventSource(waiting.dataset.armed ?? '')

@@ -125,7 +125,7 @@ class ListLoader {
     updateTimes(fresh)
     const focused = results.contains(document.activeElement) && document.activeElement?.closest('tr')?.dataset.token
     results.replaceChildren(...fresh.childNodes)
-    // Keyboard navigation goes on at the same row.
+    // Keyboard navigation continues at the same row.
     if (focused) this.#focus(focused, '.entry')
     results.dataset.live = fresh.dataset.live
     document.title = page.title

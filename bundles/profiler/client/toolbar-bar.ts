@@ -4,7 +4,7 @@ import { enablePlaces } from './places.ts'
 /** Opens and folds the toolbar. */
 const shortcut = 'Alt+Shift+P'
 
-/** After so many removals by scripts of the page, the toolbar stays removed. */
+/** The number of times that the toolbar is attached again after a script of the page has removed it. */
 const attachLimit = 50
 
 /**

@@ -8,9 +8,9 @@ import type { Excerpt } from './schema.ts'
 export interface StoredException extends Pick<RecordedException, 'name' | 'message' | 'frames'> {
   /** Why it is in the list: empty for the first, else `Thrown later`, `Caused by`, or `Error 1 of 2` of an AggregateError. */
   readonly relation: string
-  /** Empty where there is none, or where it is the name. */
+  /** The code of the error; empty if it has none, or if the code is its name. */
   readonly code: string
-  /** 0 where there is none. */
+  /** The status of an HTTP error, else 0. */
   readonly status: number
   /** Its further properties, in their order. */
   readonly properties: readonly Row[]

@@ -69,12 +69,12 @@ function parseJson(text: string): object | undefined {
   }
 }
 
-/** Writes a value of a profile for people, as nothing when there is none. */
+/** Writes a value of a profile for people; an absent value is an empty text. */
 export function formatText(value: unknown): string {
   return value === undefined || value === null ? '' : formatValue(value)
 }
 
-/** Writes a moment, given in milliseconds since 1970, in ISO 8601; empty where there is none that a Date can hold. */
+/** Writes a moment, given in milliseconds since 1970, in ISO 8601; empty if a Date cannot hold it. */
 export function formatMoment(value: number | undefined): string {
   const date = new Date(value ?? Number.NaN)
   return Number.isNaN(date.getTime()) ? '' : date.toISOString()

@@ -74,7 +74,7 @@ export function formatTime(time: number): FormattedTime {
   return { iso, day, clock: iso.slice(-13, -5), fraction: iso.slice(-5, -1) }
 }
 
-/** Writes so much of a text that there is room for it. Half of a pair of surrogates at the cut is replaced. */
+/** Cuts a text to a number of characters, with an ellipsis. Half of a surrogate pair at the cut is replaced. */
 export function shorten(text: string, limit: number): string {
   return text.length <= limit ? text : `${text.slice(0, limit).toWellFormed()}…`
 }

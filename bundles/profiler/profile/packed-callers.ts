@@ -35,7 +35,7 @@ export function unpackCallers(data: JsonObject): JsonObject {
   return unpacked
 }
 
-/** The items of a list, with other callers; what is no list stays as it is. */
+/** Replaces the callers of the items of a list. A value that is no list is returned unchanged. */
 function mapCallers(data: unknown, list: string, field: string, change: (caller: unknown) => unknown): unknown {
   const items = isObject(data) ? data[list] : undefined
   if (!Array.isArray(items)) return items

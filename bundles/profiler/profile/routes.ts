@@ -28,7 +28,7 @@ export interface UrlParts {
   readonly target: string
 }
 
-/** Takes a recorded URL apart, as it is: nothing is decoded or resolved. `undefined` when it is none. */
+/** Splits a recorded URL into its parts, without decoding or resolving it. `undefined` if it is no URL. */
 export function splitUrl(url: string): UrlParts | undefined {
   const [, scheme, host, target] = /^(?:(https?):\/\/([\w.:[\]-]+))?([/*].*)$/s.exec(url) ?? []
   return target === undefined ? undefined : { scheme: scheme === 'https' ? 'https' : 'http', host, target }

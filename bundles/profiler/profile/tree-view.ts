@@ -39,7 +39,7 @@ const groupSize = 50
 const depthLimit = 20
 const previewLength = 60
 
-/** A tree with at most so many entries is open. */
+/** A tree with more entries is folded at first. */
 const openLimit = 12
 
 /** A longer string is folded. */

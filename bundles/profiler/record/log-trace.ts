@@ -29,7 +29,7 @@ const endLimit = 500
 const textLimit = 250_000
 const shortMessage = 200
 
-/** Only so many messages get a place: reading a stack costs more than recording the rest of a message. */
+/** The number of messages that get a place: reading a stack costs more than recording the rest of a message. */
 const siteLimit = 50
 
 /**

@@ -65,7 +65,7 @@ export class ProfileWriter {
     this.#pending.add(token)
   }
 
-  /** Runs the collectors on a trace, as it is now. Replaces the data that was collected before. */
+  /** Runs the collectors on a trace in its present state, and replaces the data that was collected before. */
   collect(trace: Trace): CollectedData {
     trace.collected = this.#services.collect(trace)
     return trace.collected
@@ -78,7 +78,7 @@ export class ProfileWriter {
     if (this.#queue.length === 1) void this.#writeQueue()
   }
 
-  /** Writes a main request, with its sub-requests, as it is now: the stream of its response is still open. */
+  /** Writes a main request and its sub-requests while the stream of the response is still open. */
   async writeOpen(main: Trace): Promise<void> {
     // The response is sent first.
     await nextTurn()

@@ -105,13 +105,13 @@ export interface ProcessUsage {
   readonly readAt: number
 }
 
-/** Milliseconds that a reading is reused while several requests are in flight: it says little about one of them. */
+/** Milliseconds for which a reading is reused while several requests are in flight: a process's usage is not that of one of them. */
 export const sharedLifetime = 10
 
-/** Milliseconds between two looks at the rate. */
+/** Milliseconds after which the rate is computed again. */
 const rateInterval = 100
 
-/** Readings per millisecond. A request takes two: only a load test asks for so many. */
+/** Readings per millisecond that count as a load test. A request takes two. */
 const loadRate = 0.5
 
 let last: ProcessUsage | undefined

@@ -37,7 +37,7 @@ export type Versions = readonly [Profile, ...Profile[]]
 /** The methods of the inspector that a verdict needs. */
 export type Judge = Pick<Inspector, 'inspect' | 'isRepeatable' | 'measure'>
 
-/** A time is measured so often: the median of three leaves out one that is unusual. */
+/** The number of measurements of a time: the median of three leaves out an unusual one. */
 export const timedCount = 3
 
 /** A smaller decrease may be chance, or one item of many: a part of the amount before. */

@@ -69,7 +69,7 @@ export class RedisProfileStorage implements ProfileStorage {
       onOutage: error => onProblem('Redis does not answer. Profiles wait in memory.', error),
       onRecovery: () => onRecovery('Redis answers again.'),
     })
-    // Outside of the context of a request: these commands are none of its cache calls.
+    // These commands run outside of the context of a request, so that its profile does not show them as cache calls.
     const run: RunScript = AsyncResource.bind((script, args) => this.#connection.run(script, [prefix], args))
     const onRemoved = (horizon: number) => this.#index.removeUntil(horizon)
     this.#profiles = new RedisProfiles({ run, limits, onRemoved })

@@ -8,9 +8,9 @@ import { examineCount, toEnumeration } from './events.ts'
 
 /** Describes queries, and how many of them are expected: by default at least one. */
 export interface RanQueries {
-  /** Exactly so many. */
+  /** The exact number of these queries. */
   readonly count?: number
-  /** At most so many. */
+  /** The highest number of these queries. */
   readonly atMost?: number
   /** Queries of databases, or of caches. The default is `database`; with a `system`, both. */
   readonly kind?: 'database' | 'cache'
