@@ -379,6 +379,7 @@ t.test('no profile and no span contains a planted secret', async t => {
     bundles: [leaky, createOpenTelemetryBundle()],
     variables: { ...variables, OTEL_EXPORTER_OTLP_ENDPOINT: receiver.url },
   })
+  const unanswered: string[] = []
   for (const path of [
     '/leaky',
     '/leaky/thrown',
@@ -409,9 +410,10 @@ t.test('no profile and no span contains a planted secret', async t => {
         ...init,
         headers: { ...headers, 'x-from': `http://localhost/leaky/reset/${canary}-from`, ...init.headers },
       })
-      t.ok(response.status >= 200, `${method} ${path}`)
+      if (response.status < 200) unanswered.push(`${method} ${path}`)
     }
   }
+  t.strictSame(unanswered, [])
   const page = await client.get('/leaky')
   const reported = await client.post(`/_wdt/${page.headers.get('x-debug-token')}/browser-errors`, {
     json: { errors: [reportOf('page')] },
@@ -429,13 +431,13 @@ t.test('no profile and no span contains a planted secret', async t => {
   const { spans } = receiver
   t.ok(spans.length >= 500, 'spans of requests, controllers, queries and the application')
   t.ok(spans.some(({ name }) => name === 'leaky'))
-  for (const kept of [...profiles, ...records, ...summaries, ...spans]) {
-    const text = JSON.stringify(kept, (_name, value) => (typeof value === 'bigint' ? '' : value))
-    const found = [...text.matchAll(/.{60}canary.{30}/gi)].map(([excerpt]) => excerpt)
-    t.strictSame(found, [])
+  const kept = [...profiles, ...records, ...summaries, ...spans]
+  const leaks = kept.flatMap(one => {
+    const text = JSON.stringify(one, (_name, value) => (typeof value === 'bigint' ? '' : value))
     // A secret that is percent-encoded (x-debug-exception) or base64 (Basic) is not found by its name.
-    t.notMatch(text, /c%61nary|Y2FuYXJ5|9x3z/i)
-  }
+    return text.match(/.{0,60}(?:canary|c%61nary|Y2FuYXJ5|9x3z).{0,30}/gi) ?? []
+  })
+  t.strictSame(leaks, [])
 })
 
 t.test('a secret in a path is in no export of the profile, in no log and on no error page', async t => {

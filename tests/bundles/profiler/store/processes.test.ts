@@ -1,34 +1,12 @@
-import { type ChildProcess, spawnSync } from 'node:child_process'
-import { once } from 'node:events'
+import { spawnSync } from 'node:child_process'
 import { readFileSync } from 'node:fs'
 import path from 'node:path'
 import { type Test, t } from 'tap'
 import { isRunning } from '#bundles/profiler/store/file-system.ts'
-import { runProcess, startProcess } from '#tests/support/start-process.ts'
+import { runProcess } from '#tests/support/start-process.ts'
 import { createDirectory, createFileStorage, listFiles, missingPid } from './file-storage.ts'
-import { createRecord, createRecords, facts, tokenOf, tokensOf } from './records.ts'
-
-/** Tap measures the coverage of each child process, which takes a second; `env` avoids that. */
-const uncounted = ['-u', 'NODE_OPTIONS']
-const script = (name: string) => path.join(import.meta.dirname, name)
-
-/** Starts a process that writes; it is killed when the test ends. */
-function startWriter(t: Test, directory: string, ...rest: (string | number)[]) {
-  const parameters = [directory, ...rest].map(String)
-  const command = ['env', ...uncounted, process.execPath, script('writer-process.js'), ...parameters]
-  const child = startProcess(t, command, { stdio: ['ignore', 'pipe', 'inherit'] })
-  let printed = ''
-  child.stdout?.on('data', chunk => {
-    printed += chunk
-  })
-  // A last line that was cut does not count.
-  return { child, ended: ended(child), printed: () => printed.split('\n').slice(0, -1) }
-}
-
-async function ended(child: ChildProcess): Promise<unknown> {
-  await once(child, 'close')
-  return child.exitCode ?? child.signalCode
-}
+import { createRecord, facts, tokenOf, tokensOf } from './records.ts'
+import { killWriters, script, startWriter, uncounted } from './writers.ts'
 
 t.test('cc-4-writers: four processes keep a thousand profiles each, and a fifth one finds all', async t => {
   const directory = path.join(createDirectory(t), 'profiler')
@@ -80,32 +58,9 @@ t.test('a process ends by itself after the last write', async t => {
   t.equal((await storage.search({ limit: 1 })).total, 50)
 })
 
-t.test('kl-9: after fifty processes are killed at full load, every profile that they reported is stored', async t => {
-  let acknowledged = 0
-  for (let round = 0; round < 10; round++) {
-    const directory = path.join(createDirectory(t), 'profiler')
-    const writers = Array.from({ length: 5 }, (_, number) => startWriter(t, directory, number * 10_000, 1_000_000, 20))
-    for (const { child } of writers) {
-      child.stdout?.once('data', () => setTimeout(() => child.kill('SIGKILL'), Math.random() * 20))
-    }
-    t.strictSame(await Promise.all(writers.map(({ ended }) => ended)), Array(5).fill('SIGKILL'))
-
-    const { storage } = createFileStorage(t, { directory, limits: { count: 1_000_000 } })
-    const { summaries, total } = await storage.search({ limit: 1_000_000 })
-    const listed = new Set(tokensOf({ summaries }))
-    const printed = writers.flatMap(({ printed }) => printed())
-    const missing = printed.filter(token => !listed.has(token))
-    for (const token of printed.filter((_, index) => index % 50 === 0)) {
-      if ((await storage.find(token)) === undefined) missing.push(token)
-    }
-    t.strictSame(missing, [])
-    for (const record of createRecords(10, 0xf00000)) storage.append(record, facts)
-    await storage.flush()
-    t.equal((await storage.search({ limit: 1 })).total, total + 10)
-    acknowledged += printed.length
-  }
-  t.ok(acknowledged >= 1000)
-})
+t.test('kl-9: after five processes are killed at full load, every profile that they reported is stored', t =>
+  killWriters(t, 1),
+)
 
 t.test('a process runs, has ended, or belongs to another user', async t => {
   t.equal(isRunning(process.pid), true)

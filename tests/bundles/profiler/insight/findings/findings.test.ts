@@ -12,6 +12,7 @@ import { Response } from '#lib/http/response.ts'
 import { findMarkedLines, type Page, pathOf } from '#tests/bundles/profiler/insight/findings/planted/page.ts'
 import { createPlantedBundle } from '#tests/bundles/profiler/insight/findings/planted/planted-bundle.ts'
 import { toil } from '#tests/bundles/profiler/insight/findings/planted/work-pages.ts'
+import { rulesOfMachine } from '#tests/support/machine-rules.ts'
 import { createProfiledKernel, waitForProfile } from '#tests/support/profiled-kernel.ts'
 import { serveKernel } from '#tests/support/test-server.ts'
 import { until } from '#tests/support/until.ts'
@@ -40,18 +41,9 @@ async function serve(t: Test) {
   return { ...kernel, url, ask, find, visit, pages: Object.entries(bundle.pages) }
 }
 
-/** Rules that may find something only because the machine is busy. */
-const ofMachine: readonly string[] = [
-  'blocked-loop',
-  'synchronous-call',
-  'unlimited-call',
-  'slow-listener',
-  'slow-query',
-]
-
 /** The rules of the machine that find something in more than half of the profiles without such a fault: that is not the machine. */
 function findOverzealous(found: readonly (readonly string[])[]): string[] {
-  return ofMachine.filter(name => found.filter(rules => rules.includes(name)).length > found.length / 2)
+  return rulesOfMachine.filter(name => found.filter(rules => rules.includes(name)).length > found.length / 2)
 }
 
 /** Instead of two seconds, a call of 400 ms is long. */
@@ -74,7 +66,7 @@ t.test('every planted fault is found by its rule, at its line, and no healthy pa
   const ofHealthy: string[][] = []
   for (const [name, page] of server.pages) {
     const all = findFindings(await server.visit(name, page), rules)
-    const findings = all.filter(({ rule }) => rule === page.answer || !ofMachine.includes(rule))
+    const findings = all.filter(({ rule }) => rule === page.answer || !rulesOfMachine.includes(rule))
     const texts = findings.map(finding => `${name}: ${describe(finding)}`)
     t.comment(texts.join('\n'))
     if (!isPlanted(page)) {
@@ -121,7 +113,7 @@ t.test('of 200 overlapping requests, each has the finding of its own fault only'
       const page = known.get(name)
       if (page === undefined) return name
       const found = findFindings(await visit(name, page)).map(({ rule }) => rule)
-      const own = found.filter(rule => !ofMachine.includes(rule))
+      const own = found.filter(rule => !rulesOfMachine.includes(rule))
       return own.join() === (isPlanted(page) ? page.answer : '') ? '' : `${name}: ${own.join()}`
     }),
   )
@@ -277,7 +269,7 @@ t.test('hundreds of requests to pages without flaws have no finding', async t =>
     const profile = (await kernel.storage.find(token))?.profile
     const findings = profile === undefined ? [] : findFindings(profile)
     ofAll.push(findings.map(({ rule }) => rule))
-    const own = findings.filter(({ rule }) => !ofMachine.includes(rule))
+    const own = findings.filter(({ rule }) => !rulesOfMachine.includes(rule))
     offenders.push(...own.map(finding => `${profile?.summary.url}: ${describe(finding)}`))
   }
   t.strictSame(offenders, [])

@@ -4,6 +4,7 @@ import pg from 'pg'
 import { type Test, t } from 'tap'
 import { startApplication } from '#tests/bin/site-process.ts'
 import { textOf } from '#tests/support/html.ts'
+import { rulesOfMachine } from '#tests/support/machine-rules.ts'
 import { makeApplication } from '#tests/support/new-application.ts'
 import { createProject } from '#tests/support/project.ts'
 import { type DatabaseServer, lacksPostgres, startPostgres } from '#tests/support/start-postgres.ts'
@@ -84,17 +85,18 @@ t.test(
     t.match(before.timing, /db;desc="51 queries";dur=\d/)
     const profile = await readProfile(`${origin}/_profiler/${before.token}.json`)
     t.match(profile.summary, { queries: 51, cacheCalls: 1 })
+    const findings = profile.findings.filter(({ rule }) => !rulesOfMachine.includes(rule))
     t.strictSame(
-      profile.findings.map(({ rule }) => rule),
+      findings.map(({ rule }) => rule),
       ['repeated-queries'],
     )
     const line = findLine(path.join(directory, bundleFile), 'WHERE author_id')
-    const [{ problem = '', code } = {}] = profile.findings
+    const [{ problem = '', code } = {}] = findings
     t.match(problem, /50/)
     t.match(code, { file: bundleFile, line })
     const markdown = await (await fetch(`${origin}/_profiler/${before.token}.md`)).text()
     // Which part of a first request is the longest depends on the machine.
-    t.match(markdown, /^`GET \/authors` took \d.*; finding: `?N\+1.*\.$/m, 'the sentence of the overview')
+    t.match(markdown, /^`GET \/authors` took \d.*; finding: .*\.$/m, 'the sentence of the overview')
     t.match(markdown, 'N+1: `SELECT title FROM books WHERE author_id = $1 ORDER BY id` ran 50 times')
     t.notMatch(JSON.stringify(profile), password)
 
@@ -106,7 +108,10 @@ t.test(
     t.equal(after.body, before.body)
     const fixedProfile = await readProfile(`${origin}/_profiler/${after.token}.json`)
     t.match(fixedProfile.summary, { queries: 1, cacheCalls: 1 })
-    t.strictSame(fixedProfile.findings, [])
+    t.strictSame(
+      fixedProfile.findings.filter(({ rule }) => !rulesOfMachine.includes(rule)),
+      [],
+    )
     t.match(fixedProfile.process, { server: { edits: [{ files: [bundleFile] }] } })
     const comparison = await (await fetch(`${origin}/_profiler/compare?a=${before.token}&b=${after.token}`)).text()
     t.match(textOf(comparison), 'queries (51 → 1)')

@@ -1,0 +1,66 @@
+import type { ChildProcess } from 'node:child_process'
+import { once } from 'node:events'
+import path from 'node:path'
+import type { Test } from 'tap'
+import { startProcess } from '#tests/support/start-process.ts'
+import { createDirectory, createFileStorage } from './file-storage.ts'
+import { createRecords, facts, tokensOf } from './records.ts'
+
+/** Tap measures the coverage of each child process, which takes a second; `env` avoids that. */
+export const uncounted: readonly string[] = ['-u', 'NODE_OPTIONS']
+export const script = (name: string): string => path.join(import.meta.dirname, name)
+
+/** A process that writes profiles. */
+export interface Writer {
+  readonly child: ChildProcess
+  /** Resolves with its exit code, or with the signal that has ended it. */
+  readonly ended: Promise<unknown>
+  /** The tokens of the profiles that it has reported as stored. */
+  printed(): string[]
+}
+
+/** Starts a process that writes; it is killed when the test ends. */
+export function startWriter(t: Test, directory: string, ...rest: (string | number)[]): Writer {
+  const parameters = [directory, ...rest].map(String)
+  const command = ['env', ...uncounted, process.execPath, script('writer-process.js'), ...parameters]
+  const child = startProcess(t, command, { stdio: ['ignore', 'pipe', 'inherit'] })
+  let printed = ''
+  child.stdout?.on('data', chunk => {
+    printed += chunk
+  })
+  // A last line that was cut does not count.
+  return { child, ended: ended(child), printed: () => printed.split('\n').slice(0, -1) }
+}
+
+async function ended(child: ChildProcess): Promise<unknown> {
+  await once(child, 'close')
+  return child.exitCode ?? child.signalCode
+}
+
+/** Kills processes at full load, five in each round. Every profile that they have reported is stored. */
+export async function killWriters(t: Test, rounds: number): Promise<void> {
+  let acknowledged = 0
+  for (let round = 0; round < rounds; round++) {
+    const directory = path.join(createDirectory(t), 'profiler')
+    const writers = Array.from({ length: 5 }, (_, number) => startWriter(t, directory, number * 10_000, 1_000_000, 20))
+    for (const { child } of writers) {
+      child.stdout?.once('data', () => setTimeout(() => child.kill('SIGKILL'), Math.random() * 20))
+    }
+    t.strictSame(await Promise.all(writers.map(({ ended }) => ended)), Array(5).fill('SIGKILL'))
+
+    const { storage } = createFileStorage(t, { directory, limits: { count: 1_000_000 } })
+    const { summaries, total } = await storage.search({ limit: 1_000_000 })
+    const listed = new Set(tokensOf({ summaries }))
+    const printed = writers.flatMap(({ printed }) => printed())
+    const missing = printed.filter(token => !listed.has(token))
+    for (const token of printed.filter((_, index) => index % 50 === 0)) {
+      if ((await storage.find(token)) === undefined) missing.push(token)
+    }
+    t.strictSame(missing, [])
+    for (const record of createRecords(10, 0xf00000)) storage.append(record, facts)
+    await storage.flush()
+    t.equal((await storage.search({ limit: 1 })).total, total + 10)
+    acknowledged += printed.length
+  }
+  t.ok(acknowledged >= 100 * rounds)
+}
