@@ -19,8 +19,10 @@ t.test('the package as `npm pack` makes it', { skip: noNpm }, async t => {
     )
     t.strictSame(foreign, [])
     const unwanted = /\.map$|\.tsbuildinfo$|(?:^|\/)\.|(?:^|\/)(?:tests|site|bench|soak)\/|\.test\.js$|(?<!\.d)\.ts$/
+    // Skeletons and examples become files of an application.
+    const isCopied = (file: string) => /^(?:bundles\/maker\/skeletons|docs\/examples)\//.test(file)
     t.strictSame(
-      files.filter(file => !file.startsWith('bundles/maker/skeletons/') && unwanted.test(file)),
+      files.filter(file => !isCopied(file) && unwanted.test(file)),
       [],
     )
     for (const wanted of ['README.md', 'CHANGELOG.md', 'LICENSE', 'SECURITY.md', 'docs/README.md'])
