@@ -1,7 +1,7 @@
 import { readFileSync } from 'node:fs'
 import { parseArgs } from 'node:util'
 import { defaultChanged } from './changes.ts'
-import { testLimit, timeLimit, tryMutants, type Verdict } from './mutants.ts'
+import { lookLimit, runLimit, tryMutants, type Verdict } from './mutants.ts'
 
 // A program: changes lines of the product, and lists the changes that no test notices.
 
@@ -66,7 +66,5 @@ print(
 )
 print(`# ${needless} defaults of ?? that no test executes are not counted: a type demands them.`)
 for (const test of failing) print(`# ${test} fails without a change, and was left out.`)
-print(
-  `# For each, the ${testLimit} nearest test files were looked at, and ran for ${timeLimit / 1000} seconds at most.`,
-)
+print(`# For each, the ${lookLimit} nearest test files were looked at, and ${runLimit} that execute it ran at most.`)
 if (share < least) process.exitCode = 1
