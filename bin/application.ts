@@ -3,16 +3,18 @@ import path from 'node:path'
 import { pathToFileURL } from 'node:url'
 import { instrumentations } from '../bundles/opentelemetry/registration.ts'
 import type { Application, Bundle } from '../kernel/bundle.ts'
-import { declareSettings, Kernel } from '../kernel/kernel.ts'
+import { checkBundles, declareSettings, Kernel } from '../kernel/kernel.ts'
 import { NodeServer, type NodeServerOptions } from '../kernel/server/node-server.ts'
 import { type Config, readConfig } from '../lib/env/config.ts'
 import { readDotenv } from '../lib/env/dotenv.ts'
 import { CONFIG_INVALID } from '../lib/env/errors.ts'
 import { Settings, warnOfUnknownSettings } from '../lib/env/settings.ts'
+import { checkOptions } from '../lib/errors/arguments.ts'
 import { TrustedProxies } from '../lib/http/trusted-proxies.ts'
 import { createLogger, type LogStream } from '../lib/log/create-logger.ts'
 import type { Logger, LogLevel } from '../lib/log/logger.ts'
 import { Redactor } from '../lib/redact/redactor.ts'
+import type { KeysOf } from '../lib/text/known-keys.ts'
 import { APPLICATION_BUNDLES_INVALID, APPLICATION_BUNDLES_MISSING, APPLICATION_NOT_COMPILED } from './errors.ts'
 import { loadInstrumentations } from './instrumentation.ts'
 import { createSources, toDirectory } from './sources.ts'
@@ -107,6 +109,7 @@ async function loadBundles(
 ): Promise<readonly Bundle[]> {
   try {
     const bundles = await (load ?? (await importBundles(directory)))(config)
+    checkBundles(bundles)
     return [...(await loadTracing(settings, bundles, isServed)), ...bundles]
   } catch (error) {
     settings.check()
@@ -145,8 +148,16 @@ export async function bootServed(directory: string | URL, environment?: string):
   return loadApplication(settings, { logger: createProcessLogger(settings), isServed: true, warns: true })
 }
 
+const serverKeys: KeysOf<NodeServerOptions> = {
+  trustedProxies: true,
+  identity: true,
+  answerTimeout: true,
+  idleTimeout: true,
+}
+
 /** Creates the server of a booted application. By default it trusts the proxies of the application's settings. */
 export function createNodeServer(app: Application, options: Partial<NodeServerOptions> = {}): NodeServer {
+  checkOptions('createNodeServer()', options, serverKeys)
   const trustedProxies = new TrustedProxies(app.config.trustedProxies, app.config.trustedHeaders)
   return new NodeServer(app, { trustedProxies, ...options })
 }

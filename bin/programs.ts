@@ -3,6 +3,7 @@ import type { Application } from '../kernel/bundle.ts'
 import type { Kernel } from '../kernel/kernel.ts'
 import type { NodeServer, NodeServerOptions } from '../kernel/server/node-server.ts'
 import { readDotenv } from '../lib/env/dotenv.ts'
+import { checkOptions } from '../lib/errors/arguments.ts'
 import { enableCodeCache } from './code-cache.ts'
 import { createSources, toDirectory } from './sources.ts'
 
@@ -70,6 +71,7 @@ export interface BootOptions {
  * @throws CONFIG_INVALID APPLICATION_NOT_COMPILED APPLICATION_BUNDLES_MISSING and the errors of a bundle
  */
 export async function bootApplication(directory: string | URL, options: BootOptions = {}): Promise<Kernel> {
+  checkOptions('bootApplication()', options, { environment: true })
   const { bootServed } = await import('./application.ts')
   return bootServed(directory, options.environment)
 }

@@ -1,7 +1,7 @@
 import path from 'node:path'
 import { stripVTControlCharacters } from 'node:util'
 import type { SourceProblem } from '../kernel/bundle.ts'
-import { locateFrame } from '../lib/stack/locate-frame.ts'
+import { findOwnFrame } from '../lib/stack/locate-frame.ts'
 import { readProperty } from '../lib/stack/read-property.ts'
 import { parseStack, type StackFrame, toPath } from '../lib/stack/stack-frames.ts'
 import { VIEW_TEMPLATE_INVALID } from '../lib/view/errors.ts'
@@ -12,7 +12,7 @@ const limit = 50
 /** The mistakes that have kept an application from starting, or its templates from being read. */
 export function toSourceProblems(error: unknown, directory: string): SourceProblem[] {
   if (error instanceof VIEW_TEMPLATE_INVALID) return ofTemplates(error)
-  const message = stripVTControlCharacters(describeFailure(error))
+  const message = stripVTControlCharacters(describeFailure(error, directory))
   // The calls are in the terminal. The page shows the place and the source below the message, and masks the source.
   const short = message
     .replace(/\n {4}at [\s\S]*/, '')
@@ -49,7 +49,7 @@ function findPlace(error: unknown, directory: string): Place {
   const [, syntax, line] = /^(\S+):(\d+)\n/.exec(String(readProperty(error, 'stack'))) ?? []
   if (syntax !== undefined) return { file: toPath(syntax), line: Number(line), column: 1 }
   for (let cause = error, depth = 0; cause !== undefined && depth < 5; cause = readProperty(cause, 'cause'), depth++) {
-    const frame = parseStack(cause).find(each => locateFrame(each, directory).origin === 'application')
+    const frame = findOwnFrame(cause, directory)
     if (frame !== undefined) return placeOf(frame)
   }
   return {}

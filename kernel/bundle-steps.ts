@@ -1,35 +1,83 @@
 import { describeError } from '../lib/errors/flat-error.ts'
 import { HttpError } from '../lib/errors/http-error.ts'
-import type { Bundle, Foundation } from './bundle.ts'
-import { KERNEL_BUNDLE_FAILED } from './errors.ts'
+import { isThenable } from '../lib/event-dispatcher/event-dispatcher.ts'
+import type { Logger } from '../lib/log/logger.ts'
+import { addOwnPlace } from '../lib/stack/locate-frame.ts'
+import type { Application, Bundle, Foundation } from './bundle.ts'
+import { checkContributions } from './contributions.ts'
+import { KERNEL_BUNDLE_FAILED, KERNEL_BUNDLE_WAITING } from './errors.ts'
 
-/** The methods of a bundle that may fail. */
-type BundleStep = 'decorate' | 'register' | 'close'
+/** Milliseconds after which a bundle that is still in `register` is logged. */
+const slowTime = 10_000
 
-/** The error of a failed step. It names the bundle; its cause is the thrown value. */
-export function failedStep({ name }: Bundle, step: BundleStep, cause: unknown): Error {
-  const reason = cause instanceof HttpError ? cause.message : describeError(cause)
-  return new KERNEL_BUNDLE_FAILED([name, step, reason], { cause })
-}
+/** Runs the steps of bundles. The error of a failed step names the bundle and the place in the application; its cause is the thrown value. */
+export class BundleSteps {
+  readonly #directory: string
+  readonly #logger: Logger
 
-/** Lets a bundle wrap services. @throws KERNEL_BUNDLE_FAILED */
-export function decorate(bundle: Bundle, foundation: Foundation): Foundation {
-  try {
-    return bundle.decorate?.(foundation) ?? foundation
-  } catch (error) {
-    throw failedStep(bundle, 'decorate', error)
+  constructor({ directory, logger }: { readonly directory: string; readonly logger: Logger }) {
+    this.#directory = directory
+    this.#logger = logger
   }
-}
 
-/** Closes bundles in reverse order. Returns the errors of those that fail. */
-export async function closeBundles(bundles: readonly Bundle[]): Promise<Error[]> {
-  const failures: Error[] = []
-  for (const bundle of bundles.toReversed()) {
+  /** Lets a bundle wrap services. @throws KERNEL_BUNDLE_FAILED */
+  decorate(bundle: Bundle, foundation: Foundation): Foundation {
     try {
-      await bundle.close?.()
+      return bundle.decorate?.(foundation) ?? foundation
     } catch (error) {
-      failures.push(failedStep(bundle, 'close', error))
+      throw this.#failed(bundle, 'decorate', error)
     }
   }
-  return failures
+
+  /** Registers a bundle, and checks what it has added. @throws KERNEL_BUNDLE_FAILED */
+  async register(bundle: Bundle, app: Application): Promise<void> {
+    const check = checkContributions(app)
+    try {
+      const pending = bundle.register(app)
+      if (isThenable(pending)) await this.#untilEnd(bundle, pending)
+      check()
+    } catch (error) {
+      throw this.#failed(bundle, 'register', error)
+    }
+  }
+
+  /** Closes bundles in reverse order. Returns the errors of those that fail. */
+  async close(bundles: readonly Bundle[]): Promise<Error[]> {
+    const failures: Error[] = []
+    for (const bundle of bundles.toReversed()) {
+      try {
+        await bundle.close?.()
+      } catch (error) {
+        failures.push(this.#failed(bundle, 'close', error))
+      }
+    }
+    return failures
+  }
+
+  /** @throws KERNEL_BUNDLE_WAITING if the process would end, because nothing is left that could settle the promise */
+  async #untilEnd({ name }: Bundle, pending: PromiseLike<void>): Promise<void> {
+    const slow = setTimeout(() => {
+      this.#logger.warning('The bundle "{bundle}" is still in register() after {seconds} seconds.', {
+        bundle: name,
+        seconds: slowTime / 1000,
+      })
+    }, slowTime)
+    slow.unref()
+    let onIdle = () => {}
+    const idle = new Promise<never>((_resolve, reject) => {
+      onIdle = () => reject(new KERNEL_BUNDLE_WAITING([]))
+      process.once('beforeExit', onIdle)
+    })
+    try {
+      await Promise.race([pending, idle])
+    } finally {
+      process.off('beforeExit', onIdle)
+      clearTimeout(slow)
+    }
+  }
+
+  #failed({ name }: Bundle, step: 'decorate' | 'register' | 'close', cause: unknown): Error {
+    const reason = cause instanceof HttpError ? cause.message : describeError(cause)
+    return new KERNEL_BUNDLE_FAILED([name, step, addOwnPlace(reason, cause, this.#directory)], { cause })
+  }
 }

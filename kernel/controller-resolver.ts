@@ -1,9 +1,12 @@
 import type { Request } from '../lib/http/request.ts'
+import { ROUTE_DEFINITION_INVALID } from '../lib/routing/errors.ts'
 import type { Route } from '../lib/routing/route.ts'
 import type { RequestHandler } from '../lib/routing/route-collection.ts'
 import { Declarations } from '../lib/stack/declaration-sites.ts'
+import { describeValue, isClass } from '../lib/text/describe-value.ts'
 import { suggestNames } from '../lib/text/nearest-names.ts'
-import { type Controller, toController } from './controller.ts'
+import type { Application } from './bundle.ts'
+import { type Controller, listParameters, toController } from './controller.ts'
 import { KERNEL_CONTROLLER_INVALID, KERNEL_CONTROLLER_MISSING } from './errors.ts'
 
 /** Finds the controller of a request by its attribute `_controller`: a controller, a function, or a registered name. */
@@ -11,8 +14,9 @@ export class ControllerResolver {
   readonly #named = new Map<string, Controller>()
   readonly #handlers = new WeakMap<RequestHandler, Controller>()
 
-  /** Registers a controller under a name, which requests can use as `_controller`. */
+  /** Registers a controller under a name, which requests can use as `_controller`. @throws KERNEL_CONTROLLER_INVALID */
   register(name: string, controller: Controller): void {
+    if (!isController(controller)) throw new KERNEL_CONTROLLER_INVALID([`"${name}"`, '; use toController(function)'])
     this.#named.set(name, controller)
   }
 
@@ -35,11 +39,32 @@ export class ControllerResolver {
     return this.#findNamed(String(wanted))
   }
 
+  /** The mistake in the controller of a route, as the end of a sentence; `undefined` if requests can use it. */
+  findMistake({ controller, defaults, host, path }: Route): string | undefined {
+    if (typeof controller === 'string') {
+      if (this.#named.has(controller)) return undefined
+      return `there is no controller "${controller}"${this.#suggest(controller)}`
+    }
+    if (typeof controller === 'function') return findHandlerMistake(controller)
+    if (!isController(controller)) {
+      return `its controller is ${describeValue(controller)}, not a function or the result of defineController()`
+    }
+    const names = [...path.names, ...(host?.names ?? []), ...Object.keys(defaults)]
+    const missing = listParameters(controller).find(name => !names.includes(name))
+    if (missing === undefined) return undefined
+    const variables = names.length === 0 ? '' : `: use ${names.join(', ')}`
+    const suggestion = suggestNames(missing, names) || variables
+    return `its controller needs the parameter "${missing}", but its path is ${path.source}${suggestion}`
+  }
+
+  #suggest(name: string): string {
+    return name === 'error_controller' ? missingFramework : suggestNames(name, this.#named.keys())
+  }
+
   #findNamed(name: string): Controller {
     const named = this.#named.get(name)
     if (named !== undefined) return named
-    const suggestion = name === 'error_controller' ? missingFramework : suggestNames(name, this.#named.keys())
-    throw new KERNEL_CONTROLLER_INVALID([`"${name}"`, suggestion])
+    throw new KERNEL_CONTROLLER_INVALID([`"${name}"`, this.#suggest(name)])
   }
 
   #ofHandler(handler: RequestHandler, { attributes }: Request): Controller {
@@ -50,6 +75,26 @@ export class ControllerResolver {
     this.#handlers.set(handler, controller)
     return controller
   }
+}
+
+/** Refuses a route whose controller cannot answer: a request would be the first to notice. @throws ROUTE_DEFINITION_INVALID */
+export function checkControllers({ controllers, directory, routes }: Pick<Application, keyof Declaring>): void {
+  for (const route of routes) {
+    const mistake = controllers.findMistake(route)
+    if (mistake === undefined) continue
+    const place = createDeclarations({ controllers, directory, routes }).find(route)
+    throw new ROUTE_DEFINITION_INVALID([route.name, `${mistake}${place && ` (${place.file}:${place.line})`}`])
+  }
+}
+
+/** Handlers of other frameworks answer by a second argument. */
+const foreignHandler = /^[^(]*\(\s*\w+\s*,\s*(?:res|response|reply)\b/
+
+function findHandlerMistake(handler: { readonly length: number }): string | undefined {
+  if (isClass(handler)) return `its controller is ${describeValue(handler)}, not a function`
+  const text = Function.prototype.toString.call(handler)
+  if (handler.length < 3 && !foreignHandler.test(text)) return undefined
+  return 'its controller takes (req, res): it gets (request, parameters), and returns a response, such as Response.text()'
 }
 
 /** The parts of an application that declare something. */

@@ -1,3 +1,4 @@
+import { ARGUMENT_INVALID, checkFunction } from '../lib/errors/arguments.ts'
 import { isThenable } from '../lib/event-dispatcher/event-dispatcher.ts'
 import type { Request } from '../lib/http/request.ts'
 import { Response } from '../lib/http/response.ts'
@@ -5,6 +6,7 @@ import type { RouteParameters } from '../lib/routing/path-parameters.ts'
 import type { RequestHandler } from '../lib/routing/route-collection.ts'
 import { noteDeclaration } from '../lib/stack/declaration-sites.ts'
 import { readProperty } from '../lib/stack/read-property.ts'
+import { describeValue } from '../lib/text/describe-value.ts'
 
 /** Computes the value of one argument from a request. */
 export type Argument<value = unknown> = (request: Request) => value | PromiseLike<value>
@@ -20,7 +22,7 @@ export interface Controller {
 
 /**
  * Declares a controller and the sources of its arguments. The sources also determine the types of the arguments:
- * `defineController('item', [routeParameter('id', asInteger), currentRequest], (id, request) => …)`.
+ * `defineController('item', [routeParameter('id', asInteger), currentRequest], (id, request) => …)`. @throws ARGUMENT_INVALID
  */
 export function defineController<
   // With a narrower bound, TypeScript would not infer the sources before a function that is declared elsewhere.
@@ -28,11 +30,38 @@ export function defineController<
   // A parameter of its own: the sources are inferred from their list alone.
   call extends (...values: ValuesOf<sources>) => unknown,
 >(name: string, sources: sources & readonly Argument[], call: call): Controller {
+  checkDefinition(name, sources, call)
   nameFunction(call, name)
   // The values are resolved from these very sources.
   const controller: Controller = { name, arguments: sources, call: call as unknown as Controller['call'] }
   noteDeclaration(controller, defineController)
   return controller
+}
+
+const definition = 'defineController(name, [sources], function)'
+
+/** Refuses arguments that the compiler would refuse. @throws ARGUMENT_INVALID */
+function checkDefinition(name: unknown, sources: unknown, call: unknown): void {
+  if (typeof name !== 'string') throw new ARGUMENT_INVALID([definition, `the name is ${describeValue(name)}`])
+  if (!Array.isArray(sources)) {
+    throw new ARGUMENT_INVALID([definition, `the sources of "${name}" are ${describeValue(sources)}, not a list`])
+  }
+  for (const source of sources) checkFunction(definition, `a source of "${name}", such as currentRequest,`, source)
+  checkFunction(definition, `the last argument of "${name}"`, call)
+}
+
+/** The names of the route parameters that arguments read. */
+const parameterNames = new WeakMap<Argument, string>()
+
+/** Remembers that an argument reads a parameter of the route, so that a route without it is refused at boot. */
+export function noteParameter<argument extends Argument>(argument: argument, name: string): argument {
+  parameterNames.set(argument, name)
+  return argument
+}
+
+/** The parameters of a route that a controller needs. */
+export function listParameters(controller: Controller): string[] {
+  return controller.arguments.flatMap(argument => parameterNames.get(argument) ?? [])
 }
 
 /** The types of the values of argument sources. */

@@ -60,6 +60,12 @@ export const KERNEL_SCHEMA_INVALID: CodedErrorClass<[argument: string, value: st
   '%s() needs a schema that follows Standard Schema, such as those of valibot, zod and ArkType, but it got %s.',
 )
 
+export const KERNEL_CONVERSION_INVALID: CodedErrorClass<[argument: string, found: string]> = defineError(
+  'KERNEL_CONVERSION_INVALID',
+  500,
+  '%s needs a conversion, such as asInteger, but it got %s.',
+)
+
 export const KERNEL_HEADER_INVALID: CodedErrorClass<[name: string, expected: string]> = defineError(
   'KERNEL_HEADER_INVALID',
   400,
@@ -118,6 +124,30 @@ export const KERNEL_BUNDLE_INVALID: CodedErrorClass<[position: number, found: st
   'KERNEL_BUNDLE_INVALID',
   500,
   'The list of bundles is wrong: number %s is %s. A bundle is an object with a name and the method register().%s',
+)
+
+export const KERNEL_BUNDLES_MISSING: CodedErrorClass<[found: string]> = defineError(
+  'KERNEL_BUNDLES_MISSING',
+  500,
+  'The list of bundles is %s: loadBundles() returns an array of bundles.',
+)
+
+export const KERNEL_BUNDLE_KEY_UNKNOWN: CodedErrorClass<[name: string, key: string]> = defineError(
+  'KERNEL_BUNDLE_KEY_UNKNOWN',
+  500,
+  'The bundle "%s" has an unknown key %s.',
+)
+
+export const KERNEL_BUNDLE_WAITING: CodedErrorClass<[]> = defineError(
+  'KERNEL_BUNDLE_WAITING',
+  500,
+  'It waits for a promise, but no timer, connection or other work is left that could settle the promise.',
+)
+
+export const KERNEL_CONTRIBUTION_INVALID: CodedErrorClass<[noun: string, mistake: string]> = defineError(
+  'KERNEL_CONTRIBUTION_INVALID',
+  500,
+  'A %s that it has added cannot be used: %s.',
 )
 
 export const KERNEL_BUNDLE_REPEATED: CodedErrorClass<[name: string]> = defineError(

@@ -15,19 +15,25 @@ import { SecretPaths } from '../lib/routing/secret-paths.ts'
 import { UrlGenerator } from '../lib/routing/url-generator.ts'
 import { Secrets } from '../lib/secrets.ts'
 import { createSignals } from '../lib/signals.ts'
+import { describeValue, isClass, isPlainObject } from '../lib/text/describe-value.ts'
+import { listUnknownKeys } from '../lib/text/known-keys.ts'
 import type { TemplateFolder } from '../lib/view/template-files.ts'
 import { createView } from '../lib/view/view.ts'
-import type { Application, Bundle, Foundation } from './bundle.ts'
-import { closeBundles, decorate, failedStep } from './bundle-steps.ts'
+import { type Application, type Bundle, bundleKeys, type Foundation, kernelSignals } from './bundle.ts'
+import { BundleSteps } from './bundle-steps.ts'
 import { CollectorNames } from './collector-names.ts'
-import { ControllerResolver } from './controller-resolver.ts'
+import { ControllerResolver, checkControllers } from './controller-resolver.ts'
 import { createDebugPolicy, DebugGate } from './debug-gate.ts'
-import { KERNEL_BUNDLE_INVALID, KERNEL_BUNDLE_REPEATED } from './errors.ts'
+import {
+  KERNEL_BUNDLE_INVALID,
+  KERNEL_BUNDLE_KEY_UNKNOWN,
+  KERNEL_BUNDLE_REPEATED,
+  KERNEL_BUNDLES_MISSING,
+} from './errors.ts'
 import { HttpKernel } from './http-kernel.ts'
 import { createDebugLastResort } from './last-resort.ts'
 import { Queries } from './queries.ts'
 import { RequestContext } from './request-context.ts'
-import { describeValue } from './response-check.ts'
 
 /** The options of a kernel. */
 export interface KernelOptions {
@@ -45,18 +51,20 @@ export interface KernelOptions {
 export class Kernel {
   readonly app: Application
   readonly #bundles: readonly Bundle[]
+  readonly #steps: BundleSteps
   readonly #uncorrelate: () => void
   #stopWatches: () => void = () => {}
 
-  private constructor(app: Application, bundles: readonly Bundle[], uncorrelate: () => void) {
+  private constructor(app: Application, bundles: readonly Bundle[], steps: BundleSteps, uncorrelate: () => void) {
     this.app = app
     this.#bundles = bundles
+    this.#steps = steps
     this.#uncorrelate = uncorrelate
   }
 
   /**
-   * Boots an application for requests. If this fails, the bundles are closed. @throws VIEW_TEMPLATE_INVALID
-   * VIEW_FOLDER_UNREADABLE and the errors of {@link assemble}
+   * Boots an application for requests. If this fails, the bundles are closed. @throws ROUTE_DEFINITION_INVALID
+   * VIEW_TEMPLATE_INVALID VIEW_FOLDER_UNREADABLE and the errors of {@link assemble}
    */
   static async boot(options: KernelOptions): Promise<Kernel> {
     const kernel = await Kernel.assemble(options)
@@ -72,6 +80,7 @@ export class Kernel {
 
   async #start(): Promise<void> {
     const { queries, signals, view } = this.app
+    checkControllers(this.app)
     view.load()
     if (queries.areObserved) {
       const { watchLibraries } = await import('./library-queries/watch-libraries.ts')
@@ -83,15 +92,16 @@ export class Kernel {
   /**
    * Registers the bundles, one after another. Templates are read with the first render: most console commands render
    * nothing. If a step fails, the bundles are closed that have decorated or registered something. @throws
-   * KERNEL_BUNDLE_INVALID KERNEL_BUNDLE_REPEATED KERNEL_BUNDLE_FAILED KERNEL_COLLECTOR_TAKEN HTTP_ASSETS_UNREADABLE
-   * CONFIG_INVALID CONFIG_SETTING_MALFORMED CONFIG_SETTING_TAKEN
+   * KERNEL_BUNDLES_MISSING KERNEL_BUNDLE_INVALID KERNEL_BUNDLE_KEY_UNKNOWN KERNEL_BUNDLE_REPEATED KERNEL_BUNDLE_FAILED
+   * KERNEL_COLLECTOR_TAKEN HTTP_ASSETS_UNREADABLE CONFIG_INVALID CONFIG_SETTING_MALFORMED CONFIG_SETTING_TAKEN
    */
   static async assemble(options: KernelOptions): Promise<Kernel> {
     const begun = new Set<Bundle>()
+    const steps = new BundleSteps(options)
     try {
-      return await Kernel.#assemble(options, begun)
+      return await Kernel.#assemble(options, steps, begun)
     } catch (error) {
-      await closeBundles(options.bundles.filter(bundle => begun.has(bundle)))
+      if (begun.size > 0) await steps.close(options.bundles.filter(bundle => begun.has(bundle)))
       throw error
     }
   }
@@ -99,6 +109,7 @@ export class Kernel {
   /** Adds each bundle to `begun` when it has decorated or registered something. */
   static async #assemble(
     { settings, config, directory, bundles, logger, redactor }: KernelOptions,
+    steps: BundleSteps,
     begun: Set<Bundle>,
   ): Promise<Kernel> {
     const names = checkBundles(bundles)
@@ -118,7 +129,7 @@ export class Kernel {
       logger,
       redactor,
       secrets: new Secrets(config.secret, config.oldSecrets),
-      signals: createSignals(error => logger.error('A signal handler failed.', { exception: error })),
+      signals: createSignals(error => logger.error('A signal handler failed.', { exception: error }), kernelSignals),
       bundles: names,
       collectors: [],
       reservedCollectors: [],
@@ -130,7 +141,7 @@ export class Kernel {
       lastResort: createDebugLastResort({ debugGate, directory, redactor }),
     }
     for (const bundle of bundles) {
-      foundation = decorate(bundle, foundation)
+      foundation = steps.decorate(bundle, foundation)
       if (bundle.decorate !== undefined) begun.add(bundle)
     }
 
@@ -156,17 +167,13 @@ export class Kernel {
     // One after another: a bundle may depend on registrations of earlier bundles.
     const collectorNames = new CollectorNames()
     for (const bundle of bundles) {
-      try {
-        await bundle.register(forBundle(app, bundle))
-      } catch (error) {
-        throw failedStep(bundle, 'register', error)
-      }
+      await steps.register(bundle, forBundle(app, bundle))
       begun.add(bundle)
       collectorNames.note(app.collectors, bundle.name)
     }
     collectorNames.check(app.collectors, app.reservedCollectors)
     const uncorrelate = logger.correlate(() => findRequestId(app.context))
-    return new Kernel(app, bundles, uncorrelate)
+    return new Kernel(app, bundles, steps, uncorrelate)
   }
 
   /**
@@ -186,7 +193,7 @@ export class Kernel {
    */
   async close(): Promise<void> {
     this.#stopWatches()
-    const failures = await closeBundles(this.#bundles)
+    const failures = await this.#steps.close(this.#bundles)
     this.#uncorrelate()
     if (failures.length > 0) throw failures[0]
   }
@@ -247,15 +254,16 @@ function createStaticFiles(directory: string, bundles: readonly Bundle[]): Stati
 /**
  * Returns the names of the bundles. Node runs TypeScript without a check of types, so the list may contain other values.
  *
- * @throws KERNEL_BUNDLE_INVALID KERNEL_BUNDLE_REPEATED
+ * @throws KERNEL_BUNDLE_INVALID KERNEL_BUNDLE_KEY_UNKNOWN KERNEL_BUNDLE_REPEATED
  */
-function checkBundles(bundles: readonly Bundle[]): string[] {
+export function checkBundles(bundles: unknown): string[] {
+  if (!Array.isArray(bundles)) throw new KERNEL_BUNDLES_MISSING([describeValue(bundles)])
   for (const [index, bundle] of bundles.entries()) {
-    if (isBundle(bundle)) continue
-    const value: unknown = bundle
-    throw typeof value === 'function'
-      ? new KERNEL_BUNDLE_INVALID([index + 1, `the function ${value.name}`, ` Call the function: ${value.name}().`])
-      : new KERNEL_BUNDLE_INVALID([index + 1, describeValue(value), ''])
+    if (!isBundle(bundle)) {
+      throw new KERNEL_BUNDLE_INVALID([index + 1, describeValue(bundle), adviseOnBundle(bundle)])
+    }
+    const unknown = listUnknownKeys(bundle, bundleKeys)[0]
+    if (unknown !== undefined) throw new KERNEL_BUNDLE_KEY_UNKNOWN([bundle.name, unknown])
   }
   const names = bundles.map(({ name }) => name)
   const repeated = names.find((name, index) => names.indexOf(name) < index)
@@ -263,9 +271,23 @@ function checkBundles(bundles: readonly Bundle[]): string[] {
   return names
 }
 
-function isBundle(value: unknown): boolean {
+function isBundle(value: unknown): value is Bundle {
   const { name, register } = Object(value) as { readonly [property: string]: unknown }
   return typeof name === 'string' && typeof register === 'function'
+}
+
+/** A sentence on how the value of a list becomes a bundle; empty if that is not known. */
+function adviseOnBundle(value: unknown): string {
+  if (typeof value === 'function') {
+    const call = `${value.name}()`
+    return isClass(value) ? ` Create an object of the class: new ${call}.` : ` Call the function: ${call}.`
+  }
+  if (value instanceof Promise) return ' Write await before the call that gives the promise.'
+  if (Object.prototype.toString.call(value) === '[object Module]') {
+    return ` Import an export of the module: import { ${Object.keys(Object(value))[0]} }.`
+  }
+  const unknown = isPlainObject(value) ? listUnknownKeys(value, bundleKeys)[0] : undefined
+  return unknown === undefined ? '' : ` There is no key ${unknown}.`
 }
 
 /** Declares the settings of all bundles. @throws CONFIG_SETTING_MALFORMED CONFIG_SETTING_TAKEN */

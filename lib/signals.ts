@@ -1,4 +1,6 @@
 import mitt from 'mitt'
+import { ARGUMENT_INVALID, checkFunction } from './errors/arguments.ts'
+import { nearestNames } from './text/nearest-names.ts'
 
 /**
  * The names of signals and the types of their values. An application adds its own by declaration merging with the module
@@ -9,19 +11,30 @@ export interface SignalMap {}
 
 /** Messages after something has happened. Handlers have no order, and cannot answer, stop or delay the code that emits. Use events for that. */
 export interface Signals {
-  /** Adds a handler. Returns a function that removes it. */
+  /** Adds a handler. Returns a function that removes it. @throws ARGUMENT_INVALID */
   on<name extends keyof SignalMap>(name: name, handler: (value: SignalMap[name]) => void): () => void
   /** Whether a signal has a handler: asked before a value that costs time is made. */
   has(name: keyof SignalMap): boolean
   emit<name extends keyof SignalMap>(name: name, value: SignalMap[name]): void
 }
 
-/** Creates signals. The error of a handler goes to `onError`: it affects neither other handlers nor the emitter. */
-export function createSignals(onError: (error: unknown) => void): Signals {
+/**
+ * Creates signals. The error of a handler goes to `onError`: it affects neither other handlers nor the emitter. `known` are the
+ * names that have a meaning; other names are free, unless they are nearly the same.
+ */
+export function createSignals(onError: (error: unknown) => void, known: readonly string[] = []): Signals {
   // Under nodenext the default import of mitt is typed as the module (mitt issue 191).
   const emitter = (mitt as unknown as typeof mitt.default)<Record<string, unknown>>()
+  const checked = new Set<string>(known)
+  const check = (call: string, name: string) => {
+    if (checked.has(name)) return
+    checkName(call, name, known)
+    checked.add(name)
+  }
   return {
     on(name, handler) {
+      check('signals.on()', name)
+      checkFunction(`signals.on("${name}", handler)`, 'the handler', handler)
       const guarded = (value: unknown) => {
         try {
           handler(value as SignalMap[typeof name])
@@ -33,6 +46,21 @@ export function createSignals(onError: (error: unknown) => void): Signals {
       return () => emitter.off(name, guarded)
     },
     has: name => (emitter.all.get(name)?.length ?? 0) > 0,
-    emit: (name, value) => emitter.emit(name, value),
+    emit(name, value) {
+      check('signals.emit()', name)
+      emitter.emit(name, value)
+    },
   }
+}
+
+/**
+ * The type of an application's own signals is gone when it runs. So a name is refused if it is in the area `kernel` or
+ * `server`, or differs in one or two characters from a known name. @throws ARGUMENT_INVALID
+ */
+function checkName(call: string, name: string, known: readonly string[]): void {
+  const [nearest] = nearestNames(name, known, 2)
+  const area = /^(?:kernel|server)\./.exec(name)?.[0]
+  if (nearest === undefined && area === undefined) return
+  const names = nearest === undefined ? known.filter(each => each.startsWith(String(area))) : [nearest]
+  throw new ARGUMENT_INVALID([call, `there is no signal "${name}": use ${names.map(each => `"${each}"`).join(', ')}`])
 }

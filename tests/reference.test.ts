@@ -109,7 +109,8 @@ t.test('the priorities in the guide for Symfony developers are those of the refe
 t.test('every declared signal is in the reference', async t => {
   const declared = ['kernel', 'bundles'].flatMap(layer =>
     listSources(layer).flatMap(file => {
-      const [, map = ''] = /interface SignalMap \{([\s\S]*?)\n {2}\}/.exec(readFileSync(file, 'utf8')) ?? []
+      const [, map = ''] =
+        /interface (?:SignalMap|KernelSignals) \{([\s\S]*?)\n {0,2}\}/.exec(readFileSync(file, 'utf8')) ?? []
       return Array.from(map.matchAll(/'([a-z]+\.[a-z]+)':/g), ([, name]) => String(name))
     }),
   )

@@ -2,12 +2,13 @@ import { type CookieOptions, setCookie } from '../../lib/http/cookies.ts'
 import { Headers } from '../../lib/http/headers.ts'
 import type { SessionTimes } from '../../lib/session/session-state.ts'
 import type { CreateSessionStore, SessionStore } from '../../lib/session/session-store.ts'
+import { type KeysOf, listUnknownKeys } from '../../lib/text/known-keys.ts'
 import { suggestNames } from '../../lib/text/nearest-names.ts'
 import { FRAMEWORK_OPTIONS_INVALID, listMistakes } from './errors.ts'
 import {
   findProtectionMistakes,
   type ProtectionOptions,
-  protectionNames,
+  protectionKeys,
   type ResolvedProtection,
   resolveProtection,
 } from './protection-options.ts'
@@ -44,6 +45,10 @@ export interface SessionCookieOptions {
   readonly secure?: boolean | undefined
 }
 
+const optionKeys: KeysOf<FrameworkOptions> = { session: true, without: true, ...protectionKeys }
+const sessionKeys: KeysOf<FrameworkSessionOptions> = { store: true, lifetime: true, idleTime: true, cookie: true }
+const cookieKeys: KeysOf<SessionCookieOptions> = { name: true, path: true, domain: true, sameSite: true, secure: true }
+
 /** The listeners of the framework bundle that an application can leave out. */
 export const optionalListeners = ['compression', 'conditional', 'cross-origin', 'health', 'robots'] as const
 
@@ -76,9 +81,9 @@ export function resolveOptions(options: FrameworkOptions): ResolvedOptions {
   const { cookie = {}, idleTime, lifetime = 30 * day, store } = session
   const times = { lifetime, idleTime: idleTime ?? Math.min(day, lifetime) }
   const mistakes = [
-    ...findUnknown('', options, ['session', 'without', ...protectionNames]),
-    ...findUnknown('session.', session, ['store', 'lifetime', 'idleTime', 'cookie']),
-    ...findUnknown('session.cookie.', cookie, ['name', 'path', 'domain', 'sameSite', 'secure']),
+    ...findUnknown('', options, optionKeys),
+    ...findUnknown('session.', session, sessionKeys),
+    ...findUnknown('session.cookie.', cookie, cookieKeys),
     ...findStoreMistakes(store),
     ...findTimeMistakes(times),
     ...findCookieMistakes(cookie),
@@ -90,10 +95,8 @@ export function resolveOptions(options: FrameworkOptions): ResolvedOptions {
   return { store, times, cookie: toCookieSettings(cookie), without: new Set(without), protection }
 }
 
-function findUnknown(place: string, options: object, known: readonly string[]): string[] {
-  return Object.keys(options)
-    .filter(name => !known.includes(name))
-    .map(name => `There is no option ${place}${name}: use ${known.join(', ')}`)
+function findUnknown<type>(place: string, options: object, keys: KeysOf<type>): string[] {
+  return listUnknownKeys(options, keys, place).map(unknown => `There is no option ${unknown}`)
 }
 
 function findStoreMistakes(store: ResolvedOptions['store']): string[] {

@@ -1,6 +1,7 @@
 import { type CorsPolicy, findCorsMistakes } from '../../lib/http/cors.ts'
 import { describeNoOrigin, isOrigin } from '../../lib/http/cross-origin.ts'
 import { Headers } from '../../lib/http/headers.ts'
+import type { KeysOf } from '../../lib/text/known-keys.ts'
 
 /** The options of {@link createFrameworkBundle} against misuse by other sites. */
 export interface ProtectionOptions {
@@ -38,8 +39,13 @@ export const defaultHeaders: Readonly<Record<string, string>> = {
   'referrer-policy': 'strict-origin-when-cross-origin',
 }
 
-/** The names of the options. */
-export const protectionNames = ['crossOrigin', 'cors', 'headers', 'methodOverride'] as const
+/** The keys of the options. */
+export const protectionKeys: KeysOf<ProtectionOptions> = {
+  crossOrigin: true,
+  cors: true,
+  headers: true,
+  methodOverride: true,
+}
 
 /** Lists the mistakes of options that were perhaps written without types. Each one is a sentence without a full stop. */
 export function findProtectionMistakes(options: ProtectionOptions): string[] {

@@ -1,8 +1,10 @@
 import path from 'node:path'
 import type { Application, Bundle, Foundation } from '../../kernel/bundle.ts'
+import { checkOptions } from '../../lib/errors/arguments.ts'
 import type { Request } from '../../lib/http/request.ts'
 import { packageDirectory, version } from '../../lib/package.ts'
 import { loadRedis } from '../../lib/redis/redis-connection.ts'
+import type { KeysOf } from '../../lib/text/known-keys.ts'
 import { showPath } from '../../lib/text/show-path.ts'
 import { addMcp } from './cli/mcp/add-mcp.ts'
 import type { Inspector } from './insight/findings/inspector.ts'
@@ -44,8 +46,18 @@ export interface ProfilerOptions extends RecordingOptions {
   readonly cpuSampler?: CpuSampler
 }
 
+const optionKeys: KeysOf<ProfilerOptions> = {
+  storage: true,
+  armFile: true,
+  revealedNames: true,
+  cpuSampler: true,
+  ignoredPaths: true,
+  onlyExceptions: true,
+}
+
 /** Creates the bundle that stores a profile of every request and shows it at `/_profiler`; for development only. */
 export function createProfilerBundle(options: ProfilerOptions = {}): Bundle {
+  checkOptions('createProfilerBundle()', options, optionKeys)
   let findOwnPage: FindOwnPage
   let storage: ProfileStorage
   let policy: RecordingPolicy

@@ -2,9 +2,11 @@ import { isChosen, UploadedFile } from '../../lib/body/form-data.ts'
 import type { Request } from '../../lib/http/request.ts'
 import type { Session } from '../../lib/session/session.ts'
 import { asText, type Conversion } from '../../lib/text/conversion.ts'
-import type { Argument } from '../controller.ts'
+import { describeValue } from '../../lib/text/describe-value.ts'
+import { type Argument, noteParameter } from '../controller.ts'
 import {
   KERNEL_ARGUMENT_MISSING,
+  KERNEL_CONVERSION_INVALID,
   KERNEL_COOKIE_INVALID,
   KERNEL_COOKIE_MISSING,
   KERNEL_FILE_MISSING,
@@ -29,10 +31,11 @@ export function routeParameter(name: string, conversion: Conversion<unknown> = a
     const value = attributes.get(name)
     return value === undefined ? undefined : String(value)
   }
-  return convertText(find, conversion, undefined, {
+  const argument = convertText('routeParameter', name, find, conversion, undefined, {
     missing: ({ attributes }) => new KERNEL_ARGUMENT_MISSING([name, attributes.get('_route') ?? '']),
     invalid: text => new KERNEL_ROUTE_VALUE_INVALID([name, conversion.expected, text]),
   })
+  return noteParameter(argument, name)
 }
 
 /**
@@ -44,7 +47,7 @@ export function queryValue<value>(name: string, conversion: Conversion<value>, f
 export function queryValue(name: string, conversion: Conversion<unknown> = asText, fallback?: unknown): Argument {
   const find = ({ query }: Request) =>
     conversion.entry === undefined ? query.get(name) : joinValues(query.getAll(name))
-  return convertText(find, conversion, fallback, {
+  return convertText('queryValue', name, find, conversion, fallback, {
     missing: () => new KERNEL_QUERY_VALUE_MISSING([name]),
     invalid: text => new KERNEL_QUERY_VALUE_INVALID([name, conversion.expected, text]),
   })
@@ -58,7 +61,7 @@ function joinValues(values: readonly string[]): string | null {
 export function headerValue(name: string): Argument<string>
 export function headerValue<value>(name: string, conversion: Conversion<value>, fallback?: value): Argument<value>
 export function headerValue(name: string, conversion: Conversion<unknown> = asText, fallback?: unknown): Argument {
-  return convertText(({ headers }) => headers.get(name), conversion, fallback, {
+  return convertText('headerValue', name, ({ headers }) => headers.get(name), conversion, fallback, {
     missing: () => new KERNEL_HEADER_MISSING([name]),
     invalid: () => new KERNEL_HEADER_INVALID([name, conversion.expected]),
   })
@@ -68,7 +71,7 @@ export function headerValue(name: string, conversion: Conversion<unknown> = asTe
 export function cookieValue(name: string): Argument<string>
 export function cookieValue<value>(name: string, conversion: Conversion<value>, fallback?: value): Argument<value>
 export function cookieValue(name: string, conversion: Conversion<unknown> = asText, fallback?: unknown): Argument {
-  return convertText(({ cookies }) => cookies.get(name), conversion, fallback, {
+  return convertText('cookieValue', name, ({ cookies }) => cookies.get(name), conversion, fallback, {
     missing: () => new KERNEL_COOKIE_MISSING([name]),
     invalid: () => new KERNEL_COOKIE_INVALID([name, conversion.expected]),
   })
@@ -89,13 +92,22 @@ interface TextErrors {
   invalid(text: string): Error
 }
 
-/** An argument that finds a text in the request and converts it. Without the text it is the fallback, if there is one. */
+/**
+ * An argument that finds a text in the request and converts it. Without the text it is the fallback, if there is one.
+ *
+ * @throws KERNEL_CONVERSION_INVALID
+ */
 function convertText(
+  argument: string,
+  name: string,
   find: (request: Request) => string | null | undefined,
   conversion: Conversion<unknown>,
   fallback: unknown,
   errors: TextErrors,
 ): Argument {
+  if (typeof conversion?.convert !== 'function') {
+    throw new KERNEL_CONVERSION_INVALID([`${argument}("${name}")`, describeValue(conversion)])
+  }
   return request => {
     const text = find(request)
     if (text === null || text === undefined) {

@@ -4,9 +4,9 @@ import { isThenable } from '../../lib/event-dispatcher/event-dispatcher.ts'
 import type { Request } from '../../lib/http/request.ts'
 import { describeIssues, type ReadableIssues, toPointer } from '../../lib/schema/readable-issues.ts'
 import type { StandardSchema } from '../../lib/schema/standard-schema.ts'
+import { describeValue } from '../../lib/text/describe-value.ts'
 import type { Argument } from '../controller.ts'
 import { KERNEL_INPUT_REFUSED, KERNEL_ROUTE_REFUSED, KERNEL_SCHEMA_INVALID } from '../errors.ts'
-import { describeValue } from '../response-check.ts'
 import { type InputSource, type ValidationResult, validate } from './validation.ts'
 
 /**

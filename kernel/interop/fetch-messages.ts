@@ -1,7 +1,7 @@
 import { Readable } from 'node:stream'
 import type { Request } from '../../lib/http/request.ts'
 import { Response } from '../../lib/http/response.ts'
-import { describeValue } from '../response-check.ts'
+import { describeValue } from '../../lib/text/describe-value.ts'
 import { MOUNT_RESPONSE_INVALID, MOUNT_URL_INVALID } from './errors.ts'
 import { checkSegments } from './mount.ts'
 import { fromWebStream, toWebStream } from './web-streams.ts'

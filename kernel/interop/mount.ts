@@ -1,8 +1,8 @@
 import type { Request } from '../../lib/http/request.ts'
 import type { RouteDefinition } from '../../lib/routing/route.ts'
+import { describeValue } from '../../lib/text/describe-value.ts'
 import type { Routes } from '../bundle.ts'
 import type { Controller } from '../controller.ts'
-import { describeValue } from '../response-check.ts'
 import { MOUNT_HANDLER_INVALID, MOUNT_PATH_INVALID, MOUNT_URL_INVALID } from './errors.ts'
 
 /**
@@ -11,8 +11,9 @@ import { MOUNT_HANDLER_INVALID, MOUNT_PATH_INVALID, MOUNT_URL_INVALID } from './
  */
 export type MountOptions = Partial<Omit<RouteDefinition, 'path' | 'controller'>>
 
-/** A function; Node.js runs TypeScript without a check of its types. @throws MOUNT_HANDLER_INVALID */
+/** A function; Node.js runs TypeScript without a check of its types. @throws MOUNT_PATH_INVALID MOUNT_HANDLER_INVALID */
 export function checkHandler(path: string, handler: unknown): void {
+  if (typeof path !== 'string') throw new MOUNT_PATH_INVALID([describeValue(path), 'a path is a text'])
   if (typeof handler !== 'function') throw new MOUNT_HANDLER_INVALID([path, describeValue(handler)])
 }
 

@@ -1,4 +1,5 @@
 import type { Readable } from 'node:stream'
+import { checkOptions } from '../../lib/errors/arguments.ts'
 import { Headers } from '../../lib/http/headers.ts'
 import { type Connection, Request, type RequestInit } from '../../lib/http/request.ts'
 import { discard, type Response } from '../../lib/http/response.ts'
@@ -25,8 +26,10 @@ export interface FetchHandlerOptions<context extends readonly unknown[]> {
  */
 export function toFetchHandler<context extends readonly unknown[] = []>(
   { app }: { readonly app: Application },
-  { connection }: FetchHandlerOptions<context> = {},
+  options: FetchHandlerOptions<context> = {},
 ): (request: globalThis.Request, ...context: context) => Promise<globalThis.Response> {
+  checkOptions('toFetchHandler()', options, { connection: true })
+  const { connection } = options
   const trustedProxies = new TrustedProxies(app.config.trustedProxies, app.config.trustedHeaders)
   return async (message, ...context) => {
     const reply = createReply(message)

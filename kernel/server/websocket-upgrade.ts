@@ -1,9 +1,11 @@
 import type { IncomingMessage } from 'node:http'
 import type { Duplex } from 'node:stream'
+import { checkFunction, checkOptions } from '../../lib/errors/arguments.ts'
 import { findCrossOrigin } from '../../lib/http/cross-origin.ts'
 import { HTTP_UPGRADE_CROSS_ORIGIN, HTTP_UPGRADE_REQUIRED } from '../../lib/http/errors.ts'
 import type { Request } from '../../lib/http/request.ts'
 import { Response } from '../../lib/http/response.ts'
+import type { KeysOf } from '../../lib/text/known-keys.ts'
 
 /**
  * Completes a WebSocket handshake: `handleUpgrade` of a library such as ws takes these values. An error is logged, and the
@@ -16,6 +18,8 @@ export interface WebSocketUpgradeOptions {
   /** Other origins whose pages may connect, such as `https://app.example.org`. By default only pages of this origin may. */
   readonly origins?: readonly string[]
 }
+
+const optionKeys: KeysOf<WebSocketUpgradeOptions> = { origins: true }
 
 /**
  * A response that makes a WebSocket of the connection. The request is routed and guarded like any other, and its session can
@@ -31,13 +35,15 @@ export interface WebSocketUpgradeOptions {
 export class WebSocketUpgrade extends Response {
   readonly handler: UpgradeHandler
 
-  /** @throws HTTP_UPGRADE_REQUIRED (426) HTTP_UPGRADE_CROSS_ORIGIN (403) */
-  constructor(request: Request, handler: UpgradeHandler, { origins }: WebSocketUpgradeOptions = {}) {
+  /** @throws HTTP_UPGRADE_REQUIRED (426) HTTP_UPGRADE_CROSS_ORIGIN (403) ARGUMENT_INVALID */
+  constructor(request: Request, handler: UpgradeHandler, options: WebSocketUpgradeOptions = {}) {
+    checkFunction('new WebSocketUpgrade(request, handler)', 'handler', handler)
+    checkOptions('new WebSocketUpgrade()', options, optionKeys)
     super()
     if (!asksForWebSocket(request)) {
       throw new HTTP_UPGRADE_REQUIRED([], { headers: { upgrade: 'websocket', connection: 'Upgrade' } })
     }
-    const sign = findCrossOrigin(request, origins)
+    const sign = findCrossOrigin(request, options.origins)
     if (sign !== undefined) throw new HTTP_UPGRADE_CROSS_ORIGIN([sign.header, sign.value])
     this.handler = handler
   }

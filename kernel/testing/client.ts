@@ -1,10 +1,12 @@
 import { EventEmitter } from 'node:events'
 import { Readable } from 'node:stream'
 import { buffer } from 'node:stream/consumers'
+import { checkOptions } from '../../lib/errors/arguments.ts'
 import { Headers, type HeadersInit } from '../../lib/http/headers.ts'
 import type { Request, RequestInit } from '../../lib/http/request.ts'
 import type { Response } from '../../lib/http/response.ts'
 import type { TrustedProxies } from '../../lib/http/trusted-proxies.ts'
+import type { KeysOf } from '../../lib/text/known-keys.ts'
 import type { HttpKernel } from '../http-kernel.ts'
 import { CookieJar } from './cookie-jar.ts'
 import { createRequest, type TestRequestInit } from './event-factories.ts'
@@ -22,6 +24,14 @@ export interface TestClientOptions {
   readonly trustedProxies?: TrustedProxies
   /** The limit of redirects in a row; 10 by default. */
   readonly redirectLimit?: number
+}
+
+const optionKeys: KeysOf<TestClientOptions> = {
+  base: true,
+  remoteAddress: true,
+  headers: true,
+  trustedProxies: true,
+  redirectLimit: true,
 }
 
 /** The parts of a client's request. With `redirect: 'follow'` redirects are followed; by default they are returned. */
@@ -57,6 +67,7 @@ export class TestClient {
   readonly #sent = new WeakMap<Request, ClientRequestInit>()
 
   constructor(kernel: HttpKernel, options: TestClientOptions = {}) {
+    checkOptions('new TestClient()', options, optionKeys)
     this.#kernel = kernel
     this.#options = options
     this.cookies = new CookieJar(this.#createRequest('GET', '/', {}).url)

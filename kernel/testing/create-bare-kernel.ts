@@ -1,3 +1,4 @@
+import { checkOptions } from '../../lib/errors/arguments.ts'
 import type { Request } from '../../lib/http/request.ts'
 import { Response } from '../../lib/http/response.ts'
 import type { Logger } from '../../lib/log/logger.ts'
@@ -32,8 +33,10 @@ export interface BareKernel {
  */
 export function createBareKernel(
   handler: RequestHandler = () => new Response('done'),
-  { controllers = new ControllerResolver(), logger = silentLogger }: BareKernelOptions = {},
+  options: BareKernelOptions = {},
 ): BareKernel {
+  checkOptions('createBareKernel()', options, { controllers: true, logger: true })
+  const { controllers = new ControllerResolver(), logger = silentLogger } = options
   const dispatcher = new RecordingDispatcher()
   const kernel = new HttpKernel({ dispatcher, controllers, context: new RequestContext(), logger })
   const request = createRequest('/here', { attributes: { _controller: handler } })

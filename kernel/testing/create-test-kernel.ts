@@ -1,10 +1,12 @@
 import { readConfig } from '../../lib/env/config.ts'
 import { Settings } from '../../lib/env/settings.ts'
+import { checkOptions } from '../../lib/errors/arguments.ts'
 import type { EventDispatcher } from '../../lib/event-dispatcher/event-dispatcher.ts'
 import { TrustedProxies } from '../../lib/http/trusted-proxies.ts'
 import { createLogger } from '../../lib/log/create-logger.ts'
 import type { LogRecord } from '../../lib/log/logger.ts'
 import { Redactor } from '../../lib/redact/redactor.ts'
+import type { KeysOf } from '../../lib/text/known-keys.ts'
 import type { Application, Bundle } from '../bundle.ts'
 import { Kernel } from '../kernel.ts'
 import { TestClient, type TestClientOptions } from './client.ts'
@@ -18,6 +20,13 @@ export interface TestKernelOptions {
   readonly directory?: string
   /** The event dispatcher, such as a `RecordingDispatcher`. */
   readonly dispatcher?: EventDispatcher
+}
+
+const testKernelKeys: KeysOf<TestKernelOptions> = {
+  bundles: true,
+  variables: true,
+  directory: true,
+  dispatcher: true,
 }
 
 /** A booted kernel, a client for it, and its log messages. */
@@ -34,6 +43,7 @@ export interface TestKernel {
 
 /** Boots a kernel with these bundles for a test. It prints nothing, and ignores the environment of the process. */
 export async function createTestKernel(options: TestKernelOptions): Promise<TestKernel> {
+  checkOptions('createTestKernel()', options, testKernelKeys)
   const { bundles, directory = process.cwd(), dispatcher, variables } = options
   const records: LogRecord[] = []
   const texts = { APP_ENV: 'dev', APP_SECRET: 'a secret for tests that is long enough', ...variables }

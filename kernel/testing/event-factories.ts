@@ -1,4 +1,5 @@
 import { RequestBody } from '../../lib/body/request-body.ts'
+import { checkOptions } from '../../lib/errors/arguments.ts'
 import { createEventDispatcher } from '../../lib/event-dispatcher/event-dispatcher.ts'
 import { Headers, type HeadersInit } from '../../lib/http/headers.ts'
 import { Request, type RequestInit } from '../../lib/http/request.ts'
@@ -8,6 +9,7 @@ import type { Logger } from '../../lib/log/logger.ts'
 import type { RequestHandler } from '../../lib/routing/route-collection.ts'
 import { Session } from '../../lib/session/session.ts'
 import { MemorySessionStore } from '../../lib/session/session-store.ts'
+import type { KeysOf } from '../../lib/text/known-keys.ts'
 import { toController } from '../controller.ts'
 import { ControllerResolver } from '../controller-resolver.ts'
 import {
@@ -38,6 +40,22 @@ export interface TestRequestInit extends TestBody {
   readonly trustedProxies?: TrustedProxies
 }
 
+/** With the parts that a test client adds. */
+const requestKeys: KeysOf<TestRequestInit & Pick<RequestInit, 'method' | 'reply'> & { readonly redirect?: string }> = {
+  body: true,
+  json: true,
+  form: true,
+  upload: true,
+  headers: true,
+  attributes: true,
+  session: true,
+  remoteAddress: true,
+  trustedProxies: true,
+  method: true,
+  reply: true,
+  redirect: true,
+}
+
 /** The parts of an event that a test may choose: its request and its kernel. */
 export interface EventInit {
   readonly request?: Request
@@ -60,6 +78,15 @@ export interface TerminateEventInit extends ResponseEventInit {
   readonly sentBytes?: number
 }
 
+const eventKeys: KeysOf<TerminateEventInit> = {
+  request: true,
+  kernel: true,
+  response: true,
+  isSent: true,
+  streamError: true,
+  sentBytes: true,
+}
+
 /**
  * Creates a request; by default a GET of `http://localhost/` from this machine. The target is a path or a URL:
  * `https://shop.test/cart` makes a request for that host, over TLS.
@@ -68,6 +95,7 @@ export function createRequest(
   target = '/',
   init: TestRequestInit & Pick<RequestInit, 'method' | 'reply'> = {},
 ): Request {
+  checkOptions('A request of a test', init, requestKeys)
   const { attributes = {}, method = 'GET', remoteAddress = '127.0.0.1', session, trustedProxies } = init
   const [, scheme = 'http', host = 'localhost', rest = target] = /^(https?):\/\/([^/?]+)(.*)$/i.exec(target) ?? []
   const sent = new Headers(init.headers)
@@ -153,7 +181,9 @@ export function createTerminateEvent(init: TerminateEventInit = {}): TerminateEv
   return new TerminateEvent(kernel, request, response, isSent, streamError, sentBytes)
 }
 
-function common({ kernel = createKernel(), request = createRequest() }: EventInit): [RequestKernel, Request] {
+function common(init: EventInit): [RequestKernel, Request] {
+  checkOptions('An event of a test', init, eventKeys)
+  const { kernel = createKernel(), request = createRequest() } = init
   return [kernel, request]
 }
 

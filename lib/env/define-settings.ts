@@ -1,5 +1,8 @@
+import { ARGUMENT_INVALID, checkOptions } from '../errors/arguments.ts'
 import type { StandardSchema } from '../schema/standard-schema.ts'
-import type { Conversion } from '../text/conversion.ts'
+import { asText, type Conversion } from '../text/conversion.ts'
+import { describeValue } from '../text/describe-value.ts'
+import type { KeysOf } from '../text/known-keys.ts'
 
 /** A setting of a bundle: a variable of the environment, or of a `.env` file. */
 export interface Setting<value = unknown> {
@@ -15,6 +18,8 @@ export interface Setting<value = unknown> {
   /** The value is never shown, logged or stored. Settings whose names look secret need no mark: `LIBRARY_API_KEY`. */
   readonly secret?: true
 }
+
+const settingKeys: KeysOf<Setting> = { help: true, schema: true, default: true, secret: true }
 
 /** The settings that a bundle declares. Made by {@link defineSettings}, and read with `app.settings.of()`. */
 export interface BundleSettings<values = unknown> {
@@ -40,12 +45,24 @@ type MissingOf<setting> = setting extends { readonly default: infer value } ? Ex
 
 /**
  * Declares the settings of a bundle, for {@link Bundle.settings}. Their values are read and checked when the kernel boots.
- * The function `check` is called if each setting is right for itself; it compares settings with one another.
+ * The function `check` is called if each setting is right for itself; it compares settings with one another. @throws ARGUMENT_INVALID
  */
 export function defineSettings<const settings extends Readonly<Record<string, Setting>>>(
   definitions: settings & { readonly [name in keyof settings]: Setting<Converted<settings[name]>> },
   check: (values: SettingValues<settings>) => SettingMistakes<settings> = () => ({}),
 ): BundleSettings<SettingValues<settings>> {
+  for (const [name, setting] of Object.entries<Setting>(definitions)) {
+    checkOptions(`defineSettings(), ${name}`, setting, settingKeys)
+    checkSchema(name, setting)
+  }
   // The type of a setting follows from its schema and default, and the compiler has checked one against the other.
   return { definitions, check } as unknown as BundleSettings<SettingValues<settings>>
+}
+
+/** @throws ARGUMENT_INVALID */
+function checkSchema(name: string, { schema = asText }: Setting): void {
+  const { convert, '~standard': standard } = Object(schema) as Partial<Conversion<unknown> & StandardSchema>
+  if (typeof convert === 'function' || typeof standard?.validate === 'function') return
+  const mistake = `the schema is a conversion, such as asInteger, or one of valibot or zod, not ${describeValue(schema)}`
+  throw new ARGUMENT_INVALID([`defineSettings(), ${name}`, mistake])
 }

@@ -1,3 +1,5 @@
+import { type KeysOf, listUnknownKeys } from '../text/known-keys.ts'
+
 /** The options of an {@link HttpError}. */
 export interface HttpErrorOptions {
   /** Response headers, such as `allow` or `retry-after`. */
@@ -17,6 +19,7 @@ export type ProblemMembers = { readonly [name in ReservedMember]?: never } & Rea
 const reservedMembers = ['type', 'title', 'status', 'detail', 'instance', 'exceptions'] as const
 type ReservedMember = (typeof reservedMembers)[number]
 
+const optionKeys: KeysOf<HttpErrorOptions> = { headers: true, cause: true, members: true }
 const noOptions: HttpErrorOptions = Object.freeze({})
 const noHeaders: Readonly<Record<string, string>> = Object.freeze({})
 const noMembers: ProblemMembers = Object.freeze({})
@@ -36,6 +39,8 @@ export class HttpError extends Error {
     if (!Number.isInteger(status) || status < 400 || status > 599) {
       throw new RangeError(`The status of an HttpError must be an integer from 400 to 599, not ${status}.`)
     }
+    const unknown = listUnknownKeys(options, optionKeys)[0]
+    if (unknown !== undefined) throw new TypeError(`An HttpError has no option ${unknown}.`)
     this.status = status
     this.headers = options.headers ?? noHeaders
     this.members = options.members === undefined ? noMembers : checkMembers(options.members)

@@ -1,4 +1,7 @@
 import { noteRegistration } from './describe-listener.ts'
+import { ARGUMENT_INVALID, checkFunction } from '../errors/arguments.ts'
+import { describeValue } from '../text/describe-value.ts'
+import { nearestNames, suggestNames } from '../text/nearest-names.ts'
 
 /** The base class of events. Listeners are called one after another until one of them stops the event. */
 export abstract class Event {
@@ -47,7 +50,7 @@ export interface DispatchOptions {
 
 /** Calls the listeners of an event, by priority, until one of them stops the event. */
 export abstract class EventDispatcher {
-  /** Adds a function. Returns a function that removes it. */
+  /** Adds a function. Returns a function that removes it. @throws ARGUMENT_INVALID */
   abstract on<event extends Event>(
     type: EventClass<event>,
     listener: Listener<event>,
@@ -56,13 +59,19 @@ export abstract class EventDispatcher {
     owner?: string,
   ): () => void
 
-  /** Adds a method of an object, named `Class.method`. Returns a function that removes it. */
+  /** Adds a method of an object, named `Class.method`. Returns a function that removes it. @throws ARGUMENT_INVALID */
   subscribe<event extends Event, method extends string>(
     type: EventClass<event>,
     object: ListeningObject<event, method>,
     method: method,
     priority = 0,
   ): () => void {
+    const listener: unknown = Object(object)[method]
+    if (typeof listener !== 'function') {
+      const suggestion = suggestNames(String(method), listMethods(object))
+      const mistake = `${describeValue(object)} has no method "${method}"${suggestion}`
+      throw new ARGUMENT_INVALID(['dispatcher.subscribe(type, object, method)', mistake])
+    }
     return this.on(type, object[method].bind(object), priority, `${object.constructor.name}.${method}`)
   }
 
@@ -91,6 +100,37 @@ export abstract class EventDispatcher {
 
 const noListeners: readonly RegisteredListener[] = []
 
+/** The names of the methods of an object and of its classes. */
+function listMethods(object: unknown): string[] {
+  const names: string[] = []
+  for (let each = object; each instanceof Object && each !== Object.prototype; each = Object.getPrototypeOf(each)) {
+    names.push(...Object.getOwnPropertyNames(each))
+  }
+  return names
+}
+
+const call = 'dispatcher.on(type, listener)'
+
+/** Refuses arguments of `on` that the compiler would refuse. @throws ARGUMENT_INVALID */
+function checkListener(type: unknown, listener: unknown, priority: unknown, known: Iterable<EventClass>): void {
+  const { eventName } = Object(type) as Partial<EventClass>
+  if (typeof type !== 'function' || typeof eventName !== 'string') {
+    throw new ARGUMENT_INVALID([call, `the type must be the class of an event, ${describeType(type, known)}`])
+  }
+  checkFunction(call, 'the listener', listener)
+  if (typeof priority === 'number') return
+  throw new ARGUMENT_INVALID([call, `the priority must be a number, not ${describeValue(priority)}`])
+}
+
+/** An event is named by its class. A text may be its name, as in other frameworks. */
+function describeType(type: unknown, known: Iterable<EventClass>): string {
+  if (typeof type === 'function') return `with a static eventName: ${describeValue(type)} has none`
+  if (typeof type !== 'string') return `such as RequestEvent, not ${describeValue(type)}`
+  const classes = new Map(Array.from(known, each => [each.eventName, (each as unknown as { name: string }).name]))
+  const [nearest = 'kernel.request'] = nearestNames(type, classes.keys())
+  return `not its name: ${classes.get(nearest) ?? 'RequestEvent'} for "${nearest}"`
+}
+
 /** Creates a dispatcher without tracing. */
 export function createEventDispatcher(): EventDispatcher {
   return new PlainEventDispatcher()
@@ -103,9 +143,10 @@ class PlainEventDispatcher extends EventDispatcher {
     type: EventClass<event>,
     listener: Listener<event>,
     priority = 0,
-    name: string = listener.name || 'anonymous',
+    name: string = listener?.name || 'anonymous',
     owner?: string,
   ): () => void {
+    checkListener(type, listener, priority, this.types())
     // The map is keyed by class, so only events of this class reach the listener.
     const entry: RegisteredListener = { listener: listener as Listener, name, priority, ...(owner && { owner }) }
     if (name === 'anonymous') noteRegistration(listener, this.on)
@@ -122,7 +163,8 @@ class PlainEventDispatcher extends EventDispatcher {
   }
 
   override dispatch(event: Event, options?: DispatchOptions): Promise<void> | undefined {
-    const listeners = this.listeners(event.constructor as unknown as EventClass)
+    const listeners = this.listeners(event?.constructor as unknown as EventClass)
+    if (listeners === noListeners) checkEvent(event)
     return options === undefined ? callFrom(0, listeners, event) : callWithOptions(0, listeners, event, options)
   }
 
@@ -137,6 +179,13 @@ class PlainEventDispatcher extends EventDispatcher {
   override types(): Iterable<EventClass> {
     return this.#listeners.keys()
   }
+}
+
+/** An object without a class would have no listeners, ever. @throws ARGUMENT_INVALID */
+function checkEvent(event: Partial<Event> | undefined): void {
+  if (typeof event?.stopPropagation === 'function') return
+  const mistake = `it needs an object of a class that extends Event, not ${describeValue(event)}`
+  throw new ARGUMENT_INVALID(['dispatcher.dispatch(event)', mistake])
 }
 
 /** Calls listeners synchronously up to the first promise: awaiting each of them costs twenty times as much. */
@@ -197,6 +246,8 @@ export class OwnedEventDispatcher extends EventDispatcher {
     name?: string,
     owner: string = this.#owner,
   ): () => void {
+    // Here, too: a dispatcher between this one and the inner one may use the listener.
+    checkListener(type, listener, priority ?? 0, this.types())
     return this.#inner.on(type, listener, priority, name, owner)
   }
 

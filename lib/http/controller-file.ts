@@ -2,6 +2,9 @@ import { createReadStream, type Stats } from 'node:fs'
 import { realpath, stat, unlink } from 'node:fs/promises'
 import path from 'node:path'
 import { Readable } from 'node:stream'
+import { ARGUMENT_INVALID, checkOptions } from '../errors/arguments.ts'
+import { describeValue } from '../text/describe-value.ts'
+import type { KeysOf } from '../text/known-keys.ts'
 import { contentDisposition, type Disposition } from './content-disposition.ts'
 import { HTTP_FILE_MISSING } from './errors.ts'
 import { type ByteRange, describeFile, respondWithFile } from './file-response.ts'
@@ -26,6 +29,8 @@ export interface FileResponseOptions {
   readonly deleteAfterSending?: boolean
 }
 
+const optionKeys: KeysOf<FileResponseOptions> = { root: true, name: true, disposition: true, deleteAfterSending: true }
+
 /** A response with a file, made by {@link createFileResponse}. */
 export class FileResponse extends Response {
   /** The absolute path of the file. */
@@ -34,10 +39,15 @@ export class FileResponse extends Response {
   /** Whether the file is deleted after sending. */
   readonly isTemporary: boolean
 
-  constructor(file: string, isTemporary: boolean, body: Body, init: ResponseInit & { contentType: string }) {
+  constructor(
+    file: string,
+    isTemporary: boolean,
+    body: Body,
+    { contentType, ...init }: ResponseInit & { contentType: string },
+  ) {
     super(body, init)
     this.file = file
-    this.contentType = init.contentType
+    this.contentType = contentType
     this.isTemporary = isTemporary
   }
 }
@@ -46,13 +56,17 @@ export class FileResponse extends Response {
  * Creates a response with a file, for a controller: type by its name, Content-Disposition, a strong etag of time and size,
  * conditions and ranges (RFC 9110, sections 13 and 14). A file that is deleted after sending is sent as a whole.
  *
- * @throws HTTP_FILE_MISSING (404)
+ * @throws HTTP_FILE_MISSING (404) ARGUMENT_INVALID
  */
 export async function createFileResponse(
   request: Request,
   file: string,
   options: FileResponseOptions = {},
 ): Promise<FileResponse> {
+  checkOptions('createFileResponse()', options, optionKeys)
+  if (typeof file !== 'string') {
+    throw new ARGUMENT_INVALID(['createFileResponse()', `the path of the file is a text, not ${describeValue(file)}`])
+  }
   const { deleteAfterSending = false, disposition, root } = options
   const found = root === undefined ? path.resolve(file) : await findWithin(root, file)
   const stats = found === undefined ? undefined : await stat(found).catch(() => undefined)

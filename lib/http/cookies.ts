@@ -1,5 +1,9 @@
 import { parseCookie, parseSetCookie, stringifySetCookie } from 'cookie'
-import type { Headers } from './headers.ts'
+import { ARGUMENT_INVALID, checkOptions } from '../errors/arguments.ts'
+import { describeValue } from '../text/describe-value.ts'
+import type { KeysOf } from '../text/known-keys.ts'
+import { HTTP_COOKIE_TOO_LARGE } from './errors.ts'
+import { Headers } from './headers.ts'
 
 /** The attributes of a cookie. */
 export interface CookieOptions {
@@ -11,6 +15,18 @@ export interface CookieOptions {
   readonly httpOnly?: boolean
   readonly sameSite?: 'strict' | 'lax' | 'none'
 }
+
+const optionKeys: KeysOf<CookieOptions> = {
+  maxAge: true,
+  path: true,
+  domain: true,
+  secure: true,
+  httpOnly: true,
+  sameSite: true,
+}
+
+/** Browsers ignore a cookie whose name and value, as they are sent, have more bytes (RFC 6265bis, section 5.6). */
+const sizeLimit = 4096
 
 /** Parses a Cookie header (RFC 6265, section 4.2). The first value of a repeated name counts. */
 export function parseCookies(header: string | null): ReadonlyMap<string, string> {
@@ -31,11 +47,21 @@ export function listCookieValues(header: string | null, name: string): string[] 
  * Adds a Set-Cookie field (RFC 6265, section 4.1): HttpOnly, SameSite=Lax and the path `/` by default. It replaces an earlier
  * field with the same name, path and domain, because a client keeps only the last one.
  *
- * @throws TypeError for a name or an option that is not valid in a cookie
+ * @throws HTTP_COOKIE_TOO_LARGE, because browsers ignore such a cookie; ARGUMENT_INVALID; TypeError for a name or an option that
+ * is not valid in a cookie
  */
 export function setCookie(headers: Headers, name: string, value: string, options: CookieOptions = {}): void {
+  checkOptions('setCookie()', options, optionKeys)
+  if (!(headers instanceof Headers)) {
+    throw new ARGUMENT_INVALID(['setCookie()', `it needs the headers of a response, not ${describeValue(headers)}`])
+  }
+  if (typeof value !== 'string') {
+    throw new ARGUMENT_INVALID(['setCookie()', `the value of "${name}" must be a text, not ${describeValue(value)}`])
+  }
   const cookie = { name, value, path: '/', httpOnly: true, sameSite: 'lax', ...options } as const
   const field = stringifySetCookie(cookie)
+  const size = field.indexOf(';') - 1
+  if (size > sizeLimit) throw new HTTP_COOKIE_TOO_LARGE([name, size, sizeLimit])
   const sent = headers.getAll('set-cookie')
   const kept = sent.filter(other => !(other.startsWith(`${name}=`) && isSamePlace(parseSetCookie(other), cookie)))
   if (kept.length < sent.length) {

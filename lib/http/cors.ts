@@ -1,3 +1,4 @@
+import { type KeysOf, listUnknownKeys } from '../text/known-keys.ts'
 import { describeNoOrigin, isOrigin } from './cross-origin.ts'
 import { addVary, type Headers } from './headers.ts'
 import type { Request } from './request.ts'
@@ -20,14 +21,18 @@ export interface CorsPolicy {
   readonly maxAge?: number | undefined
 }
 
-const names = ['origins', 'credentials', 'headers', 'exposedHeaders', 'maxAge']
+const policyKeys: KeysOf<CorsPolicy> = {
+  origins: true,
+  credentials: true,
+  headers: true,
+  exposedHeaders: true,
+  maxAge: true,
+}
 
 /** Lists the mistakes of a policy that was perhaps written without types. Each one is a sentence without a full stop. */
 export function findCorsMistakes(policy: CorsPolicy): string[] {
   const { credentials = false, exposedHeaders = [], headers = [], maxAge = 0, origins } = policy
-  const mistakes = Object.keys(policy)
-    .filter(name => !names.includes(name))
-    .map(name => `There is no option cors.${name}: use ${names.join(', ')}`)
+  const mistakes = listUnknownKeys(policy, policyKeys, 'cors.').map(unknown => `There is no option ${unknown}`)
   const check = (isGood: boolean, mistake: string): void => {
     if (!isGood) mistakes.push(`cors.${mistake}`)
   }

@@ -121,6 +121,12 @@ export const HTTP_ASSETS_UNREADABLE: CodedErrorClass<[name: string, directory: s
   'The static files of the bundle "%s" cannot be listed: the folder %s cannot be read (%s).',
 )
 
+export const HTTP_COOKIE_TOO_LARGE: CodedErrorClass<[name: string, size: number, limit: number]> = defineError(
+  'HTTP_COOKIE_TOO_LARGE',
+  500,
+  'The cookie "%s" has %s bytes with its name, but browsers ignore cookies with more than %s: keep the data in the session.',
+)
+
 export const HTTP_EVENT_INVALID: CodedErrorClass<[problem: string]> = defineError(
   'HTTP_EVENT_INVALID',
   500,

@@ -1,4 +1,6 @@
 import { Readable } from 'node:stream'
+import { checkFunction, checkOptions } from '../errors/arguments.ts'
+import type { KeysOf } from '../text/known-keys.ts'
 import { HTTP_EVENT_INVALID, HTTP_EVENTS_UNREAD } from './errors.ts'
 import type { Request } from './request.ts'
 import { Response } from './response.ts'
@@ -20,6 +22,9 @@ export interface EventStreamOptions {
   /** Milliseconds between two comments, by which a client that is gone is detected. The default is 15,000. */
   readonly heartbeat?: number
 }
+
+const eventKeys: KeysOf<ServerEvent> = { event: true, id: true, data: true, retry: true }
+const optionKeys: KeysOf<EventStreamOptions> = { heartbeat: true }
 
 /** Bytes that may wait for a client. The next event then ends the stream. */
 const waitingLimit = 1024 * 1024
@@ -47,12 +52,12 @@ export class EventStream extends Response {
   #sentEvents = 0
   #isBegun = false
 
-  constructor(
-    request: Request,
-    open: (stream: EventStream) => unknown,
-    { heartbeat = 15_000 }: EventStreamOptions = {},
-  ) {
+  /** @throws ARGUMENT_INVALID */
+  constructor(request: Request, open: (stream: EventStream) => unknown, options: EventStreamOptions = {}) {
+    checkFunction('new EventStream(request, open)', 'open', open)
+    checkOptions('new EventStream()', options, optionKeys)
     super(null, { headers })
+    const { heartbeat = 15_000 } = options
     const id = request.headers.get('last-event-id')
     // Browsers send the id as UTF-8, and node:http reads each byte as a character.
     this.lastEventId = id === null ? undefined : Buffer.from(id, 'latin1').toString()
@@ -98,6 +103,7 @@ export class EventStream extends Response {
     if (this.signal.aborted) return
     let text: string
     try {
+      checkOptions('EventStream.send()', event, eventKeys)
       text = format(event)
     } catch (error) {
       if (!this.#isBegun) throw error

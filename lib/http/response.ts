@@ -1,6 +1,9 @@
 import { createHash } from 'node:crypto'
 import { STATUS_CODES } from 'node:http'
 import { Readable } from 'node:stream'
+import { ARGUMENT_INVALID, checkOptions } from '../errors/arguments.ts'
+import { describeValue } from '../text/describe-value.ts'
+import type { KeysOf } from '../text/known-keys.ts'
 import { HTTP_JSON_INVALID, HTTP_REDIRECT_INVALID, HTTP_STATUS_INVALID } from './errors.ts'
 import { Headers, type HeadersInit } from './headers.ts'
 
@@ -15,6 +18,8 @@ export interface ResponseInit {
   readonly headers?: HeadersInit
 }
 
+const initKeys: KeysOf<ResponseInit> = { status: true, headers: true }
+
 /** A response. Its status, headers and body may be changed until it is sent. */
 export class Response {
   readonly headers: Headers
@@ -23,8 +28,9 @@ export class Response {
   #body: Body = null
   #status = 200
 
-  /** @throws HTTP_STATUS_INVALID HTTP_HEADER_INVALID */
+  /** @throws HTTP_STATUS_INVALID HTTP_HEADER_INVALID ARGUMENT_INVALID */
   constructor(body: Body = null, init?: ResponseInit) {
+    checkOptions('Response', init, initKeys)
     this.body = body
     this.headers = new Headers(init?.headers)
     this.status = init?.status ?? 200
@@ -35,20 +41,24 @@ export class Response {
   static html(body: string | Promise<string>, init?: ResponseInit): Response | Promise<Response>
   static html(body: string | Promise<string>, init?: ResponseInit): Response | Promise<Response> {
     if (body instanceof Promise) return body.then(text => Response.html(text, init))
+    checkText('Response.html()', body)
     return withDefaultType(new Response(body, init), 'text/html; charset=UTF-8')
   }
 
   /** Plain text in UTF-8. */
   static text(body: string, init?: ResponseInit): Response {
+    checkText('Response.text()', body)
     return withDefaultType(new Response(body, init), 'text/plain; charset=UTF-8')
   }
 
   /**
    * A value as JSON.
    *
-   * @throws HTTP_JSON_INVALID for `undefined`, a function or a symbol; TypeError for a BigInt or a cycle
+   * @throws HTTP_JSON_INVALID for `undefined`, a function or a symbol; ARGUMENT_INVALID for a promise or a list of promises;
+   * TypeError for a BigInt or a cycle
    */
   static json(data: unknown, init?: ResponseInit): Response {
+    if (isPending(data)) throw new ARGUMENT_INVALID(['Response.json()', 'its value is a promise: await it first'])
     // The type of JSON.stringify leaves out that it may return `undefined`.
     const text = JSON.stringify(data) as string | undefined
     if (text === undefined) throw new HTTP_JSON_INVALID([typeof data])
@@ -61,9 +71,11 @@ export class Response {
    * @throws HTTP_REDIRECT_INVALID without a location, or with a status other than 201, 301, 302, 303, 307 and 308
    */
   static redirect(location: string, status = 302): Response {
+    checkText('Response.redirect()', location)
     if (location === '') throw new HTTP_REDIRECT_INVALID([location, 'it needs a URL or a path, such as "/"'])
     if (!redirectStatuses.has(status)) {
-      const reason = `its status must be 201, 301, 302, 303, 307 or 308, not "${status}"`
+      const found = typeof status === 'number' ? status : describeValue(status)
+      const reason = `its status must be 201, 301, 302, 303, 307 or 308, not "${found}"`
       throw new HTTP_REDIRECT_INVALID([location, reason])
     }
     const encoded = location.toWellFormed().replace(unsafeInUrl, encodeURIComponent)
@@ -96,8 +108,13 @@ export class Response {
   }
 
   set body(body: Body) {
-    // A stream may fail before the server reads it. An error without a listener would end the process.
-    if (body !== null && typeof body === 'object' && 'on' in body) body.on('error', ignore)
+    if (body !== null && typeof body === 'object' && 'on' in body) {
+      // A stream may fail before the server reads it. An error without a listener would end the process.
+      body.on('error', ignore)
+    } else if (typeof body !== 'string' && body !== null && !(body instanceof Uint8Array)) {
+      const mistake = `its body is a text, bytes, a stream or null, not ${describeValue(body)}: use Response.json()`
+      throw new ARGUMENT_INVALID(['Response', mistake])
+    }
     this.#body = body
   }
 
@@ -118,6 +135,17 @@ export class Response {
 }
 
 function ignore(): void {}
+
+/** The first argument of these functions is a text. @throws ARGUMENT_INVALID */
+function checkText(call: string, text: unknown): void {
+  if (typeof text === 'string') return
+  throw new ARGUMENT_INVALID([call, `its first argument must be a text, not ${describeValue(text)}`])
+}
+
+/** Whether a value is a promise, or a list of them as `list.map(async …)` gives it: the JSON of a promise is `{}`. */
+function isPending(data: unknown): boolean {
+  return (Array.isArray(data) ? data[0] : data) instanceof Promise
+}
 
 /** The statuses that Symfony accepts. 201 has the location of a created resource; 300 and 304 do not redirect. */
 const redirectStatuses: ReadonlySet<number> = new Set([201, 301, 302, 303, 307, 308])

@@ -1,6 +1,8 @@
+import { checkFunction, checkOptions } from '../errors/arguments.ts'
 import { isThenable } from '../event-dispatcher/event-dispatcher.ts'
 import type { Request } from '../http/request.ts'
 import { noteDeclaration } from '../stack/declaration-sites.ts'
+import type { KeysOf } from '../text/known-keys.ts'
 import { ROUTE_GROUP_INVALID, ROUTE_NAME_TAKEN } from './errors.ts'
 import type { NoDefaults, ParametersOf, RouteDefaults, RouteParameters } from './path-parameters.ts'
 import { Route, type RouteDefinition, type RouteMethod, type RouteRequirements } from './route.ts'
@@ -28,6 +30,16 @@ export interface RouteGroupOptions<
   readonly name?: string
   /** Requirements for variables of the prefix, and for variables of any path in the group. */
   readonly requirements?: RouteRequirements
+}
+
+const groupKeys: KeysOf<RouteGroupOptions> = {
+  prefix: true,
+  name: true,
+  requirements: true,
+  defaults: true,
+  host: true,
+  schemes: true,
+  condition: true,
 }
 
 /** The defaults of a group and a route of it together. */
@@ -111,12 +123,14 @@ export abstract class RouteDeclarations<
 
   /**
    * Declares routes with a common prefix of their paths and names, with common defaults, requirements, host, schemes or
-   * condition. Groups can be nested. @throws ROUTE_GROUP_INVALID, and the errors of {@link add}
+   * condition. Groups can be nested. @throws ROUTE_GROUP_INVALID ARGUMENT_INVALID, and the errors of {@link add}
    */
   group<inner extends string = '', ownHost extends string = host, own extends RouteDefaults = NoDefaults>(
     options: RouteGroupOptions<inner, ownHost, own>,
     declare: (routes: RouteGroup<controller, `${prefix}${inner}`, ownHost, Merged<defaults, own>>) => void,
   ): void {
+    checkOptions('routes.group(options, function)', options, groupKeys)
+    checkFunction('routes.group(options, function)', 'the second argument', declare)
     const group = new RouteGroup<controller, `${prefix}${inner}`, ownHost, Merged<defaults, own>>(
       options,
       (definition, shared) => this.declare(definition, shared),

@@ -1,5 +1,7 @@
 import type { Request } from '../http/request.ts'
 import { knownMethods } from '../http/request-line.ts'
+import { describeValue } from '../text/describe-value.ts'
+import { type KeysOf, listUnknownKeys } from '../text/known-keys.ts'
 import { ROUTE_DEFINITION_INVALID } from './errors.ts'
 import type { RouteDefaults, RouteParameters } from './path-parameters.ts'
 import { Pattern, type Requirement, type Variables } from './pattern.ts'
@@ -39,6 +41,20 @@ export interface RouteDefinition<
   readonly condition?: (request: Request) => boolean
   /** Higher is tried earlier. Equal priorities are tried in the order of declaration. 0 by default. */
   readonly priority?: number
+}
+
+const definitionKeys: KeysOf<RouteDefinition> = {
+  name: true,
+  path: true,
+  controller: true,
+  methods: true,
+  aliases: true,
+  requirements: true,
+  defaults: true,
+  host: true,
+  schemes: true,
+  condition: true,
+  priority: true,
 }
 
 /** Patterns for whole values of variables, by name. */
@@ -84,6 +100,12 @@ export class Route {
       }
     }
 
+    if (typeof name !== 'string' || typeof path !== 'string') {
+      const found = `${describeValue(name)} and ${describeValue(path)}`
+      refuse(`its name and its path are texts, such as get('books', '/books', …), not ${found}`)
+    }
+    const [unknown] = listUnknownKeys(definition, definitionKeys)
+    if (unknown !== undefined) refuse(`there is no key ${unknown}`)
     if (name === '') refuse(`the route of ${path} needs a name`)
     this.name = name
     this.aliases = aliases
@@ -102,8 +124,8 @@ export class Route {
     if (stray !== undefined) {
       refuse(`it has a requirement for "${stray}", but its variables are: ${names.join(', ') || 'none'}`)
     }
-    const unknown = checkList('methods', methods, knownMethods) ?? checkList('schemes', schemes, knownSchemes)
-    if (unknown !== undefined) refuse(unknown)
+    const wrong = checkList('methods', methods, knownMethods) ?? checkList('schemes', schemes, knownSchemes)
+    if (wrong !== undefined) refuse(wrong)
 
     this.controller = definition.controller
     this.methods = methods ?? []
@@ -159,6 +181,7 @@ const mismatches = {
 } as const
 
 function checkList(noun: string, list: readonly string[] | undefined, known: readonly string[]): string | undefined {
+  if (list !== undefined && !Array.isArray(list)) return `its ${noun} must be a list, not ${describeValue(list)}`
   if (list?.length === 0) return `its ${noun} are an empty list; leave them out to allow all`
   const unknown = list?.find(value => !known.includes(value))
   return unknown === undefined ? undefined : `its ${noun} must be of ${known.join(', ')}, not "${unknown}"`

@@ -1,4 +1,5 @@
 import { createHash } from 'node:crypto'
+import { checkOptions } from '../errors/arguments.ts'
 import type { Logger } from '../log/logger.ts'
 import { RedisError } from '../redis/errors.ts'
 import { RedisConnection, type RedisReply, type RedisScript } from '../redis/redis-connection.ts'
@@ -31,6 +32,7 @@ export interface RedisSessionStoreOptions {
  * have the same sessions. It needs the package ioredis, and Redis 7 or Valkey. @throws REDIS_URL_INVALID
  */
 export function createRedisSessionStore(options: RedisSessionStoreOptions): CreateSessionStore {
+  checkOptions('createRedisSessionStore()', options, { url: true, prefix: true, limits: true })
   return ({ logger }) => new RedisSessionStore({ ...options, logger })
 }
 

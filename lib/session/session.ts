@@ -47,6 +47,8 @@ export class Session {
     this.#options = options
     this.#now = options.now ?? Date.now
     this.#createId = options.createId ?? createSessionId
+    // `session.user = …` would store nothing.
+    Object.preventExtensions(this)
   }
 
   /** Whether the session was read from the store, or is new. */

@@ -1,7 +1,7 @@
 import path from 'node:path'
 import { packageDirectory, packageName } from '../package.ts'
 import { showPath } from '../text/show-path.ts'
-import type { StackFrame } from './stack-frames.ts'
+import { parseStack, type StackFrame } from './stack-frames.ts'
 
 /** The place of a call, seen from the application. */
 export interface FrameLocation {
@@ -53,6 +53,22 @@ export function locateFrame(
   const npmPackage = findPackage(inside)
   if (npmPackage !== undefined) return { file: inside, origin: 'vendor', package: npmPackage }
   return inside === file ? { file, origin: 'vendor' } : { file: withoutCompiled(inside), origin: 'application' }
+}
+
+/** The innermost call of the application in the stack of an error; `undefined` without one. */
+export function findOwnFrame(error: unknown, directory: string): StackFrame | undefined {
+  return parseStack(error).find(frame => locateFrame(frame, directory).origin === 'application')
+}
+
+/**
+ * Adds the place of an error in the application to a message: `It is wrong (bundles/shop/shop-bundle.ts:12).` The place is the
+ * innermost call, if that still runs: the programs in `bin/` only wait. A message that names the file stays as it is.
+ */
+export function addOwnPlace(message: string, error: unknown, directory: string): string {
+  const frame = findOwnFrame(error, directory)
+  const file = frame && locateFrame(frame, directory).file
+  if (frame === undefined || frame.isAsync || message.includes(String(file))) return message
+  return message.replace(/\.?$/, end => ` (${file}:${frame.line})${end}`)
 }
 
 /** The absolute path of a file that {@link locateFrame} has named. */

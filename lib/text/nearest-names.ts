@@ -1,6 +1,9 @@
-/** The names that are most similar to a mistyped one: at most three, the most similar first. */
-export function nearestNames(mistyped: string, names: Iterable<string>): string[] {
-  const limit = Math.max(2, mistyped.length / 3)
+/** The names that are most similar to a mistyped one: at most three, the most similar first. `limit` is in characters. */
+export function nearestNames(
+  mistyped: string,
+  names: Iterable<string>,
+  limit: number = Math.max(2, mistyped.length / 3),
+): string[] {
   return [...names]
     .map(name => ({ name, distance: editDistance(mistyped, name) }))
     .filter(({ distance }) => distance <= limit)

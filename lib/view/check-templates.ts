@@ -150,7 +150,7 @@ function mistakeOf(
     case 'layout': {
       if (name === '@partial-block' || templates.has(name)) return undefined
       const end = explainMissing(name)
-      return end === undefined ? undefined : `there is no partial "${name}"${end}`
+      return end === undefined ? undefined : `there is no partial "${name}"${end || suggestNames(name, templates)}`
     }
     case 'unescaped':
       return 'output must be escaped: use two braces'
@@ -158,7 +158,7 @@ function mistakeOf(
       if (dataNames.has(name) || globals.has(name)) return undefined
       return `there is no global "@${name}"${suggestNames(name, globals)}`
     case 'helper':
-      return helpers.has(name) ? undefined : `there is no helper "${name}"`
+      return helpers.has(name) ? undefined : `there is no helper "${name}"${suggestNames(name, helpers)}`
     default:
       return undefined
   }

@@ -1,4 +1,6 @@
 import path from 'node:path'
+import { describeValue } from '../text/describe-value.ts'
+import { suggestNames } from '../text/nearest-names.ts'
 import { createHandlebars } from './handlebars.ts'
 import { readTemplate, type TemplateFile } from './template-files.ts'
 import type { TemplatePlace } from './template-frames.ts'
@@ -37,6 +39,43 @@ export interface HelperLocation {
   readonly start: { readonly line: string; readonly column: number }
 }
 
+/** A value that a template needs, and that is not there. */
+class MissingValue extends Error {
+  readonly parent: unknown
+  readonly key: string
+  readonly lineNumber: string
+  readonly column: number
+
+  constructor(parent: unknown, key: string, { start }: HelperLocation) {
+    super(describeMissing(parent, key))
+    this.parent = parent
+    this.key = key
+    this.lineNumber = start.line
+    this.column = start.column
+  }
+}
+
+/** Reads a value for a template: an own property, which may be `undefined`. @throws MissingValue */
+export function readValue(parent: unknown, key: string, location: HelperLocation): unknown {
+  if (typeof parent === 'object' && parent !== null && Object.hasOwn(parent, key)) {
+    const value = (parent as Readonly<Record<string, unknown>>)[key]
+    if (!(value instanceof Promise)) return value
+  }
+  // A text has a length.
+  if (typeof parent === 'string' && key === 'length') return parent.length
+  throw new MissingValue(parent, key, location)
+}
+
+function describeMissing(parent: unknown, key: string): string {
+  if (parent === null || parent === undefined) return `"${key}" is not defined: it is a key of ${parent}`
+  const object = Object(parent)
+  if (Object.hasOwn(object, key)) return `"${key}" is a promise: await it before render()`
+  if (key in object) {
+    return `"${key}" is not defined: templates do not read methods and getters of ${describeValue(parent)}`
+  }
+  return `"${key}" is not defined${suggestNames(key, Object.keys(object))}`
+}
+
 /** Why a page cannot be rendered. */
 export interface RenderFailure {
   /** The reason in words, after the file and the line if they are known. */
@@ -47,8 +86,11 @@ export interface RenderFailure {
   readonly place: Omit<TemplatePlace, 'name'> | undefined
 }
 
-/** Explains what was thrown during a render; `root` is the directory to which the names of files are relative. */
-export function explainFailure(failure: unknown, root: string): RenderFailure {
+/**
+ * Explains what was thrown during a render; `root` is the directory to which the names of files are relative, and `model` that of
+ * the page.
+ */
+export function explainFailure(failure: unknown, root: string, model: object): RenderFailure {
   const { column, lineNumber } = Object(failure) as { readonly column?: unknown; readonly lineNumber?: unknown }
   const [, file, line] = /^(.*): line (\d+)$/s.exec(String(lineNumber)) ?? []
   if (file === undefined) return { reason: messageOf(failure), cause: failure, place: undefined }
@@ -57,11 +99,37 @@ export function explainFailure(failure: unknown, root: string): RenderFailure {
     const { thrown } = failure
     return { reason: `${lineNumber}: ${messageOf(thrown)}`, cause: thrown, place }
   }
-  const words = messageOf(failure)
-    .replace(` - ${lineNumber}:${column}`, '')
-    .replace('not defined in [object Object]', 'is not defined')
+  const message = messageOf(failure).replace(` - ${lineNumber}:${column}`, '')
+  const words = failure instanceof MissingValue ? explainMissing(failure, place, model) : message
   // The error of Handlebars says nothing more.
   return { reason: `${lineNumber}: ${words}`, cause: undefined, place }
+}
+
+/** Names the parent of a missing value by the path in the template: `{{user.name}}`. */
+function explainMissing(missing: MissingValue, { column, file, line }: CodePosition, model: object): string {
+  const { key, message, parent } = missing
+  if (parent !== null && parent !== undefined) return message
+  const path = findPath(file, line, column)
+  const above = path.split(/[./]/).slice(0, -1)
+  if (above.length === 0) return message
+  const [first = ''] = above
+  const suggestion = first in model ? '' : suggestNames(first, Object.keys(model))
+  return `"${key}" of {{${path}}} is not defined, because "${above.join('.')}" is ${parent}${suggestion}`
+}
+
+type CodePosition = Pick<TemplatePlace, 'file' | 'line' | 'column'>
+
+/** The text of the path at a place in a template; empty if the file has changed since it was loaded. */
+function findPath(file: string, line: number, column: number): string {
+  try {
+    const nodes = listNodes(createHandlebars().parseWithoutProcessing(readTemplate(file)))
+    const isThere = (start: { readonly line: number; readonly column: number } | undefined) =>
+      start?.line === line && start.column === column - 1
+    const found = nodes.find(({ loc, type }) => type === 'PathExpression' && isThere(loc?.start))
+    return String(found?.original ?? '')
+  } catch {
+    return ''
+  }
 }
 
 /** The places in which the templates of a failed render call each other, innermost first, where they are unambiguous. */

@@ -21,7 +21,12 @@ interface CodeGenerator {
   compiler: CodeGeneratorClass
   /** Returns the code that reads a name from the object `parent`. Subclasses may replace it. */
   nameLookup(parent: string, name: string, type: string): unknown
+  /** Returns the code for a function of the engine, by its name. Subclasses may replace it. */
+  aliasable(name: string): unknown
 }
+
+/** The name under which the function that reads a value is among the helpers. No template can call it: it has a blank. */
+export const valueReader = 'value reader'
 
 /** Loaded with the first template, because most console commands need none. */
 function loadHandlebars(): HandlebarsPackage {
@@ -39,17 +44,33 @@ export function createHandlebars(): HandlebarsPackage {
   // The type of `create` leaves out the same class.
   const handlebars = loadHandlebars().create() as HandlebarsPackage
   handlebars.JavaScriptCompiler = withDirectHelpers(handlebars.JavaScriptCompiler)
+  for (const name of ['each', 'if', 'unless', 'with']) handlebars.registerHelper(name, refusePromise(handlebars, name))
   return handlebars
 }
 
+/** A block helper of Handlebars that does not take a promise for a value. */
+function refusePromise({ Exception, helpers }: HandlebarsPackage, name: string): HandlebarsHelper {
+  const inner = helpers[name] as HandlebarsHelper
+  return function (this: unknown, value: unknown, options: Handlebars.HelperOptions) {
+    if (!(value instanceof Promise)) return inner.call(this, value, options)
+    // The options contain the location, although their type leaves it out.
+    throw new Exception(`the value of {{#${name}}} is a promise: await it before render()`, options as never)
+  }
+}
+
 /**
- * Handlebars looks up each helper in two steps that protect data with unsafe names. Only known helpers are compiled, so
+ * The values of a template are read by the helper {@link valueReader}. Handlebars looks up each helper in two steps that protect data with unsafe names. Only known helpers are compiled, so
  * their names are safe; reading them directly saves a fourth of the time of a render.
  */
 function withDirectHelpers(Inner: CodeGeneratorClass): CodeGeneratorClass {
   class DirectHelpers extends Inner {
     override nameLookup(parent: string, name: string, type: string): unknown {
       return type === 'helper' ? `${parent}[${JSON.stringify(name)}]` : super.nameLookup(parent, name, type)
+    }
+
+    /** The function of Handlebars says only that a value is not defined. */
+    override aliasable(name: string): unknown {
+      return super.aliasable(name === 'container.strict' ? `helpers[${JSON.stringify(valueReader)}]` : name)
     }
   }
   DirectHelpers.prototype.compiler = DirectHelpers
@@ -64,7 +85,7 @@ function withDirectHelpers(Inner: CodeGeneratorClass): CodeGeneratorClass {
  */
 export function capturePartialOptions(
   handlebars: HandlebarsPackage,
-  direct: Readonly<Record<string, HandlebarsHelper>>,
+  direct: Readonly<Record<string, (...values: never[]) => unknown>>,
 ): PartialOptions {
   let captured: PartialOptions = {}
   handlebars.registerPartial('page', (_model: unknown, options: PartialOptions = {}) => {

@@ -1,11 +1,20 @@
 import { randomBytes } from 'node:crypto'
 import path from 'node:path'
+import { ARGUMENT_INVALID, checkFunction } from '../errors/arguments.ts'
 import type { Request } from '../http/request.ts'
+import { describeValue } from '../text/describe-value.ts'
 import { suggestNames } from '../text/nearest-names.ts'
 import { showPath } from '../text/show-path.ts'
 import { checkTemplates, type TemplateEngine } from './check-templates.ts'
 import { VIEW_HELPER_TAKEN, VIEW_RENDER_FAILED, VIEW_TEMPLATE_UNKNOWN } from './errors.ts'
-import { explainFailure, findCallers, HelperFailure, type HelperLocation, locateNodes } from './failed-place.ts'
+import {
+  explainFailure,
+  findCallers,
+  HelperFailure,
+  type HelperLocation,
+  locateNodes,
+  readValue,
+} from './failed-place.ts'
 import { type Global, Globals, type GlobalValues } from './globals.ts'
 import {
   capturePartialOptions,
@@ -13,6 +22,7 @@ import {
   type HandlebarsHelper,
   type HandlebarsPackage,
   type PartialOptions,
+  valueReader,
 } from './handlebars.ts'
 import { Registrations } from './registrations.ts'
 import {
@@ -26,8 +36,8 @@ import {
 import { addFrames, notedTemplates } from './template-frames.ts'
 import { parseAhead } from './template-uses.ts'
 
-/** The data of a template, as a plain object. Handlebars reads own properties only: no methods, no Maps. */
-export type ViewModel = Readonly<Record<string, unknown>>
+/** The data of a template, as an object. Handlebars reads own properties only: no methods, no Maps, no promises. */
+export type ViewModel = object
 
 /** One use of a helper in a template. */
 export interface HelperCall {
@@ -35,6 +45,23 @@ export interface HelperCall {
   readonly named: Readonly<Record<string, unknown>>
   /** The request of the page, if it was passed to `render`. */
   readonly request: Request | undefined
+}
+
+/** A helper that takes its values as arguments would write `[object Object]`. */
+class CheckedHelperCall implements HelperCall {
+  readonly positional: readonly unknown[]
+  readonly named: Readonly<Record<string, unknown>>
+  readonly request: Request | undefined
+
+  constructor(positional: readonly unknown[], named: Readonly<Record<string, unknown>>, request: Request | undefined) {
+    this.positional = positional
+    this.named = named
+    this.request = request
+  }
+
+  [Symbol.toPrimitive](): never {
+    throw new ARGUMENT_INVALID(['addHelper()', 'its function takes one object: ({ positional, named, request }) => …'])
+  }
 }
 
 /** A function that templates call by name. The result is escaped, unless it is an {@link HtmlFragment}. */
@@ -72,7 +99,7 @@ export interface View {
    * Renders a template. Its name is the path without `.hbs`. Returns a promise only if the page has to wait for a
    * fragment or a global.
    *
-   * @throws VIEW_TEMPLATE_UNKNOWN VIEW_RENDER_FAILED
+   * @throws VIEW_TEMPLATE_UNKNOWN VIEW_RENDER_FAILED, also for a promise in the model
    */
   render(name: string, model: ViewModel, request?: Request): string | Promise<string>
 }
@@ -127,6 +154,7 @@ class HandlebarsView implements View {
   }
 
   addHelper(name: string, helper: Helper): void {
+    checkFunction('addHelper(name, function)', `the helper "${name}"`, helper)
     if (builtIn.has(name)) throw new VIEW_HELPER_TAKEN([name, 'Handlebars has one of that name'])
     const place = this.#registrations.find(name, this.#root)
     if (place !== undefined) throw new VIEW_HELPER_TAKEN([name, `there is one of that name already${place}`])
@@ -173,7 +201,7 @@ class HandlebarsView implements View {
     for (const [name, template] of templates) handlebars.registerPartial(name, template)
     this.#files = files
     this.#templates = templates
-    this.#partialOptions = capturePartialOptions(handlebars, helpers)
+    this.#partialOptions = capturePartialOptions(handlebars, { ...helpers, [valueReader]: readValue })
     return templates
   }
 
@@ -188,6 +216,7 @@ class HandlebarsView implements View {
       const folders = foldersFor(name, this.#folders).join(' and ')
       throw new VIEW_TEMPLATE_UNKNOWN([name, folders, suggestNames(name, templates.keys())])
     }
+    checkModel(name, model)
     const used = this.#used.get(name)
     if (used === undefined) return this.#render(name, template, model, request)
     const goOn = (values: GlobalValues) => this.#render(name, template, model, request, { ...values, globals: used })
@@ -207,14 +236,14 @@ class HandlebarsView implements View {
     try {
       page = template(model, { ...this.#partialOptions, data: { root: model, request, pending, ...globals } })
     } catch (error) {
-      throw this.#explain(name, error)
+      throw this.#explain(name, error, model)
     }
     return pending.size === 0 ? page : insertFragments(page, pending)
   }
 
   /** Makes the error of a page. Its first calls are the places in templates, as far as they are known. */
-  #explain(name: string, failure: unknown): Error {
-    const { cause, place, reason } = explainFailure(failure, this.#root)
+  #explain(name: string, failure: unknown, model: ViewModel): Error {
+    const { cause, place, reason } = explainFailure(failure, this.#root, Object(model))
     const error = new VIEW_RENDER_FAILED([name, reason], cause === undefined ? {} : { cause })
     if (place === undefined) return error
     const failed = { name: this.#nameOf(place.file), ...place }
@@ -223,6 +252,21 @@ class HandlebarsView implements View {
 
   #nameOf(file: string): string {
     return this.#files.find(each => each.file === file)?.name ?? ''
+  }
+}
+
+/** A promise would be an empty value in the page. @throws VIEW_RENDER_FAILED */
+function checkModel(template: string, model: ViewModel): void {
+  if (typeof model !== 'object' || model === null) {
+    throw new VIEW_RENDER_FAILED([template, `its model must be an object, not ${describeValue(model)}`])
+  }
+  for (const key in model) {
+    const value = (model as Readonly<Record<string, unknown>>)[key]
+    if (typeof value !== 'object' || value === null) continue
+    // A list of promises is the result of `list.map(async …)`.
+    if (!((Array.isArray(value) ? value[0] : value) instanceof Promise)) continue
+    const advice = Array.isArray(value) ? 'a list of promises: use await Promise.all(…)' : 'a promise: await it'
+    throw new VIEW_RENDER_FAILED([template, `"${key}" in its model is ${advice} before render()`])
   }
 }
 
@@ -241,7 +285,8 @@ function toHandlebars(helper: Helper, Handlebars: HandlebarsPackage): Handlebars
     const { hash, data, loc } = parameters.at(-1) as HelperOptions
     let result: unknown
     try {
-      result = helper({ positional: parameters.slice(0, -1), named: inWrittenOrder(hash), request: data.request })
+      result = helper(new CheckedHelperCall(parameters.slice(0, -1), inWrittenOrder(hash), data.request))
+      if (result instanceof Promise) throw new ARGUMENT_INVALID(['addHelper()', promisedResult])
     } catch (error) {
       throw new HelperFailure(error, loc)
     }
@@ -255,6 +300,9 @@ function toHandlebars(helper: Helper, Handlebars: HandlebarsPackage): Handlebars
     return new Handlebars.SafeString(marker)
   }
 }
+
+const promisedResult =
+  'its function returns a promise: return new HtmlFragment(promise) of trusted HTML, or await it in the controller'
 
 /** Handlebars passes named values in reverse order. */
 function inWrittenOrder(hash: Record<string, unknown>): Record<string, unknown> {

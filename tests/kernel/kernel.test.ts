@@ -100,7 +100,7 @@ t.test('a value in the list that is not a bundle is named', async t => {
     [createShop, `the function createShop. ${expected} Call the function: createShop().`],
     [undefined, `undefined. ${expected}`],
     [{ name: 'shop' }, `an object with the key "name". ${expected}`],
-    [Promise.resolve([good]), `an object of the class Promise. ${expected}`],
+    [Promise.resolve([good]), `a promise. ${expected} Write await before the call that gives the promise.`],
   ] as const) {
     // The list of an application may be JavaScript, or TypeScript that was not checked.
     await t.rejects(boot(t, [good, value as unknown as Bundle]), {
@@ -141,7 +141,7 @@ t.test('an error names the framework bundle if a controller to decorate is missi
   const message =
     'The bundle "needy" failed in register(): The controller "error_controller" is neither a function, nor made by ' +
     'defineController(), nor the name of a registered controller; the framework bundle registers it: it has to be in the list of ' +
-    'bundles, before those that build on it.'
+    'bundles, before those that build on it (tests/kernel/kernel.test.ts:'
   const later: Bundle = {
     name: 'later',
     register: ({ controllers }) =>

@@ -38,13 +38,18 @@ export interface ProfiledTestKernel extends TestKernel {
  * the disk.
  */
 export async function createProfiledTestKernel(options: ProfiledTestKernelOptions): Promise<ProfiledTestKernel> {
-  const { bundles } = options
+  const { bundles, directory, dispatcher, variables, ...recording } = options
   if (!bundles.some(({ name }) => name === 'framework')) {
     throw new TypeError('The profiler needs the framework: put createFrameworkBundle first among the bundles.')
   }
   const storage = new MemoryProfileStorage()
-  const profiler = createProfilerBundle({ ...options, storage })
-  const kernel = await createTestKernel({ ...options, bundles: [...bundles, profiler] })
+  const profiler = createProfilerBundle({ ...recording, storage })
+  const kernel = await createTestKernel({
+    bundles: [...bundles, profiler],
+    ...(directory !== undefined && { directory }),
+    ...(dispatcher && { dispatcher }),
+    ...(variables && { variables }),
+  })
   const inspector = new Inspector(kernel.app.findingRules)
   const find = (response: ProfiledResponse) => waitForStored(storage, tokenOf(response))
   return {

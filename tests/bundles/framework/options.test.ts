@@ -42,10 +42,10 @@ t.test('options that browsers and stores can follow are accepted', async t => {
 
 t.test('wrong options are refused when the bundle is created, all at once', async t => {
   t.strictSame(findMistakes({ sessions: {}, session: { lifeTime: 1, cookie: { httpOnly: false, maxAge: 1 } } }), [
-    'There is no option sessions: use session, without, crossOrigin, cors, headers, methodOverride.',
-    'There is no option session.lifeTime: use store, lifetime, idleTime, cookie.',
-    'There is no option session.cookie.httpOnly: use name, path, domain, sameSite, secure.',
-    'There is no option session.cookie.maxAge: use name, path, domain, sameSite, secure.',
+    'There is no option "sessions"; the nearest is "session".',
+    'There is no option "session.lifeTime"; the nearest is "lifetime".',
+    'There is no option "session.cookie.httpOnly": use name, path, domain, sameSite, secure.',
+    'There is no option "session.cookie.maxAge": use name, path, domain, sameSite, secure.',
   ])
   t.strictSame(findMistakes({ session: { idleTime: 0, cookie: { path: 'shop' } }, without: ['gzip'] }), [
     'session.idleTime is 0: use whole seconds, from 1 to 315360000 (ten years).',

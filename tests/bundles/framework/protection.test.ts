@@ -301,7 +301,7 @@ t.test('mistakes of the options are listed at once', async t => {
   const originHint = 'use an origin such as "https://example.org", without a path.'
   t.strictSame(message(options), [
     `- crossOrigin has "https://shop.test/": ${originHint}`,
-    '- There is no option cors.origin: use origins, credentials, headers, exposedHeaders, maxAge.',
+    '- There is no option "cors.origin"; the nearest is "origins".',
     `- cors.origins has "*": ${originHint}`,
     `- cors.origins has "shop.test": ${originHint}`,
     '- cors.credentials is "yes": use true or false.',

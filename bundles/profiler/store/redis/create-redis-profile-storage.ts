@@ -1,3 +1,4 @@
+import { checkOptions } from '../../../../lib/errors/arguments.ts'
 import type { CreateProfileStorage } from '../profile-storage.ts'
 import type { StoreLimits } from '../segment-directory.ts'
 import { RedisProfileStorage } from './redis-profile-storage.ts'
@@ -17,6 +18,7 @@ export interface RedisProfileStorageOptions {
  * needs the package ioredis, and Redis 7 or Valkey. @throws REDIS_URL_INVALID
  */
 export function createRedisProfileStorage(options: RedisProfileStorageOptions): CreateProfileStorage {
+  checkOptions('createRedisProfileStorage()', options, { url: true, prefix: true, limits: true })
   return ({ logger }) => {
     const log = logger.channel('profiler')
     return new RedisProfileStorage({

@@ -1,13 +1,13 @@
-import type { ViewModel } from '../../../../lib/view/view.ts'
 import type { BodyData } from '../../profile/exchange-data.ts'
 import { serializeForm } from '../../profile/form-body.ts'
 import { formatSize, type Row, toPairRows } from '../../profile/format-value.ts'
 import { type TreeView, TreeViewer, valueTreeLimit } from '../../profile/tree-view.ts'
+import type { PanelModel } from './panel.ts'
 
 /** The body of a request as a panel shows it. */
 export interface BodyView {
   readonly form: readonly Row[]
-  readonly files: readonly ViewModel[]
+  readonly files: readonly PanelModel[]
   /** Parts that do not exist are empty. `message` says why there is no content. */
   readonly content: {
     readonly size: string

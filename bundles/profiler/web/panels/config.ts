@@ -1,8 +1,7 @@
-import type { ViewModel } from '../../../../lib/view/view.ts'
 import { type FormattedTime, formatTime } from '../../profile/format.ts'
 import { type Row, toRows, toValueRow } from '../../profile/format-value.ts'
 import type { ServerProcessData } from '../../profile/process-data.ts'
-import type { ProfilePanel } from './panel.ts'
+import type { PanelModel, ProfilePanel } from './panel.ts'
 
 /** Shows the settings that the application was started with, its bundles and versions. */
 export const configPanel: ProfilePanel = {
@@ -43,7 +42,7 @@ function toListRow(name: string, list: readonly string[] | undefined, empty: str
   return { name, value: list?.join(', ') || empty }
 }
 
-function viewEnvironment(server: ServerProcessData | undefined): ViewModel {
+function viewEnvironment(server: ServerProcessData | undefined): PanelModel {
   const rows = toRows(server?.environment).map(toValueRow)
   const dotenvNames = new Set(server?.dotenvNames)
   return {

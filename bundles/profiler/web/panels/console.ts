@@ -1,10 +1,9 @@
 import type { ValueEntry, ValueTree } from '../../../../lib/redact/value-tree.ts'
-import type { ViewModel } from '../../../../lib/view/view.ts'
 import type { ConsoleEntry, ConsoleMethod } from '../../profile/console-data.ts'
 import { formatMicroseconds, formatNumber } from '../../profile/format.ts'
 import { type TreeView, TreeViewer } from '../../profile/tree-view.ts'
 import type { EditorLinks } from '../editor-links.ts'
-import type { ProfilePanel } from './panel.ts'
+import type { PanelModel, ProfilePanel } from './panel.ts'
 
 /** The most entries of the trees of all calls: the page is at most 60 kB. */
 const entryLimit = 400
@@ -69,7 +68,7 @@ function toTreeView(tree: ValueTree, method: ConsoleMethod, viewer: TreeViewer):
 const columnLimit = 20
 
 /** The table of `console.table`: a row for each entry of the value, and a column for each property. */
-function toTable(tree: ValueTree | undefined): ViewModel | undefined {
+function toTable(tree: ValueTree | undefined): PanelModel | undefined {
   const rows = tree?.entries ?? []
   const isTable = rows.length > 0 && rows.every(({ value }) => value.kind === 'object' && value.entries !== undefined)
   if (!isTable) return undefined

@@ -1,4 +1,3 @@
-import type { ViewModel } from '../../../../lib/view/view.ts'
 import {
   isKernelDispatch,
   type ListenerChange,
@@ -14,7 +13,7 @@ import { findDefinition } from '../answer-place.ts'
 import type { EditorLinks, PlaceView } from '../editor-links.ts'
 import { type FoldedNode, foldOutline } from './fold-outline.ts'
 import { keyOfListener, summarizeListeners } from './listener-tables.ts'
-import type { ProfilePanel } from './panel.ts'
+import type { PanelModel, ProfilePanel } from './panel.ts'
 import { rowId } from './value-origins.ts'
 
 /** The rows of a page; a link shows all of them. */
@@ -103,10 +102,10 @@ function viewText(site = '', editor: EditorLinks): PlaceView | false {
 }
 
 /** Creates the function that makes a row of a line, with the rows within it. */
-function createRowViewer(context: RowContext): (line: FoldedNode) => ViewModel {
+function createRowViewer(context: RowContext): (line: FoldedNode) => PanelModel {
   const exceptionLink = profileLink(context.token, 'exception')
   const requestLink = profileLink(context.token, 'request')
-  const toView = (line: FoldedNode, event: string): ViewModel => {
+  const toView = (line: FoldedNode, event: string): PanelModel => {
     const { children, duration, left, node, times } = line
     const isGroup = times > 1
     const subRequest = node.kind === 'request' ? describeSubRequest(node, context.children) : undefined
@@ -174,7 +173,7 @@ function remarkOf({ children, duration, kind, skipped }: OutlineNode): string {
 }
 
 /** Links to the header or attribute that was changed. */
-function toChip({ name, verb, what }: ListenerChange, requestLink: string): ViewModel {
+function toChip({ name, verb, what }: ListenerChange, requestLink: string): PanelModel {
   const id = verb !== 'removed' && (what === 'header' || what === 'attribute') ? rowId(what, name) : ''
   return {
     action: what === '' ? '' : `${verb} ${what === 'header' || what === 'attribute' ? what : `the ${what}`}`,

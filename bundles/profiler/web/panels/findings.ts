@@ -1,11 +1,10 @@
-import type { ViewModel } from '../../../../lib/view/view.ts'
 import { writeFindingPrompt } from '../../export/prompt.ts'
 import { type Finding, linkToFinding, splitSentence, toneOf } from '../../insight/findings/finding.ts'
 import type { Inspector } from '../../insight/findings/inspector.ts'
 import type { ShownProfile } from '../../insight/relatives.ts'
 import { idOf } from '../../insight/replay/judge-fix.ts'
 import type { EditorLinks } from '../editor-links.ts'
-import type { ProfilePanel } from './panel.ts'
+import type { PanelModel, ProfilePanel } from './panel.ts'
 import { viewVerification } from './verification.ts'
 
 /** Creates the panel of findings; `labelOf` gives the label of a panel by its name. */
@@ -41,7 +40,7 @@ export function createFindingsPanel(
 export function createFindingView(
   labelOf: (panel: string) => string | undefined,
   editor: EditorLinks,
-): (finding: Finding, shown: Pick<ShownProfile, 'findings' | 'profile'>) => ViewModel {
+): (finding: Finding, shown: Pick<ShownProfile, 'findings' | 'profile'>) => PanelModel {
   return (finding, shown) => {
     const { token } = shown.profile.summary
     const { code, place, severity, title } = finding

@@ -1,5 +1,4 @@
 import { logLevels } from '../../../../lib/log/logger.ts'
-import type { ViewModel } from '../../../../lib/view/view.ts'
 import { readEventTree } from '../../profile/event-tree.ts'
 import { readExcerpts } from '../../profile/exceptions.ts'
 import { formatCount } from '../../profile/format.ts'
@@ -11,7 +10,7 @@ import { viewChain } from './exception.ts'
 import { type LogFilter, levelsUpTo, readLogFilter } from './logs/log-filter.ts'
 import { type Line, type LogView, toEventLines, toLogLines } from './logs/log-lines.ts'
 import { type MergedLog, mergeLogs } from './logs/merged-logs.ts'
-import type { PanelSubject, ProfilePanel } from './panel.ts'
+import type { PanelModel, PanelSubject, ProfilePanel } from './panel.ts'
 
 /** Creates the panel of log messages, with the notifications of listeners that follow from the event tree. */
 export function createLoggerPanel(editor: EditorLinks): ProfilePanel {
@@ -28,7 +27,7 @@ export function createLoggerPanel(editor: EditorLinks): ProfilePanel {
   }
 }
 
-async function toView({ findChildren, profile, query }: PanelSubject, editor: EditorLinks): Promise<ViewModel> {
+async function toView({ findChildren, profile, query }: PanelSubject, editor: EditorLinks): Promise<PanelModel> {
   const { dropped } = readLogs(profile)
   const logs = await mergeLogs(profile, findChildren)
   const notifications = deriveNotifications(readEventTree(profile))
@@ -68,7 +67,7 @@ async function toView({ findChildren, profile, query }: PanelSubject, editor: Ed
 }
 
 /** The number of messages of each level and above. The summary also counts the messages that were dropped. */
-function toLevels({ summary }: Profile, logs: readonly MergedLog[], filter: LogFilter): ViewModel[] {
+function toLevels({ summary }: Profile, logs: readonly MergedLog[], filter: LogFilter): PanelModel[] {
   const counted = { error: summary.errors, warning: summary.errors + summary.warnings }
   return logLevels.map(level => {
     const kept = logs.filter(({ log }) => levelsUpTo(log.level).includes(level)).length

@@ -1,4 +1,3 @@
-import type { ViewModel } from '../../../../lib/view/view.ts'
 import { writeErrorPrompt } from '../../export/prompt.ts'
 import type { PreviousComparison } from '../../insight/compare/find-previous.ts'
 import { linkToPlace } from '../../insight/findings/finding.ts'
@@ -25,7 +24,7 @@ import { readRenders, renderTime } from '../../profile/renders.ts'
 import type { EditorLinks, PlaceView } from '../editor-links.ts'
 import { type ExceptionView, type FrameView, viewExceptions } from './exception.ts'
 import { createFindingView } from './findings.ts'
-import type { ProfilePanel } from './panel.ts'
+import type { PanelModel, ProfilePanel } from './panel.ts'
 import { viewSinceEdit } from './since-edit.ts'
 import { viewVerification } from './verification.ts'
 
@@ -92,7 +91,7 @@ function framesOf({ groups }: ExceptionView): readonly FrameView[] {
 }
 
 /** What has changed since the previous request; `false` if the section about the last edit says so. */
-function viewPrevious(found: PreviousComparison | undefined, { profile, sinceEdit }: ShownProfile): ViewModel | false {
+function viewPrevious(found: PreviousComparison | undefined, { profile, sinceEdit }: ShownProfile): PanelModel | false {
   if (found === undefined || found.previous.token === sinceEdit?.before.token) return false
   const { likeness, previous, verdict } = found
   const { changes, title } = verdict
@@ -155,7 +154,7 @@ function toUnits(time: number, whole: number): string {
 /** Characters. The log has the whole message. */
 const messageLimit = 300
 
-function viewErrors(profile: Profile, editor: EditorLinks): ViewModel {
+function viewErrors(profile: Profile, editor: EditorLinks): PanelModel {
   const { errors } = profile.summary
   const link = profileLink(profile.summary.token, 'logger')
   const logs = readLogs(profile).logs.filter(({ level }) => severityOf(level) === 'error')
@@ -174,7 +173,7 @@ function viewErrors(profile: Profile, editor: EditorLinks): ViewModel {
   }
 }
 
-function viewUsual(usual: UsualTime, { summary }: Profile): ViewModel {
+function viewUsual(usual: UsualTime, { summary }: Profile): PanelModel {
   const { before, lastBefore, since, start } = usual
   return {
     count: usual.count,
@@ -191,14 +190,14 @@ function viewUsual(usual: UsualTime, { summary }: Profile): ViewModel {
   }
 }
 
-function viewDurations(name: string, durations: Durations | undefined): ViewModel[] {
+function viewDurations(name: string, durations: Durations | undefined): PanelModel[] {
   if (durations === undefined) return []
   const { count, median, p95 } = durations
   return [{ name, count, median: formatDuration(median), p95: formatDuration(p95) }]
 }
 
 /** The numbers of the other panels, with links to them. */
-function viewNumbers(profile: Profile): ViewModel[] {
+function viewNumbers(profile: Profile): PanelModel[] {
   const { collectors, summary } = profile
   const { calls: callCount, errors, memory, subRequests, token, warnings } = summary
   const { calls } = readCalls(profile)

@@ -1,9 +1,11 @@
-import type { ViewModel } from '../../../../lib/view/view.ts'
 import type { PreviousComparison } from '../../insight/compare/find-previous.ts'
 import type { Occurrences } from '../../insight/occurrences.ts'
 import type { ShownProfile } from '../../insight/relatives.ts'
 import type { TraceParts } from '../../insight/trace-parts.ts'
 import type { Profile } from '../../profile/profile.ts'
+
+/** The data of the template of a panel, which tests read. */
+export type PanelModel = Readonly<Record<string, unknown>>
 
 /** A profile that a panel shows, and the page around it. */
 export interface PanelSubject extends ShownProfile {
@@ -33,5 +35,5 @@ export interface ProfilePanel {
   hasContent(profile: Profile): boolean
   /** A short count beside the label, such as `3`; empty when there is nothing to count. */
   badge?(profile: Profile): { readonly text: string; readonly level: 'plain' | 'warning' | 'error' }
-  toView(subject: PanelSubject): ViewModel | Promise<ViewModel>
+  toView(subject: PanelSubject): PanelModel | Promise<PanelModel>
 }

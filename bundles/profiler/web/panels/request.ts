@@ -1,5 +1,4 @@
 import { statusText } from '../../../../lib/http/response.ts'
-import type { ViewModel } from '../../../../lib/view/view.ts'
 import { createCurl } from '../../export/curl.ts'
 import type { ProfiledSession, ResponseData, SessionUseData } from '../../profile/exchange-data.ts'
 import { formatCount, formatDuration, formatTime } from '../../profile/format.ts'
@@ -18,7 +17,7 @@ import { findDefinition } from '../answer-place.ts'
 import type { EditorLinks } from '../editor-links.ts'
 import { type BodyView, viewBody } from './body.ts'
 import { viewContent } from './content.ts'
-import type { PanelSubject, ProfilePanel } from './panel.ts'
+import type { PanelModel, PanelSubject, ProfilePanel } from './panel.ts'
 import { readSetCookie } from './set-cookie.ts'
 import {
   type ChangeOrigins,
@@ -53,7 +52,7 @@ const outcomes: ReadonlyMap<Outcome, string> = new Map([
   ['unfinished', 'Recorded before the request was complete: the data below is from that time.'],
 ])
 
-function toView({ children, parent, profile }: PanelSubject, editor: EditorLinks): ViewModel {
+function toView({ children, parent, profile }: PanelSubject, editor: EditorLinks): PanelModel {
   const { collectors, summary } = profile
   const responseHeaders = toPairRows(collectors.response?.headers)
   const isSubRequest = summary.parent !== null
@@ -190,7 +189,7 @@ function viewSession(session: ProfiledSession | undefined, editor: EditorLinks) 
   }
 }
 
-function viewUse({ at, method, trace }: SessionUseData, editor: EditorLinks): ViewModel {
+function viewUse({ at, method, trace }: SessionUseData, editor: EditorLinks): PanelModel {
   const [site = '', ...callers] = trace
   const [, call = '', place = site.replace(/^at /, '')] = /^at (.+) \((.+:\d+:\d+)\)$/s.exec(site) ?? []
   const [, file, line, column] = /^(.+):(\d+):(\d+)$/s.exec(place) ?? []
@@ -206,7 +205,7 @@ function viewRelative(
   { controller, duration, method, status, token, url }: ProfileSummary,
   relation: string,
   editor: EditorLinks,
-): ViewModel {
+): PanelModel {
   return {
     relation,
     token,
@@ -267,11 +266,11 @@ interface Views {
   readonly request: RequestView
   readonly response: ReturnType<typeof viewResponse>
   readonly session: ReturnType<typeof viewSession>
-  readonly relatives: readonly ViewModel[]
+  readonly relatives: readonly PanelModel[]
 }
 
 /** The sub-request whose response became the response: the response names it, or it rendered the error. */
-function viewForwarded(headers: readonly Row[], children: readonly ProfileSummary[], editor: EditorLinks): ViewModel {
+function viewForwarded(headers: readonly Row[], children: readonly ProfileSummary[], editor: EditorLinks): PanelModel {
   const named = headers.find(({ name }) => isNamed(name, 'x-previous-debug-token'))?.value
   const child =
     children.find(({ token }) => token === named) ??

@@ -1,4 +1,3 @@
-import type { ViewModel } from '../../../../lib/view/view.ts'
 import { describeDuration } from '../../insight/summary-view.ts'
 import { createRequestSpans } from '../../insight/timeline/request-spans.ts'
 import { placeTrace } from '../../insight/timeline/services.ts'
@@ -10,7 +9,7 @@ import { joinPeriods, type Period, totalOf } from '../../profile/periods.ts'
 import type { MemoryData } from '../../profile/process-data.ts'
 import type { Profile } from '../../profile/profile.ts'
 import type { EditorLinks } from '../editor-links.ts'
-import type { PanelSubject, ProfilePanel } from './panel.ts'
+import type { PanelModel, PanelSubject, ProfilePanel } from './panel.ts'
 import { readFilter, thresholds } from './timeline/filter.ts'
 import { createRowPlaces } from './timeline/row-place.ts'
 import { createTimelineRows, type TimelineRow } from './timeline/rows.ts'
@@ -31,7 +30,7 @@ export function createTimePanel(editor: EditorLinks): ProfilePanel {
 async function toView(
   { findChildren, findTrace, parent, profile, query }: PanelSubject,
   editor: EditorLinks,
-): Promise<ViewModel> {
+): Promise<PanelModel> {
   const { token } = profile.summary
   const [{ logs, profiles, root }, parts] = await Promise.all([
     createRequestSpans(profile, findChildren),
@@ -72,7 +71,7 @@ function findEnd(rows: readonly TimelineRow[], handled: number): number {
   return Math.max(handled, terminate?.start ?? handled)
 }
 
-function createMetrics(profile: Profile, rows: readonly TimelineRow[]): ViewModel[] {
+function createMetrics(profile: Profile, rows: readonly TimelineRow[]): PanelModel[] {
   const { memory } = profile.summary
   const duration = describeDuration(profile.summary)
   const usage = profile.collectors.memory
@@ -120,7 +119,7 @@ function withoutInnerRows(rows: readonly TimelineRow[]): readonly TimelineRow[] 
   })
 }
 
-function createUsageMetrics({ cpu, loop, wall }: MemoryData): ViewModel[] {
+function createUsageMetrics({ cpu, loop, wall }: MemoryData): PanelModel[] {
   const toValue = (time: number) => `${toDuration(time)} (${formatShare(time, wall)} of ${toDuration(wall)})`
   return [
     { name: 'On CPU', value: toValue(cpu.user + cpu.system) },

@@ -1,4 +1,3 @@
-import type { ViewModel } from '../../../../lib/view/view.ts'
 import { formatDuration, formatNumber, shorten } from '../../profile/format.ts'
 import type { Profile } from '../../profile/profile.ts'
 import { TreeViewer } from '../../profile/tree-view.ts'
@@ -10,7 +9,7 @@ import {
   receivedAt,
   type ValidationData,
 } from '../../profile/validation-data.ts'
-import type { ProfilePanel } from './panel.ts'
+import type { PanelModel, ProfilePanel } from './panel.ts'
 
 /** Characters of a received value in a table. */
 const valueLimit = 100
@@ -39,7 +38,7 @@ function validationsOf({ collectors }: Profile): readonly ValidationData[] {
   return collectors.validation?.validations ?? []
 }
 
-function toSection(validation: ValidationData, index: number, viewer: TreeViewer): ViewModel {
+function toSection(validation: ValidationData, index: number, viewer: TreeViewer): PanelModel {
   const { end, error = '', input, issues, omittedIssues, source, start } = validation
   return {
     index,

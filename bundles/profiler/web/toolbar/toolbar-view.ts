@@ -1,7 +1,6 @@
 import type { Collector } from '../../../../kernel/profiler-contract.ts'
 import type { Request } from '../../../../lib/http/request.ts'
 import { Response } from '../../../../lib/http/response.ts'
-import type { ViewModel } from '../../../../lib/view/view.ts'
 import { type Overview, summarizeProfile } from '../../insight/overview/overview.ts'
 import { toPlainText } from '../../insight/overview/sentence-parts.ts'
 import type { ShownProfile } from '../../insight/relatives.ts'
@@ -14,6 +13,7 @@ import { compareWithPreviousLink, home, profileLink } from '../../profile/links.
 import { viewAnswer } from '../answer-place.ts'
 import { EditorLinks } from '../editor-links.ts'
 import { findProfile, type ProfileServices } from '../pages/find-profile.ts'
+import type { PanelModel } from '../panels/panel.ts'
 import type { ProfilerApplication } from '../profiler-application.ts'
 import { protect } from '../respond.ts'
 import { toCollectorItems } from './collector-items.ts'
@@ -55,7 +55,7 @@ export function toToolbarView(
   shown: ShownProfile,
   collectors: readonly Collector[] = [],
   { brokenSources, editor }: SourceState = wholeSources,
-): ViewModel {
+): PanelModel {
   const summary = toSummaryView(shown.profile.summary)
   const overview = summarizeProfile(shown)
   const build = toBuildItem(summary, brokenSources(), editor)

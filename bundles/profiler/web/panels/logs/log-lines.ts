@@ -1,5 +1,4 @@
 import { isDeepStrictEqual } from 'node:util'
-import type { ViewModel } from '../../../../../lib/view/view.ts'
 import { formatCount, formatMicroseconds, shorten, toTarget } from '../../../profile/format.ts'
 import { groupBy } from '../../../profile/group-by.ts'
 import { profileLink } from '../../../profile/links.ts'
@@ -8,6 +7,7 @@ import type { Profile } from '../../../profile/profile.ts'
 import { TreeViewer } from '../../../profile/tree-view.ts'
 import type { EditorLinks } from '../../editor-links.ts'
 import type { ExceptionView } from '../exception.ts'
+import type { PanelModel } from '../panel.ts'
 import { type FilteredLine, isShown, type LogFilter, levelsUpTo } from './log-filter.ts'
 import type { MergedLog } from './merged-logs.ts'
 import { splitMessage } from './message-parts.ts'
@@ -25,7 +25,7 @@ export interface LogView {
 }
 
 /** A line of the panel: one message, a group of messages, or notifications. */
-export interface Line extends ViewModel {
+export interface Line extends PanelModel {
   readonly at: number
   readonly isHidden: boolean
   /** The numbers of the messages of the profile itself, which links name. */

@@ -1,6 +1,6 @@
-import type { ViewModel } from '../../../../../lib/view/view.ts'
 import { slowQuery } from '../../../insight/findings/query-rules.ts'
 import { controlOperations, queryDuration, type StoredQuery } from '../../../profile/queries.ts'
+import type { PanelModel } from '../panel.ts'
 
 /** What queries can be chosen by, with the label of the choice. */
 const marks = {
@@ -79,7 +79,7 @@ export function isQueryShown({ mark, shape, text }: QueryFilter, { marks, shape:
 }
 
 /** The choices of the filter, with the number of queries of each; those without queries are left out. */
-export function toChoices(queries: readonly Pick<FilteredQuery, 'marks'>[], filter: QueryFilter): ViewModel[] {
+export function toChoices(queries: readonly Pick<FilteredQuery, 'marks'>[], filter: QueryFilter): PanelModel[] {
   const counted = markNames.map(mark => ({
     value: mark,
     label: marks[mark],

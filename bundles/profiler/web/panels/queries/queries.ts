@@ -1,4 +1,4 @@
-import type { View, ViewModel } from '../../../../../lib/view/view.ts'
+import type { View } from '../../../../../lib/view/view.ts'
 import { formatCount, formatDuration, formatNumber, formatShare, shorten, toOneLine } from '../../../profile/format.ts'
 import { profileLink } from '../../../profile/links.ts'
 import type { Period } from '../../../profile/periods.ts'
@@ -13,7 +13,7 @@ import {
 } from '../../../profile/queries.ts'
 import type { EditorLinks } from '../../editor-links.ts'
 import { toBar } from '../bar.ts'
-import type { PanelSubject, ProfilePanel } from '../panel.ts'
+import type { PanelModel, PanelSubject, ProfilePanel } from '../panel.ts'
 import { isQueryShown, type Mark, marksOf, type QueryFilter, readQueryFilter, slownessOf, toChoices } from './filter.ts'
 import {
   cacheKeyOf,
@@ -58,7 +58,7 @@ async function toView(
   { profile, query }: PanelSubject,
   statements: StatementViews,
   editor: EditorLinks,
-): Promise<ViewModel> {
+): Promise<PanelModel> {
   const group = readQueries(profile)[kind]
   const { covered, duplicates, queries } = group
   const sets = toQuerySets(kind, group)
@@ -93,7 +93,7 @@ async function toView(
 /** More rows of a table are folded. */
 const tableLimit = 5
 
-function splitRows(rows: readonly ViewModel[]): ViewModel {
+function splitRows(rows: readonly PanelModel[]): PanelModel {
   return { first: rows.slice(0, tableLimit), more: rows.slice(tableLimit), left: Math.max(0, rows.length - tableLimit) }
 }
 
@@ -102,7 +102,7 @@ function shortName(text: string): string {
   return shorten(toOneLine(text), 60)
 }
 
-function createMetrics(kind: Kind, group: QueryGroup, sets: readonly QuerySet[], count: number): ViewModel[] {
+function createMetrics(kind: Kind, group: QueryGroup, sets: readonly QuerySet[], count: number): PanelModel[] {
   const { covered, duplicates, queries } = group
   const failed = queries.filter(({ error }) => error !== '').length
   const lookups = queries.flatMap(query => marksOf(query, new Set()).filter(mark => mark === 'hit' || mark === 'miss'))
@@ -149,7 +149,7 @@ interface TableParts {
 
 const placeLimit = 3
 
-function toSetRow(set: QuerySet, { chosen, editor, kind, link, views, whole }: TableParts): ViewModel {
+function toSetRow(set: QuerySet, { chosen, editor, kind, link, views, whole }: TableParts): PanelModel {
   const { id, queries, total } = set
   const places = new Map(queries.map(({ caller }) => editor.view(caller)).map(place => [place.place, place]))
   const known = [...places.values()].filter(({ place }) => place !== '')
@@ -172,7 +172,7 @@ function toSetRow(set: QuerySet, { chosen, editor, kind, link, views, whole }: T
 }
 
 /** A row of the list of queries. */
-interface QueryRow extends ViewModel {
+interface QueryRow extends PanelModel {
   readonly marks: readonly Mark[]
 }
 
@@ -241,7 +241,7 @@ function createList(
   })
 }
 
-function toTransactionLine(transaction: TransactionView | undefined): ViewModel | false {
+function toTransactionLine(transaction: TransactionView | undefined): PanelModel | false {
   return transaction === undefined
     ? false
     : { ...transaction, queries: formatCount(transaction.count, 'query', 'queries') }

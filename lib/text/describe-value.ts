@@ -1,0 +1,51 @@
+const keyLimit = 10
+const lengthLimit = 40
+
+/**
+ * Describes a value of another type than expected: `a string of 3 characters`. The values in it are left out: they may be
+ * secrets, and error pages and logs contain the text.
+ */
+export function describeValue(value: unknown): string {
+  if (value === null || value === undefined) return String(value)
+  if (typeof value === 'string') return `a string of ${count(value.length, 'character')}`
+  if (Array.isArray(value)) return `an array of ${count(value.length, 'item')}`
+  if (typeof value === 'function') return describeFunction(value)
+  if (typeof value !== 'object') return `a ${typeof value}`
+  return value instanceof Promise ? 'a promise' : describeObject(value)
+}
+
+/** The source of a class begins with the word. */
+export function isClass(value: unknown): boolean {
+  return typeof value === 'function' && /^class\b/.test(Function.prototype.toString.call(value))
+}
+
+/** Whether a value is an object without a class. */
+export function isPlainObject(value: unknown): value is object {
+  if (typeof value !== 'object' || value === null) return false
+  const prototype: unknown = Object.getPrototypeOf(value)
+  return prototype === null || prototype === Object.prototype
+}
+
+function describeFunction(value: { readonly name: string }): string {
+  if (value.name === '') return 'a function'
+  return `the ${isClass(value) ? 'class' : 'function'} ${value.name}`
+}
+
+function describeObject(result: object): string {
+  try {
+    const name: unknown = isPlainObject(result) ? '' : Object(result).constructor?.name
+    if (typeof name === 'string' && name !== '') return `an object of the class ${name.slice(0, lengthLimit)}`
+    const keys = Object.keys(result)
+    if (keys.length === 0) return 'an object without keys'
+    const names = keys.slice(0, keyLimit).map(key => JSON.stringify(key.slice(0, lengthLimit)))
+    const more = keys.length > keyLimit ? `, and ${keys.length - keyLimit} more` : ''
+    return `an object with the ${keys.length === 1 ? 'key' : 'keys'} ${names.join(', ')}${more}`
+  } catch {
+    // A proxy may throw.
+    return 'an object'
+  }
+}
+
+function count(number: number, noun: string): string {
+  return `${number} ${noun}${number === 1 ? '' : 's'}`
+}

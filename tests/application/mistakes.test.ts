@@ -1,0 +1,679 @@
+import { spawnSync } from 'node:child_process'
+import { t } from 'tap'
+import { createFrameworkBundle } from '#bundles/framework/framework-bundle.ts'
+import { createProfilerBundle } from '#bundles/profiler/profiler-bundle.ts'
+import { currentRequest, queryValue, routeParameter } from '#kernel/arguments/request-values.ts'
+import { jsonBody } from '#kernel/arguments/schemas.ts'
+import type { Application, Bundle } from '#kernel/bundle.ts'
+import { defineController } from '#kernel/controller.ts'
+import { RequestEvent } from '#kernel/events.ts'
+import { mountNodeHandler } from '#kernel/interop/mount-node-handler.ts'
+import { checkBundles } from '#kernel/kernel.ts'
+import { WebSocketUpgrade } from '#kernel/server/websocket-upgrade.ts'
+import { TestClient } from '#kernel/testing/client.ts'
+import { createTestKernel } from '#kernel/testing/create-test-kernel.ts'
+import { createRequest, createResponseEvent } from '#kernel/testing/event-factories.ts'
+import { defineSettings } from '#lib/env/define-settings.ts'
+import { HttpError } from '#lib/errors/http-error.ts'
+import { createFileResponse } from '#lib/http/controller-file.ts'
+import { setCookie } from '#lib/http/cookies.ts'
+import { EventStream } from '#lib/http/event-stream.ts'
+import type { Request } from '#lib/http/request.ts'
+import { Response } from '#lib/http/response.ts'
+import { readProperty } from '#lib/stack/read-property.ts'
+import { asInteger } from '#lib/text/conversion.ts'
+
+// Node runs TypeScript without a check of types, so each mistake of an application is refused when it runs. A value of the
+// type `never` fits everywhere: the compiler must not refuse the mistakes of these tables.
+const wrong = (value: unknown): never => value as never
+const answer = () => new Response('done')
+
+/** A mistake in a bundle: the code of the error, and parts of its message. */
+type Mistake<made> = readonly [name: string, make: (made: made) => unknown, code: string, ...parts: string[]]
+
+class Guard {
+  onRequest(): void {}
+}
+
+const inRegister: readonly Mistake<Application>[] = [
+  [
+    'an unknown key of a route',
+    ({ routes }) => routes.add(wrong({ name: 'a', path: '/a', method: 'POST', controller: answer })),
+    'ROUTE_DEFINITION_INVALID',
+    '"a"',
+    'no key "method"; the nearest is "methods"',
+  ],
+  [
+    'a handler for a controller',
+    ({ routes }) => routes.add(wrong({ name: 'a', path: '/a', handler: answer })),
+    'ROUTE_DEFINITION_INVALID',
+    'no key "handler": use name, path, controller',
+  ],
+  [
+    'methods that are no list',
+    ({ routes }) => routes.add(wrong({ name: 'a', path: '/a', methods: 'GET', controller: answer })),
+    'ROUTE_DEFINITION_INVALID',
+    'its methods must be a list',
+  ],
+  [
+    'a route without a name',
+    ({ routes }) => routes.get('/a', wrong(answer), wrong(undefined)),
+    'ROUTE_DEFINITION_INVALID',
+    "get('books', '/books', …)",
+  ],
+  [
+    'a prefix for the options of a group',
+    ({ routes }) => routes.group(wrong('/admin'), () => undefined),
+    'ARGUMENT_INVALID',
+    'routes.group',
+    'an object with prefix',
+  ],
+  [
+    'an unknown option of a group',
+    ({ routes }) => routes.group(wrong({ path: '/admin' }), () => undefined),
+    'ARGUMENT_INVALID',
+    '"path": use prefix',
+  ],
+  [
+    'an unknown option of a mount',
+    ({ routes }) => mountNodeHandler(routes, '/old', () => undefined, wrong({ methds: ['GET'] })),
+    'ROUTE_DEFINITION_INVALID',
+    '"methds"; the nearest is "methods"',
+  ],
+  [
+    'a mount without a path',
+    ({ routes }) => mountNodeHandler(routes, wrong(answer), wrong(undefined)),
+    'MOUNT_PATH_INVALID',
+    'a path is a text',
+  ],
+  [
+    'a controller without sources',
+    () => defineController('a', wrong(answer), wrong(undefined)),
+    'ARGUMENT_INVALID',
+    'the sources of "a"',
+    'not a list',
+  ],
+  [
+    'a controller without a name',
+    () => defineController(wrong([currentRequest]), wrong(answer), answer),
+    'ARGUMENT_INVALID',
+    'the name is an array',
+  ],
+  [
+    'a source that is no function',
+    () => defineController('a', wrong(['id']), answer),
+    'ARGUMENT_INVALID',
+    'a source of "a"',
+    'a string of 2 characters',
+  ],
+  [
+    'a constructor for a conversion',
+    () => routeParameter('id', wrong(Number)),
+    'KERNEL_CONVERSION_INVALID',
+    'routeParameter("id")',
+    'the function Number',
+  ],
+  [
+    'a fallback for a conversion',
+    () => queryValue('page', wrong(1)),
+    'KERNEL_CONVERSION_INVALID',
+    'queryValue("page")',
+    'a number',
+  ],
+  [
+    'an object for a schema',
+    () => jsonBody(wrong({ title: 'string' })),
+    'KERNEL_SCHEMA_INVALID',
+    'jsonBody()',
+    '"title"',
+  ],
+  [
+    'the name of an event',
+    ({ dispatcher }) => dispatcher.on(wrong('kernel.request'), answer),
+    'ARGUMENT_INVALID',
+    'RequestEvent for "kernel.request"',
+  ],
+  [
+    'a mistyped name of an event',
+    ({ dispatcher }) => dispatcher.on(wrong('kernel.respons'), answer),
+    'ARGUMENT_INVALID',
+    'ResponseEvent for "kernel.response"',
+  ],
+  [
+    'an event that is undefined',
+    ({ dispatcher }) => dispatcher.on(wrong(undefined), answer),
+    'ARGUMENT_INVALID',
+    'not undefined',
+  ],
+  [
+    'a class that is no event',
+    ({ dispatcher }) => dispatcher.on(wrong(Guard), answer),
+    'ARGUMENT_INVALID',
+    'the class Guard',
+  ],
+  [
+    'a listener that is no function',
+    ({ dispatcher }) => dispatcher.on(RequestEvent, wrong(new Guard())),
+    'ARGUMENT_INVALID',
+    'the listener must be a function, not an object of the class Guard',
+  ],
+  [
+    'options for a priority',
+    ({ dispatcher }) => dispatcher.on(RequestEvent, answer, wrong({ priority: 1 })),
+    'ARGUMENT_INVALID',
+    'the priority must be a number',
+  ],
+  [
+    'a missing method of subscribe',
+    ({ dispatcher }) => dispatcher.subscribe(RequestEvent, new Guard(), wrong('onRequset')),
+    'ARGUMENT_INVALID',
+    'the class Guard has no method "onRequset"; the nearest is "onRequest"',
+  ],
+  [
+    'subscribe without an object',
+    ({ dispatcher }) => dispatcher.subscribe(RequestEvent, wrong(undefined), wrong('onRequest')),
+    'ARGUMENT_INVALID',
+    'undefined has no method',
+  ],
+  [
+    'an object that is no event',
+    ({ dispatcher }) => dispatcher.dispatch(wrong({ book: 1 })),
+    'ARGUMENT_INVALID',
+    'extends Event',
+    '"book"',
+  ],
+  [
+    'an unknown signal',
+    ({ signals }) => signals.on(wrong('kernel.bootet'), () => undefined),
+    'ARGUMENT_INVALID',
+    'no signal "kernel.bootet": use "kernel.booted"',
+  ],
+  [
+    'a signal of the server that is unknown',
+    ({ signals }) => signals.on(wrong('server.started'), () => undefined),
+    'ARGUMENT_INVALID',
+    '"server.listening"',
+  ],
+  [
+    'an unknown signal that is emitted',
+    ({ signals }) => signals.emit(wrong('files.changes'), wrong(undefined)),
+    'ARGUMENT_INVALID',
+    'signals.emit(): there is no signal "files.changes": use "files.changed"',
+  ],
+  [
+    'a signal without a handler',
+    ({ signals }) => signals.on('kernel.booted', wrong(undefined)),
+    'ARGUMENT_INVALID',
+    'signals.on("kernel.booted", handler)',
+  ],
+  [
+    'a helper that is no function',
+    ({ view }) => view.addHelper('price', wrong(undefined)),
+    'ARGUMENT_INVALID',
+    'the helper "price"',
+  ],
+  [
+    'an unknown controller to decorate',
+    ({ controllers }) => controllers.decorate('error_controler', inner => inner),
+    'KERNEL_CONTROLLER_INVALID',
+    'the nearest is "error_controller"',
+  ],
+  [
+    'a function for a registered controller',
+    ({ controllers }) => controllers.register('a', wrong(answer)),
+    'KERNEL_CONTROLLER_INVALID',
+    'toController',
+  ],
+  [
+    'an unknown key of a setting',
+    () => defineSettings(wrong({ SHOP_SIZE: { help: 'size', shema: asInteger } })),
+    'ARGUMENT_INVALID',
+    'SHOP_SIZE',
+    '"shema"; the nearest is "schema"',
+  ],
+  [
+    'a constructor for a schema',
+    () => defineSettings(wrong({ SHOP_SIZE: { help: 'size', schema: Number } })),
+    'ARGUMENT_INVALID',
+    'SHOP_SIZE',
+    'the function Number',
+  ],
+  [
+    'an unknown option of the framework',
+    () => createFrameworkBundle(wrong({ sessions: {} })),
+    'FRAMEWORK_OPTIONS_INVALID',
+    '"sessions"; the nearest is "session"',
+  ],
+  [
+    'an unknown option of the profiler',
+    () => createProfilerBundle(wrong({ stoarge: 1 })),
+    'ARGUMENT_INVALID',
+    'createProfilerBundle()',
+    '"stoarge"; the nearest is "storage"',
+  ],
+]
+
+/** The lists to which bundles add objects: the place of the object is not known. */
+const inLists: readonly Mistake<Application>[] = [
+  [
+    'a function for a health check',
+    ({ healthChecks }) => healthChecks.push(wrong(answer)),
+    'KERNEL_CONTRIBUTION_INVALID',
+    'health check',
+    'the function answer',
+  ],
+  [
+    'a command without a description',
+    ({ commands }) => commands.push(wrong({ name: 'a', run: answer })),
+    'KERNEL_CONTRIBUTION_INVALID',
+    'command',
+    'its description must be a string, not undefined',
+  ],
+  [
+    'a command with an unknown key',
+    ({ commands }) => commands.push(wrong({ name: 'a', description: 'a', handler: answer })),
+    'KERNEL_CONTRIBUTION_INVALID',
+    '"handler": use name',
+  ],
+  [
+    'a collector that collects nothing',
+    ({ collectors }) => collectors.push(wrong({ name: 'a', colect: answer })),
+    'KERNEL_CONTRIBUTION_INVALID',
+    '"colect"; the nearest is "collect"',
+  ],
+]
+
+/** Mistakes in the controllers of routes, which are known when all bundles are registered. */
+const inRoutes: readonly Mistake<Application>[] = [
+  [
+    'an unknown controller',
+    ({ routes }) => routes.get('a', '/a', wrong('error_controler')),
+    'ROUTE_DEFINITION_INVALID',
+    'no controller "error_controler"; the nearest is "error_controller"',
+  ],
+  [
+    'a route without a controller',
+    ({ routes }) => routes.get('a', '/a', wrong(undefined)),
+    'ROUTE_DEFINITION_INVALID',
+    'its controller is undefined',
+  ],
+  [
+    'a response for a controller',
+    ({ routes }) => routes.get('a', '/a', wrong(answer())),
+    'ROUTE_DEFINITION_INVALID',
+    'an object of the class Response',
+  ],
+  [
+    'a promise for a controller',
+    ({ routes }) => routes.get('a', '/a', wrong(Promise.resolve())),
+    'ROUTE_DEFINITION_INVALID',
+    'its controller is a promise',
+  ],
+  [
+    'a class for a controller',
+    ({ routes }) => routes.get('a', '/a', wrong(Guard)),
+    'ROUTE_DEFINITION_INVALID',
+    'the class Guard',
+  ],
+  [
+    'a handler of Express',
+    ({ routes }) =>
+      routes.get(
+        'a',
+        '/a',
+        wrong((_req: unknown, res: unknown) => res),
+      ),
+    'ROUTE_DEFINITION_INVALID',
+    '(request, parameters)',
+  ],
+  [
+    'a handler with next',
+    ({ routes }) =>
+      routes.get(
+        'a',
+        '/a',
+        wrong((_a: unknown, _b: unknown, next: unknown) => next),
+      ),
+    'ROUTE_DEFINITION_INVALID',
+    '(request, parameters)',
+  ],
+  [
+    'a parameter of a path without any',
+    ({ routes }) => routes.get('a', '/a', defineController('a', [routeParameter('id')], answer)),
+    'ROUTE_DEFINITION_INVALID',
+    'the parameter "id", but its path is /a',
+  ],
+  [
+    'a mistyped parameter of a path',
+    ({ routes }) => routes.get('a', '/a/:slug', defineController('a', [routeParameter('slgu')], answer)),
+    'ROUTE_DEFINITION_INVALID',
+    '"slgu"',
+    'the nearest is "slug"',
+  ],
+]
+
+const inController: readonly Mistake<Request>[] = [
+  [
+    'a status for the options of a response',
+    () => Response.json({}, wrong(201)),
+    'ARGUMENT_INVALID',
+    'an object with status, headers, not a number',
+  ],
+  [
+    'an unknown option of a response',
+    () => Response.html('', wrong({ status: 201, header: {} })),
+    'ARGUMENT_INVALID',
+    '"header"; the nearest is "headers"',
+  ],
+  ['an object for a text', () => Response.text(wrong({ a: 1 })), 'ARGUMENT_INVALID', 'Response.text()', 'the key "a"'],
+  ['undefined for a text', () => Response.text(wrong(undefined)), 'ARGUMENT_INVALID', 'Response.text()', 'undefined'],
+  ['an object for HTML', () => Response.html(wrong({ a: 1 })), 'ARGUMENT_INVALID', 'Response.html()'],
+  ['an object for a body', () => new Response(wrong({ a: 1 })), 'ARGUMENT_INVALID', 'use Response.json()'],
+  ['a promise for JSON', () => Response.json(Promise.resolve(1)), 'ARGUMENT_INVALID', 'await it first'],
+  [
+    'a list of promises for JSON',
+    () => Response.json([1, 2].map(async each => each)),
+    'ARGUMENT_INVALID',
+    'await it first',
+  ],
+  [
+    'the arguments of redirect in another order',
+    () => Response.redirect(wrong(303), wrong('/')),
+    'ARGUMENT_INVALID',
+    'Response.redirect()',
+    'a number',
+  ],
+  [
+    'options for the status of a redirect',
+    () => Response.redirect('/', wrong({ status: 303 })),
+    'HTTP_REDIRECT_INVALID',
+    'the key "status"',
+  ],
+  [
+    'a large cookie',
+    () => setCookie(answer().headers, 'cart', 'x'.repeat(4093)),
+    'HTTP_COOKIE_TOO_LARGE',
+    '"cart"',
+    '4097 bytes',
+    'in the session',
+  ],
+  [
+    'a response for its headers',
+    () => setCookie(wrong(answer()), 'cart', ''),
+    'ARGUMENT_INVALID',
+    'the headers of a response',
+  ],
+  [
+    'an unknown option of a cookie',
+    () => setCookie(answer().headers, 'cart', '', wrong({ maxage: 1 })),
+    'ARGUMENT_INVALID',
+    '"maxage"; the nearest is "maxAge"',
+  ],
+  [
+    'a number for a cookie',
+    () => setCookie(answer().headers, 'cart', wrong(1)),
+    'ARGUMENT_INVALID',
+    'the value of "cart"',
+  ],
+  [
+    'an event stream without a function',
+    request => new EventStream(request, wrong(undefined)),
+    'ARGUMENT_INVALID',
+    'new EventStream(request, open)',
+  ],
+  [
+    'an unknown option of an event stream',
+    request => new EventStream(request, () => undefined, wrong({ heartBeat: 1 })),
+    'ARGUMENT_INVALID',
+    '"heartBeat"; the nearest is "heartbeat"',
+  ],
+  [
+    'a text for an event',
+    request => new EventStream(request, stream => stream.send(wrong('hello'))),
+    'ARGUMENT_INVALID',
+    'EventStream.send()',
+    'an object with event',
+  ],
+  [
+    'an upgrade without a function',
+    request => new WebSocketUpgrade(request, wrong(undefined)),
+    'ARGUMENT_INVALID',
+    'new WebSocketUpgrade(request, handler)',
+  ],
+  [
+    'an unknown option of a file',
+    request => createFileResponse(request, 'a', wrong({ filename: 'a' })),
+    'ARGUMENT_INVALID',
+    '"filename": use root, name',
+  ],
+  [
+    'a file without a request',
+    () => createFileResponse(wrong('a'), wrong({})),
+    'ARGUMENT_INVALID',
+    'createFileResponse()',
+    'the path of the file is a text',
+  ],
+  [
+    'an unknown option of an error',
+    () => new HttpError(404, 'No.', wrong({ header: {} })),
+    'TypeError',
+    '"header"; the nearest is "headers"',
+  ],
+  [
+    'an unknown option of a request of a test',
+    () => createRequest('/', wrong({ header: {} })),
+    'ARGUMENT_INVALID',
+    '"header"; the nearest is "headers"',
+  ],
+  [
+    'an unknown option of an event of a test',
+    () => createResponseEvent(wrong({ responce: answer() })),
+    'ARGUMENT_INVALID',
+    '"responce"; the nearest is "response"',
+  ],
+  [
+    'an unknown option of a client',
+    () => new TestClient(wrong({}), wrong({ header: {} })),
+    'ARGUMENT_INVALID',
+    '"header"; the nearest is "headers"',
+  ],
+]
+
+const inList: readonly Mistake<void>[] = [
+  ['a class', () => [Guard], 'KERNEL_BUNDLE_INVALID', 'number 2 is the class Guard', 'new Guard()'],
+  ['a function', () => [answer], 'KERNEL_BUNDLE_INVALID', 'the function answer', 'Call the function: answer()'],
+  ['a promise', () => [Promise.resolve()], 'KERNEL_BUNDLE_INVALID', 'a promise', 'Write await'],
+  ['a module', async () => [await import('#lib/http/response.ts')], 'KERNEL_BUNDLE_INVALID', 'import { Response }'],
+  [
+    'an object without register',
+    () => [{ name: 'shop', boot: answer }],
+    'KERNEL_BUNDLE_INVALID',
+    'no key "boot": use name',
+  ],
+  [
+    'an unknown key',
+    () => [{ name: 'shop', register: answer, dependencies: [] }],
+    'KERNEL_BUNDLE_KEY_UNKNOWN',
+    '"shop"',
+    '"dependencies": use name',
+  ],
+  [
+    'a mistyped key',
+    () => [{ name: 'shop', register: answer, asset: '' }],
+    'KERNEL_BUNDLE_KEY_UNKNOWN',
+    '"asset"; the nearest is "assets"',
+  ],
+]
+
+/** The differences between an error and the expected one. */
+function compare(
+  error: unknown,
+  [name, , code, ...parts]: Mistake<never>,
+  message = String(readProperty(error, 'message')),
+) {
+  const cause: unknown = readProperty(error, 'code') === 'KERNEL_BUNDLE_FAILED' ? readProperty(error, 'cause') : error
+  const found = String(readProperty(cause, 'code') ?? readProperty(cause, 'name'))
+  const missing = parts.filter(part => !message.includes(part))
+  return found === code && missing.length === 0
+    ? []
+    : [`${name}: ${found}: ${message} without ${missing.join(' and ')}`]
+}
+
+const place = 'tests/application/mistakes.test.ts:'
+
+async function findOffences(mistakes: readonly Mistake<Application>[], options: { readonly hasPlace: boolean }) {
+  const offences: string[] = []
+  for (const mistake of mistakes) {
+    const shop: Bundle = { name: 'shop', register: app => void mistake[1](app) }
+    const error = await createTestKernel({ bundles: [createFrameworkBundle(), shop] }).then(
+      () => new Error('It boots.'),
+      (thrown: unknown) => thrown,
+    )
+    offences.push(...compare(error, options.hasPlace ? [...mistake, place] : mistake))
+  }
+  return offences
+}
+
+t.test('a mistake in register is refused with its place', async t => {
+  t.strictSame(await findOffences(inRegister, { hasPlace: true }), [])
+})
+
+t.test('a wrong object in a list of the application is refused', async t => {
+  t.strictSame(await findOffences(inLists, { hasPlace: false }), [])
+})
+
+t.test('a route whose controller cannot answer is refused at boot with its place', async t => {
+  t.strictSame(await findOffences(inRoutes, { hasPlace: true }), [])
+})
+
+t.test('a mistake in a controller is refused at the call, and logged with its place', async t => {
+  const offences: string[] = []
+  for (const mistake of inController) {
+    const shop: Bundle = {
+      name: 'shop',
+      register: ({ routes }) => void routes.get('a', '/a', request => mistake[1](request)),
+    }
+    const { client, close, records } = await createTestKernel({ bundles: [createFrameworkBundle(), shop] })
+    await client.get('/a')
+    await close()
+    const record = records.find(({ level }) => level === 'critical')
+    offences.push(
+      ...compare(record?.context.exception, [...mistake, 'mistakes.test.ts line'], record?.message ?? ''),
+    )
+  }
+  t.strictSame(offences, [])
+})
+
+t.test('a value in the list of bundles that is none is refused with the way to make a bundle of it', async t => {
+  const offences: string[] = []
+  for (const mistake of inList) {
+    const bundles = [createFrameworkBundle(), ...((await mistake[1]()) as Bundle[])]
+    offences.push(...compare(await createTestKernel({ bundles }).catch((error: unknown) => error), mistake))
+  }
+  t.strictSame(offences, [])
+  t.throws(() => checkBundles(undefined), { code: 'KERNEL_BUNDLES_MISSING', message: 'is undefined: loadBundles()' })
+})
+
+t.test('an object of a class may have keys of its own', async t => {
+  class Shop implements Bundle {
+    readonly name = 'shop'
+    readonly store = new Map()
+    register({ routes }: Application): void {
+      // The headers and the status of another response.
+      routes.get('a', '/a', () => new Response('copy', Response.text('made', { status: 201 })))
+    }
+  }
+  const { client, close } = await createTestKernel({ bundles: [createFrameworkBundle(), new Shop()] })
+  t.teardown(close)
+  t.match(await client.get('/a'), { status: 201, text: 'copy' })
+})
+
+t.test('a promise, and a value that the model has not, is named with its key', async t => {
+  class Book {
+    get title(): string {
+      return 'Ink'
+    }
+  }
+  const templates: readonly (readonly [template: string, model: object, reason: string])[] = [
+    [
+      '{{#each books}}{{title}}{{/each}}',
+      { books: Promise.resolve([]) },
+      '"books" in its model is a promise: await it',
+    ],
+    ['', { books: [Promise.resolve()] }, '"books" in its model is a list of promises: use await Promise.all'],
+    [
+      '{{#each shop.books}}{{title}}{{/each}}',
+      { shop: { books: Promise.resolve([]) } },
+      'line 1: the value of {{#each}} is a promise',
+    ],
+    ['{{shop.count}}', { shop: { count: Promise.resolve(1) } }, 'line 1: "count" is a promise: await it'],
+    [
+      '{{user.name}}',
+      { users: [] },
+      '"name" of {{user.name}} is not defined, because "user" is undefined; the nearest is "users"',
+    ],
+    ['{{user.name}}', { user: null }, '"name" of {{user.name}} is not defined, because "user" is null'],
+    ['{{user.nmae}}', { user: { name: 'Ada' } }, '"nmae" is not defined; the nearest is "name"'],
+    ['{{titel}}', { title: 'Ink' }, '"titel" is not defined; the nearest is "title"'],
+    [
+      '{{book.title}}',
+      { book: new Book() },
+      'templates do not read methods and getters of an object of the class Book',
+    ],
+    ['{{price 3}}', {}, 'its function takes one object'],
+    ['{{later 3}}', {}, 'its function returns a promise'],
+    ['{{title}}', wrong('Ink'), 'its model must be an object, not a string'],
+  ]
+  const files = Object.fromEntries(templates.map(([template], index) => [`${index}.hbs`, template]))
+  const shop: Bundle = {
+    name: 'shop',
+    register({ view }) {
+      view.addHelper('price', cents => `EUR ${(cents as unknown as number) / 100}`)
+      view.addHelper('later', async () => 'later')
+    },
+  }
+  const directory = t.testdir({ templates: { shop: files } })
+  const { app, close } = await createTestKernel({ bundles: [shop], directory })
+  t.teardown(close)
+  const offences = templates.flatMap(([template, model, reason], index) => {
+    try {
+      return `${template}: ${app.view.render(`shop/${index}`, model)}`
+    } catch (error) {
+      return compare(error, [template, answer, 'VIEW_RENDER_FAILED', reason])
+    }
+  })
+  t.strictSame(offences, [])
+})
+
+t.test('a mistyped helper or partial has the nearest name', async t => {
+  const templates = { shop: { 'list.hbs': "{{pathh 'home'}}{{> shop/hedaer}}", 'header.hbs': '' } }
+  const shop: Bundle = { name: 'shop', register() {} }
+  const directory = t.testdir({ templates })
+  await t.rejects(createTestKernel({ bundles: [createFrameworkBundle(), shop], directory }), {
+    code: 'VIEW_TEMPLATE_INVALID',
+    message: /helper "pathh"; the nearest is "path"\n.*partial "shop\/hedaer"; the nearest is "shop\/header"/,
+  })
+})
+
+t.test('the data of a template may have the type of an interface', async t => {
+  interface Book {
+    readonly title: string
+  }
+  const book: Book = { title: 'Ink' }
+  const directory = t.testdir({ templates: { shop: { 'book.hbs': '{{title}}' } } })
+  const { app, close } = await createTestKernel({ bundles: [{ name: 'shop', register() {} }], directory })
+  t.teardown(close)
+  t.equal(app.view.render('shop/book', book), 'Ink')
+})
+
+t.test('a bundle that waits forever is named when the process would end', async t => {
+  const program = `
+    import { createTestKernel } from '#kernel/testing/create-test-kernel.ts'
+    const shop = { name: 'shop', register: () => new Promise(() => {}) }
+    await createTestKernel({ bundles: [shop] }).catch(error => console.log(error.message))`
+  const { status, stdout } = spawnSync(process.execPath, ['--input-type=module', '--eval', program], {
+    encoding: 'utf8',
+  })
+  t.match(stdout, 'The bundle "shop" failed in register(): It waits for a promise')
+  t.equal(status, 0)
+})
