@@ -10,12 +10,19 @@ import { readDotenv } from '../lib/env/dotenv.ts'
 import { CONFIG_INVALID } from '../lib/env/errors.ts'
 import { Settings, warnOfUnknownSettings } from '../lib/env/settings.ts'
 import { checkOptions } from '../lib/errors/arguments.ts'
+import { HttpError } from '../lib/errors/http-error.ts'
 import { TrustedProxies } from '../lib/http/trusted-proxies.ts'
 import { createLogger, type LogStream } from '../lib/log/create-logger.ts'
 import type { Logger, LogLevel } from '../lib/log/logger.ts'
 import { Redactor } from '../lib/redact/redactor.ts'
+import { addOwnPlace } from '../lib/stack/locate-frame.ts'
 import type { KeysOf } from '../lib/text/known-keys.ts'
-import { APPLICATION_BUNDLES_INVALID, APPLICATION_BUNDLES_MISSING, APPLICATION_NOT_COMPILED } from './errors.ts'
+import {
+  APPLICATION_BUNDLES_FAILED,
+  APPLICATION_BUNDLES_INVALID,
+  APPLICATION_BUNDLES_MISSING,
+  APPLICATION_NOT_COMPILED,
+} from './errors.ts'
 import { loadInstrumentations } from './instrumentation.ts'
 import { createSources, toDirectory } from './sources.ts'
 
@@ -108,13 +115,19 @@ async function loadBundles(
   { isServed, load }: Pick<LoadOptions, 'isServed' | 'load'>,
 ): Promise<readonly Bundle[]> {
   try {
-    const bundles = await (load ?? (await importBundles(directory)))(config)
-    checkBundles(bundles)
+    const loaded = await (load ?? (await importBundles(directory)))(config).catch(error => fail(error, directory))
+    const bundles = checkBundles(loaded)
     return [...(await loadTracing(settings, bundles, isServed)), ...bundles]
   } catch (error) {
     settings.check()
     throw error
   }
+}
+
+/** @throws APPLICATION_BUNDLES_FAILED with the place of a foreseen error; others have it in their stack */
+function fail(error: unknown, directory: string): never {
+  if (!(error instanceof HttpError)) throw error
+  throw new APPLICATION_BUNDLES_FAILED([addOwnPlace(error.message, error, directory)], { cause: error })
 }
 
 /**
@@ -153,6 +166,7 @@ const serverKeys: KeysOf<NodeServerOptions> = {
   identity: true,
   answerTimeout: true,
   idleTimeout: true,
+  nodeMessages: true,
 }
 
 /** Creates the server of a booted application. By default it trusts the proxies of the application's settings. */

@@ -61,7 +61,7 @@ export async function runCommand(
       await kernel.close()
     }
   } catch (error) {
-    output.error(describeFailure(error, directory))
+    output.error(describeFailure(error))
     return error instanceof CommandUsageError ? exitCodes.usage : exitCodes.failure
   }
 }

@@ -4,17 +4,13 @@ import { inspect } from 'node:util'
 import { CommandUsageError } from '../kernel/console-command.ts'
 import { KERNEL_BUNDLE_FAILED } from '../kernel/errors.ts'
 import { HttpError } from '../lib/errors/http-error.ts'
-import { addOwnPlace } from '../lib/stack/locate-frame.ts'
 import { readProperty } from '../lib/stack/read-property.ts'
 import { suggestNames } from '../lib/text/nearest-names.ts'
 import { UsageError } from './serve-options.ts'
 
-/**
- * Formats an error for stderr: if the error was foreseen, the message with its place in the application, otherwise with its stack and
- * causes.
- */
-export function describeFailure(error: unknown, directory: string): string {
-  if (isForeseen(error)) return addOwnPlace(error.message, error, directory)
+/** Formats an error for stderr: the message alone if the error was foreseen, otherwise with its stack and causes. */
+export function describeFailure(error: unknown): string {
+  if (isForeseen(error)) return error.message
   // In front of a mistake in a module, Node names its file and line: its own calls explain nothing. The place of other
   // mistakes, such as those of JSON.parse, is in the calls.
   const stack = error instanceof SyntaxError ? (error.stack ?? '') : ''
@@ -38,7 +34,7 @@ function hintAtName(message: string): string {
   const [, module = '', name = ''] = /module '([^']+)' does not provide an export named '([^']+)'/.exec(message) ?? []
   if (name === '') return ''
   const names = readExports(module)
-  if (names.includes(`type ${name}`)) return `\nIt is a type: import { type ${name} } from '${module}'.`
+  if (names.includes(`type ${name}`)) return `\nIt is a type: import { type ${name} }.`
   if (names.length > 0) return `\nThere is no "${name}" in ${module}${suggestNames(name, names)}.`
   return `\nIf "${name}" is a type: import { type ${name} }. Otherwise export it from ${module}.`
 }

@@ -12,6 +12,12 @@ export const APPLICATION_BUNDLES_INVALID: CodedErrorClass<[file: string]> = defi
   'The file %s must export a function "loadBundles", which returns the list of bundles.',
 )
 
+export const APPLICATION_BUNDLES_FAILED: CodedErrorClass<[reason: string]> = defineError(
+  'APPLICATION_BUNDLES_FAILED',
+  500,
+  'The bundles cannot be loaded: %s',
+)
+
 export const APPLICATION_NOT_COMPILED: CodedErrorClass<[directory: string]> = defineError(
   'APPLICATION_NOT_COMPILED',
   500,

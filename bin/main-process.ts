@@ -68,7 +68,7 @@ export async function serveApplication(
     if (options === 'help') process.stdout.write(help)
     else process.exitCode = await run(directory, options, commandLine, load)
   } catch (error) {
-    print(error, directory)
+    print(error)
     await report({ problems: toSourceProblems(error, directory), isPortTaken: isPortTaken(error) })
     process.exitCode = usageErrors.some(type => error instanceof type) ? exitCodes.usage : exitCodes.failure
   }
@@ -91,8 +91,8 @@ function isPortTaken(error: unknown, depth = 5): boolean {
 
 const usageErrors = [UsageError, SERVER_PORT_TAKEN, SERVER_LISTEN_FAILED, SERVER_TLS_INVALID]
 
-function print(error: unknown, directory: string): void {
-  process.stderr.write(`${describeFailure(error, directory)}\n`)
+function print(error: unknown): void {
+  process.stderr.write(`${describeFailure(error)}\n`)
 }
 
 async function run(
@@ -236,7 +236,7 @@ function reload(kernel: Kernel, files: readonly string[]): readonly SourceProble
     kernel.reload(files)
     return []
   } catch (error) {
-    print(error, kernel.app.directory)
+    print(error)
     process.stderr.write('What was read before stays in use: waiting for a change.\n')
     return toSourceProblems(error, kernel.app.directory)
   }

@@ -12,7 +12,7 @@ const limit = 50
 /** The mistakes that have kept an application from starting, or its templates from being read. */
 export function toSourceProblems(error: unknown, directory: string): SourceProblem[] {
   if (error instanceof VIEW_TEMPLATE_INVALID) return ofTemplates(error)
-  const message = stripVTControlCharacters(describeFailure(error, directory))
+  const message = stripVTControlCharacters(describeFailure(error))
   // The calls are in the terminal. The page shows the place and the source below the message, and masks the source.
   const short = message
     .replace(/\n {4}at [\s\S]*/, '')

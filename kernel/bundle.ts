@@ -10,7 +10,7 @@ import type { RouteCollection, RouteDeclarations } from '../lib/routing/route-co
 import type { UrlGenerator } from '../lib/routing/url-generator.ts'
 import type { Secrets } from '../lib/secrets.ts'
 import type { SessionUse } from '../lib/session/session-use.ts'
-import type { Signals } from '../lib/signals.ts'
+import type { SignalMap, Signals } from '../lib/signals.ts'
 import type { KeysOf } from '../lib/text/known-keys.ts'
 import type { View } from '../lib/view/view.ts'
 import type { CommandSource } from './console-command.ts'
@@ -27,48 +27,43 @@ import type { Queries } from './queries.ts'
 import type { RequestContext } from './request-context.ts'
 
 declare module '../lib/signals.ts' {
-  interface SignalMap extends KernelSignals {}
-}
-
-/** The signals of the kernel and of the server. */
-interface KernelSignals {
-  /** Templates and static files have changed, and were read again; at most 50, relative to the application. */
-  'files.changed': { readonly files: readonly string[] }
-  /** All bundles are registered and checked, and requests may arrive. Not emitted for console commands. */
-  'kernel.booted': undefined
-  /**
-   * The development server has started this process again. `edits` are the latest edits until then, the oldest first:
-   * when the edited files came into use, in milliseconds since 1970, and at most 50 files, relative to the application.
-   */
-  'process.restarted': { readonly edits: readonly { readonly time: number; readonly files: readonly string[] }[] }
-  /**
-   * In development, changed files have mistakes. Without problems, all are corrected. `served` is the version that answers
-   * requests: the current one, if the mistakes are type errors; an older one, if the changed files cannot be used; or nothing.
-   */
-  'sources.broken': { readonly problems: readonly SourceProblem[]; readonly served: 'current' | 'older' | 'nothing' }
-  /** A session was read or changed, for the main request or one of its sub-requests. `request` is the main request. */
-  'session.used': { readonly request: Request; readonly use: SessionUse }
-  /** A main request is over: its response was sent, its client has left, or the stream of its response has failed. */
-  'request.finished': FinishedRequest
-  'server.listening': { readonly url: string }
-  'server.draining': undefined
-  'server.closed': undefined
-}
-
-const signalNames: KeysOf<KernelSignals> = {
-  'files.changed': true,
-  'kernel.booted': true,
-  'process.restarted': true,
-  'sources.broken': true,
-  'session.used': true,
-  'request.finished': true,
-  'server.listening': true,
-  'server.draining': true,
-  'server.closed': true,
+  interface SignalMap {
+    /** Templates and static files have changed, and were read again; at most 50, relative to the application. */
+    'files.changed': { readonly files: readonly string[] }
+    /** All bundles are registered and checked, and requests may arrive. Not emitted for console commands. */
+    'kernel.booted': undefined
+    /**
+     * The development server has started this process again. `edits` are the latest edits until then, the oldest first:
+     * when the edited files came into use, in milliseconds since 1970, and at most 50 files, relative to the application.
+     */
+    'process.restarted': { readonly edits: readonly { readonly time: number; readonly files: readonly string[] }[] }
+    /**
+     * In development, changed files have mistakes. Without problems, all are corrected. `served` is the version that answers
+     * requests: the current one, if the mistakes are type errors; an older one, if the changed files cannot be used; or nothing.
+     */
+    'sources.broken': { readonly problems: readonly SourceProblem[]; readonly served: 'current' | 'older' | 'nothing' }
+    /** A session was read or changed, for the main request or one of its sub-requests. `request` is the main request. */
+    'session.used': { readonly request: Request; readonly use: SessionUse }
+    /** A main request is over: its response was sent, its client has left, or the stream of its response has failed. */
+    'request.finished': FinishedRequest
+    'server.listening': { readonly url: string }
+    'server.draining': undefined
+    'server.closed': undefined
+  }
 }
 
 /** The names of the signals of the kernel and of the server. */
-export const kernelSignals: readonly string[] = Object.keys(signalNames)
+export const kernelSignals: readonly (keyof SignalMap)[] = [
+  'files.changed',
+  'kernel.booted',
+  'process.restarted',
+  'sources.broken',
+  'session.used',
+  'request.finished',
+  'server.listening',
+  'server.draining',
+  'server.closed',
+]
 
 /** A mistake in a file of the application, such as one that the compiler has found. */
 export interface SourceProblem {

@@ -5,7 +5,6 @@ import type { RequestHandler } from '../lib/routing/route-collection.ts'
 import { Declarations } from '../lib/stack/declaration-sites.ts'
 import { describeValue, isClass } from '../lib/text/describe-value.ts'
 import { suggestNames } from '../lib/text/nearest-names.ts'
-import type { Application } from './bundle.ts'
 import { type Controller, listParameters, toController } from './controller.ts'
 import { KERNEL_CONTROLLER_INVALID, KERNEL_CONTROLLER_MISSING } from './errors.ts'
 
@@ -78,7 +77,11 @@ export class ControllerResolver {
 }
 
 /** Refuses a route whose controller cannot answer: a request would be the first to notice. @throws ROUTE_DEFINITION_INVALID */
-export function checkControllers({ controllers, directory, routes }: Pick<Application, keyof Declaring>): void {
+export function checkControllers({
+  controllers,
+  directory,
+  routes,
+}: Declaring & { readonly controllers: ControllerResolver }): void {
   for (const route of routes) {
     const mistake = controllers.findMistake(route)
     if (mistake === undefined) continue

@@ -112,7 +112,8 @@ export class Kernel {
     steps: BundleSteps,
     begun: Set<Bundle>,
   ): Promise<Kernel> {
-    const names = checkBundles(bundles)
+    checkBundles(bundles)
+    const names = bundles.map(({ name }) => name)
     declareSettings(settings, bundles)
     redactor.declare(settings.list())
     settings.check()
@@ -252,11 +253,11 @@ function createStaticFiles(directory: string, bundles: readonly Bundle[]): Stati
 }
 
 /**
- * Returns the names of the bundles. Node runs TypeScript without a check of types, so the list may contain other values.
+ * Returns the list of bundles. Node runs TypeScript without a check of types, so it may contain other values.
  *
  * @throws KERNEL_BUNDLE_INVALID KERNEL_BUNDLE_KEY_UNKNOWN KERNEL_BUNDLE_REPEATED
  */
-export function checkBundles(bundles: unknown): string[] {
+export function checkBundles(bundles: unknown): readonly Bundle[] {
   if (!Array.isArray(bundles)) throw new KERNEL_BUNDLES_MISSING([describeValue(bundles)])
   for (const [index, bundle] of bundles.entries()) {
     if (!isBundle(bundle)) {
@@ -268,7 +269,7 @@ export function checkBundles(bundles: unknown): string[] {
   const names = bundles.map(({ name }) => name)
   const repeated = names.find((name, index) => names.indexOf(name) < index)
   if (repeated !== undefined) throw new KERNEL_BUNDLE_REPEATED([repeated])
-  return names
+  return bundles
 }
 
 function isBundle(value: unknown): value is Bundle {

@@ -9,6 +9,7 @@ import { createOpenTelemetryBundle } from '#bundles/opentelemetry/opentelemetry-
 import { openTelemetrySettings } from '#bundles/opentelemetry/settings.ts'
 import { createProfilerBundle } from '#bundles/profiler/profiler-bundle.ts'
 import { MemoryProfileStorage } from '#bundles/profiler/store/memory-profile-storage.ts'
+import { kernelSignals } from '#kernel/bundle.ts'
 import { ViewEvent } from '#kernel/events.ts'
 import { createTestKernel, type TestKernelOptions } from '#kernel/testing/create-test-kernel.ts'
 import * as factories from '#kernel/testing/event-factories.ts'
@@ -109,13 +110,17 @@ t.test('the priorities in the guide for Symfony developers are those of the refe
 t.test('every declared signal is in the reference', async t => {
   const declared = ['kernel', 'bundles'].flatMap(layer =>
     listSources(layer).flatMap(file => {
-      const [, map = ''] =
-        /interface (?:SignalMap|KernelSignals) \{([\s\S]*?)\n {0,2}\}/.exec(readFileSync(file, 'utf8')) ?? []
+      const [, map = ''] = /interface SignalMap \{([\s\S]*?)\n {2}\}/.exec(readFileSync(file, 'utf8')) ?? []
       return Array.from(map.matchAll(/'([a-z]+\.[a-z]+)':/g), ([, name]) => String(name))
     }),
   )
   const documented = readRows(textOf(events, 'Signals')).map(([name]) => name)
   t.strictSame(documented.toSorted(), declared.toSorted())
+  // A handler for another name in the area of the kernel or of the server is refused.
+  t.strictSame(
+    declared.filter(name => !kernelSignals.some(each => each === name)),
+    ['profile.saved'],
+  )
 })
 
 /** The sections of the reference with the settings of a bundle, or of the kernel. */

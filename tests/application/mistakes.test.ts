@@ -557,9 +557,7 @@ t.test('a mistake in a controller is refused at the call, and logged with its pl
     await client.get('/a')
     await close()
     const record = records.find(({ level }) => level === 'critical')
-    offences.push(
-      ...compare(record?.context.exception, [...mistake, 'mistakes.test.ts line'], record?.message ?? ''),
-    )
+    offences.push(...compare(record?.context.exception, [...mistake, 'mistakes.test.ts line'], record?.message ?? ''))
   }
   t.strictSame(offences, [])
 })

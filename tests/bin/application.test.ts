@@ -302,15 +302,13 @@ t.test('if a signal ends tap, the tests have failed', async t => {
   t.equal(await runApplicationTests(alone, [], { isDirect: true }), 1)
 })
 
-const describe = (error: unknown) => describeFailure(error, process.cwd())
-
 t.test('a syntax error is described by its place and code, without calls of Node', async t => {
   const error = new SyntaxError('enum is not supported')
   error.stack =
     'file:///home-bundle.ts:2\nenum A {}\n^^^^\n\nSyntaxError: no enum\n    at parse (node:internal:1:1)\n    at b'
-  t.equal(describeFailure(error, '/'), 'file:///home-bundle.ts:2\nenum A {}\n^^^^\n\nSyntaxError: no enum')
+  t.equal(describeFailure(error), 'file:///home-bundle.ts:2\nenum A {}\n^^^^\n\nSyntaxError: no enum')
 
-  const json = await Promise.resolve('{').then(JSON.parse).catch(describe)
+  const json = await Promise.resolve('{').then(JSON.parse).catch(describeFailure)
   t.match(
     json,
     /^SyntaxError: .*JSON.*\n {4}at .*\n[\s\S]*application\.test/,
@@ -320,18 +318,18 @@ t.test('a syntax error is described by its place and code, without calls of Node
 
 t.test('an import of a source without .ts is described by a hint', async t => {
   const folder = t.testdir({ 'home-bundle.ts': '', 'other.mts': '' })
-  const describeImport = (name: string) =>
-    import(pathToFileURL(path.join(folder, name)).href).then(() => 'imported', describe)
+  const describe = (name: string) =>
+    import(pathToFileURL(path.join(folder, name)).href).then(() => 'imported', describeFailure)
   const hint = (name: string) => new RegExp(`\\nImports of own files end in \\.ts: import "${name}" instead\\.$`)
-  for (const name of ['home-bundle', 'home-bundle.js']) t.match(await describeImport(name), hint('home-bundle\\.ts'))
-  t.match(await describeImport('other.mjs'), hint('other\\.mts'))
+  for (const name of ['home-bundle', 'home-bundle.js']) t.match(await describe(name), hint('home-bundle\\.ts'))
+  t.match(await describe('other.mjs'), hint('other\\.mts'))
   for (const name of ['nothing', 'nothing.js']) {
-    const text = await describeImport(name)
+    const text = await describe(name)
     t.match(text, 'ERR_MODULE_NOT_FOUND')
     t.notMatch(text, 'Imports of own files')
   }
   const missing: string = 'a-package-that-is-missing'
-  t.notMatch(await import(missing).catch(describe), 'Imports of own files')
+  t.notMatch(await import(missing).catch(describeFailure), 'Imports of own files')
 })
 
 t.test('without tap, Node runs the tests, also those of an application that uses both', async t => {

@@ -211,7 +211,10 @@ t.test('a field that the model lacks is an error that names file and line', asyn
   const view = viewOfTemplates(t, { 'page.hbs': '<p>\n{{missing}}</p>' })
   t.equal(failureOf(t, view), 'templates/page.hbs: line 2: "missing" is not defined')
   const deep = viewOfTemplates(t, { 'page.hbs': '{{#if a}}{{else if b}}\n{{c.d}}{{/if}}' })
-  t.equal(failureOf(t, deep, { a: 0, b: 1, c: null }), 'templates/page.hbs: line 2: "d" not defined in null')
+  t.equal(
+    failureOf(t, deep, { a: 0, b: 1, c: null }),
+    'templates/page.hbs: line 2: "d" of {{c.d}} is not defined, because "c" is null',
+  )
 })
 
 t.test('the error of a page names the file whose text has failed', async t => {
