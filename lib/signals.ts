@@ -59,8 +59,8 @@ export function createSignals(onError: (error: unknown) => void, known: readonly
  */
 function checkName(call: string, name: string, known: readonly string[]): void {
   const [nearest] = nearestNames(name, known, 2)
-  const area = /^(?:kernel|server)\./.exec(name)?.[0]
-  if (nearest === undefined && area === undefined) return
-  const names = nearest === undefined ? known.filter(each => each.startsWith(String(area))) : [nearest]
+  const [area] = /^(?:kernel|server)\./.exec(name) ?? []
+  const names = nearest === undefined ? known.filter(each => area !== undefined && each.startsWith(area)) : [nearest]
+  if (names.length === 0) return
   throw new ARGUMENT_INVALID([call, `there is no signal "${name}": use ${names.map(each => `"${each}"`).join(', ')}`])
 }

@@ -136,9 +136,9 @@ export class Response {
 
 function ignore(): void {}
 
-/** The first argument of these functions is a text. @throws ARGUMENT_INVALID */
+/** The first argument of these functions is a text, or in JavaScript the bytes of a file. @throws ARGUMENT_INVALID */
 function checkText(call: string, text: unknown): void {
-  if (typeof text === 'string') return
+  if (typeof text === 'string' || text instanceof Uint8Array) return
   throw new ARGUMENT_INVALID([call, `its first argument must be a text, not ${describeValue(text)}`])
 }
 

@@ -500,7 +500,7 @@ t.test('a response that cannot be sent becomes the last resort', async t => {
   const remove = app.dispatcher.on(
     ResponseEvent,
     event => {
-      event.response = new Response(5 as unknown as string)
+      event.response = Object.defineProperty(new Response(), 'body', { value: 5 })
     },
     -5000,
   )
