@@ -1,7 +1,7 @@
-import { noteRegistration } from './describe-listener.ts'
 import { ARGUMENT_INVALID, checkFunction } from '../errors/arguments.ts'
 import { describeValue } from '../text/describe-value.ts'
 import { nearestNames, suggestNames } from '../text/nearest-names.ts'
+import { noteRegistration } from './describe-listener.ts'
 
 /** The base class of events. Listeners are called one after another until one of them stops the event. */
 export abstract class Event {
