@@ -112,7 +112,9 @@ t.test('each filter of the list leaves the profiles that match it', async t => {
   await storage.pin('0000bb', true)
   const found = async (query: string) => {
     const { text } = await client.get(`/_profiler/search.json?${query}`, { headers: { 'x-profiler': 'off' } })
-    return JSON.parse(text).records.map(({ token }: { token: string }) => token.slice(-1)).sort()
+    return JSON.parse(text)
+      .records.map(({ token }: { token: string }) => token.slice(-1))
+      .sort()
   }
   for (const [query, expected] of [
     ['', ['a', 'b', 'c']],
