@@ -187,7 +187,9 @@ export async function importBundles(directory: string, isDirect?: boolean): Prom
   const source = path.join(directory, 'bundles/index.ts')
   if (!existsSync(bundles)) throw new APPLICATION_BUNDLES_MISSING([existsSync(source) ? bundles : source])
   await loadInstrumentations(directory, isDirect)
-  const { loadBundles }: { loadBundles?: unknown } = await import(pathToFileURL(bundles).href)
+  const { loadBundles }: { loadBundles?: unknown } = await import(pathToFileURL(bundles).href).catch(error =>
+    fail(error, directory),
+  )
   if (typeof loadBundles !== 'function') throw new APPLICATION_BUNDLES_INVALID([existsSync(source) ? source : bundles])
   // The application's own compiler checks the type.
   return loadBundles as LoadBundles

@@ -59,6 +59,9 @@ export function checkContributions(app: Application): () => void {
   }
 }
 
+/** The keys whose values are lists, of commands. */
+const lists = ['arguments', 'options', 'examples'] as const
+
 function check(noun: string, value: unknown, keys: object, required: Readonly<Record<string, string>>): void {
   const fail = (mistake: string): never => {
     throw new KERNEL_CONTRIBUTION_INVALID([noun, mistake])
@@ -66,6 +69,10 @@ function check(noun: string, value: unknown, keys: object, required: Readonly<Re
   if (typeof value !== 'object' || value === null) fail(`it is ${describeValue(value)}, not an object`)
   const unknown = listUnknownKeys(Object(value), keys)[0]
   if (unknown !== undefined) fail(`there is no key ${unknown}`)
+  for (const key of lists) {
+    const found = Object(value)[key]
+    if (found !== undefined && !Array.isArray(found)) fail(`its ${key} must be a list, not ${describeValue(found)}`)
+  }
   for (const [key, type] of Object.entries(required)) {
     const found = Object(value)[key]
     if (typeof found !== type) fail(`its ${key} must be a ${type}, not ${describeValue(found)}`)

@@ -40,13 +40,31 @@ export function defineController<
 
 const definition = 'defineController(name, [sources], function)'
 
+/** The functions that make sources. As a source itself, such a function would give the controller a function. */
+const makers: readonly string[] = [
+  'routeParameter',
+  'queryValue',
+  'headerValue',
+  'cookieValue',
+  'uploadedFile',
+  'jsonBody',
+  'formBody',
+  'checkedForm',
+  'queryValues',
+  'routeParameters',
+]
+
 /** Refuses arguments that the compiler would refuse. @throws ARGUMENT_INVALID */
 function checkDefinition(name: unknown, sources: unknown, call: unknown): void {
   if (typeof name !== 'string') throw new ARGUMENT_INVALID([definition, `the name is ${describeValue(name)}`])
   if (!Array.isArray(sources)) {
     throw new ARGUMENT_INVALID([definition, `the sources of "${name}" are ${describeValue(sources)}, not a list`])
   }
-  for (const source of sources) checkFunction(definition, `a source of "${name}", such as currentRequest,`, source)
+  for (const source of sources) {
+    checkFunction(definition, `a source of "${name}", such as currentRequest,`, source)
+    if (!makers.includes(source.name)) continue
+    throw new ARGUMENT_INVALID([definition, `a source of "${name}" is not called: write ${source.name}(…)`])
+  }
   checkFunction(definition, `the last argument of "${name}"`, call)
 }
 

@@ -124,7 +124,9 @@ export class Response {
   }
 
   set status(status: number) {
-    if (!Number.isInteger(status) || status < 200 || status > 599) throw new HTTP_STATUS_INVALID([status])
+    if (!Number.isInteger(status) || status < 200 || status > 599) {
+      throw new HTTP_STATUS_INVALID([typeof status === 'object' ? describeValue(status) : status])
+    }
     this.#status = status
   }
 

@@ -86,7 +86,9 @@ function readPlace(message: string): Pick<TemplatePlace, 'line' | 'column'> {
 
 /** At the end of a file, an error of the grammar mostly means that a block has no end. */
 function explain(message: string): string {
-  return message.endsWith("got 'EOF'") ? `${message}\nA block such as {{#if …}} has no end.` : message
+  if (message.endsWith("got 'EOF'")) return `${message}\nA block such as {{#if …}} has no end.`
+  const hasOperator = /got '(?:EQUALS|INVALID)'$/.test(message)
+  return hasOperator ? `${message}\nTemplates have no operators: compare in the controller, or in a helper.` : message
 }
 
 /** The names that a template may use. */

@@ -107,6 +107,12 @@ const inRegister: readonly Mistake<Application>[] = [
     'a string of 2 characters',
   ],
   [
+    'a source that is not called',
+    () => defineController('a', [queryValue as unknown as typeof currentRequest], answer),
+    'ARGUMENT_INVALID',
+    'a source of "a" is not called: write queryValue(…)',
+  ],
+  [
     'a constructor for a conversion',
     () => routeParameter('id', wrong(Number)),
     'KERNEL_CONVERSION_INVALID',
@@ -274,6 +280,12 @@ const inLists: readonly Mistake<Application>[] = [
     ({ commands }) => commands.push(wrong({ name: 'a', description: 'a', handler: answer })),
     'KERNEL_CONTRIBUTION_INVALID',
     '"handler": use name',
+  ],
+  [
+    'an object for the options of a command',
+    ({ commands }) => commands.push(wrong({ name: 'a', description: 'a', run: answer, options: { least: 1 } })),
+    'KERNEL_CONTRIBUTION_INVALID',
+    'its options must be a list',
   ],
   [
     'a collector that collects nothing',
