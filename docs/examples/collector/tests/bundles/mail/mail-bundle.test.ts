@@ -13,8 +13,8 @@ test('the mails of a request are in its profile, without secrets', async t => {
         mail.send({ to: 'Grace', subject: 'Your link: token=hunter2hunter2' })
         return Response.text('sent')
       }
-      routes.add({ name: 'order', path: '/order', controller: order })
-      routes.add({ name: 'quiet', path: '/quiet', controller: () => Response.text('nothing sent') })
+      routes.get('order', '/order', order)
+      routes.get('quiet', '/quiet', () => Response.text('nothing sent'))
     },
   }
   const bundles = [createFrameworkBundle(), mail, shop]

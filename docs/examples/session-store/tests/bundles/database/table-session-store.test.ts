@@ -31,21 +31,13 @@ class FakeTable implements SessionTable {
 const shop: Bundle = {
   name: 'shop',
   register({ routes }) {
-    routes.add({
-      name: 'cart',
-      path: '/cart/:item',
-      controller: async ({ attributes, session }) => {
-        await session.set(String(attributes.get('item')), 1)
-        return Response.json(Object.keys(await session.all()))
-      },
+    routes.get('cart', '/cart/:item', async ({ attributes, session }) => {
+      await session.set(String(attributes.get('item')), 1)
+      return Response.json(Object.keys(await session.all()))
     })
-    routes.add({
-      name: 'logout',
-      path: '/logout',
-      controller: async ({ session }) => {
-        await session.invalidate()
-        return Response.text('Goodbye')
-      },
+    routes.get('logout', '/logout', async ({ session }) => {
+      await session.invalidate()
+      return Response.text('Goodbye')
     })
   },
 }
