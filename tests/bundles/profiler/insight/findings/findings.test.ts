@@ -19,7 +19,7 @@ import { until } from '#tests/support/until.ts'
 
 /** Serves pages with planted faults, and healthy pages. */
 async function serve(t: Test) {
-  const bundle = await createPlantedBundle(t)
+  const { bundle, pages } = await createPlantedBundle(t)
   const kernel = await createProfiledTestKernel({ bundles: [createFrameworkBundle(), bundle] })
   t.teardown(() => kernel.close())
   const { url } = await serveKernel(t, kernel)
@@ -38,7 +38,7 @@ async function serve(t: Test) {
     for (const asset of assets) await ask(asset, { headers: { referer: url + pathOf(name) } })
     return waitForProfile(kernel.storage, token, isComplete)
   }
-  return { ...kernel, url, ask, find, visit, pages: Object.entries(bundle.pages) }
+  return { ...kernel, url, ask, find, visit, pages: Object.entries(pages) }
 }
 
 /** The rules of the machine that find something in more than half of the profiles without such a fault: that is not the machine. */

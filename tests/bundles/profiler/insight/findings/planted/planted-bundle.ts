@@ -15,7 +15,8 @@ import { loadSmallPool } from './small-pool.ts'
 import { createWorkPages, toil } from './work-pages.ts'
 
 /** A bundle whose pages have hidden answers. */
-export interface PlantedBundle extends Bundle {
+export interface Planted {
+  readonly bundle: Bundle
   /** By their names; empty before the kernel has booted. */
   readonly pages: Pages
 }
@@ -47,14 +48,13 @@ const templates = {
 }
 
 /** Creates the bundle, its templates, and the server that its pages call. */
-export async function createPlantedBundle(t: Test): Promise<PlantedBundle> {
+export async function createPlantedBundle(t: Test): Promise<Planted> {
   const upstream = await startUpstream(t)
   const pages: Record<string, Pages[string]> = {}
   const folder = createProject(t.testdir(), templates)
   const createPool = await loadSmallPool(folder)
-  return {
+  const bundle: Bundle = {
     name: 'planted',
-    pages,
     templates: folder,
     assets: folder,
     register(app) {
@@ -94,4 +94,5 @@ export async function createPlantedBundle(t: Test): Promise<PlantedBundle> {
       })
     },
   }
+  return { bundle, pages }
 }
