@@ -85,7 +85,7 @@ export function createClientPages(): Pages {
     'long-text': { answer: 'uncompressed-response', handle: () => long({ 'content-length': '40000' }) },
     'compressed-text': { answer: 'healthy', handle: () => long({}) },
     'large-cookie': { answer: 'large-cookie', handle: () => withValue('basket', 'x'.repeat(3100)) },
-    'dropped-cookie': { answer: 'large-cookie', handle: () => withValue('basket', 'x'.repeat(5000)) },
+    'dropped-cookie': { answer: 'large-cookie', handle: () => withField('basket', 'x'.repeat(5000)) },
     // The listener of the bundle sets it.
     'listener-cookie': { answer: 'large-cookie', handle: page },
     'long-cookie': { answer: 'healthy', handle: () => withValue('basket', 'x'.repeat(2500)) },
@@ -120,6 +120,13 @@ function withCookie(name: string, options: Parameters<typeof setCookie>[3], cont
 function withValue(name: string, value: string): Response {
   const response = page()
   setCookie(response.headers, name, value)
+  return response
+}
+
+/** A cookie of a library, which writes the field itself: `setCookie` refuses one that browsers drop. */
+function withField(name: string, value: string): Response {
+  const response = page()
+  response.headers.append('set-cookie', `${name}=${value}; Path=/; HttpOnly; SameSite=Lax`)
   return response
 }
 
