@@ -253,7 +253,7 @@ class Trial {
   async #run(test: string, variables: NodeJS.ProcessEnv, limit: number): Promise<boolean> {
     const child = spawn(process.execPath, ['--enable-source-maps', test], {
       cwd: this.#copy,
-      env: { ...process.env, TAP_BAIL: '1', TAP_TIMEOUT: '600', TAP_CHILD_ID: undefined, ...variables },
+      env: { ...withoutTap(), TAP_BAIL: '1', TAP_TIMEOUT: '600', ...variables },
       stdio: 'ignore',
       detached: true,
     })
@@ -275,6 +275,11 @@ class Trial {
     }
     this.#running = undefined
   }
+}
+
+/** The environment without the variables by which tap takes over processes, and their coverage. */
+function withoutTap(): NodeJS.ProcessEnv {
+  return Object.fromEntries(Object.entries(process.env).filter(([name]) => !/^_?TAP|^NODE_OPTIONS$/.test(name)))
 }
 
 /** The innermost part that contains a place says whether the place was executed. */
