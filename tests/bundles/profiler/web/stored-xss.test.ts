@@ -1,7 +1,7 @@
 import { t } from 'tap'
 import { hostileTexts } from '#tests/support/hostile-texts.ts'
 import { parseTags, unescapeHtml } from '#tests/support/html.ts'
-import { sampleOf, seed } from '#tests/support/sample.ts'
+import { sampleOf } from '#tests/support/sample.ts'
 import { checkClientTexts, checkPlaces } from '#tests/support/stored-xss.ts'
 
 t.test('tags are parsed as by a browser, also malformed ones', async t => {
@@ -21,7 +21,6 @@ t.test('texts in a profile do not change the tags of any page: a sample', async 
   })
 })
 
-t.test('texts from a client do not change the tags of any page: a sample', async t => {
-  await checkClientTexts(t, sampleOf(hostileTexts, 4))
-  t.comment(`FUZZ_SEED=${seed}`)
-})
+t.test('texts from a client do not change the tags of any page: a sample', t =>
+  checkClientTexts(t, sampleOf(hostileTexts, 4)),
+)
