@@ -1,6 +1,7 @@
 import { runInNewContext } from 'node:vm'
 import t from 'tap'
 import { appendCause } from '#lib/errors/append-cause.ts'
+import { rememberStatement } from '#lib/errors/error-statement.ts'
 import { describeError, errorChain, type FlatError, flattenError } from '#lib/errors/flat-error.ts'
 import { defineError } from '#lib/errors/http-error.ts'
 
@@ -165,6 +166,25 @@ t.test('the message of a database is the same for the error, for its property, a
     ([own, message]) => describeError(Object.assign(new Error(message), own)) !== `Error: ${message}`,
   )
   t.strictSame(changed, [], 'names of objects are readable')
+})
+
+t.test('the secret parameters of a reported statement are masked in the message of its error', async t => {
+  const describe = (statement: Parameters<typeof rememberStatement>[1]) => {
+    const error = new Error('Kq3W-zv9Q is wrong for user seven')
+    rememberStatement(error, statement)
+    return flattenError(error).message
+  }
+  const masked = '****** is wrong for user seven'
+  const byNumber = 'UPDATE users SET password = $1 WHERE name = $2'
+  t.equal(describe({ system: 'postgresql', text: byNumber, parameters: ['Kq3W-zv9Q', 'seven'] }), masked)
+  const byName = 'UPDATE users SET token = :secret WHERE name = :name'
+  const parameters = { secret: 'Kq3W-zv9Q', ':name': 'seven' }
+  t.equal(describe({ system: 'sqlite', text: byName, parameters }), masked)
+})
+
+t.test('of a message that ends within a quoted value nothing of the value is left', async t => {
+  const error = Object.assign(new Error("Incorrect value: 'Kq3W-zv9Q and"), { sqlState: '22007' })
+  t.equal(flattenError(error).message, "Incorrect value: '******'")
 })
 
 t.test('severity and query alone do not make an error one of a database', async t => {
