@@ -107,11 +107,14 @@ export class SiteProcesses {
       this.#next ??= { child: this.#fork(), since: Date.now() }
   }
 
-  /** Ends all processes. With SIGINT they do not wait for open connections. */
+  /**
+   * Ends all processes. With SIGINT they do not wait for open connections. The one that serves is the last to have the socket:
+   * the system takes connections as long as any process has it, and would reset those that no process accepts.
+   */
   async stop(signal: 'SIGINT' | 'SIGTERM'): Promise<void> {
     this.#starts++
     for (const child of this.#ending.keys()) child.kill(signal)
-    this.#next?.child.kill()
+    await Promise.all([this.#endNext(), this.#stop(this.#starting, 'SIGINT')])
     await this.#stopAll(signal)
   }
 
@@ -168,6 +171,15 @@ export class SiteProcesses {
     if (!hasPackageChanged(next.since)) return next.child
     next.child.kill()
     return undefined
+  }
+
+  /** The process that waits for a start has nothing to finish. */
+  async #endNext(): Promise<void> {
+    const child = this.#next?.child
+    this.#next = undefined
+    if (child === undefined || child.exitCode !== null || child.signalCode !== null) return
+    child.kill('SIGKILL')
+    await once(child, 'exit')
   }
 
   /** Lets a process listen in the place of the one that serves. */

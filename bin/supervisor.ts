@@ -133,7 +133,7 @@ export async function supervise(
       await holding?.close()
       await reportTypes()
       // Otherwise it would take the time of the check.
-      if (directory !== packageDirectory) processes.prepare()
+      if (!isStopping && directory !== packageDirectory) processes.prepare()
     }
   }
 

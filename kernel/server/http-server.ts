@@ -79,20 +79,46 @@ export interface ClosingTimes {
   readonly onReplaceable?: () => void
 }
 
+/** Milliseconds. In a longer turn of the event loop there was work to do: a client may have connected meanwhile. */
+const shortTurn = 0.05
+
+/**
+ * Closes the listening socket as soon as no client waits on it: the system would reset the connections that it has opened for
+ * clients, and with them the requests that were sent. Each turn of the event loop accepts what waits; after two short turns
+ * without a new connection the socket closes. Requests should not be handled meanwhile: that makes turns long.
+ */
+export async function stopAccepting(server: Server): Promise<void> {
+  let quiet = 0
+  const restart = () => {
+    quiet = 0
+  }
+  server.on('connection', restart)
+  for (let turn = 0; quiet < 2 && turn < 100; turn++) {
+    quiet++
+    const begin = performance.now()
+    await new Promise(resolve => setImmediate(resolve))
+    if (performance.now() - begin > shortTurn) restart()
+  }
+  // The close() of an HTTP server would close idle connections at once.
+  TcpServer.prototype.close.call(server)
+  server.off('connection', restart)
+}
+
 /** Milliseconds between two checks for idle connections. */
 const sweepInterval = 50
 
 /**
- * Accepts no new connections and waits until all are closed: idle ones after the linger time, all others at the
- * deadline. Returns the number of connections that were cut off at the deadline.
+ * Waits until all connections of a server that has stopped to accept are closed: idle ones after the linger time, all others at
+ * the deadline. Returns the number of connections that were cut off at the deadline.
  */
-export async function closeServer(
+export async function closeConnections(
   server: Server,
   sockets: ReadonlySet<Socket>,
   exchanges: Exchanges,
   { deadline = 10_000, linger = 0, onReplaceable }: ClosingTimes = {},
 ): Promise<number> {
-  for (const { response } of exchanges) endEvents(response)
+  // Without a listening socket it only waits.
+  const closed = new Promise<void>(resolve => TcpServer.prototype.close.call(server, () => resolve()))
   const sweep = () => {
     // For Node, a connection is idle as soon as the response is written, even if it is not sent yet.
     if (!exchanges.isSending) server.closeIdleConnections()
@@ -112,9 +138,6 @@ export async function closeServer(
     // Node's closeAllConnections() leaves out connections before the end of their TLS handshake.
     for (const socket of sockets) socket.destroy()
   }, deadline)
-  await acceptWaiting(server)
-  // The close() of an HTTP server would close idle connections at once.
-  const closed = new Promise<void>(resolve => TcpServer.prototype.close.call(server, () => resolve()))
   if (onReplaceable !== undefined) {
     if (!exchanges.isSending) server.closeIdleConnections()
     onReplaceable()
@@ -122,28 +145,6 @@ export async function closeServer(
   await closed
   for (const timeout of [lingerTimer, sweepTimer, deadlineTimer]) clearTimeout(timeout)
   return cutOff
-}
-
-/** Milliseconds. In a longer turn of the event loop, requests were handled: a client may have connected meanwhile. */
-const shortTurn = 0.05
-
-/**
- * Accepts the connections that the system has already opened for clients: it would reset them, and with them the requests that
- * were sent. Resolves after two short turns of the event loop without a new connection.
- */
-async function acceptWaiting(server: Server): Promise<void> {
-  let quiet = 0
-  const restart = () => {
-    quiet = 0
-  }
-  server.on('connection', restart)
-  for (let turn = 0; quiet < 2 && turn < 100; turn++) {
-    quiet++
-    const begin = performance.now()
-    await new Promise(resolve => setImmediate(resolve))
-    if (performance.now() - begin > shortTurn) restart()
-  }
-  server.off('connection', restart)
 }
 
 /** The milliseconds after which clients connect again: at least, and at most. */

@@ -13,7 +13,15 @@ import { after } from '../steps.ts'
 import { type Exchange, Exchanges } from './exchanges.ts'
 import { fromNode, isTooLongToSkip, refuseBytes, skipRest } from './from-node.ts'
 import { Handshake } from './handshake.ts'
-import { type ClosingTimes, closeServer, createServer, endEvents, listen, type TlsIdentity } from './http-server.ts'
+import {
+  type ClosingTimes,
+  closeConnections,
+  createServer,
+  endEvents,
+  listen,
+  stopAccepting,
+  type TlsIdentity,
+} from './http-server.ts'
 import { FastMessage, fastMessages, nodeMessages as ownMessages } from './messages.ts'
 import { toNode } from './to-node.ts'
 import { WebSocketUpgrade } from './websocket-upgrade.ts'
@@ -64,6 +72,8 @@ export class NodeServer {
   readonly #sockets = new Set<Socket>()
   #server: Server | undefined
   #isDraining = false
+  /** Until the listening socket is closed. Requests that come meanwhile are handled afterwards. */
+  #stopped: Promise<void> | undefined
 
   constructor(app: ServedApplication, options: NodeServerOptions) {
     this.#app = app
@@ -120,13 +130,22 @@ export class NodeServer {
     const { logger, signals } = this.#app
     this.#isDraining = true
     signals.emit('server.draining', undefined)
-    const count = await closeServer(server, this.#sockets, this.#exchanges, times)
+    for (const { response } of this.#exchanges) endEvents(response)
+    this.#stopped ??= stopAccepting(server).then(() => {
+      this.#stopped = undefined
+    })
+    await this.#stopped
+    const count = await closeConnections(server, this.#sockets, this.#exchanges, times)
     if (count > 0) logger.warning('Connections did not end in time and were cut off: {count}.', { count })
     signals.emit('server.closed', undefined)
   }
 
   /** Handles one request and sends its response: at once, unless the kernel has to wait. */
   #answer(message: IncomingMessage, target: ServerResponse, asksToContinue = false): void {
+    if (this.#stopped !== undefined) {
+      void this.#stopped.then(() => this.#answer(message, target, asksToContinue))
+      return
+    }
     // An earlier response had `Connection: close`: the client has to send this request again (RFC 9112, section 9.6).
     if (this.#ending.has(message.socket)) return
     const onBodyRead = asksToContinue ? () => target.writeContinue() : undefined
@@ -147,6 +166,7 @@ export class NodeServer {
   async #upgrade(message: IncomingMessage, head: Buffer, server: Server): Promise<void> {
     const name = this.#options.identity === undefined ? 'connection' : 'secureConnection'
     const target = new Handshake(message, head, socket => server.emit(name, socket))
+    await this.#stopped
     await this.#exchanges.whenAnswered(message.socket)
     target.begin()
     this.#answer(message, target)
@@ -281,6 +301,7 @@ export class NodeServer {
   async #refuse({ code }: Pick<NodeJS.ErrnoException, 'code'>, socket: Socket): Promise<void> {
     if (this.#broken.has(socket)) return
     this.#broken.add(socket)
+    await this.#stopped
     const cutShort = await this.#exchanges.whenAnswered(socket)
     this.#app.logger.debug('A client sent bytes that are not a request: {code}.', { code })
     // After the head of a response there is no place for another.

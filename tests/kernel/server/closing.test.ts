@@ -5,6 +5,7 @@ import { Agent, request as httpRequest } from 'node:http'
 import { connect, type Socket } from 'node:net'
 import { Readable } from 'node:stream'
 import { setTimeout as wait } from 'node:timers/promises'
+import { Worker } from 'node:worker_threads'
 import { t } from 'tap'
 import { NodeServer } from '#kernel/server/node-server.ts'
 import { Response } from '#lib/http/response.ts'
@@ -199,4 +200,42 @@ t.test('a stream whose application is silent stays; a client that then takes not
   streams[0]?.push('x'.repeat(20_000_000))
   await until(() => streams[0]?.destroyed === true)
   t.ok(streams[0]?.destroyed, 'it is let go')
+})
+
+/** Sends requests one after the other, each on a connection of its own, until one is refused. Posts how many were answered and reset. */
+const eagerClient = `
+  const { request } = require('node:http')
+  const { parentPort, workerData: port } = require('node:worker_threads')
+  const counts = { answered: 0, reset: 0, refused: 0 }
+  const ask = () => new Promise(resolve => {
+    const message = request({ port, host: '127.0.0.1', path: '/slow', agent: false }, response =>
+      response.resume().on('end', () => resolve('answered')))
+    message.on('error', ({ code }) => resolve(code === 'ECONNREFUSED' ? 'refused' : 'reset')).end()
+  })
+  const send = async () => {
+    for (let outcome; outcome !== 'refused'; counts[outcome]++) outcome = await ask()
+  }
+  Promise.all(Array.from({ length: 8 }, send)).then(() => parentPort.postMessage(counts))
+`
+
+t.test('a busy server that closes answers what was sent on the connections that the system has opened', async t => {
+  const slow: RequestHandler = () => {
+    const end = performance.now() + 1
+    while (performance.now() < end);
+    return Response.text('slow')
+  }
+  const sums = { answered: 0, reset: 0, refused: 0 }
+  for (let round = 0; round < 10; round++) {
+    const { port, server } = await startServer(t, { APP_ENV: 'prod' }, [createHandlerBundle({ '/slow': slow })])
+    const client = new Worker(eagerClient, { eval: true, workerData: port })
+    const counted = once(client, 'message')
+    await wait(100)
+    await server.close()
+    const [counts] = (await counted) as [typeof sums]
+    for (const name of ['answered', 'reset', 'refused'] as const) sums[name] += counts[name]
+  }
+  t.equal(sums.refused, 80)
+  t.ok(sums.answered > 0)
+  // The system may open a connection between the last look and the end of the socket, which takes microseconds.
+  t.ok(sums.reset <= 2, `${sums.reset} requests were reset`)
 })
