@@ -5,7 +5,7 @@ import { watch } from '#tests/support/page-checks.ts'
 import { findMisfits, findScripted, findUnreached, findViolationsIn, windows } from '#tests/support/screen-checks.ts'
 import { openScreens, type Screens } from '#tests/support/screens.ts'
 
-// All screens, in all windows, are in screens.proof.test.ts and accessibility.proof.test.ts.
+// The proofs have all screens in all windows: screens, keyboard, accessibility-….
 t.test('the screens, in one browser', needsBrowser, async t => {
   const browser = await openBrowser(t)
   const site = await openScreens(t)

@@ -3,8 +3,9 @@ import path from 'node:path'
 import axe from 'axe-core'
 import type { Page } from 'playwright-core'
 import type { Test } from 'tap'
+import { openBrowser } from './browser.ts'
 import { lookAt, settle } from './page-checks.ts'
-import type { Screen, Screens } from './screens.ts'
+import { openScreens, type Screen, type Screens } from './screens.ts'
 import { walkByKeyboard } from './walk-by-keyboard.ts'
 
 /** A theme, and the width of a window in pixels. */
@@ -27,7 +28,7 @@ const unfold = "document.querySelectorAll('main details').forEach(details => { d
 
 /* c8 ignore start -- only where there is a Chromium */
 /** The addresses of all screens, and of the exported files of all profiles. */
-export async function listAddresses(
+async function listAddresses(
   t: Test,
   { screens, tokens, url }: Screens,
 ): Promise<readonly { readonly name: string; readonly address: string }[]> {
@@ -47,6 +48,17 @@ export async function findViolations(page: Page): Promise<string[]> {
   // Not as a script of the page: its policy stays as it is.
   await page.evaluate(axe.source)
   return page.evaluate<string[]>(runAxe)
+}
+
+/** Tests the addresses of these names in all windows. They are divided between programs, because each takes up to a minute. */
+export async function testAccessibility(t: Test, isTested: (name: string) => boolean): Promise<void> {
+  const browser = await openBrowser(t)
+  const page = await browser.newPage({ reducedMotion: 'reduce' })
+  const addresses = (await listAddresses(t, await openScreens(t))).filter(({ name }) => isTested(name))
+  t.ok(addresses.length > 3, `${addresses.length} addresses`)
+  const found: string[] = []
+  for (const { address } of addresses) found.push(...(await findViolationsIn(page, address, windows)))
+  t.strictSame(found, [])
 }
 
 /** Opens a page with all its details, and gives what axe finds in these windows. */

@@ -1,0 +1,7 @@
+import { t } from 'tap'
+import { needsBrowser } from '#tests/support/browser.ts'
+import { testAccessibility } from '#tests/support/screen-checks.ts'
+
+t.test('axe finds nothing in any exported file, in light and dark, narrow and wide', needsBrowser, t =>
+  testAccessibility(t, name => name.startsWith('exported ')),
+)

@@ -1,0 +1,18 @@
+import { t } from 'tap'
+import { needsBrowser, openBrowser } from '#tests/support/browser.ts'
+import { findViolations, testAccessibility } from '#tests/support/screen-checks.ts'
+import { openScreens } from '#tests/support/screens.ts'
+
+t.test('axe finds nothing on any screen, in light and dark, narrow and wide', needsBrowser, t =>
+  testAccessibility(t, name => !/^(?:panel|exported) /.test(name)),
+)
+
+t.test('axe finds nothing in the open palette', needsBrowser, async t => {
+  const browser = await openBrowser(t)
+  const { screens, url } = await openScreens(t)
+  const page = await browser.newPage({ reducedMotion: 'reduce' })
+  await page.goto(url + screens.find(({ name }) => name === 'list')?.path)
+  await page.keyboard.press('Control+k')
+  await page.locator('.palette [role="option"]').first().waitFor()
+  t.strictSame(await findViolations(page), [])
+})
