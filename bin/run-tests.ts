@@ -12,10 +12,7 @@ import { watchTests } from './watch-tests.ts'
 export interface TestOptions {
   /** Whether Node runs the sources; by default, if it can. */
   readonly isDirect?: boolean
-  /**
-   * Makes programs of all tests, for a run in which no test is named; such a run measures coverage, and writes it as JSON into
-   * `.tap/report`. By default each test is a program, and coverage is not measured.
-   */
+  /** Makes programs of all tests, for a run in which no test is named. By default each test is a program. */
   readonly group?: (programs: readonly string[]) => readonly string[]
   /** Prints the output of tap, which always runs then. By default, tap prints it. */
   readonly print?: (tap: Readable) => Promise<void>
@@ -66,8 +63,7 @@ export async function runApplicationTests(
   const isWhole = group !== undefined && named.length === 0
   const parameters = [
     ...[...listPreloads(directory, sources), asTap].map(option => `--node-arg=${option}`),
-    ...(isWhole || isCounted ? ['--allow-incomplete-coverage'] : ['--disable-coverage']),
-    ...(isWhole ? ['--coverage-report=json'] : []),
+    isCounted ? '--allow-incomplete-coverage' : '--disable-coverage',
     `--test-env=${withoutCompiler}`,
     ...options,
     ...(isWhole ? group(programs) : programs).map(file => path.relative(directory, file)),
