@@ -1,0 +1,134 @@
+import { t } from 'tap'
+import { Inspector } from '#bundles/profiler/insight/findings/inspector.ts'
+import { describeAmounts } from '#bundles/profiler/insight/replay/judge-fix.ts'
+import type { Profile } from '#bundles/profiler/profile/profile.ts'
+import type { QueriesData, QueryData } from '#bundles/profiler/profile/query-data.ts'
+import { createProfile, createQuery } from '#tests/support/create-profile.ts'
+
+const times = <item>(count: number, create: (index: number) => item) =>
+  Array.from({ length: count }, (_, index) => create(index))
+const inQueries = (...queries: readonly QueryData[]) => ({ queries: { queries, omitted: 0 } })
+const query = (text: string, start: number, time: number) => createQuery({ text, start, end: start + time })
+const call = (url: string, time: number) => ({ ...{ method: 'GET', url, start: 0, end: time }, status: 200 })
+const unlimited = (...calls: readonly object[]) => ({
+  http: { calls: calls.map(each => ({ ...each, isUnlimited: true })) },
+})
+const inSequence = (first: number, second: number) => ({
+  http: { calls: [call('http://a/', first), { ...call('http://b/', 0), start: first, end: first + second }] },
+})
+const synchronous = (name: string, duration: number) => ({ name, start: 1, duration })
+const inListener = (name: string, time: number) => ({
+  events: {
+    spans: [
+      [null, 'kernel.request', 0, 300_000],
+      [0, name, 0, time * 1000],
+    ],
+  },
+})
+const rendered = (count: number, name: string) =>
+  times(count, index => ({ name, parent: -1, start: index, duration: 1 }))
+const logged = (count: number, level: string) => times(count, at => ({ at, level, message: 'Sold.' }))
+const waits = (...periods: readonly (readonly [start: number, duration: number])[]) => ({
+  queries: { queries: [], omitted: 0, waits: periods.map(([start, duration]) => ({ system: 'x', start, duration })) },
+})
+
+/** What a rule finds in one request, what another one still has of it, beside what does not count, and both amounts. */
+const amounts: readonly (readonly [rule: string, before: Profile['data'], after: Profile['data'], amounts: string])[] =
+  [
+    [
+      'repeated-queries',
+      inQueries(...times(51, () => query('SELECT 1', 0, 1))),
+      inQueries(query('SELECT 1', 0, 1), query('SELECT 1', 1, 1), query('SELECT 2', 2, 1)),
+      '51 queries → 2',
+    ],
+    [
+      'duplicate-queries',
+      inQueries(...times(9, index => createQuery(index > 0 ? { twin: 0 } : {}))),
+      inQueries(createQuery(), createQuery({ twin: 0 }), createQuery(), query('SELECT 2', 0, 1)),
+      '9 queries → 2',
+    ],
+    [
+      'many-queries',
+      inQueries(...times(60, index => query(`SELECT ${'a'.repeat(index + 1)}`, 0, 1))),
+      inQueries(query('SELECT 1', 0, 1)),
+      '60 queries → 1',
+    ],
+    [
+      'slow-query',
+      inQueries(query('SELECT 1', 0, 120), query('SELECT 1', 120, 150)),
+      inQueries(query('SELECT 1', 0, 20), query('SELECT 2', 20, 300)),
+      '150.0 ms → 20.0 ms',
+    ],
+    [
+      'many-rows',
+      inQueries(createQuery({ rows: 5000 })),
+      inQueries(createQuery({ rows: 20 }), createQuery({ rows: 5, text: 'SELECT 2' })),
+      '5,000 rows → 20',
+    ],
+    [
+      'sequential-queries',
+      inQueries(query('SELECT 1', 0, 80), query('SELECT 2', 80, 90), query('SELECT 3', 170, 80)),
+      inQueries(query('SELECT 1', 0, 10), query('SELECT 2', 10, 15)),
+      '160.0 ms → 10.0 ms',
+    ],
+    ['starved-pool', waits([0, 90], [50, 70]), waits([0, 11]), '120.0 ms → 11.0 ms'],
+    [
+      'repeated-calls',
+      { http: { calls: times(5, () => call('http://a/', 1)) } },
+      { http: { calls: [call('http://a/', 1), call('http://b/', 1)] } },
+      '5 HTTP client calls → 1',
+    ],
+    ['sequential-calls', inSequence(90, 80), inSequence(90, 10), '80.0 ms → 10.0 ms'],
+    [
+      'unlimited-call',
+      unlimited(call('http://a/', 3000)),
+      {
+        http: {
+          calls: [...unlimited(call('http://a/', 300), call('http://b/', 900)).http.calls, call('http://a/', 700)],
+        },
+      },
+      '3.00 s → 300.0 ms',
+    ],
+    ['slow-listener', inListener('Geo', 150), inListener('Geo', 12), '150.0 ms → 12.0 ms'],
+    [
+      'blocked-loop',
+      { memory: { blocks: [{ by: 'abc123', cpu: 250 }] } },
+      { memory: { blocks: [{ by: 'abc123', cpu: 60 }] } },
+      '250.0 ms → 60.0 ms',
+    ],
+    [
+      'synchronous-call',
+      { memory: { syncCalls: [synchronous('execSync', 40), synchronous('execSync', 50)] } },
+      { memory: { syncCalls: [synchronous('execSync', 11), synchronous('fs.readFileSync', 50)] } },
+      '90.0 ms → 11.0 ms',
+    ],
+    [
+      'repeated-template',
+      { templates: { renders: rendered(60, 'item') } },
+      { templates: { renders: [...rendered(2, 'item'), ...rendered(5, 'other')] } },
+      '60 renders → 2',
+    ],
+    [
+      'many-logs',
+      { logger: { records: logged(150, 'info') } },
+      { logger: { records: [...logged(8, 'info'), ...logged(200, 'debug')] } },
+      '150 log messages → 8',
+    ],
+  ]
+
+t.test('a rule measures its finding before and after a change, also if it finds no more', async t => {
+  const judge = new Inspector([])
+  const create = (data: Profile['data']) => {
+    const { queries } = data.queries === undefined ? { queries: [] } : (data.queries as QueriesData)
+    return createProfile(data, { duration: 5000, queries: queries.length })
+  }
+  const offenders = amounts.flatMap(([rule, before, after, expected]) => {
+    const original = create(before)
+    const finding = judge.inspect(original).find(found => found.rule === rule)
+    const measured = finding && describeAmounts(finding, [original], [create(after)], judge)?.join(' → ')
+    return measured === expected ? [] : [`${rule}: ${measured}, not ${expected}`]
+  })
+  t.strictSame(offenders, [])
+  const measuring = judge.rules.filter(({ measure }) => measure !== undefined).map(({ name }) => name)
+  t.strictSame(new Set(amounts.map(([rule]) => rule)), new Set(measuring), 'every rule that measures is tried')
+})
