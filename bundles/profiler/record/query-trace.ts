@@ -64,7 +64,7 @@ export class TracedQuery {
   }
 
   /** Called when the query has ended; later calls change nothing. `mask` masks the message of its error. */
-  finish({ error, rows }: QueryResult, mask: (text: string) => string = text => text): void {
+  finish({ error, rows }: QueryResult, mask: (text: string) => string): void {
     if (this.end !== undefined) return
     this.end = roundTime(this.#owner.elapsed())
     this.rows = rows

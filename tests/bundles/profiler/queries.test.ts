@@ -103,12 +103,12 @@ t.test('the time with a query counts queries at the same time once', async t => 
   const [one, other, cache] = [begin('sqlite'), begin('sqlite'), begin('redis')]
   begin('sqlite')
   now = 3
-  one?.finish({})
+  one?.finish({}, String)
   now = 5
-  other?.finish({})
+  other?.finish({}, String)
   now = 9
-  other?.finish({ rows: 1 })
-  cache?.finish({})
+  other?.finish({ rows: 1 }, String)
+  cache?.finish({}, String)
   t.strictSame([trace.time('database'), trace.time('cache')], [5, 9])
   t.strictSame([other?.end, other?.rows], [5, undefined], 'a query ends once')
 })
