@@ -8,15 +8,14 @@ import { toDirectory } from './sources.ts'
 
 // The program of a main process below a supervisor: the directory of the application, then options. It loads the framework
 // ahead. The message of the supervisor has further options: then the process loads the application, and serves it.
-const exit = () => process.exit()
-process.once('disconnect', exit)
+process.once('disconnect', process.exit)
 const directory = toDirectory(String(process.argv[2]))
 enableCodeCache(directory)
 const message = once(process, 'message')
 const { runMainProcess } = await import('./main-process.ts')
 await Promise.race([message, loadAhead()])
 const [{ options }] = (await message) as [{ readonly options: readonly string[] }]
-process.off('disconnect', exit)
+process.off('disconnect', process.exit)
 markProcessStart()
 await runMainProcess(directory, [...process.argv.slice(3), ...options])
 

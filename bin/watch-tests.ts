@@ -1,3 +1,4 @@
+import { once } from 'node:events'
 import path from 'node:path'
 import { setTimeout as delay } from 'node:timers/promises'
 import { readImporters } from './importers.ts'
@@ -29,17 +30,14 @@ export async function watchTests(first: readonly string[], tests: WatchedTests):
   let results: boolean[] = []
   let hasChanged = true
   let isBuilt = false
-  let isBusy = false
+  let busy: Promise<void> | undefined
 
-  async function update(): Promise<void> {
-    if (isBusy) return
-    isBusy = true
+  async function work(): Promise<void> {
     while (!stop.signal.aborted && (hasChanged || (isBuilt && queue.size > 0))) {
       if (hasChanged) await handleChange()
       else await runNext()
     }
-    isBusy = false
-    if (stop.signal.aborted) stopped()
+    busy = undefined
   }
 
   async function handleChange(): Promise<void> {
@@ -79,21 +77,13 @@ export async function watchTests(first: readonly string[], tests: WatchedTests):
     if (!isSource(file) || path.basename(file).startsWith('.')) return
     changed.add(file)
     hasChanged = true
-    void update()
+    busy ??= work()
   })
-  let stopped = () => {}
-  const ended = new Promise<void>(resolve => {
-    stopped = resolve
-  })
-  for (const signal of ['SIGINT', 'SIGTERM'] as const) {
-    process.on(signal, () => {
-      stop.abort()
-      void update()
-    })
-  }
+  for (const signal of ['SIGINT', 'SIGTERM'] as const) process.on(signal, () => stop.abort())
   print('Waiting for changes: Ctrl-C ends.')
-  await update()
-  await ended
+  busy = work()
+  await once(stop.signal, 'abort')
+  await busy
   close()
   return 0
 }

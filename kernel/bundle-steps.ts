@@ -1,3 +1,4 @@
+import { once } from 'node:events'
 import { describeError } from '../lib/errors/flat-error.ts'
 import { HttpError } from '../lib/errors/http-error.ts'
 import { isThenable } from '../lib/event-dispatcher/event-dispatcher.ts'
@@ -63,15 +64,14 @@ export class BundleSteps {
       })
     }, slowTime)
     slow.unref()
-    let onIdle = () => {}
-    const idle = new Promise<never>((_resolve, reject) => {
-      onIdle = () => reject(new KERNEL_BUNDLE_WAITING([]))
-      process.once('beforeExit', onIdle)
+    const ended = new AbortController()
+    const idle = once(process, 'beforeExit', { signal: ended.signal }).then(() => {
+      throw new KERNEL_BUNDLE_WAITING([])
     })
     try {
       await Promise.race([pending, idle])
     } finally {
-      process.off('beforeExit', onIdle)
+      ended.abort()
       clearTimeout(slow)
     }
   }
