@@ -60,6 +60,17 @@ t.test('where Node runs TypeScript, nothing is compiled, and an old dist/ is ign
   t.notOk(existsSync(inApplication('dist')))
 })
 
+t.test('where Node runs TypeScript, the types are checked apart from the start, without those of tests', async t => {
+  const wrong = 'export const wrong: number = ""\n'
+  const files = ['bundles/wrong.ts', 'tests/wrong.test.ts'].map(inApplication)
+  for (const file of files) writeFileSync(file, wrong)
+  const sources = createSources(directory, true)
+  const [problems, printed] = await capture(t, () => sources.checkTypes(new AbortController().signal))
+  t.match(problems, { length: 1, 0: { file: files[0], line: 1, message: /not assignable/ } })
+  t.match(printed, /bundles\/wrong\.ts.* TS2322[\s\S]*tests\/wrong\.test\.ts.* TS2322/, 'all are printed')
+  for (const file of files) rmSync(file)
+})
+
 t.test('elsewhere the sources are compiled when they are stale, and tests apart from them', async t => {
   const sources = createSources(directory, false)
   t.equal(sources.isBuilt(), false)
@@ -313,6 +324,18 @@ t.test('a syntax error is described by its place and code, without calls of Node
   )
 })
 
+t.test('an import of a name that an entry point does not export is described by a hint', async t => {
+  const folder = t.testdir({
+    'type.mjs': "import { Bundle } from 'sinfonietta'",
+    'wrong.mjs': "import { Respons } from 'sinfonietta'",
+    'other.mjs': "import { nothing } from 'node:path'",
+  })
+  const describe = (name: string) => import(pathToFileURL(path.join(folder, name)).href).catch(describeFailure)
+  t.match(await describe('type.mjs'), /type\.mjs:1\n[\s\S]*\nIt is a type: import \{ type Bundle \}\.$/)
+  t.match(await describe('wrong.mjs'), /\nThere is no "Respons" in sinfonietta; the nearest is "Response"\.$/)
+  t.match(await describe('other.mjs'), /\nIf "nothing" is a type: .* Otherwise export it from node:path\.$/)
+})
+
 t.test('an import of a source without .ts is described by a hint', async t => {
   const folder = t.testdir({ 'home-bundle.ts': '', 'other.mts': '' })
   const describe = (name: string) =>
@@ -333,7 +356,7 @@ t.test('without tap, Node runs the tests, also those of an application that uses
   const alone = createRunner(t, noting)
   const file = (name: string) => path.join(alone, 'tests', name)
   const run = async (...words: string[]) => {
-    const program = startProgram(t, [process.execPath, path.join(alone, 'bin/test'), ...words], {})
+    const program = startCountedProgram(t, ['runTests', alone, ...words])
     const code = await program.end()
     return { code, ran: program.stdout.match(/(?<=^ *(?:not )?ok \d+ - )it \S+$/gm) }
   }

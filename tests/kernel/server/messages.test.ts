@@ -192,6 +192,19 @@ t.test('code that sees a message before the server reads all of its fields', asy
   t.strictSame(await ask(), [all, all])
 })
 
+t.test('code that replaces the fields of a message reads its own', async t => {
+  const seen: unknown[] = []
+  const { port } = await open(t, message => {
+    message.headers = { ...message.headers, 'x-user': 'ada' }
+    seen.push(message.headers)
+  })
+  const { received, socket } = openConnection(port)
+  socket.write(request)
+  await until(() => received().endsWith('ok'))
+  t.strictSame(seen, [{ host: 'a', 'x-name': 'b', accept: 'c', 'x-user': 'ada' }])
+  socket.destroy()
+})
+
 t.test('the stream of a message without a body ends for a listener', async t => {
   const ends: string[] = []
   const { port } = await open(t, message => {
