@@ -38,11 +38,13 @@ const inverse: Readonly<Record<string, string>> = {
   ...{ '+=': '-=', '-=': '+=', '*=': '/=', '++': '--', '--': '++', '&&': '||', '||': '&&' },
 }
 const bounds: Readonly<Record<string, string>> = { '<': '<=', '<=': '<', '>': '>=', '>=': '>' }
-const opposites: Readonly<Record<string, string>> = {
-  ...{ some: 'every', every: 'some', min: 'max', max: 'min', floor: 'ceil', ceil: 'floor' },
-  ...{ startsWith: 'endsWith', endsWith: 'startsWith', indexOf: 'lastIndexOf', lastIndexOf: 'indexOf' },
-  ...{ find: 'findLast', findLast: 'find', push: 'unshift', unshift: 'push', padStart: 'padEnd' },
-}
+const opposites: ReadonlyMap<string, string> = new Map(
+  Object.entries({
+    ...{ some: 'every', every: 'some', min: 'max', max: 'min', floor: 'ceil', ceil: 'floor' },
+    ...{ startsWith: 'endsWith', endsWith: 'startsWith', indexOf: 'lastIndexOf', lastIndexOf: 'indexOf' },
+    ...{ find: 'findLast', findLast: 'find', push: 'unshift', unshift: 'push', padStart: 'padEnd' },
+  }),
+)
 /** Methods that return something of the kind of their object. */
 const steps = ['filter', 'slice', 'trim', 'toLowerCase', 'toUpperCase', 'sort', 'toSorted', 'reverse', 'toReversed']
 
@@ -206,7 +208,8 @@ function* changesOfCall(
   if (last) yield ['argument left out', { start: before?.end ?? last.start, end: last.end }, '']
   if (callee.type !== 'MemberExpression' || callee.property.type !== 'Identifier') return
   const { name } = callee.property
-  if (opposites[name] !== undefined) yield ['method inverted', callee.property, opposites[name]]
+  const opposite = opposites.get(name)
+  if (opposite !== undefined) yield ['method inverted', callee.property, opposite]
   if (steps.includes(name)) yield ['call left out', node, textOf(callee.object)]
 }
 

@@ -134,4 +134,5 @@ t.test('each kind of change has its text', async t => {
   })
   t.strictSame(wrong, [])
   t.strictSame(changed("import a from 'a'"), [])
+  t.strictSame(changed('x = a.toString()'), [';'], 'a method without an opposite stays')
 })
