@@ -37,7 +37,7 @@ export interface Verdict {
 }
 
 /** The nearest test files that are looked at for a mutant; others only until one executes its place. */
-export const lookLimit = 40
+export const lookLimit = 16
 /** The test files that run for a mutant. */
 export const runLimit = 12
 

@@ -50,6 +50,7 @@ const secrets: readonly (readonly [text: string, masked: string])[] = [
   ['{"password":  "Xk7Canary9"}', '{"password":  "******"}'],
   ['{"password"\n:\n"Xk7Canary9"}', '{"password"\n:\n"******"}'],
   ['{"passwords":["Xk7Canary9"]}', '{"passwords":"******"}'],
+  ['{"token":1.25e+25,"a":1}', '{"token":"******","a":1}'],
   ['{\\"password\\":\\"Xk7Canary9\\"}', '{\\"password\\":\\"******\\"}'],
   ['{\\\\\\"password\\\\\\":\\\\\\"Xk7Canary9\\\\\\"}', '{\\\\\\"password\\\\\\":\\\\\\"******\\\\\\"}'],
   ["'password' => 'Xk7Canary9'", "'password' => '******'"],

@@ -55,6 +55,15 @@ t.test('simple values have one line', async t => {
   t.equal(show('one\ntwo'), '\n  one\n  two')
 })
 
+t.test('what is no text, object or note is a plain value', t => {
+  const values = [undefined, null, true, 1, -0, 12n, Symbol('x')]
+  t.strictSame(
+    values.filter(value => describeTree(value, redactor, { bounds }).kind !== 'value'),
+    [],
+  )
+  t.end()
+})
+
 t.test('objects have their class and entries; no code of them runs', async t => {
   const value = {
     product: new Product(),
