@@ -42,6 +42,7 @@ function createProject(t: Test): string {
       'failing.test.ts': `import '#lib/shop.ts'\n\nthrow new Error('always')\n`,
       'shop.test.ts': test('total', 'assert.equal(total([8, 6], true), 7)\nassert.equal(total([8, 6], false), 14)'),
       'countdown.test.ts': test('countDown', 'assert.equal(countDown(3), 0)'),
+      lib: { 'near.test.ts': test('total', 'total([8, 6], true)') },
     },
   })
   git(directory, 'init', '--quiet')
@@ -75,6 +76,8 @@ t.test('exactly the changes that no test notices survive, each with its line in 
     'survived lib/shop.ts:4 isMember && sum > 10 → (isMember)',
   ])
   t.ok(verdicts.length > 10, 'and all others are caught')
+  const later = verdicts.filter(({ isCaught, tests }) => isCaught && tests > 1)
+  t.strictSame(later.map(describe), [], 'the test of the same name runs first')
   t.strictSame(failing, ['dist/tests/failing.test.js'], 'a test that always fails catches nothing')
   t.equal(readFileSync(path.join(directory, 'lib/shop.ts'), 'utf8'), shop, 'the project itself is not changed')
 })

@@ -202,7 +202,7 @@ class Trial {
     return { mutant, isCaught: false, tests }
   }
 
-  /** The tests that import a program, directly or not: first by the number of steps, then by the folders they have in common. */
+  /** The tests that import a program, directly or not: first of the same name, then by steps, then by the folders in common. */
   #findTests(program: string): string[] {
     const steps = new Map([[program, 0]])
     for (const [file, step] of steps) {
@@ -211,6 +211,7 @@ class Trial {
     const folders = path.dirname(program).split('/').slice(1)
     const distance = (test: string) => {
       const own = test.split('/').slice(2)
+      if (own.at(-1) === `${path.basename(program, '.js')}.test.js`) return 0
       const shared = folders.findIndex((folder, index) => folder !== own[index])
       return Math.min(steps.get(test) ?? 0, 2) * 100 + folders.length - (shared === -1 ? folders.length : shared)
     }

@@ -31,6 +31,12 @@ t.test('files that cannot be used are shown with their source, and lead back whe
   t.match(page.text, `data-sources="${page.headers.get('x-sources')}"`)
   app.signals.emit('sources.broken', { problems: problems.slice(1), served: 'older' })
   t.not((await client.request('HEAD', link)).headers.get('x-sources'), page.headers.get('x-sources'))
+  app.signals.emit('sources.broken', { problems: problems.slice(1), served: 'current' })
+  t.match(
+    (await client.get(link, { headers: html })).text,
+    /<\/strong> 2 type errors/,
+    'the application runs with them',
+  )
   app.signals.emit('sources.broken', { problems: [], served: 'older' })
   t.equal((await client.get(link)).status, 302)
 })
