@@ -16,7 +16,7 @@ import { createLogger, type LogStream } from '../lib/log/create-logger.ts'
 import type { Logger, LogLevel } from '../lib/log/logger.ts'
 import { Redactor } from '../lib/redact/redactor.ts'
 import { addOwnPlace } from '../lib/stack/locate-frame.ts'
-import type { KeysOf } from '../lib/text/known-keys.ts'
+import type { ShapeOf } from '../lib/text/shape.ts'
 import {
   APPLICATION_BUNDLES_FAILED,
   APPLICATION_BUNDLES_INVALID,
@@ -161,17 +161,17 @@ export async function bootServed(directory: string | URL, environment?: string):
   return loadApplication(settings, { logger: createProcessLogger(settings), isServed: true, warns: true })
 }
 
-const serverKeys: KeysOf<NodeServerOptions> = {
-  trustedProxies: true,
-  identity: true,
-  answerTimeout: true,
-  idleTimeout: true,
-  nodeMessages: true,
+const serverShape: ShapeOf<NodeServerOptions> = {
+  trustedProxies: 'object',
+  identity: 'object',
+  answerTimeout: 'number',
+  idleTimeout: 'number',
+  nodeMessages: 'boolean',
 }
 
 /** Creates the server of a booted application. By default it trusts the proxies of the application's settings. */
 export function createNodeServer(app: Application, options: Partial<NodeServerOptions> = {}): NodeServer {
-  checkOptions('createNodeServer()', options, serverKeys)
+  checkOptions('createNodeServer()', options, serverShape)
   const trustedProxies = new TrustedProxies(app.config.trustedProxies, app.config.trustedHeaders)
   return new NodeServer(app, { trustedProxies, ...options })
 }

@@ -71,7 +71,7 @@ export interface BootOptions {
  * @throws CONFIG_INVALID APPLICATION_NOT_COMPILED APPLICATION_BUNDLES_MISSING and the errors of a bundle
  */
 export async function bootApplication(directory: string | URL, options: BootOptions = {}): Promise<Kernel> {
-  checkOptions('bootApplication()', options, { environment: true })
+  checkOptions('bootApplication()', options, { environment: 'string' })
   const { bootServed } = await import('./application.ts')
   return bootServed(directory, options.environment)
 }

@@ -1,9 +1,11 @@
 import { once } from 'node:events'
+import { ARGUMENT_INVALID } from '../lib/errors/arguments.ts'
 import { describeError } from '../lib/errors/flat-error.ts'
 import { HttpError } from '../lib/errors/http-error.ts'
 import { isThenable } from '../lib/event-dispatcher/event-dispatcher.ts'
 import type { Logger } from '../lib/log/logger.ts'
 import { addOwnPlace } from '../lib/stack/locate-frame.ts'
+import { describeValue } from '../lib/text/describe-value.ts'
 import type { Application, Bundle, Foundation } from './bundle.ts'
 import { checkContributions } from './contributions.ts'
 import { KERNEL_BUNDLE_FAILED, KERNEL_BUNDLE_WAITING } from './errors.ts'
@@ -24,7 +26,13 @@ export class BundleSteps {
   /** Lets a bundle wrap services. @throws KERNEL_BUNDLE_FAILED */
   decorate(bundle: Bundle, foundation: Foundation): Foundation {
     try {
-      return bundle.decorate?.(foundation) ?? foundation
+      const decorated = bundle.decorate?.(foundation) ?? foundation
+      const missing = Object.keys(foundation).find(key => !(key in decorated))
+      if (missing !== undefined) {
+        const mistake = `it must return all services, such as { ...foundation, view }, not ${describeValue(decorated)}`
+        throw new ARGUMENT_INVALID(['decorate(foundation)', mistake])
+      }
+      return decorated
     } catch (error) {
       throw this.#failed(bundle, 'decorate', error)
     }

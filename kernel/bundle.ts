@@ -11,7 +11,7 @@ import type { UrlGenerator } from '../lib/routing/url-generator.ts'
 import type { Secrets } from '../lib/secrets.ts'
 import type { SessionUse } from '../lib/session/session-use.ts'
 import type { SignalMap, Signals } from '../lib/signals.ts'
-import type { KeysOf } from '../lib/text/known-keys.ts'
+import type { ShapeOf } from '../lib/text/shape.ts'
 import type { View } from '../lib/view/view.ts'
 import type { CommandSource } from './console-command.ts'
 import type { Controller } from './controller.ts'
@@ -104,16 +104,16 @@ export interface Bundle {
   close?(): void | Promise<void>
 }
 
-/** The keys of a bundle. */
-export const bundleKeys: KeysOf<Bundle> = {
-  name: true,
-  isCore: true,
-  templates: true,
-  assets: true,
-  settings: true,
-  decorate: true,
-  register: true,
-  close: true,
+/** The shape of a bundle. */
+export const bundleShape: ShapeOf<Bundle> = {
+  name: 'string',
+  isCore: 'boolean',
+  templates: 'string',
+  assets: 'string',
+  settings: 'object',
+  decorate: 'function',
+  register: 'function',
+  close: 'function',
 }
 
 /** The services that a bundle may wrap in `decorate`, before any bundle is registered. */

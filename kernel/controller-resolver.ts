@@ -1,5 +1,4 @@
 import type { Request } from '../lib/http/request.ts'
-import { ROUTE_DEFINITION_INVALID } from '../lib/routing/errors.ts'
 import type { Route } from '../lib/routing/route.ts'
 import type { RequestHandler } from '../lib/routing/route-collection.ts'
 import { Declarations } from '../lib/stack/declaration-sites.ts'
@@ -76,20 +75,6 @@ export class ControllerResolver {
   }
 }
 
-/** Refuses a route whose controller cannot answer: a request would be the first to notice. @throws ROUTE_DEFINITION_INVALID */
-export function checkControllers({
-  controllers,
-  directory,
-  routes,
-}: Declaring & { readonly controllers: ControllerResolver }): void {
-  for (const route of routes) {
-    const mistake = controllers.findMistake(route)
-    if (mistake === undefined) continue
-    const place = createDeclarations({ controllers, directory, routes }).find(route)
-    throw new ROUTE_DEFINITION_INVALID([route.name, `${mistake}${place && ` (${place.file}:${place.line})`}`])
-  }
-}
-
 /** Handlers of other frameworks answer by a second argument. */
 const foreignHandler = /^[^(]*\(\s*\w+\s*,\s*(?:res|response|reply)\b/
 
@@ -101,7 +86,7 @@ function findHandlerMistake(handler: { readonly length: number }): string | unde
 }
 
 /** The parts of an application that declare something. */
-interface Declaring {
+export interface Declaring {
   readonly routes: Iterable<Route>
   readonly controllers: Pick<ControllerResolver, 'registered'>
   readonly directory: string

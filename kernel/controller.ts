@@ -92,6 +92,7 @@ export type ValuesOf<sources extends readonly unknown[]> = {
  * the name of the route.
  */
 export function toController(handler: RequestHandler, route?: string): Controller {
+  checkFunction('toController(function)', 'its argument', handler)
   const name = nameOfController(handler, route)
   nameFunction(handler, name)
   return { name, arguments: handlerArguments, call: handler as Controller['call'] }

@@ -132,10 +132,10 @@ export const KERNEL_BUNDLES_MISSING: CodedErrorClass<[found: string]> = defineEr
   'The list of bundles is %s: loadBundles() returns an array of bundles.',
 )
 
-export const KERNEL_BUNDLE_KEY_UNKNOWN: CodedErrorClass<[name: string, key: string]> = defineError(
-  'KERNEL_BUNDLE_KEY_UNKNOWN',
+export const KERNEL_BUNDLE_KEY_INVALID: CodedErrorClass<[name: string, mistake: string]> = defineError(
+  'KERNEL_BUNDLE_KEY_INVALID',
   500,
-  'The bundle "%s" has an unknown key %s.',
+  'The bundle "%s" cannot be used: %s.',
 )
 
 export const KERNEL_BUNDLE_WAITING: CodedErrorClass<[]> = defineError(
@@ -148,6 +148,12 @@ export const KERNEL_CONTRIBUTION_INVALID: CodedErrorClass<[noun: string, mistake
   'KERNEL_CONTRIBUTION_INVALID',
   500,
   'A %s that it has added cannot be used: %s.',
+)
+
+export const KERNEL_RESULT_UNUSED: CodedErrorClass<[listener: string, call: string]> = defineError(
+  'KERNEL_RESULT_UNUSED',
+  500,
+  'The listener %s has returned a response, which has no effect: write %s.',
 )
 
 export const KERNEL_BUNDLE_REPEATED: CodedErrorClass<[name: string]> = defineError(

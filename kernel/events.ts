@@ -1,7 +1,9 @@
-import { Event } from '../lib/event-dispatcher/event-dispatcher.ts'
+import { describeListener } from '../lib/event-dispatcher/describe-listener.ts'
+import { Event, type RegisteredListener } from '../lib/event-dispatcher/event-dispatcher.ts'
 import type { Request } from '../lib/http/request.ts'
-import type { Response } from '../lib/http/response.ts'
+import { Response } from '../lib/http/response.ts'
 import type { Controller } from './controller.ts'
+import { KERNEL_RESULT_UNUSED } from './errors.ts'
 import { asResponse } from './response-check.ts'
 import type { Eventual } from './steps.ts'
 
@@ -51,6 +53,11 @@ export abstract class AnswerableEvent extends KernelEvent {
   respond(response: Response): void {
     this.#response = asResponse(response)
     this.stopPropagation()
+  }
+
+  /** @throws KERNEL_RESULT_UNUSED */
+  override checkResult(result: unknown, listener: RegisteredListener): void {
+    refuseResponse(result, this.#response, listener, 'event.respond(response)')
   }
 }
 
@@ -106,6 +113,11 @@ export class ResponseEvent extends KernelEvent {
     super(kernel, request)
     this.response = response
   }
+
+  /** @throws KERNEL_RESULT_UNUSED */
+  override checkResult(result: unknown, listener: RegisteredListener): void {
+    refuseResponse(result, this.response, listener, 'event.response = response')
+  }
 }
 
 /** 6. The request is handled, with or without an error. Listeners undo what they changed for it. */
@@ -157,4 +169,15 @@ export class ExceptionEvent extends AnswerableEvent {
     super(kernel, request)
     this.error = error
   }
+}
+
+/** The response that a listener returns would have no effect, unless it is the one that the event has. */
+function refuseResponse(
+  result: unknown,
+  current: Response | undefined,
+  listener: RegisteredListener,
+  call: string,
+): void {
+  if (!(result instanceof Response) || result === current) return
+  throw new KERNEL_RESULT_UNUSED([describeListener(listener), call])
 }

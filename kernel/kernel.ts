@@ -16,17 +16,17 @@ import { UrlGenerator } from '../lib/routing/url-generator.ts'
 import { Secrets } from '../lib/secrets.ts'
 import { createSignals } from '../lib/signals.ts'
 import { describeValue, isClass, isPlainObject } from '../lib/text/describe-value.ts'
-import { listUnknownKeys } from '../lib/text/known-keys.ts'
+import { findShapeMistakes } from '../lib/text/shape.ts'
 import type { TemplateFolder } from '../lib/view/template-files.ts'
 import { createView } from '../lib/view/view.ts'
-import { type Application, type Bundle, bundleKeys, type Foundation, kernelSignals } from './bundle.ts'
+import { type Application, type Bundle, bundleShape, type Foundation, kernelSignals } from './bundle.ts'
 import { BundleSteps } from './bundle-steps.ts'
 import { CollectorNames } from './collector-names.ts'
-import { ControllerResolver, checkControllers } from './controller-resolver.ts'
+import { ControllerResolver } from './controller-resolver.ts'
 import { createDebugPolicy, DebugGate } from './debug-gate.ts'
 import {
   KERNEL_BUNDLE_INVALID,
-  KERNEL_BUNDLE_KEY_UNKNOWN,
+  KERNEL_BUNDLE_KEY_INVALID,
   KERNEL_BUNDLE_REPEATED,
   KERNEL_BUNDLES_MISSING,
 } from './errors.ts'
@@ -34,6 +34,7 @@ import { HttpKernel } from './http-kernel.ts'
 import { createDebugLastResort } from './last-resort.ts'
 import { Queries } from './queries.ts'
 import { RequestContext } from './request-context.ts'
+import { checkRoutes } from './route-checks.ts'
 
 /** The options of a kernel. */
 export interface KernelOptions {
@@ -80,7 +81,7 @@ export class Kernel {
 
   async #start(): Promise<void> {
     const { queries, signals, view } = this.app
-    checkControllers(this.app)
+    checkRoutes(this.app)
     view.load()
     if (queries.areObserved) {
       const { watchLibraries } = await import('./library-queries/watch-libraries.ts')
@@ -92,7 +93,7 @@ export class Kernel {
   /**
    * Registers the bundles, one after another. Templates are read with the first render: most console commands render
    * nothing. If a step fails, the bundles are closed that have decorated or registered something. @throws
-   * KERNEL_BUNDLES_MISSING KERNEL_BUNDLE_INVALID KERNEL_BUNDLE_KEY_UNKNOWN KERNEL_BUNDLE_REPEATED KERNEL_BUNDLE_FAILED
+   * KERNEL_BUNDLES_MISSING KERNEL_BUNDLE_INVALID KERNEL_BUNDLE_KEY_INVALID KERNEL_BUNDLE_REPEATED KERNEL_BUNDLE_FAILED
    * KERNEL_COLLECTOR_TAKEN HTTP_ASSETS_UNREADABLE CONFIG_INVALID CONFIG_SETTING_MALFORMED CONFIG_SETTING_TAKEN
    */
   static async assemble(options: KernelOptions): Promise<Kernel> {
@@ -255,7 +256,7 @@ function createStaticFiles(directory: string, bundles: readonly Bundle[]): Stati
 /**
  * Returns the list of bundles. Node runs TypeScript without a check of types, so it may contain other values.
  *
- * @throws KERNEL_BUNDLE_INVALID KERNEL_BUNDLE_KEY_UNKNOWN KERNEL_BUNDLE_REPEATED
+ * @throws KERNEL_BUNDLE_INVALID KERNEL_BUNDLE_KEY_INVALID KERNEL_BUNDLE_REPEATED
  */
 export function checkBundles(bundles: unknown): readonly Bundle[] {
   if (!Array.isArray(bundles)) throw new KERNEL_BUNDLES_MISSING([describeValue(bundles)])
@@ -263,8 +264,8 @@ export function checkBundles(bundles: unknown): readonly Bundle[] {
     if (!isBundle(bundle)) {
       throw new KERNEL_BUNDLE_INVALID([index + 1, describeValue(bundle), adviseOnBundle(bundle)])
     }
-    const unknown = listUnknownKeys(bundle, bundleKeys)[0]
-    if (unknown !== undefined) throw new KERNEL_BUNDLE_KEY_UNKNOWN([bundle.name, unknown])
+    const mistake = findShapeMistakes('key', bundle, bundleShape)[0] ?? findSettingsMistake(bundle)
+    if (mistake !== undefined) throw new KERNEL_BUNDLE_KEY_INVALID([bundle.name, mistake])
   }
   const names = bundles.map(({ name }) => name)
   const repeated = names.find((name, index) => names.indexOf(name) < index)
@@ -277,6 +278,11 @@ function isBundle(value: unknown): value is Bundle {
   return typeof name === 'string' && typeof register === 'function'
 }
 
+function findSettingsMistake({ settings }: Bundle): string | undefined {
+  if (settings === undefined || typeof settings.check === 'function') return undefined
+  return `"settings" must be the result of defineSettings(), not ${describeValue(settings)}`
+}
+
 /** A sentence on how the value of a list becomes a bundle; empty if that is not known. */
 function adviseOnBundle(value: unknown): string {
   if (typeof value === 'function') {
@@ -287,8 +293,8 @@ function adviseOnBundle(value: unknown): string {
   if (Object.prototype.toString.call(value) === '[object Module]') {
     return ` Import an export of the module: import { ${Object.keys(Object(value))[0]} }.`
   }
-  const unknown = isPlainObject(value) ? listUnknownKeys(value, bundleKeys)[0] : undefined
-  return unknown === undefined ? '' : ` There is no key ${unknown}.`
+  const [mistake = ''] = isPlainObject(value) ? findShapeMistakes('key', value, bundleShape) : []
+  return mistake && ` In it, ${mistake}.`
 }
 
 /** Declares the settings of all bundles. @throws CONFIG_SETTING_MALFORMED CONFIG_SETTING_TAKEN */

@@ -1,3 +1,4 @@
+import { checkFunction } from '../lib/errors/arguments.ts'
 import type { Queries, QueryEnd, QueryParameters } from './queries.ts'
 
 /** A prepared statement of node:sqlite and better-sqlite3. */
@@ -41,6 +42,9 @@ export function isMeasured(database: object): boolean {
  * synchronous. Statements that are prepared before are not reported.
  */
 export function measureSqlite<Database extends SqliteDatabase>(database: Database, queries: Queries): Database {
+  const call = 'measureSqlite(database, app.queries)'
+  checkFunction(call, 'the method prepare() of the database', database?.prepare)
+  checkFunction(call, 'the method begin() of the queries', queries?.begin)
   if (measured.has(database)) return database
   measured.add(database)
   const reports = new SqliteReports(database, queries)

@@ -12,12 +12,6 @@ export const FRAMEWORK_HEALTH_TIMEOUT: CodedErrorClass<[name: string, timeout: n
   'The health check "%s" did not end within %s ms.',
 )
 
-export const FRAMEWORK_ROUTE_INVALID: CodedErrorClass<[route: string, mistakes: string]> = defineError(
-  'FRAMEWORK_ROUTE_INVALID',
-  500,
-  'The defaults of the route "%s" have mistakes:\n%s',
-)
-
 /** Mistakes as lines of a message. Each one is a sentence without a full stop. */
 export function listMistakes(mistakes: readonly string[]): string {
   return mistakes.map(text => `- ${text}.`).join('\n')

@@ -1,14 +1,16 @@
+import { checkObject } from '../../lib/errors/arguments.ts'
 import { type CookieOptions, setCookie } from '../../lib/http/cookies.ts'
 import { Headers } from '../../lib/http/headers.ts'
 import type { SessionTimes } from '../../lib/session/session-state.ts'
 import type { CreateSessionStore, SessionStore } from '../../lib/session/session-store.ts'
-import { type KeysOf, listUnknownKeys } from '../../lib/text/known-keys.ts'
+import { describeValue, isClass, isKeyed } from '../../lib/text/describe-value.ts'
 import { suggestNames } from '../../lib/text/nearest-names.ts'
+import { findShapeMistakes, type ShapeOf } from '../../lib/text/shape.ts'
 import { FRAMEWORK_OPTIONS_INVALID, listMistakes } from './errors.ts'
 import {
   findProtectionMistakes,
   type ProtectionOptions,
-  protectionKeys,
+  protectionShape,
   type ResolvedProtection,
   resolveProtection,
 } from './protection-options.ts'
@@ -45,9 +47,16 @@ export interface SessionCookieOptions {
   readonly secure?: boolean | undefined
 }
 
-const optionKeys: KeysOf<FrameworkOptions> = { session: true, without: true, ...protectionKeys }
-const sessionKeys: KeysOf<FrameworkSessionOptions> = { store: true, lifetime: true, idleTime: true, cookie: true }
-const cookieKeys: KeysOf<SessionCookieOptions> = { name: true, path: true, domain: true, sameSite: true, secure: true }
+const shape: ShapeOf<FrameworkOptions> = {
+  session: {
+    store: true,
+    lifetime: 'number',
+    idleTime: 'number',
+    cookie: { name: 'string', path: 'string', domain: 'string', sameSite: 'string', secure: 'boolean' },
+  },
+  without: ['string'],
+  ...protectionShape,
+}
 
 /** The listeners of the framework bundle that an application can leave out. */
 export const optionalListeners = ['compression', 'conditional', 'cross-origin', 'health', 'robots'] as const
@@ -75,32 +84,36 @@ const day = 24 * 60 * 60
 /** Ten years, in seconds. */
 const longest = 3650 * day
 
-/** Checks options that an application wrote, perhaps without types. @throws FRAMEWORK_OPTIONS_INVALID with all mistakes */
+/**
+ * Checks options that an application wrote, perhaps without types. @throws FRAMEWORK_OPTIONS_INVALID with all mistakes of the shape,
+ * or else with all others; ARGUMENT_INVALID
+ */
 export function resolveOptions(options: FrameworkOptions): ResolvedOptions {
+  checkObject('createFrameworkBundle()', options, shape)
+  refuse(findShapeMistakes('option', options, shape))
   const { session = {}, without = [] } = options
   const { cookie = {}, idleTime, lifetime = 30 * day, store } = session
   const times = { lifetime, idleTime: idleTime ?? Math.min(day, lifetime) }
-  const mistakes = [
-    ...findUnknown('', options, optionKeys),
-    ...findUnknown('session.', session, sessionKeys),
-    ...findUnknown('session.cookie.', cookie, cookieKeys),
+  refuse([
     ...findStoreMistakes(store),
     ...findTimeMistakes(times),
     ...findCookieMistakes(cookie),
     ...findListenerMistakes(without),
     ...findProtectionMistakes(options),
-  ]
-  if (mistakes.length > 0) throw new FRAMEWORK_OPTIONS_INVALID([listMistakes(mistakes)])
+  ])
   const protection = resolveProtection(options)
   return { store, times, cookie: toCookieSettings(cookie), without: new Set(without), protection }
 }
 
-function findUnknown<type>(place: string, options: object, keys: KeysOf<type>): string[] {
-  return listUnknownKeys(options, keys, place).map(unknown => `There is no option ${unknown}`)
+function refuse(mistakes: readonly string[]): void {
+  if (mistakes.length > 0) throw new FRAMEWORK_OPTIONS_INVALID([listMistakes(mistakes)])
 }
 
 function findStoreMistakes(store: ResolvedOptions['store']): string[] {
-  if (store === undefined || typeof store === 'function') return []
+  if (store === undefined || (typeof store === 'function' && !isClass(store))) return []
+  if (typeof store === 'function' || !isKeyed(store)) {
+    return [`session.store is ${describeValue(store)}: use an object with read, insert, update and destroy`]
+  }
   const methods = (['read', 'insert', 'update', 'destroy'] as const).filter(name => typeof store[name] !== 'function')
   return methods.map(name => `session.store has no method ${name}: a SessionStore has read, insert, update and destroy`)
 }
@@ -124,8 +137,6 @@ function findCookieMistakes(cookie: SessionCookieOptions): string[] {
   check(domain === undefined || isCookie('a', { domain }), `domain is "${domain}": use a host such as "example.org"`)
   const isSameSite = ['strict', 'lax', 'none'].includes(String(sameSite))
   check(isSameSite, `sameSite is "${sameSite}": use "strict", "lax" or "none"`)
-  const isSecure = secure === undefined || typeof secure === 'boolean'
-  check(isSecure, `secure is "${secure}": use true or false, or leave it out: then it is true over HTTPS`)
   check(sameSite !== 'none' || secure === true, 'sameSite is "none": browsers then demand secure: true')
 
   // Browsers ignore the case of a prefix (RFC 6265bis, section 5.7).

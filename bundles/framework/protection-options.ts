@@ -1,7 +1,7 @@
-import { type CorsPolicy, findCorsMistakes } from '../../lib/http/cors.ts'
+import { type CorsPolicy, corsShape, findCorsMistakes } from '../../lib/http/cors.ts'
 import { describeNoOrigin, isOrigin } from '../../lib/http/cross-origin.ts'
 import { Headers } from '../../lib/http/headers.ts'
-import type { KeysOf } from '../../lib/text/known-keys.ts'
+import type { ShapeOf } from '../../lib/text/shape.ts'
 
 /** The options of {@link createFrameworkBundle} against misuse by other sites. */
 export interface ProtectionOptions {
@@ -39,22 +39,21 @@ export const defaultHeaders: Readonly<Record<string, string>> = {
   'referrer-policy': 'strict-origin-when-cross-origin',
 }
 
-/** The keys of the options. */
-export const protectionKeys: KeysOf<ProtectionOptions> = {
-  crossOrigin: true,
-  cors: true,
-  headers: true,
-  methodOverride: true,
+/** The shape of the options, which is checked before {@link findProtectionMistakes}. */
+export const protectionShape: ShapeOf<ProtectionOptions> = {
+  crossOrigin: 'list',
+  cors: corsShape,
+  headers: 'object',
+  methodOverride: 'boolean',
 }
 
-/** Lists the mistakes of options that were perhaps written without types. Each one is a sentence without a full stop. */
+/** Lists the mistakes of options that have the right shape. Each one is a sentence without a full stop. */
 export function findProtectionMistakes(options: ProtectionOptions): string[] {
-  const { cors, crossOrigin = [], headers = {}, methodOverride = false } = options
+  const { cors, crossOrigin = [], headers = {} } = options
   return [
     ...crossOrigin.filter(origin => !isOrigin(origin)).map(origin => describeNoOrigin('crossOrigin', origin)),
-    ...(cors === undefined ? [] : findCorsMistakes(cors)),
+    ...(cors === undefined ? [] : findCorsMistakes(cors, 'cors')),
     ...Object.entries(headers).flatMap(([name, value]) => findHeaderMistakes(name, value)),
-    ...(typeof methodOverride === 'boolean' ? [] : [`methodOverride is "${methodOverride}": use true or false`]),
   ]
 }
 

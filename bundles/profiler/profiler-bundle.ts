@@ -1,10 +1,10 @@
 import path from 'node:path'
 import type { Application, Bundle, Foundation } from '../../kernel/bundle.ts'
-import { checkOptions } from '../../lib/errors/arguments.ts'
+import { checkFunction, checkOptions } from '../../lib/errors/arguments.ts'
 import type { Request } from '../../lib/http/request.ts'
 import { packageDirectory, version } from '../../lib/package.ts'
 import { loadRedis } from '../../lib/redis/redis-connection.ts'
-import type { KeysOf } from '../../lib/text/known-keys.ts'
+import type { ShapeOf } from '../../lib/text/shape.ts'
 import { showPath } from '../../lib/text/show-path.ts'
 import { addMcp } from './cli/mcp/add-mcp.ts'
 import type { Inspector } from './insight/findings/inspector.ts'
@@ -46,18 +46,18 @@ export interface ProfilerOptions extends RecordingOptions {
   readonly cpuSampler?: CpuSampler
 }
 
-const optionKeys: KeysOf<ProfilerOptions> = {
+const optionShape: ShapeOf<ProfilerOptions> = {
   storage: true,
-  armFile: true,
-  revealedNames: true,
-  cpuSampler: true,
-  ignoredPaths: true,
-  onlyExceptions: true,
+  armFile: 'string',
+  revealedNames: ['string'],
+  cpuSampler: 'object',
+  ignoredPaths: ['string'],
+  onlyExceptions: 'boolean',
 }
 
 /** Creates the bundle that stores a profile of every request and shows it at `/_profiler`; for development only. */
 export function createProfilerBundle(options: ProfilerOptions = {}): Bundle {
-  checkOptions('createProfilerBundle()', options, optionKeys)
+  checkOptions('createProfilerBundle()', options, optionShape)
   let findOwnPage: FindOwnPage
   let storage: ProfileStorage
   let policy: RecordingPolicy
@@ -77,6 +77,7 @@ export function createProfilerBundle(options: ProfilerOptions = {}): Bundle {
         typeof options.storage === 'function'
           ? options.storage(foundation)
           : (options.storage ?? createStorage(foundation))
+      checkFunction('createProfilerBundle()', 'the method append() of "storage"', storage?.append)
       policy = new RecordingPolicy(options, debugGate, readSampling(settings.of(profilerSettings)))
       const isForProfiler = (request: Request) => findOwnPage(request) === 'match' || isRefused(request, debugGate)
       recording = new Recording(foundation, { storage, policy, isForProfiler })

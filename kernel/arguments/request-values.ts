@@ -1,4 +1,5 @@
 import { isChosen, UploadedFile } from '../../lib/body/form-data.ts'
+import { checkString } from '../../lib/errors/arguments.ts'
 import type { Request } from '../../lib/http/request.ts'
 import type { Session } from '../../lib/session/session.ts'
 import { asText, type Conversion } from '../../lib/text/conversion.ts'
@@ -79,6 +80,7 @@ export function cookieValue(name: string, conversion: Conversion<unknown> = asTe
 
 /** The first file of this name in a form. If none was chosen, the answer is 422. */
 export function uploadedFile(name: string): Argument<UploadedFile> {
+  checkString('uploadedFile(name)', 'the name', name)
   return async request => {
     const file = (await request.formData()).get(name)
     if (!(file instanceof UploadedFile) || !isChosen(file)) throw new KERNEL_FILE_MISSING([name])
@@ -105,6 +107,7 @@ function convertText(
   fallback: unknown,
   errors: TextErrors,
 ): Argument {
+  checkString(`${argument}(name)`, 'the name', name)
   if (typeof conversion?.convert !== 'function') {
     throw new KERNEL_CONVERSION_INVALID([`${argument}("${name}")`, describeValue(conversion)])
   }

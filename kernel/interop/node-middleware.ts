@@ -1,4 +1,5 @@
 import { Readable } from 'node:stream'
+import { checkFunction } from '../../lib/errors/arguments.ts'
 import type { EventDispatcher } from '../../lib/event-dispatcher/event-dispatcher.ts'
 import type { Request } from '../../lib/http/request.ts'
 import { discard, type Response } from '../../lib/http/response.ts'
@@ -23,6 +24,9 @@ export function addNodeMiddleware(
   middleware: NodeHandler,
   priority: number = defaultPriority,
 ): void {
+  const call = 'addNodeMiddleware(dispatcher, middleware)'
+  checkFunction(call, 'the method on() of the dispatcher', dispatcher?.on)
+  checkFunction(call, 'the middleware', middleware)
   const name = middleware.name || 'middleware'
   const passed = new WeakMap<Request, NodeMessages>()
   const onRequest = async (event: RequestEvent) => {

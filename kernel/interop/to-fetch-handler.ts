@@ -28,7 +28,7 @@ export function toFetchHandler<context extends readonly unknown[] = []>(
   { app }: { readonly app: Application },
   options: FetchHandlerOptions<context> = {},
 ): (request: globalThis.Request, ...context: context) => Promise<globalThis.Response> {
-  checkOptions('toFetchHandler()', options, { connection: true })
+  checkOptions('toFetchHandler()', options, { connection: 'function' })
   const { connection } = options
   const trustedProxies = new TrustedProxies(app.config.trustedProxies, app.config.trustedHeaders)
   return async (message, ...context) => {

@@ -5,7 +5,7 @@ import { findCrossOrigin } from '../../lib/http/cross-origin.ts'
 import { HTTP_UPGRADE_CROSS_ORIGIN, HTTP_UPGRADE_REQUIRED } from '../../lib/http/errors.ts'
 import type { Request } from '../../lib/http/request.ts'
 import { Response } from '../../lib/http/response.ts'
-import type { KeysOf } from '../../lib/text/known-keys.ts'
+import type { ShapeOf } from '../../lib/text/shape.ts'
 
 /**
  * Completes a WebSocket handshake: `handleUpgrade` of a library such as ws takes these values. An error is logged, and the
@@ -19,7 +19,7 @@ export interface WebSocketUpgradeOptions {
   readonly origins?: readonly string[]
 }
 
-const optionKeys: KeysOf<WebSocketUpgradeOptions> = { origins: true }
+const optionShape: ShapeOf<WebSocketUpgradeOptions> = { origins: ['string'] }
 
 /**
  * A response that makes a WebSocket of the connection. The request is routed and guarded like any other, and its session can
@@ -38,7 +38,7 @@ export class WebSocketUpgrade extends Response {
   /** @throws HTTP_UPGRADE_REQUIRED (426) HTTP_UPGRADE_CROSS_ORIGIN (403) ARGUMENT_INVALID */
   constructor(request: Request, handler: UpgradeHandler, options: WebSocketUpgradeOptions = {}) {
     checkFunction('new WebSocketUpgrade(request, handler)', 'handler', handler)
-    checkOptions('new WebSocketUpgrade()', options, optionKeys)
+    checkOptions('new WebSocketUpgrade()', options, optionShape)
     super()
     if (!asksForWebSocket(request)) {
       throw new HTTP_UPGRADE_REQUIRED([], { headers: { upgrade: 'websocket', connection: 'Upgrade' } })

@@ -6,7 +6,7 @@ import { Headers, type HeadersInit } from '../../lib/http/headers.ts'
 import type { Request, RequestInit } from '../../lib/http/request.ts'
 import type { Response } from '../../lib/http/response.ts'
 import type { TrustedProxies } from '../../lib/http/trusted-proxies.ts'
-import type { KeysOf } from '../../lib/text/known-keys.ts'
+import type { ShapeOf } from '../../lib/text/shape.ts'
 import type { HttpKernel } from '../http-kernel.ts'
 import { CookieJar } from './cookie-jar.ts'
 import { createRequest, type TestRequestInit } from './event-factories.ts'
@@ -26,12 +26,12 @@ export interface TestClientOptions {
   readonly redirectLimit?: number
 }
 
-const optionKeys: KeysOf<TestClientOptions> = {
-  base: true,
-  remoteAddress: true,
+const optionShape: ShapeOf<TestClientOptions> = {
+  base: 'string',
+  remoteAddress: 'string',
   headers: true,
-  trustedProxies: true,
-  redirectLimit: true,
+  trustedProxies: 'object',
+  redirectLimit: 'number',
 }
 
 /** The parts of a client's request. With `redirect: 'follow'` redirects are followed; by default they are returned. */
@@ -67,7 +67,7 @@ export class TestClient {
   readonly #sent = new WeakMap<Request, ClientRequestInit>()
 
   constructor(kernel: HttpKernel, options: TestClientOptions = {}) {
-    checkOptions('new TestClient()', options, optionKeys)
+    checkOptions('new TestClient()', options, optionShape)
     this.#kernel = kernel
     this.#options = options
     this.cookies = new CookieJar(this.#createRequest('GET', '/', {}).url)

@@ -6,7 +6,7 @@ import { TrustedProxies } from '../../lib/http/trusted-proxies.ts'
 import { createLogger } from '../../lib/log/create-logger.ts'
 import type { LogRecord } from '../../lib/log/logger.ts'
 import { Redactor } from '../../lib/redact/redactor.ts'
-import type { KeysOf } from '../../lib/text/known-keys.ts'
+import type { ShapeOf } from '../../lib/text/shape.ts'
 import type { Application, Bundle } from '../bundle.ts'
 import { Kernel } from '../kernel.ts'
 import { TestClient, type TestClientOptions } from './client.ts'
@@ -22,11 +22,11 @@ export interface TestKernelOptions {
   readonly dispatcher?: EventDispatcher
 }
 
-const testKernelKeys: KeysOf<TestKernelOptions> = {
+const testKernelShape: ShapeOf<TestKernelOptions> = {
   bundles: true,
-  variables: true,
-  directory: true,
-  dispatcher: true,
+  variables: 'object',
+  directory: 'string',
+  dispatcher: 'object',
 }
 
 /** A booted kernel, a client for it, and its log messages. */
@@ -43,7 +43,7 @@ export interface TestKernel {
 
 /** Boots a kernel with these bundles for a test. It prints nothing, and ignores the environment of the process. */
 export async function createTestKernel(options: TestKernelOptions): Promise<TestKernel> {
-  checkOptions('createTestKernel()', options, testKernelKeys)
+  checkOptions('createTestKernel()', options, testKernelShape)
   const { bundles, directory = process.cwd(), dispatcher, variables } = options
   const records: LogRecord[] = []
   const texts = { APP_ENV: 'dev', APP_SECRET: 'a secret for tests that is long enough', ...variables }

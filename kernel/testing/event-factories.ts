@@ -9,7 +9,7 @@ import type { Logger } from '../../lib/log/logger.ts'
 import type { RequestHandler } from '../../lib/routing/route-collection.ts'
 import { Session } from '../../lib/session/session.ts'
 import { MemorySessionStore } from '../../lib/session/session-store.ts'
-import type { KeysOf } from '../../lib/text/known-keys.ts'
+import type { ShapeOf } from '../../lib/text/shape.ts'
 import { toController } from '../controller.ts'
 import { ControllerResolver } from '../controller-resolver.ts'
 import {
@@ -41,20 +41,21 @@ export interface TestRequestInit extends TestBody {
 }
 
 /** With the parts that a test client adds. */
-const requestKeys: KeysOf<TestRequestInit & Pick<RequestInit, 'method' | 'reply'> & { readonly redirect?: string }> = {
-  body: true,
-  json: true,
-  form: true,
-  upload: true,
-  headers: true,
-  attributes: true,
-  session: true,
-  remoteAddress: true,
-  trustedProxies: true,
-  method: true,
-  reply: true,
-  redirect: true,
-}
+const requestShape: ShapeOf<TestRequestInit & Pick<RequestInit, 'method' | 'reply'> & { readonly redirect?: string }> =
+  {
+    body: true,
+    json: true,
+    form: true,
+    upload: true,
+    headers: true,
+    attributes: 'object',
+    session: 'object',
+    remoteAddress: 'string',
+    trustedProxies: 'object',
+    method: 'string',
+    reply: true,
+    redirect: true,
+  }
 
 /** The parts of an event that a test may choose: its request and its kernel. */
 export interface EventInit {
@@ -78,13 +79,13 @@ export interface TerminateEventInit extends ResponseEventInit {
   readonly sentBytes?: number
 }
 
-const eventKeys: KeysOf<TerminateEventInit> = {
-  request: true,
-  kernel: true,
-  response: true,
-  isSent: true,
+const eventShape: ShapeOf<TerminateEventInit> = {
+  request: 'object',
+  kernel: 'object',
+  response: 'object',
+  isSent: 'boolean',
   streamError: true,
-  sentBytes: true,
+  sentBytes: 'number',
 }
 
 /**
@@ -95,7 +96,7 @@ export function createRequest(
   target = '/',
   init: TestRequestInit & Pick<RequestInit, 'method' | 'reply'> = {},
 ): Request {
-  checkOptions('A request of a test', init, requestKeys)
+  checkOptions('A request of a test', init, requestShape)
   const { attributes = {}, method = 'GET', remoteAddress = '127.0.0.1', session, trustedProxies } = init
   const [, scheme = 'http', host = 'localhost', rest = target] = /^(https?):\/\/([^/?]+)(.*)$/i.exec(target) ?? []
   const sent = new Headers(init.headers)
@@ -182,7 +183,7 @@ export function createTerminateEvent(init: TerminateEventInit = {}): TerminateEv
 }
 
 function common(init: EventInit): [RequestKernel, Request] {
-  checkOptions('An event of a test', init, eventKeys)
+  checkOptions('An event of a test', init, eventShape)
   const { kernel = createKernel(), request = createRequest() } = init
   return [kernel, request]
 }

@@ -1,8 +1,8 @@
-import { ARGUMENT_INVALID, checkOptions } from '../errors/arguments.ts'
+import { ARGUMENT_INVALID, checkFunction, checkOptions } from '../errors/arguments.ts'
 import type { StandardSchema } from '../schema/standard-schema.ts'
 import { asText, type Conversion } from '../text/conversion.ts'
 import { describeValue } from '../text/describe-value.ts'
-import type { KeysOf } from '../text/known-keys.ts'
+import type { ShapeOf } from '../text/shape.ts'
 
 /** A setting of a bundle: a variable of the environment, or of a `.env` file. */
 export interface Setting<value = unknown> {
@@ -19,7 +19,7 @@ export interface Setting<value = unknown> {
   readonly secret?: true
 }
 
-const settingKeys: KeysOf<Setting> = { help: true, schema: true, default: true, secret: true }
+const settingShape: ShapeOf<Setting> = { help: 'string', schema: true, default: true, secret: 'boolean' }
 
 /** The settings that a bundle declares. Made by {@link defineSettings}, and read with `app.settings.of()`. */
 export interface BundleSettings<values = unknown> {
@@ -51,8 +51,9 @@ export function defineSettings<const settings extends Readonly<Record<string, Se
   definitions: settings & { readonly [name in keyof settings]: Setting<Converted<settings[name]>> },
   check: (values: SettingValues<settings>) => SettingMistakes<settings> = () => ({}),
 ): BundleSettings<SettingValues<settings>> {
+  checkFunction('defineSettings(definitions, check)', 'the second argument', check)
   for (const [name, setting] of Object.entries<Setting>(definitions)) {
-    checkOptions(`defineSettings(), ${name}`, setting, settingKeys)
+    checkOptions(`defineSettings(), ${name}`, setting, settingShape)
     checkSchema(name, setting)
   }
   // The type of a setting follows from its schema and default, and the compiler has checked one against the other.

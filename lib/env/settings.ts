@@ -1,5 +1,7 @@
+import { ARGUMENT_INVALID } from '../errors/arguments.ts'
 import type { Logger } from '../log/logger.ts'
 import { isSecretName, mask } from '../redact/secret-names.ts'
+import { describeValue, isKeyed } from '../text/describe-value.ts'
 import { suggestNames } from '../text/nearest-names.ts'
 import type { BundleSettings, Setting } from './define-settings.ts'
 import { CONFIG_INVALID, CONFIG_SETTING_MALFORMED, CONFIG_SETTING_TAKEN, CONFIG_SETTINGS_UNDECLARED } from './errors.ts'
@@ -127,8 +129,14 @@ export class Settings {
   }
 
   #compare<values>(settings: BundleSettings<values>, values: values): string[] {
-    const mistakes = Object.entries<string | undefined>(settings.check(values))
-    return mistakes.flatMap(([name, mistake]) => (mistake === undefined ? [] : `${name} ${this.#hideSecrets(mistake)}`))
+    const mistakes: unknown = settings.check(values)
+    if (!isKeyed(mistakes)) {
+      const mistake = `check() returns an object with messages by the names of settings, not ${describeValue(mistakes)}`
+      throw new ARGUMENT_INVALID(['defineSettings(definitions, check)', mistake])
+    }
+    return Object.entries<string | undefined>({ ...mistakes }).flatMap(([name, mistake]) =>
+      mistake === undefined ? [] : `${name} ${this.#hideSecrets(mistake)}`,
+    )
   }
 
   /** The message of a bundle may contain a value. */

@@ -1,5 +1,5 @@
-import { describeValue } from '../text/describe-value.ts'
-import { type KeysOf, listUnknownKeys } from '../text/known-keys.ts'
+import { describeValue, isKeyed } from '../text/describe-value.ts'
+import { findShapeMistakes, type ShapeOf } from '../text/shape.ts'
 import { type CodedErrorClass, defineError } from './http-error.ts'
 
 /**
@@ -12,15 +12,25 @@ export const ARGUMENT_INVALID: CodedErrorClass<[call: string, mistake: string]> 
   '%s: %s.',
 )
 
-/** Refuses options that are no object, or have an unknown key. @throws ARGUMENT_INVALID */
-export function checkOptions<type>(call: string, options: type | undefined, keys: KeysOf<type>): void {
+/** Refuses options that are no object, or that have an unknown key or a value of another type. @throws ARGUMENT_INVALID */
+export function checkOptions<type>(call: string, options: type | undefined, shape: ShapeOf<type>): void {
   if (options === undefined) return
-  if (typeof options !== 'object' || options === null) {
-    const known = Object.keys(keys).join(', ')
-    throw new ARGUMENT_INVALID([call, `its options are an object with ${known}, not ${describeValue(options)}`])
-  }
-  const unknown = listUnknownKeys(options, keys)[0]
-  if (unknown !== undefined) throw new ARGUMENT_INVALID([call, `there is no option ${unknown}`])
+  checkObject(call, options, shape)
+  const [mistake] = findShapeMistakes('option', options, shape)
+  if (mistake !== undefined) throw new ARGUMENT_INVALID([call, mistake])
+}
+
+/** Refuses options that are no object. @throws ARGUMENT_INVALID */
+export function checkObject(call: string, options: unknown, shape: object): asserts options is object {
+  if (isKeyed(options)) return
+  const known = Object.keys(shape).join(', ')
+  throw new ARGUMENT_INVALID([call, `its options are an object with ${known}, not ${describeValue(options)}`])
+}
+
+/** Refuses an argument that is no string. @throws ARGUMENT_INVALID */
+export function checkString(call: string, noun: string, value: unknown): void {
+  if (typeof value === 'string') return
+  throw new ARGUMENT_INVALID([call, `${noun} must be a string, not ${describeValue(value)}`])
 }
 
 /** Refuses an argument that is no function. @throws ARGUMENT_INVALID */

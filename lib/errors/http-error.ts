@@ -1,4 +1,5 @@
-import { type KeysOf, listUnknownKeys } from '../text/known-keys.ts'
+import { describeValue, isPlainObject } from '../text/describe-value.ts'
+import { findShapeMistakes, type ShapeOf } from '../text/shape.ts'
 
 /** The options of an {@link HttpError}. */
 export interface HttpErrorOptions {
@@ -19,7 +20,7 @@ export type ProblemMembers = { readonly [name in ReservedMember]?: never } & Rea
 const reservedMembers = ['type', 'title', 'status', 'detail', 'instance', 'exceptions'] as const
 type ReservedMember = (typeof reservedMembers)[number]
 
-const optionKeys: KeysOf<HttpErrorOptions> = { headers: true, cause: true, members: true }
+const optionShape: ShapeOf<HttpErrorOptions> = { headers: 'object', cause: true, members: 'object' }
 const noOptions: HttpErrorOptions = Object.freeze({})
 const noHeaders: Readonly<Record<string, string>> = Object.freeze({})
 const noMembers: ProblemMembers = Object.freeze({})
@@ -35,12 +36,14 @@ export class HttpError extends Error {
 
   constructor(status: number, message: string, options: HttpErrorOptions = noOptions) {
     // Error takes only the cause of these options.
-    super(message, 'cause' in options ? options : undefined)
+    super(message, Object.hasOwn(Object(options), 'cause') ? options : undefined)
     if (!Number.isInteger(status) || status < 400 || status > 599) {
       throw new RangeError(`The status of an HttpError must be an integer from 400 to 599, not ${status}.`)
     }
-    const unknown = listUnknownKeys(options, optionKeys)[0]
-    if (unknown !== undefined) throw new TypeError(`An HttpError has no option ${unknown}.`)
+    if (typeof message !== 'string') {
+      throw new TypeError(`The message of an HttpError must be a string, not ${describeValue(message)}.`)
+    }
+    if (options !== noOptions) checkOptions(options)
     this.status = status
     this.headers = options.headers ?? noHeaders
     this.members = options.members === undefined ? noMembers : checkMembers(options.members)
@@ -49,6 +52,14 @@ export class HttpError extends Error {
   override get name(): string {
     return this.constructor.name
   }
+}
+
+/** Without a code of its own: an error with a code is itself an `HttpError`. */
+function checkOptions(options: HttpErrorOptions): void {
+  const mistake = isPlainObject(options)
+    ? findShapeMistakes('option', options, optionShape)[0]
+    : `its options are an object with headers, cause, members, not ${describeValue(options)}`
+  if (mistake !== undefined) throw new TypeError(`An HttpError cannot be made: ${mistake}.`)
 }
 
 function checkMembers(members: ProblemMembers): ProblemMembers {

@@ -12,6 +12,9 @@ export abstract class Event {
   stopPropagation(): void {
     this.isPropagationStopped = true
   }
+
+  /** Called with a value that a listener has returned. A subclass throws if the listener expects an effect that the value has not. */
+  checkResult(_result: unknown, _listener: RegisteredListener): void {}
 }
 
 // On the prototype, because several events are created per request, and few are stopped.
@@ -118,7 +121,7 @@ function checkListener(type: unknown, listener: unknown, priority: unknown, know
     throw new ARGUMENT_INVALID([call, `the type must be the class of an event, ${describeType(type, known)}`])
   }
   checkFunction(call, 'the listener', listener)
-  if (typeof priority === 'number') return
+  if (typeof priority === 'number' && !Number.isNaN(priority)) return
   throw new ARGUMENT_INVALID([call, `the priority must be a number, not ${describeValue(priority)}`])
 }
 
@@ -191,8 +194,16 @@ function checkEvent(event: Partial<Event> | undefined): void {
 /** Calls listeners synchronously up to the first promise: awaiting each of them costs twenty times as much. */
 function callFrom(start: number, listeners: readonly RegisteredListener[], event: Event): Promise<void> | undefined {
   for (let index = start; index < listeners.length && !event.isPropagationStopped; index++) {
-    const pending = listeners[index]?.listener(event)
-    if (isThenable(pending)) return Promise.resolve(pending).then(() => callFrom(index + 1, listeners, event))
+    const entry = listeners[index] as RegisteredListener
+    const result = entry.listener(event)
+    if (result === undefined) continue
+    if (!isThenable(result)) event.checkResult(result, entry)
+    else {
+      return Promise.resolve(result).then(settled => {
+        if (settled !== undefined) event.checkResult(settled, entry)
+        return callFrom(index + 1, listeners, event)
+      })
+    }
   }
   return undefined
 }
@@ -209,9 +220,12 @@ function callWithOptions(
     const entry = listeners[index]
     if (entry === undefined || only?.(entry) === false) continue
     try {
-      const pending = entry.listener(event)
-      if (!isThenable(pending)) continue
-      const settled = Promise.resolve(pending)
+      const result = entry.listener(event)
+      if (!isThenable(result)) {
+        event.checkResult(result, entry)
+        continue
+      }
+      const settled = Promise.resolve(result).then(value => event.checkResult(value, entry))
       const goOn = () => callWithOptions(index + 1, listeners, event, options)
       if (onFailure === undefined) return settled.then(goOn)
       return settled.catch(error => onFailure(error, entry, event)).then(goOn)

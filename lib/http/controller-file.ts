@@ -4,7 +4,7 @@ import path from 'node:path'
 import { Readable } from 'node:stream'
 import { ARGUMENT_INVALID, checkOptions } from '../errors/arguments.ts'
 import { describeValue } from '../text/describe-value.ts'
-import type { KeysOf } from '../text/known-keys.ts'
+import type { ShapeOf } from '../text/shape.ts'
 import { contentDisposition, type Disposition } from './content-disposition.ts'
 import { HTTP_FILE_MISSING } from './errors.ts'
 import { type ByteRange, describeFile, respondWithFile } from './file-response.ts'
@@ -29,7 +29,12 @@ export interface FileResponseOptions {
   readonly deleteAfterSending?: boolean
 }
 
-const optionKeys: KeysOf<FileResponseOptions> = { root: true, name: true, disposition: true, deleteAfterSending: true }
+const optionShape: ShapeOf<FileResponseOptions> = {
+  root: 'string',
+  name: 'string',
+  disposition: 'string',
+  deleteAfterSending: 'boolean',
+}
 
 /** A response with a file, made by {@link createFileResponse}. */
 export class FileResponse extends Response {
@@ -63,7 +68,7 @@ export async function createFileResponse(
   file: string,
   options: FileResponseOptions = {},
 ): Promise<FileResponse> {
-  checkOptions('createFileResponse()', options, optionKeys)
+  checkOptions('createFileResponse()', options, optionShape)
   if (typeof file !== 'string') {
     throw new ARGUMENT_INVALID(['createFileResponse()', `the path of the file is a text, not ${describeValue(file)}`])
   }

@@ -1,7 +1,7 @@
 import { parseCookie, parseSetCookie, stringifySetCookie } from 'cookie'
-import { ARGUMENT_INVALID, checkOptions } from '../errors/arguments.ts'
+import { ARGUMENT_INVALID, checkOptions, checkString } from '../errors/arguments.ts'
 import { describeValue } from '../text/describe-value.ts'
-import type { KeysOf } from '../text/known-keys.ts'
+import type { ShapeOf } from '../text/shape.ts'
 import { HTTP_COOKIE_TOO_LARGE } from './errors.ts'
 import { Headers } from './headers.ts'
 
@@ -16,13 +16,13 @@ export interface CookieOptions {
   readonly sameSite?: 'strict' | 'lax' | 'none'
 }
 
-const optionKeys: KeysOf<CookieOptions> = {
-  maxAge: true,
-  path: true,
-  domain: true,
-  secure: true,
-  httpOnly: true,
-  sameSite: true,
+const optionShape: ShapeOf<CookieOptions> = {
+  maxAge: 'number',
+  path: 'string',
+  domain: 'string',
+  secure: 'boolean',
+  httpOnly: 'boolean',
+  sameSite: 'string',
 }
 
 /** Browsers ignore a cookie whose name and value, as they are sent, have more bytes (RFC 6265bis, section 5.6). */
@@ -51,13 +51,12 @@ export function listCookieValues(header: string | null, name: string): string[] 
  * is not valid in a cookie
  */
 export function setCookie(headers: Headers, name: string, value: string, options: CookieOptions = {}): void {
-  checkOptions('setCookie()', options, optionKeys)
+  checkOptions('setCookie()', options, optionShape)
   if (!(headers instanceof Headers)) {
     throw new ARGUMENT_INVALID(['setCookie()', `it needs the headers of a response, not ${describeValue(headers)}`])
   }
-  if (typeof value !== 'string') {
-    throw new ARGUMENT_INVALID(['setCookie()', `the value of "${name}" must be a text, not ${describeValue(value)}`])
-  }
+  checkString('setCookie()', 'the name', name)
+  checkString('setCookie()', `the value of "${name}"`, value)
   const cookie = { name, value, path: '/', httpOnly: true, sameSite: 'lax', ...options } as const
   const field = stringifySetCookie(cookie)
   const size = field.indexOf(';') - 1

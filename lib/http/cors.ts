@@ -1,4 +1,4 @@
-import { type KeysOf, listUnknownKeys } from '../text/known-keys.ts'
+import type { ShapeOf } from '../text/shape.ts'
 import { describeNoOrigin, isOrigin } from './cross-origin.ts'
 import { addVary, type Headers } from './headers.ts'
 import type { Request } from './request.ts'
@@ -21,30 +21,30 @@ export interface CorsPolicy {
   readonly maxAge?: number | undefined
 }
 
-const policyKeys: KeysOf<CorsPolicy> = {
+/** The shape of a policy, which is checked before {@link findCorsMistakes}. */
+export const corsShape: ShapeOf<CorsPolicy> = {
   origins: true,
-  credentials: true,
-  headers: true,
-  exposedHeaders: true,
-  maxAge: true,
+  credentials: 'boolean',
+  headers: ['string'],
+  exposedHeaders: ['string'],
+  maxAge: 'number',
 }
 
-/** Lists the mistakes of a policy that was perhaps written without types. Each one is a sentence without a full stop. */
-export function findCorsMistakes(policy: CorsPolicy): string[] {
+/** Lists the mistakes of a policy that has the right shape. Each one is a sentence without a full stop. */
+export function findCorsMistakes(policy: CorsPolicy, place: 'cors' | '_cors'): string[] {
   const { credentials = false, exposedHeaders = [], headers = [], maxAge = 0, origins } = policy
-  const mistakes = listUnknownKeys(policy, policyKeys, 'cors.').map(unknown => `There is no option ${unknown}`)
+  const mistakes: string[] = []
   const check = (isGood: boolean, mistake: string): void => {
-    if (!isGood) mistakes.push(`cors.${mistake}`)
+    if (!isGood) mistakes.push(`${place}.${mistake}`)
   }
   const isList = Array.isArray(origins)
   check(isList || origins === '*' || typeof origins === 'function', 'origins must be a list, "*" or a function')
   for (const origin of isList ? origins : []) {
-    if (!isOrigin(origin)) mistakes.push(describeNoOrigin('cors.origins', origin))
+    if (!isOrigin(origin)) mistakes.push(describeNoOrigin(`${place}.origins`, origin))
   }
-  check(typeof credentials === 'boolean', `credentials is "${credentials}": use true or false`)
   check(!(credentials && origins === '*'), 'credentials is true, and origins is "*": name the origins')
   for (const name of [...headers, ...exposedHeaders]) {
-    check(token.test(name), `headers and cors.exposedHeaders have "${name}": use names of headers`)
+    check(token.test(name), `headers and ${place}.exposedHeaders have "${name}": use names of headers`)
   }
   check(Number.isInteger(maxAge) && maxAge >= 0, `maxAge is ${maxAge}: use whole seconds`)
   return mistakes

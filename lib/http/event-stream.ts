@@ -1,6 +1,6 @@
 import { Readable } from 'node:stream'
 import { checkFunction, checkOptions } from '../errors/arguments.ts'
-import type { KeysOf } from '../text/known-keys.ts'
+import type { ShapeOf } from '../text/shape.ts'
 import { HTTP_EVENT_INVALID, HTTP_EVENTS_UNREAD } from './errors.ts'
 import type { Request } from './request.ts'
 import { Response } from './response.ts'
@@ -23,8 +23,8 @@ export interface EventStreamOptions {
   readonly heartbeat?: number
 }
 
-const eventKeys: KeysOf<ServerEvent> = { event: true, id: true, data: true, retry: true }
-const optionKeys: KeysOf<EventStreamOptions> = { heartbeat: true }
+const eventShape: ShapeOf<ServerEvent> = { event: 'string', id: true, data: true, retry: 'number' }
+const optionShape: ShapeOf<EventStreamOptions> = { heartbeat: 'number' }
 
 /** Bytes that may wait for a client. The next event then ends the stream. */
 const waitingLimit = 1024 * 1024
@@ -55,7 +55,7 @@ export class EventStream extends Response {
   /** @throws ARGUMENT_INVALID */
   constructor(request: Request, open: (stream: EventStream) => unknown, options: EventStreamOptions = {}) {
     checkFunction('new EventStream(request, open)', 'open', open)
-    checkOptions('new EventStream()', options, optionKeys)
+    checkOptions('new EventStream()', options, optionShape)
     super(null, { headers })
     const { heartbeat = 15_000 } = options
     const id = request.headers.get('last-event-id')
@@ -103,7 +103,7 @@ export class EventStream extends Response {
     if (this.signal.aborted) return
     let text: string
     try {
-      checkOptions('EventStream.send()', event, eventKeys)
+      checkOptions('EventStream.send()', event, eventShape)
       text = format(event)
     } catch (error) {
       if (!this.#isBegun) throw error

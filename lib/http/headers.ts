@@ -1,3 +1,5 @@
+import { ARGUMENT_INVALID } from '../errors/arguments.ts'
+import { describeValue, isKeyed } from '../text/describe-value.ts'
 import { HTTP_HEADER_INVALID } from './errors.ts'
 
 /** The sources of headers: a record, or pairs of name and value. */
@@ -26,6 +28,9 @@ export class Headers implements Iterable<[string, string]> {
     // Fields of another Headers were already checked.
     this.#fields = init instanceof Headers ? [...init.#fields] : []
     if (init === undefined || init instanceof Headers) return
+    if (!isKeyed(init) && !Array.isArray(init)) {
+      throw new ARGUMENT_INVALID(['new Headers()', `they are an object or pairs, not ${describeValue(init)}`])
+    }
     for (const [name, value] of isIterable(init) ? init : Object.entries(init)) this.append(name, value)
   }
 
@@ -167,6 +172,10 @@ const lastValues = new Map<string, string>(
 function check(name: string, value: string): string {
   const last = lastValues.get(name)
   if (last !== undefined && last === value) return value
+  // The Fetch API turns a number into a text, and so does this.
+  if (typeof value !== 'string' && typeof value !== 'number') {
+    throw new HTTP_HEADER_INVALID([String(name), `its value must be a string, not ${describeValue(value)}`])
+  }
   if (last === undefined && !token.test(name)) {
     throw new HTTP_HEADER_INVALID([name, 'its name is not a token (RFC 9110, section 5.6.2)'])
   }

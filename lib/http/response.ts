@@ -3,7 +3,7 @@ import { STATUS_CODES } from 'node:http'
 import { Readable } from 'node:stream'
 import { ARGUMENT_INVALID, checkOptions } from '../errors/arguments.ts'
 import { describeValue } from '../text/describe-value.ts'
-import type { KeysOf } from '../text/known-keys.ts'
+import type { ShapeOf } from '../text/shape.ts'
 import { HTTP_JSON_INVALID, HTTP_REDIRECT_INVALID, HTTP_STATUS_INVALID } from './errors.ts'
 import { Headers, type HeadersInit } from './headers.ts'
 
@@ -18,7 +18,7 @@ export interface ResponseInit {
   readonly headers?: HeadersInit
 }
 
-const initKeys: KeysOf<ResponseInit> = { status: true, headers: true }
+const initShape: ShapeOf<ResponseInit> = { status: true, headers: true }
 
 /** A response. Its status, headers and body may be changed until it is sent. */
 export class Response {
@@ -30,7 +30,7 @@ export class Response {
 
   /** @throws HTTP_STATUS_INVALID HTTP_HEADER_INVALID ARGUMENT_INVALID */
   constructor(body: Body = null, init?: ResponseInit) {
-    checkOptions('Response', init, initKeys)
+    checkOptions('Response', init, initShape)
     this.body = body
     this.headers = new Headers(init?.headers)
     this.status = init?.status ?? 200
@@ -59,6 +59,10 @@ export class Response {
    */
   static json(data: unknown, init?: ResponseInit): Response {
     if (isPending(data)) throw new ARGUMENT_INVALID(['Response.json()', 'its value is a promise: await it first'])
+    if (data instanceof Map || data instanceof Set) {
+      const way = data instanceof Map ? 'Object.fromEntries(map)' : '[...set]'
+      throw new ARGUMENT_INVALID(['Response.json()', `the JSON of ${describeValue(data)} is {}: use ${way}`])
+    }
     // The type of JSON.stringify leaves out that it may return `undefined`.
     const text = JSON.stringify(data) as string | undefined
     if (text === undefined) throw new HTTP_JSON_INVALID([typeof data])

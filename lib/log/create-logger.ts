@@ -1,4 +1,5 @@
 import { Redactor } from '../redact/redactor.ts'
+import { describeValue } from '../text/describe-value.ts'
 import { escapeControls } from '../text/escape-controls.ts'
 import {
   type LogContext,
@@ -126,6 +127,14 @@ class ChannelLogger implements Logger {
     const { clock, finders, observers, redactor, writer } = this.#parts
     const isWritten = this.#isWritten(level)
     if (!isWritten && observers.size === 0) return
+    if (typeof message !== 'string') {
+      // As in other libraries, whose first argument may be an error or the context.
+      this.#log(level, 'A message must be a string, not {type}. Its context has both arguments.', {
+        type: describeValue(message),
+        arguments: [message, context],
+      })
+      return
+    }
     try {
       const record = createRecord(clock(), level, this.#name, message, context, redactor, findIds(finders, this.#ids))
       if (isWritten) writer.write(record)

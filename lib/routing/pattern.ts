@@ -1,4 +1,5 @@
 import { type Parameter, PathError, parse, pathToRegexp, type Text, type Token, type Wildcard } from 'path-to-regexp'
+import { describeValue } from '../text/describe-value.ts'
 
 /** The names of variables, and their values in the same order. */
 export interface Variables {
@@ -70,9 +71,9 @@ export class Pattern {
 }
 
 function readSource(source: string, delimiter: '/' | '.') {
-  // `{id}` is valid, as an optional word. But in Symfony it is a variable, so it is refused.
-  const [, braced] = /\/\{(\w+)\}/.exec(source) ?? []
-  if (braced !== undefined) throw new TypeError(`write ":${braced}" instead of "{${braced}}"`)
+  // `{id}` and `<id>` are valid, as words. But in other frameworks they are variables, so they are refused.
+  const [, foreign] = /\/(\{\w+\}|<\w+>)/.exec(source) ?? []
+  if (foreign !== undefined) throw new TypeError(`write ":${foreign.slice(1, -1)}" instead of "${foreign}"`)
   try {
     const { tokens } = parse(source, delimiter === '.' ? { encodePath: text => text.toLowerCase() } : {})
     const names = namesOf(tokens)
@@ -136,6 +137,9 @@ export interface Requirement {
  * @throws SyntaxError for a text that is no regular expression
  */
 export function createRequirement(name: string, declared: RegExp | string): Requirement {
+  if (typeof declared !== 'string' && !(declared instanceof RegExp)) {
+    throw new TypeError(`the requirement for "${name}" is a pattern, such as /\\d+/, not ${describeValue(declared)}`)
+  }
   // A text is first compiled alone, so that `a)|(b` cannot break the anchors. The flags are those of Symfony.
   const { source, flags } = typeof declared === 'string' ? new RegExp(declared, 'su') : declared
   // g and y would keep state between matches, m would let the anchors match within a value.

@@ -2,7 +2,7 @@ import { checkFunction, checkOptions } from '../errors/arguments.ts'
 import { isThenable } from '../event-dispatcher/event-dispatcher.ts'
 import type { Request } from '../http/request.ts'
 import { noteDeclaration } from '../stack/declaration-sites.ts'
-import type { KeysOf } from '../text/known-keys.ts'
+import type { ShapeOf } from '../text/shape.ts'
 import { ROUTE_GROUP_INVALID, ROUTE_NAME_TAKEN } from './errors.ts'
 import type { NoDefaults, ParametersOf, RouteDefaults, RouteParameters } from './path-parameters.ts'
 import { Route, type RouteDefinition, type RouteMethod, type RouteRequirements } from './route.ts'
@@ -32,14 +32,14 @@ export interface RouteGroupOptions<
   readonly requirements?: RouteRequirements
 }
 
-const groupKeys: KeysOf<RouteGroupOptions> = {
-  prefix: true,
-  name: true,
-  requirements: true,
-  defaults: true,
-  host: true,
-  schemes: true,
-  condition: true,
+const groupShape: ShapeOf<RouteGroupOptions> = {
+  prefix: 'string',
+  name: 'string',
+  requirements: 'object',
+  defaults: 'object',
+  host: 'string',
+  schemes: 'list',
+  condition: 'function',
 }
 
 /** The defaults of a group and a route of it together. */
@@ -129,7 +129,7 @@ export abstract class RouteDeclarations<
     options: RouteGroupOptions<inner, ownHost, own>,
     declare: (routes: RouteGroup<controller, `${prefix}${inner}`, ownHost, Merged<defaults, own>>) => void,
   ): void {
-    checkOptions('routes.group(options, function)', options, groupKeys)
+    checkOptions('routes.group(options, function)', options, groupShape)
     checkFunction('routes.group(options, function)', 'the second argument', declare)
     const group = new RouteGroup<controller, `${prefix}${inner}`, ownHost, Merged<defaults, own>>(
       options,

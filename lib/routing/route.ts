@@ -1,7 +1,7 @@
 import type { Request } from '../http/request.ts'
 import { knownMethods } from '../http/request-line.ts'
 import { describeValue } from '../text/describe-value.ts'
-import { type KeysOf, listUnknownKeys } from '../text/known-keys.ts'
+import { findShapeMistakes, type ShapeOf } from '../text/shape.ts'
 import { ROUTE_DEFINITION_INVALID } from './errors.ts'
 import type { RouteDefaults, RouteParameters } from './path-parameters.ts'
 import { Pattern, type Requirement, type Variables } from './pattern.ts'
@@ -43,18 +43,18 @@ export interface RouteDefinition<
   readonly priority?: number
 }
 
-const definitionKeys: KeysOf<RouteDefinition> = {
-  name: true,
-  path: true,
+const definitionShape: ShapeOf<RouteDefinition> = {
+  name: 'string',
+  path: 'string',
   controller: true,
-  methods: true,
-  aliases: true,
-  requirements: true,
-  defaults: true,
-  host: true,
-  schemes: true,
-  condition: true,
-  priority: true,
+  methods: 'list',
+  aliases: ['string'],
+  requirements: 'object',
+  defaults: 'object',
+  host: 'string',
+  schemes: 'list',
+  condition: 'function',
+  priority: 'number',
 }
 
 /** Patterns for whole values of variables, by name. */
@@ -104,8 +104,8 @@ export class Route {
       const found = `${describeValue(name)} and ${describeValue(path)}`
       refuse(`its name and its path are texts, such as get('books', '/books', …), not ${found}`)
     }
-    const [unknown] = listUnknownKeys(definition, definitionKeys)
-    if (unknown !== undefined) refuse(`there is no key ${unknown}`)
+    const [mistake] = findShapeMistakes('key', definition, definitionShape)
+    if (mistake !== undefined) refuse(mistake)
     if (name === '') refuse(`the route of ${path} needs a name`)
     this.name = name
     this.aliases = aliases
@@ -181,7 +181,6 @@ const mismatches = {
 } as const
 
 function checkList(noun: string, list: readonly string[] | undefined, known: readonly string[]): string | undefined {
-  if (list !== undefined && !Array.isArray(list)) return `its ${noun} must be a list, not ${describeValue(list)}`
   if (list?.length === 0) return `its ${noun} are an empty list; leave them out to allow all`
   const unknown = list?.find(value => !known.includes(value))
   return unknown === undefined ? undefined : `its ${noun} must be of ${known.join(', ')}, not "${unknown}"`

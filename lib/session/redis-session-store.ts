@@ -32,7 +32,7 @@ export interface RedisSessionStoreOptions {
  * have the same sessions. It needs the package ioredis, and Redis 7 or Valkey. @throws REDIS_URL_INVALID
  */
 export function createRedisSessionStore(options: RedisSessionStoreOptions): CreateSessionStore {
-  checkOptions('createRedisSessionStore()', options, { url: true, prefix: true, limits: true })
+  checkOptions('createRedisSessionStore()', options, { url: 'string', prefix: 'string', limits: 'object' })
   return ({ logger }) => new RedisSessionStore({ ...options, logger })
 }
 

@@ -1,3 +1,5 @@
+import { checkFunction, checkString } from '../errors/arguments.ts'
+
 /**
  * Converts text to a value, for parameters of routes, queries and settings; `undefined` if that is impossible. `expected`
  * completes the sentence "it must be …".
@@ -69,6 +71,7 @@ function isDay(day: string): boolean {
 
 /** One of these texts, exactly: `asOneOf('small', 'large')`. */
 export function asOneOf<const choice extends string>(...choices: readonly choice[]): Conversion<choice> {
+  for (const choice of choices) checkString("asOneOf('small', 'large')", 'each choice', choice)
   return {
     expected: `one of ${choices.join(', ')}`,
     convert: text => choices.find(choice => choice === text),
@@ -77,6 +80,7 @@ export function asOneOf<const choice extends string>(...choices: readonly choice
 
 /** A list that is separated by commas: `asListOf(asInteger)`. Blanks around an entry, and empty entries, do not count. */
 export function asListOf<value>(entry: Conversion<value>): Conversion<readonly value[]> {
+  checkFunction('asListOf(asInteger)', 'the method convert() of a conversion', entry?.convert)
   return {
     expected: `a list, each entry ${entry.expected}`,
     entry,

@@ -10,6 +10,7 @@ export function describeValue(value: unknown): string {
   if (typeof value === 'string') return `a string of ${count(value.length, 'character')}`
   if (Array.isArray(value)) return `an array of ${count(value.length, 'item')}`
   if (typeof value === 'function') return describeFunction(value)
+  if (Number.isNaN(value)) return 'NaN'
   if (typeof value !== 'object') return `a ${typeof value}`
   return value instanceof Promise ? 'a promise' : describeObject(value)
 }
@@ -17,6 +18,11 @@ export function describeValue(value: unknown): string {
 /** The source of a class begins with the word. */
 export function isClass(value: unknown): boolean {
   return typeof value === 'function' && /^class\b/.test(Function.prototype.toString.call(value))
+}
+
+/** Whether a value is an object whose keys are its content: no list, no promise. */
+export function isKeyed(value: unknown): value is object {
+  return typeof value === 'object' && value !== null && !Array.isArray(value) && !(value instanceof Promise)
 }
 
 /** Whether a value is an object without a class. */

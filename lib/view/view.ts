@@ -1,6 +1,6 @@
 import { randomBytes } from 'node:crypto'
 import path from 'node:path'
-import { ARGUMENT_INVALID, checkFunction } from '../errors/arguments.ts'
+import { ARGUMENT_INVALID, checkFunction, checkString } from '../errors/arguments.ts'
 import type { Request } from '../http/request.ts'
 import { describeValue } from '../text/describe-value.ts'
 import { suggestNames } from '../text/nearest-names.ts'
@@ -154,6 +154,7 @@ class HandlebarsView implements View {
   }
 
   addHelper(name: string, helper: Helper): void {
+    checkString('addHelper(name, function)', 'the name', name)
     checkFunction('addHelper(name, function)', `the helper "${name}"`, helper)
     if (builtIn.has(name)) throw new VIEW_HELPER_TAKEN([name, 'Handlebars has one of that name'])
     const place = this.#registrations.find(name, this.#root)

@@ -5,23 +5,27 @@ import { createProfilerBundle } from '#bundles/profiler/profiler-bundle.ts'
 import { currentRequest, queryValue, routeParameter } from '#kernel/arguments/request-values.ts'
 import { jsonBody } from '#kernel/arguments/schemas.ts'
 import type { Application, Bundle } from '#kernel/bundle.ts'
-import { defineController } from '#kernel/controller.ts'
-import { RequestEvent } from '#kernel/events.ts'
+import { defineController, toController } from '#kernel/controller.ts'
+import { ExceptionEvent, RequestEvent, ResponseEvent, TerminateEvent, ViewEvent } from '#kernel/events.ts'
 import { mountNodeHandler } from '#kernel/interop/mount-node-handler.ts'
+import { addNodeMiddleware } from '#kernel/interop/node-middleware.ts'
 import { checkBundles } from '#kernel/kernel.ts'
+import { measureSqlite } from '#kernel/measure-sqlite.ts'
 import { WebSocketUpgrade } from '#kernel/server/websocket-upgrade.ts'
 import { TestClient } from '#kernel/testing/client.ts'
 import { createTestKernel } from '#kernel/testing/create-test-kernel.ts'
 import { createRequest, createResponseEvent } from '#kernel/testing/event-factories.ts'
 import { defineSettings } from '#lib/env/define-settings.ts'
 import { HttpError } from '#lib/errors/http-error.ts'
+import type { EventClass } from '#lib/event-dispatcher/event-dispatcher.ts'
 import { createFileResponse } from '#lib/http/controller-file.ts'
 import { setCookie } from '#lib/http/cookies.ts'
 import { EventStream } from '#lib/http/event-stream.ts'
 import type { Request } from '#lib/http/request.ts'
 import { Response } from '#lib/http/response.ts'
+import { MemorySessionStore } from '#lib/session/session-store.ts'
 import { readProperty } from '#lib/stack/read-property.ts'
-import { asInteger } from '#lib/text/conversion.ts'
+import { asInteger, asListOf, asOneOf } from '#lib/text/conversion.ts'
 
 // Node runs TypeScript without a check of types, so each mistake of an application is refused when it runs. A value of the
 // type `never` fits everywhere: the compiler must not refuse the mistakes of these tables.
@@ -53,13 +57,44 @@ const inRegister: readonly Mistake<Application>[] = [
     'methods that are no list',
     ({ routes }) => routes.add(wrong({ name: 'a', path: '/a', methods: 'GET', controller: answer })),
     'ROUTE_DEFINITION_INVALID',
-    'its methods must be a list',
+    '"methods" must be a list',
   ],
   [
     'a route without a name',
     ({ routes }) => routes.get('/a', wrong(answer), wrong(undefined)),
     'ROUTE_DEFINITION_INVALID',
     "get('books', '/books', …)",
+  ],
+  [
+    'a condition that is no function',
+    ({ routes }) => routes.add(wrong({ name: 'a', path: '/a', condition: /a/, controller: answer })),
+    'ROUTE_DEFINITION_INVALID',
+    '"condition" must be a function, not an object of the class RegExp',
+  ],
+  [
+    'a text for a list of aliases',
+    ({ routes }) => routes.add(wrong({ name: 'a', path: '/a', aliases: 'old', controller: answer })),
+    'ROUTE_DEFINITION_INVALID',
+    '"aliases" must be a list',
+  ],
+  [
+    'a conversion for a requirement',
+    ({ routes }) =>
+      routes.add(wrong({ name: 'a', path: '/a/:id', requirements: { id: asInteger }, controller: answer })),
+    'ROUTE_DEFINITION_INVALID',
+    'the requirement for "id" is a pattern, such as /\\d+/',
+  ],
+  [
+    'the variables of Flask',
+    ({ routes }) => routes.get('a', '/a/<id>', answer),
+    'ROUTE_DEFINITION_INVALID',
+    'write ":id" instead of "<id>"',
+  ],
+  [
+    'a condition of a group that is no function',
+    ({ routes }) => routes.group(wrong({ condition: 'admin' }), () => undefined),
+    'ARGUMENT_INVALID',
+    '"condition" must be a function, not a string of 5 characters',
   ],
   [
     'a prefix for the options of a group',
@@ -127,6 +162,30 @@ const inRegister: readonly Mistake<Application>[] = [
     'a number',
   ],
   [
+    'a source without the name of a value',
+    () => queryValue(wrong({ name: 'page' })),
+    'ARGUMENT_INVALID',
+    'queryValue(name): the name must be a string',
+  ],
+  [
+    'a list for choices',
+    () => asOneOf(wrong(['small', 'large'])),
+    'ARGUMENT_INVALID',
+    "asOneOf('small', 'large'): each choice must be a string, not an array of 2 items",
+  ],
+  [
+    'a constructor for the conversion of a list',
+    () => asListOf(wrong(Number)),
+    'ARGUMENT_INVALID',
+    'asListOf(asInteger)',
+  ],
+  [
+    'a value for a handler',
+    () => toController(wrong('home')),
+    'ARGUMENT_INVALID',
+    'toController(function): its argument must be a function',
+  ],
+  [
     'an object for a schema',
     () => jsonBody(wrong({ title: 'string' })),
     'KERNEL_SCHEMA_INVALID',
@@ -168,6 +227,12 @@ const inRegister: readonly Mistake<Application>[] = [
     ({ dispatcher }) => dispatcher.on(RequestEvent, answer, wrong({ priority: 1 })),
     'ARGUMENT_INVALID',
     'the priority must be a number',
+  ],
+  [
+    'a priority that is not computed',
+    ({ dispatcher }) => dispatcher.on(RequestEvent, answer, Number.NaN),
+    'ARGUMENT_INVALID',
+    'the priority must be a number, not NaN',
   ],
   [
     'a missing method of subscribe',
@@ -219,6 +284,24 @@ const inRegister: readonly Mistake<Application>[] = [
     'the helper "price"',
   ],
   [
+    'a helper without a name',
+    ({ view }) => view.addHelper(wrong(undefined), () => ''),
+    'ARGUMENT_INVALID',
+    'addHelper(name, function): the name must be a string',
+  ],
+  [
+    'an application for a dispatcher',
+    app => addNodeMiddleware(wrong(app), () => undefined),
+    'ARGUMENT_INVALID',
+    'addNodeMiddleware(dispatcher, middleware)',
+  ],
+  [
+    'a database without its queries',
+    () => measureSqlite({ prepare: answer, exec: answer } as never, wrong(undefined)),
+    'ARGUMENT_INVALID',
+    'measureSqlite(database, app.queries)',
+  ],
+  [
     'an unknown controller to decorate',
     ({ controllers }) => controllers.decorate('error_controler', inner => inner),
     'KERNEL_CONTROLLER_INVALID',
@@ -243,6 +326,54 @@ const inRegister: readonly Mistake<Application>[] = [
     'ARGUMENT_INVALID',
     'SHOP_SIZE',
     'the function Number',
+  ],
+  [
+    'a value for the check of settings',
+    () => defineSettings(wrong({}), wrong(true)),
+    'ARGUMENT_INVALID',
+    'defineSettings(definitions, check)',
+    'must be a function, not a boolean',
+  ],
+  [
+    'a text for a flag of a setting',
+    () => defineSettings(wrong({ SHOP_SIZE: { help: 'size', secret: 'no' } })),
+    'ARGUMENT_INVALID',
+    '"secret" must be true or false',
+  ],
+  [
+    'options of the framework that are no object',
+    () => createFrameworkBundle(wrong(false)),
+    'ARGUMENT_INVALID',
+    'createFrameworkBundle(): its options are an object with session',
+  ],
+  ...([
+    [{ session: false }, '"session" must be an object with store, lifetime, idleTime, cookie, not a boolean'],
+    [{ session: { cookie: 'sid' } }, '"session.cookie" must be an object with name'],
+    [{ session: { cookie: { name: 5 } } }, '"session.cookie.name" must be a string, not a number'],
+    [{ session: { lifetime: '1d' } }, '"session.lifetime" must be a number'],
+    [{ session: { store: MemorySessionStore } }, 'session.store is the class MemorySessionStore: use an object'],
+    [{ without: 'robots' }, '"without" must be a list, not a string of 6 characters'],
+    [{ crossOrigin: 'https://a.example' }, '"crossOrigin" must be a list'],
+    [{ cors: '*' }, '"cors" must be an object with origins'],
+    [{ cors: { origins: '*', headers: 'x-a' } }, '"cors.headers" must be a list'],
+    [{ headers: false }, '"headers" must be an object, not a boolean'],
+  ].map(([options, part]) => [
+    `wrong options of the framework: ${part}`,
+    () => createFrameworkBundle(wrong(options)),
+    'FRAMEWORK_OPTIONS_INVALID',
+    String(part),
+  ]) as Mistake<Application>[]),
+  [
+    'a text for a list of the profiler',
+    () => createProfilerBundle(wrong({ ignoredPaths: '/_health' })),
+    'ARGUMENT_INVALID',
+    '"ignoredPaths" must be a list, not a string of 8 characters',
+  ],
+  [
+    'a pattern in a list of the profiler',
+    () => createProfilerBundle(wrong({ ignoredPaths: [/a/] })),
+    'ARGUMENT_INVALID',
+    '"ignoredPaths[0]" must be a string, not an object of the class RegExp',
   ],
   [
     'an unknown option of the framework',
@@ -273,7 +404,7 @@ const inLists: readonly Mistake<Application>[] = [
     ({ commands }) => commands.push(wrong({ name: 'a', run: answer })),
     'KERNEL_CONTRIBUTION_INVALID',
     'command',
-    'its description must be a string, not undefined',
+    'it needs the key "description"',
   ],
   [
     'a command with an unknown key',
@@ -285,7 +416,26 @@ const inLists: readonly Mistake<Application>[] = [
     'an object for the options of a command',
     ({ commands }) => commands.push(wrong({ name: 'a', description: 'a', run: answer, options: { least: 1 } })),
     'KERNEL_CONTRIBUTION_INVALID',
-    'its options must be a list',
+    '"options" must be a list',
+  ],
+  [
+    'a text for the time of a health check',
+    ({ healthChecks }) => healthChecks.push(wrong({ name: 'a', check: answer, timeout: '5s' })),
+    'KERNEL_CONTRIBUTION_INVALID',
+    '"timeout" must be a number',
+  ],
+  [
+    'an unknown key of an option of a command',
+    ({ commands }) =>
+      commands.push(wrong({ name: 'a', description: 'a', run: answer, options: [{ name: 'a', descrption: 'a' }] })),
+    'KERNEL_CONTRIBUTION_INVALID',
+    '"options[0].descrption"; the nearest is "description"',
+  ],
+  [
+    'an unknown key of the panel of a collector',
+    ({ collectors }) => collectors.push(wrong({ name: 'a', collect: answer, panel: { label: 'a', tempalte: 'a' } })),
+    'KERNEL_CONTRIBUTION_INVALID',
+    '"panel.tempalte"; the nearest is "template"',
   ],
   [
     'a collector that collects nothing',
@@ -355,6 +505,29 @@ const inRoutes: readonly Mistake<Application>[] = [
     'ROUTE_DEFINITION_INVALID',
     'the parameter "id", but its path is /a',
   ],
+  [
+    'a parameter in the defaults that is mistyped',
+    ({ routes }) => routes.add({ name: 'a', path: '/a', defaults: { _bodylimit: 1 }, controller: answer }),
+    'ROUTE_DEFINITION_INVALID',
+    'in its defaults, "_bodylimit" is not known; the nearest is "_body_limit"',
+  ],
+  ...([
+    [{ _body_limit: '50mb' }, '"_body_limit" must be a number, not a string of 4 characters'],
+    [{ _body_unread: 'yes' }, '"_body_unread" must be true or false'],
+    [{ _stateless: 1 }, '"_stateless" must be true or false'],
+    [{ _public: 'token' }, '"_public" must be a list'],
+    [{ _cross_origin: 'https://a.example' }, '"_cross_origin" must be true, false or a list'],
+    [{ _cross_origin: ['a.example'] }, '_cross_origin has "a.example": use an origin such as "https://example.org"'],
+    [{ _cors: true }, '"_cors" must be an object with origins'],
+    [{ _cors: { origin: '*' } }, 'there is no key "_cors.origin"; the nearest is "origins"'],
+    [{ _cors: { origins: '*', credentials: true } }, '_cors.credentials is true, and origins is "*": name the origins'],
+    [{ _cors: { origins: ['a.example'] } }, '_cors.origins has "a.example": use an origin'],
+  ].map(([defaults, part]) => [
+    `a wrong default of a route: ${part}`,
+    ({ routes }: Application) => routes.add(wrong({ name: 'a', path: '/a', defaults, controller: answer })),
+    'ROUTE_DEFINITION_INVALID',
+    `in its defaults, ${part}`,
+  ]) as Mistake<Application>[]),
   [
     'a mistyped parameter of a path',
     ({ routes }) => routes.get('a', '/a/:slug', defineController('a', [routeParameter('slgu')], answer)),
@@ -428,6 +601,39 @@ const inController: readonly Mistake<Request>[] = [
     'the value of "cart"',
   ],
   [
+    'a text for a flag of a cookie',
+    () => setCookie(answer().headers, 'cart', '', wrong({ secure: 'false' })),
+    'ARGUMENT_INVALID',
+    '"secure" must be true or false, not a string of 5 characters',
+  ],
+  [
+    'a cookie without a name',
+    () => setCookie(answer().headers, wrong(undefined), ''),
+    'ARGUMENT_INVALID',
+    'setCookie(): the name must be a string',
+  ],
+  [
+    'a header without a value',
+    () => answer().headers.set('x-shop', wrong(undefined)),
+    'HTTP_HEADER_INVALID',
+    '"x-shop"',
+    'its value must be a string, not undefined',
+  ],
+  [
+    'a list for the value of a header',
+    () => new Response('', { headers: wrong({ vary: ['accept', 'cookie'] }) }),
+    'HTTP_HEADER_INVALID',
+    '"vary"',
+    'not an array of 2 items',
+  ],
+  [
+    'a text for headers',
+    () => new Response('', { headers: wrong('x-shop: 1') }),
+    'ARGUMENT_INVALID',
+    'they are an object or pairs',
+  ],
+  ['a map for JSON', () => Response.json(new Map()), 'ARGUMENT_INVALID', 'use Object.fromEntries(map)'],
+  [
     'an event stream without a function',
     request => new EventStream(request, wrong(undefined)),
     'ARGUMENT_INVALID',
@@ -472,6 +678,13 @@ const inController: readonly Mistake<Request>[] = [
     '"header"; the nearest is "headers"',
   ],
   [
+    'an error for the options of an error',
+    () => new HttpError(404, 'No.', wrong(new Error('The book is gone.'))),
+    'TypeError',
+    'its options are an object with headers, cause, members, not an object of the class Error',
+  ],
+  ['an error without a message', () => new HttpError(404, wrong(undefined)), 'TypeError', 'must be a string'],
+  [
     'an unknown option of a request of a test',
     () => createRequest('/', wrong({ header: {} })),
     'ARGUMENT_INVALID',
@@ -505,14 +718,32 @@ const inList: readonly Mistake<void>[] = [
   [
     'an unknown key',
     () => [{ name: 'shop', register: answer, dependencies: [] }],
-    'KERNEL_BUNDLE_KEY_UNKNOWN',
+    'KERNEL_BUNDLE_KEY_INVALID',
     '"shop"',
     '"dependencies": use name',
   ],
   [
+    'a value of another type',
+    () => [{ name: 'shop', register: answer, close: true }],
+    'KERNEL_BUNDLE_KEY_INVALID',
+    '"close" must be a function, not a boolean',
+  ],
+  [
+    'settings that are not defined',
+    () => [{ name: 'shop', register: answer, settings: { SHOP_SIZE: { help: 'size' } } }],
+    'KERNEL_BUNDLE_KEY_INVALID',
+    '"settings" must be the result of defineSettings()',
+  ],
+  [
+    'services without the others',
+    () => [{ name: 'shop', register: answer, decorate: ({ view }: Application) => ({ view }) }],
+    'ARGUMENT_INVALID',
+    'it must return all services, such as { ...foundation, view }',
+  ],
+  [
     'a mistyped key',
     () => [{ name: 'shop', register: answer, asset: '' }],
-    'KERNEL_BUNDLE_KEY_UNKNOWN',
+    'KERNEL_BUNDLE_KEY_INVALID',
     '"asset"; the nearest is "assets"',
   ],
 ]
@@ -572,6 +803,84 @@ t.test('a mistake in a controller is refused at the call, and logged with its pl
     offences.push(...compare(record?.context.exception, [...mistake, 'mistakes.test.ts line'], record?.message ?? ''))
   }
   t.strictSame(offences, [])
+})
+
+t.test(
+  'a response that a listener returns is refused with its place, and the call by which it has an effect',
+  async t => {
+    const page = () => Response.text('page')
+    const events: readonly (readonly [type: EventClass, call: string])[] = [
+      [RequestEvent, 'event.respond(response)'],
+      [ViewEvent, 'event.respond(response)'],
+      [ExceptionEvent, 'event.respond(response)'],
+      [ResponseEvent, 'event.response = response'],
+    ]
+    const offences: string[] = []
+    for (const [type, call] of events) {
+      for (const listener of [() => page(), async () => page()]) {
+        const shop: Bundle = {
+          name: 'shop',
+          register({ dispatcher, routes }) {
+            dispatcher.on(type, listener)
+            routes.get('a', '/a', () => {
+              if (type === ExceptionEvent) throw new Error('on purpose')
+              return type === ViewEvent ? wrong({}) : answer()
+            })
+          },
+        }
+        const { client, close, records } = await createTestKernel({ bundles: [createFrameworkBundle(), shop] })
+        const { status } = await client.get('/a')
+        await close()
+        const message = `(bundle "shop", mistakes.test.ts:`
+        const found = records.find(({ context }) => readProperty(context.exception, 'code') === 'KERNEL_RESULT_UNUSED')
+        const text = String(readProperty(found?.context.exception, 'message'))
+        if (status !== 500 || !text.includes(message) || !text.includes(call))
+          offences.push(`${type.eventName}: ${status} ${text}`)
+      }
+    }
+    t.strictSame(offences, [])
+  },
+)
+
+t.test('a listener may return the response of its event, and that of a request of its own', async t => {
+  const shop: Bundle = {
+    name: 'shop',
+    register({ dispatcher, kernel, routes }) {
+      routes.get('a', '/a', answer)
+      dispatcher.on(ResponseEvent, event => (event.response = Response.text('other')))
+      dispatcher.on(TerminateEvent, () => kernel.handle(createRequest('/b')))
+    },
+  }
+  const { client, close, records } = await createTestKernel({ bundles: [createFrameworkBundle(), shop] })
+  t.teardown(close)
+  t.equal((await client.get('/a')).text, 'other')
+  t.strictSame(
+    records.filter(({ level }) => level === 'critical'),
+    [],
+  )
+})
+
+t.test('a log message that is no text is logged with its value', async t => {
+  const shop: Bundle = {
+    name: 'shop',
+    register({ logger }) {
+      logger.error(wrong(new Error('on purpose')))
+      logger.info(wrong({ book: 1 }), wrong('sold'))
+    },
+  }
+  const { close, records } = await createTestKernel({ bundles: [shop] })
+  t.teardown(close)
+  t.match(
+    records.filter(({ message }) => message.startsWith('A message must be a string')),
+    [
+      {
+        level: 'error',
+        message: /not an object of the class Error/,
+        context: { arguments: [{ message: 'on purpose' }] },
+      },
+      { level: 'info', message: /the key "book"/, context: { arguments: [{ book: 1 }, 'sold'] } },
+    ],
+  )
 })
 
 t.test('a value in the list of bundles that is none is refused with the way to make a bundle of it', async t => {

@@ -35,9 +35,9 @@ export class CorsListener {
     const match = this.#matcher.match(request.duplicate({ method }))
     // Without such a route, the router answers.
     if (match.outcome !== 'match') return
-    // The type of the attribute; the policy is checked here.
+    // The kernel has checked the defaults of all routes.
     const own = match.parameters._cors as CorsPolicy | false | undefined
-    const policy = this.#policies.choose(own, match.route.name)
+    const policy = this.#policies.choose(own)
     if (policy === undefined) return
     request.attributes.set('_route', match.route.name)
     request.attributes.set('_cors', policy)

@@ -1,12 +1,11 @@
 import { RequestEvent } from '../../../kernel/events.ts'
 import { type HttpError, withoutStack } from '../../../lib/errors/http-error.ts'
 import type { EventDispatcher } from '../../../lib/event-dispatcher/event-dispatcher.ts'
-import { type CrossOriginSign, describeNoOrigin, findCrossOrigin, isOrigin } from '../../../lib/http/cross-origin.ts'
+import { type CrossOriginSign, findCrossOrigin } from '../../../lib/http/cross-origin.ts'
 import { HTTP_CROSS_ORIGIN } from '../../../lib/http/errors.ts'
 import type { Request } from '../../../lib/http/request.ts'
 import type { Logger } from '../../../lib/log/logger.ts'
 import type { CorsPolicies } from '../cors-policies.ts'
-import { FRAMEWORK_ROUTE_INVALID, listMistakes } from '../errors.ts'
 
 /** After routing (32): a route can be an exception. Before the body is read (10). */
 const priority = 30
@@ -80,15 +79,10 @@ export class CrossOriginListener {
   }
 }
 
-/** Whether the route of a request accepts it from other origins. @throws FRAMEWORK_ROUTE_INVALID */
+/** Whether the route of a request accepts it from other origins. */
 function isException({ attributes, headers }: Request): boolean {
-  const exception = attributes.get('_cross_origin')
-  if (exception === undefined || typeof exception === 'boolean') return exception === true
-  const mistakes = Array.isArray(exception)
-    ? exception.filter(origin => !isOrigin(origin)).map(origin => describeNoOrigin('_cross_origin', origin))
-    : ['_cross_origin must be true, false or a list of origins']
-  if (mistakes.length > 0) throw new FRAMEWORK_ROUTE_INVALID([attributes.get('_route') ?? '', listMistakes(mistakes)])
-  return exception.includes(headers.get('origin') ?? '')
+  const exception = attributes.get('_cross_origin') ?? false
+  return Array.isArray(exception) ? exception.includes(headers.get('origin') ?? '') : exception === true
 }
 
 function refuse({ method, origin }: Request, { header, value }: CrossOriginSign): HttpError {

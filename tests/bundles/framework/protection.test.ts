@@ -107,12 +107,7 @@ t.test('exceptions are named by route, or for all routes', async t => {
     '/none': { _cross_origin: false },
     '/pay': { _cross_origin: ['https://pay.test'] },
   }
-  const mistaken = {
-    '/wrong': { _cross_origin: ['https://pay.test/', 'https://pay.test'] },
-    // As in JavaScript.
-    '/text': { _cross_origin: 'https://pay.test' as unknown as string[] },
-  }
-  const { client } = await boot(t, { crossOrigin: ['https://admin.test'] }, { ...defaults, ...mistaken })
+  const { client } = await boot(t, { crossOrigin: ['https://admin.test'] }, defaults)
   const post = async (path: string, origin: string | undefined, site: string | undefined) => {
     const headers = { ...(origin && { origin }), ...(site && { 'sec-fetch-site': site }) }
     return (await client.post(path, { headers })).text.startsWith('POST')
@@ -129,11 +124,6 @@ t.test('exceptions are named by route, or for all routes', async t => {
     }
   }
   t.strictSame(wrong, [])
-  const wrongOne = await client.post('/wrong', { headers: { origin: 'https://pay.test' } })
-  t.strictSame([wrongOne.status, (await client.post('/wrong')).status], [500, 200])
-  t.match(wrongOne.text, '_cross_origin has &quot;https://pay.test/&quot;: use an origin')
-  const text = await client.post('/text', { headers: { origin: 'https://pay.test' } })
-  t.match(text.text, '_cross_origin must be true, false or a list of origins')
   t.equal((await client.post('/all/', { headers: { origin: evil } })).status, 404, 'a route, not the start of a path')
 })
 
@@ -254,7 +244,6 @@ t.test('a route has a policy of its own, without one for all routes', async t =>
     '/': {},
     '/open': { _cors: { origins: '*', headers: ['x-own', 'x-other'] } },
     '/ours': { _cors: { origins: isOurs, credentials: true } },
-    '/wrong': { _cors: { origins: '*', credentials: true } },
   }
   const { client } = await boot(t, {}, defaults)
   t.strictSame(readCors(await client.get('/', { headers: { origin: app } })), {})
@@ -273,20 +262,13 @@ t.test('a route has a policy of its own, without one for all routes', async t =>
   t.equal((await client.post('/ours', { headers: { ...page, origin } })).status, 200)
   t.equal((await client.post('/ours', { headers: page })).status, 403)
   t.strictSame([...new Set(asked)], [`${origin} /ours`, `${evil} /ours`])
-
-  for (const method of ['GET', 'OPTIONS'] as const) {
-    const wrong = await client.request(method, '/wrong', preflight(app, 'GET'))
-    t.equal(wrong.status, 500)
-    t.match(wrong.text, 'The defaults of the route &quot;wrong&quot; have mistakes')
-  }
 })
 
 t.test('mistakes of the options are listed at once', async t => {
   const options: unknown = {
     crossOrigin: ['https://shop.test/', app],
-    cors: { origin: [app], origins: ['*', 'shop.test'], credentials: 'yes', headers: ['a b'], maxAge: 0.5 },
+    cors: { origins: ['*', 'shop.test'], headers: ['a b'], maxAge: 0.5 },
     headers: { 'x-frame-options': null, 'a b': 'c', 'x-own': 'a\nb' },
-    methodOverride: 'yes',
   }
   const message = (given: unknown) => {
     try {
@@ -301,17 +283,19 @@ t.test('mistakes of the options are listed at once', async t => {
   const originHint = 'use an origin such as "https://example.org", without a path.'
   t.strictSame(message(options), [
     `- crossOrigin has "https://shop.test/": ${originHint}`,
-    '- There is no option "cors.origin"; the nearest is "origins".',
     `- cors.origins has "*": ${originHint}`,
     `- cors.origins has "shop.test": ${originHint}`,
-    '- cors.credentials is "yes": use true or false.',
     '- cors.headers and cors.exposedHeaders have "a b": use names of headers.',
     '- cors.maxAge is 0.5: use whole seconds.',
     '- headers.x-frame-options is "null": use a text, or false to remove it.',
     '- headers.a b is "c": The header "a b" cannot be sent: its name is not a token (RFC 9110, section 5.6.2).',
     '- headers.x-own is "a\nb": The header'.split('\n')[0],
     'b": The header "x-own" cannot be sent: its value has a control character or one above U+00FF; encode it.',
-    '- methodOverride is "yes": use true or false.',
+  ])
+  t.strictSame(message({ cors: { origin: [app], credentials: 'yes' }, methodOverride: 'yes' }), [
+    '- there is no option "cors.origin"; the nearest is "origins".',
+    '- "cors.credentials" must be true or false, not a string of 3 characters.',
+    '- "methodOverride" must be true or false, not a string of 3 characters.',
   ])
   t.strictSame(message({ cors: {} }), ['- cors.origins must be a list, "*" or a function.'])
   t.strictSame(message({ cors: { origins: '*', credentials: true } }), [

@@ -18,7 +18,7 @@ export interface RedisProfileStorageOptions {
  * needs the package ioredis, and Redis 7 or Valkey. @throws REDIS_URL_INVALID
  */
 export function createRedisProfileStorage(options: RedisProfileStorageOptions): CreateProfileStorage {
-  checkOptions('createRedisProfileStorage()', options, { url: true, prefix: true, limits: true })
+  checkOptions('createRedisProfileStorage()', options, { url: 'string', prefix: 'string', limits: 'object' })
   return ({ logger }) => {
     const log = logger.channel('profiler')
     return new RedisProfileStorage({

@@ -1,0 +1,104 @@
+import { describeValue, isKeyed, isPlainObject } from './describe-value.ts'
+import { suggestNames } from './nearest-names.ts'
+
+/**
+ * The keys of all properties of a type, with what their values must be; `true` for any value. The compiler refuses a shape that
+ * lacks a key, has one too many, or does not fit the type.
+ */
+export type ShapeOf<type> = { readonly [key in keyof type]-?: true | ValueShape<Exclude<type[key], undefined>> }
+
+/** The name of a type; for objects also a shape; for lists also the shape of each item. A value of several types has none. */
+type ValueShape<value> = ShapeNamed<OnlyOne<NameOf<value>>, value>
+
+type ShapeNamed<name, value> = [name] extends [never]
+  ? never
+  : name extends 'object'
+    ? 'object' | ShapeOf<value>
+    : name extends 'list'
+      ? 'list' | readonly [ValueShape<ItemOf<value>>]
+      : name
+
+type NameOf<value> = value extends string
+  ? 'string'
+  : value extends number
+    ? 'number'
+    : value extends boolean
+      ? 'boolean'
+      : value extends (...values: never[]) => unknown
+        ? 'function'
+        : value extends readonly unknown[]
+          ? 'list'
+          : value extends object
+            ? 'object'
+            : never
+
+type OnlyOne<name, all = name> = name extends unknown ? ([all] extends [name] ? name : never) : never
+type ItemOf<list> = list extends readonly (infer item)[] ? item : never
+
+type Name = 'string' | 'number' | 'boolean' | 'function' | 'list' | 'object'
+type AnyShape = true | Name | readonly [AnyShape] | Shape
+interface Shape {
+  readonly [key: string]: AnyShape
+}
+
+/**
+ * The mistakes of an object: keys that its shape lacks, each with the nearest known keys or else all of them, and values of another
+ * type: `there is no option "method"; the nearest is "methods"`. Node runs TypeScript without a check of types, so a mistyped key
+ * would have no effect. An object of a class may have keys of its own. A key that is `undefined` is a missing one.
+ */
+export function findShapeMistakes<type>(
+  noun: string,
+  value: object,
+  shape: ShapeOf<type>,
+  prefix = '',
+): readonly string[] {
+  const known = shape as Shape
+  let mistakes: string[] | undefined
+  for (const key in value) {
+    const wanted = known[key]
+    if (wanted === true) continue
+    const found: unknown = (value as Readonly<Record<string, unknown>>)[key]
+    if (found === undefined ? wanted !== undefined : typeof found === wanted && fits(found)) continue
+    if (wanted === undefined && !isPlainObject(value)) continue
+    mistakes ??= []
+    if (wanted !== undefined) mistakes.push(...findValueMistakes(noun, found, wanted, prefix + key))
+    else mistakes.push(`there is no ${noun} "${prefix}${key}"${describeKeys(key, Object.keys(shape))}`)
+  }
+  return mistakes ?? none
+}
+
+const none: readonly string[] = []
+
+function describeKeys(mistyped: string, known: readonly string[]): string {
+  return suggestNames(mistyped, known) || `: use ${known.join(', ')}`
+}
+
+/** Whether a value of the type that `typeof` names can be used as such. */
+function fits(value: unknown): boolean {
+  return typeof value === 'object' ? isKeyed(value) : !Number.isNaN(value)
+}
+
+function findValueMistakes(noun: string, value: unknown, shape: AnyShape, place: string): readonly string[] {
+  const refuse = (wanted: string) => [`"${place}" must be ${wanted}, not ${describeValue(value)}`]
+  if (shape === true) return none
+  if (shape === 'list') return Array.isArray(value) ? none : refuse('a list')
+  if (typeof shape === 'string') return typeof value === shape && fits(value) ? none : refuse(names[shape])
+  if (isList(shape)) {
+    if (!Array.isArray(value)) return refuse('a list')
+    return value.flatMap((item, index) => findValueMistakes(noun, item, shape[0], `${place}[${index}]`))
+  }
+  if (!isKeyed(value)) return refuse(`an object with ${Object.keys(shape).join(', ')}`)
+  return findShapeMistakes(noun, value, shape as ShapeOf<object>, `${place}.`)
+}
+
+function isList(shape: Shape | readonly [AnyShape]): shape is readonly [AnyShape] {
+  return Array.isArray(shape)
+}
+
+const names = {
+  string: 'a string',
+  number: 'a number',
+  boolean: 'true or false',
+  function: 'a function',
+  object: 'an object',
+} as const
