@@ -144,8 +144,19 @@ t.test('deleted relatives keep their tokens; a panel has only its own data', asy
   const inner = await kernel.storage.find(String(child))
   const orphan = inner && toJson({ ...inner, parent: undefined, children: [], findings: [], earlier: [] })
   t.hasStrict(orphan?.parent, { token: stored.profile.summary.token, summary: null })
-  const panel = toJson({ ...stored, parent: undefined, children: [], findings: [], earlier: [] }, 'request')
-  t.strictSame(Object.keys(panel.data).sort(), ['request', 'response'])
-  t.strictSame(Object.keys(panel.process), ['server'])
+  const showPanel = (name: string) =>
+    toJson({ ...stored, parent: undefined, children: [], findings: [], earlier: [] }, name)
+  const contents: readonly (readonly [panel: string, data: readonly string[], process: readonly string[]])[] = [
+    ['request', ['request', 'response'], ['server']],
+    ['time', ['events'], ['events']],
+    ['config', [], ['config', 'server']],
+    ['overview', [], []],
+    ['events', ['events'], ['events']],
+  ]
+  for (const [name, data, process] of contents) {
+    const panel = showPanel(name)
+    t.strictSame([Object.keys(panel.data).sort(), Object.keys(panel.process).sort()], [data, process], name)
+  }
+  const panel = showPanel('request')
   t.equal(panel.links.self, `/_profiler/${stored.profile.summary.token}.json?panel=request`)
 })
