@@ -122,6 +122,17 @@ t.test('queries are numbered by the transactions of their request', async t => {
   t.strictSame([begin(), begin(first), begin(second), begin(first)], [undefined, 1, 2, 1])
 })
 
+t.test('for each type of values, commands of Redis read or write', async t => {
+  const read = ['MGET a b', 'TTL a', 'HGETALL a', 'LRANGE a 0 9', 'SISMEMBER a b', 'ZRANGE a 0 9', 'XRANGE a - +']
+  const written = ['SETEX a 9 b', 'EXPIRE a 9', 'HSET a b c', 'LPUSH a b', 'SADD a b', 'ZADD a 1 b', 'XADD a * b c']
+  const queries = [...read, ...written].map(text => createQuery({ system: 'redis', text }))
+  const found = readQueries(createProfile({ queries: { queries, omitted: 0 } })).queries
+  t.strictSame(
+    found.filter(({ isRead }) => isRead).map(({ text }) => text),
+    read,
+  )
+})
+
 t.test('readQueries derives operations, shapes and duplicates', async t => {
   const select = createQuery({ end: 3 })
   const { database, cache, queries } = readQueries(

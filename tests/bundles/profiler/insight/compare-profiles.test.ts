@@ -256,6 +256,18 @@ t.test('a fact about a body that only one profile has is no difference', async t
   }
 })
 
+t.test('with another content, another size is no difference of its own, but another transfer is one', async t => {
+  const of = (text: string, isStreamed: boolean) => {
+    const content = { type: 'text/plain', length: text.length, text }
+    return createProfile({ response: { size: text.length, isStreamed, headers: [], content } })
+  }
+  const { responseBody } = compareProfiles(of('one', false), of('another', true))
+  t.strictSame(
+    responseBody.filter(({ change }) => change !== 'same').map(({ key }) => key),
+    ['transfer', 'line 1'],
+  )
+})
+
 t.test('the verdict counts different results, and separates differences in the request', async t => {
   const one = createProfile({
     request: {

@@ -1,6 +1,6 @@
 import t from 'tap'
 import { createEditorLinks, EditorLinks } from '#bundles/profiler/web/editor-links.ts'
-import { profilerSettings } from '#bundles/profiler/web/settings.ts'
+import { knownEditors, profilerSettings } from '#bundles/profiler/web/settings.ts'
 import { defineController } from '#kernel/controller.ts'
 import { ControllerResolver } from '#kernel/controller-resolver.ts'
 import { Settings } from '#lib/env/settings.ts'
@@ -74,6 +74,14 @@ t.test('settings name an editor or a link of your own, and the folders of the ed
   const { settings: _, ...defaults } = read({})
   const off = { EDITOR_URL: undefined, EDITOR_PATHS: [], PROFILER_MCP: false, PROFILER_MCP_REPLAY: false }
   t.strictSame(defaults, { ...off, ...recording })
+})
+
+t.test('each known editor opens a file at a line', async t => {
+  const wrong = knownEditors.filter(({ name, pattern }) => {
+    const { EDITOR_URL } = read({ EDITOR_URL: name })
+    return EDITOR_URL !== pattern || !/^[a-z]+:\/\/.*\{file\}.*\{line\}.*\{column\}$/.test(pattern)
+  })
+  t.strictSame(wrong, [])
 })
 
 t.test('links to an editor have a harmless scheme', async t => {

@@ -262,6 +262,7 @@ t.test('a GET that changes the session is an info, a logout by GET a warning', a
   const used = (method: string, init: ProfileInit = {}) =>
     find({ session: { uses: [{ method, trace: ['at node_modules/auth/a.js:1:1', 'at save (shop/b.ts:4:2)'] }] } }, init)
   t.hasStrict(used('set'), [{ rule: 'changed-session', severity: 'info', code: { file: 'shop/b.ts', line: 4 } }])
+  t.hasStrict(used('set'), [{ place: { panel: 'request', anchor: 'session' } }])
   t.hasStrict(used('invalidate', { status: 302 }), [{ severity: 'warning', values: { call: 'session.invalidate()' } }])
   for (const init of [{ method: 'POST' }, { status: 303 }]) t.strictSame(used('set', init), [], JSON.stringify(init))
   for (const method of ['get', 'flashes', 'flash']) t.strictSame(used(method), [], method)
@@ -271,6 +272,7 @@ t.test('a session is unneeded if it is new and stays empty', async t => {
   const time = Date.parse('2026-11-20T23:15:09.042Z')
   const session = { uses: [{ method: 'get' }], metadata: { createdAt: time + 1 }, attributes: {}, flashes: {} }
   t.match(problemOf({ session }), 'The session was used (1 time, first by an unknown caller), but')
+  t.hasStrict(find({ session }), [{ place: { panel: 'request', anchor: 'session' } }])
   t.match(
     problemOf({ session: { ...session, uses: [{ method: 'has', trace: ['at a (b.ts:1:2)'] }] } }),
     'first at a (b',

@@ -40,6 +40,17 @@ for (const type of lifecycle) {
   })
 }
 
+t.test('the last resort has no link to a profile that is not kept', async t => {
+  const { client } = await createProfiledKernel(t, {
+    variables: { PROFILER_SLOWER_THAN: '60000' },
+    handlers: { '/broken': () => Promise.reject(new Error('broken')) },
+    register: ({ dispatcher }) => void dispatcher.on(ExceptionEvent, event => event.stopPropagation(), 300),
+  })
+  const failed = await client.get('/broken')
+  t.strictSame([failed.status, failed.headers.get('x-debug-token')], [500, null])
+  t.notMatch(failed.text, 'href="/_profiler')
+})
+
 t.test('listeners of the application cannot change pages of the profiler, and see all other requests', async t => {
   const seen: string[] = []
   const { client } = await createProfiledKernel(t, {
