@@ -12,6 +12,7 @@ import { createBareKernel } from '#kernel/testing/create-bare-kernel.ts'
 import { Response } from '#lib/http/response.ts'
 import { type ApplicationSpec, applications, type ListenerSpec } from '#tests/support/random-application.ts'
 import { runApplication } from '#tests/support/run-application.ts'
+import { provenRuns } from '#tests/support/sample.ts'
 
 // The kernel continues synchronously where nothing is pending. Code that waits must not notice a difference. These differences
 // are not generated, because they belong to the way of calling:
@@ -62,7 +63,7 @@ t.test('synchronous and asynchronous code have the same events, responses, error
     const text = lines.join('\n')
     for (const part of missing) if (text.includes(part)) missing.delete(part)
   })
-  await t.resolves(fc.assert(property, { numRuns: 500, seed: 16 }))
+  await t.resolves(fc.assert(property, { numRuns: provenRuns(500), seed: 16 }))
   t.strictSame([...missing], [], 'everything is reached')
 })
 
@@ -117,7 +118,7 @@ t.test(
         Array(answered).fill(1),
       )
     })
-    await t.resolves(fc.assert(property, { numRuns: 200, seed: 16 }))
+    await t.resolves(fc.assert(property, { numRuns: provenRuns(200), seed: 16 }))
   },
 )
 

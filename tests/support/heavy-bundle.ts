@@ -87,15 +87,15 @@ export interface HeavyRecord {
   readonly text: string
 }
 
-/** Sends a form that is answered, and JSON on which the application throws, to a server with the heavy bundle. */
-export async function askHeavily(url: string): Promise<HeavyRecord[]> {
-  const [many, long] = [pairsOf('many'), pairsOf('long')]
-  const form = { type: 'application/x-www-form-urlencoded', body: String(new URLSearchParams(many)) }
-  const json = { type: 'application/json', body: JSON.stringify(Object.fromEntries(long)) }
-  return [
-    { name: 'many', ...(await send(`${url}/heavy/many`, many, form)) },
-    { name: 'long', ...(await send(`${url}/heavy/long?failed=1`, long, json)) },
-  ]
+/** Sends a form that is answered, or JSON on which the application throws, to a server with the heavy bundle. */
+export async function askFor(url: string, name: HeavyRecord['name']): Promise<HeavyRecord> {
+  const pairs = pairsOf(name)
+  if (name === 'many') {
+    const form = { type: 'application/x-www-form-urlencoded', body: String(new URLSearchParams(pairs)) }
+    return { name, ...(await send(`${url}/heavy/many`, pairs, form)) }
+  }
+  const json = { type: 'application/json', body: JSON.stringify(Object.fromEntries(pairs)) }
+  return { name, ...(await send(`${url}/heavy/long?failed=1`, pairs, json)) }
 }
 
 function pairsOf(name: keyof typeof weights): [string, string][] {

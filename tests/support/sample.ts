@@ -1,7 +1,14 @@
+import { readdirSync, readFileSync } from 'node:fs'
+import path from 'node:path'
 import fc from 'fast-check'
+import type { Test } from 'tap'
+import { runProcess } from './start-process.ts'
 
 /** The seed of the random tests of this process. The message of a test that fails has it: `FUZZ_SEED=<seed>` repeats the run. */
 export const seed: number = Number(process.env.FUZZ_SEED ?? Date.now() % 2 ** 31)
+
+/** Whether this is a proof, which takes whole samples: `SAMPLES=whole` runs a file of tests as its proof does. */
+const isWhole = process.env.SAMPLES === 'whole'
 
 /** Some of the items, in their order. The seed decides which ones. */
 export function sampleOf<item>(items: readonly item[], count: number): item[] {
@@ -11,4 +18,32 @@ export function sampleOf<item>(items: readonly item[], count: number): item[] {
     numRuns: 1,
   })
   return sample
+}
+
+/** Some of the items in `npm test`, all of them in the proof of the file. */
+export function provenSample<item>(items: readonly item[], count: number): readonly item[] {
+  return isWhole ? items : sampleOf(items, count)
+}
+
+/** How often a property is checked in the proof of its file: `npm test` checks it a tenth as often. */
+export function provenRuns(count: number): number {
+  return isWhole ? count : Math.ceil(count / 10)
+}
+
+/** Runs one of several parts of the tests that take samples, with whole samples. Together the parts are all of them. */
+export async function proveSamples(t: Test, part: number, parts: number): Promise<void> {
+  const tests = path.join(import.meta.dirname, '..')
+  const programs = readdirSync(tests, { recursive: true, encoding: 'utf8' })
+    .filter(file => /^(?!areas).*(?<!\.proof)\.test\.js$/.test(file))
+    .filter(file => /\bproven(?:Sample|Runs)\(/.test(readFileSync(path.join(tests, file), 'utf8')))
+    .toSorted()
+    .filter((_, index) => index % parts === part)
+  t.not(programs.length, 0)
+  // Below another run of tap, a test would leave out its totals.
+  const env = { ...process.env, SAMPLES: 'whole', TAP_CHILD_ID: undefined }
+  for (const program of programs) {
+    const command = [process.execPath, '--enable-source-maps', path.join(tests, program)]
+    const { code, stderr, stdout } = await runProcess(t, command, { env })
+    t.equal(code, 0, program, { stderr, failures: stdout.match(/^ *not ok[\s\S]*?^ *\.\.\.$/gm) ?? [] })
+  }
 }

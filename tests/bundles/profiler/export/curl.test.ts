@@ -6,6 +6,7 @@ import { createCallCurl, createCurl } from '#bundles/profiler/export/curl.ts'
 import { encodeMultipart } from '#lib/body/multipart.ts'
 import { quoteForShell } from '#lib/text/quote-for-shell.ts'
 import { createProfile } from '#tests/support/create-profile.ts'
+import { provenRuns } from '#tests/support/sample.ts'
 
 const shells = ['dash', 'bash'].filter(shell => spawnSync(shell, ['-c', 'true']).status === 0)
 /* c8 ignore next -- it depends on the machine */
@@ -306,7 +307,7 @@ t.test('2,000 hostile requests: a shell runs curl with the recorded values, and 
       throw new Error(`${shell} has not run ${JSON.stringify(exchanges[wrong])} as it was recorded`)
     }
   })
-  fc.assert(property, { numRuns: 8, endOnFailure: true })
+  fc.assert(property, { numRuns: provenRuns(8), endOnFailure: true })
 })
 
 t.test('the command of a call has its headers and its body, or says what is missing', async t => {

@@ -13,6 +13,7 @@ import { Response } from '#lib/http/response.ts'
 import { createProfile } from '#tests/support/create-profile.ts'
 import { hostileTexts } from '#tests/support/hostile-texts.ts'
 import { createProfiledKernel } from '#tests/support/profiled-kernel.ts'
+import { provenRuns } from '#tests/support/sample.ts'
 import { runProcess } from '#tests/support/start-process.ts'
 import { serveKernel } from '#tests/support/test-server.ts'
 
@@ -140,5 +141,5 @@ t.test('with any profile, a snippet only calls fetch with the recorded values', 
     assert.deepEqual(JSON.parse(JSON.stringify(calls)), JSON.parse(JSON.stringify(expected)))
     assert.deepEqual(sent, form)
   })
-  t.doesNotThrow(() => fc.assert(property, { numRuns: 200 }))
+  t.doesNotThrow(() => fc.assert(property, { numRuns: provenRuns(200) }))
 })

@@ -12,6 +12,7 @@ import { createTemplatesPanel } from '#bundles/profiler/web/panels/templates.ts'
 import { createTimePanel } from '#bundles/profiler/web/panels/time.ts'
 import { createProfile, createSubject } from '#tests/support/create-profile.ts'
 import { createProfiledKernel } from '#tests/support/profiled-kernel.ts'
+import { provenRuns } from '#tests/support/sample.ts'
 
 const loggerPanel = createLoggerPanel(new EditorLinks({ directory: process.cwd() }))
 
@@ -109,5 +110,5 @@ t.test('the panels of a damaged profile can be shown', async t => {
       if (/NaN|undefined|\[object/.test(html.replaceAll(/<pre>.*?<\/pre>/gs, ''))) t.fail(html)
     }
   })
-  await t.resolves(fc.assert(property, { numRuns: 200 }))
+  await t.resolves(fc.assert(property, { numRuns: provenRuns(200) }))
 })

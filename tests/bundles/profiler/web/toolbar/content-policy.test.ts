@@ -2,6 +2,7 @@ import fc from 'fast-check'
 import { t } from 'tap'
 import { allowToolbar } from '#bundles/profiler/web/toolbar/content-policy.ts'
 import { Headers } from '#lib/http/headers.ts'
+import { provenRuns } from '#tests/support/sample.ts'
 
 const origin = 'http://localhost:8000'
 const files = `${origin}/_profiler/assets/`
@@ -218,7 +219,7 @@ t.test('the toolbar is allowed, and nothing else is newly allowed or forbidden',
       const changed = asked.filter(question => isAllowed(sent, question) !== isAllowed(now, question))
       return lacking.length === 0 && changed.length === 0
     }),
-    { numRuns: 3000 },
+    { numRuns: provenRuns(3000) },
   )
   t.pass('it holds for 3,000 policies')
 })
