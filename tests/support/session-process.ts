@@ -1,3 +1,5 @@
+import assert from 'node:assert'
+import { existsSync, writeFileSync } from 'node:fs'
 import { FileSessionStore } from '#lib/session/file-session-store.ts'
 import { RedisSessionStore } from '#lib/session/redis-session-store.ts'
 import { Session } from '#lib/session/session.ts'
@@ -18,6 +20,8 @@ export interface SessionWork {
   readonly place: SessionPlace
   readonly id: string
   readonly requests: readonly SessionRequest[]
+  /** A file that this process writes when all of its requests have begun to change the session, and that of the other process. */
+  readonly begun: readonly [own: string, other: string]
 }
 
 /** Long enough for a test. */
@@ -30,26 +34,45 @@ export function openSessionStore(place: SessionPlace): SessionStore {
   return new FileSessionStore({ ...place, warn: message => logger.warning(message) })
 }
 
-/** Runs the requests, each with a session of its own. Returns their results. */
-export async function runRequests({ id, place, requests }: SessionWork): Promise<readonly unknown[]> {
+/**
+ * Runs the requests, each with a session of its own. Returns their results. An update that is the first change ends when the
+ * requests of the other process have begun, too: so all changes overlap.
+ */
+export async function runRequests({ begun, id, place, requests }: SessionWork): Promise<readonly unknown[]> {
+  const [own, other] = begun
   const store = openSessionStore(place)
-  const results = requests.map(async request => {
-    const session = new Session({ store, id, times })
-    // All of them have read the session before it is changed.
-    await session.all()
-    const result = await run(session, request)
+  const sessions = requests.map(() => new Session({ store, id, times }))
+  // All of them have read the session before it is changed.
+  await Promise.all(sessions.map(session => session.all()))
+  const results = sessions.map(async (session, at) => {
+    const result = await run(session, requests[at] as SessionRequest, other)
     await session.save()
     return result ?? null
   })
+  writeFileSync(own, '')
   return Promise.all(results).finally(() => store.close?.())
 }
 
-function run(session: Session, { method, name }: SessionRequest): Promise<unknown> {
-  if (method === 'update') return session.update(name, count => Number(count ?? 0) + 1)
+function run(session: Session, { method, name }: SessionRequest, other: string): Promise<unknown> {
+  if (method === 'update') {
+    return session.update(name, count => {
+      waitForFile(other)
+      return Number(count ?? 0) + 1
+    })
+  }
   if (method === 'set') return session.set(name, true)
   if (method === 'flash') return session.flash('notice', name)
   if (method === 'flashes') return session.flashes('notice')
   return method === 'take' ? session.take(name) : session.invalidate()
+}
+
+/** Waits within a change, which is synchronous. */
+function waitForFile(file: string): void {
+  const end = performance.now() + 30_000
+  while (!existsSync(file)) {
+    assert(performance.now() < end, `The other process has not written ${file}.`)
+    Atomics.wait(new Int32Array(new SharedArrayBuffer(4)), 0, 0, 1)
+  }
 }
 
 /* c8 ignore start -- in another process, whose coverage is not written */
