@@ -47,10 +47,13 @@ const port = await findPort()
 const url = `http://127.0.0.1:${port}`
 const site = startCountedProgram(t, ['superviseHastily', directory, `--port=${port}`])
 
-/** The version that answers, and the id of its process. A client sends a request again if its connection was just closed. */
+/** Requests a page over a connection of its own: a replaced process may close an idle one just when it is used again. */
+const visit = (target = '/', headers: Record<string, string> = {}) =>
+  fetch(url + target, { headers: { ...headers, connection: 'close' } })
+
+/** The version that answers, and the id of its process. */
 async function ask(): Promise<readonly [version: string, pid: number]> {
-  const get = () => fetch(url, { headers: { 'x-profiler': 'off' } })
-  const [version = '', pid] = (await (await get().catch(get)).text()).split(' ')
+  const [version = '', pid] = (await (await visit('/', { 'x-profiler': 'off' })).text()).split(' ')
   return [version, Number(pid)]
 }
 
@@ -76,12 +79,12 @@ function isRunning(pid: number): boolean {
 
 t.test('a request waits for a slow start for a limited time, and its answer says why', async t => {
   await until(() =>
-    fetch(url).then(
+    visit().then(
       () => true,
       () => false,
     ),
   )
-  const response = await fetch(url)
+  const response = await visit()
   t.equal(response.status, 503)
   t.match(await response.text(), 'The application has not started within 0.5 s. It is still starting.')
   rmSync(inCopy('wait'))
@@ -94,8 +97,8 @@ t.test('the process that waits serves the next save, which is its start for prof
   save('second')
   await answers('second')
   t.equal((await ask())[1], waiting)
-  const token = (await fetch(url)).headers.get('x-debug-token')
-  const { process } = (await (await fetch(`${url}/_profiler/${token}.json`)).json()) as {
+  const token = (await visit()).headers.get('x-debug-token')
+  const { process } = (await (await visit(`/_profiler/${token}.json`)).json()) as {
     process: { server: { process: { started: string } } }
   }
   t.ok(Date.parse(process.server.process.started) >= time)
@@ -118,7 +121,7 @@ t.test('events and WebSockets end with the replaced process, and new ones have t
   const socket = openSocket()
   t.equal(String((await once(socket, 'message'))[0]), 'third')
   const closed = once(socket, 'close')
-  const events = await fetch(`${url}/events`)
+  const events = await visit('/events')
   save('fourth')
   t.match(await events.text(), /data: third\n\n[\s\S]*retry: \d+\n\n$/)
   await closed
@@ -159,7 +162,7 @@ t.test('a source that is gone is reported to each open page, and the next save m
   writeFileSync(inCopy('bundles/home/part.ts'), 'export {}\n')
   save('part', "import './part.ts'")
   await answers('part')
-  const { body } = await fetch(`${url}/_profiler/state`)
+  const { body } = await visit('/_profiler/state')
   rmSync(inCopy('bundles/home/part.ts'))
   let text = ''
   for await (const chunk of body ?? []) {
