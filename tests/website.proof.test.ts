@@ -4,7 +4,7 @@ import axe from 'axe-core'
 import { type Test, t } from 'tap'
 import { createFrameworkBundle } from '#bundles/framework/framework-bundle.ts'
 import { createTestKernel } from '#kernel/testing/create-test-kernel.ts'
-import { needsBrowser, openBrowser } from './support/browser.ts'
+import { needsBrowser, openPage } from './support/browser.ts'
 import { parseTags, type Tag, unescapeHtml } from './support/html.ts'
 import { lookAt, watch } from './support/page-checks.ts'
 import { runProcess } from './support/start-process.ts'
@@ -71,8 +71,8 @@ async function checkInBrowser(t: Test, folder: string): Promise<void> {
   })
   t.teardown(kernel.close)
   const { url } = await serveKernel(t, kernel)
-  const browser = await openBrowser(t)
-  const page = await browser.newPage({ reducedMotion: 'reduce' })
+  const page = await openPage(t)
+  await page.emulateMedia({ reducedMotion: 'reduce' })
   const complaints = watch(page, url)
   const looked = ['index', 'docs/index', 'docs/guides/from-express', 'docs/reference/configuration', 'SECURITY']
 

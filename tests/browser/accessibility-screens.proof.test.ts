@@ -1,5 +1,5 @@
 import { t } from 'tap'
-import { needsBrowser, openBrowser } from '#tests/support/browser.ts'
+import { needsBrowser, openPage } from '#tests/support/browser.ts'
 import { findViolations, testAccessibility } from '#tests/support/screen-checks.ts'
 import { openScreens } from '#tests/support/screens.ts'
 
@@ -8,9 +8,9 @@ t.test('axe finds nothing on any screen, in light and dark, narrow and wide', ne
 )
 
 t.test('axe finds nothing in the open palette', needsBrowser, async t => {
-  const browser = await openBrowser(t)
   const { screens, url } = await openScreens(t)
-  const page = await browser.newPage({ reducedMotion: 'reduce' })
+  const page = await openPage(t)
+  await page.emulateMedia({ reducedMotion: 'reduce' })
   await page.goto(url + screens.find(({ name }) => name === 'list')?.path)
   await page.keyboard.press('Control+k')
   await page.locator('.palette [role="option"]').first().waitFor()

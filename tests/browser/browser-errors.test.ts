@@ -1,7 +1,7 @@
 import { type Test, t } from 'tap'
 import type { BrowserError } from '#bundles/profiler/profile/browser-data.ts'
 import { Response } from '#lib/http/response.ts'
-import { needsBrowser, openBrowser } from '#tests/support/browser.ts'
+import { needsBrowser, openPage } from '#tests/support/browser.ts'
 import { createProfiledKernel, waitForProfile } from '#tests/support/profiled-kernel.ts'
 import { serveKernel } from '#tests/support/test-server.ts'
 
@@ -33,8 +33,7 @@ async function open(t: Test) {
     },
   })
   const { url } = await serveKernel(t, kernel)
-  const browser = await openBrowser(t)
-  const page = await browser.newPage()
+  const page = await openPage(t)
   /** The errors in the profile of the page, once there are so many. */
   const errorsOf = async (token: string, count: number): Promise<readonly BrowserError[]> => {
     const profile = await waitForProfile(kernel.storage, token, ({ summary }) => summary.browserErrors >= count)

@@ -1,17 +1,14 @@
 import path from 'node:path'
-import axe from 'axe-core'
-import type { BrowserContextOptions, Page } from 'playwright-core'
+import type { Page } from 'playwright-core'
 import { type Test, t } from 'tap'
 import { CpuSampler } from '#bundles/profiler/record/cpu/cpu-sampler.ts'
 import { busyBundle } from '#tests/fixtures/busy-bundle.ts'
-import { needsBrowser, openBrowser } from '#tests/support/browser.ts'
-import { lookAt, watch } from '#tests/support/page-checks.ts'
+import { needsBrowser, openPage } from '#tests/support/browser.ts'
+import { watch } from '#tests/support/page-checks.ts'
 import { createProfiledKernel } from '#tests/support/profiled-kernel.ts'
 import { serveKernel } from '#tests/support/test-server.ts'
-import { walkByKeyboard } from '#tests/support/walk-by-keyboard.ts'
 
 async function open(t: Test) {
-  const browser = await openBrowser(t)
   const armFile = path.join(t.testdir(), 'armed.json')
   const { url } = await serveKernel(
     t,
@@ -22,8 +19,7 @@ async function open(t: Test) {
     await response.text()
     return `${url}/_profiler/${response.headers.get('x-debug-token')}?panel=cpu`
   }
-  const openPage = async (options: BrowserContextOptions = {}) => (await browser.newContext(options)).newPage()
-  return { ask, openPage, url }
+  return { ask, url }
 }
 
 /** Arms by the buttons of the pages, and gives the address of the record that came of it. */
@@ -41,47 +37,32 @@ async function sample(page: Page, ask: (target: string) => Promise<string>, hasS
 }
 
 for (const scripts of ['on', 'off'] as const) {
-  t.test(
-    `with scripts ${scripts}, a route is armed with the mouse and its flame graph is zoomed`,
-    needsBrowser,
-    async t => {
-      const { ask, openPage, url } = await open(t)
-      const page = await openPage({ javaScriptEnabled: scripts === 'on' })
-      const wrong = watch(page, url)
-      t.equal(await sample(page, ask, scripts === 'on'), page.url())
-      const guilty = page.locator('svg.flame a', { hasText: 'countPrimes' }).first()
-      const whole = await page.locator('svg.flame').boundingBox()
-      await guilty.click()
-      t.match(page.url(), /&frame=\d+#flame$/)
-      const first = await page.locator('svg.flame a rect').first().boundingBox()
-      t.ok(Math.abs(Number(first?.width) - Number(whole?.width)) < 6, 'it has the whole width')
-      t.match(await page.locator('.crumbs').innerText(), /All frames[\s\S]*controller[\s\S]*countPrimes/)
-      await page.getByRole('link', { name: 'All frames' }).click()
-      await page.getByRole('link', { name: 'expand all' }).click()
-      t.match(page.url(), /&calls=all#flame$/)
-      t.match(await page.locator('svg.flame a').first().getAttribute('aria-label'), /^\S.+: [\d.]+ m?s, /)
-      t.strictSame(wrong(), [])
-    },
-  )
+  t.test(`with scripts ${scripts}, a CPU profile is asked for, and read`, needsBrowser, async t => {
+    const { ask, url } = await open(t)
+    const page = await openPage(t, { javaScriptEnabled: scripts === 'on' })
+    const wrong = watch(page, url)
+    const record = await sample(page, ask, scripts === 'on')
+    t.equal(record, page.url())
+    if (scripts === 'on') await t.test('the arrow keys lead through the flame graph', t => testArrows(t, page))
+    else await t.test('every call can be reached with the Tab key', t => testTab(t, page))
+    await page.goto(record)
+    const guilty = page.locator('svg.flame a', { hasText: 'countPrimes' }).first()
+    const whole = await page.locator('svg.flame').boundingBox()
+    await guilty.click()
+    t.match(page.url(), /&frame=\d+#flame$/)
+    const first = await page.locator('svg.flame a rect').first().boundingBox()
+    t.ok(Math.abs(Number(first?.width) - Number(whole?.width)) < 6, 'it has the whole width')
+    t.match(await page.locator('.crumbs').innerText(), /All frames[\s\S]*controller[\s\S]*countPrimes/)
+    await page.getByRole('link', { name: 'All frames' }).click()
+    await page.getByRole('link', { name: 'expand all' }).click()
+    t.match(page.url(), /&calls=all#flame$/)
+    t.match(await page.locator('svg.flame a').first().getAttribute('aria-label'), /^\S.+: [\d.]+ m?s, /)
+    t.strictSame(wrong(), [])
+  })
 }
 
-t.test('what is waited for is cancelled, and another path is asked for', needsBrowser, async t => {
-  const { openPage, url } = await open(t)
-  const page = await openPage()
-  await page.goto(`${url}/_profiler/cpu`)
-  await page.getByLabel('The next request for a path').fill('/quiet')
-  await page.keyboard.press('Enter')
-  await page.getByText('Waiting for the next GET /quiet.').waitFor()
-  t.equal(await page.getByRole('link', { name: 'Open it' }).getAttribute('href'), '/quiet')
-  await page.getByRole('button', { name: 'Cancel' }).click()
-  await page.getByText('No CPU profile scheduled.').waitFor()
-  t.pass()
-})
-
-t.test('the arrow keys lead through the flame graph, which is one stop of the Tab key', needsBrowser, async t => {
-  const { ask, openPage } = await open(t)
-  const page = await openPage()
-  await sample(page, ask)
+/** The graph is one stop of the Tab key. */
+async function testArrows(t: Test, page: Page) {
   t.equal(await page.locator('svg.flame a[tabindex="0"]').count(), 1)
   await page.locator('svg.flame a').first().focus()
   const detail = page.locator('.flame-detail')
@@ -101,44 +82,26 @@ t.test('the arrow keys lead through the flame graph, which is one stop of the Ta
   await page.keyboard.press('Enter')
   await page.waitForURL(/&frame=\d+#flame$/)
   t.pass('Enter shows it in the whole width')
-})
+}
 
-t.test('without scripts every call can be reached with the Tab key', needsBrowser, async t => {
-  const { ask, openPage } = await open(t)
-  const page = await openPage({ javaScriptEnabled: false })
-  await sample(page, ask, false)
+async function testTab(t: Test, page: Page) {
   const count = await page.locator('svg.flame a').count()
   t.ok(count > 2)
   await page.locator('svg.flame a').first().focus()
   for (let step = 1; step < count; step++) await page.keyboard.press('Tab')
   const last = await page.locator('svg.flame a').last().getAttribute('href')
   t.equal(await page.locator('svg.flame a:focus').getAttribute('href'), last)
-})
+}
 
-/** What axe finds, in the browser: only what keeps people from using a page, once the page has seen its new width. */
-const run = `new Promise(requestAnimationFrame).then(() => new Promise(requestAnimationFrame)).then(() => axe.run(document, { preload: false, resultTypes: ['violations'] })).then(({ violations }) => violations
-  .filter(({ impact }) => impact === 'serious' || impact === 'critical')
-  .map(({ id, nodes }) => id + ': ' + nodes.slice(0, 5).map(({ target }) => target.join(' ')).join(', ')))`
-
-t.test('the pages are for everybody: in light and dark, narrow and wide, by keyboard', needsBrowser, async t => {
-  const { ask, openPage, url } = await open(t)
-  const page = await openPage({ reducedMotion: 'reduce' })
-  const record = await sample(page, ask)
-  for (const address of [record, `${record}&calls=all`, `${url}/_profiler/cpu`]) {
-    await page.goto(address)
-    await page.evaluate(axe.source)
-    for (const colorScheme of ['light', 'dark'] as const) {
-      for (const width of [1400, 400]) {
-        await page.emulateMedia({ colorScheme })
-        await page.setViewportSize({ width, height: 900 })
-        const name = `${address.slice(url.length)}, ${colorScheme}, ${width} pixels`
-        const { overflow, pale } = await lookAt(page)
-        t.strictSame({ overflow, pale }, { overflow: 0, pale: [] }, name)
-        t.strictSame(await page.evaluate<string[]>(run), [], name)
-      }
-    }
-    await page.goto(address)
-    const { backwards, missed, unseen } = await walkByKeyboard(page)
-    t.strictSame({ backwards, missed, unseen }, { backwards: [], missed: [], unseen: [] })
-  }
+t.test('what is waited for is cancelled, and another path is asked for', needsBrowser, async t => {
+  const { url } = await open(t)
+  const page = await openPage(t)
+  await page.goto(`${url}/_profiler/cpu`)
+  await page.getByLabel('The next request for a path').fill('/quiet')
+  await page.keyboard.press('Enter')
+  await page.getByText('Waiting for the next GET /quiet.').waitFor()
+  t.equal(await page.getByRole('link', { name: 'Open it' }).getAttribute('href'), '/quiet')
+  await page.getByRole('button', { name: 'Cancel' }).click()
+  await page.getByText('No CPU profile scheduled.').waitFor()
+  t.pass()
 })

@@ -1,11 +1,11 @@
-import type { Browser, Page } from 'playwright-core'
+import type { Page } from 'playwright-core'
 import { type Test, t } from 'tap'
 import { createFrameworkBundle } from '#bundles/framework/framework-bundle.ts'
 import type { Bundle } from '#kernel/bundle.ts'
 import { createTestKernel } from '#kernel/testing/create-test-kernel.ts'
 import type { Request } from '#lib/http/request.ts'
 import { Response } from '#lib/http/response.ts'
-import { needsBrowser, openBrowser } from '#tests/support/browser.ts'
+import { needsBrowser, openPage } from '#tests/support/browser.ts'
 import { serveKernel } from '#tests/support/test-server.ts'
 
 /* c8 ignore start -- only where there is a Chromium */
@@ -58,6 +58,7 @@ async function sendForm(page: Page, action: string): Promise<number> {
     document.body.append(form)
     form.submit()
   `)
+  await page.waitForURL(action)
   return (await leads).status()
 }
 
@@ -73,11 +74,9 @@ function fetchText(page: Page, url: string, init: object = {}): Promise<string> 
   )
 }
 
-const open = (t: Test): Promise<Browser> => openBrowser(t, ['--host-resolver-rules=MAP *.test 127.0.0.1'])
-
 t.test('forms and scripts of other origins change nothing', needsBrowser, async t => {
   const { one, other, reached } = await serve(t)
-  const browser = await open(t)
+  const page = await openPage(t)
   const here = `http://localhost:${one}`
   // Chromium sends Fetch Metadata to the own machine, and nothing but Origin to a host with plain HTTP.
   const plain = `http://shop.test:${one}`
@@ -96,7 +95,6 @@ t.test('forms and scripts of other origins change nothing', needsBrowser, async 
     [false, `http://evil.test:${one}/page`, plain],
   ]
   for (const [isAccepted, from, target] of rows) {
-    const page = await browser.newPage()
     await page.goto(from)
     reached.length = 0
     const init = { method: 'POST', mode: 'no-cors', credentials: 'include' }
@@ -105,24 +103,20 @@ t.test('forms and scripts of other origins change nothing', needsBrowser, async 
     reached.length = 0
     t.equal(await sendForm(page, `${target}/write`), isAccepted ? 200 : 403, `form: ${from} to ${target}`)
     t.equal(reached.length, isAccepted ? 1 : 0)
-    await page.close()
   }
 
   // Over plain HTTP there is no other sign, and the Origin of a form is "null" on a page that sends no referrer.
-  const page = await browser.newPage()
   await page.goto(`${plain}/silent`)
   t.equal(await sendForm(page, `${plain}/write`), 403)
 })
 
 t.test('scripts of a policy read and send, all others do not', needsBrowser, async t => {
   const { befriend, one, other, reached } = await serve(t)
-  const browser = await open(t)
-  const context = await browser.newContext()
-  const page = await context.newPage()
+  const page = await openPage(t)
   const api = `http://localhost:${one}`
   const friend = `http://localhost:${other}`
   befriend(friend)
-  await context.addCookies([{ name: 'user', value: 'ada', url: api }])
+  await page.context().addCookies([{ name: 'user', value: 'ada', url: api }])
   const put = {
     method: 'PUT',
     credentials: 'include',

@@ -1,6 +1,6 @@
 import type { Page } from 'playwright-core'
 import { t } from 'tap'
-import { needsBrowser, openBrowser } from '#tests/support/browser.ts'
+import { needsBrowser, openPage } from '#tests/support/browser.ts'
 import { createProfiledKernel } from '#tests/support/profiled-kernel.ts'
 import { serveKernel } from '#tests/support/test-server.ts'
 
@@ -17,44 +17,40 @@ const overflowOf = (page: Page) =>
 t.test('the error page works at any width, with and without scripts', needsBrowser, async t => {
   const kernel = await createProfiledKernel(t, { handlers })
   const { url } = await serveKernel(t, kernel)
-  const browser = await openBrowser(t)
-  for (const width of [400, 1400]) {
-    for (const javaScriptEnabled of [true, false]) {
-      const context = await browser.newContext({ viewport: { width, height: 900 }, javaScriptEnabled })
-      const page = await context.newPage()
-      const foreign: string[] = []
-      const complaints: string[] = []
-      page.on('request', request => {
-        if (!request.url().startsWith(`${url}/`)) foreign.push(request.url())
-      })
-      page.on('console', message => {
-        // That the page itself is a 404 or 500 is what it is about.
-        if (message.type() === 'error' && !message.text().startsWith('Failed to load resource')) {
-          complaints.push(message.text())
-        }
-      })
-      for (const path of ['/broken', '/star-photo-bout', '/post-only', '/']) {
-        await page.goto(url + path)
-        if (javaScriptEnabled) t.equal(await overflowOf(page), 0, `${path} fits into ${width} pixels`)
-        t.equal(await page.locator('h1').count(), 1)
+  for (const javaScriptEnabled of [true, false]) {
+    const page = await openPage(t, { javaScriptEnabled })
+    const foreign: string[] = []
+    const complaints: string[] = []
+    page.on('request', request => {
+      if (!request.url().startsWith(`${url}/`)) foreign.push(request.url())
+    })
+    page.on('console', message => {
+      // That the page itself is a 404 or 500 is what it is about.
+      if (message.type() === 'error' && !message.text().startsWith('Failed to load resource')) {
+        complaints.push(message.text())
       }
-      await page.goto(`${url}/broken`)
-      t.equal(await page.locator('pre.source mark:visible').count(), 1, 'one source is open')
-      t.equal(await page.getByRole('button', { name: 'Copy as Markdown' }).count(), javaScriptEnabled ? 1 : 0)
-      await page.getByRole('link', { name: 'RangeError' }).click()
-      t.ok(await page.locator('#exception-2').isVisible(), 'the way to a cause opens it')
-      t.strictSame([foreign, complaints], [[], []])
-      await context.close()
+    })
+    for (const path of ['/broken', '/star-photo-bout', '/post-only', '/']) {
+      await page.goto(url + path)
+      t.equal(await page.locator('h1').count(), 1)
+      for (const width of [400, 1400]) {
+        await page.setViewportSize({ width, height: 900 })
+        t.equal(await overflowOf(page), 0, `${path} fits into ${width} pixels`)
+      }
     }
+    await page.goto(`${url}/broken`)
+    t.equal(await page.locator('pre.source mark:visible').count(), 1, 'one source is open')
+    t.equal(await page.getByRole('button', { name: 'Copy as Markdown' }).count(), javaScriptEnabled ? 1 : 0)
+    await page.getByRole('link', { name: 'RangeError' }).click()
+    t.ok(await page.locator('#exception-2').isVisible(), 'the way to a cause opens it')
+    t.strictSame([foreign, complaints], [[], []])
   }
 })
 
 t.test('what is copied is what a client of text gets', needsBrowser, async t => {
   const kernel = await createProfiledKernel(t, { handlers })
   const { url } = await serveKernel(t, kernel)
-  const browser = await openBrowser(t)
-  const context = await browser.newContext({ permissions: ['clipboard-read', 'clipboard-write'] })
-  const page = await context.newPage()
+  const page = await openPage(t)
   await page.goto(`${url}/broken`)
   await page.getByRole('button', { name: 'Copy as Markdown' }).focus()
   await page.keyboard.press('Enter')

@@ -4,7 +4,7 @@ import type { Bundle } from '#kernel/bundle.ts'
 import { ResponseEvent } from '#kernel/events.ts'
 import { Event } from '#lib/event-dispatcher/event-dispatcher.ts'
 import { Response } from '#lib/http/response.ts'
-import { needsBrowser, openBrowser } from '#tests/support/browser.ts'
+import { needsBrowser, openPage } from '#tests/support/browser.ts'
 import { createProfiledKernel } from '#tests/support/profiled-kernel.ts'
 import { serveKernel } from '#tests/support/test-server.ts'
 
@@ -30,10 +30,8 @@ const busy: Bundle = {
 }
 
 async function open(t: Test, javaScriptEnabled = true) {
-  const browser = await openBrowser(t)
   const { url } = await serveKernel(t, await createProfiledKernel(t, { bundles: [busy] }))
-  const context = await browser.newContext({ javaScriptEnabled })
-  const page = await context.newPage()
+  const page = await openPage(t, { javaScriptEnabled })
   const wrong: string[] = []
   page.on('pageerror', error => wrong.push(String(error)))
   page.on('console', message => wrong.push(message.text()))
@@ -124,7 +122,6 @@ t.test('the events of a sub-request are opened in their place', needsBrowser, as
 
 t.test('a request is copied as a command', needsBrowser, async t => {
   const { page, recordOf } = await open(t)
-  await page.context().grantPermissions(['clipboard-read', 'clipboard-write'])
   await page.goto(`${await recordOf('/busy')}?panel=request`)
   await page.getByRole('button', { name: 'Copy as curl' }).click()
   await page.getByRole('button', { name: 'Copied' }).waitFor()

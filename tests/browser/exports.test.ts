@@ -1,8 +1,7 @@
 import { writeFileSync } from 'node:fs'
 import path from 'node:path'
-import type { Page } from 'playwright-core'
 import { t } from 'tap'
-import { needsBrowser, openBrowser } from '#tests/support/browser.ts'
+import { needsBrowser, openPage } from '#tests/support/browser.ts'
 import { lookAt } from '#tests/support/page-checks.ts'
 import { createProfiledKernel } from '#tests/support/profiled-kernel.ts'
 import { openScreens } from '#tests/support/screens.ts'
@@ -25,12 +24,10 @@ t.test('Playwright replays the HAR of a record', needsBrowser, async t => {
     await save('teapot', '/teapot'),
     await save('json', '/ok', json),
   ]
-  const browser = await openBrowser(t)
-  const context = await browser.newContext()
-  for (const file of files) await context.routeFromHAR(file, { notFound: 'fallback' })
+  const page = await openPage(t)
+  for (const file of files) await page.routeFromHAR(file, { notFound: 'fallback' })
   // No other server can have responded.
   await server.close({ deadline: 100 })
-  const page = await context.newPage()
   const shown = await page.goto(`${url}/star-photo-booth?a=1`)
   t.equal(shown?.status(), 200)
   t.match(await shown?.allHeaders(), { 'content-type': 'text/html; charset=UTF-8', 'x-robots-tag': 'noindex' })
@@ -55,8 +52,7 @@ t.test(
   needsBrowser,
   async t => {
     const { url, tokens } = await openScreens(t)
-    const browser = await openBrowser(t)
-    const page: Page = await browser.newPage()
+    const page = await openPage(t)
     const wrong: string[] = []
     page.on('console', message => wrong.push(message.text()))
     page.on('pageerror', error => wrong.push(String(error)))
@@ -65,16 +61,16 @@ t.test(
       writeFileSync(file, await (await fetch(`${url}/_profiler/${token}/export/html`)).text())
       const requests: string[] = []
       page.on('request', request => requests.push(request.url()))
+      await page.goto(`file://${file}`)
       for (const width of [400, 1400]) {
         await page.setViewportSize({ width, height: 900 })
-        await page.goto(`file://${file}`)
         const look = await lookAt(page)
         t.equal(look.overflow, 0, `${name} at ${width}`)
         t.ok(look.rules > 100)
         t.strictSame(look.pale, [])
       }
       page.removeAllListeners('request')
-      t.strictSame([...new Set(requests)], [`file://${file}`])
+      t.strictSame(requests, [`file://${file}`])
     }
     t.strictSame(wrong, [])
   },

@@ -1,6 +1,6 @@
 import type { Page } from 'playwright-core'
 import { type Test, t } from 'tap'
-import { needsBrowser, openBrowser } from '#tests/support/browser.ts'
+import { needsBrowser, openPage } from '#tests/support/browser.ts'
 import { createRecord } from '#tests/support/create-profile.ts'
 import { settle } from '#tests/support/page-checks.ts'
 import { createProfiledKernel } from '#tests/support/profiled-kernel.ts'
@@ -16,11 +16,10 @@ interface Opened {
 }
 
 async function open(t: Test, path = '/_profiler/'): Promise<Opened> {
-  const browser = await openBrowser(t)
   const { server, url } = await serveKernel(t, await createProfiledKernel(t))
   const ask = async (path: string) => String((await fetch(url + path)).headers.get('x-debug-token'))
   await ask('/star-photo-booth')
-  const page = await browser.newPage({ timezoneId: 'Asia/Tokyo' })
+  const page = await openPage(t, { timezoneId: 'Asia/Tokyo' })
   const complaints: string[] = []
   page.on('pageerror', error => complaints.push(String(error)))
   page.on('console', message => complaints.push(message.text()))
@@ -100,8 +99,7 @@ t.test('two records are selected and compared, also without scripts', needsBrows
   t.equal(await page.getByRole('heading', { level: 1 }).textContent(), 'Two profiles compared another route')
   t.strictSame(complaints, [])
 
-  const plain = await (await page.context().browser()?.newContext({ javaScriptEnabled: false }))?.newPage()
-  if (plain === undefined) throw new Error('There is no browser.')
+  const plain = await openPage(t, { javaScriptEnabled: false })
   await plain.goto(`${url}/_profiler/`)
   await plain.locator(`tr[data-token="${missing}"] .select input`).check()
   await plain.locator('tr.main .select input').last().check()
@@ -150,7 +148,6 @@ t.test('a hidden page has no stream; a page whose server stops shows it', needsB
 })
 
 t.test('status, IP, method, URL, time and token are in the window at each width', needsBrowser, async t => {
-  const browser = await openBrowser(t)
   const kernel = await createProfiledKernel(t)
   const { url } = await serveKernel(t, kernel)
   const wide = { ip: '192.168.100.200', route: 'shop_product_show', queries: 51, queryTime: 236, size: 48_000 }
@@ -163,7 +160,7 @@ t.test('status, IP, method, URL, time and token are in the window at each width'
     }
     kernel.storage.append(createRecord({ ...wide, ...more, token, url: 'http://localhost/shop/products/7' }), '{}')
   }
-  const page = await browser.newPage()
+  const page = await openPage(t)
   await page.goto(`${url}/_profiler/`)
   const missed: string[] = []
   for (const width of [400, 600, 860, 870, 1000, 1160, 1280, 1290, 1380, 1400, 1450, 1600]) {

@@ -1,14 +1,11 @@
 import { t } from 'tap'
-import { needsBrowser, openBrowser } from '#tests/support/browser.ts'
+import { needsBrowser, openPage } from '#tests/support/browser.ts'
 import { watch } from '#tests/support/page-checks.ts'
 import { openScreens } from '#tests/support/screens.ts'
 
 t.test('the palette finds panels, values and actions by keyboard only', needsBrowser, async t => {
-  const browser = await openBrowser(t)
   const { tokens, url } = await openScreens(t)
-  const context = await browser.newContext({ permissions: ['clipboard-read', 'clipboard-write'] })
-  const page = await context.newPage()
-  page.setDefaultTimeout(20_000)
+  const page = await openPage(t)
   const complaints = watch(page, url)
   const palette = page.getByRole('dialog', { name: 'Search' })
   const active = page.locator('.palette [aria-selected="true"]')
@@ -45,7 +42,7 @@ t.test('the palette finds panels, values and actions by keyboard only', needsBro
   await ask('', /^Pin|^Copy as curl/)
   await page.keyboard.type('routes page')
   t.match(await active.innerText(), /^Routes/)
-  const opened = context.waitForEvent('page')
+  const opened = page.context().waitForEvent('page')
   await page.keyboard.press('Control+Enter')
   const other = await opened
   t.match(other.url(), '/_profiler/routes')
@@ -62,11 +59,10 @@ t.test('the palette finds panels, values and actions by keyboard only', needsBro
 })
 
 t.test('every page has the palette; without scripts there is no button', needsBrowser, async t => {
-  const browser = await openBrowser(t)
   const { screens, url } = await openScreens(t)
-  const page = await browser.newPage()
+  const page = await openPage(t)
   const complaints = watch(page, url)
-  const plain = await browser.newPage({ javaScriptEnabled: false })
+  const plain = await openPage(t, { javaScriptEnabled: false })
   const names = ['list', 'routes', 'compared', 'replay', 'unknown token', 'error page of a failure', 'welcome']
   for (const { name, path } of screens.filter(screen => names.includes(screen.name))) {
     await page.goto(url + path)

@@ -1,10 +1,10 @@
-import type { BrowserContextOptions, Page } from 'playwright-core'
+import type { Page } from 'playwright-core'
 import { type Test, t } from 'tap'
 import type { Bundle } from '#kernel/bundle.ts'
 import { toController } from '#kernel/controller.ts'
 import type { Request } from '#lib/http/request.ts'
 import { Response } from '#lib/http/response.ts'
-import { needsBrowser, openBrowser } from '#tests/support/browser.ts'
+import { needsBrowser, openPage, type PageOptions } from '#tests/support/browser.ts'
 import { createProfiledKernel } from '#tests/support/profiled-kernel.ts'
 import { serveKernel } from '#tests/support/test-server.ts'
 
@@ -45,11 +45,10 @@ interface Opened {
   readonly complaints: readonly string[]
 }
 
-async function open(t: Test, path = '/busy', options: BrowserContextOptions = {}): Promise<Opened> {
-  const browser = await openBrowser(t)
+async function open(t: Test, path = '/busy', options: PageOptions = {}): Promise<Opened> {
   const { url } = await serveKernel(t, await createProfiledKernel(t, { bundles: [busy] }))
   const token = String((await fetch(url + path)).headers.get('x-debug-token'))
-  const page = await browser.newPage(options)
+  const page = await openPage(t, options)
   const complaints: string[] = []
   page.on('pageerror', error => complaints.push(String(error)))
   page.on('console', message => complaints.push(message.text()))

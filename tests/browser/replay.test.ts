@@ -1,6 +1,6 @@
 import { t } from 'tap'
 import { Response } from '#lib/http/response.ts'
-import { needsBrowser, openBrowser } from '#tests/support/browser.ts'
+import { needsBrowser, openPage } from '#tests/support/browser.ts'
 import { createProfiledKernel } from '#tests/support/profiled-kernel.ts'
 import { serveKernel } from '#tests/support/test-server.ts'
 
@@ -18,9 +18,8 @@ t.test('a developer without scripts replays what their browser has asked for', n
     },
   })
   const { url } = await serveKernel(t, kernel)
-  const browser = await openBrowser(t)
-  const context = await browser.newContext({ javaScriptEnabled: false, viewport: { width: 400, height: 800 } })
-  const page = await context.newPage()
+  const page = await openPage(t, { javaScriptEnabled: false })
+  await page.setViewportSize({ width: 400, height: 800 })
 
   await page.goto(`${url}/form`)
   await page.goto(`${url}/_profiler/latest`)
@@ -30,7 +29,7 @@ t.test('a developer without scripts replays what their browser has asked for', n
   t.match(await page.locator('.verdict-title').innerText(), /^Only timings changed/)
   t.equal(await page.locator('.asked-otherwise').count(), 0)
 
-  await context.addCookies([{ name: 'theme', value: 'dark', url }])
+  await page.context().addCookies([{ name: 'theme', value: 'dark', url }])
   await page.goto(`${url}/form`)
   await page.locator('form').evaluate(form => form.setAttribute('action', '/take'))
   await page.getByRole('button', { name: 'Send' }).click()

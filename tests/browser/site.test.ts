@@ -6,7 +6,7 @@ import type { Bundle } from '#kernel/bundle.ts'
 import { createTestKernel } from '#kernel/testing/create-test-kernel.ts'
 import type { Request } from '#lib/http/request.ts'
 import { Response } from '#lib/http/response.ts'
-import { needsBrowser, openBrowser } from '#tests/support/browser.ts'
+import { needsBrowser, openPage } from '#tests/support/browser.ts'
 import { makeApplication } from '#tests/support/new-application.ts'
 import { lookAt, watch } from '#tests/support/page-checks.ts'
 import { type Served, serveKernel, startServer } from '#tests/support/test-server.ts'
@@ -28,7 +28,6 @@ async function startApplication(t: Test, profiler: Bundle): Promise<Served> {
 }
 
 t.test('pages fit the window, stay on the site, and have their styles', needsBrowser, async t => {
-  const browser = await openBrowser(t)
   const createProfiler = () => createProfilerBundle({ storage: new MemoryProfileStorage() })
   const development = await startServer(t, {}, [createProfiler()])
   const production = await startServer(t, { APP_ENV: 'prod' })
@@ -45,7 +44,7 @@ t.test('pages fit the window, stay on the site, and have their styles', needsBro
   ]
   for (const [{ url }, path, title] of pages) {
     await t.test(`${path.slice(0, 40)} of ${url}`, async t => {
-      const page = await browser.newPage()
+      const page = await openPage(t)
       const complaints = watch(page, url)
       await page.goto(url + path)
       const backgrounds = new Set<string>()
@@ -61,7 +60,6 @@ t.test('pages fit the window, stay on the site, and have their styles', needsBro
         }
       }
       t.strictSame(complaints(), [])
-      await page.close()
       t.equal(backgrounds.size, 2, 'light and dark differ')
     })
   }

@@ -1,9 +1,9 @@
-import type { Browser, BrowserContextOptions, Page } from 'playwright-core'
+import type { Page } from 'playwright-core'
 import { type Test, t } from 'tap'
 import type { Bundle } from '#kernel/bundle.ts'
 import { toController } from '#kernel/controller.ts'
 import type { Request } from '#lib/http/request.ts'
-import { needsBrowser, openBrowser } from '#tests/support/browser.ts'
+import { needsBrowser, openPage } from '#tests/support/browser.ts'
 import { createProfiledKernel } from '#tests/support/profiled-kernel.ts'
 import { serveKernel } from '#tests/support/test-server.ts'
 
@@ -27,23 +27,16 @@ const busy: Bundle = {
 
 interface Opened {
   readonly page: Page
-  readonly url: string
-  readonly browser: Browser
   readonly link: string
-  open(options: BrowserContextOptions): Promise<Page>
 }
 
-async function open(t: Test): Promise<Opened> {
-  const browser = await openBrowser(t)
+async function open(t: Test, javaScriptEnabled = true): Promise<Opened> {
   const { url } = await serveKernel(t, await createProfiledKernel(t, { bundles: [busy] }))
   const token = (await fetch(`${url}/busy`)).headers.get('x-debug-token')
   const link = `${url}/_profiler/${token}?panel=time`
-  const open = async (options: BrowserContextOptions) => {
-    const page = await (await browser.newContext(options)).newPage()
-    await page.goto(link)
-    return page
-  }
-  return { browser, url, link, page: await open({}), open }
+  const page = await openPage(t, { javaScriptEnabled })
+  await page.goto(link)
+  return { page, link }
 }
 
 /** Which pairs of texts of the chart lie over one another; evaluated in the browser. */
@@ -171,8 +164,7 @@ t.test(
 )
 
 t.test('without scripts the form filters, and everything leads to its page', needsBrowser, async t => {
-  const { link, open: openPage } = await open(t)
-  const page = await openPage({ javaScriptEnabled: false })
+  const { link, page } = await open(t, false)
   await page.getByLabel('Threshold').selectOption('0')
   for (const name of ['Kernel', 'Listeners', 'Templates']) await page.getByLabel(name).uncheck()
   await page.getByRole('button', { name: 'Apply' }).click()

@@ -2,7 +2,7 @@ import type { Locator, Page } from 'playwright-core'
 import { type Test, t } from 'tap'
 import { Response } from '#lib/http/response.ts'
 import type { RequestHandler } from '#lib/routing/route-collection.ts'
-import { needsBrowser, openBrowser } from '#tests/support/browser.ts'
+import { needsBrowser, openPage } from '#tests/support/browser.ts'
 import { createProfiledKernel, type ProfiledKernel } from '#tests/support/profiled-kernel.ts'
 import { serveKernel } from '#tests/support/test-server.ts'
 
@@ -78,11 +78,9 @@ interface Opened extends Pick<ProfiledKernel, 'app'> {
 
 /** Opens a browser whose bars are folded at first, as it is driven by a program; `visit` unfolds them. */
 async function open(t: Test): Promise<Opened> {
-  const browser = await openBrowser(t)
   const kernel = await createProfiledKernel(t, { handlers })
   const { url } = await serveKernel(t, kernel)
-  const context = await browser.newContext()
-  const page = await context.newPage()
+  const page = await openPage(t)
   const bar = page.locator('profiler-toolbar .toolbar')
   const toggle = page.locator('profiler-toolbar .toolbar-toggle')
   return {
@@ -181,7 +179,7 @@ t.test('requests of the page are listed as they are made', needsBrowser, async t
   t.match(await toggle.innerText(), /200\s+1 failed request/)
   await toggle.click()
 
-  await page.evaluate("(async () => { for (let n = 0; n < 120; n++) await fetch('/part?n=' + n) })()")
+  await page.evaluate("(async () => { for (let n = 0; n < 100; n++) await fetch('/part?n=' + n) })()")
   await item('calls').getByText('100 requests').waitFor()
   await item('calls').hover()
   await item('calls').getByRole('button', { name: 'Clear' }).click()

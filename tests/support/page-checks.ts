@@ -6,6 +6,8 @@ export interface Look {
   readonly title: string
   readonly overflow: number
   readonly rules: number
+  /** Elements with a style attribute. */
+  readonly styled: number
   readonly background: string
   /** Texts whose contrast is below 4.5, with that. */
   readonly pale: readonly string[]
@@ -37,6 +39,7 @@ const script = `(() => {
     title: document.title,
     overflow: document.documentElement.scrollWidth - document.documentElement.clientWidth,
     rules: [...document.styleSheets].reduce((sum, sheet) => sum + sheet.cssRules.length, 0),
+    styled: document.querySelectorAll('[style]').length,
     background: getComputedStyle(document.body).backgroundColor,
     pale,
   }

@@ -3,7 +3,7 @@ import path from 'node:path'
 import axe from 'axe-core'
 import type { Page } from 'playwright-core'
 import type { Test } from 'tap'
-import { openBrowser } from './browser.ts'
+import { openPage } from './browser.ts'
 import { lookAt, settle } from './page-checks.ts'
 import { openScreens, type Screen, type Screens } from './screens.ts'
 import { walkByKeyboard } from './walk-by-keyboard.ts'
@@ -52,8 +52,8 @@ export async function findViolations(page: Page): Promise<string[]> {
 
 /** Tests the addresses of these names in all windows. They are divided between programs, because each takes up to a minute. */
 export async function testAccessibility(t: Test, isTested: (name: string) => boolean): Promise<void> {
-  const browser = await openBrowser(t)
-  const page = await browser.newPage({ reducedMotion: 'reduce' })
+  const page = await openPage(t)
+  await page.emulateMedia({ reducedMotion: 'reduce' })
   const addresses = (await listAddresses(t, await openScreens(t))).filter(({ name }) => isTested(name))
   t.ok(addresses.length > 3, `${addresses.length} addresses`)
   const found: string[] = []
@@ -77,14 +77,16 @@ export async function findViolationsIn(page: Page, address: string, sizes: reado
 /** What is wrong with the open page, with its details open, in windows of these widths. */
 export async function findMisfits(page: Page, widths: readonly number[]): Promise<string[]> {
   await page.evaluate(unfold)
-  // A strict policy would forbid them.
-  const found = (await page.locator('[style]').count()) === 0 ? [] : ['it has style attributes']
+  const found: string[] = []
   for (const width of widths) {
     await page.setViewportSize({ width, height: 900 })
-    const { overflow, rules, title } = await lookAt(page)
+    const { overflow, pale, rules, styled, title } = await lookAt(page)
     if (overflow !== 0) found.push(`it is ${overflow} pixels too wide for ${width}`)
+    // A strict policy would forbid them.
+    if (styled !== 0) found.push('it has style attributes')
     if (rules === 0) found.push('it has no styles')
     if (title === '') found.push('it has no title')
+    found.push(...pale.map(text => `it is pale: ${text}`))
   }
   return found.map(text => `${page.url()}: ${text}`)
 }

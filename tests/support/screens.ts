@@ -1,4 +1,6 @@
+import path from 'node:path'
 import type { Test } from 'tap'
+import { busyBundle } from '#tests/fixtures/busy-bundle.ts'
 import { parseTags, unescapeHtml } from './html.ts'
 import { createProfiledKernel, type ProfiledKernel, waitForProfile } from './profiled-kernel.ts'
 import { askRichly, type RichRecord, richBundle } from './rich-bundle.ts'
@@ -22,11 +24,13 @@ export interface Screens {
 
 /** Serves a site, sends requests with data for every panel, and lists its screens. */
 export async function openScreens(t: Test): Promise<Screens> {
-  const kernel = await createProfiledKernel(t, { bundles: [richBundle] })
+  const armFile = path.join(t.testdir(), 'armed.json')
+  const kernel = await createProfiledKernel(t, { bundles: [richBundle, busyBundle], armFile })
   const served = await serveKernel(t, kernel)
   const { url } = served
   const records = await askRichly(url)
   const tokens = Object.fromEntries(records.map(({ name, token }) => [name, token])) as Screens['tokens']
+  const sampled = await sampleCpu(url)
   const [child] = (await waitForProfile(kernel.storage, tokens.form)).children
   const menu = await (await fetch(`${url}/_profiler/${tokens.form}`)).text()
   const record = (token: string, panel: string) => `/_profiler/${token}?panel=${panel}`
@@ -37,6 +41,8 @@ export async function openScreens(t: Test): Promise<Screens> {
     { name: 'routes', path: '/_profiler/routes' },
     { name: 'route', path: '/_profiler/route?name=rich' },
     { name: 'CPU', path: '/_profiler/cpu' },
+    { name: 'CPU profile', path: record(sampled, 'cpu') },
+    { name: 'all calls of a CPU profile', path: `${record(sampled, 'cpu')}&calls=all` },
     { name: 'replay', path: `/_profiler/${tokens.upload}/replay` },
     { name: 'replay of a sub-request', path: `/_profiler/${child}/replay` },
     { name: 'compared', path: `/_profiler/compare?a=${tokens.form}&b=${tokens.json}` },
@@ -57,6 +63,13 @@ export async function openScreens(t: Test): Promise<Screens> {
     { name: 'partnership', path: '/partnership' },
   ]
   return { url, served, kernel, screens, tokens }
+}
+
+/** Profiles a busy request. Returns its token. */
+async function sampleCpu(url: string): Promise<string> {
+  const body = new URLSearchParams({ route: 'primes' })
+  await fetch(`${url}/_profiler/cpu/arm`, { method: 'POST', headers: { origin: url }, body, redirect: 'manual' })
+  return String((await fetch(`${url}/primes`)).headers.get('x-debug-token'))
 }
 
 /** The links of a record's page to its panels. */
