@@ -203,7 +203,8 @@ t.test('missing profiles are named', async t => {
   ] as const) {
     const { status, text } = await client.get(`/_profiler/compare${query}`)
     t.equal(status, 404)
-    t.match(textOf(text).replaceAll('&quot;', '"'), `No profile ${names}:`)
+    const title = names.includes(' and ') ? 'Profiles not found' : 'Profile not found'
+    t.match(textOf(text).replaceAll('&quot;', '"'), `${title} No profile ${names}:`)
   }
 })
 
