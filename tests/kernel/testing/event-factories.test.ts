@@ -13,6 +13,7 @@ import {
   silentLogger,
 } from '#kernel/testing/event-factories.ts'
 import { Response } from '#lib/http/response.ts'
+import { TrustedProxies } from '#lib/http/trusted-proxies.ts'
 
 const handler = () => new Response('done')
 
@@ -44,6 +45,13 @@ t.test('each event is made with what a test says, and the plainest of everything
   t.equal(createTerminateEvent().response.status, 200)
   t.equal(createRequestEvent().request.url, 'http://localhost/')
   t.equal(createRequestEvent().request.clientIp, '127.0.0.1')
+})
+
+t.test('behind trusted proxies, the request of a test has the address that they forward', async t => {
+  const headers = { 'x-forwarded-for': '203.0.113.5' }
+  const trustedProxies = new TrustedProxies(['127.0.0.1'])
+  t.equal(createRequest('/', { headers, trustedProxies }).clientIp, '203.0.113.5')
+  t.equal(createRequest('/', { headers }).clientIp, '127.0.0.1')
 })
 
 t.test('every event can be made without saying anything', async t => {

@@ -280,6 +280,7 @@ const ordinary: readonly string[] = [
   'Duplicate key: user',
   'at Session.start (/app/lib/session/session.ts:12:5)',
   'lib/session/session-cookie.ts:120',
+  'password.ts:12 and reset-password.mjs:3',
   '    at async authenticate (file:///srv/auth/token.js:3:9)',
   'tokens.every(token => token.isValid)',
   'keys.map(key => key.length)',
