@@ -126,6 +126,34 @@ t.test('new and old names of attributes give the same query', async t => {
   t.match(queries[6]?.caller?.file, /span-queries\.test/)
 })
 
+t.test('a request that waits for a connection of a pool has the wait, without the time to open a new one', async t => {
+  const { url } = await startTraceReceiver(t)
+  const { client, profileOf } = await createProfiledKernel(t, {
+    directory: process.cwd(),
+    bundles: [createOpenTelemetryBundle()],
+    variables: { OTEL_EXPORTER_OTLP_ENDPOINT: url },
+    handlers: {
+      '/traced'() {
+        const tracer = trace.getTracer('another')
+        const startTime = Date.now() - 1000
+        const options = { kind: SpanKind.CLIENT, attributes: { 'db.system': 'postgresql' }, startTime }
+        tracer.startSpan('pg-pool.connect', options).end(startTime + 80)
+        tracer.startActiveSpan('pg-pool.connect', options, asked => {
+          tracer.startSpan('pg.connect', options).end(startTime + 390)
+          asked.end(startTime + 400)
+        })
+        return new Response('')
+      },
+    },
+  })
+  const { collectors } = await profileOf(await client.get('/traced'))
+  const waits = collectors.queries?.waits ?? []
+  t.strictSame(
+    waits.map(({ duration, system }) => [system, duration]),
+    [['postgresql', 80]],
+  )
+})
+
 t.test('rows of pg are added to its spans, and a hook of the application is called', async t => {
   const noted: unknown[] = []
   let config: { responseHook?: (span: object, response: object) => void } = {
