@@ -1,5 +1,5 @@
 import { fail } from 'node:assert'
-// A process on a disk with something wrong; it is started by processes.test.ts with: directory, scenario. Prints JSON.
+// A process on a disk with something wrong; it is started by writers.ts with: directory, scenario. Prints JSON.
 import { execFileSync } from 'node:child_process'
 import {
   chmodSync,

@@ -3,9 +3,32 @@ import { createReceivedSpan, traceId } from '#tests/support/otlp.ts'
 import { until } from '#tests/support/until.ts'
 import { createRecord, createRecords, facts, tokenOf, tokensOf } from './records.ts'
 import { createRedisStorage } from './redis-storage.ts'
+import { storageCases } from './storage-cases.ts'
+
+/** Runs the cases of all storage, and of several machines, with a Redis; another function may empty it before each. */
+export async function testCases(t: Test, url: string, empty: () => void = () => {}): Promise<void> {
+  for (const [number, [claim, testCase]] of Object.entries(storageCases).entries()) {
+    await t.test(claim, async t => {
+      empty()
+      const { problems, storage } = createRedisStorage(t, { url, prefix: `case${number}:` })
+      await testCase(t, () => storage)
+      const expected = claim.startsWith('a listener') ? ['A listener to new profiles has failed.'] : []
+      t.strictSame(
+        problems.map(({ message }) => message),
+        expected,
+      )
+    })
+  }
+  for (const [number, [claim, testCase]] of Object.entries(redisCases).entries()) {
+    await t.test(claim, async t => {
+      empty()
+      await testCase(t, url, `hosts${number}:`)
+    })
+  }
+}
 
 /** The tests of several machines with one Redis; each has a prefix of its own. */
-export const redisCases: Record<string, (t: Test, url: string, prefix: string) => Promise<void>> = {
+const redisCases: Record<string, (t: Test, url: string, prefix: string) => Promise<void>> = {
   'two hosts have one list, and change, pin and remove the same profiles': async (t, url, prefix) => {
     const [one, other] = [1, 2].map(() => createRedisStorage(t, { url, prefix }).storage) as [Storage, Storage]
     for (const record of createRecords(3)) one.append(record, facts)

@@ -1,3 +1,4 @@
+import { randomBytes } from 'node:crypto'
 import { readFileSync } from 'node:fs'
 import { setTimeout as wait } from 'node:timers/promises'
 import { t } from 'tap'
@@ -22,10 +23,11 @@ function isStored(storage: Storage): () => Promise<boolean> {
 
 const urlOf = ({ port }: { readonly port: number }) => `redis://127.0.0.1:${port}`
 
-t.test('faults of a Redis', { skip: lacksRedis }, async t => {
+// They mostly wait for timeouts: three at a time.
+t.test('faults of a Redis', { skip: lacksRedis, jobs: 3 }, async t => {
   const lasting = await startRedis(t)
 
-  t.test('it is not there at the start, and comes later', async t => {
+  t.test('it is not there at the start, and comes later', { buffered: true }, async t => {
     const port = await findPort()
     const { problems, storage } = createRedisStorage(t, { url: `redis://127.0.0.1:${port}` })
     for (const record of createRecords(100)) storage.append(record, facts)
@@ -37,39 +39,45 @@ t.test('faults of a Redis', { skip: lacksRedis }, async t => {
     t.equal(problems.length, 1)
   })
 
-  t.test('it stops under load: requests are answered as before, and no profile is lost', async t => {
-    const server = await startRedis(t)
-    const profiler = createProfilerBundle()
-    const variables = { PROFILER_URL: urlOf(server) }
-    const { app, client, close } = await createTestKernel({ bundles: [createFrameworkBundle(), profiler], variables })
-    t.teardown(close)
-    const logged: string[] = []
-    app.logger.observe(({ level, message }) => level === 'warning' && message.includes('Redis') && logged.push(message))
-    let answered = 0
-    const askUntil = async (isEnough: () => boolean) => {
-      while (!isEnough()) {
-        await client.get('/missing')
-        answered++
-        await wait(5)
+  t.test(
+    'it stops under load: requests are answered as before, and no profile is lost',
+    { buffered: true },
+    async t => {
+      const server = await startRedis(t)
+      const profiler = createProfilerBundle()
+      const variables = { PROFILER_URL: urlOf(server) }
+      const { app, client, close } = await createTestKernel({ bundles: [createFrameworkBundle(), profiler], variables })
+      t.teardown(close)
+      const logged: string[] = []
+      app.logger.observe(
+        ({ level, message }) => level === 'warning' && message.includes('Redis') && logged.push(message),
+      )
+      let answered = 0
+      const askUntil = async (isEnough: () => boolean) => {
+        while (!isEnough()) {
+          await client.get('/missing')
+          answered++
+          await wait(20)
+        }
       }
-    }
-    await askUntil(() => answered >= 50)
-    server.process.kill('SIGSTOP')
-    await askUntil(() => logged.length > 0)
-    const early = answered - 50
-    t.ok(early > 5, `${early} requests are answered before one command of Redis has failed`)
-    await askUntil(() => answered >= 200)
-    server.process.kill('SIGCONT')
-    const { storage } = createRedisStorage(t, { url: urlOf(server) })
-    await until(async () => (await storage.search({ limit: 1 })).total >= 2 * answered)
-    t.strictSame(logged, ['Redis does not answer. Profiles wait in memory.'], 'once')
-  })
+      await askUntil(() => answered >= 20)
+      server.process.kill('SIGSTOP')
+      await askUntil(() => logged.length > 0)
+      const early = answered - 20
+      t.ok(early > 5, `${early} requests are answered before one command of Redis has failed`)
+      await askUntil(() => answered >= 20 + early + 20)
+      server.process.kill('SIGCONT')
+      const { storage } = createRedisStorage(t, { url: urlOf(server) })
+      await until(async () => (await storage.search({ limit: 1 })).total >= 2 * answered)
+      t.strictSame(logged, ['Redis does not answer. Profiles wait in memory.'], 'once')
+    },
+  )
 
-  t.test('it is full', async t => {
+  t.test('it is full', { buffered: true }, async t => {
     const server = await startRedis(t, { args: ['--maxmemory', '3mb', '--maxmemory-policy', 'noeviction'] })
     const { problems, storage } = createRedisStorage(t, { url: urlOf(server) })
-    for (let index = 0; index < 150; index++) {
-      const noise = Array.from({ length: 4000 }, () => Math.random())
+    for (let index = 0; index < 60; index++) {
+      const noise = randomBytes(100_000).toString('base64')
       storage.append(createRecord({ token: tokenOf(index) }, { data: { noise } }), facts)
       await storage.flush()
     }
@@ -87,7 +95,7 @@ t.test('faults of a Redis', { skip: lacksRedis }, async t => {
     t.strictSame(tokensOf(await storage.search({ limit: 1 })), [tokenOf(1000)])
   })
 
-  t.test('it has another password', async t => {
+  t.test('it has another password', { buffered: true }, async t => {
     const server = await startRedis(t, { args: ['--requirepass', 'the-right-password'] })
     const url = `redis://:a-wrong-password@127.0.0.1:${server.port}`
     const { problems, storage } = createRedisStorage(t, { url })
@@ -103,7 +111,7 @@ t.test('faults of a Redis', { skip: lacksRedis }, async t => {
     t.ok(await isStored(right)())
   })
 
-  t.test('another application uses one of its keys', async t => {
+  t.test('another application uses one of its keys', { buffered: true }, async t => {
     const client = openRedis(t, lasting)
     await client.set('wrong:state', 'a text')
     const { problems, storage } = createRedisStorage(t, { url: urlOf(lasting), prefix: 'wrong:' })
@@ -118,7 +126,7 @@ t.test('faults of a Redis', { skip: lacksRedis }, async t => {
     t.ok(problems.length < 3)
   })
 
-  t.test('it is slow, then silent, then another one', async t => {
+  t.test('it is slow, then silent, then another one', { buffered: true }, async t => {
     const proxy = await startProxy(t, lasting.port)
     const { problems, recoveries, storage } = createRedisStorage(t, { url: urlOf(proxy), prefix: 'slow:' })
     proxy.target.delay = 100
@@ -139,7 +147,7 @@ t.test('faults of a Redis', { skip: lacksRedis }, async t => {
     t.strictSame(tokensOf(await storage.search({ limit: 9 })), [tokenOf(99)])
   })
 
-  t.test('it becomes a replica, and is the main server again', async t => {
+  t.test('it becomes a replica, and is the main server again', { buffered: true }, async t => {
     const server = await startRedis(t)
     const { problems, recoveries, storage } = createRedisStorage(t, { url: urlOf(server) })
     const client = openRedis(t, server)
@@ -155,7 +163,7 @@ t.test('faults of a Redis', { skip: lacksRedis }, async t => {
     t.strictSame([problems.length, recoveries.length], [1, 1], 'each is reported once')
   })
 
-  t.test('a user with the rights of the guide is enough for profiles and sessions', async t => {
+  t.test('a user with the rights of the guide is enough for profiles and sessions', { buffered: true }, async t => {
     const server = await startRedis(t)
     const guide = readFileSync('docs/guides/several-machines.md', 'utf8')
     const [, rights = ''] = /^ACL (SETUSER .+)$/m.exec(guide) ?? []
@@ -180,7 +188,7 @@ t.test('faults of a Redis', { skip: lacksRedis }, async t => {
     t.strictSame(problems, [])
   })
 
-  t.test('it is gone when the application stops, which does not wait for it', async t => {
+  t.test('it is gone when the application stops, which does not wait for it', { buffered: true }, async t => {
     const server = await startRedis(t)
     const { storage } = createRedisStorage(t, { url: urlOf(server) })
     storage.append(createRecord({ token: tokenOf(0) }), facts)

@@ -1,4 +1,4 @@
-// A process that stores profiles; it is started by processes.test.ts with: directory, first token, count, group, mode.
+// A process that stores profiles; it is started by writers.ts with: directory, first token, count, group, mode.
 import { FileProfileStorage } from '#bundles/profiler/store/file-profile-storage.ts'
 import { createRecords, facts } from './records.ts'
 

@@ -2,13 +2,13 @@ import type { ChildProcess } from 'node:child_process'
 import { once } from 'node:events'
 import path from 'node:path'
 import type { Test } from 'tap'
-import { startProcess } from '#tests/support/start-process.ts'
+import { runProcess, startProcess } from '#tests/support/start-process.ts'
 import { createDirectory, createFileStorage } from './file-storage.ts'
 import { createRecords, facts, tokensOf } from './records.ts'
 
 /** Tap measures the coverage of each child process, which takes a second; `env` avoids that. */
-export const uncounted: readonly string[] = ['-u', 'NODE_OPTIONS']
-export const script = (name: string): string => path.join(import.meta.dirname, name)
+const uncounted: readonly string[] = ['-u', 'NODE_OPTIONS']
+const script = (name: string): string => path.join(import.meta.dirname, name)
 
 /** A process that writes profiles. */
 export interface Writer {
@@ -37,16 +37,18 @@ async function ended(child: ChildProcess): Promise<unknown> {
   return child.exitCode ?? child.signalCode
 }
 
-/** Kills processes at full load, five in each round. Every profile that they have reported is stored. */
-export async function killWriters(t: Test, rounds: number): Promise<void> {
+/** Kills processes at full load, by default five in each round. Every profile that they have reported is stored. */
+export async function killWriters(t: Test, rounds: number, count = 5): Promise<void> {
   let acknowledged = 0
   for (let round = 0; round < rounds; round++) {
     const directory = path.join(createDirectory(t), 'profiler')
-    const writers = Array.from({ length: 5 }, (_, number) => startWriter(t, directory, number * 10_000, 1_000_000, 20))
+    const writers = Array.from({ length: count }, (_, number) =>
+      startWriter(t, directory, number * 10_000, 1_000_000, 20),
+    )
     for (const { child } of writers) {
       child.stdout?.once('data', () => setTimeout(() => child.kill('SIGKILL'), Math.random() * 20))
     }
-    t.strictSame(await Promise.all(writers.map(({ ended }) => ended)), Array(5).fill('SIGKILL'))
+    t.strictSame(await Promise.all(writers.map(({ ended }) => ended)), Array(count).fill('SIGKILL'))
 
     const { storage } = createFileStorage(t, { directory, limits: { count: 1_000_000 } })
     const { summaries, total } = await storage.search({ limit: 1_000_000 })
@@ -62,5 +64,32 @@ export async function killWriters(t: Test, rounds: number): Promise<void> {
     t.equal((await storage.search({ limit: 1 })).total, total + 10)
     acknowledged += printed.length
   }
-  t.ok(acknowledged >= 100 * rounds)
+  t.ok(acknowledged >= 20 * count * rounds)
+}
+
+/** What a process on a disk with a fault has printed. */
+interface FaultResult {
+  readonly dropped: number
+  readonly profiles: number
+  readonly segments: number
+  readonly indexes: number
+  readonly isConsistent: boolean
+  readonly isRecovered: boolean
+  readonly problems: readonly string[]
+}
+
+/** Runs the other script, after shell commands that prepare its disk. */
+export async function runFault(
+  t: Test,
+  scenario: string,
+  commands: string,
+  program: readonly string[] = [],
+): Promise<FaultResult> {
+  const directory = createDirectory(t)
+  const run = `${commands}; exec "$NODE" ${script('fault-process.js')} "$ROOT" ${scenario}`
+  const { code, stderr, stdout } = await runProcess(t, ['env', ...uncounted, ...program, 'sh', '-ec', run], {
+    env: { ...process.env, NODE: process.execPath, ROOT: directory },
+  })
+  t.equal(code, 0, stderr)
+  return JSON.parse(stdout)
 }
