@@ -3,6 +3,7 @@ import path from 'node:path'
 import { type Test, t } from 'tap'
 import { SpanFiles } from '#bundles/profiler/store/span-files.ts'
 import { createReceivedSpan, spanIdOf, traceId } from '#tests/support/otlp.ts'
+import { runProcess } from '#tests/support/start-process.ts'
 
 function open(t: Test, sizeLimit?: number) {
   const directory = path.join(t.testdir(), 'spans')
@@ -65,4 +66,21 @@ t.test('a file that others may write, and a link, are not used', async t => {
   t.equal(readFileSync(foreign, 'utf8'), '')
   t.strictSame(problems, ['Spans of other services cannot be stored.'])
   chmodSync(directory, 0o700)
+})
+
+t.test('spans that the disk cannot hold are a problem, and the process goes on', async t => {
+  const { directory } = open(t)
+  const program = `
+    const { SpanFiles } = await import('#bundles/profiler/store/span-files.ts')
+    const spans = new SpanFiles({
+      directory: ${JSON.stringify(directory)},
+      onProblem: (message, { code }) => console.log(code, message),
+    })
+    console.log(await spans.append([{ traceId: 'a', name: 'x'.repeat(100_000) }]))`
+  // The limit is 8 blocks of a file.
+  const limited = ['sh', '-c', `trap '' XFSZ; ulimit -f 8; exec "$0" --input-type=module -e "$1"`]
+  t.match(await runProcess(t, [...limited, process.execPath, program]), {
+    code: 0,
+    stdout: 'EFBIG Spans of other services cannot be stored.\nfalse\n',
+  })
 })
