@@ -1,5 +1,8 @@
 import cluster from 'node:cluster'
+import { subscribe } from 'node:diagnostics_channel'
+import type { Server } from 'node:net'
 import path from 'node:path'
+import { setImmediate as nextTurn } from 'node:timers/promises'
 import type { Application, SourceProblem } from '../kernel/bundle.ts'
 import { exitCodes } from '../kernel/console-command.ts'
 import type { Kernel } from '../kernel/kernel.ts'
@@ -20,6 +23,7 @@ import { flushCodeCache } from './code-cache.ts'
 import { describeFailure } from './describe-failure.ts'
 import { tuneGarbageCollector } from './garbage-collector.ts'
 import { help, type Options, parseOptions, UsageError } from './serve-options.ts'
+import type { Report } from './site-processes.ts'
 import { toSourceProblems } from './source-problems.ts'
 import { leaveMainProcess, runWorkers, untilRetired } from './workers.ts'
 
@@ -45,6 +49,7 @@ export async function runMainProcess(directory: string, commandLine: readonly st
     // The supervisor has ended, and no other process would end this one.
     process.once('disconnect', () => process.kill(process.pid, 'SIGTERM'))
     process.channel?.unref()
+    reportPorts()
   }
   process.setSourceMapsEnabled(true)
   await serveApplication(directory, commandLine)
@@ -69,25 +74,31 @@ export async function serveApplication(
     else process.exitCode = await run(directory, options, commandLine, load)
   } catch (error) {
     print(error)
-    await report({ problems: toSourceProblems(error, directory), isPortTaken: isPortTaken(error) })
+    await report({ problems: toSourceProblems(error, directory) })
     process.exitCode = usageErrors.some(type => error instanceof type) ? exitCodes.usage : exitCodes.failure
   }
 }
 
-/** Sends the reason of a failed start to the supervisor, which shows the mistakes in the place of the application. */
-async function report(failure: {
-  readonly problems: readonly SourceProblem[]
-  readonly isPortTaken: boolean
-}): Promise<void> {
+/** Sends a report to the supervisor: the reason of a failed start is shown in the place of the application. */
+async function report(message: Report): Promise<void> {
   if (!cluster.isPrimary || process.send === undefined) return
-  await new Promise(resolve => process.send?.(failure, resolve))
+  await new Promise(resolve => process.send?.(message, resolve))
 }
 
-/** Whether an error, or one of its causes, is a port that is taken: a bundle may listen on one of its own. */
-function isPortTaken(error: unknown, depth = 5): boolean {
-  if (!(error instanceof Error) || depth === 0) return false
-  return readProperty(error, 'code') === 'EADDRINUSE' || isPortTaken(error.cause, depth - 1)
+/** Reports to the supervisor the ports and paths on which servers of this process listen, also those of bundles, or cannot listen. */
+function reportPorts(): void {
+  subscribe('tracing:net.server.listen:asyncEnd', message => {
+    const address = (message as { readonly server: Server }).server.address()
+    if (address !== null) void report({ listensOn: typeof address === 'string' ? address : address.port })
+  })
+  subscribe('tracing:net.server.listen:error', message => {
+    const { address = '', code, port = 0 } = (message as { readonly error: ListenError }).error
+    // The path of a socket has the port -1.
+    if (code === 'EADDRINUSE') void report({ taken: port > 0 ? port : address })
+  })
 }
+
+type ListenError = NodeJS.ErrnoException & { readonly address?: string; readonly port?: number }
 
 const usageErrors = [UsageError, SERVER_PORT_TAKEN, SERVER_LISTEN_FAILED, SERVER_TLS_INVALID]
 
@@ -122,12 +133,19 @@ async function run(
   flushCodeCache()
   tuneGarbageCollector()
   const server = createNodeServer(app, { identity: options.identity })
-  const close = (times: ClosingTimes, isHurried = isDevelopment) => server.close(isHurried ? developmentTimes : times)
+  let isEnding = false
+  const close = (times: ClosingTimes, isHurried = isDevelopment) => {
+    isEnding = true
+    return server.close(isHurried ? developmentTimes : times)
+  }
   // Each of them closes the server, also if it is not the first: a signal shortens the time of a retiring worker.
   const ended = Promise.race([
     untilSignal().then(signal => close(stopTimes, isDevelopment && signal === 'SIGINT').then(() => 0)),
-    untilRetired().then(() => server.close(isDevelopment ? replacementTimes : retirementTimes).then(() => 0)),
-    untilCrash(error => logCrash(app, error)).then(() => close(stopTimes).then(() => 1)),
+    untilRetired().then(() => close(isDevelopment ? replacementTimes : retirementTimes, false).then(() => 0)),
+    untilCrash(error => {
+      logCrash(app, error)
+      void report({ problems: toSourceProblems(error, directory) })
+    }).then(() => close(stopTimes).then(() => 1)),
   ])
   let sources: { readonly broken: readonly SourceProblem[]; readonly isCurrent?: boolean } = {
     broken: [],
@@ -145,9 +163,13 @@ async function run(
     app.signals.emit('sources.broken', { problems, served })
   }
   if (isDevelopment) process.on('message', onMessage)
-  if (cluster.isPrimary && options.socket !== undefined) await untilPredecessorRetired()
-  const url = await server.listen(options.host, options.port, options.socket)
-  if (cluster.isPrimary) announce(url, config, options)
+  // A server of a bundle emits the error of its port in a later turn. Then the running process must not end.
+  await nextTurn()
+  if (cluster.isPrimary && options.socket !== undefined && !isEnding) await untilPredecessorRetired()
+  if (!isEnding) {
+    const url = await server.listen(options.host, options.port, options.socket)
+    if (cluster.isPrimary) announce(url, config, options)
+  }
 
   const code = await ended
   process.off('message', onMessage)

@@ -33,6 +33,12 @@ export interface FailedStart extends ProcessEnd {
   readonly problems: readonly SourceProblem[]
 }
 
+/** A report of a process: a port, or the path of a socket, on which its servers listen, or that is taken; or the reasons of its failed start. */
+export type Report =
+  | { readonly listensOn: number | string }
+  | { readonly taken: number | string }
+  | { readonly problems: readonly SourceProblem[] }
+
 /** The parameters of {@link SiteProcesses}. */
 export interface SiteProcessesOptions {
   /** The first parameters of each process. */
@@ -57,6 +63,8 @@ export interface SiteProcessesOptions {
  */
 export class SiteProcesses {
   readonly #options: SiteProcessesOptions
+  /** The ports on which the servers of a process listen: bundles may have ports of their own. */
+  readonly #ports = new WeakMap<ChildProcess, Set<number | string>>()
   /** Processes that are asked to end, and their ends. */
   readonly #ending = new Map<ChildProcess, Promise<void>>()
   #serving: ChildProcess | undefined
@@ -123,14 +131,22 @@ export class SiteProcesses {
   ): Promise<'serves' | 'replaced' | 'needs the port of the running process' | FailedStart> {
     const startedAt = Date.now()
     let servesSince = 0
-    let failure: { readonly isPortTaken?: boolean; readonly problems?: readonly SourceProblem[] } = {}
+    const ports = new Set<number | string>()
+    const taken = new Set<number | string>()
+    let problems: readonly SourceProblem[] = []
     const child = this.#takeNext() ?? this.#fork()
     child.send({ options: parameters }, () => undefined)
     this.#starting = child
+    this.#ports.set(child, ports)
     return new Promise(resolve => {
       child.on('message', message => {
         if (message === 'warned') this.#options.onWarned()
-        else if (typeof message === 'object') failure = message as typeof failure
+        else if (typeof message === 'object') {
+          const report = message as Report
+          if ('listensOn' in report) ports.add(report.listensOn)
+          else if ('taken' in report) taken.add(report.taken)
+          else problems = report.problems
+        }
         // Its message may arrive when a later start has replaced it.
         else if (child !== this.#starting) return
         else if (message === 'ready') void this.#takeOver(child)
@@ -151,12 +167,17 @@ export class SiteProcesses {
           if (this.#starting === undefined) this.#options.onCrash(end, performance.now() - servesSince)
         } else {
           this.#starting = undefined
-          // A bundle opens a port of its own, which the running process may have.
-          if (failure.isPortTaken && this.isServing) resolve('needs the port of the running process')
-          else resolve({ ...end, startedAt, problems: failure.problems ?? [] })
+          if (this.#hasOneOf(taken)) resolve('needs the port of the running process')
+          else resolve({ ...end, startedAt, problems })
         }
       })
     })
+  }
+
+  /** Whether one of these ports is free when the running processes have ended, and not of another program. */
+  #hasOneOf(ports: ReadonlySet<number | string>): boolean {
+    const running = [this.#serving, ...this.#ending.keys()].filter(child => child !== undefined)
+    return running.some(child => [...ports].some(port => this.#ports.get(child)?.has(port)))
   }
 
   #fork(): ChildProcess {

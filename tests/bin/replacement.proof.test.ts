@@ -1,5 +1,6 @@
 import { once } from 'node:events'
 import { readFileSync, renameSync, rmSync, statSync, utimesSync, writeFileSync } from 'node:fs'
+import { createServer } from 'node:net'
 import path from 'node:path'
 import { t } from 'tap'
 import { WebSocket } from 'ws'
@@ -172,6 +173,37 @@ t.test('a source that is gone is reported to each open page, and the next save m
   t.equal((await ask())[0], 'part')
   save('mended')
   await answers('mended')
+})
+
+t.test('a process whose bundle has a port of its own starts when the running one has ended', async t => {
+  const own = await findPort()
+  const listen = `.listen(${own}, '127.0.0.1')`
+  const starts = [
+    `import { once } from 'node:events'\nimport { createServer } from 'node:net'\nawait once(createServer()${listen}, 'listening')`,
+    `import { createServer } from 'node:net'\ncreateServer()${listen}`,
+  ]
+  for (const [index, first] of starts.entries()) {
+    for (const version of [`own-${index}`, `replaced-${index}`]) {
+      save(version, first)
+      await answers(version)
+    }
+  }
+  save('closed')
+  await answers('closed')
+
+  const program = createServer().listen(own, '127.0.0.1')
+  t.teardown(() => program.close())
+  await once(program, 'listening')
+  const [, serving] = await ask()
+  for (const [index, first] of starts.entries()) {
+    save(`taken-${index}`, first)
+    await site.until(
+      new RegExp(
+        `address already in use 127\\.0\\.0\\.1:${own}\\n[\\s\\S]*The new process has ended .*: the one before goes on`,
+      ),
+    )
+    t.strictSame(await ask(), ['closed', serving], 'with the port of another program, the running process goes on')
+  }
 })
 
 t.test('the supervisor ends with the process that waits, and with the check of types', async t => {
