@@ -1,16 +1,18 @@
 import cluster from 'node:cluster'
 import { subscribe } from 'node:diagnostics_channel'
+import { existsSync } from 'node:fs'
 import type { Server } from 'node:net'
 import path from 'node:path'
 import { setImmediate as nextTurn } from 'node:timers/promises'
+import v8 from 'node:v8'
 import type { Application, SourceProblem } from '../kernel/bundle.ts'
 import { exitCodes } from '../kernel/console-command.ts'
+import { isDebugOn } from '../kernel/debug-gate.ts'
 import type { Kernel } from '../kernel/kernel.ts'
 import { SERVER_LISTEN_FAILED, SERVER_PORT_TAKEN, SERVER_TLS_INVALID } from '../kernel/server/errors.ts'
 import { type ClosingTimes, idleTime } from '../kernel/server/http-server.ts'
 import type { Config } from '../lib/env/config.ts'
 import { readProperty } from '../lib/stack/read-property.ts'
-import { announce } from './announce.ts'
 import {
   checkSettings,
   createNodeServer,
@@ -20,11 +22,9 @@ import {
   readSettings,
 } from './application.ts'
 import { flushCodeCache } from './code-cache.ts'
-import { describeFailure } from './describe-failure.ts'
-import { tuneGarbageCollector } from './garbage-collector.ts'
+import { describeFailure, toSourceProblems } from './describe-failure.ts'
 import { help, type Options, parseOptions, UsageError } from './serve-options.ts'
 import type { Report } from './site-processes.ts'
-import { toSourceProblems } from './source-problems.ts'
 import { leaveMainProcess, runWorkers, untilRetired } from './workers.ts'
 
 /** The times of a shutdown. */
@@ -262,4 +262,60 @@ function reload(kernel: Kernel, files: readonly string[]): readonly SourceProble
     process.stderr.write('What was read before stays in use: waiting for a change.\n')
     return toSourceProblems(error, kernel.app.directory)
   }
+}
+
+/** Prints the address of a server that has begun to listen, with warnings, and reports both to the supervisor. */
+export function announce(url: string, config: Config, { isRestarted, workers }: Options): void {
+  const { environment } = config
+  const isDebug = isDebugOn(config)
+  // Outside of development stdout is for log lines in JSON.
+  const stream = environment === 'dev' ? process.stdout : process.stderr
+  const processes = workers === 0 ? '' : `, ${workers} ${workers === 1 ? 'worker' : 'workers'}`
+  const again = isRestarted ? ' again' : ''
+  stream.write(`Sinfonietta serves ${url}${again} (${environment}, debug ${isDebug ? 'on' : 'off'}${processes})\n`)
+  if (environment === 'prod' && config.hosts.length === 0) stream.write(hostsWarning)
+  // From now on the supervisor restarts this process if it crashes.
+  process.send?.('listening')
+  if (!isDebug || isRestarted) return
+  stream.write(describeDebugAccess(url, config))
+  // The supervisor starts the next main process with --restarted, so that the warning is printed once.
+  process.send?.('warned')
+}
+
+const hostsWarning =
+  'Requests for any host are answered, because APP_HOSTS is not set. A client could choose the host of a redirect or a link.\n' +
+  'Set APP_HOSTS to the names of the site, such as APP_HOSTS=example.org,*.example.org.\n'
+
+/** Describes which clients of a server at a URL see debug output, and how to get access. */
+export function describeDebugAccess(
+  url: string,
+  { debugKey }: Pick<Config, 'debugKey'>,
+  hasUsers: boolean = knowsUsers,
+): string {
+  const clients = hasUsers ? 'programs of this user on this machine' : 'clients on this machine'
+  if (debugKey !== undefined) {
+    return `Debug output is for ${clients} that have the key. Open this once in your browser:\n${toLink(url, debugKey)}\n`
+  }
+  const others = hasUsers ? 'that run as this user' : 'on this machine'
+  return (
+    `Debug output is for ${clients}. Proxies, tunnels and port forwards ${others} look\n` +
+    'like that, too: with one of them in front, set DEBUG_KEY.\n'
+  )
+}
+
+/** Whether the system shows which user a connection belongs to. */
+const knowsUsers = process.platform === 'linux' && existsSync('/proc/net/tcp')
+
+/** Creates a link. An unspecified address is only for listening, so the link has the loopback address. */
+function toLink(url: string, key: string): string {
+  return `${url.replace('//0.0.0.0', '//127.0.0.1').replace('//[::]', '//[::1]')}/_debug?key=${key}`
+}
+
+/**
+ * Keeps V8 from guessing which objects will live long. It takes objects that a request holds for some milliseconds for
+ * long-lived ones and allocates the next ones in the old generation, where only a full collection frees them and the
+ * pages that they refer to: a third of the cost of a page. The benchmarks call this function, too.
+ */
+export function tuneGarbageCollector(): void {
+  v8.setFlagsFromString('--no-allocation-site-pretenuring')
 }

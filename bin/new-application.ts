@@ -5,7 +5,7 @@ import { CommandUsageError, type ExitCode, exitCodes } from '../kernel/console-c
 import type { OutputStream } from '../lib/console/output.ts'
 import { packageDirectory, packageName, version } from '../lib/package.ts'
 import { readProperty } from '../lib/stack/read-property.ts'
-import { quoteForShell } from '../lib/text/quote-for-shell.ts'
+import { quoteForShell } from '../lib/text/escapes.ts'
 
 /** Streams and working directory of the program `sinfonietta`: those of the process, or those of a test. */
 export interface ProgramContext {

@@ -1,15 +1,16 @@
 import { type ChildProcess, spawn } from 'node:child_process'
+import { once } from 'node:events'
 import { existsSync, readdirSync, readFileSync } from 'node:fs'
 import { createRequire } from 'node:module'
 import path from 'node:path'
 import { createInterface } from 'node:readline'
 import type { Readable } from 'node:stream'
 import { setTimeout as delay } from 'node:timers/promises'
-import { createSources, type Sources } from './sources.ts'
-import { watchTests } from './watch-tests.ts'
+import { createSources, isSource, mayContainSources, type Sources } from './sources.ts'
+import { watchFolder } from './watch.ts'
 
 /** How tests are run. */
-export interface TestOptions {
+interface TestOptions {
   /** Whether Node runs the sources; by default, if it can. */
   readonly isDirect?: boolean
   /** Makes programs of all tests, for a run in which no test is named. By default each test is a program. */
@@ -221,4 +222,149 @@ function findTap(directory: string): string | undefined {
 function fail(message: string): number {
   process.stderr.write(`${message}\n`)
   return 1
+}
+
+/** Milliseconds: editors write a file in several steps, and other tools many files at once. */
+const quietTime = 60
+
+/** The tests of a directory. All paths are absolute. */
+interface WatchedTests {
+  readonly directory: string
+  readonly sources: Sources
+  /** Lists the tests: a change may have added one. */
+  list(): readonly string[]
+  /** Runs a test, and prints its failures. Returns 0 if there are none. The signal ends its processes. */
+  run(test: string, signal: AbortSignal): Promise<number>
+}
+
+/**
+ * Runs some tests. Then, after each change of a source, it compiles, and runs the tests that import the changed file, also through
+ * other files. A change during a run is handled after the current test. Resolves with 0 after SIGINT or SIGTERM.
+ */
+async function watchTests(first: readonly string[], tests: WatchedTests): Promise<number> {
+  const { directory, list, run, sources } = tests
+  const queue = new Set(first)
+  const stop = new AbortController()
+  let changed = new Set<string>()
+  let results: boolean[] = []
+  let hasChanged = true
+  let isBuilt = false
+  let busy: Promise<void> | undefined
+
+  async function work(): Promise<void> {
+    while (!stop.signal.aborted && (hasChanged || (isBuilt && queue.size > 0))) {
+      if (hasChanged) await handleChange()
+      else await runNext()
+    }
+    busy = undefined
+  }
+
+  async function handleChange(): Promise<void> {
+    await delay(quietTime)
+    hasChanged = false
+    const files = changed
+    changed = new Set()
+    isBuilt = await sources.buildTests()
+    if (!isBuilt) {
+      // The files count again after the correction.
+      changed = new Set([...files, ...changed])
+      return print('Nothing is run: waiting for a change.')
+    }
+    if (files.size === 0) return
+    const programs = new Map(list().map(test => [sources.toProgram(test), test]))
+    const findImporters = readImporters(directory, [...programs.keys()])
+    for (const file of files) {
+      const found = findImporters(sources.toProgram(file))
+      print(`${path.relative(directory, file)}: ${found.length === 0 ? 'no test imports it' : count(found)}`)
+      for (const program of found) queue.add(String(programs.get(program)))
+    }
+  }
+
+  async function runNext(): Promise<void> {
+    const [test = ''] = queue
+    queue.delete(test)
+    results.push((await run(test, stop.signal)) === 0)
+    if (queue.size > 0 || stop.signal.aborted) return
+    const failed = results.filter(isGood => !isGood).length
+    print(`${count(results)}: ${results.length - failed} passed, ${failed} failed`)
+    results = []
+  }
+
+  const isWatched = (folder: string) => mayContainSources(directory, folder) || isTests(directory, folder)
+  const close = watchFolder(directory, isWatched, file => {
+    // Editors keep hidden files of their own beside the edited files.
+    if (!isSource(file) || path.basename(file).startsWith('.')) return
+    changed.add(file)
+    hasChanged = true
+    busy ??= work()
+  })
+  for (const signal of ['SIGINT', 'SIGTERM'] as const) process.on(signal, () => stop.abort())
+  print('Waiting for changes: Ctrl-C ends.')
+  busy = work()
+  await once(stop.signal, 'abort')
+  await busy
+  close()
+  return 0
+}
+
+const isTests = (directory: string, folder: string) => folder === path.join(directory, 'tests')
+
+const count = ({ length }: { readonly length: number }) => `${length} ${length === 1 ? 'test file' : 'test files'}`
+
+function print(line: string): void {
+  process.stdout.write(`${line}\n`)
+}
+
+/** Finds the programs that import a file, or are it. */
+type FindImporters = (file: string) => string[]
+
+/**
+ * Reads some programs of a directory, and the files of the directory that they import, directly or through others, except for
+ * those in `node_modules`. Imports of types are none: they are gone when a program runs. All paths are absolute.
+ */
+export function readImporters(directory: string, programs: readonly string[]): FindImporters {
+  const { resolve } = createRequire(path.join(directory, 'package.json'))
+  const resolved = new Map<string, string>()
+  const importers = new Map<string, string[]>()
+  const files = new Set(programs)
+  for (const file of files) {
+    for (const name of readImports(file)) {
+      const imported = name.startsWith('.') ? path.resolve(path.dirname(file), name) : resolveName(name)
+      if (!isOwn(directory, imported)) continue
+      importers.set(imported, [...(importers.get(imported) ?? []), file])
+      files.add(imported)
+    }
+  }
+  return file => {
+    const found = new Set([file])
+    for (const each of found) for (const importer of importers.get(each) ?? []) found.add(importer)
+    return programs.filter(program => found.has(program))
+  }
+
+  function resolveName(name: string): string {
+    const known = resolved.get(name)
+    if (known !== undefined) return known
+    let file = ''
+    try {
+      file = resolve(name)
+    } catch {
+      // A text that looks like an import, or a package that is not installed.
+    }
+    resolved.set(name, file)
+    return file
+  }
+}
+
+function isOwn(directory: string, file: string): boolean {
+  return file.startsWith(directory + path.sep) && !file.includes(`${path.sep}node_modules${path.sep}`)
+}
+
+/** The names that a file imports; none if it was removed. */
+function readImports(file: string): string[] {
+  try {
+    const imports = /(?<!^(?:import|export) type .*)\b(?:from|import)\s*\(?\s*(['"])([^'"\n]+)\1/gm
+    return Array.from(readFileSync(file, 'utf8').matchAll(imports), ([, , name]) => String(name))
+  } catch {
+    return []
+  }
 }

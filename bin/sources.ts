@@ -1,13 +1,21 @@
 import { spawn } from 'node:child_process'
-import { existsSync, readdirSync, realpathSync, statSync, utimesSync, writeFileSync } from 'node:fs'
+import {
+  existsSync,
+  mkdirSync,
+  readdirSync,
+  readFileSync,
+  realpathSync,
+  rmSync,
+  statSync,
+  utimesSync,
+  writeFileSync,
+} from 'node:fs'
 import { createRequire } from 'node:module'
 import path from 'node:path'
 import { fileURLToPath } from 'node:url'
+import { stripVTControlCharacters } from 'node:util'
 import type { SourceProblem } from '../kernel/bundle.ts'
 import { packageDirectory } from '../lib/package.ts'
-import { parseCompilerOutput } from './compiler-output.ts'
-import { applicationPlan, type CompilerPlan, packagePlan } from './compiler-plan.ts'
-import { listOrphans, removeOrphans } from './orphans.ts'
 
 /** The TypeScript sources of an application: Node runs them as they are, or a compiler writes them into `dist/`. */
 export interface Sources {
@@ -289,4 +297,161 @@ function listSources(directory: string, folder: string = directory): string[] {
 /** Milliseconds; 0 for a file that does not exist. */
 function timeOf(file: string): number {
   return statSync(file, { throwIfNoEntry: false })?.mtimeMs ?? 0
+}
+
+/** How the compiler is called: the command lines of each task. Before one of them begins, all before it have succeeded. */
+interface CompilerPlan {
+  /** Checks the types, and writes the output of sources without a mistake. It may compare the times of the files. */
+  readonly build: readonly (readonly string[])[]
+  /** Writes the output also of wrong types, in a tenth of the time. It compares contents. */
+  readonly emit: readonly (readonly string[])[]
+  /** Finds wrong types after `emit`. */
+  readonly check: readonly (readonly string[])[]
+  readonly tests: readonly (readonly string[])[]
+  /** The folders of sources whose output is removed together with its source. */
+  readonly folders: readonly string[]
+  /** Writes the files that the command lines need. */
+  prepare(output: string): void
+}
+
+const packageBuild = [['--build']]
+
+/** The package itself, in its repository. */
+const packagePlan: CompilerPlan = {
+  build: packageBuild,
+  emit: [
+    ['--project', 'bundles/profiler/client', '--noCheck'],
+    ['--project', '.', '--noCheck'],
+  ],
+  check: packageBuild,
+  tests: [['--build', '--stopBuildOnErrors', 'tests']],
+  folders: ['bin', 'bundles', 'kernel', 'lib'],
+  prepare() {},
+}
+
+const applicationEmit = [['--project', 'dist/compiler']]
+const applicationCheck = [['--project', 'dist/compiler/check.json']]
+
+/** An application. The tests are compiled apart, so that a mistake in a test does not keep the server from starting. */
+const applicationPlan: CompilerPlan = {
+  build: [...applicationCheck, ...applicationEmit],
+  emit: applicationEmit,
+  check: applicationCheck,
+  tests: [['--project', 'dist/tests']],
+  folders: ['bundles'],
+  prepare(output) {
+    const include = ['bundles', 'instrumentation.ts']
+    const folder = path.join(output, 'compiler')
+    const writes = { noEmit: false, noEmitOnError: true, outDir: '../../dist' }
+    writeWhenNew(path.join(folder, 'globals.d.ts'), globals)
+    writeProject(path.join(folder, 'tsconfig.json'), include, { ...writes, ...withoutTypes }, ['globals.d.ts'])
+    writeProject(path.join(folder, 'check.json'), include, { noEmit: true, tsBuildInfoFile: 'check.tsbuildinfo' })
+    writeProject(path.join(output, 'tests/tsconfig.json'), [...include, 'tests'], writes)
+  },
+}
+
+/**
+ * The compiler reads no package and no library for these options: it only removes the types of each file. Imports of packages
+ * lead to an empty file, except for `#` names of the application.
+ */
+const withoutTypes = {
+  tsBuildInfoFile: '../.tsbuildinfo',
+  noCheck: true,
+  noLib: true,
+  lib: null,
+  types: [],
+  paths: { '*': ['./globals.d.ts'], '#*': ['./none/*'] },
+}
+
+/** The types that the compiler cannot do without. */
+const globals = [
+  'Boolean',
+  'CallableFunction',
+  'Function',
+  'IArguments',
+  'NewableFunction',
+  'Number',
+  'Object',
+  'RegExp',
+]
+  .concat('String', 'Array<T>')
+  .map(name => `interface ${name} {}\n`)
+  .join('')
+
+/**
+ * Writes a project of the compiler, two folders below the application, which is independent of `noEmit` and `include` of the
+ * application's own project. Each file is compiled alone: Node 22.18 and later run it like that.
+ */
+function writeProject(file: string, include: readonly string[], options: object, files: readonly string[] = []): void {
+  const compilerOptions = {
+    rootDir: '../..',
+    composite: false,
+    declaration: false,
+    isolatedDeclarations: false,
+    isolatedModules: true,
+    incremental: true,
+    tsBuildInfoFile: '.tsbuildinfo',
+    sourceMap: true,
+    rewriteRelativeImportExtensions: true,
+    ...options,
+  }
+  const project = {
+    extends: '../../tsconfig.json',
+    compilerOptions,
+    files,
+    include: include.map(name => `../../${name}`),
+    exclude: [],
+    references: [],
+  }
+  writeWhenNew(file, JSON.stringify(project, undefined, 2))
+}
+
+function writeWhenNew(file: string, text: string): void {
+  if (existsSync(file) && readFileSync(file, 'utf8') === text) return
+  mkdirSync(path.dirname(file), { recursive: true })
+  writeFileSync(file, text)
+}
+
+const limit = 50
+
+/** Reads the mistakes from the output of the TypeScript compiler, plain or with colours. Files are absolute. */
+export function parseCompilerOutput(output: string, directory: string): SourceProblem[] {
+  // `a.ts(3,7): error TS2304: Cannot find name 'x'.`, or with colours `a.ts:3:7 - error TS2304: …`.
+  const pattern = /^(?:(.+?)[(:](\d+)[,:](\d+)\)?(?::| -) )?error TS\d+: (.*(?:\n +\S.*)*)/gm
+  return [...stripVTControlCharacters(output).matchAll(pattern)].slice(0, limit).map(found => {
+    const [, file, line, column, text = ''] = found
+    const message = text.trim()
+    if (file === undefined) return { message }
+    return { message, file: path.resolve(directory, file), line: Number(line), column: Number(column) }
+  })
+}
+
+/**
+ * Lists compiled files whose sources are gone: no compiler removes them, and a program may still import them. `folders`
+ * are folders of sources in a directory, which have the same names in the folder `output`. There may also be sources
+ * directly in the directory.
+ */
+export function listOrphans(directory: string, output: string, folders: readonly string[]): string[] {
+  return [...readdirSync(output), ...folders.flatMap(folder => listFiles(output, folder))]
+    .filter(file => {
+      const [, base, ofTypes, ofCode = ofTypes] = /^(.+)\.(?:d\.([cm]?)ts|([cm]?)js)(?:\.map)?$/.exec(file) ?? []
+      if (base === undefined) return false
+      const endings = [`${ofCode}ts`, 'tsx', `${ofCode}js`, 'jsx']
+      return !endings.some(ending => existsSync(path.join(directory, `${base}.${ending}`)))
+    })
+    .map(file => path.join(output, file))
+}
+
+/** Removes the files of {@link listOrphans}. */
+function removeOrphans(directory: string, output: string, folders: readonly string[]): void {
+  const orphans = listOrphans(directory, output, folders)
+  for (const file of orphans) rmSync(file, { force: true })
+  // Otherwise the compiler of the tests would not write the output of a source that comes back.
+  if (orphans.length > 0) rmSync(path.join(output, 'tests/.tsbuildinfo'), { force: true })
+}
+
+function listFiles(output: string, folder: string): string[] {
+  if (!existsSync(path.join(output, folder))) return []
+  const files = readdirSync(path.join(output, folder), { recursive: true, encoding: 'utf8' })
+  return files.map(file => path.join(folder, file))
 }

@@ -1,6 +1,5 @@
 import type { Config } from '../lib/env/config.ts'
-import type { BundleSettings } from '../lib/env/define-settings.ts'
-import type { Settings } from '../lib/env/settings.ts'
+import type { BundleSettings, Settings } from '../lib/env/settings.ts'
 import type { EventDispatcher } from '../lib/event-dispatcher/event-dispatcher.ts'
 import type { Request } from '../lib/http/request.ts'
 import type { StaticFiles } from '../lib/http/static-files.ts'
@@ -9,7 +8,7 @@ import type { Redactor } from '../lib/redact/redactor.ts'
 import type { RouteCollection, RouteDeclarations } from '../lib/routing/route-collection.ts'
 import type { UrlGenerator } from '../lib/routing/url-generator.ts'
 import type { Secrets } from '../lib/secrets.ts'
-import type { SessionUse } from '../lib/session/session-use.ts'
+import type { SessionUse } from '../lib/session/session-state.ts'
 import type { SignalMap, Signals } from '../lib/signals.ts'
 import type { ShapeOf } from '../lib/text/shape.ts'
 import type { View } from '../lib/view/view.ts'
@@ -17,9 +16,7 @@ import type { CommandSource } from './console-command.ts'
 import type { Controller } from './controller.ts'
 import type { ControllerResolver } from './controller-resolver.ts'
 import type { DebugGate } from './debug-gate.ts'
-import type { Explainer } from './explainer.ts'
 import type { FinishedRequest } from './finished-request.ts'
-import type { HealthCheck } from './health-check.ts'
 import type { HttpKernel } from './http-kernel.ts'
 import type { LastResort } from './last-resort.ts'
 import type { Collector, FindingRule } from './profiler-contract.ts'
@@ -166,4 +163,29 @@ export interface Application extends Foundation {
   /** Checks of bundles, which `/_health` runs. */
   readonly healthChecks: HealthCheck[]
   readonly kernel: HttpKernel
+}
+
+/** Checks a part without which the application cannot answer requests, such as its database. */
+export interface HealthCheck {
+  /** Every client of `/_health` sees the names of checks that fail. */
+  readonly name: string
+  /** Milliseconds after which the check has failed; 800 by default, because Kubernetes waits for one second. */
+  readonly timeout?: number
+  /** Throws an error, or returns a promise that rejects, if the part cannot be used. The signal aborts at the timeout. */
+  check(signal: AbortSignal): unknown
+}
+
+/** Opens connections on which the console shows how a database runs a query. An application adds one per database system. */
+export interface Explainer {
+  /** The `db.system.name` of OpenTelemetry: `postgresql`, `mysql` or `mariadb`. */
+  readonly system: string
+  /** Opens a connection that nothing else uses: its settings are changed. */
+  connect(): Promise<ExplainConnection>
+}
+
+/** A connection for the statements of one plan. */
+export interface ExplainConnection {
+  /** Runs a statement with the values of its placeholders, and returns the rows as objects. */
+  run(statement: string, values: readonly unknown[]): Promise<readonly object[]>
+  close(): Promise<void>
 }

@@ -1,17 +1,27 @@
-import { appendCause } from '../lib/errors/append-cause.ts'
-import { describeListener } from '../lib/event-dispatcher/describe-listener.ts'
-import type { DispatchOptions, EventClass, EventDispatcher } from '../lib/event-dispatcher/event-dispatcher.ts'
+import { appendCause } from '../lib/errors/flat-error.ts'
+import {
+  type DispatchOptions,
+  describeListener,
+  type EventClass,
+  type EventDispatcher,
+  type RegisteredListener,
+} from '../lib/event-dispatcher/event-dispatcher.ts'
 import type { KnownAttributes } from '../lib/http/attributes.ts'
+import { removeFiles } from '../lib/http/file-response.ts'
 import type { Request } from '../lib/http/request.ts'
 import { dropForbiddenBody, Response } from '../lib/http/response.ts'
 import type { Logger } from '../lib/log/logger.ts'
 import type { Signals } from '../lib/signals.ts'
 import { resolveArguments } from './controller.ts'
 import type { ControllerResolver } from './controller-resolver.ts'
-import { KERNEL_NO_RESPONSE } from './errors.ts'
+import { KERNEL_NO_RESPONSE, KERNEL_TOO_DEEP } from './errors.ts'
 import {
+  adviseOnResult,
+  asResponse,
   ControllerArgumentsEvent,
   ControllerEvent,
+  copyStatusAndHeaders,
+  describeResult,
   ExceptionEvent,
   FinishRequestEvent,
   type HandleOptions,
@@ -19,19 +29,16 @@ import {
   RequestEvent,
   type RequestKernel,
   ResponseEvent,
+  TerminateEvent,
   ViewEvent,
 } from './events.ts'
+import { FinishedRequest } from './finished-request.ts'
 import { callLastResort, createConstantResponse, type LastResort } from './last-resort.ts'
-import { findDispatchOptions, type Isolation, isEndless } from './nesting.ts'
-// For the types of the attributes.
-import type {} from './request-attributes.ts'
 import type { RequestContext } from './request-context.ts'
-import { adviseOnResult, asResponse, copyStatusAndHeaders, describeResult } from './response-check.ts'
 import { after, attempt, type Eventual } from './steps.ts'
-import { Termination } from './termination.ts'
 
 /** The services of a kernel. */
-export interface HttpKernelServices {
+interface HttpKernelServices {
   readonly dispatcher: EventDispatcher
   readonly controllers: ControllerResolver
   readonly context: RequestContext
@@ -251,5 +258,125 @@ export class HttpKernel implements RequestKernel {
     next: (event: event) => Eventual<result>,
   ): Eventual<result> {
     return after(this.#dispatcher.dispatch(event, event.request.dispatchOptions), event, next)
+  }
+}
+
+/** Chooses the main requests for which only the listeners of core bundles are called. */
+interface Isolation {
+  /** One test that returns `true` is enough. */
+  readonly tests: readonly ((request: Request) => boolean)[]
+  readonly isCore: (listener: RegisteredListener) => boolean
+}
+
+/** The limit of nested sub-requests. Deeper nesting means that a sub-request requests itself, without an end. */
+const depthLimit = 10
+
+/** The dispatch options for a request. A sub-request inherits those of its parent. @throws KERNEL_TOO_DEEP */
+function findDispatchOptions(request: Request, isolation: Isolation | undefined): DispatchOptions | undefined {
+  if (request.parent === undefined) {
+    return isolation?.tests.some(test => test(request)) ? { only: isolation.isCore } : undefined
+  }
+  if (depthOf(request) > depthLimit) throw new KERNEL_TOO_DEEP([depthLimit])
+  return request.parent.dispatchOptions
+}
+
+/** The number of ancestors of a request; 0 for a main request. */
+function depthOf(request: Request): number {
+  let depth = 0
+  for (let { parent } = request; parent !== undefined; parent = parent.parent) depth++
+  return depth
+}
+
+/**
+ * Whether a sub-request has failed because the nesting is too deep. Only the main request answers this error: the error
+ * page of each sub-request would request itself again.
+ */
+function isEndless(request: Request, error: unknown): boolean {
+  return request.parent !== undefined && error instanceof KERNEL_TOO_DEEP
+}
+
+/** The services that a termination calls. */
+interface TerminationServices {
+  readonly dispatcher: EventDispatcher
+  readonly context: RequestContext
+  readonly logger: Logger
+  readonly signals?: Signals
+}
+
+/** Ends main requests, after their responses were sent. */
+class Termination {
+  readonly #kernel: RequestKernel
+  readonly #dispatcher: EventDispatcher
+  readonly #context: RequestContext
+  readonly #logger: Logger
+  readonly #signals: Signals | undefined
+
+  constructor(kernel: RequestKernel, { context, dispatcher, logger, signals }: TerminationServices) {
+    this.#kernel = kernel
+    this.#dispatcher = dispatcher
+    this.#context = context
+    this.#logger = logger
+    this.#signals = signals
+  }
+
+  /** Notes the start of a main request, if a listener of `request.finished` reads it. */
+  begin(request: Request): void {
+    if (this.#signals?.has('request.finished') && request.parent === undefined) request.startedAt = performance.now()
+  }
+
+  /** Ends a main request: see `HttpKernel.terminate`. */
+  end(
+    request: Request,
+    response: Response,
+    isSent: boolean,
+    streamError: unknown,
+    sentBytes: number | undefined,
+  ): Eventual<void> {
+    if (streamError !== undefined) {
+      const context = { exception: streamError, sentBytes }
+      this.#context.run(request, () => this.#log(request).error('A response was cut off: its stream failed.', context))
+    }
+    // In production there is mostly no listener.
+    const pending = this.#dispatcher.needs(TerminateEvent)
+      ? this.#dispatch(new TerminateEvent(this.#kernel, request, response, isSent, streamError, sentBytes))
+      : undefined
+    if (request.startedAt !== undefined) {
+      this.#context.run(request, this.#emitFinished, new FinishedRequest(request, response, isSent, sentBytes))
+    }
+    const hasFiles = request.hasBody || request.attributes.has('_temporary_files')
+    return hasFiles ? after(pending, request, removeFiles) : pending
+  }
+
+  #dispatch(event: TerminateEvent): Eventual<void> {
+    try {
+      return this.#context.run(event.request, this.#callListeners, event)
+    } catch (error) {
+      this.#log(event.request).critical('The event kernel.terminate failed.', { exception: error })
+      return undefined
+    }
+  }
+
+  readonly #emitFinished = (finished: FinishedRequest): void => this.#signals?.emit('request.finished', finished)
+
+  readonly #callListeners = (event: TerminateEvent): Promise<void> | undefined => {
+    const { dispatchOptions } = event.request
+    const options = dispatchOptions === undefined ? this.#options : { ...dispatchOptions, ...this.#options }
+    return this.#dispatcher.dispatch(event, options)
+  }
+
+  /** A failure after the response is independent of any error before it. Later listeners are still called. */
+  readonly #options: DispatchOptions = {
+    onFailure: (failure, listener, event) => {
+      const message = 'The listener {listener} of kernel.terminate failed.'
+      this.#log((event as TerminateEvent).request).critical(message, {
+        listener: describeListener(listener),
+        exception: failure,
+      })
+    },
+  }
+
+  /** The log of a request: its messages have the id of the request also without the request context. */
+  #log({ id }: Request): Logger {
+    return this.#logger.withRequestId(id)
   }
 }

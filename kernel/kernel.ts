@@ -21,7 +21,6 @@ import type { TemplateFolder } from '../lib/view/template-files.ts'
 import { createView } from '../lib/view/view.ts'
 import { type Application, type Bundle, bundleShape, type Foundation, kernelSignals } from './bundle.ts'
 import { BundleSteps } from './bundle-steps.ts'
-import { CollectorNames } from './collector-names.ts'
 import { ControllerResolver } from './controller-resolver.ts'
 import { createDebugPolicy, DebugGate } from './debug-gate.ts'
 import {
@@ -29,15 +28,17 @@ import {
   KERNEL_BUNDLE_KEY_INVALID,
   KERNEL_BUNDLE_REPEATED,
   KERNEL_BUNDLES_MISSING,
+  KERNEL_COLLECTOR_TAKEN,
 } from './errors.ts'
 import { HttpKernel } from './http-kernel.ts'
 import { createDebugLastResort } from './last-resort.ts'
+import type { Collector } from './profiler-contract.ts'
 import { Queries } from './queries.ts'
 import { RequestContext } from './request-context.ts'
 import { checkRoutes } from './route-checks.ts'
 
 /** The options of a kernel. */
-export interface KernelOptions {
+interface KernelOptions {
   /** The settings, of which the kernel's own are read: see {@link readConfig}. The kernel declares those of the bundles. */
   readonly settings: Settings
   readonly config: Config
@@ -300,4 +301,25 @@ function adviseOnBundle(value: unknown): string {
 /** Declares the settings of all bundles. @throws CONFIG_SETTING_MALFORMED CONFIG_SETTING_TAKEN */
 export function declareSettings(settings: Settings, bundles: readonly Bundle[]): void {
   for (const bundle of bundles) if (bundle.settings !== undefined) settings.declare(bundle.name, bundle.settings)
+}
+
+/** Refuses two collectors with the same name: the profiler would show only one of them. */
+class CollectorNames {
+  readonly #bundles = new Map<Collector, string>()
+
+  /** Remembers which bundle added the collectors that are new in the list. */
+  note(collectors: readonly Collector[], bundle: string): void {
+    for (const collector of collectors) if (!this.#bundles.has(collector)) this.#bundles.set(collector, bundle)
+  }
+
+  /** `reserved` are the names of the profiler itself. @throws KERNEL_COLLECTOR_TAKEN */
+  check(collectors: readonly Collector[], reserved: readonly string[]): void {
+    const taken = new Map(reserved.map(name => [name, 'the profiler itself']))
+    for (const collector of collectors) {
+      const bundle = this.#bundles.get(collector) ?? ''
+      const other = taken.get(collector.name)
+      if (other !== undefined) throw new KERNEL_COLLECTOR_TAKEN([bundle, collector.name, other])
+      taken.set(collector.name, `the bundle "${bundle}"`)
+    }
+  }
 }

@@ -1,6 +1,5 @@
 import type { KnownAttributes } from '../lib/http/attributes.ts'
-import { corsShape, findCorsMistakes } from '../lib/http/cors.ts'
-import { describeNoOrigin, isOrigin } from '../lib/http/cross-origin.ts'
+import { corsShape, describeNoOrigin, findCorsMistakes, isOrigin } from '../lib/http/cors.ts'
 import { ROUTE_DEFINITION_INVALID } from '../lib/routing/errors.ts'
 import type { Route } from '../lib/routing/route.ts'
 import { describeValue } from '../lib/text/describe-value.ts'

@@ -4,7 +4,7 @@ import { t } from 'tap'
 import { help, parseOptions } from '#bin/serve-options.ts'
 import { createFrameworkBundle } from '#bundles/framework/framework-bundle.ts'
 import { optionalListeners, resolveOptions } from '#bundles/framework/options.ts'
-import { defaultHeaders } from '#bundles/framework/protection-options.ts'
+import { defaultHeaders } from '#bundles/framework/protection.ts'
 import { createOpenTelemetryBundle } from '#bundles/opentelemetry/opentelemetry-bundle.ts'
 import { openTelemetrySettings } from '#bundles/opentelemetry/settings.ts'
 import { createProfilerBundle } from '#bundles/profiler/profiler-bundle.ts'
@@ -210,7 +210,7 @@ t.test('every option of bin/serve is in the reference, with its default', async 
 })
 
 t.test('the options of the framework are those of the reference, with their defaults', async t => {
-  const files = ['options.ts', 'protection-options.ts']
+  const files = ['options.ts', 'protection.ts']
   const text = files.map(file => readFileSync(path.join('bundles/framework', file), 'utf8')).join('\n')
   const listOptions = (type: string, place: string): string[] => {
     const [, body = ''] = new RegExp(`interface ${type} (?:extends \\w+ )?\\{([\\s\\S]*?)\\n\\}`).exec(text) ?? []

@@ -13,6 +13,5 @@ export {
   exitCodes,
   type Suggestions,
 } from '../../kernel/console-command.ts'
-export type { Block, Document } from '../../lib/console/document.ts'
+export type { Block, Document, Table } from '../../lib/console/document.ts'
 export type { Output } from '../../lib/console/output.ts'
-export type { Table } from '../../lib/console/table.ts'

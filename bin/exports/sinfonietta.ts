@@ -19,7 +19,15 @@ export {
   queryValues,
   routeParameters,
 } from '../../kernel/arguments/schemas.ts'
-export type { Application, Bundle, Foundation, Routes } from '../../kernel/bundle.ts'
+export type {
+  Application,
+  Bundle,
+  ExplainConnection,
+  Explainer,
+  Foundation,
+  HealthCheck,
+  Routes,
+} from '../../kernel/bundle.ts'
 export { type Argument, type Controller, defineController, toController } from '../../kernel/controller.ts'
 export { isDebugOn } from '../../kernel/debug-gate.ts'
 export { dump } from '../../kernel/dump.ts'
@@ -34,17 +42,18 @@ export {
   TerminateEvent,
   ViewEvent,
 } from '../../kernel/events.ts'
-export type { ExplainConnection, Explainer } from '../../kernel/explainer.ts'
 export type { FinishedRequest } from '../../kernel/finished-request.ts'
-export type { HealthCheck } from '../../kernel/health-check.ts'
 export type { HttpKernel } from '../../kernel/http-kernel.ts'
+export {
+  type FetchHandler,
+  type FetchHandlerOptions,
+  mountFetchHandler,
+  toFetchHandler,
+} from '../../kernel/interop/fetch-handlers.ts'
 export { kernelRequestOf, type MountOptions } from '../../kernel/interop/mount.ts'
-export { type FetchHandler, mountFetchHandler } from '../../kernel/interop/mount-fetch-handler.ts'
-export { mountNodeHandler } from '../../kernel/interop/mount-node-handler.ts'
+export { addNodeMiddleware, mountNodeHandler } from '../../kernel/interop/node-handlers.ts'
 export type { NodeHandler } from '../../kernel/interop/node-messages.ts'
-export { addNodeMiddleware } from '../../kernel/interop/node-middleware.ts'
-export { type FetchHandlerOptions, toFetchHandler } from '../../kernel/interop/to-fetch-handler.ts'
-export { measureSqlite, type SqliteDatabase, type SqliteStatement } from '../../kernel/measure-sqlite.ts'
+export { measureSqlite, type SqliteDatabase, type SqliteStatement } from '../../kernel/library-queries/sqlite.ts'
 export type {
   Queries,
   QueryEnd,
@@ -66,7 +75,7 @@ export type { Config } from '../../lib/env/config.ts'
 export {
   type BundleSettings,
   defineSettings,
-} from '../../lib/env/define-settings.ts'
+} from '../../lib/env/settings.ts'
 export { type CodedErrorClass, defineError, HttpError } from '../../lib/errors/http-error.ts'
 export {
   type DispatchOptions,
@@ -77,11 +86,16 @@ export {
   type RegisteredListener,
 } from '../../lib/event-dispatcher/event-dispatcher.ts'
 export type { KnownAttributes } from '../../lib/http/attributes.ts'
-export { contentDisposition, type Disposition } from '../../lib/http/content-disposition.ts'
-export { createFileResponse, FileResponse, type FileResponseOptions } from '../../lib/http/controller-file.ts'
 export { type CookieOptions, setCookie } from '../../lib/http/cookies.ts'
 export type { CorsPolicy } from '../../lib/http/cors.ts'
 export { EventStream, type EventStreamOptions, type ServerEvent } from '../../lib/http/event-stream.ts'
+export {
+  contentDisposition,
+  createFileResponse,
+  type Disposition,
+  FileResponse,
+  type FileResponseOptions,
+} from '../../lib/http/file-response.ts'
 export { Headers } from '../../lib/http/headers.ts'
 export { preferredLanguage, preferredMediaType } from '../../lib/http/negotiation.ts'
 export { Request } from '../../lib/http/request.ts'

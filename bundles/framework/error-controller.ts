@@ -1,21 +1,23 @@
-import { currentRequest } from '../../kernel/arguments/request-values.ts'
+import { currentRequest, routeParameter } from '../../kernel/arguments/request-values.ts'
 import { type Controller, defineController } from '../../kernel/controller.ts'
 import type { DebugGate } from '../../kernel/debug-gate.ts'
 import type { ThrownFrames } from '../../kernel/thrown-frames.ts'
-import { flattenError } from '../../lib/errors/flat-error.ts'
+import { errorChain, flattenError, messageOfError } from '../../lib/errors/flat-error.ts'
 import { HttpError } from '../../lib/errors/http-error.ts'
 import { addVary, type Headers } from '../../lib/http/headers.ts'
 import { preferredMediaType } from '../../lib/http/negotiation.ts'
 import type { Request } from '../../lib/http/request.ts'
-import type { Response } from '../../lib/http/response.ts'
+import { Response, statusText } from '../../lib/http/response.ts'
+import { type CopyBounds, MaskingCopier, propertyBounds } from '../../lib/redact/masking-copier.ts'
 import type { Redactor } from '../../lib/redact/redactor.ts'
+import type { RouteDefinition } from '../../lib/routing/route.ts'
+import { locateFrame } from '../../lib/stack/locate-frame.ts'
 import type { StackFrame } from '../../lib/stack/stack-frames.ts'
+import { asInteger } from '../../lib/text/conversion.ts'
 import type { View } from '../../lib/view/view.ts'
-import { createErrorReport, type ErrorReport } from './error-report.ts'
-import { renderErrorHtml, renderErrorMarkdown, renderErrorProblem, renderErrorText } from './render-error.ts'
 
 /** The services of the error controller. */
-export interface ErrorControllerServices {
+interface ErrorControllerServices {
   readonly view: View
   readonly debugGate: DebugGate
   readonly redactor: Redactor
@@ -114,4 +116,235 @@ function cut(text: string): string {
 /** Percent-encodes all but the unreserved characters of RFC 3986, section 2.3: `encodeURIComponent` keeps five more. */
 function encode(text: string): string {
   return encodeURIComponent(text).replace(/[!'()*]/g, mark => `%${mark.charCodeAt(0).toString(16).toUpperCase()}`)
+}
+
+/** Renders an error as a page: that of production, with the details as text if the client may see them. */
+function renderErrorHtml(report: ErrorReport, view: View, request: Request): Response | Promise<Response> {
+  const { details, locale, status, statusText } = report
+  const title =
+    details === undefined ? `An Error Occurred: ${statusText}` : `${details.message} (${status} ${statusText})`
+  const text = details === undefined ? '' : toErrorText(report)
+  // A question about a mistake of the server is about this request. Other errors explain themselves.
+  const requestId = status >= 500 ? request.id : ''
+  const model = { title, advice: advise(status), status, statusText, locale, requestId, report: text }
+  return Response.html(view.render('framework/error', model, request))
+}
+
+/** The sentence for visitors about each status. */
+const advices: ReadonlyMap<number, string> = new Map([
+  [401, 'You have to log in to see this page.'],
+  [403, 'You may not see this page.'],
+  [404, 'There is no page at this address. Please check it for typing mistakes.'],
+  [410, 'This page was removed.'],
+  [413, 'The request has too much data.'],
+  [429, 'There were too many requests. Please wait a moment, then try again.'],
+  [503, 'The website is busy at the moment, or under maintenance. Please try again in a few minutes.'],
+])
+
+function advise(status: number): string {
+  const other =
+    status < 500
+      ? 'The request cannot be answered. Please go back and check what you have sent.'
+      : 'Something went wrong on the server. Please try again. If the problem remains, contact the operator of this website.'
+  return advices.get(status) ?? other
+}
+
+/** Renders an error as plain text. */
+function renderErrorText(report: ErrorReport): Response {
+  return Response.text(toErrorText(report))
+}
+
+/** Renders an error as Markdown. */
+function renderErrorMarkdown(report: ErrorReport): Response {
+  return Response.text(toErrorText(report), { headers: { 'content-type': 'text/markdown; charset=UTF-8' } })
+}
+
+/** Describes an error as Markdown that is also readable in a terminal. */
+function toErrorText({ status, statusText, publicMessage, details }: ErrorReport): string {
+  const parts = [`# ${status} ${statusText}`]
+  if (details === undefined) {
+    if (publicMessage) parts.push(publicMessage)
+  } else {
+    parts.push(`${details.method} ${details.url}`, ...details.exceptions.map(describe))
+  }
+  return `${parts.join('\n\n')}\n`
+}
+
+function describe({ name, message, properties = {}, frames }: ReportedException, index: number): string {
+  const heading = index === 0 ? `## ${name}` : `## Caused by ${name}`
+  const calls = frames.map(({ call, location }) => `- ${call} (${location})`).join('\n')
+  const facts = Object.entries(properties).map(([name, value]) => `- ${name}: ${toLine(value)}`)
+  return [heading, message, facts.join('\n'), calls].filter(part => part !== '').join('\n\n')
+}
+
+function toLine(value: unknown): string {
+  return typeof value === 'string' ? value : JSON.stringify(value)
+}
+
+/** Renders an error as problem details (RFC 9457). */
+function renderErrorProblem({ status, statusText, publicMessage, members, details }: ErrorReport): Response {
+  const problem = {
+    type: 'about:blank',
+    title: statusText,
+    status,
+    detail: details?.message ?? publicMessage ?? statusText,
+    ...members,
+    ...(details !== undefined && { exceptions: details.exceptions }),
+  }
+  return Response.json(problem, { headers: { 'content-type': 'application/problem+json' } })
+}
+
+/** The content of an error response, independent of its format. */
+interface ErrorReport {
+  readonly status: number
+  readonly statusText: string
+  /** The language of the page that failed; empty if it is not known. */
+  readonly locale: string
+  /** The message, if every client may see it: that of an error below 500. */
+  readonly publicMessage?: string | undefined
+  /** Further members of problem details, if the client may see them, masked. */
+  readonly members?: Readonly<Record<string, unknown>> | undefined
+  /** Only for clients that may see debug output. */
+  readonly details?: ErrorDetails | undefined
+}
+
+/** The details of an error, masked. */
+interface ErrorDetails {
+  readonly message: string
+  readonly method: string
+  readonly url: string
+  /** The error first, then its causes. */
+  readonly exceptions: readonly ReportedException[]
+}
+
+/** One error of a chain of causes. */
+interface ReportedException {
+  readonly name: string
+  /** Empty if the error has no code, or if the code is its name. */
+  readonly code: string
+  readonly message: string
+  /** Further properties of the error; absent without any. */
+  readonly properties?: Readonly<Record<string, unknown>>
+  readonly frames: readonly ReportedFrame[]
+}
+
+/** One call of a stack. */
+interface ReportedFrame {
+  readonly call: string
+  /** `kernel/http-kernel.ts:41`: as seen from the application. */
+  readonly location: string
+  /** Whether the code belongs to the application: not to the kernel, a package or Node.js. */
+  readonly isApplication: boolean
+}
+
+/** The options of a report. */
+interface ErrorReportOptions {
+  readonly request: Request
+  readonly redactor: Redactor
+  readonly directory: string
+  /** Whether the client may see debug output. */
+  readonly isDebug: boolean
+}
+
+/** Creates the report of an error. */
+function createErrorReport(error: unknown, options: ErrorReportOptions): ErrorReport {
+  return new Report(error, options)
+}
+
+const memberBounds: CopyBounds = { depth: 8, entries: 2000, text: 4096, total: 65_536 }
+
+class Report implements ErrorReport {
+  readonly status: number
+  readonly details: ErrorDetails | undefined
+  readonly locale: string
+  readonly #error: unknown
+  readonly #redactor: Redactor
+
+  constructor(error: unknown, options: ErrorReportOptions) {
+    this.status = error instanceof HttpError ? error.status : 500
+    this.details = options.isDebug ? createDetails(error, options) : undefined
+    this.locale = options.request.attributes.get('_locale') ?? ''
+    this.#error = error
+    this.#redactor = options.redactor
+  }
+
+  get statusText(): string {
+    return statusText(this.status)
+  }
+
+  /** Masked when it is read: most error pages do not show it. */
+  get publicMessage(): string | undefined {
+    return this.#error instanceof HttpError && this.status < 500
+      ? messageOfError(this.#error, text => this.#redactor.text(text))
+      : undefined
+  }
+
+  /** The application has chosen their names: a member `token` is for the client. Secrets in texts are masked. */
+  get members(): Readonly<Record<string, unknown>> | undefined {
+    if (!(this.#error instanceof HttpError) || (this.status >= 500 && this.details === undefined)) return undefined
+    const text = (member: string) => this.#redactor.text(member)
+    return new MaskingCopier({ text, isSecret: () => false }, memberBounds).record(this.#error.members)
+  }
+}
+
+function createDetails(error: unknown, { request, redactor, directory }: ErrorReportOptions): ErrorDetails {
+  const flat = flattenError(error, { mask: text => redactor.text(text) })
+  const copier = new MaskingCopier(redactor, propertyBounds)
+  const exceptions = errorChain(flat).map(({ name, code, message, properties, frames }) => ({
+    name: redactor.text(name),
+    code: code === undefined || code === name ? '' : redactor.text(String(code)),
+    message,
+    ...(properties && { properties: copier.record(properties) }),
+    frames: frames.map(frame => reportFrame(frame, directory)),
+  }))
+  return {
+    message: flat.message,
+    method: request.method,
+    url: redactor.text(request.url),
+    exceptions,
+  }
+}
+
+function reportFrame(frame: StackFrame, directory: string): ReportedFrame {
+  const { file = 'native code', origin } = locateFrame(frame, directory)
+  return {
+    call: frame.function ?? 'anonymous',
+    location: frame.line === undefined ? file : `${file}:${frame.line}`,
+    isApplication: origin === 'application',
+  }
+}
+
+/** Creates the controller that shows the error page of production to developers. */
+export function createErrorPreview(view: View): Controller {
+  return defineController(
+    'error_preview',
+    [routeParameter('code', asInteger), currentRequest],
+    async (code, request) => {
+      if (code < 400 || code > 599)
+        throw new HttpError(404, `There is no error page for the status ${code}; try 404 or 500.`)
+      const response = await renderErrorHtml({ status: code, statusText: statusText(code), locale: '' }, view, request)
+      response.status = code
+      return response
+    },
+  )
+}
+
+/**
+ * Creates the route of the link that the server prints at start if `DEBUG_KEY` is set. It exchanges the key for a cookie,
+ * and redirects to an address without the key. Requests without the key do not match it.
+ */
+export function createKeyRoute(debugGate: DebugGate): RouteDefinition<Controller> {
+  return {
+    name: '_debug_key',
+    path: '/_debug',
+    methods: ['GET'],
+    condition: request => debugGate.isOpenedBy(request.query.get('key') ?? '', request),
+    controller: defineController('debug_key', [currentRequest], request => {
+      const response = Response.redirect('/', 303)
+      debugGate.giveCookie(response.headers, request.scheme === 'https')
+      response.headers.set('cache-control', 'no-store')
+      response.headers.set('referrer-policy', 'no-referrer')
+      return response
+    }),
+  }
 }

@@ -2,36 +2,43 @@ import cluster from 'node:cluster'
 import { tmpdir } from 'node:os'
 import path from 'node:path'
 import type { Application, Bundle } from '../../kernel/bundle.ts'
+import type { FinishedRequest } from '../../kernel/finished-request.ts'
 import { ThrownFrames } from '../../kernel/thrown-frames.ts'
 import { sweepTemporaryFiles } from '../../lib/body/temporary-files.ts'
+import { type BundleSettings, defineSettings } from '../../lib/env/settings.ts'
+import type { Request } from '../../lib/http/request.ts'
 import { packageDirectory } from '../../lib/package.ts'
+import { cut } from '../../lib/redact/masking-copier.ts'
+import type { Redactor } from '../../lib/redact/redactor.ts'
+import { asRedisUrl } from '../../lib/redis/redis-url.ts'
 import { describeHiddenRoute, findHiddenRoutes } from '../../lib/routing/hidden-routes.ts'
 import { FileSessionStore } from '../../lib/session/file-session-store.ts'
 import type { SessionStore } from '../../lib/session/session-store.ts'
-import { startAccessLog } from './access-log.ts'
-import { crossOriginRule } from './cross-origin-rule.ts'
-import { createErrorPreview, createKeyRoute } from './development-routes.ts'
-import { createErrorController } from './error-controller.ts'
-import { HealthChecks } from './health-checks.ts'
+import { asFlag, asListOf, type Conversion } from '../../lib/text/conversion.ts'
+import { createErrorController, createErrorPreview, createKeyRoute } from './error-controller.ts'
+import { HealthChecks, HealthListener } from './health.ts'
 import { createHiddenRouteRule } from './hidden-route-rule.ts'
-import { AccelRedirectListener } from './listeners/accel-redirect-listener.ts'
-import { BodyListener } from './listeners/body-listener.ts'
-import { CompressionListener } from './listeners/compression-listener.ts'
-import { ConditionalListener } from './listeners/conditional-listener.ts'
 import { ErrorListener } from './listeners/error-listener.ts'
-import { HealthListener } from './listeners/health-listener.ts'
-import { HostListener } from './listeners/host-listener.ts'
-import { RemoveCspListener } from './listeners/remove-csp-listener.ts'
-import { RequestIdListener } from './listeners/request-id-listener.ts'
-import { ResponseListener } from './listeners/response-listener.ts'
-import { RobotsListener } from './listeners/robots-listener.ts'
+import {
+  BodyListener,
+  HostListener,
+  StaticFileListener,
+  ValidateRequestListener,
+} from './listeners/request-listeners.ts'
+import {
+  type AccelRedirect,
+  AccelRedirectListener,
+  CompressionListener,
+  ConditionalListener,
+  RemoveCspListener,
+  RequestIdListener,
+  ResponseListener,
+  RobotsListener,
+} from './listeners/response-listeners.ts'
 import { RouterListener } from './listeners/router-listener.ts'
 import { SessionListener } from './listeners/session-listener.ts'
-import { StaticFileListener } from './listeners/static-file-listener.ts'
-import { ValidateRequestListener } from './listeners/validate-request-listener.ts'
 import { type FrameworkOptions, type ResolvedOptions, resolveOptions } from './options.ts'
-import { addProtection } from './protection.ts'
-import { frameworkSettings } from './settings.ts'
+import { addProtection, crossOriginRule } from './protection.ts'
 import { addViewHelpers } from './view-helpers.ts'
 
 /**
@@ -63,7 +70,7 @@ function register(app: Application, options: ResolvedOptions, store: SessionStor
   const { ACCEL_REDIRECT, ACCESS_LOG } = app.settings.of(frameworkSettings)
   if (ACCESS_LOG ?? app.config.environment === 'prod') startAccessLog(app)
   if (ACCEL_REDIRECT.length > 0) new AccelRedirectListener(ACCEL_REDIRECT, app.directory).subscribe(app.dispatcher)
-  app.commands.push(async () => (await import('./commands/create-commands.ts')).createCommands(app))
+  app.commands.push(async () => (await import('./commands.ts')).createCommands(app))
   app.signals.on('server.listening', () => {
     void sweepTemporaryFiles(tmpdir())
     // Only in one worker: all have the same routes.
@@ -135,4 +142,73 @@ function addDevelopmentParts(app: Application, { without }: ResolvedOptions): vo
     controller: createErrorPreview(view),
   })
   if (app.config.debugKey !== undefined) routes.add(createKeyRoute(debugGate))
+}
+
+/** The values of the settings of the framework bundle. */
+interface FrameworkSettings {
+  /** Whether a line is logged for each request. By default only in production. */
+  readonly ACCESS_LOG: boolean | undefined
+  readonly ACCEL_REDIRECT: readonly AccelRedirect[]
+  /** The Redis that stores the sessions of several machines. By default they are files in `var/sessions`. */
+  readonly SESSION_URL: string | undefined
+}
+
+const asAccelRedirect: Conversion<AccelRedirect> = {
+  expected: 'a folder and a location of nginx such as var/uploads=/_uploads',
+  convert(text) {
+    const [, folder, location] = /^([^=]*[^=/])\/*=(\/[\w/.~-]*[\w.~-])\/*$/.exec(text) ?? []
+    return folder === undefined || location === undefined ? undefined : { folder, location }
+  },
+}
+
+/** The settings of the framework bundle. */
+const frameworkSettings: BundleSettings<FrameworkSettings> = defineSettings({
+  ACCESS_LOG: {
+    help: 'logs a line for each request; by default in production only',
+    schema: asFlag,
+    default: undefined,
+  },
+  ACCEL_REDIRECT: {
+    help: 'folders whose files nginx sends for controllers, with its internal locations: var/uploads=/_uploads',
+    schema: asListOf(asAccelRedirect),
+    default: [],
+  },
+  SESSION_URL: {
+    help: 'stores the sessions of several machines in Redis: redis://host:6379, or rediss:// for TLS',
+    schema: asRedisUrl,
+    default: undefined,
+    secret: true,
+  },
+})
+
+/** The services of the access log. */
+type AccessLogServices = Pick<Application, 'logger' | 'redactor' | 'signals'>
+
+/** Logs a line for each finished main request, except for health checks and routes with `_log: false`. */
+function startAccessLog({ logger, redactor, signals }: AccessLogServices): void {
+  signals.on('request.finished', (finished: FinishedRequest) => {
+    const { bytesSent, duration, isSent, request, response, route } = finished
+    if (isHealthCheck(request) || request.attributes.get('_log') === false) return
+    const { clientIp, id, method } = request
+    const { status } = response
+    const path = maskPath(request, redactor)
+    const ms = Math.round(duration * 10) / 10
+    const context = { method, path, route, status, ms, bytes: bytesSent, client: clientIp }
+    logger.access(`${method} ${path} ${status}`, id, isSent ? context : { ...context, isSent })
+  })
+}
+
+/** The most characters of a path. */
+const pathLimit = 1024
+
+function isHealthCheck({ path }: Request): boolean {
+  return path === '/_health' || path === '/_health/live'
+}
+
+/** The path without its query, which may have secrets. Masked as a URL: in a path alone, a secret at its beginning is not recognised. */
+function maskPath({ origin, rawPath }: Request, redactor: Redactor): string {
+  // The path of a request with a malformed target is the whole target.
+  const [path = ''] = rawPath.split('?', 1)
+  const masked = redactor.text(origin + path)
+  return cut(masked.startsWith(origin) ? masked.slice(origin.length) : masked, pathLimit)
 }

@@ -13,7 +13,7 @@ import {
   protectionShape,
   type ResolvedProtection,
   resolveProtection,
-} from './protection-options.ts'
+} from './protection.ts'
 
 /** The options of {@link createFrameworkBundle}. */
 export interface FrameworkOptions extends ProtectionOptions {

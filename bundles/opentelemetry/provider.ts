@@ -1,18 +1,28 @@
 import { AsyncResource } from 'node:async_hooks'
 import { readFileSync } from 'node:fs'
 import path from 'node:path'
-import type { Attributes as SpanAttributes, Tracer, TracerProvider } from '@opentelemetry/api'
+import type {
+  Attributes,
+  AttributeValue,
+  Attributes as SpanAttributes,
+  Tracer,
+  TracerProvider,
+} from '@opentelemetry/api'
 import type { ReadableSpan, Sampler, SpanProcessor } from '@opentelemetry/sdk-trace-base'
+import type { Logger } from '../../lib/log/logger.ts'
 import { version } from '../../lib/package.ts'
+import { maskQuotedValues } from '../../lib/redact/mask-credentials.ts'
+import { cut } from '../../lib/redact/masking-copier.ts'
 import type { Redactor } from '../../lib/redact/redactor.ts'
-import { type ExportReports, routeReports } from './export-reports.ts'
+import { mask } from '../../lib/redact/secret-names.ts'
+import { isStatementAttribute, isValueAttribute, statementAttributes, systemAttributes } from '../../lib/sql/tokens.ts'
 import type { Packages } from './load-packages.ts'
-import { maskSpan } from './masked-span.ts'
+import { describeQuery } from './query-spans.ts'
 import { instrumentations, ownScope } from './registration.ts'
 import { findEndpoint, type OpenTelemetrySettings } from './settings.ts'
 
 /** The parts of a provider. */
-export interface ProviderOptions {
+interface ProviderOptions {
   readonly packages: Packages
   readonly settings: OpenTelemetrySettings
   /** The directory of the application: its package.json has the name of the service. */
@@ -154,5 +164,144 @@ async function withLimit(promise: Promise<void>, timeLimit: number): Promise<voi
     await Promise.race([promise, limit])
   } finally {
     clearTimeout(timer)
+  }
+}
+
+/** The most characters of a text in an attribute. */
+const textLimit = 2048
+
+/**
+ * Masks a span before it leaves the process. The spans of instrumentations contain whole statements and their values,
+ * addresses and messages. The bundle's own spans are masked when they are made.
+ */
+function maskSpan(span: ReadableSpan, redactor: Redactor): ReadableSpan {
+  const { attributes, events, instrumentationScope, links, name, status } = span
+  if (instrumentationScope.name === ownScope) return span
+  const maskMessage = createMessageMask(attributes, redactor)
+  const maskIn = (part: Attributes | undefined): Attributes => maskAttributes({ ...part }, redactor)
+  // All other members are those of the span itself.
+  return Object.create(span, {
+    name: { value: nameOf(name, attributes, redactor) },
+    attributes: { value: maskAttributes(attributes, redactor) },
+    events: {
+      value: events.map(event => ({
+        ...event,
+        name: redactor.text(event.name),
+        attributes: maskIn(maskException(event.attributes, maskMessage)),
+      })),
+    },
+    links: { value: links.map(link => ({ ...link, attributes: maskIn(link.attributes) })) },
+    status: { value: status.message === undefined ? status : { ...status, message: maskMessage(status.message) } },
+  })
+}
+
+/** The instrumentation of pg names a span by the database: its name becomes that of the convention, as for other databases. */
+function nameOf(name: string, attributes: Attributes, redactor: Redactor): string {
+  const statement = statementOf(attributes)
+  return name.startsWith('pg.query') && statement !== ''
+    ? describeQuery(systemOf(attributes), statement, redactor).summary
+    : redactor.text(name)
+}
+
+function statementOf(attributes: Attributes): string {
+  const [newer, older] = statementAttributes
+  return String(attributes[newer] ?? attributes[older] ?? '')
+}
+
+/** The messages of databases contain values of the statement. */
+function createMessageMask(attributes: Attributes, redactor: Redactor): (message: string) => string {
+  const system = systemOf(attributes)
+  if (system === '') return message => maskText(message, redactor)
+  const { text: shape } = describeQuery(system, statementOf(attributes), redactor)
+  return message => cut(maskQuotedValues(redactor.text(message), shape), textLimit)
+}
+
+/** Masks the message of an exception, and at the beginning of its stack. */
+function maskException(attributes: Attributes | undefined, maskMessage: (message: string) => string): Attributes {
+  const { 'exception.message': message, 'exception.stacktrace': stack } = { ...attributes }
+  if (typeof message !== 'string' || message === '') return { ...attributes }
+  const masked = maskMessage(message)
+  return {
+    ...attributes,
+    'exception.message': masked,
+    ...(typeof stack === 'string' && { 'exception.stacktrace': stack.split(message).join(masked) }),
+  }
+}
+
+function systemOf(attributes: Attributes): string {
+  const [newer, older] = systemAttributes
+  return String(attributes[newer] ?? attributes[older] ?? '')
+}
+
+function maskAttributes(attributes: Attributes, redactor: Redactor): Attributes {
+  const system = systemOf(attributes)
+  const masked = Object.entries(attributes).flatMap(([name, value]): [string, AttributeValue | undefined][] => {
+    if (isValueAttribute(name)) return []
+    if (isStatementAttribute(name)) return [[name, describeQuery(system, String(value ?? ''), redactor).text]]
+    return [[name, maskValue(name, value, redactor)]]
+  })
+  return Object.fromEntries(masked)
+}
+
+function maskValue(name: string, value: AttributeValue | undefined, redactor: Redactor): AttributeValue | undefined {
+  if (typeof value !== 'string' && !Array.isArray(value)) return value
+  if (redactor.isSecret(name)) return mask
+  if (typeof value === 'string') return maskText(value, redactor)
+  return value.map(each => (typeof each === 'string' ? maskText(each, redactor) : each)) as AttributeValue
+}
+
+function maskText(text: string, redactor: Redactor): string {
+  return cut(redactor.text(text), textLimit)
+}
+
+/** Milliseconds between two warnings. */
+const interval = 60_000
+
+/** Logs that spans were lost: the first time at once, then at most once a minute. */
+export class ExportReports {
+  readonly #logger: Logger
+  readonly #clock: () => number
+  #last = Number.NEGATIVE_INFINITY
+  #omitted = 0
+
+  /** The clock gives milliseconds. */
+  constructor(logger: Logger, clock: () => number = () => performance.now()) {
+    this.#logger = logger
+    this.#clock = clock
+  }
+
+  /** Reports a failed export, or another problem of the packages. */
+  fail(problem: unknown): void {
+    const now = this.#clock()
+    if (now - this.#last < interval) {
+      this.#omitted++
+      return
+    }
+    const more = this.#omitted === 0 ? {} : { omitted: this.#omitted }
+    this.#last = now
+    this.#omitted = 0
+    this.#logger.warning('Spans of OpenTelemetry were lost: {reason}.', { reason: describeProblem(problem), ...more })
+  }
+}
+
+/** The message of an error, which is empty if all addresses of a host have refused; then its code. */
+function describeProblem(problem: unknown): string {
+  if (!(problem instanceof Error)) return String(problem)
+  return problem.message || ('code' in problem ? String(problem.code) : problem.name)
+}
+
+/** Passes problems of the packages to the reports, until the returned function is called. */
+function routeReports(
+  { DiagLogLevel, diag, loggingErrorHandler, setGlobalErrorHandler }: Packages,
+  reports: ExportReports,
+): () => void {
+  const fail = (message: string) => reports.fail(message)
+  // The level excludes the last three.
+  const logger = { error: fail, warn: fail, info: fail, debug: fail, verbose: fail }
+  diag.setLogger(logger, { logLevel: DiagLogLevel.WARN, suppressOverrideMessage: true })
+  setGlobalErrorHandler(error => reports.fail(error))
+  return () => {
+    diag.disable()
+    setGlobalErrorHandler(loggingErrorHandler())
   }
 }

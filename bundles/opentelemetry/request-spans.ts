@@ -1,18 +1,22 @@
 import type { Attributes, Context, Span, Tracer } from '@opentelemetry/api'
+import type { Application } from '../../kernel/bundle.ts'
 import { nameOfController } from '../../kernel/controller.ts'
-import type { TerminateEvent } from '../../kernel/events.ts'
+import { ControllerArgumentsEvent, ExceptionEvent, KernelEvent, TerminateEvent } from '../../kernel/events.ts'
 import { setTraceContext } from '../../kernel/trace-context.ts'
 import { isThenable } from '../../lib/event-dispatcher/event-dispatcher.ts'
+import type { DispatchTracer, TraceSpan } from '../../lib/event-dispatcher/traceable-event-dispatcher.ts'
 import type { Request } from '../../lib/http/request.ts'
 import { Response } from '../../lib/http/response.ts'
 import type { Redactor } from '../../lib/redact/redactor.ts'
 import type { RouteCollection } from '../../lib/routing/route-collection.ts'
+import { ForwardingView } from '../../lib/view/traceable-view.ts'
+import type { View, ViewModel } from '../../lib/view/view.ts'
 import { describeException, describeRequest, errorType, nameSpan } from './attributes.ts'
 import type { Packages } from './load-packages.ts'
 import { requestKey, requestOf } from './registration.ts'
 
 /** The services of {@link RequestSpans}. */
-export interface RequestSpanServices {
+interface RequestSpanServices {
   readonly packages: Packages
   readonly tracer: Tracer
   readonly redactor: Redactor
@@ -236,4 +240,68 @@ function attachedSpan(request: Request): RequestSpan | undefined {
 /** Two fields `traceparent` are malformed; joined by a comma, the propagator refuses them. */
 function readHeaders({ headers }: Request): Readonly<Record<string, string | null>> {
   return { traceparent: headers.get('traceparent'), tracestate: headers.get('tracestate') }
+}
+
+/** Milliseconds. Nearly all calls of listeners take less, and have no span. */
+const shortestCall = 1
+
+const noSpan: TraceSpan = { end() {} }
+
+/**
+ * Creates the tracer of the dispatcher. It ends the span of a request, records errors, and adds a span for each call of a
+ * listener that took a millisecond or more.
+ */
+export function createListenerTracer(findSpans: () => RequestSpans | undefined): DispatchTracer {
+  return {
+    beginDispatch(event) {
+      if (event instanceof ExceptionEvent) findSpans()?.addError(event.request, event.error)
+      else if (event instanceof TerminateEvent) findSpans()?.end(event)
+      return noSpan
+    },
+    beginCall(event, { name }) {
+      const spans = findSpans()
+      if (spans === undefined || !(event instanceof KernelEvent)) return noSpan
+      const { request } = event
+      const { eventName } = event.constructor as typeof KernelEvent & { readonly eventName: string }
+      const start = performance.now()
+      return {
+        end(hasFailed) {
+          const duration = performance.now() - start
+          if (duration >= shortestCall) spans.addEnded(request, `${eventName} ${name}`, duration, hasFailed)
+        },
+      }
+    },
+  }
+}
+
+/** After all other listeners, which may replace the controller. */
+const lastPriority = -4096
+
+/** Adds the listener that gives the controller of a traced request its span. */
+export function traceControllers({ dispatcher }: Pick<Application, 'dispatcher'>, spans: RequestSpans): void {
+  const listener = (event: ControllerArgumentsEvent) => {
+    if (spans.find(event.request) === undefined) return
+    const { controller } = event
+    const { name } = controller
+    const call = (...values: unknown[]) =>
+      spans.within(`controller ${name}`, { 'code.function.name': name }, () => controller.call(...values))
+    event.controller = { ...controller, call }
+  }
+  dispatcher.on(ControllerArgumentsEvent, listener, lastPriority, 'traceController')
+}
+
+/** A view with a span for each render of a page, which includes its partials and the wait for its fragments. */
+export class TracedView extends ForwardingView {
+  readonly #findSpans: () => RequestSpans | undefined
+
+  constructor(inner: View, findSpans: () => RequestSpans | undefined) {
+    super(inner)
+    this.#findSpans = findSpans
+  }
+
+  override render(name: string, model: ViewModel, request?: Request): string | Promise<string> {
+    const render = () => super.render(name, model, request)
+    const spans = this.#findSpans()
+    return spans === undefined ? render() : spans.within(`render ${name}`, {}, render)
+  }
 }

@@ -1,4 +1,4 @@
-import { type BundleSettings, defineSettings } from '../../lib/env/define-settings.ts'
+import { type BundleSettings, defineSettings } from '../../lib/env/settings.ts'
 import { asFlag, asMilliseconds, asOneOf, asRatio, type Conversion, splitList } from '../../lib/text/conversion.ts'
 
 /** The values of the settings of tracing. The names and meanings are those of OpenTelemetry. */

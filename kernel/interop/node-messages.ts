@@ -1,11 +1,10 @@
 import { IncomingMessage, type OutgoingHttpHeader, type OutgoingHttpHeaders, ServerResponse } from 'node:http'
 import type { Socket } from 'node:net'
-import { Readable } from 'node:stream'
+import { Duplex, Readable } from 'node:stream'
 import { setImmediate as nextTurn } from 'node:timers/promises'
 import type { Request } from '../../lib/http/request.ts'
 import { isBodiless, Response } from '../../lib/http/response.ts'
 import { hasOwnBody, isOfBody, isOfConnection } from './fetch-messages.ts'
-import { HandlerSocket } from './handler-socket.ts'
 import { rememberRequest } from './mount.ts'
 
 /** The status of nginx for a request whose client has left before the response. */
@@ -255,4 +254,63 @@ function setHeaders(outgoing: ServerResponse, headers: unknown): void {
   const fields = headers.flat() as OutgoingHttpHeader[]
   for (let at = 0; at < fields.length; at += 2) outgoing.removeHeader(String(fields[at]))
   for (let at = 0; at < fields.length; at += 2) outgoing.appendHeader(String(fields[at]), String(fields[at + 1]))
+}
+
+/** The socket of the messages that a handler of node gets: it has the client of the request, and passes on the bytes of the body. */
+class HandlerSocket extends Duplex {
+  readonly remoteAddress: string
+  readonly encrypted: boolean
+  readonly #take: (bytes: Buffer) => boolean
+  #hasHead = false
+  #callback: (() => void) | undefined
+
+  /** `take` returns `false` when it wants no more bytes until `release`. */
+  constructor({ clientIp, scheme }: Request, take: (bytes: Buffer) => boolean) {
+    super({ read: () => undefined })
+    this.remoteAddress = clientIp
+    this.encrypted = scheme === 'https'
+    this.#take = take
+    this.on('error', () => undefined)
+  }
+
+  /** Accepts more bytes. */
+  release(): void {
+    const callback = this.#callback
+    this.#callback = undefined
+    callback?.()
+  }
+
+  override _write(bytes: Buffer, _encoding: BufferEncoding, callback: () => void): void {
+    const content = this.#skipHead(bytes)
+    if (content.length === 0 || this.#take(content)) callback()
+    else this.#callback = callback
+  }
+
+  /** The head is known already. Node writes it at once, alone or with the first bytes of the body. */
+  #skipHead(bytes: Buffer): Buffer {
+    if (this.#hasHead) return bytes
+    this.#hasHead = true
+    return bytes.subarray(bytes.indexOf('\r\n\r\n') + 4)
+  }
+
+  // The time limits of the connection are those of the server.
+  setTimeout(): this {
+    return this
+  }
+
+  setNoDelay(): this {
+    return this
+  }
+
+  setKeepAlive(): this {
+    return this
+  }
+
+  ref(): this {
+    return this
+  }
+
+  unref(): this {
+    return this
+  }
 }

@@ -1,8 +1,8 @@
 import { Callers } from '../../lib/stack/callers.ts'
 import type { Foundation } from '../bundle.ts'
 import { watchMysql2 } from './mysql2.ts'
-import { watchNodeSqlite } from './node-sqlite.ts'
 import { watchIoredis, watchNodeRedis } from './redis.ts'
+import { watchNodeSqlite } from './sqlite.ts'
 
 /** Reports the queries of libraries that publish them by diagnostics channels, until the returned function is called. */
 export function watchLibraries({

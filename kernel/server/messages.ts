@@ -3,7 +3,7 @@ import { EventEmitter } from 'node:events'
 import { IncomingMessage, type ServerOptions, ServerResponse, STATUS_CODES } from 'node:http'
 import { Socket } from 'node:net'
 import { Readable } from 'node:stream'
-import { UpgradableMessage } from './handshake.ts'
+import { UpgradableMessage } from './websocket-upgrade.ts'
 
 /**
  * Messages of node:http with less work. Node prepares a message for any code that may use it; here only this server does.

@@ -12,7 +12,6 @@ import { createConstantResponse } from '../last-resort.ts'
 import { after } from '../steps.ts'
 import { type Exchange, Exchanges } from './exchanges.ts'
 import { fromNode, isTooLongToSkip, refuseBytes, skipRest } from './from-node.ts'
-import { Handshake } from './handshake.ts'
 import {
   type ClosingTimes,
   closeConnections,
@@ -24,7 +23,7 @@ import {
 } from './http-server.ts'
 import { FastMessage, fastMessages, nodeMessages as ownMessages } from './messages.ts'
 import { toNode } from './to-node.ts'
-import { WebSocketUpgrade } from './websocket-upgrade.ts'
+import { Handshake, WebSocketUpgrade } from './websocket-upgrade.ts'
 
 /** The services of an application that a server uses. */
 export interface ServedApplication {

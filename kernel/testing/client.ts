@@ -1,16 +1,17 @@
 import { EventEmitter } from 'node:events'
+import { createRequire } from 'node:module'
 import { Readable } from 'node:stream'
 import { buffer } from 'node:stream/consumers'
+import type { CookieJar as ToughCookieJar } from 'tough-cookie'
 import { checkOptions } from '../../lib/errors/arguments.ts'
+import { parseCookies, setCookie } from '../../lib/http/cookies.ts'
 import { Headers, type HeadersInit } from '../../lib/http/headers.ts'
 import type { Request, RequestInit } from '../../lib/http/request.ts'
-import type { Response } from '../../lib/http/response.ts'
+import { discard, type Response } from '../../lib/http/response.ts'
 import type { TrustedProxies } from '../../lib/http/trusted-proxies.ts'
 import type { ShapeOf } from '../../lib/text/shape.ts'
 import type { HttpKernel } from '../http-kernel.ts'
-import { CookieJar } from './cookie-jar.ts'
 import { createRequest, type TestRequestInit } from './event-factories.ts'
-import { OpenResponse } from './open-response.ts'
 
 /** The options of a test client. */
 export interface TestClientOptions {
@@ -231,5 +232,113 @@ function parseJson(text: string, { headers, status }: Response): unknown {
   } catch {
     const type = headers.get('content-type') ?? 'without a type'
     throw new TypeError(`The body (${status}, ${type}) is no JSON: ${text.slice(0, 200)}`)
+  }
+}
+
+/** Loads the package with the first cookie: most tests need none. */
+function createJar(): ToughCookieJar {
+  const toughCookie: typeof import('tough-cookie') = createRequire(import.meta.url)('tough-cookie')
+  return new toughCookie.CookieJar()
+}
+
+/** Like browsers, keeps a cookie without a name, and drops refused cookies without an error. */
+const leniency = { loose: true, ignoreError: true }
+
+/** Neither a name nor a value: section 5.6 ignores it; tough-cookie would keep it as a cookie without a name. */
+const nothing = /^[ \t]*=?[ \t]*(?:;|$)/
+
+/** The cookies of a client. They are kept and sent as browsers do (RFC 6265bis): by host, path, scheme and age. */
+export class CookieJar {
+  readonly #base: string
+  #jar: ToughCookieJar | undefined
+
+  /** `base` is the URL to which cookies belong that are set without a URL. */
+  constructor(base = 'http://localhost/') {
+    this.#base = base
+  }
+
+  /** The decoded value of a cookie of the base's host, for any path; `undefined` if there is none. */
+  get(name: string): string | undefined {
+    const header = this.#jar?.getCookieStringSync(this.#base, { allPaths: true })
+    return parseCookies(header ?? null).get(name)
+  }
+
+  /** Sets a cookie for all paths of the base's host. @throws TypeError for an invalid name */
+  set(name: string, value: string): void {
+    const headers = new Headers()
+    setCookie(headers, name, value, { secure: this.#base.startsWith('https:') })
+    this.take(headers)
+  }
+
+  /** The Cookie header of a request; empty without cookies. */
+  toHeader(url: string = this.#base): string {
+    return this.#jar !== undefined && URL.canParse(url) ? this.#jar.getCookieStringSync(new URL(url)) : ''
+  }
+
+  /** Stores the cookies of the response to a request. */
+  take(headers: Headers, url: string = this.#base): void {
+    const fields = headers.getAll('set-cookie')
+    // The Host of a request may be invalid in a URL; browsers do not send such requests.
+    if (fields.length === 0 || !URL.canParse(url)) return
+    this.#jar ??= createJar()
+    for (const field of fields) {
+      if (!nothing.test(field)) this.#jar.setCookieSync(field, new URL(url), leniency)
+    }
+  }
+}
+
+/** A response that is read while it is created, such as a stream of server-sent events. The test has to close it. */
+export class OpenResponse {
+  readonly status: number
+  readonly headers: Headers
+  /** The request with the attributes that the kernel and its listeners have set. */
+  readonly request: Request
+  readonly #body: Readable
+  readonly #chunks: AsyncIterator<string | Uint8Array>
+  readonly #decoder = new TextDecoder()
+  readonly #kernel: HttpKernel
+  readonly #leave: () => void
+  readonly #response: Response
+  #text = ''
+  #closing: Promise<void> | undefined
+
+  /** `kernel` is the kernel that made the response; it dispatches `kernel.terminate` at the end. `leave` closes the connection. */
+  constructor(request: Request, response: Response, kernel: HttpKernel, leave: () => void) {
+    const { body, headers, status } = response
+    this.status = status
+    this.headers = headers
+    this.request = request
+    this.#body = body instanceof Readable ? body : Readable.from(body === null ? [] : [body])
+    this.#chunks = this.#body[Symbol.asyncIterator]()
+    this.#kernel = kernel
+    this.#leave = leave
+    this.#response = response
+  }
+
+  /** Reads until a text appears. Returns the new text up to and with it. @throws Error if the response ends before */
+  async readUntil(wanted: string): Promise<string> {
+    let end = this.#text.indexOf(wanted)
+    while (end === -1) {
+      const { done, value } = await this.#kernel.run(this.request, () => this.#chunks.next())
+      if (done) throw new Error(`The response has ended without ${JSON.stringify(wanted)}. It said: ${this.#text}`)
+      this.#text += typeof value === 'string' ? value : this.#decoder.decode(value, { stream: true })
+      end = this.#text.indexOf(wanted)
+    }
+    const text = this.#text.slice(0, end + wanted.length)
+    this.#text = this.#text.slice(text.length)
+    return text
+  }
+
+  /** Closes the connection like a client that leaves, and waits for `kernel.terminate`. */
+  close(): Promise<void> {
+    this.#closing ??= this.#terminate()
+    return this.#closing
+  }
+
+  async #terminate(): Promise<void> {
+    const { errored, readableEnded } = this.#body
+    if (!readableEnded) this.#leave()
+    discard(this.#body)
+    await this.#kernel.terminate(this.request, this.#response, readableEnded, errored ?? undefined)
   }
 }

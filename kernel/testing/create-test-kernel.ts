@@ -2,14 +2,22 @@ import { readConfig } from '../../lib/env/config.ts'
 import { Settings } from '../../lib/env/settings.ts'
 import { checkOptions } from '../../lib/errors/arguments.ts'
 import type { EventDispatcher } from '../../lib/event-dispatcher/event-dispatcher.ts'
+import type { Request } from '../../lib/http/request.ts'
+import { Response } from '../../lib/http/response.ts'
 import { TrustedProxies } from '../../lib/http/trusted-proxies.ts'
 import { createLogger } from '../../lib/log/create-logger.ts'
-import type { LogRecord } from '../../lib/log/logger.ts'
+import type { Logger, LogRecord } from '../../lib/log/logger.ts'
 import { Redactor } from '../../lib/redact/redactor.ts'
+import type { RequestHandler } from '../../lib/routing/route-collection.ts'
 import type { ShapeOf } from '../../lib/text/shape.ts'
 import type { Application, Bundle } from '../bundle.ts'
+import { ControllerResolver } from '../controller-resolver.ts'
+import { HttpKernel } from '../http-kernel.ts'
 import { Kernel } from '../kernel.ts'
+import { RequestContext } from '../request-context.ts'
 import { TestClient, type TestClientOptions } from './client.ts'
+import { createRequest, silentLogger } from './event-factories.ts'
+import { RecordingDispatcher } from './recording-dispatcher.ts'
 
 /** The options of a kernel for tests. */
 export interface TestKernelOptions {
@@ -65,4 +73,38 @@ export async function createTestKernel(options: TestKernelOptions): Promise<Test
 /** Comes first, so that other bundles decorate this dispatcher. */
 function createDispatcherBundle(dispatcher: EventDispatcher): Bundle {
   return { name: 'test', decorate: foundation => ({ ...foundation, dispatcher }), register() {} }
+}
+
+/** The parts of a bare kernel that a test may supply. */
+export interface BareKernelOptions {
+  /** Controllers by name. */
+  readonly controllers?: ControllerResolver
+  readonly logger?: Logger
+}
+
+/** A kernel without bundles and listeners, and a request for it. */
+export interface BareKernel {
+  readonly kernel: HttpKernel
+  /** Records the events; tests add their listeners here. */
+  readonly dispatcher: RecordingDispatcher
+  /** A GET of `/here` that the handler answers. There is no router: the request has its controller already. */
+  readonly request: Request
+  /** The names of the dispatched events, in their order. */
+  readonly sequence: readonly string[]
+}
+
+/**
+ * Creates a kernel for tests of events: it calls only the handler and the listeners that the test adds. The handler
+ * answers `request`; by default with the text `done`.
+ */
+export function createBareKernel(
+  handler: RequestHandler = () => new Response('done'),
+  options: BareKernelOptions = {},
+): BareKernel {
+  checkOptions('createBareKernel()', options, { controllers: true, logger: true })
+  const { controllers = new ControllerResolver(), logger = silentLogger } = options
+  const dispatcher = new RecordingDispatcher()
+  const kernel = new HttpKernel({ dispatcher, controllers, context: new RequestContext(), logger })
+  const request = createRequest('/here', { attributes: { _controller: handler } })
+  return { kernel, dispatcher, request, sequence: dispatcher.sequence }
 }

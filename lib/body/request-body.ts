@@ -11,8 +11,8 @@ import {
 } from './body-source.ts'
 import { BODY_ENCODING_UNSUPPORTED, BODY_TOO_LARGE, BODY_TYPE_UNSUPPORTED, BODY_UNAVAILABLE } from './errors.ts'
 import { FormData, parseForm } from './form-data.ts'
+import { parseMultipart } from './multipart.ts'
 import { parseJson } from './parse-json.ts'
-import { parseMultipart } from './parse-multipart.ts'
 import { TemporaryFiles } from './temporary-files.ts'
 
 /** The options of an application for all bodies. */

@@ -1,15 +1,19 @@
-import { escapeControls } from '../text/escape-controls.ts'
+import { escapeControls } from '../text/escapes.ts'
 import {
+  type Cell,
   type Document,
   formatForTerminal,
   formatJson,
   formatMarkdown,
   formatMarkdownRow,
   formatMarkdownTitles,
+  formatRows,
+  formatTitles,
+  layOut,
+  type Table,
 } from './document.ts'
 import { type Paint, paintColours, paintNothing, type TextTone } from './paint.ts'
-import { createProgress, noProgress, type Progress } from './progress.ts'
-import { type Cell, formatRows, formatTitles, layOut, type Table } from './table.ts'
+import { displayWidth, fitWidth } from './text-width.ts'
 
 /** The stream that texts are written to: a terminal, a pipe or a file. */
 export interface OutputStream {
@@ -20,10 +24,10 @@ export interface OutputStream {
 }
 
 /** The format of documents. */
-export type OutputFormat = 'text' | 'json' | 'markdown'
+type OutputFormat = 'text' | 'json' | 'markdown'
 
 /** The streams, environment and format of an output. */
-export interface OutputOptions {
+interface OutputOptions {
   readonly stdout: OutputStream
   readonly stderr: OutputStream
   /** Environment variables: `NO_COLOR` (no-color.org) and `TERM` can switch colours off. */
@@ -34,7 +38,7 @@ export interface OutputOptions {
 }
 
 /** Adds a row to an open table, with its data for programs. */
-export type AddRow = (row: readonly Cell[], json: unknown) => void
+type AddRow = (row: readonly Cell[], json: unknown) => void
 
 /** The width of a terminal that does not report it. */
 const usualWidth = 80
@@ -116,4 +120,59 @@ export class Output {
 /** Whether a stream shows colours. */
 export function hasColours({ isTTY }: OutputStream, env: OutputOptions['env']): boolean {
   return isTTY === true && (env.NO_COLOR ?? '') === '' && env.TERM !== 'dumb'
+}
+
+/** The progress of long work. */
+interface Progress {
+  update(done: number, total: number): void
+  /** Removes the bar. */
+  end(): void
+}
+
+const barWidth = 24
+
+/** Formats a bar: `Reading profiles  ██████░░░░  60 %  600 of 1,000`. */
+export function formatProgress(label: string, done: number, total: number, width: number): string {
+  const share = total <= 0 ? 0 : Math.min(1, Math.max(0, done / total))
+  const filled = Math.round(share * barWidth)
+  const bar = '█'.repeat(filled) + '░'.repeat(barWidth - filled)
+  const percent = `${Math.floor(share * 100)} %`.padStart(5)
+  const counts = `${done.toLocaleString('en')} of ${total.toLocaleString('en')}`
+  const line = `${label}  ${bar} ${percent}  ${counts}`
+  return displayWidth(line) <= width ? line : fitWidth(`${label} ${percent.trim()}`, width)
+}
+
+/** Shows nothing: for an output that is not a terminal. */
+const noProgress: Progress = { update: () => undefined, end: () => undefined }
+
+/** The label, width and output of a bar. */
+interface ProgressOptions {
+  readonly label: string
+  readonly write: (text: string) => unknown
+  readonly width: number
+  /** Milliseconds. */
+  readonly clock: () => number
+}
+
+/** Milliseconds before the first bar, because short work needs none, and between two updates. */
+const delay = 150
+const interval = 50
+
+/** Shows a bar on the line of the cursor and updates it. */
+export function createProgress({ label, write, width, clock }: ProgressOptions): Progress {
+  let next = clock() + delay
+  let isShown = false
+  return {
+    update(done, total) {
+      if (clock() < next) return
+      next = clock() + interval
+      isShown = true
+      // The last column stays free: a character there makes some terminals begin a new line.
+      write(`\r${formatProgress(label, done, total, width - 1)}\u001b[K`)
+    },
+    end() {
+      if (isShown) write('\r\u001b[K')
+      isShown = false
+    },
+  }
 }

@@ -9,10 +9,9 @@ import {
 } from '../http/trusted-proxies.ts'
 import { type LogLevel, logLevels } from '../log/logger.ts'
 import { asFlag, asListOf, asOneOf, type Conversion } from '../text/conversion.ts'
-import { type BundleSettings, defineSettings } from './define-settings.ts'
 import { type Environment, environments } from './dotenv.ts'
 import { CONFIG_INVALID } from './errors.ts'
-import { kernelName, type Settings } from './settings.ts'
+import { type BundleSettings, defineSettings, kernelName, type Settings } from './settings.ts'
 
 /** The kernel's own settings. A list that is not set is empty. */
 export interface Config {

@@ -1,14 +1,16 @@
-import { ARGUMENT_INVALID } from '../errors/arguments.ts'
+import { ARGUMENT_INVALID, checkFunction, checkOptions } from '../errors/arguments.ts'
 import type { Logger } from '../log/logger.ts'
+import { maskText } from '../redact/mask-text.ts'
 import { isSecretName, mask } from '../redact/secret-names.ts'
+import type { SchemaResult, StandardSchema } from '../schema/standard-schema.ts'
+import { asText, type Conversion, splitList } from '../text/conversion.ts'
 import { describeValue, isKeyed } from '../text/describe-value.ts'
 import { suggestNames } from '../text/nearest-names.ts'
-import type { BundleSettings, Setting } from './define-settings.ts'
+import type { ShapeOf } from '../text/shape.ts'
 import { CONFIG_INVALID, CONFIG_SETTING_MALFORMED, CONFIG_SETTING_TAKEN, CONFIG_SETTINGS_UNDECLARED } from './errors.ts'
-import { readSetting } from './read-setting.ts'
 
 /** The variables that settings are read from. */
-export interface SettingSources {
+interface SettingSources {
   /** Texts by name. An empty text counts as missing. */
   readonly variables: Readonly<Record<string, string | undefined>>
   /** The names of `.env` files, by the variables that come from them. All other variables are of the process. */
@@ -16,7 +18,7 @@ export interface SettingSources {
 }
 
 /** A declared setting, for people. */
-export interface ListedSetting {
+interface ListedSetting {
   readonly name: string
   /** The name of the bundle; `kernel` for the kernel's own settings. */
   readonly bundle: string
@@ -150,7 +152,7 @@ export class Settings {
 export const kernelName = 'kernel'
 
 /** A variable of a `.env` file that is not a setting. */
-export interface UnknownSetting {
+interface UnknownSetting {
   readonly name: string
   /** The name of the file. */
   readonly file: string
@@ -183,4 +185,123 @@ function toText(value: unknown): string | undefined {
   }
   if (typeof value === 'boolean') return value ? 'on' : 'off'
   return typeof value === 'string' || typeof value === 'number' ? String(value) : undefined
+}
+
+/** A setting of a bundle: a variable of the environment, or of a `.env` file. */
+export interface Setting<value = unknown> {
+  /** What the setting is for, in one line. */
+  readonly help: string
+  /** Checks and converts the text of the variable; by default the value is the text. A schema must be synchronous. */
+  readonly schema?: Conversion<value> | StandardSchema<value>
+  /**
+   * The value of a setting that is not set. Without a default the setting must be set, unless its schema accepts
+   * `undefined`; `default: undefined` makes any setting optional.
+   */
+  readonly default?: value | undefined
+  /** The value is never shown, logged or stored. Settings whose names look secret need no mark: `LIBRARY_API_KEY`. */
+  readonly secret?: true
+}
+
+const settingShape: ShapeOf<Setting> = { help: 'string', schema: true, default: true, secret: 'boolean' }
+
+/** The settings that a bundle declares. Made by {@link defineSettings}, and read with `app.settings.of()`. */
+export interface BundleSettings<values = unknown> {
+  readonly definitions: { readonly [name in keyof values]: Setting<values[name]> }
+  /** Finds mistakes in settings that depend on one another: messages by the names of settings. */
+  check(values: values): SettingMistakes<values>
+}
+
+/** Messages by the names of settings. A message follows the name: `is set without LIBRARY_PASSWORD.` */
+type SettingMistakes<values> = { readonly [name in keyof values]?: string | undefined }
+
+/** The values of settings by their names. */
+type SettingValues<settings> = {
+  readonly [name in keyof settings]: Converted<settings[name]> | MissingOf<settings[name]>
+}
+
+type Converted<setting> = setting extends { readonly schema: Conversion<infer value> | StandardSchema<infer value> }
+  ? value
+  : string
+
+/** `undefined` if it is the default. */
+type MissingOf<setting> = setting extends { readonly default: infer value } ? Extract<value, undefined> : never
+
+/**
+ * Declares the settings of a bundle, for {@link Bundle.settings}. Their values are read and checked when the kernel boots.
+ * The function `check` is called if each setting is right for itself; it compares settings with one another. @throws ARGUMENT_INVALID
+ */
+export function defineSettings<const settings extends Readonly<Record<string, Setting>>>(
+  definitions: settings & { readonly [name in keyof settings]: Setting<Converted<settings[name]>> },
+  check: (values: SettingValues<settings>) => SettingMistakes<settings> = () => ({}),
+): BundleSettings<SettingValues<settings>> {
+  checkFunction('defineSettings(definitions, check)', 'the second argument', check)
+  for (const [name, setting] of Object.entries<Setting>(definitions)) {
+    checkOptions(`defineSettings(), ${name}`, setting, settingShape)
+    checkSchema(name, setting)
+  }
+  // The type of a setting follows from its schema and default, and the compiler has checked one against the other.
+  return { definitions, check } as unknown as BundleSettings<SettingValues<settings>>
+}
+
+/** @throws ARGUMENT_INVALID */
+function checkSchema(name: string, { schema = asText }: Setting): void {
+  const { convert, '~standard': standard } = Object(schema) as Partial<Conversion<unknown> & StandardSchema>
+  if (typeof convert === 'function' || typeof standard?.validate === 'function') return
+  const mistake = `the schema is a conversion, such as asInteger, or one of valibot or zod, not ${describeValue(schema)}`
+  throw new ARGUMENT_INVALID([`defineSettings(), ${name}`, mistake])
+}
+
+/** The value of a setting, or its mistakes: texts that follow the name of the setting, without secrets. */
+interface SettingResult {
+  readonly value?: unknown
+  readonly mistakes?: readonly string[]
+}
+
+/** Converts the text of a variable; `undefined` if the variable is not set. */
+function readSetting(setting: Setting, text: string | undefined, isSecret: boolean): SettingResult {
+  if (text === undefined && Object.hasOwn(setting, 'default')) return { value: setting.default }
+  const { schema = asText } = setting
+  if ('~standard' in schema) return validate(schema, text, isSecret)
+  if (text === undefined) return { mistakes: [`is not set; it must be ${schema.expected}.`] }
+  const value = schema.convert(text)
+  return value === undefined ? { mistakes: describeMistakes(schema, text, isSecret) } : { value }
+}
+
+/** In a list, each wrong entry is a mistake. */
+function describeMistakes(schema: Conversion<unknown>, text: string, isSecret: boolean): string[] {
+  const { entry } = schema
+  const { expected } = entry ?? schema
+  if (isSecret) return [`is not ${schema.expected}.`]
+  const wrong = entry === undefined ? [text] : splitList(text).filter(each => entry.convert(each) === undefined)
+  return wrong.map(each => `${quote(each)} is not ${expected}.`)
+}
+
+/** A value that is not secret may still be a URL with a password. */
+function quote(text: string): string {
+  return JSON.stringify(maskText(text))
+}
+
+function validate(schema: StandardSchema, text: string | undefined, isSecret: boolean): SettingResult {
+  const result = callSchema(schema, text)
+  if (result instanceof Promise) {
+    result.catch(() => undefined)
+    return { mistakes: ['has an asynchronous schema; the schema of a setting must be synchronous.'] }
+  }
+  if (result.issues === undefined) return { value: result.value }
+  if (text === undefined) return { mistakes: ['is not set, and its schema needs a value.'] }
+  if (isSecret) return { mistakes: ['is refused by its schema; the reason may contain the secret and is not shown.'] }
+  const reasons = result.issues.map(({ message }) => maskText(message).replaceAll(/\s+/g, ' '))
+  return { mistakes: reasons.map(reason => `${quote(text)} is refused by its schema: ${reason}`) }
+}
+
+/** A schema that throws refuses the text, too. */
+function callSchema(
+  schema: StandardSchema,
+  text: string | undefined,
+): SchemaResult<unknown> | Promise<SchemaResult<unknown>> {
+  try {
+    return schema['~standard'].validate(text)
+  } catch (error) {
+    return { issues: [{ message: String(error) }] }
+  }
 }

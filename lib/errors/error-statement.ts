@@ -1,7 +1,6 @@
 import { isSecretName, mask } from '../redact/secret-names.ts'
-import { isCache } from '../sql/conventions.ts'
 import { readStatement, type Slot } from '../sql/statement.ts'
-import { readTokens } from '../sql/tokens.ts'
+import { isCache, readTokens } from '../sql/tokens.ts'
 
 /** Names under which libraries of databases attach the statement to its error, and its values. */
 const statementNames: readonly string[] = ['sql', 'query', 'statement', 'internalQuery']

@@ -1,14 +1,18 @@
 import { createHash } from 'node:crypto'
 import { createReadStream, type Stats } from 'node:fs'
-import { readFile, stat } from 'node:fs/promises'
+import { readFile, realpath, stat, unlink } from 'node:fs/promises'
+import path from 'node:path'
 import { Readable } from 'node:stream'
 import { pipeline } from 'node:stream/promises'
-import { compressionThreshold, compressWell, isCompressible } from './compression.ts'
+import { ARGUMENT_INVALID, checkOptions } from '../errors/arguments.ts'
+import { describeValue } from '../text/describe-value.ts'
+import type { ShapeOf } from '../text/shape.ts'
 import { checkConditions, isRangeFresh, toNotModified } from './conditions.ts'
+import { HTTP_FILE_MISSING } from './errors.ts'
 import { Headers } from './headers.ts'
-import { type Coding, preferredCoding } from './negotiation.ts'
+import { type Coding, compressionThreshold, compressWell, isCompressible, preferredCoding } from './negotiation.ts'
 import type { Request } from './request.ts'
-import { Response } from './response.ts'
+import { type Body, Response, type ResponseInit } from './response.ts'
 import { type StaticFile, versionOf } from './static-files.ts'
 
 /** Bytes up to which files are compressed: the first client waits for the compression. */
@@ -55,7 +59,7 @@ function checkFile(request: Request, headers: Headers): Response | undefined {
 }
 
 /** The headers of a file: its type by its name, and the time of its last change. */
-export async function describeFile(name: string, { mtime }: Stats): Promise<Headers> {
+async function describeFile(name: string, { mtime }: Stats): Promise<Headers> {
   // Loaded with the first file, because most processes never send one.
   const { default: mime } = await import('mime/lite')
   const type = mime.getType(name) ?? 'application/octet-stream'
@@ -75,7 +79,7 @@ function chooseCoding({ headers, method }: Request, described: Headers, { size }
 }
 
 /** The response with a file, or the wanted range of it, with these headers, by the conditions of the request. */
-export function respondWithFile(
+function respondWithFile(
   request: Request,
   headers: Headers,
   size: number,
@@ -189,7 +193,7 @@ async function digestFile(file: string): Promise<string> {
 }
 
 /** The bytes of a file from `start` to `end`, both included. */
-export interface ByteRange {
+interface ByteRange {
   readonly start: number
   readonly end: number
 }
@@ -216,4 +220,160 @@ function parseOne(text: string, size: number): ByteRange | undefined {
   if (first === '') return { start: Math.max(size - Number(last), 0), end: size - 1 }
   if (last !== '' && Number(last) < Number(first)) return undefined
   return { start: Number(first), end: last === '' ? size - 1 : Math.min(Number(last), size - 1) }
+}
+
+/** How a file is sent. */
+export interface FileResponseOptions {
+  /**
+   * The folder that contains the file: the path is then relative to it, and may come from a request. Files outside of it,
+   * also by symbolic links, and names that begin with a dot are not found.
+   */
+  readonly root?: string
+  /** The name for the client, which also determines the content type. By default the name of the file. */
+  readonly name?: string
+  /**
+   * `attachment`, the default, is saved by a browser; `inline` is shown. An HTML or SVG file of a user that is shown inline
+   * can run scripts on your site.
+   */
+  readonly disposition?: Disposition
+  /** Deletes the file when the request is over, even if its client has left, or another response has taken its place. */
+  readonly deleteAfterSending?: boolean
+}
+
+const optionShape: ShapeOf<FileResponseOptions> = {
+  root: 'string',
+  name: 'string',
+  disposition: 'string',
+  deleteAfterSending: 'boolean',
+}
+
+/** A response with a file, made by {@link createFileResponse}. */
+export class FileResponse extends Response {
+  /** The absolute path of the file. */
+  readonly file: string
+  readonly contentType: string
+  /** Whether the file is deleted after sending. */
+  readonly isTemporary: boolean
+
+  constructor(
+    file: string,
+    isTemporary: boolean,
+    body: Body,
+    { contentType, ...init }: ResponseInit & { contentType: string },
+  ) {
+    super(body, init)
+    this.file = file
+    this.contentType = contentType
+    this.isTemporary = isTemporary
+  }
+}
+
+/**
+ * Creates a response with a file, for a controller: type by its name, Content-Disposition, a strong etag of time and size,
+ * conditions and ranges (RFC 9110, sections 13 and 14). A file that is deleted after sending is sent as a whole.
+ *
+ * @throws HTTP_FILE_MISSING (404) ARGUMENT_INVALID
+ */
+export async function createFileResponse(
+  request: Request,
+  file: string,
+  options: FileResponseOptions = {},
+): Promise<FileResponse> {
+  checkOptions('createFileResponse()', options, optionShape)
+  if (typeof file !== 'string') {
+    throw new ARGUMENT_INVALID(['createFileResponse()', `the path of the file is a text, not ${describeValue(file)}`])
+  }
+  const { deleteAfterSending = false, disposition, root } = options
+  const found = root === undefined ? path.resolve(file) : await findWithin(root, file)
+  const stats = found === undefined ? undefined : await stat(found).catch(() => undefined)
+  if (found === undefined || !stats?.isFile()) throw new HTTP_FILE_MISSING([path.basename(file)])
+  const { name = path.basename(found) } = options
+  const headers = await describeFile(name, stats)
+  const contentType = headers.get('content-type') ?? ''
+  headers.set('content-disposition', contentDisposition(name, disposition))
+  if (deleteAfterSending) {
+    deleteAtEnd(request, found)
+    headers.delete('last-modified')
+    headers.set('content-length', String(stats.size))
+    return new FileResponse(found, true, readLazily(found), { headers, contentType })
+  }
+  headers.set('etag', toEtag(stats))
+  const response = respondWithFile(request, headers, stats.size, range => readLazily(found, range))
+  return new FileResponse(found, false, response.body, {
+    status: response.status,
+    headers: response.headers,
+    contentType,
+  })
+}
+
+/** The real path of a file in a folder; `undefined` if it is not there. */
+async function findWithin(root: string, file: string): Promise<string | undefined> {
+  if (file.split(/[\\/]/).some(segment => segment.startsWith('.'))) return undefined
+  try {
+    const folder = await realpath(root)
+    const found = await realpath(path.join(folder, file))
+    return found.startsWith(folder + path.sep) ? found : undefined
+  } catch {
+    // It does not exist, or the name has a NUL character.
+    return undefined
+  }
+}
+
+/** Strong: a file that changes twice in a microsecond keeps its tag. */
+function toEtag({ mtimeMs, size }: Stats): string {
+  return `"${Math.round(mtimeMs * 1000).toString(16)}-${size.toString(16)}"`
+}
+
+/** A response that is replaced is never read: its file is opened with the first read. */
+function readLazily(file: string, range?: ByteRange): Readable {
+  async function* read() {
+    yield* createReadStream(file, range)
+  }
+  return Readable.from(read())
+}
+
+/** The kernel deletes the file after the main request. */
+function deleteAtEnd(request: Request, file: string): void {
+  if (request.parent !== undefined) {
+    deleteAtEnd(request.parent, file)
+    return
+  }
+  const { attributes } = request
+  attributes.set('_temporary_files', [...(attributes.get('_temporary_files') ?? []), file])
+}
+
+/** Removes the temporary files of a main request: those of its body, and those of {@link createFileResponse}. Never rejects. */
+export async function removeFiles({ attributes, body }: Request): Promise<void> {
+  // A file that is gone, or cannot be deleted, does not keep the others.
+  const files = attributes.get('_temporary_files') ?? []
+  await Promise.allSettled([body.dispose(), ...files.map(file => unlink(file))])
+}
+
+/** Whether a browser shows a file or saves it. */
+export type Disposition = 'attachment' | 'inline'
+
+/**
+ * The value of a Content-Disposition header with the name of a file (RFC 6266). Only the last part of a path is used. A name
+ * with other characters than simple ones of ASCII is sent as UTF-8 (RFC 8187), beside a substitute for old clients.
+ */
+export function contentDisposition(name: string, disposition: Disposition = 'attachment'): string {
+  const clean = cleanName(name)
+  const simple = clean.replace(/[^\x20-\x7e]|["%]/g, '_')
+  const plain = `${disposition}; filename="${simple}"`
+  return simple === clean ? plain : `${plain}; filename*=UTF-8''${encode(clean)}`
+}
+
+/** Without folders, control characters, and characters that reverse the direction of the text. */
+function cleanName(name: string): string {
+  const last = name.toWellFormed().replace(/^.*[\\/]/s, '')
+  const clean = last.replace(/[\p{Cc}\u061c\u200e\u200f\u202a-\u202e\u2066-\u2069]/gu, '_').trim()
+  return /^\.*$/.test(clean) ? 'file' : clean
+}
+
+/** `encodeURIComponent` leaves four characters that RFC 8187, section 3.2.1, does not allow. */
+function encode(text: string): string {
+  return encodeURIComponent(text).replace(
+    /['()*]/g,
+    character => `%${character.charCodeAt(0).toString(16).toUpperCase()}`,
+  )
 }

@@ -1,17 +1,17 @@
 import type { FormData } from '../body/form-data.ts'
 import { RequestBody } from '../body/request-body.ts'
-import type { HttpError } from '../errors/http-error.ts'
+import { HttpError } from '../errors/http-error.ts'
 import type { DispatchOptions } from '../event-dispatcher/event-dispatcher.ts'
 import type { Session } from '../session/session.ts'
 import { Stopwatch } from '../stopwatch/stopwatch.ts'
 import type { Attributes } from './attributes.ts'
 import { parseCookies } from './cookies.ts'
-import { checkLinks } from './early-hints.ts'
+import { HTTP_HINT_INVALID } from './errors.ts'
 import { Headers, type HeadersInit } from './headers.ts'
-import { type ParsedHead, parseHead } from './parse-head.ts'
-import { createSignal, type Reply } from './reply.ts'
+import { type Host, readHost } from './host.ts'
 import { createRequestId, isRequestId } from './request-id.ts'
-import { type Forwarded, TrustedProxies } from './trusted-proxies.ts'
+import { parseTarget, type Target } from './request-line.ts'
+import { type Forwarded, nothingForwarded, TrustedProxies } from './trusted-proxies.ts'
 
 /** The connection of a request, such as a socket of node. */
 export interface Connection {
@@ -291,3 +291,86 @@ const noSessionMessage =
   'This request has no session. In an application createFrameworkBundle() gives it one, in a test createRequest(path, { session: {} }).'
 
 const noProxies = new TrustedProxies()
+
+/** What is read from the request line and the headers. */
+interface ParsedHead {
+  readonly target: Target
+  readonly forwarded: Forwarded
+  readonly host: Host | undefined
+  readonly problem: HttpError | undefined
+}
+
+/** The parts of a request that are parsed. */
+export interface Head {
+  readonly headers: Headers
+  readonly method: string
+  readonly peerAddress: string
+  readonly target: string
+}
+
+/** Parses a request. The first error is kept for later. A sub-request has the host of its parent if its own has none. */
+function parseHead(head: Head, trustedProxies: TrustedProxies, parent: ParsedHead | undefined): ParsedHead {
+  const { headers, method, peerAddress, target: sent } = head
+  let target: Target
+  let forwarded = nothingForwarded
+  let host = parent?.host
+  let problem: HttpError | undefined
+  try {
+    target = parseTarget(sent, method)
+  } catch (error) {
+    problem = asProblem(error)
+    target = { rawPath: sent, path: sent, queryString: '' }
+  }
+  try {
+    forwarded = trustedProxies.read(headers, peerAddress)
+  } catch (error) {
+    problem ??= asProblem(error)
+  }
+  try {
+    host = readHost(headers, forwarded.host, target.authority) ?? host
+  } catch (error) {
+    problem ??= asProblem(error)
+  }
+  return { target, forwarded, host, problem }
+}
+
+/** An error that refuses a request. Any other error is thrown. */
+function asProblem(error: unknown): HttpError {
+  if (!(error instanceof HttpError)) throw error
+  return error
+}
+
+/** Checks the links of a response 103 (RFC 8297). @throws HTTP_HINT_INVALID */
+function checkLinks(links: readonly string[]): void {
+  const wrong = links.find(link => !linkPattern.test(link))
+  if (wrong !== undefined) throw new HTTP_HINT_INVALID([wrong])
+}
+
+/**
+ * The links that `writeEarlyHints` of Node accepts, of printable ASCII: Node accepts line breaks beside a semicolon, and
+ * sends only the low byte of other characters, which may be a line break. Only one way leads through a text: the time is linear.
+ */
+const linkPattern = /^<[!-=?-~]*>(?:[ \t]*;[ \t]*[!#-:<>-~]+(?:=(")?[!#-:<-~]*\1)?)*$/
+
+/** The sending side of a request, such as a response of node. It is closed after the response, or when the client leaves. */
+export interface Reply {
+  /** Whether the whole response was sent. */
+  readonly writableFinished: boolean
+  readonly destroyed: boolean
+  /** Whether the head of the response is sent. */
+  readonly headersSent?: boolean
+  once(event: 'close', listener: () => void): unknown
+  /** Sends a response 103; absent where that is not possible. */
+  writeEarlyHints?(hints: { readonly link: string[] }): unknown
+}
+
+/** Creates a signal that is aborted when the client leaves before the whole response was sent; without a reply it never is. */
+function createSignal(reply: Reply | undefined): AbortSignal {
+  const controller = new AbortController()
+  const onClose = () => {
+    if (reply?.writableFinished === false) controller.abort()
+  }
+  if (reply?.destroyed) onClose()
+  else reply?.once('close', onClose)
+  return controller.signal
+}

@@ -1,9 +1,6 @@
 import { maskSchemes, maskTokens, maskUserinfo, mayHaveCredential } from './mask-credentials.ts'
-import { maskElements } from './mask-markup.ts'
 import { maskPairs } from './mask-pairs.ts'
-import { decodePart } from './mask-url.ts'
-import { maskForms } from './secret-forms.ts'
-import { isSecretName, mask, mayHaveSecretName, type NameTest } from './secret-names.ts'
+import { isSecretCode, isSecretName, mask, mayHaveSecretName, type NameTest } from './secret-names.ts'
 
 const depthLimit = 3
 const passLimit = 8
@@ -107,4 +104,321 @@ function maskInserts(text: string, isSecret: NameTest): string {
     }
   }
   return masked + text.slice(done)
+}
+
+/** A quote or an escaped one of HTML. */
+const entity = '&(?:quot|apos|#34|#39|#x22);'
+
+/**
+ * The forms in which texts contain secrets, by the texts that all of a group contain. The part `before` stays, and the mask
+ * replaces the rest of the match. With a part `name` one of its words must be the name of a secret. Repetitions have limits, so
+ * that the time grows only as the text does. MySQL cuts values in its messages at 128 or 192 characters.
+ */
+const forms: readonly (readonly [shared: RegExp, ...forms: RegExp[]])[] = [
+  [
+    /pass|identified|api[ _-]?key|secret|token|pin |code|key | --/i,
+    // `password "x"`, `IDENTIFIED BY 'x'`, `--password x`, `the password is hunter2`, `the API key aB3…`
+    /(?<before>\b(?:pass(?:word|wd|phrase|code)|identified by)\s{1,9}(?:is |was |to )?(["']))(?:(?!\2)[^\\\r\n]|\\.)+(?=\2)/gi,
+    /(?<before>(?:^|\s)--[\w-]{0,40}(?:passw|passphrase|secret|token|key|pwd|auth)[\w-]{0,40}[ \t](?![-\s<[{|]))[^\s"']+/gi,
+    /(?<before>\b(?:pass(?:word|wd|phrase|code)|(?:api|license)[ _-]?key|secret|token|pin|(?:one-time|recovery|verification) code) (?:is|was) (?:(?:changed|reset|set) to )?)(?=\S*\d)(?![\d.,]+(?:\s|$))(?!(?:sha|md|base|utf|v|aes|hs|rs|es)-?\d)[^\s"']{4,}/gi,
+    /(?<before>\b(?:[Pp]assword|[Pp]assphrase|[Aa][Pp][Ii][ _-]?[Kk]ey|[Ss]ecret|(?<!nexpected )[Tt]oken|[Kk]ey) )(?=\S*\d)(?=\S*[a-z])(?=\S*[A-Z])[^\s"'.,:;()<>[\]{}]{8,}/g,
+  ],
+  [
+    /[?&]code=|,\s{0,3}["'`]|Symbol\(|&(?:quot|#)|%22/i,
+    // The code of OAuth beside its state (RFC 6749, section 4.1), `['x-api-key', 'x']`, `{ [Symbol(password)]: 'x' }`, and JSON in HTML or in a URL
+    /(?<before>[?&]code=)(?:(?=\S{0,500}&(?:state|session_state|iss|grant_type)=)|(?<=[?&](?:state|session_state|iss|grant_type)=\S{0,500}))[^&#\s"'<>`]+/g,
+    /(?<=\k<around>(?<name>[\w.-]{1,100})(?<around>["'`])\s{0,3},\s{0,3})(?<before>["'`])(?![A-Za-z_]+\k<before>|[/:][\w/:{}.-]*\k<before>)(?:\\.|(?!\k<before>)[^\\\r\n])+(?=\k<before>)/g,
+    /(?<before>\[Symbol\((?<name>[^()\r\n]{1,100})\)\]: ?(["'`]))(?:\\.|(?!\3)[^\\])+(?=\3)/g,
+    new RegExp(
+      `(?<before>${entity}(?<name>[\\w-]{1,100})${entity}\\s?[:=]\\s?${entity})(?:(?!${entity})[^\\r\\n])+`,
+      'g',
+    ),
+    /(?<before>%22(?<name>[\w-]{1,100})%22(?:%20|\+)?%3A(?:%20|\+)?%22)(?:(?!%22)[^\s"'<>`])+/gi,
+  ],
+  [
+    /\bin\s{0,3}\(|like '|password for|crypt\(|key \(|row contains|\$\d|entry '|invalid input|value: '/i,
+    // Statements, and messages of databases.
+    /(?<before>\bin\s{0,3}\()(?<=(?<name>[\w."`]{1,100})\s{1,3}(?:not\s{1,3})?in\s{0,3}\()(?=["'])[^()]{1,2000}/gi,
+    /(?<before>\bi?like ')(?<=(?<name>[\w."`]{1,100})\s{1,3}(?:not\s{1,3})?i?like ')(?:[^']|'')+/gi,
+    /(?<before>\bset password for [^=\r\n]{1,200}=\s{0,3}(?:\w{1,30}\()?')(?:[^']|'')+/gi,
+    /(?<before>\b(?:crypt|pgp_sym_(?:en|de)crypt)\()(?=')[^()]{1,2000}/gi,
+    /(?<before>\bkey \((?<name>(?:(?!\)=\()[^\r\n]){1,500})\)=\()(?!\))(?:(?!\)(?: (?:already exists|is not present|is still referenced|is duplicated|conflicts with)|\.?$))[\s\S]){1,4000}/gi,
+    /(?<before>\brow contains \()(?:[\s\S]{1,4000}(?=\)\.(?:["\r\n]|$))|[\s\S]{1,4000})/gi,
+    /(?<before>\$\d{1,5} = ')(?:[^']|''){1,4000}(?=')/g,
+    /(?<before>\bduplicate entry ')[\s\S]{1,200}?(?=' for key '(?<name>[^'\r\n]{1,200})')/gi,
+    /(?<before>\binvalid input (?:syntax|value) for [^:"\r\n]{1,80}: ")(?:(?!"(?:[\s.,;)\\]|$))[^\r\n])+/g,
+    /(?<before>\b(?:incorrect|truncated) \w{1,20}(?: \w{1,20})? value: ')[^\r\n]{1,200}?(?='(?: for column |$))/gi,
+  ],
+  [
+    /received |got ["']|value ["']/i,
+    // Messages of validators.
+    /(?<before>\bThe (?:(?:property|argument) '|")(?<name>[\w.-]{1,100})['"] [^\r\n]{1,200}?\bReceived )(?!undefined|null|an instance)[^\r\n]+/g,
+    /(?<before>\b(?:got|received) ["'])(?<=(?<name>[\w.-]{1,100}): [^"':\r\n]{1,200}["'])[^"'\r\n]+/g,
+    /(?<before>"(?<name>[\w.[\]-]{1,100})" with value ")[^\r\n]{1,500}?(?=" (?:fails|matches|contains|must|is)\b)/g,
+    /(?<before>\bCast to \w{1,40} failed for value ["'])[^\r\n]{1,500}?(?=["'] \(type [^()\r\n]{1,60}\) at path "(?<name>[^"\r\n]{1,100})")/g,
+    /(?<before>\bvalue ["'])[^"'\r\n]{1,500}(?=["'] for ["']?(?<name>[\w.-]{1,100}))/gi,
+  ],
+  [
+    /AUTH |SET|EX |with args |:(?<=(?:link|me|ite|ation|login|reset|verify|sess):)/i,
+    // Commands of Redis, and keys with a secret.
+    /(?<before>(?:^|[\s"'`])AUTH (?:[^\s"'`]{1,64} )?)(?=[^\s"'`]*\d)[^\s"'`<>\\]{4,}(?=\s*(?:["'`\\]|$))/gm,
+    /(?<before>\bwith args beginning with: )[\s\S]+/,
+    /(?<before>\bCONFIG SET (?:requirepass|masterauth|tls-key-file-pass) )\S+/gi,
+    /(?<before>\bACL SETUSER )(?=[^\r\n]{0,300}[ ][>#<!]\S)[^\r\n]+/gi,
+    /(?<before>\bH(?:M?SET|SETNX) \S{1,200} )(?=(?<name>[^\r\n]{1,500}))[^\r\n]+/g,
+    /(?<before>\b(?:(?:P?SET)?EX|SETNX|GETSET|SETEX|PSETEX) (?<name>\S{1,200}) )[^\r\n]+/g,
+    /(?<before>\b(?:magic[-_]?link|remember[-_]?me|invit(?:e|ation)|login|reset|verify|sess):)(?=[\w-]*\d)[\w-]{6,}/gi,
+  ],
+  [
+    / --?[aklpu]|jdbc|machine |:(?:\d{4,5}|\*):|:\/\/[^\s/]{0,100}:/,
+    // Commands with secrets in options, and files of credentials.
+    /(?<before>(?:^|\s)--?(?:[a-z]{1,20}-)?(?:u|user|login) ?=?["']?)[^\s"':=]{1,100}:(?!\d{1,9}(?:\s|$))[^\s"'@/][^\s"']*/g,
+    /(?<before>\b(?:mysql|mariadb|sshpass)[\w-]{0,20}(?= )[^\r\n|;&]{0,200}? -p ?)(?!-)[^\s"'-][^\s"']*/g,
+    /(?<before>\b(?:docker|podman|helm|oras)(?= )[^\r\n|;&]{0,40}? login\b[^\r\n|;&]{0,200}? -p[ =]?)[^\s"'-][^\s"']*/g,
+    /(?<before>\bredis-cli [^\r\n|;&]{0,200}?-a )[^\s"']+/g,
+    /(?<before>\bopenssl [^\r\n|;&]{0,200}? -(?:k|pass(?:in|out)?) )[^\s"']+/g,
+    /(?<before>\bmachine \S{1,200} login \S{1,200} password )\S+/g,
+    /(?<before>(?<![^\s"'])[^\s:#/"']{1,200}:(?:\d{4,5}|\*):[^\s:]{1,100}:[^\s:]{1,100}:)[^\s"']+/g,
+    /(?<before>\b(?!https?:|wss?:)[a-z][a-z\d+.-]{1,30}:\/\/)[^\s"'<>`/@?#]{0,100}:[^\s"'<>`]{1,300}(?=@[\w[])/gi,
+    /(?<before>\bjdbc:oracle:\w{1,10}:)[^\s/@]{1,100}\/[^\s@]{1,200}(?=@)/gi,
+  ],
+]
+
+/** Masks the secrets that the forms of a text show. */
+export function maskForms(text: string, isSecret: NameTest): string {
+  let masked = text
+  for (const [shared, ...patterns] of forms) {
+    if (shared.test(masked)) for (const form of patterns) masked = masked.replace(form, replace)
+  }
+  return masked
+
+  function replace(...found: unknown[]): string {
+    // The last argument has the groups of the match.
+    const { before, name } = found.at(-1) as { readonly before: string; readonly name?: string }
+    return name === undefined || name.match(/[\w.-]+/g)?.some(isSecret) ? `${before}${mask}` : String(found[0])
+  }
+}
+
+/** In each place at most three matches are tried, so the time is linear. */
+const element = /<([A-Za-z_][\w.:-]{0,100})((?:\s(?:[^<>"']|"[^"]*"|'[^']*')*)?)>/g
+const attribute = /(?<![^\s"'>/=])([^\s"'>/=]{1,100})\s{0,20}=\s{0,20}(?:"([^"]*)"|'([^']*)'|([^\s"'=<>`]+))/g
+const naming = /^(?:name|id|key|property|http-equiv)$/i
+const holding = /^(?:value|content)$/i
+/** Elements without an end: the text behind them is not theirs. */
+const isVoid = /^(?:input|meta)$/i
+
+/** A name in a cell or a term, and its value in the next one, which may be the name of a third one. */
+const markedUpPair =
+  /<(dt|th|td|label|strong|b)(?:\s[^<>]{0,200})?>([^<>]{1,100})<\/\1>(?=(\s{0,20}<(?:dd|td|span|code|output)(?:\s[^<>]{0,200})?>(?:\s{0,20}<(?:a|b|code|div|em|i|kbd|p|pre|span|strong)(?:\s[^<>]{0,200})?>){0,3})([^<>]+))/gi
+
+/** A text or the value of an attribute. */
+const part = /[^<>"']+/g
+const escaped = /&(?:#|amp|quot|lt|gt|apos)/i
+
+/** Masks texts and recognises secret names; a Redactor does. */
+interface MarkupMasker {
+  text(text: string): string
+  readonly isSecret: NameTest
+}
+
+/**
+ * Masks the secrets in HTML or XML. In addition to `masker.text`: secrets with escaped characters, and values behind a
+ * secret name in tables and lists. Takes linear time.
+ */
+export function maskMarkup(markup: string, masker: MarkupMasker): string {
+  // First: in a text, the semicolon of `&#39;` would end a value.
+  const plain = markup.replace(part, text =>
+    text.includes('&') && escaped.test(text) ? maskEscaped(text, masker) : text,
+  )
+  return maskMarkedUpPairs(masker.text(plain), masker.isSecret)
+}
+
+/** Characters of content in which the end tag is looked for. */
+const contentLimit = 4000
+
+/** Masks contents and values of elements with secret names: `<password>x</password>`, `<input name="apiKey" value="x">`. */
+function maskElements(text: string, isSecret: NameTest): string {
+  let masked = ''
+  let done = 0
+  for (const { 0: tag, 1: name = '', 2: attributes = '', index } of text.matchAll(element)) {
+    const isField = isSecretField(attributes, isSecret)
+    if (index < done || !(isField || isSecret(name))) continue
+    const start = index + tag.length
+    const end = isVoid.test(name) ? start : findContentEnd(text, name, start)
+    masked += text.slice(done, index) + (isField ? tag.replace(attribute, maskHeld) : tag)
+    masked += text.slice(start, end).trim() === '' ? text.slice(start, end) : mask
+    done = end
+  }
+  return masked + text.slice(done)
+}
+
+/** Without a tag behind it, there is no content: `Usage: login <password>`. */
+function findContentEnd(text: string, name: string, start: number): number {
+  const close = text.slice(start, start + contentLimit).indexOf(`</${name}`)
+  if (close !== -1) return start + close
+  const next = text.indexOf('<', start)
+  return text.charAt(next + 1) === '/' ? next : start
+}
+
+function maskMarkedUpPairs(markup: string, isSecret: NameTest): string {
+  let masked = ''
+  let end = 0
+  for (const { 0: cell, 2: name = '', 3: between = '', 4: value = '', index } of markup.matchAll(markedUpPair)) {
+    if (!isSecret(name.replace(/:\s*$/, '').trim())) continue
+    const start = index + cell.length + between.length
+    masked += markup.slice(end, start) + mask
+    end = start + value.length
+  }
+  return masked + markup.slice(end)
+}
+
+function maskEscaped(part: string, masker: MarkupMasker): string {
+  const text = decodeCharacters(part)
+  const masked = masker.text(text)
+  return masked === text ? part : masked.replace(/[&<>"']/g, character => `&#${character.charCodeAt(0)};`)
+}
+
+const characters: ReadonlyMap<string, string> = new Map([
+  ['amp', '&'],
+  ['quot', '"'],
+  ['apos', "'"],
+  ['lt', '<'],
+  ['gt', '>'],
+])
+
+function decodeCharacters(text: string): string {
+  return text.replace(/&(?:#x([\da-f]{1,6})|#(\d{1,7})|(amp|quot|apos|lt|gt));/gi, (all, hex, decimal, name) => {
+    if (name !== undefined) return characters.get(String(name).toLowerCase()) ?? all
+    const point = hex === undefined ? Number(decimal) : Number.parseInt(String(hex), 16)
+    return point <= 0x10ffff ? String.fromCodePoint(point) : all
+  })
+}
+
+function isSecretField(attributes: string, isSecret: NameTest): boolean {
+  for (const [, name = '', double, single, plain] of attributes.matchAll(attribute)) {
+    const value = double ?? single ?? plain ?? ''
+    if (naming.test(name) && isSecret(value)) return true
+    if (/^type$/i.test(name) && /^password$/i.test(value)) return true
+  }
+  return false
+}
+
+/** An empty value stays empty. */
+function maskHeld(all: string, name: string, double?: string, single?: string, plain?: string): string {
+  const isEmpty = (double ?? single ?? plain) === ''
+  return holding.test(name) && !isEmpty ? `${name}="${mask}"` : all
+}
+
+/** Whether a whole text is a URL with a query or a fragment. */
+export function isUrl(text: string): boolean {
+  return /^(?:[a-z][a-z\d+.-]{0,30}:\/\/|\/|\?)/i.test(text) && /[?#]/.test(text) && !/\s/.test(text)
+}
+
+/**
+ * Masks a URL pair by pair, each decoded. A value under a secret name becomes the mask; `maskValue` masks all other values,
+ * and the part before the query. Parts without a secret stay as they are.
+ */
+export function maskUrl(given: string, isSecret: NameTest, maskValue: (text: string) => string): string {
+  // A password may contain the marks of a query and of a fragment.
+  const url = maskUserinfo(given)
+  const end = url.search(/[?#]/)
+  const rest = url.slice(end)
+  const at = rest.search(/#|$/)
+  const parts = [rest.slice(0, at), rest.slice(at)].map(part => maskQuery(part, isSecret, maskValue))
+  return maskValue(url.slice(0, end)) + parts.join('')
+}
+
+function maskQuery(query: string, isSecret: NameTest, maskValue: (text: string) => string): string {
+  const pairs = query.slice(1).split('&')
+  const names = new Set(pairs.map(pair => decodePart(pair.slice(0, pair.search(/=|$/)))))
+  const isOfContext = (name: string) => isSecret(name) || isSecretCode(name, names)
+  return query.slice(0, 1) + pairs.map(pair => maskPair(pair, isOfContext, maskValue)).join('&')
+}
+
+function maskPair(pair: string, isSecret: NameTest, maskValue: (text: string) => string): string {
+  const at = pair.indexOf('=')
+  const name = pair.slice(0, at === -1 ? pair.length : at)
+  const value = pair.slice(name.length + 1)
+  if (at === -1) return maskPart(name, maskValue)
+  if (value !== '' && isSecret(decodePart(name))) return `${maskPart(name, maskValue)}=${mask}`
+  return `${maskPart(name, maskValue)}=${maskPart(value, maskValue)}`
+}
+
+function maskPart(part: string, maskValue: (text: string) => string): string {
+  const decoded = decodePart(part)
+  const masked = maskValue(decoded)
+  return masked === decoded ? part : encodeURIComponent(masked.toWellFormed())
+}
+
+/** Decodes a part of a query; a malformed one stays as it is. */
+function decodePart(part: string): string {
+  const text = part.replaceAll('+', ' ')
+  if (!text.includes('%')) return text
+  try {
+    return decodeURIComponent(text)
+  } catch {
+    return text
+  }
+}
+
+/**
+ * Masks the secrets in a source text: each literal after a name that ends with "password" or "secret"; literals that look
+ * random after another secret name (`const apiKey = '…'`, `env.TOKEN ?? '…'`, `set('x-api-key', '…')`); tokens of known
+ * providers, secrets of URLs, and random values of pairs (`token=…`). Other words stay, because an excerpt is the reader's own
+ * code. So do the paths of routes, `route('reset_password', '/reset-password')`. A literal whose end is missing is masked to the end of its line. Takes linear time.
+ */
+export function maskSource(source: string, isSecret: NameTest = isSecretName): string {
+  const named = source.replace(
+    literalWithName,
+    (found, name: string, between: string, quote: string, value: string, end: string) => {
+      const isOpen = value === '' || (between.includes(',') && isPath(value))
+      return !isOpen && (isPassword.test(name) || looksRandom(value)) && isSecret(name)
+        ? `${name}${between}${quote}${mask}${end}`
+        : found
+    },
+  )
+  const queried = named.replace(pair, (found, name: string, value: string, offset: number) => {
+    const isInQuery = /[?&]/.test(named[offset - 1] ?? '') && !value.startsWith('$')
+    return (isInQuery || looksRandom(value)) && isSecret(name) ? `${name}=${mask}` : found
+  })
+  return maskUserinfo(maskTokens(queried))
+}
+
+/** A name, an optional type, an operator and a literal. Every repetition is bounded, so that no line takes long. */
+const literalWithName =
+  /(?<![\w$-])([\w$-]{1,100})(["'`]?[)\]]?\s{0,9}(?::\s{0,9}[\w<>[\]| ]{1,40})?(?:[:=]|[=!]==?|\?\?=?|\|\|=?|(?<=["'`]),)\s{0,9})(["'`])((?:\\.|(?!\3)[^\\\r\n])*)(\3|$)/gm
+
+/** A segment of a path: words in lower case, or a parameter such as `:id` or `{id}`. */
+const pathSegment = /^(?:[:*]?[a-z]{1,20}\d{0,2}(?:[-_.][a-z]{1,20}\d{0,2}){0,9}|\{\w{1,30}\})?$/
+
+function isPath(text: string): boolean {
+  return text.startsWith('/') && text.split('/').every(segment => pathSegment.test(segment))
+}
+
+const isPassword = /(?:pass(?:word|wd|phrase)|pwd|secret)$/i
+
+/** A pair in a query or a sentence. A blank or a bracket ends the value. */
+const pair = /(?<![\w.%[\]$-])([\w.%[\]-]{1,100})=([^\s&#"'`<>(){};,]+)/g
+
+/** Public words with digits: algorithms, encodings, versions. */
+const knownWord =
+  /^(?:sha-?\d+|md5|utf-?\d+|base\d+|aes\b.*|[hrep]s\d+|es\d+|ed\d+|p-?\d+|x\d+|oauth\d?|http\/?\d.*|v\d.*|iso-?\d.*|i18n|id_ed25519)$/i
+const shortest = 6
+
+/** Digits among letters, or many capital letters within a word. Ordinary words have neither. */
+function looksRandom(text: string): boolean {
+  if (text.length < shortest || text.includes('${')) return false
+  return text.split(/[\s/.:,;_-]+/).some(part => part !== '' && !knownWord.test(part) && isMixed(part))
+}
+
+function isMixed(part: string): boolean {
+  const hasDigits = /\d/.test(part) && /\p{L}/u.test(part)
+  const humps = part.match(/[a-z][A-Z]|[A-Z]{2}[a-z]/g)?.length ?? 0
+  const hasMarks = /\p{L}[!$%^&*#+~]+\p{L}/u.test(part)
+  return (
+    hasMarks ||
+    (hasDigits && part.length >= 4) ||
+    (part.length >= 20 && humps > part.length / 6) ||
+    /^\d{6,}$/.test(part)
+  )
 }

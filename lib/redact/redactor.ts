@@ -1,9 +1,7 @@
 import { splitList } from '../text/conversion.ts'
-import { escapeRegExp } from '../text/escape-reg-exp.ts'
+import { escapeRegExp } from '../text/escapes.ts'
 import { TextMemo } from '../text/text-memo.ts'
-import { maskSource } from './mask-source.ts'
-import { maskText, mayHaveSecret } from './mask-text.ts'
-import { isUrl, maskUrl } from './mask-url.ts'
+import { isUrl, maskSource, maskText, maskUrl, mayHaveSecret } from './mask-text.ts'
 import { type CopyBounds, MaskingCopier } from './masking-copier.ts'
 import { isSecretName, mask, type NameTest } from './secret-names.ts'
 

@@ -1,5 +1,5 @@
 import { mask, type NameTest } from '../redact/secret-names.ts'
-import { escapeRegExp } from '../text/escape-reg-exp.ts'
+import { escapeRegExp } from '../text/escapes.ts'
 import type { PatternForm } from './pattern.ts'
 import type { Route } from './route.ts'
 

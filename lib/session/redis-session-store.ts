@@ -13,9 +13,9 @@ import {
   type SessionData,
   type SessionLimits,
   type SessionStore,
+  SessionTasks,
   stringifyRecord,
 } from './session-store.ts'
-import { SessionTasks } from './session-tasks.ts'
 
 /** Where the sessions of several machines are stored, and how many. */
 export interface RedisSessionStoreOptions {

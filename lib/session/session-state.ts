@@ -1,4 +1,6 @@
-import { type Flashes, SessionContents } from './session-contents.ts'
+import { isDeepStrictEqual } from 'node:util'
+import { withoutStack } from '../errors/http-error.ts'
+import { SESSION_STATELESS } from './errors.ts'
 import type { SessionData, SessionStore } from './session-store.ts'
 
 /** The end of a session: the first of the two counts. */
@@ -10,7 +12,7 @@ export interface SessionTimes {
 }
 
 /** The store of a session, its end, and the clock in milliseconds since 1970. */
-export interface SessionPlace {
+interface SessionPlace {
   readonly store: SessionStore
   readonly times: SessionTimes
   readonly now: () => number
@@ -197,4 +199,156 @@ export class SessionState {
 /** The end of a session, in milliseconds since 1970. */
 export function expiryOf({ lifetime, idleTime }: SessionTimes, createdAt: number, lastUsedAt: number): number {
   return Math.min(createdAt + lifetime * 1000, lastUsedAt + idleTime * 1000)
+}
+
+/** The attributes and flashes of a session, and the changes that this request has made to them. Values are JSON. */
+export class SessionContents {
+  readonly #attributes: Map<string, unknown>
+  /** Names whose values were set or deleted here. */
+  readonly #changed = new Set<string>()
+  #isCleared = false
+  readonly #storedFlashes: Map<string, readonly unknown[]>
+  readonly #addedFlashes = new Map<string, readonly unknown[]>()
+  /** Whether stored flashes were removed. */
+  #isTaken = false
+
+  constructor(stored?: StoredContents) {
+    this.#attributes = new Map(Object.entries(stored?.attributes ?? {}))
+    this.#storedFlashes = new Map(Object.entries(stored?.flashes ?? {}))
+  }
+
+  get attributes(): ReadonlyMap<string, unknown> {
+    return this.#attributes
+  }
+
+  get flashes(): Flashes {
+    return join(this.#storedFlashes, this.#addedFlashes)
+  }
+
+  get isChanged(): boolean {
+    return this.#isCleared || this.#isTaken || this.#changed.size > 0 || this.#addedFlashes.size > 0
+  }
+
+  get isEmpty(): boolean {
+    return this.#attributes.size === 0 && this.#storedFlashes.size === 0 && this.#addedFlashes.size === 0
+  }
+
+  set(name: string, value: unknown): void {
+    if (this.#attributes.has(name) && isDeepStrictEqual(this.#attributes.get(name), value)) return
+    this.#attributes.set(name, value)
+    this.#changed.add(name)
+  }
+
+  /** Whether there was something to delete. */
+  delete(name: string): boolean {
+    const existed = this.#attributes.delete(name)
+    if (existed) this.#changed.add(name)
+    return existed
+  }
+
+  clear(): void {
+    this.#attributes.clear()
+    this.#isCleared = true
+  }
+
+  addFlash(type: string, message: unknown): void {
+    this.#addedFlashes.set(type, [...(this.#addedFlashes.get(type) ?? []), message])
+  }
+
+  /** Whether the store had flashes of this type, or any at all, when it was read. */
+  hasStoredFlashes(type: string | undefined): boolean {
+    return type === undefined ? this.#storedFlashes.size > 0 : this.#storedFlashes.has(type)
+  }
+
+  /** Removes the flashes of a type, or all, and returns them. */
+  takeFlashes(type: string | undefined): Flashes {
+    const taken = pick(this.flashes, type)
+    for (const key of taken.keys()) {
+      if (this.#storedFlashes.delete(key)) this.#isTaken = true
+      this.#addedFlashes.delete(key)
+    }
+    return taken
+  }
+
+  /** The contents that are stored now, with the changes of this request and nothing else: changes of other requests stay. */
+  rebase(stored?: StoredContents): SessionContents {
+    const contents = new SessionContents(stored)
+    if (this.#isCleared) contents.clear()
+    for (const name of this.#changed) {
+      if (this.#attributes.has(name)) contents.set(name, this.#attributes.get(name))
+      else contents.delete(name)
+    }
+    for (const [type, messages] of this.#addedFlashes) contents.#addedFlashes.set(type, messages)
+    return contents
+  }
+
+  toData(): StoredContents {
+    return { attributes: Object.fromEntries(this.#attributes), flashes: Object.fromEntries(this.flashes) }
+  }
+}
+
+type StoredContents = Pick<SessionData, 'attributes' | 'flashes'>
+
+/** Messages by type. */
+type Flashes = ReadonlyMap<string, readonly unknown[]>
+
+/** The flashes of the type, or all. */
+function pick(flashes: Flashes, type: string | undefined): Flashes {
+  return type === undefined ? flashes : new Map([...flashes].filter(([key]) => key === type))
+}
+
+function join(first: Flashes, second: Flashes): Flashes {
+  const joined = new Map(first)
+  for (const [type, messages] of second) joined.set(type, [...(joined.get(type) ?? []), ...messages])
+  return joined
+}
+
+/** The methods of a session that use it. */
+export type SessionMethod =
+  | 'get'
+  | 'set'
+  | 'has'
+  | 'delete'
+  | 'update'
+  | 'take'
+  | 'all'
+  | 'clear'
+  | 'flash'
+  | 'flashes'
+  | 'peekFlashes'
+  | 'metadata'
+  | 'regenerate'
+  | 'invalidate'
+
+/** One use of a session. */
+export interface SessionUse {
+  readonly method: SessionMethod
+  /** Creates an error whose stack begins where the session was used. Only valid during the `onUse` call. */
+  captureCallSite(): Error
+}
+
+/** Decides when a use of the session is a mistake, and handles it. */
+interface StatelessCheckOptions {
+  /** Whether the request is declared stateless. Called at each use, because routing may come after the session. */
+  isStateless(): boolean
+  /** Refuse the use instead of reporting it. */
+  readonly isDebug: boolean
+  report(use: SessionUse): void
+}
+
+/** Creates an `onUse` function that reports a use in a stateless request, or throws SESSION_STATELESS in debug. */
+export function createStatelessCheck(options: StatelessCheckOptions): (use: SessionUse) => void {
+  return use => {
+    if (!options.isStateless()) return
+    if (options.isDebug) throw new SESSION_STATELESS([])
+    options.report(use)
+  }
+}
+
+/** Creates the error of {@link SessionUse.captureCallSite}. Its stack begins with the caller of `method`. */
+export function captureCallSite(name: SessionMethod, method: (...values: never[]) => unknown): Error {
+  // Otherwise the stack would be captured twice.
+  const callSite = withoutStack(() => new Error(`session.${name}()`))
+  Error.captureStackTrace(callSite, method)
+  return callSite
 }

@@ -1,9 +1,17 @@
 import { randomBytes } from 'node:crypto'
-import type { SessionContents } from './session-contents.ts'
-import { expiryOf, type SessionCookie, type SessionMetadata, SessionState, type SessionTimes } from './session-state.ts'
+import { SESSION_VALUE_INVALID } from './errors.ts'
+import {
+  captureCallSite,
+  expiryOf,
+  type SessionContents,
+  type SessionCookie,
+  type SessionMetadata,
+  type SessionMethod,
+  SessionState,
+  type SessionTimes,
+  type SessionUse,
+} from './session-state.ts'
 import type { SessionStore } from './session-store.ts'
-import { captureCallSite, type SessionMethod, type SessionUse } from './session-use.ts'
-import { copyValue } from './session-value.ts'
 
 /** The parts of a session. */
 export interface SessionOptions {
@@ -20,7 +28,7 @@ export interface SessionOptions {
 }
 
 /** A copy of a session's data. */
-export interface SessionView {
+interface SessionView {
   readonly id: string
   readonly metadata: SessionMetadata
   readonly attributes: Record<string, unknown>
@@ -250,4 +258,60 @@ function toRecord<value>(entries: ReadonlyMap<string, value>): Record<string, va
   const record: Record<string, value> = Object.create(null)
   for (const [name, value] of entries) record[name] = structuredClone(value)
   return record
+}
+
+/**
+ * Copies a value that JSON can represent without loss: null, booleans, finite numbers, strings, arrays and plain objects.
+ * Undefined properties are left out, as in JSON.
+ *
+ * @throws SESSION_VALUE_INVALID with the path of the part that cannot be stored
+ */
+function copyValue(name: string, value: unknown): unknown {
+  return copy(value, { name, path: 'the value', within: [] })
+}
+
+/** A place in a value. */
+interface Place {
+  readonly name: string
+  /** `the value.user.roles[2]` */
+  readonly path: string
+  /** The objects around the place, to find cycles. */
+  readonly within: readonly object[]
+}
+
+/** Deeper than any useful data, and far from a stack overflow. */
+const maxDepth = 100
+
+function copy(value: unknown, place: Place): unknown {
+  if (value === null || typeof value === 'string' || typeof value === 'boolean') return value
+  if (typeof value === 'number' && Number.isFinite(value)) return value
+  if (typeof value !== 'object') throw refuse(place, describe(value))
+  if (place.within.includes(value)) throw refuse(place, 'part of itself')
+  if (place.within.length === maxDepth) throw refuse(place, `nested more than ${maxDepth} deep`)
+
+  const within = [...place.within, value]
+  if (Array.isArray(value)) {
+    // Not map(): it would skip holes.
+    return Array.from(value, (item, index) => copy(item, { ...place, path: `${place.path}[${index}]`, within }))
+  }
+  if (!isPlain(value)) throw refuse(place, `an instance of ${value.constructor?.name ?? 'a class'}`)
+  const entries = Object.entries(value).filter(([, part]) => part !== undefined)
+  // fromEntries() defines properties: a key `__proto__` is data like any other.
+  return Object.fromEntries(
+    entries.map(([key, part]) => [key, copy(part, { ...place, path: `${place.path}.${key}`, within })]),
+  )
+}
+
+function isPlain(value: object): boolean {
+  const prototype: unknown = Object.getPrototypeOf(value)
+  return prototype === null || prototype === Object.prototype
+}
+
+function refuse({ name, path }: Place, reason: string): Error {
+  return new SESSION_VALUE_INVALID([name, path, reason])
+}
+
+function describe(value: unknown): string {
+  if (value === undefined || typeof value === 'number') return String(value)
+  return `a ${typeof value}`
 }

@@ -1,5 +1,5 @@
 import { createRequire } from 'node:module'
-import { isLikePostgres } from '../sql/conventions.ts'
+import { isLikePostgres } from '../sql/tokens.ts'
 
 /** The kind of a piece of source. Plain text has none. */
 export type TokenKind = '' | 'keyword' | 'name' | 'type' | 'string' | 'number' | 'comment'

@@ -1,10 +1,12 @@
+import path from 'node:path'
 import { isThenable } from '../event-dispatcher/event-dispatcher.ts'
 import type { Request } from '../http/request.ts'
+import { locateFrame } from '../stack/locate-frame.ts'
+import { parseStack } from '../stack/stack-frames.ts'
 import { VIEW_GLOBAL_INVALID, VIEW_RENDER_FAILED, VIEW_REQUEST_MISSING } from './errors.ts'
-import { Registrations } from './registrations.ts'
 
 /** Computes a global for a request, or returns a promise of it. The request is the main request, also for a fragment. */
-export type GlobalFunction = (request: Request) => unknown
+type GlobalFunction = (request: Request) => unknown
 
 /** The value of a global, or the function that computes it. */
 export type Global = GlobalFunction | object | string | number | boolean | null
@@ -104,4 +106,25 @@ function explain(name: string, page: string, error: unknown): Error {
 
 function findMain(request: Request): Request {
   return request.parent === undefined ? request : findMain(request.parent)
+}
+
+/** Remembers where helpers and globals were added, for the message about a second one with the same name. */
+export class Registrations {
+  readonly #places = new Map<string, Error>()
+
+  /** Remembers the place of the running call. Its stack becomes text only if the place is needed. */
+  note(name: string): void {
+    this.#places.set(name, new Error(name))
+  }
+
+  /** The place of a name as the end of a sentence, such as `, added in bundles/shop/shop-bundle.ts:12`; `undefined` if it is new. */
+  find(name: string, directory: string): string | undefined {
+    const place = this.#places.get(name)
+    if (place === undefined) return undefined
+    // The first calls are those of this file and of its folder.
+    const [own, ...frames] = parseStack(place)
+    const folder = path.dirname(own?.file ?? '')
+    const frame = frames.find(({ file }) => file !== undefined && path.dirname(file) !== folder)
+    return frame === undefined ? '' : `, added in ${locateFrame(frame, directory).file}:${frame.line}`
+  }
 }

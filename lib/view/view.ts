@@ -15,7 +15,7 @@ import {
   locateNodes,
   readValue,
 } from './failed-place.ts'
-import { type Global, Globals, type GlobalValues } from './globals.ts'
+import { type Global, Globals, type GlobalValues, Registrations } from './globals.ts'
 import {
   capturePartialOptions,
   createHandlebars,
@@ -24,7 +24,6 @@ import {
   type PartialOptions,
   valueReader,
 } from './handlebars.ts'
-import { Registrations } from './registrations.ts'
 import {
   foldersFor,
   listTemplates,

@@ -1,7 +1,7 @@
 import { existsSync, readFileSync, writeFileSync } from 'node:fs'
 import path from 'node:path'
 import { t } from 'tap'
-import { readImporters } from '#bin/importers.ts'
+import { readImporters } from '#bin/run-tests.ts'
 import { runsTypeScript } from '#bin/sources.ts'
 import { createSmallApplication } from '#tests/support/create-small-application.ts'
 import { until } from '#tests/support/until.ts'

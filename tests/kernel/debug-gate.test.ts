@@ -6,14 +6,20 @@ import {
   DebugKey,
   type DebugPolicy,
   decideDebugAccess,
+  type PeerUser,
+  PeerUsers,
 } from '#kernel/debug-gate.ts'
-import { type PeerUser, PeerUsers } from '#kernel/peer-users.ts'
 import { createRequest } from '#kernel/testing/event-factories.ts'
 import { Headers } from '#lib/http/headers.ts'
 import { includesHost } from '#lib/http/host.ts'
-import { forwardingHeaders } from '#lib/http/proxy-headers.ts'
 import { type Connection, Request } from '#lib/http/request.ts'
-import { createAddressList, type TrustableHeader, TrustedProxies, trustableHeaders } from '#lib/http/trusted-proxies.ts'
+import {
+  createAddressList,
+  forwardingHeaders,
+  type TrustableHeader,
+  TrustedProxies,
+  trustableHeaders,
+} from '#lib/http/trusted-proxies.ts'
 import { parseConfig } from '#tests/support/parse-config.ts'
 import { createRecorder } from '#tests/support/recording-logger.ts'
 

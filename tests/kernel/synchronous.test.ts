@@ -8,7 +8,7 @@ import {
   RequestEvent,
   ResponseEvent,
 } from '#kernel/events.ts'
-import { createBareKernel } from '#kernel/testing/create-bare-kernel.ts'
+import { createBareKernel } from '#kernel/testing/create-test-kernel.ts'
 import { Response } from '#lib/http/response.ts'
 import { type ApplicationSpec, applications, type ListenerSpec } from '#tests/support/random-application.ts'
 import { runApplication } from '#tests/support/run-application.ts'

@@ -1,7 +1,7 @@
 import { checkedForm, jsonBody, queryValues } from '#kernel/arguments/schemas.ts'
 import type { Application, Bundle } from '#kernel/bundle.ts'
 import { dump } from '#kernel/dump.ts'
-import { encodeUpload } from '#kernel/testing/test-body.ts'
+import { encodeUpload } from '#kernel/testing/event-factories.ts'
 import { HttpError } from '#lib/errors/http-error.ts'
 import { Event } from '#lib/event-dispatcher/event-dispatcher.ts'
 import type { Request } from '#lib/http/request.ts'

@@ -1,7 +1,7 @@
 import { mkdtempSync, rmSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import path from 'node:path'
-import { tuneGarbageCollector } from '../../../dist/bin/garbage-collector.js'
+import { tuneGarbageCollector } from '../../../dist/bin/main-process.js'
 import { createProfilerBundle } from '../../../dist/bundles/profiler/profiler-bundle.js'
 import { ArmFile } from '../../../dist/bundles/profiler/record/cpu/arming.js'
 import { FileProfileStorage } from '../../../dist/bundles/profiler/store/file-profile-storage.js'

@@ -1,4 +1,4 @@
-import { tuneGarbageCollector } from '../../../dist/bin/garbage-collector.js'
+import { tuneGarbageCollector } from '../../../dist/bin/main-process.js'
 import { createOpenTelemetryBundle } from '../../../dist/bundles/opentelemetry/opentelemetry-bundle.js'
 import { NodeServer } from '../../../dist/kernel/server/node-server.js'
 import { Response } from '../../../dist/lib/http/response.js'

@@ -1,5 +1,5 @@
+import type { Explainer } from '../../../kernel/bundle.ts'
 import { type CommandArgument, CommandUsageError } from '../../../kernel/console-command.ts'
-import type { Explainer } from '../../../kernel/explainer.ts'
 import type { Logger } from '../../../lib/log/logger.ts'
 import type { RouteCollection } from '../../../lib/routing/route-collection.ts'
 import type { View } from '../../../lib/view/view.ts'

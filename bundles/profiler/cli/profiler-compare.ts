@@ -1,6 +1,5 @@
 import { type ConsoleCommand, exitCodes } from '../../../kernel/console-command.ts'
-import type { Block, Document } from '../../../lib/console/document.ts'
-import type { Column } from '../../../lib/console/table.ts'
+import type { Block, Column, Document } from '../../../lib/console/document.ts'
 import { compareProfiles } from '../insight/compare/comparison.ts'
 import { findPredecessors, likenessOf } from '../insight/compare/find-previous.ts'
 import { type Verdict, writeChanges } from '../insight/compare/judge-comparison.ts'

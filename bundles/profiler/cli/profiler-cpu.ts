@@ -1,6 +1,5 @@
 import { CommandUsageError, type ConsoleCommand, exitCodes } from '../../../kernel/console-command.ts'
-import type { Document } from '../../../lib/console/document.ts'
-import type { Cell, Column } from '../../../lib/console/table.ts'
+import type { Cell, Column, Document } from '../../../lib/console/document.ts'
 import { knownMethods } from '../../../lib/http/request-line.ts'
 import type { RouteCollection } from '../../../lib/routing/route-collection.ts'
 import { placeOf, readCpu, type StoredCpu } from '../profile/cpu.ts'

@@ -4,9 +4,8 @@ import {
   type ConsoleCommand,
   exitCodes,
 } from '../../../kernel/console-command.ts'
-import type { Block } from '../../../lib/console/document.ts'
+import { type Block, type Cell, type Column, withoutEmpty } from '../../../lib/console/document.ts'
 import type { Output } from '../../../lib/console/output.ts'
-import { type Cell, type Column, withoutEmpty } from '../../../lib/console/table.ts'
 import { type PublicFinding, toPublicFinding } from '../export/json.ts'
 import { toBadge } from '../insight/findings/finding.ts'
 import type { Inspector } from '../insight/findings/inspector.ts'

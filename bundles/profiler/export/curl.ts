@@ -1,5 +1,5 @@
 import { encodeMultipart, parseParameters } from '../../../lib/body/multipart.ts'
-import { quoteForShell } from '../../../lib/text/quote-for-shell.ts'
+import { quoteForShell } from '../../../lib/text/escapes.ts'
 import type { ContentData } from '../profile/content-data.ts'
 import type { BodyData } from '../profile/exchange-data.ts'
 import { type FormPart, readFormParts, serializeForm } from '../profile/form-body.ts'

@@ -1,4 +1,4 @@
-import type { ExplainConnection } from '../../../kernel/explainer.ts'
+import type { ExplainConnection } from '../../../kernel/bundle.ts'
 import { mask } from '../../../lib/redact/secret-names.ts'
 import { readStatement } from '../../../lib/sql/statement.ts'
 import { readTokens } from '../../../lib/sql/tokens.ts'

@@ -1,4 +1,4 @@
-import { isCache } from '../../../lib/sql/conventions.ts'
+import { isCache } from '../../../lib/sql/tokens.ts'
 import { type CallerPlace, choosePlaces } from '../../../lib/stack/choose-places.ts'
 import { groupBy } from './group-by.ts'
 import { oncePerProfile } from './once-per-profile.ts'

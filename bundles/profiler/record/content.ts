@@ -1,7 +1,7 @@
 import { createHash } from 'node:crypto'
 import zlib from 'node:zlib'
 import { parseForm } from '../../../lib/body/form-data.ts'
-import { maskMarkup } from '../../../lib/redact/mask-markup.ts'
+import { maskMarkup } from '../../../lib/redact/mask-text.ts'
 import { type CopyBounds, MaskingCopier } from '../../../lib/redact/masking-copier.ts'
 import type { Redactor } from '../../../lib/redact/redactor.ts'
 import { isSecretCode, mask } from '../../../lib/redact/secret-names.ts'

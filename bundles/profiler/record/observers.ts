@@ -1,5 +1,8 @@
 // For the signal that it declares.
-import type {} from '../../../kernel/bundle.ts'
+
+import childProcess from 'node:child_process'
+import fs from 'node:fs'
+import { syncBuiltinESMExports } from 'node:module'
 import { observeDumps } from '../../../kernel/dump.ts'
 import type { RequestContext } from '../../../kernel/request-context.ts'
 import type { Request } from '../../../lib/http/request.ts'
@@ -8,10 +11,10 @@ import { maskAndCut } from '../../../lib/redact/masking-copier.ts'
 import type { Redactor } from '../../../lib/redact/redactor.ts'
 import { formatTree } from '../../../lib/redact/value-tree.ts'
 import type { Signals } from '../../../lib/signals.ts'
-import { type Caller, Callers, type CodePlace } from '../../../lib/stack/callers.ts'
+import { type Caller, Callers, type CodePlace, type Running } from '../../../lib/stack/callers.ts'
 import { locateFrame } from '../../../lib/stack/locate-frame.ts'
 import { CallTraces, parseStack } from '../../../lib/stack/stack-frames.ts'
-import { escapeControls } from '../../../lib/text/escape-controls.ts'
+import { escapeControls } from '../../../lib/text/escapes.ts'
 import type { RenderTracer } from '../../../lib/view/traceable-view.ts'
 import type { ConsoleEntry } from '../profile/console-data.ts'
 import { formatPlace } from '../profile/format.ts'
@@ -21,7 +24,6 @@ import type { Profiler } from './profiler.ts'
 import { RenderTrace } from './render-trace.ts'
 import type { Trace } from './trace.ts'
 import { watchConsole } from './watch-console.ts'
-import { watchSyncCalls } from './watch-sync-calls.ts'
 
 /** The number of uses that are recorded for one request. The session counts all uses. */
 const useLimit = 50
@@ -41,7 +43,7 @@ export function observeSessions(
 }
 
 /** Finds the trace of the request for which a template is rendered; without a request, of the current request. */
-export type FindTrace = (request?: Request) => Trace | undefined
+type FindTrace = (request?: Request) => Trace | undefined
 
 /** Creates the tracer that records every page and partial on its trace. */
 export function createRenderTracer(findTrace: FindTrace): RenderTracer {
@@ -91,7 +93,7 @@ export function watchCrashes(profiler: Profiler, context: RequestContext, logger
 }
 
 /** The services of {@link observeConsole}. */
-export interface ConsoleServices {
+interface ConsoleServices {
   /** Finds the trace of the current request. */
   readonly findTrace: FindTrace
   readonly redactor: Redactor
@@ -211,4 +213,101 @@ function findCaller(error: Error, directory: string): Caller | undefined {
     if (origin === 'application' && file !== undefined) return { file, line: frame.line, column: frame.column }
   }
   return undefined
+}
+
+/** Milliseconds: shorter calls are not reported. In this time, the event loop handles no other request. */
+const leastTime = 50
+
+/** A call of a synchronous function of `node:fs` or `node:child_process`. */
+export interface SyncCall {
+  /** Such as `fs.readFileSync`. */
+  readonly name: string
+  /** By `performance.now()`. */
+  readonly start: number
+  readonly duration: number
+}
+
+/** Called after a long call, while its caller is on the stack below the function `below`. */
+type SyncCallObserver = (call: SyncCall, below: Running) => void
+
+/** The functions belong to the process, and so do their observers: a process may have several kernels. */
+const observers = new Set<SyncCallObserver>()
+
+/** Puts back the functions. */
+let restore: (() => void) | undefined
+
+/** Whether a function runs: some call others of them. */
+let isRunning = false
+
+/**
+ * Passes long calls of the synchronous functions for files and processes to an observer, until the returned function is called.
+ * A short call costs a fraction of a microsecond. Code that has imported the functions before is observed, too, except for
+ * CommonJS modules that keep a function in a variable.
+ */
+export function watchSyncCalls(observer: SyncCallObserver): () => void {
+  observers.add(observer)
+  restore ??= patchAll()
+  return () => {
+    observers.delete(observer)
+    if (observers.size > 0) return
+    restore?.()
+    restore = undefined
+  }
+}
+
+function patchAll(): () => void {
+  const restores = [...patch('fs', fs), ...patch('child_process', childProcess)]
+  syncBuiltinESMExports()
+  return () => {
+    for (const restore of restores) restore()
+    syncBuiltinESMExports()
+  }
+}
+
+/** Replaces the synchronous functions of a module. */
+function patch(prefix: string, module: object): (() => void)[] {
+  return Object.keys(module).flatMap(key => {
+    const original: unknown = Reflect.get(module, key)
+    if (!key.endsWith('Sync') || !isFunction(original)) return []
+    const observed = observe(`${prefix}.${key}`, original)
+    Reflect.set(module, key, observed)
+    return [
+      () => {
+        // Another library may have replaced it since.
+        if (Reflect.get(module, key) === observed) Reflect.set(module, key, original)
+      },
+    ]
+  })
+}
+
+function isFunction(value: unknown): value is Running {
+  return typeof value === 'function'
+}
+
+function observe(name: string, original: Running): Running {
+  function observed(this: unknown, ...values: never[]): unknown {
+    if (isRunning) return Reflect.apply(original, this, values)
+    isRunning = true
+    const start = performance.now()
+    try {
+      return Reflect.apply(original, this, values)
+    } finally {
+      isRunning = false
+      const duration = performance.now() - start
+      if (duration >= leastTime) report({ name, start, duration }, observed)
+    }
+  }
+  // Its name and length, and such as `realpathSync.native`.
+  return Object.defineProperties(observed, Object.getOwnPropertyDescriptors(original))
+}
+
+/** Calls the observers. Their errors are dropped: an error would replace the result of the application's call. */
+function report(call: SyncCall, below: Running): void {
+  for (const observer of observers) {
+    try {
+      observer(call, below)
+    } catch {
+      // The application continues; the profile has a gap.
+    }
+  }
 }

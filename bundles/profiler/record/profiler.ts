@@ -1,11 +1,28 @@
 import { randomInt } from 'node:crypto'
+import { hostname } from 'node:os'
+import { setImmediate as nextTurn } from 'node:timers/promises'
 import type { TerminateEvent } from '../../../kernel/events.ts'
 import { EventStream } from '../../../lib/http/event-stream.ts'
 import type { Request } from '../../../lib/http/request.ts'
 import { Response } from '../../../lib/http/response.ts'
+import type { Logger } from '../../../lib/log/logger.ts'
+import type { Redactor } from '../../../lib/redact/redactor.ts'
+import type { Signals } from '../../../lib/signals.ts'
+import type { Profile } from '../profile/profile.ts'
+import type { ProfileStorage } from '../store/profile-storage.ts'
 import type { CpuRecording } from './cpu/cpu-sampler.ts'
-import { ProfileWriter, type ProfileWriterServices } from './profile-writer.ts'
-import { attachedTrace, attachTrace, removeFrom, Trace, type WarmKinds, withAncestors } from './trace.ts'
+import type { RecordingPolicy } from './recording-policy.ts'
+import { serializeProfile } from './serialize-profile.ts'
+import {
+  attachedTrace,
+  attachTrace,
+  type CollectedData,
+  removeFrom,
+  Trace,
+  type WarmKinds,
+  withAncestors,
+  withDescendants,
+} from './trace.ts'
 import { startUsage } from './usage-trace.ts'
 
 declare module '../../../lib/http/attributes.ts' {
@@ -16,7 +33,7 @@ declare module '../../../lib/http/attributes.ts' {
 }
 
 /** The services that a profiler uses. */
-export interface ProfilerServices extends ProfileWriterServices {
+interface ProfilerServices extends ProfileWriterServices {
   /** Starts to watch the event loop, which lasts as long as requests are in flight. */
   readonly watchLoop: () => void
   /** Whether a main request is one for the profiler's own pages, which are not recorded. */
@@ -200,4 +217,231 @@ export function drawToken(isTaken: (token: string) => boolean, draw: () => strin
 /** `randomInt` draws its random bytes in bulk: 0.1 µs, where three bytes of `randomBytes` take 2 µs. */
 function drawSixDigits(): string {
   return randomInt(0x1000000).toString(16).padStart(6, '0')
+}
+
+/** The objects and functions that the writer calls. */
+interface ProfileWriterServices {
+  readonly storage: ProfileStorage
+  readonly policy: RecordingPolicy
+  /** Runs all collectors on a trace. */
+  readonly collect: (trace: Trace) => CollectedData
+  /** Runs the collectors of late work once more, on a trace whose response was sent. */
+  readonly collectLate: (trace: Trace) => void
+  /** The data of the collectors about the process, as JSON: the same text until templates are edited. */
+  readonly processData: () => string
+  readonly redactor: Redactor
+  readonly logger: Logger
+  readonly signals: Signals
+}
+
+/** Milliseconds that a caller waits at most for a profile. A slow collector delays its profile. */
+const waitLimit = 1000
+
+/** Milliseconds between late work and its update of the profile; doubled after each update. */
+const updateDelay = 100
+
+/** Work that never ends would update its profile forever. With the growing delay this covers 25 seconds. */
+const updateLimit = 8
+
+/**
+ * Makes profiles of traces: `collect` runs the collectors, `write` queues the trace of an ended request, and the queue
+ * appends its profile to the store, each sub-request before its parent. Late work updates a written profile.
+ */
+class ProfileWriter {
+  readonly #services: ProfileWriterServices
+  readonly #pending = new PendingTokens()
+  readonly #machine: string | null
+  /** Main requests that have ended and are not written yet. */
+  readonly #ended: Trace[] = []
+  readonly #queue: Trace[] = []
+
+  constructor(services: ProfileWriterServices) {
+    this.#services = services
+    this.#machine = services.storage.isShared === true ? hostname() : null
+  }
+
+  /** The main requests that have ended and are not written yet. */
+  get ended(): readonly Trace[] {
+    return this.#ended
+  }
+
+  /** Whether a token is taken: by a profile in the store, or by one that is not written yet. */
+  knows(token: string): boolean {
+    return this.#pending.has(token) || this.#services.storage.has(token)
+  }
+
+  /** Announces a token: a response names it before its profile is written. */
+  expect(token: string): void {
+    this.#pending.add(token)
+  }
+
+  /** Runs the collectors on a trace in its present state, and replaces the data that was collected before. */
+  collect(trace: Trace): CollectedData {
+    trace.collected = this.#services.collect(trace)
+    return trace.collected
+  }
+
+  /** Queues an ended main request, with its sub-requests. */
+  write(main: Trace): void {
+    this.#ended.push(main)
+    this.#queue.push(main)
+    if (this.#queue.length === 1) void this.#writeQueue()
+  }
+
+  /** Writes a main request and its sub-requests while the stream of the response is still open. */
+  async writeOpen(main: Trace): Promise<void> {
+    // The response is sent first.
+    await nextTurn()
+    for (const trace of withDescendants(main)) {
+      await this.#collected(trace).pending
+      // At its end, it is collected and written again.
+      if (main.outcome === 'unfinished') this.#appendIfKept(trace)
+    }
+  }
+
+  /** Writes a sub-request that ended after its main request, and updates the profile of its parent. */
+  async writeLate(trace: Trace): Promise<void> {
+    await this.#writeOne(trace)
+    this.#update(trace.parent)
+  }
+
+  /** Writes a main request at once, before the process ends. The requests of `lineage` caused the crash. */
+  writeCrashed(main: Trace, lineage: readonly Trace[]): void {
+    if (!this.#services.policy.keeps(main)) return
+    for (const trace of withDescendants(main)) {
+      if (trace.outcome === 'unfinished' || lineage.includes(trace)) {
+        trace.outcome = 'crashed'
+        this.collect(trace)
+      }
+      this.#append(trace)
+    }
+  }
+
+  /** Schedules an update of a profile after late work. Updates are gathered for a while. */
+  readonly updateSoon = (trace: Trace): void => {
+    if (trace.hasUpdate || trace.updates === updateLimit) return
+    trace.hasUpdate = true
+    const update = () => {
+      trace.hasUpdate = false
+      this.#services.collectLate(trace)
+      this.#update(trace)
+    }
+    // The timer is unref'd: a process that ends does not wait for it.
+    setTimeout(update, updateDelay * 2 ** trace.updates++).unref()
+  }
+
+  /**
+   * Resolves when the profile of a token is written, at once when none is expected, and after one second in any case.
+   */
+  whenWritten(token: string): Promise<void> {
+    return this.#pending.wait(token, waitLimit)
+  }
+
+  /** Resolves when every ended request is written, and after one second in any case. */
+  async whenIdle(): Promise<void> {
+    const limit = performance.now() + waitLimit
+    while (this.#ended.length > 0 && performance.now() < limit) await nextTurn()
+  }
+
+  /**
+   * Writes the queue two turns of the event loop later: other requests are answered first, and by then Node has
+   * reported the runs of the garbage collector.
+   */
+  async #writeQueue(): Promise<void> {
+    await nextTurn()
+    await nextTurn()
+    for (const main of this.#queue.splice(0)) {
+      const writing = this.#writeTree(main)
+      if (writing === undefined) removeFrom(this.#ended, main)
+      else void writing.then(() => removeFrom(this.#ended, main))
+    }
+  }
+
+  /** Writes sub-requests before their parents. Returns a promise only if a collector is still at work. */
+  #writeTree(main: Trace): Promise<void> | undefined {
+    let writing: Promise<void> | undefined
+    for (const trace of withDescendants(main)) {
+      writing = writing === undefined ? this.#writeOne(trace) : writing.then(() => this.#writeOne(trace))
+    }
+    return writing
+  }
+
+  #writeOne(trace: Trace): Promise<void> | undefined {
+    const { policy } = this.#services
+    const pending = policy.keeps(trace) ? this.#collected(trace).pending : undefined
+    if (pending !== undefined) return pending.then(() => this.#appendIfKept(trace))
+    this.#appendIfKept(trace)
+    return undefined
+  }
+
+  /** Asks the policy again: the request may have failed while a collector was at work. */
+  #appendIfKept(trace: Trace): void {
+    if (this.#services.policy.keeps(trace)) this.#append(trace)
+    this.#pending.settle(trace.token)
+  }
+
+  /** Writes a newer version of a written profile. The errors that its page has reported since stay in it. */
+  #update(trace: Trace | undefined): void {
+    if (!trace?.isWritten) return
+    const { logger, redactor, signals, storage } = this.#services
+    const change = (stored: Profile) => {
+      const serialized = serializeProfile(trace, this.#collected(trace), redactor, stored, this.#machine)
+      signals.emit('profile.saved', serialized.summary)
+      return serialized
+    }
+    storage.amend(trace.token, change).catch(error => {
+      logger.error('A profile could not be written.', { exception: error })
+    })
+  }
+
+  #append(trace: Trace): void {
+    const { logger, processData, redactor, signals, storage } = this.#services
+    try {
+      const serialized = serializeProfile(trace, this.#collected(trace), redactor, undefined, this.#machine)
+      storage.append(serialized, processData())
+      trace.isWritten = true
+      signals.emit('profile.saved', serialized.summary)
+    } catch (error) {
+      // No caller catches the error: it would end the process.
+      logger.error('A profile could not be written.', { exception: error })
+    }
+  }
+
+  /** A sub-request is collected when it ends, and written together with its main request. */
+  #collected(trace: Trace): CollectedData {
+    return trace.collected ?? this.collect(trace)
+  }
+}
+
+/** Tokens of profiles that are not written yet. Responses may name them already. */
+export class PendingTokens {
+  readonly #waiting = new Map<string, (() => void)[]>()
+
+  add(token: string): void {
+    this.#waiting.set(token, [])
+  }
+
+  has(token: string): boolean {
+    return this.#waiting.has(token)
+  }
+
+  /** Resolves the waiting callers: the profile of the token is written, or never will be. */
+  settle(token: string): void {
+    const waiting = this.#waiting.get(token) ?? []
+    this.#waiting.delete(token)
+    for (const resolve of waiting) resolve()
+  }
+
+  /** Resolves when the token is settled, at once when it is not pending, and after `limit` milliseconds in any case. */
+  wait(token: string, limit: number): Promise<void> {
+    return new Promise(resolve => {
+      const waiting = this.#waiting.get(token)
+      if (waiting === undefined) return resolve()
+      const timer = setTimeout(resolve, limit)
+      waiting.push(() => {
+        clearTimeout(timer)
+        resolve()
+      })
+    })
+  }
 }

@@ -1,7 +1,7 @@
 import type { QueryResult, QueryStart } from '../../../kernel/queries.ts'
 import { rememberStatement } from '../../../lib/errors/error-statement.ts'
 import { flattenError } from '../../../lib/errors/flat-error.ts'
-import { isCache } from '../../../lib/sql/conventions.ts'
+import { isCache } from '../../../lib/sql/tokens.ts'
 import type { Caller } from '../../../lib/stack/callers.ts'
 import { roundTime } from '../profile/format.ts'
 import { StatementList } from '../profile/packed-queries.ts'

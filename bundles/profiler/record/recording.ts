@@ -1,17 +1,36 @@
-import { observeValidations } from '../../../kernel/arguments/validation.ts'
+import { observeValidations } from '../../../kernel/arguments/schemas.ts'
 import type { Application, Foundation } from '../../../kernel/bundle.ts'
 import type { Collector } from '../../../kernel/profiler-contract.ts'
+import type { ConnectionWait, QueryEnd, QueryObserver, QueryStart } from '../../../kernel/queries.ts'
 import { ThrownFrames } from '../../../kernel/thrown-frames.ts'
 import type { EventDispatcher } from '../../../lib/event-dispatcher/event-dispatcher.ts'
 import { TraceableEventDispatcher } from '../../../lib/event-dispatcher/traceable-event-dispatcher.ts'
 import type { Request } from '../../../lib/http/request.ts'
+import { maskAndCut, type TextMasker } from '../../../lib/redact/masking-copier.ts'
 import type { Redactor } from '../../../lib/redact/redactor.ts'
-import { Callers } from '../../../lib/stack/callers.ts'
+import { Callers, type Running } from '../../../lib/stack/callers.ts'
 import { createTraceableView } from '../../../lib/view/traceable-view.ts'
 import type { View } from '../../../lib/view/view.ts'
 import type { ProfileStorage } from '../store/profile-storage.ts'
 import { collectData, collectLate, type ProfileCollector } from './collect.ts'
-import { createCollectors } from './collectors/create-collectors.ts'
+import { ExceptionCollector } from './collectors/exception.ts'
+import { ConfigCollector, memoryCollector, ServerCollector } from './collectors/process.ts'
+import { createQueriesCollector } from './collectors/queries.ts'
+import { RequestCollector } from './collectors/request.ts'
+import { ResponseCollector } from './collectors/response.ts'
+import { RouterCollector } from './collectors/router.ts'
+import { SessionCollector } from './collectors/session.ts'
+import { createTimeCollector, lateCollector } from './collectors/time.ts'
+import {
+  consoleCollector,
+  createCpuCollector,
+  createEventsCollector,
+  createHttpCollector,
+  createLoggerCollector,
+  createTemplatesCollector,
+  validationCollector,
+} from './collectors/traces.ts'
+import { ContentCopier } from './content.ts'
 import { ListenerSites } from './listener-sites.ts'
 import { GcWatch, HangWatch, LoopWatch } from './loop-watch.ts'
 import {
@@ -24,17 +43,18 @@ import {
 } from './observers.ts'
 import { Profiler } from './profiler.ts'
 import { ProfilerListener } from './profiler-listener.ts'
-import { QueryRecorder } from './query-recorder.ts'
+import { captureQuery } from './queries/captured-values.ts'
+import { QueryTrace } from './query-trace.ts'
 import type { RecordingPolicy } from './recording-policy.ts'
 import { RequestRecorder } from './request-recorder.ts'
-import { createRunningSearch } from './running-functions.ts'
+import { createRunningSearch, type FindRunning } from './running-functions.ts'
 import type { Trace } from './trace.ts'
 import { createValidationRecorder } from './validation-trace.ts'
 import { CallWatch, watchFetch, watchNodeHttp } from './watch-calls.ts'
 import { watchSignals } from './watch-signals.ts'
 
 /** The parts that the bundle passes to a recording. */
-export interface RecordingParts {
+interface RecordingParts {
   readonly storage: ProfileStorage
   readonly policy: RecordingPolicy
   /** Whether a main request asks for the profiler itself: such requests are not recorded. */
@@ -156,4 +176,79 @@ function toMasked(collector: Collector, redactor: Redactor): Collector<Trace> {
 
 function describeProcess(collectors: readonly ProfileCollector[]): Record<string, unknown> {
   return Object.fromEntries(collectors.map(collector => [collector.name, collector.describeProcess?.()]))
+}
+
+/** Characters of the message of an error. */
+const messageLimit = 4000
+
+/** Milliseconds: a connection that is free is there at once. */
+const leastWait = 10
+
+/** The parts that the recorder works with. */
+interface QueryRecorderServices {
+  /** The trace of a request; of the current request by default. */
+  readonly findTrace: (request?: Request) => Trace | undefined
+  readonly callers: Pick<Callers, 'find'>
+  readonly findRunning: FindRunning
+  readonly redactor: TextMasker
+}
+
+/** Records each query on the trace of its request, whichever source reports it. */
+export class QueryRecorder implements QueryObserver {
+  readonly #services: QueryRecorderServices
+
+  constructor(services: QueryRecorderServices) {
+    this.#services = services
+  }
+
+  begin(start: QueryStart, below?: Running): QueryEnd | undefined {
+    const { callers, findRunning, findTrace, redactor } = this.#services
+    const trace = findTrace(start.request)
+    if (trace === undefined) return undefined
+    trace.queries ??= new QueryTrace()
+    if (!trace.queries.count(start.system)) return undefined
+    const caller = (start.findCaller === undefined ? callers.find(below) : start.findCaller()) ?? findRunning(trace)
+    // A span gets its statement and its values after it has begun. They are copies already.
+    const raw = start.source === 'span' ? start : captureQuery(start, redactor)
+    const query = trace.queries.begin(raw, caller, trace)
+    return result => query.finish(result, text => maskAndCut(text, messageLimit, redactor))
+  }
+
+  noteWait({ caller, duration, request, system }: ConnectionWait): void {
+    const trace = duration < leastWait ? undefined : this.#services.findTrace(request)
+    if (trace === undefined) return
+    trace.queries ??= new QueryTrace()
+    trace.queries.addWait({ system, start: trace.elapsed() - duration, duration, caller })
+  }
+
+  isRecorded(request: Request): boolean {
+    return this.#services.findTrace(request) !== undefined
+  }
+}
+
+/** Creates the profiler's own collectors, in the order in which they run. */
+export function createCollectors(app: Application, sites: ListenerSites): ProfileCollector[] {
+  const { debugGate, directory, dispatcher, redactor } = app
+  const contents = new ContentCopier(redactor)
+  return [
+    // First: the usage of the request does not include the work of the other collectors.
+    memoryCollector,
+    createCpuCollector(app),
+    new RequestCollector(redactor, debugGate),
+    new ResponseCollector(redactor, contents),
+    new SessionCollector(redactor, directory),
+    createEventsCollector(dispatcher, listener => sites.find(listener, directory)),
+    createTimeCollector(redactor),
+    createLoggerCollector(directory),
+    consoleCollector,
+    new ExceptionCollector(app),
+    new RouterCollector(app),
+    createTemplatesCollector(redactor),
+    createHttpCollector(redactor, contents),
+    createQueriesCollector(redactor),
+    validationCollector,
+    new ServerCollector(app, process),
+    new ConfigCollector(app),
+    lateCollector,
+  ]
 }

@@ -1,4 +1,4 @@
-import type { Validation, ValidationEnd, ValidationObserver } from '../../../kernel/arguments/validation.ts'
+import type { Validation, ValidationEnd, ValidationObserver } from '../../../kernel/arguments/schemas.ts'
 import { describeError } from '../../../lib/errors/flat-error.ts'
 import type { Request } from '../../../lib/http/request.ts'
 import { type CopyBounds, maskAndCut, type TextMasker } from '../../../lib/redact/masking-copier.ts'

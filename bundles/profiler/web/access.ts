@@ -1,5 +1,5 @@
 import type { DebugGate } from '../../../kernel/debug-gate.ts'
-import { findCrossOrigin } from '../../../lib/http/cross-origin.ts'
+import { findCrossOrigin } from '../../../lib/http/cors.ts'
 import type { Request } from '../../../lib/http/request.ts'
 import type { RouteCollection } from '../../../lib/routing/route-collection.ts'
 import { RouteMatcher } from '../../../lib/routing/route-matcher.ts'

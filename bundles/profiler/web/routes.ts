@@ -1,16 +1,26 @@
 import { currentRequest } from '../../../kernel/arguments/request-values.ts'
+import type { SourceProblem } from '../../../kernel/bundle.ts'
 import { type Controller, defineController } from '../../../kernel/controller.ts'
+import { EventStream } from '../../../lib/http/event-stream.ts'
 import type { Request } from '../../../lib/http/request.ts'
 import { Response } from '../../../lib/http/response.ts'
+import { processStart } from '../../../lib/process-start.ts'
+import type { Signals } from '../../../lib/signals.ts'
+import { showPath } from '../../../lib/text/show-path.ts'
+import { isBrowserProbe } from '../insight/latest.ts'
+import { hasMark } from '../insight/list-marks.ts'
+import { parseListRequest } from '../insight/list-request.ts'
+import { formatPlace, shorten } from '../profile/format.ts'
 import { brokenLink, cpuLink, dataForms, home, openEditorLink, routesLink, stateLink } from '../profile/links.ts'
+import type { ProfileSummary } from '../profile/profile.ts'
+import { clientOf } from '../record/fingerprint.ts'
+import type { ProfileStorage } from '../store/profile-storage.ts'
 import { seesProfiler } from './access.ts'
 import type { Assets } from './assets.ts'
 import { PROFILER_ASSET_UNKNOWN } from './errors.ts'
-import { createLiveStream } from './live-streams.ts'
 import type { Page, Pages } from './pages/pages.ts'
 import type { ProfilerApplication } from './profiler-application.ts'
 import { protect } from './respond.ts'
-import { StateStreams } from './state-stream.ts'
 
 /** A route, and the page that answers its requests. */
 interface PageRoute {
@@ -127,4 +137,118 @@ function respondAsset({ attributes }: Request, assets: Assets): Response {
   // The address changes with the content. `private`: not in caches that clients share.
   const headers = { 'content-type': asset.type, 'cache-control': 'private, max-age=31536000, immutable' }
   return protect(new Response(asset.content, { headers }))
+}
+
+/** Milliseconds between a profile and its event: sub-requests are stored just before the request that they belong to. */
+const delay = 100
+
+/** The most tokens of one event. */
+const tokenLimit = 100
+
+/**
+ * Creates a stream of events about new profiles of all processes that the list of the same address contains: `profiles`
+ * with their tokens, or `reload` if there are too many. Only the list itself knows whether a request is slow or has findings:
+ * the stream may report more.
+ */
+export function createLiveStream(request: Request, storage: Pick<ProfileStorage, 'tail'>): EventStream {
+  const { isOfProbes, marks, matches } = parseListRequest(request.query)
+  const context = { client: clientOf(request), isSlow: () => true, findings: new Set<string>() }
+  const isMarked = (summary: ProfileSummary) =>
+    marks.every(mark => mark === 'findings' || hasMark(mark, summary, context))
+  return new EventStream(request, stream => {
+    const reporter = new ProfileReporter(stream)
+    const stop = storage.tail(summary => {
+      if (isBrowserProbe(summary) === isOfProbes && matches(summary) && isMarked(summary)) reporter.add(summary.token)
+    })
+    return () => {
+      stop()
+      reporter.stop()
+    }
+  })
+}
+
+/** Reports to one client. At most a few tokens wait for it: a slow client gets `reload`. */
+class ProfileReporter {
+  readonly #stream: EventStream
+  readonly #tokens = new Set<string>()
+  #hasLost = false
+  #timer: NodeJS.Timeout | undefined
+
+  constructor(stream: EventStream) {
+    this.#stream = stream
+  }
+
+  add(token: string): void {
+    if (this.#tokens.size === tokenLimit) this.#hasLost = true
+    else this.#tokens.add(token)
+    this.#sendSoon()
+  }
+
+  stop(): void {
+    clearTimeout(this.#timer)
+  }
+
+  #sendSoon(): void {
+    this.#timer ??= setTimeout(() => this.#send(), delay).unref()
+  }
+
+  #send(): void {
+    this.#timer = undefined
+    if (this.#stream.isBehind) {
+      this.#sendSoon()
+      return
+    }
+    if (this.#hasLost) this.#stream.send({ event: 'reload', data: 'many' })
+    else this.#stream.send({ event: 'profiles', data: [...this.#tokens].join(' ') })
+    this.#tokens.clear()
+    this.#hasLost = false
+  }
+}
+
+/** The state of the application. */
+interface ApplicationState {
+  /** When its code came into use, in milliseconds since 1970: the start of the process, or its last read of templates. */
+  readonly version: number
+  /** The first mistake in changed files that cannot be used, such as `shop.ts:12: …`; empty without one. */
+  readonly problem: string
+  /** The number of type errors in the code that is used. */
+  readonly typeErrors: number
+}
+
+/** Follows the state of the application, and reports it to pages. */
+export class StateStreams {
+  readonly #streams = new Set<EventStream>()
+  #state: ApplicationState = { version: Math.round(processStart()), problem: '', typeErrors: 0 }
+
+  /** `directory` is that of the application. */
+  constructor(signals: Signals, directory: string) {
+    signals.on('files.changed', () => this.#set({ ...this.#state, version: Date.now() }))
+    signals.on('sources.broken', ({ problems, served }) => {
+      const [first] = problems
+      const isUsed = served === 'current'
+      const problem = first === undefined || isUsed ? '' : describe(first, directory)
+      this.#set({ ...this.#state, problem, typeErrors: isUsed ? problems.length : 0 })
+    })
+  }
+
+  /** Creates a stream of events `state`: the state now, then after each change. It ends with the process. */
+  open(request: Request): EventStream {
+    return new EventStream(request, stream => {
+      this.#streams.add(stream)
+      stream.send({ event: 'state', data: this.#state })
+      return () => this.#streams.delete(stream)
+    })
+  }
+
+  #set(state: ApplicationState): void {
+    this.#state = state
+    for (const stream of this.#streams) stream.send({ event: 'state', data: state })
+  }
+}
+
+const messageLimit = 200
+
+function describe({ file = '', line, message }: SourceProblem, directory: string): string {
+  const place = file === '' ? '' : `${formatPlace({ file: showPath(file, directory), line })}: `
+  return `${place}${shorten(message, messageLimit)}`
 }

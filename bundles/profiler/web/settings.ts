@@ -1,4 +1,4 @@
-import { type BundleSettings, defineSettings } from '../../../lib/env/define-settings.ts'
+import { type BundleSettings, defineSettings } from '../../../lib/env/settings.ts'
 import { asRedisUrl } from '../../../lib/redis/redis-url.ts'
 import { asFlag, asListOf, asMilliseconds, asRatio, type Conversion } from '../../../lib/text/conversion.ts'
 

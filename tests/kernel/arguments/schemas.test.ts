@@ -2,8 +2,16 @@ import { type } from 'arktype'
 import { t } from 'tap'
 import * as v from 'valibot'
 import { z } from 'zod'
-import { checkedForm, formBody, jsonBody, queryValues, routeParameters } from '#kernel/arguments/schemas.ts'
-import { observeValidations, type Validation, type ValidationEnd } from '#kernel/arguments/validation.ts'
+import {
+  checkedForm,
+  formBody,
+  jsonBody,
+  observeValidations,
+  queryValues,
+  routeParameters,
+  type Validation,
+  type ValidationEnd,
+} from '#kernel/arguments/schemas.ts'
 import { type Argument, defineController } from '#kernel/controller.ts'
 import { createRequest } from '#kernel/testing/event-factories.ts'
 import { UploadedFile } from '#lib/body/form-data.ts'

@@ -2,7 +2,7 @@ import { t } from 'tap'
 import { queryValue } from '#kernel/arguments/request-values.ts'
 import { defineController, toController } from '#kernel/controller.ts'
 import { ControllerArgumentsEvent } from '#kernel/events.ts'
-import { createBareKernel } from '#kernel/testing/create-bare-kernel.ts'
+import { createBareKernel } from '#kernel/testing/create-test-kernel.ts'
 import { createRequest } from '#kernel/testing/event-factories.ts'
 import { Response } from '#lib/http/response.ts'
 

@@ -1,6 +1,6 @@
 import { t } from 'tap'
 import { ExceptionEvent } from '#kernel/events.ts'
-import { type BareKernel, createBareKernel } from '#kernel/testing/create-bare-kernel.ts'
+import { type BareKernel, createBareKernel } from '#kernel/testing/create-test-kernel.ts'
 import { HttpError } from '#lib/errors/http-error.ts'
 import { Response } from '#lib/http/response.ts'
 

@@ -1,6 +1,6 @@
 import { t } from 'tap'
 import { RequestEvent } from '#kernel/events.ts'
-import { createBareKernel } from '#kernel/testing/create-bare-kernel.ts'
+import { createBareKernel } from '#kernel/testing/create-test-kernel.ts'
 import { Response } from '#lib/http/response.ts'
 
 t.test('listeners are called by priority before anything else, and may await', async t => {

@@ -1,5 +1,5 @@
 import { t } from 'tap'
-import { createBareKernel } from '#kernel/testing/create-bare-kernel.ts'
+import { createBareKernel } from '#kernel/testing/create-test-kernel.ts'
 import {
   createControllerArgumentsEvent,
   createControllerEvent,

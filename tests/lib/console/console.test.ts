@@ -8,11 +8,13 @@ import {
   formatJson,
   formatMarkdown,
   formatMarkdownTable,
+  formatTable,
+  layOut,
+  type Table,
+  withoutEmpty,
 } from '#lib/console/document.ts'
-import { hasColours, Output } from '#lib/console/output.ts'
+import { createProgress, formatProgress, hasColours, Output } from '#lib/console/output.ts'
 import { paintColours, paintNothing } from '#lib/console/paint.ts'
-import { createProgress, formatProgress } from '#lib/console/progress.ts'
-import { formatTable, layOut, type Table, withoutEmpty } from '#lib/console/table.ts'
 import { displayWidth } from '#lib/console/text-width.ts'
 import { createFakeStream } from '#tests/support/fake-terminal.ts'
 import { hostileTexts } from '#tests/support/hostile-texts.ts'

@@ -1,8 +1,13 @@
 import t from 'tap'
 import * as v from 'valibot'
 import { z } from 'zod'
-import { type BundleSettings, defineSettings, type Setting } from '#lib/env/define-settings.ts'
-import { Settings, warnOfUnknownSettings } from '#lib/env/settings.ts'
+import {
+  type BundleSettings,
+  defineSettings,
+  type Setting,
+  Settings,
+  warnOfUnknownSettings,
+} from '#lib/env/settings.ts'
 import type { StandardSchema } from '#lib/schema/standard-schema.ts'
 import { asFlag, asInteger, asListOf, asOneOf, asUrl } from '#lib/text/conversion.ts'
 

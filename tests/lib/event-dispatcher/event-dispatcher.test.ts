@@ -1,7 +1,11 @@
 import fc from 'fast-check'
 import { t } from 'tap'
-import { describeListener } from '#lib/event-dispatcher/describe-listener.ts'
-import { createEventDispatcher, Event, type RegisteredListener } from '#lib/event-dispatcher/event-dispatcher.ts'
+import {
+  createEventDispatcher,
+  describeListener,
+  Event,
+  type RegisteredListener,
+} from '#lib/event-dispatcher/event-dispatcher.ts'
 import { TraceableEventDispatcher } from '#lib/event-dispatcher/traceable-event-dispatcher.ts'
 
 class Happening extends Event {

@@ -2,8 +2,12 @@ import { existsSync, mkdirSync, symlinkSync, writeFileSync } from 'node:fs'
 import type { Readable } from 'node:stream'
 import { text } from 'node:stream/consumers'
 import { type Test, t } from 'tap'
-import { contentDisposition } from '#lib/http/content-disposition.ts'
-import { createFileResponse, type FileResponseOptions, removeFiles } from '#lib/http/controller-file.ts'
+import {
+  contentDisposition,
+  createFileResponse,
+  type FileResponseOptions,
+  removeFiles,
+} from '#lib/http/file-response.ts'
 import { Request } from '#lib/http/request.ts'
 import type { Response } from '#lib/http/response.ts'
 

@@ -1,5 +1,5 @@
 import { t } from 'tap'
-import { findCrossOrigin, isOrigin } from '#lib/http/cross-origin.ts'
+import { findCrossOrigin, isOrigin } from '#lib/http/cors.ts'
 import { Request } from '#lib/http/request.ts'
 import { TrustedProxies } from '#lib/http/trusted-proxies.ts'
 

@@ -1,6 +1,6 @@
 import { t } from 'tap'
 import { Headers } from '#lib/http/headers.ts'
-import { findOtherAddress, forwardingHeaders, hasProxyHeader } from '#lib/http/proxy-headers.ts'
+import { findOtherAddress, forwardingHeaders, hasProxyHeader } from '#lib/http/trusted-proxies.ts'
 
 /** What nginx, Apache, HAProxy, Envoy, tunnels, clouds and delivery networks add, by their documentation. */
 const added = `

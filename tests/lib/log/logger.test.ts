@@ -8,7 +8,7 @@ import { HttpError } from '#lib/errors/http-error.ts'
 import { createLogger, type LoggerOptions } from '#lib/log/create-logger.ts'
 import { type Logger, type LogRecord, logLevels } from '#lib/log/logger.ts'
 import { Redactor } from '#lib/redact/redactor.ts'
-import { escapeControls } from '#lib/text/escape-controls.ts'
+import { escapeControls } from '#lib/text/escapes.ts'
 import { until } from '#tests/support/until.ts'
 
 /** Local time, as in readable lines. */

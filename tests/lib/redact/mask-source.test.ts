@@ -1,5 +1,5 @@
 import t from 'tap'
-import { maskSource } from '#lib/redact/mask-source.ts'
+import { maskSource } from '#lib/redact/mask-text.ts'
 
 t.test('passwords are masked, and values that look random under other secret names', async t => {
   for (const [source, masked] of Object.entries({

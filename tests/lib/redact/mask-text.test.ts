@@ -1,9 +1,7 @@
 import assert from 'node:assert'
 import { inspect } from 'node:util'
 import t from 'tap'
-import { maskMarkup } from '#lib/redact/mask-markup.ts'
-import { maskText } from '#lib/redact/mask-text.ts'
-import { maskForms } from '#lib/redact/secret-forms.ts'
+import { maskForms, maskMarkup, maskText } from '#lib/redact/mask-text.ts'
 import { isSecretName } from '#lib/redact/secret-names.ts'
 
 /** As they come in messages, logs, bodies and URLs; the secret is `Xk7Canary9`, sometimes with more beside it. */

@@ -15,8 +15,7 @@ import {
 } from 'node:fs'
 import path from 'node:path'
 import { type Test, t } from 'tap'
-import { acquireFileLock } from '#lib/session/file-lock.ts'
-import { FileSessionStore } from '#lib/session/file-session-store.ts'
+import { acquireFileLock, FileSessionStore } from '#lib/session/file-session-store.ts'
 import {
   defaultSessionLimits,
   MemorySessionStore,

@@ -2,14 +2,13 @@ import fc from 'fast-check'
 import { type Test, t } from 'tap'
 import { FileSessionStore } from '#lib/session/file-session-store.ts'
 import { Session, type SessionOptions } from '#lib/session/session.ts'
-import type { SessionCookie } from '#lib/session/session-state.ts'
+import { createStatelessCheck, type SessionCookie, type SessionUse } from '#lib/session/session-state.ts'
 import {
   MemorySessionStore,
   type SessionChange,
   type SessionData,
   type SessionStore,
 } from '#lib/session/session-store.ts'
-import { createStatelessCheck, type SessionUse } from '#lib/session/session-use.ts'
 import { OptimisticStore } from './session-store-cases.ts'
 
 /** A memory store that records its calls. */

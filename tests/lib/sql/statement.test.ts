@@ -1,8 +1,7 @@
 import fc from 'fast-check'
 import { t } from 'tap'
 import { formatSql } from '#lib/sql/format.ts'
-import { emptyLiterals } from '#lib/sql/literals.ts'
-import { readStatement } from '#lib/sql/statement.ts'
+import { emptyLiterals, readStatement } from '#lib/sql/statement.ts'
 import { provenRuns } from '#tests/support/sample.ts'
 
 /** The shape of a statement and its values, each with its name: `id=7`, `=x` without one, `id=$1` of a placeholder. */

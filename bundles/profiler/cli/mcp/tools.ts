@@ -1,3 +1,5 @@
+import type { z } from 'zod'
+import type { CommandOption } from '../../../../kernel/console-command.ts'
 import { formatMarkdown } from '../../../../lib/console/document.ts'
 import { toJson } from '../../export/json.ts'
 import { listToJson, listToMarkdown } from '../../export/list.ts'
@@ -6,14 +8,22 @@ import { toList, toSpan } from '../../export/markdown-text.ts'
 import { writeFinding } from '../../export/request-sections.ts'
 import { findPredecessors } from '../../insight/compare/find-previous.ts'
 import type { Finding } from '../../insight/findings/finding.ts'
+import type { ListRequest } from '../../insight/list-request.ts'
+import { planReplay } from '../../insight/replay/plan-replay.ts'
+import type { Replayer } from '../../insight/replay/replayer.ts'
+import { repeatRequest } from '../../insight/replay/verify.ts'
 import { gatherStatistics, isError, type RouteStatistics } from '../../insight/route-statistics.ts'
 import { searchList, searchMains, searchProfiles } from '../../insight/search-list.ts'
+import { parseCountRange, parseMoment, rangeHint } from '../../insight/search-values.ts'
 import { formatCount, formatDuration, formatShare } from '../../profile/format.ts'
+import type { DataForm } from '../../profile/links.ts'
 import type { ProfileSummary } from '../../profile/profile.ts'
+import { isToken } from '../../profile/schema.ts'
+import { latest } from '../find-profile.ts'
 import { compareStored } from '../profiler-compare.ts'
-import { addReplayTools } from './replay-tools.ts'
+import { verifyRequest } from '../profiler-verify.ts'
+import { filterOptions, pagingOptions, parseSearch } from '../search-options.ts'
 import { type AddTool, findShown, findStored, panelsOf, ToolError, type ToolServices } from './tool.ts'
-import { createInputs, readSearch, wholeNumber, writeAnswer, type Zod } from './tool-input.ts'
 
 const readsOnly = { readOnlyHint: true, destructiveHint: false, idempotentHint: true, openWorldHint: false }
 
@@ -248,4 +258,170 @@ function writeRules(requests: number, rules: readonly RuleReport[]): string {
   ])
   const heading = `# ${rules.length === 0 ? 'No findings' : formatCount(rules.length, 'rule')} in ${formatCount(requests, 'request')}`
   return `${[heading, ...parts].join('\n\n')}\n`
+}
+
+/** The services of tools that replay requests. */
+interface ReplayToolServices extends ToolServices {
+  readonly replayer: Pick<Replayer, 'replay'>
+}
+
+const sends = { readOnlyHint: false, destructiveHint: false, idempotentHint: false, openWorldHint: false }
+
+const limits = 'GET, HEAD and OPTIONS only; cookies and credentials are not sent.'
+
+/** Adds the tools that replay requests. */
+function addReplayTools(z: Zod, services: ReplayToolServices, add: AddTool): void {
+  const { inspector } = services
+  const { answer, token } = createInputs(z)
+  add(
+    'replay_request',
+    {
+      title: 'Replay a request',
+      description: `Makes a recorded request again with the code as it is now, and lists what has changed. ${limits} Use it to check whether a change repairs what failed.`,
+      input: { token, ...answer },
+      annotations: sends,
+    },
+    async ({ token, ...options }) => {
+      const { original, repeat } = await prepare(token, services)
+      const { document } = await compareStored(services.storage, original, orThrow(await repeat()).profile)
+      return writeAnswer({ json: () => document.json, md: () => formatMarkdown(document) }, options)
+    },
+  )
+
+  add(
+    'verify_request',
+    {
+      title: 'Verify a fix',
+      description: `Makes a recorded request again with the code as it is now, and says of its exception and of each finding whether it is fixed or still there, or that the page now fails. Times are measured three times. ${limits} Use it after a fix.`,
+      input: {
+        token,
+        finding: z.string().optional().describe('only this rule, such as repeated-queries, or exception'),
+        ...answer,
+      },
+      annotations: sends,
+    },
+    async ({ finding, token, ...options }) => {
+      const { original, repeat } = await prepare(token, services)
+      const { document } = orThrow(await verifyRequest(original, inspector, repeat, finding))
+      return writeAnswer({ json: () => document.json, md: () => formatMarkdown(document) }, options)
+    },
+  )
+}
+
+/** Prepares the replay of a request that changes no data. @throws ToolError */
+async function prepare(token: string, services: ReplayToolServices) {
+  const { profile: original } = await findStored(token, services)
+  const plan = planReplay(original)
+  if (!plan.isPossible) throw new ToolError([plan.reason, plan.parent].filter(part => part !== '').join(' '))
+  if (plan.caution !== '') throw new ToolError(`${plan.caution} Only a person can replay it, on its page.`)
+  return { original, repeat: () => repeatRequest(plan, undefined, services) }
+}
+
+/** @throws ToolError */
+function orThrow<result extends object>(result: result | { readonly problem: string }): result {
+  if ('problem' in result) throw new ToolError(result.problem)
+  return result
+}
+
+/** The entry of zod, which is loaded with the SDK. */
+type Zod = typeof z
+
+/** The inputs that several tools take, by name. */
+interface ToolInputs {
+  /** Names a profile. */
+  readonly token: z.ZodString
+  /** The filters of the list, by the names of the console's options. */
+  readonly filters: Readonly<Record<string, z.ZodType>>
+  /** Page, limit and order of the list. */
+  readonly paging: Readonly<Record<string, z.ZodType>>
+  /** The form and the length of the answer. */
+  readonly answer: {
+    readonly format: z.ZodDefault<z.ZodEnum<{ markdown: 'markdown'; json: 'json' }>>
+    readonly max_length: z.ZodDefault<z.ZodCoercedNumber>
+  }
+}
+
+/** Longer lists are read page by page. */
+const limitOfList = 100
+
+/** Describes the inputs that several tools take. */
+function createInputs(z: Zod): ToolInputs {
+  return {
+    token: z
+      .string('must be a token (six hexadecimal digits) or "latest"')
+      .refine(word => word === latest || isToken(word), 'must be a token (six hexadecimal digits) or "latest"')
+      .describe('the token of a profile, or latest'),
+    filters: toShape(z, filterOptions),
+    paging: toShape(z, pagingOptions),
+    answer: {
+      format: z.enum(['markdown', 'json']).describe('the form of the answer').default('markdown'),
+      max_length: wholeNumber(z, 200_000, 500)
+        .describe('the greatest number of characters of the answer')
+        .default(20_000),
+    },
+  }
+}
+
+/** A whole number; also one that is written as a text. */
+function wholeNumber(z: Zod, most: number, least = 1): z.ZodCoercedNumber {
+  const message = `must be a whole number from ${least} to ${most}`
+  return z.coerce.number(message).int(message).min(least, message).max(most, message)
+}
+
+/** Reads the filters of a tool as the console reads its options. */
+function readSearch(values: Readonly<Record<string, unknown>>): ListRequest {
+  const given = Object.entries(values).filter(([, value]) => value !== undefined && value !== '' && value !== false)
+  return parseSearch({ options: Object.fromEntries(given.map(([name, value]) => [name, String(value)])) })
+}
+
+function toShape(z: Zod, options: readonly CommandOption[]): Record<string, z.ZodType> {
+  return Object.fromEntries(
+    options.map(option => [option.name, toSchema(z, option).describe(option.description).optional()]),
+  )
+}
+
+function toSchema(z: Zod, { choices, name, value }: CommandOption): z.ZodType {
+  if (value === undefined) return z.boolean('must be true or false')
+  if (choices !== undefined) return z.enum([...choices], `must be one of ${choices.join(', ')}`)
+  if (name === 'limit') return wholeNumber(z, limitOfList)
+  if (name === 'page') return wholeNumber(z, 1_000_000)
+  if (name === 'status' || name === 'slower')
+    return z.union([z.string(), z.number()], 'must be a text such as "404", or a number')
+  if (name === 'queries') {
+    const message = `must be ${rangeHint}`
+    return z
+      .union([z.string(), z.number()], message)
+      .refine(range => parseCountRange(String(range)) !== undefined, message)
+  }
+  if (value !== 'time') return z.string('must be a text')
+  const message = 'must be a date such as 2026-11-20 or 2026-11-20T14:30 (UTC), or seconds since 1970'
+  return z.string(message).refine(text => parseMoment(text, 'first') !== undefined, message)
+}
+
+/** The form and the length of an answer. */
+interface AnswerOptions {
+  readonly format: 'markdown' | 'json'
+  readonly max_length: number
+}
+
+/** An answer in both forms; only the requested one is made. */
+type AnswerForms = Readonly<Record<DataForm, () => unknown>>
+
+/**
+ * Writes an answer in the requested form. A text that is too long is cut at the end of a line. Remarks, also the one
+ * about the cut, are a text of their own, so that recorded data cannot pretend to be one.
+ */
+function writeAnswer(forms: AnswerForms, options: AnswerOptions, ...remarks: readonly string[]): string[] {
+  const text = options.format === 'json' ? JSON.stringify(forms.json()) : String(forms.md())
+  const kept = cut(text, options.max_length)
+  const left = text.length - kept.length
+  const advice = 'Ask for less (a panel, a lower limit), or raise max_length.'
+  const notes = left === 0 ? remarks : [`Cut: ${left.toLocaleString('en')} more characters. ${advice}`, ...remarks]
+  return notes.length === 0 ? [kept] : [kept, notes.join('\n')]
+}
+
+function cut(text: string, limit: number): string {
+  if (text.length <= limit) return text
+  const end = text.lastIndexOf('\n', limit)
+  return text.slice(0, end > 0 ? end : limit).toWellFormed()
 }

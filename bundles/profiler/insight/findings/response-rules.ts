@@ -1,5 +1,5 @@
 import type { FindingRule, RuleFinding } from '../../../../kernel/profiler-contract.ts'
-import { isCompressible } from '../../../../lib/http/compression.ts'
+import { isCompressible } from '../../../../lib/http/negotiation.ts'
 import { isSecretName } from '../../../../lib/redact/secret-names.ts'
 import { formatBytes } from '../../profile/format.ts'
 import { readHeader } from '../../profile/format-value.ts'

@@ -1,8 +1,20 @@
+import type { Caller } from '../../../../lib/stack/callers.ts'
+import { coveredCallTime, durationOf, readCalls } from '../../profile/calls.ts'
+import { type EventNode, findBundle, findSite, ownTime, readEventTree } from '../../profile/event-tree.ts'
+import { findThrowFrame, readExceptions } from '../../profile/exceptions.ts'
+import { formatCount, formatDuration, formatMicroseconds, formatPlace, toTarget } from '../../profile/format.ts'
+import { readHeader } from '../../profile/format-value.ts'
+import { groupBy } from '../../profile/group-by.ts'
+import type { Profile } from '../../profile/profile.ts'
+import { queryDuration, readQueries } from '../../profile/queries.ts'
+import { toReadableUrl } from '../../profile/readable-url.ts'
+import { readRenders, renderTime } from '../../profile/renders.ts'
+import { readRouteLog } from '../../profile/routes.ts'
+import { linkToPlace } from '../findings/finding.ts'
 import type { ShownProfile } from '../relatives.ts'
-import { writeSentence } from './sentence.ts'
-import type { OverviewPart } from './sentence-parts.ts'
+import { type OverviewPart, type Sentence, toParts, toPlaceValue, toPlainText, toValue } from './sentence-parts.ts'
 import { divideTime, type TimePart } from './time-parts.ts'
-import { readUsualTime, type UsualTime } from './usual-time.ts'
+import { compareWithUsual, readUsualTime, type TimeRatio, type UsualTime } from './usual-time.ts'
 
 /** The answer to the first questions about a request: where its time went, and what is wrong. */
 export interface Overview {
@@ -17,4 +29,300 @@ export function summarizeProfile(shown: Pick<ShownProfile, 'earlier' | 'findings
   const parts = divideTime(shown.profile)
   const usual = readUsualTime(shown.profile, shown.earlier)
   return { sentence: writeSentence(shown, parts, usual), parts, usual }
+}
+
+/** A part of a request to which much of its time went. */
+interface Cause {
+  readonly part: TimePart
+  /** Such as `51 queries took 380.0 ms`, with a link to the details. The time is that of the part. */
+  readonly what: Sentence
+  /** The place in the source; empty if it is not known. */
+  readonly where: Sentence
+}
+
+/** A smaller part is no cause. */
+const leastShare = 0.1
+
+/** Microseconds: a shorter part is no cause. */
+const leastTime = 1000
+
+/** When the causes make up this share of the time, no further one is described. */
+const enough = 0.8
+
+const causeLimit = 3
+
+/** Describes the longest parts of a request, at most three; none of a short request, or if nothing more is known. */
+function describeCauses(parts: readonly TimePart[], profile: Profile): Cause[] {
+  const whole = profile.summary.duration * 1000
+  const causes: Cause[] = []
+  let named = 0
+  for (const part of parts) {
+    const isLong = part.time >= leastTime && part.time >= leastShare * whole
+    if (!isLong || causes.length === causeLimit || named >= enough * whole) break
+    const description = describePart(part, parts, profile)
+    if (description === undefined) continue
+    const { subject, text, where = [] } = description
+    const link = linkToPlace(part.place, profile.summary.token)
+    causes.push({ part, what: [...subject, { text, link }], where })
+    named += part.time
+  }
+  return causes
+}
+
+/** The words about a part: `subject` are values without a link, `text` is the link. */
+interface Description {
+  readonly subject: Sentence
+  readonly text: string
+  readonly where?: Sentence
+}
+
+function describePart(part: TimePart, parts: readonly TimePart[], profile: Profile): Description | undefined {
+  const time = formatMicroseconds(part.time)
+  const took: Write = (subject, what = '', where = []) => ({
+    subject,
+    text: `${what} ${verbOf(part, parts)} ${time}`.trim(),
+    where,
+  })
+  switch (part.of) {
+    case 'database':
+    case 'cache':
+      return describeQueries(part.of, profile, took)
+    case 'http':
+      return describeCalls(profile, took)
+    case 'template':
+      return took([], 'templates', describeTemplates(profile))
+    case 'stopwatch':
+      return took([toValue(part.label, causeNameLimit), ' '])
+    case 'request':
+      return took([], formatCount(readEventTree(profile).nodes.filter(isSubRequest).length, 'sub-request'))
+    case 'listener':
+      return describeListener(part, profile, took)
+    case 'controller': {
+      const { controller } = profile.summary
+      return controller === null
+        ? took([], 'the controller')
+        : took(['controller ', toValue(controller, causeNameLimit), ' '])
+    }
+    case 'gc':
+      return took([], 'garbage collection')
+    case 'sending':
+      return took([], 'sending')
+    case 'blocked':
+      return {
+        subject: [],
+        text: `${part.place.token === undefined ? 'work that was not recorded' : 'other work'} blocked the event loop for ${time}`,
+      }
+    case 'kernel':
+      return part.kind === 'waiting' ? took([], 'arguments of the controller') : undefined
+    case 'unknown':
+    case 'waiting':
+      return undefined
+  }
+}
+
+function isSubRequest({ kind }: EventNode): boolean {
+  return kind === 'request'
+}
+
+/** Of a part that waited and worked, both are said. */
+function verbOf({ event, isShared, kind, of }: TimePart, parts: readonly TimePart[]): string {
+  if (kind === 'waiting') return 'waited'
+  const hasWaited = parts.some(other => other.kind === 'waiting' && other.of === of && other.event === event)
+  return `${isShared ? 'and other requests ' : ''}${hasWaited ? 'worked' : 'took'}`
+}
+
+/** Writes that a subject took the time of a part. */
+type Write = (subject: Sentence, what?: string, where?: Sentence) => Description
+
+function describeQueries(kind: 'database' | 'cache', profile: Profile, took: Write): Description | undefined {
+  const { covered, queries } = readQueries(profile)[kind]
+  const { cacheCalls, queries: count } = profile.summary
+  // The time of a query that has not ended is not known.
+  if (covered === 0) return undefined
+  const what =
+    kind === 'cache'
+      ? formatCount(Math.max(queries.length, cacheCalls), 'cache call')
+      : formatCount(Math.max(queries.length, count), 'query', 'queries')
+  return took([], what, describePlace(queries.map(query => ({ caller: query.caller, time: queryDuration(query) }))))
+}
+
+function describeCalls(profile: Profile, took: Write): Description | undefined {
+  const { calls, omitted } = readCalls(profile)
+  if (coveredCallTime(calls) === 0) return undefined
+  const where = describePlace(calls.map(call => ({ caller: call.caller, time: durationOf(call) })))
+  return took([], formatCount(calls.length + omitted, 'HTTP client call'), where)
+}
+
+/** Work that a line of the application started. */
+interface CalledWork {
+  readonly caller: Caller
+  readonly time: number
+}
+
+/** Names the line that started most of the work, as far as there is one. */
+function describePlace(work: readonly CalledWork[]): Sentence {
+  const timeOf = (items: readonly CalledWork[]) => items.reduce((sum, { time }) => sum + time, 0)
+  const groups = [...groupBy(work, ({ caller }) => formatPlace(caller)).values()]
+  const most = groups.find(items => timeOf(items) > timeOf(work) / 2) ?? []
+  const { file, line } = most[0]?.caller ?? {}
+  if (file === undefined) return []
+  const place = toPlaceValue(file, line)
+  return most.length === work.length ? [' (', place, ')'] : [', most of it at ', place]
+}
+
+const causeNameLimit = 60
+
+/** A listener with this share of the time of all is the only one that is named. */
+const nearlyAll = 0.95
+
+function describeTemplates(profile: Profile): Sentence {
+  const { pages } = readRenders(profile)
+  const time = renderTime(pages)
+  const longest = pages.find(({ duration }) => duration > time / 2)
+  if (longest === undefined) return []
+  return [pages.length === 1 ? ' in ' : ', most of it in ', toValue(longest.name, causeNameLimit)]
+}
+
+/** Names the listener with most of the time, as far as there is one. */
+function describeListener({ event, kind }: TimePart, profile: Profile, took: Write): Description {
+  const calls = readEventTree(profile)
+    .nodes.filter(({ kind, parent }) => kind === 'call' && parent?.name === event)
+    // These are a part of their own.
+    .filter(call => findBundle(call, profile) !== 'profiler')
+  const whole = calls.reduce((sum, call) => sum + ownTime(call), 0)
+  const longest = calls.find(call => ownTime(call) > whole / 2)
+  // An application names its own events.
+  const all = ['listeners of ', toValue(event, causeNameLimit), ' ']
+  if (longest === undefined) return took(all)
+  const site = findSite(longest, profile)
+  const name = toValue(longest.name, causeNameLimit)
+  const where = site === undefined ? [] : [' (', toPlaceValue(site, undefined), ')']
+  if (ownTime(longest) > whole * nearlyAll) return took(['listener ', name, ' '], '', where)
+  // Which of several listeners has waited is not known.
+  return took(all, '', kind === 'waiting' ? [] : [', most of it in ', name, ...where])
+}
+
+/** The profile that a sentence describes. */
+type SentenceSubject = Pick<ShownProfile, 'findings' | 'profile'>
+
+/**
+ * Writes one sentence about a request: how it ended, its time, compared with the usual time, the parts that took longest,
+ * and the worst problem. For a failed request the exception is the only problem. The sentence has at most 240
+ * characters: if it would be longer, the least important parts are left out.
+ */
+function writeSentence(
+  subject: SentenceSubject,
+  parts: readonly TimePart[],
+  usual: UsualTime,
+): readonly OverviewPart[] {
+  const { profile } = subject
+  const start = [...describeSubject(profile), ...describeEnding(profile)]
+  const failure = describeFailure(profile)
+  if (failure !== undefined) return fit([[...start, ': ', ...failure], start])
+
+  const begin = [...start, ...describePace(profile, usual)]
+  const causes = describeCauses(parts, profile)
+  const [first] = causes
+  const problem = describeProblem(subject, first?.part.place.panel)
+  const end = problem === undefined ? [] : ['; ', ...problem]
+  if (first === undefined) return fit([[...begin, ...end], begin])
+  const [, ...others] = causes.map(({ what, where }) => [', ', ...what, ...where])
+  const withFirst = [...begin, ': ', ...first.what]
+  const version = (count: number) => [...withFirst, ...first.where, ...others.slice(0, count).flat(), ...end]
+  return fit([version(2), version(1), version(0), [...withFirst, ...end], withFirst, begin])
+}
+
+/** Characters. */
+const sentenceLimit = 240
+
+/** Returns the first version that is short enough, otherwise the last one. */
+function fit(versions: readonly Sentence[]): readonly OverviewPart[] {
+  return versions
+    .map(version => toParts([...version, '.']))
+    .reduce((chosen, next) => (toPlainText(chosen).length <= sentenceLimit ? chosen : next))
+}
+
+const targetLimit = 60
+
+function describeSubject({ summary }: Profile): Sentence {
+  const { controller, method, parent, url } = summary
+  const [path = ''] = toTarget(url).split(/[?#]/, 1)
+  const name = parent === null || controller === null ? `${method} ${toReadableUrl(path)}` : controller
+  return [...(parent === null ? [] : ['Sub-request ']), toValue(name, targetLimit)]
+}
+
+function describeEnding(profile: Profile): Sentence {
+  const { duration, outcome, status } = profile.summary
+  const time = formatDuration(duration)
+  if (outcome === 'crashed') return [` ended with the process after ${time}`]
+  if (outcome === 'stream-failed') return [` broke off after ${time}`]
+  if (outcome === 'aborted') return [` took ${time} and was aborted by the client`]
+  if (outcome === 'unfinished') return [` was not complete after ${time}`]
+  if (status === 0) return [` had no response after ${time}`]
+  if (status >= 400)
+    return [hasThrown(profile) ? ` failed with ${status} after ${time}` : ` was answered with ${status} in ${time}`]
+  const [location] = status >= 300 ? readHeader(profile.collectors.response, 'location') : []
+  if (location !== undefined)
+    return [' redirected to ', toValue(toReadableUrl(toTarget(location)), targetLimit), ` in ${time}`]
+  return [` took ${time}`]
+}
+
+function hasThrown(profile: Profile): boolean {
+  return profile.summary.exception !== null || readExceptions(profile).length > 0
+}
+
+const nameLimit = 40
+
+/** Describes the exception of a request that failed; `undefined` if there was none, or a listener handled it. */
+function describeFailure(profile: Profile): Sentence | undefined {
+  const { exception, outcome, status } = profile.summary
+  const isFailure = status === 0 || status >= 400 || outcome !== 'complete'
+  if (!isFailure || !hasThrown(profile)) return undefined
+  const exceptions = readExceptions(profile)
+  const [first] = exceptions
+  const { file, line } = findThrowFrame(profile) ?? {}
+  const place = file === undefined ? [] : [' at ', toPlaceValue(file, line)]
+  return [
+    toValue(first?.name ?? exception ?? 'Error', nameLimit),
+    ...place,
+    ...(describeRouting(profile) ??
+      (first === undefined || first.message === ''
+        ? []
+        : [': ', toValue(first.message.replace(/\.$/, ''), messageLimit)])),
+  ]
+}
+
+/** Says what the router found instead; `undefined` if a route matched. The message of the exception repeats the URL. */
+function describeRouting({ collectors }: Profile): Sentence | undefined {
+  const { allow = [], routes: [nearest] = [] } = readRouteLog(collectors.router) ?? {}
+  if (allow.length > 0) return [': the path takes ', toValue(allow.join(', '), messageLimit)]
+  if (nearest === undefined) return undefined
+  return [': no route matches, the nearest is ', toValue(nearest.path, messageLimit)]
+}
+
+const messageLimit = 90
+
+/** A request is slower than usual, or, after an edit, faster than before it. */
+function describePace({ summary }: Profile, { beforeEdit, ...usual }: UsualTime): Sentence {
+  const { duration, isCold, outcome } = summary
+  if (outcome !== 'complete' || isCold) return []
+  const slower = compareWithUsual(duration, usual)
+  if (slower?.isSlower) return [`, ${formatFactor(slower)} times as long as usual`]
+  const faster = beforeEdit && compareWithUsual(duration, beforeEdit)
+  return faster === undefined || faster.isSlower ? [] : [`, ${formatFactor(faster)} times as fast as before the edit`]
+}
+
+function formatFactor({ factor }: TimeRatio): string {
+  return factor < 10 ? factor.toFixed(1).replace('.0', '') : factor.toFixed(0)
+}
+
+/** Describes the worst problem of a request that did not fail: of the findings, one in the panel of the cause comes first. */
+function describeProblem({ findings, profile }: SentenceSubject, cause: string | undefined): Sentence | undefined {
+  const { errors, exception, warnings } = profile.summary
+  if (exception !== null) return ['exception: ', toValue(exception, nameLimit)]
+  if (errors > 0) return [`${formatCount(errors, 'error')} logged`]
+  const serious = findings.filter(({ severity }) => severity !== 'info')
+  const found = serious.find(({ place }) => place?.panel === cause) ?? serious[0]
+  if (found !== undefined) return ['finding: ', toValue(found.title, nameLimit)]
+  return warnings > 0 ? [`${formatCount(warnings, 'warning')} logged`] : undefined
 }

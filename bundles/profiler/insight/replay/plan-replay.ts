@@ -1,6 +1,6 @@
 import { encodeMultipart, parseParameters } from '../../../../lib/body/multipart.ts'
 import { Headers } from '../../../../lib/http/headers.ts'
-import { forwardingHeaders } from '../../../../lib/http/proxy-headers.ts'
+import { forwardingHeaders } from '../../../../lib/http/trusted-proxies.ts'
 import { mask } from '../../../../lib/redact/secret-names.ts'
 import type { BodyData } from '../../profile/exchange-data.ts'
 import { readFormParts, serializeForm } from '../../profile/form-body.ts'

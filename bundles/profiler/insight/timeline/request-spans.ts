@@ -1,11 +1,15 @@
-import { readEventTree } from '../../profile/event-tree.ts'
-import { toTarget } from '../../profile/format.ts'
-import { profileLink } from '../../profile/links.ts'
+import { readStatement } from '../../../../lib/sql/statement.ts'
+import { readCalls } from '../../profile/calls.ts'
+import { findKernelGaps, isKernelDispatch, type KernelGap } from '../../profile/event-outline.ts'
+import { type EventNode, type EventTree, readEventTree } from '../../profile/event-tree.ts'
+import { toOneLine, toTarget } from '../../profile/format.ts'
+import { describeSubRequest, profileLink } from '../../profile/links.ts'
 import { readLogs, severityOf } from '../../profile/logs.ts'
-import type { Profile } from '../../profile/profile.ts'
-import { createEventSpans, type EventSpans } from './event-spans.ts'
+import type { Period } from '../../profile/periods.ts'
+import type { Profile, ProfileSummary } from '../../profile/profile.ts'
+import { readQueries } from '../../profile/queries.ts'
+import { type Render, readRenders } from '../../profile/renders.ts'
 import { type Category, createSpan, holds, type RequestFrame, type TimelineSpan } from './span.ts'
-import { createWorkSpans } from './work-spans.ts'
 
 /** The spans of a request, and its warnings. */
 interface RequestSpans {
@@ -99,4 +103,172 @@ function readLogMarks(profile: Profile, { offset, token }: RequestFrame): LogMar
     if (severity === 'plain') return []
     return [{ at: offset + at, level, isError: severity === 'error', message, link: `${link}#log-${index}` }]
   })
+}
+
+/** The spans of an event tree. */
+interface EventSpans {
+  /** Spans without a parent. */
+  readonly roots: readonly TimelineSpan[]
+  /** The sub-requests, by their tokens. */
+  readonly requests: ReadonlyMap<string, SubRequestSpan>
+}
+
+/** A sub-request, whose own profile has its spans. */
+interface SubRequestSpan {
+  readonly span: TimelineSpan
+  /** Microseconds since the main request began. */
+  readonly start: number
+}
+
+/** Creates the spans of dispatches, calls of listeners, sub-requests, and the gaps between the kernel's events. */
+function createEventSpans(
+  { nodes, roots }: EventTree,
+  frame: RequestFrame,
+  children: readonly ProfileSummary[],
+): EventSpans {
+  const gaps = findKernelGaps(roots).map(gap => toGapSpan(gap, frame))
+  const spans = new Map<EventNode, TimelineSpan>()
+  const found: TimelineSpan[] = [...gaps]
+  const requests = new Map<string, SubRequestSpan>()
+  for (const node of nodes) {
+    const span = toEventSpan(node, frame, children)
+    const start = frame.offset + node.start
+    spans.set(node, span)
+    if (node.kind === 'request') requests.set(node.name, { span, start })
+    const gap = isKernelDispatch(node) ? undefined : gaps.find(({ periods: [within] }) => holds(within, start))
+    const holder = node.parent === undefined ? gap : spans.get(node.parent)
+    const siblings = holder?.children ?? found
+    siblings.push(span)
+  }
+  return { roots: found, requests }
+}
+
+function toEventSpan(node: EventNode, frame: RequestFrame, children: readonly ProfileSummary[]): TimelineSpan {
+  const { duration, hasThrown, index, kind, name, start } = node
+  const lasted = duration ?? Math.max(0, frame.handled - start)
+  const periods = [{ start: frame.offset + start, duration: lasted }]
+  const problem = duration === undefined ? 'not finished' : hasThrown && kind === 'call' ? 'threw' : ''
+  if (kind === 'request') {
+    const request = describeSubRequest(node, children)
+    const link = request.token === '' ? '' : profileLink(request.token, 'time')
+    return createSpan({ name: request.name, category: 'request', periods }, { link, problem })
+  }
+  const link = `${profileLink(frame.token, 'events')}#span-${index}`
+  return createSpan({ name, category: categoryOf(node), periods }, { link, problem })
+}
+
+function categoryOf(node: EventNode): Category {
+  if (node.kind === 'call') return 'listener'
+  return isKernelDispatch(node) ? 'kernel' : 'event'
+}
+
+function toGapSpan(
+  { duration, name, start }: KernelGap,
+  { controller, handled, offset, token }: RequestFrame,
+): TimelineSpan {
+  const lasted = duration ?? Math.max(0, handled - start)
+  const isController = name === 'controller'
+  return createSpan(
+    {
+      name: isController ? `${name} ${controller}`.trim() : name,
+      category: isController ? 'controller' : 'kernel',
+      periods: [{ start: offset + start, duration: lasted }],
+    },
+    {
+      link: isController ? `${profileLink(token, 'events')}#controller` : '',
+      problem: duration === undefined ? 'not finished' : '',
+    },
+  )
+}
+
+/** Creates the spans of work that has no parent in the event tree: the times of the application, renders, queries and calls. */
+function createWorkSpans(profile: Profile, frame: RequestFrame): TimelineSpan[] {
+  return [
+    ...createStopwatchSpans(profile, frame),
+    ...createTemplateSpans(profile, frame),
+    ...createQuerySpans(profile, frame),
+    ...createCallSpans(profile, frame),
+  ]
+}
+
+/** Creates the spans of the HTTP client calls. */
+function createCallSpans(profile: Profile, frame: RequestFrame): TimelineSpan[] {
+  const link = profileLink(frame.token, 'http')
+  return readCalls(profile).calls.map(({ end, error, index, method, spanId = '', start, status, url }) =>
+    createSpan(
+      {
+        name: `${method} ${url.replace(/^https?:\/\//, '')}`.trim(),
+        category: 'http',
+        periods: toPeriods(start, end, frame),
+      },
+      {
+        link: `${link}#call-${index}`,
+        note: status === 0 ? '' : String(status),
+        problem: problemOf(error, end),
+        spanId,
+      },
+    ),
+  )
+}
+
+/** Creates the spans of the queries. Those of one statement within the same span become one row. */
+function createQuerySpans(profile: Profile, frame: RequestFrame): TimelineSpan[] {
+  const names = new Map<string, string>()
+  return readQueries(profile).queries.map(({ end, error, index, kind, operation, start, system, text }) => {
+    const line = toOneLine(text)
+    const name = kind === 'cache' ? line : (names.get(text) ?? nameStatement(operation, text, system))
+    names.set(text, name)
+    return createSpan(
+      { name: name || line, category: kind, periods: toPeriods(start, end, frame) },
+      { text: line, link: `${profileLink(frame.token, kind)}#query-${index}`, problem: problemOf(error, end) },
+    )
+  })
+}
+
+/** Names a statement by its operation and its first table: `SELECT … orders`; empty for a statement without a table. */
+function nameStatement(operation: string, text: string, system: string): string {
+  const [table] = readStatement(text, system).tables
+  return table === undefined ? '' : `${operation} … ${table}`
+}
+
+/** The period of a call in milliseconds; a call without an end is drawn until the request was handled. */
+function toPeriods(start: number, end: number | undefined, { handled, offset }: RequestFrame): Period[] {
+  const [begin, until] = [Math.round(start * 1000), end === undefined ? handled : Math.round(end * 1000)]
+  return [{ start: offset + begin, duration: Math.max(0, until - begin) }]
+}
+
+function problemOf(error: string, end: number | undefined): string {
+  return error !== '' ? 'failed' : end === undefined ? 'not finished' : ''
+}
+
+/** Creates the spans of the rendered templates: of pages, with their partials within them. */
+function createTemplateSpans(profile: Profile, { offset, token }: RequestFrame): TimelineSpan[] {
+  const link = profileLink(token, 'templates')
+  const toSpan = ({ duration, hasFailed, index, name, partials, start }: Render): TimelineSpan => {
+    const periods = [{ start: offset + toMicroseconds(start), duration: toMicroseconds(duration) }]
+    return createSpan(
+      { name, category: 'template', periods },
+      { link: `${link}#render-${index}`, problem: hasFailed ? 'failed' : '', children: partials.map(toSpan) },
+    )
+  }
+  return readRenders(profile).pages.map(toSpan)
+}
+
+function toMicroseconds(milliseconds: number): number {
+  return Math.max(0, Math.round(milliseconds * 1000))
+}
+
+/** Creates the spans that the application measured with the stopwatch of a request. */
+function createStopwatchSpans({ collectors }: Profile, { offset }: RequestFrame): TimelineSpan[] {
+  const measured = collectors.time?.measured ?? []
+  return measured.map(({ category, isRunning, name, periods }) =>
+    createSpan(
+      {
+        name,
+        category: 'stopwatch',
+        periods: periods.map(([start, duration]) => ({ start: offset + start, duration })),
+      },
+      { note: category === 'default' ? '' : category, problem: isRunning ? 'not stopped' : '' },
+    ),
+  )
 }

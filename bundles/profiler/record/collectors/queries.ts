@@ -1,5 +1,5 @@
 import type { QueryStart } from '../../../../kernel/queries.ts'
-import { maskQuotedValues } from '../../../../lib/redact/mask-quoted-values.ts'
+import { maskQuotedValues } from '../../../../lib/redact/mask-credentials.ts'
 import { cut } from '../../../../lib/redact/masking-copier.ts'
 import type { Redactor } from '../../../../lib/redact/redactor.ts'
 import type { PackedQueries, PackedQuery } from '../../profile/packed-queries.ts'

@@ -1,22 +1,28 @@
 import { setTimeout as pause } from 'node:timers/promises'
 import type { Request } from '../../../../lib/http/request.ts'
-import type { View } from '../../../../lib/view/view.ts'
+import type { HtmlFragment, View } from '../../../../lib/view/view.ts'
 import { toBlock, toSpan } from '../../export/markdown-text.ts'
 import { writeErrorPrompt } from '../../export/prompt.ts'
+import { writeQuery } from '../../export/query-sections.ts'
+import { writeBody, writePairs } from '../../export/request-sections.ts'
 import { findOccurrences } from '../../insight/occurrences.ts'
 import { findReplayObstacle, planReplay } from '../../insight/replay/plan-replay.ts'
 import { shorten } from '../../profile/format.ts'
+import { formatText, toPairRows, toRows, toValueRow, type ValueRow } from '../../profile/format-value.ts'
 import { home, profileLink } from '../../profile/links.ts'
 import type { Profile } from '../../profile/profile.ts'
+import { readQueries, type StoredQuery, shapeOf } from '../../profile/queries.ts'
+import type { Pairs } from '../../profile/schema.ts'
 import type { ProfileStorage } from '../../store/profile-storage.ts'
 import type { Assets } from '../assets.ts'
-import type { EditorLinks } from '../editor-links.ts'
+import type { EditorLinks, PlaceView } from '../editor-links.ts'
 import { fitPage } from '../fit-page.ts'
+import { type BodyView, viewBody } from '../panels/body.ts'
 import type { ExceptionView, FrameView } from '../panels/exception.ts'
 import { describeOccurrences, type OccurrencesView, viewOccurrences } from '../panels/occurrences.ts'
+import { codeOf, connectionOf, type ParameterView, toParameters } from '../panels/queries/query-parts.ts'
 import { StatementViews } from '../panels/queries/statements.ts'
 import { viewVerification } from '../panels/verification.ts'
-import { viewFailedQueries, writeFailedQueries } from './failed-queries.ts'
 import {
   createPreview,
   createReport,
@@ -25,7 +31,6 @@ import {
   type PreviewServices,
   type ReportServices,
 } from './report.ts'
-import { createRequestReport, writeRequest } from './request-report.ts'
 import type { RoutingReport } from './routing-report.ts'
 
 /** What error pages need. */
@@ -174,4 +179,136 @@ function describeFrame({ call, isOpen, lines, place }: FrameView): string {
 function describeRouting({ allow, emptyText, rows }: RoutingReport): string[] {
   const routes = rows.map(({ name, path, text }) => `- ${toSpan(path)} (${name}): ${text}`).join('\n')
   return ['## Nearest routes', allow === '' ? '' : `Allowed methods: ${allow}`, routes || emptyText]
+}
+
+/** The parts of a request that help to understand its error. All of it is masked. */
+interface RequestReport {
+  /** The name of the route; empty without one. */
+  readonly route: string
+  readonly parameters: readonly ValueRow[]
+  /** The user, as far as the session and the attributes of the request name one. */
+  readonly user: readonly ValueRow[]
+  readonly query: readonly ValueRow[]
+  readonly form: readonly ValueRow[]
+  readonly files: ReturnType<typeof viewBody>['files']
+  /** JSON; `false` without any. */
+  readonly content: BodyView['content']['tree']
+  /** Why the content of a body is not shown; empty when it is shown, or there is no body. */
+  readonly note: string
+  /** The headers on which an answer mostly depends. */
+  readonly headers: readonly ValueRow[]
+  readonly otherHeaders: readonly ValueRow[]
+}
+
+const relevantHeaders: ReadonlySet<string> = new Set([
+  ...['accept', 'authorization', 'content-length', 'content-type', 'cookie', 'host', 'origin', 'referer'],
+  ...['user-agent', 'x-requested-with'],
+])
+
+const userName = /user|account|customer|member|login/i
+
+/** Creates the report of the request of a profile. */
+export function createRequestReport({ collectors, summary }: Profile): RequestReport {
+  const { request, router } = collectors
+  const body = viewBody(request?.body)
+  const headers = toPairRows(request?.headers)
+  const isRelevant = ({ name }: { readonly name: string }) => relevantHeaders.has(name.toLowerCase())
+  return {
+    route: summary.route ?? '',
+    parameters: router !== undefined && 'parameters' in router ? toRows(router.parameters).map(toValueRow) : [],
+    user: toPairRows(findUser(collectors)).map(toValueRow),
+    query: toPairRows(request?.query).map(toValueRow),
+    form: body.form.map(toValueRow),
+    files: body.files,
+    content: body.content.tree,
+    note: request?.body === undefined ? '' : body.content.message,
+    headers: headers.filter(isRelevant).map(toValueRow),
+    otherHeaders: headers.filter(header => !isRelevant(header)).map(toValueRow),
+  }
+}
+
+/** What the session and the attributes of the request say about the user. */
+function findUser({ request, session }: Profile['collectors']): Pairs {
+  const pairs = [...Object.entries(session?.attributes ?? {}), ...(request?.attributes ?? [])]
+  return pairs.filter(([name, value]) => userName.test(name) && formatText(value) !== '')
+}
+
+const listLimit = 50
+
+/** Writes the request of a profile as Markdown. */
+export function writeRequest(profile: Profile): string[] {
+  const { collectors, summary } = profile
+  const { request, router } = collectors
+  const parameters = router !== undefined && 'parameters' in router ? toRows(router.parameters) : []
+  const headers = (request?.headers ?? []).filter(([name]) => relevantHeaders.has(name.toLowerCase()))
+  const toPairs = (rows: readonly { readonly name: string; readonly value: string }[]): Pairs =>
+    rows.map(({ name, value }) => [name, value])
+  const parts = [
+    ...(summary.route === null ? [] : [`Route: ${toSpan(summary.route)}`]),
+    ...writePairs('Route parameters', toPairs(parameters), listLimit),
+    ...writePairs('User', findUser(collectors), listLimit),
+    ...writePairs('Query', request?.query, listLimit),
+    ...writeBody(request?.body, listLimit),
+    ...writePairs('Headers', headers, listLimit),
+  ]
+  return parts.length === 0 ? [] : ['## Request', ...parts]
+}
+
+/** The failed queries of a request. All of it is masked. */
+interface FailedQueries {
+  /** The latest last. */
+  readonly queries: readonly FailedQuery[]
+  /** The number of failed queries before those. */
+  readonly earlier: number
+}
+
+/** A query that failed. */
+interface FailedQuery extends PlaceView {
+  readonly number: number
+  readonly connection: string
+  /** The whole statement, laid out and with colours. */
+  readonly statement: HtmlFragment | undefined
+  readonly error: string
+  /** Empty if the error begins with it. */
+  readonly code: string
+  readonly parameters: readonly ParameterView[]
+  /** Its row in its panel; empty if the profile is not stored. */
+  readonly panelLink: string
+}
+
+const shownLimit = 3
+
+/** Shows the failed queries of the profile so far; `false` if no query failed. */
+async function viewFailedQueries(
+  { profile, token }: Pick<Preview, 'profile' | 'token'>,
+  { editor, statements }: { readonly editor: EditorLinks; readonly statements: StatementViews },
+): Promise<FailedQueries | false> {
+  const failed = findFailed(profile)
+  if (failed.length === 0) return false
+  const toView = async (query: StoredQuery): Promise<FailedQuery> => {
+    const { caller, error, index, kind } = query
+    const views = await statements.create(kind, [query])
+    return {
+      ...editor.view(caller),
+      number: index + 1,
+      connection: connectionOf(query),
+      statement: views.get(shapeOf(query))?.whole,
+      error,
+      code: codeOf(query),
+      parameters: toParameters(query),
+      panelLink: token === '' ? '' : `${profileLink(profile.summary.token, kind)}#query-${index}`,
+    }
+  }
+  const shown = failed.slice(-shownLimit)
+  return { queries: await Promise.all(shown.map(toView)), earlier: failed.length - shown.length }
+}
+
+/** Writes the failed queries of a profile as Markdown. */
+function writeFailedQueries(profile: Profile): string[] {
+  const failed = findFailed(profile).slice(-shownLimit)
+  return failed.length === 0 ? [] : ['## Failed queries', failed.map(query => `- ${writeQuery(query)}`).join('\n')]
+}
+
+function findFailed(profile: Profile): StoredQuery[] {
+  return readQueries(profile).queries.filter(({ error }) => error !== '')
 }

@@ -1,5 +1,5 @@
 import { setImmediate } from 'node:timers/promises'
-import { maskQuotedValues } from '../../../../lib/redact/mask-quoted-values.ts'
+import { maskQuotedValues } from '../../../../lib/redact/mask-credentials.ts'
 import { MaskingCopier, maskAndCut } from '../../../../lib/redact/masking-copier.ts'
 import type { Redactor } from '../../../../lib/redact/redactor.ts'
 import {
@@ -7,7 +7,7 @@ import {
   isValueAttribute,
   statementAttributes,
   systemAttributes,
-} from '../../../../lib/sql/conventions.ts'
+} from '../../../../lib/sql/tokens.ts'
 import { type ReceivedSpan, type SpanKind, spanKinds } from '../../profile/span-data.ts'
 import { QueryDescriber } from '../../record/queries/describe-query.ts'
 

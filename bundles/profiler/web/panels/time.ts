@@ -1,20 +1,26 @@
 import { describeDuration } from '../../insight/summary-view.ts'
 import { createRequestSpans } from '../../insight/timeline/request-spans.ts'
-import { placeTrace } from '../../insight/timeline/services.ts'
+import { type PlacedTrace, placeTrace, type TraceNode } from '../../insight/timeline/services.ts'
 import type { Category } from '../../insight/timeline/span.ts'
+import { readCalls } from '../../profile/calls.ts'
 import { readHandledTime } from '../../profile/event-outline.ts'
-import { formatBytes, formatMicroseconds, formatShare } from '../../profile/format.ts'
+import { type EventNode, readEventTree } from '../../profile/event-tree.ts'
+import { formatBytes, formatMicroseconds, formatPlace, formatShare } from '../../profile/format.ts'
+import { toPairRows, toValueRow } from '../../profile/format-value.ts'
 import { profileLink } from '../../profile/links.ts'
 import { joinPeriods, type Period, totalOf } from '../../profile/periods.ts'
 import type { MemoryData } from '../../profile/process-data.ts'
 import type { Profile } from '../../profile/profile.ts'
-import type { EditorLinks } from '../editor-links.ts'
+import { readQueries } from '../../profile/queries.ts'
+import { readRenders } from '../../profile/renders.ts'
+import type { ReceivedSpan } from '../../profile/span-data.ts'
+import { findDefinition } from '../answer-place.ts'
+import type { EditorLinks, PlaceView } from '../editor-links.ts'
+import { keyOfListener, summarizeListeners } from './listener-tables.ts'
 import type { PanelModel, PanelSubject, ProfilePanel } from './panel.ts'
 import { readFilter, thresholds } from './timeline/filter.ts'
-import { createRowPlaces } from './timeline/row-place.ts'
 import { createTimelineRows, type TimelineRow } from './timeline/rows.ts'
 import { createTimeline, createTimelineAxis } from './timeline/timeline.ts'
-import { toTraceView } from './timeline/trace-view.ts'
 
 /** Creates the panel of what took how long, and when: of a request, its sub-requests, and the work after the response. */
 export function createTimePanel(editor: EditorLinks): ProfilePanel {
@@ -141,4 +147,83 @@ function toPauses(memory: MemoryData | undefined): Period[] {
 
 function toDuration(milliseconds: number): string {
   return formatMicroseconds(milliseconds * 1000)
+}
+
+/** The most spans in the table. */
+const rowLimit = 200
+
+/** The trace of a request as its template shows it; `false` for a request without a trace. */
+export function toTraceView(profile: Profile, { callers, inner, others }: PlacedTrace): object | false {
+  const { traceId } = profile.collectors.request ?? {}
+  if (traceId === undefined) return false
+  const received = [...callers, ...inner].flatMap(node =>
+    node.span === undefined ? [] : toRow(node, node.span, profile),
+  )
+  return {
+    id: traceId,
+    callers: callers.map(node => ({
+      ...toNames(node),
+      link: node.link,
+      time: formatMicroseconds(node.end - node.start),
+    })),
+    others,
+    count: received.length,
+    omitted: Math.max(0, received.length - rowLimit),
+    spans: received.slice(0, rowLimit),
+  }
+}
+
+function toNames({ hasFailed, name, service }: TraceNode) {
+  return { name, service: service || 'this application', hasFailed }
+}
+
+function toRow(node: TraceNode, { attributes, error, kind }: ReceivedSpan, { summary }: Profile) {
+  const start = node.start - summary.time * 1000
+  return {
+    ...toNames(node),
+    id: node.id,
+    kind,
+    error,
+    // A caller begins before the request.
+    start: `${start < 0 ? '−' : ''}${formatMicroseconds(Math.abs(start))}`,
+    duration: formatMicroseconds(node.end - node.start),
+    attributes: toPairRows(attributes).map(toValueRow),
+  }
+}
+
+/**
+ * Creates the function that finds the place in the code of a row, by the link of the row: where a listener was registered or a
+ * controller is defined, the caller of a query or an HTTP client, the file of a template, or the controller of a sub-request.
+ * `false` for other rows.
+ */
+function createRowPlaces(profiles: readonly Profile[], editor: EditorLinks): (link: string) => PlaceView | false {
+  const places = new Map(profiles.flatMap(profile => listPlaces(profile, editor)))
+  return link => editor.viewFile(places.get(link)?.() ?? '')
+}
+
+/** The link of a row, and what finds its place: only few rows are asked for it. */
+type RowPlace = readonly [link: string, find: () => string]
+
+function listPlaces(profile: Profile, editor: EditorLinks): RowPlace[] {
+  const { token } = profile.summary
+  const linkTo = (panel: string, id: string) => `${profileLink(token, panel)}#${id}`
+  const tree = readEventTree(profile)
+  const { sites } = summarizeListeners(tree, profile.process)
+  const findSite = ({ name, parent, priority }: EventNode) =>
+    sites.get(keyOfListener({ event: parent?.name ?? '', name, priority })) ?? ''
+  const definition = () => findDefinition(profile.summary, editor)
+  return [
+    [profileLink(token, 'time'), definition],
+    [linkTo('events', 'controller'), definition],
+    ...tree.nodes.map((node): RowPlace => [linkTo('events', `span-${node.index}`), () => findSite(node)]),
+    ...readQueries(profile).queries.map(
+      ({ caller, index, kind }): RowPlace => [linkTo(kind, `query-${index}`), () => formatPlace(caller)],
+    ),
+    ...readCalls(profile).calls.map(
+      ({ caller, index }): RowPlace => [linkTo('http', `call-${index}`), () => formatPlace(caller)],
+    ),
+    ...readRenders(profile).all.map(
+      ({ index, name }): RowPlace => [linkTo('templates', `render-${index}`), () => editor.findTemplate(name)],
+    ),
+  ]
 }

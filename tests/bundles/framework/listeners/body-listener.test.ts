@@ -1,5 +1,5 @@
 import { t } from 'tap'
-import { BodyListener } from '#bundles/framework/listeners/body-listener.ts'
+import { BodyListener } from '#bundles/framework/listeners/request-listeners.ts'
 import { createRequest, createRequestEvent } from '#kernel/testing/event-factories.ts'
 import type { Request } from '#lib/http/request.ts'
 

@@ -4,7 +4,7 @@ import { PassThrough, Readable } from 'node:stream'
 import { buffer } from 'node:stream/consumers'
 import { brotliDecompressSync, createGunzip, gunzipSync } from 'node:zlib'
 import { t } from 'tap'
-import { CompressionListener } from '#bundles/framework/listeners/compression-listener.ts'
+import { CompressionListener } from '#bundles/framework/listeners/response-listeners.ts'
 import { createRequest, createResponseEvent } from '#kernel/testing/event-factories.ts'
 import { type Body, Response } from '#lib/http/response.ts'
 

@@ -1,6 +1,6 @@
 import { Readable } from 'node:stream'
 import { t } from 'tap'
-import { ConditionalListener } from '#bundles/framework/listeners/conditional-listener.ts'
+import { ConditionalListener } from '#bundles/framework/listeners/response-listeners.ts'
 import { createRequest, createResponseEvent } from '#kernel/testing/event-factories.ts'
 import { Response } from '#lib/http/response.ts'
 

@@ -3,7 +3,7 @@ import { ErrorListener, type MissLevel } from '#bundles/framework/listeners/erro
 import { defineController, toController } from '#kernel/controller.ts'
 import { ControllerResolver } from '#kernel/controller-resolver.ts'
 import { KERNEL_INPUT_REFUSED, KERNEL_METHOD_NOT_ALLOWED, KERNEL_NO_ROUTE } from '#kernel/errors.ts'
-import { createBareKernel } from '#kernel/testing/create-bare-kernel.ts'
+import { createBareKernel } from '#kernel/testing/create-test-kernel.ts'
 import { createExceptionEvent, createRequest } from '#kernel/testing/event-factories.ts'
 import { ThrownFrames } from '#kernel/thrown-frames.ts'
 import { BODY_TOO_LARGE } from '#lib/body/errors.ts'

@@ -1,5 +1,5 @@
 import { t } from 'tap'
-import { RemoveCspListener } from '#bundles/framework/listeners/remove-csp-listener.ts'
+import { RemoveCspListener } from '#bundles/framework/listeners/response-listeners.ts'
 import { createRequest, createResponseEvent } from '#kernel/testing/event-factories.ts'
 import { Response } from '#lib/http/response.ts'
 

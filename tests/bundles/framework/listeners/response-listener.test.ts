@@ -1,5 +1,5 @@
 import { t } from 'tap'
-import { ResponseListener } from '#bundles/framework/listeners/response-listener.ts'
+import { ResponseListener } from '#bundles/framework/listeners/response-listeners.ts'
 import { createRequest, createResponseEvent } from '#kernel/testing/event-factories.ts'
 import { Response, type ResponseInit } from '#lib/http/response.ts'
 

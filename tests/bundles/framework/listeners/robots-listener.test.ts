@@ -1,5 +1,5 @@
 import { t } from 'tap'
-import { RobotsListener } from '#bundles/framework/listeners/robots-listener.ts'
+import { RobotsListener } from '#bundles/framework/listeners/response-listeners.ts'
 import { createResponseEvent } from '#kernel/testing/event-factories.ts'
 import { Response } from '#lib/http/response.ts'
 

@@ -1,7 +1,7 @@
 import { t } from 'tap'
 import { SessionListener } from '#bundles/framework/listeners/session-listener.ts'
 import { type FrameworkSessionOptions, resolveOptions } from '#bundles/framework/options.ts'
-import { CookieJar } from '#kernel/testing/cookie-jar.ts'
+import { CookieJar } from '#kernel/testing/client.ts'
 import { createRequest, createRequestEvent, createResponseEvent } from '#kernel/testing/event-factories.ts'
 import { Response } from '#lib/http/response.ts'
 import type { Session } from '#lib/session/session.ts'

@@ -1,5 +1,5 @@
 import { t } from 'tap'
-import { ValidateRequestListener } from '#bundles/framework/listeners/validate-request-listener.ts'
+import { ValidateRequestListener } from '#bundles/framework/listeners/request-listeners.ts'
 import { createRequestEvent } from '#kernel/testing/event-factories.ts'
 import { Request, type RequestInit } from '#lib/http/request.ts'
 import { requestChecks } from '#lib/http/request-checks.ts'

@@ -4,7 +4,7 @@ import fc from 'fast-check'
 import { type Test, t } from 'tap'
 import { createCallCurl, createCurl } from '#bundles/profiler/export/curl.ts'
 import { encodeMultipart } from '#lib/body/multipart.ts'
-import { quoteForShell } from '#lib/text/quote-for-shell.ts'
+import { quoteForShell } from '#lib/text/escapes.ts'
 import { createProfile } from '#tests/support/create-profile.ts'
 import { provenRuns } from '#tests/support/sample.ts'
 

@@ -1,7 +1,6 @@
 import { t } from 'tap'
 import { collectData } from '#bundles/profiler/record/collect.ts'
-import { PendingTokens } from '#bundles/profiler/record/profile-writer.ts'
-import { drawToken } from '#bundles/profiler/record/profiler.ts'
+import { drawToken, PendingTokens } from '#bundles/profiler/record/profiler.ts'
 import { RecordingPolicy } from '#bundles/profiler/record/recording-policy.ts'
 import { Trace } from '#bundles/profiler/record/trace.ts'
 import { createRequest } from '#kernel/testing/event-factories.ts'

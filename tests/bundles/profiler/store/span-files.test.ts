@@ -1,7 +1,7 @@
 import { appendFileSync, chmodSync, mkdirSync, readFileSync, statSync, symlinkSync, writeFileSync } from 'node:fs'
 import path from 'node:path'
 import { type Test, t } from 'tap'
-import { SpanFiles } from '#bundles/profiler/store/span-files.ts'
+import { SpanFiles } from '#bundles/profiler/store/file-profile-storage.ts'
 import { createReceivedSpan, spanIdOf, traceId } from '#tests/support/otlp.ts'
 import { runProcess } from '#tests/support/start-process.ts'
 
@@ -71,7 +71,7 @@ t.test('a file that others may write, and a link, are not used', async t => {
 t.test('spans that the disk cannot hold are a problem, and the process goes on', async t => {
   const { directory } = open(t)
   const program = `
-    const { SpanFiles } = await import('#bundles/profiler/store/span-files.ts')
+    const { SpanFiles } = await import('#bundles/profiler/store/file-profile-storage.ts')
     const spans = new SpanFiles({
       directory: ${JSON.stringify(directory)},
       onProblem: (message, { code }) => console.log(code, message),

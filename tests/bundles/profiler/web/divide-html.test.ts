@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict'
 import fc from 'fast-check'
 import { t } from 'tap'
-import { divideHtml } from '#bundles/profiler/web/divide-html.ts'
+import { divideHtml } from '#bundles/profiler/web/fit-page.ts'
 import { parseTags } from '#tests/support/html.ts'
 
 const sizeOf = (html: string) => Buffer.byteLength(html)

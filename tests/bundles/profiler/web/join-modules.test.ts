@@ -1,5 +1,5 @@
 import { t } from 'tap'
-import { joinModules } from '#bundles/profiler/web/join-modules.ts'
+import { joinModules } from '#bundles/profiler/web/assets.ts'
 
 t.test('a module is joined with its imports: each of them runs once, before the modules that import it', async t => {
   const folder = t.testdir({

@@ -10,7 +10,6 @@ import type { ExceptionView } from '../exception.ts'
 import type { PanelModel } from '../panel.ts'
 import { type FilteredLine, isShown, type LogFilter, levelsUpTo } from './log-filter.ts'
 import type { MergedLog } from './merged-logs.ts'
-import { splitMessage } from './message-parts.ts'
 
 /** How lines are shown. */
 export interface LogView {
@@ -223,4 +222,38 @@ function formatDelta(microseconds: number): string {
   const milliseconds = microseconds / 1000
   if (milliseconds < 10) return `+${milliseconds.toFixed(2)} ms`
   return milliseconds < 1000 ? `+${milliseconds.toFixed(0)} ms` : `+${(milliseconds / 1000).toFixed(2)} s`
+}
+
+/** A part of a log message. */
+interface MessagePart {
+  readonly text: string
+  /** Whether it is the value of a placeholder. */
+  readonly isValue: boolean
+}
+
+const placeholder = /\{[\w.-]+\}/g
+
+/**
+ * Splits a log message into its constant sentence and its values. If both do not match, because one was cut, the message
+ * is one part. An empty template has no placeholders.
+ */
+export function splitMessage(message: string, template: string): MessagePart[] {
+  const whole = [{ text: message, isValue: false }]
+  const placeholders = template.match(placeholder) ?? []
+  const [first = '', ...literals] = template.split(placeholder)
+  if (!message.startsWith(first)) return whole
+  const parts = [{ text: first, isValue: false }]
+  let from = first.length
+  for (const [index, literal] of literals.entries()) {
+    const end = index === literals.length - 1 ? findEnd(message, literal) : message.indexOf(literal, from)
+    if (end < from) return whole
+    const value = message.slice(from, end)
+    parts.push({ text: value, isValue: value !== placeholders[index] }, { text: literal, isValue: false })
+    from = end + literal.length
+  }
+  return from < message.length ? whole : parts.filter(({ text }) => text !== '')
+}
+
+function findEnd(message: string, literal: string): number {
+  return message.endsWith(literal) ? message.length - literal.length : -1
 }

@@ -1,29 +1,25 @@
 import type { View } from '../../../../../lib/view/view.ts'
+import { slowQuery } from '../../../insight/findings/query-rules.ts'
 import { formatCount, formatDuration, formatNumber, formatShare, shorten, toOneLine } from '../../../profile/format.ts'
+import { groupBy } from '../../../profile/group-by.ts'
 import { profileLink } from '../../../profile/links.ts'
 import type { Period } from '../../../profile/periods.ts'
 import type { Profile } from '../../../profile/profile.ts'
 import {
+  controlOperations,
+  operationOf,
   type QueryGroup,
   type QuerySet,
   queryDuration,
   readQueries,
   type StoredQuery,
   shapeOf,
+  toSets,
 } from '../../../profile/queries.ts'
+import { endsTransaction } from '../../../profile/transactions.ts'
 import type { EditorLinks } from '../../editor-links.ts'
 import { toBar } from '../bar.ts'
 import type { PanelModel, PanelSubject, ProfilePanel } from '../panel.ts'
-import { isQueryShown, type Mark, marksOf, type QueryFilter, readQueryFilter, slownessOf, toChoices } from './filter.ts'
-import {
-  cacheKeyOf,
-  findTransactions,
-  rowsOf,
-  slowestOf,
-  type TransactionView,
-  toDuplicateSets,
-  toQuerySets,
-} from './groups.ts'
 import { codeOf, connectionOf, toParameters } from './query-parts.ts'
 import { type StatementView, StatementViews } from './statements.ts'
 
@@ -251,4 +247,163 @@ function toTransactionLine(transaction: TransactionView | undefined): PanelModel
 function wholeOf({ summary }: Profile, queries: readonly StoredQuery[]): Period {
   const end = queries.reduce((last, { end, start }) => Math.max(last, end ?? start), summary.duration)
   return { start: 0, duration: end }
+}
+
+/** Groups queries by what they do, those with the longest total first: statements by their shape, commands by their name. */
+function toQuerySets(kind: StoredQuery['kind'], { queries, shapes }: QueryGroup): readonly QuerySet[] {
+  if (kind === 'database') return shapes
+  const sets = toSets(queries, ({ operation }) => operation).map(set => ({ ...set, text: operationOf(set.text) }))
+  return sets.sort((a, b) => b.total - a.total)
+}
+
+/** Groups the duplicates: the queries with the same text and the same values, those that occur most often first. */
+function toDuplicateSets({ duplicates }: QueryGroup): QuerySet[] {
+  const sets = toSets(duplicates, ({ index, twin = index }) => String(twin))
+  return sets.sort((a, b) => b.queries.length - a.queries.length)
+}
+
+/** The longest duration of some queries, in milliseconds. */
+function slowestOf(queries: readonly StoredQuery[]): number {
+  return queries.reduce((longest, query) => Math.max(longest, queryDuration(query)), 0)
+}
+
+/** The rows of some queries, as text; empty when no query reported them. */
+function rowsOf(queries: readonly StoredQuery[]): string {
+  const known = queries.flatMap(({ rows }) => (rows === undefined ? [] : [rows]))
+  return known.length === 0 ? '' : formatNumber(known.reduce((sum, rows) => sum + rows, 0))
+}
+
+/** The key of a command; empty for a command without a key. */
+function cacheKeyOf({ text }: Pick<StoredQuery, 'text'>): string {
+  return /^\S+\s+(\S+)/.exec(text)?.[1] ?? ''
+}
+
+/** A transaction as its first row shows it. */
+interface TransactionView {
+  readonly number: number
+  readonly outcome: 'committed' | 'rolled back' | 'failed' | 'not ended'
+  readonly tone: 'ok' | 'plain' | 'warning' | 'error'
+  readonly count: number
+  /** From its first query to the end of its last query. */
+  readonly time: string
+}
+
+/** The transactions by the index of their first query. */
+function findTransactions(queries: readonly StoredQuery[]): ReadonlyMap<number, TransactionView> {
+  const groups = groupBy(queries, ({ transaction }) => transaction)
+  return new Map(
+    Array.from(groups).flatMap(([number, group]) =>
+      number === undefined ? [] : [[group[0]?.index ?? 0, toTransaction(number, group)] as const],
+    ),
+  )
+}
+
+const tones = { committed: 'ok', 'rolled back': 'warning', failed: 'error', 'not ended': 'plain' } as const
+
+function toTransaction(number: number, queries: readonly StoredQuery[]): TransactionView {
+  const start = Math.min(...queries.map(({ start }) => start))
+  const end = Math.max(...queries.map(({ end, start }) => end ?? start))
+  const outcome = outcomeOf(queries)
+  return {
+    number,
+    outcome,
+    tone: tones[outcome],
+    count: queries.length,
+    time: formatDuration(Math.max(0, end - start)),
+  }
+}
+
+function outcomeOf(queries: readonly StoredQuery[]): TransactionView['outcome'] {
+  const last = queries.findLast(endsTransaction)
+  if (last === undefined) return 'not ended'
+  if (last.error !== '') return 'failed'
+  return last.operation === 'COMMIT' || last.operation === 'END' ? 'committed' : 'rolled back'
+}
+
+/** What queries can be chosen by, with the label of the choice. */
+const marks = {
+  duplicate: 'Duplicates',
+  slow: 'Slow',
+  failed: 'Errors',
+  read: 'Reads',
+  write: 'Writes',
+  hit: 'Hits',
+  miss: 'Misses',
+} as const
+
+/** One of the things that queries can be chosen by. It is also a word of the page: `?show=slow`. */
+type Mark = keyof typeof marks
+
+/** How slow a query is. */
+function slownessOf(query: StoredQuery): 'plain' | 'warning' | 'error' {
+  const duration = queryDuration(query)
+  return duration >= slowQuery.error ? 'error' : duration >= slowQuery.warning ? 'warning' : 'plain'
+}
+
+/** The marks of a query. */
+function marksOf(query: StoredQuery, duplicates: ReadonlySet<number>): Mark[] {
+  const { error, index, isRead, kind, operation, rows } = query
+  const isDatabase = kind === 'database'
+  const isLookup = !isDatabase && isRead && rows !== undefined
+  const found: Readonly<Record<Mark, boolean>> = {
+    duplicate: duplicates.has(index),
+    slow: queryDuration(query) >= slowQuery.warning,
+    failed: error !== '',
+    read: isDatabase && isRead,
+    write: isDatabase && !isRead && !controlOperations.has(operation),
+    hit: isLookup && rows > 0,
+    miss: isLookup && rows === 0,
+  }
+  return markNames.filter(mark => found[mark])
+}
+
+// The names of an object literal, which Object.keys cannot express.
+const markNames = Object.keys(marks) as Mark[]
+
+/** Which queries of the list are shown. */
+interface QueryFilter {
+  readonly mark: Mark | undefined
+  /** The index of the first query of a shape; empty for all. */
+  readonly shape: string
+  /** Words that a query must contain. */
+  readonly text: string
+}
+
+/** The parts of a query that the filter looks at. */
+interface FilteredQuery {
+  readonly marks: readonly Mark[]
+  readonly shape: number
+  /** The words of a query, which only a filter by words needs. */
+  readonly words: () => string
+}
+
+/** Reads the filter of an address: `?show=duplicate&shape=3&text=price`. Invalid parameters are ignored. */
+function readQueryFilter(query: URLSearchParams, shapes: readonly { readonly id: number }[]): QueryFilter {
+  return {
+    mark: markNames.find(mark => mark === query.get('show')),
+    shape: shapes.map(({ id }) => String(id)).find(id => id === query.get('shape')) ?? '',
+    text: query.get('text') ?? '',
+  }
+}
+
+/** Whether a query is shown. The client script filters by the same rules, without a request. */
+function isQueryShown({ mark, shape, text }: QueryFilter, { marks, shape: own, words }: FilteredQuery): boolean {
+  if (mark !== undefined && !marks.includes(mark)) return false
+  if (shape !== '' && shape !== String(own)) return false
+  const wanted = text.toLowerCase().split(/\s+/).filter(Boolean)
+  if (wanted.length === 0) return true
+  const found = words().toLowerCase()
+  return wanted.every(word => found.includes(word))
+}
+
+/** The choices of the filter, with the number of queries of each; those without queries are left out. */
+function toChoices(queries: readonly Pick<FilteredQuery, 'marks'>[], filter: QueryFilter): PanelModel[] {
+  const counted = markNames.map(mark => ({
+    value: mark,
+    label: marks[mark],
+    count: queries.filter(query => query.marks.includes(mark)).length,
+    isSelected: mark === filter.mark,
+  }))
+  const all = { value: '', label: 'All', count: queries.length, isSelected: filter.mark === undefined }
+  return [all, ...counted.filter(({ count, isSelected }) => count > 0 || isSelected)]
 }

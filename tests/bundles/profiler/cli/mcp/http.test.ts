@@ -1,7 +1,7 @@
 import { StreamableHTTPClientTransport } from '@modelcontextprotocol/sdk/client/streamableHttp.js'
 import { type Test, t } from 'tap'
+import { createMcpRoute } from '#bundles/profiler/cli/mcp/add-mcp.ts'
 import { loadSdk, type McpSdk } from '#bundles/profiler/cli/mcp/load-sdk.ts'
-import { createMcpRoute } from '#bundles/profiler/cli/mcp/mcp-route.ts'
 import { openServer } from '#bundles/profiler/cli/mcp/open-server.ts'
 import { Inspector } from '#bundles/profiler/insight/findings/inspector.ts'
 import type { ProfileStorage } from '#bundles/profiler/store/profile-storage.ts'

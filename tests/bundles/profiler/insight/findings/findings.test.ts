@@ -7,7 +7,7 @@ import { findFindings, profilerRules } from '#bundles/profiler/insight/findings/
 import type { Profile } from '#bundles/profiler/profile/profile.ts'
 import { createProfiledTestKernel } from '#bundles/profiler/testing/create-profiled-test-kernel.ts'
 import { RequestEvent } from '#kernel/events.ts'
-import { addNodeMiddleware } from '#kernel/interop/node-middleware.ts'
+import { addNodeMiddleware } from '#kernel/interop/node-handlers.ts'
 import { Response } from '#lib/http/response.ts'
 import { findMarkedLines, type Page, pathOf } from '#tests/bundles/profiler/insight/findings/planted/page.ts'
 import { createPlantedBundle } from '#tests/bundles/profiler/insight/findings/planted/planted-bundle.ts'

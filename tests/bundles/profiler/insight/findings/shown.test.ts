@@ -1,7 +1,7 @@
 import { readFileSync } from 'node:fs'
 import { type Test, t } from 'tap'
-import { crossOriginRule } from '#bundles/framework/cross-origin-rule.ts'
 import { createHiddenRouteRule } from '#bundles/framework/hidden-route-rule.ts'
+import { crossOriginRule } from '#bundles/framework/protection.ts'
 import { Inspector, profilerRules } from '#bundles/profiler/insight/findings/inspector.ts'
 import { RowFacts } from '#bundles/profiler/insight/row-facts.ts'
 import type { Profile } from '#bundles/profiler/profile/profile.ts'

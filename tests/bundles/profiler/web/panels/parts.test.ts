@@ -4,7 +4,7 @@ import { toValueRow } from '#bundles/profiler/profile/format-value.ts'
 import { EditorLinks } from '#bundles/profiler/web/editor-links.ts'
 import { toBar } from '#bundles/profiler/web/panels/bar.ts'
 import { createHttpPanel } from '#bundles/profiler/web/panels/http.ts'
-import { splitMessage } from '#bundles/profiler/web/panels/logs/message-parts.ts'
+import { splitMessage } from '#bundles/profiler/web/panels/logs/log-lines.ts'
 import { createSubject } from '#tests/support/create-profile.ts'
 
 t.test('a log message is split into its template and its values', async t => {

@@ -5,7 +5,7 @@ import { createSpan, type TimelineSpan } from '#bundles/profiler/insight/timelin
 import { findTrace } from '#bundles/profiler/insight/trace-parts.ts'
 import type { ReceivedSpan } from '#bundles/profiler/profile/span-data.ts'
 import { MemoryProfileStorage } from '#bundles/profiler/store/memory-profile-storage.ts'
-import { toTraceView } from '#bundles/profiler/web/panels/timeline/trace-view.ts'
+import { toTraceView } from '#bundles/profiler/web/panels/time.ts'
 import { createProfile } from '#tests/support/create-profile.ts'
 import { createReceivedSpan, spanIdOf, traceId } from '#tests/support/otlp.ts'
 

@@ -1,6 +1,6 @@
 import fc from 'fast-check'
 import { t } from 'tap'
-import { allowToolbar } from '#bundles/profiler/web/toolbar/content-policy.ts'
+import { allowToolbar } from '#bundles/profiler/web/toolbar/toolbar-listener.ts'
 import { Headers } from '#lib/http/headers.ts'
 import { provenRuns } from '#tests/support/sample.ts'
 

@@ -1,0 +1,165 @@
+import type { HealthCheck } from '../../kernel/bundle.ts'
+import type { DebugGate } from '../../kernel/debug-gate.ts'
+import { RequestEvent } from '../../kernel/events.ts'
+import { after, type Eventual } from '../../kernel/steps.ts'
+import { messageOfError } from '../../lib/errors/flat-error.ts'
+import type { EventDispatcher } from '../../lib/event-dispatcher/event-dispatcher.ts'
+import { Response } from '../../lib/http/response.ts'
+import type { Logger } from '../../lib/log/logger.ts'
+import type { Redactor } from '../../lib/redact/redactor.ts'
+import type { Signals } from '../../lib/signals.ts'
+import { FRAMEWORK_HEALTH_TIMEOUT } from './errors.ts'
+
+/** After invalid requests are refused, and before listeners that may wait or fail. */
+const priority = 255
+
+/** The services of {@link HealthListener}. */
+interface HealthListenerServices {
+  readonly signals: Signals
+  readonly checks: HealthChecks
+  readonly debugGate: Pick<DebugGate, 'allows'>
+  readonly redactor: Redactor
+}
+
+/**
+ * Health checks. `/_health/live` is 200 while the process answers. `/_health` is 200 while it is ready: all checks of
+ * bundles succeed, and the server does not drain.
+ */
+export class HealthListener {
+  readonly #services: HealthListenerServices
+  #isDraining = false
+
+  constructor(services: HealthListenerServices) {
+    this.#services = services
+    services.signals.on('server.draining', () => {
+      this.#isDraining = true
+    })
+  }
+
+  subscribe(dispatcher: EventDispatcher): void {
+    dispatcher.subscribe(RequestEvent, this, 'onRequest', priority)
+  }
+
+  onRequest(event: RequestEvent): Eventual<void> {
+    const { method, path } = event.request
+    if (!path.startsWith('/_health') || (method !== 'GET' && method !== 'HEAD')) return
+    if (path === '/_health/live') return respond(event, 200, { status: 'live' })
+    if (path !== '/_health') return
+    if (this.#isDraining) return respond(event, 503, { status: 'draining' })
+    return after(this.#services.checks.run(), event, this.#respond)
+  }
+
+  /** Messages of errors may contain addresses: they are debug output. */
+  readonly #respond = (event: RequestEvent, results: readonly HealthResult[]): void => {
+    const { debugGate, redactor } = this.#services
+    const failed = results.filter(({ hasFailed }) => hasFailed).map(({ name }) => name)
+    const hasDetails = results.length > 0 && debugGate.allows(event.request)
+    respond(event, failed.length === 0 ? 200 : 503, {
+      status: failed.length === 0 ? 'ready' : 'failing',
+      ...(failed.length > 0 && { failed }),
+      ...(hasDetails && { checks: results.map(result => describe(result, redactor)) }),
+    })
+  }
+}
+
+function describe({ duration, error, hasFailed, name }: HealthResult, redactor: Redactor): object {
+  const ms = Math.round(duration * 10) / 10
+  return { name, ms, ...(hasFailed && { error: messageOfError(error, text => redactor.text(text)) }) }
+}
+
+function respond(event: RequestEvent, status: number, body: object): void {
+  event.respond(Response.json(body, { status, headers: { 'cache-control': 'no-store' } }))
+}
+
+/** The outcome of a health check. */
+interface HealthResult {
+  readonly name: string
+  /** Milliseconds. */
+  readonly duration: number
+  readonly hasFailed: boolean
+  /** What was thrown, or the error of the timeout. */
+  readonly error: unknown
+}
+
+/** Milliseconds. */
+const defaultTimeout = 800
+
+/** Milliseconds for which results are kept: any number of requests causes at most one call of each check a second. */
+const lifetime = 1_000
+
+/** Runs the health checks of all bundles, all at the same time. Logs when a check begins to fail, and when it ends to fail. */
+export class HealthChecks {
+  readonly #checks: readonly HealthCheck[]
+  readonly #logger: Logger
+  readonly #clock: () => number
+  #results: readonly HealthResult[] = []
+  #end = Number.NEGATIVE_INFINITY
+  #running: Promise<readonly HealthResult[]> | undefined
+  /** The calls that have not ended, also after their timeout: a check that hangs is not called a second time. */
+  readonly #calls = new Map<HealthCheck, Promise<unknown>>()
+  readonly #failing = new Set<HealthCheck>()
+
+  /** The list may grow until the first run. The clock gives milliseconds. */
+  constructor(checks: readonly HealthCheck[], logger: Logger, clock: () => number = () => performance.now()) {
+    this.#checks = checks
+    this.#logger = logger.channel('health')
+    this.#clock = clock
+  }
+
+  /** The results, which are at most a second old. */
+  run(): Eventual<readonly HealthResult[]> {
+    if (this.#checks.length === 0 || this.#clock() < this.#end) return this.#results
+    this.#running ??= this.#runAll()
+    return this.#running
+  }
+
+  async #runAll(): Promise<readonly HealthResult[]> {
+    this.#results = await Promise.all(this.#checks.map(check => this.#run(check)))
+    this.#end = this.#clock() + lifetime
+    this.#running = undefined
+    return this.#results
+  }
+
+  async #run(check: HealthCheck): Promise<HealthResult> {
+    const { name } = check
+    const start = this.#clock()
+    const { error, hasFailed } = await this.#call(check)
+    const duration = this.#clock() - start
+    if (hasFailed && !this.#failing.has(check)) {
+      this.#failing.add(check)
+      this.#logger.error('The health check "{name}" has failed.', { name, exception: error })
+    } else if (!hasFailed && this.#failing.delete(check)) {
+      this.#logger.warning('The health check "{name}" succeeds again.', { name })
+    }
+    return { name, duration, hasFailed, error }
+  }
+
+  async #call(check: HealthCheck): Promise<Pick<HealthResult, 'hasFailed' | 'error'>> {
+    const { name, timeout = defaultTimeout } = check
+    const controller = new AbortController()
+    let timer: NodeJS.Timeout | undefined
+    const expired = new Promise((_resolve, reject) => {
+      timer = setTimeout(() => {
+        const error = new FRAMEWORK_HEALTH_TIMEOUT([name, timeout])
+        reject(error)
+        controller.abort(error)
+      }, timeout)
+    })
+    const result = await Promise.race([this.#begin(check, controller.signal), expired]).then(
+      () => ({ hasFailed: false, error: undefined }),
+      (error: unknown) => ({ hasFailed: true, error }),
+    )
+    clearTimeout(timer)
+    return result
+  }
+
+  /** Calls a check, unless its last call has not ended. */
+  #begin(check: HealthCheck, signal: AbortSignal): Promise<unknown> {
+    const known = this.#calls.get(check)
+    if (known !== undefined) return known
+    // The check may throw at once.
+    const call = (async () => check.check(signal))().finally(() => this.#calls.delete(check))
+    this.#calls.set(check, call)
+    return call
+  }
+}

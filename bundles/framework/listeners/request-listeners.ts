@@ -1,0 +1,93 @@
+import { RequestEvent } from '../../../kernel/events.ts'
+import type { EventDispatcher } from '../../../lib/event-dispatcher/event-dispatcher.ts'
+import { HTTP_HOST_FOREIGN } from '../../../lib/http/errors.ts'
+import { StaticFileResponses } from '../../../lib/http/file-response.ts'
+import { includesHost } from '../../../lib/http/host.ts'
+import { findProblem } from '../../../lib/http/request-checks.ts'
+import type { StaticFile, StaticFiles } from '../../../lib/http/static-files.ts'
+
+/** Before all listeners that rely on the request. */
+const validationPriority = 256
+
+/** Refuses invalid requests, with the reason. */
+export class ValidateRequestListener {
+  subscribe(dispatcher: EventDispatcher): void {
+    dispatcher.subscribe(RequestEvent, this, 'onRequest', validationPriority)
+  }
+
+  onRequest({ isMainRequest, request }: RequestEvent): void {
+    if (!isMainRequest) return
+    const problem = findProblem(request)
+    if (problem !== undefined) throw problem
+  }
+}
+
+/** After health checks, whose host is an address, and before listeners that may build a URL from the host. */
+const hostPriority = 254
+
+/** Refuses requests for foreign hosts: links and cached pages with such a host would lead to another site. */
+export class HostListener {
+  readonly #hosts: readonly string[]
+
+  /** `*.example.org` matches all subdomains. */
+  constructor(hosts: readonly string[]) {
+    this.#hosts = hosts
+  }
+
+  subscribe(dispatcher: EventDispatcher): void {
+    dispatcher.subscribe(RequestEvent, this, 'onRequest', hostPriority)
+  }
+
+  onRequest({ isMainRequest, request }: RequestEvent): void {
+    if (isMainRequest && !includesHost(this.#hosts, request.hostname)) throw new HTTP_HOST_FOREIGN([request.hostname])
+  }
+}
+
+/** Before routing, which is slower than the lookup of a file. */
+const staticFilePriority = 48
+
+/** Answers requests for static files. Requests for files that were removed since go to the router. */
+export class StaticFileListener {
+  readonly #files: StaticFiles
+  readonly #responses = new StaticFileResponses()
+
+  constructor(files: StaticFiles) {
+    this.#files = files
+  }
+
+  subscribe(dispatcher: EventDispatcher): void {
+    dispatcher.subscribe(RequestEvent, this, 'onRequest', staticFilePriority)
+  }
+
+  onRequest(event: RequestEvent): Promise<void> | undefined {
+    const { request } = event
+    if (request.method !== 'GET' && request.method !== 'HEAD') return undefined
+    const file = this.#files.find(request.path)
+    return file === undefined ? undefined : this.#answer(event, file)
+  }
+
+  async #answer(event: RequestEvent, file: StaticFile): Promise<void> {
+    const response = await this.#responses.create(event.request, file)
+    if (response !== undefined) event.respond(response)
+  }
+}
+
+/** After routing: a request without a route never waits for its body. */
+const bodyPriority = 10
+
+/**
+ * Reads JSON, form and text bodies before the controller runs. The defaults of a route can set the limit (`_body_limit`),
+ * and leave the body to the controller (`_body_unread`).
+ */
+export class BodyListener {
+  subscribe(dispatcher: EventDispatcher): void {
+    dispatcher.subscribe(RequestEvent, this, 'onRequest', bodyPriority)
+  }
+
+  onRequest({ isMainRequest, request }: RequestEvent): Promise<unknown> | undefined {
+    if (!isMainRequest || !request.hasBody) return undefined
+    const limit = request.attributes.get('_body_limit')
+    if (typeof limit === 'number') request.body.limit = limit
+    return request.attributes.get('_body_unread') === true ? undefined : request.body.read()
+  }
+}

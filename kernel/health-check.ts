@@ -1,9 +1,0 @@
-/** Checks a part without which the application cannot answer requests, such as its database. */
-export interface HealthCheck {
-  /** Every client of `/_health` sees the names of checks that fail. */
-  readonly name: string
-  /** Milliseconds after which the check has failed; 800 by default, because Kubernetes waits for one second. */
-  readonly timeout?: number
-  /** Throws an error, or returns a promise that rejects, if the part cannot be used. The signal aborts at the timeout. */
-  check(signal: AbortSignal): unknown
-}
