@@ -224,7 +224,7 @@ t.test('debug:events lists listeners as they are called, and where they were reg
 
   const profiler = createProfilerBundle({ storage: new MemoryProfileStorage() })
   const located = await run('debug:events kernel.response', { load: async () => [createFrameworkBundle(), profiler] })
-  t.match(located.stdout, /ResponseListener\.onResponse +bundles\/framework\/listeners\/response-listener\.ts:\d+$/m)
+  t.match(located.stdout, /ResponseListener\.onResponse +bundles\/framework\/listeners\/response-listeners\.ts:\d+$/m)
 })
 
 t.test('debug:config lists settings and their origin, and no secret', async t => {
