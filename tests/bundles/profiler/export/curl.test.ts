@@ -291,7 +291,7 @@ function expectedBody(body: Exchange['body']): string[] {
   return ['--data-raw', encodeMultipart('X Y', parts).toString('latin1')]
 }
 
-t.test('2,000 hostile requests: a shell runs curl with the recorded values, and nothing else', async t => {
+t.test('hostile requests: a shell runs curl with the recorded values, and nothing else', async t => {
   const property = fc.property(fc.array(exchange, { minLength: 250, maxLength: 250 }), exchanges => {
     const commands = exchanges.map(({ body, headers, method, path }) => {
       const type = ['content-type', 'multipart/form-data; boundary="X Y"']

@@ -8,9 +8,10 @@ import type { Request } from '#lib/http/request.ts'
 import { Response } from '#lib/http/response.ts'
 import { createProfiledKernel, waitForProfile } from '#tests/support/profiled-kernel.ts'
 import { createProject } from '#tests/support/project.ts'
+import { provenRuns } from '#tests/support/sample.ts'
 import { serveKernel } from '#tests/support/test-server.ts'
 
-const count = 200
+const count = provenRuns(400)
 const markers = Array.from({ length: count }, (_, index) => `marker-${index}-${(index * 7919).toString(36)}`)
 
 /** A server for HTTP client calls; it answers after a varying delay. */
@@ -50,7 +51,7 @@ function createTaskBundle(upstream: string): Bundle {
   }
 }
 
-t.test('with 200 overlapping requests, no profile contains data of another request', async t => {
+t.test('with many overlapping requests, no profile contains data of another request', async t => {
   const kernel = await createProfiledKernel(t, {
     bundles: [createTaskBundle(await startUpstream(t))],
     directory: createProject(t.testdir(), { 'templates/task/page.hbs': '<p>{{marker}}</p>' }),

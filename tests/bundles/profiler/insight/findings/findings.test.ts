@@ -14,6 +14,7 @@ import { createPlantedBundle } from '#tests/bundles/profiler/insight/findings/pl
 import { toil } from '#tests/bundles/profiler/insight/findings/planted/work-pages.ts'
 import { rulesOfMachine } from '#tests/support/machine-rules.ts'
 import { createProfiledKernel, waitForProfile } from '#tests/support/profiled-kernel.ts'
+import { provenRuns } from '#tests/support/sample.ts'
 import { serveKernel } from '#tests/support/test-server.ts'
 import { until } from '#tests/support/until.ts'
 
@@ -104,11 +105,11 @@ const timeless = [
   ...['counted-page', 'get-logout', 'posted-session', 'plain', 'open-savepoint'],
 ]
 
-t.test('of 200 overlapping requests, each has the finding of its own fault only', async t => {
+t.test('of many overlapping requests, each has the finding of its own fault only', async t => {
   const { pages, visit } = await serve(t)
   const known = new Map(pages)
   const offenders = await Promise.all(
-    Array.from({ length: 200 }, async (_, index) => {
+    Array.from({ length: provenRuns(250) }, async (_, index) => {
       const name = String(timeless[index % timeless.length])
       const page = known.get(name)
       if (page === undefined) return name
@@ -241,7 +242,7 @@ t.test('the listeners of the framework and the profiler are known by the bundle 
   t.ok(namesOf('framework').includes('RouterListener'))
 })
 
-t.test('hundreds of requests to pages without flaws have no finding', async t => {
+t.test('requests to pages without flaws have no finding', async t => {
   const kernel = await createProfiledKernel(t)
   const { url } = await serveKernel(t, kernel)
   const asset = /(?:href|src)="(\/assets\/[^"]+)"/.exec(await (await fetch(`${url}/star-photo-booth`)).text())?.[1]
@@ -250,12 +251,12 @@ t.test('hundreds of requests to pages without flaws have no finding', async t =>
     ...['/json', '/text', '/empty', '/redir', '/redir301', '/slash', '/stream', '/download', '/item/5'],
     ...['/embed', '/forward', '/events', '/gone', '/teapot', '/boom', '/status/503', '/slow/5', String(asset)],
   ]
-  const count = 300
+  const count = provenRuns(400)
   let next = 0
   const visit = async () => {
     while (next < count) {
       const path = paths[next++ % paths.length]
-      const method = next % 50 === 0 ? 'HEAD' : 'GET'
+      const method = next % 15 === 0 ? 'HEAD' : 'GET'
       await (await fetch(url + path, { method, redirect: 'manual' })).arrayBuffer()
     }
   }
