@@ -30,7 +30,7 @@ t.test('the error page works at any width, with and without scripts', needsBrows
         complaints.push(message.text())
       }
     })
-    for (const path of ['/broken', '/star-photo-bout', '/post-only', '/']) {
+    for (const path of javaScriptEnabled ? ['/star-photo-bout', '/post-only', '/', '/broken'] : ['/broken']) {
       await page.goto(url + path)
       t.equal(await page.locator('h1').count(), 1)
       for (const width of [400, 1400]) {
@@ -38,7 +38,6 @@ t.test('the error page works at any width, with and without scripts', needsBrows
         t.equal(await overflowOf(page), 0, `${path} fits into ${width} pixels`)
       }
     }
-    await page.goto(`${url}/broken`)
     t.equal(await page.locator('pre.source mark:visible').count(), 1, 'one source is open')
     t.equal(await page.getByRole('button', { name: 'Copy as Markdown' }).count(), javaScriptEnabled ? 1 : 0)
     await page.getByRole('link', { name: 'RangeError' }).click()

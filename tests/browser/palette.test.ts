@@ -4,7 +4,7 @@ import { watch } from '#tests/support/page-checks.ts'
 import { openScreens } from '#tests/support/screens.ts'
 
 t.test('the palette finds panels, values and actions by keyboard only', needsBrowser, async t => {
-  const { tokens, url } = await openScreens(t)
+  const { screens, tokens, url } = await openScreens(t)
   const page = await openPage(t)
   const complaints = watch(page, url)
   const palette = page.getByRole('dialog', { name: 'Search' })
@@ -15,6 +15,13 @@ t.test('the palette finds panels, values and actions by keyboard only', needsBro
     t.ok(await page.getByRole('combobox', { name: 'Search' }).evaluate(input => input.matches(':focus')))
     await page.keyboard.type(text)
     t.match(await active.innerText(), first)
+  }
+  const plain = await openPage(t, { javaScriptEnabled: false })
+  for (const { name, path } of screens.filter(({ name }) => ['error page of a failure', 'welcome'].includes(name))) {
+    await page.goto(url + path)
+    await ask('latest', /^Latest profile/)
+    await plain.goto(url + path)
+    t.equal(await plain.locator('[data-palette]:visible').count(), 0, `without scripts, no button of ${name}`)
   }
   await page.goto(`${url}/_profiler/${tokens.form}`)
   await ask('log', /^Logs/)
@@ -55,22 +62,5 @@ t.test('the palette finds panels, values and actions by keyboard only', needsBro
   await palette.waitFor()
   await page.keyboard.press('Escape')
   await palette.waitFor({ state: 'detached' })
-  t.strictSame(complaints(), [])
-})
-
-t.test('every page has the palette; without scripts there is no button', needsBrowser, async t => {
-  const { screens, url } = await openScreens(t)
-  const page = await openPage(t)
-  const complaints = watch(page, url)
-  const plain = await openPage(t, { javaScriptEnabled: false })
-  const names = ['list', 'routes', 'compared', 'replay', 'unknown token', 'error page of a failure', 'welcome']
-  for (const { name, path } of screens.filter(screen => names.includes(screen.name))) {
-    await page.goto(url + path)
-    await page.keyboard.press('Control+k')
-    await page.locator('.palette [role="option"]').first().waitFor()
-    t.match(await page.locator('.palette [role="listbox"]').innerText(), 'Latest profile', name)
-    await plain.goto(url + path)
-    t.equal(await plain.locator('[data-palette]:visible').count(), 0)
-  }
   t.strictSame(complaints(), [])
 })

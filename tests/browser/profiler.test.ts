@@ -1,6 +1,6 @@
 import type { Page } from 'playwright-core'
 import { type Test, t } from 'tap'
-import { needsBrowser, openPage } from '#tests/support/browser.ts'
+import { needsBrowser, openPage, type PageOptions } from '#tests/support/browser.ts'
 import { lookAt, watch } from '#tests/support/page-checks.ts'
 import { createProfiledKernel } from '#tests/support/profiled-kernel.ts'
 import { serveKernel } from '#tests/support/test-server.ts'
@@ -11,11 +11,11 @@ interface Opened {
   tokenOf(path: string, init?: RequestInit): Promise<string>
 }
 
-async function open(t: Test): Promise<Opened> {
+async function open(t: Test, options: PageOptions = {}): Promise<Opened> {
   const { url } = await serveKernel(t, await createProfiledKernel(t))
   const tokenOf = async (path: string, init?: RequestInit) =>
     String((await fetch(url + path, init)).headers.get('x-debug-token'))
-  return { page: await openPage(t), url, tokenOf }
+  return { page: await openPage(t, options), url, tokenOf }
 }
 
 t.test('pages of the profiler fit the window, can be read, and keep to their policy', needsBrowser, async t => {
@@ -60,7 +60,7 @@ t.test('the way from a cause opens its stack, which is folded otherwise', needsB
 })
 
 t.test('records are searched, read, pinned and deleted without a script', needsBrowser, async t => {
-  const { page, tokenOf, url } = await open(t)
+  const { page, tokenOf, url } = await open(t, { javaScriptEnabled: false })
   const complaints = watch(page, url)
   const missing = await tokenOf('/missing-x')
   const found = await tokenOf('/star-photo-booth')
