@@ -54,7 +54,6 @@ async function registerHook(libraries: readonly string[], parent: string): Promi
   const options = { include: [...libraries] }
   // The file exports these functions. It exists in versions from 2026 on.
   const { register, supportsSyncHooks } = (await import(pathToFileURL(resolve(syncHooks)).href)) as SyncHooks
-  /* c8 ignore next 2 -- the version of Node decides */
   if (supportsSyncHooks()) register(options)
   else module.register(asyncHooks, pathToFileURL(parent), { data: options })
 }

@@ -17,7 +17,6 @@ const lacksNginx = spawnSync('nginx', ['-v']).status === 0 ? false : 'there is n
 
 const guide = readFileSync('docs/guides/several-machines.md', 'utf8')
 
-/* c8 ignore start -- only where there are Redis and nginx */
 const cartBundle = `import { type Application, type Bundle, Response } from 'sinfonietta'
 
 export const homeBundle: Bundle = {
@@ -226,4 +225,3 @@ async function startNginx(t: Test, folder: string, machines: readonly Machine[])
   )
   return url
 }
-/* c8 ignore stop */

@@ -63,7 +63,6 @@ t.test('the documentation as a website', needsGenerator, async t => {
   await t.test('in a browser', needsBrowser, t => checkInBrowser(t, folder))
 })
 
-/* c8 ignore start -- only where there is a Chromium */
 async function checkInBrowser(t: Test, folder: string): Promise<void> {
   const place = '/assets/website'
   const kernel = await createTestKernel({
@@ -116,7 +115,6 @@ async function checkInBrowser(t: Test, folder: string): Promise<void> {
   await page.getByText('Nothing was found.').waitFor()
   t.strictSame(complaints(), [], 'nothing fails, and nothing is loaded from elsewhere')
 }
-/* c8 ignore stop */
 
 /** A page of the website. */
 interface WebsitePage {

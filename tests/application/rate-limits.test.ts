@@ -16,7 +16,6 @@ interface Recipe {
   readonly createRedisLimiter: (redis: Redis) => unknown
 }
 
-/* c8 ignore start -- only where there is a Redis */
 t.test('by the recipe of the guide, processes that share a Redis count together', { skip: lacksRedis }, async t => {
   // In the repository, so that the imports of the guide find its packages.
   const folder = t.testdir()
@@ -68,4 +67,3 @@ t.test('by the recipe of the guide, processes that share a Redis count together'
   one.redis.disconnect()
   t.strictSame(await send(one), [200, '"login";r=2;t=', false], 'without the Redis, the process counts for itself')
 })
-/* c8 ignore stop */

@@ -17,7 +17,6 @@ import { Response } from '#lib/http/response.ts'
 import type { RequestHandler } from '#lib/routing/route-collection.ts'
 import { createHandlerBundle } from '#tests/support/handler-bundle.ts'
 import { probeBundle } from '#tests/support/probe-bundle.ts'
-import { provenRuns } from '#tests/support/sample.ts'
 import { serveKernel } from '#tests/support/test-server.ts'
 import { until } from '#tests/support/until.ts'
 
@@ -320,7 +319,7 @@ t.test('property: the server and the handler answer each request in the same way
       const content = Buffer.from(await response.arrayBuffer()).toString('latin1')
       t.strictSame(outline(response.status, response.headers, content), served, `${method} ${path}${query}`)
     }),
-    { numRuns: provenRuns(150) },
+    { numRuns: 150 },
   )
 })
 

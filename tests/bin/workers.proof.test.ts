@@ -117,27 +117,6 @@ t.test('a connection that is handed to an ending worker goes to another worker',
   t.equal(site.stderr.match(/APP_HOSTS is not set/g)?.length, 1, 'only the main process prints the warning')
 })
 
-t.test('a request that waits while a worker has no processor is answered', async t => {
-  let answer: string | undefined
-  // If this process has no processor for half a second either, the request comes too late: then it is tried again.
-  for (let attempt = 0; answer !== 'status 200' && attempt < 5; attempt++) {
-    const site = startSite(t, ['--port=0', '--env=prod', '--workers=1'], ownSecret)
-    const url = await site.url()
-    const [worker = 0] = childrenOf(site.child.pid)
-    const agent = new Agent({ keepAlive: true, maxSockets: 1 })
-    t.teardown(() => agent.destroy())
-    t.equal(await ask(`${url}/partnership`, agent), 'status 200')
-    process.kill(worker, 'SIGTERM')
-    await pause(200)
-    process.kill(worker, 'SIGSTOP')
-    const waiting = ask(`${url}/partnership`, agent)
-    await pause(1_000)
-    process.kill(worker, 'SIGCONT')
-    answer = await waiting
-  }
-  t.equal(answer, 'status 200')
-})
-
 t.test(
   'if the system cannot start a process, the existing workers go on, and the start is tried again later',
   async t => {

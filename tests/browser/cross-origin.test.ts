@@ -8,7 +8,6 @@ import { Response } from '#lib/http/response.ts'
 import { needsBrowser, openPage } from '#tests/support/browser.ts'
 import { serveKernel } from '#tests/support/test-server.ts'
 
-/* c8 ignore start -- only where there is a Chromium */
 /** Two ports of one application, and the requests that have reached its controllers. */
 async function serve(t: Test) {
   const reached: string[] = []
@@ -148,4 +147,3 @@ t.test('scripts of a policy read and send, all others do not', needsBrowser, asy
   t.match(text, '403', 'the script can read the refusal')
   t.strictSame(none, [])
 })
-/* c8 ignore stop */

@@ -7,7 +7,6 @@ import { createProfiledKernel } from '#tests/support/profiled-kernel.ts'
 import { openScreens } from '#tests/support/screens.ts'
 import { serveKernel } from '#tests/support/test-server.ts'
 
-/* c8 ignore start -- only where there is a Chromium */
 t.test('Playwright replays the HAR of a record', needsBrowser, async t => {
   const { url, server } = await serveKernel(t, await createProfiledKernel(t))
   const folder = t.testdir()
@@ -75,4 +74,3 @@ t.test(
     t.strictSame(wrong, [])
   },
 )
-/* c8 ignore stop */

@@ -4,7 +4,6 @@ import { needsBrowser, openPage } from '#tests/support/browser.ts'
 import { createProfiledKernel } from '#tests/support/profiled-kernel.ts'
 import { serveKernel } from '#tests/support/test-server.ts'
 
-/* c8 ignore start -- only where there is a Chromium */
 t.test('a developer without scripts replays what their browser has asked for', needsBrowser, async t => {
   const sent: string[] = []
   const kernel = await createProfiledKernel(t, {
@@ -46,4 +45,3 @@ t.test('a developer without scripts replays what their browser has asked for', n
   await page.getByRole('link', { name: 'Routes' }).click()
   t.match(await page.locator('.by-route').innerText(), '/take')
 })
-/* c8 ignore stop */

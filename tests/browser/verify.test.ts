@@ -17,7 +17,6 @@ const route = `
     })
 `
 
-/* c8 ignore start -- only where there is a Chromium */
 t.test('a finding is fixed in the file, and verified by the page', needsBrowser, async t => {
   const directory = t.testdir()
   createSmallApplication(directory)
@@ -61,4 +60,3 @@ t.test('a finding is fixed in the file, and verified by the page', needsBrowser,
   t.match(await item.innerText(), /fixed: N\+1 queries, 19 queries fewer/)
   t.strictSame(mistakes, [])
 })
-/* c8 ignore stop */

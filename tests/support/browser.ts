@@ -14,11 +14,9 @@ export const executable: string | undefined = ['chromium', 'chromium-browser', '
 
 /** For the options of a test: skips it, and says why, where there is no Chromium. */
 export const needsBrowser: { readonly skip: string | false } = {
-  /* c8 ignore next -- it depends on the machine */
   skip: executable === undefined && 'there is no Chromium on the PATH',
 }
 
-/* c8 ignore start -- only where there is a Chromium */
 /** What a page cannot change after it was opened. Sizes and media are changed by its methods. */
 export interface PageOptions {
   readonly javaScriptEnabled?: boolean
@@ -71,7 +69,6 @@ async function start(): Promise<Browser> {
   root.teardown(() => browser.close())
   return browser
 }
-/* c8 ignore stop */
 
 /** Milliseconds: nothing takes so long, on a busy machine either. */
 const patience = 120_000

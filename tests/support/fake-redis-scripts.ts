@@ -11,7 +11,6 @@ interface FakeProfile {
   isPinned: boolean
 }
 
-/* c8 ignore start -- it also runs in a thread, whose coverage is not written */
 /**
  * The scripts of the profile storage on data in memory, for one prefix. The same cases test them and the real scripts.
  */
@@ -136,4 +135,3 @@ const empty = Buffer.alloc(0)
 function now(): number {
   return Date.now() * 1000
 }
-/* c8 ignore stop */

@@ -101,7 +101,6 @@ function hashOf(text: string): string {
   return createHash('sha1').update(text).digest('hex')
 }
 
-/* c8 ignore start -- how commands are divided into parts depends on the network */
 /** Reads commands of the protocol RESP 2: lists of bulk strings. */
 class CommandParser {
   readonly #onCommand: (command: readonly Buffer[]) => void
@@ -136,8 +135,6 @@ class CommandParser {
     return end === -1 ? undefined : { value: Number(this.#bytes.toString('latin1', at + 1, end)), end: end + 2 }
   }
 }
-
-/* c8 ignore stop */
 
 function encode(reply: FakeReply | Error): Buffer {
   if (reply instanceof Error) return Buffer.from(`-${reply.message}\r\n`)

@@ -5,7 +5,6 @@ interface FakeSession {
   readonly expiry: number
 }
 
-/* c8 ignore start -- it also runs in a thread, whose coverage is not written */
 /** The scripts of the session store on data in memory, for one prefix. The same cases test them and the real scripts. */
 export class FakeSessionScripts {
   readonly #sessions = new Map<string, FakeSession>()
@@ -48,4 +47,3 @@ export class FakeSessionScripts {
     return [before - left, left - this.#sessions.size]
   }
 }
-/* c8 ignore stop */

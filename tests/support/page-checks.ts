@@ -45,7 +45,6 @@ const script = `(() => {
   }
 })()`
 
-/* c8 ignore start -- only where there is a Chromium */
 /** Looks at a page as it is now. */
 export function lookAt(page: Page): Promise<Look> {
   return page.evaluate<Look>(script)
@@ -87,4 +86,3 @@ export function watch(page: Page, url: string): () => string[] {
   })
   return () => wrong
 }
-/* c8 ignore stop */

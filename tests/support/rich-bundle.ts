@@ -36,7 +36,6 @@ export const richBundle: Bundle = {
     dispatcher.on(DemoEvent, function stopIt(event) {
       event.stopPropagation()
     })
-    /* c8 ignore next -- the listener before it stops the event */
     dispatcher.on(DemoEvent, function neverCalled() {}, -10)
     routes.add({ name: 'rich', path: '/rich', methods: ['POST'], controller: request => showMuch(app, request) })
     routes.add({ name: 'rich_failed', path: '/rich/failed/:id', controller: request => failMuch(app, request) })

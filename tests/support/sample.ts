@@ -30,14 +30,12 @@ export function provenRuns(count: number): number {
   return isWhole ? count : Math.ceil(count / 10)
 }
 
-/** Runs one of several parts of the tests that take samples, with whole samples. Together the parts are all of them. */
-export async function proveSamples(t: Test, part: number, parts: number): Promise<void> {
+/** Runs the tests that take samples with whole samples. */
+export async function proveSamples(t: Test): Promise<void> {
   const tests = path.join(import.meta.dirname, '..')
   const programs = readdirSync(tests, { recursive: true, encoding: 'utf8' })
     .filter(file => /^(?!areas).*(?<!\.proof)\.test\.js$/.test(file))
     .filter(file => /\bproven(?:Sample|Runs)\(/.test(readFileSync(path.join(tests, file), 'utf8')))
-    .toSorted()
-    .filter((_, index) => index % parts === part)
   t.not(programs.length, 0)
   // Below another run of tap, a test would leave out its totals.
   const env = { ...process.env, SAMPLES: 'whole', TAP_CHILD_ID: undefined }

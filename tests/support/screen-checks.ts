@@ -26,7 +26,6 @@ const runAxe = `new Promise(requestAnimationFrame).then(() => new Promise(reques
 
 const unfold = "document.querySelectorAll('main details').forEach(details => { details.open = true })"
 
-/* c8 ignore start -- only where there is a Chromium */
 /** The addresses of all screens, and of the exported files of all profiles. */
 async function listAddresses(
   t: Test,
@@ -118,4 +117,3 @@ export async function findUnreached(page: Page, url: string, { path }: Screen): 
     ...unseen.map(text => `unseen: ${text}`),
   ].map(text => `${path}: ${text}`)
 }
-/* c8 ignore stop */

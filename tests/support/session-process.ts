@@ -75,8 +75,6 @@ function waitForFile(file: string): void {
   }
 }
 
-/* c8 ignore start -- in another process, whose coverage is not written */
 if (process.argv[1] === import.meta.filename) {
   process.on('message', async (work: SessionWork) => process.send?.(await runRequests(work)))
 }
-/* c8 ignore stop */

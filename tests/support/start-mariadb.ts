@@ -8,7 +8,6 @@ import { createServerFolder, lacksPrograms, startServer } from './start-server.t
 /** Why tests with MariaDB are skipped; `false` if it is installed. */
 export const lacksMariadb: string | false = lacksPrograms('MariaDB', 'mariadbd')
 
-/* c8 ignore start -- only where there is a MariaDB */
 /**
  * Starts a MariaDB with an empty database, on a free port and in a temporary folder; it ends with the test. Without tables
  * of users it needs no installation, which takes seconds: every user and password is right.
@@ -31,4 +30,3 @@ export async function startMariadb(t: Test): Promise<DatabaseServer> {
   })
   return { host: '127.0.0.1', port, user, password, database }
 }
-/* c8 ignore stop */

@@ -15,7 +15,6 @@ export interface DatabaseServer {
   readonly database: string
 }
 
-/* c8 ignore start -- only where there is a PostgreSQL */
 /** Starts a PostgreSQL with an empty database, on a free port and in a temporary folder; it ends with the test. */
 export async function startPostgres(t: Test): Promise<DatabaseServer> {
   const folder = createServerFolder(t)
@@ -33,4 +32,3 @@ export async function startPostgres(t: Test): Promise<DatabaseServer> {
   // Any password is right.
   return { host: '127.0.0.1', port, user, password: 'the-password-of-the-database', database: 'postgres' }
 }
-/* c8 ignore stop */

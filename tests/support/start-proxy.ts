@@ -14,7 +14,6 @@ export interface StartedProxy {
   disconnect(): void
 }
 
-/* c8 ignore start -- only where there are the servers */
 /** Starts a proxy on a free port of 127.0.0.1; it ends with the test. */
 export async function startProxy(t: Test, port: number): Promise<StartedProxy> {
   const target = { port, delay: 0 }
@@ -37,4 +36,3 @@ export async function startProxy(t: Test, port: number): Promise<StartedProxy> {
   // It listens on a port.
   return { port: (server.address() as AddressInfo).port, target, disconnect }
 }
-/* c8 ignore stop */

@@ -14,7 +14,6 @@ export interface StartedRedis {
   readonly process: ChildProcess
 }
 
-/* c8 ignore start -- only where there is a Redis */
 /** Starts an empty Redis, which stores nothing, by default on a free port; it ends with the test. */
 export async function startRedis(
   t: Test,
@@ -41,4 +40,3 @@ export function openRedis(
   t.teardown(() => client.disconnect())
   return client
 }
-/* c8 ignore stop */

@@ -15,7 +15,6 @@ export interface ServerProgram {
   readonly stop: NodeJS.Signals
 }
 
-/* c8 ignore start -- it depends on the machine, and coverage is complete without the servers */
 /** Databases refuse to run as root: then they run as a user without privileges. */
 const unprivileged = process.getuid?.() === 0 ? { uid: 65_534, gid: 65_534 } : {}
 
@@ -75,4 +74,3 @@ export async function startServer(t: Test, { args, command, ready, stop }: Serve
   })
   return server
 }
-/* c8 ignore stop */

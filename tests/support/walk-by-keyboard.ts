@@ -53,7 +53,6 @@ const note = `(() => {
   })
 })()`
 
-/* c8 ignore start -- only where there is a Chromium */
 /** Goes through a page with the Tab key, from its beginning to its end. */
 export async function walkByKeyboard(page: Page): Promise<Walk> {
   const targets = await page.evaluate<Target[]>(collect)
@@ -83,4 +82,3 @@ export async function walkByKeyboard(page: Page): Promise<Walk> {
     unseen: [...reached].filter(index => !seen.has(index)).map(nameOf),
   }
 }
-/* c8 ignore stop */

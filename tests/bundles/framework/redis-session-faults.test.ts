@@ -9,7 +9,6 @@ import { never, startProxy } from '#tests/support/start-proxy.ts'
 import { lacksRedis, openRedis, startRedis } from '#tests/support/start-redis.ts'
 import { until } from '#tests/support/until.ts'
 
-/* c8 ignore start -- only where there is a Redis */
 const cartBundle: Bundle = {
   name: 'cart',
   register({ routes }) {
@@ -231,4 +230,3 @@ t.test('sessions and faults of a Redis', { skip: lacksRedis }, async t => {
     t.strictSame([shop.messages, shop.errors], [[outage, recovery], ['SESSION_STORE_UNREACHABLE']])
   })
 })
-/* c8 ignore stop */

@@ -20,8 +20,8 @@ async function within(instrumentation: string, system: string, query: () => Prom
   })
 }
 
-/** The sources of the queries of a request whose query is reported by its library and by a span. */
-async function sourcesOf(t: Test, instrumentation: string, system: string, query: () => Promise<unknown>) {
+/** What a request records about its queries. */
+async function recordQueries(t: Test, handler: () => unknown) {
   const { url } = await startTraceReceiver(t)
   const { client, profileOf } = await createProfiledKernel(t, {
     directory: process.cwd(),
@@ -29,13 +29,20 @@ async function sourcesOf(t: Test, instrumentation: string, system: string, query
     variables: { OTEL_EXPORTER_OTLP_ENDPOINT: url },
     handlers: {
       async '/traced'() {
-        await within(instrumentation, system, query)
+        await handler()
         return new Response('')
       },
     },
   })
   const { collectors } = await profileOf(await client.get('/traced'))
-  return collectors.queries?.queries.map(({ source }) => source)
+  const { queries = [], waits = [] } = collectors.queries ?? {}
+  return { queries, waits }
+}
+
+/** The sources of the queries of a request whose query is reported by its library and by a span. */
+async function sourcesOf(t: Test, instrumentation: string, system: string, query: () => Promise<unknown>) {
+  const { queries } = await recordQueries(t, () => within(instrumentation, system, query))
+  return queries.map(({ source }) => source)
 }
 
 t.test('ioredis: a query is recorded once', { skip: lacksRedis }, async t => {
@@ -46,7 +53,7 @@ t.test('ioredis: a query is recorded once', { skip: lacksRedis }, async t => {
   await redis.ping()
   const query = () => redis.get('key')
   t.strictSame(await sourcesOf(t, '@opentelemetry/instrumentation-ioredis', 'redis', query), ['channel'])
-  t.strictSame((await sourcesOf(t, 'another', 'redis', query))?.toSorted(), ['channel', 'span'], 'no rule for others')
+  t.strictSame((await sourcesOf(t, 'another', 'redis', query)).toSorted(), ['channel', 'span'], 'no rule for others')
 })
 
 t.test('node-redis: a query is recorded once', { skip: lacksRedis }, async t => {
@@ -69,7 +76,6 @@ t.test('mysql2: a query is recorded once', { skip: lacksMariadb }, async t => {
 })
 
 t.test('new and old names of attributes give the same query', async t => {
-  const { url } = await startTraceReceiver(t)
   const tracer = () => trace.getTracer('another')
   const record = (name: string, attributes: Attributes, end: (span: Span) => void = () => undefined) => {
     const span = tracer().startSpan(name, { kind: SpanKind.CLIENT, attributes })
@@ -77,42 +83,28 @@ t.test('new and old names of attributes give the same query', async t => {
     span.end()
   }
   const fail = (span: Span) => span.setStatus({ code: SpanStatusCode.ERROR })
-  const { client, profileOf } = await createProfiledKernel(t, {
-    directory: process.cwd(),
-    bundles: [createOpenTelemetryBundle()],
-    variables: { OTEL_EXPORTER_OTLP_ENDPOINT: url },
-    handlers: {
-      '/traced'() {
-        const [text, id] = ['SELECT a FROM b WHERE id = :id', 'db.query.parameter.id']
-        const now = { 'db.system.name': 'mysql', 'db.query.text': text, [id]: 7, 'db.namespace': 'shop' }
-        const before = { 'db.system': 'mysql', 'db.statement': text, [id]: 7, 'db.name': 'shop' }
-        record('new', { ...now, 'server.address': 'db', 'server.port': 3306, 'db.response.returned_rows': 2 })
-        record('old', { ...before, 'net.peer.name': 'db', 'net.peer.port': 3306 })
-        record('old.connect', before)
-        record('socket', { ...now, 'server.address': '/run/db', 'server.port': 1 }, span => {
-          span.setAttribute('db.response.status_code', 1146)
-          span.setStatus({ code: SpanStatusCode.ERROR, message: 'No table' })
-        })
-        record(
-          'operation',
-          { 'db.system': 'mongodb', 'db.operation': 'find', 'db.mongodb.collection': 'shelves' },
-          fail,
-        )
-        record('ping', { 'db.system': 'mongodb', 'db.operation.batch.size': 3 }, span => {
-          span.recordException('broken (code: 42P01)')
-          fail(span)
-        })
-        record('named', { 'db.system': 'mongodb', 'db.operation.name': 'hello' })
-        record('no system', {})
-        // The pool of pg runs the query directly after its span for the connection.
-        record('pg-pool.connect', before)
-        record('after the connection', { 'db.system': 'mongodb' })
-        return new Response('')
-      },
-    },
+  const { queries } = await recordQueries(t, () => {
+    const [text, id] = ['SELECT a FROM b WHERE id = :id', 'db.query.parameter.id']
+    const now = { 'db.system.name': 'mysql', 'db.query.text': text, [id]: 7, 'db.namespace': 'shop' }
+    const before = { 'db.system': 'mysql', 'db.statement': text, [id]: 7, 'db.name': 'shop' }
+    record('new', { ...now, 'server.address': 'db', 'server.port': 3306, 'db.response.returned_rows': 2 })
+    record('old', { ...before, 'net.peer.name': 'db', 'net.peer.port': 3306 })
+    record('old.connect', before)
+    record('socket', { ...now, 'server.address': '/run/db', 'server.port': 1 }, span => {
+      span.setAttribute('db.response.status_code', 1146)
+      span.setStatus({ code: SpanStatusCode.ERROR, message: 'No table' })
+    })
+    record('operation', { 'db.system': 'mongodb', 'db.operation': 'find', 'db.mongodb.collection': 'shelves' }, fail)
+    record('ping', { 'db.system': 'mongodb', 'db.operation.batch.size': 3 }, span => {
+      span.recordException('broken (code: 42P01)')
+      fail(span)
+    })
+    record('named', { 'db.system': 'mongodb', 'db.operation.name': 'hello' })
+    record('no system', {})
+    // The pool of pg runs the query directly after its span for the connection.
+    record('pg-pool.connect', before)
+    record('after the connection', { 'db.system': 'mongodb' })
   })
-  const { collectors } = await profileOf(await client.get('/traced'))
-  const queries = collectors.queries?.queries ?? []
   const common = { system: 'mysql', text: 'SELECT a FROM b WHERE id = :id', namespace: 'shop', parameters: [['id', 7]] }
   t.match(queries, [
     { ...common, server: 'db:3306', rows: 2 },
@@ -127,27 +119,16 @@ t.test('new and old names of attributes give the same query', async t => {
 })
 
 t.test('a request that waits for a connection of a pool has the wait, without the time to open a new one', async t => {
-  const { url } = await startTraceReceiver(t)
-  const { client, profileOf } = await createProfiledKernel(t, {
-    directory: process.cwd(),
-    bundles: [createOpenTelemetryBundle()],
-    variables: { OTEL_EXPORTER_OTLP_ENDPOINT: url },
-    handlers: {
-      '/traced'() {
-        const tracer = trace.getTracer('another')
-        const startTime = Date.now() - 1000
-        const options = { kind: SpanKind.CLIENT, attributes: { 'db.system': 'postgresql' }, startTime }
-        tracer.startSpan('pg-pool.connect', options).end(startTime + 80)
-        tracer.startActiveSpan('pg-pool.connect', options, asked => {
-          tracer.startSpan('pg.connect', options).end(startTime + 390)
-          asked.end(startTime + 400)
-        })
-        return new Response('')
-      },
-    },
+  const { waits } = await recordQueries(t, () => {
+    const tracer = trace.getTracer('another')
+    const startTime = Date.now() - 1000
+    const options = { kind: SpanKind.CLIENT, attributes: { 'db.system': 'postgresql' }, startTime }
+    tracer.startSpan('pg-pool.connect', options).end(startTime + 80)
+    tracer.startActiveSpan('pg-pool.connect', options, asked => {
+      tracer.startSpan('pg.connect', options).end(startTime + 390)
+      asked.end(startTime + 400)
+    })
   })
-  const { collectors } = await profileOf(await client.get('/traced'))
-  const waits = collectors.queries?.waits ?? []
   t.strictSame(
     waits.map(({ duration, system }) => [system, duration]),
     [['postgresql', 80]],

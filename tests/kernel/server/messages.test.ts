@@ -9,7 +9,6 @@ import { FastMessage, FastResponse, fastMessages, nodeMessages } from '#kernel/s
 import { Headers } from '#lib/http/headers.ts'
 import { Response } from '#lib/http/response.ts'
 import { startBareServer } from '#tests/support/bare-server.ts'
-import { provenRuns } from '#tests/support/sample.ts'
 import { exchange, openConnection } from '#tests/support/test-server.ts'
 import { until } from '#tests/support/until.ts'
 
@@ -106,7 +105,7 @@ t.test('a client receives the same bytes from the fast messages as from those of
       if (ours !== theirs)
         throw new Error(`${JSON.stringify(ours.slice(0, 600))}\n${JSON.stringify(theirs.slice(0, 600))}`)
     }),
-    { numRuns: provenRuns(100) },
+    { numRuns: 100 },
   )
   await t.resolves(holds)
 })
@@ -135,7 +134,7 @@ t.test('no text that an application sets becomes a line of a response', async t 
       )
       if (/^injected/im.test(bytes.replace(/\r\n\r\n[\s\S]*?(?=HTTP\/1\.1|$)/g, '\r\n\r\n'))) throw new Error(bytes)
     }),
-    { numRuns: provenRuns(100) },
+    { numRuns: 100 },
   )
   await t.resolves(holds)
 })

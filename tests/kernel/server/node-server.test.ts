@@ -596,6 +596,23 @@ t.test('an idle connection may linger for one more request', async t => {
   await t.rejects(fetch(`http://127.0.0.1:${port}/ok`), 'new connections are refused')
 })
 
+t.test('the linger time ends while the event loop is busy: a request that came meanwhile is answered', async t => {
+  const { server, port } = await startServer(t)
+  const { socket, received } = openConnection(port)
+  socket.write(`${head('/ok')}\r\n`)
+  await until(() => received() !== '')
+  const end = server.close({ linger: 500 })
+  const isRefused = async () =>
+    (await Promise.allSettled([fetch(`http://127.0.0.1:${port}/ok`)]))[0].status === 'rejected'
+  await until(isRefused)
+  socket.write(`${head('/ok')}\r\n`)
+  // The timer of the linger time is due before the request is read.
+  Atomics.wait(new Int32Array(new SharedArrayBuffer(4)), 0, 0, 550)
+  await closed(socket)
+  await end
+  t.strictSame(statuses(received()), [200, 200])
+})
+
 t.test('a request without an answer gets a 503; a later answer is dropped', async t => {
   const outcomes: boolean[] = []
   let answer: (response: Response) => void = () => undefined

@@ -89,7 +89,6 @@ t.test('without an answer each method rejects within its bound, and what Redis r
 })
 
 t.test('Redis', { skip: lacksRedis }, async t => {
-  /* c8 ignore start -- only where there is a Redis */
   const { host, port } = await startRedis(t)
   const url = `redis://${host}:${port}`
   let count = 0
@@ -110,5 +109,4 @@ t.test('Redis', { skip: lacksRedis }, async t => {
     Atomics.wait(new Int32Array(new SharedArrayBuffer(4)), 0, 0, 130)
     t.strictSame((await read)?.attributes, { user: 7 })
   })
-  /* c8 ignore stop */
 })

@@ -18,10 +18,8 @@ t.test('two processes with one folder', async t => {
 })
 
 t.test('two processes with one Redis', { skip: lacksRedis }, async t => {
-  /* c8 ignore start -- only where there is a Redis */
   const { host, port } = await startRedis(t)
   await testProcesses(t, number => ({ url: `redis://${host}:${port}`, prefix: `${number}:` }))
-  /* c8 ignore stop */
 })
 
 /** Runs the claims. `createPlace` returns an empty place for each number; it may be in the folder. */

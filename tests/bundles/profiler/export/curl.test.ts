@@ -9,7 +9,6 @@ import { createProfile } from '#tests/support/create-profile.ts'
 import { provenRuns } from '#tests/support/sample.ts'
 
 const shells = ['dash', 'bash'].filter(shell => spawnSync(shell, ['-c', 'true']).status === 0)
-/* c8 ignore next -- it depends on the machine */
 for (const shell of ['dash', 'bash']) if (!shells.includes(shell)) t.comment(`${shell} is missing, and is not tried`)
 
 /**

@@ -76,7 +76,6 @@ t.test('curl and fetch repeat the same request', async t => {
     t.match(stdout, /^207 /)
     t.strictSame(JSON.parse(stdout.slice(4)), answer, `${name}, by fetch`)
 
-    /* c8 ignore next -- it depends on the machine */
     if (!hasCurl) continue
     const script = await read('curl')
     t.match(script, /^#!\/bin\/sh\n/)

@@ -14,7 +14,6 @@ import { until } from '#tests/support/until.ts'
 import { createRecord, createRecords, facts, tokenOf, tokensOf } from './records.ts'
 import { createRedisStorage, type TestedRedisStorage } from './redis-storage.ts'
 
-/* c8 ignore start -- only where there is a Redis */
 type Storage = TestedRedisStorage['storage']
 
 function isStored(storage: Storage): () => Promise<boolean> {
@@ -199,4 +198,3 @@ t.test('faults of a Redis', { skip: lacksRedis, jobs: 3 }, async t => {
     t.equal((await storage.usage()).dropped, 10)
   })
 })
-/* c8 ignore stop */

@@ -3,6 +3,7 @@ import { type Test, t } from 'tap'
 import type { FileProfileStorage } from '#bundles/profiler/store/file-profile-storage.ts'
 import { nodeFileSystem } from '#bundles/profiler/store/file-system.ts'
 import { type SegmentUsage, selectOverLimits } from '#bundles/profiler/store/segment-directory.ts'
+import { provenRuns } from '#tests/support/sample.ts'
 import { createDisk, createError } from './disk.ts'
 import { abandon, createFileStorage, listFiles } from './file-storage.ts'
 import { createRecord, createRecords, facts, tokenOf, tokensOf } from './records.ts'
@@ -111,14 +112,15 @@ t.test('tm-same-ms, tm-dst: profiles are in the order of storing; times are mill
 t.test('df-scanner: with many profiles the limits hold, on the disk and in memory', async t => {
   const limits = { bytes: 300_000, count: 300 }
   const { storage, directory } = createFileStorage(t, { limits })
-  for (let first = 0; first < 2000; first += 250) await append(storage, 250, first)
+  const count = provenRuns(10_000)
+  for (let first = 0; first < count; first += 250) await append(storage, 250, first)
   const files = listFiles(directory)
   t.ok(files.length <= 2 * 20)
   t.ok(sizeOf(directory) <= limits.bytes)
   const { profiles } = await storage.usage()
   t.ok(profiles <= limits.count)
   let known = 0
-  for (let token = 0; token < 2000; token++) if (storage.has(tokenOf(token))) known++
+  for (let token = 0; token < count; token++) if (storage.has(tokenOf(token))) known++
   t.equal(known, profiles, 'nothing else is remembered')
 })
 

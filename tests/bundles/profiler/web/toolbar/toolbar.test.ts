@@ -15,7 +15,6 @@ import { Redactor } from '#lib/redact/redactor.ts'
 import { createProfile, createQuery, createSubject, type ProfileInit } from '#tests/support/create-profile.ts'
 import { plainEquals, skeletonOf, toText } from '#tests/support/html.ts'
 import { createProfiledKernel } from '#tests/support/profiled-kernel.ts'
-import { provenRuns } from '#tests/support/sample.ts'
 import { serveKernel } from '#tests/support/test-server.ts'
 
 async function createFragments(t: Test) {
@@ -411,6 +410,6 @@ t.test('a damaged profile has a toolbar', async t => {
       const html = await show(createProfile(data as Profile['data'], { errors: 1, exception: 'Error', calls: 1 }))
       return html.includes('toolbar-item-record') && !html.includes('NaN')
     }),
-    { numRuns: provenRuns(300) },
+    { numRuns: 300 },
   )
 })

@@ -1,5 +1,0 @@
-import { t } from 'tap'
-import { proveSamples } from '#tests/support/sample.ts'
-
-// One of three programs: together they run all tests with samples.
-t.test('what holds for a sample holds for all of it: part 2', t => proveSamples(t, 1, 3))
