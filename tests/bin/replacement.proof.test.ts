@@ -7,7 +7,7 @@ import { WebSocket } from 'ws'
 import { packageDirectory } from '#lib/package.ts'
 import { childrenOf } from '#tests/support/children-of.ts'
 import { createSmallApplication } from '#tests/support/create-small-application.ts'
-import { findPort } from '#tests/support/find-port.ts'
+import { findPort, isFree } from '#tests/support/find-port.ts'
 import { until } from '#tests/support/until.ts'
 import { startCountedProgram } from './site-process.ts'
 
@@ -191,6 +191,8 @@ t.test('a process whose bundle has a port of its own starts when the running one
   save('closed')
   await answers('closed')
 
+  // The process before may still be ending.
+  await until(() => isFree(own))
   const program = createServer().listen(own, '127.0.0.1')
   t.teardown(() => program.close())
   await once(program, 'listening')
