@@ -3,6 +3,7 @@ import type { Readable } from 'node:stream'
 import { parseArgs } from 'node:util'
 import { Argument, Command, CommanderError, Option } from 'commander'
 import { createDebugConfig } from '../bundles/framework/commands.ts'
+import { checkCommands } from '../kernel/bundle-steps.ts'
 import {
   type CommandInput,
   type CommandOption,
@@ -82,6 +83,7 @@ export async function runCommand(
 async function loadCommands(sources: readonly CommandSource[]): Promise<ConsoleCommand[]> {
   const loaded = sources.map(source => (typeof source === 'function' ? source() : [source]))
   const commands = (await Promise.all(loaded)).flat()
+  checkCommands(commands)
   for (const { name } of commands) {
     const [first, second] = commands.filter(command => command.name === name)
     if (first !== undefined && second !== undefined) {

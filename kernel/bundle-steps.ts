@@ -1,12 +1,13 @@
 import { once } from 'node:events'
-import { ARGUMENT_INVALID } from '../lib/errors/arguments.ts'
+import { ARGUMENT_INVALID, checkFunction } from '../lib/errors/arguments.ts'
 import { describeError } from '../lib/errors/flat-error.ts'
 import { HttpError } from '../lib/errors/http-error.ts'
-import { isThenable } from '../lib/event-dispatcher/event-dispatcher.ts'
+import { isThenable, listMethods } from '../lib/event-dispatcher/event-dispatcher.ts'
 import type { Logger } from '../lib/log/logger.ts'
 import { addOwnPlace } from '../lib/stack/locate-frame.ts'
 import { readProperty } from '../lib/stack/read-property.ts'
-import { describeValue, isKeyed } from '../lib/text/describe-value.ts'
+import { describeValue, isKeyed, isPlainObject } from '../lib/text/describe-value.ts'
+import { suggestNames } from '../lib/text/nearest-names.ts'
 import { findShapeMistakes, type ShapeOf } from '../lib/text/shape.ts'
 import type { Application, Bundle, Explainer, Foundation, HealthCheck } from './bundle.ts'
 import type { ConsoleCommand } from './console-command.ts'
@@ -37,7 +38,7 @@ export class BundleSteps {
       }
       return decorated
     } catch (error) {
-      throw this.#failed(bundle, 'decorate', error)
+      throw this.#failed(bundle, 'decorate', error, foundation)
     }
   }
 
@@ -45,11 +46,11 @@ export class BundleSteps {
   async register(bundle: Bundle, app: Application): Promise<void> {
     const check = checkContributions(app)
     try {
-      const pending = bundle.register(app)
-      if (isThenable(pending)) await this.#untilEnd(bundle, pending)
+      const pending: unknown = bundle.register(app)
+      refuseResult(isThenable(pending) ? await this.#untilEnd(bundle, pending) : pending)
       check()
     } catch (error) {
-      throw this.#failed(bundle, 'register', error)
+      throw this.#failed(bundle, 'register', error, app)
     }
   }
 
@@ -67,7 +68,7 @@ export class BundleSteps {
   }
 
   /** @throws KERNEL_BUNDLE_WAITING if the process would end, because nothing is left that could settle the promise */
-  async #untilEnd({ name }: Bundle, pending: PromiseLike<void>): Promise<void> {
+  async #untilEnd({ name }: Bundle, pending: PromiseLike<unknown>): Promise<unknown> {
     const slow = setTimeout(() => {
       this.#logger.warning('The bundle "{bundle}" is still in register() after {seconds} seconds.', {
         bundle: name,
@@ -80,52 +81,87 @@ export class BundleSteps {
       throw new KERNEL_BUNDLE_WAITING([])
     })
     try {
-      await Promise.race([pending, idle])
+      return await Promise.race([pending, idle])
     } finally {
       ended.abort()
       clearTimeout(slow)
     }
   }
 
-  #failed({ name }: Bundle, step: 'decorate' | 'register' | 'close', cause: unknown): Error {
-    const reason = cause instanceof HttpError ? cause.message : describeError(cause)
+  #failed({ name }: Bundle, step: 'decorate' | 'register' | 'close', cause: unknown, services: object = {}): Error {
+    const reason = cause instanceof HttpError ? cause.message : describeError(cause) + adviseOnServices(cause, services)
     return new KERNEL_BUNDLE_FAILED([name, step, addOwnPlace(reason, cause, this.#directory)], { cause })
   }
 }
 
+/** Definitions in the result of `register` would have no effect. @throws ARGUMENT_INVALID */
+function refuseResult(result: unknown): void {
+  if (![result].flat().some(isPlainObject)) return
+  const mistake = `it has returned ${describeValue(result)}, which has no effect: use app.routes.add(definition)`
+  throw new ARGUMENT_INVALID(['register(app)', mistake])
+}
+
+/**
+ * The end of a message of the engine about a function that a service does not have, or about a name that is a service: what is
+ * right. The message quotes the code, in which most variables have the names of their services.
+ */
+function adviseOnServices(cause: unknown, services: object): string {
+  const message = String(readProperty(cause, 'message'))
+  const [, undeclared = ''] = /^(\w+) is not defined$/.exec(message) ?? []
+  if (Object.hasOwn(services, undeclared))
+    return `: it is a service of the application: write register({ ${undeclared} })`
+  const [, owner = '', method = ''] = /(\w+)\.(\w+) is not a function$/.exec(message) ?? []
+  if (owner === 'app') {
+    const fitting = Object.keys(services).filter(name => listMethods(readProperty(services, name)).includes(method))
+    if (fitting.length > 0) return `: use ${fitting.map(name => `app.${name}.${method}()`).join(' or ')}`
+    return `: it has the services ${Object.keys(services).join(', ')}`
+  }
+  const service: unknown = readProperty(services, owner)
+  if (Array.isArray(service)) return ': it is a list: use push()'
+  const methods = listMethods(service).filter(
+    name => name !== 'constructor' && typeof readProperty(service, name) === 'function',
+  )
+  // A variable of this name may be something else.
+  if (methods.length === 0 || methods.includes(method)) return ''
+  return suggestNames(method, methods) || `: use ${methods.join(', ')}`
+}
+
 /** Objects that bundles add to a list of the application: their shape, of which some keys are required. */
 interface Kind<type> {
+  /** With its article. */
   readonly noun: string
   readonly list: (app: Application) => readonly unknown[]
   readonly shape: ShapeOf<type>
   readonly required: readonly (keyof type)[]
 }
 
-const kinds: readonly [Kind<ConsoleCommand>, Kind<HealthCheck>, Kind<Collector>, Kind<FindingRule>, Kind<Explainer>] = [
-  {
-    noun: 'command',
-    // A function loads commands when the console runs.
-    list: ({ commands }) => commands.filter(each => typeof each !== 'function'),
-    shape: {
-      name: 'string',
-      description: 'string',
-      arguments: [
-        { name: 'string', description: 'string', isOptional: 'boolean', choices: ['string'], suggest: 'function' },
-      ],
-      options: [{ name: 'string', description: 'string', value: 'string', choices: ['string'], suggest: 'function' }],
-      examples: [{ line: 'string', purpose: 'string' }],
-      run: 'function',
-    },
-    required: ['name', 'description', 'run'],
+const commandKind: Kind<ConsoleCommand> = {
+  noun: 'A command',
+  // A function loads commands when the console runs.
+  list: ({ commands }) => commands.filter(each => typeof each !== 'function'),
+  shape: {
+    name: 'string',
+    description: 'string',
+    arguments: [
+      { name: 'string', description: 'string', isOptional: 'boolean', choices: ['string'], suggest: 'function' },
+    ],
+    options: [{ name: 'string', description: 'string', value: 'string', choices: ['string'], suggest: 'function' }],
+    examples: [{ line: 'string', purpose: 'string' }],
+    run: 'function',
   },
+  required: ['name', 'description', 'run'],
+}
+
+const kinds: readonly [Kind<ConsoleCommand>, Kind<HealthCheck>, Kind<Collector>, Kind<FindingRule>, Kind<Explainer>] = [
+  commandKind,
   {
-    noun: 'health check',
+    noun: 'A health check',
     list: ({ healthChecks }) => healthChecks,
     shape: { name: 'string', timeout: 'number', check: 'function' },
     required: ['name', 'check'],
   },
   {
-    noun: 'collector',
+    noun: 'A collector',
     list: ({ collectors }) => collectors,
     shape: {
       name: 'string',
@@ -136,34 +172,53 @@ const kinds: readonly [Kind<ConsoleCommand>, Kind<HealthCheck>, Kind<Collector>,
     required: ['name', 'collect'],
   },
   {
-    noun: 'finding rule',
+    noun: 'A finding rule',
     list: ({ findingRules }) => findingRules,
     shape: { name: 'string', title: 'string', find: 'function', measure: 'object', isRepeatable: 'boolean' },
     required: ['name', 'title', 'find'],
   },
   {
-    noun: 'explainer',
+    noun: 'An explainer',
     list: ({ explainers }) => explainers,
     shape: { system: 'string', connect: 'function' },
     required: ['system', 'connect'],
   },
 ]
 
-/** Returns a check of the objects that are added to the lists of the application from now on. @throws KERNEL_CONTRIBUTION_INVALID */
+/** Returns a check of what is added to the lists of the application from now on. @throws KERNEL_CONTRIBUTION_INVALID ARGUMENT_INVALID */
 function checkContributions(app: Application): () => void {
   const before = kinds.map(({ list }) => new Set(list(app)))
   return () => {
-    for (const [index, { list, noun, required, shape }] of kinds.entries()) {
-      for (const each of list(app)) {
-        const mistake = before[index]?.has(each) ? undefined : findMistake(each, shape, required)
-        if (mistake !== undefined) throw new KERNEL_CONTRIBUTION_INVALID([noun, mistake])
-      }
+    for (const [index, kind] of kinds.entries()) {
+      // The compiler compares each shape with its own type.
+      for (const each of kind.list(app)) if (!before[index]?.has(each)) checkEntry(each, kind as Kind<object>)
     }
+    for (const test of app.isolated) checkFunction('isolated.push(test)', 'the test', test)
   }
 }
 
-function findMistake(value: unknown, shape: ShapeOf<object>, required: readonly string[]): string | undefined {
+/** Checks all commands when the console runs, also those that functions have loaded. @throws KERNEL_CONTRIBUTION_INVALID */
+export function checkCommands(commands: readonly ConsoleCommand[]): void {
+  const { noun, required } = commandKind
+  for (const command of commands) {
+    const mistake = findMissing(command, required) ?? findDashes(command)
+    if (mistake !== undefined) throw new KERNEL_CONTRIBUTION_INVALID([noun, mistake])
+  }
+}
+
+function findDashes({ options = [] }: ConsoleCommand): string | undefined {
+  const dashed = options.find(({ name }) => name.startsWith('-'))
+  return dashed && `its option "${dashed.name}" is named without the dashes`
+}
+
+function checkEntry(value: unknown, { noun, required, shape }: Kind<object>): void {
+  const mistake =
+    (isKeyed(value) ? findShapeMistakes('key', value, shape)[0] : undefined) ?? findMissing(value, required)
+  if (mistake !== undefined) throw new KERNEL_CONTRIBUTION_INVALID([noun, mistake])
+}
+
+function findMissing(value: unknown, required: readonly string[]): string | undefined {
   if (!isKeyed(value)) return `it is ${describeValue(value)}, not an object`
   const missing = required.find(key => readProperty(value, key) === undefined)
-  return findShapeMistakes('key', value, shape)[0] ?? (missing && `it needs the key "${missing}"`)
+  return missing && `it needs the key "${missing}"`
 }

@@ -1,3 +1,4 @@
+import { checkString } from '../lib/errors/arguments.ts'
 import type { Request } from '../lib/http/request.ts'
 import type { Route } from '../lib/routing/route.ts'
 import type { RequestHandler } from '../lib/routing/route-collection.ts'
@@ -12,8 +13,9 @@ export class ControllerResolver {
   readonly #named = new Map<string, Controller>()
   readonly #handlers = new WeakMap<RequestHandler, Controller>()
 
-  /** Registers a controller under a name, which requests can use as `_controller`. @throws KERNEL_CONTROLLER_INVALID */
+  /** Registers a controller under a name, which requests can use as `_controller`. @throws KERNEL_CONTROLLER_INVALID ARGUMENT_INVALID */
   register(name: string, controller: Controller): void {
+    checkString('controllers.register(name, controller)', 'the name', name)
     if (!isController(controller)) throw new KERNEL_CONTROLLER_INVALID([`"${name}"`, '; use toController(function)'])
     this.#named.set(name, controller)
   }

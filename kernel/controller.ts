@@ -66,6 +66,10 @@ function checkDefinition(name: unknown, sources: unknown, call: unknown): void {
     throw new ARGUMENT_INVALID([definition, `a source of "${name}" is not called: write ${source.name}(…)`])
   }
   checkFunction(definition, `the last argument of "${name}"`, call)
+  const { length } = call as Controller['call']
+  if (length <= sources.length) return
+  const mistake = `the function of "${name}" takes ${length} arguments, so the list needs ${length} sources, not ${sources.length}`
+  throw new ARGUMENT_INVALID([definition, mistake])
 }
 
 /** The names of the route parameters that arguments read. */

@@ -147,7 +147,7 @@ export const KERNEL_BUNDLE_WAITING: CodedErrorClass<[]> = defineError(
 export const KERNEL_CONTRIBUTION_INVALID: CodedErrorClass<[noun: string, mistake: string]> = defineError(
   'KERNEL_CONTRIBUTION_INVALID',
   500,
-  'A %s that it has added cannot be used: %s.',
+  '%s that was added cannot be used: %s.',
 )
 
 export const KERNEL_RESULT_UNUSED: CodedErrorClass<[listener: string, call: string]> = defineError(

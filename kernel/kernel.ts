@@ -276,7 +276,7 @@ export function checkBundles(bundles: unknown): readonly Bundle[] {
 
 function isBundle(value: unknown): value is Bundle {
   const { name, register } = Object(value) as { readonly [property: string]: unknown }
-  return typeof name === 'string' && typeof register === 'function'
+  return typeof name === 'string' && name !== '' && typeof register === 'function'
 }
 
 function findSettingsMistake({ settings }: Bundle): string | undefined {

@@ -1,4 +1,5 @@
 import { createCipheriv, createDecipheriv, createHmac, hkdfSync, randomBytes, timingSafeEqual } from 'node:crypto'
+import { checkString } from './errors/arguments.ts'
 
 /**
  * Signs and encrypts texts that clients keep, such as cookies and parts of links. A text is bound to a name, so that it is of
@@ -24,6 +25,7 @@ export class Secrets {
    * accepted; by default it is accepted for ever. The text consists of letters, digits, `-`, `_` and `.`.
    */
   sign(name: string, value: string, seconds?: number): string {
+    checkString('secrets.sign(name, value)', 'the value', value)
     const content = `${Buffer.from(value).toString('base64url')}.${this.#findEnd(seconds)}`
     return `${content}.${createSignature(this.#signingKeys[0], content, name)}`
   }
@@ -41,6 +43,7 @@ export class Secrets {
    * no longer accepted; by default it is accepted for ever. The text consists of letters, digits, `-` and `_`.
    */
   encrypt(name: string, value: string, seconds?: number): string {
+    checkString('secrets.encrypt(name, value)', 'the value', value)
     const nonce = randomBytes(nonceLength)
     const cipher = createCipheriv(algorithm, this.#encryptionKeys[0], nonce).setAAD(Buffer.from(name))
     const content = [cipher.update(`${this.#findEnd(seconds)}.${value}`), cipher.final()]

@@ -37,7 +37,7 @@ import {
 } from './listeners/response-listeners.ts'
 import { RouterListener } from './listeners/router-listener.ts'
 import { SessionListener } from './listeners/session-listener.ts'
-import { type FrameworkOptions, type ResolvedOptions, resolveOptions } from './options.ts'
+import { checkStore, type FrameworkOptions, type ResolvedOptions, resolveOptions } from './options.ts'
 import { addProtection, crossOriginRule } from './protection.ts'
 import { addViewHelpers } from './view-helpers.ts'
 
@@ -106,7 +106,7 @@ function addListeners(app: Application, options: ResolvedOptions, store: Session
 }
 
 async function createStore(app: Application, { store }: ResolvedOptions): Promise<SessionStore> {
-  if (store !== undefined) return typeof store === 'function' ? store(app) : store
+  if (store !== undefined) return typeof store === 'function' ? checkStore(await store(app)) : store
   const { directory, logger, settings } = app
   const { SESSION_URL: url } = settings.of(frameworkSettings)
   if (url !== undefined) {

@@ -3,6 +3,7 @@ import { type CookieOptions, setCookie } from '../../lib/http/cookies.ts'
 import { Headers } from '../../lib/http/headers.ts'
 import type { SessionTimes } from '../../lib/session/session-state.ts'
 import type { CreateSessionStore, SessionStore } from '../../lib/session/session-store.ts'
+import { readProperty } from '../../lib/stack/read-property.ts'
 import { describeValue, isClass, isKeyed } from '../../lib/text/describe-value.ts'
 import { suggestNames } from '../../lib/text/nearest-names.ts'
 import { findShapeMistakes, type ShapeOf } from '../../lib/text/shape.ts'
@@ -110,11 +111,23 @@ function refuse(mistakes: readonly string[]): void {
 }
 
 function findStoreMistakes(store: ResolvedOptions['store']): string[] {
-  if (store === undefined || (typeof store === 'function' && !isClass(store))) return []
-  if (typeof store === 'function' || !isKeyed(store)) {
-    return [`session.store is ${describeValue(store)}: use an object with read, insert, update and destroy`]
+  const isOptional = store === undefined || (typeof store === 'function' && !isClass(store))
+  return isOptional ? [] : findMethodMistakes(store, 'is')
+}
+
+/** Refuses the result of a function that creates the store of sessions, if it is none. @throws FRAMEWORK_OPTIONS_INVALID */
+export function checkStore(store: SessionStore): SessionStore {
+  refuse(findMethodMistakes(store, 'has returned'))
+  return store
+}
+
+function findMethodMistakes(store: unknown, verb: string): string[] {
+  if (!isKeyed(store)) {
+    return [`session.store ${verb} ${describeValue(store)}: use an object with read, insert, update and destroy`]
   }
-  const methods = (['read', 'insert', 'update', 'destroy'] as const).filter(name => typeof store[name] !== 'function')
+  const methods = ['read', 'insert', 'update', 'destroy'].filter(
+    name => typeof readProperty(store, name) !== 'function',
+  )
   return methods.map(name => `session.store has no method ${name}: a SessionStore has read, insert, update and destroy`)
 }
 

@@ -1,9 +1,9 @@
 import { isChosen, UploadedFile } from '../../lib/body/form-data.ts'
-import { checkString } from '../../lib/errors/arguments.ts'
+import { ARGUMENT_INVALID, checkString } from '../../lib/errors/arguments.ts'
 import type { Request } from '../../lib/http/request.ts'
 import type { Session } from '../../lib/session/session.ts'
-import { asText, type Conversion } from '../../lib/text/conversion.ts'
-import { describeValue } from '../../lib/text/describe-value.ts'
+import { asText, type Conversion, findStandInMistake } from '../../lib/text/conversion.ts'
+import { describeValue, isPlainObject } from '../../lib/text/describe-value.ts'
 import { type Argument, noteParameter } from '../controller.ts'
 import {
   KERNEL_ARGUMENT_MISSING,
@@ -88,6 +88,11 @@ export function uploadedFile(name: string): Argument<UploadedFile> {
   }
 }
 
+/** Whether a fallback is in an object, as other frameworks take it. */
+function isOptions(fallback: unknown): boolean {
+  return isPlainObject(fallback) && ['fallback', 'default', 'defaultValue'].some(key => Object.hasOwn(fallback, key))
+}
+
 /** The errors for a text that is missing, and for a text that cannot be converted. */
 interface TextErrors {
   missing(request: Request): Error
@@ -111,6 +116,10 @@ function convertText(
   if (typeof conversion?.convert !== 'function') {
     throw new KERNEL_CONVERSION_INVALID([`${argument}("${name}")`, describeValue(conversion)])
   }
+  const mistake = isOptions(fallback)
+    ? 'is its third argument itself, not an object with options'
+    : findStandInMistake(fallback, text => conversion.convert(text))
+  if (mistake !== undefined) throw new ARGUMENT_INVALID([`${argument}("${name}")`, `the fallback ${mistake}`])
   return request => {
     const text = find(request)
     if (text === null || text === undefined) {

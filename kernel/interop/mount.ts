@@ -1,3 +1,4 @@
+import { checkFunction } from '../../lib/errors/arguments.ts'
 import type { Request } from '../../lib/http/request.ts'
 import type { RouteDefinition } from '../../lib/routing/route.ts'
 import { describeValue } from '../../lib/text/describe-value.ts'
@@ -23,6 +24,11 @@ export function addMount(routes: Routes, path: string, options: MountOptions, co
   if (path !== '/' && path.endsWith('/')) throw new MOUNT_PATH_INVALID([path, 'leave out the slash at its end'])
   if (/[*{}]/.test(path))
     throw new MOUNT_PATH_INVALID([path, 'all paths below it belong to the mount without a wildcard'])
+  checkFunction(
+    'mounting a handler',
+    'the first argument has the routes of the application: its method add()',
+    routes?.add,
+  )
   routes.add({
     name: path === '/' ? 'mount' : path.slice(1).replace(/\W+/g, '_'),
     ...options,

@@ -1,9 +1,9 @@
-import { ARGUMENT_INVALID, checkFunction, checkOptions } from '../errors/arguments.ts'
+import { ARGUMENT_INVALID, checkFunction, checkOptions, checkString } from '../errors/arguments.ts'
 import type { Logger } from '../log/logger.ts'
 import { maskText } from '../redact/mask-text.ts'
 import { isSecretName, mask } from '../redact/secret-names.ts'
 import type { SchemaResult, StandardSchema } from '../schema/standard-schema.ts'
-import { asText, type Conversion, splitList } from '../text/conversion.ts'
+import { asText, type Conversion, findStandInMistake, splitList } from '../text/conversion.ts'
 import { describeValue, isKeyed } from '../text/describe-value.ts'
 import { suggestNames } from '../text/nearest-names.ts'
 import type { ShapeOf } from '../text/shape.ts'
@@ -77,8 +77,12 @@ export class Settings {
     if (this.#mistakes.length > 0) throw new CONFIG_INVALID([this.#mistakes.map(each => `  ${each}`).join('\n')])
   }
 
-  /** The values of the settings that a bundle has declared. @throws CONFIG_SETTINGS_UNDECLARED */
+  /** The values of the settings that a bundle has declared. @throws CONFIG_SETTINGS_UNDECLARED ARGUMENT_INVALID */
   of<values>(settings: BundleSettings<values>): values {
+    if (typeof settings?.check !== 'function') {
+      const mistake = `it needs the result of defineSettings(), not ${describeValue(settings)}`
+      throw new ARGUMENT_INVALID(['settings.of(settings)', mistake])
+    }
     if (!this.#values.has(settings)) {
       throw new CONFIG_SETTINGS_UNDECLARED([
         entriesOf(settings)
@@ -237,7 +241,9 @@ export function defineSettings<const settings extends Readonly<Record<string, Se
   checkFunction('defineSettings(definitions, check)', 'the second argument', check)
   for (const [name, setting] of Object.entries<Setting>(definitions)) {
     checkOptions(`defineSettings(), ${name}`, setting, settingShape)
+    checkString(`defineSettings(), ${name}`, '"help"', setting.help)
     checkSchema(name, setting)
+    checkDefault(name, setting)
   }
   // The type of a setting follows from its schema and default, and the compiler has checked one against the other.
   return { definitions, check } as unknown as BundleSettings<SettingValues<settings>>
@@ -249,6 +255,16 @@ function checkSchema(name: string, { schema = asText }: Setting): void {
   if (typeof convert === 'function' || typeof standard?.validate === 'function') return
   const mistake = `the schema is a conversion, such as asInteger, or one of valibot or zod, not ${describeValue(schema)}`
   throw new ARGUMENT_INVALID([`defineSettings(), ${name}`, mistake])
+}
+
+/**
+ * Refuses a default of another type than the schema gives. A text that the schema refuses is one, if the schema makes something else of
+ * texts: the default of a URL may be empty. @throws ARGUMENT_INVALID
+ */
+function checkDefault(name: string, setting: Setting): void {
+  const convert = (text: string) => readSetting(setting, text, true).value
+  const mistake = findStandInMistake(setting.default, text => convert(text) ?? convert('1'))
+  if (mistake !== undefined) throw new ARGUMENT_INVALID([`defineSettings(), ${name}`, `its default ${mistake}`])
 }
 
 /** The value of a setting, or its mistakes: texts that follow the name of the setting, without secrets. */

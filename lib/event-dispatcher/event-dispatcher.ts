@@ -107,7 +107,7 @@ export abstract class EventDispatcher {
 const noListeners: readonly RegisteredListener[] = []
 
 /** The names of the methods of an object and of its classes. */
-function listMethods(object: unknown): string[] {
+export function listMethods(object: unknown): string[] {
   const names: string[] = []
   for (let each = object; each instanceof Object && each !== Object.prototype; each = Object.getPrototypeOf(each)) {
     names.push(...Object.getOwnPropertyNames(each))
@@ -124,6 +124,9 @@ function checkListener(type: unknown, listener: unknown, priority: unknown, know
     throw new ARGUMENT_INVALID([call, `the type must be the class of an event, ${describeType(type, known)}`])
   }
   checkFunction(call, 'the listener', listener)
+  if ((listener as Listener).length > 1) {
+    throw new ARGUMENT_INVALID([call, 'the listener takes the event alone: the next listener is called when it ends'])
+  }
   if (typeof priority === 'number' && !Number.isNaN(priority)) return
   throw new ARGUMENT_INVALID([call, `the priority must be a number, not ${describeValue(priority)}`])
 }

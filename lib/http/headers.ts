@@ -28,7 +28,7 @@ export class Headers implements Iterable<[string, string]> {
     // Fields of another Headers were already checked.
     this.#fields = init instanceof Headers ? [...init.#fields] : []
     if (init === undefined || init instanceof Headers) return
-    if (!isKeyed(init) && !Array.isArray(init)) {
+    if (!isKeyed(init) && !(Object(init) === init && isIterable(init))) {
       throw new ARGUMENT_INVALID(['new Headers()', `they are an object or pairs, not ${describeValue(init)}`])
     }
     for (const [name, value] of isIterable(init) ? init : Object.entries(init)) this.append(name, value)

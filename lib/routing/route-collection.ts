@@ -1,11 +1,11 @@
-import { checkFunction, checkOptions } from '../errors/arguments.ts'
+import { checkFunction, checkObject, checkOptions } from '../errors/arguments.ts'
 import { isThenable } from '../event-dispatcher/event-dispatcher.ts'
 import type { Request } from '../http/request.ts'
 import { noteDeclaration } from '../stack/declaration-sites.ts'
 import type { ShapeOf } from '../text/shape.ts'
-import { ROUTE_GROUP_INVALID, ROUTE_NAME_TAKEN } from './errors.ts'
+import { ROUTE_DEFINITION_INVALID, ROUTE_GROUP_INVALID, ROUTE_NAME_TAKEN } from './errors.ts'
 import type { NoDefaults, ParametersOf, RouteDefaults, RouteParameters } from './path-parameters.ts'
-import { Route, type RouteDefinition, type RouteMethod, type RouteRequirements } from './route.ts'
+import { definitionShape, Route, type RouteDefinition, type RouteMethod, type RouteRequirements } from './route.ts'
 
 /**
  * A function that answers requests: the short form of a controller. `parameters` are those of the route: the values of its
@@ -51,6 +51,12 @@ type Merged<outer extends object, inner extends object> = {
       : never
 }
 
+/** The arguments of `get` and the like. In other frameworks, functions that run before the controller come between them. */
+type ShortDefinition = readonly [name: string, path: string, controller: unknown, ...others: unknown[]]
+
+const manyControllers =
+  "it has one controller: sources are a part of it, as in defineController('books', [sources], function), and what runs before it is a listener of RequestEvent"
+
 /** Declares routes: all of an application, or those of a group. The type parameters are those of the group. */
 export abstract class RouteDeclarations<
   controller = unknown,
@@ -73,6 +79,7 @@ export abstract class RouteDeclarations<
       own
     >,
   ): Route {
+    checkObject('routes.add(definition)', definition, definitionShape)
     return this.declare(definition, {})
   }
 
@@ -81,8 +88,9 @@ export abstract class RouteDeclarations<
     name: string,
     path: path,
     controller: Answering<controller, `${prefix}${path} ${host}`, defaults>,
-  ): Route {
-    return this.#declareFor('GET', name, path, controller)
+  ): Route
+  get(...definition: ShortDefinition): Route {
+    return this.#declareFor('GET', definition)
   }
 
   /** Declares a route for POST. @throws ROUTE_DEFINITION_INVALID ROUTE_NAME_TAKEN */
@@ -90,8 +98,9 @@ export abstract class RouteDeclarations<
     name: string,
     path: path,
     controller: Answering<controller, `${prefix}${path} ${host}`, defaults>,
-  ): Route {
-    return this.#declareFor('POST', name, path, controller)
+  ): Route
+  post(...definition: ShortDefinition): Route {
+    return this.#declareFor('POST', definition)
   }
 
   /** Declares a route for PUT. @throws ROUTE_DEFINITION_INVALID ROUTE_NAME_TAKEN */
@@ -99,8 +108,9 @@ export abstract class RouteDeclarations<
     name: string,
     path: path,
     controller: Answering<controller, `${prefix}${path} ${host}`, defaults>,
-  ): Route {
-    return this.#declareFor('PUT', name, path, controller)
+  ): Route
+  put(...definition: ShortDefinition): Route {
+    return this.#declareFor('PUT', definition)
   }
 
   /** Declares a route for PATCH. @throws ROUTE_DEFINITION_INVALID ROUTE_NAME_TAKEN */
@@ -108,8 +118,9 @@ export abstract class RouteDeclarations<
     name: string,
     path: path,
     controller: Answering<controller, `${prefix}${path} ${host}`, defaults>,
-  ): Route {
-    return this.#declareFor('PATCH', name, path, controller)
+  ): Route
+  patch(...definition: ShortDefinition): Route {
+    return this.#declareFor('PATCH', definition)
   }
 
   /** Declares a route for DELETE. @throws ROUTE_DEFINITION_INVALID ROUTE_NAME_TAKEN */
@@ -117,8 +128,9 @@ export abstract class RouteDeclarations<
     name: string,
     path: path,
     controller: Answering<controller, `${prefix}${path} ${host}`, defaults>,
-  ): Route {
-    return this.#declareFor('DELETE', name, path, controller)
+  ): Route
+  delete(...definition: ShortDefinition): Route {
+    return this.#declareFor('DELETE', definition)
   }
 
   /**
@@ -138,7 +150,8 @@ export abstract class RouteDeclarations<
     group.check(declare(group))
   }
 
-  #declareFor(method: RouteMethod, name: string, path: string, controller: unknown): Route {
+  #declareFor(method: RouteMethod, [name, path, controller, ...others]: ShortDefinition): Route {
+    if (others.length > 0) throw new ROUTE_DEFINITION_INVALID([name, manyControllers])
     return this.declare({ name, path, controller, methods: [method] }, {})
   }
 }

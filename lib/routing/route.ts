@@ -43,7 +43,8 @@ export interface RouteDefinition<
   readonly priority?: number
 }
 
-const definitionShape: ShapeOf<RouteDefinition> = {
+/** The shape of a route definition. */
+export const definitionShape: ShapeOf<RouteDefinition> = {
   name: 'string',
   path: 'string',
   controller: true,

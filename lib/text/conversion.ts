@@ -1,4 +1,5 @@
 import { checkFunction, checkString } from '../errors/arguments.ts'
+import { describeValue } from './describe-value.ts'
 
 /**
  * Converts text to a value, for parameters of routes, queries and settings; `undefined` if that is impossible. `expected`
@@ -9,6 +10,17 @@ export interface Conversion<value> {
   /** The conversion of one entry, if the text is a list. */
   readonly entry?: Conversion<unknown>
   convert(text: string): value | undefined
+}
+
+/**
+ * The mistake in a value that stands for a missing text, as the end of a sentence: it is another type than `convert` gives, such
+ * as the text `'5'` for {@link asInteger}.
+ */
+export function findStandInMistake(value: unknown, convert: (text: string) => unknown): string | undefined {
+  if (typeof value !== 'string' && typeof value !== 'number' && typeof value !== 'boolean') return undefined
+  const converted = convert(String(value))
+  if (converted === undefined || Number.isNaN(converted) || typeof converted === typeof value) return undefined
+  return `is ${describeValue(value)}, but the conversion gives ${describeValue(converted)}`
 }
 
 /** Keeps text as it is. */

@@ -20,10 +20,13 @@ export function isClass(value: unknown): boolean {
   return typeof value === 'function' && /^class\b/.test(Function.prototype.toString.call(value))
 }
 
-/** Whether a value is an object whose keys are its content: no list, no promise. */
+/** Whether a value is an object whose keys are its content: no list, no promise, no map. */
 export function isKeyed(value: unknown): value is object {
-  return typeof value === 'object' && value !== null && !Array.isArray(value) && !(value instanceof Promise)
+  if (isPlainObject(value)) return true
+  return typeof value === 'object' && value !== null && !keyless.some(type => Object(value) instanceof type)
 }
+
+const keyless = [Array, Promise, Map, Set, RegExp, Date]
 
 /** Whether a value is an object without a class. */
 export function isPlainObject(value: unknown): value is object {

@@ -100,5 +100,5 @@ const names = {
   number: 'a number',
   boolean: 'true or false',
   function: 'a function',
-  object: 'an object',
+  object: 'an object with keys',
 } as const

@@ -5,6 +5,7 @@ import { createProfilerBundle } from '#bundles/profiler/profiler-bundle.ts'
 import { currentRequest, queryValue, routeParameter } from '#kernel/arguments/request-values.ts'
 import { jsonBody } from '#kernel/arguments/schemas.ts'
 import type { Application, Bundle } from '#kernel/bundle.ts'
+import { checkCommands } from '#kernel/bundle-steps.ts'
 import { defineController, toController } from '#kernel/controller.ts'
 import { ExceptionEvent, RequestEvent, ResponseEvent, TerminateEvent, ViewEvent } from '#kernel/events.ts'
 import { addNodeMiddleware, mountNodeHandler } from '#kernel/interop/node-handlers.ts'
@@ -24,7 +25,7 @@ import type { Request } from '#lib/http/request.ts'
 import { Response } from '#lib/http/response.ts'
 import { MemorySessionStore } from '#lib/session/session-store.ts'
 import { readProperty } from '#lib/stack/read-property.ts'
-import { asInteger, asListOf, asOneOf } from '#lib/text/conversion.ts'
+import { asDate, asFlag, asInteger, asListOf, asMilliseconds, asOneOf, asUrl } from '#lib/text/conversion.ts'
 
 // Node runs TypeScript without a check of types, so each mistake of an application is refused when it runs. A value of the
 // type `never` fits everywhere: the compiler must not refuse the mistakes of these tables.
@@ -36,6 +37,16 @@ type Mistake<made> = readonly [name: string, make: (made: made) => unknown, code
 
 class Guard {
   onRequest(): void {}
+}
+
+/** The schema of a library that gives numbers. */
+const digits = {
+  '~standard': {
+    version: 1,
+    vendor: 'test',
+    validate: (value: unknown) =>
+      /^\d+$/.test(String(value)) ? { value: Number(value) } : { issues: [{ message: 'Not a number.' }] },
+  },
 }
 
 const inRegister: readonly Mistake<Application>[] = [
@@ -355,7 +366,7 @@ const inRegister: readonly Mistake<Application>[] = [
     [{ crossOrigin: 'https://a.example' }, '"crossOrigin" must be a list'],
     [{ cors: '*' }, '"cors" must be an object with origins'],
     [{ cors: { origins: '*', headers: 'x-a' } }, '"cors.headers" must be a list'],
-    [{ headers: false }, '"headers" must be an object, not a boolean'],
+    [{ headers: false }, '"headers" must be an object with keys, not a boolean'],
   ].map(([options, part]) => [
     `wrong options of the framework: ${part}`,
     () => createFrameworkBundle(wrong(options)),
@@ -386,6 +397,131 @@ const inRegister: readonly Mistake<Application>[] = [
     'ARGUMENT_INVALID',
     'createProfilerBundle()',
     '"stoarge"; the nearest is "storage"',
+  ],
+  [
+    'a pattern for the requirements of a route',
+    ({ routes }) => routes.add(wrong({ name: 'a', path: '/a/:id', requirements: /\d+/, controller: answer })),
+    'ROUTE_DEFINITION_INVALID',
+    '"requirements" must be an object with keys, not an object of the class RegExp',
+  ],
+  [
+    'a map for the defaults of a route',
+    ({ routes }) => routes.add(wrong({ name: 'a', path: '/a', defaults: new Map(), controller: answer })),
+    'ROUTE_DEFINITION_INVALID',
+    '"defaults" must be an object with keys, not an object of the class Map',
+  ],
+  ...([
+    [undefined, 'not undefined'],
+    ['a', 'not a string'],
+    [[{ name: 'a' }], 'not an array of 1 item'],
+  ].map(([definition, part]) => [
+    `a route definition that is ${part}`,
+    ({ routes }) => routes.add(wrong(definition)),
+    'ARGUMENT_INVALID',
+    'routes.add(definition): its options are an object with name, path, controller',
+    part,
+  ]) as Mistake<Application>[]),
+  ...(['get', 'post', 'put', 'patch', 'delete'] as const).map(
+    (method): Mistake<Application> => [
+      `a function before the controller of routes.${method}()`,
+      ({ routes }) => Reflect.apply(routes[method], routes, ['a', '/a', answer, answer]),
+      'ROUTE_DEFINITION_INVALID',
+      "it has one controller: sources are a part of it, as in defineController('books', [sources], function)",
+    ],
+  ),
+  [
+    'options for a fallback',
+    () => queryValue('page', asInteger, wrong({ fallback: 1 })),
+    'ARGUMENT_INVALID',
+    'queryValue("page"): the fallback is its third argument itself',
+  ],
+  [
+    'a text for the fallback of a number',
+    () => queryValue('page', asInteger, wrong('1')),
+    'ARGUMENT_INVALID',
+    'the fallback is a string of 1 character, but the conversion gives a number',
+  ],
+  [
+    'a function with more arguments than sources',
+    () =>
+      defineController(
+        'a',
+        [currentRequest],
+        wrong((request: unknown, id: unknown) => [request, id]),
+      ),
+    'ARGUMENT_INVALID',
+    'the function of "a" takes 2 arguments, so the list needs 2 sources, not 1',
+  ],
+  [
+    'a listener with next',
+    ({ dispatcher }) =>
+      dispatcher.on(
+        RequestEvent,
+        wrong((_event: unknown, next: () => void) => next()),
+      ),
+    'ARGUMENT_INVALID',
+    'the listener takes the event alone',
+  ],
+  [
+    'a registered controller without a name',
+    ({ controllers }) => controllers.register(wrong(undefined), toController(answer)),
+    'ARGUMENT_INVALID',
+    'controllers.register(name, controller): the name must be a string',
+  ],
+  [
+    'a mount without routes',
+    app => mountNodeHandler(wrong(app), '/old', () => undefined),
+    'ARGUMENT_INVALID',
+    'the routes of the application',
+  ],
+  [
+    'settings that are undefined',
+    ({ settings }) => settings.of(wrong(undefined)),
+    'ARGUMENT_INVALID',
+    'settings.of(settings): it needs the result of defineSettings(), not undefined',
+  ],
+  [
+    'a setting without its purpose',
+    () => defineSettings(wrong({ SHOP_SIZE: { default: '' } })),
+    'ARGUMENT_INVALID',
+    'SHOP_SIZE: "help" must be a string',
+  ],
+  ...([
+    [{ schema: asInteger, default: '5' }, 'a string of 1 character, but the conversion gives a number'],
+    [{ schema: asInteger, default: 'many' }, 'a string of 4 characters, but the conversion gives a number'],
+    [{ schema: asFlag, default: 'off' }, 'a string of 3 characters, but the conversion gives a boolean'],
+    [{ schema: asListOf(asInteger), default: '1,2' }, 'a string of 3 characters, but the conversion gives an array'],
+    [{ default: 5 }, 'a number, but the conversion gives a string'],
+    [{ schema: digits, default: '5' }, 'a string of 1 character, but the conversion gives a number'],
+  ].map(([setting, part]) => [
+    `a wrong default of a setting: ${JSON.stringify(setting)}`,
+    () => defineSettings(wrong({ SHOP_SIZE: { help: 'size', ...Object(setting) } })),
+    'ARGUMENT_INVALID',
+    `defineSettings(), SHOP_SIZE: its default is ${part}`,
+  ]) as Mistake<Application>[]),
+  ...([
+    // @ts-expect-error
+    [({ routes }: Application) => routes.use(answer), 'routes.use is not a function: use ', 'group'],
+    // @ts-expect-error
+    [({ routes }: Application) => routes.gett('a', '/a', answer), 'the nearest is "get"'],
+    // @ts-expect-error
+    [(app: Application) => app.get('a', '/a', answer), 'app.get is not a function: use app.routes.get()'],
+    // @ts-expect-error
+    [(app: Application) => app.use(answer), 'app.use is not a function: it has the services settings'],
+    // @ts-expect-error
+    [({ healthChecks }: Application) => healthChecks.add({}), 'it is a list: use push()'],
+  ].map(([make, ...parts]) => [
+    'a function that no service has',
+    make,
+    'TypeError',
+    ...parts,
+  ]) as Mistake<Application>[]),
+  [
+    'a service that register does not take',
+    // @ts-expect-error
+    () => routes.get('a', '/a', answer),
+    'ReferenceError',
+    'routes is not defined: it is a service of the application: write register({ routes })',
   ],
 ]
 
@@ -441,6 +577,12 @@ const inLists: readonly Mistake<Application>[] = [
     ({ collectors }) => collectors.push(wrong({ name: 'a', colect: answer })),
     'KERNEL_CONTRIBUTION_INVALID',
     '"colect"; the nearest is "collect"',
+  ],
+  [
+    'an isolation by a path',
+    ({ isolated }) => isolated.push(wrong('/x')),
+    'ARGUMENT_INVALID',
+    'isolated.push(test): the test must be a function',
   ],
 ]
 
@@ -739,6 +881,14 @@ const inList: readonly Mistake<void>[] = [
     'ARGUMENT_INVALID',
     'it must return all services, such as { ...foundation, view }',
   ],
+  ['an empty name', () => [{ name: '', register: answer }], 'KERNEL_BUNDLE_INVALID', 'an object with a name'],
+  ...([() => [{ name: 'a', path: '/a', controller: answer }], async () => ({ routes: [] })].map(register => [
+    'a register that returns definitions',
+    () => [{ name: 'shop', register }],
+    'ARGUMENT_INVALID',
+    'register(app): it has returned an',
+    'which has no effect: use app.routes.add(definition)',
+  ]) as Mistake<void>[]),
   [
     'a mistyped key',
     () => [{ name: 'shop', register: answer, asset: '' }],
@@ -766,7 +916,7 @@ const place = 'tests/application/mistakes.test.ts:'
 async function findOffences(mistakes: readonly Mistake<Application>[], options: { readonly hasPlace: boolean }) {
   const offences: string[] = []
   for (const mistake of mistakes) {
-    const shop: Bundle = { name: 'shop', register: app => void mistake[1](app) }
+    const shop: Bundle = { name: 'shop', register: async app => void (await mistake[1](app)) }
     const error = await createTestKernel({ bundles: [createFrameworkBundle(), shop] }).then(
       () => new Error('It boots.'),
       (thrown: unknown) => thrown,
@@ -890,6 +1040,54 @@ t.test('a value in the list of bundles that is none is refused with the way to m
   }
   t.strictSame(offences, [])
   t.throws(() => checkBundles(undefined), { code: 'KERNEL_BUNDLES_MISSING', message: 'is undefined: loadBundles()' })
+})
+
+t.test('a command of the console that cannot be used is refused when the console runs', t => {
+  const refuse = (command: unknown, message: string) =>
+    t.throws(() => checkCommands(wrong([command])), { code: 'KERNEL_CONTRIBUTION_INVALID', message })
+  refuse(undefined, 'A command that was added cannot be used: it is undefined, not an object.')
+  const option = { name: '--all', description: 'all' }
+  refuse(
+    { name: 'a', description: 'a', run: answer, options: [option] },
+    'its option "--all" is named without the dashes',
+  )
+  t.end()
+})
+
+t.test('the store of sessions that a function creates may have to wait, and is checked', async t => {
+  const stores: readonly (readonly [store: () => unknown, mistake?: string])[] = [
+    [async () => new MemorySessionStore()],
+    [async () => undefined, 'session.store has returned undefined: use an object with read'],
+    [() => ({ read: answer }), 'session.store has no method insert'],
+  ]
+  const offences: string[] = []
+  for (const [store, mistake] of stores) {
+    const framework = createFrameworkBundle({ session: { store: wrong(store) } })
+    const message = await createTestKernel({ bundles: [framework] }).then(
+      ({ close }) => close().then(() => undefined),
+      (error: unknown) => String(readProperty(error, 'message')),
+    )
+    if (mistake === undefined ? message !== undefined : !message?.includes(mistake)) offences.push(String(message))
+  }
+  t.strictSame(offences, [])
+})
+
+t.test('a fallback and a default may be any value that the types allow', t => {
+  queryValue('page', asInteger, wrong(null))
+  queryValue<number | 'all'>('page', asInteger, 'all')
+  queryValue('page', { expected: 'a number', convert: Number }, wrong('all'))
+  queryValue('from', asDate, new Date())
+  queryValue('ids', asListOf(asInteger), [1])
+  queryValue('size', asOneOf('small', 'large'), 'small')
+  t.doesNotThrow(() =>
+    defineSettings({
+      SHOP_URL: { help: 'url', schema: asUrl, default: '' },
+      SHOP_SIZE: { help: 'size', schema: asInteger, default: undefined },
+      SHOP_SIZES: { help: 'sizes', schema: asListOf(asInteger), default: [] },
+      SHOP_TIME: { help: 'time', schema: asMilliseconds, default: 0 },
+    }),
+  )
+  t.end()
 })
 
 t.test('an object of a class may have keys of its own', async t => {

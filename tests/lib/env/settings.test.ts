@@ -67,9 +67,9 @@ t.test('values have the types of their schemas and defaults', async t => {
   // @ts-expect-error without a default, an optional setting may be missing
   t.equal(values.LIBRARY_OWNER satisfies string, undefined)
   // @ts-expect-error the default has another type than the schema
-  t.ok(defineSettings({ SIZE: { help: 'size', schema: asInteger, default: 'ten' } }))
+  t.throws(() => defineSettings({ SIZE: { help: 'size', schema: asInteger, default: 'ten' } }))
   // @ts-expect-error without a schema, a value is text
-  t.ok(defineSettings({ SIZE: { help: 'size', default: 10 } }))
+  t.throws(() => defineSettings({ SIZE: { help: 'size', default: 10 } }))
   t.ok(Object.isFrozen(values))
 })
 
