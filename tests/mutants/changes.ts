@@ -137,8 +137,10 @@ function* changesOf(node: AnyNode, parent: AnyNode | undefined, textOf: (node: N
       break
     case 'MemberExpression':
       if (node.optional) {
-        const dot = { start: node.object.end, end: node.property.start }
-        yield ['?. without ?', dot, node.computed ? '[' : '.']
+        // Between the object and the name are `?.` and parentheses.
+        const between = { start: node.object.end, end: node.property.start }
+        const text = textOf({ ...node, ...between })
+        yield ['?. without ?', between, text.replace('?.', node.computed ? '' : '.')]
       }
       break
   }
