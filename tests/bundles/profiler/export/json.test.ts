@@ -1,3 +1,4 @@
+import { execFileSync } from 'node:child_process'
 import { readFileSync } from 'node:fs'
 import { Ajv2020 } from 'ajv/dist/2020.js'
 import { t } from 'tap'
@@ -8,6 +9,7 @@ import { ListenerSites } from '#bundles/profiler/record/listener-sites.ts'
 import { createCollectors } from '#bundles/profiler/record/recording.ts'
 import { RecentRedirects } from '#bundles/profiler/web/toolbar/recent-redirects.ts'
 import { Response } from '#lib/http/response.ts'
+import { createProfile } from '#tests/support/create-profile.ts'
 import type { Json } from '#tests/support/json-tree.ts'
 import { createProfiledKernel, waitForProfile } from '#tests/support/profiled-kernel.ts'
 import { askRichly, richBundle } from '#tests/support/rich-bundle.ts'
@@ -17,7 +19,7 @@ import { turns } from '#tests/support/turns.ts'
 const file = 'docs/reference/profile.schema.json'
 
 interface Schema {
-  readonly $defs: Readonly<Record<string, { readonly properties?: object; readonly description?: string }>>
+  readonly $defs: Readonly<Record<string, Part>>
 }
 
 const schema: Schema = JSON.parse(readFileSync(file, 'utf8'))
@@ -56,6 +58,7 @@ t.test('profiles of all kinds, and lists, match the schema without additional fi
         setTimeout(() => kernel.app.logger.info('Logged too late.'), 5)
         return new Response('soon')
       },
+      '/blocking': () => new Response(execFileSync('sleep', ['0.06'])),
     },
   })
   const { url } = await serveKernel(t, kernel)
@@ -66,7 +69,17 @@ t.test('profiles of all kinds, and lists, match the schema without additional fi
   await waitForProfile(kernel.storage, headers.get('x-debug-token'), ({ data }) => data.late !== undefined)
   const elsewhere = await fetch(`${url}/redir`)
   await elsewhere.text()
-  for (const path of ['/slash', '/stateless', '/count', '/stream', '/embed', '/forward', '/boom-text', '/events']) {
+  for (const path of [
+    '/slash',
+    '/stateless',
+    '/count',
+    '/stream',
+    '/embed',
+    '/forward',
+    '/boom-text',
+    '/events',
+    '/blocking',
+  ]) {
     await (await fetch(url + path)).text()
   }
   const page = await fetch(`${url}/embed`)
@@ -100,6 +113,74 @@ t.test('profiles of all kinds, and lists, match the schema without additional fi
     'all that it names was seen',
   )
   t.ok(mistakesOf({ ...list, strange: 1 }).length > 0, 'the schema rejects wrong data')
+})
+
+/** A part of the schema. */
+interface Part {
+  readonly $ref?: string
+  readonly const?: Json
+  readonly enum?: readonly Json[]
+  readonly anyOf?: readonly Part[]
+  readonly oneOf?: readonly Part[]
+  readonly type?: string | readonly string[]
+  readonly pattern?: string
+  readonly properties?: Readonly<Record<string, Part>>
+  readonly additionalProperties?: Part | boolean
+  readonly required?: readonly string[]
+  readonly items?: Part
+  readonly minItems?: number
+  readonly prefixItems?: readonly Part[]
+}
+
+const texts = ['text', 'abc123', '0123456789abcdef0123456789abcdef', '0123456789abcdef', '/_profiler/abc123']
+
+/**
+ * A value with all fields of a part of the schema. Of its alternatives it is the `choice`. It is `undefined` if the part is one of
+ * the parts `around` it.
+ */
+function fill(part: Part, choice: number, around: readonly string[] = []): Json | undefined {
+  const { $ref, anyOf = [], oneOf = anyOf, enum: [first = part.const] = [], properties = {}, required = [] } = part
+  const [type = 'string'] = [part.type ?? []].flat()
+  if ($ref !== undefined) {
+    return around.includes($ref)
+      ? undefined
+      : fill(schema.$defs[$ref.replace('#/$defs/', '')] ?? {}, choice, [...around, $ref])
+  }
+  const alternative = oneOf[choice % oneOf.length]
+  if (alternative !== undefined) return fill(alternative, choice, around)
+  if (first !== undefined) return first
+  if (type === 'array') {
+    const { items = {}, minItems = 1, prefixItems = Array.from({ length: minItems }, () => items) } = part
+    return prefixItems.map(item => fill(item, choice, around)).filter(item => item !== undefined)
+  }
+  if (type === 'object') {
+    const { additionalProperties: others } = part
+    const fields = Object.entries(typeof others === 'object' ? { name: others } : properties)
+    const filled = fields.flatMap(([name, field]) => {
+      const value = fill(field, choice, around)
+      return value === undefined ? [] : [[name, value] as const]
+    })
+    const object = Object.fromEntries(filled)
+    return required.every(name => name in object) ? object : undefined
+  }
+  if (type === 'string') return texts.find(text => new RegExp(part.pattern ?? '').test(text))
+  return type === 'boolean' ? true : 1
+}
+
+t.test('a stored profile is read with every field that the schema names', t => {
+  for (const choice of [0, 1, 2]) {
+    const filled = (prefix: string) =>
+      Object.fromEntries(
+        Object.entries(schema.$defs)
+          .filter(([name]) => name.startsWith(prefix))
+          .map(([name, part]) => [name.slice(prefix.length), fill(part, choice)]),
+      )
+    const [data, processData] = [filled('data.'), filled('process.')]
+    const { collectors, process } = toProfile(createProfile(data), processData)
+    t.strictSame(present(collectors), data)
+    t.strictSame(present(process), processData)
+  }
+  t.end()
 })
 
 t.test('the schema and its description name every collector, and every field', async t => {
