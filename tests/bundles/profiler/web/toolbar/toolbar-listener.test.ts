@@ -181,7 +181,7 @@ t.test('the reason for a missing toolbar is logged', async t => {
 t.test('errors are reported from the start of the head', async t => {
   const head = '<!doctype html><html><head lang="a>b"><title>x</title></head><body></body></html>'
   const { client } = await createProfiledKernel(t, {
-    handlers: { '/head': html({}, head), '/bytes': html({}, Buffer.from(head)) },
+    handlers: { '/head': html({}, head), '/bytes': html({}, new TextEncoder().encode(head)) },
   })
   for (const path of ['/head', '/bytes']) {
     const { text } = await client.get(path)
