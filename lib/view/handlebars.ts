@@ -1,8 +1,8 @@
 import { createRequire } from 'node:module'
 import type Handlebars from 'handlebars'
 
-/** The package, with the class that its types leave out. */
-export type HandlebarsPackage = typeof Handlebars & { JavaScriptCompiler: CodeGeneratorClass }
+/** The package, with the classes that its types leave out. */
+export type HandlebarsPackage = typeof Handlebars & { JavaScriptCompiler: CodeGeneratorClass; Compiler: CompilerClass }
 
 /** A helper as Handlebars calls it. */
 export type HandlebarsHelper = Handlebars.HelperDelegate
@@ -13,10 +13,16 @@ export type HandlebarsHelper = Handlebars.HelperDelegate
  */
 export type PartialOptions = Handlebars.RuntimeOptions
 
+/** The functions that Handlebars generates for a template. */
+type TemplateFunctions = ReturnType<typeof Handlebars.precompile>
+
+type CompilerClass = new () => { compile(tree: unknown, options: object): unknown }
+
 type CodeGeneratorClass = new () => CodeGenerator
 
 /** Writes the JavaScript of a template. */
 interface CodeGenerator {
+  compile(environment: unknown, options: object, context: undefined, asObject: true): TemplateFunctions
   /** Creates the generators of blocks. */
   compiler: CodeGeneratorClass
   /** Returns the code that reads a name from the object `parent`. Subclasses may replace it. */
@@ -75,6 +81,53 @@ function withDirectHelpers(Inner: CodeGeneratorClass): CodeGeneratorClass {
   }
   DirectHelpers.prototype.compiler = DirectHelpers
   return DirectHelpers
+}
+
+/** A template, and its functions after its first render. */
+interface CompiledTemplate {
+  readonly source: string
+  /** What else the functions depend on: the name in messages, and the names of the helpers. */
+  readonly names: string
+  functions?: TemplateFunctions
+}
+
+/**
+ * The templates of the last compiler, by their files: to compile them takes most of the time of a first page. The tests of an
+ * application boot many kernels with the same templates.
+ */
+let known: ReadonlyMap<string, CompiledTemplate> = new Map()
+
+/**
+ * Creates the function that compiles the templates of an engine, each at its first render. The next compiler knows the templates
+ * that this one has compiled. `srcName` is the name of the file in messages.
+ */
+export function createCompiler(
+  handlebars: HandlebarsPackage,
+): (file: string, source: string, srcName: string) => Handlebars.TemplateDelegate {
+  const before = known
+  const compiled = new Map<string, CompiledTemplate>()
+  known = compiled
+  const helpers = Object.keys(handlebars.helpers)
+  const helperNames = helpers.join()
+  const generate = (source: string, srcName: string) => {
+    const knownHelpers = Object.fromEntries(helpers.map(name => [name, true]))
+    const options = { data: true, strict: true, knownHelpers, knownHelpersOnly: true, preventIndent: true, srcName }
+    const environment = new handlebars.Compiler().compile(handlebars.parse(source, options), options)
+    return new handlebars.JavaScriptCompiler().compile(environment, options, undefined, true)
+  }
+  return (file, source, srcName) => {
+    const names = `${srcName} ${helperNames}`
+    const earlier = before.get(file)
+    const template: CompiledTemplate =
+      earlier?.source === source && earlier.names === names ? earlier : { source, names }
+    compiled.set(file, template)
+    let render: Handlebars.TemplateDelegate | undefined
+    return (model, options) => {
+      template.functions ??= generate(source, srcName)
+      render ??= handlebars.template(template.functions)
+      return render(model, options)
+    }
+  }
 }
 
 /**

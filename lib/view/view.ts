@@ -18,6 +18,7 @@ import {
 import { type Global, Globals, type GlobalValues, Registrations } from './globals.ts'
 import {
   capturePartialOptions,
+  createCompiler,
   createHandlebars,
   type HandlebarsHelper,
   type HandlebarsPackage,
@@ -190,14 +191,12 @@ class HandlebarsView implements View {
     const engine = { ...toEngine(handlebars), globals: new Set(this.#globals.names()) }
     this.#used = checkTemplates(files, sources, engine, this.#root, unlisted)
 
-    const knownHelpers = Object.fromEntries(Object.keys(handlebars.helpers).map(name => [name, true]))
-    const options = { strict: true, knownHelpers, knownHelpersOnly: true, preventIndent: true }
-    const compile = ({ file, name }: TemplateFile) => {
-      const located = { ...options, srcName: showPath(file, this.#root) }
-      const template: Template = handlebars.compile(sources.get(name), located)
+    const compile = createCompiler(handlebars)
+    const createTemplate = ({ file, name }: TemplateFile) => {
+      const template: Template = compile(file, sources.get(name) ?? '', showPath(file, this.#root))
       return this.#decorators.reduce((inner, decorate) => decorate(name, inner), template)
     }
-    const templates = new Map(files.map(each => [each.name, compile(each)]))
+    const templates = new Map(files.map(each => [each.name, createTemplate(each)]))
     for (const [name, template] of templates) handlebars.registerPartial(name, template)
     this.#files = files
     this.#templates = templates

@@ -1,5 +1,6 @@
-import { rmSync } from 'node:fs'
+import { rmSync, writeFileSync } from 'node:fs'
 import { createRequire } from 'node:module'
+import path from 'node:path'
 import { type Test, t } from 'tap'
 import { Request } from '#lib/http/request.ts'
 import { createTraceableView } from '#lib/view/traceable-view.ts'
@@ -376,6 +377,27 @@ t.test('loading again takes up changed files; a mistake leaves the old ones in u
   writeFileSync(`${directory}/page.hbs`, '{{> nowhere}}')
   t.throws(() => view.load(), { code: 'VIEW_TEMPLATE_INVALID' })
   t.equal(view.render('page', {}), 'two')
+})
+
+t.test('views of the same templates compile them once; each calls helpers of its own', async t => {
+  const { prototype } = createRequire(import.meta.url)('handlebars/dist/handlebars.js').JavaScriptCompiler
+  const compiled = t.capture(prototype, 'compile', prototype.compile)
+  const folder = t.testdir({ 'page.hbs': '{{shout}} {{> part}}', 'part.hbs': '{{name}}', 'other.hbs': 'other' })
+  const render = (helpers: Readonly<Record<string, string>>) => {
+    const view = createView([{ path: folder }])
+    for (const [name, text] of Object.entries(helpers)) view.addHelper(name, () => text)
+    view.load()
+    compiled()
+    return view.render('page', { name: 'Ann' })
+  }
+  t.equal(render({ shout: 'A' }), 'A Ann')
+  t.equal(compiled().length, 2)
+  t.equal(render({ shout: 'B' }), 'B Ann')
+  t.equal(compiled().length, 0)
+  t.equal(render({ shout: 'B', name: 'C' }), 'B C', 'with a helper of the name of a field')
+  writeFileSync(path.join(folder, 'part.hbs'), 'changed')
+  t.equal(render({ shout: 'B', name: 'C' }), 'B changed')
+  t.equal(compiled().length, 1)
 })
 
 t.test('the first folder with a template has the one that is used', async t => {
