@@ -10,13 +10,14 @@ import { readWaits } from '#bundles/profiler/profile/connection-waits.ts'
 import { readQueries, type StoredQuery } from '#bundles/profiler/profile/queries.ts'
 import { Response } from '#lib/http/response.ts'
 import { createProfiledKernel, type ProfiledInit } from '#tests/support/profiled-kernel.ts'
+import { provenRuns } from '#tests/support/sample.ts'
 import { lacksMariadb, startMariadb } from '#tests/support/start-mariadb.ts'
 import { lacksRedis, startRedis } from '#tests/support/start-redis.ts'
 
 type Work = (number: number) => Promise<unknown>
 
 /** The queries of overlapping requests, each of which works with its own number. */
-async function runOverlapping(t: Test, work: Work, count = 300, init: ProfiledInit = {}) {
+async function runOverlapping(t: Test, work: Work, count = provenRuns(300), init: ProfiledInit = {}) {
   const kernel = await createProfiledKernel(t, {
     ...init,
     handlers: {
