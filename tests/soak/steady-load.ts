@@ -1,3 +1,4 @@
+import { setMaxListeners } from 'node:events'
 import { Agent, request } from 'node:http'
 import { connect } from 'node:net'
 import { setTimeout as wait } from 'node:timers/promises'
@@ -21,18 +22,20 @@ type Ask = () => Promise<void>
 
 /**
  * Loads a site with clients of all kinds. Each client sends its next request after the answer to the previous one. An answer
- * is awaited for `patience` milliseconds.
+ * is awaited for `patience` milliseconds. The end of the load ends all pauses.
  */
 export function startLoad(url: string, patience = 20_000): { stop(): Promise<LoadReport> } {
   const lost: string[] = []
   let requests = 0
-  let isOver = false
+  const end = new AbortController()
+  // Each client has one.
+  setMaxListeners(0, end.signal)
 
   async function work(name: string, ask: Ask, count: number, pause: () => number): Promise<void> {
-    while (!isOver) {
+    while (!end.signal.aborted) {
       requests += count
       await ask().catch(error => lost.push(`${name}: ${error.message}`))
-      await wait(pause())
+      await wait(pause(), undefined, { signal: end.signal }).catch(() => undefined)
     }
   }
 
@@ -65,7 +68,7 @@ export function startLoad(url: string, patience = 20_000): { stop(): Promise<Loa
   ]
   return {
     async stop() {
-      isOver = true
+      end.abort()
       await Promise.all(workers)
       for (const agent of agents) agent.destroy()
       return { requests, lost }
