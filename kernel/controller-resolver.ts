@@ -5,7 +5,7 @@ import type { RequestHandler } from '../lib/routing/route-collection.ts'
 import { Declarations } from '../lib/stack/declaration-sites.ts'
 import { describeValue, isClass } from '../lib/text/describe-value.ts'
 import { suggestNames } from '../lib/text/nearest-names.ts'
-import { type Controller, listParameters, toController } from './controller.ts'
+import { type Controller, isController, listParameters, toController } from './controller.ts'
 import { KERNEL_CONTROLLER_INVALID, KERNEL_CONTROLLER_MISSING } from './errors.ts'
 
 /** Finds the controller of a request by its attribute `_controller`: a controller, a function, or a registered name. */
@@ -102,7 +102,3 @@ export function createDeclarations({ controllers, directory, routes }: Declaring
 
 const missingFramework =
   '; the framework bundle registers it: it has to be in the list of bundles, before those that build on it'
-
-function isController(value: unknown): value is Controller {
-  return typeof value === 'object' && value !== null && 'call' in value && 'arguments' in value
-}

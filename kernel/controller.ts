@@ -38,6 +38,11 @@ export function defineController<
   return controller
 }
 
+/** Whether a value is the result of {@link defineController} or {@link toController}. */
+export function isController(value: unknown): value is Controller {
+  return typeof value === 'object' && value !== null && 'call' in value && 'arguments' in value
+}
+
 const definition = 'defineController(name, [sources], function)'
 
 /** The functions that make sources. As a source itself, such a function would give the controller a function. */

@@ -108,6 +108,12 @@ export const KERNEL_RESPONSE_INVALID: CodedErrorClass<[found: string]> = defineE
   'A listener must give a "Response" object but it gave %s',
 )
 
+export const KERNEL_RESPONSE_THROWN: CodedErrorClass<[]> = defineError(
+  'KERNEL_RESPONSE_THROWN',
+  500,
+  'A response was thrown: a controller returns it, and a listener passes it to event.respond(response).',
+)
+
 export const KERNEL_TOO_DEEP: CodedErrorClass<[limit: number]> = defineError(
   'KERNEL_TOO_DEEP',
   500,

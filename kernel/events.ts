@@ -1,9 +1,10 @@
+import { ARGUMENT_INVALID, MEMBER_UNKNOWN, refuseMembers } from '../lib/errors/arguments.ts'
 import { HttpError } from '../lib/errors/http-error.ts'
 import { describeListener, Event, type RegisteredListener } from '../lib/event-dispatcher/event-dispatcher.ts'
 import type { Request } from '../lib/http/request.ts'
 import { Response } from '../lib/http/response.ts'
 import { describeValue } from '../lib/text/describe-value.ts'
-import type { Controller } from './controller.ts'
+import { type Controller, isController } from './controller.ts'
 import { KERNEL_RESPONSE_INVALID, KERNEL_RESULT_UNUSED } from './errors.ts'
 import type { Eventual } from './steps.ts'
 
@@ -44,9 +45,18 @@ export abstract class KernelEvent extends Event {
 export abstract class AnswerableEvent extends KernelEvent {
   #response: Response | undefined
 
+  static {
+    refuseMembers(AnswerableEvent.prototype, 'event', { setResponse: 'event.respond(response)' })
+  }
+
   /** The response of a listener; `undefined` while there is none. */
   get response(): Response | undefined {
     return this.#response
+  }
+
+  /** The compiler refuses this, too. @throws MEMBER_UNKNOWN */
+  set response(_response: never) {
+    throw new MEMBER_UNKNOWN(['setter of event.response', 'event.respond(response)'])
   }
 
   /** Sets the response and stops the event: later listeners are not called. @throws KERNEL_RESPONSE_INVALID */
@@ -71,24 +81,53 @@ export class RequestEvent extends AnswerableEvent {
 /** 2. The controller is known. Listeners may replace it. */
 export class ControllerEvent extends KernelEvent {
   static readonly eventName = 'kernel.controller'
-  controller: Controller
+  #controller: Controller
 
   constructor(kernel: RequestKernel, request: Request, controller: Controller) {
     super(kernel, request)
-    this.controller = controller
+    this.#controller = controller
+  }
+
+  /** @throws ARGUMENT_INVALID when it is set to another value */
+  get controller(): Controller {
+    return this.#controller
+  }
+
+  set controller(controller: Controller) {
+    this.#controller = asController(controller)
   }
 }
 
 /** 3. The arguments of the controller are known. Listeners may replace them, and the controller. */
 export class ControllerArgumentsEvent extends KernelEvent {
   static readonly eventName = 'kernel.controller_arguments'
-  controller: Controller
-  arguments: unknown[]
+  #controller: Controller
+  #arguments: unknown[]
 
   constructor(kernel: RequestKernel, request: Request, controller: Controller, values: unknown[]) {
     super(kernel, request)
-    this.controller = controller
-    this.arguments = values
+    this.#controller = controller
+    this.#arguments = values
+  }
+
+  /** @throws ARGUMENT_INVALID when it is set to another value */
+  get controller(): Controller {
+    return this.#controller
+  }
+
+  set controller(controller: Controller) {
+    this.#controller = asController(controller)
+  }
+
+  /** @throws ARGUMENT_INVALID when they are set to another value than a list */
+  get arguments(): unknown[] {
+    return this.#arguments
+  }
+
+  set arguments(values: unknown[]) {
+    if (!Array.isArray(values))
+      throw new ARGUMENT_INVALID(['event.arguments', `they are a list, not ${describeValue(values)}`])
+    this.#arguments = values
   }
 }
 
@@ -107,11 +146,25 @@ export class ViewEvent extends AnswerableEvent {
 /** 5. There is a response. Listeners add headers, replace the response, or only read it. */
 export class ResponseEvent extends KernelEvent {
   static readonly eventName = 'kernel.response'
-  response: Response
+  #response: Response
+
+  static {
+    const right = 'event.response = response'
+    refuseMembers(ResponseEvent.prototype, 'event', { respond: right, setResponse: right })
+  }
 
   constructor(kernel: RequestKernel, request: Request, response: Response) {
     super(kernel, request)
-    this.response = response
+    this.#response = response
+  }
+
+  /** @throws KERNEL_RESPONSE_INVALID when it is set to another value */
+  get response(): Response {
+    return this.#response
+  }
+
+  set response(response: Response) {
+    this.#response = asResponse(response)
   }
 
   /** @throws KERNEL_RESULT_UNUSED */
@@ -171,6 +224,13 @@ export class ExceptionEvent extends AnswerableEvent {
   }
 }
 
+/** Checks the controller of a listener. @throws ARGUMENT_INVALID */
+function asController(controller: unknown): Controller {
+  if (isController(controller)) return controller
+  const mistake = `it must be a controller, such as toController(function), not ${describeValue(controller)}`
+  throw new ARGUMENT_INVALID(['event.controller', mistake])
+}
+
 /** The response that a listener returns would have no effect, unless it is the one that the event has. */
 function refuseResponse(
   result: unknown,
@@ -183,7 +243,7 @@ function refuseResponse(
 }
 
 /** Checks the response of a listener, which may be written in JavaScript. @throws KERNEL_RESPONSE_INVALID */
-export function asResponse(response: unknown): Response {
+function asResponse(response: unknown): Response {
   if (response instanceof Response) return response
   throw new KERNEL_RESPONSE_INVALID([describeResult(response)])
 }

@@ -1,3 +1,4 @@
+import { ARGUMENT_INVALID } from '../lib/errors/arguments.ts'
 import { appendCause } from '../lib/errors/flat-error.ts'
 import {
   type DispatchOptions,
@@ -8,16 +9,16 @@ import {
 } from '../lib/event-dispatcher/event-dispatcher.ts'
 import type { KnownAttributes } from '../lib/http/attributes.ts'
 import { removeFiles } from '../lib/http/file-response.ts'
-import type { Request } from '../lib/http/request.ts'
+import { Request } from '../lib/http/request.ts'
 import { dropForbiddenBody, Response } from '../lib/http/response.ts'
 import type { Logger } from '../lib/log/logger.ts'
 import type { Signals } from '../lib/signals.ts'
+import { describeValue } from '../lib/text/describe-value.ts'
 import { resolveArguments } from './controller.ts'
 import type { ControllerResolver } from './controller-resolver.ts'
-import { KERNEL_NO_RESPONSE, KERNEL_TOO_DEEP } from './errors.ts'
+import { KERNEL_NO_RESPONSE, KERNEL_RESPONSE_THROWN, KERNEL_TOO_DEEP } from './errors.ts'
 import {
   adviseOnResult,
-  asResponse,
   ControllerArgumentsEvent,
   ControllerEvent,
   copyStatusAndHeaders,
@@ -81,6 +82,7 @@ export class HttpKernel implements RequestKernel {
    * main request always gives a response; that of a sub-request rejects if the error could not be answered.
    */
   async handle(request: Request, options?: HandleOptions): Promise<Response> {
+    checkRequest('kernel.handle(request)', request)
     return this.answer(request, options)
   }
 
@@ -123,6 +125,7 @@ export class HttpKernel implements RequestKernel {
     controller: KnownAttributes['_controller'],
     attributes: Readonly<Record<string, unknown>> = {},
   ): Promise<Response> {
+    checkRequest('kernel.forward(request, controller)', request)
     const forwarded = request.duplicate()
     for (const [name, value] of Object.entries(attributes)) forwarded.attributes.set(name, value)
     forwarded.attributes.set('_controller', controller)
@@ -190,7 +193,7 @@ export class HttpKernel implements RequestKernel {
 
   /** `kernel.finish_request`. From here on no listener changes the status. */
   readonly #finish = ({ request, response }: ResponseEvent): Eventual<Response> =>
-    this.#dispatch(new FinishRequestEvent(this, request), () => dropForbiddenBody(asResponse(response)))
+    this.#dispatch(new FinishRequestEvent(this, request), () => dropForbiddenBody(response))
 
   /** `kernel.finish_request` of a request whose error no listener answers. */
   readonly #fail = (request: Request, error: unknown): Eventual<never> =>
@@ -199,7 +202,8 @@ export class HttpKernel implements RequestKernel {
     })
 
   /** A main request always gets a response. The error of a sub-request goes to the caller of `handle`. */
-  readonly #answerError = (request: Request, error: unknown): Eventual<Response> => {
+  readonly #answerError = (request: Request, thrown: unknown): Eventual<Response> => {
+    const error = refuseThrownResponse(thrown)
     if (isEndless(request, error)) return this.#fail(request, error)
     const failures: unknown[] = []
     // From here on the error of a listener only is logged: the error page must not fail with the listener.
@@ -215,8 +219,8 @@ export class HttpKernel implements RequestKernel {
       })
     }
     request.dispatchOptions = { ...request.dispatchOptions, onFailure }
-    return attempt(new ExceptionEvent(this, request, error), this.#dispatchException, (_event, thrown) => {
-      const unanswered = failures.length > 0 ? failures.at(-1) : thrown
+    return attempt(new ExceptionEvent(this, request, error), this.#dispatchException, (_event, failure) => {
+      const unanswered = failures.length > 0 ? failures.at(-1) : failure
       appendCause(unanswered, error)
       if (request.parent !== undefined) throw unanswered
       this.#log(request).critical('An error could not be answered.', { exception: unanswered })
@@ -230,21 +234,10 @@ export class HttpKernel implements RequestKernel {
 
   /** @throws the error, as listeners have left it, if no listener has answered it */
   readonly #useAnswer = (event: ExceptionEvent): Eventual<Response> => {
-    const { error, keepsStatus, request } = event
-    if (event.response === undefined) return this.#fail(request, error)
-    const response = asResponse(event.response)
+    const { error, keepsStatus, request, response } = event
+    if (response === undefined) return this.#fail(request, error)
     if (!keepsStatus && response.status < 300) copyStatusAndHeaders(error, response)
-    return attempt(
-      request,
-      () => this.#respond(request, response),
-      (_request, failure) => {
-        appendCause(failure, error)
-        this.#log(request).critical('A listener replaced the response to an error by a value that is not a response.', {
-          exception: failure,
-        })
-        return response
-      },
-    )
+    return this.#respond(request, response)
   }
 
   /** The log of a request: its messages have the id of the request also without the request context. */
@@ -259,6 +252,22 @@ export class HttpKernel implements RequestKernel {
   ): Eventual<result> {
     return after(this.#dispatcher.dispatch(event, event.request.dispatchOptions), event, next)
   }
+}
+
+/** A response is an error only because it is thrown: other frameworks do that. */
+function refuseThrownResponse(thrown: unknown): unknown {
+  try {
+    return thrown instanceof Response ? new KERNEL_RESPONSE_THROWN([]) : thrown
+  } catch {
+    // A proxy may refuse.
+    return thrown
+  }
+}
+
+/** @throws ARGUMENT_INVALID */
+function checkRequest(call: string, request: unknown): void {
+  if (request instanceof Request) return
+  throw new ARGUMENT_INVALID([call, `the request is an object of the class Request, not ${describeValue(request)}`])
 }
 
 /** Chooses the main requests for which only the listeners of core bundles are called. */

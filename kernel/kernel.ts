@@ -132,7 +132,12 @@ export class Kernel {
       logger,
       redactor,
       secrets: new Secrets(config.secret, config.oldSecrets),
-      signals: createSignals(error => logger.error('A signal handler failed.', { exception: error }), kernelSignals),
+      signals: createSignals(
+        error => logger.error('A signal handler failed.', { exception: error }),
+        kernelSignals,
+        (name, nearest) =>
+          logger.warning('The signal "{name}" has no handler, but "{nearest}" has one.', { name, nearest }),
+      ),
       bundles: names,
       collectors: [],
       reservedCollectors: [],

@@ -1,5 +1,6 @@
 import mitt from 'mitt'
 import { ARGUMENT_INVALID, checkFunction } from './errors/arguments.ts'
+import { isThenable } from './event-dispatcher/event-dispatcher.ts'
 import { nearestNames } from './text/nearest-names.ts'
 
 /**
@@ -19,10 +20,15 @@ export interface Signals {
 }
 
 /**
- * Creates signals. The error of a handler goes to `onError`: it affects neither other handlers nor the emitter. `known` are the
- * names that have a meaning; other names are free, unless they are nearly the same.
+ * Creates signals. The error of a handler goes to `onError`, also that of a promise: it affects neither other handlers nor the emitter.
+ * `known` are the names that have a meaning; other names are free, unless they are nearly the same. `onUnheard` is called once for
+ * a name that is emitted without a handler, while a similar name has one.
  */
-export function createSignals(onError: (error: unknown) => void, known: readonly string[] = []): Signals {
+export function createSignals(
+  onError: (error: unknown) => void,
+  known: readonly string[] = [],
+  onUnheard: (name: string, nearest: string) => void = () => {},
+): Signals {
   // Under nodenext the default import of mitt is typed as the module (mitt issue 191).
   const emitter = (mitt as unknown as typeof mitt.default)<Record<string, unknown>>()
   const checked = new Set<string>(known)
@@ -37,7 +43,8 @@ export function createSignals(onError: (error: unknown) => void, known: readonly
       checkFunction(`signals.on("${name}", handler)`, 'the handler', handler)
       const guarded = (value: unknown) => {
         try {
-          handler(value as SignalMap[typeof name])
+          const result: unknown = handler(value as SignalMap[typeof name])
+          if (isThenable(result)) result.then(undefined, onError)
         } catch (error) {
           onError(error)
         }
@@ -47,7 +54,12 @@ export function createSignals(onError: (error: unknown) => void, known: readonly
     },
     has: name => (emitter.all.get(name)?.length ?? 0) > 0,
     emit(name, value) {
-      check('signals.emit()', name)
+      if (!checked.has(name)) {
+        check('signals.emit()', name)
+        const heard = [...emitter.all].flatMap(([each, handlers]) => (handlers?.length ? String(each) : []))
+        const [nearest] = nearestNames(name, heard, 2)
+        if (nearest !== undefined) onUnheard(name, nearest)
+      }
       emitter.emit(name, value)
     },
   }

@@ -1,5 +1,6 @@
 import { isChosen, UploadedFile } from '../../lib/body/form-data.ts'
 import { ARGUMENT_INVALID, checkString } from '../../lib/errors/arguments.ts'
+import { isHeaderName } from '../../lib/http/headers.ts'
 import type { Request } from '../../lib/http/request.ts'
 import type { Session } from '../../lib/session/session.ts'
 import { asText, type Conversion, findStandInMistake } from '../../lib/text/conversion.ts'
@@ -62,6 +63,8 @@ function joinValues(values: readonly string[]): string | null {
 export function headerValue(name: string): Argument<string>
 export function headerValue<value>(name: string, conversion: Conversion<value>, fallback?: value): Argument<value>
 export function headerValue(name: string, conversion: Conversion<unknown> = asText, fallback?: unknown): Argument {
+  if (!isHeaderName(name))
+    throw new ARGUMENT_INVALID([`headerValue("${name}")`, 'no header has this name: use one such as "user-agent"'])
   return convertText('headerValue', name, ({ headers }) => headers.get(name), conversion, fallback, {
     missing: () => new KERNEL_HEADER_MISSING([name]),
     invalid: () => new KERNEL_HEADER_INVALID([name, conversion.expected]),

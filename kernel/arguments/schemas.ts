@@ -1,4 +1,5 @@
 import { isChosen, UploadedFile } from '../../lib/body/form-data.ts'
+import { ARGUMENT_INVALID } from '../../lib/errors/arguments.ts'
 import type { HttpError } from '../../lib/errors/http-error.ts'
 import { isThenable } from '../../lib/event-dispatcher/event-dispatcher.ts'
 import type { Request } from '../../lib/http/request.ts'
@@ -105,7 +106,7 @@ function refuse(source: InputSource, found: ReadableIssues): HttpError {
     : new KERNEL_INPUT_REFUSED([sourceNames[source], text], { members })
 }
 
-const sourceNames = { json: 'JSON body', form: 'form', query: 'query' } as const
+const sourceNames = { json: 'JSON body', form: 'form', query: 'query', route: 'route' } as const
 
 type Values = Record<string, unknown>
 
@@ -187,6 +188,10 @@ export function observeValidations(observer: ValidationObserver): () => void {
 function validate<value>(validation: Validation<value>): ValidationResult<value> | Promise<ValidationResult<value>> {
   const end = observers.size === 0 ? undefined : observe(validation)
   const settle = (result: SchemaResult<value>): ValidationResult<value> => {
+    if (Object(result) !== result) {
+      const mistake = `its schema has returned ${describeValue(result)}, not an object with a value or issues`
+      return fail(new ARGUMENT_INVALID([`the ${sourceNames[validation.source]}`, mistake]))
+    }
     if (result.issues === undefined) {
       end?.({})
       return result
@@ -195,7 +200,7 @@ function validate<value>(validation: Validation<value>): ValidationResult<value>
     end?.({ issues })
     return { issues }
   }
-  const fail = (error: unknown) => {
+  const fail = (error: unknown): never => {
     end?.({ error })
     throw error
   }

@@ -263,7 +263,7 @@ export class CookieJar {
     return parseCookies(header ?? null).get(name)
   }
 
-  /** Sets a cookie for all paths of the base's host. @throws TypeError for an invalid name */
+  /** Sets a cookie for all paths of the base's host. @throws ARGUMENT_INVALID for an invalid name */
   set(name: string, value: string): void {
     const headers = new Headers()
     setCookie(headers, name, value, { secure: this.#base.startsWith('https:') })

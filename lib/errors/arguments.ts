@@ -38,3 +38,23 @@ export function checkFunction(call: string, noun: string, value: unknown): void 
   if (typeof value === 'function') return
   throw new ARGUMENT_INVALID([call, `${noun} must be a function, not ${describeValue(value)}`])
 }
+
+/** The application uses a member that an object of the package does not have, but that of another framework has. */
+export const MEMBER_UNKNOWN: CodedErrorClass<[member: string, right: string]> = defineError(
+  'MEMBER_UNKNOWN',
+  500,
+  'There is no %s: use %s.',
+)
+
+/**
+ * Refuses members of other frameworks, each with what is right. Without this, reading one gives `undefined`, and setting one has no
+ * effect. The members are not in the types, and are not listed. Called for a prototype or a class, when it is defined.
+ */
+export function refuseMembers(object: object, noun: string, members: Readonly<Record<string, string>>): void {
+  for (const [name, right] of Object.entries(members)) {
+    const refuse = () => {
+      throw new MEMBER_UNKNOWN([`${noun}${/^\w+$/.test(name) ? `.${name}` : `["${name}"]`}`, right])
+    }
+    Object.defineProperty(object, name, { get: refuse, set: refuse })
+  }
+}

@@ -38,7 +38,8 @@ export class HttpError extends Error {
     // Error takes only the cause of these options.
     super(message, Object.hasOwn(Object(options), 'cause') ? options : undefined)
     if (!Number.isInteger(status) || status < 400 || status > 599) {
-      throw new RangeError(`The status of an HttpError must be an integer from 400 to 599, not ${status}.`)
+      const found = typeof status === 'number' ? status : describeValue(status)
+      throw new RangeError(`The status of an HttpError must be an integer from 400 to 599, not ${found}.`)
     }
     if (typeof message !== 'string') {
       throw new TypeError(`The message of an HttpError must be a string, not ${describeValue(message)}.`)

@@ -1,5 +1,6 @@
-import { parseCookie, parseSetCookie, stringifySetCookie } from 'cookie'
+import { parseCookie, parseSetCookie, type SetCookie, stringifySetCookie } from 'cookie'
 import { ARGUMENT_INVALID, checkOptions, checkString } from '../errors/arguments.ts'
+import { readProperty } from '../stack/read-property.ts'
 import { describeValue } from '../text/describe-value.ts'
 import type { ShapeOf } from '../text/shape.ts'
 import { HTTP_COOKIE_TOO_LARGE } from './errors.ts'
@@ -47,8 +48,7 @@ export function listCookieValues(header: string | null, name: string): string[] 
  * Adds a Set-Cookie field (RFC 6265, section 4.1): HttpOnly, SameSite=Lax and the path `/` by default. It replaces an earlier
  * field with the same name, path and domain, because a client keeps only the last one.
  *
- * @throws HTTP_COOKIE_TOO_LARGE, because browsers ignore such a cookie; ARGUMENT_INVALID; TypeError for a name or an option that
- * is not valid in a cookie
+ * @throws HTTP_COOKIE_TOO_LARGE, because browsers ignore such a cookie; ARGUMENT_INVALID
  */
 export function setCookie(headers: Headers, name: string, value: string, options: CookieOptions = {}): void {
   checkOptions('setCookie()', options, optionShape)
@@ -58,7 +58,7 @@ export function setCookie(headers: Headers, name: string, value: string, options
   checkString('setCookie()', 'the name', name)
   checkString('setCookie()', `the value of "${name}"`, value)
   const cookie = { name, value, path: '/', httpOnly: true, sameSite: 'lax', ...options } as const
-  const field = stringifySetCookie(cookie)
+  const field = format(cookie)
   const size = field.indexOf(';') - 1
   if (size > sizeLimit) throw new HTTP_COOKIE_TOO_LARGE([name, size, sizeLimit])
   const sent = headers.getAll('set-cookie')
@@ -69,6 +69,34 @@ export function setCookie(headers: Headers, name: string, value: string, options
   }
   headers.append('set-cookie', field)
 }
+
+/** @throws ARGUMENT_INVALID for a value that is not valid in a cookie, or a cookie that browsers refuse */
+function format(cookie: SetCookie): string {
+  if (String(cookie.sameSite).toLowerCase() === 'none' && cookie.secure !== true) {
+    throw new ARGUMENT_INVALID([
+      'setCookie()',
+      `"${cookie.name}" has sameSite "none": browsers then demand secure: true`,
+    ])
+  }
+  try {
+    return stringifySetCookie(cookie)
+  } catch (error) {
+    // The message names the attribute: "option maxAge is invalid: 1.5".
+    const [, attribute = ''] = /(\w+) is invalid/.exec(String(readProperty(error, 'message'))) ?? []
+    const right = rightValues.get(attribute)
+    if (right === undefined) throw error
+    const mistake = `"${attribute}" is ${JSON.stringify(readProperty(cookie, attribute))}: use ${right}`
+    throw new ARGUMENT_INVALID(['setCookie()', mistake], { cause: error })
+  }
+}
+
+const rightValues: ReadonlyMap<string, string> = new Map([
+  ['name', 'letters, digits and "-", "_" or "."'],
+  ['maxAge', 'whole seconds'],
+  ['path', 'a path such as "/" or "/shop"'],
+  ['domain', 'a host such as "example.org"'],
+  ['sameSite', '"strict", "lax" or "none"'],
+])
 
 type Place = Pick<CookieOptions, 'path' | 'domain'>
 

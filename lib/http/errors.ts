@@ -85,10 +85,10 @@ export const HTTP_REDIRECT_INVALID: CodedErrorClass<[location: string, reason: s
   'The redirect to "%s" cannot be sent: %s.',
 )
 
-export const HTTP_JSON_INVALID: CodedErrorClass<[type: string]> = defineError(
+export const HTTP_JSON_INVALID: CodedErrorClass<[reason: string]> = defineError(
   'HTTP_JSON_INVALID',
   500,
-  'Response.json() got a value that JSON cannot represent (%s). Pass null for no value, or use Response.empty() for no body.',
+  'Response.json() got a value that JSON cannot represent: %s.',
 )
 
 export const HTTP_STREAM_USED: CodedErrorClass<[]> = defineError(

@@ -283,7 +283,13 @@ export async function createFileResponse(
   if (typeof file !== 'string') {
     throw new ARGUMENT_INVALID(['createFileResponse()', `the path of the file is a text, not ${describeValue(file)}`])
   }
-  const { deleteAfterSending = false, disposition, root } = options
+  const { deleteAfterSending = false, disposition = 'attachment', root } = options
+  if (!['attachment', 'inline'].includes(disposition)) {
+    throw new ARGUMENT_INVALID([
+      'createFileResponse()',
+      `"disposition" is "${disposition}": use "attachment" or "inline"`,
+    ])
+  }
   const found = root === undefined ? path.resolve(file) : await findWithin(root, file)
   const stats = found === undefined ? undefined : await stat(found).catch(() => undefined)
   if (found === undefined || !stats?.isFile()) throw new HTTP_FILE_MISSING([path.basename(file)])

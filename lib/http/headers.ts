@@ -1,4 +1,4 @@
-import { ARGUMENT_INVALID } from '../errors/arguments.ts'
+import { ARGUMENT_INVALID, refuseMembers } from '../errors/arguments.ts'
 import { describeValue, isKeyed } from '../text/describe-value.ts'
 import { HTTP_HEADER_INVALID } from './errors.ts'
 
@@ -11,12 +11,21 @@ export type HeadersInit = Headers | Readonly<Record<string, string>> | Iterable<
  */
 export let setChecked: (headers: Headers, name: string, value: string) => void
 
+/** Usual names, which plain objects of other frameworks have as properties. */
+const properties: readonly string[] =
+  'accept authorization cookie host origin referer user-agent content-type contentType location'.split(' ')
+
 /**
  * A list of header fields. Names are compared without case; order, spelling and duplicates are preserved. Members are named
  * as in the Fetch API. Names and values are checked when they are set (RFC 9110, section 5), not when they are sent.
  */
 export class Headers implements Iterable<[string, string]> {
   static {
+    refuseMembers(
+      Headers.prototype,
+      'headers',
+      Object.fromEntries(properties.map(name => [name, 'headers.get(name) and headers.set(name, value)'])),
+    )
     setChecked = (headers, name, value) => headers.#set(name, value)
   }
 
@@ -158,6 +167,11 @@ function mayBeEqual(one: string, other: string): boolean {
 
 /** The bit in which letters of ASCII differ by their case. */
 const caseBit = 0x20
+
+/** Whether a text can be the name of a header (RFC 9110, section 5.1). */
+export function isHeaderName(name: string): boolean {
+  return token.test(name)
+}
 
 const token = /^[!#$%&'*+\-.^_`|~0-9A-Za-z]+$/
 const fieldValue = /^[\t\x20-\x7e\x80-\xff]*$/

@@ -1,5 +1,6 @@
 import type { FormData } from '../body/form-data.ts'
 import { RequestBody } from '../body/request-body.ts'
+import { refuseMembers } from '../errors/arguments.ts'
 import { HttpError } from '../errors/http-error.ts'
 import type { DispatchOptions } from '../event-dispatcher/event-dispatcher.ts'
 import type { Session } from '../session/session.ts'
@@ -69,6 +70,16 @@ export class Request {
   #createSession: ((request: Request) => Session) | undefined
   #session: Session | undefined
   #stopwatch: Stopwatch | undefined
+
+  static {
+    refuseMembers(Request.prototype, 'request', {
+      params: 'the second argument of the controller, or routeParameter(name) as a source',
+      ip: 'request.clientIp',
+      protocol: 'request.scheme',
+      originalUrl: 'request.target',
+      searchParams: 'request.query',
+    })
+  }
 
   constructor(init: RequestInit, parent?: Request) {
     this.#parent = parent

@@ -1,3 +1,4 @@
+import { refuseMembers } from '../errors/arguments.ts'
 import { parseHost } from '../http/host.ts'
 import type { Request } from '../http/request.ts'
 import { suggestNames } from '../text/nearest-names.ts'
@@ -44,6 +45,11 @@ export class UrlGenerator {
   readonly #site: UrlContext | undefined
   readonly #onAlias: UrlGeneratorOptions['onAlias']
   readonly #usedAliases = new Set<string>()
+
+  static {
+    const right = 'urls.generate(name, parameters)'
+    refuseMembers(UrlGenerator.prototype, 'urls', { path: right, url: right, to: right })
+  }
 
   constructor(routes: RouteCollection, { address, onAlias }: UrlGeneratorOptions = {}) {
     this.#routes = routes

@@ -2,12 +2,20 @@ import { spawnSync } from 'node:child_process'
 import { t } from 'tap'
 import { createFrameworkBundle } from '#bundles/framework/framework-bundle.ts'
 import { createProfilerBundle } from '#bundles/profiler/profiler-bundle.ts'
-import { currentRequest, queryValue, routeParameter } from '#kernel/arguments/request-values.ts'
-import { jsonBody } from '#kernel/arguments/schemas.ts'
+import { currentRequest, headerValue, queryValue, routeParameter } from '#kernel/arguments/request-values.ts'
+import { jsonBody, queryValues } from '#kernel/arguments/schemas.ts'
 import type { Application, Bundle } from '#kernel/bundle.ts'
 import { checkCommands } from '#kernel/bundle-steps.ts'
 import { defineController, toController } from '#kernel/controller.ts'
-import { ExceptionEvent, RequestEvent, ResponseEvent, TerminateEvent, ViewEvent } from '#kernel/events.ts'
+import {
+  ControllerArgumentsEvent,
+  ControllerEvent,
+  ExceptionEvent,
+  RequestEvent,
+  ResponseEvent,
+  TerminateEvent,
+  ViewEvent,
+} from '#kernel/events.ts'
 import { addNodeMiddleware, mountNodeHandler } from '#kernel/interop/node-handlers.ts'
 import { checkBundles } from '#kernel/kernel.ts'
 import { measureSqlite } from '#kernel/library-queries/sqlite.ts'
@@ -23,6 +31,8 @@ import { EventStream } from '#lib/http/event-stream.ts'
 import { createFileResponse } from '#lib/http/file-response.ts'
 import type { Request } from '#lib/http/request.ts'
 import { Response } from '#lib/http/response.ts'
+import { RouteCollection } from '#lib/routing/route-collection.ts'
+import { UrlGenerator } from '#lib/routing/url-generator.ts'
 import { MemorySessionStore } from '#lib/session/session-store.ts'
 import { readProperty } from '#lib/stack/read-property.ts'
 import { asDate, asFlag, asInteger, asListOf, asMilliseconds, asOneOf, asUrl } from '#lib/text/conversion.ts'
@@ -463,6 +473,12 @@ const inRegister: readonly Mistake<Application>[] = [
     'the listener takes the event alone',
   ],
   [
+    'a header whose name has a blank',
+    () => headerValue('user agent'),
+    'ARGUMENT_INVALID',
+    'headerValue("user agent"): no header has this name',
+  ],
+  [
     'a registered controller without a name',
     ({ controllers }) => controllers.register(wrong(undefined), toController(answer)),
     'ARGUMENT_INVALID',
@@ -773,6 +789,98 @@ const inController: readonly Mistake<Request>[] = [
     'ARGUMENT_INVALID',
     'they are an object or pairs',
   ],
+  [
+    'a map in JSON',
+    () => Response.json({ shop: { books: [{ prices: new Map() }] } }),
+    'ARGUMENT_INVALID',
+    'the JSON of "shop.books.0.prices", an object of the class Map, is {}: use Object.fromEntries(map)',
+  ],
+  ['a set in JSON', () => Response.json([new Set()]), 'ARGUMENT_INVALID', 'the JSON of "0"', 'use [...set]'],
+  [
+    'a promise in JSON',
+    ({ session }) => Response.json({ cart: session.get('cart') }),
+    'ARGUMENT_INVALID',
+    'the JSON of "cart", a promise, is {}: await it first',
+  ],
+  ['a BigInt for JSON', () => Response.json({ id: 1n }), 'HTTP_JSON_INVALID', 'a BigInt; use String(value)'],
+  [
+    'a cycle for JSON',
+    () => {
+      const book: Record<string, unknown> = {}
+      return Response.json({ book: Object.assign(book, { self: book }) })
+    },
+    'HTTP_JSON_INVALID',
+    'an object that contains itself, at "self"',
+  ],
+  ...([
+    [{ sameSite: 'none' }, '"a" has sameSite "none": browsers then demand secure: true'],
+    [{ sameSite: 'laxx' }, '"sameSite" is "laxx": use "strict", "lax" or "none"'],
+    [{ maxAge: 1.5 }, '"maxAge" is 1.5: use whole seconds'],
+    [{ domain: 'https://a.example' }, '"domain" is "https://a.example": use a host such as "example.org"'],
+    [{ path: '/;' }, '"path" is "/;": use a path such as "/" or "/shop"'],
+  ].map(([options, part]) => [
+    `a wrong attribute of a cookie: ${part}`,
+    () => setCookie(answer().headers, 'a', 'b', wrong(options)),
+    'ARGUMENT_INVALID',
+    `setCookie(): ${part}`,
+  ]) as Mistake<Request>[]),
+  [
+    'a cookie whose name has a blank',
+    () => setCookie(answer().headers, 'a b', ''),
+    'ARGUMENT_INVALID',
+    '"name" is "a b"',
+  ],
+  ...(
+    [
+      // @ts-expect-error
+      [request => request.params.id, 'request.params: use the second argument of the controller'],
+      // @ts-expect-error
+      [request => request.ip, 'request.ip: use request.clientIp'],
+      // @ts-expect-error
+      [request => request.headers.host, 'headers.host: use headers.get(name)'],
+      // @ts-expect-error
+      [request => request.headers['user-agent'], 'headers["user-agent"]: use headers.get(name)'],
+      [
+        () => Reflect.set(answer().headers, 'content-type', 'text/css'),
+        'headers["content-type"]: use',
+        'headers.set(name, value)',
+      ],
+      [() => Reflect.set(answer(), 'statusCode', 201), 'response.statusCode: use response.status'],
+      // @ts-expect-error
+      [() => Response.send('x'), 'Response.send: use Response.text()'],
+      // @ts-expect-error
+      [() => Response.error(), 'Response.error: use throw new HttpError(500, message)'],
+      // @ts-expect-error
+      [() => new UrlGenerator(new RouteCollection()).path('a'), 'urls.path: use urls.generate(name, parameters)'],
+    ] as readonly (readonly [make: (request: Request) => unknown, ...parts: string[]])[]
+  ).map(
+    ([make, ...parts]): Mistake<Request> => [
+      `a member of another framework: ${parts[0]}`,
+      make,
+      'MEMBER_UNKNOWN',
+      ...parts,
+    ],
+  ),
+  [
+    'a response that is thrown',
+    () => {
+      throw answer()
+    },
+    'KERNEL_RESPONSE_THROWN',
+    'a controller returns it',
+  ],
+  [
+    'a text for the status of an error',
+    () => new HttpError(wrong('404'), 'No.'),
+    'RangeError',
+    'from 400 to 599, not a string of 3 characters',
+  ],
+  [
+    'an unknown disposition of a file',
+    request => createFileResponse(request, 'package.json', { disposition: wrong('atachment') }),
+    'ARGUMENT_INVALID',
+    '"disposition" is "atachment": use "attachment" or "inline"',
+  ],
   ['a map for JSON', () => Response.json(new Map()), 'ARGUMENT_INVALID', 'use Object.fromEntries(map)'],
   [
     'an event stream without a function',
@@ -990,6 +1098,121 @@ t.test(
     t.strictSame(offences, [])
   },
 )
+
+t.test('a wrong value for a member of an event is refused where the listener sets it', async t => {
+  const platform = wrong(new globalThis.Response())
+  const schema = { '~standard': { version: 1, vendor: 'test', validate: () => undefined } }
+  const mistakes: readonly Mistake<Application>[] = [
+    [
+      'a function for a controller',
+      ({ dispatcher }) => dispatcher.on(ControllerEvent, event => Reflect.set(event, 'controller', wrong(answer))),
+      'ARGUMENT_INVALID',
+      'event.controller: it must be a controller, such as toController(function), not the function answer',
+    ],
+    [
+      'no controller',
+      ({ dispatcher }) =>
+        dispatcher.on(ControllerArgumentsEvent, event => Reflect.set(event, 'controller', wrong(undefined))),
+      'ARGUMENT_INVALID',
+      'event.controller: it must be a controller',
+    ],
+    [
+      'no arguments',
+      ({ dispatcher }) =>
+        dispatcher.on(ControllerArgumentsEvent, event => Reflect.set(event, 'arguments', wrong(undefined))),
+      'ARGUMENT_INVALID',
+      'event.arguments: they are a list, not undefined',
+    ],
+    [
+      'the response of the platform',
+      ({ dispatcher }) => dispatcher.on(ResponseEvent, event => Reflect.set(event, 'response', platform)),
+      'KERNEL_RESPONSE_INVALID',
+      'the "Response" of the platform: import "Response" from "sinfonietta"',
+    ],
+    [
+      'a response of an event that is answered',
+      ({ dispatcher }) => dispatcher.on(RequestEvent, event => Reflect.set(event, 'response', answer())),
+      'MEMBER_UNKNOWN',
+      'There is no setter of event.response: use event.respond(response)',
+    ],
+    [
+      'setResponse',
+      // @ts-expect-error
+      ({ dispatcher }) => dispatcher.on(RequestEvent, event => event.setResponse(answer())),
+      'MEMBER_UNKNOWN',
+      'There is no event.setResponse: use event.respond(response)',
+    ],
+    [
+      'respond of an event that has a response',
+      // @ts-expect-error
+      ({ dispatcher }) => dispatcher.on(ResponseEvent, event => event.respond(answer())),
+      'MEMBER_UNKNOWN',
+      'There is no event.respond: use event.response = response',
+    ],
+    [
+      'a text for the request of the kernel',
+      ({ dispatcher, kernel }) => dispatcher.on(RequestEvent, () => kernel.handle(wrong('/b'))),
+      'ARGUMENT_INVALID',
+      'kernel.handle(request): the request is an object of the class Request, not a string of 2 characters',
+    ],
+    [
+      'a name for the request of a forward',
+      ({ dispatcher, kernel }) => dispatcher.on(RequestEvent, async () => kernel.forward(wrong('a'), 'b')),
+      'ARGUMENT_INVALID',
+      'kernel.forward(request, controller): the request is an object of the class Request',
+    ],
+    [
+      'no value to sign',
+      ({ dispatcher, secrets }) => dispatcher.on(RequestEvent, () => void secrets.sign('a', wrong(undefined))),
+      'ARGUMENT_INVALID',
+      'secrets.sign(name, value): the value must be a string, not undefined',
+    ],
+    [
+      'no value to encrypt',
+      ({ dispatcher, secrets }) => dispatcher.on(RequestEvent, () => void secrets.encrypt('a', wrong(undefined))),
+      'ARGUMENT_INVALID',
+      'secrets.encrypt(name, value): the value must be a string, not undefined',
+    ],
+    [
+      'a schema that returns nothing',
+      ({ routes }) => routes.post('b', '/a', defineController('b', [queryValues(wrong(schema))], answer)),
+      'ARGUMENT_INVALID',
+      'the query: its schema has returned undefined, not an object with a value or issues',
+    ],
+  ]
+  const offences: string[] = []
+  for (const mistake of mistakes) {
+    const shop: Bundle = {
+      name: 'shop',
+      register(app) {
+        app.routes.get('a', '/a', answer)
+        mistake[1](app)
+      },
+    }
+    const { client, close, records } = await createTestKernel({ bundles: [createFrameworkBundle(), shop] })
+    await (mistake[0].startsWith('a schema') ? client.post('/a', { form: {} }) : client.get('/a'))
+    await close()
+    const [record] = records.filter(({ level }) => level === 'critical')
+    offences.push(...compare(record?.context.exception, [...mistake, 'mistakes.test.ts line'], record?.message ?? ''))
+  }
+  t.strictSame(offences, [])
+})
+
+t.test('a signal that is emitted without a handler is logged, if a similar name has one', async t => {
+  const shop: Bundle = {
+    name: 'shop',
+    register({ signals }) {
+      signals.on(wrong('order.placed'), () => undefined)
+      signals.emit(wrong('order.plaecd'), wrong(undefined))
+    },
+  }
+  const { close, records } = await createTestKernel({ bundles: [shop] })
+  t.teardown(close)
+  t.match(
+    records.filter(({ level }) => level === 'warning'),
+    [{ message: 'The signal "order.plaecd" has no handler, but "order.placed" has one.' }],
+  )
+})
 
 t.test('a listener may return the response of its event, and that of a request of its own', async t => {
   const shop: Bundle = {

@@ -35,3 +35,33 @@ t.test('a handler that throws affects no other: its error is reported', t => {
   t.strictSame(errors, [failure])
   t.end()
 })
+
+t.test('a promise of a handler that rejects is reported', async t => {
+  const failure = new Error('later')
+  const reported = new Promise(resolve => {
+    const signals = createSignals(resolve)
+    signals.on('test.happened', (() => Promise.reject(failure)) as () => void)
+    signals.emit('test.happened', { count: 1 })
+  })
+  t.equal(await reported, failure)
+})
+
+t.test('a name without a handler is reported once, if a similar name has one', t => {
+  const reports: string[][] = []
+  const signals = createSignals(
+    error => t.fail(String(error)),
+    [],
+    (...names) => reports.push(names),
+  )
+  const emit = (name: string) => signals.emit(name as 'test.happened', { count: 1 })
+  emit('test.happend')
+  const remove = signals.on('test.happened', () => undefined)
+  emit('test.happened')
+  emit('test.happned')
+  emit('test.happned')
+  emit('test.removed')
+  remove()
+  emit('test.hapened')
+  t.strictSame(reports, [['test.happned', 'test.happened']])
+  t.end()
+})

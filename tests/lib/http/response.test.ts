@@ -88,11 +88,17 @@ t.test('a value that JSON cannot represent is refused', async t => {
   for (const [data, type] of refused) {
     t.throws(() => Response.json(data), {
       code: 'HTTP_JSON_INVALID',
-      message: `Response.json() got a value that JSON cannot represent (${type}). Pass null for no value, or use Response.empty() for no body.`,
+      message: `Response.json() got a value that JSON cannot represent: ${type}; pass null, or use Response.empty() for no body.`,
     })
   }
   t.equal(Response.json(null).body, 'null')
-  t.throws(() => Response.json(1n), TypeError)
+  const bug = new TypeError('on purpose')
+  const broken = {
+    toJSON() {
+      throw bug
+    },
+  }
+  t.throws(() => Response.json(broken), bug)
 })
 
 t.test('an empty response has a status and nothing else', async t => {

@@ -91,7 +91,7 @@ export function createClientPages(): Pages {
     'long-cookie': { answer: 'healthy', handle: () => withValue('basket', 'x'.repeat(2500)) },
     'open-token': { answer: 'insecure-cookie', handle: () => withCookie('access_token', { httpOnly: false }) },
     'open-theme': { answer: 'healthy', handle: () => withCookie('theme', { httpOnly: false }) },
-    'foreign-cookie': { answer: 'insecure-cookie', handle: () => withCookie('theme', { sameSite: 'none' }) },
+    'foreign-cookie': { answer: 'insecure-cookie', handle: () => withField('theme', 'dark', 'None') },
     'foreign-secure': { answer: 'healthy', handle: () => withCookie('theme', { sameSite: 'none', secure: true }) },
   }
 }
@@ -124,9 +124,9 @@ function withValue(name: string, value: string): Response {
 }
 
 /** A cookie of a library, which writes the field itself: `setCookie` refuses one that browsers drop. */
-function withField(name: string, value: string): Response {
+function withField(name: string, value: string, sameSite = 'Lax'): Response {
   const response = page()
-  response.headers.append('set-cookie', `${name}=${value}; Path=/; HttpOnly; SameSite=Lax`)
+  response.headers.append('set-cookie', `${name}=${value}; Path=/; HttpOnly; SameSite=${sameSite}`)
   return response
 }
 
