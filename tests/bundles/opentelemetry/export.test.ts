@@ -1,5 +1,5 @@
 import { type AddressInfo, createServer, type Server, type Socket } from 'node:net'
-import { trace } from '@opentelemetry/api'
+import { diag, trace } from '@opentelemetry/api'
 import { type Test, t } from 'tap'
 import { createFrameworkBundle } from '#bundles/framework/framework-bundle.ts'
 import { loadPackages } from '#bundles/opentelemetry/load-packages.ts'
@@ -119,6 +119,13 @@ t.test('a back end that is gone costs its spans and one warning', async t => {
   const warnings = warningsOf(kernel)
   t.equal(warnings.length, 1)
   t.match(warnings[0], /^Spans of OpenTelemetry were lost: .*ECONNREFUSED/)
+})
+
+t.test('a warning of the packages is logged', async t => {
+  const kernel = await boot(t, { OTEL_EXPORTER_OTLP_ENDPOINT: 'http://127.0.0.1:1' })
+  diag.warn('The limit of the attributes is reached')
+  t.strictSame(warningsOf(kernel), ['Spans of OpenTelemetry were lost: The limit of the attributes is reached.'])
+  await kernel.close()
 })
 
 t.test('a back end that answers with an error gets each batch once, and is reported once', async t => {

@@ -37,6 +37,20 @@ t.test('a helper that declares several routes is the place of none of them', asy
   t.equal(declarations.find(first)?.line, line - 1, 'alone, it is the place')
 })
 
+t.test('a function that declares the routes of several groups is their place', async t => {
+  type Group = { get(name: string, path: string, controller: () => undefined): unknown }
+  const routes = new RouteCollection()
+  const declare = (name: string) => (group: Group) => {
+    group.get(name, '/', () => undefined)
+  }
+  routes.group({ prefix: '/first' }, declare('first'))
+  routes.group({ prefix: '/second' }, declare('second'))
+  const listed = ['first', 'second'].map(name => routes.find(name))
+  const grouped = new Declarations(() => listed, directory)
+  const [line, ...others] = listed.map(each => grouped.find(each)?.line)
+  t.strictSame(others, [line])
+})
+
 t.test('what is declared is listed once, also for later declarations and those without a place', async t => {
   const define = () => defineController('shown', [], () => undefined)
   const lost = {}

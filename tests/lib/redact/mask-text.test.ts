@@ -25,6 +25,7 @@ const secrets: readonly (readonly [text: string, masked: string])[] = [
     "Expected values to be strictly deep-equal:\n+ actual - expected ... Lines skipped\n\n  {\n    list: [\n...\n      3\n    ],\n+   password: '******',\n-   password: '******',\n    user: 'a'\n  }",
   ],
   ['password: Xk7Canary9', 'password: ******'],
+  ['the login with dbPassword:swordfish has failed', 'the login with dbPassword:****** has failed'],
   ['x%3Dghp_Xk7Canary9', 'x%3D******'],
   ['path%2FAKIAXK7CANARY9XK7CANARY9', 'path%2F******'],
   ['path%2fglpat-Xk7Canary9', 'path%2f******'],
@@ -32,6 +33,7 @@ const secrets: readonly (readonly [text: string, masked: string])[] = [
   ['password = Xk7Canary9', 'password = ******'],
   ['password is Xk7Canary9', 'password is ******'],
   ["WHERE password = 'Xk7Canary9'", "WHERE password = '******'"],
+  ["WHERE password = 'it''s Xk7Canary9' AND id = 7", "WHERE password = '******' AND id = 7"],
   [
     "INSERT INTO users (name, password) VALUES ('ada', 'Xk7Canary9')",
     "INSERT INTO users (name, password) VALUES ('ada', '******')",

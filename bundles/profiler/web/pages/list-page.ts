@@ -148,7 +148,7 @@ function createHistogramView(wanted: ListRequest, buckets: readonly Bucket[]): o
     bars: buckets.flatMap((bucket, index) => {
       const { count, end, errors, start } = bucket
       if (count === 0) return []
-      const [height, errorHeight] = [heightOf(count), Math.min(heightOf(count), heightOf(errors))]
+      const [height, errorHeight] = [heightOf(count), heightOf(errors)]
       return {
         x: index * 10,
         y: barHeight - height,

@@ -184,6 +184,19 @@ t.test('a storage does not wait for a server that does not answer', async t => {
   t.equal((await storage.find(tokenOf(1)))?.profile.summary.token, tokenOf(1))
 })
 
+t.test('a command without an answer fails when its connection ends, before its timeout', async t => {
+  const fake = await startFakeRedis(t)
+  const options = { url: fake.url, timeout: 30_000, onOutage: () => undefined, onRecovery: () => undefined }
+  const connection = new RedisConnection(options)
+  t.teardown(() => connection.close())
+  const script = defineScript('')
+  await connection.run(script, [], []).catch(() => undefined)
+  fake.isSilent = true
+  const failed = connection.run(script, [], []).catch((error: Error) => error.message)
+  fake.disconnect()
+  t.notMatch(await failed, 'in time')
+})
+
 t.test('the package is loaded with the first command; without it, that is what is reported', async t => {
   const missing = Object.assign(new Error('Cannot find package'), { code: 'ERR_MODULE_NOT_FOUND' })
   const load = () => loadRedis(() => Promise.reject(missing))

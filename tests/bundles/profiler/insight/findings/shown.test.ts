@@ -2,6 +2,7 @@ import { readFileSync } from 'node:fs'
 import { type Test, t } from 'tap'
 import { createHiddenRouteRule } from '#bundles/framework/hidden-route-rule.ts'
 import { crossOriginRule } from '#bundles/framework/protection.ts'
+import { writeFindingPrompt } from '#bundles/profiler/export/prompt.ts'
 import { Inspector, profilerRules } from '#bundles/profiler/insight/findings/inspector.ts'
 import { RowFacts } from '#bundles/profiler/insight/row-facts.ts'
 import type { Profile } from '#bundles/profiler/profile/profile.ts'
@@ -9,7 +10,7 @@ import { MemoryProfileStorage } from '#bundles/profiler/store/memory-profile-sto
 import type { Bundle } from '#kernel/bundle.ts'
 import { RouteCollection } from '#lib/routing/route-collection.ts'
 import { createSignals } from '#lib/signals.ts'
-import { createRecord, type RecordInit } from '#tests/support/create-profile.ts'
+import { createProfile, createRecord, type RecordInit } from '#tests/support/create-profile.ts'
 import { runInTerminal } from '#tests/support/fake-terminal.ts'
 import { plainEquals, textOf } from '#tests/support/html.ts'
 import { createProfiledKernel } from '#tests/support/profiled-kernel.ts'
@@ -90,6 +91,11 @@ t.test('the panel shows the findings, and the rules without findings', async t =
     '- After the change: `bin/console profiler:verify f1f1f1 --finding order`, or the MCP tool `verify_request`\n',
   )
   t.notMatch(prompts[2], 'Place')
+  const within = createProfile({}, { token: 'f1f1f1', parent: 'a0a0a0' })
+  const finding = { rule: 'order', title: 'O', severity: 'info', problem: 'P', advice: 'A', evidence: {} } as const
+  const asked = writeFindingPrompt(finding, within)
+  t.match(asked, 'profiler:show f1f1f1')
+  t.notMatch(asked, 'verify', 'a sub-request cannot be replayed')
   // Two of this file, and two of the framework.
   t.match(text, `${profilerRules.length + 4} checks ran`)
   t.match(text, 'Slow listener slow-listener')

@@ -203,4 +203,6 @@ t.test('the overview shows profiles of sub-requests and old profiles', async t =
   t.match(textOf(await show({ logger: { records, dropped: 0 } }, { warnings: 1 })), 'Log messages 1 (1 warning)')
   const info = [{ at: 1, level: 'info', channel: 'app', message: 'i' }]
   t.match(textOf(await show({ logger: { records: info, dropped: 0 } })), /Log messages 1 Heap/)
+  const failed = [{ at: 1, level: 'error', channel: 'app', message: 'lost' }]
+  t.match(textOf(await show({ logger: { records: failed, dropped: 0 } }, { errors: 1 })), /error lost Findings/)
 })

@@ -336,11 +336,14 @@ t.test('metrics that include sub-requests have the number of the request itself'
   const { summary } = inner
   const calls = [{ method: 'GET', url: 'https://shop.test/c', start: 0.1, end: 0.2, status: 200 }]
   const first = createProfile({ events: { spans: [[null, 'kernel.request', 100, 300]] }, http: { calls } }, summary)
+  const late = { method: 'GET', url: 'https://shop.test/d', start: 2.95, end: 3, status: 200 }
+  const profile = createProfile({ ...data, http: { calls: [...data.http.calls, late] } })
   const { metrics } = await timePanel.toView({
     ...subject,
-    findChildren: async profile => (profile === subject.profile ? [first] : []),
+    profile,
+    findChildren: async other => (other === profile ? [first] : []),
   })
-  t.match(metrics, [{}, {}, {}, {}, { name: 'HTTP client calls', value: /^4 \(3 direct\) in/ }, { value: /^1 in/ }])
+  t.match(metrics, [{}, {}, {}, {}, { name: 'HTTP client calls', value: /^5 \(4 direct\) in/ }, { value: /^1 in/ }])
 })
 
 t.test('the page shows all rows, with bars that a strict policy allows', async t => {

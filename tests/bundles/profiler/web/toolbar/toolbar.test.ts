@@ -413,3 +413,28 @@ t.test('a damaged profile has a toolbar', async t => {
     { numRuns: 300 },
   )
 })
+
+t.test('dumps and issues of validations lead to their places in the panels', async t => {
+  const show = await createFragments(t)
+  const issues = [{ message: 'too low', path: ['items', '0', 'price'] }]
+  const data = {
+    console: { entries: [{ at: 1, method: 'dump', label: 'cart', values: [], site: {} }] },
+    validation: {
+      validations: [
+        { source: 'json', vendor: 'demo', start: 0, issues, omittedIssues: 0, input: { kind: 'note', text: '' } },
+      ],
+    },
+  }
+  const html = await show(createProfile(data, { dumps: 1 }))
+  const linkTo = (panel: string) => `/_profiler/abc123?panel=${panel}`
+  const rows = [
+    ...html.matchAll(/<dt>([^<]*)<\/dt>\s*<dd>(?:(?!<\/dd>)[\s\S])*?href="([^"]*#(?:dump|validation)-[^"]*)"/g),
+  ]
+  t.strictSame(
+    rows.map(([, name, link]) => [name, link]),
+    [
+      ['cart', `${linkTo('console')}#dump-0`],
+      ['items.0.price', `${linkTo('validation')}#validation-0`],
+    ],
+  )
+})
