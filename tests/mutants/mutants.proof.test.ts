@@ -31,6 +31,12 @@ for (const isMember of [true, false]) total([8, 6], isMember)
 appendFileSync('runs', '.')
 assert.equal(readFileSync('runs').length % 2, 1)`
 
+const started = `import assert from 'node:assert'
+import { execFileSync } from 'node:child_process'
+
+assert.equal(String(execFileSync(process.execPath, ['dist/lib/hello.js'])), 'hello\\n')
+`
+
 const test = (name: string, lines: string) =>
   `import assert from 'node:assert'\nimport { ${name} } from '#lib/${name === 'total' ? 'shop' : 'countdown'}.ts'\n\n${lines}\n`
 
@@ -44,7 +50,7 @@ function createProject(t: Test): string {
       },
       include: ['lib', 'tests'],
     }),
-    lib: { 'shop.ts': shop, 'countdown.ts': countdown },
+    lib: { 'shop.ts': shop, 'countdown.ts': countdown, 'hello.ts': "console.log('hello')\n" },
     tests: {
       'failing.test.ts': `import '#lib/shop.ts'\n\nthrow new Error('always')\n`,
       'slow.test.ts': test(
@@ -54,7 +60,7 @@ function createProject(t: Test): string {
       'unreliable.test.ts': test('total', unreliable),
       'shop.test.ts': test('total', 'assert.equal(total([8, 6], true), 7)\nassert.equal(total([8, 6], false), 14)'),
       'countdown.test.ts': test('countDown', 'assert.equal(countDown(3), 0)'),
-      lib: { 'near.test.ts': test('total', 'total([8, 6], true)') },
+      lib: { 'near.test.ts': test('total', 'total([8, 6], true)'), 'started.test.ts': started },
     },
   })
   git(directory, 'init', '--quiet')
@@ -97,6 +103,15 @@ t.test('exactly the changes that no test notices survive, each with its line in 
   t.strictSame(later.map(describe), onlyLater, 'the test of the same name runs first; one that coverage breaks counts')
   t.strictSame(failing, ['dist/tests/failing.test.js'], 'a test that always fails catches nothing')
   t.equal(readFileSync(path.join(directory, 'lib/shop.ts'), 'utf8'), shop, 'the project itself is not changed')
+})
+
+t.test('a test of the same folder may start the program', async t => {
+  const { verdicts } = await tryMutants(directory, { files: 'lib/hello.ts', count: 1000, seed: 1 })
+  t.not(verdicts.length, 0)
+  t.strictSame(
+    verdicts.filter(({ isCaught }) => !isCaught),
+    [],
+  )
 })
 
 t.test('a change that keeps a test from ending is caught, and one that no test executes survives', async t => {

@@ -161,6 +161,7 @@ class Trial {
   readonly #programs: ReadonlySet<string>
   readonly #patience: number
   readonly #importers: ReadonlyMap<string, readonly string[]>
+  readonly #tests: readonly string[]
   readonly #baselines = new Map<string, Baseline>()
   #running: number | undefined
   readonly #onExit = () => this.close()
@@ -173,7 +174,9 @@ class Trial {
     const packages = path.join(directory, 'node_modules')
     if (existsSync(packages)) symlinkSync(packages, path.join(this.#copy, 'node_modules'))
     this.#programs = programs
-    this.#importers = readImporters(this.#copy)
+    const files = listPrograms(this.#copy)
+    this.#importers = readImporters(this.#copy, files)
+    this.#tests = files.filter(file => /^dist\/tests\/(?!browser\/).*(?<!\.proof)\.test\.js$/.test(file))
     process.once('exit', this.#onExit)
   }
 
@@ -204,7 +207,10 @@ class Trial {
     return { mutant, isCaught: false, tests }
   }
 
-  /** The tests that import a program, directly or not: first of the same name, then by steps, then by the folders in common. */
+  /**
+   * The tests that import a program, directly or not, and those of its folder, which may start it as a process: first of the same
+   * name, then those that import it in one step, then by the folders in common, then by steps.
+   */
   #findTests(program: string): string[] {
     const steps = new Map([[program, 0]])
     for (const [file, step] of steps) {
@@ -215,10 +221,13 @@ class Trial {
       const own = test.split('/').slice(2)
       if (own.at(-1) === `${path.basename(program, '.js')}.test.js`) return 0
       const shared = folders.findIndex((folder, index) => folder !== own[index])
-      return Math.min(steps.get(test) ?? 0, 2) * 100 + folders.length - (shared === -1 ? folders.length : shared)
+      const apart = folders.length - (shared === -1 ? folders.length : shared)
+      const step = Math.min(steps.get(test) ?? 99, 99)
+      return Math.min(step, 2) * 10_000 + apart * 100 + step
     }
-    return [...steps.keys()]
-      .filter(file => /^dist\/tests\/(?!browser\/).*(?<!\.proof)\.test\.js$/.test(file))
+    const ofFolder = `dist/tests/${folders.join('/')}/`
+    return this.#tests
+      .filter(test => steps.has(test) || test.startsWith(ofFolder))
       .sort((one, other) => distance(one) - distance(other))
   }
 
@@ -310,12 +319,18 @@ async function readCoverage(file: string): Promise<readonly Coverage[]> {
   }
 }
 
-/** The compiled files that import each compiled file, all relative to the directory. Groups of tests have no source, and are left out. */
-function readImporters(directory: string): Map<string, string[]> {
-  const importers = new Map<string, string[]>()
-  const files = readdirSync(path.join(directory, 'dist'), { recursive: true, encoding: 'utf8' })
+/** The compiled files, relative to the directory. Groups of tests have no source, and are left out. */
+function listPrograms(directory: string): string[] {
   const hasSource = (file: string) => existsSync(path.join(directory, file.replace(/js$/, 'ts')))
-  for (const file of files.filter(each => each.endsWith('.js') && hasSource(each)).map(each => `dist/${each}`)) {
+  return readdirSync(path.join(directory, 'dist'), { recursive: true, encoding: 'utf8' })
+    .filter(file => file.endsWith('.js') && hasSource(file))
+    .map(file => `dist/${file}`)
+}
+
+/** The compiled files that import each compiled file, all relative to the directory. */
+function readImporters(directory: string, files: readonly string[]): Map<string, string[]> {
+  const importers = new Map<string, string[]>()
+  for (const file of files) {
     const text = readFileSync(path.join(directory, file), 'utf8')
     for (const [, name = ''] of text.matchAll(/\b(?:from|import)\b[\s(]*['"]([.#][^'"]+)['"]/g)) {
       const imported = name.startsWith('#')
