@@ -27,7 +27,7 @@ export interface Signals {
 export function createSignals(
   onError: (error: unknown) => void,
   known: readonly string[] = [],
-  onUnheard: (name: string, nearest: string) => void = () => {},
+  onUnheard?: (name: string, nearest: string) => void,
 ): Signals {
   // Under nodenext the default import of mitt is typed as the module (mitt issue 191).
   const emitter = (mitt as unknown as typeof mitt.default)<Record<string, unknown>>()
@@ -58,7 +58,7 @@ export function createSignals(
         check('signals.emit()', name)
         const heard = [...emitter.all].flatMap(([each, handlers]) => (handlers?.length ? String(each) : []))
         const [nearest] = nearestNames(name, heard, 2)
-        if (nearest !== undefined) onUnheard(name, nearest)
+        if (nearest !== undefined) onUnheard?.(name, nearest)
       }
       emitter.emit(name, value)
     },
