@@ -13,7 +13,7 @@ const places: Readonly<Record<string, string>> = {
   negotiator: 'lib/http/negotiation.ts',
   mime: 'lib/http/file-response.ts',
   'tough-cookie': 'kernel/testing/',
-  valibot: 'bundles/profiler/profile/',
+  valibot: 'bundles/profiler/profile/ bundles/profiler/subjects/',
   pbf: 'bundles/profiler/web/otlp/',
   commander: 'bin/console',
   acorn: 'bundles/maker/',
@@ -110,7 +110,7 @@ const rooms = ['client', 'profile', 'store', 'record', 'insight', 'export', 'web
 
 /** Beside the rooms: the testing kit imports all that has no screens. */
 const besides: Readonly<Record<string, readonly string[]>> = {
-  testing: ['testing', 'profile', 'store', 'record', 'insight', 'export', ''],
+  testing: ['testing', 'profile', 'store', 'record', 'insight', 'export', 'subjects', ''],
 }
 
 /** The room of a file of the profiler; empty for the files that connect the rooms. */
@@ -120,13 +120,13 @@ function roomOf(file: string): string {
 }
 
 function isAllowedRoom(from: string, to: string): boolean {
-  if (from === '') return true
+  if (from === '' || from === 'subjects' || to === 'subjects') return true
   return (besides[from] ?? rooms.slice(0, rooms.indexOf(from) + 1)).includes(to)
 }
 
 t.test('the rooms of the profiler import in their order', async t => {
   const isIn = (file: string) => file.startsWith('bundles/profiler/')
-  const known = [...rooms, ...Object.keys(besides), '']
+  const known = [...rooms, ...Object.keys(besides), 'subjects', '']
   t.strictSame(
     sources.filter(file => isIn(file) && !known.includes(roomOf(file))),
     [],
@@ -136,6 +136,55 @@ t.test('the rooms of the profiler import in their order', async t => {
     importsThat((file, name) => isIn(file) && isIn(name) && !isAllowedRoom(roomOf(file), roomOf(name))),
     [],
   )
+})
+
+/** The folder of a subject of the profiler, such as `bundles/profiler/subjects/logs/`; empty for other files. */
+const subjectOf = (file: string) => /^bundles\/profiler\/subjects\/[^/]+\//.exec(file)?.[0] ?? ''
+
+/** The files that list the subjects: one list for each part of a subject. */
+const subjectLists = [
+  'bundles/profiler/subjects/schemas.ts',
+  'bundles/profiler/subjects/recorded.ts',
+  'bundles/profiler/subjects/rules.ts',
+  'bundles/profiler/subjects/views.ts',
+]
+
+/** A rule about queries within templates. */
+const subjectExceptions = [
+  'bundles/profiler/insight/findings/work-rules.ts imports bundles/profiler/subjects/queries/repeated-queries.ts',
+]
+
+t.test('no subject imports another one; what has no screens imports only what subjects have stored', async t => {
+  const isStored = (file: string) => /\/(?:data|read)\.ts$/.test(file)
+  const hasScreens = (file: string) => ['web', 'cli', ''].includes(roomOf(file))
+  const isOffence = (file: string, name: string) =>
+    subjectOf(name) !== '' &&
+    subjectOf(name) !== subjectOf(file) &&
+    (subjectOf(file) !== '' || !(isStored(name) || hasScreens(file) || subjectLists.includes(file)))
+  t.strictSame(importsThat(isOffence), subjectExceptions)
+})
+
+/** All files that are loaded with a file. */
+function loadedWith(file: string, loaded = new Set<string>()): ReadonlySet<string> {
+  loaded.add(file)
+  const text = readFileSync(file, 'utf8')
+  // An import of types is none when the program runs.
+  const specifiers = [...text.matchAll(/^(?:import|export|\}) (?!type\b).*?from '(\.[^']+)'/gm)].map(([, name]) =>
+    String(name),
+  )
+  const next = specifiers.map(name => path.join(path.dirname(file), name)).filter(name => !loaded.has(name))
+  for (const name of next) if (!loaded.has(name)) loadedWith(name, loaded)
+  return loaded
+}
+
+t.test('recording loads no findings and no screens; findings load no screens', async t => {
+  const matching = (file: string, pattern: RegExp) => [...loadedWith(file)].filter(name => pattern.test(name))
+  const screens = /^bundles\/profiler\/(?:export|web|subjects\/views|subjects\/\w+\/show)/
+  const findings = /^bundles\/profiler\/(?:insight|subjects\/rules|subjects\/\w+\/facts)/
+  t.strictSame(matching('bundles/profiler/record/recording.ts', screens), [])
+  t.strictSame(matching('bundles/profiler/record/recording.ts', findings), [])
+  t.strictSame(matching('bundles/profiler/insight/findings/inspector.ts', screens), [])
+  t.ok(matching('bundles/profiler/subjects/rules.ts', findings).length > 10, 'facts are found')
 })
 
 t.test('each package is imported in its place only, and is declared', async t => {

@@ -1,4 +1,4 @@
-import { describeDump } from '../../dist/bundles/profiler/record/console-trace.js'
+import { describeDump } from '../../dist/bundles/profiler/subjects/console/record.js'
 import { dump, observeDumps } from '../../dist/kernel/dump.js'
 import { Redactor } from '../../dist/lib/redact/redactor.js'
 import { measureFunctions } from '../measure-functions.js'

@@ -1,7 +1,7 @@
 import { readFileSync } from 'node:fs'
 import path from 'node:path'
 import { t } from 'tap'
-import { CpuSampler } from '#bundles/profiler/record/cpu/cpu-sampler.ts'
+import { CpuSampler } from '#bundles/profiler/subjects/cpu/cpu-sampler.ts'
 import { primesBundle } from '#tests/fixtures/primes-bundle.ts'
 import { createProfiledKernel } from '#tests/support/profiled-kernel.ts'
 

@@ -1,5 +1,5 @@
 import { type Test, t } from 'tap'
-import type { BrowserError } from '#bundles/profiler/profile/browser-data.ts'
+import type { BrowserError } from '#bundles/profiler/subjects/browser/data.ts'
 import { Response } from '#lib/http/response.ts'
 import { needsBrowser, openPage } from '#tests/support/browser.ts'
 import { createProfiledKernel, waitForProfile } from '#tests/support/profiled-kernel.ts'

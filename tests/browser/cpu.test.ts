@@ -1,7 +1,7 @@
 import path from 'node:path'
 import type { Page } from 'playwright-core'
 import { type Test, t } from 'tap'
-import { CpuSampler } from '#bundles/profiler/record/cpu/cpu-sampler.ts'
+import { CpuSampler } from '#bundles/profiler/subjects/cpu/cpu-sampler.ts'
 import { busyBundle } from '#tests/fixtures/busy-bundle.ts'
 import { needsBrowser, openPage } from '#tests/support/browser.ts'
 import { watch } from '#tests/support/page-checks.ts'

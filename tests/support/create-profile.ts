@@ -1,7 +1,7 @@
 import { toProfile } from '#bundles/profiler/profile/parse-profile.ts'
 import { type Profile, type ProfileSummary, schemaVersion } from '#bundles/profiler/profile/profile.ts'
-import type { QueryData } from '#bundles/profiler/profile/query-data.ts'
 import type { SerializedProfile } from '#bundles/profiler/store/profile-storage.ts'
+import type { QueryData } from '#bundles/profiler/subjects/queries/data.ts'
 import type { PanelSubject } from '#bundles/profiler/web/panels/panel.ts'
 
 /** What of a profile, beside its data, is not as usual. */

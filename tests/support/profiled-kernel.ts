@@ -8,15 +8,15 @@ import { findChildren, findRelatives } from '#bundles/profiler/insight/relatives
 import { findSinceEdit } from '#bundles/profiler/insight/since-edit/since-edit.ts'
 import { findTrace } from '#bundles/profiler/insight/trace-parts.ts'
 import type { Profile } from '#bundles/profiler/profile/profile.ts'
-import { CpuSampler } from '#bundles/profiler/record/cpu/cpu-sampler.ts'
 import type { ProfileStorage, StoredProfile } from '#bundles/profiler/store/profile-storage.ts'
+import { CpuSampler } from '#bundles/profiler/subjects/cpu/cpu-sampler.ts'
+import { createPanels } from '#bundles/profiler/subjects/views.ts'
 import {
   createProfiledTestKernel,
   type ProfiledTestKernel,
   type ProfiledTestKernelOptions,
   waitForStored,
 } from '#bundles/profiler/testing/create-profiled-test-kernel.ts'
-import { createPanels } from '#bundles/profiler/web/panels/create-panels.ts'
 import type { PanelSubject, ProfilePanel } from '#bundles/profiler/web/panels/panel.ts'
 import type { Bundle } from '#kernel/bundle.ts'
 import { createRequest } from '#kernel/testing/event-factories.ts'

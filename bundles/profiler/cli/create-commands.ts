@@ -12,7 +12,6 @@ import { type Block, type Cell, type Column, type Document, withoutEmpty } from 
 import type { Output } from '../../../lib/console/output.ts'
 import { flattenError } from '../../../lib/errors/flat-error.ts'
 import { readProperty } from '../../../lib/stack/read-property.ts'
-import { explainDialects, explainQuery, findObstacle, findUnknown, toExplainable } from '../insight/explain.ts'
 import {
   gatherStatistics,
   measureStatistics,
@@ -25,8 +24,9 @@ import { toSummaryView } from '../insight/summary-view.ts'
 import { formatBytes, formatCount, formatDuration, formatNumber, formatShare } from '../profile/format.ts'
 import { formatText } from '../profile/format-value.ts'
 import type { DataForm, ExportKind } from '../profile/links.ts'
-import { readQueries, type StoredQuery } from '../profile/queries.ts'
 import type { ProfileStorage } from '../store/profile-storage.ts'
+import { explainDialects, explainQuery, findObstacle, findUnknown, toExplainable } from '../subjects/queries/explain.ts'
+import { readQueries, type StoredQuery } from '../subjects/queries/read.ts'
 import { listPanels } from '../web/export-profile.ts'
 import { hasContent } from '../web/panels/render-panel.ts'
 import { type CommandServices, findRecord, missing, tokenArgument } from './find-profile.ts'

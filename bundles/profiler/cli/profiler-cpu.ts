@@ -2,12 +2,12 @@ import { CommandUsageError, type ConsoleCommand, exitCodes } from '../../../kern
 import type { Cell, Column, Document } from '../../../lib/console/document.ts'
 import { knownMethods } from '../../../lib/http/request-line.ts'
 import type { RouteCollection } from '../../../lib/routing/route-collection.ts'
-import { placeOf, readCpu, type StoredCpu } from '../profile/cpu.ts'
 import { formatMicroseconds, formatShare, formatTime } from '../profile/format.ts'
+import { shownRoutes } from '../profile/links.ts'
 import type { Profile } from '../profile/profile.ts'
-import { shownRoutes } from '../profile/routes.ts'
-import { type ArmFile, type Arming, createArming, describeTarget, readTarget } from '../record/cpu/arming.ts'
 import type { ProfileStorage } from '../store/profile-storage.ts'
+import { type ArmFile, type Arming, createArming, describeTarget, readTarget } from '../subjects/cpu/arming.ts'
+import { placeOf, readCpu, type StoredCpu } from '../subjects/cpu/read.ts'
 
 /** The services that the command uses. */
 export interface ProfilerCpuServices {

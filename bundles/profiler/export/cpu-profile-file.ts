@@ -1,5 +1,5 @@
-import { readCpu, type StoredSample } from '../profile/cpu.ts'
 import type { Profile } from '../profile/profile.ts'
+import { readCpu, type StoredSample } from '../subjects/cpu/read.ts'
 
 /**
  * A CPU profile in the format of V8 (`Profiler.Profile` of the Chrome DevTools Protocol), which developer tools and

@@ -1,11 +1,10 @@
 import { encodeMultipart, parseParameters } from '../../../lib/body/multipart.ts'
 import { quoteForShell } from '../../../lib/text/escapes.ts'
-import type { ContentData } from '../profile/content-data.ts'
-import type { BodyData } from '../profile/exchange-data.ts'
-import { type FormPart, readFormParts, serializeForm } from '../profile/form-body.ts'
+import type { BodyData, ContentData } from '../profile/content.ts'
+import { type FormPart, readFormParts, serializeForm } from '../profile/content.ts'
 import { formatText } from '../profile/format-value.ts'
 import type { Profile } from '../profile/profile.ts'
-import type { HttpCall } from '../profile/work-data.ts'
+import type { HttpCall } from '../subjects/http/data.ts'
 
 /**
  * Writes a curl command that repeats a recorded request, one option per line. Masked values stay masked: the user

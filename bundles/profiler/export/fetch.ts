@@ -1,5 +1,5 @@
-import type { BodyData } from '../profile/exchange-data.ts'
-import { serializeForm } from '../profile/form-body.ts'
+import type { BodyData } from '../profile/content.ts'
+import { serializeForm } from '../profile/content.ts'
 import { formatText } from '../profile/format-value.ts'
 import type { Profile } from '../profile/profile.ts'
 

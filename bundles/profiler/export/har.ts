@@ -1,12 +1,11 @@
 import { statusText } from '../../../lib/http/response.ts'
 import { version } from '../../../lib/package.ts'
-import { durationOf, phasesOf, readCalls, type StoredCall } from '../profile/calls.ts'
-import type { ContentData } from '../profile/content-data.ts'
-import type { BodyData } from '../profile/exchange-data.ts'
-import { writeContent } from '../profile/form-body.ts'
+import type { BodyData, ContentData } from '../profile/content.ts'
+import { writeContent } from '../profile/content.ts'
 import { formatMoment, formatText } from '../profile/format-value.ts'
 import type { Profile } from '../profile/profile.ts'
 import type { Pairs } from '../profile/schema.ts'
+import { durationOf, phasesOf, readCalls, type StoredCall } from '../subjects/http/read.ts'
 
 /** An HTTP archive (HAR 1.2). */
 interface Har {

@@ -1,12 +1,16 @@
 import type { CallerPlace } from '../../../lib/stack/choose-places.ts'
 import type { ShownProfile } from '../insight/relatives.ts'
-import { formatCaller } from '../profile/caller-places.ts'
+import { formatCaller } from '../profile/code.ts'
+import type { ContentData } from '../profile/content.ts'
 import { formatPlace } from '../profile/format.ts'
+import { formatSize } from '../profile/format-value.ts'
+import type { Pairs } from '../profile/schema.ts'
 
 /** Control characters, invisible characters, and those that change the text direction. */
 const invisible = /[\p{Cc}\u061c\u200b-\u200f\u2028-\u202e\u2060-\u2069\ufeff]/gu
 
 const spanLimit = 500
+
 const blockLimit = 8000
 
 /**
@@ -83,3 +87,30 @@ export interface Section {
    */
   write(subject: ShownProfile, limit: number): readonly string[]
 }
+
+/** Writes pairs as a list below a heading; nothing without pairs. */
+export function writePairs(title: string, pairs: Pairs = [], limit: number): string[] {
+  if (pairs.length === 0) return []
+  return [`### ${title}`, toList(pairs, limit, ([name, value]) => `${toValueSpan(name)}: ${toValueSpan(value)}`)]
+}
+
+/** Writes a content, or why it is not stored. */
+export function writeContentBlocks(content: ContentData | undefined, limit: number): string[] {
+  if (content === undefined) return []
+  const { form, isCut, json, length, note, type } = content
+  return [
+    '### Content',
+    [toSpan(type), formatSize(length) || 'of unknown length', ...(isCut ? ['cut'] : [])].join(', '),
+    ...(note === undefined ? [] : [toSpan(note)]),
+    ...(json === undefined ? [] : [toJsonBlock(json[0])]),
+    ...(content.text === undefined ? [] : [toBlock(content.text, type.includes('html') ? 'html' : 'text')]),
+    ...writePairs('Form', form, limit),
+  ]
+}
+
+export function writeLine(text: string, number: number, hot: number): string {
+  return `${number === hot ? '>' : ' '} ${String(number).padStart(4)} | ${text}`.trimEnd()
+}
+
+/** The maximal depth of nested lists. */
+export const markdownDepth = 20

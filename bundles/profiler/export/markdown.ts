@@ -1,43 +1,13 @@
 import { statusText } from '../../../lib/http/response.ts'
-import { formatTree } from '../../../lib/redact/value-tree.ts'
 import { summarizeProfile } from '../insight/overview/overview.ts'
 import type { OverviewPart } from '../insight/overview/sentence-parts.ts'
-import type { Durations } from '../insight/overview/usual-time.ts'
 import type { ShownProfile } from '../insight/relatives.ts'
-import { describeTimes } from '../insight/since-edit/since-edit.ts'
-import { type BrowserError, describeBrowserError, placeOfBrowserError } from '../profile/browser-data.ts'
-import type { ConsoleEntry } from '../profile/console-data.ts'
-import {
-  formatBytes,
-  formatCount,
-  formatDuration,
-  formatMicroseconds,
-  formatNumber,
-  formatPlace,
-  formatShare,
-} from '../profile/format.ts'
+import { formatBytes, formatDuration } from '../profile/format.ts'
 import { formatMoment } from '../profile/format-value.ts'
 import type { ProfileSummary } from '../profile/profile.ts'
-import {
-  describeSchema,
-  describeValidation,
-  inputNames,
-  receivedAt,
-  type ValidationData,
-} from '../profile/validation-data.ts'
+import { sections } from '../subjects/views.ts'
 import { collectorsOfPanel } from './json.ts'
-import { type Section, toBlock, toJsonBlock, toList, toSpan } from './markdown-text.ts'
-import { cacheSection, databaseSection } from './query-sections.ts'
-import { exceptionSection, exchangeSection, findingsSection, routingSection } from './request-sections.ts'
-import {
-  callsSection,
-  cpuSection,
-  eventsSection,
-  logsSection,
-  memorySection,
-  templatesSection,
-  timeSection,
-} from './work-sections.ts'
+import { toJsonBlock, toList, toSpan } from './markdown-text.ts'
 
 /** Writes the sentence of the overview, with the addresses of its links. */
 function writeOverview(subject: ShownProfile): string {
@@ -49,154 +19,6 @@ function writePart({ isValue, link, text }: OverviewPart): string {
   if (isValue) return toSpan(text)
   return link === '' ? text : `${text} (${toSpan(link)})`
 }
-
-/** Where the time went, and the usual time of the request. */
-const overviewSection: Section = {
-  panel: 'overview',
-  write(subject, limit) {
-    const { parts, usual } = summarizeProfile(subject)
-    const { before, since, start } = usual
-    const whole = subject.profile.summary.duration * 1000
-    const times = [
-      ...(usual.count === 0 ? [] : [`Usual: ${describe(usual)}`]),
-      ...(start === undefined ? [] : [`The process started at ${formatMoment(start)}`]),
-      ...(before === undefined ? [] : [`Before the start: ${describe(before)}`]),
-      ...(since === undefined ? [] : [`Since the start: ${describe(since)}`]),
-    ]
-    return [
-      '## Overview',
-      toList(
-        parts,
-        limit,
-        ({ label, time }) => `${toSpan(label)} ${formatMicroseconds(time)}, ${formatShare(time, whole)}`,
-      ),
-      times.map(line => `- ${line}`).join('\n'),
-      ...writeSinceEdit(subject),
-    ].filter(block => block !== '')
-  },
-}
-
-/** What has changed since the last edit of files. */
-function writeSinceEdit({ sinceEdit }: ShownProfile): string[] {
-  if (sinceEdit === undefined) return []
-  const { before, changes, files, isSameUrl, time, times } = sinceEdit
-  const lines = [
-    `Edited: ${files.map(toSpan).join(', ')}, at ${formatMoment(time)}`,
-    `Compared with ${toSpan(before.token)}, the last request of the same ${isSameUrl ? 'URL' : 'route'} before`,
-    ...[describeTimes(times), ...changes].map(
-      ({ before, name, now, text }) => `${toSpan(name)} ${toSpan(before)} → ${toSpan(now)}: ${toSpan(text)}`,
-    ),
-  ]
-  return ['### Since your edit', lines.map(line => `- ${line}`).join('\n')]
-}
-
-function describe({ count, median, p95 }: Durations): string {
-  return `median ${formatDuration(median)}, 95 % within ${formatDuration(p95)}, ${formatCount(count, 'earlier request')}`
-}
-
-/** The inputs that schemas have validated: result, issues, and the values as they were received. */
-const validationSection: Section = {
-  panel: 'validation',
-  nothing: 'No schema has validated the input.',
-  write({ profile }, limit) {
-    const { omitted = 0, validations = [] } = profile.collectors.validation ?? {}
-    if (validations.length === 0) return []
-    return [
-      '## Validation',
-      ...validations.flatMap(validation => writeValidation(validation, limit)),
-      ...(omitted === 0 ? [] : [`${formatNumber(omitted)} more were not recorded.`]),
-    ]
-  },
-}
-
-function writeValidation(validation: ValidationData, limit: number): string[] {
-  const { end, error, input, issues, omittedIssues, source, start } = validation
-  const time = end === undefined ? '' : `, took ${formatDuration(end - start)}`
-  const head = `${inputNames[source]}: ${describeValidation(validation)} by ${toSpan(describeSchema(validation))}${time}`
-  const list = toList(issues, limit, ({ message, path }) => {
-    const received = receivedAt(validation, path)
-    const field = path.length === 0 ? '' : `${toSpan(path.join('.'))}: `
-    return `${field}${toSpan(message)}${received === '' ? '' : `, received ${toSpan(received)}`}`
-  })
-  return [
-    head,
-    ...(error === undefined ? [] : [`The schema has thrown ${toSpan(error)}`]),
-    ...(list === '' ? [] : [list]),
-    ...(omittedIssues === 0 ? [] : [`${formatNumber(omittedIssues)} more issues.`]),
-    toBlock(formatTree(input)),
-  ]
-}
-
-/** The calls of `dump` and of `console`. */
-const consoleSection: Section = {
-  panel: 'console',
-  write({ profile }, limit) {
-    const { entries = [], omitted = 0 } = profile.collectors.console ?? {}
-    if (entries.length === 0) return []
-    const rest = Math.max(0, entries.length - limit) + omitted
-    return [
-      '## Console',
-      ...entries.slice(0, limit).flatMap(writeEntry),
-      ...(rest === 0 ? [] : [`${rest.toLocaleString('en')} more are not listed.`]),
-    ]
-  },
-}
-
-function writeEntry({ at, callers = [], label, method, site, values }: ConsoleEntry): string[] {
-  const place = site?.file === undefined ? '' : ` at ${toSpan(formatPlace(site))}`
-  const head = `+${formatMicroseconds(at)} ${method}${label === undefined ? '' : ` ${toSpan(label)}`}${place}`
-  const plain = method === 'dump' ? [] : values.filter(({ kind }) => kind === 'text')
-  const lines = values.map(value => (plain.includes(value) ? value.text : formatTree(value)))
-  const calls = callers.map(caller => ['at', caller.function, formatPlace(caller)].filter(Boolean).join(' '))
-  return [head, ...(lines.length === 0 ? [] : [toBlock([...lines, ...calls].join('\n'))])]
-}
-
-/** The errors of the page in the browser. */
-const browserSection: Section = {
-  panel: 'browser',
-  nothing: 'No errors in the browser.',
-  write({ profile }) {
-    const { errors = [], omitted = 0 } = profile.collectors.browser ?? {}
-    if (errors.length === 0) return []
-    return [
-      '## Errors in the browser',
-      ...errors.flatMap(writeBrowserError),
-      ...(omitted === 0 ? [] : [`${omitted.toLocaleString('en')} more were not recorded.`]),
-    ]
-  },
-}
-
-function writeBrowserError(error: BrowserError): string[] {
-  const { stack = '', times } = error
-  const place = placeOfBrowserError(error)
-  const head = [
-    toSpan(describeBrowserError(error)),
-    ...(place === '' ? [] : [`at ${toSpan(place)}`]),
-    ...(times === 1 ? [] : [`(${times} times)`]),
-  ]
-  return [head.join(' '), ...(stack === '' ? [] : [toBlock(stack)])]
-}
-
-/** The sections in their order: the overview and the exception come first. */
-const sections: readonly Section[] = [
-  overviewSection,
-  exceptionSection,
-  findingsSection,
-  exchangeSection,
-  validationSection,
-  databaseSection,
-  cacheSection,
-  logsSection,
-  browserSection,
-  consoleSection,
-  eventsSection,
-  routingSection,
-  templatesSection,
-  callsSection,
-  timeSection,
-  memorySection,
-  cpuSection,
-]
 
 /** The maximal lengths of lists: in a whole profile, and in a single panel. */
 const limits = { profile: 100, panel: 1000 } as const

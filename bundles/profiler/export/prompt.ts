@@ -5,7 +5,7 @@ import { readExceptions, type StoredException } from '../profile/exceptions.ts'
 import { formatDuration, formatPlace } from '../profile/format.ts'
 import type { Profile } from '../profile/profile.ts'
 import { toSpan } from './markdown-text.ts'
-import { writeSentences } from './request-sections.ts'
+import { writeSentences } from './overview-section.ts'
 
 /** Writes a question for a coding agent about a finding, as Markdown. */
 export function writeFindingPrompt(finding: Finding, profile: Profile): string {

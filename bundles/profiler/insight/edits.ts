@@ -1,5 +1,5 @@
-import type { FileEdit } from '../profile/process-data.ts'
 import type { Profile, ProfileSummary } from '../profile/profile.ts'
+import type { FileEdit } from '../subjects/config/data.ts'
 
 /** Reads the edits of files that were in use when a request began, the oldest first. */
 export function readEdits({ process, summary }: Profile): readonly FileEdit[] {

@@ -1,5 +1,5 @@
+import { toReadableUrl } from '../profile/format.ts'
 import type { ProfileSummary } from '../profile/profile.ts'
-import { toReadableUrl } from '../profile/readable-url.ts'
 import type { ProfileFilter, ProfileQuery, SummaryField } from '../store/profile-storage.ts'
 import { matchFilter } from '../store/search-summaries.ts'
 import {

@@ -1,7 +1,7 @@
 import { groupBy } from '../profile/group-by.ts'
 import type { Profile, ProfileSummary } from '../profile/profile.ts'
-import { queryDuration, readQueries, shapeOf } from '../profile/queries.ts'
 import type { ProfileStorage } from '../store/profile-storage.ts'
+import { queryDuration, readQueries, shapeOf } from '../subjects/queries/read.ts'
 import { readProcessStart } from './edits.ts'
 import type { Inspector } from './findings/inspector.ts'
 import { mainRequests } from './latest.ts'

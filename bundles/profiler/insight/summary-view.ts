@@ -7,11 +7,11 @@ import {
   formatNumber,
   formatTime,
   shorten,
+  toReadableUrl,
   toTarget,
 } from '../profile/format.ts'
 import { listLink, profileLink } from '../profile/links.ts'
 import type { Outcome, ProfileSummary } from '../profile/profile.ts'
-import { toReadableUrl } from '../profile/readable-url.ts'
 import { isBrowserProbe } from './latest.ts'
 
 /** The colour of a status, badge or finding. */

@@ -1,18 +1,5 @@
 import * as v from 'valibot'
-import {
-  amount,
-  check,
-  flag,
-  indexedList,
-  isAmount,
-  isNumber,
-  isTexts,
-  list,
-  maybe,
-  number,
-  type Schema,
-  text,
-} from './schema.ts'
+import { amount, check, flag, indexedList, isAmount, isNumber, isTexts, list, maybe, number, text } from './schema.ts'
 
 /** How a span ended, as bits: its event was stopped; an error was thrown. */
 export const SpanFlag = { Stopped: 1, Threw: 2 } as const
@@ -49,51 +36,13 @@ export type SpanRow = [
 export type WaitRow = [start: number, duration: number, idle: number]
 
 /** The dispatches of a request. */
-export interface EventsData {
-  /** In the order in which they began; `null` for a row that is damaged, so that the others keep their index. */
-  readonly spans: readonly (SpanRow | null)[]
-  /** How many spans were left out because there were too many. */
-  readonly dropped: number
-  /** In their order. Between them, the request was at work without a pause. */
-  readonly waits: readonly Readonly<WaitRow>[]
-  /** Whether the process handled other main requests at the same time. */
-  readonly isShared: boolean
-}
+export type EventsData = v.InferOutput<typeof eventsSchema>
 
 /** Every listener of the process, event by event, in the order in which they are called. */
-export interface EventsProcessData {
-  readonly listeners: readonly ListenerData[]
-}
+export type EventsProcessData = v.InferOutput<typeof eventsProcessSchema>
 
 /** A registered listener. */
-export interface ListenerData {
-  readonly event: string
-  readonly name: string
-  readonly priority: number
-  /** Where it was registered: file, as seen from the application, and line. */
-  readonly site?: string | undefined
-  /** The bundle of this package that has registered it, such as `framework`; absent of a listener of the application. */
-  readonly bundle?: string | undefined
-}
-
-/** The measurements of the application with the stopwatch of a request. */
-export interface TimeData {
-  readonly measured: readonly MeasuredEvent[]
-  /** How many names were left out. */
-  readonly dropped: number
-}
-
-/** One name of a stopwatch. Times are whole microseconds since the request began. */
-export interface MeasuredEvent {
-  readonly name: string
-  readonly category: string
-  readonly periods: readonly (readonly [start: number, duration: number])[]
-  /** The sum of all periods, also of those that were left out. */
-  readonly duration: number
-  /** How many periods were left out. */
-  readonly dropped: number
-  readonly isRunning: boolean
-}
+export type ListenerData = EventsProcessData['listeners'][number]
 
 function isSpanRow(row: unknown): boolean {
   if (!Array.isArray(row)) return false
@@ -110,29 +59,27 @@ function isSpanRow(row: unknown): boolean {
   )
 }
 
-export const eventsSchema: Schema<EventsData> = v.object({
+export const eventsSchema = v.object({
+  /** In the order in which they began; `null` for a row that is damaged, so that the others keep their index. */
   spans: indexedList<SpanRow | null>(v.custom<SpanRow>(isSpanRow), null),
+  /** How many spans were left out because there were too many. */
   dropped: amount,
+  /** In their order. Between them, the request was at work without a pause. */
   waits: list(v.tuple([check.amount, check.amount, check.amount])),
+  /** Whether the process handled other main requests at the same time. */
   isShared: flag,
 })
 
-export const eventsProcessSchema: Schema<EventsProcessData> = v.object({
+export const eventsProcessSchema = v.object({
   listeners: list(
-    v.object({ event: text, name: text, priority: number, site: maybe(check.text), bundle: maybe(check.text) }),
-  ),
-})
-
-export const timeSchema: Schema<TimeData> = v.object({
-  measured: list(
     v.object({
+      event: text,
       name: text,
-      category: text,
-      periods: list(v.tuple([check.number, check.amount])),
-      duration: amount,
-      dropped: amount,
-      isRunning: flag,
+      priority: number,
+      /** Where it was registered: file, as seen from the application, and line. */
+      site: maybe(check.text),
+      /** The bundle of this package that has registered it, such as `framework`; absent of a listener of the application. */
+      bundle: maybe(check.text),
     }),
   ),
-  dropped: amount,
 })

@@ -1,4 +1,4 @@
-import type { RecordedException, RecordedFrame } from './code-data.ts'
+import type { RecordedException, RecordedFrame } from './code.ts'
 import { formatValue, type Row } from './format-value.ts'
 import { oncePerProfile } from './once-per-profile.ts'
 import type { Profile } from './profile.ts'
@@ -74,11 +74,6 @@ export function findThrowFrame(profile: Profile): RecordedFrame | undefined {
 /** Reads the excerpts of sources that frames name by file and line. */
 export function readExcerpts({ collectors }: Profile): readonly Excerpt[] {
   return collectors.exception?.excerpts ?? []
-}
-
-/** The name of the template in which a frame lies; `undefined` for a frame of code. */
-export function templateOf(call: string): string | undefined {
-  return /^template (.+)/s.exec(call)?.[1]
 }
 
 /** Names the place of a call: `kernel/http-kernel.ts:41:7`. */

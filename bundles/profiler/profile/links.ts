@@ -151,3 +151,8 @@ export function visitLink({ methods, path }: Pick<Route, 'methods' | 'path'>): s
   const isRead = methods.length === 0 || methods.includes('GET')
   return path.names.length === 0 && isRead ? path.source : ''
 }
+
+/** The routes of the application, without those of the profiler itself. */
+export function shownRoutes(routes: Iterable<Route>): Route[] {
+  return [...routes].filter(({ name }) => !/^_(?:profiler|wdt)/.test(name))
+}

@@ -1,66 +1,15 @@
 import * as v from 'valibot'
 import { measureJsonDepth } from '../../../lib/body/parse-json.ts'
-import { browserSchema } from './browser-data.ts'
-import { cpuSchema, exceptionSchema } from './code-data.ts'
-import { consoleSchema } from './console-data.ts'
-import { eventsProcessSchema, eventsSchema, timeSchema } from './event-data.ts'
-import {
-  missingAssetsSchema,
-  redirectsSchema,
-  requestSchema,
-  responseSchema,
-  routerProcessSchema,
-  routerSchema,
-  sessionSchema,
-} from './exchange-data.ts'
-import { unpackCallers } from './packed-callers.ts'
-import { unpackQueries } from './packed-queries.ts'
-import { configProcessSchema, memorySchema, serverProcessSchema } from './process-data.ts'
+import { collectorSchemas, processSchemas, unpackData } from '../subjects/schemas.ts'
 import {
   type CollectorData,
-  type CollectorTypes,
   type ProcessData,
-  type ProcessTypes,
   type Profile,
   type ProfileDocument,
   type ProfileSummary,
   schemaVersion,
 } from './profile.ts'
-import { queriesSchema } from './query-data.ts'
 import { check, isCount, isToken, type JsonObject, parseJsonObject, type Schema } from './schema.ts'
-import { validationsSchema } from './validation-data.ts'
-import { httpSchema, lateSchema, loggerSchema, templatesSchema } from './work-data.ts'
-
-type Schemas<Types> = { readonly [Name in keyof Types]: Schema<Types[Name]> }
-
-const collectorSchemas: Schemas<CollectorTypes> = {
-  request: requestSchema,
-  response: responseSchema,
-  session: sessionSchema,
-  redirects: redirectsSchema,
-  events: eventsSchema,
-  time: timeSchema,
-  logger: loggerSchema,
-  console: consoleSchema,
-  exception: exceptionSchema,
-  router: routerSchema,
-  templates: templatesSchema,
-  http: httpSchema,
-  queries: queriesSchema,
-  validation: validationsSchema,
-  memory: memorySchema,
-  late: lateSchema,
-  cpu: cpuSchema,
-  browser: browserSchema,
-  missing: missingAssetsSchema,
-}
-
-const processSchemas: Schemas<ProcessTypes> = {
-  events: eventsProcessSchema,
-  router: routerProcessSchema,
-  server: serverProcessSchema,
-  config: configProcessSchema,
-}
 
 const token = v.custom<string>(isToken)
 const count = v.custom<number>(isCount)
@@ -159,7 +108,7 @@ class ParsedProfile implements Profile {
     this.schemaVersion = schemaVersion
     this.summary = summary
     this.children = children
-    this.data = unpackQueries(unpackCallers(data))
+    this.data = unpackData(data)
     this.failures = failures
     this.collectors = readCollectors(() => this.data)
     this.process = readProcessParts(readProcess)
@@ -172,6 +121,8 @@ class ParsedProfile implements Profile {
 }
 
 type Parts<Types> = { readonly [Name in keyof Types]: Types[Name] | undefined }
+
+type Schemas<Types> = { readonly [Name in keyof Types]: Schema<Types[Name]> }
 
 /** Stored data whose parts are parsed when they are read for the first time: most pages read a few parts. */
 class StoredParts {

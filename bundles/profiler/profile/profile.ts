@@ -1,21 +1,6 @@
-import type { BrowserData } from './browser-data.ts'
-import type { CpuData, ExceptionData } from './code-data.ts'
-import type { ConsoleData } from './console-data.ts'
-import type { EventsData, EventsProcessData, TimeData } from './event-data.ts'
-import type {
-  MissingAssetsData,
-  ProfiledSession,
-  RedirectData,
-  RequestData,
-  ResponseData,
-  RouterData,
-  RouterProcessData,
-} from './exchange-data.ts'
-import type { ConfigProcessData, MemoryData, ServerProcessData } from './process-data.ts'
-import type { QueriesData } from './query-data.ts'
-import type { JsonObject } from './schema.ts'
-import type { ValidationsData } from './validation-data.ts'
-import type { HttpData, LateData, LoggerData, TemplatesData } from './work-data.ts'
+import type * as v from 'valibot'
+import type { collectorSchemas, processSchemas } from '../subjects/schemas.ts'
+import type { JsonObject, Schema } from './schema.ts'
 
 declare module '../../../lib/signals.ts' {
   interface SignalMap {
@@ -91,36 +76,15 @@ export interface ProfileSummary {
   readonly browserErrors: number
 }
 
-/** The types of the parts that the profiler's collectors record of a request, by the names of the collectors. */
-export interface CollectorTypes {
-  readonly request: RequestData
-  readonly response: ResponseData
-  readonly session: ProfiledSession
-  readonly redirects: readonly RedirectData[]
-  readonly events: EventsData
-  readonly time: TimeData
-  readonly logger: LoggerData
-  readonly console: ConsoleData
-  readonly exception: ExceptionData
-  readonly router: RouterData
-  readonly templates: TemplatesData
-  readonly http: HttpData
-  readonly queries: QueriesData
-  readonly validation: ValidationsData
-  readonly memory: MemoryData
-  readonly late: LateData
-  readonly cpu: CpuData
-  readonly browser: BrowserData
-  readonly missing: MissingAssetsData
+type TypesOf<Schemas extends Readonly<Record<string, Schema<unknown>>>> = {
+  readonly [Name in keyof Schemas]: v.InferOutput<Schemas[Name]>
 }
 
+/** The types of the parts that the profiler's collectors record of a request, by the names of the collectors. */
+export type CollectorTypes = TypesOf<typeof collectorSchemas>
+
 /** The types of the parts that they record of the process, once for all of its profiles. */
-export interface ProcessTypes {
-  readonly events: EventsProcessData
-  readonly router: RouterProcessData
-  readonly server: ServerProcessData
-  readonly config: ConfigProcessData
-}
+export type ProcessTypes = TypesOf<typeof processSchemas>
 
 /** The recorded parts of a request, by collector; `undefined` for a part that is absent or damaged. */
 export type CollectorData = { readonly [Name in keyof CollectorTypes]: CollectorTypes[Name] | undefined }

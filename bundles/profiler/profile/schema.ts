@@ -1,4 +1,5 @@
 import * as v from 'valibot'
+import type { ValueTree } from '../../../lib/redact/value-tree.ts'
 
 /**
  * The schema of a part of a stored profile. A field that does not fit has a fallback, so that damage of one field costs
@@ -146,3 +147,11 @@ export function section<Entries extends v.ObjectEntries>(entries: Entries): v.Ob
   const schema = v.object(entries)
   return v.fallback(schema, () => v.parse(schema, {}))
 }
+
+/** The schema of a tree. Trees are at most as deep as their writer made them, and a profile has its own limit of depth. */
+export const treeSchema: Schema<ValueTree> = v.object({
+  kind: oneOf(['note', 'text', 'value', 'object']),
+  text: check.text,
+  entries: maybe(list(v.object({ name: check.text, value: v.lazy(() => treeSchema) }))),
+  omitted: maybe(check.amount),
+})

@@ -1,14 +1,16 @@
+import { createHash } from 'node:crypto'
 import type { Collector } from '../../../kernel/profiler-contract.ts'
 import { flattenError, nameOfError } from '../../../lib/errors/flat-error.ts'
 import { isThenable } from '../../../lib/event-dispatcher/event-dispatcher.ts'
+import type { Request } from '../../../lib/http/request.ts'
 import type { Redactor } from '../../../lib/redact/redactor.ts'
-import type { ExceptionData } from '../profile/code-data.ts'
-import type { ResponseData } from '../profile/exchange-data.ts'
+import { TextMemo } from '../../../lib/text/text-memo.ts'
 import { roundTime } from '../profile/format.ts'
 import type { CollectorTypes, ProcessTypes, ProfileSummary } from '../profile/profile.ts'
-import { clientOf, fingerprintOf } from './fingerprint.ts'
 import type { CollectedData, Trace } from './trace.ts'
-import { readProcessUsage, sharedLifetime } from './usage-trace.ts'
+
+/** An entry of the header `server-timing`: its name, a description, and milliseconds. */
+export type Metric = readonly [name: string, description: string, duration: number]
 
 /** A collector of the profiler: it reads a whole trace, masks what it returns, and may describe the process. */
 export interface ProfileCollector extends Collector<Trace> {
@@ -16,17 +18,24 @@ export interface ProfileCollector extends Collector<Trace> {
   describeProcess?(): unknown
   /** Whether the collector runs again after late work, because its data includes late work. */
   readonly collectsLate?: true
+  /** The fields of the summary that it knows; `data` is what it has collected. Late work counts them again. */
+  summarize?(trace: Trace, data: unknown): Partial<ProfileSummary>
+  /** Whether it has recorded work after a time, in milliseconds since the start of the request. */
+  hasWorked?(trace: Trace, since: number): boolean
+  /** The times of a request and its sub-requests for the header `server-timing`. */
+  measure?(traces: readonly Trace[]): readonly Metric[]
 }
 
 /** A collector with a fixed name: its data has the type of the part of the profile with this name. */
 export interface CollectorOf<Name extends keyof CollectorTypes | keyof ProcessTypes> extends ProfileCollector {
   readonly name: Name
   collect(trace: Trace): CollectorTypes[Name & keyof CollectorTypes] | undefined
+  summarize?(trace: Trace, data: CollectorTypes[Name & keyof CollectorTypes] | undefined): Partial<ProfileSummary>
   describeProcess?(): ProcessTypes[Name & keyof ProcessTypes]
 }
 
 /** Runs each collector on a trace. Never throws: a collector that fails loses its own data only. */
-export function collectData(trace: Trace, collectors: Iterable<Collector<Trace>>, redactor: Redactor): CollectedData {
+export function collectData(trace: Trace, collectors: readonly ProfileCollector[], redactor: Redactor): CollectedData {
   const data: Record<string, unknown> = {}
   const failures: Record<string, string> = {}
   const pending: Promise<void>[] = []
@@ -51,7 +60,7 @@ export function collectData(trace: Trace, collectors: Iterable<Collector<Trace>>
       fail(name, error)
     }
   }
-  const summary = summarize(trace, redactor, data)
+  const summary = { ...summarize(trace, redactor), ...summarizeParts(trace, collectors, data) }
   return { summary, data, failures, pending: pending.length === 0 ? undefined : Promise.all(pending) }
 }
 
@@ -63,26 +72,26 @@ export function collectLate(trace: Trace, collectors: readonly ProfileCollector[
   const { collected } = trace
   if (collected === undefined) return
   const late = collectors.filter(({ collectsLate }) => collectsLate)
-  const { data, failures, summary } = collectData(trace, late, redactor)
+  const { data, failures } = collectData(trace, late, redactor)
   Object.assign(collected.data, data)
   Object.assign(collected.failures, failures)
-  const { cacheCalls, calls, dumps, errors, queries, queryTime, warnings } = summary
-  trace.collected = {
-    ...collected,
-    summary: { ...collected.summary, calls, queries, queryTime, cacheCalls, errors, warnings, dumps },
-  }
+  trace.collected = { ...collected, summary: { ...collected.summary, ...summarizeParts(trace, late, data) } }
 }
 
-/** Makes the masked summary of a trace, which lists show; `data` is that of its collectors. */
-export function summarize(trace: Trace, redactor: Redactor, data: CollectedData['data'] = {}): ProfileSummary {
-  const { controller, error, logs, queries, request, response, thrown } = trace
-  const route = request.attributes.get('_route')
+function summarizeParts(
+  trace: Trace,
+  collectors: readonly ProfileCollector[],
+  data: CollectedData['data'],
+): Partial<ProfileSummary> {
+  const parts = collectors.map(collector => collector.summarize?.(trace, data[collector.name]))
+  return Object.assign({}, ...parts)
+}
+
+/** Makes the masked summary of a trace, without the fields that collectors count. */
+export function summarize(trace: Trace, redactor: Redactor): ProfileSummary {
+  const { controller, error, request, response, thrown } = trace
   const contentType = response?.headers.get('content-type') ?? null
-  // The collectors of these names return these types.
-  const exception = data.exception as ExceptionData | undefined
-  const sent = data.response as ResponseData | undefined
   const destination = request.headers.get('sec-fetch-dest')
-  const routeName = typeof route === 'string' ? redactor.knownSecrets(route) : null
   return {
     token: trace.token,
     parent: trace.parent?.token ?? null,
@@ -92,28 +101,52 @@ export function summarize(trace: Trace, redactor: Redactor, data: CollectedData[
     ip: request.clientIp,
     method: request.method,
     url: redactor.text(request.url),
-    route: routeName,
+    route: routeNameOf(trace, redactor),
     controller: controller === undefined ? null : redactor.knownSecrets(controller),
     contentType: contentType === null ? null : redactor.knownSecrets(contentType),
-    size: sent?.sent ?? sent?.size ?? null,
+    size: null,
     client: clientOf(trace.main.request),
-    // Any client may send any text.
     machine: null,
+    // Any client may send any text.
     destination: destination !== null && /^[a-z]{1,20}$/.test(destination) ? destination : null,
     time: trace.time,
     duration: roundTime(trace.sentAt ?? trace.duration ?? trace.elapsed()),
     isCold: trace.isCold,
-    memory: readProcessUsage(sharedLifetime).heap,
+    memory: 0,
     exception: thrown.length === 0 ? null : redactor.text(nameOfError(error)),
-    fingerprint: exception === undefined ? null : fingerprintOf(exception, routeName),
-    errors: logs.errors,
-    warnings: logs.warnings,
-    calls: trace.calls?.count ?? 0,
-    queries: queries?.databaseCount ?? 0,
-    queryTime: queries?.time('database') ?? 0,
-    cacheCalls: queries?.cacheCount ?? 0,
+    fingerprint: null,
+    errors: 0,
+    warnings: 0,
+    calls: 0,
+    queries: 0,
+    queryTime: 0,
+    cacheCalls: 0,
     subRequests: trace.children.length,
-    dumps: trace.console?.count ?? 0,
+    dumps: 0,
     browserErrors: 0,
   }
+}
+
+/** The masked name of the route of a request; `null` without a route. */
+export function routeNameOf({ request }: Trace, redactor: Redactor): string | null {
+  const route = request.attributes.get('_route')
+  return typeof route === 'string' ? redactor.knownSecrets(route) : null
+}
+
+/** Clients send many requests, and a hash costs as much as the rest of a summary. */
+const clients = new TextMemo<string>(100, 500)
+
+/** The fingerprint of a client, for the requests of one browser: a hash of its IP and user agent. */
+export function clientOf({ clientIp, headers }: Request): string {
+  const client = JSON.stringify([clientIp, headers.get('user-agent')])
+  const known = clients.get(client)
+  if (known !== undefined) return known
+  const fingerprint = hash(client)
+  clients.set(client, fingerprint)
+  return fingerprint
+}
+
+/** The first eight hexadecimal digits of a hash. */
+export function hash(text: string): string {
+  return createHash('sha256').update(text).digest('hex').slice(0, 8)
 }

@@ -5,7 +5,7 @@ import { maskMarkup } from '../../../lib/redact/mask-text.ts'
 import { type CopyBounds, MaskingCopier } from '../../../lib/redact/masking-copier.ts'
 import type { Redactor } from '../../../lib/redact/redactor.ts'
 import { isSecretCode, mask } from '../../../lib/redact/secret-names.ts'
-import type { ContentData } from '../profile/content-data.ts'
+import type { ContentData } from '../profile/content.ts'
 
 /** Characters of a content that are stored. */
 export const contentLimit = 65_536

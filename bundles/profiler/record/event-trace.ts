@@ -7,6 +7,7 @@ import { type Actor, eventLoop, leastPause, noteActivity } from './loop-activity
 
 /** The kernel's own events have room even if an application dispatches very many. */
 const spanLimit = 1000
+
 const kernelSpanLimit = 2000
 
 const waitLimit = 200

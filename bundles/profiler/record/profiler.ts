@@ -10,7 +10,6 @@ import type { Redactor } from '../../../lib/redact/redactor.ts'
 import type { Signals } from '../../../lib/signals.ts'
 import type { Profile } from '../profile/profile.ts'
 import type { ProfileStorage } from '../store/profile-storage.ts'
-import type { CpuRecording } from './cpu/cpu-sampler.ts'
 import type { RecordingPolicy } from './recording-policy.ts'
 import { serializeProfile } from './serialize-profile.ts'
 import {
@@ -23,7 +22,6 @@ import {
   withAncestors,
   withDescendants,
 } from './trace.ts'
-import { startUsage } from './usage-trace.ts'
 
 declare module '../../../lib/http/attributes.ts' {
   interface KnownAttributes {
@@ -34,17 +32,17 @@ declare module '../../../lib/http/attributes.ts' {
 
 /** The services that a profiler uses. */
 interface ProfilerServices extends ProfileWriterServices {
-  /** Starts to watch the event loop, which lasts as long as requests are in flight. */
-  readonly watchLoop: () => void
+  /** Called when the trace of a main request has begun. */
+  readonly onBegin: (trace: Trace) => void
   /** Whether a main request is one for the profiler's own pages, which are not recorded. */
   readonly isForProfiler: (request: Request) => boolean
 }
 
 /**
- * Called before a main request is traced, with its token and the number of other requests in flight. Returns the
- * recording of its CPU samples if the request is sampled.
+ * Called before a main request is traced, with its token and the number of other requests in flight. If the request is sampled,
+ * returns a function that is called with its trace.
  */
-export type SampleStart = (request: Request, token: string, others: number) => CpuRecording | undefined
+export type SampleStart = (request: Request, token: string, others: number) => ((trace: Trace) => void) | undefined
 
 /** The first main requests of a process load code that all share. */
 const coldRequests = 3
@@ -124,17 +122,19 @@ export class Profiler {
     request.attributes.set('_stopwatch_token', drawSixDigits())
     const isMain = request.parent === undefined
     // Before the trace is created: its times do not include the start of the sampling.
-    const cpu = isMain ? this.#startSample?.(request, token, this.#inFlight.length) : undefined
+    const onTrace = isMain ? this.#startSample?.(request, token, this.#inFlight.length) : undefined
     const trace = new Trace(token, request, parent)
     trace.warm = this.#warm
     trace.isCold = this.#handled < coldRequests
     attachTrace(request, trace)
     this.#writer.expect(token)
     if (isMain) {
-      trace.cpu = cpu
-      trace.usage = startUsage(this.#inFlight)
+      trace.others = this.#inFlight.length
+      trace.mostOthers = trace.others
+      for (const other of this.#inFlight) other.mostOthers = Math.max(other.mostOthers, trace.others)
       this.#inFlight.push(trace)
-      this.#services.watchLoop()
+      onTrace?.(trace)
+      this.#services.onBegin(trace)
     }
     return trace
   }

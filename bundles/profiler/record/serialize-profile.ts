@@ -1,8 +1,8 @@
 import type { Redactor } from '../../../lib/redact/redactor.ts'
 import { packCallers } from '../profile/packed-callers.ts'
-import { packQueries } from '../profile/packed-queries.ts'
 import { type Profile, type ProfileDocument, schemaVersion } from '../profile/profile.ts'
 import type { ProfileStorage, SerializedProfile } from '../store/profile-storage.ts'
+import { packQueries } from '../subjects/queries/data.ts'
 import type { CollectedData, Trace } from './trace.ts'
 
 /**

@@ -2,18 +2,8 @@ import type { CollectedRequest } from '../../../kernel/profiler-contract.ts'
 import type { Request } from '../../../lib/http/request.ts'
 import type { Body, Response } from '../../../lib/http/response.ts'
 import type { NearRoute } from '../../../lib/routing/nearest-routes.ts'
-import type { SessionMethod } from '../../../lib/session/session-state.ts'
-import type { StackFrame } from '../../../lib/stack/stack-frames.ts'
 import type { Outcome, ProfileSummary } from '../profile/profile.ts'
-import type { CallTrace } from './call-trace.ts'
-import type { ConsoleTrace } from './console-trace.ts'
-import type { CpuRecording } from './cpu/cpu-sampler.ts'
 import { EventTrace } from './event-trace.ts'
-import { LogTrace } from './log-trace.ts'
-import type { QueryTrace } from './query-trace.ts'
-import type { RenderTrace } from './render-trace.ts'
-import type { UsageTrace } from './usage-trace.ts'
-import type { ValidationTrace } from './validation-trace.ts'
 
 /** More errors of one request are not recorded: an error that is replaced on its way makes a few of them. */
 const thrownLimit = 10
@@ -23,15 +13,6 @@ const thrownLimit = 10
  * `performance.now()` when that was done first. An edit of files starts a new map.
  */
 export type WarmKinds = Map<string, number>
-
-/** One use of the session by a recorded request. */
-export interface NotedSessionUse {
-  readonly method: SessionMethod
-  /** Milliseconds since the request began. */
-  readonly at: number
-  /** The place in the code, innermost call first. */
-  readonly frames: readonly StackFrame[]
-}
 
 /** The data that is recorded in memory while a request runs. The profile is made of it. */
 export class Trace implements CollectedRequest {
@@ -80,24 +61,12 @@ export class Trace implements CollectedRequest {
   collected: CollectedData | undefined
   /** The dispatches, and the listeners that they called. */
   readonly events: EventTrace
-  /** The log messages. */
-  readonly logs: LogTrace = new LogTrace(this.start)
-  /** The templates that were rendered; `undefined` when there were none. */
-  renders: RenderTrace | undefined
-  /** The HTTP client calls; `undefined` when there were none. */
-  calls: CallTrace | undefined
-  /** The queries of databases and caches; `undefined` when there were none. */
-  queries: QueryTrace | undefined
-  /** The calls of `dump` and of `console`; `undefined` when there were none. */
-  console: ConsoleTrace | undefined
-  /** The validations of its input by schemas; `undefined` when there were none. */
-  validations: ValidationTrace | undefined
-  /** The resources that the process uses; only of a main request. */
-  usage: UsageTrace | undefined
-  /** The CPU samples, when sampling was requested. */
-  cpu: CpuRecording | undefined
-  /** The first uses of the session by this request itself. */
-  readonly sessionUses: NotedSessionUse[] = []
+  /** The number of other main requests in flight at the start; only of a main request. */
+  others = 0
+  /** The greatest number of others in flight, until the request ended. */
+  mostOthers = 0
+  /** What subjects record: see {@link TracePart}. */
+  readonly parts: Record<string, object> = {}
 
   constructor(token: string, request: Request, parent: Trace | undefined) {
     this.token = token
@@ -135,6 +104,36 @@ export class Trace implements CollectedRequest {
     return now - this.start
   }
 }
+
+/** What a subject records of a request while it runs: made when there is something to record. */
+export class TracePart<Part extends object> {
+  readonly #name: string
+  readonly #create: (trace: Trace) => Part
+
+  constructor(name: string, create: (trace: Trace) => Part) {
+    this.#name = name
+    this.#create = create
+  }
+
+  /** The part of a trace; `undefined` if nothing was recorded. */
+  find({ parts }: Trace): Part | undefined {
+    // Only this object writes the entry.
+    return parts[this.#name] as Part | undefined
+  }
+
+  /** The part of a trace, which is made if nothing was recorded before. */
+  of(trace: Trace): Part {
+    const part = this.find(trace) ?? this.#create(trace)
+    trace.parts[this.#name] = part
+    return part
+  }
+}
+
+/** Finds the trace of a request, by default of the current one; `undefined` when it is not recorded. */
+export type FindTrace = (request?: Request) => Trace | undefined
+
+/** The trace that a piece of work belongs to. */
+export type WorkOwner = Pick<Trace, 'elapsed' | 'touch'>
 
 /**
  * A request holds its trace under this key. The values of a WeakMap would survive minor garbage collections, each with

@@ -1,10 +1,10 @@
+import { keyOfListener, summarizeListeners } from '../insight/listeners.ts'
 import { readEventTree } from '../profile/event-tree.ts'
 import { findThrowFrame } from '../profile/exceptions.ts'
 import { formatPlace } from '../profile/format.ts'
 import type { Profile, ProfileSummary } from '../profile/profile.ts'
-import { readRouteLog } from '../profile/routes.ts'
+import { readRouteLog } from '../subjects/router/data.ts'
 import type { EditorLinks, PlaceView } from './editor-links.ts'
-import { keyOfListener, summarizeListeners } from './panels/listener-tables.ts'
 
 /**
  * Finds the place in the code that answered a request: the line that threw, the listener that answered in place of a

@@ -2,9 +2,9 @@ import { setFlagsFromString } from 'node:v8'
 import { runInNewContext } from 'node:vm'
 import { t } from 'tap'
 import type { Profile } from '#bundles/profiler/profile/profile.ts'
-import { GcWatch } from '#bundles/profiler/record/loop-watch.ts'
 import { Trace } from '#bundles/profiler/record/trace.ts'
-import { startUsage } from '#bundles/profiler/record/usage-trace.ts'
+import { UsageTrace, usagePart } from '#bundles/profiler/subjects/memory/record.ts'
+import { GcWatch } from '#bundles/profiler/subjects/memory/watches.ts'
 import { createRequest } from '#kernel/testing/event-factories.ts'
 import { Response } from '#lib/http/response.ts'
 import { createProfile } from '#tests/support/create-profile.ts'
@@ -115,11 +115,12 @@ t.test('a request that ended before the run, or began after it, is not interrupt
   t.teardown(new GcWatch(() => open).start())
   const begin = () => {
     const trace = new Trace('abc123', createRequest(), undefined)
-    trace.usage = startUsage(open)
+    usagePart.of(trace)
     open.push(trace)
     return trace
   }
-  const end = ({ usage }: Trace) => {
+  const end = (trace: Trace) => {
+    const usage = usagePart.find(trace)
     if (usage !== undefined) usage.end = performance.now()
   }
   const before = begin()
@@ -133,16 +134,16 @@ t.test('a request that ended before the run, or began after it, is not interrupt
   const later = begin()
   await turns()
   // Minor runs are possible at any time.
-  const majorOf = ({ usage }: Trace) => usage?.pauses.first.filter(({ kind }) => kind === 'major').length
+  const majorOf = (trace: Trace) => usagePart.find(trace)?.pauses.first.filter(({ kind }) => kind === 'major').length
   t.equal(majorOf(before), 0)
   t.ok(majorOf(over))
   t.ok(majorOf(running))
   t.equal(majorOf(later), 0)
-  t.equal(sub.usage, undefined)
+  t.equal(usagePart.find(sub), undefined)
 })
 
 t.test('only the first of many runs are kept', async t => {
-  const usage = startUsage([])
+  const usage = new UsageTrace({ others: 0 })
   for (let run = 0; run < 30; run++) usage.addPause(run, 0.5, 'minor')
   t.hasStrict(usage.pauses, { count: 30, total: 15 })
   t.equal(usage.pauses.first.length, 20)

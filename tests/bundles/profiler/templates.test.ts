@@ -3,9 +3,9 @@ import path from 'node:path'
 import { type Test, t } from 'tap'
 import { createFrameworkBundle } from '#bundles/framework/framework-bundle.ts'
 import { createProfilerBundle } from '#bundles/profiler/profiler-bundle.ts'
-import { createRenderTracer } from '#bundles/profiler/record/observers.ts'
 import { Trace } from '#bundles/profiler/record/trace.ts'
 import { MemoryProfileStorage } from '#bundles/profiler/store/memory-profile-storage.ts'
+import { createRenderTracer, renderPart } from '#bundles/profiler/subjects/templates/record.ts'
 import { waitForStored } from '#bundles/profiler/testing/create-profiled-test-kernel.ts'
 import { siteBundle } from '#bundles/site/site-bundle.ts'
 import type { Bundle } from '#kernel/bundle.ts'
@@ -52,7 +52,7 @@ t.test('a page and its partials become a tree', async t => {
     view.files().map(({ name }) => name),
     ['footer', 'item', 'layout', 'page'],
   )
-  const { renders } = trace.renders ?? { renders: [] }
+  const { renders } = renderPart.find(trace) ?? { renders: [] }
   t.same(
     renders.map(({ name, parent, keys }) => [name, parent, keys]),
     [
@@ -108,7 +108,7 @@ t.test('templates of a traced view can be decorated, too', async t => {
     view.decorateTemplates((name, template) => (model, options) => `[${name} ${template(model, options)}]`),
   )
   t.equal(view.render('page', {}), '[page p[item i]]')
-  t.equal(trace.renders?.renders.length, 2)
+  t.equal(renderPart.find(trace)?.renders.length, 2)
 })
 
 t.test('a template that throws is marked, with its callers; the next render is not its partial', async t => {
@@ -117,7 +117,7 @@ t.test('a template that throws is marked, with its callers; the next render is n
   t.throws(() => view.render('page', {}), { code: 'VIEW_RENDER_FAILED' })
   await view.render('fine', {})
   t.same(
-    trace.renders?.renders.map(({ name, parent, hasFailed }) => [name, parent, hasFailed]),
+    renderPart.find(trace)?.renders.map(({ name, parent, hasFailed }) => [name, parent, hasFailed]),
     [
       ['page', -1, true],
       ['fine', 0, undefined],
@@ -135,8 +135,8 @@ t.test('after a thousand renders, further renders are only counted', async t => 
     'leaf.hbs': '.',
   })
   t.equal(view.render('page', { list: Array(600).fill(0) }), '.'.repeat(600))
-  t.equal(trace.renders?.renders.length, 1000)
-  t.equal(trace.renders?.omitted, 201)
+  t.equal(renderPart.find(trace)?.renders.length, 1000)
+  t.equal(renderPart.find(trace)?.omitted, 201)
 })
 
 t.test('at most twenty names of a model are kept', async t => {
@@ -144,7 +144,7 @@ t.test('at most twenty names of a model are kept', async t => {
   const view = viewOf(t, trace, { 'page.hbs': '', 'outer.hbs': '{{page}}' })
   await view.render('page', Object.fromEntries(Array.from({ length: 30 }, (_, index) => [`key${index}`, index])))
   t.same(
-    trace.renders?.renders.map(({ keys }) => keys?.length),
+    renderPart.find(trace)?.renders.map(({ keys }) => keys?.length),
     [20],
   )
 })
@@ -162,9 +162,9 @@ t.test(
       })
     })
     t.equal(await view.render('page', { title: '' }, createRequest()), 'Ada')
-    const [page] = trace.renders?.renders ?? []
+    const [page] = renderPart.find(trace)?.renders ?? []
     t.strictSame(page?.keys, ['title', '@user'])
-    t.ok(Number(trace.renders?.waited) < Number(page?.duration))
+    t.ok(Number(renderPart.find(trace)?.waited) < Number(page?.duration))
   },
 )
 
@@ -179,10 +179,10 @@ t.test('waiting for fragments is measured, also when one fails', async t => {
     view.addHelper('fails', () => new HtmlFragment(turns(1).then(() => Promise.reject(new Error('no fragment')))))
   })
   t.equal(await view.render('page', {}), 'late')
-  const waited = trace.renders?.waited ?? 0
+  const waited = renderPart.find(trace)?.waited ?? 0
   t.ok(waited > 5)
   await t.rejects(Promise.resolve(view.render('bad', {})), { message: 'no fragment' })
-  t.ok((trace.renders?.waited ?? 0) > waited)
+  t.ok((renderPart.find(trace)?.waited ?? 0) > waited)
 })
 
 t.test('without a trace, templates are rendered as usual', async t => {

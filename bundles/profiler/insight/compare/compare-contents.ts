@@ -1,4 +1,4 @@
-import type { ContentData } from '../../profile/content-data.ts'
+import type { ContentData } from '../../profile/content.ts'
 import { formatText } from '../../profile/format-value.ts'
 import { isObject } from '../../profile/schema.ts'
 import type { Compared } from './compare-maps.ts'

@@ -1,6 +1,6 @@
 import type { RuleFinding } from '../../../../kernel/profiler-contract.ts'
 import type { CallerPlace } from '../../../../lib/stack/choose-places.ts'
-import { formatCaller } from '../../profile/caller-places.ts'
+import { formatCaller } from '../../profile/code.ts'
 
 /** More places are not named. */
 const placeLimit = 3

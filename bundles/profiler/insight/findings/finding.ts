@@ -1,6 +1,8 @@
 import type { FindingPlace, RuleFinding, Severity } from '../../../../kernel/profiler-contract.ts'
+import { type EventNode, findBundle, findSite } from '../../profile/event-tree.ts'
 import { formatCount } from '../../profile/format.ts'
 import { profileLink } from '../../profile/links.ts'
+import type { Profile } from '../../profile/profile.ts'
 import type { Badge, Tone } from '../summary-view.ts'
 
 /** A possible improvement of a recorded request. */
@@ -73,4 +75,18 @@ export function linkToFinding({ place }: RuleFinding, token: string): string {
 /** Returns the link to a place in a profile; `token` is that of the profile. */
 export function linkToPlace({ anchor, panel, token: other }: FindingPlace, token: string): string {
   return `${profileLink(other ?? token, panel)}${anchor === undefined ? '' : `#${anchor}`}`
+}
+
+/** The line where a listener was registered, mostly in the file that contains it. */
+export function findCode(node: EventNode, profile: Profile): Pick<RuleFinding, 'code'> {
+  const [, file, line] = /^(.+):(\d+)$/s.exec(findSite(node, profile) ?? '') ?? []
+  return file === undefined ? {} : { code: { file, line: Number(line) } }
+}
+
+/**
+ * Whether a node is a listener of the application that delays the response. The application cannot make those of the
+ * package faster, which wait for the client's body, the disk or other threads.
+ */
+export function isAwaited(node: EventNode, profile: Profile): boolean {
+  return node.kind === 'call' && node.parent?.name !== 'kernel.terminate' && findBundle(node, profile) === undefined
 }

@@ -1,24 +1,8 @@
 import type { FindingRule, RuleFinding, Severity } from '../../../../kernel/profiler-contract.ts'
 import { flattenError } from '../../../../lib/errors/flat-error.ts'
 import type { Profile } from '../../profile/profile.ts'
-import { createUnlimitedCallRule, repeatedCallsRule, sequentialCallsRule } from './call-rules.ts'
-import { largeCookieRule, missingAssetRule, redirectChainRule } from './client-rules.ts'
-import { openTransactionRule, starvedPoolRule } from './connection-rules.ts'
-import { failedCallRule, failedQueryRule } from './failure-rules.ts'
+import { profilerRules } from '../../subjects/rules.ts'
 import type { Finding } from './finding.ts'
-import { blockedLoopRule } from './loop-rules.ts'
-import { listenerLeakRule, synchronousCallRule } from './process-rules.ts'
-import {
-  manyQueriesRule,
-  manyRowsRule,
-  sequentialQueriesRule,
-  slowQueryRule,
-  templateQueriesRule,
-} from './query-rules.ts'
-import { duplicateQueriesRule, repeatedQueriesRule } from './repeated-queries.ts'
-import { insecureCookieRule, uncacheableResponseRule, uncompressedResponseRule } from './response-rules.ts'
-import { lateWorkRule, slowListenerRule } from './time-rules.ts'
-import { changedSessionRule, manyLogsRule, needlessSessionRule, repeatedTemplateRule } from './work-rules.ts'
 
 /**
  * Applies all rules to profiles: those of the profiler, and those of bundles. Rules run when a profile is read, not
@@ -104,36 +88,3 @@ function ask(rule: FindingRule<Profile>, profile: Profile): readonly RuleFinding
     ]
   }
 }
-
-/** The rules of the profiler. Each has an entry in `docs/reference/findings.md`. */
-export const profilerRules: readonly FindingRule<Profile>[] = [
-  failedQueryRule,
-  failedCallRule,
-  openTransactionRule,
-  starvedPoolRule,
-  blockedLoopRule,
-  synchronousCallRule,
-  slowListenerRule,
-  repeatedCallsRule,
-  sequentialCallsRule,
-  createUnlimitedCallRule(),
-  repeatedQueriesRule,
-  duplicateQueriesRule,
-  sequentialQueriesRule,
-  slowQueryRule,
-  manyRowsRule,
-  manyQueriesRule,
-  templateQueriesRule,
-  repeatedTemplateRule,
-  lateWorkRule,
-  listenerLeakRule,
-  manyLogsRule,
-  needlessSessionRule,
-  changedSessionRule,
-  redirectChainRule,
-  missingAssetRule,
-  uncacheableResponseRule,
-  uncompressedResponseRule,
-  insecureCookieRule,
-  largeCookieRule,
-]

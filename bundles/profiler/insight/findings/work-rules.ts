@@ -1,158 +1,187 @@
-import path from 'node:path'
 import type { FindingRule, RuleFinding } from '../../../../kernel/profiler-contract.ts'
-import { packageName } from '../../../../lib/package.ts'
-import { parseFrames } from '../../../../lib/stack/stack-frames.ts'
-import type { SessionUseData } from '../../profile/exchange-data.ts'
-import { formatCount, formatDuration, formatNumber, shorten, toOneLine } from '../../profile/format.ts'
+import { readExceptions } from '../../profile/exceptions.ts'
+import { formatCount, formatDuration, shorten, toOneLine } from '../../profile/format.ts'
 import { groupBy } from '../../profile/group-by.ts'
-import { readLogs } from '../../profile/logs.ts'
 import type { Profile } from '../../profile/profile.ts'
-import { type Render, readRenders } from '../../profile/renders.ts'
-import { mostLogs } from '../../record/log-trace.ts'
+import { isLate, readCalls, type StoredCall } from '../../subjects/http/read.ts'
+import { readLogs, type StoredLog, severityOf } from '../../subjects/logs/read.ts'
+import { readQueries, type StoredQuery, timeOf } from '../../subjects/queries/read.ts'
+import {
+  findRepeatedQueries,
+  isAnswered,
+  shortenStatement,
+  toQueryPlace,
+} from '../../subjects/queries/repeated-queries.ts'
+import { readRenders } from '../../subjects/templates/read.ts'
 import { describePlaces } from './describe-places.ts'
 
-/** Lists of fewer items are usual on a page. */
-const leastCount = 50
-
-/** Milliseconds. A fast partial takes microseconds, so a long list of them is no problem. */
-const leastTime = 20
-
-/** Finds templates that were rendered in a loop and took notable time together. */
-export const repeatedTemplateRule: FindingRule<Profile> = {
-  name: 'repeated-template',
-  title: 'Template rendered many times',
+/** Finds queries that a template started. */
+export const templateQueriesRule: FindingRule<Profile> = {
+  name: 'template-queries',
+  title: 'Query in a template',
   find(profile) {
-    const { all, pages } = readRenders(profile)
-    return [pages, ...all.map(({ partials }) => partials)].flatMap(siblings =>
-      [...groupBy(siblings, ({ name }) => name)].flatMap(([name, renders]) => describe(name, renders)),
+    const renders = readRenders(profile).all
+    if (renders.length === 0) return []
+    const { all } = findRepeatedQueries(profile)
+    const queries = readQueries(profile).database.queries.filter(query => !all.has(query))
+    // The innermost render is the last one that had started.
+    const byTemplate = groupBy(
+      queries,
+      ({ start: at }) => renders.findLast(({ duration, start }) => start <= at && at < start + duration)?.name ?? '',
     )
-  },
-  measure: {
-    unit: 'renders',
-    read: ({ values }, profile) => readRenders(profile).all.filter(({ name }) => name === values?.template).length,
+    byTemplate.delete('')
+    return [...byTemplate].map(([template, group]) => ({
+      // It works; but its time is that of the page, and no test of the controller sees it.
+      severity: 'info',
+      problem: `{template} ran ${formatCount(group.length, 'query', 'queries')} while it was rendered, ${formatDuration(timeOf(group))} in total.`,
+      ...describePlaces(group, { template }, 'Run queries in the controller and pass their results to the template'),
+      // A group has at least one query.
+      place: toQueryPlace(group[0] as StoredQuery),
+      evidence: { count: group.length, time: timeOf(group) },
+    }))
   },
 }
 
-function describe(name: string, renders: readonly Render[]): RuleFinding[] {
-  const time = renders.reduce((sum, { duration }) => sum + duration, 0)
-  if (renders.length < leastCount || time < leastTime) return []
+/** Finds work that continued after the response was sent, because its promise was not awaited. */
+export const lateWorkRule: FindingRule<Profile> = {
+  name: 'late-work',
+  title: 'Work after the response',
+  find(profile) {
+    const { late } = profile.collectors
+    return late === undefined ? [] : describeLateWork(profile, late.since)
+  },
+}
+
+function describeLateWork(profile: Profile, since: number): RuleFinding[] {
+  const calls = readCalls(profile).calls.filter(call => isLate(call, since))
+  const logs = readLogs(profile).logs.filter(({ at }) => at / 1000 > since)
+  const renders = readRenders(profile).all.filter(({ start }) => start > since)
+  const queries = readQueries(profile).queries.filter(({ end = Infinity }) => end > since)
+  const kinds = [
+    {
+      panel: queries[0]?.kind ?? '',
+      anchor: `query-${queries[0]?.index}`,
+      count: queries.length,
+      one: 'query',
+      many: 'queries',
+    },
+    { panel: 'http', anchor: `call-${calls[0]?.index}`, count: calls.length, one: 'HTTP client call' },
+    { panel: 'logger', anchor: `log-${logs[0]?.index}`, count: logs.length, one: 'log message' },
+    { panel: 'templates', anchor: `render-${renders[0]?.index}`, count: renders.length, one: 'template' },
+  ].filter(({ count }) => count > 0)
+  const [first] = kinds
+  if (first === undefined) return []
+  const ends = [...[...calls, ...queries].flatMap(({ end = since }) => end), ...logs.map(({ at }) => at / 1000)]
+  const time = Math.max(since, ...ends, ...renders.map(({ start }) => start)) - since
+  const what = kinds.map(({ count, many, one }) => formatCount(count, one, many)).join(', ')
   return [
     {
       severity: 'warning',
-      problem: `{template} was rendered ${renders.length} times in a row, ${formatDuration(time)} in total.`,
-      values: { template: name },
-      advice: 'Compute the results of its helpers once, in the controller, or show fewer items.',
-      place: { panel: 'templates', anchor: `render-${renders[0]?.index}` },
-      evidence: { count: renders.length, time },
+      problem: `Work continued after the response was sent${time > 0 ? `, for ${formatDuration(time)}` : ''}: ${what}.`,
+      advice:
+        'Await it, or do it in a listener of kernel.terminate: the errors of work that is not awaited are lost, and so is the work when the process stops.',
+      place: { panel: first.panel, anchor: first.anchor },
+      evidence: { queries: queries.length, calls: calls.length, logs: logs.length, renders: renders.length, time },
     },
   ]
 }
 
-/** Methods of the session that change it. */
-const changing: ReadonlySet<string> = new Set([
-  ...['set', 'update', 'take', 'delete', 'clear', 'flash', 'regenerate', 'invalidate'],
-])
+/** Work that may have failed. */
+type Work = Pick<StoredQuery, 'caller' | 'end' | 'error' | 'index'> & { readonly code?: string | undefined }
 
-/** Finds sessions that were started for a client without one, and remained empty. */
-export const needlessSessionRule: FindingRule<Profile> = {
-  name: 'needless-session',
-  title: 'Unneeded session',
-  find({ collectors, summary }) {
-    const { attributes = {}, flashes = {}, metadata, uses = [] } = collectors.session ?? {}
-    // An existing session may have been read for its content.
-    const isNew = metadata !== undefined && metadata.createdAt >= summary.time
-    const isEmpty = [attributes, flashes].every(entries => Object.keys(entries).length === 0)
-    const isRead = uses.length > 0 && !uses.some(({ method }) => changing.has(method))
-    if (!isNew || !isEmpty || !isRead) return []
-    const [first = ''] = uses.flatMap(({ trace }) => trace)
-    return [
-      {
-        // The page is right; only caches cannot store it.
-        severity: 'info',
-        problem: `The session was used (${formatCount(uses.length, 'time')}, first {place}), but the client has none and nothing was stored in it.`,
-        values: { place: first || 'by an unknown caller' },
-        advice: 'Use the session only where it is needed: no cache stores a response that depends on a session.',
-        place: { panel: 'request', anchor: 'session' },
-        evidence: { count: uses.length },
-      },
-    ]
-  },
-}
-
-/** Finds safe requests that changed the session: browsers load pages in advance, and crawlers and users load them again. */
-export const changedSessionRule: FindingRule<Profile> = {
-  name: 'changed-session',
-  title: 'Session changed by a GET',
-  find({ collectors, summary }) {
-    const { method, status } = summary
-    if (method !== 'GET' && method !== 'HEAD') return []
-    const changes = (collectors.session?.uses ?? []).filter(({ method }) => changing.has(method) && method !== 'flash')
-    const end = changes.find(({ method }) => method === 'invalidate')
-    // A login at another site ends with a GET that redirects.
-    const isStep = status >= 300 && status < 400
-    const change = end ?? (isStep ? undefined : changes[0])
-    if (change === undefined) return []
-    return [
-      {
-        // A list of the last pages may be intended, but not a logout by a page that is loaded in advance.
-        severity: end === undefined ? 'info' : 'warning',
-        problem: `A ${method} request changed the session ({call}).`,
-        values: { call: `session.${change.method}()` },
-        advice:
-          end === undefined
-            ? 'Change the session by a POST: a GET may be repeated, and may be sent before the user follows a link.'
-            : 'Log out by a POST: a GET may be sent before the user follows a link, and by a page of another site.',
-        ...findCode(change),
-        place: { panel: 'request', anchor: 'session' },
-        evidence: { count: changes.length },
-      },
-    ]
-  },
-}
-
-/** The line of the application that used the session. */
-function findCode({ trace }: SessionUseData): Pick<RuleFinding, 'code'> {
-  const outside = [`${packageName}${path.sep}`, `node_modules${path.sep}`]
-  const { file, line } =
-    parseFrames(trace).find(({ file }) => !outside.some(folder => file?.startsWith(folder) ?? true)) ?? {}
-  return file === undefined || line === undefined ? {} : { code: { file, line } }
-}
-
-/** Finds requests that logged too much. Messages of the level `debug` do not count: production does not write them. */
-export const manyLogsRule: FindingRule<Profile> = {
-  name: 'many-logs',
-  title: 'Many log messages',
+/**
+ * Finds queries whose error was caught and not reported. A write that a constraint of the database refuses, and a command that
+ * a client library repeats in another form, are expected to fail.
+ */
+export const failedQueryRule: FindingRule<Profile> = {
+  name: 'failed-query',
+  title: 'Query failed',
   find(profile) {
-    const { count, written } = readWritten(profile)
-    if (count <= mostLogs) return []
-    // The message that is one too many; it was recorded with its place.
-    const located = written.slice(mostLogs, mostLogs + 1)
-    const [{ message = '', template = '' } = {}] = located
-    const alike = written.filter(log => (template === '' ? log.message === message : log.template === template)).length
-    const text = toOneLine(template || message).replace(/\.$/, '')
-    const most = alike > count / 2 ? `, ${formatNumber(alike)} of them {message}` : ''
-    return [
-      {
-        severity: 'warning',
-        problem: `The request logged ${formatNumber(count)} messages${most}.`,
-        ...describePlaces(
-          located,
-          { message: shorten(text, messageLength) },
-          'Log once for all items, or with the level debug',
-        ),
-        place: { panel: 'logger', anchor: `log-${located[0]?.index}` },
-        evidence: { count },
-      },
-    ]
+    const { queries } = readQueries(profile)
+    const hasSucceeded = (failed: StoredQuery) =>
+      queries.some(query => query.index > failed.index && query.text === failed.text && isAnswered(query))
+    const swallowed = findSwallowed(profile, queries).filter(query => !isExpected(query) && !hasSucceeded(query))
+    return groupFailures(swallowed, ({ text }) => text).map(([first, ...others]) => ({
+      ...describe([first, ...others], '{statement}', { statement: shortenStatement(first.text) }),
+      place: toQueryPlace(first),
+    }))
   },
-  measure: { unit: 'log messages', read: (_, profile) => readWritten(profile).count },
 }
 
-/** The log messages of a profile without those of the level debug, and how many there were. */
-function readWritten(profile: Profile) {
-  const { dropped, logs } = readLogs(profile)
-  const written = logs.filter(({ level }) => level !== 'debug')
-  return { written, count: written.length + dropped }
+/** Constraints (SQLSTATE class 23), a lock that is not waited for, and answers to which client libraries react. */
+const expectedCodes = /^(?:23\w{3}|55P03|ER_DUP_ENTRY|ER_LOCK_NOWAIT|SQLITE_CONSTRAINT\w*)$/
+
+const expectedMessages =
+  /\bconstraint failed\b|\bviolates\b.*\bconstraint\b|^duplicate entry\b|^(?:NOSCRIPT|MOVED|ASK|BUSYGROUP)\b/i
+
+function isExpected({ code = '', error }: StoredQuery): boolean {
+  return expectedCodes.test(code) || expectedMessages.test(error)
 }
 
-const messageLength = 80
+/**
+ * Finds HTTP client calls without a response whose error was caught and not reported. A response with an error status is a
+ * response, and a call that the application itself has aborted is no failure.
+ */
+export const failedCallRule: FindingRule<Profile> = {
+  name: 'failed-call',
+  title: 'HTTP client call failed',
+  find(profile) {
+    const { calls } = readCalls(profile)
+    const hasSucceeded = ({ index, method, url }: StoredCall) =>
+      calls.some(call => call.index > index && call.method === method && call.url === url && call.error === '')
+    const swallowed = findSwallowed(profile, calls).filter(call => !call.isAborted && !hasSucceeded(call))
+    const nameOf = ({ method, url }: StoredCall) => shorten(`${method} ${url}`, textLength)
+    return groupFailures(swallowed, nameOf).map(([first, ...others]) => ({
+      ...describe([first, ...others], '{call}', { call: nameOf(first) }),
+      place: { panel: 'http', anchor: `call-${first.index}` },
+    }))
+  },
+}
+
+const textLength = 120
+
+/**
+ * The work that failed before the response was sent, in a request that was answered without an error of the server. The error
+ * was thrown on, or a warning or an error was logged after it: then the failure is in the profile already.
+ */
+function findSwallowed<work extends Work>(profile: Profile, work: readonly work[]): work[] {
+  const { duration, outcome, status } = profile.summary
+  if (outcome !== 'complete' || status === 0 || status >= 500) return []
+  const failed = work.filter(({ end = Infinity, error }) => error !== '' && end <= duration)
+  if (failed.length === 0) return []
+  const thrown = readExceptions(profile)
+  const isAboutThrown = ({ exceptions }: StoredLog) =>
+    exceptions.some(({ chain: [error] }) => thrown.some(({ message }) => message === error?.message))
+  const reports = readLogs(profile).logs.filter(log => severityOf(log.level) !== 'plain' && !isAboutThrown(log))
+  const isThrown = ({ code = '', error }: Work) =>
+    thrown.some(exception => exception.message === error || (code !== '' && exception.code === code))
+  const isReported = ({ end = 0 }: Work) => reports.some(({ at }) => at / 1000 >= end - precision)
+  return failed.filter(item => !isThrown(item) && !isReported(item))
+}
+
+/** Milliseconds: times are rounded. */
+const precision = 0.01
+
+function groupFailures<work extends Work>(failed: readonly work[], keyOf: (item: work) => string): [work, ...work[]][] {
+  // A group has at least one item.
+  return [...groupBy(failed, keyOf).values()] as [work, ...work[]][]
+}
+
+function describe(
+  failed: readonly [Work, ...Work[]],
+  subject: string,
+  values: Readonly<Record<string, string>>,
+): Omit<RuleFinding, 'place'> {
+  const [{ error }] = failed
+  const often = failed.length === 1 ? '' : ` ${formatCount(failed.length, 'time')}`
+  return {
+    severity: 'error',
+    problem: `${subject} failed${often} ({error}), and the error was caught: the request was answered without it.`,
+    ...describePlaces(
+      failed,
+      { ...values, error: shorten(toOneLine(error), textLength) },
+      'Log the error where it is caught, or let it be thrown',
+    ),
+    evidence: { count: failed.length },
+  }
+}

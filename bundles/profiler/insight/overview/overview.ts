@@ -1,15 +1,21 @@
 import type { Caller } from '../../../../lib/stack/callers.ts'
-import { coveredCallTime, durationOf, readCalls } from '../../profile/calls.ts'
 import { type EventNode, findBundle, findSite, ownTime, readEventTree } from '../../profile/event-tree.ts'
 import { findThrowFrame, readExceptions } from '../../profile/exceptions.ts'
-import { formatCount, formatDuration, formatMicroseconds, formatPlace, toTarget } from '../../profile/format.ts'
+import {
+  formatCount,
+  formatDuration,
+  formatMicroseconds,
+  formatPlace,
+  toReadableUrl,
+  toTarget,
+} from '../../profile/format.ts'
 import { readHeader } from '../../profile/format-value.ts'
 import { groupBy } from '../../profile/group-by.ts'
 import type { Profile } from '../../profile/profile.ts'
-import { queryDuration, readQueries } from '../../profile/queries.ts'
-import { toReadableUrl } from '../../profile/readable-url.ts'
-import { readRenders, renderTime } from '../../profile/renders.ts'
-import { readRouteLog } from '../../profile/routes.ts'
+import { coveredCallTime, durationOf, readCalls } from '../../subjects/http/read.ts'
+import { queryDuration, readQueries } from '../../subjects/queries/read.ts'
+import { readRouteLog } from '../../subjects/router/data.ts'
+import { readRenders, renderTime } from '../../subjects/templates/read.ts'
 import { linkToPlace } from '../findings/finding.ts'
 import type { ShownProfile } from '../relatives.ts'
 import { type OverviewPart, type Sentence, toParts, toPlaceValue, toPlainText, toValue } from './sentence-parts.ts'

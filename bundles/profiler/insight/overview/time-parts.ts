@@ -1,12 +1,12 @@
 import type { FindingPlace } from '../../../../kernel/profiler-contract.ts'
-import { readCalls } from '../../profile/calls.ts'
 import { findKernelGaps, readHandledTime } from '../../profile/event-outline.ts'
 import { type EventNode, findBundle, readEventTree } from '../../profile/event-tree.ts'
 import { shorten } from '../../profile/format.ts'
 import { groupBy } from '../../profile/group-by.ts'
 import type { Profile } from '../../profile/profile.ts'
-import { readQueries } from '../../profile/queries.ts'
-import { readRenders } from '../../profile/renders.ts'
+import { readCalls } from '../../subjects/http/read.ts'
+import { readQueries } from '../../subjects/queries/read.ts'
+import { readRenders } from '../../subjects/templates/read.ts'
 
 /** The kinds of parts. The name is also the class of its bar. */
 export type PartKind = (typeof kinds)[number]

@@ -2,13 +2,13 @@ import { encodeMultipart, parseParameters } from '../../../../lib/body/multipart
 import { Headers } from '../../../../lib/http/headers.ts'
 import { forwardingHeaders } from '../../../../lib/http/trusted-proxies.ts'
 import { mask } from '../../../../lib/redact/secret-names.ts'
-import type { BodyData } from '../../profile/exchange-data.ts'
-import { readFormParts, serializeForm } from '../../profile/form-body.ts'
+import type { BodyData } from '../../profile/content.ts'
+import { readFormParts, serializeForm } from '../../profile/content.ts'
 import { formatCount } from '../../profile/format.ts'
 import { formatSize, formatText } from '../../profile/format-value.ts'
 import type { Profile } from '../../profile/profile.ts'
-import { splitUrl } from '../../profile/routes.ts'
 import type { Pairs } from '../../profile/schema.ts'
+import { splitUrl } from '../../subjects/router/data.ts'
 
 /** The plan of a replay, or the reason why the request cannot be replayed. */
 type ReplayPlan = PossibleReplay | ImpossibleReplay

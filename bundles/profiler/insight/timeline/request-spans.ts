@@ -1,14 +1,14 @@
 import { readStatement } from '../../../../lib/sql/statement.ts'
-import { readCalls } from '../../profile/calls.ts'
 import { findKernelGaps, isKernelDispatch, type KernelGap } from '../../profile/event-outline.ts'
 import { type EventNode, type EventTree, readEventTree } from '../../profile/event-tree.ts'
 import { toOneLine, toTarget } from '../../profile/format.ts'
 import { describeSubRequest, profileLink } from '../../profile/links.ts'
-import { readLogs, severityOf } from '../../profile/logs.ts'
 import type { Period } from '../../profile/periods.ts'
 import type { Profile, ProfileSummary } from '../../profile/profile.ts'
-import { readQueries } from '../../profile/queries.ts'
-import { type Render, readRenders } from '../../profile/renders.ts'
+import { readCalls } from '../../subjects/http/read.ts'
+import { readLogs, severityOf } from '../../subjects/logs/read.ts'
+import { readQueries } from '../../subjects/queries/read.ts'
+import { type Render, readRenders } from '../../subjects/templates/read.ts'
 import { type Category, createSpan, holds, type RequestFrame, type TimelineSpan } from './span.ts'
 
 /** The spans of a request, and its warnings. */

@@ -1,10 +1,10 @@
 import { statusText } from '../../../../lib/http/response.ts'
 import { type LogLevel, logLevels } from '../../../../lib/log/logger.ts'
-import { readCalls } from '../../profile/calls.ts'
 import { readExceptions, type StoredException } from '../../profile/exceptions.ts'
 import { toTarget } from '../../profile/format.ts'
-import { readLogs } from '../../profile/logs.ts'
-import { readRenders } from '../../profile/renders.ts'
+import { readCalls } from '../../subjects/http/read.ts'
+import { readLogs } from '../../subjects/logs/read.ts'
+import { readRenders } from '../../subjects/templates/read.ts'
 import type { ProfileCheck } from '../profile-check.ts'
 import { examineCount, toAmount, toEnumeration, withCount } from './events.ts'
 

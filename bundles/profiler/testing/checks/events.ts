@@ -1,13 +1,13 @@
 import { nearestNames } from '../../../../lib/text/nearest-names.ts'
 import { writeProblem } from '../../insight/findings/finding.ts'
 import type { ShownProfile } from '../../insight/relatives.ts'
-import { coveredCallTime, readCalls } from '../../profile/calls.ts'
 import { controllerTimes } from '../../profile/event-outline.ts'
 import { type EventNode, readEventTree } from '../../profile/event-tree.ts'
 import { formatDuration } from '../../profile/format.ts'
 import type { Profile } from '../../profile/profile.ts'
-import { readQueries } from '../../profile/queries.ts'
-import { readRenders } from '../../profile/renders.ts'
+import { coveredCallTime, readCalls } from '../../subjects/http/read.ts'
+import { readQueries } from '../../subjects/queries/read.ts'
+import { readRenders } from '../../subjects/templates/read.ts'
 import type { Examination, ProfileCheck } from '../profile-check.ts'
 
 /** Checks the duration of a part of the request, in milliseconds. */

@@ -1,7 +1,7 @@
 import { formatCount, shorten, toOneLine } from '../../profile/format.ts'
 import { groupBy } from '../../profile/group-by.ts'
 import type { Profile } from '../../profile/profile.ts'
-import { readQueries, type StoredQuery } from '../../profile/queries.ts'
+import { readQueries, type StoredQuery } from '../../subjects/queries/read.ts'
 import type { Examination, ProfileCheck } from '../profile-check.ts'
 import { matches } from './answer.ts'
 import { examineCount, toEnumeration } from './events.ts'

@@ -5,7 +5,7 @@ import { nearestNames } from '../../../../lib/text/nearest-names.ts'
 import { toTarget } from '../../profile/format.ts'
 import { visitLink } from '../../profile/links.ts'
 import type { Profile } from '../../profile/profile.ts'
-import { readRouteLog } from '../../profile/routes.ts'
+import { readRouteLog } from '../../subjects/router/data.ts'
 import type { EditorLinks, PlaceView } from '../editor-links.ts'
 
 /** Why no route matched. */

@@ -9,7 +9,7 @@ import {
   systemAttributes,
 } from '../../../../lib/sql/tokens.ts'
 import { type ReceivedSpan, type SpanKind, spanKinds } from '../../profile/span-data.ts'
-import { QueryDescriber } from '../../record/queries/describe-query.ts'
+import { QueryDescriber } from '../../subjects/queries/describe-query.ts'
 
 /** Names and values of a resource or of a span. */
 export type OtlpAttributes = readonly (readonly [name: string, value: unknown])[]

@@ -5,7 +5,7 @@ import type { Response } from '../../../../lib/http/response.ts'
 import { SourceExcerpts } from '../../../../lib/stack/source-excerpts.ts'
 import { formatCount } from '../../profile/format.ts'
 import { brokenLink, home } from '../../profile/links.ts'
-import { viewSource } from '../panels/exception.ts'
+import { viewSource } from '../exceptions.ts'
 import { type ProfilerApplication, sourceStates } from '../profiler-application.ts'
 import { redirect, renderPage } from '../respond.ts'
 

@@ -1,8 +1,8 @@
 import type { Request } from '../../../../lib/http/request.ts'
 import { Response } from '../../../../lib/http/response.ts'
-import { parseReports } from '../../profile/browser-data.ts'
-import type { BrowserErrors } from '../../record/browser-errors.ts'
 import type { Profiler } from '../../record/profiler.ts'
+import { parseReports } from '../../subjects/browser/data.ts'
+import type { BrowserErrors } from '../../subjects/browser/record.ts'
 import { protect } from '../respond.ts'
 
 const statuses = { added: 204, unknown: 404, busy: 429 } as const

@@ -4,8 +4,8 @@ import type { ListenerUse, LogUse, QueryUse, Timing } from '../../insight/compar
 import { type Comparison, nameOfField, neverCompared } from '../../insight/compare/comparison.ts'
 import { judgeComparison, listOwnFields, type Verdict } from '../../insight/compare/judge-comparison.ts'
 import { findRestart } from '../../insight/edits.ts'
+import { keyOfListener, summarizeListeners } from '../../insight/listeners.ts'
 import { type SummaryView, toSummaryView } from '../../insight/summary-view.ts'
-import { patternOf, readCalls } from '../../profile/calls.ts'
 import { readEventTree } from '../../profile/event-tree.ts'
 import {
   type FormattedTime,
@@ -18,8 +18,8 @@ import {
 import { compareLink } from '../../profile/links.ts'
 import type { Profile } from '../../profile/profile.ts'
 import { readOriginal } from '../../record/recording-policy.ts'
+import { patternOf, readCalls } from '../../subjects/http/read.ts'
 import type { EditorLinks, PlaceView } from '../editor-links.ts'
-import { keyOfListener, summarizeListeners } from '../panels/listener-tables.ts'
 
 /** The content of the page of two profiles. */
 interface CompareView {

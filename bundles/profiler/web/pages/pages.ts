@@ -17,7 +17,7 @@ import {
   listLink,
   profileLink,
 } from '../../profile/links.ts'
-import { BrowserErrors } from '../../record/browser-errors.ts'
+import { BrowserErrors } from '../../subjects/browser/record.ts'
 import { findAnswerPlace } from '../answer-place.ts'
 import { PROFILER_FILE_CLOSED } from '../errors.ts'
 import { openEditor } from '../open-editor.ts'

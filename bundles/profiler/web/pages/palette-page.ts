@@ -18,11 +18,11 @@ import {
   routesLink,
   toolbarLink,
 } from '../../profile/links.ts'
-import { readLogs } from '../../profile/logs.ts'
 import type { Profile } from '../../profile/profile.ts'
-import { readQueries } from '../../profile/queries.ts'
 import type { Pairs } from '../../profile/schema.ts'
 import type { StoredProfile } from '../../store/profile-storage.ts'
+import { readLogs } from '../../subjects/logs/read.ts'
+import { readQueries } from '../../subjects/queries/read.ts'
 import { createMenu } from '../panels/render-panel.ts'
 import { rowId } from '../panels/value-origins.ts'
 import type { ProfilerApplication } from '../profiler-application.ts'

@@ -1,5 +1,5 @@
-import type { BodyData } from '../../profile/exchange-data.ts'
-import { serializeForm } from '../../profile/form-body.ts'
+import type { BodyData } from '../../profile/content.ts'
+import { serializeForm } from '../../profile/content.ts'
 import { formatSize, type Row, toPairRows } from '../../profile/format-value.ts'
 import { type TreeView, TreeViewer, valueTreeLimit } from '../../profile/tree-view.ts'
 import type { PanelModel } from './panel.ts'

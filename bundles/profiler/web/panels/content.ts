@@ -1,5 +1,5 @@
-import type { ContentData } from '../../profile/content-data.ts'
-import { writeContent } from '../../profile/form-body.ts'
+import type { ContentData } from '../../profile/content.ts'
+import { writeContent } from '../../profile/content.ts'
 import { formatCount } from '../../profile/format.ts'
 import { formatSize } from '../../profile/format-value.ts'
 import { type TreeView, TreeViewer, valueTreeLimit } from '../../profile/tree-view.ts'

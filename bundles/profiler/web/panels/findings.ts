@@ -1,9 +1,20 @@
 import { writeFindingPrompt } from '../../export/prompt.ts'
-import { type Finding, linkToFinding, splitSentence, toneOf } from '../../insight/findings/finding.ts'
+import {
+  type Finding,
+  linkToFinding,
+  splitSentence,
+  toBadge,
+  toneOf,
+  writeProblem,
+} from '../../insight/findings/finding.ts'
 import type { Inspector } from '../../insight/findings/inspector.ts'
+import type { Overview } from '../../insight/overview/overview.ts'
 import type { ShownProfile } from '../../insight/relatives.ts'
 import { idOf } from '../../insight/replay/judge-fix.ts'
+import type { SummaryView } from '../../insight/summary-view.ts'
+import { profileLink } from '../../profile/links.ts'
 import type { EditorLinks } from '../editor-links.ts'
+import { cutText, item, limitRows, row, type ToolbarItem } from '../toolbar/toolbar-items.ts'
 import type { PanelModel, ProfilePanel } from './panel.ts'
 import { viewVerification } from './verification.ts'
 
@@ -67,4 +78,27 @@ export function createFindingView(
 function toneOfAll(findings: readonly Finding[]): ReturnType<typeof toneOf> {
   const [worst] = findings
   return worst === undefined ? 'plain' : toneOf(worst)
+}
+
+/** Creates the item of findings; `undefined` without any. */
+export function toFindingItem(
+  { findings }: ShownProfile,
+  { token }: SummaryView,
+  _: Overview,
+  editor: EditorLinks,
+): ToolbarItem | undefined {
+  const badge = toBadge(findings)
+  if (badge === undefined) return undefined
+  const link = profileLink(token, 'findings')
+  const toRow = (finding: Finding) =>
+    row(finding.title, cutText(writeProblem(finding)), {
+      link: linkToFinding(finding, token),
+      tone: toneOf(finding),
+      place: editor.viewCaller(finding.code),
+    })
+  return item('findings', 'Findings', {
+    ...badge,
+    link,
+    rows: limitRows(findings.map(toRow), link),
+  })
 }

@@ -11,7 +11,7 @@ export function createPanelLoader(
 ): () => Promise<readonly ProfilePanel[]> {
   let own: Promise<readonly ProfilePanel[]> | undefined
   const load = async () => {
-    const [{ createPanels }, rules] = await Promise.all([import('./create-panels.ts'), inspector()])
+    const [{ createPanels }, rules] = await Promise.all([import('../../subjects/views.ts'), inspector()])
     return createPanels(app, rules)
   }
   return async () => {

@@ -1,22 +1,36 @@
-import { describeDuration } from '../../insight/summary-view.ts'
+import { type Section, toList, toSpan } from '../../export/markdown-text.ts'
+import { linkToPlace } from '../../insight/findings/finding.ts'
+import { keyOfListener, summarizeListeners } from '../../insight/listeners.ts'
+import type { Overview } from '../../insight/overview/overview.ts'
+import { toPlainText } from '../../insight/overview/sentence-parts.ts'
+import type { TimePart } from '../../insight/overview/time-parts.ts'
+import type { ShownProfile } from '../../insight/relatives.ts'
+import { describeDuration, type SummaryView, toSummaryView } from '../../insight/summary-view.ts'
 import { createRequestSpans } from '../../insight/timeline/request-spans.ts'
 import { type PlacedTrace, placeTrace, type TraceNode } from '../../insight/timeline/services.ts'
 import type { Category } from '../../insight/timeline/span.ts'
-import { readCalls } from '../../profile/calls.ts'
 import { readHandledTime } from '../../profile/event-outline.ts'
 import { type EventNode, readEventTree } from '../../profile/event-tree.ts'
-import { formatBytes, formatMicroseconds, formatPlace, formatShare } from '../../profile/format.ts'
+import {
+  formatBytes,
+  formatCount,
+  formatDuration,
+  formatMicroseconds,
+  formatPlace,
+  formatShare,
+} from '../../profile/format.ts'
 import { toPairRows, toValueRow } from '../../profile/format-value.ts'
 import { profileLink } from '../../profile/links.ts'
 import { joinPeriods, type Period, totalOf } from '../../profile/periods.ts'
-import type { MemoryData } from '../../profile/process-data.ts'
 import type { Profile } from '../../profile/profile.ts'
-import { readQueries } from '../../profile/queries.ts'
-import { readRenders } from '../../profile/renders.ts'
 import type { ReceivedSpan } from '../../profile/span-data.ts'
+import { readCalls } from '../../subjects/http/read.ts'
+import type { MemoryData } from '../../subjects/memory/data.ts'
+import { readQueries } from '../../subjects/queries/read.ts'
+import { readRenders } from '../../subjects/templates/read.ts'
 import { findDefinition } from '../answer-place.ts'
 import type { EditorLinks, PlaceView } from '../editor-links.ts'
-import { keyOfListener, summarizeListeners } from './listener-tables.ts'
+import { cutText, item, limitRows, row, type ToolbarItem } from '../toolbar/toolbar-items.ts'
 import type { PanelModel, PanelSubject, ProfilePanel } from './panel.ts'
 import { readFilter, thresholds } from './timeline/filter.ts'
 import { createTimelineRows, type TimelineRow } from './timeline/rows.ts'
@@ -226,4 +240,89 @@ function listPlaces(profile: Profile, editor: EditorLinks): RowPlace[] {
       ({ index, name }): RowPlace => [linkTo('templates', `render-${index}`), () => editor.findTemplate(name)],
     ),
   ]
+}
+
+/** The measurements of the stopwatch. */
+export const timeSection: Section = {
+  panel: 'time',
+  write({ profile }, limit) {
+    const { measured = [] } = profile.collectors.time ?? {}
+    if (measured.length === 0) return []
+    const list = toList(measured, limit, ({ category, duration, name, periods }) => {
+      const often = periods.length > 1 ? `, ${periods.length} times` : ''
+      return `${toSpan(name)} (${toSpan(category)}) ${formatMicroseconds(duration)}${often}`
+    })
+    return ['## Stopwatch', list]
+  },
+}
+
+/** Milliseconds: longer requests are slow, as in Symfony. */
+const slow = 1000
+
+/** The most parts of the time; others are shown together. */
+const partLimit = 6
+
+/** Creates the item that divides the time of a request among its parts. */
+export function toTimeItem(
+  { profile }: ShownProfile,
+  { token }: SummaryView,
+  { parts, sentence }: Overview,
+): ToolbarItem {
+  const { duration } = profile.summary
+  const shown = parts.slice(0, partLimit)
+  const left = parts.slice(partLimit).reduce((sum, { time }) => sum + time, 0)
+  return item('time', 'Time', {
+    text: formatDuration(duration),
+    tone: duration > slow ? 'warning' : 'plain',
+    link: profileLink(token, 'time'),
+    lead: { text: toPlainText(sentence), link: profileLink(token, 'overview') },
+    rows: [
+      row('Total', formatDuration(duration)),
+      ...shown.map(({ kind, label, place, time }) =>
+        row(label, formatMicroseconds(time), { category: kind, link: linkToPlace(place, token) }),
+      ),
+      ...(left === 0 ? [] : [row('Other', formatMicroseconds(left), { category: 'unknown' })]),
+    ],
+    shares: toShares([...shown, { kind: 'unknown', time: left }]),
+  })
+}
+
+function toShares(parts: readonly Pick<TimePart, 'kind' | 'time'>[]): ToolbarItem['shares'] {
+  const total = parts.reduce((sum, { time }) => sum + time, 0)
+  let x = 0
+  return parts
+    .filter(({ time }) => time > 0)
+    .map(({ kind, time }) => {
+      const share = { category: kind, x, width: Math.round((time / total) * 1000) }
+      x += share.width
+      return share
+    })
+}
+
+/** Creates the item of sub-requests; `undefined` without any. */
+export function toSubRequestItem(
+  { children, profile }: ShownProfile,
+  { token }: SummaryView,
+  _: Overview,
+  editor: EditorLinks,
+): ToolbarItem | undefined {
+  const tokens = profile.children
+  if (tokens.length === 0) return undefined
+  const describe = (token: string) => {
+    const child = children.find(other => other.token === token)
+    const view = child && toSummaryView(child)
+    const value = view === undefined ? token : [view.controller || 'no controller', view.duration, token].join(' · ')
+    return row(view?.status ?? '–', cutText(value), {
+      link: profileLink(token),
+      tone: view?.tone ?? 'plain',
+      place: child !== undefined && editor.viewFile(findDefinition(child, editor)),
+    })
+  }
+  const link = profileLink(token, 'time')
+  return item('sub-requests', 'Sub-requests', {
+    text: formatCount(tokens.length, 'direct sub-request'),
+    link,
+    isMinor: true,
+    rows: limitRows(tokens.map(describe), link),
+  })
 }

@@ -1,3 +1,4 @@
+import { keyOfListener, summarizeListeners } from '../../insight/listeners.ts'
 import { type OutlineNode, outlineEvents, walkOutline } from '../../profile/event-outline.ts'
 import { readEventTree } from '../../profile/event-tree.ts'
 import { type Row, readHeader, toPairRows, toValueRow, type ValueRow } from '../../profile/format-value.ts'
@@ -6,7 +7,6 @@ import type { Profile } from '../../profile/profile.ts'
 import type { Pairs } from '../../profile/schema.ts'
 import { attributeLimit } from '../../record/change-watch.ts'
 import type { EditorLinks, PlaceView } from '../editor-links.ts'
-import { keyOfListener, summarizeListeners } from './listener-tables.ts'
 
 /** A change of a value, and what made it. */
 export interface Origin {

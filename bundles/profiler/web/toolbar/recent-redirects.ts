@@ -1,9 +1,9 @@
 import type { Response } from '../../../../lib/http/response.ts'
 import type { Redactor } from '../../../../lib/redact/redactor.ts'
-import type { RedirectData } from '../../profile/exchange-data.ts'
 import type { CollectorOf } from '../../record/collect.ts'
 import { replayAttribute } from '../../record/recording-policy.ts'
 import type { Trace } from '../../record/trace.ts'
+import type { RedirectData } from '../../subjects/exchange/data.ts'
 
 /** Milliseconds: browsers follow a redirect at once. A later request has another reason. */
 const lifetime = 5000

@@ -1,19 +1,7 @@
 import type { SourceProblem } from '../../../../kernel/bundle.ts'
-import { linkToPlace } from '../../insight/findings/finding.ts'
-import type { Overview } from '../../insight/overview/overview.ts'
-import { toPlainText } from '../../insight/overview/sentence-parts.ts'
-import type { TimePart } from '../../insight/overview/time-parts.ts'
-import type { ShownProfile } from '../../insight/relatives.ts'
 import type { SummaryView, Tone } from '../../insight/summary-view.ts'
-import {
-  type FormattedTime,
-  formatCount,
-  formatDuration,
-  formatMicroseconds,
-  formatNumber,
-  shorten,
-} from '../../profile/format.ts'
-import { brokenLink, profileLink } from '../../profile/links.ts'
+import { type FormattedTime, formatCount, formatNumber, shorten } from '../../profile/format.ts'
+import { brokenLink } from '../../profile/links.ts'
 import type { EditorLinks, PlaceView } from '../editor-links.ts'
 import { type BrokenSources, sourceStates } from '../profiler-application.ts'
 
@@ -113,45 +101,5 @@ export function toBuildItem(
   ]
 }
 
-/** Milliseconds: longer requests are slow, as in Symfony. */
-const slow = 1000
-
-/** The most parts of the time; others are shown together. */
-const partLimit = 6
-
-/** Creates the item that divides the time of a request among its parts. */
-export function toTimeItem(
-  { profile }: ShownProfile,
-  { token }: SummaryView,
-  { parts, sentence }: Overview,
-): ToolbarItem {
-  const { duration } = profile.summary
-  const shown = parts.slice(0, partLimit)
-  const left = parts.slice(partLimit).reduce((sum, { time }) => sum + time, 0)
-  return item('time', 'Time', {
-    text: formatDuration(duration),
-    tone: duration > slow ? 'warning' : 'plain',
-    link: profileLink(token, 'time'),
-    lead: { text: toPlainText(sentence), link: profileLink(token, 'overview') },
-    rows: [
-      row('Total', formatDuration(duration)),
-      ...shown.map(({ kind, label, place, time }) =>
-        row(label, formatMicroseconds(time), { category: kind, link: linkToPlace(place, token) }),
-      ),
-      ...(left === 0 ? [] : [row('Other', formatMicroseconds(left), { category: 'unknown' })]),
-    ],
-    shares: toShares([...shown, { kind: 'unknown', time: left }]),
-  })
-}
-
-function toShares(parts: readonly Pick<TimePart, 'kind' | 'time'>[]): ToolbarItem['shares'] {
-  const total = parts.reduce((sum, { time }) => sum + time, 0)
-  let x = 0
-  return parts
-    .filter(({ time }) => time > 0)
-    .map(({ kind, time }) => {
-      const share = { category: kind, x, width: Math.round((time / total) * 1000) }
-      x += share.width
-      return share
-    })
-}
+/** Characters of a value in a row. */
+export const rowLimit = 100

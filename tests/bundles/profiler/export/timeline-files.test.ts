@@ -4,7 +4,7 @@ import { toCpuProfileFile } from '#bundles/profiler/export/cpu-profile-file.ts'
 import { toTraceEvents } from '#bundles/profiler/export/trace-events.ts'
 import { createSpan, type TimelineSpan } from '#bundles/profiler/insight/timeline/span.ts'
 import type { Profile } from '#bundles/profiler/profile/profile.ts'
-import { createCallTree } from '#bundles/profiler/record/cpu/summarize-samples.ts'
+import { createCallTree } from '#bundles/profiler/subjects/cpu/summarize-samples.ts'
 import { createProfile } from '#tests/support/create-profile.ts'
 import { createProfiledKernel } from '#tests/support/profiled-kernel.ts'
 

@@ -3,11 +3,11 @@ import { setTimeout as sleep } from 'node:timers/promises'
 import { inspect } from 'node:util'
 import { type Test, t } from 'tap'
 import { toMarkdown } from '#bundles/profiler/export/markdown.ts'
-import type { ConsoleEntry } from '#bundles/profiler/profile/console-data.ts'
-import { readLogs } from '#bundles/profiler/profile/logs.ts'
 import type { Profile } from '#bundles/profiler/profile/profile.ts'
-import { observeConsole } from '#bundles/profiler/record/observers.ts'
-import { watchConsole } from '#bundles/profiler/record/watch-console.ts'
+import type { ConsoleEntry } from '#bundles/profiler/subjects/console/data.ts'
+import { observeConsole } from '#bundles/profiler/subjects/console/record.ts'
+import { watchConsole } from '#bundles/profiler/subjects/console/watch-console.ts'
+import { readLogs } from '#bundles/profiler/subjects/logs/read.ts'
 import { dump, observeDumps } from '#kernel/dump.ts'
 import { Headers } from '#lib/http/headers.ts'
 import { Response } from '#lib/http/response.ts'
@@ -220,6 +220,7 @@ t.test('outside of a request a dump is printed, and the console is unchanged', a
   const written: string[] = []
   const parts = {
     findTrace: () => undefined,
+    isRecorded: () => false,
     redactor: new Redactor(),
     terminal: { write: (text: string) => written.push(text) },
   }

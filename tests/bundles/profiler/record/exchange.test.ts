@@ -1,17 +1,18 @@
 import { Readable } from 'node:stream'
 import { gzipSync } from 'node:zlib'
 import { t } from 'tap'
-import type { BodyData, ProfiledSession, RequestData, ResponseData } from '#bundles/profiler/profile/exchange-data.ts'
+import type { BodyData } from '#bundles/profiler/profile/content.ts'
 import { parseSummary } from '#bundles/profiler/profile/parse-profile.ts'
 import type { Profile } from '#bundles/profiler/profile/profile.ts'
-import { ConfigCollector, ServerCollector } from '#bundles/profiler/record/collectors/process.ts'
-import { RequestCollector } from '#bundles/profiler/record/collectors/request.ts'
-import { ResponseCollector } from '#bundles/profiler/record/collectors/response.ts'
 import { ContentCopier } from '#bundles/profiler/record/content.ts'
 import { toServerTiming } from '#bundles/profiler/record/profiler-listener.ts'
-import { RenderTrace } from '#bundles/profiler/record/render-trace.ts'
 import { Trace } from '#bundles/profiler/record/trace.ts'
 import type { StoredProfile } from '#bundles/profiler/store/profile-storage.ts'
+import { ConfigCollector, ServerCollector } from '#bundles/profiler/subjects/config/record.ts'
+import type { ProfiledSession, RequestData, ResponseData } from '#bundles/profiler/subjects/exchange/data.ts'
+import { RequestCollector } from '#bundles/profiler/subjects/exchange/record-request.ts'
+import { ResponseCollector } from '#bundles/profiler/subjects/exchange/record-response.ts'
+import { createTemplatesCollector, renderPart } from '#bundles/profiler/subjects/templates/record.ts'
 import type { Application, Bundle } from '#kernel/bundle.ts'
 import { createRequest } from '#kernel/testing/event-factories.ts'
 import { RequestBody } from '#lib/body/request-body.ts'
@@ -260,10 +261,10 @@ t.test('the response', async t => {
 
   t.test('times of the profiler are kept; times of the application are masked like other headers', async t => {
     const trace = traceOf(createRequest())
-    trace.renders = new RenderTrace()
-    const render = trace.renders.begin('page', {}, [], 1)
-    if (render !== undefined) trace.renders.end(render, 2.5)
-    const timing = toServerTiming(trace)
+    const renders = renderPart.of(trace)
+    const render = renders.begin('page', {}, [], 1)
+    if (render !== undefined) renders.end(render, 2.5)
+    const timing = toServerTiming(trace, [createTemplatesCollector(new Redactor())])
     t.match(timing, /Total.*Templates/)
     const response = new Response(null, { headers: { 'server-timing': timing } })
     const own = 'profile;desc="abcdef", total;desc="Total";dur=1'

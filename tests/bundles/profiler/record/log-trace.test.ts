@@ -1,5 +1,5 @@
 import { t } from 'tap'
-import { LogTrace } from '#bundles/profiler/record/log-trace.ts'
+import { LogTrace } from '#bundles/profiler/subjects/logs/record.ts'
 import type { LogRecord } from '#lib/log/logger.ts'
 
 const nowhere = () => undefined

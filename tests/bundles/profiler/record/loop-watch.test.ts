@@ -1,8 +1,8 @@
 import { setTimeout as sleep } from 'node:timers/promises'
 import { t } from 'tap'
-import { LoopWatch } from '#bundles/profiler/record/loop-watch.ts'
 import { Trace } from '#bundles/profiler/record/trace.ts'
-import { startUsage, type UsageTrace } from '#bundles/profiler/record/usage-trace.ts'
+import { type UsageTrace, usagePart } from '#bundles/profiler/subjects/memory/record.ts'
+import { LoopWatch } from '#bundles/profiler/subjects/memory/watches.ts'
 import { createRequest } from '#kernel/testing/event-factories.ts'
 import { toil } from '#tests/bundles/profiler/insight/findings/planted/work-pages.ts'
 import { until } from '#tests/support/until.ts'
@@ -10,13 +10,13 @@ import { until } from '#tests/support/until.ts'
 /** A trace of a main request that has begun work. */
 function begin(token: string): Trace {
   const trace = new Trace(token, createRequest(), undefined)
-  trace.usage = startUsage([])
+  usagePart.of(trace)
   trace.events.now()
   return trace
 }
 
-function blocksOf({ usage }: Trace): UsageTrace['blocks'] {
-  return usage?.blocks ?? []
+function blocksOf(trace: Trace): UsageTrace['blocks'] {
+  return usagePart.find(trace)?.blocks ?? []
 }
 
 /** The blocks that are not caused by other work of the machine. */
@@ -30,7 +30,7 @@ t.test('the first active request after a block of the event loop was at work', a
   const sub = new Trace('cccccc', createRequest(), culprit)
   const over = begin('dddddd')
   open.push(sub, over)
-  if (over.usage !== undefined) over.usage.end = performance.now()
+  usagePart.of(over).end = performance.now()
   const watch = new LoopWatch(() => open)
   t.teardown(watch.stop)
   watch.start()
@@ -109,7 +109,7 @@ t.test('the watch ends when no request is in flight, and begins again with the n
 })
 
 t.test('at most twenty blocks are recorded', async t => {
-  const { usage } = begin('aaaaaa')
-  for (let count = 0; count < 25; count++) usage?.addBlock(0, 100, 100, { by: '', isOwn: false, isAlone: true })
-  t.equal(usage?.blocks.length, 20)
+  const usage = usagePart.of(begin('aaaaaa'))
+  for (let count = 0; count < 25; count++) usage.addBlock(0, 100, 100, { by: '', isOwn: false, isAlone: true })
+  t.equal(usage.blocks.length, 20)
 })

@@ -1,6 +1,6 @@
 import { setTimeout as sleep } from 'node:timers/promises'
 import { t } from 'tap'
-import { readProcessUsage, sharedLifetime } from '#bundles/profiler/record/usage-trace.ts'
+import { readProcessUsage, sharedLifetime } from '#bundles/profiler/subjects/memory/record.ts'
 
 /** Returns readings, with the given number in each millisecond. */
 async function want(rate: number, milliseconds: number): Promise<ReturnType<typeof readProcessUsage>[]> {

@@ -14,7 +14,7 @@ import { Profiler } from '#bundles/profiler/record/profiler.ts'
 import { RecordingPolicy } from '#bundles/profiler/record/recording-policy.ts'
 import type { CollectedData, Trace } from '#bundles/profiler/record/trace.ts'
 import { MemoryProfileStorage } from '#bundles/profiler/store/memory-profile-storage.ts'
-import { createPanels } from '#bundles/profiler/web/panels/create-panels.ts'
+import { createPanels } from '#bundles/profiler/subjects/views.ts'
 import { toToolbarView } from '#bundles/profiler/web/toolbar/toolbar-view.ts'
 import type { Bundle } from '#kernel/bundle.ts'
 import { defineController } from '#kernel/controller.ts'
@@ -586,7 +586,7 @@ function createBareProfiler(
     policy,
     collect,
     collectLate: () => undefined,
-    watchLoop: () => undefined,
+    onBegin: () => undefined,
     processData: () => '{}',
     redactor: new Redactor(),
     logger,

@@ -1,6 +1,6 @@
 import { t } from 'tap'
-import { createTimeCollector } from '#bundles/profiler/record/collectors/time.ts'
 import { Trace } from '#bundles/profiler/record/trace.ts'
+import { createTimeCollector } from '#bundles/profiler/subjects/time/record.ts'
 import { createRequest } from '#kernel/testing/event-factories.ts'
 import { Redactor } from '#lib/redact/redactor.ts'
 

@@ -2,7 +2,7 @@ import { t } from 'tap'
 import { Inspector } from '#bundles/profiler/insight/findings/inspector.ts'
 import { describeAmounts } from '#bundles/profiler/insight/replay/judge-fix.ts'
 import type { Profile } from '#bundles/profiler/profile/profile.ts'
-import type { QueriesData, QueryData } from '#bundles/profiler/profile/query-data.ts'
+import type { QueriesData, QueryData } from '#bundles/profiler/subjects/queries/data.ts'
 import { createProfile, createQuery } from '#tests/support/create-profile.ts'
 
 const times = <item>(count: number, create: (index: number) => item) =>

@@ -1,8 +1,8 @@
 import type { Profiler } from 'node:inspector'
 import fc from 'fast-check'
 import { t } from 'tap'
-import type { CpuData } from '#bundles/profiler/profile/code-data.ts'
-import { type CallNode, createCallTree, summarizeSamples } from '#bundles/profiler/record/cpu/summarize-samples.ts'
+import type { CpuData } from '#bundles/profiler/subjects/cpu/data.ts'
+import { type CallNode, createCallTree, summarizeSamples } from '#bundles/profiler/subjects/cpu/summarize-samples.ts'
 import { Redactor } from '#lib/redact/redactor.ts'
 import { SourceExcerpts } from '#lib/stack/source-excerpts.ts'
 

@@ -3,10 +3,11 @@ import type { Session } from 'node:inspector'
 import path from 'node:path'
 import { setTimeout as delay } from 'node:timers/promises'
 import { type Test, t } from 'tap'
-import { ArmFile, parseArming } from '#bundles/profiler/record/cpu/arming.ts'
-import { CpuProfiler } from '#bundles/profiler/record/cpu/cpu-profiler.ts'
-import { CpuSampler, type CpuSamplerOptions } from '#bundles/profiler/record/cpu/cpu-sampler.ts'
 import type { SampleStart } from '#bundles/profiler/record/profiler.ts'
+import { Trace } from '#bundles/profiler/record/trace.ts'
+import { ArmFile, parseArming } from '#bundles/profiler/subjects/cpu/arming.ts'
+import { CpuSampler, type CpuSamplerOptions } from '#bundles/profiler/subjects/cpu/cpu-sampler.ts'
+import { CpuProfiler, cpuPart } from '#bundles/profiler/subjects/cpu/record.ts'
 import { defineController, namedFunctionOf, toController } from '#kernel/controller.ts'
 import { createRequest } from '#kernel/testing/event-factories.ts'
 import type { Request } from '#lib/http/request.ts'
@@ -28,7 +29,12 @@ function create(t: Test, armFile = path.join(t.testdir(), 'armed.json')) {
   const { logger, records } = createRecorder()
   const cpu = new CpuProfiler({ profiler, file, routes: new RouteCollection(), logger, sampler, limit: 20 })
   t.teardown(() => cpu.close())
-  const begin = (target: string, others = 0) => starts[0]?.(createRequest(target), 'abc123', others)
+  const begin = (target: string, others = 0) => {
+    const request = createRequest(target)
+    const trace = new Trace('abc123', request, undefined)
+    starts[0]?.(request, trace.token, others)?.(trace)
+    return cpuPart.find(trace)?.recording
+  }
   return { armFile, cpu, file, begin, starts, records }
 }
 

@@ -1,6 +1,6 @@
 import { t } from 'tap'
 import type { ProfileCollector } from '#bundles/profiler/record/collect.ts'
-import { ExceptionCollector } from '#bundles/profiler/record/collectors/exception.ts'
+import { ExceptionCollector } from '#bundles/profiler/subjects/exception/record.ts'
 import { ExceptionEvent, ResponseEvent, ViewEvent } from '#kernel/events.ts'
 import { createRequest } from '#kernel/testing/event-factories.ts'
 import { HttpError } from '#lib/errors/http-error.ts'

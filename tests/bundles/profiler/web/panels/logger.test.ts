@@ -1,7 +1,7 @@
 import { t } from 'tap'
 import { toProfile } from '#bundles/profiler/profile/parse-profile.ts'
+import { createLoggerPanel } from '#bundles/profiler/subjects/logs/show.ts'
 import { EditorLinks } from '#bundles/profiler/web/editor-links.ts'
-import { createLoggerPanel } from '#bundles/profiler/web/panels/logger.ts'
 import type { PanelSubject } from '#bundles/profiler/web/panels/panel.ts'
 import { Response } from '#lib/http/response.ts'
 import { createSubject } from '#tests/support/create-profile.ts'

@@ -1,10 +1,10 @@
 import fc from 'fast-check'
 import { t } from 'tap'
 import { toValueRow } from '#bundles/profiler/profile/format-value.ts'
+import { createHttpPanel } from '#bundles/profiler/subjects/http/show.ts'
+import { splitMessage } from '#bundles/profiler/subjects/logs/log-lines.ts'
 import { EditorLinks } from '#bundles/profiler/web/editor-links.ts'
 import { toBar } from '#bundles/profiler/web/panels/bar.ts'
-import { createHttpPanel } from '#bundles/profiler/web/panels/http.ts'
-import { splitMessage } from '#bundles/profiler/web/panels/logs/log-lines.ts'
 import { createSubject } from '#tests/support/create-profile.ts'
 
 t.test('a log message is split into its template and its values', async t => {

@@ -1,6 +1,6 @@
 import { type Test, t } from 'tap'
+import { createRequestPanel } from '#bundles/profiler/subjects/exchange/show.ts'
 import { EditorLinks } from '#bundles/profiler/web/editor-links.ts'
-import { createRequestPanel } from '#bundles/profiler/web/panels/request.ts'
 import type { Application } from '#kernel/bundle.ts'
 import { ExceptionEvent, RequestEvent, ResponseEvent } from '#kernel/events.ts'
 import { HttpError } from '#lib/errors/http-error.ts'

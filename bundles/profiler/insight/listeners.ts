@@ -1,0 +1,107 @@
+import type { EventNode, EventTree } from '../profile/event-tree.ts'
+import { formatMicroseconds } from '../profile/format.ts'
+import { groupBy } from '../profile/group-by.ts'
+import type { Profile } from '../profile/profile.ts'
+
+/** The listeners of a request: called, not called, and the events without a listener. */
+interface ListenerTables {
+  /** In the order of their first calls. */
+  readonly called: readonly CalledListener[]
+  readonly notCalled: readonly UncalledListener[]
+  /** Events that were dispatched although no listener listens to them. */
+  readonly orphaned: readonly { readonly event: string; readonly times: string }[]
+  /** The places where listeners were registered, by {@link keyOfListener}; unknown places are absent. */
+  readonly sites: ReadonlyMap<string, string>
+}
+
+/** A listener that was called. */
+interface CalledListener {
+  readonly event: string
+  readonly priority: string
+  readonly name: string
+  readonly calls: string
+  /** The duration of all calls together. */
+  readonly duration: string
+  /** File and line where it was registered; empty when it is not known. */
+  readonly site: string
+}
+
+/** A listener that was not called. */
+interface UncalledListener extends Omit<CalledListener, 'calls' | 'duration'> {
+  /** Why it was not called; empty when the reason is not known. */
+  readonly reason: string
+}
+
+/** Compares the event tree of a profile with the registered listeners of its process. */
+export function summarizeListeners({ nodes }: EventTree, { events }: Profile['process']): ListenerTables {
+  const dispatches = nodes.filter(({ kind }) => kind === 'dispatch')
+  const orphaned = dispatches.filter(({ children, details }) => children.length === 0 && details.length === 0)
+  const listeners = (events?.listeners ?? []).map(({ site = '', ...listener }) => ({ site, ...listener }))
+  const sites = new Map(listeners.filter(({ site }) => site !== '').map(known => [keyOfListener(known), known.site]))
+  return {
+    sites,
+    called: findCalled(dispatches, sites),
+    notCalled: findUncalled(dispatches, listeners),
+    orphaned: [...groupBy(orphaned, ({ name }) => name)].map(([event, { length }]) => ({
+      event,
+      times: String(length),
+    })),
+  }
+}
+
+interface RegisteredListener {
+  readonly event: string
+  readonly name: string
+  readonly priority: number
+  readonly site: string
+}
+
+function findCalled(dispatches: readonly EventNode[], sites: ListenerTables['sites']): CalledListener[] {
+  const calls = dispatches.flatMap(({ children, name: event }) =>
+    children.map(({ duration, name, priority }) => ({ event, name, priority, duration })),
+  )
+  return [...groupBy(calls, keyOfListener).values()].flatMap(group => {
+    const duration = group.reduce((sum, { duration = 0 }) => sum + duration, 0)
+    return group.slice(0, 1).map(({ event, name, priority }) => ({
+      event,
+      priority: String(priority),
+      name,
+      site: sites.get(keyOfListener({ event, name, priority })) ?? '',
+      calls: String(group.length),
+      duration: formatMicroseconds(duration),
+    }))
+  })
+}
+
+function findUncalled(dispatches: readonly EventNode[], listeners: readonly RegisteredListener[]): UncalledListener[] {
+  // Functions may have the same name: one call of `anonymous` is not a call of two listeners.
+  const called = new Map<string, number>()
+  for (const { children, name } of dispatches) {
+    for (const [key, { length }] of groupBy(children, call => keyOfCall(name, call))) {
+      called.set(key, Math.max(length, called.get(key) ?? 0))
+    }
+  }
+  return listeners.flatMap(listener => {
+    const { event, name, priority, site } = listener
+    const key = keyOfListener(listener)
+    const times = called.get(key) ?? 0
+    called.set(key, times - 1)
+    return times > 0 ? [] : [{ event, priority: String(priority), name, site, reason: explain(listener, dispatches) }]
+  })
+}
+
+function explain({ event, name }: RegisteredListener, dispatches: readonly EventNode[]): string {
+  const own = dispatches.filter(dispatch => dispatch.name === event)
+  const last = own.find(({ details }) => details.includes(name))?.children.at(-1)
+  if (last !== undefined) return `skipped: ${last.name} ${last.hasThrown ? 'threw' : 'stopped propagation'}`
+  return own.length === 0 ? 'the event was not dispatched' : ''
+}
+
+function keyOfCall(event: string, { name, priority }: EventNode): string {
+  return keyOfListener({ event, name, priority })
+}
+
+/** Identifies a listener. Functions may have the same name, so this is not always unique. */
+export function keyOfListener({ event, name, priority }: Omit<RegisteredListener, 'site'>): string {
+  return `${event}\n${priority}\n${name}`
+}

@@ -1,0 +1,52 @@
+import { type FormattedTime, formatTime } from '../../profile/format.ts'
+import { type Row, toRows, toValueRow } from '../../profile/format-value.ts'
+import type { PanelModel, ProfilePanel } from '../../web/panels/panel.ts'
+import type { ServerProcessData } from './data.ts'
+
+/** Shows the settings that the application was started with, its bundles and versions. */
+export const configPanel: ProfilePanel = {
+  name: 'config',
+  label: 'Configuration',
+  template: 'profiler/panels/config',
+  hasContent: () => true,
+  toView({ profile }) {
+    const { config, server } = profile.process
+    const { node, sinfonietta, ...others } = server?.versions ?? {}
+    return {
+      version: sinfonietta || 'n/a',
+      node: node || 'n/a',
+      environment: config?.environment || 'n/a',
+      isDebug: config?.isDebug ?? false,
+      logLevel: config?.logLevel || 'n/a',
+      versions: toRows(others),
+      process: toRows(server?.process).map(row => ({ ...row, time: row.name === 'started' && toTime(row.value) })),
+      ...viewEnvironment(server),
+      bundles: config?.bundles ?? [],
+      access: [
+        toListRow('Hosts', config?.hosts, 'any'),
+        toListRow('Trusted proxies', config?.trustedProxies, 'none'),
+        toListRow('Clients allowed to see debug output', config?.debugAllowedIps, 'this machine only'),
+      ],
+      settings: config?.settings ?? [],
+    }
+  },
+}
+
+/** Damaged data stays text. */
+function toTime(moment: string): FormattedTime | false {
+  const time = Date.parse(moment)
+  return !Number.isNaN(time) && formatTime(time)
+}
+
+function toListRow(name: string, list: readonly string[] | undefined, empty: string): Row {
+  return { name, value: list?.join(', ') || empty }
+}
+
+function viewEnvironment(server: ServerProcessData | undefined): PanelModel {
+  const rows = toRows(server?.environment).map(toValueRow)
+  const dotenvNames = new Set(server?.dotenvNames)
+  return {
+    dotenv: rows.filter(({ name }) => dotenvNames.has(name)),
+    regular: rows.filter(({ name }) => !dotenvNames.has(name)),
+  }
+}

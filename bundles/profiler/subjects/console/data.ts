@@ -1,0 +1,36 @@
+import * as v from 'valibot'
+import { codePlace } from '../../profile/code.ts'
+import { amount, check, list, maybe, number, oneOf, treeSchema } from '../../profile/schema.ts'
+
+/** The functions whose values the Console panel shows: `dump`, and methods of `console`. */
+export const consoleMethods = ['dump', 'log', 'info', 'warn', 'error', 'debug', 'table', 'trace', 'dir'] as const
+
+/** One of {@link consoleMethods}. */
+export type ConsoleMethod = (typeof consoleMethods)[number]
+
+/** The calls of `dump` and of `console`. */
+export type ConsoleData = v.InferOutput<typeof consoleSchema>
+
+/** A call of `dump`, or of a method of `console`. */
+export type ConsoleEntry = ConsoleData['entries'][number]
+
+export const consoleSchema = v.object({
+  /** In their order. */
+  entries: list(
+    v.object({
+      /** Microseconds since the request began. */
+      at: number,
+      method: oneOf(consoleMethods),
+      /** The label of a dump. */
+      label: maybe(check.text),
+      /** The value of a dump. Of `console`, the formatted text, and the values after it. */
+      values: list(treeSchema),
+      /** The place of the call in the application. */
+      site: maybe(codePlace),
+      /** Of `console.trace`: the calls of the application that have led there, innermost first. */
+      callers: maybe(list(codePlace)),
+    }),
+  ),
+  /** How many were only counted because there were too many, or too much text. */
+  omitted: amount,
+})

@@ -1,0 +1,176 @@
+import { formatWithOptions } from 'node:util'
+import { observeDumps } from '../../../../kernel/dump.ts'
+import { Headers } from '../../../../lib/http/headers.ts'
+import { Request } from '../../../../lib/http/request.ts'
+import { Response } from '../../../../lib/http/response.ts'
+import { type CopyBounds, maskAndCut, type TextMasker } from '../../../../lib/redact/masking-copier.ts'
+import type { Redactor } from '../../../../lib/redact/redactor.ts'
+import { describeTree, type Expand, formatTree, type ValueTree } from '../../../../lib/redact/value-tree.ts'
+import { Callers, type CodePlace } from '../../../../lib/stack/callers.ts'
+import { escapeControls } from '../../../../lib/text/escapes.ts'
+import { formatPlace } from '../../profile/format.ts'
+import type { CollectorOf } from '../../record/collect.ts'
+import { type FindTrace, TracePart } from '../../record/trace.ts'
+import type { ConsoleData, ConsoleEntry, ConsoleMethod } from './data.ts'
+import { watchConsole } from './watch-console.ts'
+
+/** Collects the calls of `dump` and of `console`. They are masked when they are recorded. */
+export const consoleCollector: CollectorOf<'console'> = {
+  name: 'console',
+  collectsLate: true,
+  collect: trace => consolePart.find(trace)?.toData(),
+  summarize: trace => ({ dumps: consolePart.find(trace)?.count ?? 0 }),
+}
+
+/** The services of {@link observeConsole}. */
+export interface ConsoleServices {
+  /** Finds the trace of the current request. */
+  readonly findTrace: FindTrace
+  readonly redactor: Redactor
+  readonly directory: string
+  /** Whether the values of a call are those of a warning that another subject records. */
+  readonly isRecorded: (values: readonly unknown[]) => boolean
+  /** Where a dump outside of a request is printed. */
+  readonly terminal: { write(text: string): unknown }
+}
+
+/** The calls of the application that `console.trace` shows. */
+const callerLimit = 20
+
+/**
+ * Records the calls of `dump` and of `console` on the traces of their requests, until the returned function is called.
+ */
+export function observeConsole({ directory, findTrace, isRecorded, redactor, terminal }: ConsoleServices): () => void {
+  const callers = new Callers(directory)
+  const findSite = (): CodePlace | undefined => {
+    const { callers: _, ...site } = callers.find() ?? {}
+    return site.file === undefined ? undefined : site
+  }
+  const add = (describe: () => Pick<ConsoleEntry, 'method' | 'label' | 'values' | 'callers'>) => {
+    const trace = findTrace()
+    if (trace === undefined) return false
+    consolePart.of(trace).add(() => {
+      const at = Math.round(trace.elapsed() * 1000)
+      const site = findSite()
+      return { at, ...describe(), ...(site !== undefined && { site }) }
+    })
+    trace.touch()
+    return true
+  }
+  const stopDumps = observeDumps({
+    record: (value, label) =>
+      add(() => ({
+        method: 'dump',
+        ...(label !== undefined && { label: maskAndCut(label, labelLength, redactor) }),
+        values: [describeDump(value, redactor, directory)],
+      })),
+    print(value, label) {
+      const site = findSite()
+      const head = ['dump', label === undefined ? '' : redactor.text(label), formatPlace(site ?? {})]
+      const lines = formatTree(describeDump(value, redactor, directory)).split('\n')
+      terminal.write([head.filter(Boolean).join(' '), ...lines].map(line => `${escapeControls(line)}\n`).join(''))
+    },
+  })
+  const stopConsole = watchConsole((method, values) => {
+    if (isRecorded(values)) return
+    add(() => ({
+      method,
+      values: describeConsole(method, values, redactor, directory),
+      ...(method === 'trace' && { callers: callers.list(callerLimit) }),
+    }))
+  })
+  return () => {
+    stopDumps()
+    stopConsole()
+  }
+}
+
+const labelLength = 200
+
+/** More calls of one request are only counted. */
+const entryLimit = 200
+
+/** Characters of all values of one request; the values of later calls are left out. */
+const textLimit = 250_000
+
+/** One call. */
+const bounds: CopyBounds = { depth: 6, entries: 500, text: 4096, total: 16_384 }
+
+/** The calls of `dump` and of `console` in one request. */
+export class ConsoleTrace {
+  /** All calls, including those that were not kept. */
+  count = 0
+  readonly #entries: ConsoleEntry[] = []
+  #size = 0
+
+  /** Adds a call; `describe` is called only if there is room. */
+  add(describe: () => ConsoleEntry): void {
+    this.count++
+    if (this.#entries.length === entryLimit || this.#size > textLimit) return
+    const entry = describe()
+    this.#size += JSON.stringify(entry.values).length
+    this.#entries.push(entry)
+  }
+
+  toData(): ConsoleData {
+    return { entries: this.#entries, omitted: this.count - this.#entries.length }
+  }
+}
+
+/** The calls of a trace. */
+const consolePart = new TracePart('console', () => new ConsoleTrace())
+
+/** Describes the value of a dump, masked and within bounds. Files are shown as seen from the directory. */
+export function describeDump(value: unknown, masker: TextMasker, directory: string): ValueTree {
+  return describeTree(value, masker, { bounds, directory, expand })
+}
+
+/**
+ * Describes the values of a call of the console: as `console` does, a text with placeholders such as `%s` is filled with
+ * the next values. All other values become trees.
+ */
+export function describeConsole(
+  method: ConsoleMethod,
+  values: readonly unknown[],
+  masker: TextMasker,
+  directory: string,
+): readonly ValueTree[] {
+  // The second value of these is an option.
+  const shown = method === 'dir' || method === 'table' ? values.slice(0, 1) : fillText(values)
+  return shown.slice(0, valueLimit).map(value => describeDump(value, masker, directory))
+}
+
+const valueLimit = 20
+
+/** Placeholders that take a value; `%%` takes none. */
+const placeholder = /%[sdifjoOc%]/g
+
+function fillText([first, ...rest]: readonly unknown[]): readonly unknown[] {
+  if (typeof first !== 'string' || rest.length === 0)
+    return first === undefined && rest.length === 0 ? [] : [first, ...rest]
+  const wanted = (first.match(placeholder) ?? []).filter(found => found !== '%%').length
+  const filled = rest.slice(0, wanted)
+  return [formatWithOptions({ depth: 4 }, first, ...filled), ...rest.slice(wanted)]
+}
+
+/** The data of objects that keep it in private fields. */
+const expand: Expand = value => {
+  if (value instanceof Request) {
+    const { attributes, clientIp, headers, method, url } = value
+    return Object.entries({ method, url, clientIp, headers, attributes })
+  }
+  if (value instanceof Response) {
+    const { body, headers, status } = value
+    return Object.entries({ status, headers, body: typeof body === 'string' ? body : describeBody(body) })
+  }
+  if (value instanceof globalThis.Response) {
+    const { headers, status, url } = value
+    return Object.entries({ url, status, headers })
+  }
+  if (value instanceof Headers || value instanceof globalThis.Headers || value instanceof URLSearchParams) return value
+  return undefined
+}
+
+function describeBody(body: Exclude<Response['body'], string>): unknown {
+  return body === null || ArrayBuffer.isView(body) ? body : '(a stream)'
+}

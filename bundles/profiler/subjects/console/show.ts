@@ -1,0 +1,144 @@
+import { formatTree, type ValueEntry, type ValueTree } from '../../../../lib/redact/value-tree.ts'
+import { type Section, toBlock, toSpan } from '../../export/markdown-text.ts'
+import type { Overview } from '../../insight/overview/overview.ts'
+import type { ShownProfile } from '../../insight/relatives.ts'
+import type { SummaryView } from '../../insight/summary-view.ts'
+import { formatCount, formatMicroseconds, formatNumber, formatPlace, shorten, toOneLine } from '../../profile/format.ts'
+import { profileLink } from '../../profile/links.ts'
+import { type TreeView, TreeViewer } from '../../profile/tree-view.ts'
+import type { EditorLinks } from '../../web/editor-links.ts'
+import type { PanelModel, ProfilePanel } from '../../web/panels/panel.ts'
+import { item, itemRowLimit, limitRows, row, rowLimit, type ToolbarItem } from '../../web/toolbar/toolbar-items.ts'
+import type { ConsoleEntry, ConsoleMethod } from './data.ts'
+
+/** The most entries of the trees of all calls: the page is at most 60 kB. */
+const entryLimit = 400
+
+/** Creates the panel of the calls of `dump` and of `console`, in their order. */
+export function createConsolePanel(editor: EditorLinks): ProfilePanel {
+  return {
+    name: 'console',
+    label: 'Console',
+    template: 'profiler/panels/console',
+    hasContent: ({ summary }) => summary.dumps > 0,
+    badge: ({ summary: { dumps } }) => ({ text: dumps === 0 ? '' : String(dumps), level: 'plain' }),
+    toView({ profile }) {
+      const { entries = [], omitted = 0 } = profile.collectors.console ?? {}
+      // A large value leaves room for the values after it.
+      const limit = Math.max(10, Math.floor(entryLimit / Math.max(4, entries.length)))
+      const views = entries.map((entry, index) => toRow(entry, index, editor, new TreeViewer(limit)))
+      return { omitted, entries: views }
+    },
+  }
+}
+
+function toRow(
+  { at, callers = [], label = '', method, site, values }: ConsoleEntry,
+  index: number,
+  editor: EditorLinks,
+  viewer: TreeViewer,
+) {
+  const table = method === 'table' ? toTable(values[0]) : undefined
+  return {
+    index,
+    time: `+${formatMicroseconds(at)}`,
+    method,
+    level: levels[method],
+    label,
+    table,
+    values: table === undefined ? values.map(value => toTreeView(value, method, viewer)) : [],
+    site: site === undefined ? undefined : editor.view(site),
+    callers: callers.map(caller => editor.view(caller)),
+  }
+}
+
+/** The colours of levels of the log. */
+const levels: Readonly<Record<ConsoleMethod, string>> = {
+  dump: 'info',
+  log: 'plain',
+  info: 'info',
+  warn: 'warning',
+  error: 'error',
+  debug: 'plain',
+  table: 'plain',
+  trace: 'plain',
+  dir: 'plain',
+}
+
+/** The outermost object of a value is open. A text of the console has no quotes. */
+function toTreeView(tree: ValueTree, method: ConsoleMethod, viewer: TreeViewer): TreeView {
+  const view = viewer.view(tree, true)
+  return method !== 'dump' && tree.kind === 'text' ? { ...view, text: tree.text, start: '' } : view
+}
+
+const columnLimit = 20
+
+/** The table of `console.table`: a row for each entry of the value, and a column for each property. */
+function toTable(tree: ValueTree | undefined): PanelModel | undefined {
+  const rows = tree?.entries ?? []
+  const isTable = rows.length > 0 && rows.every(({ value }) => value.kind === 'object' && value.entries !== undefined)
+  if (!isTable) return undefined
+  const names = [...new Set(rows.flatMap(({ value }) => cellsOf(value).map(({ name }) => name)))].slice(0, columnLimit)
+  const cell = (value: ValueTree, name: string) => cellsOf(value).find(entry => entry.name === name)?.value.text ?? ''
+  return {
+    names,
+    rows: rows.map(({ name, value }) => ({ name, cells: names.map(column => cell(value, column)) })),
+    rest: tree?.omitted === undefined ? '' : formatNumber(tree.omitted),
+  }
+}
+
+function cellsOf({ entries = [] }: ValueTree): readonly ValueEntry[] {
+  return entries
+}
+
+/** The calls of `dump` and of `console`. */
+export const consoleSection: Section = {
+  panel: 'console',
+  write({ profile }, limit) {
+    const { entries = [], omitted = 0 } = profile.collectors.console ?? {}
+    if (entries.length === 0) return []
+    const rest = Math.max(0, entries.length - limit) + omitted
+    return [
+      '## Console',
+      ...entries.slice(0, limit).flatMap(writeEntry),
+      ...(rest === 0 ? [] : [`${rest.toLocaleString('en')} more are not listed.`]),
+    ]
+  },
+}
+
+function writeEntry({ at, callers = [], label, method, site, values }: ConsoleEntry): string[] {
+  const place = site?.file === undefined ? '' : ` at ${toSpan(formatPlace(site))}`
+  const head = `+${formatMicroseconds(at)} ${method}${label === undefined ? '' : ` ${toSpan(label)}`}${place}`
+  const plain = method === 'dump' ? [] : values.filter(({ kind }) => kind === 'text')
+  const lines = values.map(value => (plain.includes(value) ? value.text : formatTree(value)))
+  const calls = callers.map(caller => ['at', caller.function, formatPlace(caller)].filter(Boolean).join(' '))
+  return [head, ...(lines.length === 0 ? [] : [toBlock([...lines, ...calls].join('\n'))])]
+}
+
+/** Creates the item of dumps; `undefined` without any. */
+export function toConsoleItem(
+  { profile }: ShownProfile,
+  { token }: SummaryView,
+  _: Overview,
+  editor: EditorLinks,
+): ToolbarItem | undefined {
+  const { dumps } = profile.summary
+  if (dumps === 0) return undefined
+  const { entries = [] } = profile.collectors.console ?? {}
+  const link = profileLink(token, 'console')
+  return item('console', 'Console', {
+    text: formatCount(dumps, 'dump'),
+    link,
+    rows: limitRows(
+      entries.map(({ label, method, site, values }, index) => {
+        const text = values.map(value => toOneLine(formatTree(value))).join(' ')
+        return row(label ?? method, shorten(text, rowLimit), {
+          link: `${link}#dump-${index}`,
+          place: editor.viewCaller(site),
+        })
+      }),
+      link,
+      dumps - itemRowLimit,
+    ),
+  })
+}

@@ -1,0 +1,152 @@
+import type { Application } from '../../../../kernel/bundle.ts'
+import { namedFunctionOf } from '../../../../kernel/controller.ts'
+import type { Request } from '../../../../lib/http/request.ts'
+import type { Logger } from '../../../../lib/log/logger.ts'
+import type { RouteCollection } from '../../../../lib/routing/route-collection.ts'
+import { RouteMatcher } from '../../../../lib/routing/route-matcher.ts'
+import { SourceExcerpts } from '../../../../lib/stack/source-excerpts.ts'
+import type { CollectorOf } from '../../record/collect.ts'
+import type { Profiler, SampleStart } from '../../record/profiler.ts'
+import { TracePart } from '../../record/trace.ts'
+import { type ArmFile, type Arming, type CpuTarget, createArming } from './arming.ts'
+import { CpuRecording, type CpuSampler } from './cpu-sampler.ts'
+import { summarizeSamples } from './summarize-samples.ts'
+
+/** The samples of a trace. */
+export const cpuPart: TracePart<{ recording?: CpuRecording }> = new TracePart('cpu', () => ({}))
+
+/** Collects the CPU profile of a sampled request. */
+export function createCpuCollector({ directory, redactor, routes }: Application): CollectorOf<'cpu'> {
+  const sources = new SourceExcerpts(directory, redactor)
+  return {
+    name: 'cpu',
+    collect(trace) {
+      const cpu = cpuPart.find(trace)?.recording
+      if (cpu === undefined) return undefined
+      const sampled = cpu.stop()
+      const names = cpu.findNames([...routes].flatMap(({ controller }) => namedFunctionOf(controller)))
+      return summarizeSamples(sampled, { directory, names, redactor, sources })
+    },
+  }
+}
+
+/** The services that the CPU profiler uses. */
+export interface CpuProfilerServices {
+  readonly profiler: Pick<Profiler, 'sampleWith'>
+  readonly routes: RouteCollection
+  readonly file: ArmFile
+  readonly logger: Logger
+  readonly sampler: CpuSampler
+  /** The longest time of a sampled request, in milliseconds; by default ten seconds. */
+  readonly limit?: number
+}
+
+/**
+ * Samples one request on demand, and removes the order. Without an order, the profiler does not call this object. There
+ * is one order in the application: the process that removes the file samples the request.
+ */
+export class CpuProfiler {
+  readonly #services: CpuProfilerServices
+  #armed: Arming | undefined
+  #running: CpuRecording | undefined
+  #last: string | undefined
+  #expiry: NodeJS.Timeout | undefined
+  #unregister: (() => void) | undefined
+  #unwatch: (() => void) | undefined
+  #matcher: RouteMatcher | undefined
+
+  constructor(services: CpuProfilerServices) {
+    this.#services = services
+  }
+
+  /** The current order. */
+  get armed(): Arming | undefined {
+    return this.#armed
+  }
+
+  /** The token of the last request that this process sampled. */
+  get last(): string | undefined {
+    return this.#last
+  }
+
+  /** Orders a sample, in place of the order before. @throws when the disk does not allow it */
+  arm(target: CpuTarget): void {
+    const arming = createArming(target, Date.now())
+    this.#services.file.write(arming)
+    this.#set(arming)
+  }
+
+  /** Withdraws the order. */
+  disarm(): void {
+    this.#services.file.remove()
+    this.#set(undefined)
+  }
+
+  /** Follows the file that other processes write to request a sample, until this profiler is closed. */
+  listen(): void {
+    const { file, logger } = this.#services
+    const follow = () => this.#set(file.read())
+    try {
+      this.#unwatch = file.watch(follow)
+      follow()
+    } catch (error) {
+      logger.warning('The console cannot request CPU profiles.', { exception: error })
+    }
+  }
+
+  /** Stops sampling and following. */
+  close(): void {
+    this.#unwatch?.()
+    this.#set(undefined)
+    this.#running?.stop()
+  }
+
+  #set(arming: Arming | undefined): void {
+    clearTimeout(this.#expiry)
+    const left = arming === undefined ? 0 : arming.until - Date.now()
+    this.#armed = left > 0 ? arming : undefined
+    // A timer for a longer time would fire at once.
+    if (left > 0) this.#expiry = setTimeout(() => this.disarm(), Math.min(left, 2 ** 31 - 1)).unref()
+    this.#update()
+  }
+
+  /** The profiler calls this object only while there is an order or a sampled request. */
+  #update(): void {
+    if (this.#armed === undefined && this.#running === undefined) {
+      this.#unregister?.()
+      this.#unregister = undefined
+    } else this.#unregister ??= this.#services.profiler.sampleWith((...begun) => this.#startSample(...begun))
+  }
+
+  #startSample(request: Request, token: string, others: number): ReturnType<SampleStart> {
+    if (this.#running !== undefined) {
+      this.#running.noteOther()
+      return undefined
+    }
+    if (this.#armed === undefined || !this.#isWanted(request, this.#armed.target)) return undefined
+    const { file, limit = 10_000, sampler } = this.#services
+    const isOurs = file.remove()
+    this.#set(undefined)
+    if (!isOurs) return undefined
+    const onEnd = () => {
+      this.#running = undefined
+      this.#update()
+    }
+    const running = new CpuRecording(sampler, { others, limit, onEnd })
+    this.#running = running
+    this.#last = token
+    this.#update()
+    return trace => {
+      cpuPart.of(trace).recording = running
+    }
+  }
+
+  #isWanted(request: Request, target: CpuTarget): boolean {
+    const { method, path, problem, rawPath } = request
+    if (problem !== undefined) return false
+    if ('path' in target) return method === target.method && (path === target.path || rawPath === target.path)
+    this.#matcher ??= new RouteMatcher(this.#services.routes)
+    const match = this.#matcher.match(request)
+    return match.outcome === 'match' && match.route.name === target.route
+  }
+}

@@ -1,0 +1,316 @@
+import { highlightSource } from '../../../../lib/stack/highlight.ts'
+import { createAxis, listTicks, wholeWindow } from '../../client/time-axis.ts'
+import { type Section, toBlock, toList, toSpan, writeLine } from '../../export/markdown-text.ts'
+import { formatCount, formatMicroseconds, formatShare, toTarget } from '../../profile/format.ts'
+import { cpuLink, profileLink } from '../../profile/links.ts'
+import type { ProfileSummary } from '../../profile/profile.ts'
+import type { EditorLinks } from '../../web/editor-links.ts'
+import { toBar, toPercent } from '../../web/panels/bar.ts'
+import type { PanelSubject, ProfilePanel } from '../../web/panels/panel.ts'
+import { intervalOf, placeOf, readCpu, type StoredCpu, type StoredFunction, type StoredSample } from './read.ts'
+
+/** Creates the panel of the CPU profile of a request that was sampled: a flame graph and its hot spots. */
+export function createCpuPanel(editor: EditorLinks): ProfilePanel {
+  return {
+    name: 'cpu',
+    label: 'CPU',
+    template: 'profiler/panels/cpu',
+    hasContent: profile => readCpu(profile) !== undefined,
+    toView(subject) {
+      const { summary } = subject.profile
+      const cpu = readCpu(subject.profile)
+      return { page: cpuLink, ...describeNext(summary), ...(cpu ? viewCpu(cpu, subject, editor) : { isMissing: true }) }
+    },
+  }
+}
+
+/** The default values of the form: the next request like this one. */
+function describeNext({ method, parent, route, url }: ProfileSummary) {
+  return {
+    parentLink: typeof parent === 'string' ? profileLink(parent, 'cpu') : '',
+    route: route ?? '',
+    method,
+    target: toTarget(url).replace(/[?#].*$/s, ''),
+  }
+}
+
+/** Fewer samples give imprecise times. */
+const fewSamples = 50
+
+function viewCpu(cpu: StoredCpu, { profile, query }: PanelSubject, editor: EditorLinks) {
+  const { busy, calls, functions, idle, isCut, omitted, others, samples, startup } = cpu
+  const frame = calls[Number(query.get('frame') || Number.NaN)]
+  const isUnfolded = query.get('calls') === 'all'
+  const link = profileLink(profile.summary.token, 'cpu')
+  const linkTo = (call: StoredSample | undefined, isAll = isUnfolded) =>
+    `${link}${call === undefined ? '' : `&frame=${call.index}`}${isAll ? '&calls=all' : ''}#flame`
+  const flame = drawFlameGraph(cpu, { frame, isUnfolded, linkTo })
+  const hot = functions.filter(({ self }) => self > 0)
+  return {
+    busy: formatMicroseconds(busy),
+    idle: formatMicroseconds(idle),
+    busyShare: formatShare(busy, busy + idle),
+    samples: samples.toLocaleString('en'),
+    interval: formatMicroseconds(intervalOf(cpu)),
+    startup: formatMicroseconds(startup),
+    others: others === 0 ? '' : others.toLocaleString('en'),
+    isOneOther: others === 1,
+    isCut,
+    omitted,
+    isRough: samples < fewSamples,
+    flame,
+    frameName: frame?.called.name ?? '',
+    allLink: linkTo(undefined),
+    isUnfolded,
+    foldLink: linkTo(frame, !isUnfolded),
+    spots: hot.slice(0, spotLimit).map(spot => viewSpot(spot, cpu, editor, linkTo)),
+    moreSpots: Math.max(0, hot.length - spotLimit),
+  }
+}
+
+const spotLimit = 15
+
+function viewSpot(
+  spot: StoredFunction,
+  { busy, calls, excerpts }: StoredCpu,
+  editor: EditorLinks,
+  linkTo: (call: StoredSample) => string,
+) {
+  const { file, hot, line, name, origin, self, total } = spot
+  const excerpt = excerpts.find(excerpt => excerpt.file === file && excerpt.line === hot)
+  const widest = calls.reduce<StoredSample | undefined>(
+    (widest, call) => (call.called === spot && call.self > (widest?.self ?? -1) ? call : widest),
+    undefined,
+  )
+  return {
+    name,
+    origin,
+    place: editor.viewName(placeOf(spot), origin === 'runtime' || origin === 'gc' ? {} : { file, line: hot ?? line }),
+    frameLink: widest === undefined ? '' : linkTo(widest),
+    self: formatMicroseconds(self),
+    share: formatShare(self, busy),
+    total: formatMicroseconds(total),
+    bar: toBar({ start: 0, duration: self }, { start: 0, duration: busy }),
+    lines:
+      excerpt === undefined
+        ? []
+        : highlightSource(excerpt.file, excerpt.lines).map((tokens, index) => ({
+            number: excerpt.start + index,
+            isMarked: excerpt.start + index === hot,
+            tokens,
+          })),
+  }
+}
+
+/** Calls as bars below their callers. The width of a bar is the time of its call. */
+interface FlameGraph {
+  readonly height: number
+  /** The lines of the axis, which shows how much CPU time a width is. */
+  readonly ticks: readonly { readonly x: string; readonly label: string }[]
+  readonly bars: readonly FlameBar[]
+  /** The callers of the shown call, the outermost first. */
+  readonly callers: readonly { readonly name: string; readonly link: string }[]
+  /** How many calls are too short to be drawn. */
+  readonly hidden: number
+  /** How many calls of others are folded into those that they have led to. */
+  readonly folded: number
+}
+
+/** A bar: `x` and `width` are in percent of the picture, `y` is in pixels. */
+interface FlameBar {
+  readonly index: number
+  /** The index of the bar above it. */
+  readonly parent: number
+  readonly name: string
+  /** All its data in one line. */
+  readonly text: string
+  readonly origin: StoredFunction['origin']
+  readonly x: string
+  readonly y: number
+  readonly width: string
+  readonly label: 'none' | 'wide' | 'always'
+  /** The address that shows it in the whole width. */
+  readonly link: string
+}
+
+/** The options of a flame graph. */
+interface FlameOptions {
+  /** The call that fills the picture; by default all calls. */
+  readonly frame: StoredSample | undefined
+  /** Whether runs of foreign calls are drawn one by one. */
+  readonly isUnfolded: boolean
+  /** The address of the flame graph of a call. */
+  readonly linkTo: (frame: StoredSample | undefined) => string
+}
+
+const rowHeight = 22
+
+const leastShare = 0.0015
+
+const barLimit = 400
+
+/** Labels of narrower bars would be a letter or two, on a wide screen or on all screens. */
+const labelShare = { wide: 0.06, always: 0.2 }
+
+/** A call with this share of its caller's time is the only significant call of its caller. */
+const onlyShare = 0.98
+
+/** Draws the calls of a CPU profile, the longest on the left. */
+function drawFlameGraph({ busy, calls, roots }: StoredCpu, options: FlameOptions): FlameGraph {
+  const { frame, linkTo } = options
+  const whole = frame?.total ?? busy
+  const bars: FlameBar[] = []
+  let depth = 0
+  let drawn = 0
+  let folded = 0
+
+  const draw = (call: StoredSample, at: { readonly x: number; readonly row: number; readonly parent: number }) => {
+    const run = options.isUnfolded ? { first: call, last: call, count: 1 } : runOf(call)
+    const { count, last } = run
+    const share = shareOf(call.total, whole)
+    if (share < leastShare || bars.length >= barLimit) return
+    drawn += count
+    folded += count - 1
+    depth = Math.max(depth, at.row)
+    const place = bars.length
+    bars.push({
+      index: last.index,
+      parent: at.parent,
+      name: nameOf(run),
+      text: describe(run, busy),
+      origin: last.called.origin,
+      x: toPercent(100 * at.x),
+      y: at.row * rowHeight,
+      width: toPercent(100 * Math.max(0, Math.min(share, 1 - at.x))),
+      label: share >= labelShare.always ? 'always' : share >= labelShare.wide ? 'wide' : 'none',
+      link: linkTo(last),
+    })
+    drawAll(last.children, { x: at.x, row: at.row + 1, parent: place })
+  }
+
+  const drawAll = (children: readonly StoredSample[], at: { x: number; row: number; parent: number }) => {
+    let { x } = at
+    for (const child of children) {
+      draw(child, { ...at, x })
+      x = Math.min(1, x + shareOf(child.total, whole))
+    }
+  }
+
+  if (frame === undefined) drawAll(roots, { x: 0, row: 0, parent: -1 })
+  else draw(frame, { x: 0, row: 0, parent: -1 })
+  return {
+    height: (depth + 1) * rowHeight,
+    ticks: listTicks(createAxis(whole, whole), wholeWindow).map(({ label, x }) => ({ x: toPercent(x), label })),
+    bars,
+    callers: callersOf(frame).map(call => ({ name: call.called.name, link: linkTo(call) })),
+    hidden: (frame === undefined ? calls.length : countWithin(frame)) - drawn,
+    folded,
+  }
+}
+
+/** Calls of which each is the only significant call of the one before it. */
+interface Run {
+  readonly first: StoredSample
+  readonly last: StoredSample
+  readonly count: number
+}
+
+/** A call and the only significant calls within it, up to the first call of the application. */
+function runOf(call: StoredSample): Run {
+  let last = call
+  let count = 1
+  for (let next = onlyChildOf(call); next !== undefined; next = onlyChildOf(next)) {
+    last = next
+    count++
+  }
+  return { first: call, last, count }
+}
+
+function onlyChildOf(call: StoredSample): StoredSample | undefined {
+  const [child] = call.children
+  if (child === undefined || isOwn(call) || isOwn(child)) return undefined
+  return child.total >= call.total * onlyShare ? child : undefined
+}
+
+function nameOf({ count, last }: Run): string {
+  return count === 1 ? last.called.name : `+${count - 1} › ${last.called.name}`
+}
+
+function isOwn({ called }: StoredSample): boolean {
+  return called.origin === 'application'
+}
+
+const owners: Readonly<Record<StoredFunction['origin'], string>> = {
+  application: 'the application',
+  kernel: 'Sinfonietta',
+  vendor: 'a package',
+  runtime: 'Node.js',
+  gc: 'the garbage collector',
+}
+
+function describe(run: Run, busy: number): string {
+  const { count, first } = run
+  const { called, self, total } = run.last
+  const place = placeOf(called)
+  const facts = [
+    `${nameOf(run)}: ${formatMicroseconds(total)}, ${formatShare(total, busy)}`,
+    ...(self > 0 ? [`own ${formatMicroseconds(self)}`] : []),
+    ...(place === '' ? [] : [place]),
+    `of ${called.package ?? owners[called.origin]}`,
+    ...(count > 1 ? [`through ${formatCount(count - 1, 'call')} from ${first.called.name}`] : []),
+  ]
+  return facts.join('; ')
+}
+
+const callerLimit = 8
+
+function callersOf(frame: StoredSample | undefined): StoredSample[] {
+  const callers: StoredSample[] = []
+  for (let at = frame?.caller; at !== undefined && callers.length < callerLimit; at = at.caller) callers.unshift(at)
+  return callers
+}
+
+function countWithin({ children }: StoredSample): number {
+  return children.reduce((sum, child) => sum + countWithin(child), 1)
+}
+
+function shareOf(part: number, whole: number): number {
+  return whole > 0 ? Math.min(1, part / whole) : 0
+}
+
+/** The functions with the most CPU time, and source excerpts of those of the application. */
+export const cpuSection: Section = {
+  panel: 'cpu',
+  write({ profile }, limit) {
+    const cpu = readCpu(profile)
+    if (cpu === undefined) return []
+    const hot = cpu.functions.filter(({ self }) => self > 0)
+    return [
+      '## CPU',
+      toFacts(cpu),
+      '### Hot spots',
+      hot.length === 0 ? 'No CPU activity in the samples.' : toList(hot, limit, spot => writeSpot(spot, cpu)),
+      ...cpu.excerpts.flatMap(({ file, line, lines, start }) => [
+        `Source of ${toSpan(`${file}:${line}`)}, the hottest line marked:`,
+        toBlock(lines.map((text, index) => writeLine(text, start + index, line)).join('\n'), 'ts'),
+      ]),
+    ]
+  },
+}
+
+function toFacts(cpu: StoredCpu): string {
+  const { busy, idle, isCut, others, samples, startup } = cpu
+  return [
+    `- Busy: ${formatMicroseconds(busy)}; waiting: ${formatMicroseconds(idle)}`,
+    `- Samples: ${samples.toLocaleString('en')}, one every ${formatMicroseconds(intervalOf(cpu))}; start of the V8 profiler ${formatMicroseconds(startup)}`,
+    `- Concurrent requests in the same samples: ${others}`,
+    ...(isCut ? ['- Sampling stopped before the request ended.'] : []),
+  ].join('\n')
+}
+
+function writeSpot(spot: StoredFunction, { busy }: StoredCpu): string {
+  const { name, origin, package: owner = origin, self, total } = spot
+  const place = placeOf(spot)
+  const at = place === '' ? '' : ` at ${toSpan(place)}`
+  return `${formatShare(self, busy)} ${toSpan(name)}${at} (${owner}): own ${formatMicroseconds(self)}, with its calls ${formatMicroseconds(total)}`
+}

@@ -1,0 +1,338 @@
+import { markdownDepth, type Section, toSpan } from '../../export/markdown-text.ts'
+import { keyOfListener, summarizeListeners } from '../../insight/listeners.ts'
+import {
+  isKernelDispatch,
+  type ListenerChange,
+  type OutlineNode,
+  outlineEvents,
+  readHandledTime,
+  walkOutline,
+} from '../../profile/event-outline.ts'
+import { type EventNode, type EventTree, ownTime, readEventTree } from '../../profile/event-tree.ts'
+import { formatMicroseconds } from '../../profile/format.ts'
+import { describeSubRequest, profileLink } from '../../profile/links.ts'
+import type { Profile, ProfileSummary } from '../../profile/profile.ts'
+import { findDefinition } from '../../web/answer-place.ts'
+import type { EditorLinks, PlaceView } from '../../web/editor-links.ts'
+import type { PanelModel, ProfilePanel } from '../../web/panels/panel.ts'
+import { rowId } from '../../web/panels/value-origins.ts'
+
+/** The rows of a page; a link shows all of them. */
+const rowLimit = 120
+
+/** Creates the panel of the event tree: the dispatched events, their listeners with their times, and what these changed. */
+export function createEventsPanel(editor: EditorLinks): ProfilePanel {
+  return {
+    name: 'events',
+    label: 'Events',
+    template: 'profiler/panels/events',
+    hasContent: profile => readEventTree(profile).nodes.length > 0,
+    toView({ children, profile, query }) {
+      const { controller, token } = profile.summary
+      const tree = readEventTree(profile)
+      const tables = summarizeListeners(tree, profile.process)
+      const isAll = query.get('spans') === 'all'
+      const outline = outlineEvents(tree, controller ?? '')
+      const { left, nodes } = foldOutline(outline, isAll ? Number.POSITIVE_INFINITY : rowLimit)
+      const toView = createRowViewer({
+        token,
+        children,
+        until: readHandledTime(profile) * 1000,
+        thrown: readThrown(profile),
+        sites: tables.sites,
+        editor,
+      })
+      return {
+        metrics: [
+          { name: 'Dispatched events', value: countOf(tree, 'dispatch') },
+          { name: 'Listener calls', value: countOf(tree, 'call') },
+          { name: 'Not called', value: String(tables.notCalled.length) },
+          { name: 'Orphaned events', value: String(tables.orphaned.length) },
+        ],
+        nodes: nodes.map(toView),
+        left,
+        allLink: `${profileLink(token, 'events')}&spans=all`,
+        dropped: tree.dropped,
+        ...tables,
+        called: tables.called.map(row => ({ ...row, site: viewText(row.site, editor) })),
+        notCalled: tables.notCalled.map(row => ({ ...row, site: viewText(row.site, editor) })),
+      }
+    },
+  }
+}
+
+function countOf({ nodes }: EventTree, kind: EventNode['kind']): string {
+  return String(nodes.filter(node => node.kind === kind).length)
+}
+
+/** The name of the only exception. Empty when there are several, because it is not recorded which of them a listener threw. */
+function readThrown({ collectors }: Profile): string {
+  const [first, ...others] = collectors.exception?.exceptions ?? []
+  return first === undefined || others.length > 0 ? '' : first.name
+}
+
+/** What the rows of an event tree need beside the tree. */
+interface RowContext {
+  /** The token of the profile. */
+  readonly token: string
+  /** The sub-requests whose profiles are stored. */
+  readonly children: readonly ProfileSummary[]
+  /** Microseconds until the request was handled: the width of all bars. */
+  readonly until: number
+  /** The name of the only exception; empty when there were several. */
+  readonly thrown: string
+  /** Where listeners were registered, by `keyOfListener`. */
+  readonly sites: ReadonlyMap<string, string>
+  readonly editor: EditorLinks
+}
+
+/** The view of the place of a listener, a controller or the controller of a sub-request; `false` if it is not known. */
+function viewSite(
+  { kind, name, priority }: FoldedNode['node'],
+  event: string,
+  { children, editor, sites }: RowContext,
+): PlaceView | false {
+  const child = children.find(({ token }) => kind === 'request' && token === name)
+  if (child !== undefined) return viewText(findDefinition(child, editor), editor)
+  if (kind === 'controller') return viewText(editor.findController(name), editor)
+  return kind === 'call' && viewText(sites.get(keyOfListener({ event, name, priority: priority ?? 0 })), editor)
+}
+
+function viewText(site = '', editor: EditorLinks): PlaceView | false {
+  return site !== '' && editor.viewText(site)
+}
+
+/** Creates the function that makes a row of a line, with the rows within it. */
+function createRowViewer(context: RowContext): (line: FoldedNode) => PanelModel {
+  const exceptionLink = profileLink(context.token, 'exception')
+  const requestLink = profileLink(context.token, 'request')
+  const toView = (line: FoldedNode, event: string): PanelModel => {
+    const { children, duration, left, node, times } = line
+    const isGroup = times > 1
+    const subRequest = node.kind === 'request' ? describeSubRequest(node, context.children) : undefined
+    const name = subRequest?.name ?? node.name
+    const remark = isGroup ? '' : remarkOf(node)
+    const site = viewSite(node, event, context)
+    const changes = isGroup ? [] : node.changes.map(change => toChip(change, requestLink))
+    return {
+      id: isGroup ? '' : node.anchor,
+      kind: node.kind,
+      marks: marksOf(line),
+      name: node.kind === 'controller' ? name || 'the controller' : name,
+      times: isGroup ? `× ${times}` : '',
+      token: subRequest?.token ?? '',
+      site,
+      priority: node.priority === undefined ? '' : String(node.priority),
+      start: formatMicroseconds(node.start),
+      duration: duration === undefined ? '' : formatMicroseconds(duration),
+      own: isGroup || node.own === undefined ? '' : formatMicroseconds(node.own),
+      bar: toBar(node.start, duration, context.until),
+      thrown: node.hasThrown ? `threw ${context.thrown || 'an error'}` : '',
+      thrownLink: exceptionLink,
+      isStopped: node.isStopped,
+      skipped: node.skipped.join(', '),
+      remark,
+      by: node.kind === 'dispatch' && node.changes.length > 0 ? 'The kernel, before this event:' : '',
+      changes,
+      hasNotes:
+        (site !== false && children.length > 0) ||
+        node.hasThrown ||
+        node.skipped.length > 0 ||
+        node.isStopped ||
+        changes.length > 0,
+      isOpen: !isGroup,
+      children: children.map(child => toView(child, node.name)),
+      left: left === 0 ? '' : String(left),
+    }
+  }
+  return line => toView(line, '')
+}
+
+/** The classes of a row, which the filters of the page select by. */
+function marksOf({ duration = 0, node, times }: FoldedNode): string {
+  const marks: string[] = [`node-${node.kind}`]
+  if (node.kind === 'dispatch' && !isKernelDispatch(node)) marks.push('of-event')
+  if (times > 1) marks.push('alike')
+  if (node.changes.length > 0) marks.push('changed')
+  if (node.isStopped || node.hasThrown) marks.push('troubled')
+  if (duration >= 100) marks.push('lasts-100us')
+  if (duration >= 1000) marks.push('lasts-1ms')
+  return marks.join(' ')
+}
+
+/** Its place in the time of the request, in percent; work after the response has no bar. */
+function toBar(start: number, duration: number | undefined, until: number): { x: string; width: string } | false {
+  if (duration === undefined || start >= until) return false
+  const x = (start / until) * 100
+  const width = Math.max(0.3, (Math.min(duration, until - start) / until) * 100)
+  return { x: x.toFixed(1), width: width.toFixed(1) }
+}
+
+function remarkOf({ children, duration, kind, skipped }: OutlineNode): string {
+  if (duration === undefined) return 'not finished'
+  return kind === 'dispatch' && children.length === 0 && skipped.length === 0 ? 'no listeners' : ''
+}
+
+/** Links to the header or attribute that was changed. */
+function toChip({ name, verb, what }: ListenerChange, requestLink: string): PanelModel {
+  const id = verb !== 'removed' && (what === 'header' || what === 'attribute') ? rowId(what, name) : ''
+  return {
+    action: what === '' ? '' : `${verb} ${what === 'header' || what === 'attribute' ? what : `the ${what}`}`,
+    kind: what || 'plain',
+    name,
+    link: id === '' ? '' : `${requestLink}#${id}`,
+  }
+}
+
+/** A line of a folded outline: one node, or several similar nodes. */
+interface FoldedNode {
+  /** The node, or the first of several equal nodes. */
+  readonly node: OutlineNode
+  /** The number of nodes. */
+  readonly times: number
+  /** The duration of all nodes together. */
+  readonly duration: number | undefined
+  /** The nodes, if there are several; otherwise the lines within the node. */
+  readonly children: readonly FoldedNode[]
+  /** How many lines within it are left out. */
+  readonly left: number
+}
+
+/** An outline with a limited number of lines. */
+interface FoldedOutline {
+  readonly nodes: readonly FoldedNode[]
+  /** How many lines are left out. */
+  readonly left: number
+}
+
+/** Fewer similar nodes in a row are not folded. */
+const leastAlike = 3
+
+/** Microseconds: longer nodes are not folded. */
+const shortDuration = 1000
+
+/** Deeper lines are shown at this depth, because browsers limit the depth of HTML. */
+const depthLimit = 24
+
+/**
+ * Folds an outline into a limited number of lines. Similar dispatches in a row that are short and without effects become one
+ * line. The steps of the kernel are kept first, then nodes that changed something, stopped or threw, then the longest.
+ */
+function foldOutline(outline: readonly OutlineNode[], limit: number): FoldedOutline {
+  const all = [...walkOutline(outline)]
+  const kept = all.length <= limit ? new Set(all) : chooseLines(all, limit)
+  return { nodes: fold(outline, kept, findQuiet(all), 0), left: all.length - kept.size }
+}
+
+/** Each chosen line is kept with its parents. */
+function chooseLines(all: readonly OutlineNode[], limit: number): Set<OutlineNode> {
+  const parents = new Map(all.flatMap(node => node.children.map(child => [child, node] as const)))
+  const kept = new Set<OutlineNode>()
+  const byWeight = all.toSorted((a, b) => weightOf(b) - weightOf(a) || durationOf(b) - durationOf(a))
+  for (const node of byWeight) {
+    const chain: OutlineNode[] = []
+    for (let at: OutlineNode | undefined = node; at !== undefined && !kept.has(at); at = parents.get(at)) chain.push(at)
+    if (kept.size + chain.length <= limit) for (const line of chain) kept.add(line)
+  }
+  return kept
+}
+
+function weightOf(node: OutlineNode): number {
+  const { changes, hasThrown, isStopped, kind } = node
+  if (kind === 'controller' || isKernelDispatch(node)) return 2
+  return hasThrown || isStopped || changes.length > 0 ? 1 : 0
+}
+
+function durationOf({ duration = 0 }: OutlineNode): number {
+  return duration
+}
+
+/** Nodes that are short and, with all nodes within them, without effects. */
+function findQuiet(all: readonly OutlineNode[]): Set<OutlineNode> {
+  const quiet = new Set<OutlineNode>()
+  for (const node of all.toReversed()) {
+    const { changes, children, duration = Infinity, hasThrown, isStopped, kind } = node
+    const isQuiet = duration < shortDuration && changes.length === 0 && !hasThrown && !isStopped && kind !== 'request'
+    if (isQuiet && children.every(child => quiet.has(child))) quiet.add(node)
+  }
+  return quiet
+}
+
+function fold(
+  nodes: readonly OutlineNode[],
+  kept: ReadonlySet<OutlineNode>,
+  quiet: ReadonlySet<OutlineNode>,
+  depth: number,
+): FoldedNode[] {
+  const toFolded = (node: OutlineNode): FoldedNode => {
+    const inside = depth < depthLimit ? node.children : depth === depthLimit ? [...walkOutline(node.children)] : []
+    const left = inside.filter(child => !kept.has(child)).length
+    return { node, times: 1, duration: node.duration, children: fold(inside, kept, quiet, depth + 1), left }
+  }
+  return findRuns(nodes, quiet).flatMap(run => {
+    const shown = run.filter(node => kept.has(node)).map(toFolded)
+    const [node] = run
+    if (run.length < leastAlike || node === undefined || shown.length === 0) return shown
+    const duration = run.reduce((sum, line) => sum + durationOf(line), 0)
+    return [{ node, times: run.length, duration, children: shown, left: run.length - shown.length }]
+  })
+}
+
+/** Splits a list into runs of similar nodes. */
+function findRuns(nodes: readonly OutlineNode[], quiet: ReadonlySet<OutlineNode>): OutlineNode[][] {
+  const runs: OutlineNode[][] = []
+  let last = ''
+  for (const node of nodes) {
+    const key = node.kind === 'dispatch' && quiet.has(node) ? keyOf(node) : ''
+    const run = runs.at(-1)
+    if (key !== '' && key === last && run !== undefined) run.push(node)
+    else runs.push([node])
+    last = key
+  }
+  return runs
+}
+
+/** An event without a name is identified by its listeners. */
+function keyOf({ children, name }: OutlineNode): string {
+  return JSON.stringify([name, ...children.map(child => child.name)])
+}
+
+/** The event tree as a nested list: dispatches, the called listeners, and their changes. */
+export const eventsSection: Section = {
+  panel: 'events',
+  write({ profile }, limit) {
+    const { dropped, nodes, roots } = readEventTree(profile)
+    if (nodes.length === 0) return []
+    const lines = roots.flatMap(root => writeNode(root, 0))
+    // A tree has more items than other lists.
+    const room = 3 * limit
+    const left = Math.max(0, nodes.length - Math.min(lines.length, room)) + dropped
+    return [
+      '## Events',
+      lines.slice(0, room).join('\n'),
+      ...(left === 0 ? [] : [`${left.toLocaleString('en')} more are not listed.`]),
+    ]
+  },
+}
+
+function writeNode(node: EventNode, depth: number): string[] {
+  if (depth === markdownDepth) return []
+  return [`${'  '.repeat(depth)}- ${describe(node)}`, ...node.children.flatMap(child => writeNode(child, depth + 1))]
+}
+
+function describe(node: EventNode): string {
+  const { before, children, details, duration, hasThrown, isStopped, kind, name, priority } = node
+  const time = duration === undefined ? 'not finished' : formatMicroseconds(duration)
+  const own = children.length === 0 ? '' : ` (own ${formatMicroseconds(ownTime(node))})`
+  const facts = [
+    `${kind === 'request' ? 'sub-request ' : ''}${toSpan(name)} ${time}${own}`,
+    ...(kind === 'call' ? [`priority ${priority}`] : []),
+    ...(isStopped ? ['stopped propagation'] : []),
+    ...(hasThrown ? ['threw'] : []),
+    ...(details.length === 0
+      ? []
+      : [`${kind === 'dispatch' ? 'skipped' : ''} ${details.map(toSpan).join(', ')}`.trim()]),
+    ...(before.length === 0 ? [] : [`before it ${before.map(toSpan).join(', ')}`]),
+  ]
+  return facts.join('; ')
+}

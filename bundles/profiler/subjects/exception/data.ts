@@ -1,0 +1,13 @@
+import * as v from 'valibot'
+import { recordedException } from '../../profile/code.ts'
+import { excerpts, list } from '../../profile/schema.ts'
+
+/** The exceptions of a request. */
+export type ExceptionData = v.InferOutput<typeof exceptionSchema>
+
+export const exceptionSchema = v.object({
+  /** In the order in which they were thrown, each with its causes; mostly one. */
+  exceptions: list(recordedException),
+  /** Excerpts of the sources that frames name by file and line. */
+  excerpts,
+})

@@ -1,0 +1,199 @@
+import type { Application } from '../../../../kernel/bundle.ts'
+import type { RequestContext } from '../../../../kernel/request-context.ts'
+import { ThrownFrames } from '../../../../kernel/thrown-frames.ts'
+import { errorChain, type FlatError, flattenError } from '../../../../lib/errors/flat-error.ts'
+import type { Logger } from '../../../../lib/log/logger.ts'
+import { cut, MaskingCopier, propertyBounds } from '../../../../lib/redact/masking-copier.ts'
+import type { Redactor } from '../../../../lib/redact/redactor.ts'
+import type { FrameLocation } from '../../../../lib/stack/locate-frame.ts'
+import { readProperty } from '../../../../lib/stack/read-property.ts'
+import { SourceExcerpts } from '../../../../lib/stack/source-excerpts.ts'
+import type { StackFrame } from '../../../../lib/stack/stack-frames.ts'
+import type { RecordedException, RecordedFrame } from '../../profile/code.ts'
+import type { ProfileSummary } from '../../profile/profile.ts'
+import type { Excerpt } from '../../profile/schema.ts'
+import type { CollectorOf } from '../../record/collect.ts'
+import { hash, routeNameOf } from '../../record/collect.ts'
+import type { Profiler } from '../../record/profiler.ts'
+import { countCommon, recordFrame } from '../../record/recorded-frames.ts'
+import type { Trace } from '../../record/trace.ts'
+import type { ExceptionData } from './data.ts'
+
+const frameLimit = 30
+
+const messageLimit = 4096
+
+const textLimit = 200
+
+/** Texts are masked before they are cut, because half a secret is not recognised; this bounds the masked text. */
+const readLimit = 65_536
+
+const causeLimit = 10
+
+/** Frames of the application per exception. */
+const excerptLimit = 10
+
+/**
+ * Collects the exceptions with their causes, and with excerpts of the application's sources: one excerpt for an error
+ * of the client, which is seldom debugged. It runs after the response was sent, and expensive work (parsing frames,
+ * reading sources) is done once per place in the code.
+ */
+export class ExceptionCollector implements CollectorOf<'exception'> {
+  readonly name = 'exception'
+  readonly #directory: string
+  readonly #redactor: Redactor
+  readonly #sources: SourceExcerpts
+  readonly #thrown: ThrownFrames
+  /** Equal stacks are the same list, which is masked once. */
+  readonly #frames = new WeakMap<readonly StackFrame[], readonly RecordedFrame[]>()
+
+  constructor(app: Pick<Application, 'controllers' | 'directory' | 'redactor' | 'routes'>) {
+    const { directory, redactor } = app
+    this.#directory = directory
+    this.#redactor = redactor
+    this.#sources = new SourceExcerpts(directory, redactor)
+    this.#thrown = new ThrownFrames(app)
+  }
+
+  collect({ outcome, request, response, skipped, thrown }: Trace): ExceptionData | undefined {
+    if (thrown.length === 0) return undefined
+    const excerpts: Excerpt[] = []
+    const exceptions = withoutCauses(thrown, skipped).map(error => {
+      const flat = this.#thrown.locate(flattenError(error, { mask: text => this.#text(text, messageLimit) }), request)
+      // For the error page: the response to the error does not exist yet.
+      const isAnswered = flat.status === response?.status || outcome === 'unfinished'
+      const isClientError = (flat.status ?? 500) < 500 && isAnswered
+      this.#addExcerpts(flat, isClientError, excerpts)
+      return this.#record(flat, [], new MaskingCopier(this.#redactor, propertyBounds))
+    })
+    return { exceptions, excerpts }
+  }
+
+  summarize(trace: Trace, data: ExceptionData | undefined): Partial<ProfileSummary> {
+    return { fingerprint: data === undefined ? null : fingerprintOf(data, routeNameOf(trace, this.#redactor)) }
+  }
+
+  /** `copier` copies the properties of the whole chain. */
+  #record(error: FlatError, above: readonly StackFrame[], copier: MaskingCopier): RecordedException {
+    const { cause, code, errors, frames, note, properties, status } = error
+    const common = countCommon(frames, above, isSame)
+    const own = frames.length - common
+    return {
+      name: this.#text(error.name, textLimit),
+      message: error.message,
+      ...(code !== undefined && { code: typeof code === 'string' ? this.#text(code, textLimit) : code }),
+      ...(status !== undefined && { status }),
+      ...(properties && { properties: copier.record(properties) }),
+      frames: this.#recorded(frames).slice(0, own),
+      ...(common > 0 && { common }),
+      ...(own > frameLimit && { omitted: own - frameLimit }),
+      ...(note !== undefined && { note }),
+      ...(errors && { errors: errors.map(inner => this.#record(inner, frames, copier)) }),
+      ...(cause && { cause: this.#record(cause, frames, copier) }),
+    }
+  }
+
+  #recorded(frames: readonly StackFrame[]): readonly RecordedFrame[] {
+    let recorded = this.#frames.get(frames)
+    if (recorded === undefined) {
+      const mask = (text: string, limit: number) => this.#text(text, limit)
+      recorded = frames.slice(0, frameLimit).map(frame => recordFrame(frame, this.#directory, mask))
+      this.#frames.set(frames, recorded)
+    }
+    return recorded
+  }
+
+  /**
+   * The frames of the application; without any, the innermost frame of the kernel, unless the client caused the error.
+   */
+  #addExcerpts(error: FlatError, isClientError: boolean, excerpts: Excerpt[]): void {
+    const end = excerpts.length + (isClientError ? 1 : excerptLimit)
+    const chain = errorChain(error)
+    for (const { frames } of chain) this.#addExcerptsOf(frames, 'application', end, excerpts)
+    if (excerpts.length > 0 || isClientError) return
+    for (const { frames } of chain) this.#addExcerptsOf(frames, 'kernel', 1, excerpts)
+  }
+
+  #addExcerptsOf(
+    frames: readonly StackFrame[],
+    wanted: FrameLocation['origin'],
+    end: number,
+    excerpts: Excerpt[],
+  ): void {
+    for (const [index, { origin, file = '', line = 0 }] of this.#recorded(frames).entries()) {
+      if (excerpts.length === end) return
+      if (origin !== wanted || excerpts.some(other => other.file === file && other.line === line)) continue
+      // The recorded name may be relative, or masked.
+      const excerpt = this.#sources.find(frames[index]?.file ?? '', line)
+      if (excerpt !== undefined) excerpts.push({ file, line, ...excerpt })
+    }
+  }
+
+  #text(text: string, limit: number): string {
+    return cut(this.#redactor.text(text.slice(0, readLimit)), limit)
+  }
+}
+
+/** Leaves out errors that a later error has as its cause. */
+function withoutCauses(thrown: readonly unknown[], skipped: readonly unknown[]): readonly unknown[] {
+  if (thrown.length === 1) return thrown
+  // An error that was answered comes first, even if a listener failed because of it.
+  const replaced = (error: unknown, index: number) =>
+    thrown.slice(index + 1).some(later => !skipped.includes(later) && causesOf(later).includes(error))
+  return thrown.filter((error, index) => !replaced(error, index))
+}
+
+function causesOf(error: unknown): unknown[] {
+  const causes: unknown[] = []
+  let cause = readProperty(error, 'cause')
+  while (cause !== undefined && causes.length < causeLimit) {
+    causes.push(cause)
+    cause = readProperty(cause, 'cause')
+  }
+  return causes
+}
+
+function isSame(one: StackFrame | undefined, other: StackFrame | undefined): boolean {
+  const isSamePlace = one?.line === other?.line && one?.column === other?.column && one?.file === other?.file
+  return isSamePlace && one?.function === other?.function
+}
+
+/**
+ * Reports uncaught errors and unhandled rejections to the profiler, until the returned function is called. The process
+ * ends because of them as it does without the profiler.
+ */
+export function watchCrashes(profiler: Profiler, context: RequestContext, logger: Logger): () => void {
+  const onCrash = (error: unknown) => {
+    // The work of this request has failed, possibly long after its response.
+    const culprit = context.current
+    profiler.crash(error, culprit)
+    const token = profiler.find(culprit)?.token
+    if (token !== undefined)
+      logger.critical('The profile {profile} has the exception that ends the process.', { profile: token })
+  }
+  process.on('uncaughtExceptionMonitor', onCrash)
+  return () => process.off('uncaughtExceptionMonitor', onCrash)
+}
+
+/**
+ * The fingerprint of the last exception: the same for each occurrence of an error, whatever its message contains. It is a hash of
+ * the class, the code, and the innermost place in the application: file, function, and the text of the line, so that it
+ * stays when lines move. An error without such a place has that of its route; `null` without a route.
+ */
+export function fingerprintOf({ exceptions, excerpts }: ExceptionData, route: string | null): string | null {
+  const exception = exceptions.at(-1)
+  if (exception === undefined) return null
+  const { code = '', name } = exception
+  const place = findPlace(exception, excerpts) ?? (route === null ? undefined : [route])
+  if (place === undefined) return null
+  return hash(JSON.stringify([name, code, ...place]))
+}
+
+function findPlace(exception: RecordedException, excerpts: readonly Excerpt[]): unknown[] | undefined {
+  const frames = errorChain(exception).flatMap(({ frames }) => frames)
+  const frame = frames.find(({ origin }) => origin === 'application')
+  if (frame === undefined) return undefined
+  const { call, file, line = 0 } = frame
+  const source = excerpts.find(excerpt => excerpt.file === file && excerpt.line === line)
+  return [file, call, source?.lines[line - source.start]?.trim() ?? line]
+}

@@ -1,0 +1,155 @@
+import { type Section, toBlock, toList, toSpan } from '../../export/markdown-text.ts'
+import { writeErrorPrompt } from '../../export/prompt.ts'
+import type { Overview } from '../../insight/overview/overview.ts'
+import type { ShownProfile } from '../../insight/relatives.ts'
+import type { SummaryView } from '../../insight/summary-view.ts'
+import type { RecordedFrame } from '../../profile/code.ts'
+import {
+  findThrowFrame,
+  readExceptions,
+  readExcerpts,
+  type StoredException,
+  toPlace,
+  toRest,
+} from '../../profile/exceptions.ts'
+import { formatSize } from '../../profile/format-value.ts'
+import { profileLink } from '../../profile/links.ts'
+import type { Excerpt } from '../../profile/schema.ts'
+import type { EditorLinks } from '../../web/editor-links.ts'
+import { viewExceptions } from '../../web/exceptions.ts'
+import { viewOccurrences } from '../../web/panels/occurrences.ts'
+import type { ProfilePanel } from '../../web/panels/panel.ts'
+import { viewVerification } from '../../web/panels/verification.ts'
+import { cutText, item, limitRows, row, type ToolbarItem } from '../../web/toolbar/toolbar-items.ts'
+
+/** Creates the panel of exceptions: the first one and its causes, with stacks and sources. */
+export function createExceptionPanel(editor: EditorLinks): ProfilePanel {
+  return {
+    name: 'exception',
+    label: 'Exception',
+    template: 'profiler/panels/exception',
+    hasContent: profile => readExceptions(profile).length > 0,
+    badge(profile) {
+      const { length } = readExceptions(profile)
+      return { text: length === 0 ? '' : String(length), level: 'error' }
+    },
+    toView: async ({ findOccurrences, profile }) => ({
+      isCrash: profile.summary.outcome === 'crashed',
+      cut: profile.summary.outcome === 'stream-failed' ? formatSize(profile.collectors.response?.sent ?? 0) : '',
+      occurrences: viewOccurrences(await findOccurrences(profile)),
+      prompt: writeErrorPrompt(profile, profile.summary.token),
+      verification: profile.summary.exception !== null && viewVerification(profile, 'exception'),
+      trace: readExceptions(profile).map(toTrace).join('\n\n'),
+      ...viewExceptions(profile, editor),
+    }),
+  }
+}
+
+/** Writes an exception as plain text, for a report or a search. */
+function toTrace({ name, message, properties, relation, frames, ...left }: StoredException): string {
+  const head = `${relation === '' ? '' : `${relation}: `}${name}${message === '' ? '' : `: ${message}`}`
+  const calls = frames.map(frame => `    at ${frame.call} (${toPlace(frame)})`)
+  const facts = properties.map(({ name, value }) => `    ${name}: ${value.replaceAll('\n', '\n    ')}`)
+  return [head, ...facts, ...calls, ...toRest(left).map(rest => `    … ${rest}`)].join('\n')
+}
+
+/** The maximal number of source excerpts. */
+const excerptLimit = 5
+
+/** The exceptions with their causes, the stack frames of the application, and their sources. */
+export const exceptionSection: Section = {
+  panel: 'exception',
+  write({ profile }, limit) {
+    const exceptions = readExceptions(profile)
+    if (exceptions.length === 0) return []
+    const sources = new Sources(readExcerpts(profile))
+    const { fingerprint } = profile.summary
+    return [
+      '## Exceptions',
+      ...(fingerprint === null ? [] : [`Fingerprint: ${toSpan(fingerprint)}; the list can be filtered by it.`]),
+      ...exceptions.flatMap(exception => writeException(exception, sources, limit)),
+    ]
+  },
+}
+
+function writeException(exception: StoredException, sources: Sources, limit: number): string[] {
+  const { code, frames, message, name, note, properties, relation, status } = exception
+  const facts = [
+    ...(code === '' ? [] : [`code ${toSpan(code)}`]),
+    ...(status === 0 ? [] : [`status ${status}`]),
+    ...(note === '' ? [] : [toSpan(note)]),
+  ]
+  const own = frames.filter(({ origin }) => origin === 'application')
+  // Without frames of the application, the innermost ones are shown.
+  const shown = own.length > 0 ? own : frames.slice(0, 5)
+  const left = [
+    ...(shown.length < frames.length ? [`${frames.length - shown.length} library frames are not listed`] : []),
+    ...toRest(exception),
+  ]
+  return [
+    `### ${relation === '' ? '' : `${relation}: `}${toSpan(name)}`,
+    ...(facts.length === 0 ? [] : [facts.join(', ')]),
+    ...(message === '' ? [] : [toBlock(message)]),
+    ...(properties.length === 0
+      ? []
+      : [toList(properties, limit, ({ name, value }) => `${toSpan(name)}: ${toSpan(value)}`)]),
+    ...(shown.length === 0
+      ? []
+      : [toList(shown, limit, frame => `${toSpan(frame.call)} at ${toSpan(toPlace(frame))}`)]),
+    ...(left.length === 0 ? [] : [`(${left.join('; ')})`]),
+    ...shown.flatMap(frame => sources.take(frame)).flatMap(writeExcerpt),
+  ]
+}
+
+/** The source excerpts of all exceptions. Each is shown once, also for other frames that it covers. */
+class Sources {
+  readonly #excerpts: readonly Excerpt[]
+  readonly #taken: Excerpt[] = []
+
+  constructor(excerpts: readonly Excerpt[]) {
+    this.#excerpts = excerpts
+  }
+
+  /** Returns the excerpt for a frame; none if it is unknown, or if a previous excerpt contains the line. */
+  take({ file, line = 0 }: RecordedFrame): Excerpt[] {
+    const isTaken = this.#taken.some(
+      ({ file: other, lines, start }) => other === file && line >= start && line < start + lines.length,
+    )
+    const excerpt = this.#excerpts.find(other => other.file === file && other.line === line)
+    if (isTaken || excerpt === undefined || this.#taken.length === excerptLimit) return []
+    this.#taken.push(excerpt)
+    return [excerpt]
+  }
+}
+
+function writeExcerpt({ file, line, lines, start }: Excerpt): string[] {
+  const code = lines.map((text, index) => {
+    const number = start + index
+    return `${number === line ? '>' : ' '} ${String(number).padStart(4)} | ${text}`.trimEnd()
+  })
+  return [`Source of ${toSpan(`${file}:${line}`)}:`, toBlock(code.join('\n'), 'ts')]
+}
+
+export function toExceptionItem(
+  { profile }: ShownProfile,
+  { token }: SummaryView,
+  _: Overview,
+  editor: EditorLinks,
+): ToolbarItem | undefined {
+  const { exception } = profile.summary
+  if (exception === null) return undefined
+  const thrown = profile.collectors.exception?.exceptions ?? []
+  const link = profileLink(token, 'exception')
+  const place = editor.viewCaller(findThrowFrame(profile))
+  return item('exception', 'Exception', {
+    text: exception,
+    tone: 'error',
+    link,
+    rows: limitRows(
+      thrown.map(({ message, name }, index) =>
+        row(name || 'Error', cutText(message), { link, tone: 'error', place: index === 0 && place }),
+      ),
+      link,
+    ),
+  })
+}

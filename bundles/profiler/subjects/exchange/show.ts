@@ -1,0 +1,480 @@
+import { statusText } from '../../../../lib/http/response.ts'
+import { createCurl } from '../../export/curl.ts'
+import {
+  type Section,
+  toJsonBlock,
+  toList,
+  toSpan,
+  writeContentBlocks,
+  writePairs,
+} from '../../export/markdown-text.ts'
+import type { Overview } from '../../insight/overview/overview.ts'
+import type { ShownProfile } from '../../insight/relatives.ts'
+import { outcomes, type SummaryView } from '../../insight/summary-view.ts'
+import type { BodyData } from '../../profile/content.ts'
+import { formatCount, formatDuration, formatPeriod, formatTime, shorten, toTarget } from '../../profile/format.ts'
+import {
+  formatMoment,
+  formatSize,
+  type Row,
+  readHeader,
+  toPairRows,
+  toRows,
+  toValueRow,
+  type ValueRow,
+} from '../../profile/format-value.ts'
+import { contentLink, profileLink } from '../../profile/links.ts'
+import type { Outcome, Profile, ProfileSummary } from '../../profile/profile.ts'
+import { findDefinition, viewAnswer } from '../../web/answer-place.ts'
+import type { EditorLinks } from '../../web/editor-links.ts'
+import { type BodyView, viewBody } from '../../web/panels/body.ts'
+import { viewContent } from '../../web/panels/content.ts'
+import type { PanelModel, PanelSubject, ProfilePanel } from '../../web/panels/panel.ts'
+import {
+  type ChangeOrigins,
+  createAttributeRows,
+  createHeaderRows,
+  findOrigins,
+  findRemovedHeaders,
+  type OriginRow,
+} from '../../web/panels/value-origins.ts'
+import { cutText, item, row, type ToolbarItem } from '../../web/toolbar/toolbar-items.ts'
+import type { ProfiledSession, RedirectData, ResponseData, SessionUseData } from './data.ts'
+
+/** Creates the panel of the request and the response, with cookies, session and server parameters. */
+export function createRequestPanel(editor: EditorLinks): ProfilePanel {
+  return {
+    name: 'request',
+    label: 'Request / Response',
+    template: 'profiler/panels/request',
+    hasContent: () => true,
+    toView: subject => toView(subject, editor),
+  }
+}
+
+const endings: ReadonlyMap<Outcome, string> = new Map([
+  [
+    'aborted',
+    'The client closed the connection before the response was complete: headers and size are those of the complete response.',
+  ],
+  [
+    'stream-failed',
+    'The response stream failed before the response was complete: headers and size are those of the complete response.',
+  ],
+  ['crashed', 'The process exited during this request: the data below is from before the exit.'],
+  ['unfinished', 'Recorded before the request was complete: the data below is from that time.'],
+])
+
+function toView({ children, parent, profile }: PanelSubject, editor: EditorLinks): PanelModel {
+  const { collectors, summary } = profile
+  const responseHeaders = toPairRows(collectors.response?.headers)
+  const isSubRequest = summary.parent !== null
+  const origins = findOrigins(profile, editor)
+  const relativesLabel = isSubRequest
+    ? `Parent ${children.length > 0 ? 'and Sub Requests' : 'Request'}`
+    : 'Sub Requests'
+  const headers = createHeaderRows(responseHeaders, origins, !isSubRequest && collectors.response?.isStreamed !== true)
+  const views = {
+    request: viewRequest(profile, origins),
+    response: viewResponse(collectors.response, responseHeaders, summary),
+    content:
+      collectors.response?.content &&
+      viewContent(collectors.response.content, 'response-content', contentLink(summary.token)),
+    session: viewSession(collectors.session, editor),
+    relatives: [
+      ...(parent === undefined ? [] : [viewRelative(parent, 'Parent Request', editor)]),
+      ...children.map(child => viewRelative(child, 'Sub Request', editor)),
+    ],
+  }
+  return {
+    outcome: endings.get(summary.outcome) ?? '',
+    isFailed: summary.status >= 400,
+    ...createContents(views, headers, relativesLabel, summary.status >= 400),
+    relativesLabel,
+    controller: summary.controller !== null && editor.viewController(summary.controller),
+    route: summary.route !== null && editor.viewRoute(summary.route),
+    curl: createCurl(profile),
+    configLink: profileLink(summary.token, 'config'),
+    isSubRequest,
+    headers,
+    removedHeaders: findRemovedHeaders(origins),
+    forwardedTo: viewForwarded(responseHeaders, children, editor),
+    requestId: collectors.request?.id ?? '',
+    trace: viewTrace(profile),
+    ...views,
+  }
+}
+
+/** A link to the trace in the timeline; `false` without a trace. */
+function viewTrace({ collectors: { request }, summary }: Profile): object | false {
+  if (request?.traceId === undefined) return false
+  const link = `${profileLink(summary.token, 'time')}#trace`
+  return { id: request.traceId, hasCaller: request.parentSpanId !== undefined, link }
+}
+
+/** Makes the view of the request alone, which the error page shows as well. */
+function viewRequest({ collectors, summary }: Profile, origins: ChangeOrigins): RequestView {
+  const { request } = collectors
+  const headers = toPairRows(request?.headers)
+  const body = viewBody(request?.body)
+  const cookies = headers.filter(({ name }) => isNamed(name, 'cookie')).flatMap(({ value }) => viewCookies(value))
+  const query = toPairRows(request?.query)
+  return {
+    method: summary.method,
+    url: summary.url,
+    httpVersion: request?.httpVersion || 'n/a',
+    query: query.map(toValueRow),
+    attributes: createAttributeRows(request?.attributes ?? [], origins, summary.parent !== null),
+    headers: headers.map(toValueRow),
+    cookies: cookies.map(toValueRow),
+    files: body.files,
+    form: body.form.map(toValueRow),
+    content: body.content,
+  }
+}
+
+/** The request as its template shows it. */
+interface RequestView extends Omit<BodyView, 'form'> {
+  readonly method: string
+  readonly url: string
+  readonly httpVersion: string
+  readonly query: readonly ValueRow[]
+  readonly attributes: readonly OriginRow[]
+  readonly headers: readonly ValueRow[]
+  readonly cookies: readonly ValueRow[]
+  readonly form: readonly ValueRow[]
+}
+
+function viewCookies(field: string): Row[] {
+  const pairs = field.split(';').map(pair => pair.trim())
+  return pairs
+    .filter(pair => pair !== '')
+    .map(pair => {
+      const [name = '', ...value] = pair.split('=')
+      return { name, value: value.join('=') }
+    })
+}
+
+function viewResponse(response: ResponseData | undefined, headers: readonly Row[], summary: ProfileSummary) {
+  const { contentType, status } = summary
+  return {
+    status: status > 0 ? `${status} ${statusText(status)}` : 'none',
+    contentType: contentType || 'n/a',
+    size: viewSize(response, summary),
+    cookies: headers.filter(({ name }) => isNamed(name, 'set-cookie')).map(({ value }) => readSetCookie(value)),
+  }
+}
+
+function viewSize(response: ResponseData | undefined, { method }: ProfileSummary): string {
+  const isStreamed = response?.isStreamed ?? false
+  const bytes = formatSize(response?.size) || (isStreamed ? 'not known' : 'n/a')
+  const sent = formatSize(response?.sent)
+  const { content, size = null } = response ?? {}
+  const plain = content?.length ?? size
+  const remarks = [
+    ...(size !== null && plain !== null && plain < size ? [`${formatSize(plain)} without the toolbar`] : []),
+    ...(isStreamed ? ['streamed'] : []),
+    ...(sent === '' ? [] : [`${sent} sent`]),
+    ...(response?.events === undefined ? [] : [formatCount(response.events, 'event')]),
+    ...(method === 'HEAD' ? ['not sent: response to HEAD'] : []),
+  ]
+  return remarks.length === 0 ? bytes : `${bytes} (${remarks.join('; ')})`
+}
+
+function viewSession(session: ProfiledSession | undefined, editor: EditorLinks) {
+  const { createdAt, lastUsedAt, expiresAt } = session?.metadata ?? {}
+  const times = [
+    { name: 'Created', moment: createdAt },
+    { name: 'Last used', moment: lastUsedAt },
+    { name: 'Expires', moment: expiresAt },
+  ].flatMap(({ moment = Number.NaN, name }) => {
+    const value = formatMoment(moment)
+    return value === '' ? [] : [{ ...toValueRow({ name, value }), time: formatTime(moment) }]
+  })
+  const store = session?.store ?? ''
+  return {
+    useCount: String(session?.useCount ?? 0),
+    isStateless: session?.isStateless ?? false,
+    metadata: [...times, ...(store === '' ? [] : [toValueRow({ name: 'Store', value: store })])],
+    attributes: toRows(session?.attributes).map(toValueRow),
+    flashes: toRows(session?.flashes).map(toValueRow),
+    uses: (session?.uses ?? []).map(use => viewUse(use, editor)),
+  }
+}
+
+function viewUse({ at, method, trace }: SessionUseData, editor: EditorLinks): PanelModel {
+  const [site = '', ...callers] = trace
+  const [, call = '', place = site.replace(/^at /, '')] = /^at (.+) \((.+:\d+:\d+)\)$/s.exec(site) ?? []
+  const [, file, line, column] = /^(.+):(\d+):(\d+)$/s.exec(place) ?? []
+  return {
+    method,
+    at: formatDuration(at),
+    site: { ...editor.viewWhole(place, { file, line: Number(line), column: Number(column) }), call },
+    callers: callers.join('\n'),
+  }
+}
+
+function viewRelative(
+  { controller, duration, method, status, token, url }: ProfileSummary,
+  relation: string,
+  editor: EditorLinks,
+): PanelModel {
+  return {
+    relation,
+    token,
+    status: String(status),
+    method,
+    target: controller === null ? editor.viewName(url) : editor.viewController(controller),
+    duration: formatDuration(duration),
+  }
+}
+
+/**
+ * The sections in their order, with their numbers of entries, and the names of the parts without data, which are one line. The
+ * response of a failed request is first.
+ */
+function createContents(
+  { request, response, session, relatives }: Views,
+  headers: readonly Row[],
+  relativesLabel: string,
+  isFailed: boolean,
+) {
+  const parts: readonly (readonly [section: string, name: string, count: number])[] = [
+    ['request', 'GET Parameters', request.query.length],
+    ['request', 'POST Parameters', request.form.length],
+    ['request', 'Uploaded Files', request.files.length],
+    ['request', 'Request Attributes', request.attributes.length],
+    ['request', 'Request Headers', request.headers.length],
+    ['request', 'Request Content', request.content.isEmpty ? 0 : 1],
+    ['response', 'Response Headers', headers.length],
+    ['cookies', 'Request Cookies', request.cookies.length],
+    ['cookies', 'Response Cookies', response.cookies.length],
+    ['session', 'Session Metadata', session.metadata.length],
+    ['session', 'Session Attributes', session.attributes.length],
+    ['session', 'Session Usage', session.uses.length],
+    ['flashes', 'Flashes', session.flashes.length],
+    ['relatives', relativesLabel, relatives.length],
+  ]
+  const countOf = (id: string) => parts.reduce((sum, [section, , count]) => sum + (section === id ? count : 0), 0)
+  const section = (id: string, label: string, isListed = countOf(id) > 0, count = countOf(id)) =>
+    isListed ? [{ id, label, count: count === 0 ? '' : String(count) }] : []
+  const messages = [...section('request', 'Request', true, 0), ...section('response', 'Response', true, 0)]
+  return {
+    contents: [
+      ...(isFailed ? messages.reverse() : messages),
+      ...section('cookies', 'Cookies'),
+      ...section('session', 'Session', true, session.attributes.length),
+      ...section('flashes', 'Flashes'),
+      ...section('relatives', relativesLabel),
+    ],
+    has: Object.fromEntries(['cookies', 'flashes', 'relatives'].map(id => [id, countOf(id) > 0])),
+    empty: parts
+      .filter(([, , count]) => count === 0)
+      .map(([, name]) => name)
+      .join(', '),
+  }
+}
+
+interface Views {
+  readonly request: RequestView
+  readonly response: ReturnType<typeof viewResponse>
+  readonly session: ReturnType<typeof viewSession>
+  readonly relatives: readonly PanelModel[]
+}
+
+/** The sub-request whose response became the response: the response names it, or it rendered the error. */
+function viewForwarded(headers: readonly Row[], children: readonly ProfileSummary[], editor: EditorLinks): PanelModel {
+  const named = headers.find(({ name }) => isNamed(name, 'x-previous-debug-token'))?.value
+  const child =
+    children.find(({ token }) => token === named) ??
+    children.find(({ controller }) => controller === 'error_controller')
+  return {
+    token: child?.token ?? '',
+    controller: child?.controller || 'n/a',
+    place: child !== undefined && editor.viewFile(findDefinition(child, editor)),
+  }
+}
+
+function isNamed(header: string, name: string): boolean {
+  return header.toLowerCase() === name
+}
+
+/** A cookie that the response set. Attributes that are missing are empty. */
+interface ResponseCookie {
+  readonly name: string
+  readonly value: string
+  readonly path: string
+  readonly domain: string
+  /** `in 1 day`, `Wed, 21 Oct 2015 07:28:00 GMT`, or `with the browser's session`. */
+  readonly expires: string
+  /** `Secure`, `HttpOnly` and other attributes without a column, as they were written. */
+  readonly flags: string
+}
+
+/** Parses a (masked) Set-Cookie field as browsers do (RFC 6265, section 5.2): no field is invalid. */
+export function readSetCookie(field: string): ResponseCookie {
+  const [pair = '', ...attributes] = field.split(';').map(part => part.trim())
+  const [name, value] = split(pair)
+  const known = new Map(attributes.map(split).map(([key, text]) => [key.toLowerCase(), text]))
+  const flags = attributes.filter(attribute => !columns.has(split(attribute)[0].toLowerCase()))
+  return {
+    name,
+    value,
+    path: known.get('path') ?? '',
+    domain: known.get('domain') ?? '',
+    expires: expiryOf(known),
+    flags: flags.join(', '),
+  }
+}
+
+const columns: ReadonlySet<string> = new Set(['path', 'domain', 'max-age', 'expires'])
+
+/** Max-Age wins over Expires. */
+function expiryOf(attributes: ReadonlyMap<string, string>): string {
+  const maxAge = attributes.get('max-age')
+  if (maxAge !== undefined) return Number(maxAge) > 0 ? `in ${formatPeriod(Number(maxAge))}` : 'at once'
+  return attributes.get('expires') ?? "with the browser's session"
+}
+
+function split(text: string): [before: string, after: string] {
+  const separator = text.indexOf('=')
+  return separator === -1 ? [text, ''] : [text.slice(0, separator), text.slice(separator + 1)]
+}
+
+/** The request and its response, the session, and the redirects to this request. */
+export const exchangeSection: Section = {
+  panel: 'request',
+  write({ profile }, limit) {
+    const { redirects = [], request, response, session } = profile.collectors
+    return [
+      '## Request',
+      ...writePairs('Query', request?.query, limit),
+      ...writePairs('Headers', request?.headers, limit),
+      ...writeBody(request?.body, limit),
+      ...writePairs('Attributes', request?.attributes, limit),
+      ...writeRedirects(redirects, limit),
+      '## Response',
+      writeSize(response),
+      ...writePairs('Headers', response?.headers, limit),
+      ...writeContentBlocks(response?.content, limit),
+      ...writeSession(session, limit),
+    ]
+  },
+}
+
+function writeSize(response: ResponseData | undefined): string {
+  const sent = formatSize(response?.sent)
+  const size = formatSize(response?.size) || 'size not known'
+  const events = response?.events === undefined ? '' : `, ${formatCount(response.events, 'event')}`
+  return `Body: ${size}${response?.isStreamed ? ', streamed' : ''}${sent === '' ? '' : `, ${sent} sent`}${events}`
+}
+
+/** Writes the body of a request as far as it was recorded. */
+export function writeBody(body: BodyData | undefined, limit: number): string[] {
+  if (body === undefined) return []
+  const { files = [], form, json, length, note, state, type } = body
+  const facts = [toSpan(type), formatSize(length) || 'of unknown length', `state ${toSpan(state)}`]
+  return [
+    '### Body',
+    facts.join(', '),
+    ...(note === undefined ? [] : [toSpan(note)]),
+    ...(json === undefined ? [] : [toJsonBlock(json[0])]),
+    ...writePairs('Form', form, limit),
+    ...(files.length === 0
+      ? []
+      : [
+          '### Files',
+          toList(files, limit, ({ field, name, size, type }) =>
+            [toSpan(field), toSpan(name), toSpan(type), formatSize(size)].join(', '),
+          ),
+        ]),
+  ]
+}
+
+function writeRedirects(redirects: readonly RedirectData[], limit: number): string[] {
+  if (redirects.length === 0) return []
+  const list = toList(
+    redirects,
+    limit,
+    ({ method, status, token, url }) => `${status} ${toSpan(method)} ${toSpan(url)}, profile ${toSpan(token)}`,
+  )
+  return ['### Redirects before this request', list]
+}
+
+function writeSession(session: ProfiledSession | undefined, limit: number): string[] {
+  if (session === undefined) return []
+  const { attributes = {}, flashes = {}, isStateless, metadata, useCount, uses } = session
+  const facts = [
+    `- Uses: ${useCount}`,
+    `- Stateless: ${isStateless ? 'yes' : 'no'}`,
+    ...(metadata === undefined
+      ? []
+      : [
+          `- Created: ${formatMoment(metadata.createdAt)}`,
+          `- Last used: ${formatMoment(metadata.lastUsedAt)}`,
+          ...(metadata.expiresAt === undefined ? [] : [`- Expires: ${formatMoment(metadata.expiresAt)}`]),
+        ]),
+  ]
+  return [
+    '## Session',
+    facts.join('\n'),
+    ...writePairs('Session attributes', Object.entries(attributes), limit),
+    ...writePairs('Flashes', Object.entries(flashes), limit),
+    ...(uses.length === 0 ? [] : ['### Session uses', toList(uses, limit, writeUse)]),
+  ]
+}
+
+function writeUse({ at, method, trace: [site = ''] }: SessionUseData): string {
+  return `+${formatDuration(at)} ${toSpan(method)} ${toSpan(site)}`
+}
+
+export function toResponseItem(
+  { children, profile }: ShownProfile,
+  summary: SummaryView,
+  _: Overview,
+  editor: EditorLinks,
+): ToolbarItem {
+  const { contentType, outcome } = profile.summary
+  const [forwarded = ''] = readHeader(profile.collectors.response, 'x-previous-debug-token')
+  const child = children.find(({ token }) => token === forwarded)
+  const place = viewAnswer(profile, editor)
+  return item('request', 'Response', {
+    pill: summary.status,
+    text: summary.route === '' ? 'no route' : `@${summary.route}`,
+    tone: summary.tone,
+    link: profileLink(summary.token, 'request'),
+    rows: [
+      row('Status', summary.statusText),
+      row('Request', `${summary.method} ${cutText(summary.target)}`),
+      row('Route', summary.route || 'n/a', { link: profileLink(summary.token, 'router') }),
+      summary.controller === ''
+        ? row('Controller', 'n/a')
+        : row('Controller', '', { place: editor.viewController(summary.controller) }),
+      ...(place === false ? [] : [row('Code', '', { place })]),
+      ...(forwarded === ''
+        ? []
+        : [
+            row('Forwarded to', [child?.controller ?? '', forwarded].filter(Boolean).join(' · '), {
+              link: profileLink(forwarded),
+            }),
+          ]),
+      ...(contentType === null ? [] : [row('Content type', cutText(contentType))]),
+      ...(outcome === 'complete' ? [] : [row('Outcome', summary.outcome, { tone: outcomes[outcome].tone })]),
+    ],
+  })
+}
+
+export function toRedirectItem({ profile }: ShownProfile): ToolbarItem | undefined {
+  const chain = profile.collectors.redirects ?? []
+  const last = chain.at(-1)
+  if (last === undefined) return undefined
+  const toRow = ({ method, status, token, url }: RedirectData) =>
+    row(`${status} ${method}`, `${cutText(toTarget(url))} · ${token}`, { link: profileLink(token), tone: 'warning' })
+  return item('redirect', 'Redirected', {
+    pill: String(last.status),
+    text: `from ${shorten(toTarget(last.url), 40)}`,
+    tone: 'warning',
+    link: profileLink(last.token),
+    rows: chain.map(toRow),
+  })
+}

@@ -1,0 +1,204 @@
+import type { FindingRule, RuleFinding } from '../../../../kernel/profiler-contract.ts'
+import { describePlaces } from '../../insight/findings/describe-places.ts'
+import { findRuns } from '../../insight/findings/runs.ts'
+import { formatDuration, shorten } from '../../profile/format.ts'
+import { groupBy } from '../../profile/group-by.ts'
+import type { Profile } from '../../profile/profile.ts'
+import { durationOf, patternOf, readCalls, type StoredCall } from './read.ts'
+
+const urlLength = 120
+
+/** Finds repeated HTTP client calls: with the same URL, or with URLs that differ in a value only. */
+export const repeatedCallsRule: FindingRule<Profile> = {
+  name: 'repeated-calls',
+  title: 'HTTP client call repeated',
+  find(profile) {
+    const { alike, same } = findRepeated(readCalls(profile).calls)
+    return [
+      ...same.map(({ calls, name }) => ({
+        ...describe(calls),
+        problem: `{call} was sent ${calls.length} times, ${totalTimeOf(calls)}.`,
+        ...describePlaces(
+          calls,
+          { call: shorten(name, urlLength) },
+          'Send it once and share the response, or cache the response',
+        ),
+      })),
+      ...alike.map(({ calls, name }) => ({
+        ...describe(calls),
+        problem: `N+1: ${calls.length} similar calls to {pattern}, ${totalTimeOf(calls)}.`,
+        ...describePlaces(
+          calls,
+          { pattern: shorten(name, urlLength) },
+          'Get all values with one call, if the API supports it',
+        ),
+      })),
+    ]
+  },
+  measure: {
+    unit: 'HTTP client calls',
+    // Failed calls count: a page whose calls fail is not fixed.
+    read: ({ values = {} }, profile) =>
+      readCalls(profile).calls.filter(({ method, url }) =>
+        values.call === undefined
+          ? shorten(patternOf({ method, url }), urlLength) === values.pattern
+          : shorten(`${method} ${url}`, urlLength) === values.call,
+      ).length,
+  },
+}
+
+type Description = Pick<RuleFinding, 'evidence' | 'place' | 'severity'>
+
+function describe(calls: readonly StoredCall[]): Description {
+  return {
+    severity: 'warning',
+    // The first call may be necessary, so the link leads to the second one.
+    place: { panel: 'http', anchor: `call-${calls[1]?.index}` },
+    evidence: { count: calls.length, time: timeOf(calls) },
+  }
+}
+
+function totalTimeOf(calls: readonly StoredCall[]): string {
+  return `${formatDuration(timeOf(calls))} in total`
+}
+
+function timeOf(calls: readonly StoredCall[]): number {
+  return calls.reduce((sum, call) => sum + durationOf(call), 0)
+}
+
+/** Milliseconds. A smaller saving is not worth a change. */
+const leastSaving = 50
+
+/**
+ * Finds HTTP client calls that one listener or controller sent one after another, although they could run in parallel.
+ */
+export const sequentialCallsRule: FindingRule<Profile> = {
+  name: 'sequential-calls',
+  title: 'HTTP client calls in sequence',
+  find: profile => findSequences(profile).flatMap(describeRun),
+  measure: { unit: 'ms', read: (_, profile) => Math.max(0, ...findSequences(profile).map(savingOf)) },
+}
+
+function findSequences(profile: Profile): readonly StoredCall[][] {
+  const { calls } = readCalls(profile)
+  const { alike, same } = findRepeated(calls)
+  // Repeated calls have their own finding, with better advice.
+  const repeated = new Set([...same, ...alike].flatMap(({ calls }) => calls))
+  // Calls after the response do not delay the client.
+  const end = profile.summary.duration
+  const candidates = calls.filter(call => call.start < end && isAnswered(call) && !repeated.has(call))
+  return findRuns(profile, candidates, endOf)
+}
+
+/** The milliseconds that a run would save in parallel. */
+function savingOf(run: readonly StoredCall[]): number {
+  return timeOf(run) - Math.max(0, ...run.map(durationOf))
+}
+
+function endOf(call: StoredCall): number {
+  return call.start + durationOf(call)
+}
+
+function describeRun(run: readonly StoredCall[]): RuleFinding[] {
+  const [time, saving] = [timeOf(run), savingOf(run)]
+  const [, second] = run
+  if (second === undefined || saving < leastSaving) return []
+  return [
+    {
+      severity: 'warning',
+      problem: `${run.length} calls ran one after another, ${formatDuration(time)} in total; in parallel they would take about ${formatDuration(time - saving)}.`,
+      ...describePlaces(
+        run,
+        {},
+        'If no call needs the response of another, start them together and wait with Promise.all()',
+      ),
+      place: { panel: 'http', anchor: `call-${second.index}` },
+      evidence: { count: run.length, time, saving },
+    },
+  ]
+}
+
+/** Milliseconds: without a limit, a slow server makes the application as slow. */
+const longCall = 2000
+
+/** Creates the rule for calls that took at least so many milliseconds, and of which neither a signal nor a timeout was seen. */
+export function createUnlimitedCallRule(least: number = longCall): FindingRule<Profile> {
+  return {
+    name: 'unlimited-call',
+    title: 'Long HTTP client call, no limit seen',
+    find(profile) {
+      const timeOf = (call: StoredCall) => waitedTime(call, profile)
+      const long = readCalls(profile).calls.filter(call => call.isUnlimited && timeOf(call) >= least)
+      return [...groupBy(long, patternOf).values()].map(calls => {
+        // A group has at least one call.
+        const [worst] = calls.toSorted((one, other) => timeOf(other) - timeOf(one)) as [StoredCall]
+        return {
+          severity: 'info',
+          problem: `{call} took ${formatDuration(timeOf(worst))}; no signal and no timeout option was seen.`,
+          ...describePlaces(
+            calls,
+            { call: shorten(nameOf(worst), urlLength) },
+            'Unless the application ends it otherwise, pass it a signal, such as AbortSignal.timeout(1000): a server that never answers holds the request',
+          ),
+          place: { panel: 'http', anchor: `call-${worst.index}` },
+          evidence: { count: calls.length, time: timeOf(worst) },
+        }
+      })
+    },
+    measure: {
+      unit: 'ms',
+      read({ values }, profile) {
+        const calls = readCalls(profile).calls.filter(
+          call => call.isUnlimited && shorten(nameOf(call), urlLength) === values?.call,
+        )
+        return Math.max(0, ...calls.map(call => waitedTime(call, profile)))
+      },
+    },
+  }
+}
+
+/** Milliseconds of a call until the response of the request was sent. */
+function waitedTime({ end, start }: StoredCall, { summary: { duration } }: Profile): number {
+  return Math.min(end ?? duration, duration) - start
+}
+
+/** Two equal calls may come from independent parts of a page. */
+const leastSame = 3
+
+/** Fewer similar calls may be unrelated; five are probably the items of a list. */
+const leastAlike = 5
+
+/** Equal or similar calls. */
+interface CallGroup {
+  /** The method and URL; `:id` replaces the values that differ. */
+  readonly name: string
+  readonly calls: readonly StoredCall[]
+}
+
+/** Finds reading calls with the same URL, and those with URLs that differ in a value only. */
+function findRepeated(calls: readonly StoredCall[]): {
+  readonly same: readonly CallGroup[]
+  readonly alike: readonly CallGroup[]
+} {
+  const answered = calls.filter(isAnswered)
+  const same = group(answered, nameOf, leastSame)
+  const known = new Set(same.flatMap(({ calls }) => calls))
+  const others = answered.filter(call => !known.has(call))
+  return { same, alike: group(others, patternOf, leastAlike) }
+}
+
+function group(calls: readonly StoredCall[], keyOf: (call: StoredCall) => string, least: number): CallGroup[] {
+  return [...groupBy(calls, keyOf)]
+    .map(([name, calls]) => ({ name, calls }))
+    .filter(({ calls }) => calls.length >= least)
+}
+
+/** Whether a call reads and was answered: a repeated write is intended, and a retry after a failure is right. */
+function isAnswered({ end, error, method, status }: StoredCall): boolean {
+  const isRead = method === 'GET' || method === 'HEAD'
+  return isRead && end !== undefined && error === '' && status > 0 && status < 500 && status !== 429
+}
+
+function nameOf({ method, url }: StoredCall): string {
+  return `${method} ${url}`
+}

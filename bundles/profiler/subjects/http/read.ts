@@ -1,0 +1,99 @@
+import { type CallerPlace, choosePlaces } from '../../../../lib/stack/choose-places.ts'
+import { oncePerProfile } from '../../profile/once-per-profile.ts'
+import { joinPeriods, totalOf } from '../../profile/periods.ts'
+import type { Profile } from '../../profile/profile.ts'
+import type { HttpCall } from './data.ts'
+
+/** An HTTP client call of a profile. Times are in milliseconds from the start of the request. */
+export interface StoredCall extends HttpCall {
+  /** The index of the call among all calls of the request. */
+  readonly index: number
+  /** 0 without a response. */
+  readonly status: number
+  /** Empty when it did not fail. */
+  readonly error: string
+  readonly caller: CallerPlace
+  readonly outcome: { readonly text: string; readonly level: string }
+  /** The index of the first call that asked for the same, before this one. */
+  readonly twin: number | undefined
+}
+
+/** Reads the HTTP client calls of a profile: none where there is nothing. */
+export const readCalls: (profile: Profile) => StoredCalls = oncePerProfile(collectors => {
+  const { calls = [], omitted = 0 } = collectors.http ?? {}
+  const firsts = new Map<string, number>()
+  const places = choosePlaces(calls, () => true)
+  return {
+    calls: calls.map((call, index) => {
+      const { error = '', method, status = 0, url } = call
+      const name = `${method} ${url}`
+      const twin = firsts.get(name)
+      // Two calls that write may differ in their bodies.
+      if (method === 'GET' || method === 'HEAD') firsts.set(name, twin ?? index)
+      return { index, outcome: outcomeOf(call), twin, ...call, status, error, caller: places.get(call) ?? {} }
+    }),
+    omitted,
+  }
+})
+
+/** The HTTP client calls of a profile. */
+interface StoredCalls {
+  readonly calls: readonly StoredCall[]
+  /** How many were only counted because there were too many. */
+  readonly omitted: number
+}
+
+function outcomeOf({ end, error = '', status = 0 }: HttpCall): StoredCall['outcome'] {
+  if (error !== '') return { text: status === 0 ? 'failed' : `${status}, failed`, level: 'error' }
+  if (end === undefined) return { text: status === 0 ? 'unfinished' : `${status}, unfinished`, level: 'plain' }
+  return { text: String(status), level: status >= 500 ? 'error' : status >= 400 ? 'warning' : 'ok' }
+}
+
+/** Segments of a path that identify an item: numbers, UUIDs, and hexadecimal digests. */
+const identifiers = /(?<=[^/]\/)(?:\d+|[\da-f]{8}(?:-[\da-f]{4}){3}-[\da-f]{12}|[\da-f]{16,})(?=\/|$)/gi
+
+/** The method and URL of a call without the values in them: `GET http://api/users/:id?page=…`. */
+export function patternOf({ method, url }: Pick<HttpCall, 'method' | 'url'>): string {
+  const at = url.indexOf('?')
+  const address = at === -1 ? url : url.slice(0, at)
+  const query = at === -1 ? '' : url.slice(at).replaceAll(/=[^&]*/g, '=…')
+  return `${method} ${address.replaceAll(identifiers, ':id')}${query}`
+}
+
+/** The duration of a call; 0 while it is not over. */
+export function durationOf({ start, end = start }: StoredCall): number {
+  return Math.max(0, end - start)
+}
+
+/**
+ * Whether a call went on after a time. A call without an end may still run; the body of an answered call may never be
+ * read. The client reports the end of an aborted call after its caller has gone on: that is no work.
+ */
+export function isLate({ end, head, isAborted }: Pick<HttpCall, 'end' | 'head' | 'isAborted'>, since: number): boolean {
+  return isAborted && (head === undefined || head <= since) ? false : (end ?? head ?? Infinity) > since
+}
+
+/** A part of a call's time. */
+export interface CallPhase {
+  readonly name: 'queued' | 'sending' | 'waiting' | 'receiving'
+  readonly start: number
+  readonly duration: number
+}
+
+/** The phases of a call whose times are known. If the server answers before the whole request was sent, there is no phase of waiting. */
+export function phasesOf({ start, sent, uploaded = sent, head, end }: StoredCall): CallPhase[] {
+  const phases: [name: CallPhase['name'], from: number | undefined, to: number | undefined][] = [
+    ['queued', start, sent],
+    ['sending', sent, uploaded],
+    ['waiting', uploaded, head],
+    ['receiving', head, end],
+  ]
+  return phases.flatMap(([name, from, to]) =>
+    from !== undefined && to !== undefined && to > from ? [{ name, start: from, duration: to - from }] : [],
+  )
+}
+
+/** The time in which at least one of the calls was in progress. */
+export function coveredCallTime(calls: readonly StoredCall[]): number {
+  return totalOf(joinPeriods(calls.map(call => ({ start: call.start, duration: durationOf(call) }))))
+}

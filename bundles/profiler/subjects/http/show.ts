@@ -1,0 +1,210 @@
+import { createCallCurl } from '../../export/curl.ts'
+import { type Section, toList, toSpan, writeCaller } from '../../export/markdown-text.ts'
+import type { Overview } from '../../insight/overview/overview.ts'
+import type { ShownProfile } from '../../insight/relatives.ts'
+import type { SummaryView } from '../../insight/summary-view.ts'
+import { type MessageData, writeContent } from '../../profile/content.ts'
+import { formatBytes, formatCount, formatDuration, formatNumber, shorten } from '../../profile/format.ts'
+import { formatSize, formatText } from '../../profile/format-value.ts'
+import { groupBy } from '../../profile/group-by.ts'
+import { profileLink } from '../../profile/links.ts'
+import type { Period } from '../../profile/periods.ts'
+import type { EditorLinks } from '../../web/editor-links.ts'
+import { toBar } from '../../web/panels/bar.ts'
+import { viewContent } from '../../web/panels/content.ts'
+import type { ProfilePanel } from '../../web/panels/panel.ts'
+import {
+  cutText,
+  item,
+  itemRowLimit,
+  limitRows,
+  row,
+  type ToolbarItem,
+  type ToolbarRow,
+} from '../../web/toolbar/toolbar-items.ts'
+import { coveredCallTime, durationOf, patternOf, phasesOf, readCalls, type StoredCall } from './read.ts'
+
+/** Creates the panel of the HTTP client calls. */
+export function createHttpPanel(editor: EditorLinks): ProfilePanel {
+  return {
+    name: 'http',
+    label: 'HTTP Client',
+    template: 'profiler/panels/http',
+
+    hasContent: profile => readCalls(profile).calls.length > 0,
+
+    badge(profile) {
+      const { calls, omitted } = readCalls(profile)
+      return {
+        text: calls.length === 0 ? '' : String(calls.length + omitted),
+        level: calls.some(({ outcome }) => outcome.level === 'error') ? 'error' : 'plain',
+      }
+    },
+
+    toView({ profile }) {
+      const { calls, omitted } = readCalls(profile)
+      const ended = calls.filter(({ end }) => end !== undefined)
+      const whole = spanOf(calls)
+      const room = { left: pageLimit }
+      return {
+        isEmpty: calls.length === 0,
+        count: calls.length + omitted,
+        omitted,
+        failed: calls.filter(({ error }) => error !== '').length,
+        unfinished: calls.length - ended.length,
+        repeated: calls.filter(({ twin }) => twin !== undefined).length,
+        sum: formatDuration(ended.reduce((sum, call) => sum + durationOf(call), 0)),
+        covered: formatDuration(coveredCallTime(ended)),
+        from: formatDuration(whole.start),
+        until: formatDuration(whole.start + whole.duration),
+        calls: calls.map(call => ({ ...toRow(call, whole, editor), messages: viewMessages(call, room) })),
+      }
+    },
+  }
+}
+
+/** Characters of the messages of all calls on one page. The exports have all of them. */
+const pageLimit = 24_000
+
+const contentLimit = 4_000
+
+/** The request and the response of a call, as far as the page has room. */
+function viewMessages({ index, request, response }: StoredCall, room: { left: number }) {
+  return [
+    { title: 'Request', name: 'request', message: request },
+    { title: 'Response', name: 'response', message: response },
+  ].flatMap(({ message, name, title }) => {
+    if (message === undefined || room.left <= 0) return []
+    const headers = message.headers.map(([name, value]) => `${name}: ${formatText(value)}`).join('\n')
+    const limit = Math.min(contentLimit, room.left)
+    const content = message.content && viewContent(message.content, `call-${name}-${index}`, '', limit)
+    room.left -= headers.length + (content?.size ?? 0)
+    return [{ title, headers, content }]
+  })
+}
+
+/** The period from the first known moment of a call to the last. */
+function spanOf(calls: readonly StoredCall[]): Period {
+  const start = Math.min(...calls.map(({ start }) => start))
+  const times = calls.flatMap(({ end, head, sent, start, uploaded }) => [start, sent, uploaded, head, end])
+  const end = Math.max(...times.filter(time => time !== undefined))
+  return calls.length === 0 ? { start: 0, duration: 0 } : { start, duration: Math.max(0, end - start) }
+}
+
+function toRow(call: StoredCall, whole: Period, editor: EditorLinks) {
+  const { bytes, client, end, error, index, method, outcome, start, twin } = call
+  const phases = phasesOf(call)
+  const known = phases.length > 0 ? phases : [{ name: 'whole', start, duration: durationOf(call) }]
+  return {
+    index,
+    number: index + 1,
+    client,
+    method,
+    ...foldUrl(call.url),
+    outcome: outcome.text,
+    level: outcome.level,
+    error,
+    twin: twin === undefined ? '' : `same as ${twin + 1}`,
+    twinIndex: twin,
+    start: formatDuration(start),
+    time: end === undefined ? '' : formatDuration(durationOf(call)),
+    phases: phases.map(({ name, duration }) => ({ name, time: formatDuration(duration) })),
+    bars: known.map(({ name, ...period }) => ({ name, ...toBar(period, whole) })),
+    bytes: bytes === undefined ? '' : `${call.isCounted ? '≈ ' : ''}${formatBytes(bytes)}`,
+    caller: editor.view(call.caller),
+    command: createCallCurl(call),
+  }
+}
+
+const urlLimit = 160
+
+/** A long URL is folded. */
+function foldUrl(url: string): { readonly url: string; readonly lead: string } {
+  return { url, lead: url.length <= urlLimit ? '' : shorten(url, urlLimit) }
+}
+
+/** The HTTP client calls with their outcomes and phases. */
+export const callsSection: Section = {
+  panel: 'http',
+  write({ profile }, limit) {
+    const { calls, omitted } = readCalls(profile)
+    if (calls.length === 0) return []
+    return [
+      '## HTTP client calls',
+      toList(calls, limit, writeCall),
+      ...(omitted === 0 ? [] : [`${omitted.toLocaleString('en')} more not recorded.`]),
+    ]
+  },
+}
+
+function writeCall(call: StoredCall): string {
+  const { bytes, caller, error, method, outcome, twin, url } = call
+  const phases = phasesOf(call).map(({ duration, name }) => `${name} ${formatDuration(duration)}`)
+  const facts = [
+    `${toSpan(method)} ${toSpan(url)}: ${outcome.text}, ${formatDuration(durationOf(call))}`,
+    ...(phases.length === 0 ? [] : [phases.join(', ')]),
+    ...(bytes === undefined ? [] : [formatSize(bytes)]),
+    ...(error === '' ? [] : [toSpan(error)]),
+    ...(caller.file === undefined ? [] : [writeCaller(caller)]),
+    ...(twin === undefined ? [] : ['repeated']),
+  ]
+  return [facts.join('; '), ...writeMessage('sent', call.request), ...writeMessage('received', call.response)].join(
+    '\n',
+  )
+}
+
+/** The content of a message on one line; its headers are in the JSON of the profile. */
+function writeMessage(name: string, message: MessageData | undefined): string[] {
+  const content = message?.content
+  if (content === undefined) return []
+  return [`  - ${name} ${toSpan(content.type)}: ${toSpan(writeContent(content))}`]
+}
+
+/** Creates the item of HTTP client calls; `undefined` without any. */
+export function toCallItem(
+  { profile }: ShownProfile,
+  { token }: SummaryView,
+  _: Overview,
+  editor: EditorLinks,
+): ToolbarItem | undefined {
+  const { calls } = readCalls(profile)
+  const count = Math.max(profile.summary.calls, calls.length)
+  if (count === 0) return undefined
+  const link = profileLink(token, 'http')
+  const groups = [...groupBy(calls, call => `${call.outcome.text} ${patternOf(call)}`).values()]
+  const shown = groups.sort((one, other) => failuresIn(other) - failuresIn(one)).slice(0, itemRowLimit)
+  return item('http', 'HTTP client', {
+    text: formatCount(count, 'HTTP client call'),
+    tone: calls.some(hasFailed) ? 'error' : 'plain',
+    link,
+    rows: limitRows(
+      shown.map(group => toCallRow(group, link, editor)),
+      link,
+      count - shown.flat().length,
+    ),
+  })
+}
+
+/** The row of calls with the same outcome that differ in values only. Sizes and times are sums. */
+function toCallRow(calls: readonly [StoredCall, ...StoredCall[]], link: string, editor: EditorLinks): ToolbarRow {
+  const [call] = calls
+  const { caller, index, method, status, url } = call
+  const times = calls.length === 1 ? '' : `${formatNumber(calls.length)} × `
+  const name = calls.every(other => other.url === url) ? url : patternOf(call).slice(method.length + 1)
+  const bytes = calls.reduce((sum, { bytes = 0 }) => sum + bytes, 0)
+  const duration = calls.reduce((sum, call) => sum + durationOf(call), 0)
+  const facts = [...(bytes === 0 ? [] : [formatBytes(bytes)]), formatDuration(duration)]
+  return row(`${status || '–'} ${method}`, [`${times}${cutText(name)}`, ...facts].join(' · '), {
+    link: `${link}#call-${index}`,
+    tone: hasFailed(call) ? 'error' : 'plain',
+    place: editor.viewCaller(caller),
+  })
+}
+
+function failuresIn(calls: readonly StoredCall[]): number {
+  return calls.filter(hasFailed).length
+}
+
+function hasFailed({ error, status }: StoredCall): boolean {
+  return error !== '' || status >= 400
+}

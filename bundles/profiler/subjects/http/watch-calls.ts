@@ -1,0 +1,319 @@
+import { parseTraceParent } from '../../../../kernel/trace-context.ts'
+import { createCallerSearch, listenTo, subscribeChannels } from '../../../../lib/channels.ts'
+import type { Caller, Callers, Running } from '../../../../lib/stack/callers.ts'
+import type { FindRunning } from '../../record/running-functions.ts'
+import type { Trace } from '../../record/trace.ts'
+import {
+  type CallSocket,
+  type CallStart,
+  callPart,
+  flattenHeaders,
+  parseSentHeaders,
+  type TracedCall,
+  toTexts,
+} from './record.ts'
+
+/**
+ * Finds an HTTP client call by the request object in the messages of the client. The trace of a call is found when it
+ * begins: later messages run in the context of the connection, which may belong to another request.
+ */
+export class CallWatch {
+  readonly #findTrace: () => Trace | undefined
+  readonly #findCaller: () => Caller | undefined
+  readonly #findRunning: FindRunning
+  readonly #calls = new WeakMap<object, TracedCall | undefined>()
+
+  constructor(findTrace: () => Trace | undefined, callers: Callers, findRunning: FindRunning) {
+    this.#findRunning = findRunning
+    this.#findTrace = findTrace
+    const search = createCallerSearch(callers, 'undici:request:create')
+    // A call of the global fetch has many frames of node between its caller and the message.
+    this.#findCaller = () => {
+      const below = findStartingFetch()?.below
+      return below === undefined ? search() : callers.find(below)
+    }
+  }
+
+  /**
+   * Records a call on the trace of the current request, once; later calls for the same object return the first result.
+   */
+  begin(request: object, describe: () => CallStart): TracedCall | undefined {
+    if (this.#calls.has(request)) return this.#calls.get(request)
+    const trace = this.#findTrace()
+    const call = trace && this.#beginOn(trace, describe())
+    this.#calls.set(request, call)
+    return call
+  }
+
+  find(request: object): TracedCall | undefined {
+    return this.#calls.get(request)
+  }
+
+  #beginOn(trace: Trace, start: CallStart): TracedCall | undefined {
+    return callPart.of(trace).begin(start, () => this.#findCaller() ?? this.#findRunning(trace), trace)
+  }
+}
+
+/** The part of a message that is read; undici is the client behind the global fetch. */
+interface FetchMessage {
+  readonly request: { readonly method: string; readonly origin: string | URL; readonly path: string }
+  readonly socket?: CallSocket
+  /** The head of the request as it is sent. */
+  readonly headers?: unknown
+  readonly response: { readonly statusCode: number; readonly headers: readonly unknown[] }
+  readonly error: unknown
+  /** A part of a body. */
+  readonly chunk?: unknown
+}
+
+/** Records calls of the global fetch, and of undici, until the returned function is called. */
+export function watchFetch(calls: CallWatch): () => void {
+  return subscribeChannels({
+    'undici:request:create': listenTo<FetchMessage>(({ request }) => {
+      const { method, origin, path } = request
+      const { isLimited, signal } = findStartingFetch() ?? {}
+      const isUnlimited = isLimited === false || undefined
+      const call = calls.begin(request, () => ({
+        client: 'fetch',
+        method,
+        url: `${origin}${path}`,
+        isUnlimited,
+        signal,
+      }))
+      if (call === undefined) return
+      observe(request, 'onBodySent', chunk => call.sentMessage?.take(chunk))
+      observe(request, 'onData', chunk => call.receivedMessage?.take(chunk))
+    }),
+    'undici:client:sendHeaders': listenTo<FetchMessage>(({ headers, request, socket }) => {
+      const call = calls.find(request)
+      const [, traceparent = ''] = /^traceparent: *(\S+)/im.exec(String(headers)) ?? []
+      call?.noteSent(parseSentHeaders(headers))
+      call?.send(socket, parseTraceParent(traceparent)?.parentId)
+    }),
+    'undici:request:bodySent': listenTo<FetchMessage>(({ request }) => calls.find(request)?.upload()),
+    'undici:request:headers': listenTo<FetchMessage>(({ request, response: { statusCode, headers } }) => {
+      const call = calls.find(request)
+      call?.noteReceived(toTexts(headers))
+      call?.receiveHead({ status: statusCode, length: findLength(headers) })
+    }),
+    // Newer versions publish the chunks. Those with the methods are observed already.
+    'undici:request:bodyChunkSent': listenTo<FetchMessage>(({ chunk, request }) => {
+      if (!('onBodySent' in request)) calls.find(request)?.sentMessage?.take(chunk)
+    }),
+    'undici:request:bodyChunkReceived': listenTo<FetchMessage>(({ chunk, request }) => {
+      if (!('onData' in request)) calls.find(request)?.receivedMessage?.take(chunk)
+    }),
+    'undici:request:trailers': listenTo<FetchMessage>(({ request }) => calls.find(request)?.finish()),
+    'undici:request:error': listenTo<FetchMessage>(({ request, error }) => calls.find(request)?.fail(error)),
+  })
+}
+
+/**
+ * Observes a method of a request or response, such as one to which each chunk of a body is passed. It gets the same values in the
+ * same order, and its results stay as they are. No stream is read, so a paused one stays paused.
+ */
+function observe(
+  message: object,
+  name: 'onBodySent' | 'onData' | 'write' | 'end' | 'push' | 'destroy',
+  take: (chunk: unknown, encoding?: unknown) => void,
+): void {
+  const method: unknown = Reflect.get(message, name)
+  if (typeof method !== 'function') return
+  const observed = function (this: unknown, ...values: unknown[]): unknown {
+    take(values[0], values[1])
+    return Reflect.apply(method, this, values)
+  }
+  Object.defineProperty(message, name, { value: observed, configurable: true, writable: true })
+}
+
+/** The headers are names and values in turn, as bytes. */
+function findLength(headers: readonly unknown[]): number | undefined {
+  const index = headers.findIndex((name, index) => index % 2 === 0 && /^content-length$/i.test(String(name)))
+  return index === -1 ? undefined : Number(headers[index + 1])
+}
+
+/** The part of a message of node:http that is read. */
+interface HttpMessage {
+  readonly request: ClientRequest
+  readonly response: IncomingResponse
+  readonly error: unknown
+}
+
+interface ClientRequest {
+  readonly method: string
+  readonly protocol: string
+  readonly host: string
+  readonly path: string
+  readonly socket: CallSocket | null
+  /** Whether its caller has destroyed it, or its connection has closed. */
+  readonly destroyed: boolean
+  readonly res?: IncomingResponse | null
+  /** Milliseconds, of the option. */
+  readonly timeout?: number
+  getHeader(name: string): unknown
+  listenerCount(event: string): number
+  getHeaders(): Readonly<Record<string, unknown>>
+}
+
+interface IncomingResponse {
+  readonly statusCode: number
+  readonly headers: Readonly<Record<string, unknown>>
+  readonly rawHeaders: readonly string[]
+  readonly complete: boolean
+  readonly destroyed: boolean
+  readonly errored: Error | null
+  once(event: 'close', listener: () => void): void
+}
+
+/**
+ * Records calls of node:http and node:https until the returned function is called. Node 20 reports a request when all
+ * of it was sent, so its body is not known; Node 22 and later report it when it is created.
+ */
+export function watchNodeHttp(calls: CallWatch): () => void {
+  const begin = (request: ClientRequest): TracedCall | undefined =>
+    calls.begin(request, () => ({ client: 'node:http', method: request.method, url: urlOf(request) }))
+  return subscribeChannels({
+    'http.client.request.created': listenTo<HttpMessage>(({ request }) => {
+      const call = begin(request)
+      if (call === undefined) return
+      const take = (chunk: unknown, encoding: unknown) => takeSent(call, request, chunk, encoding)
+      observe(request, 'write', take)
+      observe(request, 'end', take)
+    }),
+    'http.client.request.start': listenTo<HttpMessage>(({ request }) => {
+      const call = begin(request)
+      if (call?.sentMessage === undefined) call?.noteSent(flattenHeaders(request.getHeaders()))
+      if (call !== undefined && isUnlimited(request)) call.isUnlimited = true
+      call?.send(request.socket, parseTraceParent(String(request.getHeader('traceparent')))?.parentId)
+      call?.upload()
+    }),
+    // In spite of its name, this is published with the head of the response.
+    'http.client.response.finish': listenTo<HttpMessage>(({ request, response }) => {
+      const call = calls.find(request)
+      if (call === undefined) return
+      call.noteReceived(response.rawHeaders)
+      // Node.js passes each chunk of the body to this method.
+      observe(response, 'push', chunk => call.receivedMessage?.take(chunk))
+      call.receiveHead({ status: response.statusCode, length: lengthOf(response) })
+      let isAborted = false
+      observe(request, 'destroy', () => {
+        isAborted = true
+      })
+      response.once('close', () => {
+        if (response.complete) call.finish()
+        // Node.js destroys a response that was cut off with an error.
+        else call.fail('The response was cut off.', isAborted || response.errored === null)
+      })
+    }),
+    // An error of the connection is reported before Node.js itself destroys the request and the response.
+    'http.client.request.error': listenTo<HttpMessage>(({ request, error }) =>
+      begin(request)?.fail(error, request.destroyed || request.res?.destroyed === true),
+    ),
+  })
+}
+
+/** Whether no timeout of a call of node:http is seen, and no signal: it listens to the end of a call with a signal. */
+function isUnlimited(request: ClientRequest): boolean {
+  return request.timeout === undefined && request.listenerCount('timeout') + request.listenerCount('close') === 0
+}
+
+/** The headers do not change after the first chunk. */
+function takeSent(call: TracedCall, request: ClientRequest, chunk: unknown, encoding: unknown): void {
+  if (call.sentMessage === undefined) call.noteSent(flattenHeaders(request.getHeaders()))
+  const isEncoded = typeof chunk === 'string' && typeof encoding === 'string' && Buffer.isEncoding(encoding)
+  call.sentMessage?.take(isEncoded ? Buffer.from(chunk, encoding) : chunk)
+}
+
+/** With a proxy the path is the whole URL. */
+function urlOf(request: ClientRequest): string {
+  const { host, path, protocol } = request
+  return /^https?:/.test(path) ? path : `${protocol}//${request.getHeader('host') ?? host}${path}`
+}
+
+function lengthOf({ headers }: IncomingResponse): number | undefined {
+  const length = headers['content-length']
+  return length === undefined ? undefined : Number(length)
+}
+
+/** A call of the global fetch that is about to create its request. */
+export interface StartingFetch {
+  /** Whether a signal or a dispatcher of the application may end it. */
+  readonly isLimited: boolean
+  readonly signal: AbortSignal | undefined
+  /** The function that the application has called. */
+  readonly below: Running
+}
+
+let starting: StartingFetch | undefined
+
+/** The call of the global fetch that runs now, in its synchronous part; `undefined` unless it is watched. */
+export function findStartingFetch(): StartingFetch | undefined {
+  return starting
+}
+
+/** The global fetch belongs to the process, and so do its watches: a process may have several kernels. */
+const watches = new Set<symbol>()
+
+let restore: (() => void) | undefined
+
+/**
+ * Watches which calls of the global fetch have a signal, until the returned function is called: undici does not report it. The
+ * function behaves as before.
+ */
+export function watchSignals(): () => void {
+  const watch = Symbol()
+  watches.add(watch)
+  restore ??= patch()
+  return () => {
+    watches.delete(watch)
+    if (watches.size > 0) return
+    restore?.()
+    restore = undefined
+  }
+}
+
+/** Where undici, also that of Node.js, has the dispatcher of the calls without one of their own. */
+const globalDispatcher = Symbol.for('undici.globalDispatcher.1')
+
+const readDispatcher = (): unknown => Reflect.get(globalThis, globalDispatcher)
+
+/** `undefined` until it is loaded, and if there was another one before it. */
+let dispatcherOfNode: unknown
+
+function loadDispatcher(): void {
+  // The undici of Node.js is loaded with its first class. It keeps the dispatcher of the application.
+  if (readDispatcher() === undefined && globalThis.Request) dispatcherOfNode = readDispatcher()
+}
+
+function patch(): () => void {
+  // Other dispatchers than this one are those of the application. The start does not wait for it.
+  setImmediate(loadDispatcher).unref()
+  const original = globalThis.fetch
+  function observed(this: unknown, ...values: Parameters<typeof fetch>): ReturnType<typeof fetch> {
+    const outer = starting
+    loadDispatcher()
+    const signal = findSignal(...values)
+    starting = { isLimited: isLimited(signal, ...values), signal, below: observed }
+    try {
+      return Reflect.apply(original, this, values)
+    } finally {
+      starting = outer
+    }
+  }
+  globalThis.fetch = Object.defineProperties(observed, Object.getOwnPropertyDescriptors(original))
+  return () => {
+    // Another library may have replaced it since.
+    if (globalThis.fetch === observed) globalThis.fetch = original
+  }
+}
+
+/** A `Request` has a signal in any case, so it may be that of the application. */
+function findSignal(...[input, init]: Parameters<typeof fetch>): AbortSignal | undefined {
+  return init?.signal ?? (input instanceof globalThis.Request ? input.signal : undefined)
+}
+
+/** A dispatcher may have a timeout. */
+function isLimited(signal: AbortSignal | undefined, ...[, init]: Parameters<typeof fetch>): boolean {
+  const dispatcher = init?.dispatcher ?? readDispatcher()
+  return signal !== undefined || dispatcher !== dispatcherOfNode
+}

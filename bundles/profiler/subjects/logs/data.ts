@@ -1,0 +1,41 @@
+import * as v from 'valibot'
+import { logLevels } from '../../../../lib/log/logger.ts'
+import { caller, recordedException } from '../../profile/code.ts'
+import { amount, check, list, maybe, number, text } from '../../profile/schema.ts'
+
+/** The log messages of a request. */
+export type LoggerData = v.InferOutput<typeof loggerSchema>
+
+/** A log message. */
+export type LogMessage = LoggerData['records'][number]
+
+/** The channel of the warnings of Node.js about an object with too many listeners of an event. */
+export const leakChannel = 'listeners'
+
+/** A message without its level or its text is left out. */
+export const loggerSchema = v.object({
+  records: list(
+    v.object({
+      /** Microseconds since the request began. */
+      at: number,
+      level: v.picklist(logLevels),
+      channel: text,
+      /** With its placeholders filled. */
+      message: check.text,
+      /** The constant sentence, where it had placeholders to fill. */
+      template: maybe(check.text),
+      context: maybe(check.object),
+      /** The errors of its context, by their names in it. */
+      exceptions: maybe(v.record(v.string(), recordedException)),
+      /**
+       * Where it was logged; of warnings and above, except for those about an error, which has a place of its own, and of the message
+       * with which the request has logged too much.
+       */
+      site: maybe(caller),
+      /** Whether the context, and the end of a long message, were left out: there was too much text before it. */
+      isCut: maybe(v.literal(true)),
+    }),
+  ),
+  /** How many messages, between the first and the last, were not kept. */
+  dropped: amount,
+})

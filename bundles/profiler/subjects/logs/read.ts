@@ -1,0 +1,81 @@
+import type { LogLevel } from '../../../../lib/log/logger.ts'
+import { type CallerPlace, choosePlaces } from '../../../../lib/stack/choose-places.ts'
+import { formatCaller } from '../../profile/code.ts'
+import type { EventNode, EventTree } from '../../profile/event-tree.ts'
+import { readChain, type StoredException } from '../../profile/exceptions.ts'
+import { oncePerProfile } from '../../profile/once-per-profile.ts'
+import type { Profile } from '../../profile/profile.ts'
+import type { JsonObject } from '../../profile/schema.ts'
+import type { LogMessage } from './data.ts'
+
+/** A log message of a profile. */
+export interface StoredLog extends Pick<LogMessage, 'at' | 'level' | 'channel' | 'message'> {
+  /** Its place among all messages. */
+  readonly index: number
+  /** The constant sentence; empty where it had no placeholders to fill. */
+  readonly template: string
+  readonly context: JsonObject
+  /** The errors of its context, each with those that it gathers and its causes. */
+  readonly exceptions: readonly { readonly name: string; readonly chain: readonly StoredException[] }[]
+  /** Such as `bundles/site/site-bundle.ts:12`; empty where it is not known. */
+  readonly place: string
+  /** The same place with its frames; empty where it is not known. */
+  readonly caller: CallerPlace
+  readonly isCut: boolean
+}
+
+/** Reads the log messages of a profile: none where there is nothing. */
+export const readLogs: (profile: Profile) => StoredLogs = oncePerProfile(collectors => {
+  const { dropped = 0, records = [] } = collectors.logger ?? {}
+  const works = records.map(log => ({ caller: log.site, log }))
+  const places = choosePlaces(works, () => false)
+  return { logs: works.map((work, index) => toLog(work.log, index, places.get(work))), dropped }
+})
+
+/** The log messages of a profile. */
+interface StoredLogs {
+  readonly logs: readonly StoredLog[]
+  readonly dropped: number
+}
+
+/** Whether a level means an error or a warning. */
+export function severityOf(level: LogLevel): 'plain' | 'warning' | 'error' {
+  if (level === 'error' || level === 'critical') return 'error'
+  return level === 'warning' ? 'warning' : 'plain'
+}
+
+function toLog(log: LogMessage, index: number, caller: CallerPlace = {}): StoredLog {
+  const { at, channel, context = {}, isCut = false, level, message, template = '' } = log
+  const place = formatCaller(caller)
+  const exceptions = Object.entries(log.exceptions ?? {}).map(([name, error]) => ({ name, chain: readChain(error) }))
+  return { index, at, level, channel, message, template, context, exceptions, place, caller, isCut }
+}
+
+/** A line of the log that follows from the event tree: it is not stored. */
+export interface Notification {
+  /** Microseconds since the request began. */
+  readonly at: number
+  readonly message: string
+}
+
+/**
+ * Derives what Symfony logs of each event: which listeners were called, and which of them stopped it. It is logged when the
+ * event is over, and so after everything that is nested in it.
+ */
+export function deriveNotifications({ nodes }: EventTree): Notification[] {
+  return nodes
+    .filter(({ kind }) => kind === 'dispatch')
+    .sort((a, b) => endOf(a) - endOf(b) || b.start - a.start)
+    .flatMap(dispatch => dispatch.children.flatMap(call => notificationsOf(dispatch, call)))
+}
+
+function notificationsOf(dispatch: EventNode, { isStopped, name }: EventNode): Notification[] {
+  const messages = [`Notified event "${dispatch.name}" to listener "${name}".`]
+  if (isStopped) messages.push(`Listener "${name}" stopped propagation of the event "${dispatch.name}".`)
+  return messages.map(message => ({ at: endOf(dispatch), message }))
+}
+
+/** The end of an event; its start if it had not ended. */
+function endOf({ duration = 0, start }: EventNode): number {
+  return start + duration
+}

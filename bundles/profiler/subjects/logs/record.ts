@@ -1,0 +1,294 @@
+import type { Foundation } from '../../../../kernel/bundle.ts'
+import type { LogLevel, LogRecord } from '../../../../lib/log/logger.ts'
+import { isLogError, type LogError } from '../../../../lib/log/record.ts'
+import { maskAndCut } from '../../../../lib/redact/masking-copier.ts'
+import type { Redactor } from '../../../../lib/redact/redactor.ts'
+import { type Caller, Callers } from '../../../../lib/stack/callers.ts'
+import { locateFrame } from '../../../../lib/stack/locate-frame.ts'
+import { parseStack } from '../../../../lib/stack/stack-frames.ts'
+import type { CollectorOf } from '../../record/collect.ts'
+import { recordError } from '../../record/recorded-frames.ts'
+import { type FindTrace, TracePart } from '../../record/trace.ts'
+import { type LoggerData, type LogMessage, leakChannel } from './data.ts'
+
+/** Collects the log messages of a request, which the logger has masked. Paths are relative to the directory. */
+export function createLoggerCollector(directory: string): CollectorOf<'logger'> {
+  return {
+    name: 'logger',
+    collectsLate: true,
+    collect(trace): LoggerData | undefined {
+      const logs = logPart.find(trace)
+      return logs && { records: logs.toArray().map(log => recordLog(log, directory)), dropped: logs.dropped }
+    },
+    summarize(trace) {
+      const { errors = 0, warnings = 0 } = logPart.find(trace) ?? {}
+      return { errors, warnings }
+    },
+    hasWorked: (trace, since) => (logPart.find(trace)?.latest ?? since) > since,
+  }
+}
+
+/** A log message as it is stored. */
+export interface TracedLog {
+  /** Microseconds since the request began. */
+  readonly at: number
+  readonly level: LogLevel
+  readonly channel: string
+  /** With filled placeholders. */
+  readonly message: string
+  /** The message before its placeholders were filled; absent without placeholders. */
+  readonly template?: string
+  readonly context?: Readonly<Record<string, unknown>>
+  /**
+   * Where it was logged; of warnings and above, except for those about an error, which has a place of its own, and of the message
+   * with which a request has logged too much.
+   */
+  readonly site?: Caller
+  /** Whether the context and the end of a long message were left out, after too many long messages. */
+  readonly isCut?: true
+}
+
+/** The number of messages that are kept from the start of the request, and from its end. */
+const endLimit = 500
+
+/** Characters of contexts and messages that are kept at each end; messages beyond are shortened. */
+const textLimit = 250_000
+
+const shortMessage = 200
+
+/** The number of messages that get a place: reading a stack costs more than recording the rest of a message. */
+const siteLimit = 50
+
+/**
+ * More messages of one request, without those of the level `debug`, are too many. The next one is located: its line is mostly
+ * that of a loop.
+ */
+export const mostLogs = 100
+
+/** The log messages of one request. The logger masks and bounds each; their number is bounded here. */
+export class LogTrace {
+  /** Messages of level error and above, including dropped ones. */
+  errors = 0
+  /** Messages of level warning, including dropped ones. */
+  warnings = 0
+  readonly #start: number
+  readonly #first = new FirstLogs()
+  readonly #last = new LastLogs()
+  #sites = 0
+  /** Messages above the level debug. */
+  #written = 0
+  #latest = Number.NEGATIVE_INFINITY
+
+  /** `start` is the start of the request, by `performance.now()`. */
+  constructor(start: number) {
+    this.#start = start
+  }
+
+  /** When the last message was added, in milliseconds since the request began. */
+  get latest(): number {
+    return this.#latest / 1000
+  }
+
+  /** The number of messages between the first and the last ones that were dropped. */
+  get dropped(): number {
+    return this.#last.overwritten
+  }
+
+  /** Adds a message; `locate` finds its place while its caller is on the stack. */
+  add({ channel, context, level, message, template }: LogRecord, locate: () => Caller | undefined): void {
+    const at = Math.round((performance.now() - this.#start) * 1000)
+    this.#latest = at
+    const isWarning = level === 'warning'
+    const isError = level === 'error' || level === 'critical'
+    if (isWarning) this.warnings++
+    else if (isError) this.errors++
+    const isLocated = (isWarning || isError) && !isLogError(context.exception) && this.#sites++ < siteLimit
+    const isOneTooMany = level !== 'debug' && this.#written++ === mostLogs
+    const site = isLocated || isOneTooMany ? locate() : undefined
+    const end = this.#first.isFull ? this.#last : this.#first
+    end.add({
+      at,
+      level,
+      channel,
+      message,
+      ...(template !== undefined && { template }),
+      ...(hasEntries(context) && { context }),
+      ...(site !== undefined && { site }),
+    })
+  }
+
+  /** The messages, in their order. */
+  toArray(): TracedLog[] {
+    return [...this.#first.toArray(), ...this.#last.toArray()]
+  }
+}
+
+/** The log messages of a trace. */
+export const logPart: TracePart<LogTrace> = new TracePart('logger', ({ start }) => new LogTrace(start))
+
+/** Keeps the first messages; after too much text they are shortened. */
+class FirstLogs {
+  readonly #logs: TracedLog[] = []
+  #size = 0
+
+  get isFull(): boolean {
+    return this.#logs.length === endLimit
+  }
+
+  add(log: TracedLog): void {
+    const size = sizeOf(log)
+    const isCut = this.#size + size > textLimit
+    if (!isCut) this.#size += size
+    this.#logs.push(isCut ? shorten(log) : log)
+  }
+
+  toArray(): readonly TracedLog[] {
+    return this.#logs
+  }
+}
+
+/** Keeps the newest messages; with too much text the older ones are shortened. */
+class LastLogs {
+  /** A ring: each new message replaces the oldest. */
+  readonly #entries: Entry[] = []
+  #size = 0
+  #added = 0
+  /** How many messages, counted from the first, are overwritten or shortened. */
+  #cut = 0
+
+  get overwritten(): number {
+    return this.#added - this.#entries.length
+  }
+
+  add(log: TracedLog): void {
+    const at = this.#added % endLimit
+    const size = sizeOf(log)
+    this.#size += size - (this.#entries[at]?.size ?? 0)
+    this.#entries[at] = { log, size }
+    this.#added++
+    this.#cut = Math.max(this.#cut, this.overwritten)
+    while (this.#size > textLimit) this.#cutOldest()
+  }
+
+  toArray(): readonly TracedLog[] {
+    const oldest = this.overwritten % endLimit
+    return [...this.#entries.slice(oldest), ...this.#entries.slice(0, oldest)].map(({ log }) => log)
+  }
+
+  #cutOldest(): void {
+    // It exists: the size counts messages that are not shortened.
+    const entry = this.#entries[this.#cut++ % endLimit] as Entry
+    entry.log = shorten(entry.log)
+    this.#size -= entry.size
+    entry.size = 0
+  }
+}
+
+interface Entry {
+  log: TracedLog
+  /** Its characters; 0 when it is shortened. */
+  size: number
+}
+
+function hasEntries(context: Readonly<Record<string, unknown>>): boolean {
+  for (const _name in context) return true
+  return false
+}
+
+function shorten({ at, channel, level, message, site }: TracedLog): TracedLog {
+  const start = message.length <= shortMessage ? message : `${message.slice(0, shortMessage).toWellFormed()}…`
+  return { at, level, channel, message: start, ...(site !== undefined && { site }), isCut: true }
+}
+
+function sizeOf({ context, message, template = '' }: TracedLog): number {
+  return message.length + template.length + (context === undefined ? 0 : measure(context))
+}
+
+/** Estimates the characters of plain data as JSON. */
+function measure(value: unknown): number {
+  if (typeof value === 'string') return value.length + 2
+  if (typeof value !== 'object' || value === null) return 8
+  let size = 2
+  for (const name of Object.keys(value)) size += name.length + measure((value as Record<string, unknown>)[name])
+  return size
+}
+
+/** Adds each log message to the trace of its request, until the returned function is called. */
+export function observeLog(
+  { directory, logger }: Pick<Foundation, 'directory' | 'logger'>,
+  findTrace: FindTrace,
+): () => void {
+  const callers = new Callers(directory)
+  const locate = () => callers.find()
+  return logger.observe(record => {
+    const trace = findTrace()
+    if (trace === undefined) return
+    logPart.of(trace).add(record, locate)
+    trace.touch()
+  })
+}
+
+/** The warnings of Node.js and of packages that are recorded: the channels of their log messages, by their names. */
+const warningChannels: ReadonlyMap<string, string> = new Map([
+  ['DeprecationWarning', 'deprecation'],
+  ['MaxListenersExceededWarning', leakChannel],
+])
+
+/** Whether Node.js prints a warning that is a log message already. */
+export function isRecordedWarning([text]: readonly unknown[]): boolean {
+  if (typeof text !== 'string' || !text.startsWith(`(node:${process.pid}) `)) return false
+  return [...warningChannels.keys()].some(name => text.includes(`${name}: `))
+}
+
+/** Characters of a warning. */
+const warningLength = 2000
+
+/**
+ * Records warnings of Node.js and of packages on the traces of their requests, as log messages of the channels `deprecation` and
+ * `listeners`, until the returned function is called. Node.js prints them as before, and reports most of them once per process.
+ */
+export function observeWarnings({
+  directory,
+  findTrace,
+  redactor,
+}: {
+  readonly directory: string
+  readonly findTrace: FindTrace
+  readonly redactor: Redactor
+}): () => void {
+  const onWarning = (warning: Error & { readonly code?: string }) => {
+    const channel = warningChannels.get(warning.name)
+    const trace = channel === undefined ? undefined : findTrace()
+    if (channel === undefined || trace === undefined) return
+    const { code, message } = warning
+    const text = maskAndCut(code === undefined ? message : `${code}: ${message}`, warningLength, redactor)
+    const record = { level: 'warning', channel, message: text, context: {} } as const
+    logPart.of(trace).add({ ...record, time: new Date().toISOString() }, () => findCaller(warning, directory))
+    trace.touch()
+  }
+  process.on('warning', onWarning)
+  return () => process.off('warning', onWarning)
+}
+
+/** Finds the first place of the application on the stack of an error. */
+function findCaller(error: Error, directory: string): Caller | undefined {
+  for (const frame of parseStack(error)) {
+    const { file, origin } = locateFrame(frame, directory)
+    if (origin === 'application' && file !== undefined) return { file, line: frame.line, column: frame.column }
+  }
+  return undefined
+}
+
+/** Makes a log message for a profile: errors of its context become exceptions. The logger has masked all of it. */
+export function recordLog(log: TracedLog, directory: string): LogMessage {
+  const { context = {}, ...rest } = log
+  const entries = Object.entries(context)
+  const errors = entries.filter((entry): entry is [string, LogError] => isLogError(entry[1]))
+  if (errors.length === 0) return log
+  const others = entries.filter(([, value]) => !isLogError(value))
+  return {
+    ...rest,
+    ...(others.length > 0 && { context: Object.fromEntries(others) }),
+    exceptions: Object.fromEntries(errors.map(([name, error]) => [name, recordError(error, [], directory)])),
+  }
+}

@@ -1,0 +1,70 @@
+import * as v from 'valibot'
+import { caller } from '../../profile/code.ts'
+import { amount, check, flag, list, maybe, number, section, text } from '../../profile/schema.ts'
+
+/** What the whole process used during a main request, until its response was sent. Times are in milliseconds. */
+export type MemoryData = v.InferOutput<typeof memorySchema>
+
+/** A synchronous call for files or processes. Times are in milliseconds, the start from that of the main request. */
+export type SyncCallData = NonNullable<MemoryData['syncCalls']>[number]
+
+/** The runs of the garbage collector during a request. */
+export type GcPauses = MemoryData['pauses']
+
+/** A run of the garbage collector, in milliseconds from the start of the request. */
+export type GcPause = GcPauses['first'][number]
+
+/** A time in which the event loop was blocked. Times are in milliseconds, the start from that of the request. */
+export type LoopBlock = MemoryData['blocks'][number]
+
+export const memorySchema = v.object({
+  wall: amount,
+  cpu: section({ user: amount, system: amount }),
+  loop: section({ active: amount, idle: amount }),
+  /** In bytes. */
+  heap: section({ before: amount, after: amount, limit: amount }),
+  /** The most bytes that the process ever held (resident set size). */
+  peak: maybe(check.amount),
+  /** Other main requests: at the start, and at most. */
+  requests: section({ others: amount, most: amount }),
+  pauses: section({
+    count: amount,
+    /** Milliseconds of all of them. */
+    total: amount,
+    /** The first 20. */
+    first: list(
+      v.object({
+        start: number,
+        duration: amount,
+        /** `minor` frees short-lived objects, `major` all that can be freed, `incremental` is a step of a major one. */
+        kind: maybe(check.text),
+      }),
+    ),
+  }),
+  blocks: list(
+    v.object({
+      start: number,
+      duration: amount,
+      /** How much of it was CPU time of the process. */
+      cpu: amount,
+      /** The token of the main request that was at work; empty when it is not known. */
+      by: text,
+      /** Whether the whole block is work of the request `by`. */
+      isOwn: flag,
+      /** Whether no other recorded request was in flight. Work that is not recorded may still have blocked. */
+      isAlone: flag,
+    }),
+  ),
+  /** Synchronous calls for files and processes that took 50 ms or more, also those of sub-requests. Only in development. */
+  syncCalls: maybe(
+    list(
+      v.object({
+        /** Such as `fs.readFileSync`. */
+        name: text,
+        start: number,
+        duration: amount,
+        caller: maybe(caller),
+      }),
+    ),
+  ),
+})

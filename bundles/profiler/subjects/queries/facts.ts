@@ -1,0 +1,289 @@
+import type { FindingRule, RuleFinding } from '../../../../kernel/profiler-contract.ts'
+import { mask } from '../../../../lib/redact/secret-names.ts'
+import { describePlaces } from '../../insight/findings/describe-places.ts'
+import { findRuns } from '../../insight/findings/runs.ts'
+import { formatCount, formatDuration, formatNumber } from '../../profile/format.ts'
+import { groupBy } from '../../profile/group-by.ts'
+import type { Profile } from '../../profile/profile.ts'
+import type { Pairs } from '../../profile/schema.ts'
+import {
+  beginsTransaction,
+  endsTransaction,
+  queryDuration,
+  readQueries,
+  readWaits,
+  type StoredQuery,
+  timeOf,
+} from './read.ts'
+import {
+  findByStatement,
+  findRepeatedQueries,
+  isAnswered,
+  leastWaiting,
+  shortenStatement,
+  toQueryPlace,
+} from './repeated-queries.ts'
+
+/** Milliseconds of a slow query: a tenth of a second is noticed, half a second alone makes a page slow. */
+export const slowQuery: Readonly<Record<'warning' | 'error', number>> = { warning: 100, error: 500 }
+
+/** Finds slow queries: one finding for each statement shape. */
+export const slowQueryRule: FindingRule<Profile> = {
+  name: 'slow-query',
+  title: 'Slow query',
+  find(profile) {
+    // Many queries at once wait for one another.
+    const { all } = findRepeatedQueries(profile)
+    return findWorst(
+      readQueries(profile).database.queries.filter(query => !all.has(query)),
+      queryDuration,
+      slowQuery.warning,
+    ).map(({ others, query, worst }) => ({
+      severity: worst >= slowQuery.error ? 'error' : 'warning',
+      problem: `{statement} took ${formatDuration(worst)}${others > 0 ? `, and ${formatCount(others, 'other query', 'other queries')} of the same shape ${slowQuery.warning} ms or more` : ''}.`,
+      ...describePlaces(
+        [query],
+        { statement: shortenStatement(query.text), explain: explainOf(query, profile) },
+        'Look at its plan with {explain} (an index may be missing), or read less',
+      ),
+      place: toQueryPlace(query),
+      evidence: { count: others + 1, time: worst },
+    }))
+  },
+  measure: { unit: 'ms', read: (finding, profile) => findMost(finding, profile, queryDuration) },
+}
+
+/** The command that shows the plan of a query; it explains reading queries only. */
+function explainOf({ index, isRead }: StoredQuery, { summary }: Profile): string {
+  return isRead ? `bin/console profiler:explain ${summary.token} ${index + 1}` : 'EXPLAIN'
+}
+
+/** More rows are seldom shown on one page. */
+const leastRows = 1000
+
+/** Finds queries that returned many rows: one finding for each statement shape. */
+export const manyRowsRule: FindingRule<Profile> = {
+  name: 'many-rows',
+  title: 'Query with many rows',
+  find: profile =>
+    findWorst(
+      readQueries(profile).database.queries.filter(query => isAnswered(query) && query.isRead),
+      rowsOf,
+      leastRows,
+    ).map(({ others, query, worst }) => ({
+      severity: 'warning',
+      problem: `{statement} returned ${formatNumber(worst)} rows.`,
+      ...describePlaces(
+        [query],
+        { statement: shortenStatement(query.text) },
+        'Read only the rows that the response shows (LIMIT), or let the database count and sum them',
+      ),
+      place: toQueryPlace(query),
+      evidence: { count: others + 1, rows: worst },
+    })),
+  measure: { unit: 'rows', read: (finding, profile) => findMost(finding, profile, rowsOf) },
+}
+
+function rowsOf({ rows = 0 }: StoredQuery): number {
+  return rows
+}
+
+/** The greatest number among the queries with the statement of a finding. */
+function findMost(finding: RuleFinding, profile: Profile, measure: (query: StoredQuery) => number): number {
+  return Math.max(0, ...findByStatement(finding, readQueries(profile).database.queries).map(measure))
+}
+
+/** The query of a statement shape with the greatest number, and how many others reach the limit. */
+interface WorstQuery {
+  readonly query: StoredQuery
+  readonly worst: number
+  readonly others: number
+}
+
+function findWorst(
+  queries: readonly StoredQuery[],
+  measure: (query: StoredQuery) => number,
+  limit: number,
+): WorstQuery[] {
+  const groups = groupBy(
+    queries.filter(query => measure(query) >= limit),
+    ({ text }) => text,
+  )
+  return [...groups.values()].map(group => {
+    // A group has at least one query.
+    const [query] = group.toSorted((one, other) => measure(other) - measure(one)) as [StoredQuery]
+    return { query, worst: measure(query), others: group.length - 1 }
+  })
+}
+
+/** As in the toolbar of Symfony, which turns yellow. */
+const leastQueries = 50
+
+/** Finds requests with many queries that are not explained by repetition. */
+export const manyQueriesRule: FindingRule<Profile> = {
+  name: 'many-queries',
+  title: 'Many queries',
+  find(profile) {
+    const { queries, queryTime } = profile.summary
+    const repeated = [...findRepeatedQueries(profile).all].filter(({ kind }) => kind === 'database')
+    const count = queries - repeated.length
+    if (count < leastQueries) return []
+    return [
+      {
+        severity: 'warning',
+        problem: `The request ran ${formatCount(queries, 'query', 'queries')}, which took ${formatDuration(queryTime)} of its time.`,
+        advice: 'Combine queries of related data, or cache results that change seldom.',
+        place: { panel: 'database' },
+        evidence: { count: queries, time: queryTime },
+      },
+    ]
+  },
+  measure: { unit: 'queries', read: (_, { summary }) => summary.queries },
+}
+
+/** Milliseconds: the thresholds of Sentry's rule. */
+const leastInSequence = 30
+
+const leastSaving = 100
+
+/** Finds independent reading queries that one listener or controller ran one after another. */
+export const sequentialQueriesRule: FindingRule<Profile> = {
+  name: 'sequential-queries',
+  title: 'Queries in sequence',
+  find: profile => findSequences(profile, leastInSequence).flatMap(describeRun),
+  measure: { unit: 'ms', read: (_, profile) => Math.max(0, ...findSequences(profile, 0).map(savingOf)) },
+}
+
+/** Runs of independent queries that each took the least time, in milliseconds. */
+function findSequences(profile: Profile, least: number): readonly StoredQuery[][] {
+  const { all } = findRepeatedQueries(profile)
+  // Queries after the response do not delay the client; a transaction has one connection, which runs one query at a time.
+  const candidates = readQueries(profile).database.queries.filter(
+    query =>
+      query.start < profile.summary.duration &&
+      query.transaction === undefined &&
+      queryDuration(query) >= least &&
+      isAnswered(query) &&
+      query.isRead &&
+      !all.has(query),
+  )
+  const endOf = (query: StoredQuery) => query.start + queryDuration(query)
+  return findRuns(profile, candidates, endOf).map(run => takeIndependent(run, profile))
+}
+
+/** The milliseconds that a run would save at the same time. */
+function savingOf(run: readonly StoredQuery[]): number {
+  return timeOf(run) - Math.max(0, ...run.map(queryDuration))
+}
+
+/** The names of parameters that refer to a row: their values often come from the result of another query. */
+const references = /(?:^|_|\$)(?:u?id|uuid|key|slug|\d+)$|^\d+$|[a-z]Id$/
+
+/**
+ * The first query of a run, and those that cannot need its result: each value that may refer to a row was known before, from
+ * the parameters of the first query or of the request.
+ */
+function takeIndependent(run: readonly StoredQuery[], { collectors }: Profile): StoredQuery[] {
+  const [first, ...later] = run
+  if (first === undefined) return []
+  const { router } = collectors
+  const route = router !== undefined && 'parameters' in router ? Object.values(Object(router.parameters)) : []
+  const given = [...(first.parameters ?? []), ...(collectors.request?.query ?? [])].filter(isStored)
+  const known = new Set([...route, ...given.map(([, value]) => value)].map(String))
+  const isKnown = (pair: Pairs[number]) => !references.test(pair[0]) || (isStored(pair) && known.has(String(pair[1])))
+  return [first, ...later.filter(({ parameters = [] }) => parameters.every(isKnown))]
+}
+
+/** Whether a value is stored as it was: a secret is masked, and of a text without a name only the length is stored. */
+function isStored([name, value]: Pairs[number]): boolean {
+  return typeof value !== 'string' || (value !== mask && !/^\$?\d+$/.test(name))
+}
+
+function describeRun(run: readonly StoredQuery[]): RuleFinding[] {
+  const [time, saving] = [timeOf(run), savingOf(run)]
+  const [, second] = run
+  if (second === undefined || saving < leastSaving) return []
+  return [
+    {
+      severity: 'warning',
+      problem: `${run.length} independent queries ran one after another, ${formatDuration(time)} in total; at the same time they would take about ${formatDuration(time - saving)}.`,
+      ...describePlaces(run, {}, 'Start them together and wait with Promise.all()'),
+      place: toQueryPlace(second),
+      evidence: { count: run.length, time, saving },
+    },
+  ]
+}
+
+/**
+ * Answers of databases (SQLSTATE, and codes of mysql2 and SQLite) after which a transaction is still open. A lost connection and
+ * a deadlock in MySQL end it.
+ */
+const answers = /^(?!08|57P|ER_LOCK_DEADLOCK)(?:(?=.*\d)[\dA-Z]{5}|(?:ER|SQLITE)_\w+)$/
+
+/**
+ * Finds transactions without COMMIT and ROLLBACK. Of two transactions that are open at the same time it is not known
+ * which query belongs to which: they are not examined. A late query may be followed by the COMMIT.
+ */
+export const openTransactionRule: FindingRule<Profile> = {
+  name: 'open-transaction',
+  title: 'Transaction left open',
+  find(profile) {
+    const { database, omitted } = readQueries(profile)
+    const since = profile.collectors.late?.since ?? Infinity
+    const hasLate = database.queries.some(({ end = Infinity }) => end > since)
+    // An omitted query may be the COMMIT.
+    if (omitted > 0 || hasLate || profile.summary.outcome !== 'complete') return []
+    const transactions = groupBy(database.queries, ({ transaction }) => transaction)
+    transactions.delete(undefined)
+    return [...transactions.values()].flatMap(([begin, ...queries]) => {
+      if (begin === undefined || !isOpened(begin) || queries.some(endsTransaction) || isEnded(queries.at(-1))) return []
+      return [
+        {
+          severity: 'error',
+          problem: `A transaction was left open: after {statement} and ${formatCount(queries.length, 'query', 'queries')}, neither COMMIT nor ROLLBACK followed.`,
+          ...describePlaces(
+            [begin],
+            { statement: shortenStatement(begin.text) },
+            'End it in a finally block: its locks last, and its connection may be used by another request',
+          ),
+          place: toQueryPlace(begin),
+          evidence: { count: queries.length + 1 },
+        },
+      ]
+    })
+  },
+}
+
+function isOpened(query: StoredQuery): boolean {
+  return beginsTransaction(query) && query.end !== undefined && query.error === ''
+}
+
+/** Whether the last query of a transaction failed with its connection: the server then rolls back. */
+function isEnded({ code = '', error = '' }: Partial<StoredQuery> = {}): boolean {
+  return error !== '' && !answers.test(code)
+}
+
+/** Finds requests that have waited for a free connection, because all connections of the pool were in use. */
+export const starvedPoolRule: FindingRule<Profile> = {
+  name: 'starved-pool',
+  title: 'No free connection',
+  find(profile) {
+    const { time, waits } = readWaits(profile)
+    if (time < leastWaiting) return []
+    const longest = Math.max(...waits.map(({ duration }) => duration))
+    return [
+      {
+        severity: 'warning',
+        problem: `The request waited ${formatDuration(time)} for free connections of a pool (${formatCount(waits.length, 'time')}, at most ${formatDuration(longest)}).`,
+        ...describePlaces(
+          waits,
+          {},
+          'Release connections earlier, run fewer queries at the same time, or make the pool larger',
+        ),
+        place: { panel: 'database' },
+        evidence: { count: waits.length, time },
+      },
+    ]
+  },
+  measure: { unit: 'ms', read: (_, profile) => readWaits(profile).time },
+}

@@ -1,0 +1,258 @@
+import { isCache } from '../../../../lib/sql/tokens.ts'
+import type { Caller } from '../../../../lib/stack/callers.ts'
+import { type CallerPlace, choosePlaces } from '../../../../lib/stack/choose-places.ts'
+import { groupBy } from '../../profile/group-by.ts'
+import { oncePerProfile } from '../../profile/once-per-profile.ts'
+import { joinPeriods, totalOf } from '../../profile/periods.ts'
+import type { Profile } from '../../profile/profile.ts'
+import type { ConnectionWaitData, QueryData } from './data.ts'
+
+/** A query of a profile. Times are in milliseconds since the request began. */
+export interface StoredQuery extends QueryData {
+  /** Its place among all queries. */
+  readonly index: number
+  readonly kind: 'database' | 'cache'
+  /** The first word in capitals: `SELECT`, `INSERT`, `GET`; for `WITH` that of its main statement. */
+  readonly operation: string
+  /** Whether its operation only reads. */
+  readonly isRead: boolean
+  /** Empty when it did not fail. */
+  readonly error: string
+  readonly caller: CallerPlace
+  /** The index of an earlier query, the first one with the same text and the same values. */
+  readonly twin: number | undefined
+}
+
+/** Queries with something in common, such as a statement shape. */
+export interface QuerySet {
+  /** The index of the first query, which names the set in addresses. */
+  readonly id: number
+  readonly system: string
+  /** The text of the first query of the group. */
+  readonly text: string
+  readonly queries: readonly [StoredQuery, ...StoredQuery[]]
+  /** Milliseconds of all of them. */
+  readonly total: number
+}
+
+/** The queries of databases, or those of caches. */
+export interface QueryGroup {
+  readonly queries: readonly StoredQuery[]
+  /** Those with the same text, the longest total first. */
+  readonly shapes: readonly QuerySet[]
+  /** Those that have an earlier twin, and those twins. */
+  readonly duplicates: readonly StoredQuery[]
+  /** Milliseconds in which at least one of them ran. */
+  readonly covered: number
+}
+
+/** The queries of a profile. */
+export interface StoredQueries {
+  /** In the order in which they began. */
+  readonly queries: readonly StoredQuery[]
+  /** How many were only counted because there were too many. */
+  readonly omitted: number
+  readonly database: QueryGroup
+  readonly cache: QueryGroup
+}
+
+/** Reads the queries of a profile: none where there is nothing. */
+export const readQueries: (profile: Profile) => StoredQueries = oncePerProfile(collectors => {
+  const { queries: stored = [], omitted = 0 } = collectors.queries ?? {}
+  const operations = new Map<string, string>()
+  // Only libraries of SQLite may be synchronous.
+  const isAwaited = ({ system }: QueryData) => system !== 'sqlite'
+  const places = new Map(
+    [...groupBy(stored, ({ system }) => isCache(system)).values()].flatMap(each => [...choosePlaces(each, isAwaited)]),
+  )
+  const read = stored.map((query, index) => {
+    const { text } = query
+    const operation = operations.get(text) ?? operationOf(text)
+    operations.set(text, operation)
+    return toStoredQuery(query, index, operation, places.get(query))
+  })
+  const queries = numberTransactions(read)
+  const groupOf = (kind: StoredQuery['kind']) => toGroup(queries.filter(query => query.kind === kind))
+  return { queries, omitted, database: groupOf('database'), cache: groupOf('cache') }
+})
+
+/** Each field by its name: a spread and further fields would be several times as slow, because of their number. */
+function toStoredQuery(query: QueryData, index: number, operation: string, caller: CallerPlace = {}): StoredQuery {
+  const { batch, code, end, error = '', namespace, parameters, rows, server, source } = query
+  const { start, system, text, transaction, twin = index } = query
+  return {
+    index,
+    kind: isCache(system) ? 'cache' : 'database',
+    operation,
+    isRead: reads.has(operation),
+    system,
+    namespace,
+    server,
+    text,
+    parameters,
+    start,
+    end,
+    rows,
+    error,
+    code,
+    caller,
+    source,
+    batch,
+    transaction,
+    twin: twin < index ? twin : undefined,
+  }
+}
+
+function toGroup(queries: readonly StoredQuery[]): QueryGroup {
+  const twins = new Set(queries.flatMap(({ index, twin }) => (twin === undefined ? [] : [index, twin])))
+  const periods = queries.flatMap(query =>
+    query.end === undefined ? [] : [{ start: query.start, duration: queryDuration(query) }],
+  )
+  return {
+    queries,
+    shapes: toSets(queries, shapeOf).sort((one, other) => other.total - one.total),
+    duplicates: queries.filter(({ index }) => twins.has(index)),
+    covered: totalOf(joinPeriods(periods)),
+  }
+}
+
+/** The key of the statement shape of a query. */
+export function shapeOf({ system, text }: Pick<StoredQuery, 'system' | 'text'>): string {
+  return `${system} ${text}`
+}
+
+/** Groups queries by a key, in the order of their first queries. */
+export function toSets(queries: readonly StoredQuery[], keyOf: (query: StoredQuery) => string): QuerySet[] {
+  return Array.from(groupBy(queries, keyOf).values(), queries => {
+    const [{ index, system, text }] = queries
+    return { id: index, system, text, queries, total: timeOf(queries) }
+  })
+}
+
+/** The sum of the times of queries, in milliseconds. */
+export function timeOf(queries: readonly StoredQuery[]): number {
+  return queries.reduce((sum, query) => sum + queryDuration(query), 0)
+}
+
+/** Milliseconds of a query; 0 while it is not over. */
+export function queryDuration({ start, end = start }: Pick<QueryData, 'start' | 'end'>): number {
+  return Math.max(0, end - start)
+}
+
+const skipped = /^(?:\s|\(|--[^\n]*|\/\*[\s\S]*?\*\/)+/
+
+/** The operation of a statement or a command: its first word in capitals, for `WITH` the word of its main statement. */
+export function operationOf(text: string): string {
+  const [word = ''] = /^\w+/.exec(text.replace(skipped, '')) ?? []
+  const first = word.toUpperCase()
+  return first === 'WITH' ? operationAfterWith(text) : first
+}
+
+/** The main statement comes after the common table expressions, which are in brackets. */
+function operationAfterWith(text: string): string {
+  let depth = 0
+  for (const [token] of text.matchAll(/[()]|"[^"]*"|`[^`]*`|\b(?:SELECT|INSERT|UPDATE|DELETE|MERGE)\b/gi)) {
+    if (token === '(') depth++
+    else if (token === ')') depth--
+    else if (depth === 0 && /^\w/.test(token)) return token.toUpperCase()
+  }
+  return 'WITH'
+}
+
+const reads: ReadonlySet<string> = new Set([
+  ...['SELECT', 'SHOW', 'EXPLAIN', 'DESCRIBE', 'DESC', 'VALUES', 'TABLE', 'PRAGMA'],
+  ...['GET', 'MGET', 'GETRANGE', 'STRLEN', 'EXISTS', 'TTL', 'PTTL', 'TYPE', 'KEYS', 'SCAN'],
+  ...['HGET', 'HMGET', 'HGETALL', 'HKEYS', 'HVALS', 'HLEN', 'HEXISTS', 'HSCAN'],
+  ...['LRANGE', 'LINDEX', 'LLEN', 'SMEMBERS', 'SISMEMBER', 'SCARD', 'SSCAN'],
+  ...['ZRANGE', 'ZRANGEBYSCORE', 'ZREVRANGE', 'ZSCORE', 'ZCARD', 'ZCOUNT', 'ZRANK', 'ZSCAN', 'XRANGE', 'XLEN', 'XREAD'],
+])
+
+/** The operations that control a transaction or a connection, and neither read nor write rows. */
+export const controlOperations: ReadonlySet<string> = new Set([
+  ...['BEGIN', 'START', 'COMMIT', 'END', 'ROLLBACK', 'ABORT', 'SAVEPOINT', 'RELEASE'],
+  ...['SET', 'USE', 'PRAGMA', 'DISCARD'],
+])
+
+/** The part of a query that says how it is related to a transaction. */
+interface OrderedQuery
+  extends Pick<QueryData, 'system' | 'namespace' | 'server' | 'text' | 'start' | 'end' | 'transaction'> {
+  readonly index: number
+  readonly kind: 'database' | 'cache'
+  /** The first word in capitals. */
+  readonly operation: string
+}
+
+/** The operations with which a transaction begins, and those with which it ends. */
+const beginnings: ReadonlySet<string> = new Set(['BEGIN', 'START'])
+
+const endings: ReadonlySet<string> = new Set(['COMMIT', 'END', 'ROLLBACK', 'ABORT'])
+
+/** Whether a query begins a transaction. */
+export function beginsTransaction({ operation }: Pick<OrderedQuery, 'operation'>): boolean {
+  return beginnings.has(operation)
+}
+
+/** Whether a query ends its transaction. `ROLLBACK TO` a savepoint does not. */
+export function endsTransaction({ operation, text }: Pick<OrderedQuery, 'operation' | 'text'>): boolean {
+  return endings.has(operation) && !/\bTO\b/i.test(text)
+}
+
+/**
+ * Numbers the transactions that the libraries do not report: they do not say which connection runs a query. The queries of a
+ * database from BEGIN to COMMIT or ROLLBACK are a transaction if each began after the end of the one before it, so that
+ * one connection may have run them. If two transactions are open at the same time, neither gets a number.
+ */
+export function numberTransactions<query extends OrderedQuery>(queries: readonly query[]): readonly query[] {
+  const unknown = queries.filter(({ kind, transaction }) => kind === 'database' && transaction === undefined)
+  const databases = groupBy(unknown, ({ namespace, server, system }) => JSON.stringify([system, server, namespace]))
+  const found = [...databases.values()].flatMap(findTransactions).sort(([one], [other]) => one.index - other.index)
+  if (found.length === 0) return queries
+  const last = queries.reduce((highest, { transaction = 0 }) => Math.max(highest, transaction), 0)
+  const numbers = new Map(found.flatMap((members, at) => members.map(({ index }) => [index, last + at + 1])))
+  return queries.map(query => ({ ...query, transaction: numbers.get(query.index) ?? query.transaction }))
+}
+
+type Members = [OrderedQuery, ...OrderedQuery[]]
+
+/** Finds the transactions among the queries of one database. */
+function findTransactions(queries: readonly OrderedQuery[]): Members[] {
+  const found: Members[] = []
+  let members: Members | undefined
+  let open = 0
+  let isCertain = true
+  for (const query of queries) {
+    const isBeginning = beginsTransaction(query)
+    if (isBeginning) open++
+    if (isBeginning && members === undefined) members = [query]
+    else if (members !== undefined) {
+      const previous = members[members.length - 1] as OrderedQuery
+      if (isBeginning || query.start < (previous.end ?? Number.POSITIVE_INFINITY)) isCertain = false
+      members.push(query)
+    }
+    if (members === undefined || !endsTransaction(query)) continue
+    open--
+    if (open > 0) continue
+    if (isCertain) found.push(members)
+    members = undefined
+    isCertain = true
+  }
+  return members !== undefined && isCertain ? [...found, members] : found
+}
+
+/** A wait of a profile. */
+export interface StoredWait extends ConnectionWaitData {
+  readonly caller: Caller
+}
+
+/** The waits of a profile for free connections of pools. */
+export interface StoredWaits {
+  readonly waits: readonly StoredWait[]
+  /** Milliseconds in which at least one part of the request waited. */
+  readonly time: number
+}
+
+/** Reads the waits of a profile for free connections: none where there is nothing. */
+export const readWaits: (profile: Profile) => StoredWaits = oncePerProfile(collectors => {
+  const waits = (collectors.queries?.waits ?? []).map(({ caller = {}, ...wait }) => ({ ...wait, caller }))
+  return { waits, time: totalOf(joinPeriods(waits)) }
+})

@@ -1,0 +1,288 @@
+import type { ConnectionWait, QueryEnd, QueryObserver, QueryResult, QueryStart } from '../../../../kernel/queries.ts'
+import { rememberStatement } from '../../../../lib/errors/error-statement.ts'
+import { flattenError } from '../../../../lib/errors/flat-error.ts'
+import type { Request } from '../../../../lib/http/request.ts'
+import { maskQuotedValues } from '../../../../lib/redact/mask-credentials.ts'
+import { cut, maskAndCut, type TextMasker } from '../../../../lib/redact/masking-copier.ts'
+import type { Redactor } from '../../../../lib/redact/redactor.ts'
+import { isCache } from '../../../../lib/sql/tokens.ts'
+import type { Caller, Callers, Running } from '../../../../lib/stack/callers.ts'
+import { formatCount, roundTime } from '../../profile/format.ts'
+import { joinPeriods, type Period, totalOf } from '../../profile/periods.ts'
+import type { Metric, ProfileCollector } from '../../record/collect.ts'
+import type { FindRunning } from '../../record/running-functions.ts'
+import { type FindTrace, type Trace, TracePart, type WorkOwner } from '../../record/trace.ts'
+import { captureQuery, identityOf } from './captured-values.ts'
+import { type ConnectionWaitData, type PackedQueries, type PackedQuery, type QueryData, StatementList } from './data.ts'
+import { type DescribedQuery, QueryDescriber } from './describe-query.ts'
+import { controlOperations, operationOf } from './read.ts'
+
+/** Characters of the message of an error. */
+const messageLimit = 4000
+
+/** Milliseconds: a connection that is free is there at once. */
+const leastWait = 10
+
+/** The parts that the recorder works with. */
+interface QueryRecorderServices {
+  /** The trace of a request; of the current request by default. */
+  readonly findTrace: FindTrace
+  readonly callers: Pick<Callers, 'find'>
+  readonly findRunning: FindRunning
+  readonly redactor: TextMasker
+}
+
+/** Records each query on the trace of its request, whichever source reports it. */
+export class QueryRecorder implements QueryObserver {
+  readonly #services: QueryRecorderServices
+
+  constructor(services: QueryRecorderServices) {
+    this.#services = services
+  }
+
+  begin(start: QueryStart, below?: Running): QueryEnd | undefined {
+    const { callers, findRunning, findTrace, redactor } = this.#services
+    const trace = findTrace(start.request)
+    if (trace === undefined) return undefined
+    const queries = queryPart.of(trace)
+    if (!queries.count(start.system)) return undefined
+    const caller = (start.findCaller === undefined ? callers.find(below) : start.findCaller()) ?? findRunning(trace)
+    // A span gets its statement and its values after it has begun. They are copies already.
+    const raw = start.source === 'span' ? start : captureQuery(start, redactor)
+    const query = queries.begin(raw, caller, trace)
+    return result => query.finish(result, text => maskAndCut(text, messageLimit, redactor))
+  }
+
+  noteWait({ caller, duration, request, system }: ConnectionWait): void {
+    const trace = duration < leastWait ? undefined : this.#services.findTrace(request)
+    if (trace === undefined) return
+    queryPart.of(trace).addWait({ system, start: trace.elapsed() - duration, duration, caller })
+  }
+
+  isRecorded(request: Request): boolean {
+    return this.#services.findTrace(request) !== undefined
+  }
+}
+
+/** One query while it runs. Times are in milliseconds since the request began. */
+export class TracedQuery {
+  /** Its place among the queries of the request. */
+  readonly index: number
+  readonly isCache: boolean
+  readonly source: QueryStart['source']
+  readonly batch: number | undefined
+  readonly transaction: number | undefined
+  readonly start: number
+  end: number | undefined
+  rows: number | undefined
+  /** The message of the error, masked. */
+  error: string | undefined
+  code: string | undefined
+  /** The index of its statement in the trace; -1 before `describe`. */
+  statement = -1
+  /** The masked text of its statement. */
+  text = ''
+  /** The masked values; see {@link QueryData}. */
+  parameters: QueryData['parameters']
+  twin: number | undefined
+  readonly #caller: Caller | undefined
+  /** The report of its source, not masked. */
+  #raw: QueryStart | undefined
+  readonly #owner: WorkOwner
+
+  constructor(raw: QueryStart, place: Pick<TracedQuery, 'index' | 'transaction'>, owner: WorkOwner, caller?: Caller) {
+    this.index = place.index
+    this.transaction = place.transaction
+    this.isCache = isCache(raw.system)
+    this.source = raw.source
+    this.batch = raw.batch
+    this.#raw = raw
+    this.#caller = caller
+    this.#owner = owner
+    this.start = roundTime(owner.elapsed() - (raw.elapsed ?? 0))
+  }
+
+  /** Masks the report of its source, which is dropped. Later calls change nothing. */
+  describe(mask: (raw: QueryStart, index: number) => DescribedQuery, statements: StatementList): void {
+    const raw = this.#raw
+    if (raw === undefined) return
+    const { namespace, parameters, server, text, twin } = mask(raw, this.index)
+    const { source, system } = raw
+    this.statement = statements.add({ system, namespace, server, text, caller: this.#caller, source })
+    this.text = text
+    this.parameters = parameters
+    this.twin = twin
+    this.#raw = undefined
+  }
+
+  /** Called when the query has ended; later calls change nothing. `mask` masks the message of its error. */
+  finish({ error, rows }: QueryResult, mask: (text: string) => string): void {
+    if (this.end !== undefined) return
+    this.end = roundTime(this.#owner.elapsed())
+    this.rows = rows
+    if (error !== undefined) {
+      if (this.#raw !== undefined) rememberStatement(error, this.#raw)
+      const { code, message, name } = flattenError(error, { hasFrames: false, mask })
+      this.error = message || name
+      this.code = code === undefined ? undefined : String(code)
+    }
+    this.#owner.touch()
+  }
+}
+
+const queryLimit = 500
+
+const waitLimit = 100
+
+/** The queries of one request, in the order in which they began. */
+export class QueryTrace {
+  readonly queries: TracedQuery[] = []
+  /** The statements of the queries that were described. */
+  readonly statements: StatementList = new StatementList()
+  /** All queries of databases; after 500 queries they are counted only. */
+  databaseCount = 0
+  /** All queries of caches. */
+  cacheCount = 0
+  /** Waits for connections. */
+  readonly waits: ConnectionWaitData[] = []
+  readonly #transactions = new Map<object, number>()
+
+  /** The queries that were only counted. */
+  get omitted(): number {
+    return this.databaseCount + this.cacheCount - this.queries.length
+  }
+
+  /** Counts a query of a system. Returns whether there is room to record it. */
+  count(system: string): boolean {
+    if (isCache(system)) this.cacheCount++
+    else this.databaseCount++
+    return this.queries.length < queryLimit
+  }
+
+  /** Records a query that was counted. */
+  begin(raw: QueryStart, caller: Caller | undefined, owner: WorkOwner): TracedQuery {
+    const place = { index: this.queries.length, transaction: this.#number(raw.transaction) }
+    const query = new TracedQuery(raw, place, owner, caller)
+    this.queries.push(query)
+    owner.touch()
+    return query
+  }
+
+  /** Records that the request has waited for a connection. */
+  addWait({ caller, duration, start, system }: ConnectionWaitData): void {
+    if (this.waits.length === waitLimit) return
+    this.waits.push({ system, start: roundTime(start), duration: roundTime(duration), caller })
+  }
+
+  /** Milliseconds in which at least one recorded query ran. Queries that have not ended do not count. */
+  time(kind: 'database' | 'cache'): number {
+    const periods: Period[] = []
+    for (const { end, isCache, start } of this.queries) {
+      if (end !== undefined && isCache === (kind === 'cache')) periods.push({ start, duration: end - start })
+    }
+    return roundTime(totalOf(joinPeriods(periods)))
+  }
+
+  #number(transaction: object | undefined): number | undefined {
+    if (transaction === undefined) return undefined
+    const known = this.#transactions.get(transaction) ?? this.#transactions.size + 1
+    this.#transactions.set(transaction, known)
+    return known
+  }
+}
+
+/** The queries of a trace. */
+export const queryPart: TracePart<QueryTrace> = new TracePart('queries', () => new QueryTrace())
+
+const errorLength = 500
+
+/** The collector of the queries of databases and caches, which are stored packed. */
+export interface QueriesCollector extends ProfileCollector {
+  collect(trace: Trace): PackedQueries | undefined
+}
+
+/** Creates that collector. When a query is collected first, its raw values are dropped. */
+export function createQueriesCollector(redactor: Redactor): QueriesCollector {
+  const describer = new QueryDescriber(redactor)
+  return {
+    name: 'queries',
+    collectsLate: true,
+    collect(collected) {
+      const trace = queryPart.find(collected)
+      if (trace === undefined) return undefined
+      const { omitted, queries, statements, waits } = trace
+      const twins = new TwinFinder()
+      const describe = (report: QueryStart, index: number) => {
+        const raw = report.source === 'span' ? captureQuery(report, redactor) : report
+        return describer.describe(raw, () => twins.find(raw, index))
+      }
+      for (const query of queries) query.describe(describe, statements)
+      return {
+        statements: statements.all,
+        queries: queries.map(pack),
+        omitted,
+        ...(waits.length > 0 && { waits }),
+      }
+    },
+    summarize(trace) {
+      const traced = queryPart.find(trace)
+      return {
+        queries: traced?.databaseCount ?? 0,
+        queryTime: traced?.time('database') ?? 0,
+        cacheCalls: traced?.cacheCount ?? 0,
+      }
+    },
+    hasWorked: (trace, since) =>
+      queryPart.find(trace)?.queries.some(({ end = -Infinity, start }) => Math.max(start, end) > since) ?? false,
+    measure(traces) {
+      const parts = traces.flatMap(trace => queryPart.find(trace) ?? [])
+      const sum = (measured: (part: QueryTrace) => number) => parts.reduce((total, part) => total + measured(part), 0)
+      const queries = sum(({ databaseCount }) => databaseCount)
+      const cacheCalls = sum(({ cacheCount }) => cacheCount)
+      const metrics: Metric[] = []
+      if (queries > 0)
+        metrics.push(['db', formatCount(queries, 'query', 'queries'), sum(part => part.time('database'))])
+      if (cacheCalls > 0)
+        metrics.push(['cache', formatCount(cacheCalls, 'cache call'), sum(part => part.time('cache'))])
+      return metrics
+    },
+  }
+}
+
+/** Fields without a value are left out: a query without an end was still running. */
+function pack(query: TracedQuery): PackedQuery {
+  const { batch, code, end, error, parameters, rows, start, statement, text, transaction, twin } = query
+  return {
+    statement,
+    parameters,
+    twin,
+    start,
+    end,
+    rows,
+    // A thrown text is no object whose statement is known.
+    error: error === undefined ? undefined : cut(maskQuotedValues(error, text), errorLength),
+    code,
+    batch,
+    transaction,
+  }
+}
+
+/** Finds the queries of one request that have the same statement and the same values. */
+class TwinFinder {
+  /** The indices of the first queries by their values, by their texts. */
+  readonly #firsts = new Map<string, Map<string, number> | undefined>()
+
+  /** Returns the index of the first query like this one; `undefined` if it is the first, or its values are not known. */
+  find(raw: QueryStart, index: number): number | undefined {
+    const { text } = raw
+    // Every transaction has these, so that they repeat for a reason.
+    if (!this.#firsts.has(text))
+      this.#firsts.set(text, controlOperations.has(operationOf(text)) ? undefined : new Map())
+    const ofText = this.#firsts.get(text)
+    const identity = ofText && identityOf(raw)
+    if (identity === undefined) return undefined
+    const first = ofText?.get(identity)
+    if (first === undefined) ofText?.set(identity, index)
+    return first
+  }
+}

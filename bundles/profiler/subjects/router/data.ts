@@ -1,0 +1,113 @@
+import * as v from 'valibot'
+import { cut } from '../../../../lib/redact/masking-copier.ts'
+import type { Redactor } from '../../../../lib/redact/redactor.ts'
+import { type NearRoute, outcomesByNearness } from '../../../../lib/routing/nearest-routes.ts'
+import { amount, check, list, maybe, type Schema, text, texts } from '../../profile/schema.ts'
+
+/** The result of the router. */
+export type RouterData = FoundRouteData | RedirectRouteData | MissingRouteData
+
+/** A route that matched. */
+export interface FoundRouteData {
+  readonly outcome: 'match'
+  readonly route: string
+  readonly parameters?: unknown
+}
+
+/** A route that matched after its slash was corrected. */
+export interface RedirectRouteData {
+  readonly outcome: 'redirect'
+  readonly route: string
+  readonly parameters?: unknown
+  readonly location: string
+}
+
+/** No route matched. */
+export interface MissingRouteData {
+  readonly outcome: 'not-found' | 'method-not-allowed'
+  /** The methods that the routes of the path declare; of a 405. */
+  readonly allow?: readonly string[] | undefined
+  /** The nearest first. */
+  readonly nearest: readonly NearRoute[]
+  /** How many routes there were. */
+  readonly total: number
+}
+
+/** The routes of the process, in the order in which they are tried. */
+export type RouterProcessData = v.InferOutput<typeof routerProcessSchema>
+
+/** A route; absent lists stand for all methods or schemes. */
+export type RouteData = RouterProcessData['routes'][number]
+
+const nearRoute: Schema<NearRoute> = v.object({
+  position: amount,
+  name: text,
+  path: text,
+  reason: v.fallback(v.picklist(outcomesByNearness), 'path'),
+  text,
+})
+
+export const routerSchema: Schema<RouterData> = v.variant('outcome', [
+  v.object({ outcome: v.literal('match'), route: text, parameters: v.optional(v.unknown()) }),
+  v.object({ outcome: v.literal('redirect'), route: text, parameters: v.optional(v.unknown()), location: text }),
+  v.object({
+    outcome: v.picklist(['not-found', 'method-not-allowed']),
+    allow: maybe(texts),
+    nearest: list(nearRoute),
+    total: amount,
+  }),
+])
+
+export const routerProcessSchema = v.object({
+  routes: list(
+    v.object({
+      name: text,
+      path: text,
+      controller: text,
+      methods: maybe(texts),
+      host: maybe(check.text),
+      schemes: maybe(texts),
+      requirements: maybe(list(v.object({ name: text, text }))),
+    }),
+  ),
+})
+
+const textLimit = 500
+
+/** Masks the reason why a route was not taken: it may have a condition's source in it, and words of the client's. */
+export function maskNearRoute(near: NearRoute, redactor: Redactor): NearRoute {
+  // Of most routes it is one and the same constant sentence.
+  if (near.reason === 'path') return near
+  const text = near.reason === 'condition' ? redactor.source(near.text) : redactor.text(near.text)
+  return { ...near, text: cut(text, textLimit) }
+}
+
+/** The parts of the URL of a request. */
+export interface UrlParts {
+  readonly scheme: 'http' | 'https'
+  /** With its port; `undefined` of a request without a host. */
+  readonly host: string | undefined
+  /** As it stands in the request line: `/path?query`. */
+  readonly target: string
+}
+
+/** Splits a recorded URL into its parts, without decoding or resolving it. `undefined` if it is no URL. */
+export function splitUrl(url: string): UrlParts | undefined {
+  const [, scheme, host, target] = /^(?:(https?):\/\/([\w.:[\]-]+))?([/*].*)$/s.exec(url) ?? []
+  return target === undefined ? undefined : { scheme: scheme === 'https' ? 'https' : 'http', host, target }
+}
+
+/** The routes that a request has met, or would meet now. */
+export interface RouteLog {
+  readonly routes: readonly NearRoute[]
+  readonly total: number
+  readonly isRecorded: boolean
+  /** The methods that the routes of the path declare; only of a 405. */
+  readonly allow: readonly string[]
+}
+
+/** Reads the routes that came nearest when none was found; `undefined` where one was found, or the router was not asked. */
+export function readRouteLog(router: RouterData | undefined): RouteLog | undefined {
+  if (router === undefined || router.outcome === 'match' || router.outcome === 'redirect') return undefined
+  return { routes: router.nearest, total: router.total, isRecorded: true, allow: router.allow ?? [] }
+}

@@ -1,0 +1,170 @@
+import { Request } from '../../../../lib/http/request.ts'
+import type { Redactor } from '../../../../lib/redact/redactor.ts'
+import { mask } from '../../../../lib/redact/secret-names.ts'
+import { NearestRoutes, type NearRoute } from '../../../../lib/routing/nearest-routes.ts'
+import type { Route } from '../../../../lib/routing/route.ts'
+import { type Section, toList, toSpan, toValueSpan } from '../../export/markdown-text.ts'
+import { toRows, toValueRow } from '../../profile/format-value.ts'
+import { shownRoutes } from '../../profile/links.ts'
+import type { Profile, ProfileSummary } from '../../profile/profile.ts'
+import { isObject } from '../../profile/schema.ts'
+import type { EditorLinks } from '../../web/editor-links.ts'
+import type { PanelSubject, ProfilePanel } from '../../web/panels/panel.ts'
+import {
+  type FoundRouteData,
+  type MissingRouteData,
+  maskNearRoute,
+  type RedirectRouteData,
+  type RouteLog,
+  readRouteLog,
+  splitUrl,
+} from './data.ts'
+
+/** What the panel computes routes with. */
+interface RouterPanelServices {
+  readonly routes: Iterable<Route>
+  readonly redactor: Redactor
+  readonly editor: EditorLinks
+}
+
+/**
+ * Creates the panel that shows which route matched, and why the others did not. If no route matched, the reasons are
+ * recorded. Otherwise they are computed from the present routes, which may have changed; the panel says so.
+ */
+export function createRouterPanel(services: RouterPanelServices): ProfilePanel {
+  return {
+    name: 'router',
+    label: 'Routing',
+    template: 'profiler/panels/router',
+    hasContent: ({ collectors }) => collectors.router !== undefined,
+    toView: subject => toView(subject, services),
+  }
+}
+
+const shownLimit = 100
+
+/** Routes whose paths do not match are folded beyond this number. */
+const unfoldedLimit = 10
+
+function toView({ profile }: PanelSubject, services: RouterPanelServices) {
+  const { summary } = profile
+  const { router } = profile.collectors
+  const { location, parameters, route } = { ...noMatch, ...(router !== undefined && 'route' in router && router) }
+  const declared = profile.process.router?.routes ?? []
+  const known = declared.find(({ name }) => name === route)
+  const request = rebuildRequest(summary)
+  const log = router === undefined ? noLog : (readRouteLog(router) ?? computeLog(profile, services))
+  const methods = new Map(declared.map(({ methods, name }) => [name, methods?.join(', ')]))
+  const rows = toLogRows(log, router?.outcome === 'match' ? route : '').map(row => ({
+    methods: methods.get(row.name) ?? '',
+    link: '',
+    place: services.editor.viewRoute(row.name),
+    ...row,
+  }))
+  const unfolded = Math.max(unfoldedLimit, rows.findLastIndex(({ reason }) => reason !== 'path') + 1)
+  const [nearest] = rows
+  return {
+    method: summary.method,
+    isMissed: route === '' && router !== undefined,
+    nearest: nearest ?? false,
+    route,
+    routePlace: services.editor.viewRoute(route),
+    routePath: known?.path ?? '',
+    controller: summary.controller ?? '',
+    controllerPlace: services.editor.viewController(summary.controller ?? ''),
+    allow: log.allow.join(', '),
+    location,
+    pathToMatch: request?.path ?? '',
+    parameters: toRows(parameters).map(toValueRow),
+    requirements: (known?.requirements ?? []).map(({ name, text }) => toValueRow({ name, value: text })),
+    rows: rows.slice(0, unfolded),
+    folded: rows.slice(unfolded),
+    hasResults: rows.some(({ reason }) => reason !== 'path'),
+    isRouted: router !== undefined,
+    isRecorded: log.isRecorded,
+    left: Math.max(0, log.total - rows.length),
+    isRouteGone: router?.outcome === 'match' && !log.isRecorded && !rows.some(row => row.name === route && row.isTaken),
+    hasConditions: !log.isRecorded && rows.some(({ reason }) => reason === 'condition'),
+    isPathMasked: request?.path.includes(mask) ?? false,
+  }
+}
+
+const noMatch = { route: '', location: '', parameters: undefined }
+
+const noLog: RouteLog = { routes: [], total: 0, isRecorded: false, allow: [] }
+
+function computeLog({ summary }: Profile, { redactor, routes }: RouterPanelServices): RouteLog {
+  const request = rebuildRequest(summary)
+  if (request === undefined) return noLog
+  const nearest = new NearestRoutes(shownRoutes(routes))
+  const found = nearest.find(request, shownLimit).map(near => maskNearRoute(near, redactor))
+  return { routes: found, total: nearest.size, isRecorded: false, allow: [] }
+}
+
+/** The recorded route wins over the computed one, because the request that its condition saw no longer exists. */
+function toLogRows({ routes }: RouteLog, taken: string) {
+  const isTaken = ({ name, reason }: NearRoute) => name === taken && (reason === 'match' || reason === 'condition')
+  const winner = routes.find(isTaken) ?? routes.find(({ reason }) => reason === 'match')
+  return routes.map(near => {
+    if (near === winner) return { level: 'ok', label: 'match', isTaken: isTaken(near), ...near, text: 'Route matches!' }
+    const text = near.reason === 'match' ? 'Route matches, but another route comes first' : near.text
+    const isNear = near.reason !== 'path'
+    const label = near.reason === 'match' ? 'later' : near.reason
+    return { level: isNear ? 'warning' : 'plain', label: isNear ? label : '', isTaken: false, ...near, text }
+  })
+}
+
+/**
+ * Rebuilds a request from its summary: method, URL and client. It has no other headers and no body, and its URL may be
+ * masked. `undefined` when the summary has no valid URL.
+ */
+export function rebuildRequest({
+  ip,
+  method,
+  url,
+}: Pick<ProfileSummary, 'ip' | 'method' | 'url'>): Request | undefined {
+  const parts = splitUrl(url)
+  if (parts === undefined) return undefined
+  const { host, scheme, target } = parts
+  return new Request({
+    method,
+    target,
+    headers: host === undefined ? {} : { host },
+    connection: { remoteAddress: ip, encrypted: scheme === 'https' },
+  })
+}
+
+/** The matched route, or the nearest routes. */
+export const routingSection: Section = {
+  panel: 'router',
+  write({ profile }, limit) {
+    const { router } = profile.collectors
+    if (router === undefined) return []
+    const isFound = router.outcome === 'match' || router.outcome === 'redirect'
+    return ['## Routing', ...(isFound ? writeFoundRoute(router, limit) : writeNearestRoutes(router, limit))]
+  },
+}
+
+function writeFoundRoute(found: FoundRouteData | RedirectRouteData, limit: number): string[] {
+  const parameters = isObject(found.parameters) ? Object.entries(found.parameters) : []
+  return [
+    `Matched ${toSpan(found.route)}.`,
+    ...(found.outcome === 'redirect' ? [`Redirected to ${toSpan(found.location)}.`] : []),
+    ...(parameters.length === 0
+      ? []
+      : ['### Parameters', toList(parameters, limit, ([name, value]) => `${toSpan(name)}: ${toValueSpan(value)}`)]),
+  ]
+}
+
+function writeNearestRoutes({ allow = [], nearest, total }: MissingRouteData, limit: number): string[] {
+  return [
+    `None of ${total} routes matched.`,
+    ...(allow.length === 0 ? [] : [`Allowed methods: ${allow.map(toSpan).join(', ')}`]),
+    ...(nearest.length === 0
+      ? ['No similar route.']
+      : [
+          '### Nearest routes',
+          toList(nearest, limit, ({ name, path, text }) => `${toSpan(path)} (${toSpan(name)}): ${toSpan(text)}`),
+        ]),
+  ]
+}

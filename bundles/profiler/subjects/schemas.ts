@@ -1,0 +1,54 @@
+import { eventsProcessSchema, eventsSchema } from '../profile/event-data.ts'
+import { unpackCallers } from '../profile/packed-callers.ts'
+import type { JsonObject } from '../profile/schema.ts'
+import { missingAssetsSchema } from './assets/data.ts'
+import { browserSchema } from './browser/data.ts'
+import { configProcessSchema, serverProcessSchema } from './config/data.ts'
+import { consoleSchema } from './console/data.ts'
+import { cpuSchema } from './cpu/data.ts'
+import { exceptionSchema } from './exception/data.ts'
+import { redirectsSchema, requestSchema, responseSchema, sessionSchema } from './exchange/data.ts'
+import { httpSchema } from './http/data.ts'
+import { loggerSchema } from './logs/data.ts'
+import { memorySchema } from './memory/data.ts'
+import { queriesSchema, unpackQueries } from './queries/data.ts'
+import { routerProcessSchema, routerSchema } from './router/data.ts'
+import { templatesSchema } from './templates/data.ts'
+import { lateSchema, timeSchema } from './time/data.ts'
+import { validationsSchema } from './validation/data.ts'
+
+/** The schemas of the parts that the profiler's collectors record of a request. */
+export const collectorSchemas = {
+  request: requestSchema,
+  response: responseSchema,
+  session: sessionSchema,
+  redirects: redirectsSchema,
+  events: eventsSchema,
+  time: timeSchema,
+  logger: loggerSchema,
+  console: consoleSchema,
+  exception: exceptionSchema,
+  router: routerSchema,
+  templates: templatesSchema,
+  http: httpSchema,
+  queries: queriesSchema,
+  validation: validationsSchema,
+  memory: memorySchema,
+  late: lateSchema,
+  cpu: cpuSchema,
+  browser: browserSchema,
+  missing: missingAssetsSchema,
+}
+
+/** The schemas of the parts that they record of the process. */
+export const processSchemas = {
+  events: eventsProcessSchema,
+  router: routerProcessSchema,
+  server: serverProcessSchema,
+  config: configProcessSchema,
+}
+
+/** Restores the parts that are stored in a shorter form. */
+export function unpackData(data: JsonObject): JsonObject {
+  return unpackQueries(unpackCallers(data))
+}

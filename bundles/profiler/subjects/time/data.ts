@@ -1,0 +1,33 @@
+import * as v from 'valibot'
+import { amount, check, flag, list, text } from '../../profile/schema.ts'
+
+/** The measurements of the application with the stopwatch of a request. */
+export type TimeData = v.InferOutput<typeof timeSchema>
+
+/** One name of a stopwatch. Times are whole microseconds since the request began. */
+export type MeasuredEvent = TimeData['measured'][number]
+
+export const timeSchema = v.object({
+  measured: list(
+    v.object({
+      name: text,
+      category: text,
+      periods: list(v.tuple([check.number, check.amount])),
+      /** The sum of all periods, also of those that were left out. */
+      duration: amount,
+      /** How many periods were left out. */
+      dropped: amount,
+      isRunning: flag,
+    }),
+  ),
+  /** How many names were left out. */
+  dropped: amount,
+})
+
+/** Recorded when work continued after the response was sent. */
+export type LateData = v.InferOutput<typeof lateSchema>
+
+export const lateSchema = v.object({
+  /** When the response was sent, in milliseconds from the start of the request. */
+  since: check.number,
+})

@@ -1,0 +1,63 @@
+import { maskAndCut } from '../../../../lib/redact/masking-copier.ts'
+import type { Redactor } from '../../../../lib/redact/redactor.ts'
+import type { StopwatchEvent } from '../../../../lib/stopwatch/stopwatch.ts'
+import { roundTime } from '../../profile/format.ts'
+import type { CollectorOf, ProfileCollector } from '../../record/collect.ts'
+import type { Trace } from '../../record/trace.ts'
+import type { MeasuredEvent, TimeData } from './data.ts'
+
+const eventLimit = 200
+
+const periodLimit = 50
+
+const nameLimit = 200
+
+/** Collects the measurements of the stopwatch. All other times are derived from the event tree by the panels. */
+export function createTimeCollector(redactor: Redactor): CollectorOf<'time'> {
+  const toText = (text: string) => maskAndCut(text, nameLimit, redactor)
+  return {
+    name: 'time',
+    collect({ request, start }: Trace): TimeData | undefined {
+      const events = request.requestedStopwatch?.events() ?? []
+      if (events.length === 0) return undefined
+      const measured = events.slice(0, eventLimit).map(event => toMeasured(event, start, toText))
+      return { measured, dropped: events.length - measured.length }
+    },
+  }
+}
+
+function toMeasured(
+  { category, duration, isRunning, name, origin, periods }: StopwatchEvent,
+  start: number,
+  toText: (text: string) => string,
+): MeasuredEvent {
+  const offset = origin - start
+  return {
+    name: toText(name),
+    category: toText(category),
+    periods: periods
+      .slice(0, periodLimit)
+      .map(({ start, end }) => [toMicroseconds(offset + start), toMicroseconds(end - start)]),
+    duration: toMicroseconds(duration),
+    dropped: Math.max(0, periods.length - periodLimit),
+    isRunning,
+  }
+}
+
+function toMicroseconds(milliseconds: number): number {
+  return Math.round(milliseconds * 1000)
+}
+
+/** Collects that work of other collectors continued after the response was sent, and since when. */
+export function createLateCollector(others: readonly ProfileCollector[]): CollectorOf<'late'> {
+  return {
+    name: 'late',
+    collectsLate: true,
+    collect(trace) {
+      const { main, outcome } = trace
+      if (main.endedAt === undefined || outcome !== 'complete') return undefined
+      const since = main.start + main.endedAt - trace.start
+      return others.some(other => other.hasWorked?.(trace, since)) ? { since: roundTime(since) } : undefined
+    },
+  }
+}

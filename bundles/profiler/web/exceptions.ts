@@ -1,0 +1,138 @@
+import { highlightSource, type TokenKind } from '../../../lib/stack/highlight.ts'
+import { type RecordedFrame, templateOf } from '../profile/code.ts'
+import { readExceptions, readExcerpts, type StoredException, toPlace, toRest } from '../profile/exceptions.ts'
+import { toValueRow, type ValueRow } from '../profile/format-value.ts'
+import type { Profile } from '../profile/profile.ts'
+import type { Excerpt } from '../profile/schema.ts'
+import type { EditorLinks, PlaceView } from './editor-links.ts'
+
+/** The content of the template `profiler/exceptions`. */
+export interface ExceptionsView {
+  readonly exceptions: readonly ExceptionView[]
+  /** The root cause first; empty for a single exception. */
+  readonly crumbs: readonly { readonly name: string; readonly id: string }[]
+}
+
+/** An exception. */
+export interface ExceptionView extends Pick<StoredException, 'name' | 'message' | 'code' | 'status' | 'note'> {
+  readonly id: string
+  readonly relation: string
+  readonly isOpen: boolean
+  readonly properties: readonly ValueRow[]
+  readonly groups: readonly FrameGroup[]
+  /** The number of frames that were left out, as text. */
+  readonly rest: string
+}
+
+/** Frames in a row. */
+interface FrameGroup {
+  /** The label of a folded group, such as `4 calls of the kernel`; empty for frames that are always shown. */
+  readonly label: string
+  readonly frames: readonly FrameView[]
+}
+
+/** A frame, with its source if it is recorded. */
+export interface FrameView extends PlaceView {
+  readonly origin: RecordedFrame['origin']
+  /** The owner of the code, in a text. */
+  readonly owner: string
+  readonly isOpen: boolean
+  readonly lines: readonly SourceLine[]
+}
+
+/** A line of source. */
+interface SourceLine {
+  readonly number: number
+  readonly isMarked: boolean
+  readonly tokens: readonly { readonly kind: TokenKind; readonly text: string }[]
+}
+
+/**
+ * Creates the view of the exceptions of a profile. The first frame with a source is open; foreign frames are folded. An
+ * error of a template says where, and its cause says why: both are open.
+ */
+export function viewExceptions(profile: Profile, editor: EditorLinks): ExceptionsView {
+  const exceptions = readExceptions(profile)
+  const views = viewChain(exceptions, 'exception', readExcerpts(profile), editor)
+  const last = templateOf(exceptions[0]?.frames[0]?.call ?? '') === undefined ? 0 : 1
+  const open = views.findIndex(({ groups }) => groups.some(({ frames }) => frames.some(({ isOpen }) => isOpen)))
+  // The errors of an AggregateError are no causes of each other.
+  const isChain = views.length > 1 && views.every(({ relation }) => !relation.startsWith('Error '))
+  return {
+    exceptions: views.map((view, index) => ({ ...view, isOpen: index <= last || index === open })),
+    crumbs: isChain ? views.map(({ id, name }) => ({ id, name })).reverse() : [],
+  }
+}
+
+/** Creates the views of exceptions, all folded. Their ids begin with `prefix`. */
+export function viewChain(
+  exceptions: readonly StoredException[],
+  prefix: string,
+  excerpts: readonly Excerpt[],
+  editor: EditorLinks,
+): ExceptionView[] {
+  return exceptions.map((exception, index) => viewException(exception, `${prefix}-${index + 1}`, excerpts, editor))
+}
+
+function viewException(
+  { frames, common, omitted, relation, name, message, code, status, note, properties }: StoredException,
+  id: string,
+  excerpts: readonly Excerpt[],
+  editor: EditorLinks,
+): ExceptionView {
+  const sources = frames.map(frame => excerpts.find(({ file, line }) => file === frame.file && line === frame.line))
+  const open = sources.findIndex(source => source !== undefined)
+  const views = frames.map((frame, position) => ({
+    ...editor.viewWhole(toPlace(frame), frame.origin === 'runtime' ? {} : frame),
+    call: frame.call,
+    origin: frame.origin,
+    owner: frame.package ?? owners[frame.origin],
+    isOpen: position === open,
+    lines: viewSource(sources[position]),
+  }))
+  return {
+    id,
+    relation,
+    name,
+    message,
+    code,
+    status,
+    note,
+    isOpen: false,
+    properties: properties.map(toValueRow),
+    groups: groupFrames(views),
+    rest: toRest({ common, omitted }).join('; '),
+  }
+}
+
+/** The lines of an excerpt, with the parts of the code. */
+export function viewSource(excerpt: Excerpt | undefined): SourceLine[] {
+  if (excerpt === undefined) return []
+  return highlightSource(excerpt.file, excerpt.lines).map((tokens, index) => {
+    const number = excerpt.start + index
+    return { number, isMarked: number === excerpt.line, tokens }
+  })
+}
+
+/** Joins frames in a row that are not of the application. */
+function groupFrames(frames: readonly FrameView[]): FrameGroup[] {
+  const runs: FrameView[][] = []
+  let isFolding: boolean | undefined
+  for (const frame of frames) {
+    const isFolded = frame.origin !== 'application' && !frame.isOpen
+    if (isFolded === isFolding) runs.at(-1)?.push(frame)
+    else runs.push([frame])
+    isFolding = isFolded
+  }
+  return runs.map(run => ({ label: labelOf(run), frames: run }))
+}
+
+const owners = { application: '', kernel: 'the kernel', vendor: 'packages', runtime: 'Node.js' } as const
+
+/** A single frame is not folded: it is as short as the label. */
+function labelOf(run: readonly FrameView[]): string {
+  if (run.length === 1 || run.some(({ isOpen, origin }) => isOpen || origin === 'application')) return ''
+  const names = [...new Set(run.map(({ owner }) => owner))]
+  const last = names.pop()
+  return `${run.length} calls of ${names.length === 0 ? last : `${names.join(', ')} and ${last}`}`
+}
