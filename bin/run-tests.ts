@@ -157,9 +157,12 @@ function runProgram(
   // Ctrl-C reaches the runner, too, which then reports the tests that have run.
   const onInterrupt = () => undefined
   process.on('SIGINT', onInterrupt)
+  // Another program ends this process only: the runner would go on with its tests.
+  const onTerminate = () => void child.kill()
+  process.on('SIGTERM', onTerminate)
   return new Promise(resolve =>
     child.on('close', async code => {
-      process.off('SIGINT', onInterrupt)
+      process.off('SIGINT', onInterrupt).off('SIGTERM', onTerminate)
       await printed
       resolve(code ?? 1)
     }),

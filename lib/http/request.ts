@@ -260,7 +260,8 @@ export class Request {
   /**
    * Sends a response 103 before the response (RFC 8297), so that the browser already loads what the page will need:
    * `</app.css>; rel=preload; as=style`. Only clients of HTTP/1.1 get it, and nothing is sent for a sub-request, in a test, or
-   * after the head of the response. The attribute `_early_hints` lists all links.
+   * after the head of the response. The attribute `_early_hints` lists all links. Behind nginx before 1.29, the page then waits until
+   * the idle connection ends.
    *
    * @throws HTTP_HINT_INVALID
    */

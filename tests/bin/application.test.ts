@@ -351,23 +351,33 @@ t.test('without tap, Node runs the tests', async t => {
   t.match(program.stdout, /^ *ok 1 - it runs$/m)
 })
 
-t.test('Ctrl-C leaves tap the time to report', { skip: runsTypeScript && 'dist/ is for Node 20' }, async t => {
-  const code = `
+t.test(
+  'Ctrl-C leaves tap the time to report; SIGTERM ends it',
+  { skip: runsTypeScript && 'dist/ is for Node 20' },
+  async t => {
+    const code = `
     const { existsSync, writeFileSync } = require('node:fs')
+    process.on('SIGTERM', () => process.exit(5))
     writeFileSync('begun', '')
     setInterval(() => existsSync('go') && process.exit(4), 20)
   `
-  const folder = inApplication('node_modules/tap')
-  mkdirSync(folder)
-  writeFileSync(path.join(folder, 'package.json'), '{ "name": "tap", "bin": { "tap": "run.cjs" } }')
-  writeFileSync(path.join(folder, 'run.cjs'), code)
-  const program = startCountedProgram(t, ['runTests', directory])
-  await until(() => existsSync(inApplication('begun')))
-  program.child.kill('SIGINT')
-  writeFileSync(inApplication('go'), '')
-  t.equal(await program.end(), 4)
-  rmSync(folder, { recursive: true })
-})
+    const folder = inApplication('node_modules/tap')
+    mkdirSync(folder)
+    writeFileSync(path.join(folder, 'package.json'), '{ "name": "tap", "bin": { "tap": "run.cjs" } }')
+    writeFileSync(path.join(folder, 'run.cjs'), code)
+    const program = startCountedProgram(t, ['runTests', directory])
+    await until(() => existsSync(inApplication('begun')))
+    program.child.kill('SIGINT')
+    writeFileSync(inApplication('go'), '')
+    t.equal(await program.end(), 4)
+    for (const name of ['begun', 'go']) rmSync(inApplication(name))
+    const ended = startCountedProgram(t, ['runTests', directory])
+    await until(() => existsSync(inApplication('begun')))
+    ended.child.kill('SIGTERM')
+    t.equal(await ended.end(), 5)
+    rmSync(folder, { recursive: true })
+  },
+)
 
 t.test('bin/test prints only the failures of named files, which run without the program of tap', async t => {
   const [good, broken] = [inApplication('tests/good.test.ts'), inApplication('tests/home.test.ts')]

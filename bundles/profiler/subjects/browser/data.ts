@@ -21,10 +21,13 @@ const position = maybe(v.custom<number>(isCount))
 const fields = {
   kind: v.picklist(browserErrorKinds),
   message: check.text,
+  /** The path of the script on this server, or the address of a script of another server. */
   file: maybe(check.text),
   line: position,
   column: position,
+  /** As the browser wrote it, without the message. */
   stack: maybe(check.text),
+  /** Milliseconds since the page was loaded, by the clock of the browser. */
   at: amount,
 }
 
