@@ -3,6 +3,7 @@ import { mask } from '../../../../lib/redact/secret-names.ts'
 import { describePlaces } from '../../insight/findings/describe-places.ts'
 import { findRuns } from '../../insight/findings/runs.ts'
 import { formatCount, formatDuration, formatNumber } from '../../profile/format.ts'
+import { formatValue } from '../../profile/format-value.ts'
 import { groupBy } from '../../profile/group-by.ts'
 import type { Profile } from '../../profile/profile.ts'
 import type { Pairs } from '../../profile/schema.ts'
@@ -189,8 +190,9 @@ function takeIndependent(run: readonly StoredQuery[], { collectors }: Profile): 
   const { router } = collectors
   const route = router !== undefined && 'parameters' in router ? Object.values(Object(router.parameters)) : []
   const given = [...(first.parameters ?? []), ...(collectors.request?.query ?? [])].filter(isStored)
-  const known = new Set([...route, ...given.map(([, value]) => value)].map(String))
-  const isKnown = (pair: Pairs[number]) => !references.test(pair[0]) || (isStored(pair) && known.has(String(pair[1])))
+  const known = new Set([...route, ...given.map(([, value]) => value)].map(formatValue))
+  const isKnown = (pair: Pairs[number]) =>
+    !references.test(pair[0]) || (isStored(pair) && known.has(formatValue(pair[1])))
   return [first, ...later.filter(({ parameters = [] }) => parameters.every(isKnown))]
 }
 

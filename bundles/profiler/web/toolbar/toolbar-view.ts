@@ -5,6 +5,7 @@ import { summarizeProfile } from '../../insight/overview/overview.ts'
 import { toPlainText } from '../../insight/overview/sentence-parts.ts'
 import type { ShownProfile } from '../../insight/relatives.ts'
 import { type SummaryView, toSummaryView } from '../../insight/summary-view.ts'
+import { formatValue } from '../../profile/format-value.ts'
 import { compareWithPreviousLink, home, profileLink } from '../../profile/links.ts'
 import { itemMakers } from '../../subjects/views.ts'
 import { EditorLinks } from '../editor-links.ts'
@@ -106,9 +107,9 @@ function toCollectorItems(
     if (shown === undefined) return []
     const { details = {}, text, tone = 'plain' } = shown
     const link = profileLink(token, name)
-    const rows = Object.entries(details).map(([name, value]) => row(name, cutText(String(value))))
+    const rows = Object.entries(details).map(([name, value]) => row(name, cutText(formatValue(value))))
     return item(name, labelCollector(collector), {
-      text: cutText(String(text)),
+      text: cutText(formatValue(text)),
       tone,
       link,
       rows: limitRows(rows, link, rows.length - detailLimit, detailLimit),
