@@ -209,6 +209,8 @@ t.test('a process whose bundle has a port of its own starts when the running one
 })
 
 t.test('the supervisor ends with the process that waits, and with the check of types', async t => {
+  // If an assertion fails, nothing else would end it, and this program would wait for it.
+  t.teardown(() => site.child.kill('SIGKILL'))
   save('end')
   await answers('end')
   site.child.kill()
