@@ -107,6 +107,9 @@ export async function stopAccepting(server: Server): Promise<void> {
 /** Milliseconds between two checks for idle connections. */
 const sweepInterval = 50
 
+/** Milliseconds in which the first byte of a connection arrives: its client may have connected just before the server closed. */
+const firstByteTime = 500
+
 /**
  * Waits until all connections of a server that has stopped to accept are closed: idle ones after the linger time, all others at
  * the deadline. Returns the number of connections that were cut off at the deadline.
@@ -117,12 +120,14 @@ export async function closeConnections(
   exchanges: Exchanges,
   { deadline = 10_000, linger = 0, onReplaceable }: ClosingTimes = {},
 ): Promise<number> {
+  const begin = performance.now()
   // Without a listening socket it only waits.
   const closed = new Promise<void>(resolve => TcpServer.prototype.close.call(server, () => resolve()))
   const sweep = () => {
     // For Node, a connection is idle as soon as the response is written, even if it is not sent yet.
     if (!exchanges.isSending) server.closeIdleConnections()
     // For Node, a connection without a single byte is busy.
+    if (performance.now() - begin < firstByteTime) return
     for (const socket of sockets) if (socket.bytesRead === 0) socket.destroy()
   }
   // Input is read first: after a busy time, an unread request may wait on a connection that looks idle.
