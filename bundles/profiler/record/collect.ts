@@ -36,9 +36,34 @@ export interface CollectorOf<Name extends keyof CollectorTypes | keyof ProcessTy
 
 /** Runs each collector on a trace. Never throws: a collector that fails loses its own data only. */
 export function collectData(trace: Trace, collectors: readonly ProfileCollector[], redactor: Redactor): CollectedData {
+  const { fields, ...collected } = runCollectors(trace, collectors)
+  return { ...collected, summary: { ...summarize(trace, redactor), ...fields } }
+}
+
+/**
+ * Runs the collectors of late work once more on a trace that has ended. The data of the other collectors does not
+ * change. The collectors of late work are synchronous.
+ */
+export function collectLate(trace: Trace, collectors: readonly ProfileCollector[]): void {
+  const { collected } = trace
+  if (collected === undefined) return
+  const late = collectors.filter(({ collectsLate }) => collectsLate)
+  const { data, failures, fields } = runCollectors(trace, late)
+  Object.assign(collected.data, data)
+  Object.assign(collected.failures, failures)
+  trace.collected = { ...collected, summary: { ...collected.summary, ...fields } }
+}
+
+interface RunResult extends Omit<CollectedData, 'summary'> {
+  /** The fields of the summary that the collectors know. */
+  readonly fields: Partial<ProfileSummary>
+}
+
+function runCollectors(trace: Trace, collectors: readonly ProfileCollector[]): RunResult {
   const data: Record<string, unknown> = {}
   const failures: Record<string, string> = {}
   const pending: Promise<void>[] = []
+  const fields: Partial<ProfileSummary> = {}
   const add = (name: string, value: unknown) => {
     if (value !== undefined) data[name] = value
   }
@@ -59,32 +84,9 @@ export function collectData(trace: Trace, collectors: readonly ProfileCollector[
     } catch (error) {
       fail(name, error)
     }
+    Object.assign(fields, collector.summarize?.(trace, data[name]))
   }
-  const summary = { ...summarize(trace, redactor), ...summarizeParts(trace, collectors, data) }
-  return { summary, data, failures, pending: pending.length === 0 ? undefined : Promise.all(pending) }
-}
-
-/**
- * Runs the collectors of late work once more on a trace that has ended. The data of the other collectors does not
- * change. The collectors of late work are synchronous.
- */
-export function collectLate(trace: Trace, collectors: readonly ProfileCollector[], redactor: Redactor): void {
-  const { collected } = trace
-  if (collected === undefined) return
-  const late = collectors.filter(({ collectsLate }) => collectsLate)
-  const { data, failures } = collectData(trace, late, redactor)
-  Object.assign(collected.data, data)
-  Object.assign(collected.failures, failures)
-  trace.collected = { ...collected, summary: { ...collected.summary, ...summarizeParts(trace, late, data) } }
-}
-
-function summarizeParts(
-  trace: Trace,
-  collectors: readonly ProfileCollector[],
-  data: CollectedData['data'],
-): Partial<ProfileSummary> {
-  const parts = collectors.map(collector => collector.summarize?.(trace, data[collector.name]))
-  return Object.assign({}, ...parts)
+  return { data, failures, fields, pending: pending.length === 0 ? undefined : Promise.all(pending) }
 }
 
 /** Makes the masked summary of a trace, without the fields that collectors count. */

@@ -54,7 +54,7 @@ export class Recording {
         collectors ??= [...this.#collectors, ...foundation.collectors.map(collector => toMasked(collector, redactor))]
         return collectData(trace, collectors, redactor)
       },
-      collectLate: trace => collectLate(trace, this.#collectors, redactor),
+      collectLate: trace => collectLate(trace, this.#collectors),
       processData: () => (processData ??= redactor.knownSecrets(JSON.stringify(describeProcess(this.#collectors)))),
       onBegin: trace => observation.onBegin(trace),
       redactor,
