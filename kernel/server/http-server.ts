@@ -110,9 +110,22 @@ const sweepInterval = 50
 /** Milliseconds in which the first byte of a connection arrives: its client may have connected just before the server closed. */
 const firstByteTime = 500
 
+/** Whether no request has begun to arrive on a connection. */
+function isSilent({ bytesRead }: Socket): boolean {
+  return bytesRead === 0
+}
+
+/** Closes idle connections but silent ones, which Node counts among them from version 26 on, and among the busy ones before. */
+function closeIdle(server: Server, sockets: ReadonlySet<Socket>): void {
+  const spared = [...sockets].filter(isSilent)
+  for (const socket of spared) socket.destroy = () => socket
+  server.closeIdleConnections()
+  for (const socket of spared) Reflect.deleteProperty(socket, 'destroy')
+}
+
 /**
  * Waits until all connections of a server that has stopped to accept are closed: idle ones after the linger time, all others at
- * the deadline. Returns the number of connections that were cut off at the deadline.
+ * the deadline. The sockets are those of the connections, and of their TLS. Returns the number of connections that were cut off.
  */
 export async function closeConnections(
   server: Server,
@@ -125,10 +138,9 @@ export async function closeConnections(
   const closed = new Promise<void>(resolve => TcpServer.prototype.close.call(server, () => resolve()))
   const sweep = () => {
     // For Node, a connection is idle as soon as the response is written, even if it is not sent yet.
-    if (!exchanges.isSending) server.closeIdleConnections()
-    // For Node, a connection without a single byte is busy.
+    if (!exchanges.isSending) closeIdle(server, sockets)
     if (performance.now() - begin < firstByteTime) return
-    for (const socket of sockets) if (socket.bytesRead === 0) socket.destroy()
+    for (const socket of sockets) if (isSilent(socket)) socket.destroy()
   }
   // Input is read first: after a busy time, an unread request may wait on a connection that looks idle.
   const sweepSoon = () => setImmediate(sweep)
@@ -139,12 +151,13 @@ export async function closeConnections(
   }, linger)
   let cutOff = 0
   const deadlineTimer = setTimeout(() => {
-    cutOff = sockets.size
+    // The connections themselves: their TLS sockets are in the set, too.
+    cutOff = [...sockets].filter(socket => !('encrypted' in socket)).length
     // Node's closeAllConnections() leaves out connections before the end of their TLS handshake.
     for (const socket of sockets) socket.destroy()
   }, deadline)
   if (onReplaceable !== undefined) {
-    if (!exchanges.isSending) server.closeIdleConnections()
+    if (!exchanges.isSending) closeIdle(server, sockets)
     onReplaceable()
   }
   await closed

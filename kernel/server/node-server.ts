@@ -99,11 +99,13 @@ export class NodeServer {
       void this.#refuse({ code: 'CONNECT' }, socket as Socket)
     })
     server.on('upgrade', (message, _socket, head) => void this.#upgrade(message, head, server))
-    server.on('connection', (socket: Socket) => {
+    const keep = (socket: Socket) => {
       if (this.#sockets.has(socket)) return
       this.#sockets.add(socket)
       socket.on('close', () => this.#sockets.delete(socket))
-    })
+    }
+    server.on('connection', keep)
+    server.on('secureConnection', keep)
     server.on('clientError', (error: NodeJS.ErrnoException, socket) => void this.#refuse(error, socket as Socket))
     const url = await listen(server, host, port, socket)
     this.#server = server

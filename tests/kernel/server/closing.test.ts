@@ -5,6 +5,7 @@ import { Agent, request as httpRequest } from 'node:http'
 import { connect, type Socket } from 'node:net'
 import { Readable } from 'node:stream'
 import { setTimeout as wait } from 'node:timers/promises'
+import { connect as connectSecure } from 'node:tls'
 import { t } from 'tap'
 import { NodeServer } from '#kernel/server/node-server.ts'
 import { Response } from '#lib/http/response.ts'
@@ -111,17 +112,38 @@ t.test('who goes on for ever after the answer that ends the connection is cut of
   t.pass('it is closed')
 })
 
-t.test('the deadline holds for connections that never shake hands', async t => {
+/** Starts a server with TLS. */
+async function startSecure(t: Parameters<typeof startServer>[0]) {
   const { app, records } = await startServer(t)
   const read = (name: string) => readFileSync(`tests/fixtures/tls/${name}.pem`, 'utf8')
   const identity = { cert: read('cert'), key: read('key') }
-  const server = new NodeServer(app, {
-    nodeMessages: usesNodeMessages(),
-    trustedProxies: new TrustedProxies(),
-    identity,
-  })
+  const options = { nodeMessages: usesNodeMessages(), trustedProxies: new TrustedProxies(), identity }
+  const server = new NodeServer(app, options)
   const { port } = new URL(await server.listen('127.0.0.1', 0))
-  const { socket } = openConnection(Number(port))
+  return { ca: identity.cert, port: Number(port), records, server }
+}
+
+t.test(
+  'a silent TLS connection is answered while the server closes, and does not hold it until its deadline',
+  async t => {
+    const { ca, port, server } = await startSecure(t)
+    const [asking, silent] = [0, 1].map(() => connectSecure({ ca, port }))
+    const chunks: Buffer[] = []
+    asking?.on('data', chunk => chunks.push(chunk))
+    await Promise.all([asking, silent].map(socket => once(socket as Socket, 'secureConnect')))
+    const end = server.close({ deadline: 20_000 })
+    await wait(50)
+    asking?.write(head('GET /text'))
+    const begin = performance.now()
+    await end
+    t.match(String(Buffer.concat(chunks)), /^HTTP\/1\.1 200 OK/)
+    t.ok(performance.now() - begin < 15_000, 'the silent one was closed')
+  },
+)
+
+t.test('the deadline holds for connections that never shake hands', async t => {
+  const { port, records, server } = await startSecure(t)
+  const { socket } = openConnection(port)
   // A record of a handshake that is longer than what is sent of it.
   socket.write(Buffer.from('16030100ff', 'hex'))
   await wait(50)
