@@ -179,9 +179,10 @@ export class NodeServer {
       this.#send(exchange, response)
       return
     }
-    if (isTooLongToSkip(target.req)) this.#endAfter(target)
+    // A client that still waits for `100 Continue` may or may not send the body.
+    const isExpected = !request.body.wasRead && request.headers.has('expect')
+    if (isExpected || isTooLongToSkip(target.req)) this.#endAfter(target)
     this.#send(exchange, response)
-    // If the client still waits for `100 Continue`, Node closes the connection itself: the body may or may not follow.
     skipRest(target, request.body.wasRead && response.body instanceof Readable)
   }
 
@@ -241,6 +242,8 @@ export class NodeServer {
     try {
       if (this.#isDraining) this.#announceEnd(exchange, response)
       exchange.progress = toNode(response, target, error => void this.#onStreamFailure(exchange, error))
+      // Also by a field of the response.
+      if (!target.shouldKeepAlive) this.#ending.add(target.req.socket)
     } catch (error) {
       this.#log(exchange).critical('A response could not be sent.', { exception: error })
       // A response that has begun cannot be replaced.

@@ -12,8 +12,8 @@ export interface ReplyTarget {
   readonly req: { readonly method?: string | undefined }
   readonly destroyed: boolean
   readonly headersSent: boolean
-  /** Whether Node keeps the connection for further requests; absent where there is no connection. */
-  readonly shouldKeepAlive?: boolean
+  /** Whether the connection is kept for further requests; absent where there is no connection. */
+  shouldKeepAlive?: boolean
   readonly writableLength: number
   writeHead(status: number, fields: string[]): unknown
   flushHeaders(): void
@@ -77,15 +77,20 @@ export function setContentLength({ body, headers, status }: Response): number | 
 
 /** Writes the status and the headers of a response; they are sent with its first bytes. */
 function writeHead(target: ReplyTarget, { headers, status }: Response): void {
-  if (target.shouldKeepAlive === false) addClose(headers)
+  agreeOnEnd(target, headers)
   // Node takes the flat list of names and values as it is.
   target.writeHead(status, headers.toRaw() as string[])
 }
 
-/** Node keeps the connection of a response that has a `Connection` field without `close`, such as the field of a 426. */
-function addClose(headers: Headers): void {
+/**
+ * A `Connection` field with `close` ends the connection. Node keeps that of a response whose field is another, such as the
+ * field of a 426.
+ */
+function agreeOnEnd(target: ReplyTarget, headers: Headers): void {
   const connection = headers.get('connection')
-  if (connection !== null && !/\bclose\b/i.test(connection)) headers.set('connection', `${connection}, close`)
+  if (connection === null) return
+  if (/\bclose\b/i.test(connection)) target.shouldKeepAlive = false
+  else if (target.shouldKeepAlive === false) headers.set('connection', `${connection}, close`)
 }
 
 /**

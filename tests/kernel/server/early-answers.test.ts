@@ -98,6 +98,21 @@ t.test('a body behind a response with `Connection: close` does not cost the clie
   t.strictSame(terminated, ['/last true'])
 })
 
+t.test('a request behind a response with `Connection: close` is not handled: its client sends it again', async t => {
+  const handled: string[] = []
+  const { port } = await startBareServer(t, request => {
+    handled.push(request.path)
+    const response = answerPath(request)
+    if (request.path === '/last') response.headers.set('connection', 'close')
+    return response
+  })
+  const { received, socket } = openConnection(port)
+  socket.write(get('/first') + get('/last') + get('/behind'))
+  await closed(socket)
+  t.strictSame(answersIn(received()), ['/first', '/last'])
+  t.strictSame(handled, ['/first', '/last'])
+})
+
 t.test('HTTP/1.0: the connection ends after the response, or is kept if the client asks for it', async t => {
   const { port, terminated } = await startBareServer(t, answerPath)
   const old = (line: string, more = '') => head(line, more).replace('HTTP/1.1', 'HTTP/1.0')
@@ -117,7 +132,9 @@ t.test('HTTP/1.0: the connection ends after the response, or is kept if the clie
 
 t.test('Expect: a response without `100 Continue` is the last one; a body that is read is asked for', async t => {
   const bodies: string[] = []
+  const handled: string[] = []
   const { port, terminated } = await startBareServer(t, async request => {
+    handled.push(request.path)
     if (request.path === '/read') bodies.push(await request.text())
     return answerPath(request)
   })
@@ -129,6 +146,7 @@ t.test('Expect: a response without `100 Continue` is the last one; a body that i
   await closed(unread.socket)
   t.match(unread.received(), /^HTTP\/1\.1 200 OK/)
   t.strictSame(answersIn(unread.received()), ['/unread'])
+  t.strictSame(handled, ['/unread'])
   const read = openConnection(port)
   read.socket.write(head('POST /read', expects))
   await until(() => read.received() !== '')
