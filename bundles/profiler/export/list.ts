@@ -4,7 +4,7 @@ import { formatDuration } from '../profile/format.ts'
 import { formatMoment } from '../profile/format-value.ts'
 import { listDataLink, listLink, profileDataLink } from '../profile/links.ts'
 import { type ProfileSummary, schemaVersion } from '../profile/profile.ts'
-import { toList, toSpan } from './markdown-text.ts'
+import { toList, toSpan, writeCounts } from './markdown-text.ts'
 
 /** The JSON of a search result; `docs/reference/profile.md` describes it. */
 interface PublicList {
@@ -83,21 +83,16 @@ export function listToMarkdown({ links, notes, records, total }: PublicList): st
 }
 
 function writeProfile({ isPinned, isStored, summary }: PublicListItem): string {
-  const { browserErrors, cacheCalls, duration, errors, exception, method, outcome, parent } = summary
-  const { queries, queryTime, route, status, subRequests, time, token, url, warnings } = summary
+  const { duration, exception, method, outcome, parent, route, status, time, token, url } = summary
   const facts = [
     `${toSpan(token)} ${status === 0 ? 'no response' : status} ${toSpan(`${method} ${url}`)}`,
     formatDuration(duration),
     formatMoment(time),
     ...(route === null ? [] : [`route ${toSpan(route)}`]),
-    ...(queries === 0 ? [] : [`queries: ${queries} in ${formatDuration(queryTime)}`]),
-    ...(cacheCalls === 0 ? [] : [`cache calls: ${cacheCalls}`]),
+    ...writeCounts(summary, 'duration'),
     ...(exception === null ? [] : [toSpan(exception)]),
     ...(outcome === 'complete' ? [] : [outcome]),
-    ...(errors === 0 ? [] : [`errors: ${errors}`]),
-    ...(warnings === 0 ? [] : [`warnings: ${warnings}`]),
-    ...(browserErrors === 0 ? [] : [`errors in the browser: ${browserErrors}`]),
-    ...(subRequests === 0 ? [] : [`sub-requests: ${subRequests}`]),
+    ...writeCounts(summary, 'exception'),
     ...(parent === null ? [] : [`sub-request of ${toSpan(parent)}`]),
     ...(isPinned ? ['pinned'] : []),
     ...(isStored ? [] : ['not stored']),

@@ -2,8 +2,9 @@ import type { CallerPlace } from '../../../lib/stack/choose-places.ts'
 import type { ShownProfile } from '../insight/relatives.ts'
 import { formatCaller } from '../profile/code.ts'
 import type { ContentData } from '../profile/content.ts'
-import { formatPlace } from '../profile/format.ts'
+import { formatDuration, formatPlace } from '../profile/format.ts'
 import { formatSize } from '../profile/format-value.ts'
+import { type ProfileSummary, type SummaryCount, summaryCounts } from '../profile/profile.ts'
 import type { Pairs } from '../profile/schema.ts'
 
 /** Control characters, invisible characters, and those that change the text direction. */
@@ -86,6 +87,16 @@ export interface Section {
    * Returns the blocks with their headings (from level 2); none without data. `limit` is the maximal length of a list.
    */
   write(subject: ShownProfile, limit: number): readonly string[]
+}
+
+/** Writes the counts of a summary with a place, such as `queries: 51 in 38.0 ms`, without those that are 0. */
+export function writeCounts(summary: ProfileSummary, place: SummaryCount['after']): string[] {
+  return summaryCounts
+    .filter(({ after, field }) => after === place && summary[field] > 0)
+    .map(({ field, name }) => {
+      const time = field === 'queries' ? ` in ${formatDuration(summary.queryTime)}` : ''
+      return `${name}: ${summary[field]}${time}`
+    })
 }
 
 /** Writes pairs as a list below a heading; nothing without pairs. */

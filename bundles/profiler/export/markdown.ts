@@ -2,12 +2,12 @@ import { statusText } from '../../../lib/http/response.ts'
 import { summarizeProfile } from '../insight/overview/overview.ts'
 import type { OverviewPart } from '../insight/overview/sentence-parts.ts'
 import type { ShownProfile } from '../insight/relatives.ts'
-import { formatBytes, formatDuration } from '../profile/format.ts'
+import { capitalize, formatBytes, formatDuration } from '../profile/format.ts'
 import { formatMoment } from '../profile/format-value.ts'
 import type { ProfileSummary } from '../profile/profile.ts'
 import { sections } from '../subjects/views.ts'
 import { collectorsOfPanel } from './json.ts'
-import { toJsonBlock, toList, toSpan } from './markdown-text.ts'
+import { toJsonBlock, toList, toSpan, writeCounts } from './markdown-text.ts'
 
 /** Writes the sentence of the overview, with the addresses of its links. */
 function writeOverview(subject: ShownProfile): string {
@@ -71,16 +71,14 @@ function writeTitle({ method, status, url }: ProfileSummary): string {
 
 function writeSummary({ children, isPinned, parent, profile }: ShownProfile): string {
   const { summary } = profile
-  const { cacheCalls, controller, contentType, duration, exception, ip } = summary
-  const { memory, outcome, queries, queryTime, route, time, token } = summary
+  const { controller, contentType, duration, exception, ip, memory, outcome, route, time, token } = summary
   const relate = (token: string, found: ProfileSummary | undefined) =>
     `${toSpan(token)} ${found === undefined ? '(profile deleted)' : describeRelative(found)}`
   const facts = [
     `Token: ${toSpan(token)}${isPinned ? ', pinned' : ''}`,
     `Time: ${formatMoment(time)}`,
     `Duration: ${formatDuration(duration)}`,
-    ...(queries === 0 ? [] : [`Queries: ${queries} in ${formatDuration(queryTime)}`]),
-    ...(cacheCalls === 0 ? [] : [`Cache calls: ${cacheCalls}`]),
+    ...writeCounts(summary, 'duration').map(capitalize),
     `Heap: ${formatBytes(memory)}`,
     `Outcome: ${outcome}`,
     `Client: ${toSpan(ip)}`,

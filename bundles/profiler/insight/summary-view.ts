@@ -11,7 +11,7 @@ import {
   toTarget,
 } from '../profile/format.ts'
 import { listLink, profileLink } from '../profile/links.ts'
-import type { Outcome, ProfileSummary } from '../profile/profile.ts'
+import { type Outcome, type ProfileSummary, summaryCounts } from '../profile/profile.ts'
 import { isBrowserProbe } from './latest.ts'
 
 /** The colour of a status, badge or finding. */
@@ -137,20 +137,14 @@ function toneOf(status: number): Tone {
 
 function badgesOf(summary: ProfileSummary): Badge[] {
   if (isBrowserProbe(summary)) return [{ text: 'browser probe', tone: 'plain' }]
-  const { browserErrors, cacheCalls, calls, dumps, errors, exception, outcome, subRequests, warnings } = summary
+  const { exception, outcome } = summary
   const badges: Badge[] = []
   if (exception !== null) badges.push({ text: exception, tone: 'error' })
   if (outcome !== 'complete') badges.push({ text: outcome.replace('-', ' '), tone: outcomes[outcome].tone })
-  const count = (count: number, one: string, tone: Tone) => {
-    if (count > 0) badges.push({ text: formatCount(count, one), tone })
+  for (const { badge, field } of summaryCounts) {
+    if (badge !== undefined && summary[field] > 0)
+      badges.push({ text: formatCount(summary[field], badge.one), tone: badge.tone })
   }
-  count(errors, 'error', 'error')
-  count(warnings, 'warning', 'warning')
-  count(browserErrors, 'browser error', 'error')
-  count(cacheCalls, 'cache call', 'plain')
-  count(calls, 'HTTP client call', 'plain')
-  count(subRequests, 'direct sub-request', 'plain')
-  count(dumps, 'dump', 'plain')
   return badges
 }
 

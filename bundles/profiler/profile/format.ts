@@ -10,6 +10,11 @@ export function formatCount(count: number, one: string, many = `${one}s`): strin
   return `${formatNumber(count)} ${count === 1 ? one : many}`
 }
 
+/** Begins a text with a capital letter. */
+export function capitalize(text: string): string {
+  return `${text.slice(0, 1).toUpperCase()}${text.slice(1)}`
+}
+
 /** Writes a number of bytes for people, in the units of 1024: `512 B`, `4.2 KiB`, `-1.5 MiB`. */
 export function formatBytes(bytes: number): string {
   const size = Math.abs(bytes)

@@ -76,6 +76,87 @@ export interface ProfileSummary {
   readonly browserErrors: number
 }
 
+/** A count of a summary: the words for it, and where it is shown. */
+export interface SummaryCount {
+  readonly field: 'errors' | 'warnings' | 'browserErrors' | 'queries' | 'cacheCalls' | 'calls' | 'subRequests' | 'dumps'
+  /** Its name in texts: `cache calls`. */
+  readonly name: string
+  /** The noun for one of them. */
+  readonly one: string
+  /** The noun for several, if it is not `one` with an s. */
+  readonly many?: string
+  /** The badge of a request: its noun and its colour. Queries have a column instead. */
+  readonly badge?: { readonly one: string; readonly tone: 'plain' | 'warning' | 'error' }
+  /** Whether two requests are compared by it. */
+  readonly isCompared?: boolean
+  /** The part of a comparison that contains the same difference. */
+  readonly part?: 'calls' | 'queries'
+  /** Its place in Markdown: after the duration, or after the exception. Markdown does not list the other counts. */
+  readonly after?: 'duration' | 'exception'
+}
+
+/** The counts of a summary, in the order in which they are shown. */
+export const summaryCounts: readonly SummaryCount[] = [
+  {
+    field: 'errors',
+    name: 'errors',
+    one: 'logged error',
+    badge: { one: 'error', tone: 'error' },
+    isCompared: true,
+    after: 'exception',
+  },
+  {
+    field: 'warnings',
+    name: 'warnings',
+    one: 'logged warning',
+    badge: { one: 'warning', tone: 'warning' },
+    isCompared: true,
+    after: 'exception',
+  },
+  {
+    field: 'browserErrors',
+    name: 'errors in the browser',
+    one: 'browser error',
+    badge: { one: 'browser error', tone: 'error' },
+    after: 'exception',
+  },
+  {
+    field: 'queries',
+    name: 'queries',
+    one: 'query',
+    many: 'queries',
+    isCompared: true,
+    part: 'queries',
+    after: 'duration',
+  },
+  {
+    field: 'cacheCalls',
+    name: 'cache calls',
+    one: 'cache call',
+    badge: { one: 'cache call', tone: 'plain' },
+    isCompared: true,
+    part: 'queries',
+    after: 'duration',
+  },
+  {
+    field: 'calls',
+    name: 'HTTP client calls',
+    one: 'HTTP client call',
+    badge: { one: 'HTTP client call', tone: 'plain' },
+    isCompared: true,
+    part: 'calls',
+  },
+  {
+    field: 'subRequests',
+    name: 'sub-requests',
+    one: 'sub-request',
+    badge: { one: 'direct sub-request', tone: 'plain' },
+    isCompared: true,
+    after: 'exception',
+  },
+  { field: 'dumps', name: 'dumps', one: 'dump', badge: { one: 'dump', tone: 'plain' } },
+]
+
 type TypesOf<Schemas extends Readonly<Record<string, Schema<unknown>>>> = {
   readonly [Name in keyof Schemas]: v.InferOutput<Schemas[Name]>
 }

@@ -1,4 +1,4 @@
-import type { Profile, ProfileSummary } from '../../profile/profile.ts'
+import { type Profile, type ProfileSummary, summaryCounts } from '../../profile/profile.ts'
 import { isObject } from '../../profile/schema.ts'
 import { replayAttribute } from '../../record/recording-policy.ts'
 import { compareContents } from './compare-contents.ts'
@@ -132,7 +132,7 @@ export function readResponseHeaders(profile: Profile): ReadonlyMap<string, reado
 /** The compared fields of summaries. Times and durations differ in each request. */
 const summaryFields = [
   ...(['status', 'outcome', 'exception', 'method', 'url', 'route', 'controller', 'contentType', 'ip'] as const),
-  ...(['errors', 'warnings', 'calls', 'queries', 'cacheCalls', 'subRequests'] as const),
+  ...summaryCounts.filter(({ isCompared }) => isCompared).map(({ field }) => field),
 ] satisfies readonly (keyof ProfileSummary)[]
 
 function readSummary({ summary }: Profile): Map<string, string | number> {
@@ -150,13 +150,11 @@ function isSameUse(first: ListenerUse, second: ListenerUse): boolean {
 }
 
 /** Names of fields of a summary in texts, if they differ from the name in code. */
-const fieldNames: ReadonlyMap<string, string> = new Map([
+const fieldNames: ReadonlyMap<string, string> = new Map<string, string>([
   ['contentType', 'content type'],
   ['url', 'URL'],
   ['ip', 'IP'],
-  ['calls', 'HTTP client calls'],
-  ['cacheCalls', 'cache calls'],
-  ['subRequests', 'sub-requests'],
+  ...summaryCounts.map(({ field, name }) => [field, name] as const),
 ])
 
 /** Returns the name of a field of a summary in texts. */

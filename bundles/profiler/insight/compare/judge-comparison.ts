@@ -1,4 +1,5 @@
 import { formatCount, formatShare, shorten } from '../../profile/format.ts'
+import { type SummaryCount, summaryCounts } from '../../profile/profile.ts'
 import type { Compared } from './compare-maps.ts'
 import { bodyFacts } from './compared-parts.ts'
 import { type Comparison, nameOfField } from './comparison.ts'
@@ -35,8 +36,8 @@ const exceptionNoun: PartNoun = { part: 'exceptions', noun: 'exception', isNamed
 const partNouns: readonly PartNoun[] = [
   { part: 'responseHeaders', noun: 'response header', isNamed: true },
   { part: 'templates', noun: 'template', isNamed: true },
-  { part: 'calls', noun: 'HTTP client call', isNamed: false, fields: ['calls'] },
-  { part: 'queries', noun: 'statement shape', isNamed: false, fields: ['queries', 'cacheCalls'] },
+  { part: 'calls', noun: 'HTTP client call', isNamed: false, fields: fieldsOf('calls') },
+  { part: 'queries', noun: 'statement shape', isNamed: false, fields: fieldsOf('queries') },
   { part: 'listeners', noun: 'listener', isNamed: false },
   { part: 'attributes', noun: 'request attribute', isNamed: true },
   { part: 'logs', noun: 'log message', isNamed: false },
@@ -57,6 +58,11 @@ interface PartNoun {
   readonly isNamed: boolean
   /** The fields of the summary that contain the same difference. */
   readonly fields?: readonly string[]
+}
+
+/** The counts of the summary that a part of a comparison explains. */
+function fieldsOf(wanted: SummaryCount['part']): readonly string[] {
+  return summaryCounts.filter(({ part }) => part === wanted).map(({ field }) => field)
 }
 
 /** Summarizes the differences of a comparison, without times and durations. */

@@ -13,7 +13,7 @@ import { readHeader } from '../../profile/format-value.ts'
 import { groupBy } from '../../profile/group-by.ts'
 import type { Profile } from '../../profile/profile.ts'
 import { coveredCallTime, durationOf, readCalls } from '../../subjects/http/read.ts'
-import { queryDuration, readQueries } from '../../subjects/queries/read.ts'
+import { countQueries, queryDuration, readQueries } from '../../subjects/queries/read.ts'
 import { readRouteLog } from '../../subjects/router/data.ts'
 import { readRenders, renderTime } from '../../subjects/templates/read.ts'
 import { linkToPlace } from '../findings/finding.ts'
@@ -142,13 +142,10 @@ type Write = (subject: Sentence, what?: string, where?: Sentence) => Description
 
 function describeQueries(kind: 'database' | 'cache', profile: Profile, took: Write): Description | undefined {
   const { covered, queries } = readQueries(profile)[kind]
-  const { cacheCalls, queries: count } = profile.summary
   // The time of a query that has not ended is not known.
   if (covered === 0) return undefined
-  const what =
-    kind === 'cache'
-      ? formatCount(Math.max(queries.length, cacheCalls), 'cache call')
-      : formatCount(Math.max(queries.length, count), 'query', 'queries')
+  const count = countQueries(kind, profile)
+  const what = kind === 'cache' ? formatCount(count, 'cache call') : formatCount(count, 'query', 'queries')
   return took([], what, describePlace(queries.map(query => ({ caller: query.caller, time: queryDuration(query) }))))
 }
 

@@ -1,6 +1,6 @@
-import { formatBytes, formatCount, formatNumber, shorten } from '../../profile/format.ts'
+import { capitalize, formatBytes, formatCount, formatNumber, shorten } from '../../profile/format.ts'
 import { groupBy } from '../../profile/group-by.ts'
-import type { Profile, ProfileSummary } from '../../profile/profile.ts'
+import { type Profile, type ProfileSummary, type SummaryCount, summaryCounts } from '../../profile/profile.ts'
 import { readResponseHeaders } from '../compare/comparison.ts'
 import type { Finding } from '../findings/finding.ts'
 import {
@@ -51,7 +51,7 @@ export function findChanges(requests: EditedRequests): readonly EditChange[] {
   return [
     ...compareEndings(requests),
     ...compareFindings(requests),
-    ...counts.flatMap(count => compareCounts(requests, count)),
+    ...summaryCounts.filter(({ isCompared }) => isCompared).flatMap(count => compareCounts(requests, count)),
     ...compareHeaders(requests),
     ...compareSizes(requests),
   ]
@@ -125,30 +125,14 @@ function isEdited({ code }: Finding, files: readonly string[]): boolean {
   return code === undefined || files.includes(code.file)
 }
 
-interface Count {
-  readonly field: 'errors' | 'warnings' | 'queries' | 'cacheCalls' | 'calls' | 'subRequests'
-  readonly name: string
-  readonly one: string
-  readonly many?: string
-}
-
-const counts: readonly Count[] = [
-  { field: 'errors', name: 'Logged errors', one: 'logged error' },
-  { field: 'warnings', name: 'Logged warnings', one: 'logged warning' },
-  { field: 'queries', name: 'Queries', one: 'query', many: 'queries' },
-  { field: 'cacheCalls', name: 'Cache calls', one: 'cache call' },
-  { field: 'calls', name: 'HTTP client calls', one: 'HTTP client call' },
-  { field: 'subRequests', name: 'Sub-requests', one: 'sub-request' },
-]
-
-function compareCounts({ before, now }: EditedRequests, { field, many, name, one }: Count): EditChange[] {
+function compareCounts({ before, now }: EditedRequests, { field, one, many = `${one}s` }: SummaryCount): EditChange[] {
   const valuesOf = (summaries: readonly ProfileSummary[]) => summaries.map(summary => summary[field])
   const { fewer, more } = compareRanges(valuesOf(before), valuesOf(now))
   const difference = fewer + more
   if (difference === 0) return []
   return [
     {
-      name,
+      name: capitalize(many),
       before: formatNumber(before[0]?.[field] ?? 0),
       now: formatNumber(now[0]?.[field] ?? 0),
       text: `${formatCount(difference, one, many)} ${more > 0 ? 'more' : 'fewer'}`,

@@ -134,6 +134,12 @@ export function timeOf(queries: readonly StoredQuery[]): number {
   return queries.reduce((sum, query) => sum + queryDuration(query), 0)
 }
 
+/** Counts the queries of a kind, also those that were only counted. */
+export function countQueries(kind: StoredQuery['kind'], profile: Profile): number {
+  const { cacheCalls, queries } = profile.summary
+  return Math.max(readQueries(profile)[kind].queries.length, kind === 'cache' ? cacheCalls : queries)
+}
+
 /** Milliseconds of a query; 0 while it is not over. */
 export function queryDuration({ start, end = start }: Pick<QueryData, 'start' | 'end'>): number {
   return Math.max(0, end - start)

@@ -8,7 +8,7 @@ import { formatCount, formatDuration, formatNumber } from '../../profile/format.
 import { profileLink } from '../../profile/links.ts'
 import type { EditorLinks } from '../../web/editor-links.ts'
 import { cutText, item, limitRows, row, type ToolbarItem } from '../../web/toolbar/toolbar-items.ts'
-import { type QueryGroup, type QuerySet, queryDuration, readQueries, type StoredQuery } from './read.ts'
+import { countQueries, type QueryGroup, type QuerySet, queryDuration, readQueries, type StoredQuery } from './read.ts'
 
 /** The queries of databases: their statement shapes, then each of them. */
 export const databaseSection: Section = {
@@ -96,11 +96,10 @@ export function toDatabaseItem(
   _: Overview,
   editor: EditorLinks,
 ): ToolbarItem | undefined {
-  const { queries, queryTime } = shown.profile.summary
   const { database } = readQueries(shown.profile)
-  const count = Math.max(queries, database.queries.length)
+  const count = countQueries('database', shown.profile)
   if (count === 0) return undefined
-  const text = `${formatCount(count, 'query', 'queries')}, ${formatDuration(queryTime)}`
+  const text = `${formatCount(count, 'query', 'queries')}, ${formatDuration(shown.profile.summary.queryTime)}`
   return toItem('database', 'Database', { text }, database, shown, view, editor)
 }
 
@@ -112,7 +111,7 @@ export function toCacheItem(
   editor: EditorLinks,
 ): ToolbarItem | undefined {
   const { cache } = readQueries(shown.profile)
-  const count = Math.max(shown.profile.summary.cacheCalls, cache.queries.length)
+  const count = countQueries('cache', shown.profile)
   if (count === 0) return undefined
   return toItem('cache', 'Cache', { text: formatCount(count, 'cache call'), isMinor: true }, cache, shown, view, editor)
 }

@@ -11,6 +11,7 @@ import type { PanelModel, PanelSubject, ProfilePanel } from '../../web/panels/pa
 import { slowQuery } from './facts.ts'
 import {
   controlOperations,
+  countQueries,
   endsTransaction,
   operationOf,
   type QueryGroup,
@@ -36,17 +37,14 @@ export function createQueryPanels(view: View, editor: EditorLinks): ProfilePanel
     badge(profile) {
       const { queries } = readQueries(profile)[kind]
       const hasFailed = queries.some(({ error }) => error !== '')
-      return { text: queries.length === 0 ? '' : String(countOf(kind, profile)), level: hasFailed ? 'error' : 'plain' }
+      return {
+        text: queries.length === 0 ? '' : String(countQueries(kind, profile)),
+        level: hasFailed ? 'error' : 'plain',
+      }
     },
     toView: subject => toView(kind, subject, views, editor),
   })
   return [create('database', 'Database'), create('cache', 'Cache')]
-}
-
-/** All queries of a kind, also those that were only counted. */
-function countOf(kind: Kind, profile: Profile): number {
-  const { cacheCalls, queries } = profile.summary
-  return Math.max(readQueries(profile)[kind].queries.length, kind === 'cache' ? cacheCalls : queries)
 }
 
 async function toView(
@@ -69,10 +67,10 @@ async function toView(
     isCache: kind === 'cache',
     panel: kind,
     action: profileLink(profile.summary.token),
-    metrics: createMetrics(kind, group, sets, countOf(kind, profile)),
+    metrics: createMetrics(kind, group, sets, countQueries(kind, profile)),
     connections: connectionsOf(queries),
     // The summary counts all queries, and the limit is that of databases and caches together.
-    omitted: Math.max(0, countOf(kind, profile) - queries.length),
+    omitted: Math.max(0, countQueries(kind, profile) - queries.length),
     sets: sets.length > 1 && sets.length < queries.length ? splitRows(sets.map(set => toSetRow(set, tables))) : false,
     repeated: repeated.length > 0 ? splitRows(repeated.map(set => toSetRow(set, tables))) : false,
     duplicates: duplicates.length,

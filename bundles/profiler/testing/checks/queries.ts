@@ -1,7 +1,7 @@
 import { formatCount, shorten, toOneLine } from '../../profile/format.ts'
 import { groupBy } from '../../profile/group-by.ts'
 import type { Profile } from '../../profile/profile.ts'
-import { readQueries, type StoredQuery } from '../../subjects/queries/read.ts'
+import { countQueries, readQueries, type StoredQuery } from '../../subjects/queries/read.ts'
 import type { Examination, ProfileCheck } from '../profile-check.ts'
 import { matches } from './answer.ts'
 import { examineCount, toEnumeration } from './events.ts'
@@ -60,9 +60,7 @@ function countMatching(queries: readonly StoredQuery[], wanted: RanQueries, prof
   )
   // Only the number of omitted queries is known, so they count only without a condition.
   const isAny = kind !== undefined && system === undefined && text === undefined && isRepeated !== true
-  const { cacheCalls, queries: databaseQueries } = profile.summary
-  const total = kind === 'cache' ? cacheCalls : databaseQueries
-  return isAny ? Math.max(total, matching.length) : matching.length
+  return isAny ? countQueries(kind, profile) : matching.length
 }
 
 function examineMaximum({ actual, atMost, found }: { actual: number; atMost: number; found: string }): Examination {
