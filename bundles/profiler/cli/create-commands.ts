@@ -30,12 +30,9 @@ import { readQueries, type StoredQuery } from '../subjects/queries/read.ts'
 import { listPanels } from '../web/export-profile.ts'
 import { hasContent } from '../web/panels/render-panel.ts'
 import { type CommandServices, findRecord, missing, tokenArgument } from './find-profile.ts'
-import { createProfilerCompare } from './profiler-compare.ts'
 import { createProfilerCpu } from './profiler-cpu.ts'
-import { createProfilerList } from './profiler-list.ts'
-import { createProfilerReplay } from './profiler-replay.ts'
-import { createProfilerVerify } from './profiler-verify.ts'
-import { filterOptions, parseSearch } from './search-options.ts'
+import { createProfilerList, filterOptions, parseSearch } from './profiler-list.ts'
+import { createProfilerCompare, createProfilerReplay, createProfilerVerify } from './replay-commands.ts'
 
 /** Creates the commands of the profiler. */
 export function createCommands(services: CommandServices): ConsoleCommand[] {

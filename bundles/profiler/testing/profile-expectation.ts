@@ -5,18 +5,23 @@ import { toMarkdown } from '../export/markdown.ts'
 import type { ShownProfile } from '../insight/relatives.ts'
 import type { Profile } from '../profile/profile.ts'
 import {
+  checkCalled,
+  checkDispatched,
+  checkDuration,
+  checkFindings,
   checkLogged,
+  checkOrder,
+  checkRan,
   checkRendered,
   checkRoute,
   checkSent,
   checkStatus,
   checkSubRequests,
   checkThrown,
+  type ProfileCheck,
+  type RanQueries,
   sessionCheck,
-} from './checks/answer.ts'
-import { checkCalled, checkDispatched, checkDuration, checkFindings, checkOrder } from './checks/events.ts'
-import { checkRan, type RanQueries } from './checks/queries.ts'
-import type { ProfileCheck } from './profile-check.ts'
+} from './checks.ts'
 
 /** The number of lines of a profile in a failure. */
 const excerptLimit = 60

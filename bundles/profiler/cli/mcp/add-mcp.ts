@@ -1,4 +1,6 @@
+import { Writable } from 'node:stream'
 import { currentRequest } from '../../../../kernel/arguments/request-values.ts'
+import { type ConsoleCommand, exitCodes } from '../../../../kernel/console-command.ts'
 import { type Controller, defineController } from '../../../../kernel/controller.ts'
 import type { DebugGate } from '../../../../kernel/debug-gate.ts'
 import type { Request } from '../../../../lib/http/request.ts'
@@ -7,32 +9,25 @@ import type { RouteDefinition } from '../../../../lib/routing/route.ts'
 import type { Replayer } from '../../insight/replay/replayer.ts'
 import { home } from '../../profile/links.ts'
 import type { Profiler } from '../../record/profiler.ts'
+import type { ProfileStorage } from '../../store/profile-storage.ts'
 import { isProgram } from '../../web/access.ts'
+import { PROFILER_MCP_OFF } from '../../web/errors.ts'
 import type { ProfilerApplication } from '../../web/profiler-application.ts'
 import { protect } from '../../web/respond.ts'
 import { profilerSettings } from '../../web/settings.ts'
-import { PROFILER_MCP_OFF } from './errors.ts'
-import { loadSdk } from './load-sdk.ts'
-import type { LoadedMcp } from './mcp-command.ts'
+import type { McpSdk, OpenServer } from './open-server.ts'
 
 /** Adds the two ways for coding agents to read profiles (MCP): a command, and a route, whose controller it returns. */
 export function addMcp(app: Omit<ProfilerApplication, 'assets' | 'policy' | 'cpu'>): Controller {
   const { profiler, storage } = app
   const logger = app.logger.channel('profiler')
   const load = async (replayer?: Replayer) => {
-    const [{ openServer }, sdk, panels, inspector] = await Promise.all([
-      import('./open-server.ts'),
-      loadSdk(),
-      app.panels(),
-      app.inspector(),
-    ])
+    const { loadSdk, openServer } = await import('./open-server.ts')
+    const [sdk, panels, inspector] = await Promise.all([loadSdk(), app.panels(), app.inspector()])
     return { sdk, open: () => openServer(sdk, { inspector, profiler, storage, replayer, panels }, logger) }
   }
   // Without replay: a command runs the code of its start, and only a server can show the effect of a change.
-  app.commands.push(async () => {
-    const { createMcpCommand } = await import('./mcp-command.ts')
-    return [createMcpCommand({ storage, load })]
-  })
+  app.commands.push(async () => [createMcpCommand({ storage, load })])
   const { PROFILER_MCP, PROFILER_MCP_REPLAY } = app.settings.of(profilerSettings)
   const replayer = PROFILER_MCP_REPLAY ? app.replayer : undefined
   const route = createMcpRoute({ ...app, isOn: PROFILER_MCP, load: () => load(replayer) })
@@ -113,4 +108,48 @@ const noBatches = {
   jsonrpc: '2.0',
   error: { code: -32600, message: 'Invalid Request: send one message at a time.' },
   id: null,
+}
+
+/** The SDK, and a server of tools for each agent. */
+interface LoadedMcp {
+  readonly sdk: McpSdk
+  readonly open: () => OpenServer
+}
+
+/** Creates the command that answers an agent on stdin and stdout. */
+function createMcpCommand({
+  load,
+  storage,
+}: {
+  readonly storage: Pick<ProfileStorage, 'load'>
+  readonly load: () => Promise<LoadedMcp>
+}): ConsoleCommand {
+  return {
+    name: 'mcp',
+    description: 'Answers a coding agent from the profiles, on stdin and stdout, by the Model Context Protocol',
+    examples: [{ line: 'mcp', purpose: 'is started by the agent; see guides/coding-agents.md in the documents' }],
+    async run({ signal, stdin }, output) {
+      const { open, sdk } = await load()
+      await storage.load()
+      const { server, whenAnswered } = open()
+      const hasEnded = new Promise<unknown>(resolve => {
+        stdin.once('end', resolve)
+        signal.addEventListener('abort', resolve, { once: true })
+        if (signal.aborted) resolve(undefined)
+      })
+      const stdout = new Writable({
+        decodeStrings: false,
+        write(text, _encoding, done) {
+          output.write(String(text))
+          done()
+        },
+      })
+      await server.connect(new sdk.StdioServerTransport(stdin, stdout))
+      output.note('Waiting for a coding agent on stdin.')
+      await hasEnded
+      await whenAnswered()
+      await server.close()
+      return exitCodes.success
+    },
+  }
 }

@@ -2,9 +2,8 @@ import type { McpServer } from '@modelcontextprotocol/sdk/server/mcp.js'
 import type { z as Zod } from 'zod'
 import type { Logger } from '../../../../lib/log/logger.ts'
 import { version } from '../../../../lib/package.ts'
-import type { McpSdk } from './load-sdk.ts'
-import { type ToolAnswer, ToolError, type ToolServices } from './tool.ts'
-import { addTools } from './tools.ts'
+import { PROFILER_MCP_PACKAGE_MISSING } from '../../web/errors.ts'
+import { addTools, type ToolAnswer, ToolError, type ToolServices } from './tools.ts'
 
 /** A server that is ready to be connected with one agent. */
 export interface OpenServer {
@@ -71,4 +70,39 @@ function toContent(texts: readonly string[]): ToolResult['content'] {
 
 function nextTurn(): Promise<void> {
   return new Promise(resolve => setImmediate(resolve))
+}
+
+/** The parts of the SDK of MCP that are used, and zod, in which its tools are described. */
+export type McpSdk = Pick<typeof import('@modelcontextprotocol/sdk/server/mcp.js'), 'McpServer'> &
+  Pick<typeof import('@modelcontextprotocol/sdk/server/stdio.js'), 'StdioServerTransport'> &
+  Pick<
+    typeof import('@modelcontextprotocol/sdk/server/webStandardStreamableHttp.js'),
+    'WebStandardStreamableHTTPServerTransport'
+  > &
+  Pick<typeof import('zod'), 'z'>
+
+/**
+ * Loads the SDK, an optional package of some megabytes, when the first agent asks.
+ *
+ * @throws PROFILER_MCP_PACKAGE_MISSING
+ */
+export async function loadSdk(load: () => Promise<McpSdk> = importSdk): Promise<McpSdk> {
+  try {
+    return await load()
+  } catch (error) {
+    if (error instanceof Error && 'code' in error && error.code === 'ERR_MODULE_NOT_FOUND') {
+      throw new PROFILER_MCP_PACKAGE_MISSING([], { cause: error })
+    }
+    throw error
+  }
+}
+
+async function importSdk(): Promise<McpSdk> {
+  const [mcp, stdio, http, zod] = await Promise.all([
+    import('@modelcontextprotocol/sdk/server/mcp.js'),
+    import('@modelcontextprotocol/sdk/server/stdio.js'),
+    import('@modelcontextprotocol/sdk/server/webStandardStreamableHttp.js'),
+    import('zod'),
+  ])
+  return { ...mcp, ...stdio, ...http, z: zod.z }
 }

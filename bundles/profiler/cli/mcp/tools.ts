@@ -8,22 +8,86 @@ import { toList, toSpan } from '../../export/markdown-text.ts'
 import { writeFinding } from '../../export/overview-section.ts'
 import { findPredecessors } from '../../insight/compare/find-previous.ts'
 import type { Finding } from '../../insight/findings/finding.ts'
+import type { Inspector } from '../../insight/findings/inspector.ts'
 import type { ListRequest } from '../../insight/list-request.ts'
+import type { ShownProfile } from '../../insight/relatives.ts'
 import { planReplay } from '../../insight/replay/plan-replay.ts'
 import type { Replayer } from '../../insight/replay/replayer.ts'
 import { repeatRequest } from '../../insight/replay/verify.ts'
 import { gatherStatistics, isError, type RouteStatistics } from '../../insight/route-statistics.ts'
 import { searchList, searchMains, searchProfiles } from '../../insight/search-list.ts'
 import { parseCountRange, parseMoment, rangeHint } from '../../insight/search-values.ts'
+import { showProfile } from '../../insight/show-profile.ts'
 import { formatCount, formatDuration, formatShare } from '../../profile/format.ts'
 import type { DataForm } from '../../profile/links.ts'
-import type { ProfileSummary } from '../../profile/profile.ts'
+import type { Profile, ProfileSummary } from '../../profile/profile.ts'
 import { isToken } from '../../profile/schema.ts'
-import { latest } from '../find-profile.ts'
-import { compareStored } from '../profiler-compare.ts'
-import { verifyRequest } from '../profiler-verify.ts'
-import { filterOptions, pagingOptions, parseSearch } from '../search-options.ts'
-import { type AddTool, findShown, findStored, panelsOf, ToolError, type ToolServices } from './tool.ts'
+import type { Profiler } from '../../record/profiler.ts'
+import type { ProfileStorage, StoredProfile } from '../../store/profile-storage.ts'
+import type { ProfilePanel } from '../../web/panels/panel.ts'
+import { hasContent } from '../../web/panels/render-panel.ts'
+import { findRecord, latest, missing } from '../find-profile.ts'
+import { filterOptions, pagingOptions, parseSearch } from '../profiler-list.ts'
+import { compareStored, verifyRequest } from '../replay-commands.ts'
+
+/** The services that the tools use. */
+export interface ToolServices {
+  readonly storage: ProfileStorage
+  readonly profiler: Pick<Profiler, 'whenWritten'>
+  readonly inspector: Inspector
+  /** In the order of the menu. */
+  readonly panels: readonly ProfilePanel[]
+  /** Replays requests; without it there is no tool for that. */
+  readonly replayer?: Pick<Replayer, 'replay'> | undefined
+}
+
+/** The texts of an answer. */
+export type ToolAnswer = Promise<readonly string[]>
+
+/** An error whose message is for the agent: it names what the agent can request instead. */
+export class ToolError extends Error {}
+
+/** How a tool is described to agents and to the people who allow it. */
+interface ToolDefinition<Input extends z.ZodRawShape> {
+  /** The title of the tool, which people see. */
+  readonly title: string
+  /** The description of the tool, which the agent reads. */
+  readonly description: string
+  readonly input: Input
+  readonly annotations: {
+    readonly readOnlyHint: boolean
+    readonly destructiveHint: boolean
+    readonly idempotentHint: boolean
+    readonly openWorldHint: boolean
+  }
+}
+
+/** Adds one tool. @throws ToolError by its answer */
+export type AddTool = <Input extends z.ZodRawShape>(
+  name: string,
+  definition: ToolDefinition<Input>,
+  answer: (values: z.output<z.ZodObject<Input>>) => ToolAnswer,
+) => void
+
+/** Finds a profile by its token, or the latest. @throws ToolError */
+async function findStored(word: string, { profiler, storage }: ToolServices): Promise<StoredProfile> {
+  // An agent may have the token of a response whose profile is not written yet.
+  if (isToken(word)) await profiler.whenWritten(word)
+  const found = await findRecord(storage, word)
+  if (found === undefined) throw new ToolError(`${missing(word)} find_profiles lists what is stored.`)
+  return found
+}
+
+/** Finds a profile with its relatives and its findings. @throws ToolError */
+async function findShown(word: string, services: ToolServices): Promise<ShownProfile> {
+  return showProfile(await findStored(word, services), services.storage, services.inspector)
+}
+
+/** The names of the panels that have content. */
+function panelsOf(profile: Profile, panels: readonly ProfilePanel[]): string {
+  const filled = panels.filter(panel => hasContent(panel, profile))
+  return filled.map(({ name }) => name).join(', ')
+}
 
 const readsOnly = { readOnlyHint: true, destructiveHint: false, idempotentHint: true, openWorldHint: false }
 

@@ -1,6 +1,6 @@
 import { t } from 'tap'
 import { createFrameworkBundle } from '#bundles/framework/framework-bundle.ts'
-import { filterOptions, pagingOptions } from '#bundles/profiler/cli/search-options.ts'
+import { filterOptions, pagingOptions } from '#bundles/profiler/cli/profiler-list.ts'
 import { searchParameters } from '#bundles/profiler/insight/list-request.ts'
 import { gatherStatistics } from '#bundles/profiler/insight/route-statistics.ts'
 import { createProfilerBundle } from '#bundles/profiler/profiler-bundle.ts'

@@ -1,12 +1,12 @@
 import { AssertionError } from 'node:assert'
 import { type Test, t } from 'tap'
 import { createFrameworkBundle } from '#bundles/framework/framework-bundle.ts'
+import type { ProfileCheck } from '#bundles/profiler/testing/checks.ts'
 import {
   createProfiledTestKernel,
   type ProfiledTestKernel,
   waitForStored,
 } from '#bundles/profiler/testing/create-profiled-test-kernel.ts'
-import type { ProfileCheck } from '#bundles/profiler/testing/profile-check.ts'
 import { ProfileAssertionError, ProfileExpectation } from '#bundles/profiler/testing/profile-expectation.ts'
 import type { Bundle } from '#kernel/bundle.ts'
 import { RequestEvent, ResponseEvent } from '#kernel/events.ts'

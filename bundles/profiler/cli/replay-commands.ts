@@ -1,0 +1,339 @@
+import { readFile } from 'node:fs/promises'
+import {
+  type CommandInput,
+  type CommandOption,
+  CommandUsageError,
+  type ConsoleCommand,
+  exitCodes,
+} from '../../../kernel/console-command.ts'
+import type { Block, Column, Document } from '../../../lib/console/document.ts'
+import type { Output } from '../../../lib/console/output.ts'
+import { compareProfiles } from '../insight/compare/comparison.ts'
+import { findPredecessors, likenessOf } from '../insight/compare/find-previous.ts'
+import { type Verdict, writeChanges } from '../insight/compare/judge-comparison.ts'
+import { findRestart } from '../insight/edits.ts'
+import type { Inspector } from '../insight/findings/inspector.ts'
+import { isFixed, listFlaws } from '../insight/replay/judge-fix.ts'
+import { type PossibleReplay, planReplay } from '../insight/replay/plan-replay.ts'
+import type { Replayer, ReplayInput } from '../insight/replay/replayer.ts'
+import { type Repeated, repeatRequest, verifyFlaws } from '../insight/replay/verify.ts'
+import type { Profile } from '../profile/profile.ts'
+import { readOriginal } from '../record/recording-policy.ts'
+import type { ProfileStorage, StoredProfile } from '../store/profile-storage.ts'
+import { type Delta, toCompareView } from '../web/pages/compare-view.ts'
+import { findRecord, latest, missing, tokenArgument } from './find-profile.ts'
+
+/** The services that the command uses. */
+interface ReplayServices {
+  readonly storage: ProfileStorage
+  readonly replayer: Replayer
+  /** Boots the application for requests; most commands do not need that. */
+  readonly boot: () => void
+}
+
+/** Creates the command that replays a recorded request with the current code, and compares the two profiles. */
+export function createProfilerReplay(services: ReplayServices): ConsoleCommand {
+  return {
+    name: 'profiler:replay',
+    description: 'Replays a recorded request and compares the profiles; exit code 1 when they differ',
+    arguments: [tokenArgument(services.storage)],
+    options: replayOptions,
+    examples: [
+      { line: 'profiler:replay latest', purpose: 'replays the latest request, after a change of the code' },
+      { line: 'profiler:replay 1a2b3c --cookie session=4d5e6f --yes', purpose: 'does not ask, for scripts' },
+    ],
+    run: (input, output) => replay(services, input, output),
+  }
+}
+
+/** The options of commands that replay a request. */
+const replayOptions: readonly CommandOption[] = [
+  { name: 'yes', description: 'does not ask before a request that may change data' },
+  { name: 'cookie', value: 'pairs', description: 'the cookies to send; their values are never stored' },
+  {
+    name: 'authorization',
+    value: 'value',
+    description: 'the header Authorization to send; its value is never stored',
+  },
+  { name: 'body', value: 'file', description: 'a file with the body to send instead of the recorded one' },
+]
+
+async function replay(services: ReplayServices, input: CommandInput, output: Output): Promise<0 | 1> {
+  const prepared = await prepareReplay(services, input, output)
+  if (prepared === undefined) return exitCodes.failure
+  const repeated = await prepared.repeat()
+  if ('problem' in repeated) {
+    output.error(repeated.problem)
+    return exitCodes.failure
+  }
+  const { document, verdict } = await compareStored(services.storage, prepared.original, repeated.profile)
+  output.print(document)
+  return verdict.isSame ? exitCodes.success : exitCodes.failure
+}
+
+/** The profile of a request, and the function that replays it once. */
+interface PreparedReplay {
+  readonly original: Profile
+  repeat(): Promise<Repeated>
+}
+
+/** Prepares the replay of the request that a command names. Prints why it is not replayed, and then gives `undefined`. */
+async function prepareReplay(
+  services: ReplayServices,
+  input: CommandInput,
+  output: Output,
+): Promise<PreparedReplay | undefined> {
+  const { boot, storage } = services
+  const word = input.arguments.token ?? ''
+  const fail = (reason: string) => {
+    output.error(reason)
+    return undefined
+  }
+  const original = await findOriginal(storage, word)
+  if (original === undefined) return fail(missing(word))
+  const plan = planReplay(original.profile)
+  if (!plan.isPossible) return fail(plan.parent === '' ? plan.reason : `${plan.reason} (${plan.parent})`)
+  if (plan.caution !== '' && input.options.yes === undefined) {
+    const { method, target } = plan
+    if (!(await input.confirm(`${plan.caution} Send ${method} ${target}?`))) return fail('Nothing was sent.')
+  }
+  const supplied = await readInput(input)
+  for (const remark of remarksOf(plan, supplied)) output.note(remark)
+  boot()
+  return { original: original.profile, repeat: () => repeatRequest(plan, supplied, services) }
+}
+
+/** The greatest number of replays of replays that are followed to the original. */
+const chainLimit = 10
+
+/** Finds the profile to replay. If the latest request is a replay, this is its original. */
+async function findOriginal(storage: ProfileStorage, word: string): Promise<StoredProfile | undefined> {
+  let found = await findRecord(storage, word)
+  for (let step = 0; word === latest && step < chainLimit; step++) {
+    const token = found && readOriginal(found.profile)
+    const original = token === undefined ? undefined : await storage.find(token)
+    if (original === undefined) break
+    found = original
+  }
+  return found
+}
+
+/** @throws CommandUsageError */
+async function readInput({ options }: CommandInput): Promise<ReplayInput> {
+  const { authorization, body, cookie } = options
+  const headers = Object.entries({ authorization, cookie }).filter(
+    (pair): pair is [string, string] => pair[1] !== undefined,
+  )
+  if (body === undefined) return { headers: new Map(headers) }
+  try {
+    return { headers: new Map(headers), body: await readFile(body) }
+  } catch {
+    throw new CommandUsageError(`--body must name a file that can be read, not "${body}".`)
+  }
+}
+
+/** The parts of the request that are not sent as they were. */
+function remarksOf({ body, isTargetMasked, notes, secrets }: PossibleReplay, supplied: ReplayInput): string[] {
+  const left = secrets.filter(({ name }) => !supplied.headers?.has(name)).map(({ name }) => name)
+  return [
+    ...(left.length === 0 ? [] : [`Not sent, because values are never stored: ${left.join(', ')}.`]),
+    ...(isTargetMasked ? ['Secrets in the address are masked, and are sent as ******.'] : []),
+    ...(body.note === '' || supplied.body !== undefined ? [] : [body.note]),
+    ...notes,
+  ]
+}
+
+/** The services of the command. */
+interface VerifyServices extends ReplayServices {
+  readonly inspector: Inspector
+}
+
+/** Creates the command that replays a request with the current code, and prints whether its flaws are fixed. */
+export function createProfilerVerify(services: VerifyServices): ConsoleCommand {
+  const { inspector, storage } = services
+  return {
+    name: 'profiler:verify',
+    description: 'Replays a recorded request and checks whether its findings are fixed; exit code 1 when they are not',
+    arguments: [tokenArgument(storage)],
+    options: [
+      { name: 'finding', value: 'rule', description: 'checks only this rule, or "exception"' },
+      ...replayOptions,
+    ],
+    examples: [
+      { line: 'profiler:verify 1a2b3c', purpose: 'checks the exception and all findings, after a change of the code' },
+      { line: 'profiler:verify 1a2b3c --finding repeated-queries', purpose: 'checks one rule' },
+    ],
+    async run(input, output) {
+      const prepared = await prepareReplay(services, input, output)
+      if (prepared === undefined) return exitCodes.failure
+      const { original, repeat } = prepared
+      const verified = await verifyRequest(original, inspector, repeat, input.options.finding)
+      if ('problem' in verified) {
+        output.error(verified.problem)
+        return exitCodes.failure
+      }
+      output.print(verified.document)
+      return verified.isFixed ? exitCodes.success : exitCodes.failure
+    },
+  }
+}
+
+/** The verdict on a replay as a document. */
+interface VerifyDocument {
+  readonly document: Document
+  /** Whether all flaws are fixed. */
+  readonly isFixed: boolean
+}
+
+const tones = { fixed: 'ok', doubtful: 'warning', present: 'warning', failing: 'error', unsure: 'warning' } as const
+
+/** Replays a request, and writes whether its flaws are fixed, by default all of them. */
+export async function verifyRequest(
+  original: Profile,
+  inspector: Inspector,
+  repeat: () => Promise<Repeated>,
+  wanted?: string,
+): Promise<VerifyDocument | { readonly problem: string }> {
+  const flaws = listFlaws(original, inspector.inspect(original)).filter(({ finding, id }) =>
+    [id, finding?.rule, undefined].includes(wanted),
+  )
+  if (flaws.length === 0) return { problem: 'The request has no such exception or finding.' }
+  const result = await verifyFlaws(original, flaws, inspector, repeat)
+  if ('problem' in result) return result
+  const { replays, verdicts } = result
+  const tokens = { original: original.summary.token, replay: replays[0].summary.token }
+  const areFixed = verdicts.every(isFixed)
+  return {
+    isFixed: areFixed,
+    document: {
+      blocks: [
+        {
+          kind: 'table',
+          table: {
+            columns: [{ title: 'Finding' }, { title: 'Verdict' }],
+            rows: verdicts.map(({ state, text, title }) => [title, { text, tone: tones[state] }]),
+          },
+        },
+        ...(replays.length === 1
+          ? []
+          : [{ kind: 'text', text: `Times are the medians of ${replays.length} replays.` } as const]),
+        {
+          kind: 'text',
+          text: `bin/console profiler:compare ${tokens.original} ${tokens.replay} shows all differences.`,
+        },
+      ],
+      json: { isFixed: areFixed, ...tokens, verdicts },
+    },
+  }
+}
+
+/** Creates the command that compares two profiles. */
+export function createProfilerCompare(storage: ProfileStorage): ConsoleCommand {
+  return {
+    name: 'profiler:compare',
+    description: 'Compares two profiles',
+    arguments: [
+      tokenArgument(storage, { name: 'a' }),
+      tokenArgument(storage, {
+        name: 'b',
+        description: 'the other profile; by default the previous profile of the same request',
+        isOptional: true,
+      }),
+    ],
+    examples: [
+      { line: 'profiler:compare 1a2b3c 4d5e6f', purpose: 'compares two profiles' },
+      { line: 'profiler:compare latest', purpose: 'compares the latest request with the previous one' },
+    ],
+    async run({ arguments: { a = '', b } }, output) {
+      const named = await findRecord(storage, a)
+      if (named === undefined) {
+        output.error(missing(a))
+        return exitCodes.failure
+      }
+      const { previous } = await findPredecessors(storage, named.profile.summary)
+      const other = await findRecord(storage, b ?? previous?.token ?? a)
+      if (other === undefined || (b === undefined && previous === undefined)) {
+        output.error(b === undefined ? `There is no earlier profile of the same request as "${a}".` : missing(b))
+        return exitCodes.failure
+      }
+      const [first, second] = b === undefined ? [other.profile, named.profile] : [named.profile, other.profile]
+      output.print((await compareStored(storage, first, second)).document)
+      return exitCodes.success
+    },
+  }
+}
+
+/** The comparison of two profiles as a document, and the verdict at its beginning. */
+export interface CompareDocument {
+  readonly document: Document
+  readonly verdict: Verdict
+}
+
+/** Compares two stored profiles. Writes the verdict, then the differences, part by part. */
+export async function compareStored(
+  storage: Pick<ProfileStorage, 'search'>,
+  first: Profile,
+  second: Profile,
+): Promise<CompareDocument> {
+  const { spread } = await findPredecessors(storage, second.summary)
+  const comparison = compareProfiles(first, second, spread)
+  const likeness = likenessOf(first.summary, second.summary)
+  const { parts, records, restart, verdict } = toCompareView(first, second, comparison)
+  const { asked, changes, isSame, title } = verdict
+  const blocks: Block[] = [
+    {
+      kind: 'text',
+      text: isSame ? `${title}.` : `${title}: ${writeChanges(changes)}.`,
+      tone: isSame ? 'ok' : 'warning',
+    },
+    { kind: 'text', text: `Compared: ${likeness}.` },
+    ...(asked.length === 0 ? [] : [{ kind: 'text', text: `Request differs: ${writeChanges(asked)}.` } as const]),
+    ...(restart === false ? [] : [{ kind: 'text', text: describeRestart(restart) } as const]),
+    { kind: 'fields', fields: records.map(record => [record.name, describe(record)]) },
+    ...parts.flatMap(toBlocks),
+  ]
+  const json = {
+    verdict,
+    likeness,
+    restart: findRestart(first, second) ?? null,
+    first: first.summary,
+    second: second.summary,
+    comparison,
+  }
+  return { document: { blocks, json }, verdict }
+}
+
+type View = ReturnType<typeof toCompareView>
+
+function describe({ duration, method, role, statusText, target, token }: View['records'][number]): string {
+  return [token, statusText, `${method} ${target}`, duration, ...(role === '' ? [] : [role])].join('  ')
+}
+
+function describeRestart({ changed, time }: Exclude<View['restart'], false>): string {
+  const files = changed.length === 0 ? '' : `, after edits of ${changed.join(', ')}`
+  return `The server restarted in between, at ${time.day}, ${time.clock} UTC${files}.`
+}
+
+/** Equal rows are left out. */
+function toBlocks({ hasDeltas, rows, title }: View['parts'][number]): Block[] {
+  if (rows.length === 0) return []
+  const values = hasDeltas ? ({ align: 'right' } as const) : {}
+  const columns: Column[] = [{ title }, { title: 'A', ...values }, { title: 'B', ...values }]
+  if (hasDeltas) columns.push({ title: 'Difference', align: 'right', cut: 'never' })
+  const texts = rows.map(({ delta, first, label, name, note, second }) => [
+    note === '' ? name : `${name} (${note})`,
+    oneLine(first) || (label && '–'),
+    oneLine(second) || (label && '–'),
+    ...(delta ? [{ text: [delta.text, delta.share].join(' ').trim(), tone: toneOf(delta) }] : []),
+  ])
+  return [{ kind: 'table', table: { columns, rows: texts } }]
+}
+
+function toneOf({ bar, tone }: Delta): 'muted' | 'ok' | 'warning' {
+  if (!bar) return 'muted'
+  return tone === 'slower' ? 'warning' : 'ok'
+}
+
+function oneLine(text: string): string {
+  return text.replace(/\n/g, '; ')
+}
