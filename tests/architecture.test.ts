@@ -340,7 +340,7 @@ t.test('no template writes unescaped output, and SafeString stands in one file',
   t.strictSame(users, ['lib/view/view.ts'])
 })
 
-t.test('every error code is the name of its constant and has a row in the reference', async t => {
+t.test('every error code is the name of its constant', async t => {
   const codes = sources.flatMap(file => [
     ...readFileSync(file, 'utf8').matchAll(/export const ([A-Z\d_]+)[^=]*=\s*defineError\(\s*'([A-Z\d_]+)'/g),
   ])
@@ -349,10 +349,6 @@ t.test('every error code is the name of its constant and has a row in the refere
     codes.filter(([, name, code]) => name !== code).map(([, name, code]) => `${name} has the code ${code}`),
     [],
   )
-  const documented = [...readFileSync('docs/reference/errors.md', 'utf8').matchAll(/^\| `([A-Z\d_]+)`/gm)].map(
-    ([, code]) => code,
-  )
-  t.strictSame(documented.toSorted(), codes.map(([, , code]) => code).toSorted())
 })
 
 t.test('no line is left out of coverage', async t => {

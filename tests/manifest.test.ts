@@ -1,7 +1,7 @@
 import { readdirSync, readFileSync } from 'node:fs'
 import path from 'node:path'
 import { t } from 'tap'
-import { packagesFile, readRunTimePackages, writePackages } from './support/run-time-packages.ts'
+import { readRunTimePackages } from './support/run-time-packages.ts'
 
 const manifest = JSON.parse(readFileSync('package.json', 'utf8'))
 const packages = readRunTimePackages()
@@ -21,11 +21,6 @@ t.test('the packages at run time are few, free to use, and run nothing when they
       .map(({ name }) => name),
     [],
   )
-})
-
-t.test('the reference has each package at run time with its licence', async t => {
-  const before = readFileSync(packagesFile, 'utf8')
-  t.equal(before, writePackages(before, packages), 'is up to date: "npm run api" writes it')
 })
 
 t.test('of two versions of a package, the one that is used is read', async t => {

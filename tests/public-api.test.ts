@@ -1,22 +1,19 @@
 import { readdirSync, readFileSync } from 'node:fs'
 import path from 'node:path'
 import { t } from 'tap'
-import { findUnnamedChanges, referenceFile, reportFile, writeReference, writeReport } from './support/api-report.ts'
+import { findUnnamedChanges, reportFile, writeReport } from './support/api-report.ts'
 import { readDeclarations } from './support/declarations.ts'
 import { type ReportedDeclaration, readEntryPoints, readReport } from './support/public-api.ts'
 
 const entries = readEntryPoints()
 const declarations = readReport()
 
-t.test('the reference has each name of each entry point, with the first sentence of its doc comment', async t => {
-  const before = readFileSync(referenceFile, 'utf8')
-  t.equal(before, writeReference(before, entries), 'is up to date: "npm run api" writes it')
+t.test('each name of each entry point has a doc comment', async t => {
   const names = entries.flatMap(({ name, names }) => names.map(each => ({ entry: name, ...each })))
   t.ok(names.length > 100, 'names are found')
   t.strictSame(
     names.filter(({ declaration }) => declaration.meaning.length < 8).map(({ entry, name }) => `${entry}: ${name}`),
     [],
-    'each has a sentence',
   )
 })
 

@@ -20,11 +20,21 @@ import { createHandlerBundle } from './support/handler-bundle.ts'
 import { lifecycle } from './support/lifecycle.ts'
 import { parseConfig } from './support/parse-config.ts'
 import { readRows, readSections } from './support/reference.ts'
+import { command, findOutdated } from './support/references.ts'
 
 const events = readSections('docs/reference/events.md')
 const configuration = readSections('docs/reference/configuration.md')
 const symfony = readSections('docs/guides/from-symfony.md')
 const textOf = (sections: ReadonlyMap<string, string>, title: string) => sections.get(title) ?? ''
+
+t.test('what is written from the code is up to date', async t => {
+  const outdated = await findOutdated()
+  t.strictSame(
+    outdated.map(({ file }) => file),
+    [],
+    `"${command}" writes it`,
+  )
+})
 
 t.test('the reference lists the listeners of a running kernel in their order', async t => {
   const profiler = createProfilerBundle({ storage: new MemoryProfileStorage() })

@@ -3,8 +3,8 @@ import { findShapeMistakes, type ShapeOf } from '../text/shape.ts'
 import { type CodedErrorClass, defineError } from './http-error.ts'
 
 /**
- * A function of the package got an argument that its types do not allow. The compiler refuses it, too, but Node runs
- * TypeScript without a check of types.
+ * A function of the package gets an unknown option, or an argument of a wrong type, such as the name of an event or an
+ * unknown signal. Use what the message names.
  */
 export const ARGUMENT_INVALID: CodedErrorClass<[call: string, mistake: string]> = defineError(
   'ARGUMENT_INVALID',
@@ -39,7 +39,10 @@ export function checkFunction(call: string, noun: string, value: unknown): void 
   throw new ARGUMENT_INVALID([call, `${noun} must be a function, not ${describeValue(value)}`])
 }
 
-/** The application uses a member that an object of the package does not have, but that of another framework has. */
+/**
+ * The application reads or sets a member that other frameworks have, such as `request.params`. Use what the message
+ * names.
+ */
 export const MEMBER_UNKNOWN: CodedErrorClass<[member: string, right: string]> = defineError(
   'MEMBER_UNKNOWN',
   500,

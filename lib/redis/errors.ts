@@ -1,11 +1,16 @@
 import { type CodedErrorClass, defineError } from '../errors/http-error.ts'
 
+/** Profiles or sessions are to be stored in Redis, and the package is not installed. Run `npm install ioredis`. */
 export const REDIS_PACKAGE_MISSING: CodedErrorClass<[]> = defineError(
   'REDIS_PACKAGE_MISSING',
   500,
   'Redis is used, but the package ioredis is not installed: npm install ioredis',
 )
 
+/**
+ * The URL of Redis has another scheme, or no host. Write it like `redis://user:password@host:6379`; `rediss://` for
+ * TLS.
+ */
 export const REDIS_URL_INVALID: CodedErrorClass<[]> = defineError(
   'REDIS_URL_INVALID',
   500,

@@ -1,11 +1,9 @@
 import type { EntryPoint, ReportedDeclaration } from './public-api.ts'
 
-/** The reference of the public API: for each entry point a table of its names. It is written by `npm run api`. */
-export const referenceFile = 'docs/reference/api.md'
-/** The declarations of the last released version. It is written by `npm run api -- --release`. */
+/** The declarations of the last released version. It is written by `npm run references -- --release`. */
 export const reportFile = 'tests/fixtures/api-report.txt'
 
-/** Writes the reference: its introduction stays, the tables are made from the entry points. */
+/** Writes the reference of the public API: its introduction stays, each entry point has a table of its names. */
 export function writeReference(before: string, entries: readonly EntryPoint[]): string {
   const [introduction = ''] = before.split(/^## /m)
   const sections = entries.map(({ name, names, purpose }) => {
@@ -21,7 +19,9 @@ export function writeReference(before: string, entries: readonly EntryPoint[]): 
 /** Writes the report of a version. */
 export function writeReport(version: string, declarations: readonly ReportedDeclaration[]): string {
   const blocks = declarations.map(({ text, title }) => `## ${title}\n${text}\n`)
-  return [`The public declarations of version ${version}, by "npm run api -- --release".\n`, ...blocks].join('\n')
+  return [`The public declarations of version ${version}, by "npm run references -- --release".\n`, ...blocks].join(
+    '\n',
+  )
 }
 
 function parseReport(report: string): { readonly version: string; readonly texts: ReadonlyMap<string, string> } {

@@ -1,9 +1,6 @@
 import { existsSync, readFileSync } from 'node:fs'
 import path from 'node:path'
 
-/** The reference of the packages that an application gets with this one. Its table is written by `npm run api`. */
-export const packagesFile = 'docs/reference/packages.md'
-
 /** A package that is installed with this one. */
 export interface RunTimePackage {
   readonly name: string
@@ -42,7 +39,7 @@ function readManifest(folder: string): Manifest {
   return JSON.parse(readFileSync(path.join(folder, 'package.json'), 'utf8')) as Manifest
 }
 
-/** Writes the reference: its introduction stays. */
+/** Writes the reference of the packages that an application gets with this one: its introduction stays. */
 export function writePackages(before: string, packages: readonly RunTimePackage[]): string {
   const [introduction = ''] = before.split(/^\| /m)
   const rows = packages.map(

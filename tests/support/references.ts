@@ -1,0 +1,115 @@
+import assert from 'node:assert'
+import { readdirSync, readFileSync, writeFileSync } from 'node:fs'
+import path from 'node:path'
+import type { CodedErrorClass } from '#lib/errors/http-error.ts'
+import { writeReference } from './api-report.ts'
+import { docBefore, readSource } from './doc-comments.ts'
+import { readEntryPoints } from './public-api.ts'
+import { readRunTimePackages, writePackages } from './run-time-packages.ts'
+
+/** The command that writes all references. */
+export const command = 'npm run references'
+
+/** A document whose tables come from the code. What is written by hand in it stays. */
+interface Reference {
+  readonly file: string
+  write(before: string): string | Promise<string>
+}
+
+const references: readonly Reference[] = [
+  { file: 'docs/reference/api.md', write: before => writeReference(before, readEntryPoints()) },
+  { file: 'docs/reference/packages.md', write: before => writePackages(before, readRunTimePackages()) },
+  { file: 'docs/reference/errors.md', write: writeErrors },
+]
+
+/** Writes the references anew. Returns the files that have changed. */
+export async function updateReferences(): Promise<string[]> {
+  const outdated = await findOutdated()
+  for (const { file, text } of outdated) writeFileSync(file, text)
+  return outdated.map(({ file }) => file)
+}
+
+/** The references that are not as the code is, with their new texts. */
+export async function findOutdated(): Promise<{ readonly file: string; readonly text: string }[]> {
+  const all = references.map(async ({ file, write }) => {
+    const before = readFileSync(file, 'utf8')
+    const text = await write(before)
+    return text === before ? [] : [{ file, text }]
+  })
+  return (await Promise.all(all)).flat()
+}
+
+/** Writes the blocks of one kind anew: they are between `<!-- begin: kind name -->` and `<!-- end -->`. */
+async function fillBlocks(
+  markdown: string,
+  kind: string,
+  write: (name: string) => string | Promise<string>,
+): Promise<string> {
+  const block = new RegExp(`(?<=^<!-- begin: ${kind} (.*) -->\n)[^]*?(?=^<!-- end -->$)`, 'gm')
+  const texts = Array.from(markdown.matchAll(block), ([, name = '']) => write(name))
+  const written = await Promise.all(texts)
+  return markdown.replace(block, () => `\n${written.shift()}\n\n`)
+}
+
+/** The names of the blocks of one kind. */
+function namesOfBlocks(markdown: string, kind: string): string[] {
+  return Array.from(markdown.matchAll(new RegExp(`^<!-- begin: ${kind} (.*) -->$`, 'gm')), ([, name]) => String(name))
+}
+
+function writeTable(head: readonly string[], rows: readonly (readonly string[])[]): string {
+  const line = (cells: readonly string[]) =>
+    `| ${cells.map(cell => cell.replaceAll(/\s+/g, ' ').replaceAll('|', '\\|')).join(' | ')} |`.replaceAll(
+      '|  |',
+      '| |',
+    )
+  return [line(head), line(head.map(() => '---')), ...rows.map(line)].join('\n')
+}
+
+/** A text as code; empty without one. */
+function code(text: string): string {
+  return text && `\`${text}\``
+}
+
+/** Code refers to guides by their paths: `docs/guides/protection.md#cors`. */
+function linkGuides(text: string): string {
+  return text.replaceAll(/\bdocs\/(guides\/[\w-]+\.md(?:#[\w-]+)?)/g, '[the guide](../$1)')
+}
+
+/** Each block names the files of its errors. */
+async function writeErrors(before: string): Promise<string> {
+  const files = listSources().filter(file => / = *\n? *defineError\(/.test(readFileSync(file, 'utf8')))
+  const named = namesOfBlocks(before, 'errors').flatMap(names => names.split(' '))
+  assert.deepEqual(named.toSorted(), files.toSorted(), 'docs/reference/errors.md has a block for each file of errors')
+  return fillBlocks(before, 'errors', async names => {
+    const rows = await Promise.all(names.split(' ').map(readErrors))
+    return writeTable(['Code', 'Status', 'Message', 'When', 'What to do'], rows.flat())
+  })
+}
+
+/** The rows of the errors of a file. The first sentence of a doc comment says when the error occurs, the others what to do. */
+async function readErrors(file: string): Promise<string[][]> {
+  const source = readSource(file)
+  // Compiled, this file lies in dist/tests/support.
+  const module = await import(path.join(import.meta.dirname, '../..', file.replace(/\.ts$/, '.js')))
+  return source.program.body.flatMap(statement => {
+    const text = source.text.slice(statement.start, statement.end)
+    const [, name = '', types = ''] = /^export const (\w+): CodedErrorClass<\[(.*)\]>/.exec(text) ?? []
+    if (name === '') return []
+    const { status, template } = module[name] as CodedErrorClass<unknown[]>
+    const placeholders = Array.from(types.matchAll(/(\w+):/g), ([, each]) => `{${each}}`)
+    const message = template.replaceAll('%s', () => String(placeholders.shift()))
+    const [, when = '', remedy = ''] =
+      /^(.+?\.)(?:\s+(?=[A-Z`])(.*))?$/.exec(linkGuides(docBefore(source, statement))) ?? []
+    assert(remedy, `The doc comment of ${name} says when it occurs, and what to do.`)
+    return [[code(name), String(status), code(message), when, remedy]]
+  })
+}
+
+/** The sources of the product. */
+function listSources(): string[] {
+  return ['lib', 'kernel', 'bundles', 'bin'].flatMap(folder =>
+    readdirSync(folder, { recursive: true, encoding: 'utf8' })
+      .filter(file => file.endsWith('.ts'))
+      .map(file => path.join(folder, file)),
+  )
+}
