@@ -46,6 +46,11 @@ export function toJsonBlock(value: unknown): string {
   return toBlock(JSON.stringify(value, undefined, 2) ?? '', 'json')
 }
 
+/** Writes a document of blocks, without empty ones. */
+export function joinBlocks(blocks: readonly string[]): string {
+  return `${blocks.filter(block => block !== '').join('\n\n')}\n`
+}
+
 /** Writes a list with one item per line. Items beyond the limit are only counted. */
 export function toList<item>(items: readonly item[], limit: number, write: (item: item) => string): string {
   const lines = items.slice(0, limit).map(item => `- ${write(item)}`)
@@ -119,6 +124,7 @@ export function writeContentBlocks(content: ContentData | undefined, limit: numb
   ]
 }
 
+/** Writes a line of an excerpt with its number, and with a mark if it is the line in question. */
 export function writeLine(text: string, number: number, hot: number): string {
   return `${number === hot ? '>' : ' '} ${String(number).padStart(4)} | ${text}`.trimEnd()
 }

@@ -7,7 +7,7 @@ import { formatMoment } from '../profile/format-value.ts'
 import type { ProfileSummary } from '../profile/profile.ts'
 import { sections } from '../subjects/views.ts'
 import { collectorsOfPanel } from './json.ts'
-import { toJsonBlock, toList, toSpan, writeCounts } from './markdown-text.ts'
+import { joinBlocks, toJsonBlock, toList, toSpan, writeCounts } from './markdown-text.ts'
 
 /** Writes the sentence of the overview, with the addresses of its links. */
 function writeOverview(subject: ShownProfile): string {
@@ -37,7 +37,7 @@ export function toMarkdown(subject: ShownProfile, panel?: string): string {
     ([name, message]) => `The collector ${toSpan(name)} failed: ${toSpan(message)}`,
   )
   const all = [writeOverview(subject), writeTitle(subject.profile.summary), writeSummary(subject), notes, ...parts]
-  return `${all.filter(part => part !== '').join('\n\n')}\n`
+  return joinBlocks(all)
 }
 
 function writeProfile(subject: ShownProfile): string[] {

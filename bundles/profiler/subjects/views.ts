@@ -1,6 +1,6 @@
 import type { Application } from '../../../kernel/bundle.ts'
+import { findingsSection, overviewSection } from '../export/conclusions.ts'
 import type { Section } from '../export/markdown-text.ts'
-import { findingsSection, overviewSection } from '../export/overview-section.ts'
 import type { Inspector } from '../insight/findings/inspector.ts'
 import type { Overview } from '../insight/overview/overview.ts'
 import type { ShownProfile } from '../insight/relatives.ts'

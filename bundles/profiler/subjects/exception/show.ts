@@ -1,5 +1,5 @@
+import { writeErrorPrompt } from '../../export/conclusions.ts'
 import { type Section, toBlock, toList, toSpan } from '../../export/markdown-text.ts'
-import { writeErrorPrompt } from '../../export/prompt.ts'
 import type { Overview } from '../../insight/overview/overview.ts'
 import type { ShownProfile } from '../../insight/relatives.ts'
 import type { SummaryView } from '../../insight/summary-view.ts'

@@ -1,5 +1,4 @@
 import { statusText } from '../../../../lib/http/response.ts'
-import { createCurl } from '../../export/curl.ts'
 import {
   type Section,
   toJsonBlock,
@@ -8,6 +7,7 @@ import {
   writeContentBlocks,
   writePairs,
 } from '../../export/markdown-text.ts'
+import { createCurl } from '../../export/snippets.ts'
 import type { Overview } from '../../insight/overview/overview.ts'
 import type { ShownProfile } from '../../insight/relatives.ts'
 import { outcomes, type SummaryView } from '../../insight/summary-view.ts'

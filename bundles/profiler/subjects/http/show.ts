@@ -1,5 +1,5 @@
-import { createCallCurl } from '../../export/curl.ts'
 import { type Section, toList, toSpan, writeCaller } from '../../export/markdown-text.ts'
+import { createCallCurl } from '../../export/snippets.ts'
 import type { Overview } from '../../insight/overview/overview.ts'
 import type { ShownProfile } from '../../insight/relatives.ts'
 import type { SummaryView } from '../../insight/summary-view.ts'

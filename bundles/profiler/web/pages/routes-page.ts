@@ -2,7 +2,7 @@ import type { Request } from '../../../../lib/http/request.ts'
 import type { Response } from '../../../../lib/http/response.ts'
 import { processStart } from '../../../../lib/process-start.ts'
 import type { RouteCollection } from '../../../../lib/routing/route-collection.ts'
-import { routesToJson, routesToMarkdown } from '../../export/routes.ts'
+import { routesToJson, routesToMarkdown } from '../../export/lists.ts'
 import { parseListRequest } from '../../insight/list-request.ts'
 import {
   gatherRoutes,

@@ -1,4 +1,4 @@
-import { writeFindingPrompt } from '../../export/prompt.ts'
+import { writeFindingPrompt } from '../../export/conclusions.ts'
 import {
   type Finding,
   linkToFinding,

@@ -1,4 +1,4 @@
-import { writeErrorPrompt } from '../../export/prompt.ts'
+import { writeErrorPrompt } from '../../export/conclusions.ts'
 import type { PreviousComparison } from '../../insight/compare/find-previous.ts'
 import { linkToPlace } from '../../insight/findings/finding.ts'
 import { summarizeProfile } from '../../insight/overview/overview.ts'

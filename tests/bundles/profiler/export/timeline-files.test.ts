@@ -1,7 +1,6 @@
 import fc from 'fast-check'
 import { t } from 'tap'
-import { toCpuProfileFile } from '#bundles/profiler/export/cpu-profile-file.ts'
-import { toTraceEvents } from '#bundles/profiler/export/trace-events.ts'
+import { toCpuProfileFile, toTraceEvents } from '#bundles/profiler/export/timeline-files.ts'
 import { createSpan, type TimelineSpan } from '#bundles/profiler/insight/timeline/span.ts'
 import type { Profile } from '#bundles/profiler/profile/profile.ts'
 import { createCallTree } from '#bundles/profiler/subjects/cpu/summarize-samples.ts'

@@ -1,5 +1,5 @@
 import { t } from 'tap'
-import { routesToJson, routesToMarkdown } from '#bundles/profiler/export/routes.ts'
+import { routesToJson, routesToMarkdown } from '#bundles/profiler/export/lists.ts'
 import { gatherRoutes, parseRoutesRequest } from '#bundles/profiler/insight/route-statistics.ts'
 import { searchMains } from '#bundles/profiler/insight/search-list.ts'
 import { MemoryProfileStorage } from '#bundles/profiler/store/memory-profile-storage.ts'

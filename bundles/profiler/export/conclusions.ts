@@ -1,10 +1,14 @@
+import type { Caller } from '../../../lib/stack/callers.ts'
 import { type Finding, linkToFinding, splitSentence } from '../insight/findings/finding.ts'
 import { summarizeProfile } from '../insight/overview/overview.ts'
 import type { Durations } from '../insight/overview/usual-time.ts'
 import type { ShownProfile } from '../insight/relatives.ts'
+import { planReplay } from '../insight/replay/plan-replay.ts'
 import { describeTimes } from '../insight/since-edit/since-edit.ts'
+import { readExceptions, type StoredException } from '../profile/exceptions.ts'
 import { formatCount, formatDuration, formatMicroseconds, formatPlace, formatShare } from '../profile/format.ts'
 import { formatMoment } from '../profile/format-value.ts'
+import type { Profile } from '../profile/profile.ts'
 import { type Section, toList, toSpan } from './markdown-text.ts'
 
 /** Where the time went, and the usual time of the request. */
@@ -77,4 +81,61 @@ export function writeSentences(finding: Finding): string {
       .map(({ isValue, text }) => (isValue ? toSpan(text) : text))
       .join('')
   return `${write('problem')} ${write('advice')}`
+}
+
+/** Writes a question for a coding agent about a finding, as Markdown. */
+export function writeFindingPrompt(finding: Finding, profile: Profile): string {
+  const { code, rule, title } = finding
+  const { summary } = profile
+  return write([
+    `Find the cause of this finding in the code, and correct it: ${title}.`,
+    writeSentences(finding),
+    [
+      `- Request: ${toSpan(`${summary.method} ${summary.url}`)}, ${formatDuration(summary.duration)}`,
+      ...writePlace(code),
+      ...writeTools(profile, summary.token, rule),
+    ].join('\n'),
+  ])
+}
+
+/**
+ * Writes a question for a coding agent about the exception of a request, as Markdown. `token` is that of the stored profile
+ * with the request; empty if none will be stored.
+ */
+export function writeErrorPrompt(profile: Profile, token: string): string {
+  const { method, status, url } = profile.summary
+  const exceptions = readExceptions(profile)
+  const response = status === 0 ? '' : `, response ${status}`
+  return write([
+    'Find the cause of this error in the code, and correct it:',
+    exceptions.slice(0, exceptionLimit).map(writeException).join('\n'),
+    [`- Request: ${toSpan(`${method} ${url}`)}${response}`, ...writeTools(profile, token, 'exception')].join('\n'),
+  ])
+}
+
+const exceptionLimit = 5
+
+function writeException({ frames, message, name, relation }: StoredException): string {
+  const own = frames.find(({ origin }) => origin === 'application')
+  const error = toSpan(message === '' ? name : `${name}: ${message}`)
+  return `- ${relation === '' ? '' : `${relation}: `}${error}${own === undefined ? '' : ` at ${toSpan(formatPlace(own))}`}`
+}
+
+function writePlace(code: Caller | undefined): string[] {
+  return code === undefined ? [] : [`- Place: ${toSpan(formatPlace(code))}`]
+}
+
+/** The commands and the tools of MCP that show the profile, and that verify a fix. */
+function writeTools(profile: Profile, token: string, flaw: string): string[] {
+  if (token === '') return []
+  const canVerify = token === profile.summary.token && planReplay(profile).isPossible
+  const verify = `- After the change: ${toSpan(`bin/console profiler:verify ${token} --finding ${flaw}`)}, or the MCP tool ${toSpan('verify_request')}`
+  return [
+    `- Everything recorded: ${toSpan(`bin/console profiler:show ${token}`)}, or the MCP tool ${toSpan('read_profile')}`,
+    ...(canVerify ? [verify] : []),
+  ]
+}
+
+function write(parts: readonly string[]): string {
+  return `${parts.join('\n\n')}\n`
 }

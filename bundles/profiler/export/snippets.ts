@@ -1,9 +1,9 @@
 import { encodeMultipart, parseParameters } from '../../../lib/body/multipart.ts'
 import { quoteForShell } from '../../../lib/text/escapes.ts'
-import type { BodyData, ContentData } from '../profile/content.ts'
-import { type FormPart, readFormParts, serializeForm } from '../profile/content.ts'
+import { type BodyData, type ContentData, type FormPart, readFormParts, serializeForm } from '../profile/content.ts'
 import { formatText } from '../profile/format-value.ts'
 import type { Profile } from '../profile/profile.ts'
+import type { Pairs } from '../profile/schema.ts'
 import type { HttpCall } from '../subjects/http/data.ts'
 
 /**
@@ -13,8 +13,7 @@ import type { HttpCall } from '../subjects/http/data.ts'
 export function createCurl({ collectors, summary }: Pick<Profile, 'collectors' | 'summary'>): string {
   const { method, url } = summary
   const { request } = collectors
-  const fields = (request?.headers ?? []).map(([name, value]): Field => [name, formatText(value)])
-  return writeCommand(method, url, fields, request?.body)
+  return writeCommand(method, url, toFields(request?.headers), request?.body)
 }
 
 /**
@@ -24,7 +23,7 @@ export function createCurl({ collectors, summary }: Pick<Profile, 'collectors' |
 export function createCallCurl({ method, request, url }: Pick<HttpCall, 'method' | 'request' | 'url'>): string {
   if (request === undefined)
     return `# The headers and the body are not recorded.\n${writeCommand(method, url, [], undefined)}`
-  const fields = request.headers.map(([name, value]): Field => [name, formatText(value)])
+  const fields = toFields(request.headers)
   const length = Number(fields.find(([name]) => name.toLowerCase() === 'content-length')?.[1] ?? 0)
   const isChunked = fields.some(([name]) => name.toLowerCase() === 'transfer-encoding')
   const unknown = length > 0 || isChunked ? { type: '', length: null } : undefined
@@ -34,7 +33,7 @@ export function createCallCurl({ method, request, url }: Pick<HttpCall, 'method'
 function writeCommand(method: string, url: string, fields: readonly Field[], content: SentBody | undefined): string {
   const headers = fields.filter(isSendable)
   const body = createCurlBody(content, method, contentTypeOf(headers))
-  const isSent = ([name]: Field) => !ownHeaders.has(name.toLowerCase()) && !(body.setsType && isContentType(name))
+  const isSent = ([name]: Field) => !headersOfCurl.test(name) && !(body.setsType && isContentType(name))
   const lines = [
     `curl ${writeMethod(method, body.options.length > 0)}${writeAddress(url)}`,
     ...writeTarget(url),
@@ -54,12 +53,16 @@ type SentBody = ContentData & Pick<BodyData, 'files'>
 
 type Field = readonly [name: string, value: string]
 
+function toFields(headers: Pairs = []): Field[] {
+  return headers.map(([name, value]) => [name, formatText(value)])
+}
+
 /** Headers that curl sets correctly by itself. */
-const ownHeaders: ReadonlySet<string> = new Set(['host', 'connection', 'content-length', 'transfer-encoding', 'expect'])
+const headersOfCurl = /^(?:host|connection|content-length|transfer-encoding|expect)$/i
 
 /**
  * Whether a field is a valid header (RFC 9110, sections 5.1 and 5.5): curl does not escape line feeds, and reads a
- * header that begins with `@` as the name of a file. A header that was cut is not valid.
+ * header that begins with `@` as the name of a file. A header that was cut may be invalid.
  */
 function isSendable([name, value]: Field): boolean {
   return /^[\w!#$%&'*+.^`|~-]+$/.test(name) && /^[\t\x20-\x7e\x80-\xff]*$/.test(value)
@@ -167,4 +170,70 @@ function writePart({ content, field, file }: FormPart): string {
   if (file === undefined) return `--form-string ${quoteForShell(`${field}=${content}`)}`
   const type = file.type === '' ? '' : `;type=${file.type}`
   return `--form ${quoteForShell(`${field}=;filename="${file.name}"${type}`)}`
+}
+
+/**
+ * Writes JavaScript that repeats a recorded request with `fetch()`, for Node and the console of a browser. Masked
+ * values stay masked: the user replaces them. Files have their names, but are empty.
+ */
+export function toFetch({ collectors, summary }: Pick<Profile, 'collectors' | 'summary'>): string {
+  const { method, url } = summary
+  const { body, headers: pairs } = collectors.request ?? {}
+  const name = method || 'GET'
+  const canHaveBody = name !== 'GET' && name !== 'HEAD'
+  const isMultipart = body?.type === 'multipart/form-data' || (body?.files ?? []).length > 0
+  const content = canHaveBody && body !== undefined ? writeContent(body, isMultipart) : ''
+  const headers = toFields(pairs)
+    .filter(isSendable)
+    .filter(([name]) => !headersOfFetch.test(name) && !(isMultipart && isContentType(name)))
+  const lines = [
+    ...(canHaveBody && isMultipart && body !== undefined ? writeForm(body) : []),
+    ...(!canHaveBody && body !== undefined && hasContent(body) ? [`// With ${name}, fetch() sends no body.`] : []),
+    `const response = await fetch(${quote(url)}, {`,
+    `  method: ${quote(name)},`,
+    ...(headers.length === 0
+      ? []
+      : ['  headers: [', ...headers.map(([name, value]) => `    [${quote(name)}, ${quote(value)}],`), '  ],']),
+    ...(content === '' ? [] : [`  body: ${content},`]),
+    "  redirect: 'manual',",
+    '})',
+    'console.log(response.status, await response.text())',
+  ]
+  return `${lines.join('\n')}\n`
+}
+
+/** Headers that `fetch()` sets itself or refuses. */
+const headersOfFetch =
+  /^(?:host|connection|content-length|transfer-encoding|expect|keep-alive|upgrade|te|trailer|accept-encoding|sec-fetch-.*|:.*)$/i
+
+function hasContent({ files = [], form = [], json }: BodyData): boolean {
+  return json !== undefined || form.length + files.length > 0
+}
+
+function writeContent({ form = [], json }: BodyData, isMultipart: boolean): string {
+  if (isMultipart) return 'form'
+  if (json !== undefined) return quote(String(JSON.stringify(json[0])))
+  return form.length > 0 ? quote(serializeForm(form)) : ''
+}
+
+function writeForm({ files = [], form = [] }: BodyData): string[] {
+  return [
+    'const form = new FormData()',
+    ...form.map(([name, value]) => `form.append(${quote(name)}, ${quote(formatText(value))})`),
+    ...files.map(({ field, name, type }) => {
+      const blob = `new Blob([], { type: ${quote(type)} })`
+      return `form.append(${quote(field)}, ${blob}, ${quote(name)})`
+    }),
+  ]
+}
+
+/** Writes a JavaScript string literal. Invisible characters and those that change the text direction are escaped. */
+function quote(text: string): string {
+  return JSON.stringify(text).replace(/[\p{Cc}\p{Cf}\p{Zl}\p{Zp}]/gu, toUnits)
+}
+
+/** A character above U+FFFF becomes two escapes. */
+function toUnits(character: string): string {
+  const units = character.split('').map(unit => unit.charCodeAt(0).toString(16).padStart(4, '0'))
+  return units.map(unit => `\\u${unit}`).join('')
 }
