@@ -14,8 +14,7 @@ import { dropForbiddenBody, Response } from '../lib/http/response.ts'
 import type { Logger } from '../lib/log/logger.ts'
 import type { Signals } from '../lib/signals.ts'
 import { describeValue } from '../lib/text/describe-value.ts'
-import { resolveArguments } from './controller.ts'
-import type { ControllerResolver } from './controller-resolver.ts'
+import { type ControllerResolver, resolveArguments } from './controller.ts'
 import { KERNEL_NO_RESPONSE, KERNEL_RESPONSE_THROWN, KERNEL_TOO_DEEP } from './errors.ts'
 import {
   adviseOnResult,
@@ -24,6 +23,7 @@ import {
   copyStatusAndHeaders,
   describeResult,
   ExceptionEvent,
+  FinishedRequest,
   FinishRequestEvent,
   type HandleOptions,
   type KernelEvent,
@@ -33,7 +33,6 @@ import {
   TerminateEvent,
   ViewEvent,
 } from './events.ts'
-import { FinishedRequest } from './finished-request.ts'
 import { callLastResort, createConstantResponse, type LastResort } from './last-resort.ts'
 import type { RequestContext } from './request-context.ts'
 import { after, attempt, type Eventual } from './steps.ts'

@@ -20,8 +20,8 @@ import { findShapeMistakes } from '../lib/text/shape.ts'
 import type { TemplateFolder } from '../lib/view/template-files.ts'
 import { createView } from '../lib/view/view.ts'
 import { type Application, type Bundle, bundleShape, type Foundation, kernelSignals } from './bundle.ts'
-import { BundleSteps } from './bundle-steps.ts'
-import { ControllerResolver } from './controller-resolver.ts'
+import { BundleSteps, checkRoutes } from './bundle-steps.ts'
+import { ControllerResolver } from './controller.ts'
 import { createDebugPolicy, DebugGate } from './debug-gate.ts'
 import {
   KERNEL_BUNDLE_INVALID,
@@ -35,7 +35,6 @@ import { createDebugLastResort } from './last-resort.ts'
 import type { Collector } from './profiler-contract.ts'
 import { Queries } from './queries.ts'
 import { RequestContext } from './request-context.ts'
-import { checkRoutes } from './route-checks.ts'
 
 /** The options of a kernel. */
 interface KernelOptions {
@@ -85,7 +84,7 @@ export class Kernel {
     checkRoutes(this.app)
     view.load()
     if (queries.areObserved) {
-      const { watchLibraries } = await import('./library-queries/watch-libraries.ts')
+      const { watchLibraries } = await import('./library-queries.ts')
       this.#stopWatches = watchLibraries(this.app)
     }
     signals.emit('kernel.booted', undefined)

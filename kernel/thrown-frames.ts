@@ -4,8 +4,7 @@ import type { Route } from '../lib/routing/route.ts'
 import type { DeclarationSite, Declarations } from '../lib/stack/declaration-sites.ts'
 import { locateFrame, resolveLocated } from '../lib/stack/locate-frame.ts'
 import type { StackFrame } from '../lib/stack/stack-frames.ts'
-import { nameOfController } from './controller.ts'
-import { createDeclarations } from './controller-resolver.ts'
+import { createDeclarations, nameOfController } from './controller.ts'
 
 /** Finds the code of the application that a request runs, and the frames of it that errors name. */
 export class ThrownFrames {

@@ -232,12 +232,12 @@ t.test('the entry points are the files of bin/exports, which contain exports onl
   }
 })
 
-t.test('only the server, the messages of handlers of node and the list of statuses import node:http', async t => {
+t.test('only the server, the handlers of node and the list of statuses import node:http', async t => {
   t.strictSame(
     importsThat(
       (file, name) =>
         name === 'node:http' &&
-        !/^kernel\/server\/|^kernel\/interop\/node-messages\.ts$|^lib\/http\/response\.ts$/.test(file),
+        !/^kernel\/server\/|^kernel\/interop\/node-handlers\.ts$|^lib\/http\/response\.ts$/.test(file),
     ),
     [],
   )

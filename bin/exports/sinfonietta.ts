@@ -3,22 +3,20 @@
 export { createFrameworkBundle } from '../../bundles/framework/framework-bundle.ts'
 export type { FrameworkOptions } from '../../bundles/framework/options.ts'
 export {
+  type CheckedForm,
+  checkedForm,
   cookieValue,
   currentRequest,
   currentSession,
-  headerValue,
-  queryValue,
-  routeParameter,
-  uploadedFile,
-} from '../../kernel/arguments/request-values.ts'
-export {
-  type CheckedForm,
-  checkedForm,
   formBody,
+  headerValue,
   jsonBody,
+  queryValue,
   queryValues,
+  routeParameter,
   routeParameters,
-} from '../../kernel/arguments/schemas.ts'
+  uploadedFile,
+} from '../../kernel/argument-sources.ts'
 export type {
   Application,
   Bundle,
@@ -35,6 +33,7 @@ export {
   ControllerArgumentsEvent,
   ControllerEvent,
   ExceptionEvent,
+  type FinishedRequest,
   FinishRequestEvent,
   KernelEvent,
   RequestEvent,
@@ -42,7 +41,6 @@ export {
   TerminateEvent,
   ViewEvent,
 } from '../../kernel/events.ts'
-export type { FinishedRequest } from '../../kernel/finished-request.ts'
 export type { HttpKernel } from '../../kernel/http-kernel.ts'
 export {
   type FetchHandler,
@@ -51,9 +49,8 @@ export {
   toFetchHandler,
 } from '../../kernel/interop/fetch-handlers.ts'
 export { kernelRequestOf, type MountOptions } from '../../kernel/interop/mount.ts'
-export { addNodeMiddleware, mountNodeHandler } from '../../kernel/interop/node-handlers.ts'
-export type { NodeHandler } from '../../kernel/interop/node-messages.ts'
-export { measureSqlite, type SqliteDatabase, type SqliteStatement } from '../../kernel/library-queries/sqlite.ts'
+export { addNodeMiddleware, mountNodeHandler, type NodeHandler } from '../../kernel/interop/node-handlers.ts'
+export { measureSqlite, type SqliteDatabase, type SqliteStatement } from '../../kernel/measure-sqlite.ts'
 export type {
   Queries,
   QueryEnd,

@@ -1,9 +1,10 @@
 /// <reference types="node" preserve="true" />
 // For tests of a bundle, without a network and without a profiler.
 
-export type { CookieJar, OpenResponse } from '../../kernel/testing/client.ts'
 export {
   type ClientRequestInit,
+  type CookieJar,
+  type OpenResponse,
   TestClient,
   type TestClientOptions,
   type TestResponse,

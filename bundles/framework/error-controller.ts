@@ -1,4 +1,4 @@
-import { currentRequest, routeParameter } from '../../kernel/arguments/request-values.ts'
+import { currentRequest, routeParameter } from '../../kernel/argument-sources.ts'
 import { type Controller, defineController } from '../../kernel/controller.ts'
 import type { DebugGate } from '../../kernel/debug-gate.ts'
 import type { ThrownFrames } from '../../kernel/thrown-frames.ts'

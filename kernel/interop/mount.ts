@@ -1,10 +1,50 @@
 import { checkFunction } from '../../lib/errors/arguments.ts'
+import { type CodedErrorClass, defineError } from '../../lib/errors/http-error.ts'
 import type { Request } from '../../lib/http/request.ts'
 import type { RouteDefinition } from '../../lib/routing/route.ts'
 import { describeValue } from '../../lib/text/describe-value.ts'
 import type { Routes } from '../bundle.ts'
 import type { Controller } from '../controller.ts'
-import { MOUNT_HANDLER_INVALID, MOUNT_PATH_INVALID, MOUNT_URL_INVALID } from './errors.ts'
+
+/**
+ * The path of `mountFetchHandler` or `mountNodeHandler` has no slash at its beginning, one at its end, or a wildcard.
+ * Write `/api`: all paths below it belong to the mount.
+ */
+export const MOUNT_PATH_INVALID: CodedErrorClass<[path: string, reason: string]> = defineError(
+  'MOUNT_PATH_INVALID',
+  500,
+  'A handler cannot be mounted at "%s": %s.',
+)
+
+/**
+ * The handler of `mountFetchHandler` or `mountNodeHandler` is no function. Pass `hono.fetch`, or the application of
+ * Express.
+ */
+export const MOUNT_HANDLER_INVALID: CodedErrorClass<[path: string, found: string]> = defineError(
+  'MOUNT_HANDLER_INVALID',
+  500,
+  'The handler mounted at "%s" must be a function, such as the "fetch" of a Hono application, but it is %s.',
+)
+
+/**
+ * The path of a request has a segment `.` or `..`, or its host cannot be in a URL: the handler would see another URL
+ * than the routes. Nothing needs to be done: browsers do not send this.
+ */
+export const MOUNT_URL_INVALID: CodedErrorClass<[reason: string]> = defineError(
+  'MOUNT_URL_INVALID',
+  400,
+  'The mounted handler cannot get this request: %s.',
+)
+
+/**
+ * A mounted handler has returned no `Response` of the Fetch API, `Response.error()`, or one whose body was read
+ * already. Return a new response.
+ */
+export const MOUNT_RESPONSE_INVALID: CodedErrorClass<[path: string, found: string]> = defineError(
+  'MOUNT_RESPONSE_INVALID',
+  500,
+  'The handler mounted at "%s" must return a "Response" of the Fetch API, but it returned %s.',
+)
 
 /**
  * Other members of a mount's route, such as its `priority`, or `defaults: { _body_limit: 1e8 }`. Its default name is that of
@@ -60,4 +100,24 @@ export function rememberRequest(message: object, request: Request): void {
  */
 export function kernelRequestOf(message: object): Request | undefined {
   return requests.get(message)
+}
+
+/** Whether the body is for this request: that of a main request is not for its sub-requests. */
+export function hasOwnBody(request: Request): boolean {
+  return request.parent === undefined && request.hasBody
+}
+
+/** Whether a field says how long a body is. */
+export function isOfBody(name: string): boolean {
+  return /^(?:content-length|transfer-encoding)$/i.test(name)
+}
+
+/** Fields of one connection only (RFC 9110, section 7.6.1): the server sets its own. */
+const connectionHeaders: ReadonlySet<string> = new Set(
+  'connection keep-alive proxy-connection te trailer transfer-encoding upgrade'.split(' '),
+)
+
+/** Whether a field is of one connection only. `name` is in lower case. */
+export function isOfConnection(name: string): boolean {
+  return connectionHeaders.has(name)
 }

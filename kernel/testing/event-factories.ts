@@ -14,8 +14,7 @@ import type { RequestHandler } from '../../lib/routing/route-collection.ts'
 import { Session } from '../../lib/session/session.ts'
 import { MemorySessionStore } from '../../lib/session/session-store.ts'
 import type { ShapeOf } from '../../lib/text/shape.ts'
-import { toController } from '../controller.ts'
-import { ControllerResolver } from '../controller-resolver.ts'
+import { ControllerResolver, toController } from '../controller.ts'
 import {
   ControllerArgumentsEvent,
   ControllerEvent,

@@ -1,6 +1,6 @@
 import { Readable } from 'node:stream'
 import { setImmediate as nextTurn } from 'node:timers/promises'
-import { currentRequest } from '#kernel/arguments/request-values.ts'
+import { currentRequest } from '#kernel/argument-sources.ts'
 import type { Application, Bundle } from '#kernel/bundle.ts'
 import { type Controller, defineController } from '#kernel/controller.ts'
 import type {

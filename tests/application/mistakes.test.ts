@@ -2,8 +2,14 @@ import { spawnSync } from 'node:child_process'
 import { t } from 'tap'
 import { createFrameworkBundle } from '#bundles/framework/framework-bundle.ts'
 import { createProfilerBundle } from '#bundles/profiler/profiler-bundle.ts'
-import { currentRequest, headerValue, queryValue, routeParameter } from '#kernel/arguments/request-values.ts'
-import { jsonBody, queryValues } from '#kernel/arguments/schemas.ts'
+import {
+  currentRequest,
+  headerValue,
+  jsonBody,
+  queryValue,
+  queryValues,
+  routeParameter,
+} from '#kernel/argument-sources.ts'
 import type { Application, Bundle } from '#kernel/bundle.ts'
 import { checkCommands } from '#kernel/bundle-steps.ts'
 import { defineController, toController } from '#kernel/controller.ts'
@@ -18,7 +24,7 @@ import {
 } from '#kernel/events.ts'
 import { addNodeMiddleware, mountNodeHandler } from '#kernel/interop/node-handlers.ts'
 import { checkBundles } from '#kernel/kernel.ts'
-import { measureSqlite } from '#kernel/library-queries/sqlite.ts'
+import { measureSqlite } from '#kernel/measure-sqlite.ts'
 import { WebSocketUpgrade } from '#kernel/server/websocket-upgrade.ts'
 import { TestClient } from '#kernel/testing/client.ts'
 import { createTestKernel } from '#kernel/testing/create-test-kernel.ts'

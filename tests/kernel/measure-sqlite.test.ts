@@ -1,5 +1,5 @@
 import { t } from 'tap'
-import { isMeasured, measureSqlite, type SqliteDatabase, type SqliteStatement } from '#kernel/library-queries/sqlite.ts'
+import { isMeasured, measureSqlite, type SqliteDatabase, type SqliteStatement } from '#kernel/measure-sqlite.ts'
 import { Queries, type QueryParameters } from '#kernel/queries.ts'
 
 interface Note {

@@ -1,5 +1,5 @@
 import type { Test } from 'tap'
-import { ControllerResolver } from '#kernel/controller-resolver.ts'
+import { ControllerResolver } from '#kernel/controller.ts'
 import { RequestEvent, TerminateEvent } from '#kernel/events.ts'
 import { HttpKernel } from '#kernel/http-kernel.ts'
 import { RequestContext } from '#kernel/request-context.ts'

@@ -1,5 +1,5 @@
 import { Readable } from 'node:stream'
-import { currentRequest, queryValue, routeParameter } from '#kernel/arguments/request-values.ts'
+import { currentRequest, queryValue, routeParameter } from '#kernel/argument-sources.ts'
 import type { Application, Bundle } from '#kernel/bundle.ts'
 import { type Controller, defineController } from '#kernel/controller.ts'
 import { HttpError } from '#lib/errors/http-error.ts'

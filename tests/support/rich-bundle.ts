@@ -1,4 +1,4 @@
-import { checkedForm, jsonBody, queryValues } from '#kernel/arguments/schemas.ts'
+import { checkedForm, jsonBody, queryValues } from '#kernel/argument-sources.ts'
 import type { Application, Bundle } from '#kernel/bundle.ts'
 import { dump } from '#kernel/dump.ts'
 import { encodeUpload } from '#kernel/testing/event-factories.ts'

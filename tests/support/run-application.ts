@@ -1,5 +1,4 @@
-import type { Argument, Controller } from '#kernel/controller.ts'
-import { ControllerResolver } from '#kernel/controller-resolver.ts'
+import { type Argument, type Controller, ControllerResolver } from '#kernel/controller.ts'
 import {
   AnswerableEvent,
   ControllerArgumentsEvent,

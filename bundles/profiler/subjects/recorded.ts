@@ -1,4 +1,4 @@
-import { observeValidations } from '../../../kernel/arguments/schemas.ts'
+import { observeValidations } from '../../../kernel/argument-sources.ts'
 import type { Application, Foundation } from '../../../kernel/bundle.ts'
 import { ThrownFrames } from '../../../kernel/thrown-frames.ts'
 import { Callers } from '../../../lib/stack/callers.ts'

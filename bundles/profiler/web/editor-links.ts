@@ -1,6 +1,5 @@
 import type { Application } from '../../../kernel/bundle.ts'
-import { nameOfController } from '../../../kernel/controller.ts'
-import { type ControllerResolver, createDeclarations } from '../../../kernel/controller-resolver.ts'
+import { type ControllerResolver, createDeclarations, nameOfController } from '../../../kernel/controller.ts'
 import type { Route } from '../../../lib/routing/route.ts'
 import type { Caller } from '../../../lib/stack/callers.ts'
 import type { CallerPlace } from '../../../lib/stack/choose-places.ts'

@@ -1,4 +1,4 @@
-import { currentRequest } from '../../../kernel/arguments/request-values.ts'
+import { currentRequest } from '../../../kernel/argument-sources.ts'
 import type { SourceProblem } from '../../../kernel/bundle.ts'
 import { type Controller, defineController } from '../../../kernel/controller.ts'
 import { EventStream } from '../../../lib/http/event-stream.ts'

@@ -11,7 +11,7 @@ import {
   routeParameters,
   type Validation,
   type ValidationEnd,
-} from '#kernel/arguments/schemas.ts'
+} from '#kernel/argument-sources.ts'
 import { type Argument, defineController } from '#kernel/controller.ts'
 import { createRequest } from '#kernel/testing/event-factories.ts'
 import { UploadedFile } from '#lib/body/form-data.ts'

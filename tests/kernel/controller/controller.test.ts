@@ -7,9 +7,14 @@ import {
   queryValue,
   routeParameter,
   uploadedFile,
-} from '#kernel/arguments/request-values.ts'
-import { type Controller, defineController, resolveArguments, toController } from '#kernel/controller.ts'
-import { ControllerResolver } from '#kernel/controller-resolver.ts'
+} from '#kernel/argument-sources.ts'
+import {
+  type Controller,
+  ControllerResolver,
+  defineController,
+  resolveArguments,
+  toController,
+} from '#kernel/controller.ts'
 import { createRequest } from '#kernel/testing/event-factories.ts'
 import type { Request } from '#lib/http/request.ts'
 import { asInteger, asListOf, asOneOf, asText } from '#lib/text/conversion.ts'

@@ -1,5 +1,5 @@
 import { t } from 'tap'
-import { queryValue } from '#kernel/arguments/request-values.ts'
+import { queryValue } from '#kernel/argument-sources.ts'
 import { defineController, toController } from '#kernel/controller.ts'
 import { ControllerArgumentsEvent } from '#kernel/events.ts'
 import { createBareKernel } from '#kernel/testing/create-test-kernel.ts'

@@ -1,6 +1,6 @@
 import { existsSync } from 'node:fs'
 import { t } from 'tap'
-import { ControllerResolver } from '#kernel/controller-resolver.ts'
+import { ControllerResolver } from '#kernel/controller.ts'
 import { ExceptionEvent, RequestEvent, TerminateEvent } from '#kernel/events.ts'
 import { HttpKernel } from '#kernel/http-kernel.ts'
 import { RequestContext } from '#kernel/request-context.ts'

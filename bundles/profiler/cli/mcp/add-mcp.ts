@@ -1,5 +1,5 @@
 import { Writable } from 'node:stream'
-import { currentRequest } from '../../../../kernel/arguments/request-values.ts'
+import { currentRequest } from '../../../../kernel/argument-sources.ts'
 import { type ConsoleCommand, exitCodes } from '../../../../kernel/console-command.ts'
 import { type Controller, defineController } from '../../../../kernel/controller.ts'
 import type { DebugGate } from '../../../../kernel/debug-gate.ts'

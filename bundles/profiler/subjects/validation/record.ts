@@ -1,4 +1,4 @@
-import type { Validation, ValidationEnd, ValidationObserver } from '../../../../kernel/arguments/schemas.ts'
+import type { Validation, ValidationEnd, ValidationObserver } from '../../../../kernel/argument-sources.ts'
 import { describeError } from '../../../../lib/errors/flat-error.ts'
 import { type CopyBounds, maskAndCut, type TextMasker } from '../../../../lib/redact/masking-copier.ts'
 import { isSecretCode, mask } from '../../../../lib/redact/secret-names.ts'

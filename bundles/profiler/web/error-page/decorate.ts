@@ -1,4 +1,4 @@
-import { currentRequest } from '../../../../kernel/arguments/request-values.ts'
+import { currentRequest } from '../../../../kernel/argument-sources.ts'
 import { type Controller, defineController, resolveArguments } from '../../../../kernel/controller.ts'
 import type { DebugGate } from '../../../../kernel/debug-gate.ts'
 import type { LastResort } from '../../../../kernel/last-resort.ts'

@@ -1,6 +1,6 @@
 import { promisify } from 'node:util'
 import { gunzip } from 'node:zlib'
-import { currentRequest } from '../../../../kernel/arguments/request-values.ts'
+import { currentRequest } from '../../../../kernel/argument-sources.ts'
 import { type Controller, defineController } from '../../../../kernel/controller.ts'
 import type { DebugGate } from '../../../../kernel/debug-gate.ts'
 import { decodeUtf8 } from '../../../../lib/body/body-source.ts'

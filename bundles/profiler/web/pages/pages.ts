@@ -1,4 +1,4 @@
-import { routeParameter } from '../../../../kernel/arguments/request-values.ts'
+import { routeParameter } from '../../../../kernel/argument-sources.ts'
 import type { Argument } from '../../../../kernel/controller.ts'
 import type { Request } from '../../../../lib/http/request.ts'
 import type { Response } from '../../../../lib/http/response.ts'

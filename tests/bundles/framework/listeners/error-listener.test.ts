@@ -1,7 +1,6 @@
 import { t } from 'tap'
 import { ErrorListener, type MissLevel } from '#bundles/framework/listeners/error-listener.ts'
-import { defineController, toController } from '#kernel/controller.ts'
-import { ControllerResolver } from '#kernel/controller-resolver.ts'
+import { ControllerResolver, defineController, toController } from '#kernel/controller.ts'
 import { KERNEL_INPUT_REFUSED, KERNEL_METHOD_NOT_ALLOWED, KERNEL_NO_ROUTE } from '#kernel/errors.ts'
 import { createBareKernel } from '#kernel/testing/create-test-kernel.ts'
 import { createExceptionEvent, createRequest } from '#kernel/testing/event-factories.ts'
