@@ -1,5 +1,4 @@
-import { toProfile } from '#bundles/profiler/profile/parse-profile.ts'
-import { type Profile, type ProfileSummary, schemaVersion } from '#bundles/profiler/profile/profile.ts'
+import { type Profile, type ProfileSummary, schemaVersion, toProfile } from '#bundles/profiler/profile/profile.ts'
 import type { SerializedProfile } from '#bundles/profiler/store/profile-storage.ts'
 import type { QueryData } from '#bundles/profiler/subjects/queries/data.ts'
 import type { PanelSubject } from '#bundles/profiler/web/panels/panel.ts'

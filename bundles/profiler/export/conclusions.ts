@@ -6,8 +6,14 @@ import type { ShownProfile } from '../insight/relatives.ts'
 import { planReplay } from '../insight/replay/plan-replay.ts'
 import { describeTimes } from '../insight/since-edit/since-edit.ts'
 import { readExceptions, type StoredException } from '../profile/exceptions.ts'
-import { formatCount, formatDuration, formatMicroseconds, formatPlace, formatShare } from '../profile/format.ts'
-import { formatMoment } from '../profile/format-value.ts'
+import {
+  formatCount,
+  formatDuration,
+  formatMicroseconds,
+  formatMoment,
+  formatPlace,
+  formatShare,
+} from '../profile/format.ts'
 import type { Profile } from '../profile/profile.ts'
 import { type Section, toList, toSpan } from './markdown-text.ts'
 

@@ -1,7 +1,7 @@
 import { encodeMultipart, parseParameters } from '../../../lib/body/multipart.ts'
 import { quoteForShell } from '../../../lib/text/escapes.ts'
 import { type BodyData, type ContentData, type FormPart, readFormParts, serializeForm } from '../profile/content.ts'
-import { formatText } from '../profile/format-value.ts'
+import { formatText } from '../profile/format.ts'
 import type { Profile } from '../profile/profile.ts'
 import type { Pairs } from '../profile/schema.ts'
 import type { HttpCall } from '../subjects/http/data.ts'

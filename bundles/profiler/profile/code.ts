@@ -2,7 +2,7 @@ import * as v from 'valibot'
 import type { Caller, CodePlace } from '../../../lib/stack/callers.ts'
 import type { CallerPlace } from '../../../lib/stack/choose-places.ts'
 import { formatPlace } from './format.ts'
-import { check, type JsonObject, list, maybe, oneOf, type Schema, text } from './schema.ts'
+import { check, isObject, type JsonObject, list, maybe, oneOf, type Schema, text } from './schema.ts'
 
 const placeEntries = {
   function: maybe(check.text),
@@ -50,22 +50,25 @@ const frame = v.object({
   package: maybe(check.text),
 })
 
-/** One exception of a chain. */
-export interface RecordedException {
-  readonly name: string
-  readonly message: string
-  readonly code?: string | number | undefined
-  readonly status?: number | undefined
+const exceptionEntries = {
+  name: text,
+  message: text,
+  code: maybe(v.union([v.string(), v.number()])),
+  status: maybe(check.number),
   /** Further properties, such as `detail` of an error of PostgreSQL, or the `issues` of a validator. */
-  readonly properties?: JsonObject | undefined
+  properties: maybe(check.object),
   /** The innermost call first, at most 30. */
-  readonly frames: readonly RecordedFrame[]
+  frames: list(frame),
   /** How many of its outermost frames are left out because they are the same as those of the exception above it. */
-  readonly common?: number | undefined
+  common: maybe(check.amount),
   /** How many frames are left out because there were too many. */
-  readonly omitted?: number | undefined
+  omitted: maybe(check.amount),
   /** Says what else was left out. */
-  readonly note?: string | undefined
+  note: maybe(check.text),
+}
+
+/** One exception of a chain. */
+export interface RecordedException extends Readonly<v.InferOutput<v.ObjectSchema<typeof exceptionEntries, undefined>>> {
   readonly cause?: RecordedException | undefined
   /** The errors of an AggregateError. */
   readonly errors?: readonly RecordedException[] | undefined
@@ -73,15 +76,7 @@ export interface RecordedException {
 
 /** One exception with its causes. */
 export const recordedException: Schema<RecordedException> = v.object({
-  name: text,
-  message: text,
-  code: maybe(v.union([v.string(), v.number()])),
-  status: maybe(check.number),
-  properties: maybe(check.object),
-  frames: list(frame),
-  common: maybe(check.amount),
-  omitted: maybe(check.amount),
-  note: maybe(check.text),
+  ...exceptionEntries,
   cause: maybe(v.lazy(() => recordedException)),
   errors: maybe(list(v.lazy(() => recordedException))),
 })
@@ -89,4 +84,73 @@ export const recordedException: Schema<RecordedException> = v.object({
 /** The name of the template in which a frame lies; `undefined` for a frame of code. */
 export function templateOf(call: string): string | undefined {
   return /^template (.+)/s.exec(call)?.[1]
+}
+
+/** The lists with callers in the data of collectors, and the field of the caller. */
+const lists: readonly (readonly [collector: string, list: string, field: string])[] = [
+  ['queries', 'statements', 'caller'],
+  ['http', 'calls', 'caller'],
+  ['logger', 'records', 'site'],
+]
+
+/**
+ * Packs the callers of collected data for the store: each frame stands once among the `places` of its collector, and a
+ * caller is the list of the indices of its frames, the nearest first. A caller that is no frame of a stack stays as it is.
+ */
+export function packCallers(data: JsonObject): JsonObject {
+  const packed: Record<string, unknown> = { ...data }
+  for (const [collector, list, field] of lists) {
+    const places = new PlaceTable()
+    const items = mapCallers(data[collector], list, field, caller =>
+      !isObject(caller) || caller.isIn ? caller : places.pack(caller),
+    )
+    if (places.all.length > 0) packed[collector] = { ...Object(data[collector]), [list]: items, places: places.all }
+  }
+  return packed
+}
+
+/** Reverts {@link packCallers}. The callers of earlier versions are not packed: they have one frame, and stay as they are. */
+export function unpackCallers(data: JsonObject): JsonObject {
+  const unpacked: Record<string, unknown> = { ...data }
+  for (const [collector, list, field] of lists) {
+    const { places, ...rest } = Object(data[collector])
+    if (!Array.isArray(places)) continue
+    const items = mapCallers(rest, list, field, caller => (Array.isArray(caller) ? unpack(caller, places) : caller))
+    unpacked[collector] = { ...rest, [list]: items }
+  }
+  return unpacked
+}
+
+/** Replaces the callers of the items of a list. A value that is no list is returned unchanged. */
+function mapCallers(data: unknown, list: string, field: string, change: (caller: unknown) => unknown): unknown {
+  const items = isObject(data) ? data[list] : undefined
+  if (!Array.isArray(items)) return items
+  return items.map(item =>
+    isObject(item) && item[field] !== undefined ? { ...item, [field]: change(item[field]) } : item,
+  )
+}
+
+class PlaceTable {
+  readonly all: unknown[] = []
+  readonly #indices = new Map<string, number>()
+
+  pack({ callers = [], ...nearest }: JsonObject): number[] {
+    return [nearest, ...(Array.isArray(callers) ? callers : [])].map(place => this.#add(place))
+  }
+
+  #add(place: unknown): number {
+    const { column, file, function: name, line } = Object(place)
+    const key = `${file}:${line}:${column} ${name}`
+    let index = this.#indices.get(key)
+    if (index === undefined) {
+      index = this.all.push(place) - 1
+      this.#indices.set(key, index)
+    }
+    return index
+  }
+}
+
+function unpack(indices: readonly unknown[], places: readonly unknown[]): JsonObject {
+  const [nearest, ...callers] = indices.map(index => places[Number(index)]).filter(isObject)
+  return { ...nearest, ...(callers.length > 0 && { callers }) }
 }

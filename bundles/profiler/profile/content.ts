@@ -1,6 +1,6 @@
 import * as v from 'valibot'
 import type { MultipartPart } from '../../../lib/body/multipart.ts'
-import { formatText } from './format-value.ts'
+import { formatText } from './format.ts'
 import { amount, amountOrNull, check, list, maybe, oneOf, type Pairs, pairs, text } from './schema.ts'
 
 /** The content of a message as it is stored: masked, and within bounds. */

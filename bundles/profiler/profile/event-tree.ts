@@ -1,6 +1,5 @@
-import { type ListenerData, SpanFlag, type SpanRow } from './event-data.ts'
-import { oncePerProfile } from './once-per-profile.ts'
-import type { Profile } from './profile.ts'
+import { oncePerProfile, type Profile } from './profile.ts'
+import { type ListenerData, SpanFlag, type SpanRow } from './span-data.ts'
 
 /** A dispatch, the call of a listener, or a sub-request. Times are microseconds since the request began. */
 export interface EventNode {
@@ -119,4 +118,190 @@ function findListener({ name, parent, priority }: EventNode, { process }: Profil
   return process.events?.listeners.find(
     other => other.name === name && other.event === parent?.name && other.priority === priority,
   )
+}
+
+/** A line of the outline of a request. Times are microseconds since it began. */
+export interface OutlineNode {
+  readonly kind: EventNode['kind'] | 'controller'
+  /** The id of its row in the events panel. */
+  readonly anchor: string
+  /** The event; the listener; the token of a sub-request; the controller. */
+  readonly name: string
+  readonly start: number
+  /** `undefined` if the event or the call had not ended. */
+  readonly duration: number | undefined
+  /** The time that nothing inside accounts for; `undefined` where it is not known. */
+  readonly own: number | undefined
+  /** The priority of a listener. */
+  readonly priority: number | undefined
+  readonly isStopped: boolean
+  readonly hasThrown: boolean
+  /** The listeners that were not called: this one has stopped the event or thrown. */
+  readonly skipped: readonly string[]
+  /** What it has changed; of a dispatch, what the kernel has changed just before. */
+  readonly changes: readonly ListenerChange[]
+  readonly children: readonly OutlineNode[]
+}
+
+interface Draft extends OutlineNode {
+  readonly changes: ListenerChange[]
+  readonly children: OutlineNode[]
+}
+
+/**
+ * Lists what happened in a request, in its order: the event tree, and the controller, which stands for the gap between the
+ * kernel's events, with what it has dispatched itself.
+ */
+export function outlineEvents({ nodes, roots }: EventTree, controller: string): OutlineNode[] {
+  const drafts = new Map<EventNode, Draft>()
+  // Parents come before their children; trees from the disk may be of any depth, so nothing here is recursive.
+  for (const node of nodes) {
+    const draft = toDraft(node)
+    drafts.set(node, draft)
+    if (node.parent !== undefined) drafts.get(node.parent)?.children.push(draft)
+  }
+  const controllers = findKernelGaps(roots).filter(({ name }) => name === 'controller')
+  const outline: OutlineNode[] = []
+  let current: Draft | undefined
+  roots.forEach((root, at) => {
+    const draft = drafts.get(root) as Draft
+    const isStep = isKernelDispatch(root)
+    if (current !== undefined) current.changes.push(...draft.changes.splice(0))
+    if (isStep) current = undefined
+    const place = current === undefined ? outline : current.children
+    place.push(draft)
+    const gap = controllers.find(({ after }) => after === root)
+    if (gap === undefined) return
+    current = createController(gap, roots.slice(at + 1), controller)
+    outline.push(current)
+  })
+  return outline
+}
+
+/** Everything in an outline, each before what lies in it. */
+export function* walkOutline(nodes: readonly OutlineNode[]): Generator<OutlineNode> {
+  const waiting = nodes.toReversed()
+  for (let node = waiting.pop(); node !== undefined; node = waiting.pop()) {
+    yield node
+    for (let at = node.children.length - 1; at >= 0; at--) waiting.push(node.children[at] as OutlineNode)
+  }
+}
+
+function toDraft(node: EventNode): Draft {
+  const { before, details, duration, hasThrown, index, isStopped, kind, name, priority, start } = node
+  const isCall = kind === 'call'
+  return {
+    kind,
+    anchor: `span-${index}`,
+    name,
+    start,
+    duration,
+    // What a sub-request did is in its own tree.
+    own: duration === undefined || kind === 'request' ? undefined : ownTime(node),
+    priority: isCall ? priority : undefined,
+    // The call that stopped the event or threw shows this, and not its dispatch.
+    isStopped: isCall && isStopped,
+    hasThrown: isCall && hasThrown,
+    skipped: skippedBy(node),
+    changes: (isCall ? details : before).map(parseChange),
+    children: [],
+  }
+}
+
+/** The skipped listeners. An event that was stopped before its dispatch has no calls: its dispatch has skipped all listeners. */
+function skippedBy({ children, details, hasThrown, isStopped, kind, parent }: EventNode): readonly string[] {
+  if (kind === 'dispatch') return children.length === 0 ? details : []
+  return (isStopped || hasThrown ? parent?.details : undefined) ?? []
+}
+
+/** From the end of the last event before it to the begin of the first one after it. */
+function createController(gap: KernelGap, following: readonly EventNode[], name: string): Draft {
+  const { before, duration, start } = gap
+  const inside = before === undefined ? following : following.slice(0, following.indexOf(before))
+  return {
+    kind: 'controller',
+    anchor: 'controller',
+    name,
+    start,
+    duration,
+    own: duration === undefined ? undefined : duration - coveredTime(inside, start, start + duration),
+    priority: undefined,
+    isStopped: false,
+    hasThrown: before !== undefined && before.name !== 'kernel.view' && before.name !== 'kernel.response',
+    skipped: [],
+    changes: [],
+    children: [],
+  }
+}
+
+/** Something that was changed while a request was handled. */
+export interface ListenerChange {
+  /** `set`, `changed`, `removed` or `replaced`; empty for a change of an unknown form. */
+  readonly verb: string
+  /** `header`, `attribute`, `response`, `status` …; empty for a change of an unknown form. */
+  readonly what: string
+  /** Of a header or an attribute. */
+  readonly name: string
+}
+
+const pattern =
+  /^(set|changed|removed|replaced) (?:(header|attribute) (.*)|the (response|status|body|controller|error))$/s
+
+/** Reads a change as it was recorded: `set header etag`, `replaced the response`. */
+function parseChange(text: string): ListenerChange {
+  const [, verb = '', named, name = '', other = ''] = pattern.exec(text) ?? []
+  return verb === '' ? { verb: '', what: '', name: text } : { verb, what: named ?? other, name }
+}
+
+/** What the kernel does itself, between two of its events. Times are microseconds since the request began. */
+export interface KernelGap {
+  readonly name: 'controller.get_callable' | 'controller.get_arguments' | 'controller' | 'response.send'
+  /** The event before it. */
+  readonly after: EventNode
+  /** The event behind it; none when it was not over. */
+  readonly before: EventNode | undefined
+  readonly start: number
+  /** `undefined` when it was not over. */
+  readonly duration: number | undefined
+}
+
+const names: ReadonlyMap<string, KernelGap['name']> = new Map([
+  ['kernel.request kernel.controller', 'controller.get_callable'],
+  ['kernel.controller kernel.controller_arguments', 'controller.get_arguments'],
+  ['kernel.finish_request kernel.terminate', 'response.send'],
+])
+
+/** Finds what the kernel has done between its events, in their order: the controller is what follows its arguments. */
+export function findKernelGaps(roots: readonly EventNode[]): KernelGap[] {
+  const events = roots.filter(isKernelDispatch)
+  return events.flatMap((after, at) => {
+    const before = events[at + 1]
+    const isController = after.name === 'kernel.controller_arguments' && !after.hasThrown
+    const name = isController ? 'controller' : names.get(`${after.name} ${before?.name}`)
+    if (name === undefined || after.duration === undefined) return []
+    const start = after.start + after.duration
+    return [{ name, after, before, start, duration: before && Math.max(0, before.start - start) }]
+  })
+}
+
+/** How long the controllers of a request took, in microseconds; one that was not over at `until` has taken until then. */
+export function controllerTimes(roots: readonly EventNode[], until: number): number[] {
+  return findKernelGaps(roots)
+    .filter(({ name }) => name === 'controller')
+    .map(({ duration, start }) => duration ?? Math.max(0, until - start))
+}
+
+/** Whether it is one of the kernel's own events. */
+export function isKernelDispatch({ kind, name }: Pick<EventNode, 'name'> & { readonly kind: string }): boolean {
+  return kind === 'dispatch' && name.startsWith('kernel.')
+}
+
+/**
+ * The milliseconds until the response was ready to be sent: until the last `kernel.finish_request` was over. The rest of the
+ * total is spent on sending. Where no such event was recorded, it is the total.
+ */
+export function readHandledTime(profile: Profile): number {
+  const { duration: total } = profile.summary
+  const finish = readEventTree(profile).roots.findLast(({ name }) => name === 'kernel.finish_request')
+  return finish?.duration === undefined ? total : Math.min(total, (finish.start + finish.duration) / 1000)
 }

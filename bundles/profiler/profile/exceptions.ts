@@ -1,7 +1,6 @@
 import type { RecordedException, RecordedFrame } from './code.ts'
-import { formatValue, type Row } from './format-value.ts'
-import { oncePerProfile } from './once-per-profile.ts'
-import type { Profile } from './profile.ts'
+import { formatValue, type Row } from './format.ts'
+import { oncePerProfile, type Profile } from './profile.ts'
 import type { Excerpt } from './schema.ts'
 
 /** One exception of a profile, on its own. */

@@ -13,15 +13,6 @@ export type JsonObject = Readonly<Record<string, unknown>>
 /** Names and values in their order. A name may occur more than once. */
 export type Pairs = readonly (readonly [name: string, value: unknown])[]
 
-/** A line of a source, with the lines around it. */
-export interface Excerpt {
-  readonly file: string
-  readonly line: number
-  /** The number of the first of the `lines`. */
-  readonly start: number
-  readonly lines: readonly string[]
-}
-
 /** Whether a value from JSON is an object, and not a list. */
 export function isObject(value: unknown): value is JsonObject {
   return typeof value === 'object' && value !== null && !Array.isArray(value)
@@ -104,10 +95,19 @@ export const textsByName: Schema<Readonly<Record<string, string>>> = v.fallback(
 /** Names and values, without the pairs that are damaged. */
 export const pairs: Schema<Pairs> = list(v.custom<Pairs[number]>(isPair))
 
+const excerptSchema = v.object({
+  file: text,
+  line: number,
+  /** The number of the first of the `lines`. */
+  start: number,
+  lines: texts,
+})
+
+/** A line of a source, with the lines around it. */
+export type Excerpt = Readonly<v.InferOutput<typeof excerptSchema>>
+
 /** Excerpts of sources. */
-export const excerpts: Schema<readonly Excerpt[]> = list(
-  v.object({ file: text, line: number, start: number, lines: texts }),
-)
+export const excerpts: Schema<readonly Excerpt[]> = list(excerptSchema)
 
 function isPair(value: unknown): boolean {
   return Array.isArray(value) && typeof value[0] === 'string'

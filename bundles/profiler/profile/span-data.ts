@@ -1,5 +1,101 @@
 import * as v from 'valibot'
-import { check, maybe, pairs, text } from './schema.ts'
+import {
+  amount,
+  check,
+  flag,
+  indexedList,
+  isAmount,
+  isNumber,
+  isTexts,
+  list,
+  maybe,
+  number,
+  pairs,
+  text,
+} from './schema.ts'
+
+/** How a span ended, as bits: its event was stopped; an error was thrown. */
+export const SpanFlag = { Stopped: 1, Threw: 2 } as const
+
+/**
+ * One span of the event tree as it is stored: an array, and short, because each request has dozens of them. Times are
+ * whole microseconds since the request began. Elements at the end are left out when they have their default.
+ */
+export type SpanRow = [
+  /** `null` for a dispatch; for a call, the listener's priority; `request` for a sub-request. */
+  mark: null | number | 'request',
+  /** The event; the listener; the token of the sub-request. */
+  name: string,
+  start: number,
+  /** `null` while it is not over. */
+  duration: number | null,
+  /**
+   * The index of the row that contains this one. For a call: its dispatch, by default the nearest one above. For the
+   * others: the call in which they began, by default none (-1).
+   */
+  parent?: number,
+  /** Bits of {@link SpanFlag}. */
+  flags?: number,
+  /** What a call changed, such as `set header etag`; the listeners that a dispatch skipped. */
+  details?: readonly string[],
+  /** The changes just before a dispatch that the controller or the kernel made. */
+  before?: readonly string[],
+]
+
+/**
+ * A time between two recorded moments of a request in which the event loop has turned, and how long the loop has waited in
+ * it: for timers, sockets and other threads. Whole microseconds, the start from that of the request.
+ */
+export type WaitRow = [start: number, duration: number, idle: number]
+
+/** The dispatches of a request. */
+export type EventsData = v.InferOutput<typeof eventsSchema>
+
+/** Every listener of the process, event by event, in the order in which they are called. */
+export type EventsProcessData = v.InferOutput<typeof eventsProcessSchema>
+
+/** A registered listener. */
+export type ListenerData = EventsProcessData['listeners'][number]
+
+function isSpanRow(row: unknown): boolean {
+  if (!Array.isArray(row)) return false
+  const [mark, name, start, duration, parent, flags, details, before] = row
+  return (
+    (mark === null || mark === 'request' || isNumber(mark)) &&
+    typeof name === 'string' &&
+    isAmount(start) &&
+    (duration === null || isAmount(duration)) &&
+    (parent === undefined || isNumber(parent)) &&
+    (flags === undefined || isAmount(flags)) &&
+    (details === undefined || isTexts(details)) &&
+    (before === undefined || isTexts(before))
+  )
+}
+
+export const eventsSchema = v.object({
+  /** In the order in which they began; `null` for a row that is damaged, so that the others keep their index. */
+  spans: indexedList<SpanRow | null>(v.custom<SpanRow>(isSpanRow), null),
+  /** How many spans were left out because there were too many. */
+  dropped: amount,
+  /** In their order. Between them, the request was at work without a pause. */
+  waits: list(v.tuple([check.amount, check.amount, check.amount])),
+  /** Whether the process handled other main requests at the same time. */
+  isShared: flag,
+})
+
+export const eventsProcessSchema = v.object({
+  listeners: list(
+    v.object({
+      event: text,
+      name: text,
+      priority: number,
+      /** Where it was registered: file, as seen from the application, and line. */
+      site: maybe(check.text),
+      /** The bundle of this package that has registered it, such as `framework`; absent of a listener of the application. */
+      bundle: maybe(check.text),
+    }),
+  ),
+})
 
 /** What a span stands for, by the words of OpenTelemetry. */
 export const spanKinds = ['internal', 'server', 'client', 'producer', 'consumer'] as const

@@ -6,7 +6,7 @@ import type { Request } from '../../../lib/http/request.ts'
 import type { Redactor } from '../../../lib/redact/redactor.ts'
 import { TextMemo } from '../../../lib/text/text-memo.ts'
 import { roundTime } from '../profile/format.ts'
-import type { CollectorTypes, ProcessTypes, ProfileSummary } from '../profile/profile.ts'
+import { type CollectorTypes, noCounts, type ProcessTypes, type ProfileSummary } from '../profile/profile.ts'
 import type { CollectedData, Trace } from './trace.ts'
 
 /** An entry of the header `server-timing`: its name, a description, and milliseconds. */
@@ -117,15 +117,9 @@ export function summarize(trace: Trace, redactor: Redactor): ProfileSummary {
     memory: 0,
     exception: thrown.length === 0 ? null : redactor.text(nameOfError(error)),
     fingerprint: null,
-    errors: 0,
-    warnings: 0,
-    calls: 0,
-    queries: 0,
     queryTime: 0,
-    cacheCalls: 0,
+    ...noCounts,
     subRequests: trace.children.length,
-    dumps: 0,
-    browserErrors: 0,
   }
 }
 

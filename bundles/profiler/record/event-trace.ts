@@ -1,7 +1,7 @@
 import { KernelEvent } from '../../../kernel/events.ts'
 import type { Event, EventClass, RegisteredListener } from '../../../lib/event-dispatcher/event-dispatcher.ts'
 import type { TraceSpan } from '../../../lib/event-dispatcher/traceable-event-dispatcher.ts'
-import { SpanFlag, type SpanRow, type WaitRow } from '../profile/event-data.ts'
+import { SpanFlag, type SpanRow, type WaitRow } from '../profile/span-data.ts'
 import { ChangeWatch } from './change-watch.ts'
 import { type Actor, eventLoop, leastPause, noteActivity } from './loop-activity.ts'
 

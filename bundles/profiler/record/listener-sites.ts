@@ -3,7 +3,7 @@ import { TraceableEventDispatcher } from '../../../lib/event-dispatcher/traceabl
 import type { CodePlace } from '../../../lib/stack/callers.ts'
 import { type FrameLocation, locateFrame } from '../../../lib/stack/locate-frame.ts'
 import { parseStack } from '../../../lib/stack/stack-frames.ts'
-import type { ListenerData } from '../profile/event-data.ts'
+import type { ListenerData } from '../profile/span-data.ts'
 
 /** `subscribe` calls `on`: the caller of `subscribe` is the place of interest. */
 const dispatcherFolder = /\blib[\\/]event-dispatcher[\\/]/

@@ -1,5 +1,5 @@
 import type { Redactor } from '../../../lib/redact/redactor.ts'
-import { packCallers } from '../profile/packed-callers.ts'
+import { packCallers } from '../profile/code.ts'
 import { type Profile, type ProfileDocument, schemaVersion } from '../profile/profile.ts'
 import type { ProfileStorage, SerializedProfile } from '../store/profile-storage.ts'
 import { packQueries } from '../subjects/queries/data.ts'

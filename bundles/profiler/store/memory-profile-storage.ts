@@ -1,4 +1,4 @@
-import { parseProfile } from '../profile/parse-profile.ts'
+import { parseProfile } from '../profile/profile.ts'
 import type {
   ProfileChange,
   ProfileQuery,

@@ -1,5 +1,4 @@
-import { parseProfile } from '../profile/parse-profile.ts'
-import type { ProfileSummary } from '../profile/profile.ts'
+import { type ProfileSummary, parseProfile } from '../profile/profile.ts'
 import {
   type FileSystem,
   isRunning,

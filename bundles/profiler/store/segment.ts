@@ -1,6 +1,5 @@
 import path from 'node:path'
-import { parseSummary, sizeLimit } from '../profile/parse-profile.ts'
-import type { ProfileSummary } from '../profile/profile.ts'
+import { type ProfileSummary, parseSummary, sizeLimit } from '../profile/profile.ts'
 import { isObject, parseJsonObject } from '../profile/schema.ts'
 import { type FileSystem, type OpenFile, readBytes, readFile, type Span } from './file-system.ts'
 

@@ -1,6 +1,6 @@
-import { eventsProcessSchema, eventsSchema } from '../profile/event-data.ts'
-import { unpackCallers } from '../profile/packed-callers.ts'
+import { unpackCallers } from '../profile/code.ts'
 import type { JsonObject } from '../profile/schema.ts'
+import { eventsProcessSchema, eventsSchema } from '../profile/span-data.ts'
 import { missingAssetsSchema } from './assets/data.ts'
 import { browserSchema } from './browser/data.ts'
 import { configProcessSchema, serverProcessSchema } from './config/data.ts'

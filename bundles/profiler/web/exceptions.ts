@@ -1,7 +1,7 @@
 import { highlightSource, type TokenKind } from '../../../lib/stack/highlight.ts'
 import { type RecordedFrame, templateOf } from '../profile/code.ts'
 import { readExceptions, readExcerpts, type StoredException, toPlace, toRest } from '../profile/exceptions.ts'
-import { toValueRow, type ValueRow } from '../profile/format-value.ts'
+import { toValueRow, type ValueRow } from '../profile/format.ts'
 import type { Profile } from '../profile/profile.ts'
 import type { Excerpt } from '../profile/schema.ts'
 import type { EditorLinks, PlaceView } from './editor-links.ts'

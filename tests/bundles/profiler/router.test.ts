@@ -1,6 +1,5 @@
 import t from 'tap'
-import { toProfile } from '#bundles/profiler/profile/parse-profile.ts'
-import type { Profile } from '#bundles/profiler/profile/profile.ts'
+import { type Profile, toProfile } from '#bundles/profiler/profile/profile.ts'
 import type { RouterData } from '#bundles/profiler/subjects/router/data.ts'
 import { createRouterPanel, rebuildRequest } from '#bundles/profiler/subjects/router/show.ts'
 import { EditorLinks } from '#bundles/profiler/web/editor-links.ts'

@@ -1,5 +1,5 @@
 import type { ContentData } from '../../profile/content.ts'
-import { formatText } from '../../profile/format-value.ts'
+import { formatText } from '../../profile/format.ts'
 import { isObject } from '../../profile/schema.ts'
 import type { Compared } from './compare-maps.ts'
 

@@ -6,10 +6,10 @@ import {
   formatDuration,
   formatMicroseconds,
   formatPlace,
+  readHeader,
   toReadableUrl,
   toTarget,
 } from '../../profile/format.ts'
-import { readHeader } from '../../profile/format-value.ts'
 import { groupBy } from '../../profile/group-by.ts'
 import type { Profile } from '../../profile/profile.ts'
 import { coveredCallTime, durationOf, readCalls } from '../../subjects/http/read.ts'

@@ -1,6 +1,5 @@
 import type { FindingPlace } from '../../../../kernel/profiler-contract.ts'
-import { findKernelGaps, readHandledTime } from '../../profile/event-outline.ts'
-import { type EventNode, findBundle, readEventTree } from '../../profile/event-tree.ts'
+import { type EventNode, findBundle, findKernelGaps, readEventTree, readHandledTime } from '../../profile/event-tree.ts'
 import { shorten } from '../../profile/format.ts'
 import { groupBy } from '../../profile/group-by.ts'
 import type { Profile } from '../../profile/profile.ts'

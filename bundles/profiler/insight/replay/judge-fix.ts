@@ -1,6 +1,13 @@
 import { readExceptions } from '../../profile/exceptions.ts'
-import { formatBytes, formatCount, formatDuration, formatNumber, shorten, toOneLine } from '../../profile/format.ts'
-import { readHeader } from '../../profile/format-value.ts'
+import {
+  formatBytes,
+  formatCount,
+  formatDuration,
+  formatNumber,
+  readHeader,
+  shorten,
+  toOneLine,
+} from '../../profile/format.ts'
 import type { Outcome, Profile, ProfileSummary } from '../../profile/profile.ts'
 import { type Finding, splitSentence, writeProblem } from '../findings/finding.ts'
 import type { Inspector } from '../findings/inspector.ts'

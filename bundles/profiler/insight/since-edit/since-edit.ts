@@ -1,5 +1,4 @@
-import { formatDuration, formatNumber } from '../../profile/format.ts'
-import { readHeader } from '../../profile/format-value.ts'
+import { formatDuration, formatNumber, readHeader } from '../../profile/format.ts'
 import type { Profile, ProfileSummary } from '../../profile/profile.ts'
 import type { ProfileStorage } from '../../store/profile-storage.ts'
 import { editsSince, filesOf, readEdits } from '../edits.ts'

@@ -1,6 +1,12 @@
 import { readStatement } from '../../../../lib/sql/statement.ts'
-import { findKernelGaps, isKernelDispatch, type KernelGap } from '../../profile/event-outline.ts'
-import { type EventNode, type EventTree, readEventTree } from '../../profile/event-tree.ts'
+import {
+  type EventNode,
+  type EventTree,
+  findKernelGaps,
+  isKernelDispatch,
+  type KernelGap,
+  readEventTree,
+} from '../../profile/event-tree.ts'
 import { toOneLine, toTarget } from '../../profile/format.ts'
 import { describeSubRequest, profileLink } from '../../profile/links.ts'
 import type { Period } from '../../profile/periods.ts'

@@ -1,8 +1,7 @@
 import { AsyncResource } from 'node:async_hooks'
 import { RedisError } from '../../../../lib/redis/errors.ts'
 import { RedisConnection } from '../../../../lib/redis/redis-connection.ts'
-import { parseProfile } from '../../profile/parse-profile.ts'
-import type { ProfileSummary } from '../../profile/profile.ts'
+import { type ProfileSummary, parseProfile } from '../../profile/profile.ts'
 import { isToken } from '../../profile/schema.ts'
 import type {
   ProfileChange,

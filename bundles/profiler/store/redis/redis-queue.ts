@@ -1,7 +1,7 @@
 import { AsyncResource } from 'node:async_hooks'
 import { setImmediate as nextTurn } from 'node:timers/promises'
 import { RedisError } from '../../../../lib/redis/errors.ts'
-import { sizeLimit } from '../../profile/parse-profile.ts'
+import { sizeLimit } from '../../profile/profile.ts'
 import type { SerializedProfile } from '../profile-storage.ts'
 
 /** A version of a profile that is not written yet. */

@@ -1,6 +1,5 @@
 import type { RedisReply } from '../../../../lib/redis/redis-connection.ts'
-import { parseSummary } from '../../profile/parse-profile.ts'
-import type { ProfileSummary } from '../../profile/profile.ts'
+import { type ProfileSummary, parseSummary } from '../../profile/profile.ts'
 import { parseJsonObject } from '../../profile/schema.ts'
 
 /** The items of a list; none of another reply. */

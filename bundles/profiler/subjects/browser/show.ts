@@ -1,8 +1,7 @@
 import type { StaticFiles } from '../../../../lib/http/static-files.ts'
 import type { Caller } from '../../../../lib/stack/callers.ts'
 import { type Section, toBlock, toSpan } from '../../export/markdown-text.ts'
-import { formatDuration } from '../../profile/format.ts'
-import { readHeader } from '../../profile/format-value.ts'
+import { formatDuration, readHeader } from '../../profile/format.ts'
 import type { EditorLinks, PlaceView } from '../../web/editor-links.ts'
 import type { ProfilePanel } from '../../web/panels/panel.ts'
 import {

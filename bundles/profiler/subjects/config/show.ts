@@ -1,5 +1,4 @@
-import { type FormattedTime, formatTime } from '../../profile/format.ts'
-import { type Row, toRows, toValueRow } from '../../profile/format-value.ts'
+import { type FormattedTime, formatTime, type Row, toRows, toValueRow } from '../../profile/format.ts'
 import type { PanelModel, ProfilePanel } from '../../web/panels/panel.ts'
 import type { ServerProcessData } from './data.ts'
 

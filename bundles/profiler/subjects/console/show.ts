@@ -3,9 +3,17 @@ import { type Section, toBlock, toSpan } from '../../export/markdown-text.ts'
 import type { Overview } from '../../insight/overview/overview.ts'
 import type { ShownProfile } from '../../insight/relatives.ts'
 import type { SummaryView } from '../../insight/summary-view.ts'
-import { formatCount, formatMicroseconds, formatNumber, formatPlace, shorten, toOneLine } from '../../profile/format.ts'
+import {
+  formatCount,
+  formatMicroseconds,
+  formatNumber,
+  formatPlace,
+  shorten,
+  type TreeView,
+  TreeViewer,
+  toOneLine,
+} from '../../profile/format.ts'
 import { profileLink } from '../../profile/links.ts'
-import { type TreeView, TreeViewer } from '../../profile/tree-view.ts'
 import type { EditorLinks } from '../../web/editor-links.ts'
 import type { PanelModel, ProfilePanel } from '../../web/panels/panel.ts'
 import { item, itemRowLimit, limitRows, row, rowLimit, type ToolbarItem } from '../../web/toolbar/toolbar-items.ts'

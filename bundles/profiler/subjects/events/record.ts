@@ -1,5 +1,5 @@
 import type { EventDispatcher, Listener } from '../../../../lib/event-dispatcher/event-dispatcher.ts'
-import type { EventsData, EventsProcessData, ListenerData } from '../../profile/event-data.ts'
+import type { EventsData, EventsProcessData, ListenerData } from '../../profile/span-data.ts'
 import type { CollectorOf } from '../../record/collect.ts'
 import type { ListenerSite } from '../../record/listener-sites.ts'
 import type { Trace } from '../../record/trace.ts'

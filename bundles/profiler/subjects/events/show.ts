@@ -1,14 +1,17 @@
 import { markdownDepth, type Section, toSpan } from '../../export/markdown-text.ts'
 import { keyOfListener, summarizeListeners } from '../../insight/listeners.ts'
 import {
+  type EventNode,
+  type EventTree,
   isKernelDispatch,
   type ListenerChange,
   type OutlineNode,
   outlineEvents,
+  ownTime,
+  readEventTree,
   readHandledTime,
   walkOutline,
-} from '../../profile/event-outline.ts'
-import { type EventNode, type EventTree, ownTime, readEventTree } from '../../profile/event-tree.ts'
+} from '../../profile/event-tree.ts'
 import { formatMicroseconds } from '../../profile/format.ts'
 import { describeSubRequest, profileLink } from '../../profile/links.ts'
 import type { Profile, ProfileSummary } from '../../profile/profile.ts'

@@ -12,7 +12,7 @@ import {
   toPlace,
   toRest,
 } from '../../profile/exceptions.ts'
-import { formatSize } from '../../profile/format-value.ts'
+import { formatSize } from '../../profile/format.ts'
 import { profileLink } from '../../profile/links.ts'
 import type { Excerpt } from '../../profile/schema.ts'
 import type { EditorLinks } from '../../web/editor-links.ts'

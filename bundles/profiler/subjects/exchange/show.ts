@@ -12,17 +12,22 @@ import type { Overview } from '../../insight/overview/overview.ts'
 import type { ShownProfile } from '../../insight/relatives.ts'
 import { outcomes, type SummaryView } from '../../insight/summary-view.ts'
 import type { BodyData } from '../../profile/content.ts'
-import { formatCount, formatDuration, formatPeriod, formatTime, shorten, toTarget } from '../../profile/format.ts'
 import {
+  formatCount,
+  formatDuration,
   formatMoment,
+  formatPeriod,
   formatSize,
+  formatTime,
   type Row,
   readHeader,
+  shorten,
   toPairRows,
   toRows,
+  toTarget,
   toValueRow,
   type ValueRow,
-} from '../../profile/format-value.ts'
+} from '../../profile/format.ts'
 import { contentLink, profileLink } from '../../profile/links.ts'
 import type { Outcome, Profile, ProfileSummary } from '../../profile/profile.ts'
 import { findDefinition, viewAnswer } from '../../web/answer-place.ts'

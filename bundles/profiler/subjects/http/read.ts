@@ -1,7 +1,6 @@
 import { type CallerPlace, choosePlaces } from '../../../../lib/stack/choose-places.ts'
-import { oncePerProfile } from '../../profile/once-per-profile.ts'
 import { joinPeriods, totalOf } from '../../profile/periods.ts'
-import type { Profile } from '../../profile/profile.ts'
+import { oncePerProfile, type Profile } from '../../profile/profile.ts'
 import type { HttpCall } from './data.ts'
 
 /** An HTTP client call of a profile. Times are in milliseconds from the start of the request. */

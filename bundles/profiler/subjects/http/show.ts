@@ -4,8 +4,15 @@ import type { Overview } from '../../insight/overview/overview.ts'
 import type { ShownProfile } from '../../insight/relatives.ts'
 import type { SummaryView } from '../../insight/summary-view.ts'
 import { type MessageData, writeContent } from '../../profile/content.ts'
-import { formatBytes, formatCount, formatDuration, formatNumber, shorten } from '../../profile/format.ts'
-import { formatSize, formatText } from '../../profile/format-value.ts'
+import {
+  formatBytes,
+  formatCount,
+  formatDuration,
+  formatNumber,
+  formatSize,
+  formatText,
+  shorten,
+} from '../../profile/format.ts'
 import { groupBy } from '../../profile/group-by.ts'
 import { profileLink } from '../../profile/links.ts'
 import type { Period } from '../../profile/periods.ts'

@@ -3,8 +3,7 @@ import { type CallerPlace, choosePlaces } from '../../../../lib/stack/choose-pla
 import { formatCaller } from '../../profile/code.ts'
 import type { EventNode, EventTree } from '../../profile/event-tree.ts'
 import { readChain, type StoredException } from '../../profile/exceptions.ts'
-import { oncePerProfile } from '../../profile/once-per-profile.ts'
-import type { Profile } from '../../profile/profile.ts'
+import { oncePerProfile, type Profile } from '../../profile/profile.ts'
 import type { JsonObject } from '../../profile/schema.ts'
 import type { LogMessage } from './data.ts'
 

@@ -2,9 +2,8 @@ import { isCache } from '../../../../lib/sql/tokens.ts'
 import type { Caller } from '../../../../lib/stack/callers.ts'
 import { type CallerPlace, choosePlaces } from '../../../../lib/stack/choose-places.ts'
 import { groupBy } from '../../profile/group-by.ts'
-import { oncePerProfile } from '../../profile/once-per-profile.ts'
 import { joinPeriods, totalOf } from '../../profile/periods.ts'
-import type { Profile } from '../../profile/profile.ts'
+import { oncePerProfile, type Profile } from '../../profile/profile.ts'
 import type { ConnectionWaitData, QueryData } from './data.ts'
 
 /** A query of a profile. Times are in milliseconds since the request began. */

@@ -2,8 +2,7 @@ import type { FindingRule, RuleFinding } from '../../../../kernel/profiler-contr
 import { describePlaces } from '../../insight/findings/describe-places.ts'
 import { formatDuration, formatPlace, shorten, toOneLine } from '../../profile/format.ts'
 import { groupBy } from '../../profile/group-by.ts'
-import { oncePerProfile } from '../../profile/once-per-profile.ts'
-import type { Profile } from '../../profile/profile.ts'
+import { oncePerProfile, type Profile } from '../../profile/profile.ts'
 import {
   controlOperations,
   readQueries,

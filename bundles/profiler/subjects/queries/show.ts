@@ -1,6 +1,13 @@
 import type { View } from '../../../../lib/view/view.ts'
-import { formatCount, formatDuration, formatNumber, formatShare, shorten, toOneLine } from '../../profile/format.ts'
-import { formatValue } from '../../profile/format-value.ts'
+import {
+  formatCount,
+  formatDuration,
+  formatNumber,
+  formatShare,
+  formatValue,
+  shorten,
+  toOneLine,
+} from '../../profile/format.ts'
 import { groupBy } from '../../profile/group-by.ts'
 import { profileLink } from '../../profile/links.ts'
 import type { Period } from '../../profile/periods.ts'

@@ -1,5 +1,4 @@
-import { oncePerProfile } from '../../profile/once-per-profile.ts'
-import type { Profile } from '../../profile/profile.ts'
+import { oncePerProfile, type Profile } from '../../profile/profile.ts'
 
 /** One call of a template. Times are in milliseconds, its start from that of the pass. */
 export interface Render {

@@ -3,8 +3,7 @@ import { Response } from '../../../../lib/http/response.ts'
 import { mainRequests } from '../../insight/latest.ts'
 import { isDirect, planReplay } from '../../insight/replay/plan-replay.ts'
 import { toSummaryView } from '../../insight/summary-view.ts'
-import { shorten } from '../../profile/format.ts'
-import { toPairRows } from '../../profile/format-value.ts'
+import { shorten, toPairRows } from '../../profile/format.ts'
 import {
   changeLink,
   compareWithPreviousLink,

@@ -7,7 +7,7 @@ import { findOccurrences } from '../../insight/occurrences.ts'
 import { findChildren, type Relatives, type ShownProfile } from '../../insight/relatives.ts'
 import { toSummaryView, withBadge } from '../../insight/summary-view.ts'
 import { findTrace } from '../../insight/trace-parts.ts'
-import { readHandledTime } from '../../profile/event-outline.ts'
+import { readHandledTime } from '../../profile/event-tree.ts'
 import { formatDuration, formatNumber, formatTime } from '../../profile/format.ts'
 import {
   changeLink,

@@ -1,7 +1,5 @@
-import type { BodyData } from '../../profile/content.ts'
-import { serializeForm } from '../../profile/content.ts'
-import { formatSize, type Row, toPairRows } from '../../profile/format-value.ts'
-import { type TreeView, TreeViewer, valueTreeLimit } from '../../profile/tree-view.ts'
+import { type BodyData, serializeForm } from '../../profile/content.ts'
+import { formatSize, type Row, type TreeView, TreeViewer, toPairRows, valueTreeLimit } from '../../profile/format.ts'
 import type { PanelModel } from './panel.ts'
 
 /** The body of a request as a panel shows it. */

@@ -1,8 +1,5 @@
-import type { ContentData } from '../../profile/content.ts'
-import { writeContent } from '../../profile/content.ts'
-import { formatCount } from '../../profile/format.ts'
-import { formatSize } from '../../profile/format-value.ts'
-import { type TreeView, TreeViewer, valueTreeLimit } from '../../profile/tree-view.ts'
+import { type ContentData, writeContent } from '../../profile/content.ts'
+import { formatCount, formatSize, type TreeView, TreeViewer, valueTreeLimit } from '../../profile/format.ts'
 
 /** A content as the partial `profiler/content` shows it. Parts that do not exist are empty. */
 export interface ContentView {

@@ -1,7 +1,7 @@
 import type { Application } from '../../../../kernel/bundle.ts'
 import type { Collector } from '../../../../kernel/profiler-contract.ts'
 import type { Inspector } from '../../insight/findings/inspector.ts'
-import { formatValue, toRows, toValueRow } from '../../profile/format-value.ts'
+import { formatValue, toRows, toValueRow } from '../../profile/format.ts'
 import type { ProfilePanel } from './panel.ts'
 
 /** Creates the function that gives the panels in the order of the menu. Their code is loaded with its first call. */

@@ -9,8 +9,7 @@ import { describeDuration, type SummaryView, toSummaryView } from '../../insight
 import { createRequestSpans } from '../../insight/timeline/request-spans.ts'
 import { type PlacedTrace, placeTrace, type TraceNode } from '../../insight/timeline/services.ts'
 import type { Category } from '../../insight/timeline/span.ts'
-import { readHandledTime } from '../../profile/event-outline.ts'
-import { type EventNode, readEventTree } from '../../profile/event-tree.ts'
+import { type EventNode, readEventTree, readHandledTime } from '../../profile/event-tree.ts'
 import {
   formatBytes,
   formatCount,
@@ -18,8 +17,9 @@ import {
   formatMicroseconds,
   formatPlace,
   formatShare,
+  toPairRows,
+  toValueRow,
 } from '../../profile/format.ts'
-import { toPairRows, toValueRow } from '../../profile/format-value.ts'
 import { profileLink } from '../../profile/links.ts'
 import { joinPeriods, type Period, totalOf } from '../../profile/periods.ts'
 import type { Profile } from '../../profile/profile.ts'

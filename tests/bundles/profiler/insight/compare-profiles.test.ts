@@ -4,8 +4,7 @@ import { type Compared, compareMaps, type DifferenceKind } from '#bundles/profil
 import { readTimings } from '#bundles/profiler/insight/compare/compared-parts.ts'
 import { type Comparison, compareProfiles } from '#bundles/profiler/insight/compare/comparison.ts'
 import { judgeComparison, writeChanges } from '#bundles/profiler/insight/compare/judge-comparison.ts'
-import { toProfile } from '#bundles/profiler/profile/parse-profile.ts'
-import type { Profile } from '#bundles/profiler/profile/profile.ts'
+import { type Profile, toProfile } from '#bundles/profiler/profile/profile.ts'
 import { createProfile, createQuery } from '#tests/support/create-profile.ts'
 
 const text = fc.constantFrom('a', 'b', 'A', 'kernel.request', 'date', '', 'ä')

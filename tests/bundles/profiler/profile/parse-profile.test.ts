@@ -1,5 +1,5 @@
 import { t } from 'tap'
-import { parseProfile, parseSummary, toProfile } from '#bundles/profiler/profile/parse-profile.ts'
+import { parseProfile, parseSummary, toProfile } from '#bundles/profiler/profile/profile.ts'
 import type { JsonObject } from '#bundles/profiler/profile/schema.ts'
 import { createProfile } from '#tests/support/create-profile.ts'
 

@@ -1,6 +1,5 @@
 import { t } from 'tap'
-import { toValueRow } from '#bundles/profiler/profile/format-value.ts'
-import { TreeViewer } from '#bundles/profiler/profile/tree-view.ts'
+import { TreeViewer, toValueRow } from '#bundles/profiler/profile/format.ts'
 
 t.test('a value has its kind; an empty one is visible', async t => {
   const viewer = new TreeViewer()

@@ -1,5 +1,5 @@
 import { t } from 'tap'
-import { SpanFlag, type SpanRow } from '#bundles/profiler/profile/event-data.ts'
+import { SpanFlag, type SpanRow } from '#bundles/profiler/profile/span-data.ts'
 import { EventTrace } from '#bundles/profiler/record/event-trace.ts'
 import { ExceptionEvent, ResponseEvent } from '#kernel/events.ts'
 import { createExceptionEvent, createRequest, createResponseEvent } from '#kernel/testing/event-factories.ts'

@@ -1,5 +1,5 @@
 import { t } from 'tap'
-import type { SpanRow } from '#bundles/profiler/profile/event-data.ts'
+import type { SpanRow } from '#bundles/profiler/profile/span-data.ts'
 import type { StoredProfile } from '#bundles/profiler/store/profile-storage.ts'
 import { createEventsPanel } from '#bundles/profiler/subjects/events/show.ts'
 import { createLoggerPanel } from '#bundles/profiler/subjects/logs/show.ts'

@@ -1,7 +1,6 @@
 import { type Test, t } from 'tap'
 import { Inspector } from '#bundles/profiler/insight/findings/inspector.ts'
-import { toProfile } from '#bundles/profiler/profile/parse-profile.ts'
-import type { Profile } from '#bundles/profiler/profile/profile.ts'
+import { type Profile, toProfile } from '#bundles/profiler/profile/profile.ts'
 import type { MemoryProfileStorage } from '#bundles/profiler/store/memory-profile-storage.ts'
 import { Assets } from '#bundles/profiler/web/assets.ts'
 import { createEditorLinks } from '#bundles/profiler/web/editor-links.ts'

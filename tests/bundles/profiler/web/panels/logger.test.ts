@@ -1,5 +1,5 @@
 import { t } from 'tap'
-import { toProfile } from '#bundles/profiler/profile/parse-profile.ts'
+import { toProfile } from '#bundles/profiler/profile/profile.ts'
 import { createLoggerPanel } from '#bundles/profiler/subjects/logs/show.ts'
 import { EditorLinks } from '#bundles/profiler/web/editor-links.ts'
 import type { PanelSubject } from '#bundles/profiler/web/panels/panel.ts'

@@ -1,6 +1,6 @@
 import fc from 'fast-check'
 import { t } from 'tap'
-import { toValueRow } from '#bundles/profiler/profile/format-value.ts'
+import { toValueRow } from '#bundles/profiler/profile/format.ts'
 import { createHttpPanel } from '#bundles/profiler/subjects/http/show.ts'
 import { splitMessage } from '#bundles/profiler/subjects/logs/log-lines.ts'
 import { EditorLinks } from '#bundles/profiler/web/editor-links.ts'
