@@ -2,7 +2,7 @@ import { existsSync, readdirSync, readFileSync } from 'node:fs'
 import path from 'node:path'
 import { t } from 'tap'
 import { readDecisions } from './support/decisions.ts'
-import { readRows } from './support/reference.ts'
+import { readRows } from './support/markdown.ts'
 
 /** The documents in and below these folders. */
 function listDocuments(...folders: string[]): string[] {

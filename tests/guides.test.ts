@@ -3,7 +3,7 @@ import { t } from 'tap'
 import { createApplication } from '#bin/new-application.ts'
 import { followGuides } from './support/follow-guides.ts'
 import { applyDiff, parseGuide } from './support/guide.ts'
-import { readRows, readSections } from './support/reference.ts'
+import { readRows, readSections } from './support/markdown.ts'
 
 // `npm run proof` follows all guides.
 t.test('every block of code in the guide to listeners works as shown', t => followGuides(t, ['listener.md']))

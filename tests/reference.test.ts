@@ -6,7 +6,6 @@ import { createFrameworkBundle } from '#bundles/framework/framework-bundle.ts'
 import { optionalListeners, resolveOptions } from '#bundles/framework/options.ts'
 import { defaultHeaders } from '#bundles/framework/protection.ts'
 import { createOpenTelemetryBundle } from '#bundles/opentelemetry/opentelemetry-bundle.ts'
-import { openTelemetrySettings } from '#bundles/opentelemetry/settings.ts'
 import { createProfilerBundle } from '#bundles/profiler/profiler-bundle.ts'
 import { MemoryProfileStorage } from '#bundles/profiler/store/memory-profile-storage.ts'
 import { kernelSignals } from '#kernel/bundle.ts'
@@ -14,12 +13,14 @@ import { ViewEvent } from '#kernel/events.ts'
 import { createTestKernel, type TestKernelOptions } from '#kernel/testing/create-test-kernel.ts'
 import * as factories from '#kernel/testing/event-factories.ts'
 import { RecordingDispatcher } from '#kernel/testing/recording-dispatcher.ts'
+import type { Setting } from '#lib/env/settings.ts'
 import { Response } from '#lib/http/response.ts'
+import { readSettings } from './support/declared-settings.ts'
 import { runDocumented } from './support/documented-console.ts'
 import { createHandlerBundle } from './support/handler-bundle.ts'
 import { lifecycle } from './support/lifecycle.ts'
+import { readRows, readSections } from './support/markdown.ts'
 import { parseConfig } from './support/parse-config.ts'
-import { readRows, readSections } from './support/reference.ts'
 import { command, findOutdated } from './support/references.ts'
 
 const events = readSections('docs/reference/events.md')
@@ -133,78 +134,64 @@ t.test('every declared signal is in the reference', async t => {
   )
 })
 
-/** The sections of the reference with the settings of a bundle, or of the kernel. */
-const settingSections: readonly (readonly [bundle: string, title: string])[] = [
-  ['kernel', 'Settings'],
-  ['framework', 'Settings of the framework'],
-  ['profiler', 'Settings of the profiler'],
-  ['opentelemetry', 'Settings of tracing'],
-]
-
-/** The rows of the reference that describe settings: names, types and defaults. */
-const settingRows = settingSections.flatMap(([bundle, title]) =>
-  readRows(textOf(configuration, title))
-    .filter(cells => cells.length === 4)
-    .map(([name = '', type = '', preset = '']) => ({ bundle, name, type, preset })),
+/** All settings of the package, with the names of their bundles. */
+const settings = Object.entries(readSettings('dev')).flatMap(([bundle, definitions]) =>
+  Object.entries(definitions).map(([name, setting]) => ({ bundle, name, setting })),
 )
 
-t.test('every setting is in the reference, and refuses a wrong value', async t => {
+t.test('every setting of an application is in the reference', async t => {
   const { stdout } = await runDocumented('debug:config --json')
-  const { settings } = JSON.parse(stdout) as { settings: readonly { name: string; bundle: string; help: string }[] }
-  const described = settingRows.map(({ bundle, name }) => `${bundle} ${name}`)
-  const declared = settings.filter(({ bundle }) => bundle !== 'site').map(({ bundle, name }) => `${bundle} ${name}`)
-  // An application has the bundle with an endpoint only.
-  const ofTracing = Object.keys(openTelemetrySettings.definitions).map(name => `opentelemetry ${name}`)
-  t.strictSame(described.toSorted(), [...declared, ...ofTracing].toSorted())
+  const listed = (JSON.parse(stdout) as { settings: readonly { name: string; bundle: string }[] }).settings
+  t.strictSame(
+    // An application has the bundle of tracing with an endpoint only.
+    settings.filter(({ bundle }) => bundle !== 'opentelemetry').map(({ bundle, name }) => `${bundle} ${name}`),
+    listed.filter(({ bundle }) => bundle !== 'site').map(({ bundle, name }) => `${bundle} ${name}`),
+  )
+})
 
+t.test('every setting refuses a wrong value', async t => {
   const profiler = createProfilerBundle({ storage: new MemoryProfileStorage() })
   const bundles = [createFrameworkBundle(), createOpenTelemetryBundle(), profiler]
-  for (const { name, type } of settingRows) {
+  for (const { name, setting } of settings) {
     const boot = createTestKernel({ bundles, variables: { [name]: '? ?' } })
-    if (type === 'text') await boot.then(({ close }) => close())
+    if (setting.schema === undefined) await boot.then(({ close }) => close())
     else await t.rejects(boot, { code: 'CONFIG_INVALID', message: new RegExp(`^  ${name} `, 'm') }, name)
   }
 })
 
-t.test('the shipped .env lists every setting with a comment', async t => {
+t.test('the shipped .env lists every setting with a comment, and gives no value without a default', async t => {
   const { stdout } = await runDocumented('debug:config --json')
-  const { settings } = JSON.parse(stdout) as { settings: readonly { name: string }[] }
-  const listed = readFileSync('.env', 'utf8').matchAll(/(^#.*\n)?^(\w+)=/gm)
-  const names = Array.from(listed, ([, comment, name]) => (comment === undefined ? `${name} without` : String(name)))
+  const listed = (JSON.parse(stdout) as { settings: readonly { name: string }[] }).settings
+  const shipped = Array.from(readFileSync('.env', 'utf8').matchAll(/(^#.*\n)?^(\w+)=(.*)$/gm))
+  const names = shipped.map(([, comment, name]) => (comment === undefined ? `${name} without` : String(name)))
   // NODE_ENV is a variable of the machine, not of the application.
-  const declared = settings.map(({ name }) => name).filter(name => name !== 'NODE_ENV')
-  t.strictSame(names.toSorted(), declared.toSorted())
-})
-
-t.test('every property of the configuration is in the reference', async t => {
-  const rows = readRows(textOf(configuration, 'Settings')).filter(cells => cells.length === 2)
-  const base = { APP_SECRET: 'a secret for tests, of enough characters' }
   t.strictSame(
-    rows.map(([property]) => property),
-    Object.keys(parseConfig(base)),
+    names.toSorted(),
+    listed
+      .map(({ name }) => name)
+      .filter(name => name !== 'NODE_ENV')
+      .toSorted(),
   )
-  const names = settingRows.map(({ name }) => name)
+  const isUnset = ({ default: value = [] }: Setting) => Array.isArray(value) && value.length === 0
+  const optional = settings.filter(({ setting }) => 'default' in setting && isUnset(setting))
+  const values = new Map(shipped.map(([, , name, value]) => [name, value]))
   t.strictSame(
-    rows.map(([, name = '']) => name).filter(name => !names.includes(name)),
+    optional.map(({ name }) => name).filter(name => values.get(name)),
     [],
   )
 })
 
-t.test('the reference has the defaults of settings', async t => {
-  const defaults = new Map(settingRows.map(({ name, preset }) => [name, preset]))
-  const base = { APP_SECRET: 'a secret for tests, of enough characters' }
-  const [unset, dev, test, prod] = ['', 'dev', 'test', 'prod'].map(name => parseConfig({ ...base, APP_ENV: name }))
-  t.equal(unset?.environment, defaults.get('APP_ENV'))
-  t.equal(defaults.get('APP_DEBUG'), 'on in `dev` and `test`, off in `prod`')
-  t.strictSame([dev?.isDebug, test?.isDebug, prod?.isDebug], [true, true, false])
-  t.equal(defaults.get('LOG_LEVEL'), '`debug` in `dev`, else `warning`')
-  t.strictSame([dev?.logLevel, test?.logLevel, prod?.logLevel], ['debug', 'warning', 'warning'])
-  const shipped = Object.fromEntries(
-    Array.from(readFileSync('.env', 'utf8').matchAll(/^(\w+)=(.*)$/gm), ([, name, value]) => [name, value]),
+t.test('every property of the configuration is in the reference', async t => {
+  const rows = readRows(textOf(configuration, 'Settings')).filter(cells => cells.length === 2)
+  t.strictSame(
+    rows.map(([property]) => property),
+    Object.keys(parseConfig({ APP_SECRET: 'a secret for tests, of enough characters' })),
   )
-  for (const [name, preset] of defaults) {
-    if (preset === 'none') t.equal(shipped[name] ?? '', '', name)
-  }
+  const names = settings.map(({ name }) => name)
+  t.strictSame(
+    rows.map(([, name = '']) => name).filter(name => !names.includes(name)),
+    [],
+  )
 })
 
 t.test('every option of bin/serve is in the reference, with its default', async t => {

@@ -1,6 +1,6 @@
 import { t } from 'tap'
+import { readRows, readSections } from './support/markdown.ts'
 import { readEntryPoints } from './support/public-api.ts'
-import { readRows, readSections } from './support/reference.ts'
 
 const sections = readSections('docs/reference/testing.md')
 const entries = readEntryPoints().filter(({ name }) => name.endsWith('/testing'))

@@ -163,16 +163,19 @@ const asAccelRedirect: Conversion<AccelRedirect> = {
 
 /** The settings of the framework bundle. */
 const frameworkSettings: BundleSettings<FrameworkSettings> = defineSettings({
+  /** It does not depend on `LOG_LEVEL`: see docs/guides/operation.md#the-access-log. */
   ACCESS_LOG: {
     help: 'logs a line for each request; by default in production only',
     schema: asFlag,
     default: undefined,
   },
+  /** For `createFileResponse`: see docs/guides/deploy.md#files-that-nginx-sends. */
   ACCEL_REDIRECT: {
     help: 'folders whose files nginx sends for controllers, with its internal locations: var/uploads=/_uploads',
     schema: asListOf(asAccelRedirect),
     default: [],
   },
+  /** The URL may have a user and a password: `redis://user:password@host:6379`. It needs the package ioredis. */
   SESSION_URL: {
     help: 'stores the sessions of several machines in Redis: redis://host:6379, or rediss:// for TLS',
     schema: asRedisUrl,

@@ -61,6 +61,7 @@ function toPair(text: string): [name: string, value: string] | undefined {
 
 /** The settings of tracing. This file loads nothing else of the bundle. */
 export const openTelemetrySettings: BundleSettings<OpenTelemetrySettings> = defineSettings({
+  /** They are sent to `/v1/traces` below it. */
   OTEL_EXPORTER_OTLP_ENDPOINT: {
     help: 'sends traces to this OpenTelemetry collector or back end, such as http://localhost:4318',
     schema: asHttpUrl,

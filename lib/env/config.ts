@@ -112,6 +112,10 @@ function createKernelSettings(conditions: KernelConditions): BundleSettings<Kern
       schema: asFlag,
       default: environment !== 'prod' && !isProduction,
     },
+    /**
+     * The public one of a new application is refused in `prod`. See
+     * docs/guides/protection.md#signed-and-encrypted-cookies.
+     */
     APP_SECRET: {
       help: 'for signatures and encryption, by app.secrets',
       schema: createSecretConversion(isSecretOwn),
@@ -123,21 +127,30 @@ function createKernelSettings(conditions: KernelConditions): BundleSettings<Kern
       default: none,
       secret: true,
     },
+    /** For absolute URLs without a request, also in jobs. It may have a path: `https://example.org/shop`. */
     APP_URL: {
       help: 'the address of the application, for links in mails and commands, such as https://example.org',
       schema: asAddressOfSite,
       default: undefined,
     },
+    /**
+     * In `prod` other hosts are refused, and without the setting a warning is logged at the start; in `dev` they are
+     * added to the host names with debug output.
+     */
     APP_HOSTS: {
       help: 'the host names of the application, such as example.org,*.example.org',
       schema: asListOf(asHostPattern),
       default: none,
     },
+    /** `private_ranges` stands for the loopback and all private networks. */
     TRUSTED_PROXIES: {
       help: 'proxies that may name the address, scheme, host and port of a client',
       schema: asListOf(asProxy),
       default: none,
     },
+    /**
+     * List only the headers that the proxy writes, because a proxy passes on all others as the client has sent them.
+     */
     TRUSTED_HEADERS: {
       help: 'the headers that these proxies write',
       schema: asListOf(asTrustableHeader),
@@ -148,11 +161,13 @@ function createKernelSettings(conditions: KernelConditions): BundleSettings<Kern
       schema: asListOf(asAddress),
       default: none,
     },
+    /** Names are looked up in `/etc/passwd` at the start. */
     DEBUG_ALLOWED_USERS: {
       help: "users whose programs on this machine see debug output, in addition to the server's own user (Linux)",
       schema: asListOf(asUser),
       default: none,
     },
+    /** Clients show it by the link that is printed at the start, or in the header `x-debug-key`. */
     DEBUG_KEY: {
       help: 'a secret that clients must show to see debug output',
       schema: asDebugKey,

@@ -1,9 +1,9 @@
 import { mkdirSync, symlinkSync, writeFileSync } from 'node:fs'
 import path from 'node:path'
 import { type Test, t } from 'tap'
+import { readRows, readSections } from '#tests/support/markdown.ts'
 import { makeApplication } from '#tests/support/new-application.ts'
 import { noRegistry } from '#tests/support/npm-registry.ts'
-import { readRows, readSections } from '#tests/support/reference.ts'
 import { runProcess } from '#tests/support/start-process.ts'
 
 /** The rows of the guide: the name of a runner, its import, and how it calls a function at the end of a test. */

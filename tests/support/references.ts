@@ -3,7 +3,9 @@ import { readdirSync, readFileSync, writeFileSync } from 'node:fs'
 import path from 'node:path'
 import type { CodedErrorClass } from '#lib/errors/http-error.ts'
 import { writeReference } from './api-report.ts'
+import { settingOwners, writeSettings } from './declared-settings.ts'
 import { docBefore, readSource } from './doc-comments.ts'
+import { code, fillBlocks, linkGuides, writeTable } from './markdown.ts'
 import { readEntryPoints } from './public-api.ts'
 import { readRunTimePackages, writePackages } from './run-time-packages.ts'
 
@@ -20,6 +22,10 @@ const references: readonly Reference[] = [
   { file: 'docs/reference/api.md', write: before => writeReference(before, readEntryPoints()) },
   { file: 'docs/reference/packages.md', write: before => writePackages(before, readRunTimePackages()) },
   { file: 'docs/reference/errors.md', write: writeErrors },
+  {
+    file: 'docs/reference/configuration.md',
+    write: before => fillBlocks(before, 'settings', settingOwners, writeSettings),
+  },
 ]
 
 /** Writes the references anew. Returns the files that have changed. */
@@ -39,48 +45,10 @@ export async function findOutdated(): Promise<{ readonly file: string; readonly 
   return (await Promise.all(all)).flat()
 }
 
-/** Writes the blocks of one kind anew: they are between `<!-- begin: kind name -->` and `<!-- end -->`. */
-async function fillBlocks(
-  markdown: string,
-  kind: string,
-  write: (name: string) => string | Promise<string>,
-): Promise<string> {
-  const block = new RegExp(`(?<=^<!-- begin: ${kind} (.*) -->\n)[^]*?(?=^<!-- end -->$)`, 'gm')
-  const texts = Array.from(markdown.matchAll(block), ([, name = '']) => write(name))
-  const written = await Promise.all(texts)
-  return markdown.replace(block, () => `\n${written.shift()}\n\n`)
-}
-
-/** The names of the blocks of one kind. */
-function namesOfBlocks(markdown: string, kind: string): string[] {
-  return Array.from(markdown.matchAll(new RegExp(`^<!-- begin: ${kind} (.*) -->$`, 'gm')), ([, name]) => String(name))
-}
-
-function writeTable(head: readonly string[], rows: readonly (readonly string[])[]): string {
-  const line = (cells: readonly string[]) =>
-    `| ${cells.map(cell => cell.replaceAll(/\s+/g, ' ').replaceAll('|', '\\|')).join(' | ')} |`.replaceAll(
-      '|  |',
-      '| |',
-    )
-  return [line(head), line(head.map(() => '---')), ...rows.map(line)].join('\n')
-}
-
-/** A text as code; empty without one. */
-function code(text: string): string {
-  return text && `\`${text}\``
-}
-
-/** Code refers to guides by their paths: `docs/guides/protection.md#cors`. */
-function linkGuides(text: string): string {
-  return text.replaceAll(/\bdocs\/(guides\/[\w-]+\.md(?:#[\w-]+)?)/g, '[the guide](../$1)')
-}
-
 /** Each block names the files of its errors. */
-async function writeErrors(before: string): Promise<string> {
+function writeErrors(before: string): Promise<string> {
   const files = listSources().filter(file => / = *\n? *defineError\(/.test(readFileSync(file, 'utf8')))
-  const named = namesOfBlocks(before, 'errors').flatMap(names => names.split(' '))
-  assert.deepEqual(named.toSorted(), files.toSorted(), 'docs/reference/errors.md has a block for each file of errors')
-  return fillBlocks(before, 'errors', async names => {
+  return fillBlocks(before, 'errors', files, async names => {
     const rows = await Promise.all(names.split(' ').map(readErrors))
     return writeTable(['Code', 'Status', 'Message', 'When', 'What to do'], rows.flat())
   })

@@ -77,6 +77,10 @@ const asPathMapping: Conversion<PathMapping> = {
 
 /** The settings of the profiler. This file loads nothing else of it: without debug, only the names are needed. */
 export const profilerSettings: BundleSettings<ProfilerSettings> = defineSettings({
+  /**
+   * `jetbrains` is another name of `idea`, and `mvim` of `vim`. Without the setting, the server or the browser opens
+   * files: see docs/guides/profiler.md#when-something-fails.
+   */
   EDITOR_URL: {
     help: 'opens files from error pages and profiles: an editor such as vscode, or a link with {file}, {line}, {column}',
     schema: asEditorUrl,
@@ -87,6 +91,7 @@ export const profilerSettings: BundleSettings<ProfilerSettings> = defineSettings
     schema: asListOf(asPathMapping),
     default: [],
   },
+  /** See docs/guides/coding-agents.md. */
   PROFILER_MCP: {
     help: 'answers coding agents (MCP) at /_profiler/mcp',
     schema: asFlag,
@@ -97,6 +102,7 @@ export const profilerSettings: BundleSettings<ProfilerSettings> = defineSettings
     schema: asFlag,
     default: false,
   },
+  /** The URL may have a user and a password: `redis://user:password@host:6379`. It needs the package ioredis. */
   PROFILER_URL: {
     help: 'stores the profiles of several machines in Redis: redis://host:6379, or rediss:// for TLS',
     schema: asRedisUrl,
@@ -108,11 +114,13 @@ export const profilerSettings: BundleSettings<ProfilerSettings> = defineSettings
     schema: asRatio,
     default: 1,
   },
+  /** An error is a status of 500 and above, or a stream that failed. */
   PROFILER_ONLY_ERRORS: {
     help: 'keeps only profiles of requests with an error of the server, and of slow ones with PROFILER_SLOWER_THAN',
     schema: asFlag,
     default: false,
   },
+  /** With both settings, a profile needs one of the two. */
   PROFILER_SLOWER_THAN: {
     help: 'keeps only profiles of requests that take more milliseconds, and of errors with PROFILER_ONLY_ERRORS',
     schema: asMilliseconds,
