@@ -13,10 +13,15 @@ import { findPredecessors, likenessOf } from '../insight/compare/find-previous.t
 import { type Verdict, writeChanges } from '../insight/compare/judge-comparison.ts'
 import { findRestart } from '../insight/edits.ts'
 import type { Inspector } from '../insight/findings/inspector.ts'
-import { isFixed, listFlaws } from '../insight/replay/judge-fix.ts'
-import { type PossibleReplay, planReplay } from '../insight/replay/plan-replay.ts'
-import type { Replayer, ReplayInput } from '../insight/replay/replayer.ts'
-import { type Repeated, repeatRequest, verifyFlaws } from '../insight/replay/verify.ts'
+import { isFixed, listFlaws, verifyFlaws } from '../insight/replay/judge-fix.ts'
+import {
+  type PossibleReplay,
+  planReplay,
+  type Repeated,
+  type Replayer,
+  type ReplayInput,
+  repeatRequest,
+} from '../insight/replay/replay.ts'
 import type { Profile } from '../profile/profile.ts'
 import { readOriginal } from '../record/recording-policy.ts'
 import type { ProfileStorage, StoredProfile } from '../store/profile-storage.ts'

@@ -3,7 +3,7 @@ import { type Finding, linkToFinding, splitSentence } from '../insight/findings/
 import { summarizeProfile } from '../insight/overview/overview.ts'
 import type { Durations } from '../insight/overview/usual-time.ts'
 import type { ShownProfile } from '../insight/relatives.ts'
-import { planReplay } from '../insight/replay/plan-replay.ts'
+import { planReplay } from '../insight/replay/replay.ts'
 import { describeTimes } from '../insight/since-edit/since-edit.ts'
 import { readExceptions, type StoredException } from '../profile/exceptions.ts'
 import {

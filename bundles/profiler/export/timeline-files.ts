@@ -1,6 +1,5 @@
 import { version } from '../../../lib/package.ts'
-import type { LogMark } from '../insight/timeline/request-spans.ts'
-import type { TimelineSpan } from '../insight/timeline/span.ts'
+import type { LogMark, TimelineSpan } from '../insight/timeline/request-spans.ts'
 import { toTarget } from '../profile/format.ts'
 import { endOf, type Period } from '../profile/periods.ts'
 import type { Profile } from '../profile/profile.ts'

@@ -1,8 +1,8 @@
-import { keyOfListener, summarizeListeners } from '../insight/listeners.ts'
 import { readEventTree } from '../profile/event-tree.ts'
 import { findThrowFrame } from '../profile/exceptions.ts'
 import { formatPlace } from '../profile/format.ts'
 import type { Profile, ProfileSummary } from '../profile/profile.ts'
+import { keyOfListener, summarizeListeners } from '../subjects/events/listeners.ts'
 import { readRouteLog } from '../subjects/router/data.ts'
 import type { EditorLinks, PlaceView } from './editor-links.ts'
 

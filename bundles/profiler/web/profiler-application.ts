@@ -1,7 +1,7 @@
 import type { Application } from '../../../kernel/bundle.ts'
 import type { SignalMap } from '../../../lib/signals.ts'
 import type { Inspector } from '../insight/findings/inspector.ts'
-import type { Replayer } from '../insight/replay/replayer.ts'
+import type { Replayer } from '../insight/replay/replay.ts'
 import type { Profiler } from '../record/profiler.ts'
 import type { RecordingPolicy } from '../record/recording-policy.ts'
 import type { ProfileStorage } from '../store/profile-storage.ts'

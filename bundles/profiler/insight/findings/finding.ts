@@ -1,6 +1,9 @@
 import type { FindingPlace, RuleFinding, Severity } from '../../../../kernel/profiler-contract.ts'
-import { type EventNode, findBundle, findSite } from '../../profile/event-tree.ts'
+import type { CallerPlace } from '../../../../lib/stack/choose-places.ts'
+import { formatCaller } from '../../profile/code.ts'
+import { type EventNode, findBundle, findSite, readEventTree } from '../../profile/event-tree.ts'
 import { formatCount } from '../../profile/format.ts'
+import { groupBy } from '../../profile/group-by.ts'
 import { profileLink } from '../../profile/links.ts'
 import type { Profile } from '../../profile/profile.ts'
 import type { Badge, Tone } from '../summary-view.ts'
@@ -89,4 +92,75 @@ export function findCode(node: EventNode, profile: Profile): Pick<RuleFinding, '
  */
 export function isAwaited(node: EventNode, profile: Profile): boolean {
   return node.kind === 'call' && node.parent?.name !== 'kernel.terminate' && findBundle(node, profile) === undefined
+}
+
+/** More places are not named. */
+const placeLimit = 3
+
+/** Completes a sentence of advice with the lines of the application that started the work. */
+export function describePlaces(
+  work: readonly { readonly caller: CallerPlace }[],
+  values: Readonly<Record<string, string>>,
+  advice: string,
+): Pick<RuleFinding, 'advice' | 'code' | 'values'> {
+  const lines = new Map<string, { file: string; line: number }>()
+  for (const { caller } of work) {
+    const { file, line } = caller
+    if (file !== undefined && line !== undefined) lines.set(formatCaller(caller), { file, line })
+  }
+  const [code] = lines.values()
+  if (code === undefined) return { advice: `${advice}.`, values }
+  const places = [...lines.keys()].slice(0, placeLimit).map((place, index) => [`place-${index}`, place] as const)
+  const named = places.map(([name]) => `{${name}}`).join(', ')
+  return { advice: `${advice}: ${named}.`, values: { ...values, ...Object.fromEntries(places) }, code }
+}
+
+/** Work that began at a time, in milliseconds since the request began. */
+interface Started {
+  readonly start: number
+}
+
+/**
+ * Splits work into runs of one listener or controller without overlap: the next item of a run starts after the end of the
+ * previous one. `endOf` gives the end of an item in milliseconds.
+ */
+export function findRuns<item extends Started>(
+  profile: Profile,
+  items: readonly item[],
+  endOf: (item: item) => number,
+): item[][] {
+  const listeners = readEventTree(profile).nodes.filter(({ kind }) => kind === 'call')
+  const byListener = groupBy(items, item => String(findListener(item, listeners)))
+  return [...byListener.values()].flatMap(items => splitAtOverlaps(items, endOf))
+}
+
+/**
+ * Returns the index of the innermost listener that was running when the work began; -1 for the controller. The innermost
+ * listener is the last one that had started.
+ */
+function findListener({ start }: Started, listeners: readonly EventNode[]): number {
+  const at = start * 1000
+  const listener = listeners.findLast(node => node.start <= at && at < node.start + (node.duration ?? Infinity))
+  return listener?.index ?? -1
+}
+
+function splitAtOverlaps<item extends Started>(items: readonly item[], endOf: (item: item) => number): item[][] {
+  const runs: item[][] = []
+  let end = Number.NEGATIVE_INFINITY
+  for (const item of items.toSorted((a, b) => a.start - b.start)) {
+    if (item.start >= end) (runs.at(-1) ?? open(runs)).push(item)
+    else {
+      // The item overlaps the previous one: neither belongs to a run.
+      runs.at(-1)?.pop()
+      open(runs)
+    }
+    end = Math.max(end, endOf(item))
+  }
+  return runs
+}
+
+function open<item>(runs: item[][]): item[] {
+  const run: item[] = []
+  runs.push(run)
+  return run
 }

@@ -13,7 +13,7 @@ import {
   toQueryPlace,
 } from '../../subjects/queries/repeated-queries.ts'
 import { readRenders } from '../../subjects/templates/read.ts'
-import { describePlaces } from './describe-places.ts'
+import { describePlaces } from './finding.ts'
 
 /** Finds queries that a template started. */
 export const templateQueriesRule: FindingRule<Profile> = {

@@ -11,6 +11,7 @@ import {
 import type { Outcome, Profile, ProfileSummary } from '../../profile/profile.ts'
 import { type Finding, splitSentence, writeProblem } from '../findings/finding.ts'
 import type { Inspector } from '../findings/inspector.ts'
+import { isSafe, type Repeated } from './replay.ts'
 
 /** A flaw of a request that a replay verifies: its exception, or one of its findings. */
 export interface Flaw {
@@ -25,8 +26,9 @@ export interface Flaw {
 /** The verdict on a flaw after a replay. */
 export interface FixVerdict {
   /**
-   * `doubtful`: fixed, but the text names a difference that may be the reason. `failing`: the page fails otherwise than before, so
-   * the flaw cannot be judged. `unsure`: neither can it, because the replay had no cookie or no credentials, or does not show it.
+   * `doubtful`: fixed, but the text names a difference that may be the reason. `failing`: the page fails in another way than before,
+   * so the flaw cannot be judged. `unsure`: the flaw cannot be judged, because the replay had no cookie or no credentials, or because a
+   * replay does not show it.
    */
   readonly state: 'fixed' | 'doubtful' | 'present' | 'failing' | 'unsure'
   /** Such as `Fixed: 51 queries → 2, request 109.0 ms → 30.0 ms`. */
@@ -100,13 +102,48 @@ export function judgeFix({ finding }: Flaw, before: Versions, after: Versions, j
   )
 }
 
+/** The verdicts on the flaws of a request. */
+export interface Verification {
+  readonly verdicts: readonly (Pick<Flaw, 'id' | 'title'> & FixVerdict)[]
+  /** The replays, the newest first. */
+  readonly replays: Versions
+}
+
+/**
+ * Replays a request and judges its flaws: once, and three times if a flaw is a time and the request changes no data. A page
+ * that fails is not replayed again.
+ */
+export async function verifyFlaws(
+  original: Profile,
+  flaws: readonly Flaw[],
+  judge: Judge,
+  repeat: () => Promise<Repeated>,
+): Promise<Verification | { readonly problem: string }> {
+  const isOften = flaws.some(({ finding }) => finding !== undefined && isTimed(finding, original, judge))
+  const count = isOften && isSafe(original.summary.method) ? timedCount : 1
+  const replays: Profile[] = []
+  for (;;) {
+    const result = await repeat()
+    if ('problem' in result) return result
+    const versions: Versions = [result.profile, ...replays]
+    const verdicts = flaws.map(flaw => ({
+      id: flaw.id,
+      title: flaw.title,
+      ...judgeFix(flaw, [original], versions, judge),
+    }))
+    const isOver = verdicts.some(({ state }) => state === 'failing' || state === 'unsure')
+    if (isOver || versions.length >= count) return { verdicts, replays: versions }
+    replays.unshift(result.profile)
+  }
+}
+
 function toFixed(cautions: readonly string[], facts: string): FixVerdict {
   return cautions.length === 0
     ? { state: 'fixed', text: `Fixed: ${facts}` }
     : { state: 'doubtful', text: `Fixed, but ${cautions.join(', and ')}: ${facts}` }
 }
 
-/** Judges an exception; each replay has ended as before, or without a failure. One that fails is enough. */
+/** Judges an exception; each replay has ended as before, or without a failure. The exception is still there if one of them fails. */
 function judgeEnding(original: Profile, after: Versions, judge: Judge): FixVerdict {
   const failed = after.find(({ summary }) => isFailure(summary))
   const facts = describeChanges([original], [failed ?? after[0]]).join(', ')
@@ -183,7 +220,7 @@ function listMissing({ collectors: original }: Profile, { collectors: replay }: 
   return ['cookie', 'authorization'].filter(name => has(original, name) && !has(replay, name)).join(' and ')
 }
 
-/** What of a page that succeeds is not as before, of the replay with the most differences. */
+/** Lists the differences of a page that succeeds from the original; of several replays, those of the replay with the most. */
 function listCautions(original: Profile, after: Versions, judge: Judge): readonly string[] {
   const all = after.map(replay => listDifferences(original, replay, judge))
   return all.reduce((worst, cautions) => (cautions.length > worst.length ? cautions : worst))
@@ -286,7 +323,7 @@ function nameOf(finding: Finding): string {
   return values.length > 0 ? JSON.stringify(values) : writeProblem(finding).replace(/\d+(?:[.,]\d+)*(?: m?s\b)?/g, '')
 }
 
-/** The changes of the requests. `unit` is counted already. */
+/** Describes the changes between the newest requests, without the count with the noun `unit`. */
 function describeChanges(before: Versions, after: Versions, unit = ''): string[] {
   const [old, now] = [before[0].summary, after[0].summary]
   const count = (first: number, second: number, one: string, many = `${one}s`) =>

@@ -1,5 +1,4 @@
 import { markdownDepth, type Section, toSpan } from '../../export/markdown-text.ts'
-import { keyOfListener, summarizeListeners } from '../../insight/listeners.ts'
 import {
   type EventNode,
   type EventTree,
@@ -19,6 +18,7 @@ import { findDefinition } from '../../web/answer-place.ts'
 import type { EditorLinks, PlaceView } from '../../web/editor-links.ts'
 import type { PanelModel, ProfilePanel } from '../../web/panels/panel.ts'
 import { rowId } from '../../web/panels/value-origins.ts'
+import { keyOfListener, summarizeListeners } from './listeners.ts'
 
 /** The rows of a page; a link shows all of them. */
 const rowLimit = 120

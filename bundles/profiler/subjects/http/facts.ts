@@ -1,6 +1,5 @@
 import type { FindingRule, RuleFinding } from '../../../../kernel/profiler-contract.ts'
-import { describePlaces } from '../../insight/findings/describe-places.ts'
-import { findRuns } from '../../insight/findings/runs.ts'
+import { describePlaces, findRuns } from '../../insight/findings/finding.ts'
 import { formatDuration, shorten } from '../../profile/format.ts'
 import { groupBy } from '../../profile/group-by.ts'
 import type { Profile } from '../../profile/profile.ts'

@@ -1,5 +1,5 @@
 import type { FindingRule } from '../../../../kernel/profiler-contract.ts'
-import { describePlaces } from '../../insight/findings/describe-places.ts'
+import { describePlaces } from '../../insight/findings/finding.ts'
 import { formatNumber, shorten, toOneLine } from '../../profile/format.ts'
 import type { Profile } from '../../profile/profile.ts'
 import { leakChannel } from './data.ts'

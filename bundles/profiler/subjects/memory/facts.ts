@@ -1,6 +1,5 @@
 import type { FindingRule, RuleFinding } from '../../../../kernel/profiler-contract.ts'
-import { describePlaces } from '../../insight/findings/describe-places.ts'
-import { findCode } from '../../insight/findings/finding.ts'
+import { describePlaces, findCode } from '../../insight/findings/finding.ts'
 import { findKernelGaps, readEventTree } from '../../profile/event-tree.ts'
 import { formatDuration, formatPlace } from '../../profile/format.ts'
 import { groupBy } from '../../profile/group-by.ts'

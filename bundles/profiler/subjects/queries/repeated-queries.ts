@@ -1,5 +1,5 @@
 import type { FindingRule, RuleFinding } from '../../../../kernel/profiler-contract.ts'
-import { describePlaces } from '../../insight/findings/describe-places.ts'
+import { describePlaces } from '../../insight/findings/finding.ts'
 import { formatDuration, formatPlace, shorten, toOneLine } from '../../profile/format.ts'
 import { groupBy } from '../../profile/group-by.ts'
 import { oncePerProfile, type Profile } from '../../profile/profile.ts'

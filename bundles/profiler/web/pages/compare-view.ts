@@ -4,7 +4,6 @@ import type { ListenerUse, LogUse, QueryUse, Timing } from '../../insight/compar
 import { type Comparison, nameOfField, neverCompared } from '../../insight/compare/comparison.ts'
 import { judgeComparison, listOwnFields, type Verdict } from '../../insight/compare/judge-comparison.ts'
 import { findRestart } from '../../insight/edits.ts'
-import { keyOfListener, summarizeListeners } from '../../insight/listeners.ts'
 import { type SummaryView, toSummaryView } from '../../insight/summary-view.ts'
 import { readEventTree } from '../../profile/event-tree.ts'
 import {
@@ -18,6 +17,7 @@ import {
 import { compareLink } from '../../profile/links.ts'
 import type { Profile } from '../../profile/profile.ts'
 import { readOriginal } from '../../record/recording-policy.ts'
+import { keyOfListener, summarizeListeners } from '../../subjects/events/listeners.ts'
 import { patternOf, readCalls } from '../../subjects/http/read.ts'
 import type { EditorLinks, PlaceView } from '../editor-links.ts'
 

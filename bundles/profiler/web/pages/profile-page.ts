@@ -6,7 +6,7 @@ import { toBadge } from '../../insight/findings/finding.ts'
 import { findOccurrences } from '../../insight/occurrences.ts'
 import { findChildren, type Relatives, type ShownProfile } from '../../insight/relatives.ts'
 import { toSummaryView, withBadge } from '../../insight/summary-view.ts'
-import { findTrace } from '../../insight/trace-parts.ts'
+import { findTrace } from '../../insight/timeline/services.ts'
 import { readHandledTime } from '../../profile/event-tree.ts'
 import { formatDuration, formatNumber, formatTime } from '../../profile/format.ts'
 import {

@@ -1,7 +1,7 @@
 import type { PreviousComparison } from '../../insight/compare/find-previous.ts'
 import type { Occurrences } from '../../insight/occurrences.ts'
 import type { ShownProfile } from '../../insight/relatives.ts'
-import type { TraceParts } from '../../insight/trace-parts.ts'
+import type { TraceParts } from '../../insight/timeline/services.ts'
 import type { Profile } from '../../profile/profile.ts'
 
 /** The data of the template of a panel, which tests read. */

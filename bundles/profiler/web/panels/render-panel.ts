@@ -1,7 +1,7 @@
 import { flattenError } from '../../../../lib/errors/flat-error.ts'
 import type { Request } from '../../../../lib/http/request.ts'
 import { HtmlFragment } from '../../../../lib/view/view.ts'
-import { isDirect, planReplay } from '../../insight/replay/plan-replay.ts'
+import { isDirect, planReplay } from '../../insight/replay/replay.ts'
 import type { Badge } from '../../insight/summary-view.ts'
 import { profileLink, replayLink } from '../../profile/links.ts'
 import type { Profile } from '../../profile/profile.ts'

@@ -1,10 +1,10 @@
-import { keyOfListener, summarizeListeners } from '../../insight/listeners.ts'
 import { type OutlineNode, outlineEvents, readEventTree, walkOutline } from '../../profile/event-tree.ts'
 import { type Row, readHeader, toPairRows, toValueRow, type ValueRow } from '../../profile/format.ts'
 import { profileLink } from '../../profile/links.ts'
 import type { Profile } from '../../profile/profile.ts'
 import type { Pairs } from '../../profile/schema.ts'
 import { attributeLimit } from '../../record/change-watch.ts'
+import { keyOfListener, summarizeListeners } from '../../subjects/events/listeners.ts'
 import type { EditorLinks, PlaceView } from '../editor-links.ts'
 
 /** A change of a value, and what made it. */

@@ -1,4 +1,4 @@
-import { planReplay } from '../../insight/replay/plan-replay.ts'
+import { planReplay } from '../../insight/replay/replay.ts'
 import { replayLink, verifyLink } from '../../profile/links.ts'
 import type { Profile } from '../../profile/profile.ts'
 

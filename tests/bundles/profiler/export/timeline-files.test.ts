@@ -1,7 +1,7 @@
 import fc from 'fast-check'
 import { t } from 'tap'
 import { toCpuProfileFile, toTraceEvents } from '#bundles/profiler/export/timeline-files.ts'
-import { createSpan, type TimelineSpan } from '#bundles/profiler/insight/timeline/span.ts'
+import { createSpan, type TimelineSpan } from '#bundles/profiler/insight/timeline/request-spans.ts'
 import type { Profile } from '#bundles/profiler/profile/profile.ts'
 import { createCallTree } from '#bundles/profiler/subjects/cpu/summarize-samples.ts'
 import { createProfile } from '#tests/support/create-profile.ts'

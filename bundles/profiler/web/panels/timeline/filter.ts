@@ -6,7 +6,7 @@ import {
   toPosition,
   wholeWindow,
 } from '../../../client/time-axis.ts'
-import { type Category, categories } from '../../../insight/timeline/span.ts'
+import { type Category, categories } from '../../../insight/timeline/request-spans.ts'
 
 /** The rows that are shown, and the visible part of the axis. */
 export interface TimelineFilter {

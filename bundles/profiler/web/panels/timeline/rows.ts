@@ -1,4 +1,4 @@
-import { type AwaitedCategory, awaitedCategories, type TimelineSpan } from '../../../insight/timeline/span.ts'
+import { type AwaitedCategory, awaitedCategories, type TimelineSpan } from '../../../insight/timeline/request-spans.ts'
 import { endOf, joinPeriods, overlapPeriods, type Period, subtractPeriods, totalOf } from '../../../profile/periods.ts'
 
 /** A row: a span, or several spans of the same name within the same span. */

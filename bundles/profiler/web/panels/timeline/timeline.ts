@@ -1,6 +1,11 @@
 import { createAxis, isCompressed, listTicks, type TimeAxis, toMoment, toPosition } from '../../../client/time-axis.ts'
-import type { LogMark } from '../../../insight/timeline/request-spans.ts'
-import { type AwaitedCategory, awaitedCategories, type Category, categories } from '../../../insight/timeline/span.ts'
+import {
+  type AwaitedCategory,
+  awaitedCategories,
+  type Category,
+  categories,
+  type LogMark,
+} from '../../../insight/timeline/request-spans.ts'
 import { formatMicroseconds, formatShare, shorten } from '../../../profile/format.ts'
 import { endOf, joinPeriods, type Period, totalOf } from '../../../profile/periods.ts'
 import { type Bar, toPercent } from '../bar.ts'

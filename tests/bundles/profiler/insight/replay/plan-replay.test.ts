@@ -1,6 +1,11 @@
 import { t } from 'tap'
-import { isDirect, type PossibleReplay, planReplay } from '#bundles/profiler/insight/replay/plan-replay.ts'
-import { createReplayRequest, type ReplayInput } from '#bundles/profiler/insight/replay/replayer.ts'
+import {
+  createReplayRequest,
+  isDirect,
+  type PossibleReplay,
+  planReplay,
+  type ReplayInput,
+} from '#bundles/profiler/insight/replay/replay.ts'
 import { readOriginal } from '#bundles/profiler/record/recording-policy.ts'
 import { createProfile, type ProfileInit } from '#tests/support/create-profile.ts'
 

@@ -1,7 +1,7 @@
 import fc from 'fast-check'
 import { t } from 'tap'
 import { createAxis } from '#bundles/profiler/client/time-axis.ts'
-import { createSpan } from '#bundles/profiler/insight/timeline/span.ts'
+import { createSpan } from '#bundles/profiler/insight/timeline/request-spans.ts'
 import { joinPeriods, type Period, subtractPeriods, totalOf } from '#bundles/profiler/profile/periods.ts'
 import { readFilter } from '#bundles/profiler/web/panels/timeline/filter.ts'
 import { createTimelineRows } from '#bundles/profiler/web/panels/timeline/rows.ts'

@@ -1,7 +1,7 @@
-import type { EventNode, EventTree } from '../profile/event-tree.ts'
-import { formatMicroseconds } from '../profile/format.ts'
-import { groupBy } from '../profile/group-by.ts'
-import type { Profile } from '../profile/profile.ts'
+import type { EventNode, EventTree } from '../../profile/event-tree.ts'
+import { formatMicroseconds } from '../../profile/format.ts'
+import { groupBy } from '../../profile/group-by.ts'
+import type { Profile } from '../../profile/profile.ts'
 
 /** The listeners of a request: called, not called, and the events without a listener. */
 interface ListenerTables {
