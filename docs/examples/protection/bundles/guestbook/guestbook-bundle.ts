@@ -1,0 +1,58 @@
+import { type Bundle, currentRequest, defineController, type Request, Response, setCookie } from 'sinfonietta'
+
+/** Seconds for which a browser keeps the name of a guest. */
+const month = 30 * 86_400
+
+/** Keeps entries in memory. */
+export const guestbookBundle: Bundle = {
+  name: 'guestbook',
+  register({ routes, secrets, urls, view }) {
+    const entries = new Map<string, string>([['1', 'A fine place']])
+
+    const show = async (request: Request) => {
+      const name = secrets.verify('guest', request.cookies.get('guest')) ?? ''
+      return Response.html(await view.render('guestbook/page', { entries: [...entries], name }, request))
+    }
+    const write = async (request: Request) => {
+      const form = await request.formData()
+      entries.set(String(entries.size + 1), String(form.get('text')))
+      const response = Response.redirect(urls.generate('guestbook'), 303)
+      const name = secrets.sign('guest', String(form.get('name') ?? ''), month)
+      setCookie(response.headers, 'guest', name, { maxAge: month, secure: request.scheme === 'https' })
+      return response
+    }
+    const remove = ({ attributes }: Request) => {
+      entries.delete(String(attributes.get('id')))
+      return Response.redirect(urls.generate('guestbook'), 303)
+    }
+    const pay = () => Response.redirect(urls.generate('guestbook'), 303)
+    const list = () => Response.json([...entries.values()])
+
+    const by = (name: string, call: (request: Request) => Response | Promise<Response>) =>
+      defineController(name, [currentRequest], call)
+    routes.get('guestbook', '/guestbook', by('guestbook', show))
+    routes.add({
+      name: 'guestbook_write',
+      path: '/guestbook',
+      methods: ['POST'],
+      defaults: { _rate_limit: { points: 3, duration: 60 } },
+      controller: by('guestbook_write', write),
+    })
+    routes.delete('guestbook_remove', '/guestbook/:id', by('guestbook_remove', remove))
+    routes.add({
+      name: 'guestbook_paid',
+      path: '/guestbook/paid',
+      methods: ['POST'],
+      // The page of the payment service sends the user back by a form.
+      defaults: { _cross_origin: ['https://pay.example'] },
+      controller: by('guestbook_paid', pay),
+    })
+    routes.add({
+      name: 'guestbook_list',
+      path: '/guestbook.json',
+      methods: ['GET'],
+      defaults: { _cors: { origins: ['https://app.example'], maxAge: 3600 } },
+      controller: by('guestbook_list', list),
+    })
+  },
+}

@@ -1,0 +1,64 @@
+import { createHash, timingSafeEqual } from 'node:crypto'
+import {
+  type Bundle,
+  currentRequest,
+  defineController,
+  defineSettings,
+  type Request,
+  RequestEvent,
+  Response,
+} from 'sinfonietta'
+
+const adminSettings = defineSettings({
+  ADMIN_PASSWORD: { help: 'the password of the administrator', secret: true, default: undefined },
+})
+
+/** After the router (32), which sets the attributes of the route, and before the body is read (10). */
+const guardPriority = 20
+
+/** Logs the administrator in and out, and guards routes. */
+export const adminBundle: Bundle = {
+  name: 'admin',
+  settings: adminSettings,
+  register({ dispatcher, routes, settings, urls, view }) {
+    const { ADMIN_PASSWORD } = settings.of(adminSettings)
+
+    const guard = async (event: RequestEvent) => {
+      const { isMainRequest, request } = event
+      if (!isMainRequest || request.attributes.get('_login') !== true) return
+      if (!(await request.session.has('admin'))) event.respond(Response.redirect(urls.generate('login'), 303))
+    }
+    dispatcher.on(RequestEvent, guard, guardPriority)
+
+    const show = async (request: Request, mistake = '', status = 200) => {
+      const isAdmin = await request.session.has('admin')
+      return Response.html(await view.render('admin/login', { isAdmin, mistake }, request), { status })
+    }
+    const login = async (request: Request) => {
+      const password = (await request.formData()).get('password')
+      if (ADMIN_PASSWORD === undefined || typeof password !== 'string' || !isEqual(password, ADMIN_PASSWORD)) {
+        return show(request, 'This password is wrong.', 422)
+      }
+      // Another client may know the id of the session: from now on it has a new one.
+      await request.session.regenerate()
+      await request.session.set('admin', true)
+      return Response.redirect(urls.generate('login'), 303)
+    }
+    const logout = async (request: Request) => {
+      await request.session.invalidate()
+      return Response.redirect(urls.generate('login'), 303)
+    }
+
+    const add = (name: string, path: string, method: 'GET' | 'POST', answer: (request: Request) => Promise<Response>) =>
+      routes.add({ name, path, methods: [method], controller: defineController(name, [currentRequest], answer) })
+    add('login', '/login', 'GET', request => show(request))
+    add('login_send', '/login', 'POST', login)
+    add('logout', '/logout', 'POST', logout)
+  },
+}
+
+/** Compares digests, in a time that does not depend on the texts. */
+function isEqual(one: string, other: string): boolean {
+  const digest = (text: string) => createHash('sha256').update(text).digest()
+  return timingSafeEqual(digest(one), digest(other))
+}

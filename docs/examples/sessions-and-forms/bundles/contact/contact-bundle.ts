@@ -1,0 +1,54 @@
+import path from 'node:path'
+import {
+  type Bundle,
+  type CheckedForm,
+  checkedForm,
+  createFileResponse,
+  currentRequest,
+  defineController,
+  type Request,
+  Response,
+  routeParameter,
+  type ViewModel,
+} from 'sinfonietta'
+import { type Message, messageSchema } from './message.ts'
+import { MessageFolder } from './message-folder.ts'
+
+/** Accepts messages by a form. */
+export const contactBundle: Bundle = {
+  name: 'contact',
+  register({ directory, routes, urls, view }) {
+    const folder = new MessageFolder(path.join(directory, 'var/contact'))
+
+    const show = async (request: Request, form: ViewModel = { issues: {}, values: {} }, status = 200) => {
+      const notices = await request.session.flashes('notice')
+      return Response.html(await view.render('contact/form', { notices, ...form }, request), { status })
+    }
+    const send = async (form: CheckedForm<Message>, request: Request) => {
+      if (form.issues !== undefined) return show(request, form, 422)
+      await folder.keep(form.value)
+      await request.session.flash('notice', `Thank you, ${form.value.name}.`)
+      return Response.redirect(urls.generate('contact'), 303)
+    }
+    const download = (id: string, request: Request) =>
+      createFileResponse(request, `${id}.picture`, { root: folder.directory, name: 'picture' })
+
+    routes.get('contact', '/contact', request => show(request))
+    routes.post(
+      'contact_send',
+      '/contact',
+      defineController('contact_send', [checkedForm(messageSchema), currentRequest], send),
+    )
+    routes.add({
+      name: 'contact_picture',
+      path: '/contact/pictures/:id',
+      methods: ['GET'],
+      requirements: { id: /[0-9a-f-]{36}/ },
+      // For the guard of the admin bundle.
+      defaults: { _login: true },
+      controller: defineController('contact_picture', [routeParameter('id'), currentRequest], (id, request) =>
+        download(id, request),
+      ),
+    })
+  },
+}
