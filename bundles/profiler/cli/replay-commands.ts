@@ -9,10 +9,9 @@ import {
 import type { Block, Column, Document } from '../../../lib/console/document.ts'
 import type { Output } from '../../../lib/console/output.ts'
 import { compareProfiles } from '../insight/compare/comparison.ts'
-import { findPredecessors, likenessOf } from '../insight/compare/find-previous.ts'
 import { type Verdict, writeChanges } from '../insight/compare/judge-comparison.ts'
-import { findRestart } from '../insight/edits.ts'
 import type { Inspector } from '../insight/findings/inspector.ts'
+import { findPredecessors, likenessOf } from '../insight/relatives.ts'
 import { isFixed, listFlaws, verifyFlaws } from '../insight/replay/judge-fix.ts'
 import {
   type PossibleReplay,
@@ -22,6 +21,7 @@ import {
   type ReplayInput,
   repeatRequest,
 } from '../insight/replay/replay.ts'
+import { findRestart } from '../insight/since-edit.ts'
 import type { Profile } from '../profile/profile.ts'
 import { readOriginal } from '../record/recording-policy.ts'
 import type { ProfileStorage, StoredProfile } from '../store/profile-storage.ts'

@@ -1,10 +1,10 @@
 import type { Caller } from '../../../lib/stack/callers.ts'
+import type { Durations } from '../insight/durations.ts'
 import { type Finding, linkToFinding, splitSentence } from '../insight/findings/finding.ts'
 import { summarizeProfile } from '../insight/overview/overview.ts'
-import type { Durations } from '../insight/overview/usual-time.ts'
 import type { ShownProfile } from '../insight/relatives.ts'
 import { planReplay } from '../insight/replay/replay.ts'
-import { describeTimes } from '../insight/since-edit/since-edit.ts'
+import { describeTimes } from '../insight/since-edit.ts'
 import { readExceptions, type StoredException } from '../profile/exceptions.ts'
 import {
   formatCount,

@@ -1,6 +1,5 @@
 import { statusText } from '../../../lib/http/response.ts'
-import { summarizeProfile } from '../insight/overview/overview.ts'
-import type { OverviewPart } from '../insight/overview/sentence-parts.ts'
+import { type OverviewPart, summarizeProfile } from '../insight/overview/overview.ts'
 import type { ShownProfile } from '../insight/relatives.ts'
 import { capitalize, formatBytes, formatDuration, formatMoment } from '../profile/format.ts'
 import type { ProfileSummary } from '../profile/profile.ts'

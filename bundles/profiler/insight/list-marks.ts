@@ -1,7 +1,8 @@
 import { groupBy } from '../profile/group-by.ts'
 import type { ProfileSummary } from '../profile/profile.ts'
+import { percentile } from './durations.ts'
 import type { ListMark } from './list-request.ts'
-import { isError, percentile } from './route-statistics.ts'
+import { isError } from './route-statistics.ts'
 
 /** What the marks of a request depend on, beside its summary. */
 export interface MarkContext {

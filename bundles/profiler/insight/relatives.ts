@@ -1,8 +1,9 @@
 import type { Profile, ProfileSummary } from '../profile/profile.ts'
 import type { ProfileFilter, ProfileStorage, StoredProfile } from '../store/profile-storage.ts'
+import { measureSpread } from './durations.ts'
 import type { Finding } from './findings/finding.ts'
 import { mainRequests } from './latest.ts'
-import type { SinceEdit } from './since-edit/since-edit.ts'
+import type { SinceEdit } from './since-edit.ts'
 
 /** The stored profiles that the page of a profile links to. */
 export interface Relatives {
@@ -102,7 +103,7 @@ export async function findSimilar(
     { field: 'method', test: 'contains', value: method },
     ...(summary.parent === null ? [mainRequests] : []),
   ]
-  // Those that were stored last. A search by time would have to compare all that match.
+  // The results are the profiles that were stored last. A search sorted by time would have to compare all that match.
   const { summaries } = await storage.search({ filters, limit: similarLimit })
   const similar = summaries.filter(other => other.token !== token && isSameRequest(other, summary))
   return similar.sort((one, other) => compareTime(other, one))
@@ -123,6 +124,67 @@ function isSameRequest(one: ProfileSummary, other: ProfileSummary): boolean {
 /** A URL without its query and its fragment. */
 export function withoutQuery(url: string): string {
   return url.replace(/[?#].*$/s, '')
+}
+
+/** What two requests have in common, from the most to the least. */
+const likenesses = [
+  'same URL',
+  'same path, another query',
+  'same route, another path',
+  'another route',
+  'another method',
+]
+
+/** What two requests have in common, for people: `same path, another query`. */
+export function likenessOf(one: ProfileSummary, other: ProfileSummary): string {
+  if (one.method !== other.method) return 'another method'
+  if (one.url === other.url) return 'same URL'
+  if (withoutQuery(one.url) === withoutQuery(other.url)) return 'same path, another query'
+  return one.route !== null && one.route === other.route ? 'same route, another path' : 'another route'
+}
+
+/** The earlier requests with which a request can be compared. */
+export interface Predecessors {
+  /** The most similar request: the latest one of the same URL, otherwise of the same path, otherwise of the same route. */
+  readonly previous: ProfileSummary | undefined
+  /** The profiles to compare with, the most similar first, at most eight. */
+  readonly candidates: readonly ProfileSummary[]
+  /** Milliseconds between the 10th and the 90th percentile of their durations; 0 if they are too few. */
+  readonly spread: number
+}
+
+const candidateLimit = 8
+const sameLimit = 50
+
+/** Finds the earlier requests with which a request can be compared. */
+export async function findPredecessors(
+  storage: Pick<ProfileStorage, 'search'>,
+  summary: ProfileSummary,
+): Promise<Predecessors> {
+  const similar = await findSimilar(storage, summary)
+  const earlier = similar.filter(other => compareTime(other, summary) < 0)
+  // The limit of the search may leave out those of this URL.
+  const same = earlier.some(({ url }) => url === summary.url) ? [] : await findSame(storage, summary)
+  const rankOf = (other: ProfileSummary) => likenesses.indexOf(likenessOf(other, summary))
+  const candidates = [...same, ...earlier].sort((a, b) => rankOf(a) - rankOf(b)).slice(0, candidateLimit)
+  return { previous: candidates[0], candidates, spread: measureSpread(earlier) }
+}
+
+async function findSame(
+  storage: Pick<ProfileStorage, 'search'>,
+  summary: ProfileSummary,
+): Promise<readonly ProfileSummary[]> {
+  const { time, url } = summary
+  const { summaries } = await storage.search({
+    filters: [
+      { field: 'url', test: 'among', value: new Set([url]) },
+      { field: 'time', test: 'until', value: time },
+    ],
+    limit: sameLimit,
+  })
+  return summaries
+    .filter(other => isSameRequest(other, summary) && compareTime(other, summary) < 0)
+    .sort((a, b) => compareTime(b, a))
 }
 
 /** A profile with its relatives and findings, as panels, exports, the toolbar and tools show it. */

@@ -2,10 +2,10 @@ import { groupBy } from '../profile/group-by.ts'
 import type { Profile, ProfileSummary } from '../profile/profile.ts'
 import type { ProfileStorage } from '../store/profile-storage.ts'
 import { queryDuration, readQueries, shapeOf } from '../subjects/queries/read.ts'
-import { readProcessStart } from './edits.ts'
 import type { Inspector } from './findings/inspector.ts'
 import { mainRequests } from './latest.ts'
 import { gatherStatistics, isError, type RouteStatistics } from './route-statistics.ts'
+import { readProcessStart } from './since-edit.ts'
 
 /** The requests of one route. Times are in milliseconds. */
 export interface RouteDetails {

@@ -1,5 +1,6 @@
 import { groupBy } from '../profile/group-by.ts'
 import type { Outcome, ProfileSummary } from '../profile/profile.ts'
+import { leastForMedian, percentile } from './durations.ts'
 import { isBrowserProbe } from './latest.ts'
 import { type ListRequest, parseListRequest } from './list-request.ts'
 
@@ -108,11 +109,6 @@ function toWorst({ duration, outcome, status, token }: ProfileSummary): WorstPro
   return { token, status, outcome, duration }
 }
 
-/** Returns a percentile of sorted values by the nearest-rank method: the result is always one of the values. */
-export function percentile(sorted: Float64Array, percent: number): number {
-  return sorted[Math.ceil((percent / 100) * sorted.length) - 1] ?? 0
-}
-
 /** Statistics of all routes. */
 export interface RoutesReport {
   /** The start of the current process, in milliseconds since 1970. */
@@ -143,8 +139,8 @@ export interface RouteChange {
 
 /** The least numbers of requests on both sides of a comparison: rare slow requests and errors need a larger sample. */
 export const leastCounts: Readonly<Record<ComparedField, number>> = {
-  p50: 5,
-  queries: 5,
+  p50: leastForMedian,
+  queries: leastForMedian,
   p95: 20,
   errorRate: 20,
 }

@@ -1,7 +1,7 @@
 import type { ProfileStorage, StoredProfile } from '../store/profile-storage.ts'
 import type { Inspector } from './findings/inspector.ts'
 import { findRelatives, type Relatives, type ShownProfile } from './relatives.ts'
-import { findSinceEdit } from './since-edit/since-edit.ts'
+import { findSinceEdit } from './since-edit.ts'
 
 /** Completes a stored profile by its findings, its relatives, and what has changed since the last edit of files. */
 export async function showProfile(

@@ -1,24 +1,16 @@
+import type { CallerPlace } from '../../../../lib/stack/choose-places.ts'
+import { controllerTimes, readEventTree } from '../../profile/event-tree.ts'
+import { readExceptions } from '../../profile/exceptions.ts'
+import { formatSize, formatText } from '../../profile/format.ts'
+import { groupBy } from '../../profile/group-by.ts'
 import { type Profile, type ProfileSummary, summaryCounts } from '../../profile/profile.ts'
-import { isObject } from '../../profile/schema.ts'
+import { isObject, type Pairs } from '../../profile/schema.ts'
 import { replayAttribute } from '../../record/recording-policy.ts'
-import { compareContents } from './compare-contents.ts'
-import { type Compared, compareMaps } from './compare-maps.ts'
-import {
-  type ListenerUse,
-  type LogUse,
-  type QueryUse,
-  readCallUses,
-  readExceptionUses,
-  readListenerUses,
-  readLogUses,
-  readPairs,
-  readQueryUses,
-  readRequestBody,
-  readResponseBody,
-  readTemplateUses,
-  readTimings,
-  type Timing,
-} from './compared-parts.ts'
+import { durationOf, patternOf, readCalls } from '../../subjects/http/read.ts'
+import { readLogs } from '../../subjects/logs/read.ts'
+import { queryDuration, readQueries } from '../../subjects/queries/read.ts'
+import { readRenders } from '../../subjects/templates/read.ts'
+import { type Compared, compareContents, compareMaps, readValues } from './differences.ts'
 
 /** The equal and different parts of two profiles. Case-insensitive names are in lower case. */
 export interface Comparison {
@@ -179,4 +171,214 @@ function toStableValue(
     return expires >= time - tolerance && expires <= time + duration + tolerance ? '(time of the response)' : value
   }
   return name.startsWith('content-security-policy') ? value.replace(/'nonce-[^']*'/g, "'nonce-…'") : value
+}
+
+/** Reads the stored parts of a request body: facts, fields and files by name. */
+export function readRequestBody({ collectors }: Profile): Map<string, string> {
+  const body = collectors.request?.body
+  if (body === undefined) return new Map()
+  const parts: [string, string][] = [
+    ['media type', body.type],
+    ['length', formatSize(body.length)],
+    ['state', body.state],
+    ...[...(readValues(body) ?? [])].map(([name, value]): [string, string] => [
+      body.json === undefined ? `field “${name}”` : name,
+      value,
+    ]),
+    ...(body.files ?? []).map(({ field, name, size }, index): [string, string] => [
+      `file ${index + 1}`,
+      [field, name, formatSize(size)].join(', '),
+    ]),
+  ]
+  return new Map(parts.filter(([, text]) => text !== ''))
+}
+
+/** The header of the profiler's error pages: these contain times, so their sizes differ each time. */
+const ownPageHeader = 'x-debug-exception'
+
+/** The names of the facts of a response body. */
+export const bodyFacts: readonly string[] = ['size', 'transfer', 'digest']
+
+/** Reads the facts of a response body: its size before compression, its transfer, and a digest if it is no text. */
+export function readResponseBody({ collectors: { response } }: Profile): Map<string, string> {
+  if (response === undefined || readPairs(response.headers, false, []).has(ownPageHeader)) return new Map()
+  const parts: [string, string][] = [
+    ['size', formatSize(response.size)],
+    ['transfer', response.isStreamed ? 'streamed' : 'at once'],
+    ['digest', response.content?.digest ?? ''],
+  ]
+  return new Map(parts.filter(([, text]) => text !== ''))
+}
+
+/** All calls of a listener for an event. */
+export interface ListenerUse {
+  readonly event: string
+  readonly name: string
+  readonly priority: number
+  readonly calls: number
+  /** Microseconds. */
+  readonly duration: number
+  readonly isStopped: boolean
+  readonly hasThrown: boolean
+  /** The changes that the listener made, such as `set header etag`. */
+  readonly changes: readonly string[]
+}
+
+/** Reads the called listeners by event, listener and priority, in the order of their first calls. */
+export function readListenerUses(profile: Profile): Map<string, ListenerUse> {
+  const uses = new Map<string, ListenerUse>()
+  for (const { details, duration = 0, hasThrown, isStopped, kind, name, parent, priority } of readEventTree(profile)
+    .nodes) {
+    if (kind !== 'call' || parent === undefined) continue
+    const key = JSON.stringify([parent.name, name, priority])
+    const known = uses.get(key)
+    uses.set(key, {
+      event: parent.name,
+      name,
+      priority,
+      calls: (known?.calls ?? 0) + 1,
+      duration: (known?.duration ?? 0) + duration,
+      isStopped: isStopped || known?.isStopped === true,
+      hasThrown: hasThrown || known?.hasThrown === true,
+      changes: [...(known?.changes ?? []), ...details],
+    })
+  }
+  return uses
+}
+
+/** A log message, and how often it was logged. */
+export interface LogUse {
+  readonly level: string
+  readonly channel: string
+  /** With placeholders, if the message has them: `Query {number} executed`. */
+  readonly message: string
+  readonly times: number
+  /** Where it was logged first; empty if that is not known. */
+  readonly caller: CallerPlace
+}
+
+/** Reads the log messages by level, channel and template, in the order of their first occurrence. */
+export function readLogUses(profile: Profile): Map<string, LogUse> {
+  const uses = new Map<string, LogUse>()
+  for (const { caller, channel, level, message: text, template } of readLogs(profile).logs) {
+    const message = template || text
+    const key = JSON.stringify([level, channel, message])
+    const known = uses.get(key)
+    uses.set(key, { level, channel, message, times: (known?.times ?? 0) + 1, caller: known?.caller ?? caller })
+  }
+  return uses
+}
+
+/** The total duration of an event or a measured part. */
+export interface Timing {
+  readonly name: string
+  /** `main` for the parts of a request, `event` for dispatches, `measured` for the stopwatch. */
+  readonly kind: 'main' | 'event' | 'measured'
+  /** Whole microseconds. */
+  readonly duration: number
+  readonly times: number
+}
+
+/**
+ * Reads the durations of a request: total, controller, templates, HTTP client calls, queries and cache calls; then
+ * events, then the stopwatch.
+ */
+export function readTimings(profile: Profile): Map<string, Timing> {
+  const { collectors, summary } = profile
+  const tree = readEventTree(profile)
+  const total = Math.round(summary.duration * 1000)
+  const timings: Timing[] = [{ name: 'Total', kind: 'main', duration: total, times: 1 }]
+  const add = (name: string, kind: Timing['kind'], durations: readonly number[]) => {
+    const duration = Math.round(durations.reduce((sum, each) => sum + Math.max(0, each), 0))
+    if (durations.length > 0) timings.push({ name, kind, duration, times: durations.length })
+  }
+
+  const { cache, database } = readQueries(profile)
+  const milliseconds: readonly [name: string, durations: readonly number[]][] = [
+    ['Templates', readRenders(profile).pages.map(({ duration }) => duration)],
+    ['HTTP client calls', readCalls(profile).calls.map(durationOf)],
+    ['Database queries', database.queries.map(queryDuration)],
+    ['Cache calls', cache.queries.map(queryDuration)],
+  ]
+  add('Controller', 'main', controllerTimes(tree.roots, total))
+  for (const [name, durations] of milliseconds) {
+    const times = durations.map(duration => duration * 1000)
+    add(name, 'main', times)
+  }
+  const dispatches = tree.nodes.filter(({ kind }) => kind === 'dispatch')
+  for (const [name, group] of groupBy(dispatches, ({ name }) => name)) {
+    const times = group.map(({ duration = 0 }) => duration)
+    add(name, 'event', times)
+  }
+  for (const { duration, name } of collectors.time?.measured ?? []) add(name, 'measured', [duration])
+  return new Map(timings.map(timing => [`${timing.kind} ${timing.name}`, timing]))
+}
+
+/**
+ * Groups the values of headers or parameters by name, sorted by name. `hasCase` keeps the case of names; `without`
+ * excludes names.
+ */
+export function readPairs(
+  pairs: Pairs | undefined,
+  hasCase: boolean,
+  without: readonly string[],
+): Map<string, string[]> {
+  const values = new Map<string, string[]>()
+  for (const [name, value] of pairs ?? []) {
+    if (without.includes(name.toLowerCase())) continue
+    const key = hasCase ? name : name.toLowerCase()
+    const known = values.get(key)
+    if (known === undefined) values.set(key, [formatText(value)])
+    else known.push(formatText(value))
+  }
+  return new Map([...values].sort(([a], [b]) => (a < b ? -1 : 1)))
+}
+
+/** Counts the exceptions of a profile by class and message. */
+export function readExceptionUses(profile: Profile): Map<string, number> {
+  return count(readExceptions(profile).map(({ message, name }) => (message === '' ? name : `${name}: ${message}`)))
+}
+
+/** Counts the renders of a profile by template. */
+export function readTemplateUses(profile: Profile): Map<string, number> {
+  return count(readRenders(profile).all.map(({ name }) => name))
+}
+
+/** Reads the outcomes of the HTTP client calls by method and URL without values: `['200', '3 × 500']`. */
+export function readCallUses(profile: Profile): Map<string, string[]> {
+  const groups = groupBy(readCalls(profile).calls, patternOf)
+  const outcomes = [...groups].map(([name, calls]): [string, string[]] => {
+    const counts = [...count(calls.map(({ outcome }) => outcome.text))]
+    return [name, counts.map(([text, times]) => (times === 1 ? text : `${times} × ${text}`)).sort()]
+  })
+  return new Map(outcomes)
+}
+
+/** All queries of a statement shape. */
+export interface QueryUse {
+  readonly system: string
+  readonly text: string
+  readonly times: number
+  /** Milliseconds of all of them. */
+  readonly duration: number
+  /** Where the first was sent; empty if that is not known. */
+  readonly caller: CallerPlace
+}
+
+/** Reads the queries of databases and caches by system and statement shape, those with the longest duration first. */
+export function readQueryUses(profile: Profile): Map<string, QueryUse> {
+  const { cache, database } = readQueries(profile)
+  const shapes = [...database.shapes, ...cache.shapes]
+  return new Map(
+    shapes.map(({ queries, system, text, total }) => [
+      JSON.stringify([system, text]),
+      { system, text, times: queries.length, duration: total, caller: queries[0].caller },
+    ]),
+  )
+}
+
+function count(names: readonly string[]): Map<string, number> {
+  const counts = new Map<string, number>()
+  for (const name of names) counts.set(name, (counts.get(name) ?? 0) + 1)
+  return counts
 }

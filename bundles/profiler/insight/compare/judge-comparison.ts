@@ -1,8 +1,9 @@
 import { formatCount, formatShare, shorten } from '../../profile/format.ts'
-import { type SummaryCount, summaryCounts } from '../../profile/profile.ts'
-import type { Compared } from './compare-maps.ts'
-import { bodyFacts } from './compared-parts.ts'
-import { type Comparison, nameOfField } from './comparison.ts'
+import { type Profile, type ProfileSummary, type SummaryCount, summaryCounts } from '../../profile/profile.ts'
+import type { ProfileStorage } from '../../store/profile-storage.ts'
+import { findPredecessors, likenessOf } from '../relatives.ts'
+import { bodyFacts, type Comparison, compareProfiles, nameOfField } from './comparison.ts'
+import type { Compared } from './differences.ts'
 
 /** A short summary of a comparison. */
 export interface Verdict {
@@ -88,6 +89,27 @@ export function judgeComparison(comparison: Comparison): Verdict {
     changes,
     asked,
   }
+}
+
+/** What has changed since the previous request. */
+export interface PreviousComparison {
+  readonly previous: ProfileSummary
+  /** What both requests have in common: `same URL`. */
+  readonly likeness: string
+  readonly verdict: Verdict
+}
+
+/** Compares a profile with the closest previous one; `undefined` if there is none. */
+export async function compareWithPrevious(
+  storage: Pick<ProfileStorage, 'find' | 'search'>,
+  profile: Profile,
+): Promise<PreviousComparison | undefined> {
+  const { summary } = profile
+  const { previous, spread } = await findPredecessors(storage, summary)
+  const found = previous && (await storage.find(previous.token))
+  if (previous === undefined || found === undefined) return undefined
+  const verdict = judgeComparison(compareProfiles(found.profile, profile, spread))
+  return { previous, likeness: likenessOf(previous, summary), verdict }
 }
 
 /** The fields of the summary, without those whose difference is among those of another part: each difference counts once. */

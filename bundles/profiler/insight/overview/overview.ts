@@ -7,20 +7,21 @@ import {
   formatMicroseconds,
   formatPlace,
   readHeader,
+  shorten,
   toReadableUrl,
   toTarget,
 } from '../../profile/format.ts'
 import { groupBy } from '../../profile/group-by.ts'
-import type { Profile } from '../../profile/profile.ts'
+import type { Profile, ProfileSummary } from '../../profile/profile.ts'
 import { coveredCallTime, durationOf, readCalls } from '../../subjects/http/read.ts'
 import { countQueries, queryDuration, readQueries } from '../../subjects/queries/read.ts'
 import { readRouteLog } from '../../subjects/router/data.ts'
 import { readRenders, renderTime } from '../../subjects/templates/read.ts'
-import { linkToPlace } from '../findings/finding.ts'
+import { compareWithUsual, type Durations, measureDurations, type TimeRatio } from '../durations.ts'
+import { linkToPlace, type SentencePart } from '../findings/finding.ts'
 import type { ShownProfile } from '../relatives.ts'
-import { type OverviewPart, type Sentence, toParts, toPlaceValue, toPlainText, toValue } from './sentence-parts.ts'
+import { readEdits, readProcessStart } from '../since-edit.ts'
 import { divideTime, type TimePart } from './time-parts.ts'
-import { compareWithUsual, readUsualTime, type TimeRatio, type UsualTime } from './usual-time.ts'
 
 /** The answer to the first questions about a request: where its time went, and what is wrong. */
 export interface Overview {
@@ -328,4 +329,82 @@ function describeProblem({ findings, profile }: SentenceSubject, cause: string |
   const found = serious.find(({ place }) => place?.panel === cause) ?? serious[0]
   if (found !== undefined) return ['finding: ', toValue(found.title, nameLimit)]
   return warnings > 0 ? [`${formatCount(warnings, 'warning')} logged`] : undefined
+}
+
+/** A sentence: its own texts, links, and the recorded values in it. */
+export type Sentence = readonly (string | LinkedText | RecordedText)[]
+
+/** An own text of a sentence that leads to its details. */
+interface LinkedText {
+  readonly text: string
+  readonly link: string
+}
+
+/** A recorded value in a sentence. Pages and reports show it as code. */
+interface RecordedText {
+  readonly value: string
+}
+
+/** Creates a recorded value of a sentence: on one line, not empty, and not longer than the limit. */
+export function toValue(text: string, limit: number): RecordedText {
+  return { value: shorten(text.replace(/[\s\p{Cc}]+/gu, ' ').trim() || '…', limit - 1) }
+}
+
+const placeLimit = 40
+
+/** Creates the value for a place in the source. Of a long path it has the last folders and the name of the file. */
+export function toPlaceValue(file: string, line: number | undefined): RecordedText {
+  const place = formatPlace({ file, line })
+  if (place.length <= placeLimit) return toValue(place, placeLimit + 1)
+  const end = place.slice(2 - placeLimit)
+  return toValue(`…${end.slice(Math.max(0, end.indexOf('/')))}`, placeLimit + 1)
+}
+
+/** A part of the sentence of an overview. */
+export interface OverviewPart extends SentencePart {
+  /** The place of its details; empty without one. */
+  readonly link: string
+}
+
+/** Divides a sentence into its own texts and the recorded values. */
+export function toParts(sentence: Sentence): OverviewPart[] {
+  return sentence.map(part => {
+    if (typeof part === 'string') return { text: part, isValue: false, link: '' }
+    return 'link' in part ? { ...part, isValue: false } : { text: part.value, isValue: true, link: '' }
+  })
+}
+
+/** Writes a sentence as plain text. */
+export function toPlainText(parts: readonly Pick<SentencePart, 'text'>[]): string {
+  return parts.map(({ text }) => text).join('')
+}
+
+/** The durations of earlier, warm requests that are similar to the request of a profile, in milliseconds. */
+export interface UsualTime extends Durations {
+  /** The same on both sides of the start of the process; `undefined` if that is not known, or on a side without requests. */
+  readonly before: Durations | undefined
+  readonly since: Durations | undefined
+  /** The same before the last edit of files; `undefined` without one. */
+  readonly beforeEdit: Durations | undefined
+  /** When the process has started, in milliseconds since 1970; `undefined` if that is not known. */
+  readonly start: number | undefined
+  /** The latest request before the start of the process. */
+  readonly lastBefore: ProfileSummary | undefined
+}
+
+/** Reads the usual time of a request from earlier requests, the newest first. Cold requests do not count. */
+export function readUsualTime(profile: Profile, earlier: readonly ProfileSummary[]): UsualTime {
+  const start = readProcessStart(profile)
+  const edit = readEdits(profile).at(-1)
+  const warm = earlier.filter(({ isCold }) => !isCold)
+  const before = start === undefined ? [] : warm.filter(({ time }) => time < start)
+  const since = start === undefined ? [] : warm.slice(0, warm.length - before.length)
+  return {
+    ...measureDurations(warm),
+    beforeEdit: edit && measureDurations(warm.filter(({ time }) => time < edit.time)),
+    before: before.length === 0 ? undefined : measureDurations(before),
+    since: since.length === 0 ? undefined : measureDurations(since),
+    start,
+    lastBefore: start === undefined ? undefined : earlier.find(({ time }) => time < start),
+  }
 }

@@ -1,7 +1,7 @@
 import type { Request } from '../../../../lib/http/request.ts'
 import type { Response } from '../../../../lib/http/response.ts'
 import { compareProfiles } from '../../insight/compare/comparison.ts'
-import { findPredecessors, likenessOf } from '../../insight/compare/find-previous.ts'
+import { findPredecessors, likenessOf } from '../../insight/relatives.ts'
 import { toSummaryView } from '../../insight/summary-view.ts'
 import { compareLink } from '../../profile/links.ts'
 import { toReplayButton } from '../panels/render-panel.ts'

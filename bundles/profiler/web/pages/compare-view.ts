@@ -1,9 +1,16 @@
 import type { CallerPlace } from '../../../../lib/stack/choose-places.ts'
-import type { Compared, DifferenceKind } from '../../insight/compare/compare-maps.ts'
-import type { ListenerUse, LogUse, QueryUse, Timing } from '../../insight/compare/compared-parts.ts'
-import { type Comparison, nameOfField, neverCompared } from '../../insight/compare/comparison.ts'
+import {
+  type Comparison,
+  type ListenerUse,
+  type LogUse,
+  nameOfField,
+  neverCompared,
+  type QueryUse,
+  type Timing,
+} from '../../insight/compare/comparison.ts'
+import type { Compared, DifferenceKind } from '../../insight/compare/differences.ts'
 import { judgeComparison, listOwnFields, type Verdict } from '../../insight/compare/judge-comparison.ts'
-import { findRestart } from '../../insight/edits.ts'
+import { findRestart } from '../../insight/since-edit.ts'
 import { type SummaryView, toSummaryView } from '../../insight/summary-view.ts'
 import { readEventTree } from '../../profile/event-tree.ts'
 import {

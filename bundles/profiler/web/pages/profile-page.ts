@@ -1,7 +1,7 @@
 import type { Request } from '../../../../lib/http/request.ts'
 import type { Response } from '../../../../lib/http/response.ts'
 import { exportKindsOf } from '../../export/json.ts'
-import { compareWithPrevious } from '../../insight/compare/find-previous.ts'
+import { compareWithPrevious } from '../../insight/compare/judge-comparison.ts'
 import { toBadge } from '../../insight/findings/finding.ts'
 import { findOccurrences } from '../../insight/occurrences.ts'
 import { findChildren, type Relatives, type ShownProfile } from '../../insight/relatives.ts'

@@ -1,4 +1,4 @@
-import { percentile } from '../../insight/route-statistics.ts'
+import { percentile } from '../../insight/durations.ts'
 import { formatDuration, formatTime } from '../../profile/format.ts'
 import type { ProfileSummary } from '../../profile/profile.ts'
 

@@ -1,9 +1,9 @@
 import { writeErrorPrompt } from '../../export/conclusions.ts'
-import type { PreviousComparison } from '../../insight/compare/find-previous.ts'
+import type { PreviousComparison } from '../../insight/compare/judge-comparison.ts'
+import type { Durations } from '../../insight/durations.ts'
 import { linkToPlace } from '../../insight/findings/finding.ts'
-import { summarizeProfile } from '../../insight/overview/overview.ts'
+import { summarizeProfile, type UsualTime } from '../../insight/overview/overview.ts'
 import type { TimePart } from '../../insight/overview/time-parts.ts'
-import type { Durations, UsualTime } from '../../insight/overview/usual-time.ts'
 import type { ShownProfile } from '../../insight/relatives.ts'
 import { readEventTree } from '../../profile/event-tree.ts'
 import {

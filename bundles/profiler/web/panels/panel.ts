@@ -1,4 +1,4 @@
-import type { PreviousComparison } from '../../insight/compare/find-previous.ts'
+import type { PreviousComparison } from '../../insight/compare/judge-comparison.ts'
 import type { Occurrences } from '../../insight/occurrences.ts'
 import type { ShownProfile } from '../../insight/relatives.ts'
 import type { TraceParts } from '../../insight/timeline/services.ts'

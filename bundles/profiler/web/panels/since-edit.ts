@@ -1,7 +1,6 @@
 import type { Overview } from '../../insight/overview/overview.ts'
 import type { ShownProfile } from '../../insight/relatives.ts'
-import type { EditChange } from '../../insight/since-edit/edit-changes.ts'
-import { describeTimes, listClaims, type SinceEdit } from '../../insight/since-edit/since-edit.ts'
+import { describeTimes, type EditChange, listClaims, type SinceEdit } from '../../insight/since-edit.ts'
 import type { SummaryView } from '../../insight/summary-view.ts'
 import { type FormattedTime, formatCount, formatTime } from '../../profile/format.ts'
 import { compareLink, profileLink } from '../../profile/links.ts'

@@ -1,7 +1,6 @@
 import { type Section, toList, toSpan } from '../../export/markdown-text.ts'
 import { linkToPlace } from '../../insight/findings/finding.ts'
-import type { Overview } from '../../insight/overview/overview.ts'
-import { toPlainText } from '../../insight/overview/sentence-parts.ts'
+import { type Overview, toPlainText } from '../../insight/overview/overview.ts'
 import type { TimePart } from '../../insight/overview/time-parts.ts'
 import type { ShownProfile } from '../../insight/relatives.ts'
 import { describeDuration, type SummaryView, toSummaryView } from '../../insight/summary-view.ts'

@@ -1,8 +1,19 @@
-import { capitalize, formatBytes, formatCount, formatNumber, shorten } from '../../profile/format.ts'
-import { groupBy } from '../../profile/group-by.ts'
-import { type Profile, type ProfileSummary, type SummaryCount, summaryCounts } from '../../profile/profile.ts'
-import { readResponseHeaders } from '../compare/comparison.ts'
-import type { Finding } from '../findings/finding.ts'
+import {
+  capitalize,
+  formatBytes,
+  formatCount,
+  formatDuration,
+  formatNumber,
+  readHeader,
+  shorten,
+} from '../profile/format.ts'
+import { groupBy } from '../profile/group-by.ts'
+import { type Profile, type ProfileSummary, type SummaryCount, summaryCounts } from '../profile/profile.ts'
+import type { ProfileStorage } from '../store/profile-storage.ts'
+import type { FileEdit } from '../subjects/config/data.ts'
+import { readResponseHeaders } from './compare/comparison.ts'
+import { type ComparedTimes, compareTimes } from './durations.ts'
+import type { Finding } from './findings/finding.ts'
 import {
   describeAmounts,
   type FixVerdict,
@@ -13,9 +24,113 @@ import {
   type Judge,
   judgeFix,
   listFlaws,
+  timedCount,
   type Versions,
-} from '../replay/judge-fix.ts'
-import type { Tone } from '../summary-view.ts'
+} from './replay/judge-fix.ts'
+import type { Tone } from './summary-view.ts'
+
+/** What has changed for a request since the last edit of files. */
+export interface SinceEdit {
+  /** The files that were edited between the last similar request before and this one, the latest first. */
+  readonly files: readonly string[]
+  /** When the last edit came into use, in milliseconds since 1970. */
+  readonly time: number
+  /** Whether the requests before the edit had the same URL; otherwise they had the same route. */
+  readonly isSameUrl: boolean
+  /** The last similar request before the edit. */
+  readonly before: ProfileSummary
+  readonly times: ComparedTimes
+  /** The most important first. Without the time. */
+  readonly changes: readonly EditChange[]
+}
+
+/** The services that read the requests before an edit. */
+interface SinceEditServices {
+  readonly storage: Pick<ProfileStorage, 'find'>
+  readonly judge: Judge
+}
+
+/**
+ * Compares a request with similar requests before the last edit of files; `undefined` without an edit, or without such a
+ * request. `earlier` are the similar requests before it, the newest first.
+ */
+export async function findSinceEdit(
+  profile: Profile,
+  earlier: readonly ProfileSummary[],
+  { judge, storage }: SinceEditServices,
+): Promise<SinceEdit | undefined> {
+  const { summary } = profile
+  const edit = readEdits(profile).at(-1)
+  const older = edit === undefined ? [] : earlier.filter(({ time }) => time < edit.time)
+  const ofUrl = older.filter(({ url }) => url === summary.url)
+  const isSameUrl = ofUrl.length > 0
+  const similar = isSameUrl ? ofUrl : older
+  const [last] = similar
+  if (edit === undefined || last === undefined) return undefined
+
+  const lastEdit = readEdits(profile).findLast(({ time }) => time <= last.time)
+  const before = similar.filter(({ time }) => time >= (lastEdit?.time ?? 0))
+  const isSimilar = ({ time, url }: ProfileSummary) => time >= edit.time && (!isSameUrl || url === summary.url)
+  const now = [summary, ...earlier.filter(isSimilar)]
+  const read = async (summaries: readonly ProfileSummary[]) => {
+    const found = await Promise.all(summaries.map(({ token }) => storage.find(token)))
+    const profiles = found.flatMap(stored => stored?.profile ?? [])
+    // With other cookies a page has other headers, and sets other cookies.
+    return profiles.filter(other => cookiesOf(other) === cookiesOf(profile))
+  }
+  const files = filesOf(editsSince(profile, last))
+  const compare = (profiles: readonly Profile[], others: readonly Profile[], leastTimes: number) =>
+    findChanges({ profile, profiles, current: [profile, ...others], before, now, files, leastTimes, judge })
+  // Reading a profile costs most of the time: further ones are read only to confirm a change.
+  const latest = await read(before.slice(0, 1))
+  const isChanged = latest.length === 0 || compare(latest, [], 1).length > 0
+  const readMore = (summaries: readonly ProfileSummary[]) => read(summaries.slice(1, timedCount))
+  return {
+    files,
+    time: edit.time,
+    isSameUrl,
+    before: last,
+    times: compareTimes(before.map(durationOf), now.map(durationOf)),
+    changes: isChanged ? compare([...latest, ...(await readMore(before))], await readMore(now), timedCount) : [],
+  }
+}
+
+/** The cookies of a request. Their values are masked, unless they are harmless. */
+function cookiesOf({ collectors }: Profile): string {
+  return readHeader(collectors.request, 'cookie').join('; ')
+}
+
+function durationOf({ duration }: ProfileSummary): number {
+  return duration
+}
+
+/** The time of a request before the last edit and since, as a change. */
+export function describeTimes({ before, change, now }: ComparedTimes): EditChange {
+  const share = ((now.median - before.median) / before.median) * 100
+  const texts = {
+    unknown: `too few requests to compare (${formatNumber(before.count)} and ${formatNumber(now.count)})`,
+    usual: `within the usual spread (${formatDuration(before.least)} to ${formatDuration(before.most)})`,
+    slower: `+${share.toFixed(0)} %`,
+    faster: `−${Math.abs(share).toFixed(0)} %`,
+  }
+  const tones = { unknown: 'plain', usual: 'plain', slower: 'warning', faster: 'ok' } as const
+  return {
+    name: 'Time',
+    before: formatDuration(before.median),
+    now: formatDuration(now.median),
+    text: texts[change],
+    tone: tones[change],
+  }
+}
+
+const ranks: readonly Tone[] = ['error', 'warning', 'ok', 'plain']
+
+/** Lists the changes since an edit, also that of the time if chance does not explain it, the worst first. Empty without any. */
+export function listClaims({ changes, times }: SinceEdit): readonly EditChange[] {
+  const isChanged = times.change === 'faster' || times.change === 'slower'
+  const claims = isChanged ? [describeTimes(times), ...changes] : [...changes]
+  return claims.sort((one, other) => ranks.indexOf(one.tone) - ranks.indexOf(other.tone))
+}
 
 /** A difference between the requests before an edit and those since. */
 export interface EditChange {
@@ -57,7 +172,7 @@ export function findChanges(requests: EditedRequests): readonly EditChange[] {
   ]
 }
 
-/** The client had the page already: this depends on its request, not on the code. */
+/** The status of a response to a client that has the page already: it depends on the request, not on the code. */
 const notModified = 304
 
 /** Whether the responses of two requests have the same parts: a 304 has neither content nor its headers. */
@@ -157,7 +272,7 @@ const headerLimit = 8
 /** A cookie depends on the client: a new browser gets one. */
 const ofClient = 'set-cookie'
 
-/** Only headers that were the same in all profiles before the edit. */
+/** Compares the headers that were the same in all profiles before the edit. */
 function compareHeaders({ profile, profiles }: EditedRequests): EditChange[] {
   const now = readResponseHeaders(profile)
   const like = profiles.find(({ summary }) => isAlike(summary, profile.summary))
@@ -200,4 +315,42 @@ function compareSizes({ before, now, profile }: EditedRequests): EditChange[] {
   if (!(fewer + more >= Math.max(leastBytes, leastShare * last))) return []
   const text = `${formatBytes(fewer + more)} ${more > 0 ? 'more' : 'less'}`
   return [{ name: 'Size', before: formatBytes(last), now: formatBytes(last + more - fewer), text, tone: 'plain' }]
+}
+
+/** Reads the edits of files that were in use when a request began, the oldest first. */
+export function readEdits({ process, summary }: Profile): readonly FileEdit[] {
+  const { edits = [] } = process.server ?? {}
+  return edits.filter(({ files, time }) => time <= summary.time && files.length > 0)
+}
+
+/** The files of edits, each once, the latest first. */
+export function filesOf(edits: readonly FileEdit[]): readonly string[] {
+  return [...new Set(edits.toReversed().flatMap(({ files }) => files))]
+}
+
+/** Reads when the process that recorded a profile has started, in milliseconds since 1970; `undefined` if it is not known. */
+export function readProcessStart({ process }: Profile): number | undefined {
+  const time = Date.parse(String(process.server?.process.started ?? ''))
+  return Number.isNaN(time) ? undefined : time
+}
+
+/** A restart of the server between two profiles. */
+export interface Restart {
+  /** Milliseconds since 1970. */
+  readonly time: number
+  /** The files that were edited between the two profiles. */
+  readonly changed: readonly string[]
+}
+
+/** Finds the restart between two profiles, in any order; `undefined` if there was none, or it is not known. */
+export function findRestart(one: Profile, other: Profile): Restart | undefined {
+  const [earlier, later] = one.summary.time <= other.summary.time ? [one, other] : [other, one]
+  const time = readProcessStart(later)
+  if (time === undefined || earlier.summary.time >= time) return undefined
+  return { time, changed: filesOf(editsSince(later, earlier.summary)) }
+}
+
+/** The edits between an earlier request and the request of a profile. */
+export function editsSince(profile: Profile, { time }: Pick<ProfileSummary, 'time'>): readonly FileEdit[] {
+  return readEdits(profile).filter(edit => edit.time > time)
 }

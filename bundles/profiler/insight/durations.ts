@@ -1,0 +1,130 @@
+import type { ProfileSummary } from '../profile/profile.ts'
+
+/** The durations of requests, in milliseconds. */
+export interface Durations {
+  readonly count: number
+  /** 0 without requests. */
+  readonly median: number
+  readonly p95: number
+}
+
+/** Measures the durations of requests. */
+export function measureDurations(summaries: readonly ProfileSummary[]): Durations {
+  if (summaries.length === 0) return { count: 0, median: 0, p95: 0 }
+  const sorted = Float64Array.from(summaries, ({ duration }) => duration).sort()
+  return { count: sorted.length, median: percentile(sorted, 50), p95: percentile(sorted, 95) }
+}
+
+/** Returns a percentile of sorted values by the nearest-rank method: the result is always one of the values. */
+export function percentile(sorted: Float64Array, percent: number): number {
+  return sorted[Math.ceil((percent / 100) * sorted.length) - 1] ?? 0
+}
+
+/** A median of fewer requests says little. */
+export const leastForMedian = 5
+
+/** How the time of a request compares with the usual time. */
+export interface TimeRatio {
+  /** The greater of both times divided by the smaller one. */
+  readonly factor: number
+  readonly isSlower: boolean
+}
+
+/** A smaller difference is usual. */
+const leastFactor = 1.5
+
+/** Milliseconds: below it, clocks and caches make the difference. */
+const leastUsual = 5
+
+/** Compares a duration with the median of earlier requests; `undefined` if there are too few, or no great difference. */
+export function compareWithUsual(duration: number, { count, median }: Durations): TimeRatio | undefined {
+  const [less, more] = duration < median ? [duration, median] : [median, duration]
+  if (count < leastForMedian || more - less < leastUsual || more < less * leastFactor) return undefined
+  return { factor: more / less, isSlower: duration > median }
+}
+
+/** The usual difference of durations, in milliseconds: between their 10th and their 90th percentile; 0 if they are too few. */
+export function measureSpread(summaries: readonly ProfileSummary[]): number {
+  if (summaries.length < leastForMedian) return 0
+  const sorted = Float64Array.from(summaries, ({ duration }) => duration).sort()
+  return percentile(sorted, 90) - percentile(sorted, 10)
+}
+
+/** The durations of requests of one version of the code, in milliseconds. */
+interface Spread {
+  /** The number of durations, without the first one: the code was cold. */
+  readonly count: number
+  readonly median: number
+  readonly least: number
+  readonly most: number
+}
+
+/** The durations of two versions. */
+export interface ComparedTimes {
+  readonly before: Spread
+  readonly now: Spread
+  /** `unknown` if there are too few durations, `usual` if the change may be chance. */
+  readonly change: 'faster' | 'slower' | 'usual' | 'unknown'
+}
+
+/** More durations do not make the answer better. */
+const sampleLimit = 20
+
+/** The greatest probability of an answer other than `usual` for durations of the same distribution. */
+const chance = 0.02
+
+/** A smaller change does not matter: a part of the median, and milliseconds. */
+const leastShare = 0.05
+const leastDifference = 2
+
+/** Compares the durations of two versions, each with the latest first. */
+export function compareTimes(before: readonly number[], now: readonly number[]): ComparedTimes {
+  const first = toSample(before)
+  const second = toSample(now)
+  return { before: toSpread(first), now: toSpread(second), change: findChange(first, second) }
+}
+
+/** The latest durations. The earliest one of a version is left out: it was measured with cold code and caches. */
+function toSample(durations: readonly number[]): readonly number[] {
+  return durations.slice(0, Math.min(sampleLimit, Math.max(1, durations.length - 1)))
+}
+
+function toSpread(sample: readonly number[]): Spread {
+  const sorted = sample.toSorted((a, b) => a - b)
+  const middle = sorted.length / 2
+  const median = ((sorted[Math.ceil(middle) - 1] ?? 0) + (sorted[Math.floor(middle)] ?? 0)) / 2
+  return { count: sorted.length, median, least: sorted[0] ?? 0, most: sorted.at(-1) ?? 0 }
+}
+
+function findChange(before: readonly number[], now: readonly number[]): ComparedTimes['change'] {
+  if (probabilityOf(0, before.length, now.length) > chance) return 'unknown'
+  const [old, current] = [toSpread(before).median, toSpread(now).median]
+  const difference = Math.abs(current - old)
+  if (difference < leastDifference || difference < old * leastShare) return 'usual'
+  const slower = now.reduce((sum, one) => sum + before.reduce((sum, other) => sum + rank(one, other), 0), 0)
+  const fewer = Math.floor(Math.min(slower, before.length * now.length - slower))
+  if (probabilityOf(fewer, before.length, now.length) > chance) return 'usual'
+  return current > old ? 'slower' : 'faster'
+}
+
+function rank(one: number, other: number): number {
+  return one === other ? 0.5 : Number(one > other)
+}
+
+/**
+ * The probability that two samples of one distribution are so far apart: at most `fewer` of their pairs are in the rarer
+ * order. Mann and Whitney, 1947; two-sided, by counting the orders of all values.
+ */
+function probabilityOf(fewer: number, first: number, second: number): number {
+  const most = first * second
+  // The numbers of orders by pairs are the coefficients of a Gaussian binomial: products and quotients of 1 - q^i.
+  const orders = new Float64Array(most + 1)
+  orders[0] = 1
+  for (let index = 1; index <= first; index++) {
+    for (let at = most; at >= second + index; at--) orders[at] = (orders[at] ?? 0) - (orders[at - second - index] ?? 0)
+    for (let at = index; at <= most; at++) orders[at] = (orders[at] ?? 0) + (orders[at - index] ?? 0)
+  }
+  const total = orders.reduce((sum, count) => sum + count, 0)
+  const extreme = orders.slice(0, fewer + 1).reduce((sum, count) => sum + count, 0)
+  return Math.min(1, (2 * extreme) / total)
+}
