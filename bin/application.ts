@@ -15,8 +15,8 @@ import { TrustedProxies } from '../lib/http/trusted-proxies.ts'
 import { createLogger, type LogStream } from '../lib/log/create-logger.ts'
 import type { Logger, LogLevel } from '../lib/log/logger.ts'
 import { Redactor } from '../lib/redact/redactor.ts'
-import { addOwnPlace } from '../lib/stack/locate-frame.ts'
-import type { ShapeOf } from '../lib/text/shape.ts'
+import { addOwnPlace } from '../lib/stack/stack-frames.ts'
+import type { ShapeOf } from '../lib/text/mistakes.ts'
 import {
   APPLICATION_BUNDLES_FAILED,
   APPLICATION_BUNDLES_INVALID,

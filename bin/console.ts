@@ -16,7 +16,7 @@ import {
 } from '../kernel/console-command.ts'
 import { KERNEL_COMMAND_TAKEN } from '../kernel/errors.ts'
 import { hasColours, Output, type OutputStream } from '../lib/console/output.ts'
-import { paintColours } from '../lib/console/paint.ts'
+import { paintColours } from '../lib/console/terminal-text.ts'
 import type { Config } from '../lib/env/config.ts'
 import { environments } from '../lib/env/dotenv.ts'
 import { CONFIG_INVALID } from '../lib/env/errors.ts'

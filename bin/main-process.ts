@@ -12,7 +12,7 @@ import type { Kernel } from '../kernel/kernel.ts'
 import { SERVER_LISTEN_FAILED, SERVER_PORT_TAKEN, SERVER_TLS_INVALID } from '../kernel/server/errors.ts'
 import { type ClosingTimes, idleTime } from '../kernel/server/http-server.ts'
 import type { Config } from '../lib/env/config.ts'
-import { readProperty } from '../lib/stack/read-property.ts'
+import { readProperty } from '../lib/text/describe-value.ts'
 import {
   checkSettings,
   createNodeServer,

@@ -4,7 +4,7 @@ import { parseArgs } from 'node:util'
 import { CommandUsageError, type ExitCode, exitCodes } from '../kernel/console-command.ts'
 import type { OutputStream } from '../lib/console/output.ts'
 import { packageDirectory, packageName, version } from '../lib/package.ts'
-import { readProperty } from '../lib/stack/read-property.ts'
+import { readProperty } from '../lib/text/describe-value.ts'
 import { quoteForShell } from '../lib/text/escapes.ts'
 
 /** Streams and working directory of the program `sinfonietta`: those of the process, or those of a test. */

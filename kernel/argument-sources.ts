@@ -4,8 +4,14 @@ import type { HttpError } from '../lib/errors/http-error.ts'
 import { isThenable } from '../lib/event-dispatcher/event-dispatcher.ts'
 import { isHeaderName } from '../lib/http/headers.ts'
 import type { Request } from '../lib/http/request.ts'
-import { describeIssues, type ReadableIssues, readIssues, toPointer } from '../lib/schema/readable-issues.ts'
-import type { SchemaResult, StandardSchema } from '../lib/schema/standard-schema.ts'
+import {
+  describeIssues,
+  type ReadableIssues,
+  readIssues,
+  type SchemaResult,
+  type StandardSchema,
+  toPointer,
+} from '../lib/schema/standard-schema.ts'
 import type { Session } from '../lib/session/session.ts'
 import { asText, type Conversion, findStandInMistake } from '../lib/text/conversion.ts'
 import { describeValue, isPlainObject } from '../lib/text/describe-value.ts'

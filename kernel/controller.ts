@@ -2,13 +2,11 @@ import { ARGUMENT_INVALID, checkFunction, checkString } from '../lib/errors/argu
 import { isThenable } from '../lib/event-dispatcher/event-dispatcher.ts'
 import type { Request } from '../lib/http/request.ts'
 import { Response } from '../lib/http/response.ts'
-import type { RouteParameters } from '../lib/routing/path-parameters.ts'
-import type { Route } from '../lib/routing/route.ts'
+import type { Route, RouteParameters } from '../lib/routing/route.ts'
 import type { RequestHandler } from '../lib/routing/route-collection.ts'
 import { Declarations, noteDeclaration } from '../lib/stack/declaration-sites.ts'
-import { readProperty } from '../lib/stack/read-property.ts'
-import { describeValue, isClass } from '../lib/text/describe-value.ts'
-import { suggestNames } from '../lib/text/nearest-names.ts'
+import { describeValue, isClass, readProperty } from '../lib/text/describe-value.ts'
+import { suggestNames } from '../lib/text/mistakes.ts'
 import { KERNEL_CONTROLLER_INVALID, KERNEL_CONTROLLER_MISSING } from './errors.ts'
 
 /** Computes the value of one argument from a request. */
@@ -90,7 +88,7 @@ export function noteParameter<argument extends Argument>(argument: argument, nam
 }
 
 /** The parameters of a route that a controller needs. */
-export function listParameters(controller: Controller): string[] {
+function listParameters(controller: Controller): string[] {
   return controller.arguments.flatMap(argument => parameterNames.get(argument) ?? [])
 }
 

@@ -4,9 +4,9 @@ import type { BlockList } from 'node:net'
 import { type Config, findUserIds } from '../lib/env/config.ts'
 import { listCookieValues, setCookie } from '../lib/http/cookies.ts'
 import type { Headers } from '../lib/http/headers.ts'
-import { includesHost } from '../lib/http/host.ts'
 import type { Connection, Request } from '../lib/http/request.ts'
 import { findProblem } from '../lib/http/request-checks.ts'
+import { includesHost } from '../lib/http/request-target.ts'
 import {
   createAddressList,
   findOtherAddress,

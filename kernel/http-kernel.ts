@@ -7,9 +7,8 @@ import {
   type EventDispatcher,
   type RegisteredListener,
 } from '../lib/event-dispatcher/event-dispatcher.ts'
-import type { KnownAttributes } from '../lib/http/attributes.ts'
 import { removeFiles } from '../lib/http/file-response.ts'
-import { Request } from '../lib/http/request.ts'
+import { type KnownAttributes, Request } from '../lib/http/request.ts'
 import { dropForbiddenBody, Response } from '../lib/http/response.ts'
 import type { Logger } from '../lib/log/logger.ts'
 import type { Signals } from '../lib/signals.ts'

@@ -4,8 +4,8 @@ import type { Request } from '../lib/http/request.ts'
 import { Response, statusText } from '../lib/http/response.ts'
 import type { Logger } from '../lib/log/logger.ts'
 import type { Redactor } from '../lib/redact/redactor.ts'
-import { locateFrame } from '../lib/stack/locate-frame.ts'
 import { SourceExcerpts } from '../lib/stack/source-excerpts.ts'
+import { locateFrame } from '../lib/stack/stack-frames.ts'
 import type { DebugGate } from './debug-gate.ts'
 
 /**

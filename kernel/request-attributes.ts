@@ -3,7 +3,7 @@ import type { Logger } from '../lib/log/logger.ts'
 import type { RequestHandler } from '../lib/routing/route-collection.ts'
 import type { Controller } from './controller.ts'
 
-declare module '../lib/http/attributes.ts' {
+declare module '../lib/http/request.ts' {
   /** The attributes of the kernel and of the framework bundle. Those marked "route" can be set as defaults of a route. */
   interface KnownAttributes {
     /** Answers the request: a controller, a function, or the name of a registered controller. */

@@ -2,8 +2,7 @@ import { errorChain, type FlatError } from '../lib/errors/flat-error.ts'
 import type { Request } from '../lib/http/request.ts'
 import type { Route } from '../lib/routing/route.ts'
 import type { DeclarationSite, Declarations } from '../lib/stack/declaration-sites.ts'
-import { locateFrame, resolveLocated } from '../lib/stack/locate-frame.ts'
-import type { StackFrame } from '../lib/stack/stack-frames.ts'
+import { locateFrame, resolveLocated, type StackFrame } from '../lib/stack/stack-frames.ts'
 import { createDeclarations, nameOfController } from './controller.ts'
 
 /** Finds the code of the application that a request runs, and the frames of it that errors name. */

@@ -1,7 +1,7 @@
 import mitt from 'mitt'
 import { ARGUMENT_INVALID, checkFunction } from './errors/arguments.ts'
 import { isThenable } from './event-dispatcher/event-dispatcher.ts'
-import { nearestNames } from './text/nearest-names.ts'
+import { nearestNames } from './text/mistakes.ts'
 
 /**
  * The names of signals and the types of their values. An application adds its own by declaration merging with the module

@@ -82,7 +82,6 @@ export {
   type Listener,
   type RegisteredListener,
 } from '../../lib/event-dispatcher/event-dispatcher.ts'
-export type { KnownAttributes } from '../../lib/http/attributes.ts'
 export { type CookieOptions, setCookie } from '../../lib/http/cookies.ts'
 export type { CorsPolicy } from '../../lib/http/cors.ts'
 export { EventStream, type EventStreamOptions, type ServerEvent } from '../../lib/http/event-stream.ts'
@@ -95,7 +94,7 @@ export {
 } from '../../lib/http/file-response.ts'
 export { Headers } from '../../lib/http/headers.ts'
 export { preferredLanguage, preferredMediaType } from '../../lib/http/negotiation.ts'
-export { Request } from '../../lib/http/request.ts'
+export { type KnownAttributes, Request } from '../../lib/http/request.ts'
 export { Response } from '../../lib/http/response.ts'
 export type { Logger } from '../../lib/log/logger.ts'
 export type { RouteDefinition } from '../../lib/routing/route.ts'

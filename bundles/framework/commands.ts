@@ -12,7 +12,7 @@ import { NearestRoutes, type NearRoute } from '../../lib/routing/nearest-routes.
 import type { Route } from '../../lib/routing/route.ts'
 import type { RouteCollection } from '../../lib/routing/route-collection.ts'
 import { type RouteMatch, RouteMatcher } from '../../lib/routing/route-matcher.ts'
-import { showPath } from '../../lib/text/show-path.ts'
+import { showPath } from '../../lib/stack/stack-frames.ts'
 
 /** Creates the commands that describe the application. */
 export function createCommands(app: Application): ConsoleCommand[] {

@@ -3,10 +3,8 @@ import { type CookieOptions, setCookie } from '../../lib/http/cookies.ts'
 import { Headers } from '../../lib/http/headers.ts'
 import type { SessionTimes } from '../../lib/session/session-state.ts'
 import type { CreateSessionStore, SessionStore } from '../../lib/session/session-store.ts'
-import { readProperty } from '../../lib/stack/read-property.ts'
-import { describeValue, isClass, isKeyed } from '../../lib/text/describe-value.ts'
-import { suggestNames } from '../../lib/text/nearest-names.ts'
-import { findShapeMistakes, type ShapeOf } from '../../lib/text/shape.ts'
+import { describeValue, isClass, isKeyed, readProperty } from '../../lib/text/describe-value.ts'
+import { findShapeMistakes, type ShapeOf, suggestNames } from '../../lib/text/mistakes.ts'
 import { FRAMEWORK_OPTIONS_INVALID, listMistakes } from './errors.ts'
 import {
   findProtectionMistakes,

@@ -22,7 +22,7 @@ import type { Request } from '../../lib/http/request.ts'
 import type { Logger } from '../../lib/log/logger.ts'
 import type { RouteCollection } from '../../lib/routing/route-collection.ts'
 import { RouteMatcher } from '../../lib/routing/route-matcher.ts'
-import type { ShapeOf } from '../../lib/text/shape.ts'
+import type { ShapeOf } from '../../lib/text/mistakes.ts'
 
 /** Adds the listeners for requests of other origins, and for methods that forms cannot send. */
 export function addProtection(

@@ -3,7 +3,7 @@ import path from 'node:path'
 import { type CommandInput, type ExitCode, exitCodes } from '../../kernel/console-command.ts'
 import type { Block } from '../../lib/console/document.ts'
 import type { Output } from '../../lib/console/output.ts'
-import { readProperty } from '../../lib/stack/read-property.ts'
+import { readProperty } from '../../lib/text/describe-value.ts'
 
 /** The change of an existing file. */
 export interface FileChange {

@@ -4,7 +4,7 @@ import type { Readable } from 'node:stream'
 import { RequestBody } from '../../lib/body/request-body.ts'
 import { Headers } from '../../lib/http/headers.ts'
 import { type Connection, Request } from '../../lib/http/request.ts'
-import { knownMethods } from '../../lib/http/request-line.ts'
+import { knownMethods } from '../../lib/http/request-target.ts'
 import { statusText } from '../../lib/http/response.ts'
 import type { TrustedProxies } from '../../lib/http/trusted-proxies.ts'
 

@@ -7,7 +7,7 @@ import { HTTP_UPGRADE_CROSS_ORIGIN, HTTP_UPGRADE_REQUIRED } from '../../lib/http
 import { Headers } from '../../lib/http/headers.ts'
 import type { Request } from '../../lib/http/request.ts'
 import { Response } from '../../lib/http/response.ts'
-import type { ShapeOf } from '../../lib/text/shape.ts'
+import type { ShapeOf } from '../../lib/text/mistakes.ts'
 
 /**
  * Completes a WebSocket handshake: `handleUpgrade` of a library such as ws takes these values. An error is logged, and the

@@ -9,7 +9,7 @@ import { Headers, type HeadersInit } from '../../lib/http/headers.ts'
 import type { Request, RequestInit } from '../../lib/http/request.ts'
 import { discard, type Response } from '../../lib/http/response.ts'
 import type { TrustedProxies } from '../../lib/http/trusted-proxies.ts'
-import type { ShapeOf } from '../../lib/text/shape.ts'
+import type { ShapeOf } from '../../lib/text/mistakes.ts'
 import type { HttpKernel } from '../http-kernel.ts'
 import { createRequest, type TestRequestInit } from './event-factories.ts'
 

@@ -13,7 +13,7 @@ import type { Logger } from '../../lib/log/logger.ts'
 import type { RequestHandler } from '../../lib/routing/route-collection.ts'
 import { Session } from '../../lib/session/session.ts'
 import { MemorySessionStore } from '../../lib/session/session-store.ts'
-import type { ShapeOf } from '../../lib/text/shape.ts'
+import type { ShapeOf } from '../../lib/text/mistakes.ts'
 import { ControllerResolver, toController } from '../controller.ts'
 import {
   ControllerArgumentsEvent,

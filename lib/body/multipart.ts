@@ -1,8 +1,7 @@
 import { type FileHandle, open } from 'node:fs/promises'
 import { type BodyLimits, type BodySource, ByteCollector, decodeUtf8, readStream } from './body-source.ts'
 import { BODY_FIELDS_TOO_LARGE, BODY_FIELDS_TOO_MANY, BODY_FORM_INVALID } from './errors.ts'
-import { FormData, UploadedFile } from './form-data.ts'
-import type { TemporaryFiles } from './temporary-files.ts'
+import { FormData, type TemporaryFiles, UploadedFile } from './form-data.ts'
 
 /** An event of parsing a form: each part is a head, any number of pieces of content, and an end. */
 type PartEvent =

@@ -10,10 +10,9 @@ import {
   readStream,
 } from './body-source.ts'
 import { BODY_ENCODING_UNSUPPORTED, BODY_TOO_LARGE, BODY_TYPE_UNSUPPORTED, BODY_UNAVAILABLE } from './errors.ts'
-import { FormData, parseForm } from './form-data.ts'
+import { FormData, parseForm, TemporaryFiles } from './form-data.ts'
 import { parseMultipart } from './multipart.ts'
 import { parseJson } from './parse-json.ts'
-import { TemporaryFiles } from './temporary-files.ts'
 
 /** The options of an application for all bodies. */
 export interface RequestBodyOptions {

@@ -1,6 +1,5 @@
 import { escapeControls } from '../text/escapes.ts'
-import type { Paint, TextTone } from './paint.ts'
-import { displayWidth, fitWidth, padWidth, type Run, wrap } from './text-width.ts'
+import { displayWidth, fitWidth, type Paint, padWidth, type Run, type TextTone, wrap } from './terminal-text.ts'
 
 /** A part of the output of a command, such as a heading, a table or a text. */
 export type Block =

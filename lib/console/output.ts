@@ -12,8 +12,7 @@ import {
   layOut,
   type Table,
 } from './document.ts'
-import { type Paint, paintColours, paintNothing, type TextTone } from './paint.ts'
-import { displayWidth, fitWidth } from './text-width.ts'
+import { displayWidth, fitWidth, type Paint, paintColours, paintNothing, type TextTone } from './terminal-text.ts'
 
 /** The stream that texts are written to: a terminal, a pipe or a file. */
 export interface OutputStream {

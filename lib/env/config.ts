@@ -1,5 +1,5 @@
 import { readFileSync } from 'node:fs'
-import { parseHost } from '../http/host.ts'
+import { parseHost } from '../http/request-target.ts'
 import {
   createAddressList,
   defaultTrustedHeaders,

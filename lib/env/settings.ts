@@ -5,8 +5,7 @@ import { isSecretName, mask } from '../redact/secret-names.ts'
 import type { SchemaResult, StandardSchema } from '../schema/standard-schema.ts'
 import { asText, type Conversion, findStandInMistake, splitList } from '../text/conversion.ts'
 import { describeValue, isKeyed } from '../text/describe-value.ts'
-import { suggestNames } from '../text/nearest-names.ts'
-import type { ShapeOf } from '../text/shape.ts'
+import { type ShapeOf, suggestNames } from '../text/mistakes.ts'
 import { CONFIG_INVALID, CONFIG_SETTING_MALFORMED, CONFIG_SETTING_TAKEN, CONFIG_SETTINGS_UNDECLARED } from './errors.ts'
 
 /** The variables that settings are read from. */

@@ -1,5 +1,5 @@
 import { describeValue, isKeyed } from '../text/describe-value.ts'
-import { findShapeMistakes, type ShapeOf } from '../text/shape.ts'
+import { findShapeMistakes, type ShapeOf } from '../text/mistakes.ts'
 import { type CodedErrorClass, defineError } from './http-error.ts'
 
 /**

@@ -1,5 +1,5 @@
 import { describeValue, isPlainObject } from '../text/describe-value.ts'
-import { findShapeMistakes, type ShapeOf } from '../text/shape.ts'
+import { findShapeMistakes, type ShapeOf } from '../text/mistakes.ts'
 
 /** The options of an {@link HttpError}. */
 export interface HttpErrorOptions {

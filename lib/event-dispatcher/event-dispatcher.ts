@@ -1,10 +1,9 @@
 import path from 'node:path'
 import { ARGUMENT_INVALID, checkFunction } from '../errors/arguments.ts'
 import { packageDirectory } from '../package.ts'
-import { locateFrame } from '../stack/locate-frame.ts'
-import { parseStack } from '../stack/stack-frames.ts'
+import { locateFrame, parseStack } from '../stack/stack-frames.ts'
 import { describeValue } from '../text/describe-value.ts'
-import { nearestNames, suggestNames } from '../text/nearest-names.ts'
+import { nearestNames, suggestNames } from '../text/mistakes.ts'
 
 /** The base class of events. Listeners are called one after another until one of them stops the event. */
 export abstract class Event {

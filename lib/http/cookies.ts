@@ -1,8 +1,7 @@
 import { parseCookie, parseSetCookie, type SetCookie, stringifySetCookie } from 'cookie'
 import { ARGUMENT_INVALID, checkOptions, checkString } from '../errors/arguments.ts'
-import { readProperty } from '../stack/read-property.ts'
-import { describeValue } from '../text/describe-value.ts'
-import type { ShapeOf } from '../text/shape.ts'
+import { describeValue, readProperty } from '../text/describe-value.ts'
+import type { ShapeOf } from '../text/mistakes.ts'
 import { HTTP_COOKIE_TOO_LARGE } from './errors.ts'
 import { Headers } from './headers.ts'
 

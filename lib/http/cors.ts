@@ -1,4 +1,4 @@
-import type { ShapeOf } from '../text/shape.ts'
+import type { ShapeOf } from '../text/mistakes.ts'
 import { addVary, type Headers } from './headers.ts'
 import type { Request } from './request.ts'
 import { Response } from './response.ts'

@@ -1,6 +1,6 @@
 import { Readable } from 'node:stream'
 import { checkFunction, checkOptions } from '../errors/arguments.ts'
-import type { ShapeOf } from '../text/shape.ts'
+import type { ShapeOf } from '../text/mistakes.ts'
 import { HTTP_EVENT_INVALID, HTTP_EVENTS_UNREAD } from './errors.ts'
 import type { Request } from './request.ts'
 import { Response } from './response.ts'

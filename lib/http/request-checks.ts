@@ -7,7 +7,7 @@ import {
   HTTP_VERSION_UNSUPPORTED,
 } from './errors.ts'
 import type { Request } from './request.ts'
-import { knownMethods, refusedMethods } from './request-line.ts'
+import { knownMethods, refusedMethods } from './request-target.ts'
 
 /** A check of a request, before any listener uses the request. */
 export interface RequestCheck {

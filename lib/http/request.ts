@@ -5,13 +5,11 @@ import { HttpError } from '../errors/http-error.ts'
 import type { DispatchOptions } from '../event-dispatcher/event-dispatcher.ts'
 import type { Session } from '../session/session.ts'
 import { Stopwatch } from '../stopwatch/stopwatch.ts'
-import type { Attributes } from './attributes.ts'
 import { parseCookies } from './cookies.ts'
 import { HTTP_HINT_INVALID } from './errors.ts'
 import { Headers, type HeadersInit } from './headers.ts'
-import { type Host, readHost } from './host.ts'
 import { createRequestId, isRequestId } from './request-id.ts'
-import { parseTarget, type Target } from './request-line.ts'
+import { type Host, parseTarget, readHost, type Target } from './request-target.ts'
 import { type Forwarded, nothingForwarded, TrustedProxies } from './trusted-proxies.ts'
 
 /** The connection of a request, such as a socket of node. */
@@ -385,4 +383,29 @@ function createSignal(reply: Reply | undefined): AbortSignal {
   if (reply?.destroyed) onClose()
   else reply?.once('close', onClose)
   return controller.signal
+}
+
+/**
+ * The names and types of known request attributes. An application adds its own by declaration merging:
+ *
+ *     declare module 'sinfonietta' { interface KnownAttributes { locale: string } }
+ */
+export interface KnownAttributes {
+  /** The format of the response, such as `html` or `json`. */
+  _format: string
+  /** The links of the early hints that were sent before the response. */
+  _early_hints: readonly string[]
+  /** Files that are deleted when the main request is over. */
+  _temporary_files: readonly string[]
+  /** The language of the page, such as `de`. A sub-request has that of its parent. */
+  _locale: string
+}
+
+/** The type of an attribute: that of its name if the name is known, otherwise `unknown`. */
+export type AttributeValue<name extends string> = name extends keyof KnownAttributes ? KnownAttributes[name] : unknown
+
+/** The values that listeners and controllers attach to a request, by name. */
+export interface Attributes extends Omit<Map<string, unknown>, 'get' | 'set'> {
+  get<name extends string>(name: name): AttributeValue<name> | undefined
+  set<name extends string>(name: name, value: AttributeValue<name>): this
 }

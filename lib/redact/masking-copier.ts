@@ -1,8 +1,7 @@
 import { types } from 'node:util'
 import { describeError } from '../errors/flat-error.ts'
-import { readProperty } from '../stack/read-property.ts'
-import { maskIssue } from './secret-issues.ts'
-import { mask, type NameTest, secretUnder } from './secret-names.ts'
+import { readProperty } from '../text/describe-value.ts'
+import { mask, maskIssue, type NameTest, secretUnder } from './secret-names.ts'
 
 /** The limits of a copy. `…` replaces everything beyond them. */
 export interface CopyBounds {

@@ -1,7 +1,6 @@
 import { types } from 'node:util'
 import { describeError, hideStatement } from '../errors/flat-error.ts'
-import { type FrameLocation, locateFrame } from '../stack/locate-frame.ts'
-import { formatFrame, parseStack, type StackFrame } from '../stack/stack-frames.ts'
+import { type FrameLocation, formatFrame, locateFrame, parseStack, type StackFrame } from '../stack/stack-frames.ts'
 import { type CopyBounds, MaskingCopier, type TextMasker } from './masking-copier.ts'
 import { mask, secretUnder } from './secret-names.ts'
 

@@ -1,7 +1,7 @@
 import { createHash } from 'node:crypto'
 import type { Redis } from 'ioredis'
+import { isRedisUrl } from '../text/conversion.ts'
 import { REDIS_PACKAGE_MISSING, REDIS_URL_INVALID, RedisError } from './errors.ts'
-import { isRedisUrl } from './redis-url.ts'
 
 /** What a command returns. Texts are buffers. */
 export type RedisReply = Buffer | number | null | readonly RedisReply[]

@@ -2,10 +2,19 @@ import { checkFunction, checkObject, checkOptions } from '../errors/arguments.ts
 import { isThenable } from '../event-dispatcher/event-dispatcher.ts'
 import type { Request } from '../http/request.ts'
 import { noteDeclaration } from '../stack/declaration-sites.ts'
-import type { ShapeOf } from '../text/shape.ts'
+import type { ShapeOf } from '../text/mistakes.ts'
 import { ROUTE_DEFINITION_INVALID, ROUTE_GROUP_INVALID, ROUTE_NAME_TAKEN } from './errors.ts'
-import type { NoDefaults, ParametersOf, RouteDefaults, RouteParameters } from './path-parameters.ts'
-import { definitionShape, Route, type RouteDefinition, type RouteMethod, type RouteRequirements } from './route.ts'
+import {
+  definitionShape,
+  type NoDefaults,
+  type ParametersOf,
+  Route,
+  type RouteDefaults,
+  type RouteDefinition,
+  type RouteMethod,
+  type RouteParameters,
+  type RouteRequirements,
+} from './route.ts'
 
 /**
  * A function that answers requests: the short form of a controller. `parameters` are those of the route: the values of its

@@ -1,7 +1,6 @@
 import type { Request } from '../http/request.ts'
-import type { RouteParameters } from './path-parameters.ts'
 import type { PatternForm } from './pattern.ts'
-import type { Route, RouteScheme } from './route.ts'
+import type { Route, RouteParameters, RouteScheme } from './route.ts'
 import type { RouteCollection } from './route-collection.ts'
 
 /** The result of matching a request. */

@@ -1,7 +1,5 @@
-import type { Caller, CodePlace } from './callers.ts'
-import { choosePlaces } from './choose-places.ts'
-import { type FrameLocation, locateFrame } from './locate-frame.ts'
-import { parseStack } from './stack-frames.ts'
+import { type Caller, type CodePlace, choosePlaces } from './callers.ts'
+import { type FrameLocation, locateFrame, parseStack } from './stack-frames.ts'
 
 /** A place in the code. */
 export interface DeclarationSite {

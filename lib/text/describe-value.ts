@@ -58,3 +58,12 @@ function describeObject(result: object): string {
 function count(number: number, noun: string): string {
   return `${number} ${noun}${number === 1 ? '' : 's'}`
 }
+
+/** Reads a property of any value; `undefined` if there is none, or if its getter throws. */
+export function readProperty(value: unknown, name: string): unknown {
+  try {
+    return (value as Record<string, unknown> | null | undefined)?.[name]
+  } catch {
+    return undefined
+  }
+}

@@ -1,9 +1,9 @@
-import { suggestNames } from '../text/nearest-names.ts'
-import { showPath } from '../text/show-path.ts'
+import { showPath } from '../stack/stack-frames.ts'
+import { suggestNames } from '../text/mistakes.ts'
 import { VIEW_TEMPLATE_INVALID } from './errors.ts'
+import { addFrames, type TemplatePlace } from './failed-place.ts'
 import { dataNames } from './globals.ts'
 import { bundleOf, readTemplate, type TemplateFile } from './template-files.ts'
-import { addFrames, type TemplatePlace } from './template-frames.ts'
 import { createReader, namesOf, type Parse, partialNames, type Use } from './template-uses.ts'
 
 /** What a check needs of the template engine. */

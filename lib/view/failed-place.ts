@@ -1,10 +1,9 @@
 import path from 'node:path'
 import { describeValue } from '../text/describe-value.ts'
-import { suggestNames } from '../text/nearest-names.ts'
+import { suggestNames } from '../text/mistakes.ts'
 import { createHandlebars } from './handlebars.ts'
 import { readTemplate, type TemplateFile } from './template-files.ts'
-import type { TemplatePlace } from './template-frames.ts'
-import { findCall, listNodes } from './template-uses.ts'
+import { listNodes } from './template-uses.ts'
 
 /**
  * Writes the name of the file into the lines of a syntax tree of Handlebars, before it is compiled: the errors of
@@ -76,8 +75,20 @@ function describeMissing(parent: unknown, key: string): string {
   return `"${key}" is not defined${suggestNames(key, Object.keys(object))}`
 }
 
+/** A place in a template. */
+export interface TemplatePlace {
+  /** The name of the template, such as `site/page`. */
+  readonly name: string
+  /** The absolute path. */
+  readonly file: string
+  /** From 1. */
+  readonly line: number
+  /** From 1. */
+  readonly column: number
+}
+
 /** Why a page cannot be rendered. */
-export interface RenderFailure {
+interface RenderFailure {
   /** The reason in words, after the file and the line if they are known. */
   readonly reason: string
   /** What was thrown by a helper, or at an unknown place. */
@@ -150,6 +161,47 @@ export function findCallers(names: readonly string[], files: readonly TemplateFi
     })
 }
 
+/** The place where a template calls a partial; none if it does not call it exactly once. */
+function findCall(tree: unknown, partial: string, template: Pick<TemplatePlace, 'name' | 'file'>): TemplatePlace[] {
+  const isCall = (type: string) => type === 'PartialStatement' || type === 'PartialBlockStatement'
+  const calls = listNodes(tree).filter(({ name, type }) => isCall(type) && name?.original === partial)
+  const start = calls.length === 1 ? calls[0]?.loc?.start : undefined
+  return start === undefined ? [] : [{ ...template, line: start.line, column: start.column + 1 }]
+}
+
 function messageOf(thrown: unknown): string {
   return thrown instanceof Error ? thrown.message : String(thrown)
+}
+
+const frameLimit = 10
+
+/** Adds places in templates to the stack of an error, as its innermost calls: at most ten. */
+export function addFrames<error extends Error>(error: error, places: readonly TemplatePlace[]): error {
+  const frames = places
+    .slice(0, frameLimit)
+    .map(({ column, file, line, name }) => `    at template ${name} (${file}:${line}:${column})\n`)
+  const { message, stack = '' } = error
+  const start = stack.indexOf(`${message}\n`)
+  // Without calls, the stack ends with the message.
+  const end = start === -1 ? stack.length : start + message.length + 1
+  const head = start === -1 ? `${stack}\n` : stack.slice(0, end)
+  error.stack = `${head}${frames.join('')}${stack.slice(end)}`
+  return error
+}
+
+/** The templates in which a failure was noted, innermost first. */
+const noted = new WeakMap<object, string[]>()
+
+/** Notes that a failure has ended the render of a template. Called for the innermost template first. */
+export function noteTemplate(failure: unknown, name: string): void {
+  // A thrown value that is no object gets a new key here, so it is not found again.
+  const key: object = Object(failure)
+  const names = noted.get(key)
+  if (names === undefined) noted.set(key, [name])
+  else names.push(name)
+}
+
+/** The templates in which a failure was noted, innermost first; none if the renders are not traced. */
+export function notedTemplates(failure: unknown): readonly string[] {
+  return noted.get(Object(failure)) ?? []
 }

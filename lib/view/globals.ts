@@ -1,8 +1,7 @@
 import path from 'node:path'
 import { isThenable } from '../event-dispatcher/event-dispatcher.ts'
 import type { Request } from '../http/request.ts'
-import { locateFrame } from '../stack/locate-frame.ts'
-import { parseStack } from '../stack/stack-frames.ts'
+import { locateFrame, parseStack } from '../stack/stack-frames.ts'
 import { VIEW_GLOBAL_INVALID, VIEW_RENDER_FAILED, VIEW_REQUEST_MISSING } from './errors.ts'
 
 /** Computes a global for a request, or returns a promise of it. The request is the main request, also for a fragment. */

@@ -1,5 +1,4 @@
 import { readTemplate, type TemplateFile } from './template-files.ts'
-import type { TemplatePlace } from './template-frames.ts'
 
 /** Parses a template to a syntax tree. @throws Error for a mistake of its grammar */
 export type Parse = (source: string) => unknown
@@ -115,19 +114,4 @@ export function listNodes(ast: unknown): readonly Node[] {
 
 function hasArguments(node: Node): boolean {
   return node.params?.length !== 0 || node.hash !== undefined
-}
-
-/** The place where a template calls a partial; none if it does not call it exactly once. */
-export function findCall(
-  tree: unknown,
-  partial: string,
-  template: Pick<TemplatePlace, 'name' | 'file'>,
-): TemplatePlace[] {
-  const calls = listNodes(tree).filter(node => isPartial(node) && node.name?.original === partial)
-  const start = calls.length === 1 ? calls[0]?.loc?.start : undefined
-  return start === undefined ? [] : [{ ...template, line: start.line, column: start.column + 1 }]
-}
-
-function isPartial({ type }: Node): boolean {
-  return type === 'PartialStatement' || type === 'PartialBlockStatement'
 }

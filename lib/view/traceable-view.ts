@@ -1,7 +1,7 @@
 import type { Request } from '../http/request.ts'
+import { noteTemplate } from './failed-place.ts'
 import type { Global } from './globals.ts'
 import type { TemplateFile } from './template-files.ts'
-import { noteTemplate } from './template-frames.ts'
 import type { Helper, TemplateDecorator, View, ViewModel } from './view.ts'
 
 /** Records renders. The request is present if it was passed to the view. */

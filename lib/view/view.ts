@@ -2,17 +2,19 @@ import { randomBytes } from 'node:crypto'
 import path from 'node:path'
 import { ARGUMENT_INVALID, checkFunction, checkString } from '../errors/arguments.ts'
 import type { Request } from '../http/request.ts'
+import { showPath } from '../stack/stack-frames.ts'
 import { describeValue } from '../text/describe-value.ts'
-import { suggestNames } from '../text/nearest-names.ts'
-import { showPath } from '../text/show-path.ts'
+import { suggestNames } from '../text/mistakes.ts'
 import { checkTemplates, type TemplateEngine } from './check-templates.ts'
 import { VIEW_HELPER_TAKEN, VIEW_RENDER_FAILED, VIEW_TEMPLATE_UNKNOWN } from './errors.ts'
 import {
+  addFrames,
   explainFailure,
   findCallers,
   HelperFailure,
   type HelperLocation,
   locateNodes,
+  notedTemplates,
   readValue,
 } from './failed-place.ts'
 import { type Global, Globals, type GlobalValues, Registrations } from './globals.ts'
@@ -33,7 +35,6 @@ import {
   type TemplateFile,
   type TemplateFolder,
 } from './template-files.ts'
-import { addFrames, notedTemplates } from './template-frames.ts'
 import { parseAhead } from './template-uses.ts'
 
 /** The data of a template, as an object. Handlebars reads own properties only: no methods, no Maps, no promises. */

@@ -11,7 +11,7 @@ import { createRequest } from '#kernel/testing/event-factories.ts'
 import { RecordingDispatcher } from '#kernel/testing/recording-dispatcher.ts'
 import { errorChain } from '#lib/errors/flat-error.ts'
 import { Response } from '#lib/http/response.ts'
-import type { LogError } from '#lib/log/record.ts'
+import type { LogError } from '#lib/log/create-logger.ts'
 import type { RequestHandler } from '#lib/routing/route-collection.ts'
 import { probeBundle } from '#tests/support/probe-bundle.ts'
 

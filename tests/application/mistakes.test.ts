@@ -40,8 +40,8 @@ import { Response } from '#lib/http/response.ts'
 import { RouteCollection } from '#lib/routing/route-collection.ts'
 import { UrlGenerator } from '#lib/routing/url-generator.ts'
 import { MemorySessionStore } from '#lib/session/session-store.ts'
-import { readProperty } from '#lib/stack/read-property.ts'
 import { asDate, asFlag, asInteger, asListOf, asMilliseconds, asOneOf, asUrl } from '#lib/text/conversion.ts'
+import { readProperty } from '#lib/text/describe-value.ts'
 
 // Node runs TypeScript without a check of types, so each mistake of an application is refused when it runs. A value of the
 // type `never` fits everywhere: the compiler must not refuse the mistakes of these tables.

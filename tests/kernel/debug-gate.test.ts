@@ -11,8 +11,8 @@ import {
 } from '#kernel/debug-gate.ts'
 import { createRequest } from '#kernel/testing/event-factories.ts'
 import { Headers } from '#lib/http/headers.ts'
-import { includesHost } from '#lib/http/host.ts'
 import { type Connection, Request } from '#lib/http/request.ts'
+import { includesHost } from '#lib/http/request-target.ts'
 import {
   createAddressList,
   forwardingHeaders,

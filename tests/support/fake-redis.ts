@@ -3,7 +3,8 @@ import { once } from 'node:events'
 import { type AddressInfo, createServer, type Socket } from 'node:net'
 import type { Test } from 'tap'
 import * as profilerScripts from '#bundles/profiler/store/redis/scripts.ts'
-import * as sessionScripts from '#lib/session/redis-session-scripts.ts'
+import type { RedisScript } from '#lib/redis/redis-connection.ts'
+import * as sessionScripts from '#lib/session/redis-session-store.ts'
 import { type FakeReply, FakeScripts } from './fake-redis-scripts.ts'
 import { FakeSessionScripts } from './fake-session-scripts.ts'
 
@@ -88,7 +89,8 @@ export async function startFakeRedis(t: Pick<Test, 'teardown'>): Promise<FakeRed
 
 const names = new Map(
   [profilerScripts, sessionScripts]
-    .flatMap(module => Object.values(module))
+    .flatMap(module => Object.values<object>(module))
+    .filter((each): each is RedisScript => 'hash' in each)
     .map(({ hash, text }) => [hash, nameOf(text)]),
 )
 

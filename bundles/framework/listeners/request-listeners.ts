@@ -2,8 +2,8 @@ import { RequestEvent } from '../../../kernel/events.ts'
 import type { EventDispatcher } from '../../../lib/event-dispatcher/event-dispatcher.ts'
 import { HTTP_HOST_FOREIGN } from '../../../lib/http/errors.ts'
 import { StaticFileResponses } from '../../../lib/http/file-response.ts'
-import { includesHost } from '../../../lib/http/host.ts'
 import { findProblem } from '../../../lib/http/request-checks.ts'
+import { includesHost } from '../../../lib/http/request-target.ts'
 import type { StaticFile, StaticFiles } from '../../../lib/http/static-files.ts'
 
 /** Before all listeners that rely on the request. */

@@ -11,7 +11,7 @@ import {
 import { type Block, type Cell, type Column, type Document, withoutEmpty } from '../../../lib/console/document.ts'
 import type { Output } from '../../../lib/console/output.ts'
 import { flattenError } from '../../../lib/errors/flat-error.ts'
-import { readProperty } from '../../../lib/stack/read-property.ts'
+import { readProperty } from '../../../lib/text/describe-value.ts'
 import {
   gatherStatistics,
   measureStatistics,

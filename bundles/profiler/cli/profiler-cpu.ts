@@ -1,6 +1,6 @@
 import { CommandUsageError, type ConsoleCommand, exitCodes } from '../../../kernel/console-command.ts'
 import type { Cell, Column, Document } from '../../../lib/console/document.ts'
-import { knownMethods } from '../../../lib/http/request-line.ts'
+import { knownMethods } from '../../../lib/http/request-target.ts'
 import type { RouteCollection } from '../../../lib/routing/route-collection.ts'
 import { formatMicroseconds, formatShare, formatTime } from '../profile/format.ts'
 import { shownRoutes } from '../profile/links.ts'

@@ -1,4 +1,4 @@
-import type { CallerPlace } from '../../../lib/stack/choose-places.ts'
+import type { CallerPlace } from '../../../lib/stack/callers.ts'
 import type { ShownProfile } from '../insight/relatives.ts'
 import { formatCaller } from '../profile/code.ts'
 import type { ContentData } from '../profile/content.ts'

@@ -1,6 +1,5 @@
 import * as v from 'valibot'
-import type { Caller, CodePlace } from '../../../lib/stack/callers.ts'
-import type { CallerPlace } from '../../../lib/stack/choose-places.ts'
+import type { Caller, CallerPlace, CodePlace } from '../../../lib/stack/callers.ts'
 import { formatPlace } from './format.ts'
 import { check, isObject, type JsonObject, list, maybe, oneOf, type Schema, text } from './schema.ts'
 

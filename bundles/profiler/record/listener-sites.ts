@@ -1,8 +1,7 @@
 import type { Listener } from '../../../lib/event-dispatcher/event-dispatcher.ts'
 import { TraceableEventDispatcher } from '../../../lib/event-dispatcher/traceable-event-dispatcher.ts'
 import type { CodePlace } from '../../../lib/stack/callers.ts'
-import { type FrameLocation, locateFrame } from '../../../lib/stack/locate-frame.ts'
-import { parseStack } from '../../../lib/stack/stack-frames.ts'
+import { type FrameLocation, locateFrame, parseStack } from '../../../lib/stack/stack-frames.ts'
 import type { ListenerData } from '../profile/span-data.ts'
 
 /** `subscribe` calls `on`: the caller of `subscribe` is the place of interest. */

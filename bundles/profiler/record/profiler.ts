@@ -23,7 +23,7 @@ import {
   withDescendants,
 } from './trace.ts'
 
-declare module '../../../lib/http/attributes.ts' {
+declare module '../../../lib/http/request.ts' {
   interface KnownAttributes {
     /** Six random hexadecimal digits on each recorded request. */
     _stopwatch_token: string

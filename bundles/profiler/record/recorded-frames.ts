@@ -1,6 +1,5 @@
-import type { LogError } from '../../../lib/log/record.ts'
-import { locateFrame } from '../../../lib/stack/locate-frame.ts'
-import { parseFrames, type StackFrame } from '../../../lib/stack/stack-frames.ts'
+import type { LogError } from '../../../lib/log/create-logger.ts'
+import { locateFrame, parseFrames, type StackFrame } from '../../../lib/stack/stack-frames.ts'
 import type { RecordedException, RecordedFrame } from '../profile/code.ts'
 
 const textLimit = 200

@@ -101,7 +101,7 @@ function isSlower(main: Trace, limit = Number.POSITIVE_INFINITY): boolean {
 /** The request attribute of a replay: the token of the original profile. Applications may read it. */
 export const replayAttribute = '_replay_of'
 
-declare module '../../../lib/http/attributes.ts' {
+declare module '../../../lib/http/request.ts' {
   interface KnownAttributes {
     /** Of a replay: the token of the original profile. */
     _replay_of: string

@@ -1,6 +1,6 @@
 import { statusText } from '../../../lib/http/response.ts'
 import { type LogLevel, logLevels } from '../../../lib/log/logger.ts'
-import { nearestNames } from '../../../lib/text/nearest-names.ts'
+import { nearestNames } from '../../../lib/text/mistakes.ts'
 import { writeProblem } from '../insight/findings/finding.ts'
 import type { ShownProfile } from '../insight/relatives.ts'
 import { controllerTimes, type EventNode, readEventTree } from '../profile/event-tree.ts'

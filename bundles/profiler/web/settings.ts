@@ -1,6 +1,5 @@
 import { type BundleSettings, defineSettings } from '../../../lib/env/settings.ts'
-import { asRedisUrl } from '../../../lib/redis/redis-url.ts'
-import { asFlag, asListOf, asMilliseconds, asRatio, type Conversion } from '../../../lib/text/conversion.ts'
+import { asFlag, asListOf, asMilliseconds, asRatio, asRedisUrl, type Conversion } from '../../../lib/text/conversion.ts'
 
 /** The values of the profiler's settings. */
 export interface ProfilerSettings {

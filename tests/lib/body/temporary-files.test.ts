@@ -1,7 +1,7 @@
 import { chownSync, existsSync, lstatSync, mkdirSync, symlinkSync, utimesSync, writeFileSync } from 'node:fs'
 import path from 'node:path'
 import { t } from 'tap'
-import { sweepTemporaryFiles, TemporaryFiles } from '#lib/body/temporary-files.ts'
+import { sweepTemporaryFiles, TemporaryFiles } from '#lib/body/form-data.ts'
 
 const old = new Date(Date.now() - 2 * 3_600_000)
 

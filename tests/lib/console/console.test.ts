@@ -14,8 +14,7 @@ import {
   withoutEmpty,
 } from '#lib/console/document.ts'
 import { createProgress, formatProgress, hasColours, Output } from '#lib/console/output.ts'
-import { paintColours, paintNothing } from '#lib/console/paint.ts'
-import { displayWidth } from '#lib/console/text-width.ts'
+import { displayWidth, paintColours, paintNothing } from '#lib/console/terminal-text.ts'
 import { createFakeStream } from '#tests/support/fake-terminal.ts'
 import { hostileTexts } from '#tests/support/hostile-texts.ts'
 

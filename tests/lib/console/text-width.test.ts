@@ -1,8 +1,15 @@
 import assert from 'node:assert'
 import fc from 'fast-check'
 import { t } from 'tap'
-import { paintColours, paintNothing } from '#lib/console/paint.ts'
-import { displayWidth, fitWidth, padWidth, splitWidth, wrap } from '#lib/console/text-width.ts'
+import {
+  displayWidth,
+  fitWidth,
+  padWidth,
+  paintColours,
+  paintNothing,
+  splitWidth,
+  wrap,
+} from '#lib/console/terminal-text.ts'
 
 t.test('a text is as wide as its characters are in a terminal', async t => {
   const cases: [text: string, width: number][] = [

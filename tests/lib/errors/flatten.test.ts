@@ -1,7 +1,13 @@
 import { runInNewContext } from 'node:vm'
 import t from 'tap'
-import { rememberStatement } from '#lib/errors/error-statement.ts'
-import { appendCause, describeError, errorChain, type FlatError, flattenError } from '#lib/errors/flat-error.ts'
+import {
+  appendCause,
+  describeError,
+  errorChain,
+  type FlatError,
+  flattenError,
+  rememberStatement,
+} from '#lib/errors/flat-error.ts'
 import { defineError } from '#lib/errors/http-error.ts'
 
 t.test('an error becomes plain data with its code, status, frames and causes', async t => {

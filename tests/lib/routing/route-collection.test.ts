@@ -1,8 +1,7 @@
 import { t } from 'tap'
 import { Request } from '#lib/http/request.ts'
 import { findHiddenRoutes } from '#lib/routing/hidden-routes.ts'
-import type { ParametersOf } from '#lib/routing/path-parameters.ts'
-import type { RouteDefinition } from '#lib/routing/route.ts'
+import type { ParametersOf, RouteDefinition } from '#lib/routing/route.ts'
 import { RouteCollection, type RouteDeclarations } from '#lib/routing/route-collection.ts'
 import { RouteMatcher } from '#lib/routing/route-matcher.ts'
 

@@ -1,5 +1,5 @@
 import { t } from 'tap'
-import { createMessageMask, describeIssues, hiddenMessage, readIssues, toPointer } from '#lib/schema/readable-issues.ts'
+import { createMessageMask, describeIssues, hiddenMessage, readIssues, toPointer } from '#lib/schema/standard-schema.ts'
 
 t.test('paths have keys or objects with a key, and become JSON pointers in a fragment', async t => {
   const path = ['items', 0, { key: 'a/b~c' }, { key: Symbol('s') }, 'ä ü', '\ud800']

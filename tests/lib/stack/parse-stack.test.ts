@@ -1,8 +1,14 @@
 import { runInNewContext } from 'node:vm'
 import fc from 'fast-check'
 import t, { type Test } from 'tap'
-import { type FrameLocation, locateFrame, resolveLocated } from '#lib/stack/locate-frame.ts'
-import { formatFrame, parseFrames, parseStack } from '#lib/stack/stack-frames.ts'
+import {
+  type FrameLocation,
+  formatFrame,
+  locateFrame,
+  parseFrames,
+  parseStack,
+  resolveLocated,
+} from '#lib/stack/stack-frames.ts'
 
 const evil = 'x\n    at evil (/etc/passwd:1:1)'
 

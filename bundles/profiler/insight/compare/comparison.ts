@@ -1,4 +1,4 @@
-import type { CallerPlace } from '../../../../lib/stack/choose-places.ts'
+import type { CallerPlace } from '../../../../lib/stack/callers.ts'
 import { controllerTimes, readEventTree } from '../../profile/event-tree.ts'
 import { readExceptions } from '../../profile/exceptions.ts'
 import { formatSize, formatText } from '../../profile/format.ts'

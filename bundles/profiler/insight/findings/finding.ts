@@ -1,5 +1,5 @@
 import type { FindingPlace, RuleFinding, Severity } from '../../../../kernel/profiler-contract.ts'
-import type { CallerPlace } from '../../../../lib/stack/choose-places.ts'
+import type { CallerPlace } from '../../../../lib/stack/callers.ts'
 import { formatCaller } from '../../profile/code.ts'
 import { type EventNode, findBundle, findSite, readEventTree } from '../../profile/event-tree.ts'
 import { formatCount } from '../../profile/format.ts'

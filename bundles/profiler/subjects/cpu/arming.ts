@@ -1,7 +1,7 @@
 import { randomUUID } from 'node:crypto'
 import { mkdirSync, readFileSync, renameSync, unlinkSync, watch, writeFileSync } from 'node:fs'
 import path from 'node:path'
-import { knownMethods } from '../../../../lib/http/request-line.ts'
+import { knownMethods } from '../../../../lib/http/request-target.ts'
 import type { RouteCollection } from '../../../../lib/routing/route-collection.ts'
 import { shownRoutes } from '../../profile/links.ts'
 import { isAmount, isObject, parseJsonObject } from '../../profile/schema.ts'

@@ -1,4 +1,4 @@
-import { type CallerPlace, choosePlaces } from '../../../../lib/stack/choose-places.ts'
+import { type CallerPlace, choosePlaces } from '../../../../lib/stack/callers.ts'
 import { joinPeriods, totalOf } from '../../profile/periods.ts'
 import { oncePerProfile, type Profile } from '../../profile/profile.ts'
 import type { HttpCall } from './data.ts'

@@ -1,5 +1,5 @@
 import type { LogLevel } from '../../../../lib/log/logger.ts'
-import { type CallerPlace, choosePlaces } from '../../../../lib/stack/choose-places.ts'
+import { type CallerPlace, choosePlaces } from '../../../../lib/stack/callers.ts'
 import { formatCaller } from '../../profile/code.ts'
 import type { EventNode, EventTree } from '../../profile/event-tree.ts'
 import { readChain, type StoredException } from '../../profile/exceptions.ts'

@@ -1,6 +1,5 @@
 import { isCache } from '../../../../lib/sql/tokens.ts'
-import type { Caller } from '../../../../lib/stack/callers.ts'
-import { type CallerPlace, choosePlaces } from '../../../../lib/stack/choose-places.ts'
+import { type Caller, type CallerPlace, choosePlaces } from '../../../../lib/stack/callers.ts'
 import { groupBy } from '../../profile/group-by.ts'
 import { joinPeriods, totalOf } from '../../profile/periods.ts'
 import { oncePerProfile, type Profile } from '../../profile/profile.ts'

@@ -1,6 +1,5 @@
 import type { ConnectionWait, QueryEnd, QueryObserver, QueryResult, QueryStart } from '../../../../kernel/queries.ts'
-import { rememberStatement } from '../../../../lib/errors/error-statement.ts'
-import { flattenError } from '../../../../lib/errors/flat-error.ts'
+import { flattenError, rememberStatement } from '../../../../lib/errors/flat-error.ts'
 import type { Request } from '../../../../lib/http/request.ts'
 import { maskQuotedValues } from '../../../../lib/redact/mask-credentials.ts'
 import { cut, maskAndCut, type TextMasker } from '../../../../lib/redact/masking-copier.ts'

@@ -1,5 +1,5 @@
 import type { Foundation } from '../../../../kernel/bundle.ts'
-import { showPath } from '../../../../lib/text/show-path.ts'
+import { showPath } from '../../../../lib/stack/stack-frames.ts'
 import { markdownDepth, type Section, toSpan } from '../../export/markdown-text.ts'
 import type { ShownProfile } from '../../insight/relatives.ts'
 import type { SummaryView } from '../../insight/summary-view.ts'

@@ -1,7 +1,7 @@
 import { mask } from '../../../../lib/redact/secret-names.ts'
 import type { NearRoute } from '../../../../lib/routing/nearest-routes.ts'
 import type { Route } from '../../../../lib/routing/route.ts'
-import { nearestNames } from '../../../../lib/text/nearest-names.ts'
+import { nearestNames } from '../../../../lib/text/mistakes.ts'
 import { toTarget } from '../../profile/format.ts'
 import { visitLink } from '../../profile/links.ts'
 import type { Profile } from '../../profile/profile.ts'

@@ -1,4 +1,4 @@
-import type { CallerPlace } from '../../../../lib/stack/choose-places.ts'
+import type { CallerPlace } from '../../../../lib/stack/callers.ts'
 import {
   type Comparison,
   type ListenerUse,

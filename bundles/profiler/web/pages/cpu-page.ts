@@ -1,5 +1,5 @@
 import type { Request } from '../../../../lib/http/request.ts'
-import { knownMethods } from '../../../../lib/http/request-line.ts'
+import { knownMethods } from '../../../../lib/http/request-target.ts'
 import type { Response } from '../../../../lib/http/response.ts'
 import type { Route } from '../../../../lib/routing/route.ts'
 import { formatTime } from '../../profile/format.ts'

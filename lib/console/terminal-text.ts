@@ -1,4 +1,4 @@
-import type { Paint, TextTone } from './paint.ts'
+import { styleText } from 'node:util'
 
 /**
  * Computes the width of a text in columns of a terminal: two for wide characters (Unicode Standard Annex 11) and emoji,
@@ -110,7 +110,7 @@ export interface Run {
 }
 
 /** The columns at which a text is wrapped. The indent is left free on each line. */
-export interface WrapOptions {
+interface WrapOptions {
   readonly indent: number
   /** Without a width nothing is wrapped. */
   readonly width: number | undefined
@@ -179,3 +179,24 @@ function paintLine(line: readonly Run[], paint: Paint): string {
   }
   return runs.map(({ text, tone }) => paint(tone, text)).join('')
 }
+
+/** The meaning of a text, which decides its colour. */
+export type TextTone = 'plain' | 'strong' | 'muted' | 'ok' | 'warning' | 'error'
+
+/** Colours a text by its tone. */
+export type Paint = (tone: TextTone, text: string) => string
+
+const formats = {
+  strong: 'bold',
+  muted: 'gray',
+  ok: 'green',
+  warning: 'yellow',
+  error: 'red',
+} as const satisfies Record<Exclude<TextTone, 'plain'>, string>
+
+/** Leaves texts unchanged: for pipes and files. */
+export const paintNothing: Paint = (_tone, text) => text
+
+/** Colours texts with the escape sequences of terminals. */
+export const paintColours: Paint = (tone, text) =>
+  tone === 'plain' || text === '' ? text : styleText(formats[tone], text, { validateStream: false })
