@@ -3,5 +3,5 @@
 export {
   createRedisProfileStorage,
   type RedisProfileStorageOptions,
-} from '../../bundles/profiler/store/redis/create-redis-profile-storage.ts'
+} from '../../bundles/profiler/store/redis/redis-profile-storage.ts'
 export { createRedisSessionStore, type RedisSessionStoreOptions } from '../../lib/session/redis-session-store.ts'

@@ -15,7 +15,7 @@ import { type RecordingOptions, RecordingPolicy, type SamplingOptions } from './
 import type { Trace } from './record/trace.ts'
 import { FileProfileStorage } from './store/file-profile-storage.ts'
 import type { CreateProfileStorage, ProfileStorage } from './store/profile-storage.ts'
-import { createRedisProfileStorage } from './store/redis/create-redis-profile-storage.ts'
+import { createRedisProfileStorage } from './store/redis/redis-profile-storage.ts'
 import { MissingAssetsListener } from './subjects/assets/record.ts'
 import { ArmFile } from './subjects/cpu/arming.ts'
 import { CpuSampler } from './subjects/cpu/cpu-sampler.ts'

@@ -1,7 +1,7 @@
 import { toReadableUrl } from '../profile/format.ts'
 import type { ProfileSummary } from '../profile/profile.ts'
+import { matchFilter } from '../store/base-profile-storage.ts'
 import type { ProfileFilter, ProfileQuery, SummaryField } from '../store/profile-storage.ts'
-import { matchFilter } from '../store/search-summaries.ts'
 import {
   type Edge,
   parseCountRange,

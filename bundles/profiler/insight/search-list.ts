@@ -1,7 +1,7 @@
 import { formatNumber } from '../profile/format.ts'
 import type { ProfileSummary } from '../profile/profile.ts'
+import { selectSorted } from '../store/base-profile-storage.ts'
 import type { ProfileStorage } from '../store/profile-storage.ts'
-import { selectSorted } from '../store/search-summaries.ts'
 import { type Family, groupFamilies, listMembers, readLimit } from './families.ts'
 import { type Bucket, createHistogram } from './histogram.ts'
 import { isBrowserProbe } from './latest.ts'

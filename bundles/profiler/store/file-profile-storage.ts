@@ -1,258 +1,198 @@
 import { constants } from 'node:fs'
 import { mkdir, open, rename, rm } from 'node:fs/promises'
 import path from 'node:path'
-import { setTimeout as wait } from 'node:timers/promises'
-import { type Profile, type ProfileSummary, parseProfile } from '../profile/profile.ts'
-import { isToken } from '../profile/schema.ts'
+import { parseProfile } from '../profile/profile.ts'
 import { parseReceivedSpan, type ReceivedSpan } from '../profile/span-data.ts'
-import { type FileProfileStorageOptions, readOptions } from './file-storage-options.ts'
+import {
+  BaseProfileStorage,
+  coalesce,
+  type FoundProfile,
+  limitReports,
+  type ReportProblem,
+  timeout,
+  within,
+} from './base-profile-storage.ts'
 import { directoryMode, type FileSystem, fileMode, nodeFileSystem, readBytes, readFile } from './file-system.ts'
-import { Pins } from './pins.ts'
 import { type IndexEntry, ProfileIndex } from './profile-index.ts'
-import type {
-  ProfileChange,
-  ProfileQuery,
-  ProfileSearchResult,
-  ProfileStorage,
-  SerializedProfile,
-  StorageUsage,
-  StoredProfile,
+import {
+  defaultLimits,
+  foundLimit,
+  type SerializedProfile,
+  type SpanStorage,
+  type StoreLimits,
 } from './profile-storage.ts'
-import { ProfileTail } from './profile-tail.ts'
-import { searchSummaries } from './search-summaries.ts'
 import { readTexts, type Segment, type StoredTexts } from './segment.ts'
-import { SegmentDirectory, type StoreLimits } from './segment-directory.ts'
-import { type SegmentSize, SegmentWriter } from './segment-writer.ts'
-import { foundLimit, type SpanStorage } from './span-storage.ts'
-import { coalesce, limitReports, within } from './waiting.ts'
-import { WriteQueue } from './write-queue.ts'
+import { Pins, SegmentDirectory } from './segment-directory.ts'
+import { type SegmentSize, SegmentWriter, WriteQueue } from './segment-writer.ts'
 
-/** Milliseconds that a caller waits for the disk, and for another process to write a profile. */
-const timeouts = { disk: 2000, writer: 1000 } as const
+/** Where profiles are stored, and how many. */
+export interface FileProfileStorageOptions {
+  /** Created with the first profile, for this user only. */
+  readonly directory: string
+  /** Called with each kind of problem at most once a minute. */
+  readonly onProblem: (message: string, error: unknown) => void
+  /** 200 MB, 10,000 profiles and 48 hours by default. */
+  readonly limits?: Partial<StoreLimits>
+  /** Bytes of a full segment; a twentieth of the limit by default. */
+  readonly segmentBytes?: number
+  /** Milliseconds until a segment is full; a twentieth of the limit by default. */
+  readonly segmentAge?: number
+  /** Characters of profiles that are not written yet; 16 million by default. */
+  readonly queueLength?: number
+  /** Milliseconds since 1970. */
+  readonly clock?: () => number
+  readonly fileSystem?: FileSystem
+}
 
-/** Milliseconds between two readings of the directory: for a token, and for listeners to new profiles. */
-const intervals = { find: 20, tail: 200 } as const
+/** About this many full segments reach a limit. Retention removes whole segments. */
+const segmentsInLimit = 20
+
+/** A profile, and where it is. */
+interface LocatedProfile extends FoundProfile {
+  readonly entry: IndexEntry
+  readonly text: string
+}
 
 /**
  * Stores profiles in a directory that any number of processes share. Each process appends to segments of its own; the
  * oldest segments are removed when a limit is reached.
  */
-export class FileProfileStorage implements ProfileStorage {
+export class FileProfileStorage extends BaseProfileStorage<LocatedProfile> {
   readonly spans: SpanStorage
+  protected readonly unwritten: WriteQueue
   readonly #fileSystem: FileSystem
-  readonly #report: FileProfileStorageOptions['onProblem']
   readonly #clock: () => number
   readonly #limits: StoreLimits
   readonly #size: SegmentSize
   readonly #index = new ProfileIndex()
   readonly #writer: SegmentWriter
-  readonly #queue: WriteQueue
   readonly #segments: SegmentDirectory
   readonly #pins: Pins
-  readonly #tail: ProfileTail
-  /** Reads what other processes have written and removed. Never rejects. */
-  readonly #refresh: () => Promise<void> = coalesce(() => this.#readChanges())
   /** Removes the segments that are over the limits. */
   readonly #retain: () => Promise<void> = coalesce(() => this.#removeExpired())
+  readonly #readOnce: () => Promise<void> = coalesce(() => this.#readChanges())
   #lastRetention: Promise<void> = Promise.resolve()
-  #lastPin: Promise<boolean> = Promise.resolve(false)
-  #lastChange: Promise<boolean> = Promise.resolve(false)
-  #closed: Promise<void> | undefined
-  #timer: NodeJS.Timeout | undefined
 
   constructor(options: FileProfileStorageOptions) {
-    const { clock, directory, fileSystem, limits, queueLength, size } = readOptions(options)
+    const { clock = Date.now, directory, fileSystem = nodeFileSystem, queueLength: limit = 16_000_000 } = options
+    const limits = { ...defaultLimits, ...options.limits }
+    super(limitReports(options.onProblem, clock))
     this.#fileSystem = fileSystem
-    this.#report = limitReports(options.onProblem, clock)
-    this.spans = new SpanFiles({ directory: path.join(directory, 'spans'), onProblem: this.#report })
     this.#clock = clock
     this.#limits = limits
-    this.#size = size
-    this.#writer = new SegmentWriter({ directory, fileSystem, clock, size, onBegin: segment => this.#onBegin(segment) })
-    this.#queue = new WriteQueue({
-      index: this.#index,
-      writer: this.#writer,
-      limit: queueLength,
-      clock,
-      onDrop: this.#report,
-    })
+    this.#size = {
+      bytes: options.segmentBytes ?? limits.bytes / segmentsInLimit,
+      profiles: Math.max(1, Math.floor(limits.count / segmentsInLimit)),
+      age: options.segmentAge ?? limits.age / segmentsInLimit,
+    }
+    this.spans = new SpanFiles({ directory: path.join(directory, 'spans'), onProblem: this.report })
+    const onBegin = (segment: Segment) => this.#onBegin(segment)
+    this.#writer = new SegmentWriter({ directory, fileSystem, clock, size: this.#size, onBegin })
+    this.unwritten = new WriteQueue({ index: this.#index, writer: this.#writer, limit, clock, onDrop: this.report })
     this.#segments = new SegmentDirectory(directory, fileSystem, this.#writer.id)
     this.#pins = new Pins(path.join(directory, 'pinned'), fileSystem)
-    this.#tail = new ProfileTail(error => this.#report('A listener to new profiles has failed.', error))
   }
 
-  append(profile: SerializedProfile, facts: string): void {
-    this.#push(profile, facts)
+  protected get known(): readonly IndexEntry[] {
+    return this.#index.entries
   }
 
-  amend(token: string, change: ProfileChange): Promise<boolean> {
-    // One after another, so that no change is lost.
-    const amended = this.#lastChange.then(() => this.#amend(token, change))
-    this.#lastChange = amended.catch(() => false)
-    return amended
+  protected get writtenBytes(): number {
+    return [...this.#segments.all, ...this.#pins.all].reduce((sum, { bytes }) => sum + bytes, 0)
   }
 
-  pin(token: string, isPinned: boolean): Promise<boolean> {
-    // One after another, so that the last call decides.
-    this.#lastPin = this.#lastPin
-      .then(() => (isPinned ? this.#pin(token) : this.#unpin(token)))
-      .catch(error => {
-        this.#report('Profiles cannot be pinned or unpinned.', error)
-        return false
-      })
-    return this.#lastPin
-  }
-
-  async pinned(): Promise<ReadonlySet<string>> {
-    await within(timeouts.disk, this.#refresh())
-    return new Set(this.#pins.all.map(({ version }) => version.summary.token))
+  protected get pinnedTokens(): readonly string[] {
+    return this.#pins.all.map(({ version }) => version.summary.token)
   }
 
   has(token: string): boolean {
     return this.#index.find(token) !== undefined
   }
 
-  async find(token: string): Promise<StoredProfile | undefined> {
-    const found = await this.#find(token)
-    if (found === undefined) return undefined
-    const { entry, profile } = found
-    return { profile, isPinned: this.#pins.find(entry) !== undefined }
-  }
-
-  async search(query: ProfileQuery): Promise<ProfileSearchResult> {
-    await within(timeouts.disk, this.#refresh())
-    const result = searchSummaries(this.#index.entries, query)
-    if (!this.#queue.isFailing) return result
-    const tokens = result.summaries.map(({ token }) => token)
-    return { ...result, unstored: new Set(tokens.filter(token => this.#queue.isWaiting(token))) }
-  }
-
-  load(): Promise<void> {
-    return this.#refresh()
-  }
-
-  tail(listener: (summary: ProfileSummary) => void): () => void {
-    const since = Math.max(this.#clock(), this.#index.newest)
-    const remove = this.#tail.add(listener, since, this.#refresh())
-    this.#timer ??= setInterval(this.#refresh, intervals.tail).unref()
-    return () => {
-      remove()
-      if (!this.#tail.hasListeners) this.#stopTimer()
-    }
-  }
-
   /** Also removes the segments that other processes write; each process then begins another segment. */
   async purge(): Promise<void> {
-    const end = this.#queue.discard()
+    const end = this.unwritten.discard()
     this.#index.remove(entry => {
       entry.waiting = undefined
       return !entry.replaceStored(this.#pins.find(entry)?.version)
     })
     // The profiles that are being written are removed with their segment.
-    await this.#queue.flush()
-    await this.#refresh()
+    await this.unwritten.flush()
+    await this.refresh()
     const isPurged = ({ time, writer }: Segment) => writer !== this.#writer.id || time <= end
     await Promise.all([this.#remove(this.#segments.all.filter(isPurged)), this.spans.purge()])
   }
 
-  async usage(): Promise<StorageUsage> {
-    await within(timeouts.disk, this.#refresh())
-    const { dropped, length, problem } = this.#queue
-    const bytes = [...this.#segments.all, ...this.#pins.all].reduce((sum, file) => sum + file.bytes, length)
-    return { profiles: this.#index.entries.length, bytes, dropped, problem }
-  }
-
-  async flush(): Promise<void> {
-    await this.#queue.flush()
+  override async flush(): Promise<void> {
+    await super.flush()
     await this.#lastRetention
   }
 
   flushNow(): void {
-    this.#queue.flushNow()
+    this.unwritten.flushNow()
   }
 
-  /** Waits at most two seconds for the disk. */
-  close(): Promise<void> {
-    this.#closed ??= this.#close()
-    return this.#closed
+  protected refresh(): Promise<void> {
+    return this.#readOnce()
   }
 
-  async #amend(token: string, change: ProfileChange): Promise<boolean> {
-    const found = await this.#find(token)
-    if (found === undefined) return false
-    const changed = change(found.profile)
-    return changed === undefined || this.#push(changed, found.texts.facts, found.entry)
+  protected async look(token: string): Promise<LocatedProfile | 'expected' | undefined> {
+    const known = this.#index.find(token)
+    const own = known?.writer === this.#writer.id ? await this.#read(known) : undefined
+    if (own !== undefined) return own
+    await within(timeout, this.refresh())
+    const entry = this.#index.find(token)
+    if (entry === undefined) return this.#segments.hasOtherWriters ? 'expected' : undefined
+    return this.#read(entry)
   }
 
-  /** `known` is the entry of a profile that may be of another process. False when the profile was dropped. */
-  #push(profile: SerializedProfile, facts: string, known?: IndexEntry): boolean {
-    if (this.#closed !== undefined || !this.#queue.push(profile, facts, known)) return false
-    this.#tail.pass(profile.summary)
+  protected add(profile: SerializedProfile, facts: string, older?: LocatedProfile): boolean {
+    if (!this.unwritten.add(profile, facts, older?.entry)) return false
     const { token } = profile.summary
-    const entry = known ?? this.#index.find(token)
+    const entry = older?.entry ?? this.#index.find(token)
     // The copy of a pinned profile gets the newer version, too.
     if (entry !== undefined && this.#pins.find(entry) !== undefined) void this.pin(token, true)
     return true
   }
 
-  #stopTimer(): void {
-    clearInterval(this.#timer)
-    this.#timer = undefined
-  }
-
-  async #close(): Promise<void> {
-    this.#stopTimer()
-    await within(
-      timeouts.disk,
-      this.flush().then(() => this.#writer.close()),
-    )
-  }
-
-  /** The newest profile with a token; `undefined` when there is none, or when it is damaged. */
-  async #find(token: string): Promise<{ entry: IndexEntry; profile: Profile; texts: StoredTexts } | undefined> {
-    if (!isToken(token)) return undefined
-    const known = this.#index.find(token)
-    const own = known?.writer === this.#writer.id ? await this.#read(known) : undefined
-    if (own !== undefined) return own
-    const entry = await this.#locate(token)
-    return entry && this.#read(entry)
-  }
-
-  /** The entry of a token, also when another process is about to write the profile. */
-  async #locate(token: string): Promise<IndexEntry | undefined> {
-    await within(timeouts.disk, this.#refresh())
-    const end = performance.now() + timeouts.writer
-    while (!this.has(token) && this.#segments.hasOtherWriters && performance.now() < end) {
-      await wait(intervals.find)
-      await within(timeouts.disk, this.#refresh())
+  protected async setPin(token: string, isPinned: boolean): Promise<boolean> {
+    if (isPinned) {
+      const found = await this.locate(token)
+      if (found !== undefined) await this.#pins.add(found.entry, found)
+      return found !== undefined
     }
-    return this.#index.find(token)
-  }
-
-  async #read(entry: IndexEntry): Promise<{ entry: IndexEntry; profile: Profile; texts: StoredTexts } | undefined> {
-    const texts = entry.waiting ?? (await this.#readStored(entry))
-    const profile = texts && parseProfile(texts.text, texts.facts)
-    // A damaged file may have another profile at this place.
-    return texts && profile?.summary.token === entry.token ? { entry, profile, texts } : undefined
-  }
-
-  async #readStored({ stored }: IndexEntry): Promise<StoredTexts | undefined> {
-    return stored && within(timeouts.disk, readTexts(this.#fileSystem, stored.place))
-  }
-
-  async #pin(token: string): Promise<boolean> {
-    const found = await this.#find(token)
-    if (found !== undefined) await this.#pins.add(found.entry, found.texts)
-    return found !== undefined
-  }
-
-  async #unpin(token: string): Promise<boolean> {
-    const entry = isToken(token) ? await this.#locate(token) : undefined
+    await within(timeout, this.refresh())
+    const entry = this.#index.find(token)
     const pin = entry && this.#pins.find(entry)
     if (pin === undefined) return entry !== undefined
     await this.#pins.remove(pin)
     this.#forget([pin])
     return true
+  }
+
+  protected isUnwritten(token: string): boolean {
+    const entry = this.#index.find(token, this.#writer.id)
+    return entry !== undefined && entry.stored === undefined
+  }
+
+  protected override get tailStart(): number {
+    return Math.max(this.#clock(), this.#index.newest)
+  }
+
+  protected override release(): Promise<void> {
+    return this.#writer.close()
+  }
+
+  async #read(entry: IndexEntry): Promise<LocatedProfile | undefined> {
+    const texts = entry.waiting ?? (await this.#readStored(entry))
+    const profile = texts && parseProfile(texts.text, texts.facts)
+    // A damaged file may have another profile at this place.
+    if (texts === undefined || profile?.summary.token !== entry.token) return undefined
+    return { entry, profile, text: texts.text, facts: texts.facts, isPinned: this.#pins.find(entry) !== undefined }
+  }
+
+  async #readStored({ stored }: IndexEntry): Promise<StoredTexts | undefined> {
+    return stored && within(timeout, readTexts(this.#fileSystem, stored.place))
   }
 
   #onBegin(segment: Segment): void {
@@ -268,16 +208,16 @@ export class FileProfileStorage implements ProfileStorage {
     this.#forget([...gone, ...removed])
     // Profiles that are written to a segment that was removed or moved away are lost.
     if (gone.some(segment => segment === this.#writer.current)) this.#writer.leave()
-    this.#tail.passFound(found)
+    for (const { summary, time } of found) this.pass(summary, time)
   }
 
   async #removeExpired(): Promise<void> {
-    await this.#refresh()
+    await this.refresh()
     await this.#remove(this.#segments.selectExpired(this.#limits, this.#size, this.#clock(), this.#writer.current))
   }
 
   async #remove(segments: readonly Segment[]): Promise<void> {
-    const onError = (error: unknown) => this.#report('Old profiles cannot be removed.', error)
+    const onError = (error: unknown) => this.report('Old profiles cannot be removed.', error)
     this.#forget(await this.#segments.remove(segments, onError))
   }
 
@@ -300,13 +240,13 @@ const sizeLimit = 4 * 1024 * 1024
  */
 export class SpanFiles implements SpanStorage {
   readonly #directory: string
-  readonly #onProblem: (message: string, error: unknown) => void
+  readonly #onProblem: ReportProblem
   readonly #sizeLimit: number
   #writing: Promise<boolean> = Promise.resolve(true)
 
   constructor(options: {
     readonly directory: string
-    readonly onProblem: (message: string, error: unknown) => void
+    readonly onProblem: ReportProblem
     /** Bytes of the newer file after which it becomes the older one; 4 MiB by default. */
     readonly sizeLimit?: number
   }) {

@@ -1,67 +1,39 @@
-import { parseProfile } from '../profile/profile.ts'
-import type {
-  ProfileChange,
-  ProfileQuery,
-  ProfileSearchResult,
-  ProfileStorage,
-  SerializedProfile,
-  StorageUsage,
-  StoredProfile,
-} from './profile-storage.ts'
-import { ProfileTail, type TailListener } from './profile-tail.ts'
-import { searchSummaries } from './search-summaries.ts'
-import { MemorySpanStorage, type SpanStorage } from './span-storage.ts'
+import { type ProfileSummary, parseProfile } from '../profile/profile.ts'
+import type { ReceivedSpan } from '../profile/span-data.ts'
+import { BaseProfileStorage, type FoundProfile, type UnwrittenProfiles } from './base-profile-storage.ts'
+import { foundLimit, type SerializedProfile, type SpanStorage } from './profile-storage.ts'
 
 /** Stores profiles in memory, without limits: for tests and short-lived processes. */
-export class MemoryProfileStorage implements ProfileStorage {
+export class MemoryProfileStorage extends BaseProfileStorage<FoundProfile> {
   readonly spans: SpanStorage = new MemorySpanStorage()
+  protected readonly unwritten: UnwrittenProfiles = {
+    length: 0,
+    dropped: 0,
+    problem: undefined,
+    isFailing: false,
+    flush: async () => undefined,
+  }
   readonly #profiles = new Map<string, SerializedProfile & { readonly facts: string }>()
   readonly #pinned = new Set<string>()
-  readonly #tail = new ProfileTail(() => undefined)
 
-  append({ summary, text }: SerializedProfile, facts: string): void {
-    this.#profiles.set(summary.token, { summary, text, facts })
-    this.#tail.pass(summary)
+  constructor() {
+    super(() => undefined)
   }
 
-  async amend(token: string, change: ProfileChange): Promise<boolean> {
-    const known = this.#profiles.get(token)
-    const profile = known && parseProfile(known.text, known.facts)
-    if (known === undefined || profile === undefined) return false
-    const changed = change(profile)
-    if (changed !== undefined) this.append(changed, known.facts)
-    return true
+  protected get known(): readonly { readonly summary: ProfileSummary }[] {
+    return [...this.#profiles.values()]
   }
 
-  async pin(token: string, isPinned: boolean): Promise<boolean> {
-    if (!this.has(token)) return false
-    if (isPinned) this.#pinned.add(token)
-    else this.#pinned.delete(token)
-    return true
+  protected get writtenBytes(): number {
+    return [...this.#profiles.values()].reduce((sum, { text }) => sum + Buffer.byteLength(text), 0)
   }
 
-  async pinned(): Promise<ReadonlySet<string>> {
-    return new Set(this.#pinned)
+  protected get pinnedTokens(): Iterable<string> {
+    return this.#pinned
   }
 
   has(token: string): boolean {
     return this.#profiles.has(token)
-  }
-
-  async find(token: string): Promise<StoredProfile | undefined> {
-    const known = this.#profiles.get(token)
-    const profile = known && parseProfile(known.text, known.facts)
-    return profile && known && { profile, isPinned: this.#pinned.has(token) }
-  }
-
-  async search(query: ProfileQuery): Promise<ProfileSearchResult> {
-    return searchSummaries([...this.#profiles.values()], query)
-  }
-
-  async load(): Promise<void> {}
-
-  tail(listener: TailListener): () => void {
-    return this.#tail.add(listener)
   }
 
   async purge(): Promise<void> {
@@ -69,14 +41,54 @@ export class MemoryProfileStorage implements ProfileStorage {
     await this.spans.purge()
   }
 
-  async usage(): Promise<StorageUsage> {
-    const bytes = [...this.#profiles.values()].reduce((sum, { text }) => sum + Buffer.byteLength(text), 0)
-    return { profiles: this.#profiles.size, bytes, dropped: 0, problem: undefined }
-  }
-
-  async flush(): Promise<void> {}
-
   flushNow(): void {}
 
-  async close(): Promise<void> {}
+  /** The storage stays usable: another application may have the same one. */
+  override async close(): Promise<void> {}
+
+  protected async refresh(): Promise<void> {}
+
+  protected async look(token: string): Promise<FoundProfile | undefined> {
+    const known = this.#profiles.get(token)
+    const profile = known && parseProfile(known.text, known.facts)
+    return profile && known && { profile, facts: known.facts, isPinned: this.#pinned.has(token) }
+  }
+
+  protected add({ summary, text }: SerializedProfile, facts: string): boolean {
+    this.#profiles.set(summary.token, { summary, text, facts })
+    return true
+  }
+
+  protected async setPin(token: string, isPinned: boolean): Promise<boolean> {
+    if (!this.has(token)) return false
+    if (isPinned) this.#pinned.add(token)
+    else this.#pinned.delete(token)
+    return true
+  }
+
+  protected isUnwritten(): boolean {
+    return false
+  }
+}
+
+/** The number of spans in memory. */
+const spanLimit = 10_000
+
+/** Stores spans in memory. */
+class MemorySpanStorage implements SpanStorage {
+  #spans: readonly ReceivedSpan[] = []
+
+  async append(spans: readonly ReceivedSpan[]): Promise<boolean> {
+    this.#spans = [...this.#spans, ...spans].slice(-spanLimit)
+    return true
+  }
+
+  async find(traceId: string): Promise<readonly ReceivedSpan[]> {
+    const found = this.#spans.filter(span => span.traceId === traceId)
+    return [...new Map(found.map(span => [span.spanId, span])).values()].slice(-foundLimit)
+  }
+
+  async purge(): Promise<void> {
+    this.#spans = []
+  }
 }

@@ -93,7 +93,7 @@ export class ProfileIndex {
   }
 
   /** Adds an entry that is newer than all others. */
-  push(entry: IndexEntry): void {
+  addNewest(entry: IndexEntry): void {
     this.#link(entry)
     this.#entries.push(entry)
   }

@@ -1,6 +1,6 @@
 import type { Foundation } from '../../../kernel/bundle.ts'
 import type { Profile, ProfileSummary } from '../profile/profile.ts'
-import type { SpanStorage } from './span-storage.ts'
+import type { ReceivedSpan } from '../profile/span-data.ts'
 
 /** A profile to be stored: its summary for the list, and all of it as one line of masked JSON. */
 export interface SerializedProfile {
@@ -61,6 +61,34 @@ export interface StorageUsage {
   /** Why the last profile was dropped. */
   readonly problem: string | undefined
 }
+
+/** The limits of a storage. The oldest profiles are removed when it is larger. */
+export interface StoreLimits {
+  readonly bytes: number
+  /** Profiles. */
+  readonly count: number
+  /** Milliseconds. */
+  readonly age: number
+}
+
+/** The default limits of a storage. */
+export const defaultLimits: StoreLimits = { bytes: 200_000_000, count: 10_000, age: 48 * 3_600_000 }
+
+/**
+ * Stores the spans that services have sent, within limits. No method rejects because of the state of the disk. Processes
+ * that use the same storage see the same spans.
+ */
+export interface SpanStorage {
+  /** Stores spans. Resolves with whether they are stored. */
+  append(spans: readonly ReceivedSpan[]): Promise<boolean>
+  /** Finds the spans of a trace, each once: the 2,000 newest. */
+  find(traceId: string): Promise<readonly ReceivedSpan[]>
+  /** Removes all spans. */
+  purge(): Promise<void>
+}
+
+/** The most spans of a trace that are found. */
+export const foundLimit = 2000
 
 /**
  * Stores profiles within limits. No method throws or rejects because of the state of the disk: a damaged profile is treated

@@ -26,7 +26,7 @@ export interface ProfiledResponse {
 /** A test kernel with the profiler, so that a test can check the profiles of its requests. */
 export interface ProfiledTestKernel extends TestKernel {
   /** The store of all profiles, in memory. */
-  readonly storage: MemoryProfileStorage
+  readonly storage: ProfileStorage
   /** Returns the profile of a response. @throws TypeError if its request was not recorded */
   profileOf(response: ProfiledResponse): Promise<Profile>
   /** Returns the expectation for the profile of a response. @throws TypeError if its request was not recorded */
@@ -72,7 +72,7 @@ function tokenOf({ headers, request }: ProfiledResponse): string {
 }
 
 async function createExpectation(
-  storage: MemoryProfileStorage,
+  storage: ProfileStorage,
   inspector: Inspector,
   stored: StoredProfile,
 ): Promise<ProfileExpectation> {

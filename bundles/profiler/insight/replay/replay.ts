@@ -16,8 +16,8 @@ import type { Profile } from '../../profile/profile.ts'
 import type { Pairs } from '../../profile/schema.ts'
 import type { Profiler } from '../../record/profiler.ts'
 import { replayAttribute } from '../../record/recording-policy.ts'
+import { within } from '../../store/base-profile-storage.ts'
 import type { ProfileStorage } from '../../store/profile-storage.ts'
-import { within } from '../../store/waiting.ts'
 import { splitUrl } from '../../subjects/router/data.ts'
 
 /** The plan of a replay, or the reason why the request cannot be replayed. */

@@ -1,67 +1,85 @@
 import { AsyncResource } from 'node:async_hooks'
+import { spawnSync } from 'node:child_process'
+import { text } from 'node:stream/consumers'
+import { checkOptions } from '../../../../lib/errors/arguments.ts'
 import { RedisError } from '../../../../lib/redis/errors.ts'
-import { RedisConnection } from '../../../../lib/redis/redis-connection.ts'
+import { RedisConnection, type RedisConnectionOptions } from '../../../../lib/redis/redis-connection.ts'
 import { type ProfileSummary, parseProfile } from '../../profile/profile.ts'
-import { isToken } from '../../profile/schema.ts'
-import type {
-  ProfileChange,
-  ProfileQuery,
-  ProfileSearchResult,
-  ProfileStorage,
-  SerializedProfile,
-  StorageUsage,
-  StoredProfile,
+import { BaseProfileStorage, limitReports, type ReportProblem, timeout, within } from '../base-profile-storage.ts'
+import {
+  type CreateProfileStorage,
+  defaultLimits,
+  type SerializedProfile,
+  type SpanStorage,
+  type StoreLimits,
 } from '../profile-storage.ts'
-import { ProfileTail } from '../profile-tail.ts'
-import { searchSummaries } from '../search-summaries.ts'
-import type { SpanStorage } from '../span-storage.ts'
-import { limitReports, within } from '../waiting.ts'
-import { RedisIndex } from './redis-index.ts'
-import { type ReadRedisOptions, type RedisStorageOptions, readRedisOptions } from './redis-options.ts'
-import { type ReadProfile, RedisProfiles } from './redis-profiles.ts'
+import { type ReadProfile, RedisProfiles, RedisSpans } from './redis-commands.ts'
 import { RedisQueue, type WaitingProfile } from './redis-queue.ts'
-import { RedisReader } from './redis-reader.ts'
-import { RedisSpans } from './redis-spans.ts'
+import { RedisIndex, RedisReader } from './redis-reader.ts'
 import type { RunScript } from './scripts.ts'
-import { writeInOtherProcess } from './write-in-other-process.ts'
 
-/** Milliseconds that a caller waits for Redis. */
-const timeout = 2000
+/** Where the profiles of several machines are stored, and how many. */
+export interface RedisProfileStorageOptions {
+  /** Such as `redis://user:password@host:6379`, or `rediss://…` for TLS. */
+  readonly url: string
+  /** The beginning of all keys: each application needs its own. `sinfonietta:profiles:` by default. */
+  readonly prefix?: string
+  /** For all machines together; 200 MB, 10,000 profiles and 48 hours by default. */
+  readonly limits?: Partial<StoreLimits>
+}
 
-/** Milliseconds between two looks for new profiles while there are listeners. */
-const tailInterval = 200
+/**
+ * Stores profiles in Redis, for the option `storage` of the profiler: all machines with the same URL and prefix have one list. It
+ * needs the package ioredis, and Redis 7 or Valkey. @throws REDIS_URL_INVALID
+ */
+export function createRedisProfileStorage(options: RedisProfileStorageOptions): CreateProfileStorage {
+  checkOptions('createRedisProfileStorage()', options, { url: 'string', prefix: 'string', limits: 'object' })
+  return ({ logger }) => {
+    const log = logger.channel('profiler')
+    return new RedisProfileStorage({
+      ...options,
+      onProblem: (message, error) => log.warning(message, { exception: error }),
+      onRecovery: message => log.info(message),
+    })
+  }
+}
 
-/** How often a change is tried again because another process has changed the same profile. */
-const changeLimit = 20
+/** The options of a storage in Redis, with what it reports. */
+export interface RedisStorageOptions extends RedisProfileStorageOptions {
+  /** Called with each kind of problem at most once a minute, and once for each outage. */
+  readonly onProblem: ReportProblem
+  readonly onRecovery: (message: string) => void
+  /** Characters of profiles that are not written yet; 16 million by default. */
+  readonly queueLength?: number
+  readonly connection?: Pick<RedisConnectionOptions, 'load' | 'timeout'>
+}
 
 /**
  * Stores profiles in a Redis that the processes of any number of machines share. Redis has all data; a process also keeps the summaries
  * that it knows in memory, and searches there. While Redis is gone, new profiles wait in memory, within a limit.
  */
-export class RedisProfileStorage implements ProfileStorage {
+export class RedisProfileStorage extends BaseProfileStorage<ReadProfile> {
   readonly isShared = true
   readonly spans: SpanStorage
-  readonly #options: ReadRedisOptions
+  protected readonly unwritten: RedisQueue
+  readonly #place: Required<RedisProfileStorageOptions> & { readonly limits: StoreLimits }
   readonly #connection: RedisConnection
-  readonly #report: (message: string, error: unknown) => void
   readonly #profiles: RedisProfiles
   readonly #index = new RedisIndex()
   readonly #reader: RedisReader
-  readonly #queue: RedisQueue
-  readonly #tail: ProfileTail
-  #lastChange: Promise<unknown> = Promise.resolve()
-  #closed: Promise<void> | undefined
-  #timer: NodeJS.Timeout | undefined
 
   constructor(options: RedisStorageOptions) {
-    const read = readRedisOptions(options)
-    const { connection, limits, onProblem, onRecovery, prefix, queueLength, url } = read
-    this.#options = read
-    const report = limitReports(onProblem, Date.now)
-    this.#report = (message, error) => {
-      // The outage is reported already.
-      if (!(error instanceof RedisError && error.isPassing)) report(message, error)
-    }
+    const {
+      connection,
+      onProblem,
+      onRecovery,
+      prefix = 'sinfonietta:profiles:',
+      queueLength = 16_000_000,
+      url,
+    } = options
+    super(reportWithoutOutages(onProblem))
+    const limits = boundLimits({ ...defaultLimits, ...options.limits })
+    this.#place = { url, prefix, limits }
     this.#connection = new RedisConnection({
       ...connection,
       url,
@@ -72,16 +90,15 @@ export class RedisProfileStorage implements ProfileStorage {
     const run: RunScript = AsyncResource.bind((script, args) => this.#connection.run(script, [prefix], args))
     const onRemoved = (horizon: number) => this.#index.removeUntil(horizon)
     this.#profiles = new RedisProfiles({ run, limits, onRemoved })
-    this.spans = new RedisSpans({ run, age: limits.age, onProblem: this.#report })
-    this.#tail = new ProfileTail(error => this.#report('A listener to new profiles has failed.', error))
+    this.spans = new RedisSpans({ run, age: limits.age, onProblem: this.report })
     this.#reader = new RedisReader({
       index: this.#index,
       run,
-      isWaiting: token => this.#queue.find(token) !== undefined,
-      onFound: summary => this.#tail.pass(summary),
-      onProblem: this.#report,
+      isWaiting: token => this.unwritten.find(token) !== undefined,
+      onFound: summary => this.pass(summary),
+      onProblem: this.report,
     })
-    this.#queue = new RedisQueue({
+    this.unwritten = new RedisQueue({
       limit: queueLength,
       prepare: async profile => void (await this.#profiles.compress(profile)),
       write: profile => this.#write(profile),
@@ -90,130 +107,84 @@ export class RedisProfileStorage implements ProfileStorage {
     })
   }
 
-  append(profile: SerializedProfile, facts: string): void {
-    this.#push(profile, facts)
+  protected get known(): readonly { readonly summary: ProfileSummary }[] {
+    return this.#index.entries
   }
 
-  amend(token: string, change: ProfileChange): Promise<boolean> {
-    // One after another, so that no change is lost.
-    const amended = this.#lastChange.then(() => this.#amend(token, change))
-    this.#lastChange = amended.catch(() => false)
-    return amended
+  protected get writtenBytes(): number {
+    return this.#reader.bytes
   }
 
-  async pin(token: string, isPinned: boolean): Promise<boolean> {
-    if (!isToken(token)) return false
-    if (this.#queue.find(token) !== undefined) await within(timeout, this.#queue.flush())
-    const isKnown = await this.#try('Profiles cannot be pinned or unpinned.', () => this.#profiles.pin(token, isPinned))
-    await this.#reader.refresh()
-    return isKnown === true
-  }
-
-  async pinned(): Promise<ReadonlySet<string>> {
-    await within(timeout, this.#reader.refresh())
-    return new Set(this.#index.entries.filter(({ isPinned }) => isPinned).map(({ token }) => token))
+  protected get pinnedTokens(): readonly string[] {
+    return this.#index.entries.filter(({ isPinned }) => isPinned).map(({ token }) => token)
   }
 
   has(token: string): boolean {
     return this.#index.find(token) !== undefined
   }
 
-  async find(token: string): Promise<StoredProfile | undefined> {
-    const found = await this.#find(token)
-    return found && { profile: found.profile, isPinned: found.isPinned }
-  }
-
-  async search(query: ProfileQuery): Promise<ProfileSearchResult> {
-    await within(timeout, this.#reader.refresh())
-    const result = searchSummaries(this.#index.entries, query)
-    if (!this.#queue.isFailing) return result
-    const waiting = result.summaries.filter(({ token }) => this.#index.find(token)?.stamp === 0)
-    return { ...result, unstored: new Set(waiting.map(({ token }) => token)) }
-  }
-
-  load(): Promise<void> {
-    return this.#reader.refresh()
-  }
-
-  tail(listener: (summary: ProfileSummary) => void): () => void {
-    const remove = this.#tail.add(listener)
-    void this.#reader.refresh()
-    this.#timer ??= setInterval(this.#reader.refresh, tailInterval).unref()
-    return () => {
-      remove()
-      if (!this.#tail.hasListeners) this.#stopTimer()
-    }
-  }
-
   async purge(): Promise<void> {
     this.#index.remove(({ stamp }) => stamp === 0)
-    await this.#queue.discard(async () => {
+    await this.unwritten.discard(async () => {
       await this.#try('Profiles cannot be removed.', () => this.#profiles.purge())
     })
     await this.spans.purge()
   }
 
-  async usage(): Promise<StorageUsage> {
-    await within(timeout, this.#reader.refresh())
-    const { dropped, length, problem } = this.#queue
-    return { profiles: this.#index.entries.length, bytes: this.#reader.bytes + length, dropped, problem }
-  }
-
-  /** Also resolves when Redis does not answer. */
-  flush(): Promise<void> {
-    return this.#queue.flush()
-  }
-
   flushNow(): void {
-    const profiles = this.#queue.all
+    const profiles = this.unwritten.all
     if (profiles.length === 0) return
-    const { limits, prefix, url } = this.#options
-    const error = writeInOtherProcess({ url, prefix, limits, profiles })
-    if (error === undefined) this.#queue.clear()
-    else this.#queue.end(error)
+    const error = writeInOtherProcess({ ...this.#place, profiles })
+    if (error === undefined) this.unwritten.clear()
+    else this.unwritten.end(error)
   }
 
-  /** Waits at most two seconds for Redis. */
-  close(): Promise<void> {
-    this.#closed ??= this.#close()
-    // A page that is still open may have read since.
-    return this.#closed.then(() => this.#connection.close())
+  override async close(): Promise<void> {
+    await super.close()
+    this.unwritten.end()
+    // Also after an earlier call: a page that is still open may have read since.
+    await this.#connection.close()
   }
 
-  #push(profile: SerializedProfile, facts: string): boolean {
-    if (this.#closed !== undefined || !this.#queue.push({ ...profile, facts })) return false
+  protected refresh(): Promise<void> {
+    return this.#reader.refresh()
+  }
+
+  protected async look(token: string): Promise<ReadProfile | 'expected' | undefined> {
+    const own = this.unwritten.find(token)
+    if (own === undefined) return this.#try('A profile cannot be read.', () => this.#profiles.read(token))
+    const profile = parseProfile(own.text, own.facts)
+    return profile && { profile, facts: own.facts, isPinned: this.#index.find(token)?.isPinned === true, version: '' }
+  }
+
+  protected add(profile: SerializedProfile, facts: string): boolean {
+    if (!this.unwritten.add({ ...profile, facts })) return false
     const entry = this.#index.find(profile.summary.token)
-    if (entry === undefined) this.#index.push(profile.summary)
+    if (entry === undefined) this.#index.addNewest(profile.summary)
     else entry.summary = profile.summary
-    this.#tail.pass(profile.summary)
     return true
   }
 
-  async #amend(token: string, change: ProfileChange): Promise<boolean> {
-    for (let attempt = 0; attempt < changeLimit; attempt++) {
-      const found = await this.#find(token)
-      const changed = found && change(found.profile)
-      if (found === undefined || changed === undefined) return found !== undefined
-      // The profile or its newest version is still in the queue: the change is queued, too.
-      if (found.version === '') return this.#push(changed, found.facts)
-      const newer = { ...changed, facts: found.facts }
-      const written = await this.#try('Profiles cannot be changed.', () => this.#profiles.write(newer, found.version))
-      if (written === undefined) continue
-      this.#reader.onWritten(changed.summary, written)
-      this.#tail.pass(changed.summary)
-      return true
-    }
-    return false
+  protected override async replace(older: ReadProfile, newer: SerializedProfile): Promise<boolean | undefined> {
+    // The profile or its newest version is still in the queue: the change is queued, too.
+    if (older.version === '') return super.replace(older, newer)
+    const profile = { ...newer, facts: older.facts }
+    const written = await this.#try('Profiles cannot be changed.', () => this.#profiles.write(profile, older.version))
+    if (written === undefined) return undefined
+    this.#reader.onWritten(newer.summary, written)
+    this.pass(newer.summary)
+    return true
   }
 
-  async #find(token: string): Promise<ReadProfile | undefined> {
-    if (!isToken(token)) return undefined
-    const own = this.#queue.find(token)
-    if (own !== undefined) {
-      const profile = parseProfile(own.text, own.facts)
-      return profile && { profile, facts: own.facts, isPinned: this.#index.find(token)?.isPinned === true, version: '' }
-    }
-    return this.#try('A profile cannot be read.', () => this.#profiles.read(token))
+  protected async setPin(token: string, isPinned: boolean): Promise<boolean> {
+    if (this.unwritten.find(token) !== undefined) await within(timeout, this.unwritten.flush())
+    const isKnown = await this.#profiles.pin(token, isPinned)
+    await this.refresh()
+    return isKnown
+  }
+
+  protected isUnwritten(token: string): boolean {
+    return this.#index.find(token)?.stamp === 0
   }
 
   /** Reports an error instead of throwing it. */
@@ -221,7 +192,7 @@ export class RedisProfileStorage implements ProfileStorage {
     try {
       return await task()
     } catch (error) {
-      this.#report(message, error)
+      this.report(message, error)
       return undefined
     }
   }
@@ -233,23 +204,66 @@ export class RedisProfileStorage implements ProfileStorage {
 
   async #trim(): Promise<void> {
     // The next group tries again.
-    if (!this.#queue.isFailing) await this.#try('Old profiles cannot be removed.', () => this.#profiles.trim())
+    if (!this.unwritten.isFailing) await this.#try('Old profiles cannot be removed.', () => this.#profiles.trim())
   }
 
   #onDrop({ summary }: SerializedProfile, reason: string, error: unknown): void {
-    this.#report(reason, error)
+    this.report(reason, error)
     const entry = this.#index.find(summary.token)
     if (entry?.stamp === 0) this.#index.remove(each => each === entry)
   }
+}
 
-  #stopTimer(): void {
-    clearInterval(this.#timer)
-    this.#timer = undefined
+/** Reports each kind of problem at most once a minute. The connection reports an outage. */
+function reportWithoutOutages(onProblem: ReportProblem): ReportProblem {
+  const report = limitReports(onProblem, Date.now)
+  return (message, error) => {
+    if (!(error instanceof RedisError && error.isPassing)) report(message, error)
   }
+}
 
-  async #close(): Promise<void> {
-    this.#stopTimer()
-    await within(timeout, this.#queue.flush())
-    this.#queue.end()
+/** Ten years: scripts calculate with whole numbers. A profile that retention has not removed expires by itself at this age. */
+const longestAge = 10 * 365 * 24 * 3_600_000
+
+function boundLimits({ age, bytes, count }: StoreLimits): StoreLimits {
+  const bound = (limit: number, most: number) => Math.min(Math.floor(limit), most)
+  const { MAX_SAFE_INTEGER: most } = Number
+  return { age: bound(age, longestAge), bytes: bound(bytes, most), count: bound(count, most) }
+}
+
+/** The work of the other process. */
+interface LastProfiles extends RedisProfileStorageOptions {
+  readonly profiles: readonly WaitingProfile[]
+}
+
+/** Milliseconds that a process which ends waits for the other process. */
+const lastTimeout = 3000
+
+/**
+ * Writes profiles before it returns: a process that ends at once cannot wait for a connection, but for another process. Returns
+ * the error if they could not be written.
+ */
+function writeInOtherProcess(work: LastProfiles): Error | undefined {
+  const program = `import { writeLastProfiles } from ${JSON.stringify(import.meta.url)}; await writeLastProfiles()`
+  // The URL may contain a password: other users see the arguments of a process.
+  const { status, stderr } = spawnSync(process.execPath, ['--input-type=module', '--eval', program], {
+    input: JSON.stringify(work),
+    stdio: ['pipe', 'ignore', 'pipe'],
+    timeout: lastTimeout,
+  })
+  if (status === 0) return undefined
+  return new Error(`The other process has ended with ${status}: ${String(stderr).trim().slice(-200)}`)
+}
+
+/** Writes the profiles of a process that has crashed, which are on stdin. */
+export async function writeLastProfiles(): Promise<void> {
+  // Written by `writeInOtherProcess`.
+  const { profiles, ...place } = JSON.parse(await text(process.stdin)) as LastProfiles
+  const onProblem = (message: string, error?: unknown) => {
+    process.stderr.write(`${message} ${error}\n`)
+    process.exitCode = 1
   }
+  const storage = new RedisProfileStorage({ ...place, onProblem, onRecovery: onProblem })
+  for (const { facts, ...profile } of profiles) storage.append(profile, facts)
+  await storage.close()
 }

@@ -10,7 +10,7 @@ export interface WaitingProfile extends SerializedProfile {
 }
 
 /** The function that writes a profile, and those that learn of the outcome. */
-export interface RedisQueueOptions {
+interface RedisQueueOptions {
   /** Characters of profiles that are not written yet. */
   readonly limit: number
   /** Called before the profiles of a group are written, in their order. */
@@ -66,7 +66,7 @@ export class RedisQueue {
   }
 
   /** Adds a version of a profile; false when it was dropped. */
-  push(profile: WaitingProfile): boolean {
+  add(profile: WaitingProfile): boolean {
     const { summary, text } = profile
     if (text.length > sizeLimit) return this.#drop(profile, 'A profile was dropped because it is too long.')
     const before = this.#waiting.get(summary.token)?.text.length ?? 0

@@ -1,8 +1,7 @@
 import { mkdtempSync, readdirSync, renameSync } from 'node:fs'
 import path from 'node:path'
 import type { Test } from 'tap'
-import { FileProfileStorage } from '#bundles/profiler/store/file-profile-storage.ts'
-import type { FileProfileStorageOptions } from '#bundles/profiler/store/file-storage-options.ts'
+import { FileProfileStorage, type FileProfileStorageOptions } from '#bundles/profiler/store/file-profile-storage.ts'
 
 /** A problem that a storage has reported. */
 export interface Problem {

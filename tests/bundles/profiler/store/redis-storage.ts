@@ -1,6 +1,5 @@
 import type { Test } from 'tap'
-import type { RedisStorageOptions } from '#bundles/profiler/store/redis/redis-options.ts'
-import { RedisProfileStorage } from '#bundles/profiler/store/redis/redis-profile-storage.ts'
+import { RedisProfileStorage, type RedisStorageOptions } from '#bundles/profiler/store/redis/redis-profile-storage.ts'
 import type { Problem } from './file-storage.ts'
 
 /** A storage of a test, and what it has reported. */

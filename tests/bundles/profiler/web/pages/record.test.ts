@@ -1,7 +1,7 @@
 import { type Test, t } from 'tap'
 import { Inspector } from '#bundles/profiler/insight/findings/inspector.ts'
 import { type Profile, toProfile } from '#bundles/profiler/profile/profile.ts'
-import type { MemoryProfileStorage } from '#bundles/profiler/store/memory-profile-storage.ts'
+import type { ProfileStorage } from '#bundles/profiler/store/profile-storage.ts'
 import { Assets } from '#bundles/profiler/web/assets.ts'
 import { createEditorLinks } from '#bundles/profiler/web/editor-links.ts'
 import { renderProfile } from '#bundles/profiler/web/pages/profile-page.ts'
@@ -39,7 +39,7 @@ function panel(name: string, changes: Partial<ProfilePanel> = {}): ProfilePanel 
 async function withPanels(
   t: Test,
   ...panels: ProfilePanel[]
-): Promise<{ storage: MemoryProfileStorage; warnings: () => string[]; show(target: string): Promise<string> }> {
+): Promise<{ storage: ProfileStorage; warnings: () => string[]; show(target: string): Promise<string> }> {
   const { app, records, storage } = await createProfiledKernel(t)
   const assets = new Assets('bundles/profiler/assets', 'dist/bundles/profiler/client')
   const profiler = { whenWritten: async () => undefined }
