@@ -3,28 +3,6 @@ import { t } from 'tap'
 import { runDocumented, withoutPlaces } from './support/documented-console.ts'
 
 const reference = readFileSync('docs/reference/console.md', 'utf8')
-const prose = reference.replace(/^```[\s\S]*?^```$/gm, '')
-
-t.test('every command has its section in the reference, and every section a command', async t => {
-  const { stdout } = await runDocumented('--help')
-  const commands = [...stdout.matchAll(/^ {2}([a-z]+(?::[a-z-]+)?) +[A-Z]/gm)].map(([, name]) => name)
-  t.ok(commands.length > 10)
-  const sections = [...prose.matchAll(/^## (.+)$/gm)].map(([, name]) => name)
-  t.strictSame(sections, commands.toSorted())
-})
-
-t.test('every option of a command is in its section, unless its name explains it', async t => {
-  for (const section of prose.split(/^## /m).slice(1)) {
-    const name = String(section.split('\n', 1)[0])
-    const { stdout } = await runDocumented(`${name} --help`)
-    const options = [...stdout.matchAll(/^ {2}(--[a-z]+)/gm)].map(([, option]) => String(option))
-    const isShared = (option: string) => ['--json', '--md', '--env'].includes(option)
-    const isFilter = name === 'profiler:stats'
-    for (const option of options.filter(option => !isShared(option) && !isFilter && option !== '--all')) {
-      t.ok(section.includes(option), `${name} ${option}`)
-    }
-  }
-})
 
 t.test('the examples of the reference print the documented output', async t => {
   const blocks = [...reference.matchAll(/^```console\n([\s\S]*?)^```$/gm)].flatMap(([, block]) =>

@@ -34,7 +34,8 @@ export async function fillBlocks(
   const block = new RegExp(`(?<=^<!-- begin: ${kind} (.*) -->\n)[^]*?(?=^<!-- end -->$)`, 'gm')
   const lists = Array.from(markdown.matchAll(block), ([, list]) => String(list))
   deepEqual(lists.flatMap(list => list.split(' ')).toSorted(), names.toSorted(), `the blocks "begin: ${kind} …"`)
-  const written = await Promise.all(lists.map(write))
+  const written: string[] = []
+  for (const list of lists) written.push(await write(list))
   return markdown.replace(block, () => `\n${written.shift()}\n\n`)
 }
 

@@ -5,6 +5,7 @@ import type { CodedErrorClass } from '#lib/errors/http-error.ts'
 import { writeReference } from './api-report.ts'
 import { settingOwners, writeSettings } from './declared-settings.ts'
 import { docBefore, readSource } from './doc-comments.ts'
+import { runDocumented } from './documented-console.ts'
 import { code, fillBlocks, linkGuides, writeTable } from './markdown.ts'
 import { readEntryPoints } from './public-api.ts'
 import { readRunTimePackages, writePackages } from './run-time-packages.ts'
@@ -26,6 +27,7 @@ const references: readonly Reference[] = [
     file: 'docs/reference/configuration.md',
     write: before => fillBlocks(before, 'settings', settingOwners, writeSettings),
   },
+  { file: 'docs/reference/console.md', write: writeCommands },
 ]
 
 /** Writes the references anew. Returns the files that have changed. */
@@ -70,6 +72,17 @@ async function readErrors(file: string): Promise<string[][]> {
       /^(.+?\.)(?:\s+(?=[A-Z`])(.*))?$/.exec(linkGuides(docBefore(source, statement))) ?? []
     assert(remedy, `The doc comment of ${name} says when it occurs, and what to do.`)
     return [[code(name), String(status), code(message), when, remedy]]
+  })
+}
+
+/** Each block has the help of a command, without the options that all commands have. */
+async function writeCommands(before: string): Promise<string> {
+  const { stdout } = await runDocumented('--help')
+  const commands = Array.from(stdout.matchAll(/^ {2}([a-z]+(?::[a-z-]+)?) +[A-Z]/gm), ([, name]) => String(name))
+  return fillBlocks(before, 'command', commands, async name => {
+    const { stdout } = await runDocumented(`${name} --help`)
+    const help = stdout.replaceAll(/^ {2}(?:--json|--md|--env <name>|-h, --help) .*\n(?: {10,}.*\n)*/gm, '')
+    return `\`\`\`text\n${help.replace('\nOptions:\n\n', '\n').trim()}\n\`\`\``
   })
 }
 
