@@ -1,7 +1,7 @@
 import { existsSync } from 'node:fs'
 import path from 'node:path'
 import { pathToFileURL } from 'node:url'
-import { instrumentations } from '../bundles/opentelemetry/registration.ts'
+import { instrumentations } from '../bundles/opentelemetry/instrumentations.ts'
 import type { Application, Bundle } from '../kernel/bundle.ts'
 import { checkBundles, declareSettings, Kernel } from '../kernel/kernel.ts'
 import { NodeServer, type NodeServerOptions } from '../kernel/server/node-server.ts'

@@ -13,7 +13,7 @@ import { Response } from '../lib/http/response.ts'
 import { createLogger } from '../lib/log/create-logger.ts'
 import { Redactor } from '../lib/redact/redactor.ts'
 import { type ApplicationSettings, createNodeServer, readSettings } from './application.ts'
-import { type HoldingServer, holdingHeaders, holdingPage } from './holding-answer.ts'
+import { type HoldingServer, holdingHeaders, holdingPage } from './holding-page.ts'
 import type { Options } from './serve-options.ts'
 
 /**

@@ -1,7 +1,7 @@
 import { once } from 'node:events'
 import type { SourceProblem } from '../kernel/bundle.ts'
 import { createServer, listen } from '../kernel/server/http-server.ts'
-import { type HoldingServer, holdingHeaders, holdingPage } from './holding-answer.ts'
+import { type HoldingServer, holdingHeaders, holdingPage } from './holding-page.ts'
 import { type Options, parseOptions } from './serve-options.ts'
 
 // The program that serves a page in the place of an application: the directory of the application, then options. The first

@@ -21,10 +21,10 @@ import {
   loadApplication,
   readSettings,
 } from './application.ts'
-import { flushCodeCache } from './code-cache.ts'
 import { describeFailure, toSourceProblems } from './describe-failure.ts'
 import { help, type Options, parseOptions, UsageError } from './serve-options.ts'
 import type { Report } from './site-processes.ts'
+import { flushCodeCache } from './sources.ts'
 import { leaveMainProcess, runWorkers, untilRetired } from './workers.ts'
 
 /** The times of a shutdown. */
@@ -71,7 +71,7 @@ export async function serveApplication(
   try {
     const options = parseOptions(commandLine)
     if (options === 'help') process.stdout.write(help)
-    else process.exitCode = await run(directory, options, commandLine, load)
+    else process.exitCode = await serveUntilEnd(directory, options, commandLine, load)
   } catch (error) {
     print(error)
     await report({ problems: toSourceProblems(error, directory) })
@@ -106,7 +106,8 @@ function print(error: unknown): void {
   process.stderr.write(`${describeFailure(error)}\n`)
 }
 
-async function run(
+/** Serves until a signal, the next process or a crash ends it. Returns the exit code. */
+async function serveUntilEnd(
   directory: string,
   options: Options,
   commandLine: readonly string[],

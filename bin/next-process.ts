@@ -3,8 +3,7 @@ import { existsSync } from 'node:fs'
 import path from 'node:path'
 import { packageDirectory } from '../lib/package.ts'
 import { markProcessStart } from '../lib/process-start.ts'
-import { enableCodeCache } from './code-cache.ts'
-import { toDirectory } from './sources.ts'
+import { enableCodeCache, toDirectory } from './sources.ts'
 
 // The program of a main process below a supervisor: the directory of the application, then options. It loads the framework
 // ahead. The message of the supervisor has further options: then the process loads the application, and serves it.

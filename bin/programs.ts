@@ -4,8 +4,7 @@ import type { Kernel } from '../kernel/kernel.ts'
 import type { NodeServer, NodeServerOptions } from '../kernel/server/node-server.ts'
 import { readDotenv } from '../lib/env/dotenv.ts'
 import { checkOptions } from '../lib/errors/arguments.ts'
-import { enableCodeCache } from './code-cache.ts'
-import { createSources, toDirectory } from './sources.ts'
+import { createSources, enableCodeCache, toDirectory } from './sources.ts'
 
 // What a program does not need is not loaded: the supervisor needs no kernel, and the server no parser of commands.
 

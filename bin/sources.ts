@@ -10,7 +10,7 @@ import {
   utimesSync,
   writeFileSync,
 } from 'node:fs'
-import { createRequire } from 'node:module'
+import module, { createRequire } from 'node:module'
 import path from 'node:path'
 import { fileURLToPath } from 'node:url'
 import { stripVTControlCharacters } from 'node:util'
@@ -454,4 +454,26 @@ function listFiles(output: string, folder: string): string[] {
   if (!existsSync(path.join(output, folder))) return []
   const files = readdirSync(path.join(output, folder), { recursive: true, encoding: 'utf8' })
   return files.map(file => path.join(folder, file))
+}
+
+/** Node 22.10 and later have both functions. The types of Node 20 have none. */
+const { enableCompileCache = ignore, flushCompileCache = ignore } = module as {
+  enableCompileCache?: (folder: string) => unknown
+  flushCompileCache?: () => void
+}
+
+function ignore(): void {}
+
+/**
+ * Keeps the compiled code of an application and of the package in the application's `var/cache/`. The next start reads it
+ * there, and takes a third less time. Earlier versions of Node, and a folder that is not writable, change nothing. Call it
+ * before the modules are imported.
+ */
+export function enableCodeCache(directory: string): void {
+  enableCompileCache(path.join(directory, 'var/cache'))
+}
+
+/** Writes the code that is compiled so far. After a change of flags, V8 would reject what is written later. */
+export function flushCodeCache(): void {
+  flushCompileCache()
 }

@@ -1,7 +1,6 @@
-import { enableCodeCache } from './code-cache.ts'
-import { toDirectory } from './sources.ts'
+import { enableCodeCache, toDirectory } from './sources.ts'
 
-// The program of the main process below a supervisor, and of each worker: the directory of the application, then options.
+// The program of each worker: the directory of the application, then options.
 const directory = toDirectory(process.argv[2] ?? '')
 enableCodeCache(directory)
 const { runMainProcess } = await import('./main-process.ts')

@@ -1,19 +1,17 @@
 import { existsSync, readdirSync, readFileSync } from 'node:fs'
 import path from 'node:path'
+import type { Declaration } from 'acorn'
 import type { Application } from '../../kernel/bundle.ts'
 import { type CommandInput, CommandUsageError, type ExitCode, exitCodes } from '../../kernel/console-command.ts'
 import type { Output } from '../../lib/console/output.ts'
 import { packageDirectory } from '../../lib/package.ts'
 import type { Route } from '../../lib/routing/route.ts'
-import { findExportedBundle } from './exported-bundle.ts'
-import { createImport, orderImports } from './imports.ts'
-import { listBundle } from './list-edit.ts'
-import { createName, type Name, parseName } from './name.ts'
 import { carryOut } from './plan.ts'
-import { registerInBundle } from './register-edit.ts'
+import { createImport, listBundle, orderImports, registerInBundle } from './source-edits.ts'
+import { isFunction, parseSource, unwrap } from './syntax.ts'
 
 /** The bundle for the generated code. */
-export interface ChosenBundle {
+interface ChosenBundle {
   readonly name: Name
   /** The file with the bundle's `register`, relative to the application's directory. */
   readonly file: string
@@ -22,7 +20,7 @@ export interface ChosenBundle {
 }
 
 /** Finds the bundle of the option `--bundle`. @throws CommandUsageError */
-export function chooseBundle(directory: string, { options }: Pick<CommandInput, 'options'>): ChosenBundle {
+function chooseBundle(directory: string, { options }: Pick<CommandInput, 'options'>): ChosenBundle {
   const all = listBundles(directory).join(', ')
   const { bundle } = options
   if (bundle === undefined) throw new CommandUsageError(`Which bundle is it for? Add --bundle, with one of ${all}.`)
@@ -155,10 +153,10 @@ export function makePage(directory: string, routes: Iterable<Route>, input: Comm
 }
 
 /** Texts of a skeleton and their replacements. */
-export type Replacements = Readonly<Record<string, string>>
+type Replacements = Readonly<Record<string, string>>
 
 /** The replacements of the bundle `acme-shop`. */
-export function replaceBundle({ camel, kebab }: Pick<Name, 'camel' | 'kebab'>): Replacements {
+function replaceBundle({ camel, kebab }: Pick<Name, 'camel' | 'kebab'>): Replacements {
   return { 'acme-shop': kebab, acmeShop: camel }
 }
 
@@ -169,15 +167,93 @@ function replaceExport(text: string | undefined, { camel }: Name): Replacements 
 }
 
 /** The replacements of the generated thing, which is called `sample-name` in skeletons. */
-export function replaceName({ camel, kebab, pascal, snake, title }: Name): Replacements {
+function replaceName({ camel, kebab, pascal, snake, title }: Name): Replacements {
   return { 'sample-name': kebab, sampleName: camel, SampleName: pascal, sample_name: snake, 'Sample name': title }
 }
 
 /** Fills in a skeleton: replaces its names, and sorts its imports. */
-export function fillSkeleton(skeleton: string, replacements: Replacements): string {
+function fillSkeleton(skeleton: string, replacements: Replacements): string {
   const text = readFileSync(path.join(packageDirectory, 'bundles/maker/skeletons', skeleton), 'utf8')
   // In one pass, so that nothing is replaced twice; `createSampleEvent()` before `createSampleEvent`.
   const known = Object.keys(replacements).sort((one, other) => other.length - one.length)
   const pattern = new RegExp(known.map(word => word.replace(/[(){}\].]/g, '\\$&')).join('|'), 'g')
   return orderImports(text.replace(pattern, word => replacements[word] ?? word))
+}
+
+/** The bundle of a file: the name that others import, and an expression for the bundle. */
+interface ExportedBundle {
+  readonly name: string
+  readonly value: string
+}
+
+/**
+ * Finds the bundle that a file exports: a constant, a class, or a function that creates it. Otherwise it is the constant
+ * that `make:bundle` writes.
+ */
+function findExportedBundle(text: string | undefined, usual: string): ExportedBundle {
+  const body = (text === undefined ? undefined : parseSource(text))?.program.body ?? []
+  const found = body.flatMap(node =>
+    node.type === 'ExportNamedDeclaration' && node.declaration ? readDeclaration(node.declaration) : [],
+  )
+  return found.find(({ name }) => name.endsWith('Bundle')) ?? { name: usual, value: usual }
+}
+
+function readDeclaration(node: Declaration): ExportedBundle[] {
+  if (node.type === 'VariableDeclaration') {
+    return node.declarations.flatMap(({ id, init }) => {
+      if (id.type !== 'Identifier') return []
+      return [{ name: id.name, value: init && isFunction(unwrap(init)) ? `${id.name}()` : id.name }]
+    })
+  }
+  if (node.type === 'ClassDeclaration') return [{ name: node.id.name, value: `new ${node.id.name}()` }]
+  return node.type === 'FunctionDeclaration' ? [{ name: node.id.name, value: `${node.id.name}()` }] : []
+}
+
+/** A name in the spellings of files, code, routes and titles. */
+export interface Name {
+  readonly kebab: string
+  readonly camel: string
+  readonly pascal: string
+  readonly snake: string
+  readonly title: string
+}
+
+/** With two names of this length, no generated line is too long. */
+const lengthLimit = 30
+
+/** Parses a name such as `price-list`. A suffix with the kind (`-bundle`) is removed. @throws CommandUsageError */
+export function parseName(word: string, kind: string): Name {
+  if (!/^[a-z][a-z\d]*(?:-[a-z\d]+)*$/.test(word)) {
+    const right = toKebab(word) || 'price-list'
+    throw new CommandUsageError(`"${word}" is no name: write it in lower case with hyphens, such as "${right}".`)
+  }
+  if (word.length > lengthLimit) throw new CommandUsageError(`"${word}" is longer than ${lengthLimit} characters.`)
+  const ending = `-${kind}`
+  return createName(word.endsWith(ending) ? word.slice(0, -ending.length) : word)
+}
+
+/** Creates the spellings of a valid name. */
+function createName(kebab: string): Name {
+  const words = kebab.split('-')
+  const pascal = words.map(capitalize).join('')
+  return {
+    kebab,
+    camel: pascal.charAt(0).toLowerCase() + pascal.slice(1),
+    pascal,
+    snake: words.join('_'),
+    title: capitalize(words.join(' ')),
+  }
+}
+
+function capitalize(word: string): string {
+  return word.charAt(0).toUpperCase() + word.slice(1)
+}
+
+function toKebab(word: string): string {
+  return word
+    .replace(/([a-z\d])([A-Z])/g, '$1-$2')
+    .toLowerCase()
+    .replace(/[^a-z\d]+/g, '-')
+    .replace(/^[^a-z]+|-+$/g, '')
+    .slice(0, lengthLimit)
 }

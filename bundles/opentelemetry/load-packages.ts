@@ -1,5 +1,12 @@
-import { OPENTELEMETRY_PACKAGE_MISSING } from './errors.ts'
+import { type CodedErrorClass, defineError } from '../../lib/errors/http-error.ts'
 import type { Protocol } from './settings.ts'
+
+/** An endpoint for traces is set, and packages of OpenTelemetry are missing. Run the `npm install` of the message. */
+export const OPENTELEMETRY_PACKAGE_MISSING: CodedErrorClass<[packages: string]> = defineError(
+  'OPENTELEMETRY_PACKAGE_MISSING',
+  500,
+  'Tracing is on, but its packages are not installed: npm install %s',
+)
 
 /** The parts of OpenTelemetry's packages that are used. */
 export type Packages = typeof import('@opentelemetry/api') &

@@ -16,9 +16,9 @@ import { cut } from '../../lib/redact/masking-copier.ts'
 import type { Redactor } from '../../lib/redact/redactor.ts'
 import { mask } from '../../lib/redact/secret-names.ts'
 import { isStatementAttribute, isValueAttribute, statementAttributes, systemAttributes } from '../../lib/sql/tokens.ts'
+import { describeQuery } from './client-spans.ts'
+import { instrumentations, ownScope } from './instrumentations.ts'
 import type { Packages } from './load-packages.ts'
-import { describeQuery } from './query-spans.ts'
-import { instrumentations, ownScope } from './registration.ts'
 import { findEndpoint, type OpenTelemetrySettings } from './settings.ts'
 
 /** The parts of a provider. */

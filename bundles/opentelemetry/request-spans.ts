@@ -2,6 +2,7 @@ import type { Attributes, Context, Span, Tracer } from '@opentelemetry/api'
 import type { Application } from '../../kernel/bundle.ts'
 import { nameOfController } from '../../kernel/controller.ts'
 import { ControllerArgumentsEvent, ExceptionEvent, KernelEvent, TerminateEvent } from '../../kernel/events.ts'
+import { RequestContext } from '../../kernel/request-context.ts'
 import { setTraceContext } from '../../kernel/trace-context.ts'
 import { isThenable } from '../../lib/event-dispatcher/event-dispatcher.ts'
 import type { DispatchTracer, TraceSpan } from '../../lib/event-dispatcher/traceable-event-dispatcher.ts'
@@ -12,8 +13,8 @@ import type { RouteCollection } from '../../lib/routing/route-collection.ts'
 import { ForwardingView } from '../../lib/view/traceable-view.ts'
 import type { View, ViewModel } from '../../lib/view/view.ts'
 import { describeException, describeRequest, errorType, nameSpan } from './attributes.ts'
+import { requestKey, requestOf } from './instrumentations.ts'
 import type { Packages } from './load-packages.ts'
-import { requestKey, requestOf } from './registration.ts'
 
 /** The services of {@link RequestSpans}. */
 interface RequestSpanServices {
@@ -303,5 +304,42 @@ export class TracedView extends ForwardingView {
     const render = () => super.render(name, model, request)
     const spans = this.#findSpans()
     return spans === undefined ? render() : spans.within(`render ${name}`, {}, render)
+  }
+}
+
+/** A request context whose work also runs in the OpenTelemetry context of its request. */
+export class TracedContext extends RequestContext {
+  readonly #inner: RequestContext
+  readonly #findSpans: () => RequestSpans | undefined
+
+  /** `findSpans` gives `undefined` until the packages of OpenTelemetry are loaded. */
+  constructor(inner: RequestContext, findSpans: () => RequestSpans | undefined) {
+    super()
+    this.#inner = inner
+    this.#findSpans = findSpans
+  }
+
+  override enable(): void {
+    this.#inner.enable()
+  }
+
+  override get current(): Request | undefined {
+    return this.#inner.current
+  }
+
+  override run<result>(request: Request, task: () => result): result
+  override run<value, result>(request: Request, task: (value: value) => result, value: value): result
+  override run<value, result>(request: Request, task: (value?: value) => result, value?: value): result {
+    const work = () => this.#inner.run(request, task, value)
+    const spans = this.#findSpans()
+    return spans === undefined ? work() : spans.run(request, work)
+  }
+
+  override carry(...parameters: Parameters<RequestContext['carry']>): () => void {
+    return this.#inner.carry(...parameters)
+  }
+
+  override leave(): void {
+    this.#inner.leave()
   }
 }

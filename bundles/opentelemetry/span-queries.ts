@@ -6,8 +6,7 @@ import { withoutStack } from '../../lib/errors/http-error.ts'
 import type { Request } from '../../lib/http/request.ts'
 import { statementAttributes, systemAttributes } from '../../lib/sql/tokens.ts'
 import { type Caller, Callers } from '../../lib/stack/callers.ts'
-import { hasOwnChannel } from './instrumented-libraries.ts'
-import { ownScope, requestOf } from './registration.ts'
+import { hasOwnChannel, ownScope, requestOf } from './instrumentations.ts'
 
 /** The place in the code of a request that waits for a connection, or has just received one. */
 interface Connecting {

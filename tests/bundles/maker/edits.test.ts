@@ -1,7 +1,5 @@
 import { type Test, t } from 'tap'
-import { addImport, orderImports } from '#bundles/maker/imports.ts'
-import { listBundle } from '#bundles/maker/list-edit.ts'
-import { registerInBundle } from '#bundles/maker/register-edit.ts'
+import { addImport, listBundle, orderImports, registerInBundle } from '#bundles/maker/source-edits.ts'
 import { applyEdits, parseSource } from '#bundles/maker/syntax.ts'
 
 /** A file before and after a change: «added» parts are only in the second text, ‹removed› parts only in the first. */

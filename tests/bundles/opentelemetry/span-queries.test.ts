@@ -1,6 +1,6 @@
 import { type Attributes, type Span, SpanKind, SpanStatusCode, trace } from '@opentelemetry/api'
 import { type Test, t } from 'tap'
-import { addRowCounts, hasOwnChannel } from '#bundles/opentelemetry/instrumented-libraries.ts'
+import { addRowCounts, hasOwnChannel } from '#bundles/opentelemetry/instrumentations.ts'
 import { createOpenTelemetryBundle } from '#bundles/opentelemetry/opentelemetry-bundle.ts'
 import { SpanQueries } from '#bundles/opentelemetry/span-queries.ts'
 import { Queries } from '#kernel/queries.ts'

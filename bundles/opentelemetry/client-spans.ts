@@ -1,13 +1,15 @@
 import type { Attributes } from '@opentelemetry/api'
 import type { QueryEnd, QueryLibrary, QueryObserver, QueryStart } from '../../kernel/queries.ts'
 import type { RequestContext } from '../../kernel/request-context.ts'
+import { listenTo, subscribeChannels } from '../../lib/channels.ts'
 import { cut } from '../../lib/redact/masking-copier.ts'
 import type { Redactor } from '../../lib/redact/redactor.ts'
 import { readStatement } from '../../lib/sql/statement.ts'
 import { isCache } from '../../lib/sql/tokens.ts'
 import { errorType } from './attributes.ts'
-import { isInstrumented } from './registration.ts'
-import type { RequestSpans } from './request-spans.ts'
+import { isInstrumented } from './instrumentations.ts'
+import type { Packages } from './load-packages.ts'
+import type { ClientEnd, RequestSpans } from './request-spans.ts'
 
 /** The instrumentations that make spans of the same queries. */
 const instrumentationsOf: Readonly<Record<QueryLibrary, string>> = {
@@ -109,4 +111,90 @@ function queryAttributes(system: string, { operation, summary, text }: QueryText
     'db.query.summary': summary,
     ...(operation !== '' && { 'db.operation.name': operation }),
   }
+}
+
+/** The part of a message of undici that is read; undici is the client behind the global fetch. */
+interface FetchMessage {
+  readonly request: {
+    readonly method: string
+    readonly origin: string | URL
+    readonly path: string
+    /** Names and values in turn; lines in version 5. */
+    readonly headers: readonly (string | readonly string[])[] | string
+    addHeader(name: string, value: string): unknown
+  }
+  readonly response: { readonly statusCode: number }
+  readonly error: unknown
+}
+
+/** A call of `fetch` that has not ended. */
+interface FetchCall {
+  readonly end: ClientEnd
+  status?: number
+}
+
+/** The services of {@link traceFetch}. */
+interface FetchServices {
+  readonly packages: Packages
+  readonly spans: RequestSpans
+  readonly redactor: Redactor
+}
+
+/** The most characters of a URL in an attribute. */
+const urlLimit = 2048
+
+/**
+ * Makes a span of each call of the global fetch, and of undici, and sends its trace context to the server, until the
+ * returned function is called. The header `traceparent` of the application is sent as it is. With the instrumentation of undici, that does both.
+ */
+export function traceFetch({ packages, redactor, spans }: FetchServices): () => void {
+  if (isInstrumented('undici')) return () => {}
+  const calls = new WeakMap<object, FetchCall>()
+  const finish = ({ error, request }: FetchMessage) => {
+    const { end, status } = calls.get(request) ?? {}
+    const failure = status !== undefined && status >= 400 ? String(status) : undefined
+    end?.(
+      status === undefined ? {} : { 'http.response.status_code': status },
+      error === undefined ? failure : errorType(error),
+    )
+    calls.delete(request)
+  }
+  return subscribeChannels({
+    'undici:request:create': listenTo<FetchMessage>(({ request }) => {
+      const { method, origin, path } = request
+      const end = spans.beginClient(
+        () => {
+          const { hostname, port, protocol } = new URL(origin)
+          const attributes = {
+            'http.request.method': method,
+            'url.full': cut(redactor.text(`${origin}${path}`), urlLimit),
+            'server.address': hostname,
+            'server.port': Number(port || (protocol === 'https:' ? 443 : 80)),
+          }
+          return { name: method, attributes }
+        },
+        {
+          started(context) {
+            if (hasTraceparent(request)) return
+            packages.propagation.inject(context, request, {
+              set: (request, name, value) => request.addHeader(name, value),
+            })
+          },
+        },
+      )
+      if (end !== undefined) calls.set(request, { end })
+    }),
+    'undici:request:headers': listenTo<FetchMessage>(({ request, response }) => {
+      const call = calls.get(request)
+      if (call !== undefined) call.status = response.statusCode
+    }),
+    'undici:request:trailers': listenTo<FetchMessage>(finish),
+    'undici:request:error': listenTo<FetchMessage>(finish),
+  })
+}
+
+/** A server refuses two of them. */
+function hasTraceparent({ headers }: FetchMessage['request']): boolean {
+  if (typeof headers === 'string') return /^traceparent:/im.test(headers)
+  return headers.some((text, index) => index % 2 === 0 && String(text).toLowerCase() === 'traceparent')
 }
