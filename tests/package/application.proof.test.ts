@@ -163,7 +163,7 @@ test('it greets', () => assert.equal(greet(${value}), 'Good day, Ada'))
   })
 
   await t.test('it upgrades to the next version', async t => {
-    const next = '0.2.1'
+    const next = '0.3.1'
     const before = place.filesOf(site)
     await succeed(
       `tar -xzf ${file} && cd package && npm version --no-git-tag-version ${next} && npm pack --ignore-scripts --pack-destination ..`,
