@@ -1,7 +1,7 @@
 import path from 'node:path'
 import { brotliCompressSync, gzipSync } from 'node:zlib'
 import { createFrameworkBundle } from '../../dist/bundles/framework/framework-bundle.js'
-import { findPredecessors } from '../../dist/bundles/profiler/insight/compare/find-previous.js'
+import { findPredecessors } from '../../dist/bundles/profiler/insight/relatives.js'
 import { createProfilerBundle } from '../../dist/bundles/profiler/profiler-bundle.js'
 import { MemoryProfileStorage } from '../../dist/bundles/profiler/store/memory-profile-storage.js'
 import { siteBundle } from '../../dist/bundles/site/site-bundle.js'
