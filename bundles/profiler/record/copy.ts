@@ -1,7 +1,12 @@
+import { createHash } from 'node:crypto'
+import zlib from 'node:zlib'
+import { parseForm } from '../../../lib/body/form-data.ts'
 import type { Headers } from '../../../lib/http/headers.ts'
+import { maskMarkup } from '../../../lib/redact/mask-text.ts'
 import { type CopyBounds, MaskingCopier } from '../../../lib/redact/masking-copier.ts'
 import type { Redactor } from '../../../lib/redact/redactor.ts'
-import { mask } from '../../../lib/redact/secret-names.ts'
+import { isSecretCode, mask } from '../../../lib/redact/secret-names.ts'
+import type { ContentData } from '../profile/content.ts'
 import type { Pairs } from '../profile/schema.ts'
 
 /** Entries of one table of a panel. */
@@ -73,4 +78,181 @@ function maskCookie(pair: string): string {
 function maskSetCookie(field: string, copier: MaskingCopier): string {
   const end = field.indexOf(';')
   return copier.text(end === -1 ? maskCookie(field) : `${maskCookie(field.slice(0, end))}${field.slice(end)}`)
+}
+
+/** Characters of a content that are stored. */
+export const contentLimit = 65_536
+
+/** A content as it was sent. */
+export interface SentContent {
+  readonly body: string | Uint8Array
+  /** The header `content-type`; empty without one. */
+  readonly type: string
+  /** The header `content-encoding`; empty without one. */
+  readonly encoding: string
+  /** Masks what is a secret in this content only. */
+  readonly hide?: ((text: string) => string) | undefined
+  /** Bytes of all of it, if `body` is only the beginning. */
+  readonly whole?: number | undefined
+}
+
+/** Milliseconds of work that may be done at once, and in each second. */
+const workLimit = 200
+const workEachSecond = 20
+
+/** Characters that are parsed or decoded. */
+const readLimit = 262_144
+
+/** Bytes whose digest is computed: 1 MiB takes a millisecond. */
+const digestLimit = 1_048_576
+
+/** A secret that a cut has halved would not be recognised: this many characters before the cut are dropped. */
+const margin = 4096
+
+/** Fields of a form: more than an application accepts by default. */
+const fieldLimit = 1000
+
+const contentBounds: CopyBounds = { depth: 20, entries: 5000, text: 16_384, total: contentLimit }
+
+/**
+ * Copies contents of responses and of HTTP client calls for profiles, masked and within bounds. Masking a page takes
+ * longer than recording all the rest of a request, so it may take 2 % of the time: a load test gets the types and sizes of
+ * most contents, a developer gets all contents.
+ */
+export class ContentCopier {
+  readonly #redactor: Redactor
+  readonly #clock: () => number
+  #left = workLimit
+  #time: number
+
+  constructor(redactor: Redactor, clock: () => number = () => performance.now()) {
+    this.#redactor = redactor
+    this.#clock = clock
+    this.#time = clock()
+  }
+
+  /** Copies a content; `undefined` for an empty one. */
+  copy(sent: SentContent): ContentData | undefined {
+    if (sent.body.length === 0 && !sent.whole) return undefined
+    const start = this.#clock()
+    this.#left = Math.min(workLimit, this.#left + ((start - this.#time) / 1000) * workEachSecond)
+    this.#time = start
+    const type = this.#redactor.knownSecrets(readType(sent.type))
+    if (this.#left <= 0) return { type, length: null, note: 'Not stored: too many responses in a short time.' }
+    const length = sent.encoding === '' ? Math.max(Buffer.byteLength(sent.body), sent.whole ?? 0) : null
+    const data = this.#copy(sent, type)
+    this.#left -= this.#clock() - start
+    return { type, length, ...data }
+  }
+
+  #copy(sent: SentContent, type: string): Partial<ContentData> {
+    const { body, encoding, whole = 0 } = sent
+    if (body.length === 0)
+      return { note: isText(type) ? 'Not stored: too many bodies of calls.' : 'Only text is stored.' }
+    if (!(isText(type) || (type === '' && typeof body === 'string')))
+      return { note: 'Only text is stored.', ...digestOf(sent) }
+    const given = readText(sent)
+    const text = given === undefined ? undefined : (sent.hide?.(given) ?? given)
+    if (given === undefined || text === undefined)
+      return { note: 'The encoding of the text cannot be read.', ...digestOf(sent) }
+    const isWhole = whole <= body.length && given.length <= readLimit
+    const length = encoding !== '' && isWhole ? { length: Buffer.byteLength(given) } : {}
+    const parsed = isWhole ? this.#parse(type, text) : undefined
+    return { ...length, ...(parsed ?? this.#copyText(text, type, sent, isWhole)) }
+  }
+
+  /** The data of a form or of JSON; `undefined` for other text, and for text that is not valid. */
+  #parse(type: string, text: string): Partial<ContentData> | undefined {
+    const copier = new MaskingCopier(this.#redactor, contentBounds)
+    try {
+      if (isForm(type)) return { form: copyForm(parseForm(text, fieldLimit), copier) }
+      return isJson(type) ? { json: [copier.value('', JSON.parse(text.replace(/^\ufeff/, '')))] } : undefined
+    } catch {
+      return undefined
+    }
+  }
+
+  #copyText(text: string, type: string, sent: SentContent, isWhole: boolean): Partial<ContentData> {
+    const isCut = !isWhole || text.length > contentLimit
+    const beginning = text.slice(0, contentLimit + margin)
+    const isMarkup = type.includes('ml')
+    const given = isMarkup && isCut ? withoutHalfTag(beginning) : beginning
+    const safe = isMarkup ? maskMarkup(given, this.#redactor) : this.#redactor.text(given)
+    if (!isCut) return { text: safe }
+    const end = Math.min(contentLimit, Math.max(0, safe.length - margin))
+    return { text: safe.slice(0, end).toWellFormed(), isCut: true, ...digestOf(sent) }
+  }
+}
+
+/** Without the end of its last tag, a field with a long value is not recognised. */
+function withoutHalfTag(markup: string): string {
+  const start = markup.lastIndexOf('<')
+  return start > markup.lastIndexOf('>') ? markup.slice(0, start) : markup
+}
+
+/** Copies the text fields of a form, masked by their names. */
+export function copyForm(fields: Iterable<readonly [string, unknown]>, copier: MaskingCopier): [string, unknown][] {
+  const texts = [...fields]
+  const names = new Set(texts.map(([name]) => name))
+  return copier.pairs(texts, (name, value) => (isSecretCode(name, names) ? mask : copier.value(name, value)))
+}
+
+/** The media type of a header, without its parameters. */
+function readType(header: string): string {
+  return header.split(';', 1).join().trim().toLowerCase()
+}
+
+/** Whether content of a media type is text that can be read. */
+export function isText(type: string): boolean {
+  return (
+    /^text\/(?!event-stream)|^application\/(?:xml|xhtml\+xml|javascript|graphql|x-ndjson)$|\+xml$/.test(type) ||
+    isJson(type) ||
+    isForm(type)
+  )
+}
+
+function isJson(type: string): boolean {
+  return type === 'application/json' || type.endsWith('+json')
+}
+
+function isForm(type: string): boolean {
+  return type === 'application/x-www-form-urlencoded'
+}
+
+function digestOf({ body, whole = 0 }: SentContent): Pick<ContentData, 'digest'> {
+  if (whole > body.length || body.length > digestLimit) return {}
+  return { digest: createHash('sha256').update(body).digest('hex').slice(0, 32) }
+}
+
+/** The text of a content, of a long one its beginning; `undefined` when its encoding is unknown or broken. */
+function readText({ body, encoding, type }: SentContent): string | undefined {
+  if (typeof body === 'string') return body.slice(0, readLimit + 1)
+  try {
+    // A character has at most four bytes.
+    const bytes = decompress(body, encoding).subarray(0, 4 * (readLimit + 1))
+    const [, charset = 'utf-8'] = /;\s*charset="?([\w:.-]+)/i.exec(type) ?? []
+    return new TextDecoder(charset).decode(bytes).slice(0, readLimit + 1)
+  } catch {
+    return undefined
+  }
+}
+
+/** The beginning of compressed content is decompressed as far as it goes. */
+function decompress(body: Uint8Array, encoding: string): Uint8Array {
+  const { constants } = zlib
+  const options = { maxOutputLength: readLimit, finishFlush: constants.Z_SYNC_FLUSH }
+  switch (encoding.trim().toLowerCase()) {
+    case '':
+    case 'identity':
+      return body
+    case 'gzip':
+    case 'x-gzip':
+      return zlib.gunzipSync(body, options)
+    case 'deflate':
+      return zlib.inflateSync(body, options)
+    case 'br':
+      return zlib.brotliDecompressSync(body, { ...options, finishFlush: constants.BROTLI_OPERATION_FLUSH })
+    default:
+      throw new RangeError(`The content encoding "${encoding}" is unknown.`)
+  }
 }

@@ -10,8 +10,8 @@ import type { Redactor } from '../../../lib/redact/redactor.ts'
 import type { Signals } from '../../../lib/signals.ts'
 import type { Profile } from '../profile/profile.ts'
 import type { ProfileStorage } from '../store/profile-storage.ts'
+import { serializeProfile } from './collect.ts'
 import type { RecordingPolicy } from './recording-policy.ts'
-import { serializeProfile } from './serialize-profile.ts'
 import {
   attachedTrace,
   attachTrace,
@@ -31,7 +31,7 @@ declare module '../../../lib/http/request.ts' {
 }
 
 /** The services that a profiler uses. */
-interface ProfilerServices extends ProfileWriterServices {
+interface ProfilerServices extends ProfileMakerServices {
   /** Called when the trace of a main request has begun. */
   readonly onBegin: (trace: Trace) => void
   /** Whether a main request is one for the profiler's own pages, which are not recorded. */
@@ -49,12 +49,12 @@ const coldRequests = 3
 
 /**
  * Records requests, many at once: `begin` a trace, `finish` it when the request is handled, `end` it when the response
- * was sent. The writer then makes profiles of the traces. `RequestRecorder` makes these calls; listeners and watches
- * add to the trace that `find` gives them.
+ * was sent. The `ProfileMaker` then stores the profiles of the traces. `RequestRecorder` makes these calls; listeners and
+ * watches add to the trace that `find` gives them.
  */
 export class Profiler {
   readonly #services: ProfilerServices
-  readonly #writer: ProfileWriter
+  readonly #maker: ProfileMaker
   // A list instead of a set: see `removeFrom`.
   readonly #inFlight: Trace[] = []
   readonly #draw: () => string
@@ -67,13 +67,13 @@ export class Profiler {
     services.signals.on('files.changed', () => {
       this.#warm = new Map()
     })
-    this.#writer = new ProfileWriter(services)
+    this.#maker = new ProfileMaker(services)
     this.#draw = services.storage.isShared === true ? () => drawSixDigits() + drawSixDigits() : drawSixDigits
   }
 
-  /** The main requests that are not written yet: those in flight, and some that have just ended. */
-  get unwritten(): Iterable<Trace> {
-    return [...this.#inFlight, ...this.#writer.ended]
+  /** The main requests that are not stored yet: those in flight, and some that have just ended. */
+  get unstored(): Iterable<Trace> {
+    return [...this.#inFlight, ...this.#maker.ended]
   }
 
   /** The trace of a request; `undefined` when it is not recorded. */
@@ -90,12 +90,12 @@ export class Profiler {
    * Resolves when the profile of a token is written, at once when none is expected, and after one second in any case.
    */
   whenWritten(token: string): Promise<void> {
-    return this.#writer.whenWritten(token)
+    return this.#maker.whenWritten(token)
   }
 
   /** Resolves when every ended request is written, and after one second in any case. */
   whenIdle(): Promise<void> {
-    return this.#writer.whenIdle()
+    return this.#maker.whenIdle()
   }
 
   /** Sets the function that may sample a main request; the returned function removes it. */
@@ -113,7 +113,7 @@ export class Profiler {
     const isWanted =
       request.parent === undefined ? !isForProfiler(request) && policy.wants(request) : parent !== undefined
     if (!isWanted) return undefined
-    const token = drawToken(token => this.#writer.knows(token), this.#draw)
+    const token = drawToken(token => this.#maker.knows(token), this.#draw)
     if (token === undefined) {
       logger.warning('A request is not profiled: no free token was found.')
       return undefined
@@ -127,7 +127,7 @@ export class Profiler {
     trace.warm = this.#warm
     trace.isCold = this.#handled < coldRequests
     attachTrace(request, trace)
-    this.#writer.expect(token)
+    this.#maker.expect(token)
     if (isMain) {
       trace.others = this.#inFlight.length
       trace.mostOthers = trace.others
@@ -141,26 +141,26 @@ export class Profiler {
 
   /**
    * Called when a request is handled. A sub-request is complete: it is collected now, while its response exists. A stream
-   * of events may stay open for hours: its profile is written now, and again at the end.
+   * of events may stay open for hours: its profile is stored now, and again at the end.
    */
   finish(trace: Trace): void {
     trace.duration = trace.elapsed()
     if (!takeWarmth(trace)) trace.isCold = true
     if (trace.request.parent === undefined) {
       this.#handled++
-      if (trace.response instanceof EventStream) void this.#writer.writeOpen(trace)
+      if (trace.response instanceof EventStream) void this.#maker.storeOpen(trace)
       return
     }
     trace.outcome = 'complete'
-    this.#writer.collect(trace)
+    this.#maker.collect(trace)
     const { main } = trace
-    // Late work has made the sub-request: its main request is written already.
-    if (main.endedAt !== undefined) void this.#writer.writeLate(trace)
+    // Late work has made the sub-request: its main request is stored already.
+    if (main.endedAt !== undefined) void this.#maker.storeLate(trace)
   }
 
   /**
-   * Called when the response of a main request was sent, or cannot be sent. The trace is collected now, and written in
-   * the background.
+   * Called when the response of a main request was sent, or cannot be sent. The trace is collected now, and its
+   * profile is stored in the background.
    */
   end(trace: Trace, { isSent, response, sentBytes, streamError }: TerminateEvent): void {
     removeFrom(this.#inFlight, trace)
@@ -173,24 +173,24 @@ export class Profiler {
     }
     trace.endedAt = trace.elapsed()
     // Work that goes on after the client has left is expected, and not late.
-    if (isSent) trace.onLate = this.#writer.updateSoon
+    if (isSent) trace.onLate = this.#maker.updateSoon
     // The collectors are most of the cost of a profile.
-    if (this.keeps(trace)) this.#writer.collect(trace)
-    // The body of the response need not stay in memory until the profile is written. That of a WebSocket has none.
+    if (this.keeps(trace)) this.#maker.collect(trace)
+    // The body of the response need not stay in memory until the profile is stored. That of a WebSocket has none.
     if (response.body !== null) trace.response = new Response(null, response)
     trace.page = undefined
-    this.#writer.write(trace)
+    this.#maker.schedule(trace)
   }
 
   /**
    * Called before the process ends because of an error in the work of `culprit`, whose response may have been sent.
-   * Writes all requests in flight before it returns. Never throws.
+   * Stores all requests in flight before it returns. Never throws.
    */
   crash(error: unknown, culprit: Request | undefined): void {
     const lineage = withAncestors(this.find(culprit))
     for (const trace of lineage) trace.addThrown(error)
-    const mains = new Set([...lineage.slice(-1), ...this.unwritten])
-    for (const main of mains) this.#writer.writeCrashed(main, lineage)
+    const mains = new Set([...lineage.slice(-1), ...this.unstored])
+    for (const main of mains) this.#maker.storeCrashed(main, lineage)
     this.#services.storage.flushNow()
   }
 }
@@ -219,8 +219,8 @@ function drawSixDigits(): string {
   return randomInt(0x1000000).toString(16).padStart(6, '0')
 }
 
-/** The objects and functions that the writer calls. */
-interface ProfileWriterServices {
+/** The objects and functions that the maker calls. */
+interface ProfileMakerServices {
   readonly storage: ProfileStorage
   readonly policy: RecordingPolicy
   /** Runs all collectors on a trace. */
@@ -244,33 +244,35 @@ const updateDelay = 100
 const updateLimit = 8
 
 /**
- * Makes profiles of traces: `collect` runs the collectors, `write` queues the trace of an ended request, and the queue
- * appends its profile to the store, each sub-request before its parent. Late work updates a written profile.
+ * Makes profiles of traces: `collect` runs the collectors on a trace, `schedule` takes an ended request with its
+ * sub-requests, and `#store` appends each profile to the store, each sub-request before its parent. `#update` changes a
+ * stored profile after late work.
  */
-class ProfileWriter {
-  readonly #services: ProfileWriterServices
+class ProfileMaker {
+  readonly #services: ProfileMakerServices
   readonly #pending = new PendingTokens()
   readonly #machine: string | null
-  /** Main requests that have ended and are not written yet. */
+  /** Main requests that have ended and are not stored yet. */
   readonly #ended: Trace[] = []
-  readonly #queue: Trace[] = []
+  /** Those of them that are not being stored yet. */
+  readonly #scheduled: Trace[] = []
 
-  constructor(services: ProfileWriterServices) {
+  constructor(services: ProfileMakerServices) {
     this.#services = services
     this.#machine = services.storage.isShared === true ? hostname() : null
   }
 
-  /** The main requests that have ended and are not written yet. */
+  /** The main requests that have ended and are not stored yet. */
   get ended(): readonly Trace[] {
     return this.#ended
   }
 
-  /** Whether a token is taken: by a profile in the store, or by one that is not written yet. */
+  /** Whether a token is taken: by a profile in the store, or by one that is not stored yet. */
   knows(token: string): boolean {
     return this.#pending.has(token) || this.#services.storage.has(token)
   }
 
-  /** Announces a token: a response names it before its profile is written. */
+  /** Announces a token: a response names it before its profile is stored. */
   expect(token: string): void {
     this.#pending.add(token)
   }
@@ -281,39 +283,42 @@ class ProfileWriter {
     return trace.collected
   }
 
-  /** Queues an ended main request, with its sub-requests. */
-  write(main: Trace): void {
+  /**
+   * Stores an ended main request with its sub-requests two turns of the event loop later: other requests are answered first,
+   * and by then Node has reported the runs of the garbage collector.
+   */
+  schedule(main: Trace): void {
     this.#ended.push(main)
-    this.#queue.push(main)
-    if (this.#queue.length === 1) void this.#writeQueue()
+    this.#scheduled.push(main)
+    if (this.#scheduled.length === 1) void this.#storeScheduled()
   }
 
-  /** Writes a main request and its sub-requests while the stream of the response is still open. */
-  async writeOpen(main: Trace): Promise<void> {
+  /** Stores a main request and its sub-requests while the stream of the response is still open. */
+  async storeOpen(main: Trace): Promise<void> {
     // The response is sent first.
     await nextTurn()
     for (const trace of withDescendants(main)) {
       await this.#collected(trace).pending
-      // At its end, it is collected and written again.
-      if (main.outcome === 'unfinished') this.#appendIfKept(trace)
+      // At its end, it is collected and stored again.
+      if (main.outcome === 'unfinished') this.#store(trace)
     }
   }
 
-  /** Writes a sub-request that ended after its main request, and updates the profile of its parent. */
-  async writeLate(trace: Trace): Promise<void> {
-    await this.#writeOne(trace)
+  /** Stores a sub-request that ended after its main request, and updates the profile of its parent. */
+  async storeLate(trace: Trace): Promise<void> {
+    await this.#storeCollected(trace)
     this.#update(trace.parent)
   }
 
-  /** Writes a main request at once, before the process ends. The requests of `lineage` caused the crash. */
-  writeCrashed(main: Trace, lineage: readonly Trace[]): void {
+  /** Stores a main request at once, before the process ends. The requests of `lineage` caused the crash. */
+  storeCrashed(main: Trace, lineage: readonly Trace[]): void {
     if (!this.#services.policy.keeps(main)) return
     for (const trace of withDescendants(main)) {
       if (trace.outcome === 'unfinished' || lineage.includes(trace)) {
         trace.outcome = 'crashed'
         this.collect(trace)
       }
-      this.#append(trace)
+      this.#store(trace)
     }
   }
 
@@ -330,59 +335,58 @@ class ProfileWriter {
     setTimeout(update, updateDelay * 2 ** trace.updates++).unref()
   }
 
-  /**
-   * Resolves when the profile of a token is written, at once when none is expected, and after one second in any case.
-   */
+  /** Resolves when the profile of a token is stored, at once when none is expected, and after one second in any case. */
   whenWritten(token: string): Promise<void> {
     return this.#pending.wait(token, waitLimit)
   }
 
-  /** Resolves when every ended request is written, and after one second in any case. */
+  /** Resolves when every ended request is stored, and after one second in any case. */
   async whenIdle(): Promise<void> {
     const limit = performance.now() + waitLimit
     while (this.#ended.length > 0 && performance.now() < limit) await nextTurn()
   }
 
-  /**
-   * Writes the queue two turns of the event loop later: other requests are answered first, and by then Node has
-   * reported the runs of the garbage collector.
-   */
-  async #writeQueue(): Promise<void> {
+  async #storeScheduled(): Promise<void> {
     await nextTurn()
     await nextTurn()
-    for (const main of this.#queue.splice(0)) {
-      const writing = this.#writeTree(main)
-      if (writing === undefined) removeFrom(this.#ended, main)
-      else void writing.then(() => removeFrom(this.#ended, main))
+    for (const main of this.#scheduled.splice(0)) {
+      let storing: Promise<void> | undefined
+      for (const trace of withDescendants(main)) {
+        storing = storing === undefined ? this.#storeCollected(trace) : storing.then(() => this.#storeCollected(trace))
+      }
+      if (storing === undefined) removeFrom(this.#ended, main)
+      else void storing.then(() => removeFrom(this.#ended, main))
     }
   }
 
-  /** Writes sub-requests before their parents. Returns a promise only if a collector is still at work. */
-  #writeTree(main: Trace): Promise<void> | undefined {
-    let writing: Promise<void> | undefined
-    for (const trace of withDescendants(main)) {
-      writing = writing === undefined ? this.#writeOne(trace) : writing.then(() => this.#writeOne(trace))
-    }
-    return writing
-  }
-
-  #writeOne(trace: Trace): Promise<void> | undefined {
-    const { policy } = this.#services
-    const pending = policy.keeps(trace) ? this.#collected(trace).pending : undefined
-    if (pending !== undefined) return pending.then(() => this.#appendIfKept(trace))
-    this.#appendIfKept(trace)
+  /** Stores a trace when its collectors are done. Returns a promise only if one of them is still at work. */
+  #storeCollected(trace: Trace): Promise<void> | undefined {
+    const pending = this.#services.policy.keeps(trace) ? this.#collected(trace).pending : undefined
+    if (pending !== undefined) return pending.then(() => this.#store(trace))
+    this.#store(trace)
     return undefined
   }
 
   /** Asks the policy again: the request may have failed while a collector was at work. */
-  #appendIfKept(trace: Trace): void {
-    if (this.#services.policy.keeps(trace)) this.#append(trace)
+  #store(trace: Trace): void {
+    const { logger, policy, processData, redactor, signals, storage } = this.#services
+    try {
+      if (policy.keeps(trace)) {
+        const serialized = serializeProfile(trace, this.#collected(trace), redactor, undefined, this.#machine)
+        storage.append(serialized, processData())
+        trace.isStored = true
+        signals.emit('profile.saved', serialized.summary)
+      }
+    } catch (error) {
+      // No caller catches the error: it would end the process.
+      logger.error('A profile could not be written.', { exception: error })
+    }
     this.#pending.settle(trace.token)
   }
 
-  /** Writes a newer version of a written profile. The errors that its page has reported since stay in it. */
+  /** Stores a newer version of a stored profile. The errors that its page has reported since stay in it. */
   #update(trace: Trace | undefined): void {
-    if (!trace?.isWritten) return
+    if (!trace?.isStored) return
     const { logger, redactor, signals, storage } = this.#services
     const change = (stored: Profile) => {
       const serialized = serializeProfile(trace, this.#collected(trace), redactor, stored, this.#machine)
@@ -394,26 +398,13 @@ class ProfileWriter {
     })
   }
 
-  #append(trace: Trace): void {
-    const { logger, processData, redactor, signals, storage } = this.#services
-    try {
-      const serialized = serializeProfile(trace, this.#collected(trace), redactor, undefined, this.#machine)
-      storage.append(serialized, processData())
-      trace.isWritten = true
-      signals.emit('profile.saved', serialized.summary)
-    } catch (error) {
-      // No caller catches the error: it would end the process.
-      logger.error('A profile could not be written.', { exception: error })
-    }
-  }
-
-  /** A sub-request is collected when it ends, and written together with its main request. */
+  /** A sub-request is collected when it ends, and stored together with its main request. */
   #collected(trace: Trace): CollectedData {
     return trace.collected ?? this.collect(trace)
   }
 }
 
-/** Tokens of profiles that are not written yet. Responses may name them already. */
+/** Tokens of profiles that are not stored yet. Responses may name them already. */
 export class PendingTokens {
   readonly #waiting = new Map<string, (() => void)[]>()
 
@@ -425,7 +416,7 @@ export class PendingTokens {
     return this.#waiting.has(token)
   }
 
-  /** Resolves the waiting callers: the profile of the token is written, or never will be. */
+  /** Resolves the waiting callers: the profile of the token is stored, or never will be. */
   settle(token: string): void {
     const waiting = this.#waiting.get(token) ?? []
     this.#waiting.delete(token)

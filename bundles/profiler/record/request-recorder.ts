@@ -1,3 +1,4 @@
+import type { DebugGate } from '../../../kernel/debug-gate.ts'
 import {
   ControllerArgumentsEvent,
   ExceptionEvent,
@@ -8,15 +9,26 @@ import {
   TerminateEvent,
 } from '../../../kernel/events.ts'
 import type { RequestContext } from '../../../kernel/request-context.ts'
-import type { DispatchOptions, Event, RegisteredListener } from '../../../lib/event-dispatcher/event-dispatcher.ts'
+import type {
+  DispatchOptions,
+  Event,
+  EventDispatcher,
+  RegisteredListener,
+} from '../../../lib/event-dispatcher/event-dispatcher.ts'
 import type { DispatchTracer, TraceSpan } from '../../../lib/event-dispatcher/traceable-event-dispatcher.ts'
+import type { Headers } from '../../../lib/http/headers.ts'
+import type { Request } from '../../../lib/http/request.ts'
+import { roundTime } from '../profile/format.ts'
+import { profileLink } from '../profile/links.ts'
+import type { SpanRow } from '../profile/span-data.ts'
+import type { ListenerSites } from './code-places.ts'
+import type { Metric, ProfileCollector } from './collect.ts'
 import { ignoredSpan } from './event-trace.ts'
-import type { ListenerSites } from './listener-sites.ts'
 import type { Profiler } from './profiler.ts'
-import type { Trace } from './trace.ts'
+import { type Trace, withDescendants } from './trace.ts'
 
 /** The services that the recorder uses. */
-export interface RequestRecorderServices {
+interface RequestRecorderServices {
   readonly profiler: Profiler
   readonly context: RequestContext
   readonly sites: ListenerSites
@@ -105,4 +117,93 @@ export class RequestRecorder implements DispatchTracer {
     trace.events.finish()
     this.#profiler.finish(trace)
   }
+}
+
+/** The priority of Symfony's profiler: after the error was logged, and before it is answered. */
+const exceptionPriority = 0
+
+/** Symfony's priority. Later listeners add only the headers of the session and for robots. */
+const responsePriority = -100
+
+/** The services that the listener uses. */
+interface ProfilerListenerServices {
+  readonly profiler: Profiler
+  readonly debugGate: DebugGate
+  /** The collectors whose times are in the header `server-timing`. */
+  readonly collectors: readonly ProfileCollector[]
+}
+
+/** Records errors, and names the profile in the headers of the response. */
+export class ProfilerListener {
+  readonly #services: ProfilerListenerServices
+
+  constructor(services: ProfilerListenerServices) {
+    this.#services = services
+  }
+
+  subscribe(dispatcher: EventDispatcher): void {
+    dispatcher.subscribe(ExceptionEvent, this, 'onException', exceptionPriority)
+    dispatcher.subscribe(ResponseEvent, this, 'onResponse', responsePriority)
+  }
+
+  onException({ error, request }: ExceptionEvent): void {
+    this.#services.profiler.find(request)?.addThrown(error)
+  }
+
+  onResponse({ isMainRequest, request, response: { headers } }: ResponseEvent): void {
+    const { collectors, debugGate, profiler } = this.#services
+    const trace = profiler.find(request)
+    if (trace === undefined || !profiler.keeps(trace) || !debugGate.allows(request)) return
+    nameProfile(headers, request, trace.token)
+    if (isMainRequest) headers.append('server-timing', toServerTiming(trace, collectors))
+  }
+}
+
+/**
+ * Writes the Server-Timing header (W3C Server Timing): where the time of a request went, in milliseconds, as far as it
+ * is known when the response is built. The time of the controller includes its templates, queries and HTTP client calls.
+ * `profile` is the token: scripts of the same origin can read it without a patch of `fetch`.
+ */
+export function toServerTiming(trace: Trace, collectors: readonly ProfileCollector[]): string {
+  const total = trace.elapsed()
+  const controller = findControllerTime(trace.events.rows)
+  const { method } = trace.request
+  const metrics = [`profile;desc="${trace.token}"`, toMetric(['total', 'Total', total])]
+  // The browser does not report the method of a request to scripts: the toolbar lists it. GET is usual.
+  if (method !== 'GET' && /^[A-Z]{1,20}$/.test(method)) metrics.push(`method;desc="${method}"`)
+  if (controller > 0) {
+    metrics.push(toMetric(['kernel', 'Kernel and listeners', Math.max(0, total - controller)]))
+    metrics.push(toMetric(['ctrl', 'Controller', controller]))
+  }
+  const traces = withDescendants(trace)
+  for (const collector of collectors) metrics.push(...(collector.measure?.(traces) ?? []).map(toMetric))
+  return metrics.join(', ')
+}
+
+function toMetric([name, description, duration]: Metric): string {
+  return `${name};desc="${description}";dur=${roundTime(duration)}`
+}
+
+const afterController: readonly string[] = ['kernel.view', 'kernel.response', 'kernel.exception']
+
+/** From the end of the last event before the controller to the next event; 0 without a controller. */
+function findControllerTime(rows: readonly SpanRow[]): number {
+  let start: number | undefined
+  for (const [mark, name, at, duration] of rows) {
+    if (mark !== null) continue
+    if (name === 'kernel.controller_arguments' && duration !== null) start = at + duration
+    else if (start !== undefined && afterController.includes(name)) return (at - start) / 1000
+  }
+  return 0
+}
+
+/**
+ * Names the profile of a request in the headers of its response. If the response came from a sub-request, it names the
+ * profile of the sub-request already: that becomes the previous profile.
+ */
+export function nameProfile(headers: Headers, request: Request, token: string): void {
+  const previous = headers.get('x-debug-token')
+  if (previous !== null) headers.set('x-previous-debug-token', previous)
+  headers.set('x-debug-token', token)
+  headers.set('x-debug-token-link', `${request.origin}${profileLink(token)}`)
 }

@@ -45,8 +45,8 @@ export class Trace implements CollectedRequest {
   readonly thrown: unknown[] = []
   /** The errors of listeners that were skipped: those that failed while another error was answered. */
   readonly skipped: unknown[] = []
-  /** Whether its profile was written; later work updates it. */
-  isWritten = false
+  /** Whether its profile was stored; later work updates it. */
+  isStored = false
   /** Milliseconds until `kernel.terminate` was over; later work is late work. Only of a main request. */
   endedAt: number | undefined
   /** Called for each recorded piece of late work; only of a main request. */

@@ -3,11 +3,10 @@ import type { Application, Foundation } from '../../../kernel/bundle.ts'
 import { ThrownFrames } from '../../../kernel/thrown-frames.ts'
 import { Callers } from '../../../lib/stack/callers.ts'
 import type { RenderTracer } from '../../../lib/view/traceable-view.ts'
+import { createRunningSearch, type ListenerSites } from '../record/code-places.ts'
 import type { ProfileCollector } from '../record/collect.ts'
-import { ContentCopier } from '../record/content.ts'
-import type { ListenerSites } from '../record/listener-sites.ts'
+import { ContentCopier } from '../record/copy.ts'
 import type { Profiler } from '../record/profiler.ts'
-import { createRunningSearch } from '../record/running-functions.ts'
 import type { Trace } from '../record/trace.ts'
 import { ConfigCollector, ServerCollector } from './config/record.ts'
 import { consoleCollector, observeConsole } from './console/record.ts'
@@ -68,7 +67,7 @@ interface ProcessObservation {
 export function observeProcess(foundation: Foundation, profiler: Profiler): ProcessObservation {
   const { context, debugGate, directory, redactor } = foundation
   const findTrace = (request = context.current) => profiler.find(request)
-  const unwritten = () => profiler.unwritten
+  const unwritten = () => profiler.unstored
   const loop = new LoopWatch(unwritten)
   const hangs = new HangWatch({ unwritten, context, logger: foundation.logger.channel('profiler') })
   const services = { findTrace, redactor, directory, terminal: process.stdout, isRecorded: isRecordedWarning }
@@ -111,7 +110,7 @@ export function observeRequests(app: Application, profiler: Profiler, sites: Lis
       observeValidations(createValidationRecorder(findTrace, redactor)),
     ],
     whenBooted: () => [
-      new GcWatch(() => profiler.unwritten).start(),
+      new GcWatch(() => profiler.unstored).start(),
       watchFetch(calls),
       watchNodeHttp(calls),
       watchCrashes(profiler, context, logger.channel('profiler')),

@@ -1,4 +1,4 @@
-import { unpackCallers } from '../profile/code.ts'
+import { packCallers, unpackCallers } from '../profile/code.ts'
 import type { JsonObject } from '../profile/schema.ts'
 import { eventsProcessSchema, eventsSchema } from '../profile/span-data.ts'
 import { missingAssetsSchema } from './assets/data.ts'
@@ -11,7 +11,7 @@ import { redirectsSchema, requestSchema, responseSchema, sessionSchema } from '.
 import { httpSchema } from './http/data.ts'
 import { loggerSchema } from './logs/data.ts'
 import { memorySchema } from './memory/data.ts'
-import { queriesSchema, unpackQueries } from './queries/data.ts'
+import { packQueries, queriesSchema, unpackQueries } from './queries/data.ts'
 import { routerProcessSchema, routerSchema } from './router/data.ts'
 import { templatesSchema } from './templates/data.ts'
 import { lateSchema, timeSchema } from './time/data.ts'
@@ -48,7 +48,12 @@ export const processSchemas = {
   config: configProcessSchema,
 }
 
-/** Restores the parts that are stored in a shorter form. */
+/** Shortens the parts that are stored in a shorter form. */
+export function packData(data: JsonObject): JsonObject {
+  return packCallers(packQueries(data))
+}
+
+/** Reverts {@link packData}. */
 export function unpackData(data: JsonObject): JsonObject {
   return unpackQueries(unpackCallers(data))
 }

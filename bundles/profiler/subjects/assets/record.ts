@@ -4,9 +4,8 @@ import type { EventDispatcher } from '../../../../lib/event-dispatcher/event-dis
 import type { Request } from '../../../../lib/http/request.ts'
 import { maskAndCut } from '../../../../lib/redact/masking-copier.ts'
 import { probePath } from '../../client/browser-probes.ts'
-import { clientOf } from '../../record/collect.ts'
+import { type AmendServices, amendProfile, clientOf } from '../../record/collect.ts'
 import type { Profiler } from '../../record/profiler.ts'
-import { type AmendServices, amendProfile } from '../../record/serialize-profile.ts'
 import type { ProfileStorage } from '../../store/profile-storage.ts'
 
 /** Milliseconds: browsers load the files of a page at once. A request that follows later has another reason. */

@@ -1,6 +1,6 @@
 import type { Logger } from '../../../../lib/log/logger.ts'
 import { maskAndCut } from '../../../../lib/redact/masking-copier.ts'
-import { type AmendServices, amendProfile } from '../../record/serialize-profile.ts'
+import { type AmendServices, amendProfile } from '../../record/collect.ts'
 import {
   type BrowserData,
   type BrowserError,

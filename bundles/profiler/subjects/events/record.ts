@@ -1,7 +1,7 @@
 import type { EventDispatcher, Listener } from '../../../../lib/event-dispatcher/event-dispatcher.ts'
 import type { EventsData, EventsProcessData, ListenerData } from '../../profile/span-data.ts'
+import type { ListenerSite } from '../../record/code-places.ts'
 import type { CollectorOf } from '../../record/collect.ts'
-import type { ListenerSite } from '../../record/listener-sites.ts'
 import type { Trace } from '../../record/trace.ts'
 
 /** Collects the event tree of a request. For the process, collects the listeners and where they were registered. */

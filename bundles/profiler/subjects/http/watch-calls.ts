@@ -1,7 +1,7 @@
 import { parseTraceParent } from '../../../../kernel/trace-context.ts'
 import { createCallerSearch, listenTo, subscribeChannels } from '../../../../lib/channels.ts'
 import type { Caller, Callers, Running } from '../../../../lib/stack/callers.ts'
-import type { FindRunning } from '../../record/running-functions.ts'
+import type { FindRunning } from '../../record/code-places.ts'
 import type { Trace } from '../../record/trace.ts'
 import {
   type CallSocket,

@@ -7,7 +7,7 @@ import { Response } from '../../../../lib/http/response.ts'
 import type { Logger } from '../../../../lib/log/logger.ts'
 import { profileLink } from '../../profile/links.ts'
 import type { Profiler } from '../../record/profiler.ts'
-import { nameProfile } from '../../record/profiler-listener.ts'
+import { nameProfile } from '../../record/request-recorder.ts'
 import type { ErrorPage } from './error-page.ts'
 
 /** The services that the error controller uses. */

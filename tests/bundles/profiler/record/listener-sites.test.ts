@@ -1,5 +1,5 @@
 import { t } from 'tap'
-import { ListenerSites } from '#bundles/profiler/record/listener-sites.ts'
+import { ListenerSites } from '#bundles/profiler/record/code-places.ts'
 import type { Profiler } from '#bundles/profiler/record/profiler.ts'
 import { RequestRecorder } from '#bundles/profiler/record/request-recorder.ts'
 import { RequestContext } from '#kernel/request-context.ts'

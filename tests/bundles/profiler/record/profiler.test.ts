@@ -641,7 +641,7 @@ t.test('a profile that cannot be made is logged, and affects nothing else', asyn
   await profiler.whenIdle()
   t.hasStrict(records, [{ message: 'A profile could not be written.' }, { message: 'A profile could not be written.' }])
   t.notOk(storage.has(trace.token))
-  t.strictSame([...profiler.unwritten], [])
+  t.strictSame([...profiler.unstored], [])
 })
 
 t.test('an update that cannot be made is logged, and the profile stays as it was', async t => {

@@ -1,0 +1,144 @@
+import { nameOfController } from '../../../kernel/controller.ts'
+import type { ThrownFrames } from '../../../kernel/thrown-frames.ts'
+import type { Listener } from '../../../lib/event-dispatcher/event-dispatcher.ts'
+import { TraceableEventDispatcher } from '../../../lib/event-dispatcher/traceable-event-dispatcher.ts'
+import type { LogError } from '../../../lib/log/create-logger.ts'
+import type { Caller, CodePlace } from '../../../lib/stack/callers.ts'
+import {
+  type FrameLocation,
+  locateFrame,
+  parseFrames,
+  parseStack,
+  type StackFrame,
+} from '../../../lib/stack/stack-frames.ts'
+import type { RecordedException, RecordedFrame } from '../profile/code.ts'
+import type { ListenerData } from '../profile/span-data.ts'
+import type { Trace } from './trace.ts'
+
+/** `subscribe` calls `on`: the caller of `subscribe` is the place of interest. */
+const dispatcherFolder = /\blib[\\/]event-dispatcher[\\/]/
+
+const bundleFolder = /\bbundles[\\/]([^\\/]+)[\\/]/
+
+/** Where a listener was registered. */
+export type ListenerSite = Required<Pick<ListenerData, 'site'>> & Pick<ListenerData, 'bundle'>
+
+/**
+ * Knows where listeners were registered, mostly in the file that they are written in. Each registration captures a
+ * stack, which costs a few microseconds; it is parsed, with source maps, when it is asked for.
+ */
+export class ListenerSites {
+  readonly #stacks = new WeakMap<Listener, { message: string; stack?: string }>()
+
+  /** Captures the place that registers a listener now. */
+  note(listener: Listener): void {
+    const caught = { message: '' }
+    Error.captureStackTrace(caught, TraceableEventDispatcher.prototype.on)
+    this.#stacks.set(listener, caught)
+  }
+
+  /** The file, as seen from the application, and the line; `undefined` when it is not known. */
+  find(listener: Listener, directory: string): ListenerSite | undefined {
+    const { file, line, origin } = this.findPlace(listener, directory) ?? {}
+    if (file === undefined) return undefined
+    // The kernel registers listeners for the application, such as middleware.
+    const bundle = origin === 'kernel' ? bundleFolder.exec(file)?.[1] : undefined
+    return { site: `${file}:${line}`, ...(bundle !== undefined && { bundle }) }
+  }
+
+  /** The same place, with its column and its origin. */
+  findPlace(listener: Listener, directory: string): (CodePlace & Pick<FrameLocation, 'origin'>) | undefined {
+    for (const { column, line, ...frame } of parseStack(this.#stacks.get(listener))) {
+      const { file, origin } = locateFrame(frame, directory)
+      if (file !== undefined && !(origin === 'kernel' && dispatcherFolder.test(file)))
+        return { file, line, column, origin }
+    }
+    return undefined
+  }
+}
+
+/** Finds the function that runs for a request; `undefined` for one of the package. */
+export type FindRunning = (trace: Trace) => Caller | undefined
+
+/**
+ * Creates the search for the callers that no stack names: a library that works with timers, events or promises of its own is called
+ * by the listener that runs for the request, or else by its controller.
+ */
+export function createRunningSearch(
+  thrown: Pick<ThrownFrames, 'findDefinition'>,
+  sites: ListenerSites,
+  directory: string,
+): FindRunning {
+  /** The same function has the same object: its queries are those of one place. */
+  const known = new WeakMap<object, Caller | undefined>()
+  const remember = (running: object, name: string, find: () => CodePlace | undefined) => {
+    if (!known.has(running)) {
+      const { column, file, line } = find() ?? {}
+      known.set(running, file === undefined ? undefined : { function: name, file, line, column, isIn: true })
+    }
+    return known.get(running)
+  }
+  return ({ events: { openListener }, request }) => {
+    if (openListener !== undefined) {
+      const { listener, name } = openListener
+      return remember(listener, name, () => {
+        const place = sites.findPlace(listener, directory)
+        return place?.origin === 'application' ? place : undefined
+      })
+    }
+    const { attributes } = request
+    const controller: unknown = attributes.get('_controller')
+    if (Object(controller) !== controller) return undefined
+    const name = nameOfController(controller, attributes.get('_route'))
+    return remember(controller as object, name, () => thrown.findDefinition(request))
+  }
+}
+
+const textLimit = 200
+
+const pathLimit = 4096
+
+/** Makes a recorded frame of a frame; `mask` masks and cuts its texts. Its file is relative to the directory. */
+export function recordFrame(
+  frame: StackFrame,
+  directory: string,
+  mask: (text: string, limit: number) => string,
+): RecordedFrame {
+  const { file, origin, package: name } = locateFrame(frame, directory)
+  const call = `${frame.isAsync ? 'async ' : ''}${frame.function ?? 'anonymous'}`
+  return {
+    call: mask(call, textLimit),
+    ...(file !== undefined && { file: mask(file, pathLimit) }),
+    ...(frame.line !== undefined && { line: frame.line }),
+    ...(frame.column !== undefined && { column: frame.column }),
+    origin,
+    ...(name !== undefined && { package: mask(name, textLimit) }),
+  }
+}
+
+/** `above` are the lines of the stack of the error above. */
+export function recordError(error: LogError, above: readonly string[], directory: string): RecordedException {
+  const { cause, errors, stack, ...rest } = error
+  const lines = stack === '' ? [] : stack.split('\n')
+  const common = countCommon(lines, above, (one, other) => one === other)
+  const own = lines.slice(0, lines.length - common)
+  return {
+    ...rest,
+    frames: parseFrames(own).map(frame => recordFrame(frame, directory, text => text)),
+    ...(common > 0 && { common }),
+    ...(errors && { errors: errors.map(inner => recordError(inner, lines, directory)) }),
+    ...(cause && { cause: recordError(cause, lines, directory) }),
+  }
+}
+
+/** Counts the outermost calls that a stack has in common with the stack of the error above. */
+export function countCommon<call>(
+  calls: readonly call[],
+  above: readonly call[],
+  isSame: (one: call | undefined, other: call | undefined) => boolean,
+): number {
+  let common = 0
+  const limit = Math.min(calls.length, above.length)
+  while (common < limit && isSame(calls.at(-1 - common), above.at(-1 - common))) common++
+  return common
+}
