@@ -1,7 +1,8 @@
 import { groupBy } from '../profile/group-by.ts'
 import type { Profile, ProfileSummary } from '../profile/profile.ts'
+import { workTime } from '../profile/work.ts'
 import type { ProfileStorage } from '../store/profile-storage.ts'
-import { queryDuration, readQueries, shapeOf } from '../subjects/queries/read.ts'
+import { readQueries, shapeOf } from '../subjects/queries/read.ts'
 import type { Inspector } from './findings/inspector.ts'
 import { mainRequests } from './latest.ts'
 import { gatherStatistics, isError, type RouteStatistics } from './route-statistics.ts'
@@ -154,7 +155,7 @@ function gatherQueries(profiles: readonly Profile[]): UsualQuery[] {
       const shape = shapes.get(key) ?? { first, count: 0, time: 0, tokens: new Set() }
       shapes.set(key, shape)
       shape.count++
-      shape.time += queryDuration(query)
+      shape.time += workTime(query)
       shape.tokens.add(token)
     }
   }

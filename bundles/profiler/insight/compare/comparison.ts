@@ -5,11 +5,13 @@ import { formatSize, formatText } from '../../profile/format.ts'
 import { groupBy } from '../../profile/group-by.ts'
 import { type Profile, type ProfileSummary, summaryCounts } from '../../profile/profile.ts'
 import { isObject, type Pairs } from '../../profile/schema.ts'
+import { workTime } from '../../profile/work.ts'
 import { replayAttribute } from '../../record/recording-policy.ts'
-import { durationOf, patternOf, readCalls } from '../../subjects/http/read.ts'
+import { patternOf, readCalls } from '../../subjects/http/read.ts'
 import { readLogs } from '../../subjects/logs/read.ts'
-import { queryDuration, readQueries } from '../../subjects/queries/read.ts'
+import { readQueries } from '../../subjects/queries/read.ts'
 import { readRenders } from '../../subjects/templates/read.ts'
+import { workKinds } from '../../subjects/work.ts'
 import { type Compared, compareContents, compareMaps, readValues } from './differences.ts'
 
 /** The equal and different parts of two profiles. Case-insensitive names are in lower case. */
@@ -280,8 +282,7 @@ export interface Timing {
 }
 
 /**
- * Reads the durations of a request: total, controller, templates, HTTP client calls, queries and cache calls; then
- * events, then the stopwatch.
+ * Reads the durations of a request: total, controller, each kind of work; then events, then the stopwatch.
  */
 export function readTimings(profile: Profile): Map<string, Timing> {
   const { collectors, summary } = profile
@@ -293,17 +294,10 @@ export function readTimings(profile: Profile): Map<string, Timing> {
     if (durations.length > 0) timings.push({ name, kind, duration, times: durations.length })
   }
 
-  const { cache, database } = readQueries(profile)
-  const milliseconds: readonly [name: string, durations: readonly number[]][] = [
-    ['Templates', readRenders(profile).pages.map(({ duration }) => duration)],
-    ['HTTP client calls', readCalls(profile).calls.map(durationOf)],
-    ['Database queries', database.queries.map(queryDuration)],
-    ['Cache calls', cache.queries.map(queryDuration)],
-  ]
   add('Controller', 'main', controllerTimes(tree.roots, total))
-  for (const [name, durations] of milliseconds) {
-    const times = durations.map(duration => duration * 1000)
-    add(name, 'main', times)
+  for (const { label, list } of workKinds) {
+    const times = list(profile).map(work => workTime(work) * 1000)
+    add(label, 'main', times)
   }
   const dispatches = tree.nodes.filter(({ kind }) => kind === 'dispatch')
   for (const [name, group] of groupBy(dispatches, ({ name }) => name)) {

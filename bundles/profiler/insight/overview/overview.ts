@@ -1,4 +1,3 @@
-import type { Caller } from '../../../../lib/stack/callers.ts'
 import { type EventNode, findBundle, findSite, ownTime, readEventTree } from '../../profile/event-tree.ts'
 import { findThrowFrame, readExceptions } from '../../profile/exceptions.ts'
 import {
@@ -13,10 +12,9 @@ import {
 } from '../../profile/format.ts'
 import { groupBy } from '../../profile/group-by.ts'
 import type { Profile, ProfileSummary } from '../../profile/profile.ts'
-import { coveredCallTime, durationOf, readCalls } from '../../subjects/http/read.ts'
-import { countQueries, queryDuration, readQueries } from '../../subjects/queries/read.ts'
+import { coveredWorkTime, type Work, type WorkKind, workTime } from '../../profile/work.ts'
 import { readRouteLog } from '../../subjects/router/data.ts'
-import { readRenders, renderTime } from '../../subjects/templates/read.ts'
+import { workKinds } from '../../subjects/work.ts'
 import { compareWithUsual, type Durations, measureDurations, type TimeRatio } from '../durations.ts'
 import { linkToPlace, type SentencePart } from '../findings/finding.ts'
 import type { ShownProfile } from '../relatives.ts'
@@ -93,11 +91,9 @@ function describePart(part: TimePart, parts: readonly TimePart[], profile: Profi
   switch (part.of) {
     case 'database':
     case 'cache':
-      return describeQueries(part.of, profile, took)
     case 'http':
-      return describeCalls(profile, took)
     case 'template':
-      return took([], 'templates', describeTemplates(profile))
+      return describeWork(part.of, profile, took)
     case 'stopwatch':
       return took([toValue(part.label, causeNameLimit), ' '])
     case 'request':
@@ -141,37 +137,28 @@ function verbOf({ event, isShared, kind, of }: TimePart, parts: readonly TimePar
 /** Writes that a subject took the time of a part. */
 type Write = (subject: Sentence, what?: string, where?: Sentence) => Description
 
-function describeQueries(kind: 'database' | 'cache', profile: Profile, took: Write): Description | undefined {
-  const { covered, queries } = readQueries(profile)[kind]
-  // The time of a query that has not ended is not known.
-  if (covered === 0) return undefined
-  const count = countQueries(kind, profile)
-  const what = kind === 'cache' ? formatCount(count, 'cache call') : formatCount(count, 'query', 'queries')
-  return took([], what, describePlace(queries.map(query => ({ caller: query.caller, time: queryDuration(query) }))))
-}
-
-function describeCalls(profile: Profile, took: Write): Description | undefined {
-  const { calls, omitted } = readCalls(profile)
-  if (coveredCallTime(calls) === 0) return undefined
-  const where = describePlace(calls.map(call => ({ caller: call.caller, time: durationOf(call) })))
-  return took([], formatCount(calls.length + omitted, 'HTTP client call'), where)
-}
-
-/** Work that a line of the application started. */
-interface CalledWork {
-  readonly caller: Caller
-  readonly time: number
+/** Describes work by its number and the line that has started most of it; templates by the one with most of the time. */
+function describeWork(category: WorkKind['category'], profile: Profile, took: Write): Description | undefined {
+  const kind = workKinds.find(each => each.category === category)
+  const work = kind?.list(profile) ?? []
+  // The time of work that has not ended is not known.
+  if (kind === undefined || coveredWorkTime(work) === 0) return undefined
+  if (category === 'template') return took([], 'templates', nameTemplate(work))
+  return took([], formatCount(kind.count(profile), ...kind.nouns), describePlace(work))
 }
 
 /** Names the line that started most of the work, as far as there is one. */
-function describePlace(work: readonly CalledWork[]): Sentence {
-  const timeOf = (items: readonly CalledWork[]) => items.reduce((sum, { time }) => sum + time, 0)
+function describePlace(work: readonly Work[]): Sentence {
   const groups = [...groupBy(work, ({ caller }) => formatPlace(caller)).values()]
-  const most = groups.find(items => timeOf(items) > timeOf(work) / 2) ?? []
+  const most = groups.find(items => sumOfTimes(items) > sumOfTimes(work) / 2) ?? []
   const { file, line } = most[0]?.caller ?? {}
   if (file === undefined) return []
   const place = toPlaceValue(file, line)
   return most.length === work.length ? [' (', place, ')'] : [', most of it at ', place]
+}
+
+function sumOfTimes(work: readonly Work[]): number {
+  return work.reduce((sum, each) => sum + workTime(each), 0)
 }
 
 const causeNameLimit = 60
@@ -179,12 +166,10 @@ const causeNameLimit = 60
 /** A listener with this share of the time of all is the only one that is named. */
 const nearlyAll = 0.95
 
-function describeTemplates(profile: Profile): Sentence {
-  const { pages } = readRenders(profile)
-  const time = renderTime(pages)
-  const longest = pages.find(({ duration }) => duration > time / 2)
+function nameTemplate(pages: readonly Work[]): Sentence {
+  const longest = pages.find(page => workTime(page) > sumOfTimes(pages) / 2)
   if (longest === undefined) return []
-  return [pages.length === 1 ? ' in ' : ', most of it in ', toValue(longest.name, causeNameLimit)]
+  return [pages.length === 1 ? ' in ' : ', most of it in ', toValue(longest.template, causeNameLimit)]
 }
 
 /** Names the listener with most of the time, as far as there is one. */

@@ -3,9 +3,7 @@ import { type EventNode, findBundle, findKernelGaps, readEventTree, readHandledT
 import { shorten } from '../../profile/format.ts'
 import { groupBy } from '../../profile/group-by.ts'
 import type { Profile } from '../../profile/profile.ts'
-import { readCalls } from '../../subjects/http/read.ts'
-import { readQueries } from '../../subjects/queries/read.ts'
-import { readRenders } from '../../subjects/templates/read.ts'
+import { workKinds } from '../../subjects/work.ts'
 
 /** The kinds of parts. The name is also the class of its bar. */
 export type PartKind = (typeof kinds)[number]
@@ -88,15 +86,13 @@ function listClaims(profile: Profile, whole: number): Claim[] {
     const end = node.duration === undefined ? whole : node.start + node.duration
     add(node.kind === 'request' ? subRequests : partOf(node, profile), node.start, end, depth)
   }
-  for (const { duration, start } of readRenders(profile).pages) inMilliseconds(templates, start, start + duration)
+  for (const { category, label, list, panel } of workKinds) {
+    for (const { end, start } of list(profile)) inMilliseconds(part(category, label, panel), start, end)
+  }
   for (const { name, periods } of collectors.time?.measured ?? []) {
     const measured = part('stopwatch', shorten(name, labelLimit), 'time')
     // Of measurements that contain one another, the shortest is the innermost.
     for (const [start, duration] of periods) add(measured, start, start + duration, -duration)
-  }
-  for (const { end, start } of readCalls(profile).calls) inMilliseconds(calls, start, end)
-  for (const { end, kind, start } of readQueries(profile).queries) {
-    inMilliseconds(kind === 'cache' ? cache : database, start, end)
   }
   const { blocks = [], pauses } = collectors.memory ?? {}
   for (const { duration, start } of pauses?.first ?? []) inMilliseconds(garbage, start, start + duration)
@@ -126,11 +122,7 @@ const controller: Claim['part'] = {
   ...part('controller', 'Controller', 'events'),
   place: { panel: 'events', anchor: 'controller' },
 }
-const templates = part('template', 'Templates', 'templates')
 const subRequests = part('request', 'Sub-requests', 'time')
-const calls = part('http', 'HTTP client calls', 'http')
-const cache = part('cache', 'Cache', 'cache')
-const database = part('database', 'Database', 'database')
 const garbage = part('gc', 'Garbage collection', 'memory')
 
 function partOf(node: EventNode, profile: Profile): Claim['part'] {

@@ -1,4 +1,3 @@
-import { readStatement } from '../../../../lib/sql/statement.ts'
 import {
   type EventNode,
   type EventTree,
@@ -7,14 +6,13 @@ import {
   type KernelGap,
   readEventTree,
 } from '../../profile/event-tree.ts'
-import { toOneLine, toTarget } from '../../profile/format.ts'
+import { toTarget } from '../../profile/format.ts'
 import { describeSubRequest, profileLink } from '../../profile/links.ts'
 import { endOf, type Period } from '../../profile/periods.ts'
 import type { Profile, ProfileSummary } from '../../profile/profile.ts'
-import { readCalls } from '../../subjects/http/read.ts'
+import type { Work } from '../../profile/work.ts'
 import { readLogs, severityOf } from '../../subjects/logs/read.ts'
-import { readQueries } from '../../subjects/queries/read.ts'
-import { type Render, readRenders } from '../../subjects/templates/read.ts'
+import { workKinds } from '../../subjects/work.ts'
 
 /** Something that took time, once or several times, with the spans within it. */
 export interface TimelineSpan {
@@ -61,7 +59,7 @@ export const categories = [
   { name: 'controller', label: 'Controller' },
   { name: 'template', label: 'Templates' },
   { name: 'database', label: 'Database queries' },
-  { name: 'cache', label: 'Cache queries' },
+  { name: 'cache', label: 'Cache calls' },
   { name: 'http', label: 'HTTP client calls' },
   { name: 'service', label: 'Other services' },
   { name: 'stopwatch', label: 'Stopwatch' },
@@ -74,7 +72,7 @@ export type Category = (typeof categories)[number]['name']
 /** The categories of work outside of the process or of the request, which the spans around them wait for. */
 export const awaitedCategories: Readonly<Record<AwaitedCategory, string>> = {
   database: 'database queries',
-  cache: 'cache queries',
+  cache: 'cache calls',
   http: 'HTTP client calls',
   service: 'other services',
   request: 'sub-requests',
@@ -260,79 +258,29 @@ function toGapSpan(
 
 /** Creates the spans of work that has no parent in the event tree: the times of the application, renders, queries and calls. */
 function createWorkSpans(profile: Profile, frame: RequestFrame): TimelineSpan[] {
-  return [
-    ...createStopwatchSpans(profile, frame),
-    ...createTemplateSpans(profile, frame),
-    ...createQuerySpans(profile, frame),
-    ...createCallSpans(profile, frame),
-  ]
-}
-
-/** Creates the spans of the HTTP client calls. */
-function createCallSpans(profile: Profile, frame: RequestFrame): TimelineSpan[] {
-  const link = profileLink(frame.token, 'http')
-  return readCalls(profile).calls.map(({ end, error, index, method, spanId = '', start, status, url }) =>
-    createSpan(
-      {
-        name: `${method} ${url.replace(/^https?:\/\//, '')}`.trim(),
-        category: 'http',
-        periods: toPeriods(start, end, frame),
-      },
-      {
-        link: `${link}#call-${index}`,
-        note: status === 0 ? '' : String(status),
-        problem: problemOf(error, end),
-        spanId,
-      },
-    ),
-  )
-}
-
-/** Creates the spans of the queries. Those of one statement within the same span become one row. */
-function createQuerySpans(profile: Profile, frame: RequestFrame): TimelineSpan[] {
-  const names = new Map<string, string>()
-  return readQueries(profile).queries.map(({ end, error, index, kind, operation, start, system, text }) => {
-    const line = toOneLine(text)
-    const name = kind === 'cache' ? line : (names.get(text) ?? nameStatement(operation, text, system))
-    names.set(text, name)
-    return createSpan(
-      { name: name || line, category: kind, periods: toPeriods(start, end, frame) },
-      { text: line, link: `${profileLink(frame.token, kind)}#query-${index}`, problem: problemOf(error, end) },
-    )
+  const ofKinds = workKinds.flatMap(({ category, list, panel }) => {
+    const link = profileLink(frame.token, panel)
+    const toSpan = ({ end, hasFailed, id, name, note, parts, spanId, start, text }: Work): TimelineSpan =>
+      createSpan(
+        { name, category, periods: [toPeriod(start, end, frame)] },
+        {
+          text,
+          link: `${link}#${id}`,
+          note,
+          problem: hasFailed ? 'failed' : end === undefined ? 'not finished' : '',
+          spanId,
+          children: parts.map(toSpan),
+        },
+      )
+    return list(profile).map(toSpan)
   })
+  return [...createStopwatchSpans(profile, frame), ...ofKinds]
 }
 
-/** Names a statement by its operation and its first table: `SELECT … orders`; empty for a statement without a table. */
-function nameStatement(operation: string, text: string, system: string): string {
-  const [table] = readStatement(text, system).tables
-  return table === undefined ? '' : `${operation} … ${table}`
-}
-
-/** The period of a call in milliseconds; a call without an end is drawn until the request was handled. */
-function toPeriods(start: number, end: number | undefined, { handled, offset }: RequestFrame): Period[] {
+/** The period of work, which takes milliseconds. Work without an end is drawn until the request was handled. */
+function toPeriod(start: number, end: number | undefined, { handled, offset }: RequestFrame): Period {
   const [begin, until] = [Math.round(start * 1000), end === undefined ? handled : Math.round(end * 1000)]
-  return [{ start: offset + begin, duration: Math.max(0, until - begin) }]
-}
-
-function problemOf(error: string, end: number | undefined): string {
-  return error !== '' ? 'failed' : end === undefined ? 'not finished' : ''
-}
-
-/** Creates the spans of the rendered templates: of pages, with their partials within them. */
-function createTemplateSpans(profile: Profile, { offset, token }: RequestFrame): TimelineSpan[] {
-  const link = profileLink(token, 'templates')
-  const toSpan = ({ duration, hasFailed, index, name, partials, start }: Render): TimelineSpan => {
-    const periods = [{ start: offset + toMicroseconds(start), duration: toMicroseconds(duration) }]
-    return createSpan(
-      { name, category: 'template', periods },
-      { link: `${link}#render-${index}`, problem: hasFailed ? 'failed' : '', children: partials.map(toSpan) },
-    )
-  }
-  return readRenders(profile).pages.map(toSpan)
-}
-
-function toMicroseconds(milliseconds: number): number {
-  return Math.max(0, Math.round(milliseconds * 1000))
+  return { start: offset + begin, duration: Math.max(0, until - begin) }
 }
 
 /** Creates the spans that the application measured with the stopwatch of a request. */

@@ -3,7 +3,8 @@ import { describePlaces, findRuns } from '../../insight/findings/finding.ts'
 import { formatDuration, shorten } from '../../profile/format.ts'
 import { groupBy } from '../../profile/group-by.ts'
 import type { Profile } from '../../profile/profile.ts'
-import { durationOf, patternOf, readCalls, type StoredCall } from './read.ts'
+import { workTime } from '../../profile/work.ts'
+import { patternOf, readCalls, type StoredCall } from './read.ts'
 
 const urlLength = 120
 
@@ -62,7 +63,7 @@ function totalTimeOf(calls: readonly StoredCall[]): string {
 }
 
 function timeOf(calls: readonly StoredCall[]): number {
-  return calls.reduce((sum, call) => sum + durationOf(call), 0)
+  return calls.reduce((sum, call) => sum + workTime(call), 0)
 }
 
 /** Milliseconds. A smaller saving is not worth a change. */
@@ -91,11 +92,11 @@ function findSequences(profile: Profile): readonly StoredCall[][] {
 
 /** The milliseconds that a run would save in parallel. */
 function savingOf(run: readonly StoredCall[]): number {
-  return timeOf(run) - Math.max(0, ...run.map(durationOf))
+  return timeOf(run) - Math.max(0, ...run.map(workTime))
 }
 
 function endOf(call: StoredCall): number {
-  return call.start + durationOf(call)
+  return call.start + workTime(call)
 }
 
 function describeRun(run: readonly StoredCall[]): RuleFinding[] {

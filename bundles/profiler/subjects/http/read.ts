@@ -1,6 +1,6 @@
 import { type CallerPlace, choosePlaces } from '../../../../lib/stack/callers.ts'
-import { joinPeriods, totalOf } from '../../profile/periods.ts'
 import { oncePerProfile, type Profile } from '../../profile/profile.ts'
+import { createWork, type WorkKind } from '../../profile/work.ts'
 import type { HttpCall } from './data.ts'
 
 /** An HTTP client call of a profile. Times are in milliseconds from the start of the request. */
@@ -42,6 +42,31 @@ interface StoredCalls {
   readonly omitted: number
 }
 
+/** The HTTP client calls as work. */
+export const callWork: WorkKind = {
+  panel: 'http',
+  category: 'http',
+  label: 'HTTP client calls',
+  nouns: ['HTTP client call', 'HTTP client calls'],
+  list: profile =>
+    readCalls(profile).calls.map(({ caller, end, error, index, method, spanId = '', start, status, url }) =>
+      createWork({
+        name: `${method} ${url.replace(/^https?:\/\//, '')}`.trim(),
+        id: `call-${index}`,
+        start,
+        end,
+        hasFailed: error !== '',
+        note: status === 0 ? '' : String(status),
+        spanId,
+        caller,
+      }),
+    ),
+  count(profile) {
+    const { calls, omitted } = readCalls(profile)
+    return calls.length + omitted
+  },
+}
+
 function outcomeOf({ end, error = '', status = 0 }: HttpCall): StoredCall['outcome'] {
   if (error !== '') return { text: status === 0 ? 'failed' : `${status}, failed`, level: 'error' }
   if (end === undefined) return { text: status === 0 ? 'unfinished' : `${status}, unfinished`, level: 'plain' }
@@ -57,11 +82,6 @@ export function patternOf({ method, url }: Pick<HttpCall, 'method' | 'url'>): st
   const address = at === -1 ? url : url.slice(0, at)
   const query = at === -1 ? '' : url.slice(at).replaceAll(/=[^&]*/g, '=…')
   return `${method} ${address.replaceAll(identifiers, ':id')}${query}`
-}
-
-/** The duration of a call; 0 while it is not over. */
-export function durationOf({ start, end = start }: StoredCall): number {
-  return Math.max(0, end - start)
 }
 
 /**
@@ -90,9 +110,4 @@ export function phasesOf({ start, sent, uploaded = sent, head, end }: StoredCall
   return phases.flatMap(([name, from, to]) =>
     from !== undefined && to !== undefined && to > from ? [{ name, start: from, duration: to - from }] : [],
   )
-}
-
-/** The time in which at least one of the calls was in progress. */
-export function coveredCallTime(calls: readonly StoredCall[]): number {
-  return totalOf(joinPeriods(calls.map(call => ({ start: call.start, duration: durationOf(call) }))))
 }

@@ -16,6 +16,7 @@ import {
 import { groupBy } from '../../profile/group-by.ts'
 import { profileLink } from '../../profile/links.ts'
 import type { Period } from '../../profile/periods.ts'
+import { coveredWorkTime, workTime } from '../../profile/work.ts'
 import type { EditorLinks } from '../../web/editor-links.ts'
 import { toBar } from '../../web/panels/bar.ts'
 import { viewContent } from '../../web/panels/content.ts'
@@ -29,7 +30,7 @@ import {
   type ToolbarItem,
   type ToolbarRow,
 } from '../../web/toolbar/toolbar-items.ts'
-import { coveredCallTime, durationOf, patternOf, phasesOf, readCalls, type StoredCall } from './read.ts'
+import { patternOf, phasesOf, readCalls, type StoredCall } from './read.ts'
 
 /** Creates the panel of the HTTP client calls. */
 export function createHttpPanel(editor: EditorLinks): ProfilePanel {
@@ -60,8 +61,8 @@ export function createHttpPanel(editor: EditorLinks): ProfilePanel {
         failed: calls.filter(({ error }) => error !== '').length,
         unfinished: calls.length - ended.length,
         repeated: calls.filter(({ twin }) => twin !== undefined).length,
-        sum: formatDuration(ended.reduce((sum, call) => sum + durationOf(call), 0)),
-        covered: formatDuration(coveredCallTime(ended)),
+        sum: formatDuration(ended.reduce((sum, call) => sum + workTime(call), 0)),
+        covered: formatDuration(coveredWorkTime(ended)),
         from: formatDuration(whole.start),
         until: formatDuration(whole.start + whole.duration),
         calls: calls.map(call => ({ ...toRow(call, whole, editor), messages: viewMessages(call, room) })),
@@ -101,7 +102,7 @@ function spanOf(calls: readonly StoredCall[]): Period {
 function toRow(call: StoredCall, whole: Period, editor: EditorLinks) {
   const { bytes, client, end, error, index, method, outcome, start, twin } = call
   const phases = phasesOf(call)
-  const known = phases.length > 0 ? phases : [{ name: 'whole', start, duration: durationOf(call) }]
+  const known = phases.length > 0 ? phases : [{ name: 'whole', start, duration: workTime(call) }]
   return {
     index,
     number: index + 1,
@@ -114,7 +115,7 @@ function toRow(call: StoredCall, whole: Period, editor: EditorLinks) {
     twin: twin === undefined ? '' : `same as ${twin + 1}`,
     twinIndex: twin,
     start: formatDuration(start),
-    time: end === undefined ? '' : formatDuration(durationOf(call)),
+    time: end === undefined ? '' : formatDuration(workTime(call)),
     phases: phases.map(({ name, duration }) => ({ name, time: formatDuration(duration) })),
     bars: known.map(({ name, ...period }) => ({ name, ...toBar(period, whole) })),
     bytes: bytes === undefined ? '' : `${call.isCounted ? '≈ ' : ''}${formatBytes(bytes)}`,
@@ -148,7 +149,7 @@ function writeCall(call: StoredCall): string {
   const { bytes, caller, error, method, outcome, twin, url } = call
   const phases = phasesOf(call).map(({ duration, name }) => `${name} ${formatDuration(duration)}`)
   const facts = [
-    `${toSpan(method)} ${toSpan(url)}: ${outcome.text}, ${formatDuration(durationOf(call))}`,
+    `${toSpan(method)} ${toSpan(url)}: ${outcome.text}, ${formatDuration(workTime(call))}`,
     ...(phases.length === 0 ? [] : [phases.join(', ')]),
     ...(bytes === undefined ? [] : [formatSize(bytes)]),
     ...(error === '' ? [] : [toSpan(error)]),
@@ -199,7 +200,7 @@ function toCallRow(calls: readonly [StoredCall, ...StoredCall[]], link: string, 
   const times = calls.length === 1 ? '' : `${formatNumber(calls.length)} × `
   const name = calls.every(other => other.url === url) ? url : patternOf(call).slice(method.length + 1)
   const bytes = calls.reduce((sum, { bytes = 0 }) => sum + bytes, 0)
-  const duration = calls.reduce((sum, call) => sum + durationOf(call), 0)
+  const duration = calls.reduce((sum, call) => sum + workTime(call), 0)
   const facts = [...(bytes === 0 ? [] : [formatBytes(bytes)]), formatDuration(duration)]
   return row(`${status || '–'} ${method}`, [`${times}${cutText(name)}`, ...facts].join(' · '), {
     link: `${link}#call-${index}`,

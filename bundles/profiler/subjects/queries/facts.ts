@@ -5,15 +5,8 @@ import { formatCount, formatDuration, formatNumber, formatValue } from '../../pr
 import { groupBy } from '../../profile/group-by.ts'
 import type { Profile } from '../../profile/profile.ts'
 import type { Pairs } from '../../profile/schema.ts'
-import {
-  beginsTransaction,
-  endsTransaction,
-  queryDuration,
-  readQueries,
-  readWaits,
-  type StoredQuery,
-  timeOf,
-} from './read.ts'
+import { workTime } from '../../profile/work.ts'
+import { beginsTransaction, endsTransaction, readQueries, readWaits, type StoredQuery, timeOf } from './read.ts'
 import {
   findByStatement,
   findRepeatedQueries,
@@ -35,7 +28,7 @@ export const slowQueryRule: FindingRule<Profile> = {
     const { all } = findRepeatedQueries(profile)
     return findWorst(
       readQueries(profile).database.queries.filter(query => !all.has(query)),
-      queryDuration,
+      workTime,
       slowQuery.warning,
     ).map(({ others, query, worst }) => ({
       severity: worst >= slowQuery.error ? 'error' : 'warning',
@@ -49,7 +42,7 @@ export const slowQueryRule: FindingRule<Profile> = {
       evidence: { count: others + 1, time: worst },
     }))
   },
-  measure: { unit: 'ms', read: (finding, profile) => findMost(finding, profile, queryDuration) },
+  measure: { unit: 'ms', read: (finding, profile) => findMost(finding, profile, workTime) },
 }
 
 /** The command that shows the plan of a query; it explains reading queries only. */
@@ -161,18 +154,18 @@ function findSequences(profile: Profile, least: number): readonly StoredQuery[][
     query =>
       query.start < profile.summary.duration &&
       query.transaction === undefined &&
-      queryDuration(query) >= least &&
+      workTime(query) >= least &&
       isAnswered(query) &&
       query.isRead &&
       !all.has(query),
   )
-  const endOf = (query: StoredQuery) => query.start + queryDuration(query)
+  const endOf = (query: StoredQuery) => query.start + workTime(query)
   return findRuns(profile, candidates, endOf).map(run => takeIndependent(run, profile))
 }
 
 /** The milliseconds that a run would save at the same time. */
 function savingOf(run: readonly StoredQuery[]): number {
-  return timeOf(run) - Math.max(0, ...run.map(queryDuration))
+  return timeOf(run) - Math.max(0, ...run.map(workTime))
 }
 
 /** The names of parameters that refer to a row: their values often come from the result of another query. */

@@ -1,8 +1,11 @@
+import { readStatement } from '../../../../lib/sql/statement.ts'
 import { isCache } from '../../../../lib/sql/tokens.ts'
 import { type Caller, type CallerPlace, choosePlaces } from '../../../../lib/stack/callers.ts'
+import { toOneLine } from '../../profile/format.ts'
 import { groupBy } from '../../profile/group-by.ts'
 import { joinPeriods, totalOf } from '../../profile/periods.ts'
 import { oncePerProfile, type Profile } from '../../profile/profile.ts'
+import { coveredWorkTime, createWork, type Work, type WorkKind, workTime } from '../../profile/work.ts'
 import type { ConnectionWaitData, QueryData } from './data.ts'
 
 /** A query of a profile. Times are in milliseconds since the request began. */
@@ -74,6 +77,48 @@ export const readQueries: (profile: Profile) => StoredQueries = oncePerProfile(c
   return { queries, omitted, database: groupOf('database'), cache: groupOf('cache') }
 })
 
+/** The queries of databases as work. */
+export const databaseWork: WorkKind = {
+  panel: 'database',
+  category: 'database',
+  label: 'Database queries',
+  nouns: ['query', 'queries'],
+  list(profile) {
+    const names = new Map<string, string>()
+    return readQueries(profile).database.queries.map(query => {
+      const line = toOneLine(query.text)
+      const name = names.get(query.text) ?? (nameStatement(query) || line)
+      names.set(query.text, name)
+      return toWork(query, name, line)
+    })
+  },
+  count: profile => countQueries('database', profile),
+}
+
+/** The calls of caches as work. */
+export const cacheWork: WorkKind = {
+  panel: 'cache',
+  category: 'cache',
+  label: 'Cache calls',
+  nouns: ['cache call', 'cache calls'],
+  list: profile =>
+    readQueries(profile).cache.queries.map(query => {
+      const line = toOneLine(query.text)
+      return toWork(query, line, line)
+    }),
+  count: profile => countQueries('cache', profile),
+}
+
+/** Names a statement by its operation and its first table: `SELECT … orders`; empty for a statement without a table. */
+function nameStatement({ operation, system, text }: StoredQuery): string {
+  const [table] = readStatement(text, system).tables
+  return table === undefined ? '' : `${operation} … ${table}`
+}
+
+function toWork({ caller, end, error, index, start }: StoredQuery, name: string, text: string): Work {
+  return createWork({ name, text, id: `query-${index}`, start, end, hasFailed: error !== '', caller })
+}
+
 /** Each field by its name: a spread and further fields would be several times as slow, because of their number. */
 function toStoredQuery(query: QueryData, index: number, operation: string, caller: CallerPlace = {}): StoredQuery {
   const { batch, code, end, error = '', namespace, parameters, rows, server, source } = query
@@ -103,14 +148,11 @@ function toStoredQuery(query: QueryData, index: number, operation: string, calle
 
 function toGroup(queries: readonly StoredQuery[]): QueryGroup {
   const twins = new Set(queries.flatMap(({ index, twin }) => (twin === undefined ? [] : [index, twin])))
-  const periods = queries.flatMap(query =>
-    query.end === undefined ? [] : [{ start: query.start, duration: queryDuration(query) }],
-  )
   return {
     queries,
     shapes: toSets(queries, shapeOf).sort((one, other) => other.total - one.total),
     duplicates: queries.filter(({ index }) => twins.has(index)),
-    covered: totalOf(joinPeriods(periods)),
+    covered: coveredWorkTime(queries),
   }
 }
 
@@ -129,18 +171,13 @@ export function toSets(queries: readonly StoredQuery[], keyOf: (query: StoredQue
 
 /** The sum of the times of queries, in milliseconds. */
 export function timeOf(queries: readonly StoredQuery[]): number {
-  return queries.reduce((sum, query) => sum + queryDuration(query), 0)
+  return queries.reduce((sum, query) => sum + workTime(query), 0)
 }
 
 /** Counts the queries of a kind, also those that were only counted. */
 export function countQueries(kind: StoredQuery['kind'], profile: Profile): number {
   const { cacheCalls, queries } = profile.summary
   return Math.max(readQueries(profile)[kind].queries.length, kind === 'cache' ? cacheCalls : queries)
-}
-
-/** Milliseconds of a query; 0 while it is not over. */
-export function queryDuration({ start, end = start }: Pick<QueryData, 'start' | 'end'>): number {
-  return Math.max(0, end - start)
 }
 
 const skipped = /^(?:\s|\(|--[^\n]*|\/\*[\s\S]*?\*\/)+/

@@ -6,9 +6,10 @@ import type { SummaryView, Tone } from '../../insight/summary-view.ts'
 import { formatCaller } from '../../profile/code.ts'
 import { formatCount, formatDuration, formatNumber } from '../../profile/format.ts'
 import { profileLink } from '../../profile/links.ts'
+import { workTime } from '../../profile/work.ts'
 import type { EditorLinks } from '../../web/editor-links.ts'
 import { cutText, item, limitRows, row, type ToolbarItem } from '../../web/toolbar/toolbar-items.ts'
-import { countQueries, type QueryGroup, type QuerySet, queryDuration, readQueries, type StoredQuery } from './read.ts'
+import { countQueries, type QueryGroup, type QuerySet, readQueries, type StoredQuery } from './read.ts'
 
 /** The queries of databases: their statement shapes, then each of them. */
 export const databaseSection: Section = {
@@ -51,7 +52,7 @@ function writeGroup(title: string, group: QueryGroup, omitted: number, limit: nu
 
 function writeShape({ queries, text, total }: QuerySet): string {
   const rows = queries.reduce((sum, { rows = 0 }) => sum + rows, 0)
-  const slowest = Math.max(...queries.map(queryDuration))
+  const slowest = Math.max(...queries.map(workTime))
   const places = [...new Set(queries.map(({ caller }) => formatCaller(caller)))].filter(place => place !== '')
   const facts = [
     `${queries.length} × ${toSpan(oneLine(text))}: ${formatDuration(total)}, slowest ${formatDuration(slowest)}`,
@@ -70,7 +71,7 @@ export function writeQuery(query: StoredQuery): string {
   const { text, transaction, twin } = query
   const where = [system, namespace ?? ''].filter(word => word !== '').join(' ')
   const facts = [
-    `${index + 1}. +${formatDuration(start)} ${toSpan(oneLine(text))}: ${end === undefined ? 'not finished' : formatDuration(queryDuration(query))}`,
+    `${index + 1}. +${formatDuration(start)} ${toSpan(oneLine(text))}: ${end === undefined ? 'not finished' : formatDuration(workTime(query))}`,
     toSpan(where),
     ...(rows === undefined ? [] : [formatCount(rows, 'row')]),
     ...(parameters.length === 0
@@ -151,7 +152,7 @@ export function toRow(
   link: string,
   editor: EditorLinks,
 ): ToolbarItem['rows'][number] {
-  const [slowest] = queries.toSorted((one, other) => queryDuration(other) - queryDuration(one))
+  const [slowest] = queries.toSorted((one, other) => workTime(other) - workTime(one))
   const times = queries.length === 1 ? '' : `${formatNumber(queries.length)} × `
   return row(formatDuration(total), cutText(`${times}${text}`), {
     link: `${link}#query-${slowest?.index}`,

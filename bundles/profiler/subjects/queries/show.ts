@@ -12,6 +12,7 @@ import { groupBy } from '../../profile/group-by.ts'
 import { profileLink } from '../../profile/links.ts'
 import type { Period } from '../../profile/periods.ts'
 import type { Profile } from '../../profile/profile.ts'
+import { workTime } from '../../profile/work.ts'
 import type { EditorLinks } from '../../web/editor-links.ts'
 import { toBar } from '../../web/panels/bar.ts'
 import type { PanelModel, PanelSubject, ProfilePanel } from '../../web/panels/panel.ts'
@@ -23,7 +24,6 @@ import {
   operationOf,
   type QueryGroup,
   type QuerySet,
-  queryDuration,
   readQueries,
   type StoredQuery,
   shapeOf,
@@ -223,7 +223,7 @@ function createList(
       code: codeOf(query),
       rows: rows === undefined ? '' : formatNumber(rows),
       start: formatDuration(start),
-      time: end === undefined ? '' : formatDuration(queryDuration(query)),
+      time: end === undefined ? '' : formatDuration(workTime(query)),
       slowness: slownessOf(query),
       isOpen: end === undefined,
       isLate: start >= since,
@@ -233,7 +233,7 @@ function createList(
       transaction: transaction ?? '',
       isOdd: (transaction ?? 0) % 2 === 1,
       transactionStart: toTransactionLine(transactions.get(index)),
-      bar: toBar({ start, duration: queryDuration(query) }, whole),
+      bar: toBar({ start, duration: workTime(query) }, whole),
       marks,
       show: marks.join(' '),
       shape,
@@ -269,7 +269,7 @@ function toDuplicateSets({ duplicates }: QueryGroup): QuerySet[] {
 
 /** The longest duration of some queries, in milliseconds. */
 function slowestOf(queries: readonly StoredQuery[]): number {
-  return queries.reduce((longest, query) => Math.max(longest, queryDuration(query)), 0)
+  return queries.reduce((longest, query) => Math.max(longest, workTime(query)), 0)
 }
 
 /** The rows of some queries, as text; empty when no query reported them. */
@@ -341,7 +341,7 @@ type Mark = keyof typeof marks
 
 /** How slow a query is. */
 function slownessOf(query: StoredQuery): 'plain' | 'warning' | 'error' {
-  const duration = queryDuration(query)
+  const duration = workTime(query)
   return duration >= slowQuery.error ? 'error' : duration >= slowQuery.warning ? 'warning' : 'plain'
 }
 
@@ -352,7 +352,7 @@ function marksOf(query: StoredQuery, duplicates: ReadonlySet<number>): Mark[] {
   const isLookup = !isDatabase && isRead && rows !== undefined
   const found: Readonly<Record<Mark, boolean>> = {
     duplicate: duplicates.has(index),
-    slow: queryDuration(query) >= slowQuery.warning,
+    slow: workTime(query) >= slowQuery.warning,
     failed: error !== '',
     read: isDatabase && isRead,
     write: isDatabase && !isRead && !controlOperations.has(operation),

@@ -1,4 +1,5 @@
 import { oncePerProfile, type Profile } from '../../profile/profile.ts'
+import { createWork, type Work, type WorkKind } from '../../profile/work.ts'
 
 /** One call of a template. Times are in milliseconds, its start from that of the pass. */
 export interface Render {
@@ -44,6 +45,21 @@ export const readRenders: (profile: Profile) => StoredRenders = oncePerProfile(c
   }
   return { all, pages, calls: all.length + omitted, omitted, waited }
 })
+
+/** The rendered pages as work, with their partials as parts. */
+export const renderWork: WorkKind = {
+  panel: 'templates',
+  category: 'template',
+  label: 'Templates',
+  nouns: ['template', 'templates'],
+  list: profile => readRenders(profile).pages.map(toWork),
+  count: profile => readRenders(profile).calls,
+}
+
+function toWork({ duration, hasFailed, index, name, partials, start }: Render): Work {
+  const end = start + duration
+  return createWork({ name, id: `render-${index}`, start, end, hasFailed, template: name, parts: partials.map(toWork) })
+}
 
 /** What a template took itself, without its partials. */
 export function renderOwnTime({ duration, partials }: Render): number {

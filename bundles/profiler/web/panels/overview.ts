@@ -17,10 +17,10 @@ import {
 } from '../../profile/format.ts'
 import { compareLink, profileLink, routeLink } from '../../profile/links.ts'
 import type { Profile } from '../../profile/profile.ts'
-import { coveredCallTime, readCalls } from '../../subjects/http/read.ts'
+import { coveredWorkTime } from '../../profile/work.ts'
 import { readLogs, severityOf } from '../../subjects/logs/read.ts'
-import { type QueryGroup, readQueries } from '../../subjects/queries/read.ts'
-import { readRenders, renderTime } from '../../subjects/templates/read.ts'
+import { readQueries } from '../../subjects/queries/read.ts'
+import { workKinds } from '../../subjects/work.ts'
 import type { EditorLinks, PlaceView } from '../editor-links.ts'
 import { type ExceptionView, type FrameView, viewExceptions } from '../exceptions.ts'
 import { createFindingView } from './findings.ts'
@@ -199,10 +199,8 @@ function viewDurations(name: string, durations: Durations | undefined): PanelMod
 /** The numbers of the other panels, with links to them. */
 function viewNumbers(profile: Profile): PanelModel[] {
   const { collectors, summary } = profile
-  const { calls: callCount, errors, memory, subRequests, token, warnings } = summary
-  const { calls } = readCalls(profile)
-  const { cache, database } = readQueries(profile)
-  const { calls: renderCount, pages } = readRenders(profile)
+  const { errors, memory, subRequests, token, warnings } = summary
+  const { duplicates } = readQueries(profile).database
   const listeners = readEventTree(profile).nodes.filter(({ kind }) => kind === 'call').length
   const logs = readLogs(profile).logs.length
   const { cpu, wall = 0 } = collectors.memory ?? {}
@@ -210,21 +208,16 @@ function viewNumbers(profile: Profile): PanelModel[] {
     isShown ? [{ name, value, link: profileLink(token, panel) }] : []
   const inTime = (count: number, time: number) => (time === 0 ? String(count) : `${count} in ${formatDuration(time)}`)
   return [
-    ...entry(summary.queries > 0, 'Database queries', 'database', inTime(summary.queries, database.covered)),
-    ...entry(duplicatesOf(database) > 0, 'Duplicate queries', 'database', String(duplicatesOf(database))),
-    ...entry(summary.cacheCalls > 0, 'Cache calls', 'cache', inTime(summary.cacheCalls, cache.covered)),
-    ...entry(callCount > 0, 'HTTP client calls', 'http', inTime(callCount, coveredCallTime(calls))),
+    ...workKinds.flatMap(({ count, label, list, panel }) =>
+      entry(count(profile) > 0, label, panel, inTime(count(profile), coveredWorkTime(list(profile)))),
+    ),
+    ...entry(duplicates.length > 0, 'Duplicate queries', 'database', String(duplicates.length)),
     ...entry(subRequests > 0, 'Direct sub-requests', 'time', String(subRequests)),
-    ...entry(renderCount > 0, 'Templates', 'templates', inTime(renderCount, renderTime(pages))),
     ...entry(listeners > 0, 'Listener calls', 'events', String(listeners)),
     ...entry(logs > 0, 'Log messages', 'logger', describeLogs(logs, errors, warnings)),
     ...entry(cpu !== undefined, 'On CPU', 'memory', `${formatDuration(sumOf(cpu))} in ${formatDuration(wall)}`),
     ...entry(true, 'Heap', 'memory', formatBytes(memory)),
   ]
-}
-
-function duplicatesOf({ duplicates }: QueryGroup): number {
-  return duplicates.length
 }
 
 function sumOf({ system, user }: { readonly system: number; readonly user: number } = { system: 0, user: 0 }): number {

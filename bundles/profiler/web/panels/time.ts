@@ -21,11 +21,10 @@ import { profileLink } from '../../profile/links.ts'
 import { joinPeriods, type Period, totalOf } from '../../profile/periods.ts'
 import type { Profile } from '../../profile/profile.ts'
 import type { ReceivedSpan } from '../../profile/span-data.ts'
+import { withParts } from '../../profile/work.ts'
 import { keyOfListener, summarizeListeners } from '../../subjects/events/listeners.ts'
-import { readCalls } from '../../subjects/http/read.ts'
 import type { MemoryData } from '../../subjects/memory/data.ts'
-import { readQueries } from '../../subjects/queries/read.ts'
-import { readRenders } from '../../subjects/templates/read.ts'
+import { workKinds } from '../../subjects/work.ts'
 import { findDefinition } from '../answer-place.ts'
 import type { EditorLinks, PlaceView } from '../editor-links.ts'
 import { cutText, item, limitRows, row, type ToolbarItem } from '../toolbar/toolbar-items.ts'
@@ -114,9 +113,7 @@ function createMetrics(profile: Profile, rows: readonly TimelineRow[]): PanelMod
     },
     ...part('Controller', 'controller'),
     ...part(hasSubRequests ? 'Templates, with those of sub-requests' : 'Templates', 'template'),
-    ...counted('Database queries', 'database'),
-    ...counted('Cache queries', 'cache'),
-    ...counted('HTTP client calls', 'http'),
+    ...workKinds.flatMap(({ category, label }) => (category === 'template' ? [] : counted(label, category))),
     ...counted('Other services', 'service'),
     ...counted('Sub-requests', 'request'),
     ...(usage === undefined ? [] : createUsageMetrics(usage)),
@@ -228,14 +225,15 @@ function listPlaces(profile: Profile, editor: EditorLinks): RowPlace[] {
     [profileLink(token, 'time'), definition],
     [linkTo('events', 'controller'), definition],
     ...tree.nodes.map((node): RowPlace => [linkTo('events', `span-${node.index}`), () => findSite(node)]),
-    ...readQueries(profile).queries.map(
-      ({ caller, index, kind }): RowPlace => [linkTo(kind, `query-${index}`), () => formatPlace(caller)],
-    ),
-    ...readCalls(profile).calls.map(
-      ({ caller, index }): RowPlace => [linkTo('http', `call-${index}`), () => formatPlace(caller)],
-    ),
-    ...readRenders(profile).all.map(
-      ({ index, name }): RowPlace => [linkTo('templates', `render-${index}`), () => editor.findTemplate(name)],
+    ...workKinds.flatMap(({ list, panel }) =>
+      list(profile)
+        .flatMap(withParts)
+        .map(
+          ({ caller, id, template }): RowPlace => [
+            linkTo(panel, id),
+            () => (template === '' ? formatPlace(caller) : editor.findTemplate(template)),
+          ],
+        ),
     ),
   ]
 }

@@ -79,7 +79,7 @@ t.test('each moment belongs to one part', async t => {
   }
   t.strictSame(partsOf(data, { duration: 100 }), {
     Controller: 48,
-    Database: 20,
+    'Database queries': 20,
     'HTTP client calls': 10,
     Templates: 10,
     Sending: 7,
@@ -125,7 +125,7 @@ t.test('a measurement of the stopwatch is a part, without the queries and the sh
     memory: { ...usage, loop: { active: 100, idle: 0 } },
   }
   const parts = partsOf(data, { duration: 100 })
-  t.match(parts, { inner: 10, outer: 30, Database: 20, Controller: 25, [`${'x'.repeat(60)}…`]: 5 })
+  t.match(parts, { inner: 10, outer: 30, 'Database queries': 20, Controller: 25, [`${'x'.repeat(60)}…`]: 5 })
   t.equal(
     sentenceOf(data, { duration: 100, url: '/x', controller: 'show' }),
     'GET /x took 100.0 ms: outer took 30.0 ms, controller show took 25.0 ms, 1 query took 20.0 ms.',
@@ -159,7 +159,7 @@ t.test('a part is divided into waiting and work by what the event loop did meanw
   const queries = { queries: [{ system: 'mysql', text: 'SELECT 1', start: 12, end: 42, source: 'span' }], omitted: 0 }
   t.match(
     partsOf({ events: eventsOf([[2000, 90_000, 50_000]]), queries }, init),
-    { Database: 30, 'Waiting in the controller': 20, Controller: 40 },
+    { 'Database queries': 30, 'Waiting in the controller': 20, Controller: 40 },
     'the query may have had the rest of the waiting',
   )
   const pauses = { count: 1, total: 10, first: [{ start: 50, duration: 10 }] }

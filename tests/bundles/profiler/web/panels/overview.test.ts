@@ -32,7 +32,7 @@ t.test('the overview begins with the sentence, and divides the time', async t =>
   t.match(text, /^\s*GET \/somewhere took 100\.0 ms: 1 query took 70\.0 ms/)
   t.match(html, '(<code><span class="place" data-at="1">bundles/shop/products.ts:12</span></code>)')
   t.match(text, 'Where the time went')
-  t.match(text, 'Database 70.0 ms 70.0 %')
+  t.match(text, 'Database queries 70.0 ms 70.0 %')
   t.match(text, 'Controller 20.0 ms 20.0 %')
   t.match(html, '<a href="/_profiler/abc123?panel=events#controller">Controller</a>')
   t.match(html, 'class="part-database" x="0.0" width="700.0"')

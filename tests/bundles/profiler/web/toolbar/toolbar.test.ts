@@ -336,7 +336,7 @@ t.test('the toolbar shows queries: the statements with the most time, and the to
   t.match(html, 'toolbar-link-warning" href="/_profiler/abc123?panel=database"', 'N+1')
   t.match(text, 'Cache 1 cache call')
   t.match(html, 'toolbar-link-plain" href="/_profiler/abc123?panel=cache"')
-  t.match(text, /Database 50\.0 ms .*Cache 1\.000 ms/, 'in the time of the request')
+  t.match(text, /Database queries 50\.0 ms .*Cache calls 1\.000 ms/, 'in the time of the request')
   t.notMatch(text, 'Duplicates')
   const failed = await show(createProfile(data(slowest, { ...slowest, error: 'gone', twin: 0 }), { queries: 2 }))
   t.match(failed, 'toolbar-link-error" href="/_profiler/abc123?panel=database"')

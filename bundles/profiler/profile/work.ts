@@ -1,0 +1,72 @@
+import type { CallerPlace } from '../../../lib/stack/callers.ts'
+import { joinPeriods, totalOf } from './periods.ts'
+import type { Profile } from './profile.ts'
+
+/**
+ * A piece of work that a request has started, such as a query, an HTTP client call or the rendering of a template. Times are in
+ * milliseconds since the request began.
+ */
+export interface Work {
+  /** The line of it on the timeline. */
+  readonly name: string
+  /** The text that the name shortens, such as a statement; empty if it shortens none. */
+  readonly text: string
+  /** The id of its row in the panel of its kind. */
+  readonly id: string
+  readonly start: number
+  /** `undefined` if it was not finished. */
+  readonly end: number | undefined
+  readonly hasFailed: boolean
+  /** A word about its result, such as a status. */
+  readonly note: string
+  /** The id by which other services name it as the parent of their spans; empty without one. */
+  readonly spanId: string
+  /** The code that has started it; empty if that is not known. */
+  readonly caller: CallerPlace
+  /** The name of the template that it renders; empty for other work. */
+  readonly template: string
+  /** Work within it, such as partials. */
+  readonly parts: readonly Work[]
+}
+
+/** A kind of work: what it is called, where it is shown, and how it is read from a profile. */
+export interface WorkKind {
+  /** The name of its panel. */
+  readonly panel: string
+  /** The name of its colour, and of its lane on the timeline. */
+  readonly category: 'database' | 'cache' | 'http' | 'template'
+  /** For people, such as `Database queries`. */
+  readonly label: string
+  /** One of it, and several, such as `query` and `queries`. */
+  readonly nouns: readonly [one: string, several: string]
+  /** The work of a request that is no part of other work, in the order in which it began. */
+  readonly list: (profile: Profile) => readonly Work[]
+  /** How much of it there was, with parts and with what was only counted. */
+  readonly count: (profile: Profile) => number
+}
+
+/** Creates a piece of work. Fields that are not given are empty. */
+export function createWork(work: Pick<Work, 'end' | 'id' | 'name' | 'start'> & Partial<Work>): Work {
+  return { text: '', hasFailed: false, note: '', spanId: '', caller: {}, template: '', parts: [], ...work }
+}
+
+/** The times of a piece of work, in milliseconds. Without an end it is not over. */
+interface WorkTimes {
+  readonly start: number
+  readonly end?: number | undefined
+}
+
+/** Milliseconds of a piece of work; 0 while it is not over. */
+export function workTime({ end, start }: WorkTimes): number {
+  return end === undefined ? 0 : Math.max(0, end - start)
+}
+
+/** Milliseconds in which at least one piece of work was not over. */
+export function coveredWorkTime(work: readonly WorkTimes[]): number {
+  return totalOf(joinPeriods(work.map(each => ({ start: each.start, duration: workTime(each) }))))
+}
+
+/** A piece of work, and all work within it. */
+export function withParts(work: Work): Work[] {
+  return [work, ...work.parts.flatMap(withParts)]
+}
