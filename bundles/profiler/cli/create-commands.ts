@@ -12,14 +12,9 @@ import { type Block, type Cell, type Column, type Document, withoutEmpty } from 
 import type { Output } from '../../../lib/console/output.ts'
 import { flattenError } from '../../../lib/errors/flat-error.ts'
 import { readProperty } from '../../../lib/text/describe-value.ts'
-import {
-  gatherStatistics,
-  measureStatistics,
-  type RouteStatistics,
-  statisticFields,
-} from '../insight/route-statistics.ts'
+import { showProfile } from '../insight/relatives.ts'
+import { gatherStatistics, measureStatistics, type RouteStatistics, statisticFields } from '../insight/routes.ts'
 import { searchMains } from '../insight/search-list.ts'
-import { showProfile } from '../insight/show-profile.ts'
 import { toSummaryView } from '../insight/summary-view.ts'
 import { formatBytes, formatCount, formatDuration, formatNumber, formatShare, formatText } from '../profile/format.ts'
 import type { DataForm, ExportKind } from '../profile/links.ts'

@@ -10,20 +10,22 @@ import type { Output } from '../../../lib/console/output.ts'
 import { type PublicFinding, toPublicFinding } from '../export/json.ts'
 import { toBadge } from '../insight/findings/finding.ts'
 import type { Inspector } from '../insight/findings/inspector.ts'
-import { isBrowserProbe } from '../insight/latest.ts'
-import { hasMark } from '../insight/list-marks.ts'
 import {
   defaultLimit,
   type ListRequest,
   marks,
+  parseCountRange,
   parseListRequest,
   parseMilliseconds,
+  parseMoment,
+  parseStatus,
   profileTypes,
+  rangeHint,
   sortableFields,
+  statusHint,
 } from '../insight/list-request.ts'
-import { describeCount, searchList, searchProfiles } from '../insight/search-list.ts'
-import { parseCountRange, parseMoment, parseStatus, rangeHint, statusHint } from '../insight/search-values.ts'
-import { type Badge, toSummaryView, withBadge } from '../insight/summary-view.ts'
+import { describeCount, hasMark, searchList, searchProfiles } from '../insight/search-list.ts'
+import { type Badge, isBrowserProbe, toSummaryView, withBadge } from '../insight/summary-view.ts'
 import type { ProfileSummary } from '../profile/profile.ts'
 import type { ProfileStorage } from '../store/profile-storage.ts'
 

@@ -1,5 +1,5 @@
 import type { ListRequest } from '../insight/list-request.ts'
-import type { RouteReport, RoutesReport, RoutesRequest } from '../insight/route-statistics.ts'
+import type { RouteReport, RoutesReport, RoutesRequest } from '../insight/routes.ts'
 import { describeCount, type ListResult } from '../insight/search-list.ts'
 import { formatCount, formatDuration, formatMoment, formatShare } from '../profile/format.ts'
 import { listDataLink, listLink, profileDataLink, routesDataLink, routesLink } from '../profile/links.ts'

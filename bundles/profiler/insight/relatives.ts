@@ -2,8 +2,35 @@ import type { Profile, ProfileSummary } from '../profile/profile.ts'
 import type { ProfileFilter, ProfileStorage, StoredProfile } from '../store/profile-storage.ts'
 import { measureSpread } from './durations.ts'
 import type { Finding } from './findings/finding.ts'
-import { mainRequests } from './latest.ts'
-import type { SinceEdit } from './since-edit.ts'
+import type { Inspector } from './findings/inspector.ts'
+import { findSinceEdit, type SinceEdit } from './since-edit.ts'
+import { isBrowserProbe } from './summary-view.ts'
+
+/** A profile with its relatives and findings, as panels, exports, the toolbar and tools show it. */
+export interface ShownProfile extends StoredProfile {
+  /** The most severe first. */
+  readonly findings: readonly Finding[]
+  /** The request that made this sub-request, when its profile is stored. */
+  readonly parent: ProfileSummary | undefined
+  /** Its sub-requests whose profiles are stored. */
+  readonly children: readonly ProfileSummary[]
+  /** The latest similar requests before it, the newest first. */
+  readonly earlier: readonly ProfileSummary[]
+  /** What has changed since the last edit of files; absent without an edit, or without a similar request before it. */
+  readonly sinceEdit?: SinceEdit | undefined
+}
+
+/** Completes a stored profile by its findings, its relatives, and what has changed since the last edit of files. */
+export async function showProfile(
+  stored: StoredProfile,
+  storage: ProfileStorage,
+  inspector: Inspector,
+): Promise<ShownProfile & Relatives> {
+  const { profile } = stored
+  const relatives = await findRelatives(storage, profile)
+  const sinceEdit = await findSinceEdit(profile, relatives.earlier, { judge: inspector, storage })
+  return { ...stored, ...relatives, findings: inspector.inspect(profile), sinceEdit }
+}
 
 /** The stored profiles that the page of a profile links to. */
 export interface Relatives {
@@ -187,16 +214,70 @@ async function findSame(
     .sort((a, b) => compareTime(b, a))
 }
 
-/** A profile with its relatives and findings, as panels, exports, the toolbar and tools show it. */
-export interface ShownProfile extends StoredProfile {
-  /** The most severe first. */
-  readonly findings: readonly Finding[]
-  /** The request that made this sub-request, when its profile is stored. */
-  readonly parent: ProfileSummary | undefined
-  /** Its sub-requests whose profiles are stored. */
-  readonly children: readonly ProfileSummary[]
-  /** The latest similar requests before it, the newest first. */
-  readonly earlier: readonly ProfileSummary[]
-  /** What has changed since the last edit of files; absent without an edit, or without a similar request before it. */
-  readonly sinceEdit?: SinceEdit | undefined
+/** The number of main requests that are searched. */
+const latestLimit = 50
+
+/** Milliseconds within which a page makes most of its requests. */
+const pageSpan = 2_000
+
+/**
+ * Finds the latest stored main request, without the probes of browsers. If a page in a browser made the request
+ * (`Sec-Fetch-Dest`, W3C Fetch Metadata), the result is the page.
+ */
+export async function findLatest(storage: Pick<ProfileStorage, 'search'>): Promise<ProfileSummary | undefined> {
+  const { summaries } = await storage.search({ filters: [mainRequests], limit: latestLimit })
+  const wanted = summaries.filter(summary => !isBrowserProbe(summary))
+  const [newest = summaries[0]] = wanted
+  if (newest === undefined || (newest.destination ?? 'document') === 'document') return newest
+  const isPage = ({ contentType, time }: ProfileSummary) =>
+    contentType?.startsWith('text/html') === true && newest.time - time <= pageSpan
+  return wanted.find(isPage) ?? newest
+}
+
+/** Matches main requests: they have no parent, and the filter reads a missing parent as an empty text. */
+export const mainRequests: ProfileFilter = { field: 'parent', test: 'among', value: new Set(['']) }
+
+/** The other stored requests with the error of a request. */
+export interface Occurrences {
+  readonly fingerprint: string
+  readonly count: number
+  /** Whether there may be more, which were not read. */
+  readonly hasMore: boolean
+  /** The time of the first and of the last one, in milliseconds since 1970; `undefined` without any. */
+  readonly first: number | undefined
+  readonly last: number | undefined
+  /** The number of routes with the error, that of the request itself included. */
+  readonly routes: number
+  /** The latest requests with this error, the latest first. */
+  readonly latest: readonly ProfileSummary[]
+}
+
+const occurrenceLimit = 1000
+const shownLimit = 3
+
+/** Finds the other requests with the same error in one search; `undefined` for a request without a fingerprint. */
+export async function findOccurrences(
+  storage: Pick<ProfileStorage, 'search'>,
+  { fingerprint, parent, route, token }: ProfileSummary,
+): Promise<Occurrences | undefined> {
+  if (fingerprint === null) return undefined
+  const { summaries, total } = await storage.search({ filters: [sameError(fingerprint)], limit: occurrenceLimit })
+  // An error of a sub-request is usually an error of its main request, too, and is then counted once.
+  const tokens = new Set(summaries.map(each => each.token))
+  const isOwn = (each: ProfileSummary) => each.token === token || each.parent === token || each.token === parent
+  const others = summaries.filter(each => !isOwn(each) && !(each.parent !== null && tokens.has(each.parent)))
+  const times = others.map(({ time }) => time)
+  return {
+    fingerprint,
+    count: others.length,
+    hasMore: total > summaries.length,
+    first: others.length === 0 ? undefined : Math.min(...times),
+    last: others.length === 0 ? undefined : Math.max(...times),
+    routes: new Set([route, ...others.map(other => other.route)]).size,
+    latest: others.slice(0, shownLimit),
+  }
+}
+
+function sameError(fingerprint: string): ProfileFilter {
+  return { field: 'fingerprint', test: 'among', value: new Set([fingerprint]) }
 }

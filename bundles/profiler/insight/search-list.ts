@@ -1,12 +1,14 @@
+import type { Signals } from '../../../lib/signals.ts'
 import { formatNumber } from '../profile/format.ts'
-import type { ProfileSummary } from '../profile/profile.ts'
+import { groupBy } from '../profile/group-by.ts'
+import type { Profile, ProfileSummary } from '../profile/profile.ts'
 import { selectSorted } from '../store/base-profile-storage.ts'
 import type { ProfileStorage } from '../store/profile-storage.ts'
-import { type Family, groupFamilies, listMembers, readLimit } from './families.ts'
-import { type Bucket, createHistogram } from './histogram.ts'
-import { isBrowserProbe } from './latest.ts'
-import { hasMark, type MarkContext, recognizeSlow } from './list-marks.ts'
+import { leastForMedian, percentile } from './durations.ts'
+import { toBadge } from './findings/finding.ts'
+import type { Inspector } from './findings/inspector.ts'
 import { type ListMark, type ListRequest, marks } from './list-request.ts'
+import { type Badge, isBrowserProbe, isError } from './summary-view.ts'
 
 /** A profile in the list. */
 export interface ListEntry {
@@ -148,4 +150,262 @@ function listFamily(family: Family): ListEntry[] {
   const { main } = family
   const members = listMembers(family).map(member => ({ ...member, main }))
   return [{ summary: main, depth: 0, main }, ...members]
+}
+
+/** What the marks of a request depend on, beside its summary. */
+export interface MarkContext {
+  /** Whether a main request is slow. */
+  readonly isSlow: (summary: ProfileSummary) => boolean
+  /** The tokens of the requests with findings, as far as these are known. */
+  readonly findings: ReadonlySet<string>
+  /** The client that looks at the list, as in a summary; `undefined` in a console. */
+  readonly client: string | undefined
+}
+
+/** Whether a request has a mark. A sub-request has the marks of its status and of its findings only. */
+export function hasMark(mark: ListMark, summary: ProfileSummary, { client, findings, isSlow }: MarkContext): boolean {
+  const { exception, status } = summary
+  const isRefused = status >= 400 && status < 500
+  if (mark === 'errors') return isError(summary) || (exception !== null && !isRefused)
+  if (mark === '4xx') return isRefused
+  if (mark === 'findings') return findings.has(summary.token)
+  if (summary.parent !== null) return false
+  if (mark === 'main') return true
+  if (mark === 'slow') return isSlow(summary)
+  if (mark === 'api') return isCall(summary)
+  return summary.client !== null && summary.client === client
+}
+
+const programTypes = /^(?:application|text)\/(?:[\w.-]+\+)?(?:json|xml|x-ndjson|event-stream)\b/
+
+/** Whether a script or a program made the request. Browsers report it on HTTPS and on localhost, others do not. */
+function isCall({ contentType, destination }: ProfileSummary): boolean {
+  return destination === null ? programTypes.test(contentType ?? '') : destination === 'empty'
+}
+
+/** Milliseconds from which each request is slow. */
+export const slowDuration = 500
+
+/** Milliseconds from which a request is slow if it takes three times as long as usual. */
+const leastDuration = 50
+const slowFactor = 3
+
+/**
+ * Creates the function that recognises slow main requests: they took half a second, or at least 50 ms and three times the
+ * median of their route. A stream of events is open for as long as its client likes.
+ */
+export function recognizeSlow(mains: readonly ProfileSummary[]): MarkContext['isSlow'] {
+  const bounds = new Map<string | null, number>()
+  for (const [route, group] of groupBy(mains, ({ route }) => route)) {
+    const sorted = Float64Array.from(group, ({ duration }) => duration).sort()
+    const median = group.length < leastForMedian ? slowDuration : percentile(sorted, 50)
+    bounds.set(route, Math.min(slowDuration, Math.max(leastDuration, slowFactor * median)))
+  }
+  return ({ contentType, duration, route }) =>
+    duration >= (bounds.get(route) ?? slowDuration) && contentType?.startsWith('text/event-stream') !== true
+}
+
+/** A main request with its sub-requests. */
+export interface Family {
+  /** A sub-request without a stored parent is the main request of a family of its own. */
+  readonly main: ProfileSummary
+  /** Its sub-requests on all levels, in any order. */
+  readonly members: ProfileSummary[]
+}
+
+/** A sub-request in the tree of its family. */
+export interface FamilyMember {
+  readonly summary: ProfileSummary
+  /** 1 for a sub-request of the main request itself. */
+  readonly depth: number
+}
+
+/** Deeper sub-requests are on this level: damaged profiles may be the parents of each other. */
+const depthLimit = 20
+
+/** The number of profiles that lists read: the newest. */
+export const readLimit = 100_000
+
+/** Groups profiles, the newest first, into families in the order of their main requests. */
+export function groupFamilies(summaries: readonly ProfileSummary[]): Family[] {
+  const families = summaries.map((main): Family => ({ main, members: [] }))
+  const byToken = new Map<string, Family>()
+  // Of two profiles with the same token, the newest one is found by it.
+  for (const family of families.toReversed()) byToken.set(family.main.token, family)
+  return families.filter(family => {
+    const main = family.main.parent === null ? family : findMain(family, byToken)
+    if (main !== family) main.members.push(family.main)
+    return main === family
+  })
+}
+
+function findMain(family: Family, byToken: ReadonlyMap<string, Family>): Family {
+  let found = family
+  for (let depth = 0; found.main.parent !== null; depth++) {
+    const parent = byToken.get(found.main.parent)
+    if (parent === undefined) return found
+    // A circle has no main request.
+    if (depth === depthLimit || parent === family) return family
+    found = parent
+  }
+  return found
+}
+
+/** Lists the sub-requests of a family as a tree: each below its parent, in the order in which they began. */
+export function listMembers({ main, members }: Family): FamilyMember[] {
+  const sorted = members.toReversed().sort((one, other) => one.time - other.time)
+  const byParent = groupBy(sorted, ({ parent }) => parent)
+  const listed: FamilyMember[] = []
+  const add = (parent: ProfileSummary, depth: number) => {
+    for (const summary of byParent.get(parent.token) ?? []) {
+      listed.push({ summary, depth })
+      if (depth < depthLimit) add(summary, depth + 1)
+    }
+  }
+  add(main, 1)
+  return listed
+}
+
+/**
+ * Pins or unpins a profile with all profiles of its family, so that no page of a pinned profile leads to a profile that was
+ * removed. False if the profile is not known, or cannot be written.
+ */
+export async function pinFamily(
+  storage: Pick<ProfileStorage, 'pin' | 'search'>,
+  token: string,
+  isPinned: boolean,
+): Promise<boolean> {
+  const { summaries } = await storage.search({ limit: readLimit })
+  const isWanted = (summary: ProfileSummary) => summary.token === token
+  const family = groupFamilies(summaries).find(({ main, members }) => isWanted(main) || members.some(isWanted))
+  const tokens = family === undefined ? [] : [family.main, ...family.members].map(({ token }) => token)
+  const [isDone] = await Promise.all(
+    [token, ...tokens.filter(other => other !== token)].map(each => storage.pin(each, isPinned)),
+  )
+  return isDone === true
+}
+
+/** The requests of a time span. */
+export interface Bucket {
+  /** Milliseconds since 1970: a whole second. */
+  readonly start: number
+  /** The start of the next bucket. */
+  readonly end: number
+  readonly count: number
+  /** How many of them failed. */
+  readonly errors: number
+}
+
+/** A request in a histogram. */
+interface Entry {
+  readonly time: number
+  readonly isError: boolean
+}
+
+/** The greatest number of buckets. */
+const bucketLimit = 48
+
+/** The last time of a `Date`. A damaged profile may have any. */
+const lastTime = 8.64e15
+
+/** For fewer requests there is no histogram. */
+const leastEntries = 10
+
+const second = 1000
+const minute = 60 * second
+const hour = 60 * minute
+const day = 24 * hour
+
+/** The lengths of buckets, in milliseconds. Greater ones are whole days. */
+const steps = [
+  ...[1, 2, 5, 10, 15, 30].map(count => count * second),
+  ...[1, 2, 5, 10, 15, 30].map(count => count * minute),
+  ...[1, 2, 3, 6, 12, 24].map(count => count * hour),
+]
+
+/** Counts requests in buckets of equal length, the oldest first. None for a few requests, or if all are in one bucket. */
+export function createHistogram(entries: readonly Entry[]): Bucket[] {
+  if (entries.length < leastEntries) return []
+  let first = Number.POSITIVE_INFINITY
+  let last = Number.NEGATIVE_INFINITY
+  for (const { time } of entries) {
+    first = Math.min(first, time)
+    last = Math.max(last, time)
+  }
+  const countFor = (step: number) => Math.floor(last / step) - Math.floor(first / step) + 1
+  const step =
+    steps.find(step => countFor(step) <= bucketLimit) ?? Math.ceil((last - first) / (bucketLimit - 1) / day) * day
+  const count = countFor(step)
+  if (count === 1) return []
+  const groups = groupBy(entries, ({ time }) => Math.floor(time / step))
+  const origin = Math.floor(first / step)
+  return Array.from({ length: count }, (_, index) => {
+    const group = groups.get(origin + index) ?? []
+    const errors = group.filter(({ isError }) => isError).length
+    const start = (origin + index) * step
+    return { start, end: Math.min(start + step, lastTime), count: group.length, errors }
+  })
+}
+
+/** The number of rows in a list that have facts: the profiles of further rows are not read. */
+const factLimit = 200
+
+/** The number of cached rows, enough for several pages of a list. */
+const cacheLimit = 2000
+
+/** The services of {@link RowFacts}. */
+interface FactServices {
+  readonly storage: Pick<ProfileStorage, 'find'>
+  readonly inspector: () => Promise<Inspector>
+  readonly signals: Signals
+  /** Finds the place in the code that answered a request: file and line, or empty. */
+  readonly findPlace: (profile: Profile) => string
+}
+
+/** What a row of a list shows, and the summary of the profile does not have. */
+export interface RowFact {
+  /** The badge of the findings; `undefined` without any. */
+  readonly badge: Badge | undefined
+  /** The place in the code that answered the request; empty if it is not known. */
+  readonly place: string
+}
+
+/**
+ * Reads the facts for the rows of a list. Lists read summaries only, but findings and places need the whole profile: it is
+ * read when a list first shows it, and its facts are cached until the profile is saved again. So a live list reads new
+ * profiles only.
+ */
+export class RowFacts {
+  readonly #services: FactServices
+  readonly #known = new Map<string, RowFact>()
+
+  constructor(services: FactServices) {
+    this.#services = services
+    services.signals.on('profile.saved', ({ token }) => void this.#known.delete(token))
+  }
+
+  /** Returns the facts by token. Deleted profiles have none. */
+  async find(tokens: readonly string[]): Promise<ReadonlyMap<string, RowFact>> {
+    const wanted = tokens.slice(0, factLimit)
+    await Promise.all(wanted.filter(token => !this.#known.has(token)).map(token => this.#read(token)))
+    const facts = wanted.flatMap((token): [string, RowFact][] => {
+      const fact = this.#known.get(token)
+      return fact === undefined ? [] : [[token, fact]]
+    })
+    while (this.#known.size > cacheLimit) this.#forgetOldest()
+    return new Map(facts)
+  }
+
+  async #read(token: string): Promise<void> {
+    const { findPlace, inspector, storage } = this.#services
+    const rules = await inspector()
+    const { profile } = (await storage.find(token)) ?? {}
+    if (profile === undefined) return
+    this.#known.set(token, { badge: toBadge(rules.inspect(profile)), place: findPlace(profile) })
+  }
+
+  #forgetOldest(): void {
+    const [oldest] = this.#known.keys()
+    if (oldest !== undefined) this.#known.delete(oldest)
+  }
 }

@@ -1,4 +1,5 @@
 import { statusText } from '../../../lib/http/response.ts'
+import { probePath } from '../client/browser-probes.ts'
 import {
   type FormattedTime,
   formatBytes,
@@ -12,7 +13,6 @@ import {
 } from '../profile/format.ts'
 import { listLink, profileLink } from '../profile/links.ts'
 import { type Outcome, type ProfileSummary, summaryCounts } from '../profile/profile.ts'
-import { isBrowserProbe } from './latest.ts'
 
 /** The colour of a status, badge or finding. */
 export type Tone = 'plain' | 'ok' | 'warning' | 'error'
@@ -133,6 +133,20 @@ function toneOf(status: number): Tone {
   if (status === 0) return 'plain'
   if (status >= 400) return 'error'
   return status >= 300 ? 'plain' : 'ok'
+}
+
+/**
+ * Whether a browser made this request by itself and got a 404, for example for a missing icon: that is no error of the
+ * application. So is the sub-request for the error page, which has the same URL.
+ */
+export function isBrowserProbe({ route, status, url }: ProfileSummary): boolean {
+  if (status !== 404 || route !== null) return false
+  return probePath.test(toTarget(url).replace(/\?.*/, ''))
+}
+
+/** Whether a request failed on the server: a status of 500 or more, a failed stream or a crash. */
+export function isError({ outcome, status }: ProfileSummary): boolean {
+  return status >= 500 || outcome === 'crashed' || outcome === 'stream-failed'
 }
 
 function badgesOf(summary: ProfileSummary): Badge[] {

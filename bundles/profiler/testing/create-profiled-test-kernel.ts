@@ -6,7 +6,7 @@ import {
 } from '../../../kernel/testing/create-test-kernel.ts'
 import type { Request } from '../../../lib/http/request.ts'
 import { Inspector } from '../insight/findings/inspector.ts'
-import { showProfile } from '../insight/show-profile.ts'
+import { showProfile } from '../insight/relatives.ts'
 import type { Profile } from '../profile/profile.ts'
 import { createProfilerBundle, type ProfilerOptions } from '../profiler-bundle.ts'
 import { attachedTrace } from '../record/trace.ts'

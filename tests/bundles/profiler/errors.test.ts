@@ -1,5 +1,5 @@
 import { t } from 'tap'
-import { findOccurrences } from '#bundles/profiler/insight/occurrences.ts'
+import { findOccurrences } from '#bundles/profiler/insight/relatives.ts'
 import type { RecordedException } from '#bundles/profiler/profile/code.ts'
 import { type Profile, type ProfileSummary, parseSummary } from '#bundles/profiler/profile/profile.ts'
 import { MemoryProfileStorage } from '#bundles/profiler/store/memory-profile-storage.ts'

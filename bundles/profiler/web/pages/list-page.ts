@@ -1,9 +1,14 @@
 import type { Request } from '../../../../lib/http/request.ts'
 import type { Response } from '../../../../lib/http/response.ts'
-import type { Bucket } from '../../insight/histogram.ts'
 import { defaultOrder, type ListMark, type ListRequest, marks, parseListRequest } from '../../insight/list-request.ts'
-import type { RowFacts } from '../../insight/row-facts.ts'
-import { describeCount, type ListContext, type ListResult, searchList } from '../../insight/search-list.ts'
+import {
+  type Bucket,
+  describeCount,
+  type ListContext,
+  type ListResult,
+  type RowFacts,
+  searchList,
+} from '../../insight/search-list.ts'
 import { formatBytes, formatCount, formatNumber, formatTime, toTarget } from '../../profile/format.ts'
 import { home, listDataLink } from '../../profile/links.ts'
 import { clientOf } from '../../record/collect.ts'

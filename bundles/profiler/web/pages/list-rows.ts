@@ -1,5 +1,4 @@
-import type { RowFact } from '../../insight/row-facts.ts'
-import type { ListEntry } from '../../insight/search-list.ts'
+import type { ListEntry, RowFact } from '../../insight/search-list.ts'
 import { type Badge, type SummaryView, toSummaryView, withBadge } from '../../insight/summary-view.ts'
 import { formatBytes } from '../../profile/format.ts'
 import { listChangeLink, profileLink } from '../../profile/links.ts'

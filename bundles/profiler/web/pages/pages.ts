@@ -2,11 +2,9 @@ import { routeParameter } from '../../../../kernel/argument-sources.ts'
 import type { Argument } from '../../../../kernel/controller.ts'
 import type { Request } from '../../../../lib/http/request.ts'
 import type { Response } from '../../../../lib/http/response.ts'
-import { pinFamily } from '../../insight/families.ts'
-import { findLatest } from '../../insight/latest.ts'
 import { parseListRequest, searchParameters, startLimit } from '../../insight/list-request.ts'
-import { RowFacts } from '../../insight/row-facts.ts'
-import { searchList } from '../../insight/search-list.ts'
+import { findLatest } from '../../insight/relatives.ts'
+import { pinFamily, RowFacts, searchList } from '../../insight/search-list.ts'
 import {
   cpuLink,
   type DataForm,

@@ -1,6 +1,6 @@
 import type { Request } from '../../../../lib/http/request.ts'
 import { Response } from '../../../../lib/http/response.ts'
-import { mainRequests } from '../../insight/latest.ts'
+import { mainRequests } from '../../insight/relatives.ts'
 import { isDirect, planReplay } from '../../insight/replay/replay.ts'
 import { toSummaryView } from '../../insight/summary-view.ts'
 import { shorten, toPairRows } from '../../profile/format.ts'

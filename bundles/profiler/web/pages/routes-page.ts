@@ -14,9 +14,8 @@ import {
   type RoutesRequest,
   type routeFields,
   usualDirection,
-} from '../../insight/route-statistics.ts'
-import type { RowFacts } from '../../insight/row-facts.ts'
-import { searchMains } from '../../insight/search-list.ts'
+} from '../../insight/routes.ts'
+import { type RowFacts, searchMains } from '../../insight/search-list.ts'
 import {
   type FormattedTime,
   formatCount,

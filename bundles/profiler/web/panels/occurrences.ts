@@ -1,4 +1,4 @@
-import type { Occurrences } from '../../insight/occurrences.ts'
+import type { Occurrences } from '../../insight/relatives.ts'
 import { type FormattedTime, formatCount, formatTime } from '../../profile/format.ts'
 import { listLink, profileLink } from '../../profile/links.ts'
 

@@ -1,6 +1,5 @@
 import type { PreviousComparison } from '../../insight/compare/judge-comparison.ts'
-import type { Occurrences } from '../../insight/occurrences.ts'
-import type { ShownProfile } from '../../insight/relatives.ts'
+import type { Occurrences, ShownProfile } from '../../insight/relatives.ts'
 import type { TraceParts } from '../../insight/timeline/services.ts'
 import type { Profile } from '../../profile/profile.ts'
 

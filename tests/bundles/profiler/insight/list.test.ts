@@ -1,10 +1,14 @@
 import { t } from 'tap'
-import { groupFamilies, listMembers, pinFamily } from '#bundles/profiler/insight/families.ts'
-import { createHistogram } from '#bundles/profiler/insight/histogram.ts'
-import { recognizeSlow } from '#bundles/profiler/insight/list-marks.ts'
-import { parseListRequest, parseMilliseconds } from '#bundles/profiler/insight/list-request.ts'
-import { type ListContext, searchList } from '#bundles/profiler/insight/search-list.ts'
-import { parseStatus } from '#bundles/profiler/insight/search-values.ts'
+import { parseListRequest, parseMilliseconds, parseStatus } from '#bundles/profiler/insight/list-request.ts'
+import {
+  createHistogram,
+  groupFamilies,
+  type ListContext,
+  listMembers,
+  pinFamily,
+  recognizeSlow,
+  searchList,
+} from '#bundles/profiler/insight/search-list.ts'
 import { toReadableUrl } from '#bundles/profiler/profile/format.ts'
 import type { ProfileSummary } from '#bundles/profiler/profile/profile.ts'
 import { MemoryProfileStorage } from '#bundles/profiler/store/memory-profile-storage.ts'

@@ -1,6 +1,6 @@
 import { t } from 'tap'
 import { routesToJson, routesToMarkdown } from '#bundles/profiler/export/lists.ts'
-import { gatherRoutes, parseRoutesRequest } from '#bundles/profiler/insight/route-statistics.ts'
+import { gatherRoutes, parseRoutesRequest } from '#bundles/profiler/insight/routes.ts'
 import { searchMains } from '#bundles/profiler/insight/search-list.ts'
 import { MemoryProfileStorage } from '#bundles/profiler/store/memory-profile-storage.ts'
 import { EditorLinks } from '#bundles/profiler/web/editor-links.ts'
