@@ -32,18 +32,17 @@ export interface RedisConnectionOptions {
   readonly load?: typeof loadRedis
 }
 
-/** Imports the package ioredis. @throws REDIS_PACKAGE_MISSING */
-export async function loadRedis(load: () => Promise<{ Redis: typeof Redis }> = importRedis): Promise<typeof Redis> {
+/**
+ * Imports the package ioredis. Its types are not in the declaration, because applications without the package compile it.
+ * @throws REDIS_PACKAGE_MISSING
+ */
+export async function loadRedis(load: () => Promise<object> = () => import('ioredis')): Promise<object> {
   try {
-    return (await load()).Redis
+    return await load()
   } catch (error) {
     if (!(error instanceof Error && 'code' in error && error.code === 'ERR_MODULE_NOT_FOUND')) throw error
     throw new REDIS_PACKAGE_MISSING([], { cause: error })
   }
-}
-
-function importRedis(): Promise<{ Redis: typeof Redis }> {
-  return import('ioredis')
 }
 
 /**
@@ -131,7 +130,8 @@ export class RedisConnection {
   async #open(): Promise<void> {
     const { load = loadRedis, url } = this.#options
     try {
-      const Client = await load()
+      // The module ioredis: `loadRedis` does not declare it.
+      const { Redis: Client } = (await load()) as { readonly Redis: typeof Redis }
       // Closed in the meantime.
       if (this.#opened === undefined) return
       const client = new Client(url, {
