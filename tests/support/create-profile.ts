@@ -1,4 +1,10 @@
-import { type Profile, type ProfileSummary, schemaVersion, toProfile } from '#bundles/profiler/profile/profile.ts'
+import {
+  noCounts,
+  type Profile,
+  type ProfileSummary,
+  schemaVersion,
+  toProfile,
+} from '#bundles/profiler/profile/profile.ts'
 import type { SerializedProfile } from '#bundles/profiler/store/profile-storage.ts'
 import type { QueryData } from '#bundles/profiler/subjects/queries/data.ts'
 import type { PanelSubject } from '#bundles/profiler/web/panels/panel.ts'
@@ -11,10 +17,9 @@ export interface ProfileInit extends Partial<ProfileSummary> {
   readonly processData?: Profile['processData']
 }
 
-/** Makes the profile of a GET that was answered on the 20th of November 2026, with data of whatever shape. */
-export function createProfile(data: Profile['data'], init: ProfileInit = {}): Profile {
-  const { children = [], failures = {}, processData = {}, ...changes } = init
-  const summary: ProfileSummary = {
+/** Makes the summary of a GET that was answered on the 20th of November 2026, with the given fields. */
+export function createSummary(fields: Partial<ProfileSummary> = {}): ProfileSummary {
+  return {
     token: 'abc123',
     parent: null,
     type: 'request',
@@ -36,18 +41,16 @@ export function createProfile(data: Profile['data'], init: ProfileInit = {}): Pr
     memory: 12 * 1024 * 1024,
     exception: null,
     fingerprint: null,
-    errors: 0,
-    warnings: 0,
-    calls: 0,
-    queries: 0,
     queryTime: 0,
-    cacheCalls: 0,
-    subRequests: 0,
-    dumps: 0,
-    browserErrors: 0,
-    ...changes,
+    ...noCounts,
+    ...fields,
   }
-  return toProfile({ schemaVersion, summary, children, data, failures }, processData)
+}
+
+/** Makes a profile with such a summary, and with data of whatever shape. */
+export function createProfile(data: Profile['data'], init: ProfileInit = {}): Profile {
+  const { children = [], failures = {}, processData = {}, ...changes } = init
+  return toProfile({ schemaVersion, summary: createSummary(changes), children, data, failures }, processData)
 }
 
 /** What of a record is not as usual. */
@@ -59,6 +62,25 @@ export interface RecordInit extends ProfileInit {
 export function createRecord({ data = {}, ...init }: RecordInit = {}): SerializedProfile {
   const { collectors, process, processData, ...document } = createProfile(data, init)
   return { summary: document.summary, text: JSON.stringify(document) }
+}
+
+/** Stored profiles with consecutive tokens from a number. */
+export function createRecords(count: number, first = 0): SerializedProfile[] {
+  const data = { probe: { text: 'ä€😀' } }
+  return Array.from({ length: count }, (_, index) => createRecord({ token: tokenOf(first + index), data }))
+}
+
+/** The default facts of tests. */
+export const facts = '{"environment":{"node":"20"}}'
+
+/** The token with this number. */
+export function tokenOf(number: number): string {
+  return number.toString(16).padStart(6, '0')
+}
+
+/** The tokens of summaries. */
+export function tokensOf({ summaries }: { readonly summaries: readonly ProfileSummary[] }): string[] {
+  return summaries.map(({ token }) => token)
 }
 
 /** Makes what a panel is given of such a profile. */

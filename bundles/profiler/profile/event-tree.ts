@@ -240,7 +240,7 @@ export interface ListenerChange {
   readonly verb: string
   /** `header`, `attribute`, `response`, `status` …; empty for a change of an unknown form. */
   readonly what: string
-  /** Of a header or an attribute. */
+  /** The name of the header or of the attribute; empty for other changes. */
   readonly name: string
 }
 

@@ -22,7 +22,7 @@ export interface StoredException extends Pick<RecordedException, 'name' | 'messa
 
 const countLimit = 100
 
-/** Reads what was thrown: each exception followed by those that it gathers and by its causes; none where there is nothing. */
+/** Reads the exceptions of a profile: each is followed by the exceptions that it gathers, and by its causes. */
 export const readExceptions: (profile: Profile) => readonly StoredException[] = oncePerProfile(collectors => {
   const [first, ...later] = collectors.exception?.exceptions ?? []
   if (first === undefined) return []
@@ -64,7 +64,7 @@ export function readChain(
   return [exception, ...inner, ...(cause === undefined ? [] : readChain(cause, 'Caused by'))]
 }
 
-/** Finds the innermost call of the application in what was thrown. */
+/** Finds the innermost call of the application in the stacks of the exceptions. */
 export function findThrowFrame(profile: Profile): RecordedFrame | undefined {
   const frames = readExceptions(profile).flatMap(({ frames }) => frames)
   return frames.find(({ file, origin }) => origin === 'application' && file !== undefined)

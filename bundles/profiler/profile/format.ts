@@ -184,7 +184,7 @@ export function readHeader(message: { readonly headers: Pairs } | undefined, nam
 
 /** A name and a value as a table shows them. */
 export interface ValueRow extends Row {
-  /** What others link to; empty for a row that nothing leads to. */
+  /** The id for links to the row; empty without such links. */
   readonly id: string
   /** The beginning of a long value, which is folded; empty for one that is short. */
   readonly start: string

@@ -1,4 +1,4 @@
-/** From when for how long, in microseconds since the main request began. */
+/** A period of time, in microseconds since the main request began. */
 export interface Period {
   readonly start: number
   readonly duration: number
@@ -15,7 +15,7 @@ export function joinPeriods(periods: readonly Period[]): Period[] {
   return joined
 }
 
-/** What others leave of periods; both are in order and do not overlap. */
+/** Subtracts other periods from periods. Both lists are in order, and their periods do not overlap. */
 export function subtractPeriods(periods: readonly Period[], others: readonly Period[]): Period[] {
   const left: Period[] = []
   let next = 0
@@ -32,7 +32,7 @@ export function subtractPeriods(periods: readonly Period[], others: readonly Per
   return left
 }
 
-/** The parts of periods that lie within others; both are in order and do not overlap. */
+/** The parts of periods that are also in other periods. Both lists are in order, and their periods do not overlap. */
 export function overlapPeriods(periods: readonly Period[], others: readonly Period[]): Period[] {
   return subtractPeriods(periods, subtractPeriods(periods, others))
 }

@@ -16,7 +16,7 @@ export const schemaVersion = 1
 /** The fields of a profile that the list shows, and by which profiles are searched and sorted. Masked. */
 export type ProfileSummary = Readonly<v.InferOutput<typeof summarySchema>>
 
-/** How a request ended: response sent, client gone, stream failed, process ended, or not so far. */
+/** How a request ended: the response was sent, the client has left, the stream failed, the process ended, or it has not ended. */
 export type Outcome = ProfileSummary['outcome']
 
 /** One request as it is stored, as plain JSON. `docs/reference/profile.md` describes the parts of `data`. */
@@ -51,7 +51,7 @@ export type ProcessData = { readonly [Name in keyof ProcessTypes]: ProcessTypes[
 const token = v.custom<string>(isToken)
 const count = v.custom<number>(isCount)
 
-/** Earlier versions have stored no such field. */
+// Profiles of earlier versions do not have the fields with a default.
 const laterText = v.optional(v.nullable(v.string()), null)
 const laterCount = v.optional(count, 0)
 
@@ -216,7 +216,7 @@ export interface SummaryCount extends CountWords {
 export const summaryCounts: readonly SummaryCount[] = counts
 
 /** The counts of a request in which nothing has happened. */
-// Each name has its entry.
+// The entries have all names.
 export const noCounts = Object.fromEntries(counts.map(({ field }) => [field, 0])) as Readonly<Record<CountName, number>>
 
 /** Bytes of the longest profile that is written and read. */

@@ -116,7 +116,7 @@ export function recordFrame(
   }
 }
 
-/** `above` are the lines of the stack of the error above. */
+/** Makes a recorded exception of an error. `above` are the lines of the stack of the error that has it as its cause. */
 export function recordError(error: LogError, above: readonly string[], directory: string): RecordedException {
   const { cause, errors, stack, ...rest } = error
   const lines = stack === '' ? [] : stack.split('\n')

@@ -90,9 +90,9 @@ export interface SentContent {
   readonly type: string
   /** The header `content-encoding`; empty without one. */
   readonly encoding: string
-  /** Masks what is a secret in this content only. */
+  /** Masks the texts that are secrets in this content only. */
   readonly hide?: ((text: string) => string) | undefined
-  /** Bytes of all of it, if `body` is only the beginning. */
+  /** Bytes of the whole content, if `body` is only its beginning. */
   readonly whole?: number | undefined
 }
 
@@ -106,7 +106,7 @@ const readLimit = 262_144
 /** Bytes whose digest is computed: 1 MiB takes a millisecond. */
 const digestLimit = 1_048_576
 
-/** A secret that a cut has halved would not be recognised: this many characters before the cut are dropped. */
+/** Characters before a cut that are dropped: half of a secret would not be recognised. */
 const margin = 4096
 
 /** Fields of a form: more than an application accepts by default. */

@@ -186,7 +186,7 @@ function toMetric([name, description, duration]: Metric): string {
 
 const afterController: readonly string[] = ['kernel.view', 'kernel.response', 'kernel.exception']
 
-/** From the end of the last event before the controller to the next event; 0 without a controller. */
+/** The milliseconds from the end of the last event before the controller to the next event; 0 without a controller. */
 function findControllerTime(rows: readonly SpanRow[]): number {
   let start: number | undefined
   for (const [mark, name, at, duration] of rows) {

@@ -29,7 +29,7 @@ export class Trace implements CollectedRequest {
   duration: number | undefined
   /** Whether code and caches were cold. */
   isCold = false
-  /** What was warm under the files with which the request began; `undefined` when it is not known. */
+  /** The kinds of requests that are warm since the last edit of a file; `undefined` when they are not known. */
   warm: WarmKinds | undefined
   /** Milliseconds until the response was sent or the connection was lost; only of a main request. */
   sentAt: number | undefined

@@ -38,7 +38,7 @@ export async function createFile(fileSystem: FileSystem, directory: string, file
   // A umask may have removed permissions that the owner needs.
   if (made !== undefined) await fileSystem.chmod(directory, directoryMode)
   const opened = await fileSystem.open(file, creationFlags, fileMode)
-  // The same here. A file that stays stricter than necessary is no reason to fail.
+  // The same for the file. A mode that stays stricter than necessary is no failure.
   await opened.chmod(fileMode).catch(() => undefined)
   return opened
 }

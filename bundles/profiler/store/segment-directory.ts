@@ -207,7 +207,7 @@ class SegmentReader {
       const { length, offset } = line.profile
       if (offset >= this.#known && offset + length <= size) await this.#takeIndexLine(line)
     }
-    // Of lines that were written since the last reading, the lines of the index may still follow.
+    // The lines of the index for the newest profiles may not be written yet.
     await this.#readUntil(isClosed ? size : Math.min(size, this.#size))
     this.#size = size
     this.#segment.bytes = indexSize + size

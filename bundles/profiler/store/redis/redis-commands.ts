@@ -29,7 +29,7 @@ export interface ReadProfile extends FoundProfile {
   readonly version: string
 }
 
-/** What the profiles are stored with. */
+/** The options of the profiles. */
 interface RedisProfilesOptions {
   readonly run: RunScript
   readonly limits: StoreLimits
@@ -118,7 +118,7 @@ function hash(text: string): string {
   return createHash('sha256').update(text).digest('hex').slice(0, 24)
 }
 
-/** Empty when it is damaged, or longer than a profile may be. Facts that are gone cost only themselves. */
+/** Decompresses a text; empty when it is damaged, or longer than a profile may be. A profile without its facts is still read. */
 async function inflate(bytes: Buffer = Buffer.alloc(0)): Promise<string> {
   const text = await decompress(bytes, { maxOutputLength: 3 * sizeLimit }).catch(() => '')
   return String(text)
@@ -127,7 +127,7 @@ async function inflate(bytes: Buffer = Buffer.alloc(0)): Promise<string> {
 /** Bytes of all spans, as in files. */
 const spanSizeLimit = 8 * 1024 * 1024
 
-/** What the spans are stored with. */
+/** The options of the spans. */
 interface RedisSpansOptions {
   readonly run: RunScript
   /** Milliseconds after which a trace without new spans is gone. */

@@ -9,7 +9,7 @@ export interface WaitingProfile extends SerializedProfile {
   readonly facts: string
 }
 
-/** The function that writes a profile, and those that learn of the outcome. */
+/** The functions that a queue calls, and its limit. */
 interface RedisQueueOptions {
   /** Characters of profiles that are not written yet. */
   readonly limit: number

@@ -109,7 +109,7 @@ export class RedisReader {
   /** Takes over a listed profile. Returns whether it was not known. */
   #take({ position, stamp, summary, token }: ListedProfile): boolean {
     const { index, isWaiting } = this.#options
-    // Evicted or damaged.
+    // The profile was evicted, or is damaged.
     if (summary === undefined) return false
     const known = index.find(token)
     if (known === undefined) {
@@ -151,7 +151,7 @@ export class RedisIndex {
   readonly #byToken = new Map<string, RedisEntry>()
   #entries: RedisEntry[] = []
   #isSorted = true
-  /** Of profiles that are not stored: after all times in microseconds. */
+  /** The position of the next profile that is not stored: greater than all times in microseconds. */
   #nextPosition = 2 ** 52
 
   /** Oldest first. */

@@ -13,10 +13,10 @@ import {
 import path from 'node:path'
 import { t } from 'tap'
 import type { FileProfileStorage } from '#bundles/profiler/store/file-profile-storage.ts'
+import { createRecord, createRecords, facts, tokenOf, tokensOf } from '#tests/support/create-profile.ts'
 import { until } from '#tests/support/until.ts'
 import { createDisk, createError, type Operation } from './disk.ts'
 import { createDirectory, createFileStorage, listFiles, pause } from './file-storage.ts'
-import { createRecord, createRecords, facts, tokenOf, tokensOf } from './records.ts'
 
 async function append(storage: FileProfileStorage, count: number, first = 0): Promise<void> {
   for (const record of createRecords(count, first)) storage.append(record, facts)
@@ -216,8 +216,9 @@ t.test('fs-slow-shim: no caller waits for a slow disk, and the queue is bounded'
     queueLength: 20_000,
     fileSystem: createDisk({ before: () => pause(2) }),
   })
-  for (const record of createRecords(200)) storage.append(record, facts)
-  const { length } = createRecord().text
+  const records = createRecords(200)
+  for (const record of records) storage.append(record, facts)
+  const length = records[0]?.text.length ?? 0
   const kept = Math.floor(20_000 / length)
   const { dropped, problem, profiles } = await storage.usage()
   t.strictSame({ profiles, dropped }, { profiles: kept, dropped: 200 - kept })
@@ -252,9 +253,9 @@ t.test('a profile that is too long is dropped alone', async t => {
   const { storage, problems } = createFileStorage(t)
   const text = 'x'.repeat(4 * 1024 * 1024)
   for (const long of [text, '€'.repeat(1_500_000)]) {
-    storage.append(createRecord({ token: '000001' }, { data: { long } }), facts)
+    storage.append(createRecord({ token: '000001', data: { long } }), facts)
   }
-  storage.append(createRecord({ token: '000002' }, { data: { long: 'x'.repeat(2_000_000) } }), facts)
+  storage.append(createRecord({ token: '000002', data: { long: 'x'.repeat(2_000_000) } }), facts)
   await storage.flush()
   t.strictSame(await readable(storage), [2])
   const { dropped, problem } = await storage.usage()

@@ -14,7 +14,7 @@ import {
 } from 'node:fs'
 import path from 'node:path'
 import { FileProfileStorage } from '#bundles/profiler/store/file-profile-storage.ts'
-import { createRecord, createRecords, facts, tokenOf } from './records.ts'
+import { createRecord, createRecords, facts, tokenOf } from '#tests/support/create-profile.ts'
 
 // In a separate folder, because files would remain in the working directory.
 const [root = fail('A folder is missing.'), scenario = ''] = process.argv.slice(2)

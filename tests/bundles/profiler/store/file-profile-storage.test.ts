@@ -6,10 +6,10 @@ import { t } from 'tap'
 import type { ProfileSummary } from '#bundles/profiler/profile/profile.ts'
 import type { FileProfileStorage } from '#bundles/profiler/store/file-profile-storage.ts'
 import { IndexEntry, ProfileIndex } from '#bundles/profiler/store/profile-index.ts'
+import { createRecord, createRecords, createSummary, facts, tokenOf, tokensOf } from '#tests/support/create-profile.ts'
 import { until } from '#tests/support/until.ts'
 import { createDisk, createError, type Operation } from './disk.ts'
 import { abandon, createFileStorage, listFiles, pause } from './file-storage.ts'
-import { createRecord, createRecords, createSummary, facts, tokenOf, tokensOf } from './records.ts'
 
 async function append(storage: FileProfileStorage, count: number, first = 0): Promise<void> {
   for (const record of createRecords(count, first)) storage.append(record, facts)
@@ -88,7 +88,7 @@ t.test(
     await storage.close()
     abandon(directory)
     const { storage: second } = createFileStorage(t, { directory })
-    const change = () => createRecord({ token: tokenOf(1), warnings: 7 }, { data: { added: true } })
+    const change = () => createRecord({ token: tokenOf(1), warnings: 7, data: { added: true } })
     t.equal(await second.amend(tokenOf(1), change), true)
     const check = async (reader: FileProfileStorage, step: string) => {
       t.strictSame(await list(reader), [2, 1, 0], step)

@@ -2,8 +2,8 @@ import { spawnSync } from 'node:child_process'
 import { readFileSync } from 'node:fs'
 import path from 'node:path'
 import { t } from 'tap'
+import { createRecord, facts, tokenOf, tokensOf } from '#tests/support/create-profile.ts'
 import { createDirectory, createFileStorage, listFiles } from './file-storage.ts'
-import { createRecord, facts, tokenOf, tokensOf } from './records.ts'
 import { killWriters, runFault, startWriter } from './writers.ts'
 
 t.test('cc-4-writers: four processes keep a thousand profiles each, and a fifth one finds all', async t => {

@@ -1,8 +1,8 @@
 import path from 'node:path'
 import { t } from 'tap'
 import { isRunning } from '#bundles/profiler/store/file-system.ts'
+import { tokenOf, tokensOf } from '#tests/support/create-profile.ts'
 import { createDirectory, createFileStorage, missingPid } from './file-storage.ts'
-import { tokenOf, tokensOf } from './records.ts'
 import { killWriters, runFault, startWriter } from './writers.ts'
 
 t.test('two processes keep 200 profiles each, and a third one finds all', async t => {

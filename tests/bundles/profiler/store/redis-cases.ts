@@ -1,7 +1,7 @@
 import type { Test } from 'tap'
+import { createRecord, createRecords, facts, tokenOf, tokensOf } from '#tests/support/create-profile.ts'
 import { createReceivedSpan, traceId } from '#tests/support/otlp.ts'
 import { until } from '#tests/support/until.ts'
-import { createRecord, createRecords, facts, tokenOf, tokensOf } from './records.ts'
 import { createRedisStorage } from './redis-storage.ts'
 import { storageCases } from './storage-cases.ts'
 

@@ -4,11 +4,11 @@ import { createProfilerBundle } from '#bundles/profiler/profiler-bundle.ts'
 import { createRedisProfileStorage, RedisProfileStorage } from '#bundles/profiler/store/redis/redis-profile-storage.ts'
 import { createTestKernel } from '#kernel/testing/create-test-kernel.ts'
 import { defineScript, loadRedis, RedisConnection } from '#lib/redis/redis-connection.ts'
+import { createRecord, createRecords, facts, tokenOf, tokensOf } from '#tests/support/create-profile.ts'
 import { startFakeRedis } from '#tests/support/fake-redis.ts'
 import { findPort } from '#tests/support/find-port.ts'
 import { createReceivedSpan, traceId } from '#tests/support/otlp.ts'
 import { until } from '#tests/support/until.ts'
-import { createRecord, createRecords, facts, tokenOf, tokensOf } from './records.ts'
 import { createRedisStorage } from './redis-storage.ts'
 
 t.test('an outage: profiles wait, it is reported once, and recovery needs no restart', async t => {
@@ -74,10 +74,10 @@ t.test('without a server at the start, memory is bounded, and drops are counted 
 t.test('a profile that is too long is dropped', async t => {
   const fake = await startFakeRedis(t)
   const { storage } = createRedisStorage(t, { url: fake.url })
-  storage.append(createRecord({ token: tokenOf(0) }, { data: { text: 'x'.repeat(5_000_000) } }), facts)
+  storage.append(createRecord({ token: tokenOf(0), data: { text: 'x'.repeat(5_000_000) } }), facts)
   t.equal((await storage.usage()).problem, 'A profile was dropped because it is too long.')
   for (let index = 1; index < 4; index++) {
-    storage.append(createRecord({ token: tokenOf(index) }, { data: { text: 'x'.repeat(900_000) } }), facts)
+    storage.append(createRecord({ token: tokenOf(index), data: { text: 'x'.repeat(900_000) } }), facts)
   }
   await storage.flush()
   t.equal((await storage.search({ limit: 5 })).total, 3, 'long profiles are written in several groups')

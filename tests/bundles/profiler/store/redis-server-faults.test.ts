@@ -7,11 +7,11 @@ import { createProfilerBundle } from '#bundles/profiler/profiler-bundle.ts'
 import { createTestKernel } from '#kernel/testing/create-test-kernel.ts'
 import { silentLogger } from '#kernel/testing/event-factories.ts'
 import { createRedisSessionStore } from '#lib/session/redis-session-store.ts'
+import { createRecord, createRecords, facts, tokenOf, tokensOf } from '#tests/support/create-profile.ts'
 import { findPort } from '#tests/support/find-port.ts'
 import { never, startProxy } from '#tests/support/start-proxy.ts'
 import { lacksRedis, openRedis, startRedis } from '#tests/support/start-redis.ts'
 import { until } from '#tests/support/until.ts'
-import { createRecord, createRecords, facts, tokenOf, tokensOf } from './records.ts'
 import { createRedisStorage, type TestedRedisStorage } from './redis-storage.ts'
 
 type Storage = TestedRedisStorage['storage']
@@ -77,7 +77,7 @@ t.test('faults of a Redis', { skip: lacksRedis, jobs: 3 }, async t => {
     const { problems, storage } = createRedisStorage(t, { url: urlOf(server) })
     for (let index = 0; index < 60; index++) {
       const noise = randomBytes(100_000).toString('base64')
-      storage.append(createRecord({ token: tokenOf(index) }, { data: { noise } }), facts)
+      storage.append(createRecord({ token: tokenOf(index), data: { noise } }), facts)
       await storage.flush()
     }
     const { dropped, problem } = await storage.usage()

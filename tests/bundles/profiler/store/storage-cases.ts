@@ -2,8 +2,8 @@ import assert from 'node:assert'
 import type { Test } from 'tap'
 import type { Profile } from '#bundles/profiler/profile/profile.ts'
 import type { ProfileQuery, ProfileStorage } from '#bundles/profiler/store/profile-storage.ts'
+import { createRecord, createRecords, createSummary, facts, tokenOf, tokensOf } from '#tests/support/create-profile.ts'
 import { createReceivedSpan, traceId } from '#tests/support/otlp.ts'
-import { createRecord, createRecords, createSummary, facts, tokenOf, tokensOf } from './records.ts'
 
 /** Creates an empty storage. */
 export type CreateStorage = (t: Test) => ProfileStorage
@@ -12,7 +12,7 @@ export type CreateStorage = (t: Test) => ProfileStorage
 export const storageCases: Record<string, (t: Test, createStorage: CreateStorage) => Promise<void>> = {
   'an appended profile is found at once, and after it was written': async (t, createStorage) => {
     const storage = createStorage(t)
-    const record = createRecord({ token: 'abcdef' }, { children: ['000001'], failures: { probe: 'It failed.' } })
+    const record = createRecord({ token: 'abcdef', children: ['000001'], failures: { probe: 'It failed.' } })
     storage.append(record, facts)
     const profile = { ...JSON.parse(record.text), processData: JSON.parse(facts) }
     const expected = { profile, isPinned: false }
@@ -47,7 +47,7 @@ export const storageCases: Record<string, (t: Test, createStorage: CreateStorage
   'an updated profile has its newest content in its old place': async (t, createStorage) => {
     const storage = createStorage(t)
     for (const record of createRecords(3)) storage.append(record, facts)
-    storage.append(createRecord({ token: tokenOf(1), status: 500 }, { data: { late: true } }), '{"version":2}')
+    storage.append(createRecord({ token: tokenOf(1), status: 500, data: { late: true } }), '{"version":2}')
     const check = async () => {
       const { summaries, total } = await storage.search({ limit: 10 })
       t.strictSame(
@@ -64,7 +64,7 @@ export const storageCases: Record<string, (t: Test, createStorage: CreateStorage
     await check()
     await storage.flush()
     await check()
-    storage.append(createRecord({ token: tokenOf(1), status: 500 }, { data: { late: 'later' } }), facts)
+    storage.append(createRecord({ token: tokenOf(1), status: 500, data: { late: 'later' } }), facts)
     t.hasStrict(await storage.find(tokenOf(1)), { profile: { data: { late: 'later' } } })
     storage.append(createRecord({ token: tokenOf(7) }), facts)
     t.equal(tokensOf(await storage.search({ limit: 1 }))[0], tokenOf(7), 'an unknown profile is appended')
@@ -78,7 +78,7 @@ export const storageCases: Record<string, (t: Test, createStorage: CreateStorage
     for (const record of createRecords(2)) storage.append(record, facts)
     const count = (profile: Profile) => {
       const counted = Number(profile.data.counted ?? 0) + 1
-      return createRecord({ token: tokenOf(0), warnings: counted }, { data: { counted } })
+      return createRecord({ token: tokenOf(0), warnings: counted, data: { counted } })
     }
     const changes = await Promise.all(Array.from({ length: 5 }, () => storage.amend(tokenOf(0), count)))
     t.strictSame(changes, [true, true, true, true, true])
@@ -242,7 +242,7 @@ export const storageCases: Record<string, (t: Test, createStorage: CreateStorage
     const data = JSON.parse(
       '{"__proto__":{"polluted":1},"constructor":{"prototype":{"polluted":1}},"a":"\\n\\u2028\\ud800"}',
     )
-    storage.append(createRecord({ token: '000001', url: 'http://localhost/"\n\\' }, { data }), facts)
+    storage.append(createRecord({ token: '000001', url: 'http://localhost/"\n\\', data }), facts)
     await storage.flush()
     const found = await storage.find('000001')
     t.equal(JSON.stringify(found?.profile.data), JSON.stringify(data))

@@ -5,8 +5,8 @@ import type { ProfileSummary } from '#bundles/profiler/profile/profile.ts'
 import { searchSummaries } from '#bundles/profiler/store/base-profile-storage.ts'
 import { MemoryProfileStorage } from '#bundles/profiler/store/memory-profile-storage.ts'
 import type { ProfileQuery } from '#bundles/profiler/store/profile-storage.ts'
+import { createSummary } from '#tests/support/create-profile.ts'
 import { createFileStorage } from './file-storage.ts'
-import { createSummary } from './records.ts'
 import { storageCases } from './storage-cases.ts'
 
 for (const [claim, testCase] of Object.entries(storageCases)) {

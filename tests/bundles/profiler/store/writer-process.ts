@@ -1,6 +1,6 @@
 // A process that stores profiles; it is started by writers.ts with: directory, first token, count, group, mode.
 import { FileProfileStorage } from '#bundles/profiler/store/file-profile-storage.ts'
-import { createRecords, facts } from './records.ts'
+import { createRecords, facts } from '#tests/support/create-profile.ts'
 
 const [directory = '', first = '0', count = '0', group = '1', mode = 'close'] = process.argv.slice(2)
 

@@ -2,9 +2,9 @@ import type { ChildProcess } from 'node:child_process'
 import { once } from 'node:events'
 import path from 'node:path'
 import type { Test } from 'tap'
+import { createRecords, facts, tokensOf } from '#tests/support/create-profile.ts'
 import { runProcess, startProcess } from '#tests/support/start-process.ts'
 import { createDirectory, createFileStorage } from './file-storage.ts'
-import { createRecords, facts, tokensOf } from './records.ts'
 
 /** Tap measures the coverage of each child process, which takes a second; `env` avoids that. */
 const uncounted: readonly string[] = ['-u', 'NODE_OPTIONS']
@@ -51,6 +51,8 @@ export async function killWriters(t: Test, rounds: number, count = 5): Promise<v
     t.strictSame(await Promise.all(writers.map(({ ended }) => ended)), Array(count).fill('SIGKILL'))
 
     const { storage } = createFileStorage(t, { directory, limits: { count: 1_000_000 } })
+    // A search on a busy machine lists the profiles that are known after two seconds.
+    await storage.load()
     const { summaries, total } = await storage.search({ limit: 1_000_000 })
     const listed = new Set(tokensOf({ summaries }))
     const printed = writers.flatMap(({ printed }) => printed())
