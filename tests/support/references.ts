@@ -7,6 +7,7 @@ import { settingOwners, writeSettings } from './declared-settings.ts'
 import { docBefore, readSource } from './doc-comments.ts'
 import { runDocumented } from './documented-console.ts'
 import { code, fillBlocks, linkGuides, writeTable } from './markdown.ts'
+import { writeProfileSchema } from './profile-schema.ts'
 import { readEntryPoints } from './public-api.ts'
 import { readRunTimePackages, writePackages } from './run-time-packages.ts'
 
@@ -28,6 +29,7 @@ const references: readonly Reference[] = [
     write: before => fillBlocks(before, 'settings', settingOwners, writeSettings),
   },
   { file: 'docs/reference/console.md', write: writeCommands },
+  { file: 'docs/reference/profile.schema.json', write: writeProfileSchema },
 ]
 
 /** Writes the references anew. Returns the files that have changed. */

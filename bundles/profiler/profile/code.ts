@@ -8,6 +8,7 @@ const placeEntries = {
   file: maybe(check.text),
   line: maybe(check.number),
   column: maybe(check.number),
+  /** Whether its function awaited the one below it. */
   isAwaiting: maybe(v.literal(true)),
 }
 
@@ -17,7 +18,9 @@ export const codePlace: Schema<CodePlace> = v.object(placeEntries)
 /** The schema of a caller. */
 export const caller: Schema<Caller> = v.object({
   ...placeEntries,
+  /** The frames of the application above it, the nearest first, at most two. */
   callers: maybe(list(codePlace)),
+  /** Whether the stack named no place: this is the controller or the listener that ran. */
   isIn: maybe(v.literal(true)),
 })
 
@@ -44,6 +47,7 @@ const frame = v.object({
   file: maybe(check.text),
   line: maybe(check.number),
   column: maybe(check.number),
+  /** `kernel`: the package sinfonietta. `vendor`: another npm package. */
   origin: oneOf(['runtime', 'application', 'kernel', 'vendor']),
   /** The npm package of the code, for `vendor`. */
   package: maybe(check.text),
@@ -77,6 +81,7 @@ export interface RecordedException extends Readonly<v.InferOutput<v.ObjectSchema
 export const recordedException: Schema<RecordedException> = v.object({
   ...exceptionEntries,
   cause: maybe(v.lazy(() => recordedException)),
+  /** The errors of an AggregateError. */
   errors: maybe(list(v.lazy(() => recordedException))),
 })
 

@@ -55,17 +55,20 @@ const count = v.custom<number>(isCount)
 const laterText = v.optional(v.nullable(v.string()), null)
 const laterCount = v.optional(count, 0)
 
+/** The fields of a profile that the list shows. Masked. */
 const summarySchema = v.object({
   /** 6 or 12 lower-case hexadecimal digits. An identifier, not a secret. */
   token,
   /** The token of the request that made this sub-request; `null` of a main request. */
   parent: v.nullable(token),
   type: v.literal('request'),
+  /** The response was sent, the client has left, the stream has failed, the process has ended, or none of these so far. */
   outcome: v.picklist(['complete', 'aborted', 'stream-failed', 'crashed', 'unfinished']),
   /** 0 when there was no response. */
   status: count,
   ip: v.string(),
   method: v.string(),
+  /** Secrets in it are masked. */
   url: v.string(),
   route: v.nullable(v.string()),
   controller: v.nullable(v.string()),
@@ -108,6 +111,7 @@ const summarySchema = v.object({
   queryTime: v.optional(check.amount, 0),
   /** Queries of caches. */
   cacheCalls: laterCount,
+  /** Sub-requests. */
   subRequests: count,
   /** Calls of `dump` and of `console`. */
   dumps: laterCount,

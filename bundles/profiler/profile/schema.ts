@@ -150,8 +150,12 @@ export function section<Entries extends v.ObjectEntries>(entries: Entries): v.Ob
 
 /** The schema of a tree. Trees are at most as deep as their writer made them, and a profile has its own limit of depth. */
 export const treeSchema: Schema<ValueTree> = v.object({
+  /** `text`: a string. `value`: a number, a boolean, a date. `object`: an object. `note`: a value that is not shown. */
   kind: oneOf(['note', 'text', 'value', 'object']),
+  /** A string as it is; of an object its class, and the size of a collection: `Map(2)`. */
   text: check.text,
+  /** The properties or items of an object. */
   entries: maybe(list(v.object({ name: check.text, value: v.lazy(() => treeSchema) }))),
+  /** How many further entries were left out. */
   omitted: maybe(check.amount),
 })

@@ -89,6 +89,7 @@ export const sessionSchema = v.object({
   flashes: maybe(check.object),
 })
 
+/** The redirects that have led here, the first one first. */
 export const redirectsSchema = list(
   v.object({
     token: v.custom<string>(isToken),

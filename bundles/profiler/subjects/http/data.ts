@@ -19,6 +19,7 @@ export const httpSchema = v.object({
       client: oneOf(['fetch', 'node:http']),
       method: text,
       url: text,
+      /** The time of the call. */
       start: number,
       /** When the call was assigned to a connection. */
       sent: maybe(check.number),

@@ -18,15 +18,19 @@ export type GcPause = GcPauses['first'][number]
 export type LoopBlock = MemoryData['blocks'][number]
 
 export const memorySchema = v.object({
+  /** Until the response was sent. */
   wall: amount,
+  /** The CPU time of the process, in its own code and in that of the system. */
   cpu: section({ user: amount, system: amount }),
+  /** The time in which the event loop was busy, and in which it waited. */
   loop: section({ active: amount, idle: amount }),
   /** In bytes. */
   heap: section({ before: amount, after: amount, limit: amount }),
   /** The most bytes that the process ever held (resident set size). */
   peak: maybe(check.amount),
-  /** Other main requests: at the start, and at most. */
+  /** Other main requests in flight: at the start, and at most. */
   requests: section({ others: amount, most: amount }),
+  /** The runs of the garbage collector. */
   pauses: section({
     count: amount,
     /** Milliseconds of all of them. */
@@ -41,6 +45,7 @@ export const memorySchema = v.object({
       }),
     ),
   }),
+  /** Times of 50 ms or more in which the event loop was blocked. */
   blocks: list(
     v.object({
       start: number,

@@ -36,6 +36,7 @@ const query = v.object({
   text: check.text,
   /** Names and masked values. Names are derived from the statement; else they are positions, `$1` or `1`. */
   parameters: maybe(pairs),
+  /** Milliseconds since the start of the request. */
   start: number,
   /** Absent if it was not over. */
   end: maybe(check.number),

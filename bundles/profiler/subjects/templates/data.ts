@@ -11,6 +11,7 @@ export const render = v.object({
   name: text,
   /** The index of the render that this is a partial of; -1 of a page. */
   parent: v.fallback(check.number, -1),
+  /** Milliseconds since the start of the request. */
   start: number,
   /** With its partials. */
   duration: amount,

@@ -12,6 +12,7 @@ export const timeSchema = v.object({
     v.object({
       name: text,
       category: text,
+      /** Starts and durations. */
       periods: list(v.tuple([check.number, check.amount])),
       /** The sum of all periods, also of those that were left out. */
       duration: amount,

@@ -21,6 +21,7 @@ const validation = v.object({
   vendor: check.text,
   /** The title of the schema, if it has one. */
   schema: maybe(check.text),
+  /** Milliseconds since the start of the request. */
   start: number,
   /** Absent if it was not over. */
   end: maybe(check.number),
