@@ -33,7 +33,7 @@ export type LoadBundles = (config: Config) => Promise<readonly Bundle[]>
 export interface ApplicationSettings {
   readonly directory: string
   readonly settings: Settings
-  /** With a mistake in a setting, its value is a provisional one. */
+  /** A setting with a mistake has a provisional value. */
   readonly config: Config
   readonly redactor: Redactor
 }

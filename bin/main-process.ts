@@ -154,7 +154,7 @@ async function serveUntilEnd(
   }
   let templateProblems: readonly SourceProblem[] = []
   const onMessage = (message: unknown) => {
-    // The other texts are about the change of processes.
+    // Messages that are texts are about the change of processes.
     if (typeof message === 'string') return
     if (isReload(message)) templateProblems = reload(kernel, message.reload)
     // The other message is that of the supervisor about mistakes in the sources.

@@ -182,7 +182,7 @@ class CompiledSources implements Sources {
   }
 
   isBuilt(): boolean {
-    // Only a compiler can leave a build that is not whole.
+    // Only a compiler can leave an incomplete build.
     return existsSync(this.bundles) && (existsSync(this.#buildInfo) || this.#compiler === undefined)
   }
 

@@ -21,7 +21,7 @@ const longestWait = 30_000
 /** In a shorter time, requests wait for the next process. In a longer one, they get a page. */
 const patience = 1_000
 
-/** Wrong types stop nothing. */
+/** A mistake of types does not stop the application. */
 const lenient = { isLenient: true }
 
 /** The most edits that a process is started with, and the most files of each. */
@@ -87,7 +87,7 @@ export async function supervise(
   let changed = new Set<string>()
   /** Ends the check of types: only the last one counts, and none after another mistake. */
   let check = new AbortController()
-  /** Those of the processes that were started and have not served yet. */
+  /** The changed files of the processes that were started and have not served yet. */
   let starting: ReadonlySet<string> = new Set()
   /** The latest edits that a process has worked with, the oldest first. */
   let edits: readonly Edit[] = []
@@ -146,7 +146,7 @@ export async function supervise(
     if (!signal.aborted) processes.send({ broken, isCurrent: true })
   }
 
-  /** Without a process that serves, requests wait for the one that starts. */
+  /** If no process serves, requests wait for the process that starts. */
   function onSlowStart(): void {
     const message = `The application has not started within ${times.start / 1000} s. It is still starting.`
     // Without a shared socket the page would take the port of the process.
@@ -183,7 +183,7 @@ export async function supervise(
     void start(new Set())
   }
 
-  /** Without a file, the compiled files have changed. */
+  /** `file` is absent if the compiled files have changed. */
   function onChange(mustRestart: boolean, file?: string): void {
     const name = file === undefined ? '' : path.relative(directory, file)
     // Editors and other tools write temporary files whose names have no extension.

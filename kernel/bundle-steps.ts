@@ -16,7 +16,7 @@ import type { ConsoleCommand } from './console-command.ts'
 import { type ControllerResolver, createDeclarations, type Declaring } from './controller.ts'
 import { KERNEL_BUNDLE_FAILED, KERNEL_BUNDLE_WAITING, KERNEL_CONTRIBUTION_INVALID } from './errors.ts'
 import type { Collector, FindingRule } from './profiler-contract.ts'
-// For the types of the attributes.
+// The import adds the types of the kernel's attributes.
 import type {} from './request-attributes.ts'
 
 /** Milliseconds after which a bundle that is still in `register` is logged. */
@@ -133,7 +133,7 @@ function adviseOnServices(cause: unknown, services: object): string {
 
 /** Objects that bundles add to a list of the application: their shape, of which some keys are required. */
 interface Kind<type> {
-  /** With its article. */
+  /** The noun for messages, with its article: `A command`. */
   readonly noun: string
   readonly list: (app: Application) => readonly unknown[]
   readonly shape: ShapeOf<type>

@@ -175,7 +175,7 @@ export class DebugGate {
     this.#decisions.set(request, false)
   }
 
-  /** All but the key. */
+  /** Whether a request passes all conditions except the debug key. */
   #admits(request: Request): boolean {
     this.identify(request)
     const { connection } = request

@@ -28,7 +28,7 @@ export function watchLibraries({
 interface WatchServices {
   readonly queries: Pick<Queries, 'begin' | 'noteWait'>
   readonly context: RequestContext
-  /** Those of this library. */
+  /** Finds the callers of the queries of one library. */
   readonly callers: Callers
 }
 
@@ -36,7 +36,7 @@ interface WatchServices {
 interface MysqlQuery {
   /** The statement; for `mysql2:query` with its values. */
   readonly query: string
-  /** Of `mysql2:execute`; those of `mysql2:query` are in the statement. */
+  /** The values of `mysql2:execute`. Those of `mysql2:query` are in the statement. */
   readonly values?: readonly unknown[]
   /** Empty without a database. */
   readonly database: string
@@ -130,9 +130,9 @@ interface RedisPlace {
 /** A message of `ioredis:command` and `node-redis:command`. */
 interface RedisCommand extends RedisPlace {
   readonly command: string
-  /** Those that may be values are `?`. The arguments of node-redis begin with the command. */
+  /** Arguments that may be values are `?`. The arguments of node-redis begin with the command. */
   readonly args: readonly string[]
-  /** Of a pipeline of node-redis. */
+  /** The number of commands, in a pipeline of node-redis. */
   readonly batchSize?: number
 }
 

@@ -205,7 +205,7 @@ function finish(end: QueryEnd, result: QueryResult): void {
   }
 }
 
-/** The rows that a result of a database library returned or changed; `undefined` if it does not say so. */
+/** The rows that a result of a database library returned or changed; `undefined` if it does not say how many. */
 export function countRows(result: unknown): number | undefined {
   if (Array.isArray(result)) return result.length
   if (typeof result !== 'object' || result === null) return undefined

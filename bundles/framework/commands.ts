@@ -262,7 +262,7 @@ function createDebugEvents(dispatcher: EventDispatcher): ConsoleCommand {
 interface DescribedEvent {
   readonly event: string
   readonly class: string
-  /** What ends the event before later listeners, apart from `stopPropagation()`. */
+  /** Whether a response ends the event before later listeners, as `stopPropagation()` does. */
   readonly isStoppedByResponse: boolean
   readonly listeners: readonly { readonly name: string; readonly priority: number; readonly file?: string }[]
 }

@@ -247,7 +247,7 @@ function placeIn({ body, end }: BlockStatement): number {
 
 /** Creates the line of an import. */
 export function createImport(name: string, file: string): string {
-  // In pieces, as a test searches all sources for imports.
+  // The text is in pieces, because a test searches all sources for imports.
   return [`import { ${name} }`, 'from', `'${file}'`].join(' ')
 }
 

@@ -118,7 +118,7 @@ function isSilent({ bytesRead }: Socket): boolean {
 /** Closes idle connections but silent ones, which Node counts among them from version 26 on, and among the busy ones before. */
 function closeIdle(server: Server, sockets: ReadonlySet<Socket>): void {
   const spared = [...sockets].filter(isSilent)
-  // For the call of Node, a method without an effect.
+  // While Node closes idle connections, their method `destroy` has no effect.
   for (const socket of spared) socket.destroy = socket.ref
   server.closeIdleConnections()
   for (const socket of spared) Reflect.deleteProperty(socket, 'destroy')

@@ -242,7 +242,7 @@ export class NodeServer {
     try {
       if (this.#isDraining) this.#announceEnd(exchange, response)
       exchange.progress = toNode(response, target, error => void this.#onStreamFailure(exchange, error))
-      // Also by a field of the response.
+      // The application may have set a field that ends the connection.
       if (!target.shouldKeepAlive) this.#ending.add(target.req.socket)
     } catch (error) {
       this.#log(exchange).critical('A response could not be sent.', { exception: error })

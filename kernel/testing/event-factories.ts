@@ -42,7 +42,7 @@ export interface TestRequestInit extends TestBody {
   readonly trustedProxies?: TrustedProxies
 }
 
-/** With the parts that a test client adds. */
+/** The shape of the options, and of the parts that a test client adds. */
 const requestShape: ShapeOf<TestRequestInit & Pick<RequestInit, 'method' | 'reply'> & { readonly redirect?: string }> =
   {
     body: true,

@@ -50,7 +50,7 @@ export function readStream(
 ): Promise<void> {
   return new Promise((resolve, reject) => {
     if (length > limit) return reject(new BODY_TOO_LARGE([limit]))
-    // Another reader has the beginning.
+    // Another reader has read the beginning.
     if (stream.readableDidRead) return reject(new BODY_TRUNCATED([]))
 
     let count = 0

@@ -64,7 +64,7 @@ export class Settings {
       if (found.length === 0) values[name] = value
       mistakes.push(...found.map(mistake => `${name} ${mistake}`))
     }
-    // Without a mistake, all values are there.
+    // If there is no mistake, all values are known.
     if (mistakes.length === 0) mistakes.push(...this.#compare(settings, values as values))
     this.#mistakes.push(...mistakes)
     this.#values.set(settings, Object.freeze(values))

@@ -47,7 +47,7 @@ export class EventStream extends Response {
   readonly lastEventId: string | undefined
   readonly #source: Readable
   readonly #over = new AbortController()
-  /** What `open` has returned, if it is a function. */
+  /** The function that `open` has returned, if it has returned one. */
   #stop: (() => unknown) | undefined
   #sentEvents = 0
   #isBegun = false

@@ -92,7 +92,7 @@ const answers = new WeakMap<readonly unknown[], TextMemo<{ readonly result: unkn
 function recall<result>(accept: string, available: readonly unknown[], negotiate: () => result): result {
   const known = answers.get(available) ?? new TextMemo<{ readonly result: unknown }>(100, 256)
   const answer = known.get(accept)
-  // Only this function writes the cache of a list.
+  // This function alone writes the cache of a list, so the answer has the type.
   if (answer !== undefined) return answer.result as result
   const result = negotiate()
   known.set(accept, { result })

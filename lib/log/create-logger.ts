@@ -43,7 +43,7 @@ export function createLogger(options: LoggerOptions): Logger {
   return new ChannelLogger('app', { least, clock, redactor, writer, observers: new Set(), finders: new Set() })
 }
 
-/** What the loggers of all channels share. */
+/** The parts that the loggers of all channels share. */
 interface Parts {
   /** The position of the least level that is written. */
   readonly least: number

@@ -34,7 +34,7 @@ const separator = /[=@:%]/
 export class Redactor {
   readonly #variables: EnvironmentVariables
   readonly #shown = new Set(shownVariables)
-  /** In lower case, without the names that look secret. */
+  /** The declared secret names in lower case. Names that look secret are not in it. */
   readonly #secretNames = new Set<string>()
   readonly #secretSettings = new Set<string>()
   #secrets: RegExp | undefined

@@ -132,7 +132,7 @@ export class RedisConnection {
     try {
       // The module ioredis: `loadRedis` does not declare it.
       const { Redis: Client } = (await load()) as { readonly Redis: typeof Redis }
-      // Closed in the meantime.
+      // The connection was closed in the meantime.
       if (this.#opened === undefined) return
       const client = new Client(url, {
         lazyConnect: true,

@@ -16,7 +16,7 @@ export type PatternMatch =
 export interface PatternOptions {
   /** The character that no `:variable` contains: `/` in a path (the default), `.` in a host. */
   readonly delimiter?: '/' | '.'
-  /** By variable. Names without a variable are ignored. */
+  /** The requirements by the names of their variables. Names without a variable are ignored. */
   readonly requirements?: Readonly<Record<string, RegExp | string>>
 }
 

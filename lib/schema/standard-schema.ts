@@ -27,7 +27,7 @@ export interface SchemaIssue {
 
 /** The issues of one input, for people and programs. */
 export interface ReadableIssues {
-  /** At most 50. */
+  /** At most 50 issues. */
   readonly issues: readonly ReadableIssue[]
   /** How many more there are. */
   readonly omitted: number

@@ -35,7 +35,7 @@ export function createRedisSessionStore(options: RedisSessionStoreOptions): Crea
   return ({ logger }) => new RedisSessionStore({ ...options, logger })
 }
 
-/** What the store needs besides its place. */
+/** The options and services of the store. */
 interface RedisSessionStoreServices extends RedisSessionStoreOptions {
   readonly logger: Pick<Logger, 'info' | 'warning'>
   /** Milliseconds since 1970. */

@@ -21,7 +21,7 @@ interface SessionPlace {
 /** Times are milliseconds since 1970. */
 export interface SessionMetadata {
   readonly createdAt: number
-  /** Exact to a minute. */
+  /** The time of the last use, exact to a minute. */
   readonly lastUsedAt: number
   /** The end of the session, if it is not used again before. */
   readonly expiresAt: number

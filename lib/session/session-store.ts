@@ -73,7 +73,7 @@ export interface KeptSession {
   readonly name: string
   /** Milliseconds since 1970. */
   readonly expiresAt: number
-  /** Bytes. */
+  /** The size of the stored session, in bytes. */
   readonly size: number
 }
 
@@ -204,7 +204,7 @@ export class MemorySessionStore implements SessionStore {
     this.#put(id, data)
   }
 
-  /** Without an await, so that changes do not overlap. */
+  /** The method has no `await`, so that changes do not overlap. */
   async update(id: string, change: SessionChange, newId: string): Promise<SessionData | undefined> {
     const stored = this.#parse(id)
     if (stored === undefined) return undefined

@@ -6,7 +6,7 @@ export interface Slot {
   readonly name: string | undefined
   /** A literal: a number as it is written, or a string without its quotes. */
   readonly literal?: { readonly kind: 'number' | 'string'; readonly text: string }
-  /** Of a placeholder: its number from 1, or its name. */
+  /** The number of a placeholder, from 1, or its name. */
   readonly key?: number | string
 }
 
@@ -14,7 +14,7 @@ export interface Slot {
 export interface SqlStatement {
   /** The statement with `?` for its literals and one space for spaces and comments. Placeholders are as they were. */
   readonly shape: string
-  /** Its values in their order. */
+  /** The values, in the order of the text. */
   readonly slots: readonly Slot[]
   /** The names of tables after FROM, JOIN, INTO and UPDATE. */
   readonly tables: readonly string[]
@@ -63,7 +63,7 @@ interface Scope {
   readonly open: number
   /** The column that all values of a list belong to. */
   readonly column?: string | undefined
-  /** The names in it. */
+  /** The names in the list. */
   readonly columns: readonly string[]
   /** The index of the next item. */
   position: number
@@ -258,11 +258,11 @@ export type Literal = NonNullable<Slot['literal']>
 interface EmptiedStatement {
   /** The statement with `''` and `0` in place of its literals. */
   readonly text: string
-  /** In their order. */
+  /** The literals, in the order of the text. */
   readonly literals: readonly Literal[]
 }
 
-/** Characters of a statement that is emptied: a hostile one may take the square of them. */
+/** The most characters of a statement that is emptied: the time for a hostile statement grows with the square of its length. */
 const lengthLimit = 2000
 
 /** A string or a number that is read in the same way in each dialect, wherever it stands. */

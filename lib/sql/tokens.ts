@@ -121,7 +121,7 @@ export function readTokens(text: string, system: string): SqlToken[] {
   return tokens
 }
 
-/** Of Oracle's strings. */
+/** The closing brackets of Oracle's strings, such as `q'[text]'`. */
 const closing: Readonly<Record<string, string>> = { '[': ']', '(': ')', '{': '}', '<': '>' }
 
 function endOf(text: string, mark: string, from: number): number {

@@ -5,7 +5,7 @@ import { type FrameLocation, locateFrame, parseStack, type StackFrame, toPath } 
 export interface CodePlace {
   /** Absent at top level. */
   readonly function?: string | undefined
-  /** As {@link locateFrame} names it. */
+  /** The file, as {@link locateFrame} names it. */
   readonly file?: string | undefined
   readonly line?: number | undefined
   readonly column?: number | undefined
@@ -47,7 +47,7 @@ const gapLimit = 3
 export class Callers {
   readonly #directory: string
   #files = createMemo()
-  /** In all files. */
+  /** The number of known places, in all files. */
   #places = 0
   /** Frames that are read first. */
   #firstLimit = 4
@@ -167,7 +167,7 @@ export class Callers {
     return chain
   }
 
-  /** With too many places the cache starts again from empty. */
+  /** Counts a new place. If there are too many places, the cache is emptied. */
   #count(): void {
     if (this.#places === placeLimit) {
       this.#files = createMemo()
@@ -195,7 +195,7 @@ interface Chain {
   readonly longer: Map<KnownPlace, Chain>
 }
 
-/** Of functions that are built into the engine, and of code from a string. */
+/** The file of functions that are built into the engine, and of code from a string. */
 const runtime: SourceFile = { location: { origin: 'runtime' }, places: new Map() }
 
 function createMemo(): TextMemo<SourceFile> {

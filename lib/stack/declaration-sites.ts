@@ -3,7 +3,7 @@ import { type FrameLocation, locateFrame, parseStack } from './stack-frames.ts'
 
 /** A place in the code. */
 export interface DeclarationSite {
-  /** As `locateFrame` names it. */
+  /** The file, as `locateFrame` names it. */
   readonly file: string
   readonly line: number
   readonly column: number
@@ -14,7 +14,7 @@ interface DeclaredWork {
   readonly declared: object
   /** The nearest frame of the application. */
   readonly caller: Caller | undefined
-  /** The place without one. */
+  /** The nearest frame outside of the application. */
   readonly outside: CodePlace
 }
 

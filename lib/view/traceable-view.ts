@@ -77,7 +77,7 @@ export class ForwardingView implements View {
   }
 }
 
-/** Records how long pages wait for fragments. The decorated templates record all else. */
+/** Records how long pages wait for fragments. The decorated templates record everything else. */
 class TraceableView extends ForwardingView {
   readonly #tracer: RenderTracer
 
