@@ -8,7 +8,7 @@ import { findLatest, mainRequests } from '../insight/relatives.ts'
 import type { Replayer } from '../insight/replay/replay.ts'
 import { isToken } from '../profile/schema.ts'
 import type { ProfileStorage, StoredProfile } from '../store/profile-storage.ts'
-import type { ArmFile } from '../subjects/cpu/arming.ts'
+import type { ArmFile } from '../subjects/cpu/record.ts'
 import type { Assets } from '../web/assets.ts'
 import type { ProfilePanel } from '../web/panels/panel.ts'
 

@@ -6,8 +6,8 @@ import { formatMicroseconds, formatShare, formatTime } from '../profile/format.t
 import { shownRoutes } from '../profile/links.ts'
 import type { Profile } from '../profile/profile.ts'
 import type { ProfileStorage } from '../store/profile-storage.ts'
-import { type ArmFile, type Arming, createArming, describeTarget, readTarget } from '../subjects/cpu/arming.ts'
 import { placeOf, readCpu, type StoredCpu } from '../subjects/cpu/read.ts'
+import { type ArmFile, type Arming, createArming, describeTarget, readTarget } from '../subjects/cpu/record.ts'
 
 /** The services that the command uses. */
 export interface ProfilerCpuServices {

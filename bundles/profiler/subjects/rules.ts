@@ -16,14 +16,15 @@ import { createUnlimitedCallRule, repeatedCallsRule, sequentialCallsRule } from 
 import { listenerLeakRule, manyLogsRule } from './logs/facts.ts'
 import { blockedLoopRule, synchronousCallRule } from './memory/facts.ts'
 import {
+  duplicateQueriesRule,
   manyQueriesRule,
   manyRowsRule,
   openTransactionRule,
+  repeatedQueriesRule,
   sequentialQueriesRule,
   slowQueryRule,
   starvedPoolRule,
 } from './queries/facts.ts'
-import { duplicateQueriesRule, repeatedQueriesRule } from './queries/repeated-queries.ts'
 import { repeatedTemplateRule } from './templates/facts.ts'
 
 /** The rules of the profiler. Each has an entry in `docs/reference/findings.md`. */

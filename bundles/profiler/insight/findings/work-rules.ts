@@ -5,13 +5,8 @@ import { groupBy } from '../../profile/group-by.ts'
 import type { Profile } from '../../profile/profile.ts'
 import { isLate, readCalls, type StoredCall } from '../../subjects/http/read.ts'
 import { readLogs, type StoredLog, severityOf } from '../../subjects/logs/read.ts'
+import { findRepeatedQueries, isAnswered, shortenStatement, toQueryPlace } from '../../subjects/queries/facts.ts'
 import { readQueries, type StoredQuery, timeOf } from '../../subjects/queries/read.ts'
-import {
-  findRepeatedQueries,
-  isAnswered,
-  shortenStatement,
-  toQueryPlace,
-} from '../../subjects/queries/repeated-queries.ts'
 import { readRenders } from '../../subjects/templates/read.ts'
 import { describePlaces } from './finding.ts'
 

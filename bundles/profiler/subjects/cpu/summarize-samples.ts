@@ -6,9 +6,8 @@ import type { Redactor } from '../../../../lib/redact/redactor.ts'
 import type { SourceExcerpts } from '../../../../lib/stack/source-excerpts.ts'
 import { type FrameLocation, locateFrame } from '../../../../lib/stack/stack-frames.ts'
 import type { Excerpt } from '../../profile/schema.ts'
-import type { SampledRequest } from './cpu-sampler.ts'
+import { placeKey, type SampledRequest } from './cpu-sampler.ts'
 import type { CpuData, CpuOrigin, SampledFunction } from './data.ts'
-import { placeKey } from './function-names.ts'
 
 /** What a summary is made with. */
 interface SummaryServices {

@@ -1,29 +1,20 @@
-import { logLevels } from '../../../../lib/log/logger.ts'
+import { isDeepStrictEqual } from 'node:util'
+import { type LogLevel, logLevels } from '../../../../lib/log/logger.ts'
 import { type Section, toList, toSpan, toValueSpan } from '../../export/markdown-text.ts'
 import type { Overview } from '../../insight/overview/overview.ts'
 import type { ShownProfile } from '../../insight/relatives.ts'
 import type { SummaryView } from '../../insight/summary-view.ts'
 import { readEventTree } from '../../profile/event-tree.ts'
 import { readExcerpts, type StoredException, toPlace } from '../../profile/exceptions.ts'
-import { formatCount, formatMicroseconds } from '../../profile/format.ts'
+import { formatCount, formatMicroseconds, shorten, TreeViewer, toTarget } from '../../profile/format.ts'
+import { groupBy } from '../../profile/group-by.ts'
 import { profileLink } from '../../profile/links.ts'
 import type { Profile } from '../../profile/profile.ts'
 import type { EditorLinks } from '../../web/editor-links.ts'
-import { viewChain } from '../../web/exceptions.ts'
+import { type ExceptionView, viewChain } from '../../web/exceptions.ts'
 import type { PanelModel, PanelSubject, ProfilePanel } from '../../web/panels/panel.ts'
 import { cutText, item, itemRowLimit, limitRows, row, type ToolbarItem } from '../../web/toolbar/toolbar-items.ts'
-import {
-  type Line,
-  type LogFilter,
-  type LogView,
-  levelsUpTo,
-  type MergedLog,
-  mergeLogs,
-  readLogFilter,
-  toEventLines,
-  toLogLines,
-} from './log-lines.ts'
-import { deriveNotifications, readLogs, type StoredLog, severityOf } from './read.ts'
+import { deriveNotifications, type Notification, readLogs, type StoredLog, severityOf } from './read.ts'
 
 /** Creates the panel of log messages, with the notifications of listeners that follow from the event tree. */
 export function createLoggerPanel(editor: EditorLinks): ProfilePanel {
@@ -149,4 +140,334 @@ export function toLogItem(
       errors + warnings - itemRowLimit,
     ),
   })
+}
+
+/** How lines are shown. */
+export interface LogView {
+  /** The profile of the page. */
+  readonly profile: Profile
+  readonly editor: EditorLinks
+  readonly filter: LogFilter
+  /** The long group of which all messages are shown: the number of its first message. */
+  readonly group?: number | undefined
+  /** Creates the views of the errors in the context of a message. */
+  readonly viewErrors: (log: MergedLog) => readonly ExceptionView[]
+}
+
+/** A line of the panel: one message, a group of messages, or notifications. */
+export interface Line extends PanelModel {
+  readonly at: number
+  readonly isHidden: boolean
+  /** The numbers of the messages of the profile itself, which links name. */
+  readonly ids: readonly number[]
+  /** For a long group: the number of its first message among all messages. */
+  readonly group?: number
+  /** For a long group of which the first messages are shown: a link to all of them. */
+  readonly more?: { readonly label: string; readonly link: string }
+}
+
+/** From so many messages of one template in a row, they are one line. */
+const groupSize = 4
+
+/** A longer group has a page of its own, on which it is several lines. Elsewhere it has its first messages. */
+const groupLimit = 100
+
+const groupStart = 10
+
+/** Creates the lines of messages. Equal messages in a row, and many messages of one template in a row, are one line. */
+export function toLogLines(logs: readonly MergedLog[], view: LogView): Line[] {
+  const lines: Line[] = []
+  for (let index = 0; index < logs.length; ) {
+    const run = logs.slice(index).findIndex(log => !isAlike(logs[index] as MergedLog, log))
+    const group = logs.slice(index, run === -1 ? undefined : index + run)
+    const equal = group.findIndex(log => !isRepeated(logs[index] as MergedLog, log))
+    const isGroup = equal !== -1 && group.length >= groupSize
+    const taken = isGroup ? group : equal === -1 ? group : group.slice(0, equal)
+    const previous = logs[index - 1]?.at ?? 0
+    if (!isGroup) lines.push(toLogLine(taken, previous, view))
+    else lines.push(...toGroupLines(taken, index, previous, view))
+    index += taken.length
+  }
+  return lines
+}
+
+function toGroupLines(logs: readonly MergedLog[], group: number, previous: number, view: LogView): Line[] {
+  const times = `× ${logs.length}`
+  if (logs.length <= groupLimit) return [toGroupLine(logs, times, previous, view)]
+  if (view.group !== group) {
+    const link = `${profileLink(view.profile.summary.token, 'logger')}&group=${group}#panel`
+    const line = toGroupLine(logs, times, previous, view, groupStart)
+    return [{ ...line, group, more: { label: `All ${logs.length} messages`, link } }]
+  }
+  const lines: Line[] = []
+  for (let from = 0; from < logs.length; from += groupLimit) {
+    const part = logs.slice(from, from + groupLimit)
+    const range = `${times}, ${from + 1} … ${from + part.length}`
+    lines.push({ ...toGroupLine(part, range, logs[from - 1]?.at ?? previous, view), group })
+  }
+  return lines
+}
+
+/** Whether two messages have the same template. Messages with errors, or with parts that were cut, are not grouped. */
+function isAlike(first: MergedLog, { log, profile }: MergedLog): boolean {
+  if (first.log === log) return true
+  const { channel, exceptions, isCut, level, message, template } = first.log
+  return (
+    profile === first.profile &&
+    log.level === level &&
+    log.channel === channel &&
+    (template === '' ? log.template === '' && log.message === message : log.template === template) &&
+    exceptions.length + log.exceptions.length === 0 &&
+    isCut === log.isCut
+  )
+}
+
+function isRepeated(
+  { log: { at, index, ...first } }: MergedLog,
+  { log: { at: _, index: __, ...log } }: MergedLog,
+): boolean {
+  return isDeepStrictEqual(first, log)
+}
+
+const namesLimit = 80
+
+/** Entries of the context of a message as a tree; the others are text. */
+const contextLimit = 20
+
+/** A longer message is folded: a line is one line. */
+const foldLength = 200
+
+function toLogLine([first, ...again]: readonly MergedLog[], previous: number, view: LogView): Line {
+  const { at, log, profile } = first as MergedLog
+  const { caller, channel, context: values, index, isCut, level, message, template } = log
+  const names = Object.keys(values)
+  const exceptions = view.viewErrors(first as MergedLog)
+  const errors = exceptions.map(({ message, name }) => `${name} ${message}`)
+  const place = view.editor.view(caller)
+  const json = names.length === 0 ? '' : JSON.stringify(values)
+  const text = [message, channel, level, template, json, place.place, place.call, ...errors].join(' ')
+  const isOwn = profile === view.profile
+  const line = toLine(at, previous, { level, channel, text, isEvent: false }, view)
+  return {
+    isLog: true,
+    id: isOwn ? `log-${index}` : '',
+    ids: isOwn ? [first as MergedLog, ...again].map(({ log }) => log.index) : [],
+    parts: splitMessage(message, template),
+    template,
+    times: again.length === 0 ? '' : `${again.length + 1} times`,
+    again: isOwn ? again.map(({ log }) => log.index) : [],
+    context: json !== '' && !line.isHidden && new TreeViewer(contextLimit).viewJson(values, true),
+    names: shorten(names.join(', '), namesLimit),
+    exceptions,
+    crumbs: [],
+    isCut,
+    hasMore: json !== '' || exceptions.length > 0 || isCut || message.length > foldLength,
+    mark: markOf(profile, view),
+    place,
+    ...line,
+  }
+}
+
+function toGroupLine(
+  group: readonly MergedLog[],
+  times: string,
+  previous: number,
+  view: LogView,
+  shown: number = group.length,
+): Line {
+  const [{ at, log, profile }] = group as [MergedLog]
+  const { caller, channel, level, template } = log
+  const isOwn = profile === view.profile
+  const items = group.slice(0, shown).map(({ at, log: { context, index, message, template } }, position) => {
+    const parts = splitMessage(message, template)
+    // Values that are in the message are not repeated.
+    const others = Object.entries(context).filter(([name]) => !template.includes(`{${name}}`))
+    const extra = others.length === 0 ? '' : JSON.stringify(Object.fromEntries(others))
+    const delta = formatDelta(at - (group[position - 1]?.at ?? previous))
+    return { id: isOwn ? `log-${index}` : '', parts, extra, delta }
+  })
+  const text = [
+    template,
+    channel,
+    level,
+    ...group.map(({ log }) => `${log.message} ${JSON.stringify(log.context)}`),
+  ].join(' ')
+  return {
+    isLog: true,
+    ids: isOwn ? group.map(({ log }) => log.index) : [],
+    parts: [{ text: template, isValue: false }],
+    times,
+    items,
+    hasMore: true,
+    mark: markOf(profile, view),
+    place: view.editor.view(caller),
+    ...toLine(at, previous, { level, channel, text, isEvent: false }, view),
+  }
+}
+
+/** The sub-request of a message; `false` for a message of the request itself. */
+function markOf({ summary: { controller, route, token, url } }: Profile, { profile }: LogView): object | false {
+  if (token === profile.summary.token) return false
+  return { name: controller ?? route ?? toTarget(url), link: profileLink(token, 'logger') }
+}
+
+/** Creates the lines of notifications: those without a log message between them are one line. */
+export function toEventLines(
+  notifications: readonly Notification[],
+  logs: readonly MergedLog[],
+  view: LogView,
+): Line[] {
+  const times = logs.map(({ at }) => at)
+  const groups = groupBy(notifications, ({ at }) => times.filter(time => time <= at).length)
+  return [...groups].map(([logged, group]) => {
+    const messages = group.map(({ at, message }) => ({ offset: `+${formatMicroseconds(at)}`, message }))
+    const text = messages.map(({ message }) => message).join(' ')
+    const at = Math.min(...group.map(({ at }) => at))
+    return {
+      isLog: false,
+      ids: [],
+      title: formatCount(messages.length, 'event notification'),
+      messages,
+      ...toLine(at, times[logged - 1] ?? 0, { level: 'debug', channel: 'event', text, isEvent: true }, view),
+    }
+  })
+}
+
+function toLine(at: number, previous: number, found: FilteredLine, { filter, profile }: LogView) {
+  const { channel, isEvent, level } = found
+  const date = new Date(profile.summary.time + at / 1000)
+  return {
+    at,
+    delta: formatDelta(at - previous),
+    offset: `+${formatMicroseconds(at)}`,
+    iso: Number.isNaN(date.getTime()) ? '' : date.toISOString(),
+    level,
+    channel,
+    levels: levelsUpTo(level).join(' '),
+    isEvent,
+    isHidden: !isShown(filter, found),
+  }
+}
+
+/** A time since the log message before, or since the start of the request, short: `+0.1 ms`. */
+function formatDelta(microseconds: number): string {
+  const milliseconds = microseconds / 1000
+  if (milliseconds < 10) return `+${milliseconds.toFixed(2)} ms`
+  return milliseconds < 1000 ? `+${milliseconds.toFixed(0)} ms` : `+${(milliseconds / 1000).toFixed(2)} s`
+}
+
+/** A part of a log message. */
+interface MessagePart {
+  readonly text: string
+  /** Whether it is the value of a placeholder. */
+  readonly isValue: boolean
+}
+
+const placeholder = /\{[\w.-]+\}/g
+
+/**
+ * Splits a log message into its constant sentence and its values. If both do not match, because one was cut, the message
+ * is one part. An empty template has no placeholders.
+ */
+export function splitMessage(message: string, template: string): MessagePart[] {
+  const whole = [{ text: message, isValue: false }]
+  const placeholders = template.match(placeholder) ?? []
+  const [first = '', ...literals] = template.split(placeholder)
+  if (!message.startsWith(first)) return whole
+  const parts = [{ text: first, isValue: false }]
+  let from = first.length
+  for (const [index, literal] of literals.entries()) {
+    const end = index === literals.length - 1 ? findEnd(message, literal) : message.indexOf(literal, from)
+    if (end < from) return whole
+    const value = message.slice(from, end)
+    parts.push({ text: value, isValue: value !== placeholders[index] }, { text: literal, isValue: false })
+    from = end + literal.length
+  }
+  return from < message.length ? whole : parts.filter(({ text }) => text !== '')
+}
+
+function findEnd(message: string, literal: string): number {
+  return message.endsWith(literal) ? message.length - literal.length : -1
+}
+
+/** Which lines of the log are shown. */
+export interface LogFilter {
+  /** The lowest level. */
+  readonly level: LogLevel
+  /** Empty for all. */
+  readonly channel: string
+  /** Words that a line must contain. */
+  readonly text: string
+  /** Whether notifications are shown as well. */
+  readonly hasEvents: boolean
+}
+
+/** The parts of a line that the filter looks at. */
+export interface FilteredLine {
+  readonly level: LogLevel
+  readonly channel: string
+  readonly text: string
+  readonly isEvent: boolean
+}
+
+/** Reads the filter of an address: `?level=warning&channel=app&text=price&events=1`. */
+export function readLogFilter(query: URLSearchParams): LogFilter {
+  return {
+    level: logLevels.find(level => level === query.get('level')) ?? 'debug',
+    channel: query.get('channel') ?? '',
+    text: query.get('text') ?? '',
+    hasEvents: Boolean(query.get('events')),
+  }
+}
+
+/** Whether a line is shown. The client script filters by the same rules, without a request. */
+export function isShown(filter: LogFilter, line: FilteredLine): boolean {
+  const text = line.text.toLowerCase()
+  return (
+    levelsUpTo(line.level).includes(filter.level) &&
+    (filter.channel === '' || line.channel === filter.channel) &&
+    (filter.hasEvents || !line.isEvent) &&
+    filter.text
+      .toLowerCase()
+      .split(/\s+/)
+      .every(word => text.includes(word))
+  )
+}
+
+/** The levels for which a message of this level is shown, when they are the lowest level of the filter. */
+export function levelsUpTo(level: LogLevel): readonly LogLevel[] {
+  return logLevels.slice(0, logLevels.indexOf(level) + 1)
+}
+
+/** A log message of a request or of one of its sub-requests. */
+export interface MergedLog {
+  readonly log: StoredLog
+  /** The profile that has the message. */
+  readonly profile: Profile
+  /** Microseconds since the main request began. */
+  readonly at: number
+}
+
+/** The most profiles of sub-requests whose messages are read. */
+const profileLimit = 50
+
+/** The log messages of a request and of its stored sub-requests, of all levels, in the order of time. */
+export async function mergeLogs(profile: Profile, findChildren: PanelSubject['findChildren']): Promise<MergedLog[]> {
+  const merged: MergedLog[] = []
+  const known = new Set<string>()
+  const add = async (of: Profile, begin: number): Promise<void> => {
+    known.add(of.summary.token)
+    merged.push(...readLogs(of).logs.map(log => ({ log, profile: of, at: begin + log.at })))
+    if (of.children.length === 0) return
+    const starts = new Map(
+      readEventTree(of).nodes.flatMap(({ kind, name, start }) => (kind === 'request' ? [[name, start]] : [])),
+    )
+    for (const child of await findChildren(of)) {
+      const start = starts.get(child.summary.token)
+      if (start !== undefined && !known.has(child.summary.token) && known.size < profileLimit)
+        await add(child, begin + start)
+    }
+  }
+  await add(profile, 0)
+  return merged.sort((a, b) => a.at - b.at)
 }

@@ -11,9 +11,8 @@ import { joinPeriods, type Period, totalOf } from '../../profile/periods.ts'
 import type { FindRunning } from '../../record/code-places.ts'
 import type { Metric, ProfileCollector } from '../../record/collect.ts'
 import { type FindTrace, type Trace, TracePart, type WorkOwner } from '../../record/trace.ts'
-import { captureQuery, identityOf } from './captured-values.ts'
 import { type ConnectionWaitData, type PackedQueries, type PackedQuery, type QueryData, StatementList } from './data.ts'
-import { type DescribedQuery, QueryDescriber } from './describe-query.ts'
+import { captureQuery, type DescribedQuery, identityOf, QueryDescriber } from './describe-query.ts'
 import { controlOperations, operationOf } from './read.ts'
 
 /** Characters of the message of an error. */

@@ -29,7 +29,7 @@ import {
   shapeOf,
   toSets,
 } from './read.ts'
-import { type StatementView, StatementViews } from './statements.ts'
+import { type StatementView, StatementViews } from './show-parts.ts'
 
 type Kind = StoredQuery['kind']
 

@@ -4,7 +4,7 @@ import type { Response } from '../../../../lib/http/response.ts'
 import type { Route } from '../../../../lib/routing/route.ts'
 import { formatTime } from '../../profile/format.ts'
 import { cpuLink, latestLink, profileLink, shownRoutes, visitLink } from '../../profile/links.ts'
-import { type CpuTarget, describeTarget, readTarget, type WantedTarget } from '../../subjects/cpu/arming.ts'
+import { type CpuTarget, describeTarget, readTarget, type WantedTarget } from '../../subjects/cpu/record.ts'
 import type { ProfilerApplication } from '../profiler-application.ts'
 import { redirect, renderPage } from '../respond.ts'
 

@@ -1,0 +1,318 @@
+import { Readable } from 'node:stream'
+import { nameOfController } from '../../../../kernel/controller.ts'
+import type { DebugGate } from '../../../../kernel/debug-gate.ts'
+import type { RequestContext } from '../../../../kernel/request-context.ts'
+import { traceContextOf } from '../../../../kernel/trace-context.ts'
+import { decodeUtf8 } from '../../../../lib/body/body-source.ts'
+import { type FormData, parseForm } from '../../../../lib/body/form-data.ts'
+import { EventStream } from '../../../../lib/http/event-stream.ts'
+import type { Request } from '../../../../lib/http/request.ts'
+import { type Body, isBodiless, type Response } from '../../../../lib/http/response.ts'
+import { type MaskingCopier, maskAndCut } from '../../../../lib/redact/masking-copier.ts'
+import type { Redactor } from '../../../../lib/redact/redactor.ts'
+import { isSecretCode, mask, type NameTest } from '../../../../lib/redact/secret-names.ts'
+import type { SessionMethod } from '../../../../lib/session/session-state.ts'
+import type { Signals } from '../../../../lib/signals.ts'
+import { CallTraces, formatFrame, locateFrame, type StackFrame } from '../../../../lib/stack/stack-frames.ts'
+import { escapeRegExp } from '../../../../lib/text/escapes.ts'
+import type { BodyData, ContentData, FileData } from '../../profile/content.ts'
+import { roundTime } from '../../profile/format.ts'
+import type { ProfileSummary } from '../../profile/profile.ts'
+import type { Pairs } from '../../profile/schema.ts'
+import type { CollectorOf } from '../../record/collect.ts'
+import { type ContentCopier, copyForm, copyHeaders, createCopier } from '../../record/copy.ts'
+import type { Profiler } from '../../record/profiler.ts'
+import { type Trace, TracePart } from '../../record/trace.ts'
+import type { ProfiledSession, RequestData, ResponseData, SessionUseData } from './data.ts'
+
+/** Collects the request, and the attributes that listeners set. */
+export class RequestCollector implements CollectorOf<'request'> {
+  readonly name = 'request'
+  readonly #redactor: Redactor
+  readonly #debugGate: Pick<DebugGate, 'allows'>
+
+  constructor(redactor: Redactor, debugGate: Pick<DebugGate, 'allows'>) {
+    this.#redactor = redactor
+    this.#debugGate = debugGate
+  }
+
+  collect({ request }: Trace): RequestData {
+    const redactor = this.#redactor
+    const data: RequestDraft = {
+      httpVersion: request.httpVersion,
+      headers: copyHeaders(request.headers, createCopier(redactor)),
+      attributes: copyAttributes(request, createCopier(redactor)),
+      isDebugAllowed: this.#debugGate.allows(request),
+      id: request.id,
+    }
+    const trace = traceContextOf(request)
+    if (trace !== undefined) data.traceId = trace.traceId
+    if (trace?.parentId !== undefined && request.parent === undefined) data.parentSpanId = trace.parentId
+    if (trace?.spanId !== undefined) data.spanId = trace.spanId
+    if (request.queryString !== '') data.query = copyQuery(request.query, createCopier(redactor))
+    const body = describeBody(request, redactor)
+    if (body !== undefined) data.body = body
+    return data
+  }
+}
+
+function copyQuery(query: URLSearchParams, copier: MaskingCopier): Pairs {
+  return copier.pairs(query, (name, value) => (isSecretCode(name, query) ? mask : copier.value(name, value)))
+}
+
+type RequestDraft = { -readonly [field in keyof RequestData]: RequestData[field] }
+
+function copyAttributes({ attributes }: Request, copier: MaskingCopier): Pairs {
+  return copier.pairs(attributes, (name, value) =>
+    name === '_controller' ? copier.text(nameOfController(value, attributes.get('_route'))) : copier.value(name, value),
+  )
+}
+
+/** Characters of a text that are parsed: the profile keeps the first 16 KiB at most. */
+const parseLimit = 262_144
+
+/** More than the application accepts by default. */
+const fieldLimit = 1000
+
+/**
+ * Describes the body as far as the application has read it. Forms and JSON are copied and masked; other bodies are
+ * described by type and length, because secrets in them are not recognised. `undefined` without a body.
+ */
+export function describeBody({ body, headers, parent }: Request, redactor: Redactor): BodyData | undefined {
+  if (!body.isPresent) return undefined
+  const { bytes, form } = body.peek()
+  const type = createCopier(redactor).text(body.contentType)
+  const announced = headers.get('content-length')
+  const length = bytes?.length ?? (announced === null ? null : Number(announced))
+  if (parent !== undefined) return { type, length, state: 'parent' }
+  if (form !== undefined) return { type, length, state: 'read', ...describeForm(form, redactor) }
+  if (bytes !== undefined) return { type, length, state: 'read', ...describeBytes(body.contentType, bytes, redactor) }
+  return { type, length, state: body.wasRead ? 'broken' : 'unread' }
+}
+
+function describeForm(fields: FormData, redactor: Redactor): Pick<BodyData, 'form' | 'files'> {
+  const copier = createCopier(redactor)
+  const texts: [string, string][] = []
+  const files: FileData[] = []
+  for (const [field, value] of fields) {
+    if (typeof value === 'string') texts.push([field, value])
+    else {
+      const { name, size, type } = value
+      files.push({ field: copier.text(field), name: copier.text(name), type: copier.text(type), size })
+    }
+  }
+  return { form: copyForm(texts, copier), files }
+}
+
+function describeBytes(type: string, bytes: Uint8Array, redactor: Redactor): Pick<BodyData, 'form' | 'json' | 'note'> {
+  const isForm = type === 'application/x-www-form-urlencoded'
+  const isJson = type === 'application/json' || type.endsWith('+json')
+  if (!isForm && !isJson)
+    return { note: 'Only forms and JSON are recorded: in other content, secrets cannot be detected.' }
+  if (bytes.length > parseLimit) return { note: 'Too large to be stored.' }
+  try {
+    const text = decodeUtf8(bytes).replace(/^\ufeff/, '')
+    if (isForm) return describeForm(parseForm(text, fieldLimit), redactor)
+    return { json: [createCopier(redactor).value('', JSON.parse(text))] }
+  } catch {
+    return { note: `Not a valid ${isForm ? 'form' : 'JSON'} body.` }
+  }
+}
+
+/** Bytes of the name and the value. Browsers keep at least 4,096 bytes of a cookie, and send it with each request (RFC 6265, section 6.1). */
+const largeCookie = 3000
+
+const nameLength = 100
+
+/** Collects the response: of a main request as it was sent, of a sub-request as it was returned. */
+export class ResponseCollector implements CollectorOf<'response'> {
+  readonly name = 'response'
+  readonly #redactor: Redactor
+  readonly #contents: ContentCopier
+
+  constructor(redactor: Redactor, contents: ContentCopier) {
+    this.#redactor = redactor
+    this.#contents = contents
+  }
+
+  collect(trace: Trace): ResponseData | undefined {
+    const { response, sentBytes } = trace
+    if (response === undefined) return undefined
+    const content = this.#copyContent(trace, response)
+    const largeCookies = this.#findLargeCookies(response)
+    return {
+      headers: copyHeaders(response.headers, createCopier(this.#redactor)),
+      size: sizeOf(response),
+      isStreamed: response.body instanceof Readable,
+      ...(sentBytes !== undefined && { sent: sentBytes }),
+      ...(response instanceof EventStream && { events: response.sentEvents }),
+      ...(largeCookies.length > 0 && { largeCookies }),
+      ...(content !== undefined && { content }),
+    }
+  }
+
+  summarize(_: Trace, data: ResponseData | undefined): Partial<ProfileSummary> {
+    return { size: data?.sent ?? data?.size ?? null }
+  }
+
+  #findLargeCookies({ headers }: Response): [name: string, bytes: number][] {
+    return headers.getAll('set-cookie').flatMap(cookie => {
+      const [pair = ''] = cookie.length < largeCookie ? [] : cookie.split(';', 1)
+      const [name = ''] = pair.split('=', 1)
+      const size = pair.replace('=', '').length
+      return size < largeCookie ? [] : [[maskAndCut(name, nameLength, this.#redactor), size]]
+    })
+  }
+
+  #copyContent({ page, request }: Trace, { body, headers, status }: Response): ContentData | undefined {
+    const type = headers.get('content-type') ?? ''
+    // The profiler's own error pages show data that is in the profile already.
+    const isOwn = headers.has('x-debug-exception') && /^text\/(?:html|plain|markdown)/.test(type)
+    if (isOwn || request.method === 'HEAD' || isBodiless(status)) return undefined
+    const encoding = headers.get('content-encoding') ?? ''
+    const sent = page ?? { body, encoding }
+    if (sent.body === null || sent.body instanceof Readable) return undefined
+    // Not earlier: under load, most contents are not copied.
+    const hide = (text: string) => createEchoMask(request, { headers }, this.#redactor.isSecret)(text)
+    return this.#contents.copy({ body: sent.body, type, encoding: sent.encoding, hide })
+  }
+}
+
+function sizeOf({ body, headers, originalSize }: Response): number | null {
+  if (originalSize !== undefined) return originalSize
+  const announced = headers.get('content-length')
+  return announced === null ? lengthOf(body) : Number(announced)
+}
+
+function lengthOf(body: Body): number | null {
+  if (body instanceof Readable) return null
+  return body === null ? 0 : Buffer.byteLength(body)
+}
+
+/** A shorter secret would also mask parts of ordinary words. */
+const shortest = 6
+
+/** A cookie with an ordinary name, such as `theme`, has an ordinary value, unless it is long. */
+const shortestCookie = 16
+
+/** The most values of a request that are looked for. */
+const limit = 100
+
+/**
+ * Creates a function that masks the secrets of a request in the text of its response: an application may show a token that
+ * the client has sent, or that it has just set as a cookie.
+ */
+function createEchoMask(
+  request: Request,
+  { headers }: Pick<Response, 'headers'>,
+  isSecret: NameTest,
+): (text: string) => string {
+  const secrets = new Set([...findSecrets(request, isSecret), ...findCookies(headers.getAll('set-cookie'), isSecret)])
+  const forms = [...secrets].slice(0, limit).flatMap(secret => [secret, encodeURIComponent(secret.toWellFormed())])
+  if (forms.length === 0) return text => text
+  const longestFirst = [...new Set(forms)].sort((a, b) => b.length - a.length)
+  const pattern = new RegExp(longestFirst.map(escapeRegExp).join('|'), 'g')
+  return text => text.replace(pattern, mask)
+}
+
+function* findSecrets({ body, cookies, headers, query }: Request, isSecret: NameTest): Generator<string> {
+  for (const [name, value] of cookies) if (isLong(name, value, isSecret)) yield value
+  for (const [name, value] of headers) {
+    // In an authorization the secret follows the scheme, such as `Bearer`.
+    const secret = value.replace(/^[A-Za-z]+ +/, '')
+    if (name !== 'cookie' && secret.length >= shortest && isSecret(name)) yield secret
+  }
+  for (const fields of [query, body.peek().form ?? []]) {
+    for (const [name, value] of fields) {
+      if (typeof value === 'string' && value.length >= shortest && isSecret(name)) yield value
+    }
+  }
+}
+
+function* findCookies(fields: readonly string[], isSecret: NameTest): Generator<string> {
+  for (const field of fields) {
+    const [pair = ''] = field.split(';', 1)
+    const at = pair.indexOf('=')
+    const value = pair.slice(at + 1)
+    if (isLong(pair.slice(0, at), value, isSecret)) yield value
+  }
+}
+
+function isLong(name: string, value: string, isSecret: NameTest): boolean {
+  return value.length >= (isSecret(name) ? shortest : shortestCookie)
+}
+
+/** Collects the session if it was used; it neither starts the session nor takes anything out of it. */
+export class SessionCollector implements CollectorOf<'session'> {
+  readonly name = 'session'
+  readonly #redactor: Redactor
+  readonly #directory: string
+
+  /** The directory of the application: files are shown as seen from it. */
+  constructor(redactor: Redactor, directory: string) {
+    this.#redactor = redactor
+    this.#directory = directory
+  }
+
+  collect(trace: Trace): ProfiledSession | undefined {
+    const { request } = trace
+    const isStateless = request.attributes.get('_stateless') === true
+    const useCount = request.requestedSession?.useCount ?? 0
+    if (!isStateless && useCount === 0) return undefined
+    const uses = (usePart.find(trace) ?? []).map(use => this.#describeUse(use))
+    return { isStateless, useCount, uses, ...this.#describeContents(request) }
+  }
+
+  #describeContents({
+    requestedSession,
+  }: Request): Pick<ProfiledSession, 'store' | 'metadata' | 'attributes' | 'flashes'> {
+    const seen = requestedSession?.peek()
+    if (seen === undefined) return {}
+    const { attributes, flashes, metadata } = seen
+    return {
+      store: requestedSession?.storeName,
+      metadata,
+      attributes: createCopier(this.#redactor).record(attributes),
+      flashes: createCopier(this.#redactor).record(flashes),
+    }
+  }
+
+  #describeUse({ at, frames, method }: NotedSessionUse): SessionUseData {
+    const trace = frames
+      .map(frame => ({ ...frame, ...locateFrame(frame, this.#directory) }))
+      .filter(({ origin }) => origin !== 'runtime')
+      .map(formatFrame)
+    return { method, at: roundTime(at), trace }
+  }
+}
+
+/** One use of the session by a recorded request. */
+interface NotedSessionUse {
+  readonly method: SessionMethod
+  /** Milliseconds since the request began. */
+  readonly at: number
+  /** The place in the code, innermost call first. */
+  readonly frames: readonly StackFrame[]
+}
+
+/** The uses of the session by the request of a trace itself. */
+const usePart = new TracePart<NotedSessionUse[]>('session', () => [])
+
+/** The number of uses that are recorded for one request. The session counts all uses. */
+const useLimit = 50
+
+/** Records where requests use their session, until the returned function is called. */
+export function observeSessions(
+  { context, signals }: { readonly context: RequestContext; readonly signals: Signals },
+  profiler: Pick<Profiler, 'find'>,
+): () => void {
+  const traces = new CallTraces()
+  return signals.on('session.used', ({ request, use: { captureCallSite, method } }) => {
+    // A sub-request uses the session of its main request; the use is recorded on the sub-request.
+    const trace = profiler.find(context.current) ?? profiler.find(request)
+    if (trace === undefined) return
+    const uses = usePart.of(trace)
+    if (uses.length === useLimit) return
+    uses.push({ method, at: trace.elapsed(), frames: traces.framesOf(captureCallSite) })
+  })
+}
