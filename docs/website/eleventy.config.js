@@ -24,6 +24,7 @@ export default function configure(config) {
   config.setOutputDirectory('var/docs')
 
   config.addPassthroughCopy('docs/images')
+  config.addPassthroughCopy('docs/examples')
   config.addPassthroughCopy('docs/reference/*.json')
   config.addPassthroughCopy({ LICENSE: 'LICENSE.txt' })
   config.addPassthroughCopy({ 'docs/website/assets': 'assets' })
