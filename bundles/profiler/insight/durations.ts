@@ -63,15 +63,15 @@ interface Spread {
 export interface ComparedTimes {
   readonly before: Spread
   readonly now: Spread
-  /** `unknown` if there are too few durations, `usual` if the change may be chance. */
+  /** `unknown` if there are too few durations, `usual` if most durations of both are alike. */
   readonly change: 'faster' | 'slower' | 'usual' | 'unknown'
 }
 
 /** More durations do not make the answer better. */
 const sampleLimit = 20
 
-/** The greatest probability of an answer other than `usual` for durations of the same distribution. */
-const chance = 0.02
+/** Fewer durations since an edit are not compared. */
+const leastNow = 4
 
 /** A smaller change does not matter: a part of the median, and milliseconds. */
 const leastShare = 0.05
@@ -96,35 +96,18 @@ function toSpread(sample: readonly number[]): Spread {
   return { count: sorted.length, median, least: sorted[0] ?? 0, most: sorted.at(-1) ?? 0 }
 }
 
+/** Durations have changed if nine in ten of one version are longer than nine in ten of the other, and the medians differ enough. */
 function findChange(before: readonly number[], now: readonly number[]): ComparedTimes['change'] {
-  if (probabilityOf(0, before.length, now.length) > chance) return 'unknown'
+  if (before.length < leastForMedian || now.length < leastNow) return 'unknown'
   const [old, current] = [toSpread(before).median, toSpread(now).median]
   const difference = Math.abs(current - old)
   if (difference < leastDifference || difference < old * leastShare) return 'usual'
-  const slower = now.reduce((sum, one) => sum + before.reduce((sum, other) => sum + rank(one, other), 0), 0)
-  const fewer = Math.floor(Math.min(slower, before.length * now.length - slower))
-  if (probabilityOf(fewer, before.length, now.length) > chance) return 'usual'
+  const [shorter, longer] = current < old ? [now, before] : [before, now]
+  const isApart = percentile(toSorted(shorter), 90) < percentile(toSorted(longer), 10)
+  if (!isApart) return 'usual'
   return current > old ? 'slower' : 'faster'
 }
 
-function rank(one: number, other: number): number {
-  return one === other ? 0.5 : Number(one > other)
-}
-
-/**
- * The probability that two samples of one distribution are so far apart: at most `fewer` of their pairs are in the rarer
- * order. Mann and Whitney, 1947; two-sided, by counting the orders of all values.
- */
-function probabilityOf(fewer: number, first: number, second: number): number {
-  const most = first * second
-  // The numbers of orders by pairs are the coefficients of a Gaussian binomial: products and quotients of 1 - q^i.
-  const orders = new Float64Array(most + 1)
-  orders[0] = 1
-  for (let index = 1; index <= first; index++) {
-    for (let at = most; at >= second + index; at--) orders[at] = (orders[at] ?? 0) - (orders[at - second - index] ?? 0)
-    for (let at = index; at <= most; at++) orders[at] = (orders[at] ?? 0) + (orders[at - index] ?? 0)
-  }
-  const total = orders.reduce((sum, count) => sum + count, 0)
-  const extreme = orders.slice(0, fewer + 1).reduce((sum, count) => sum + count, 0)
-  return Math.min(1, (2 * extreme) / total)
+function toSorted(durations: readonly number[]): Float64Array {
+  return Float64Array.from(durations).sort()
 }

@@ -125,7 +125,7 @@ export function describeTimes({ before, change, now }: ComparedTimes): EditChang
 
 const ranks: readonly Tone[] = ['error', 'warning', 'ok', 'plain']
 
-/** Lists the changes since an edit, also that of the time if chance does not explain it, the worst first. Empty without any. */
+/** Lists the changes since an edit, also that of the time if it is clear, the worst first. Empty without any. */
 export function listClaims({ changes, times }: SinceEdit): readonly EditChange[] {
   const isChanged = times.change === 'faster' || times.change === 'slower'
   const claims = isChanged ? [describeTimes(times), ...changes] : [...changes]
