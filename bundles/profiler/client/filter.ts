@@ -4,14 +4,13 @@ import { createElement } from './browser.ts'
  * Makes `<input data-filter="id" hidden>` filter the rows of the element with that id: its table rows, or the children of a
  * list. A `<select>`, a radio button or a checkbox with this attribute filters too, by the `data-` attribute of its name:
  * see {@link RowFilter}. Without scripts the form of the controls is submitted; with scripts it has no button, and the URL
- * of the page follows the filter. A part of a long page does not have all rows: there the server filters.
+ * of the page follows the filter. If the rows need several pages, the server filters.
  */
 export function enableFiltering(root: ParentNode): void {
-  if (root.querySelector('.divided') !== null) return
   const controls = [...root.querySelectorAll<HTMLInputElement | HTMLSelectElement>('[data-filter]')]
   for (const id of new Set(controls.map(({ dataset }) => dataset.filter ?? ''))) {
     const target = document.getElementById(id)
-    if (target === null) continue
+    if (target === null || root.querySelector(`[data-rows="${id}"]`) !== null) continue
     connect(
       controls.filter(({ dataset }) => dataset.filter === id),
       target,

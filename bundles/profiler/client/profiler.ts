@@ -14,7 +14,7 @@ import { enableShortcuts } from './shortcuts.ts'
 import { chooseTheme } from './theme.ts'
 import { enableTimeline } from './timeline.ts'
 import { showLocalTimes } from './times.ts'
-import { enableUnfolding, findPart } from './unfold.ts'
+import { enableUnfolding, findRow } from './unfold.ts'
 import { enableValueTrees } from './value-tree.ts'
 import { enableVerification } from './verify.ts'
 
@@ -36,8 +36,8 @@ enhanceRoutes()
 enhanceEventTree(document)
 enableValueTrees(document)
 enableUnfolding(document)
-findPart()
-addEventListener('hashchange', findPart)
+findRow()
+addEventListener('hashchange', findRow)
 enableScrollers()
 showCurrentTab(document.querySelector<HTMLElement>('.panels'))
 enableVerification(document)

@@ -11,12 +11,12 @@ export function enableUnfolding(root: ParentNode): void {
   }
 }
 
-/** Opens the part of a long page that has the element of the address, such as `#log-4`. */
-export function findPart(): void {
+/** Opens the page of the rows that has the element of the address, such as `#log-4`. */
+export function findRow(): void {
   const id = location.hash.slice(1)
   const address = new URL(location.href)
   const isSearched = address.searchParams.get('find') === id
-  if (id === '' || isSearched || document.querySelector('.divided') === null || document.getElementById(id) !== null)
+  if (id === '' || isSearched || document.querySelector('[data-rows]') === null || document.getElementById(id) !== null)
     return
   address.searchParams.set('find', id)
   location.replace(address)

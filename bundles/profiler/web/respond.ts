@@ -2,7 +2,6 @@ import type { Request } from '../../../lib/http/request.ts'
 import { Response } from '../../../lib/http/response.ts'
 import type { ViewModel } from '../../../lib/view/view.ts'
 import { home, latestLink, routesLink } from '../profile/links.ts'
-import { fitPage } from './fit-page.ts'
 import type { ProfilerApplication } from './profiler-application.ts'
 
 const headers = {
@@ -26,7 +25,7 @@ export function redirect(location: string, status: 302 | 303 = 302): Response {
   return protect(Response.redirect(location, status))
 }
 
-/** Renders the template of a whole page, with the links and files that all pages need. A large page is divided. */
+/** Renders the template of a whole page, with the links and files that all pages need. */
 export async function renderPage(
   template: string,
   model: ViewModel,
@@ -36,7 +35,7 @@ export async function renderPage(
 ): Promise<Response> {
   // Node 20 gives each object whose literal begins with a spread a new hidden class, if more properties follow: 20 µs here.
   const html = await view.render(template, { home, ...linksOf(assets), ...model }, request)
-  return protect(Response.html(await fitPage(html, request, view), { status }))
+  return protect(Response.html(html, { status }))
 }
 
 /** The links and files that all pages need, without the home page. */

@@ -18,6 +18,7 @@ import type { ProfileStorage } from '../store/profile-storage.ts'
 import { seesProfiler } from './access.ts'
 import type { Assets } from './assets.ts'
 import { PROFILER_ASSET_UNKNOWN } from './errors.ts'
+import { addSizeHelpers } from './page-size.ts'
 import type { Page, Pages } from './pages/pages.ts'
 import type { ProfilerApplication } from './profiler-application.ts'
 import { protect } from './respond.ts'
@@ -94,6 +95,7 @@ export function addRoutes(app: ProfilerApplication): readonly Controller[] {
   let pages: Promise<Pages> | undefined
   // Panels are rendered before their page: `{{fragment panel}}` inserts the HTML.
   view.addHelper('fragment', ({ positional: [fragment] }) => fragment)
+  addSizeHelpers(view)
 
   const lazyPage = (page: keyof Pages) => async (request: Request) => {
     // The pages also show requests that have just ended.

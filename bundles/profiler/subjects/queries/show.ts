@@ -73,6 +73,7 @@ async function toView(
     isEmpty: queries.length === 0,
     isCache: kind === 'cache',
     panel: kind,
+    table: `${kind}-queries`,
     action: profileLink(profile.summary.token),
     metrics: createMetrics(kind, group, sets, countQueries(kind, profile)),
     connections: connectionsOf(queries),

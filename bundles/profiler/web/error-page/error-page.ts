@@ -17,7 +17,6 @@ import { StatementViews, writeQuery } from '../../subjects/queries/show-parts.ts
 import type { Assets } from '../assets.ts'
 import type { EditorLinks, PlaceView } from '../editor-links.ts'
 import type { ExceptionView, FrameView } from '../exceptions.ts'
-import { fitPage } from '../fit-page.ts'
 import { type BodyView, viewBody } from '../panels/body.ts'
 import { describeOccurrences, type OccurrencesView, viewOccurrences } from '../panels/occurrences.ts'
 import { viewVerification } from '../panels/verification.ts'
@@ -79,7 +78,7 @@ export class ErrorPage {
       icon: assets.link('icon-error.svg'),
       ...report,
     }
-    return fitPage(await view.render('profiler/error-page', model, request), request, view, model.profileLink)
+    return view.render('profiler/error-page', model, request)
   }
 
   /** Renders the same as Markdown. */

@@ -27,6 +27,7 @@ import { readOriginal } from '../../record/recording-policy.ts'
 import { keyOfListener, summarizeListeners } from '../../subjects/events/listeners.ts'
 import { patternOf, readCalls } from '../../subjects/http/read.ts'
 import type { EditorLinks, PlaceView } from '../editor-links.ts'
+import { cutValue } from '../page-size.ts'
 
 /** The content of the page of two profiles. */
 interface CompareView {
@@ -106,7 +107,9 @@ export function toCompareView(
     restart: restart !== undefined && viewRestart(restart),
     swapLink: compareLink(second.summary.token, first.summary.token),
     leftOut: neverCompared.join(', '),
-    parts: parts.filter(({ rows, rest }) => rows.length + rest.length > 0),
+    parts: parts
+      .filter(({ rows, rest }) => rows.length + rest.length > 0)
+      .map(part => ({ ...part, differentId: `${part.id}-different`, equalId: `${part.id}-equal` })),
   }
 }
 
@@ -171,12 +174,15 @@ const labels: Readonly<Record<DifferenceKind, string>> = {
   onlySecond: 'only in B',
 }
 
+/** Characters of a compared value that are shown; its profile has all of it. */
+const textLimit = 2000
+
 function toRow<value>({ change, first, key, second }: Compared<value>, view: View<value>): PartRow {
   // At least one of them exists.
   const any = (second ?? first) as value
-  const text = (value: value | undefined) => (value === undefined ? '' : view.text(value))
+  const text = (value: value | undefined) => (value === undefined ? '' : cutValue(view.text(value), textLimit))
   return {
-    name: view.name?.(any, key) ?? key,
+    name: cutValue(view.name?.(any, key) ?? key),
     note: view.note?.(any) ?? '',
     place: view.place?.(any, key) ?? false,
     first: text(first),

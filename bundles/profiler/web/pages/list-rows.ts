@@ -1,6 +1,6 @@
 import type { ListEntry, RowFact } from '../../insight/search-list.ts'
 import { type Badge, type SummaryView, toSummaryView, withBadge } from '../../insight/summary-view.ts'
-import { formatBytes } from '../../profile/format.ts'
+import { formatBytes, shorten } from '../../profile/format.ts'
 import { listChangeLink, profileLink } from '../../profile/links.ts'
 import type { ProfileSummary } from '../../profile/profile.ts'
 import { findDefinition } from '../answer-place.ts'
@@ -108,6 +108,10 @@ function hostOf(url: string): string {
   return /^https?:\/\/([^/]*)/.exec(url)?.[1] ?? ''
 }
 
+/** Characters of a URL in a row, and in the label of a control. The profile has all of it. */
+const addressLimit = 500
+const labelLimit = 200
+
 /** Creates the rows of a list. */
 export function createRows(
   profiles: readonly ListEntry[],
@@ -128,10 +132,12 @@ export function createRows(
     const view = withBadge(toSummaryView(shown), unstored?.has(token) ? notStored : undefined)
     return {
       ...view,
+      address: shorten(view.address, addressLimit),
+      target: shorten(view.target, labelLimit),
       ...columns,
       level: depth === 0 ? '' : `level-${Math.min(depth, 4)}`,
       after: depth === 0 ? '' : `+ ${Math.max(0, summary.time - main.time)} ms`,
-      name: `${columns.hasHosts ? hostOf(url) : ''}${view.target}`,
+      name: shorten(`${columns.hasHosts ? hostOf(url) : ''}${view.target}`, addressLimit),
       handler: viewHandler(summary, facts?.get(token)?.place, editor),
       size: size === null ? '' : formatBytes(size),
       findings: toFindings(token, facts?.get(token)?.badge),

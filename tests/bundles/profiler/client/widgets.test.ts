@@ -6,7 +6,7 @@ import { enableFlameGraph } from '#bundles/profiler/client/flame.ts'
 import { enablePlaces } from '#bundles/profiler/client/places.ts'
 import { enableScrollers } from '#bundles/profiler/client/scrollers.ts'
 import { chooseTheme, setTheme } from '#bundles/profiler/client/theme.ts'
-import { findPart } from '#bundles/profiler/client/unfold.ts'
+import { findRow } from '#bundles/profiler/client/unfold.ts'
 import { openPage } from './page.ts'
 
 t.test('an element has the attributes that are defined, and children of both kinds', async t => {
@@ -94,8 +94,8 @@ t.test('a button copies the text of its element, and shows the result for a whil
   t.equal(copied.at(-1), 'own', 'a button may have its text')
 })
 
-t.test('a link to an element of another part leads to its part, once', async t => {
-  const paging = '<ol><li id="log-1"></li></ol><nav class="divided"></nav>'
+t.test('a link to a row of another page leads to its page, once', async t => {
+  const paging = '<ol><li id="log-1"></li></ol><nav data-rows="logs"></nav>'
   const addressOf = (search: string, body = paging) => {
     const page = openPage(t, body, `http://localhost/_profiler/abc?panel=logger${search}`)
     let address = ''
@@ -106,13 +106,13 @@ t.test('a link to an element of another part leads to its part, once', async t =
         address = `${url.search}${url.hash}`
       },
     })
-    findPart()
+    findRow()
     return address
   }
-  t.equal(addressOf('&part=2#log-700'), '?panel=logger&part=2&find=log-700#log-700')
-  t.equal(addressOf('&find=log-700#log-700'), '', 'no part has it')
+  t.equal(addressOf('&logs=2#log-700'), '?panel=logger&logs=2&find=log-700#log-700')
+  t.equal(addressOf('&find=log-700#log-700'), '', 'no page has it')
   t.equal(addressOf('#log-1'), '')
-  t.equal(addressOf('#log-700', '<p></p>'), '', 'there is one part')
+  t.equal(addressOf('#log-700', '<p></p>'), '', 'there is one page')
   t.equal(addressOf(''), '')
 })
 
