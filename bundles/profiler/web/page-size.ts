@@ -7,7 +7,7 @@ import { home } from '../profile/links.ts'
 const rowLimit = 100
 
 /** The most characters of data in these rows: fewer rows are on a page if they are long. */
-const sizeLimit = 50_000
+const sizeLimit = 100_000
 
 /** Characters of a value that a page shows. */
 const valueLimit = 1000

@@ -5,7 +5,7 @@ import { panelLinksOf } from '#tests/support/screens.ts'
 import { serveKernel } from '#tests/support/test-server.ts'
 
 /** Of a page with as much as the profiler records: quotes take six bytes each. */
-const pageLimit = 600_000
+const pageLimit = 800_000
 
 t.test('every page is bounded, whatever was recorded', async t => {
   const kernel = await createProfiledKernel(t, { bundles: [heavyBundle] })

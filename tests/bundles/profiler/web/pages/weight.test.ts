@@ -8,7 +8,7 @@ import { serveKernel, startServer } from '#tests/support/test-server.ts'
 
 const pageLimit = 100_000
 /** Of a page with as much as the profiler records. */
-const fullPageLimit = 250_000
+const fullPageLimit = 300_000
 const assetLimit = 60_000
 const toolbarLimit = 1_000
 
