@@ -20,18 +20,34 @@ export type LoopBlock = MemoryData['blocks'][number]
 export const memorySchema = v.object({
   /** Until the response was sent. */
   wall: amount,
-  /** The CPU time of the process, in its own code and in that of the system. */
-  cpu: section({ user: amount, system: amount }),
+  /** The CPU time of the process. */
+  cpu: section({
+    /** Of the code of the process. */
+    user: amount,
+    /** Of the operating system for it. */
+    system: amount,
+  }),
   /** The time in which the event loop was busy, and in which it waited. */
-  loop: section({ active: amount, idle: amount }),
+  loop: section({
+    /** Busy. */
+    active: amount,
+    /** Waiting. */
+    idle: amount,
+  }),
   /** In bytes. */
   heap: section({ before: amount, after: amount, limit: amount }),
   /** The most bytes that the process ever held (resident set size). */
   peak: maybe(check.amount),
-  /** Other main requests in flight: at the start, and at most. */
-  requests: section({ others: amount, most: amount }),
+  /** Other main requests in flight. */
+  requests: section({
+    /** At the start. */
+    others: amount,
+    /** At most. */
+    most: amount,
+  }),
   /** The runs of the garbage collector. */
   pauses: section({
+    /** How many there were. */
     count: amount,
     /** Milliseconds of all of them. */
     total: amount,
