@@ -1,8 +1,8 @@
 import { version } from '../../../lib/package.ts'
 import type { LogMark, TimelineSpan } from '../insight/timeline/request-spans.ts'
 import { toTarget } from '../profile/format.ts'
-import { endOf, type Period } from '../profile/periods.ts'
 import type { Profile } from '../profile/profile.ts'
+import { endOf, type Period } from '../profile/work.ts'
 import { readCpu, type StoredSample } from '../subjects/cpu/read.ts'
 
 /** A file in the Trace Event Format (JSON object form), which Perfetto and `chrome://tracing` open. */

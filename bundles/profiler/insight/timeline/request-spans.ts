@@ -8,9 +8,8 @@ import {
 } from '../../profile/event-tree.ts'
 import { toTarget } from '../../profile/format.ts'
 import { describeSubRequest, profileLink } from '../../profile/links.ts'
-import { endOf, type Period } from '../../profile/periods.ts'
 import type { Profile, ProfileSummary } from '../../profile/profile.ts'
-import type { Work } from '../../profile/work.ts'
+import { endOf, type Period, type Work } from '../../profile/work.ts'
 import { readLogs, severityOf } from '../../subjects/logs/read.ts'
 import { workKinds } from '../../subjects/work.ts'
 

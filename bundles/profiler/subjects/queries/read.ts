@@ -3,9 +3,16 @@ import { isCache } from '../../../../lib/sql/tokens.ts'
 import { type Caller, type CallerPlace, choosePlaces } from '../../../../lib/stack/callers.ts'
 import { toOneLine } from '../../profile/format.ts'
 import { groupBy } from '../../profile/group-by.ts'
-import { joinPeriods, totalOf } from '../../profile/periods.ts'
 import { oncePerProfile, type Profile } from '../../profile/profile.ts'
-import { coveredWorkTime, createWork, type Work, type WorkKind, workTime } from '../../profile/work.ts'
+import {
+  coveredWorkTime,
+  createWork,
+  joinPeriods,
+  totalOf,
+  type Work,
+  type WorkKind,
+  workTime,
+} from '../../profile/work.ts'
 import type { ConnectionWaitData, QueryData } from './data.ts'
 
 /** A query of a profile. Times are in milliseconds since the request began. */

@@ -1,4 +1,4 @@
-import type { Period } from '../../profile/periods.ts'
+import type { Period } from '../../profile/work.ts'
 
 /** A bar in a picture: in units of its width of 1,000, or in percent. */
 export interface Bar {

@@ -18,10 +18,9 @@ import {
   toValueRow,
 } from '../../profile/format.ts'
 import { profileLink } from '../../profile/links.ts'
-import { joinPeriods, type Period, totalOf } from '../../profile/periods.ts'
 import type { Profile } from '../../profile/profile.ts'
 import type { ReceivedSpan } from '../../profile/span-data.ts'
-import { withParts } from '../../profile/work.ts'
+import { joinPeriods, type Period, totalOf, withParts } from '../../profile/work.ts'
 import { keyOfListener, summarizeListeners } from '../../subjects/events/listeners.ts'
 import type { MemoryData } from '../../subjects/memory/data.ts'
 import { workKinds } from '../../subjects/work.ts'

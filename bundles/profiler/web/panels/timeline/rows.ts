@@ -1,5 +1,5 @@
 import { type AwaitedCategory, awaitedCategories, type TimelineSpan } from '../../../insight/timeline/request-spans.ts'
-import { endOf, joinPeriods, overlapPeriods, type Period, subtractPeriods, totalOf } from '../../../profile/periods.ts'
+import { endOf, joinPeriods, overlapPeriods, type Period, subtractPeriods, totalOf } from '../../../profile/work.ts'
 
 /** A row: a span, or several spans of the same name within the same span. */
 export interface TimelineRow extends TimelineSpan {

@@ -7,7 +7,7 @@ import {
   type LogMark,
 } from '../../../insight/timeline/request-spans.ts'
 import { formatMicroseconds, formatShare, shorten } from '../../../profile/format.ts'
-import { endOf, joinPeriods, type Period, totalOf } from '../../../profile/periods.ts'
+import { endOf, joinPeriods, type Period, totalOf } from '../../../profile/work.ts'
 import { type Bar, toPercent } from '../bar.ts'
 import type { TimelineFilter } from './filter.ts'
 import type { TimelineRow } from './rows.ts'

@@ -20,7 +20,7 @@ t.test('a listener has the place of its registration, as a function or as a meth
   })
   const dispatcher = new TraceableEventDispatcher(createEventDispatcher(), tracer)
   const lineOf = ({ listener }: { readonly listener: Listener }) =>
-    /^tests\/.+\/listener-sites\.test\.[jt]s:(\d+)$/.exec(String(sites.find(listener, process.cwd())?.site))
+    /^tests\/.+\/code-places\.test\.[jt]s:(\d+)$/.exec(String(sites.find(listener, process.cwd())?.site))
   dispatcher.on(Noted, () => undefined)
   dispatcher.subscribe(Noted, { onNoted: () => undefined }, 'onNoted', -1)
   const [first, second] = dispatcher.listeners(Noted).map(lineOf)
