@@ -81,7 +81,7 @@ export function writeFinding(finding: Finding, token: string): string {
 }
 
 /** Writes the problem and the advice of a finding. Recorded values are code spans. */
-export function writeSentences(finding: Finding): string {
+function writeSentences(finding: Finding): string {
   const write = (sentence: 'problem' | 'advice') =>
     splitSentence(sentence, finding)
       .map(({ isValue, text }) => (isValue ? toSpan(text) : text))

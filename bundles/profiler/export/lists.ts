@@ -31,7 +31,7 @@ interface PublicListItem {
 }
 
 /** The part of a search result that is public. */
-export type ListedPage = Pick<ListResult, 'pinned' | 'profiles' | 'total' | 'unstored'>
+type ListedPage = Pick<ListResult, 'pinned' | 'profiles' | 'total' | 'unstored'>
 
 /** Paths on the server. */
 interface ListLinks {

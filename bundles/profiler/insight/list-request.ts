@@ -264,7 +264,7 @@ export const statusHint =
   'a status such as 404, a part of one such as 40, a class such as 4xx, or a range such as 500..599'
 
 /** The edge of a time span: `2026-11-20` starts at midnight and ends before the next midnight. */
-export type Edge = 'first' | 'last'
+type Edge = 'first' | 'last'
 
 /**
  * Parses a moment to milliseconds since 1970. The text is a number of seconds since 1970, or an ISO date, optionally

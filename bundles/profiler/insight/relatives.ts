@@ -91,7 +91,7 @@ export async function findRelatives(storage: ProfileStorage, { summary, children
 }
 
 /** Compares the times of two requests. The token orders requests of the same millisecond, so that the order is stable. */
-export function compareTime(a: ProfileSummary, b: ProfileSummary): number {
+function compareTime(a: ProfileSummary, b: ProfileSummary): number {
   return a.time - b.time || (a.token < b.token ? -1 : Number(a.token > b.token))
 }
 
@@ -149,7 +149,7 @@ function isSameRequest(one: ProfileSummary, other: ProfileSummary): boolean {
 }
 
 /** A URL without its query and its fragment. */
-export function withoutQuery(url: string): string {
+function withoutQuery(url: string): string {
   return url.replace(/[?#].*$/s, '')
 }
 
@@ -171,7 +171,7 @@ export function likenessOf(one: ProfileSummary, other: ProfileSummary): string {
 }
 
 /** The earlier requests with which a request can be compared. */
-export interface Predecessors {
+interface Predecessors {
   /** The most similar request: the latest one of the same URL, otherwise of the same path, otherwise of the same route. */
   readonly previous: ProfileSummary | undefined
   /** The profiles to compare with, the most similar first, at most eight. */

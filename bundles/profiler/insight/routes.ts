@@ -38,7 +38,7 @@ export interface RouteStatistics {
 }
 
 /** A reference to a slow or failed profile. */
-export interface WorstProfile {
+interface WorstProfile {
   readonly token: string
   readonly status: number
   readonly outcome: Outcome
@@ -139,7 +139,7 @@ export interface RouteChange {
 }
 
 /** The least numbers of requests on both sides of a comparison: rare slow requests and errors need a larger sample. */
-export const leastCounts: Readonly<Record<ComparedField, number>> = {
+const leastCounts: Readonly<Record<ComparedField, number>> = {
   p50: leastForMedian,
   queries: leastForMedian,
   p95: 20,
@@ -305,7 +305,7 @@ interface ErrorCount {
 }
 
 /** The requests that a machine has answered. */
-export interface MachineStatistics {
+interface MachineStatistics {
   readonly machine: string
   readonly statistics: RouteStatistics
 }

@@ -153,7 +153,7 @@ function listFamily(family: Family): ListEntry[] {
 }
 
 /** What the marks of a request depend on, beside its summary. */
-export interface MarkContext {
+interface MarkContext {
   /** Whether a main request is slow. */
   readonly isSlow: (summary: ProfileSummary) => boolean
   /** The tokens of the requests with findings, as far as these are known. */
@@ -184,7 +184,7 @@ function isCall({ contentType, destination }: ProfileSummary): boolean {
 }
 
 /** Milliseconds from which each request is slow. */
-export const slowDuration = 500
+const slowDuration = 500
 
 /** Milliseconds from which a request is slow if it takes three times as long as usual. */
 const leastDuration = 50
@@ -206,7 +206,7 @@ export function recognizeSlow(mains: readonly ProfileSummary[]): MarkContext['is
 }
 
 /** A main request with its sub-requests. */
-export interface Family {
+interface Family {
   /** A sub-request without a stored parent is the main request of a family of its own. */
   readonly main: ProfileSummary
   /** Its sub-requests on all levels, in any order. */
@@ -214,7 +214,7 @@ export interface Family {
 }
 
 /** A sub-request in the tree of its family. */
-export interface FamilyMember {
+interface FamilyMember {
   readonly summary: ProfileSummary
   /** 1 for a sub-request of the main request itself. */
   readonly depth: number

@@ -145,7 +145,7 @@ export interface EditChange {
 }
 
 /** The requests before an edit and those since, the newest first. */
-export interface EditedRequests {
+interface EditedRequests {
   readonly profile: Profile
   /** The profiles of some of the requests before, with the same cookies. */
   readonly profiles: readonly Profile[]
@@ -162,7 +162,7 @@ export interface EditedRequests {
 }
 
 /** Finds the changes since an edit, the most important first. A value that requests before the edit had, too, is no change. */
-export function findChanges(requests: EditedRequests): readonly EditChange[] {
+function findChanges(requests: EditedRequests): readonly EditChange[] {
   return [
     ...compareEndings(requests),
     ...compareFindings(requests),
@@ -324,7 +324,7 @@ export function readEdits({ process, summary }: Profile): readonly FileEdit[] {
 }
 
 /** The files of edits, each once, the latest first. */
-export function filesOf(edits: readonly FileEdit[]): readonly string[] {
+function filesOf(edits: readonly FileEdit[]): readonly string[] {
   return [...new Set(edits.toReversed().flatMap(({ files }) => files))]
 }
 
@@ -335,7 +335,7 @@ export function readProcessStart({ process }: Profile): number | undefined {
 }
 
 /** A restart of the server between two profiles. */
-export interface Restart {
+interface Restart {
   /** Milliseconds since 1970. */
   readonly time: number
   /** The files that were edited between the two profiles. */
@@ -351,6 +351,6 @@ export function findRestart(one: Profile, other: Profile): Restart | undefined {
 }
 
 /** The edits between an earlier request and the request of a profile. */
-export function editsSince(profile: Profile, { time }: Pick<ProfileSummary, 'time'>): readonly FileEdit[] {
+function editsSince(profile: Profile, { time }: Pick<ProfileSummary, 'time'>): readonly FileEdit[] {
   return readEdits(profile).filter(edit => edit.time > time)
 }

@@ -176,7 +176,7 @@ function toStableValue(
 }
 
 /** Reads the stored parts of a request body: facts, fields and files by name. */
-export function readRequestBody({ collectors }: Profile): Map<string, string> {
+function readRequestBody({ collectors }: Profile): Map<string, string> {
   const body = collectors.request?.body
   if (body === undefined) return new Map()
   const parts: [string, string][] = [
@@ -202,7 +202,7 @@ const ownPageHeader = 'x-debug-exception'
 export const bodyFacts: readonly string[] = ['size', 'transfer', 'digest']
 
 /** Reads the facts of a response body: its size before compression, its transfer, and a digest if it is no text. */
-export function readResponseBody({ collectors: { response } }: Profile): Map<string, string> {
+function readResponseBody({ collectors: { response } }: Profile): Map<string, string> {
   if (response === undefined || readPairs(response.headers, false, []).has(ownPageHeader)) return new Map()
   const parts: [string, string][] = [
     ['size', formatSize(response.size)],
@@ -227,7 +227,7 @@ export interface ListenerUse {
 }
 
 /** Reads the called listeners by event, listener and priority, in the order of their first calls. */
-export function readListenerUses(profile: Profile): Map<string, ListenerUse> {
+function readListenerUses(profile: Profile): Map<string, ListenerUse> {
   const uses = new Map<string, ListenerUse>()
   for (const { details, duration = 0, hasThrown, isStopped, kind, name, parent, priority } of readEventTree(profile)
     .nodes) {
@@ -260,7 +260,7 @@ export interface LogUse {
 }
 
 /** Reads the log messages by level, channel and template, in the order of their first occurrence. */
-export function readLogUses(profile: Profile): Map<string, LogUse> {
+function readLogUses(profile: Profile): Map<string, LogUse> {
   const uses = new Map<string, LogUse>()
   for (const { caller, channel, level, message: text, template } of readLogs(profile).logs) {
     const message = template || text
@@ -284,7 +284,7 @@ export interface Timing {
 /**
  * Reads the durations of a request: total, controller, each kind of work; then events, then the stopwatch.
  */
-export function readTimings(profile: Profile): Map<string, Timing> {
+function readTimings(profile: Profile): Map<string, Timing> {
   const { collectors, summary } = profile
   const tree = readEventTree(profile)
   const total = Math.round(summary.duration * 1000)
@@ -312,11 +312,7 @@ export function readTimings(profile: Profile): Map<string, Timing> {
  * Groups the values of headers or parameters by name, sorted by name. `hasCase` keeps the case of names; `without`
  * excludes names.
  */
-export function readPairs(
-  pairs: Pairs | undefined,
-  hasCase: boolean,
-  without: readonly string[],
-): Map<string, string[]> {
+function readPairs(pairs: Pairs | undefined, hasCase: boolean, without: readonly string[]): Map<string, string[]> {
   const values = new Map<string, string[]>()
   for (const [name, value] of pairs ?? []) {
     if (without.includes(name.toLowerCase())) continue
@@ -329,17 +325,17 @@ export function readPairs(
 }
 
 /** Counts the exceptions of a profile by class and message. */
-export function readExceptionUses(profile: Profile): Map<string, number> {
+function readExceptionUses(profile: Profile): Map<string, number> {
   return count(readExceptions(profile).map(({ message, name }) => (message === '' ? name : `${name}: ${message}`)))
 }
 
 /** Counts the renders of a profile by template. */
-export function readTemplateUses(profile: Profile): Map<string, number> {
+function readTemplateUses(profile: Profile): Map<string, number> {
   return count(readRenders(profile).all.map(({ name }) => name))
 }
 
 /** Reads the outcomes of the HTTP client calls by method and URL without values: `['200', '3 × 500']`. */
-export function readCallUses(profile: Profile): Map<string, string[]> {
+function readCallUses(profile: Profile): Map<string, string[]> {
   const groups = groupBy(readCalls(profile).calls, patternOf)
   const outcomes = [...groups].map(([name, calls]): [string, string[]] => {
     const counts = [...count(calls.map(({ outcome }) => outcome.text))]
@@ -360,7 +356,7 @@ export interface QueryUse {
 }
 
 /** Reads the queries of databases and caches by system and statement shape, those with the longest duration first. */
-export function readQueryUses(profile: Profile): Map<string, QueryUse> {
+function readQueryUses(profile: Profile): Map<string, QueryUse> {
   const { cache, database } = readQueries(profile)
   const shapes = [...database.shapes, ...cache.shapes]
   return new Map(

@@ -49,7 +49,7 @@ export class Inspector {
 }
 
 /** How much of a finding there is. */
-export interface Amount {
+interface Amount {
   /** `ms`, or the noun of the things that are counted. */
   readonly unit: string
   readonly value: number

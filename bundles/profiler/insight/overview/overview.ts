@@ -317,7 +317,7 @@ function describeProblem({ findings, profile }: SentenceSubject, cause: string |
 }
 
 /** A sentence: its own texts, links, and the recorded values in it. */
-export type Sentence = readonly (string | LinkedText | RecordedText)[]
+type Sentence = readonly (string | LinkedText | RecordedText)[]
 
 /** An own text of a sentence that leads to its details. */
 interface LinkedText {
@@ -338,7 +338,7 @@ export function toValue(text: string, limit: number): RecordedText {
 const placeLimit = 40
 
 /** Creates the value for a place in the source. Of a long path it has the last folders and the name of the file. */
-export function toPlaceValue(file: string, line: number | undefined): RecordedText {
+function toPlaceValue(file: string, line: number | undefined): RecordedText {
   const place = formatPlace({ file, line })
   if (place.length <= placeLimit) return toValue(place, placeLimit + 1)
   const end = place.slice(2 - placeLimit)
@@ -352,7 +352,7 @@ export interface OverviewPart extends SentencePart {
 }
 
 /** Divides a sentence into its own texts and the recorded values. */
-export function toParts(sentence: Sentence): OverviewPart[] {
+function toParts(sentence: Sentence): OverviewPart[] {
   return sentence.map(part => {
     if (typeof part === 'string') return { text: part, isValue: false, link: '' }
     return 'link' in part ? { ...part, isValue: false } : { text: part.value, isValue: true, link: '' }
@@ -378,7 +378,7 @@ export interface UsualTime extends Durations {
 }
 
 /** Reads the usual time of a request from earlier requests, the newest first. Cold requests do not count. */
-export function readUsualTime(profile: Profile, earlier: readonly ProfileSummary[]): UsualTime {
+function readUsualTime(profile: Profile, earlier: readonly ProfileSummary[]): UsualTime {
   const start = readProcessStart(profile)
   const edit = readEdits(profile).at(-1)
   const warm = earlier.filter(({ isCold }) => !isCold)

@@ -40,7 +40,7 @@ export function createSpan(
 }
 
 /** The place of a request on the time axis. */
-export interface RequestFrame {
+interface RequestFrame {
   readonly token: string
   /** Microseconds from the start of the main request to the start of this one. */
   readonly offset: number

@@ -3,7 +3,7 @@ import fc from 'fast-check'
 import { t } from 'tap'
 import { compareWithUsual } from '#bundles/profiler/insight/durations.ts'
 import type { Finding } from '#bundles/profiler/insight/findings/finding.ts'
-import { readUsualTime, summarizeProfile, toPlainText } from '#bundles/profiler/insight/overview/overview.ts'
+import { summarizeProfile, toPlainText } from '#bundles/profiler/insight/overview/overview.ts'
 import { formatDuration, formatMicroseconds } from '#bundles/profiler/profile/format.ts'
 import type { Profile, ProfileSummary } from '#bundles/profiler/profile/profile.ts'
 import { createProfile, type ProfileInit } from '#tests/support/create-profile.ts'
@@ -569,6 +569,8 @@ t.test('a difference from the usual time is named from half as much on, with fiv
 t.test('earlier requests are divided by the start of the process', async t => {
   const started = '2026-11-20T23:15:06.500Z'
   const profile = (server: object) => createProfile({}, { processData: { server } })
+  const readUsualTime = (profile: Profile, earlier: readonly ProfileSummary[]) =>
+    summarizeProfile({ profile, earlier, findings: [] }).usual
   const usual = readUsualTime(profile({ process: { started } }), earlierOf(1, 2, 3, 4))
   t.strictSame(
     { ...usual, lastBefore: usual.lastBefore?.duration },
