@@ -39,7 +39,7 @@ interface TimelineContent {
  */
 const pid = 1
 
-/** More spans are left out. */
+/** The most spans of a file. */
 const spanLimit = 20_000
 
 /**

@@ -20,7 +20,7 @@ export function percentile(sorted: Float64Array, percent: number): number {
   return sorted[Math.ceil((percent / 100) * sorted.length) - 1] ?? 0
 }
 
-/** A median of fewer requests says little. */
+/** The least number of requests for a median. */
 export const leastForMedian = 5
 
 /** How the time of a request compares with the usual time. */
@@ -30,10 +30,10 @@ export interface TimeRatio {
   readonly isSlower: boolean
 }
 
-/** A smaller difference is usual. */
+/** The least ratio of two times that are not usual. */
 const leastFactor = 1.5
 
-/** Milliseconds: below it, clocks and caches make the difference. */
+/** The least difference in milliseconds: clocks and caches cause smaller ones. */
 const leastUsual = 5
 
 /** Compares a duration with the median of earlier requests; `undefined` if there are too few, or no great difference. */
@@ -67,13 +67,13 @@ export interface ComparedTimes {
   readonly change: 'faster' | 'slower' | 'usual' | 'unknown'
 }
 
-/** More durations do not make the answer better. */
+/** The most durations that are compared. */
 const sampleLimit = 20
 
-/** Fewer durations since an edit are not compared. */
+/** The least number of durations since an edit. */
 const leastNow = 4
 
-/** A smaller change does not matter: a part of the median, and milliseconds. */
+/** The least change: as a part of the median, and in milliseconds. */
 const leastShare = 0.05
 const leastDifference = 2
 

@@ -12,7 +12,7 @@ export interface ListRequest {
   readonly isFiltering: boolean
   /** The marks that a request must have: all of them. */
   readonly marks: readonly ListMark[]
-  /** Whether only the requests of browsers themselves are wanted, which are else left out. */
+  /** Whether only the requests of browsers themselves are wanted. By default they are left out. */
   readonly isOfProbes: boolean
   /** Whether only pinned profiles are wanted. */
   readonly isPinned: boolean
@@ -142,7 +142,7 @@ function readFilters(parameters: Parameters, mistakes: string[]): ProfileFilter[
   return filters
 }
 
-/** The conditions that are no {@link ProfileFilter}. */
+/** Reads the conditions that no {@link ProfileFilter} expresses. */
 function readTests({ exception, text, type }: Parameters): ((summary: ProfileSummary) => boolean)[] {
   const wanted = text?.toLowerCase()
   const isIn = (value: string | null) => wanted !== undefined && value?.toLowerCase().includes(wanted) === true
@@ -245,7 +245,7 @@ export function parseCountRange(text: string): Range | undefined {
   return [toNumber(first), toNumber(dots === '' ? first : last)]
 }
 
-/** The sentence about a text that is no range of numbers. */
+/** What the sentence about a text that is no range of numbers expects. */
 export const rangeHint = 'a number such as 10, or a range such as 10.. or 5..20'
 
 /**
@@ -259,7 +259,7 @@ export function parseStatus(text: string): Range | string | undefined {
   return /^(?:0|(?:\d{3})?\.\.(?:\d{3})?)$/.test(text) ? parseCountRange(text) : undefined
 }
 
-/** The sentence about a text that is no status. */
+/** What the sentence about a text that is no status expects. */
 export const statusHint =
   'a status such as 404, a part of one such as 40, a class such as 4xx, or a range such as 500..599'
 

@@ -98,7 +98,7 @@ function compareTime(a: ProfileSummary, b: ProfileSummary): number {
 /** The maximal number of profiles of sub-requests that are read. */
 const readLimit = 100
 
-/** Reads the profiles of the sub-requests of a profile. The search first: it does not wait for deleted profiles. */
+/** Reads the profiles of the sub-requests of a profile. They are searched first, because `find` waits for deleted profiles. */
 export async function findChildren(
   storage: Pick<ProfileStorage, 'find' | 'search'>,
   { children, summary }: Profile,
@@ -190,7 +190,7 @@ export async function findPredecessors(
 ): Promise<Predecessors> {
   const similar = await findSimilar(storage, summary)
   const earlier = similar.filter(other => compareTime(other, summary) < 0)
-  // The limit of the search may leave out those of this URL.
+  // The limit of the search may have left out the requests of this URL.
   const same = earlier.some(({ url }) => url === summary.url) ? [] : await findSame(storage, summary)
   const rankOf = (other: ProfileSummary) => likenesses.indexOf(likenessOf(other, summary))
   const candidates = [...same, ...earlier].sort((a, b) => rankOf(a) - rankOf(b)).slice(0, candidateLimit)

@@ -292,7 +292,7 @@ interface FindingCount {
   readonly title: string
   /** The number of profiles with such a finding. */
   readonly count: number
-  /** The latest of them. */
+  /** The latest profile with such a finding. */
   readonly token: string
 }
 
@@ -340,7 +340,7 @@ export async function gatherRoute(
   const [statistics] = gatherStatistics(summaries)
   if (statistics === undefined) return undefined
   const read = await readProfiles(storage, summaries.slice(0, profileLimit))
-  // A profile of each part of the time, so that older restarts are found, too.
+  // One profile of each part of the time is read, so that older restarts are found, too.
   const spread = Array.from({ length: profileLimit }, (_, part) =>
     summaries.at(Math.floor((part * summaries.length) / profileLimit)),
   ).filter(summary => summary !== undefined)

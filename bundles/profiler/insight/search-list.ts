@@ -28,7 +28,7 @@ export interface ListResult {
   /** The number of profiles with each mark, independent of the marks in the search. */
   readonly counts: Readonly<Record<ListMark | 'all', number>>
   readonly histogram: readonly Bucket[]
-  /** The main requests that browsers made by themselves, and that are left out; of those that match. */
+  /** The matching main requests that browsers made by themselves. They are left out of the list. */
   readonly probes: readonly ProfileSummary[]
   /** All main requests, independent of the search: they give the choices of the form. */
   readonly mains: readonly ProfileSummary[]

@@ -269,7 +269,7 @@ const derived: readonly string[] = ['etag', 'last-modified']
 
 const headerLimit = 8
 
-/** A cookie depends on the client: a new browser gets one. */
+/** Not compared: a cookie depends on the client, as a new browser gets one. */
 const ofClient = 'set-cookie'
 
 /** Compares the headers that were the same in all profiles before the edit. */
@@ -302,7 +302,7 @@ function isSame(one: readonly string[] | undefined, other: readonly string[] | u
   return one?.join('\n') === other?.join('\n')
 }
 
-/** A smaller change of a page is in its texts: a part of the size, and bytes. */
+/** The least change of the size of a page, as a part of the size and in bytes: its texts cause smaller ones. */
 const leastShare = 0.05
 const leastBytes = 100
 

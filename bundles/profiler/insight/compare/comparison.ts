@@ -94,11 +94,11 @@ function compareBodies(first: Profile, second: Profile): Compared<string>[] {
     ({ change }) => change === 'same' || change === 'changed',
   )
   const hasChanged = contents.some(({ change }) => change !== 'same')
-  // Another content has another size.
+  // If the contents differ, a difference of their sizes says nothing more.
   return [...facts.filter(({ change, key }) => !hasChanged || change === 'same' || key !== 'size'), ...contents]
 }
 
-/** A smaller difference of two times is usual: in microseconds, and as a share of the longer time. */
+/** The least difference of two times that is not usual: in microseconds, and as a share of the longer time. */
 const leastTime = 2_000
 const leastShare = 0.05
 

@@ -94,7 +94,7 @@ export function isAwaited(node: EventNode, profile: Profile): boolean {
   return node.kind === 'call' && node.parent?.name !== 'kernel.terminate' && findBundle(node, profile) === undefined
 }
 
-/** More places are not named. */
+/** The most places that are named. */
 const placeLimit = 3
 
 /** Completes a sentence of advice with the lines of the application that started the work. */

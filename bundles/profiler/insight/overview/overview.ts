@@ -45,7 +45,7 @@ interface Cause {
   readonly where: Sentence
 }
 
-/** A smaller part is no cause. */
+/** The least share of the time of a cause. */
 const leastShare = 0.1
 
 /** Microseconds: a shorter part is no cause. */
@@ -176,7 +176,7 @@ function nameTemplate(pages: readonly Work[]): Sentence {
 function describeListener({ event, kind }: TimePart, profile: Profile, took: Write): Description {
   const calls = readEventTree(profile)
     .nodes.filter(({ kind, parent }) => kind === 'call' && parent?.name === event)
-    // These are a part of their own.
+    // The listeners of the profiler are a part of their own.
     .filter(call => findBundle(call, profile) !== 'profiler')
   const whole = calls.reduce((sum, call) => sum + ownTime(call), 0)
   const longest = calls.find(call => ownTime(call) > whole / 2)

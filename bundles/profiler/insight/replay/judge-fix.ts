@@ -49,7 +49,7 @@ export type Judge = Pick<Inspector, 'inspect' | 'isRepeatable' | 'measure'>
 /** The number of measurements of a time: the median of three leaves out an unusual one. */
 export const timedCount = 3
 
-/** A smaller decrease may be chance, or one item of many: a part of the amount before. */
+/** The least decrease, as a part of the amount before: a smaller one may be chance, or one item of many. */
 const leastDecrease = 0.2
 
 /** Lists the flaws of a profile: the exception first, then the findings. */

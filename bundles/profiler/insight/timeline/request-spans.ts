@@ -93,7 +93,7 @@ interface RequestSpans {
   readonly profiles: readonly Profile[]
 }
 
-/** The spans of more requests than this are not shown. */
+/** The most requests whose spans are shown. */
 const requestLimit = 50
 
 /** Creates the spans of a request, with those of its sub-requests. */

@@ -72,7 +72,7 @@ export interface PlacedTrace {
   readonly others: number
 }
 
-/** More callers of callers are not shown. */
+/** The most callers, and callers of callers, that are shown. */
 const callerLimit = 10
 
 /**
