@@ -27,6 +27,10 @@ export function setUpMarkdown(markdown) {
       wrapper: ['<div class="heading">', '</div>'],
     }),
   })
+  // The marks of generated blocks are for `npm run references` only.
+  markdown.core.ruler.before('block', 'marks', state => {
+    state.src = state.src.replace(/^<!-- (?:begin: .*|end) -->$/gm, '')
+  })
   const { rules } = markdown.renderer
   rules.link_open = (tokens, index, options, _, self) => {
     tokens[index].attrSet('href', toPage(tokens[index].attrGet('href')))
