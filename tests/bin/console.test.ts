@@ -1,6 +1,6 @@
+import { CommandUsageError, type ConsoleCommand, exitCodes } from 'sinfonietta/console'
 import { t } from 'tap'
 import type { Application, Bundle } from '#kernel/bundle.ts'
-import { CommandUsageError, type ConsoleCommand, exitCodes } from '#kernel/console-command.ts'
 import { HttpError } from '#lib/errors/http-error.ts'
 import { consoleProgram, executeConsole } from '#tests/support/execute-console.ts'
 import { type RunInit, runInTerminal } from '#tests/support/fake-terminal.ts'

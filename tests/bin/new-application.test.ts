@@ -10,10 +10,10 @@ import {
   writeFileSync,
 } from 'node:fs'
 import path from 'node:path'
+import { makerBundle } from 'sinfonietta/console'
 import { t } from 'tap'
 import { findPackage, runSinfonietta } from '#bin/new-application.ts'
 import { createFrameworkBundle } from '#bundles/framework/framework-bundle.ts'
-import { makerBundle } from '#bundles/maker/maker-bundle.ts'
 import { createProfilerBundle } from '#bundles/profiler/profiler-bundle.ts'
 import { packageDirectory, version } from '#lib/package.ts'
 import { createFakeStream, runInTerminal } from '#tests/support/fake-terminal.ts'

@@ -332,12 +332,17 @@ function readImporters(directory: string, files: readonly string[]): Map<string,
   const importers = new Map<string, string[]>()
   for (const file of files) {
     const text = readFileSync(path.join(directory, file), 'utf8')
-    for (const [, name = ''] of text.matchAll(/\b(?:from|import)\b[\s(]*['"]([.#][^'"]+)['"]/g)) {
-      const imported = name.startsWith('#')
-        ? `dist/${name.slice(1).replace(/ts$/, 'js')}`
-        : path.posix.join(path.posix.dirname(file), name)
+    for (const [, name = ''] of text.matchAll(/\b(?:from|import)\b[\s(]*['"]((?:[.#]|sinfonietta\b)[^'"]*)['"]/g)) {
+      const imported = resolveImport(name, file)
       importers.set(imported, [...(importers.get(imported) ?? []), file])
     }
   }
   return importers
+}
+
+/** The compiled file of an import: `#lib/signals.ts`, `./sample.js`, or an entry point such as `sinfonietta/profiler/testing`. */
+function resolveImport(name: string, file: string): string {
+  if (name.startsWith('#')) return `dist/${name.slice(1).replace(/ts$/, 'js')}`
+  if (name.startsWith('.')) return path.posix.join(path.posix.dirname(file), name)
+  return `dist/bin/exports/${name.split('/').slice(1).join('-') || name}.js`
 }

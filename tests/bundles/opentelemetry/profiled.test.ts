@@ -1,5 +1,5 @@
+import { createOpenTelemetryBundle } from 'sinfonietta/opentelemetry'
 import { t } from 'tap'
-import { createOpenTelemetryBundle } from '#bundles/opentelemetry/opentelemetry-bundle.ts'
 import { Response } from '#lib/http/response.ts'
 import { toText } from '#tests/support/html.ts'
 import { createProfiledKernel } from '#tests/support/profiled-kernel.ts'

@@ -1,7 +1,7 @@
 import { type Attributes, type Span, SpanKind, SpanStatusCode, trace } from '@opentelemetry/api'
+import { createOpenTelemetryBundle } from 'sinfonietta/opentelemetry'
 import { type Test, t } from 'tap'
 import { addRowCounts, hasOwnChannel } from '#bundles/opentelemetry/instrumentations.ts'
-import { createOpenTelemetryBundle } from '#bundles/opentelemetry/opentelemetry-bundle.ts'
 import { SpanQueries } from '#bundles/opentelemetry/span-queries.ts'
 import { Queries } from '#kernel/queries.ts'
 import { RequestContext } from '#kernel/request-context.ts'

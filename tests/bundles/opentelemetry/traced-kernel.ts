@@ -1,6 +1,6 @@
+import { createOpenTelemetryBundle } from 'sinfonietta/opentelemetry'
 import type { Test } from 'tap'
 import { createFrameworkBundle } from '#bundles/framework/framework-bundle.ts'
-import { createOpenTelemetryBundle } from '#bundles/opentelemetry/opentelemetry-bundle.ts'
 import type { Bundle } from '#kernel/bundle.ts'
 import { createTestKernel, type TestKernel } from '#kernel/testing/create-test-kernel.ts'
 import { startTraceReceiver, type TraceReceiver } from '#tests/support/trace-receiver.ts'

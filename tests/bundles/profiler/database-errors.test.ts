@@ -1,7 +1,7 @@
 import pg from 'pg'
+import { createOpenTelemetryBundle } from 'sinfonietta/opentelemetry'
 import { type Test, t } from 'tap'
 import { createFrameworkBundle } from '#bundles/framework/framework-bundle.ts'
-import { createOpenTelemetryBundle } from '#bundles/opentelemetry/opentelemetry-bundle.ts'
 import type { Queries } from '#kernel/queries.ts'
 import { createTestKernel } from '#kernel/testing/create-test-kernel.ts'
 import { createHandlerBundle } from '#tests/support/handler-bundle.ts'

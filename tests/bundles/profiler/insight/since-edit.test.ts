@@ -1,5 +1,6 @@
 import assert from 'node:assert'
 import fc from 'fast-check'
+import type { FindingRule } from 'sinfonietta/profiler'
 import { t } from 'tap'
 import { compareTimes } from '#bundles/profiler/insight/durations.ts'
 import { Inspector } from '#bundles/profiler/insight/findings/inspector.ts'
@@ -7,7 +8,6 @@ import { showProfile } from '#bundles/profiler/insight/relatives.ts'
 import { describeTimes, listClaims } from '#bundles/profiler/insight/since-edit.ts'
 import { MemoryProfileStorage } from '#bundles/profiler/store/memory-profile-storage.ts'
 import type { FileEdit } from '#bundles/profiler/subjects/config/data.ts'
-import type { FindingRule } from '#kernel/profiler-contract.ts'
 import { createRecord, type RecordInit } from '#tests/support/create-profile.ts'
 
 const minute = 60_000

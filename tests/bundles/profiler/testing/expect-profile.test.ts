@@ -1,13 +1,12 @@
 import { AssertionError } from 'node:assert'
+import { ProfileAssertionError, type ProfileCheck, ProfileExpectation } from 'sinfonietta/profiler/testing'
 import { type Test, t } from 'tap'
 import { createFrameworkBundle } from '#bundles/framework/framework-bundle.ts'
-import type { ProfileCheck } from '#bundles/profiler/testing/checks.ts'
 import {
   createProfiledTestKernel,
   type ProfiledTestKernel,
   waitForStored,
 } from '#bundles/profiler/testing/create-profiled-test-kernel.ts'
-import { ProfileAssertionError, ProfileExpectation } from '#bundles/profiler/testing/profile-expectation.ts'
 import type { Bundle } from '#kernel/bundle.ts'
 import { RequestEvent, ResponseEvent } from '#kernel/events.ts'
 import { Event } from '#lib/event-dispatcher/event-dispatcher.ts'

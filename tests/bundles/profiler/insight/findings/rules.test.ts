@@ -1,10 +1,10 @@
 import fc from 'fast-check'
+import type { FindingRule } from 'sinfonietta/profiler'
 import { t } from 'tap'
 import { linkToFinding, splitSentence, toBadge, writeProblem } from '#bundles/profiler/insight/findings/finding.ts'
 import { findFindings, Inspector } from '#bundles/profiler/insight/findings/inspector.ts'
 import { judgeFix, listFlaws } from '#bundles/profiler/insight/replay/judge-fix.ts'
 import type { Profile } from '#bundles/profiler/profile/profile.ts'
-import type { FindingRule } from '#kernel/profiler-contract.ts'
 import { createProfile, type ProfileInit } from '#tests/support/create-profile.ts'
 
 const find = (data: Profile['data'], init?: ProfileInit) => findFindings(createProfile(data, init))
