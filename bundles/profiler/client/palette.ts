@@ -1,7 +1,6 @@
-import { createElement } from './browser.ts'
-import { type FoundEntry, findEntries, type PaletteEntry, rememberEntry } from './palette-entries.ts'
+import { createElement, recall, remember } from './browser.ts'
+import { setTheme, themes } from './controls.ts'
 import { nameKey } from './shortcuts.ts'
-import { setTheme, themes } from './theme.ts'
 
 /** Milliseconds that the result of a copy is shown before the palette closes. */
 const shownFor = 700
@@ -178,4 +177,129 @@ function openLink(link: string, isNewTab: boolean): void {
   document.body.append(anchor)
   anchor.click()
   anchor.remove()
+}
+
+/** An entry of the palette. */
+export interface PaletteEntry {
+  readonly group: string
+  readonly label: string
+  /** Further text that is searched, such as a value. */
+  readonly hint?: string
+  readonly link: string
+  /** `post` sends a form to the link, `copy` copies the text at the link, `theme` applies one. By default the link is opened. */
+  readonly act?: 'post' | 'copy' | 'theme'
+}
+
+/** An entry that matches, with the positions of the letters in its label and hint. */
+export interface FoundEntry {
+  readonly entry: PaletteEntry
+  readonly label: readonly number[]
+  readonly hint: readonly number[]
+}
+
+/** The most entries that are shown. */
+const shownLimit = 50
+
+/** The most choices that are stored. */
+const recentLimit = 6
+
+/** Entries that another page has as well: only these are stored as recent choices. */
+const lasting: readonly string[] = ['Panel', 'Action', 'Page', 'Route', 'Theme']
+
+/** Finds the entries for a query, the best first. Without a query, recent choices come before the others. */
+export function findEntries(entries: readonly PaletteEntry[], query: string): FoundEntry[] {
+  const recent = readRecent()
+  const rankOf = (entry: PaletteEntry) => {
+    const at = recent.indexOf(keyOf(entry))
+    return at === -1 ? recentLimit : at
+  }
+  return entries
+    .flatMap(entry => {
+      const match = matchFuzzily(query, textOf(entry), entry.label.length)
+      return match === undefined ? [] : [{ entry, match, rank: rankOf(entry) }]
+    })
+    .sort((one, other) => other.match.score - one.match.score || one.rank - other.rank)
+    .slice(0, shownLimit)
+    .map(({ entry, match }) => toFound(entry, match))
+}
+
+/** Stores a choice, so that it comes first the next time; not one that changes something, such as a pause. */
+export function rememberEntry(entry: PaletteEntry): void {
+  if (!lasting.includes(entry.group) || entry.act === 'post') return
+  const key = keyOf(entry)
+  const recent = [key, ...readRecent().filter(other => other !== key)].slice(0, recentLimit)
+  remember('palette', JSON.stringify(recent))
+}
+
+function readRecent(): string[] {
+  try {
+    const stored = JSON.parse(recall('palette') ?? '[]')
+    return Array.isArray(stored) ? stored.map(String) : []
+  } catch {
+    return []
+  }
+}
+
+function keyOf({ group, label }: PaletteEntry): string {
+  return `${group} ${label}`
+}
+
+function textOf({ group, hint = '', label }: PaletteEntry): string {
+  return `${label}\n${hint}\n${group}`
+}
+
+function toFound(entry: PaletteEntry, { positions }: FuzzyMatch): FoundEntry {
+  const { hint = '', label } = entry
+  const begin = label.length + 1
+  return {
+    entry,
+    label: positions.filter(position => position < label.length),
+    hint: positions.map(position => position - begin).filter(position => position >= 0 && position < hint.length),
+  }
+}
+
+/** How well a text matches, and the positions of the letters that do. */
+export interface FuzzyMatch {
+  readonly score: number
+  readonly positions: readonly number[]
+}
+
+/**
+ * Matches a query with a text, without regard to capitals. Every word of the query must occur in the text. In the first
+ * `labelLength` characters its letters may also be apart, such as `rr` in `Request / Response`. Words in the label, at the
+ * beginning of a word, and early in the text count more.
+ */
+export function matchFuzzily(query: string, text: string, labelLength: number = text.length): FuzzyMatch | undefined {
+  const lower = text.toLowerCase()
+  const begins = Array.from(lower.matchAll(/[\p{L}\d]+/gu), ({ index }) => index)
+  const positions: number[] = []
+  let score = 0
+  for (const word of query.toLowerCase().split(/\s+/).filter(Boolean)) {
+    const found = findWord(word, lower, begins) ?? findLetters(word, lower.slice(0, labelLength), begins)
+    if (found === undefined) return undefined
+    const first = Math.min(...found.positions)
+    score += found.score + (first < labelLength ? 40 : 0) - Math.min(first, 30) / 10
+    positions.push(...found.positions)
+  }
+  return { score, positions }
+}
+
+function findWord(word: string, text: string, begins: readonly number[]): FuzzyMatch | undefined {
+  const begin = begins.find(at => text.startsWith(word, at))
+  const at = begin ?? text.indexOf(word)
+  if (at === -1) return undefined
+  return { score: begin === undefined ? 60 : 100, positions: Array.from(word, (_, index) => at + index) }
+}
+
+/** Finds the letters of a word, each at the beginning of a word if possible. */
+function findLetters(word: string, text: string, begins: readonly number[]): FuzzyMatch | undefined {
+  const positions: number[] = []
+  let from = 0
+  for (const letter of word) {
+    const at = begins.find(begin => begin >= from && text.startsWith(letter, begin)) ?? text.indexOf(letter, from)
+    if (at === -1) return undefined
+    positions.push(at)
+    from = at + 1
+  }
+  return { score: 30 - Math.min(from - Math.min(...positions), 25), positions }
 }

@@ -1,20 +1,21 @@
-import { followSources } from './broken.ts'
-import { enableCopying } from './copy.ts'
-import { followSample } from './cpu.ts'
-import { enhanceEventTree } from './events.ts'
-import { enableFiltering } from './filter.ts'
-import { enableFlameGraph } from './flame.ts'
-import { enhanceList } from './list.ts'
-import { enableMenus, showCurrentTab } from './menus.ts'
+import {
+  chooseTheme,
+  enableCopying,
+  enableMenus,
+  enableScrollers,
+  enableUnfolding,
+  findRow,
+  followSources,
+  showCurrentTab,
+} from './controls.ts'
+import { enableFlameGraph, followSample } from './cpu.ts'
+import { enableFiltering, enhanceEventTree } from './filter.ts'
+import { enhanceList, enhanceRoutes } from './list.ts'
 import { enablePalette } from './palette.ts'
 import { enablePlaces } from './places.ts'
-import { enhanceRoutes } from './routes.ts'
-import { enableScrollers } from './scrollers.ts'
 import { enableShortcuts } from './shortcuts.ts'
-import { chooseTheme } from './theme.ts'
 import { enableTimeline } from './timeline.ts'
 import { showLocalTimes } from './times.ts'
-import { enableUnfolding, findRow } from './unfold.ts'
 import { enableValueTrees } from './value-tree.ts'
 import { enableVerification } from './verify.ts'
 

@@ -1,9 +1,7 @@
 import { createElement } from './browser.ts'
 import { updateTimes } from './times.ts'
-import { Bar } from './toolbar-bar.ts'
-import { type Call, CallList, CallsItem, findPageToken } from './toolbar-calls.ts'
-import { ErrorsItem, findPageErrors } from './toolbar-errors.ts'
-import { loadStyles, loadToolbar } from './toolbar-load.ts'
+import { Bar, loadStyles, loadToolbar } from './toolbar-bar.ts'
+import { type Call, CallList, CallsItem, ErrorsItem, findPageErrors, findPageToken } from './toolbar-items.ts'
 
 const tagName = 'script[data-profiler-toolbar]'
 

@@ -1,6 +1,5 @@
 import { createElement } from './browser.ts'
-import { copyText } from './copy.ts'
-import { unfoldBy } from './unfold.ts'
+import { copyText, unfoldBy } from './controls.ts'
 
 /** A tree with more entries has a search field. */
 const smallTree = 12

@@ -1,6 +1,5 @@
 import { t } from 'tap'
-import { followSample } from '#bundles/profiler/client/cpu.ts'
-import { enableFlameGraph } from '#bundles/profiler/client/flame.ts'
+import { enableFlameGraph, followSample } from '#bundles/profiler/client/cpu.ts'
 import { openPage } from './page.ts'
 
 const armed = '<div data-armed="/_profiler/live?"></div>'

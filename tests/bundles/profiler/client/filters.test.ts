@@ -1,6 +1,5 @@
 import { t } from 'tap'
-import { enhanceEventTree } from '#bundles/profiler/client/events.ts'
-import { enableFiltering } from '#bundles/profiler/client/filter.ts'
+import { enableFiltering, enhanceEventTree } from '#bundles/profiler/client/filter.ts'
 import { openPage } from './page.ts'
 
 const shown = (selector: string) =>

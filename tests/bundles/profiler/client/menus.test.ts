@@ -1,5 +1,5 @@
 import { t } from 'tap'
-import { enableMenus, showCurrentTab } from '#bundles/profiler/client/menus.ts'
+import { enableMenus, showCurrentTab } from '#bundles/profiler/client/controls.ts'
 import { openPage } from './page.ts'
 
 t.test('a menu closes with Escape, by a click elsewhere, and when the focus leaves it', async t => {

@@ -1,8 +1,12 @@
 import { t } from 'tap'
 import { remember } from '#bundles/profiler/client/browser.ts'
-import { matchFuzzily } from '#bundles/profiler/client/fuzzy.ts'
-import { enablePalette } from '#bundles/profiler/client/palette.ts'
-import { findEntries, type PaletteEntry, rememberEntry } from '#bundles/profiler/client/palette-entries.ts'
+import {
+  enablePalette,
+  findEntries,
+  matchFuzzily,
+  type PaletteEntry,
+  rememberEntry,
+} from '#bundles/profiler/client/palette.ts'
 import { openPage, type Page } from './page.ts'
 
 /** The text with the matching letters in capitals. */

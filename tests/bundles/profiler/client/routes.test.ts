@@ -1,5 +1,5 @@
 import { t } from 'tap'
-import { enhanceRoutes } from '#bundles/profiler/client/routes.ts'
+import { enhanceRoutes } from '#bundles/profiler/client/list.ts'
 import { openPage } from './page.ts'
 
 const statistics = (count: number, id = 'route-statistics') =>

@@ -1,7 +1,12 @@
 import { readdirSync, readFileSync } from 'node:fs'
 import { t } from 'tap'
-import { type PagePart, partsAround, type Shortcut, shortcuts } from '#bundles/profiler/client/keys.ts'
-import { enableShortcuts } from '#bundles/profiler/client/shortcuts.ts'
+import {
+  enableShortcuts,
+  type PagePart,
+  partsAround,
+  type Shortcut,
+  shortcuts,
+} from '#bundles/profiler/client/shortcuts.ts'
 import { openPage } from './page.ts'
 
 const partsOf = (part: PagePart | undefined): PagePart[] =>

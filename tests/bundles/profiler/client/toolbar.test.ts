@@ -1,8 +1,14 @@
 import { t } from 'tap'
-import { Bar } from '#bundles/profiler/client/toolbar-bar.ts'
-import { type Call, CallList, CallsItem, findPageToken } from '#bundles/profiler/client/toolbar-calls.ts'
-import { ErrorsItem, findPageErrors, type PageErrors } from '#bundles/profiler/client/toolbar-errors.ts'
-import { loadStyles, loadToolbar } from '#bundles/profiler/client/toolbar-load.ts'
+import { Bar, loadStyles, loadToolbar } from '#bundles/profiler/client/toolbar-bar.ts'
+import {
+  type Call,
+  CallList,
+  CallsItem,
+  ErrorsItem,
+  findPageErrors,
+  findPageToken,
+  type PageErrors,
+} from '#bundles/profiler/client/toolbar-items.ts'
 import { openPage, type Page } from './page.ts'
 
 /** A measured request of a page; an element of the page has caused it by default. */

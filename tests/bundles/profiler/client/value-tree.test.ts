@@ -1,5 +1,5 @@
 import { t } from 'tap'
-import { enableUnfolding } from '#bundles/profiler/client/unfold.ts'
+import { enableUnfolding } from '#bundles/profiler/client/controls.ts'
 import { enableValueTrees } from '#bundles/profiler/client/value-tree.ts'
 import { openPage, type Page } from './page.ts'
 

@@ -1,12 +1,15 @@
 import { t } from 'tap'
-import { followSources } from '#bundles/profiler/client/broken.ts'
 import { createElement, fetchPage, recall, remember } from '#bundles/profiler/client/browser.ts'
-import { enableCopying } from '#bundles/profiler/client/copy.ts'
-import { enableFlameGraph } from '#bundles/profiler/client/flame.ts'
+import {
+  chooseTheme,
+  enableCopying,
+  enableScrollers,
+  findRow,
+  followSources,
+  setTheme,
+} from '#bundles/profiler/client/controls.ts'
+import { enableFlameGraph } from '#bundles/profiler/client/cpu.ts'
 import { enablePlaces } from '#bundles/profiler/client/places.ts'
-import { enableScrollers } from '#bundles/profiler/client/scrollers.ts'
-import { chooseTheme, setTheme } from '#bundles/profiler/client/theme.ts'
-import { findRow } from '#bundles/profiler/client/unfold.ts'
 import { openPage } from './page.ts'
 
 t.test('an element has the attributes that are defined, and children of both kinds', async t => {
