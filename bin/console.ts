@@ -20,7 +20,9 @@ import { paintColours } from '../lib/console/terminal-text.ts'
 import type { Config } from '../lib/env/config.ts'
 import { environments } from '../lib/env/dotenv.ts'
 import { CONFIG_INVALID } from '../lib/env/errors.ts'
+import { ARGUMENT_INVALID } from '../lib/errors/arguments.ts'
 import { version } from '../lib/package.ts'
+import { describeValue } from '../lib/text/describe-value.ts'
 import { escapeControls } from '../lib/text/escapes.ts'
 import { createProcessLogger, type LoadBundles, loadApplication, readSettings } from './application.ts'
 import { describeFailure } from './describe-failure.ts'
@@ -142,7 +144,14 @@ async function runCommandLine(
   const known = area.length > 0 ? area : commands
   for (const command of known.toSorted((a, b) => Number(a.name > b.name) - Number(a.name < b.name))) {
     const added = addCommand(program, command)
-    added.action(async () => void results.push(await command.run(...createInput(command, added, terminal))))
+    added.action(async () => {
+      const result: unknown = await command.run(...createInput(command, added, terminal))
+      if (result !== undefined && !Number.isInteger(result)) {
+        const mistake = `run() returns an exit code, such as exitCodes.success, not ${describeValue(result)}`
+        throw new ARGUMENT_INVALID([`The command "${command.name}"`, mistake])
+      }
+      results.push(result as ExitCode)
+    })
   }
   try {
     if (word === '' || area.length > 0) program.outputHelp({ error: word !== '' })

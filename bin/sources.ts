@@ -15,6 +15,7 @@ import path from 'node:path'
 import { fileURLToPath } from 'node:url'
 import { stripVTControlCharacters } from 'node:util'
 import type { SourceProblem } from '../kernel/bundle.ts'
+import { checkString } from '../lib/errors/arguments.ts'
 import { packageDirectory } from '../lib/package.ts'
 
 /** The TypeScript sources of an application: Node runs them as they are, or a compiler writes them into `dist/`. */
@@ -61,6 +62,7 @@ export function createSources(directory: string, isDirect: boolean = runsTypeScr
 
 /** The directory of an application as Node names its modules: without symbolic links, if it exists. */
 export function toDirectory(directory: string | URL): string {
+  if (!(directory instanceof URL)) checkString("new URL('..', import.meta.url)", 'the directory', directory)
   const absolute = path.resolve(directory instanceof URL ? fileURLToPath(directory) : directory)
   return existsSync(absolute) ? realpathSync(absolute) : absolute
 }

@@ -93,9 +93,10 @@ export class BundleSteps {
     }
   }
 
-  #failed({ name }: Bundle, step: 'decorate' | 'register' | 'close', cause: unknown, services: object = {}): Error {
-    const reason = cause instanceof HttpError ? cause.message : describeError(cause) + adviseOnServices(cause, services)
-    return new KERNEL_BUNDLE_FAILED([name, step, addOwnPlace(reason, cause, this.#directory)], { cause })
+  #failed(bundle: Bundle, step: 'decorate' | 'register' | 'close', cause: unknown, services: object = {}): Error {
+    const advice = () => adviseOnServices(cause, services) || adviseOnParameter(cause, services, bundle[step])
+    const reason = cause instanceof HttpError ? cause.message : describeError(cause) + advice()
+    return new KERNEL_BUNDLE_FAILED([bundle.name, step, addOwnPlace(reason, cause, this.#directory)], { cause })
   }
 }
 
@@ -129,6 +130,18 @@ function adviseOnServices(cause: unknown, services: object): string {
   // A variable of this name may be something else.
   if (methods.length === 0 || methods.includes(method)) return ''
   return suggestNames(method, methods) || `: use ${methods.join(', ')}`
+}
+
+/** What is right, if a step of a bundle takes a service that does not exist, or one service instead of all. */
+function adviseOnParameter(cause: unknown, services: object, step: unknown): string {
+  if (!(cause instanceof TypeError)) return ''
+  const [, names = '', single = ''] = /^[^(]*\(\s*(?:\{([^{}()]*)\}|(\w+))/.exec(String(step)) ?? []
+  if (Object.hasOwn(services, single)) return `: register() gets all services at once: write register({ ${single} })`
+  const taken = names.split(',').map(name => /^\s*(\w*)/.exec(name)?.[1] ?? '')
+  const unknown = taken.find(name => name !== '' && !Object.hasOwn(services, name))
+  if (unknown === undefined) return ''
+  const known = Object.keys(services)
+  return `: there is no service "${unknown}"${suggestNames(unknown, known) || `: use ${known.join(', ')}`}`
 }
 
 /** Objects that bundles add to a list of the application: their shape, of which some keys are required. */
@@ -264,12 +277,41 @@ export function checkRoutes({
   directory,
   routes,
 }: Declaring & { readonly controllers: ControllerResolver }): void {
+  const variables = listVariables(routes)
   for (const route of routes) {
-    const mistake = controllers.findMistake(route) ?? findDefaultMistake(route.defaults)
+    const mistake =
+      controllers.findMistake(route) ?? findParameterMistake(route, variables) ?? findDefaultMistake(route.defaults)
     if (mistake === undefined) continue
     const place = createDeclarations({ controllers, directory, routes }).find(route)
     throw new ROUTE_DEFINITION_INVALID([route.name, `${mistake}${place && ` (${place.file}:${place.line})`}`])
   }
+}
+
+/** The variables of the routes of each controller: a function may answer several routes. */
+function listVariables(routes: Iterable<Route>): ReadonlyMap<unknown, ReadonlySet<string>> {
+  const variables = new Map<unknown, Set<string>>()
+  for (const { controller, defaults, host, path } of routes) {
+    const known = variables.get(controller) ?? new Set()
+    for (const name of [...path.names, ...(host?.names ?? []), ...Object.keys(defaults)]) known.add(name)
+    variables.set(controller, known)
+  }
+  return variables
+}
+
+/** The names that a function takes from its second argument, `(request, { id })`; none if one of them has a default. */
+const takenParameters = /^(?:async\b)?[\s\w$]*\(\s*(?:[\w$]+|\{[\s\w$,:]*\})\s*,\s*\{([\s\w$,:]*)\}\s*,?\s*\)/
+
+function findParameterMistake(
+  { controller, path }: Route,
+  variables: ReadonlyMap<unknown, ReadonlySet<string>>,
+): string | undefined {
+  if (typeof controller !== 'function') return undefined
+  const [, list = ''] = takenParameters.exec(Function.prototype.toString.call(controller)) ?? []
+  const known = variables.get(controller) ?? new Set()
+  const taken = list.split(',').map(name => /^\s*([\w$]*)/.exec(name)?.[1] ?? '')
+  const missing = taken.find(name => name !== '' && !known.has(name))
+  if (missing === undefined) return undefined
+  return `its controller takes the parameter "${missing}", but its path is ${path.source}${suggestNames(missing, known)}`
 }
 
 function findDefaultMistake(defaults: Route['defaults']): string | undefined {

@@ -30,6 +30,12 @@ export abstract class KernelEvent extends Event {
   readonly kernel: RequestKernel
   readonly request: Request
 
+  static {
+    const names = ['path', 'url', 'method', 'headers', 'query', 'cookies', 'session', 'attributes', 'body']
+    const members = Object.fromEntries(names.map(name => [name, `event.request.${name}`]))
+    refuseMembers(KernelEvent.prototype, 'event', members, { open: true })
+  }
+
   constructor(kernel: RequestKernel, request: Request) {
     super()
     this.kernel = kernel
@@ -259,6 +265,16 @@ export class FinishedRequest {
 /** At any step: something was thrown. Listeners may replace the error, or answer it with a response. */
 export class ExceptionEvent extends AnswerableEvent {
   static readonly eventName = 'kernel.exception'
+
+  static {
+    refuseMembers(
+      ExceptionEvent.prototype,
+      'event',
+      { exception: 'event.error', throwable: 'event.error' },
+      { open: true },
+    )
+  }
+
   error: unknown
   /**
    * Whether the response keeps its own status. By default a response with a status below 300 gets the status of the
@@ -311,6 +327,7 @@ export function describeResult(result: unknown): string {
 /** A sentence on how a controller can make a response of its result; empty if that is obvious or impossible. */
 export function adviseOnResult(result: unknown): string {
   if (result === undefined || result instanceof globalThis.Response) return ''
+  if (result instanceof Error) return ' Throw it, and the answer is an error page.'
   const way = typeof result === 'string' ? 'Response.text() or Response.html()' : 'Response.json()'
   return ` Use ${way}, or a listener of kernel.view that makes a response of it.`
 }

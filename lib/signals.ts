@@ -70,6 +70,10 @@ export function createSignals(
  * `server`, or differs in one or two characters from a known name. @throws ARGUMENT_INVALID
  */
 function checkName(call: string, name: string, known: readonly string[]): void {
+  if (/^SIG[A-Z]+$/.test(name)) {
+    const mistake = `"${name}" is a signal of the process: use "server.draining", or process.on("${name}", …)`
+    throw new ARGUMENT_INVALID([call, mistake])
+  }
   const [nearest] = nearestNames(name, known, 2)
   const [area] = /^(?:kernel|server)\./.exec(name) ?? []
   const names = nearest === undefined ? known.filter(each => area !== undefined && each.startsWith(area)) : [nearest]

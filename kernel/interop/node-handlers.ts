@@ -2,7 +2,7 @@ import { IncomingMessage, type OutgoingHttpHeader, type OutgoingHttpHeaders, Ser
 import type { Socket } from 'node:net'
 import { Duplex, Readable } from 'node:stream'
 import { setImmediate as nextTurn } from 'node:timers/promises'
-import { checkFunction } from '../../lib/errors/arguments.ts'
+import { ARGUMENT_INVALID, checkFunction } from '../../lib/errors/arguments.ts'
 import { HttpError } from '../../lib/errors/http-error.ts'
 import type { EventDispatcher } from '../../lib/event-dispatcher/event-dispatcher.ts'
 import type { Request } from '../../lib/http/request.ts'
@@ -84,7 +84,16 @@ function callNodeHandler(handler: NodeHandler, messages: NodeMessages, pass: () 
     else messages.fail(asHttpError(error))
   }
   const run = async () => handler(messages.incoming, messages.outgoing, next)
-  run().catch((error: unknown) => messages.fail(asHttpError(error)))
+  const check = (result: unknown) => {
+    // Without the second argument, it cannot answer.
+    if (typeof result !== 'function' || handler.length > 1) return
+    const { name } = handler
+    const mistake = `a handler (request, response, next) was expected, but ${name} returns one: write ${name}(), not ${name}`
+    throw new ARGUMENT_INVALID([name, mistake])
+  }
+  run()
+    .then(check)
+    .catch((error: unknown) => messages.fail(asHttpError(error)))
 }
 
 function missing({ basePath, method, origin, rawPath }: Request): Error {

@@ -1,5 +1,6 @@
 import { tmpdir } from 'node:os'
 import { Readable } from 'node:stream'
+import { refuseKeys } from '../errors/arguments.ts'
 import {
   type BodyLimits,
   type BodySource,
@@ -37,8 +38,13 @@ export interface BodyGlimpse {
  * decode text with BODY_TEXT_INVALID (400).
  */
 export class RequestBody {
+  static {
+    const right = 'await request.json(), await request.formData() or await request.text()'
+    refuseKeys(RequestBody, 'request.body', { onRead: () => right })
+  }
+
   /** The limit of this request in bytes, which a route may set before the body is read. By default that of the application. */
-  limit: number | undefined
+  limit: number | undefined = undefined
   /** The media type in lower case, without parameters. Empty if none was sent. */
   readonly contentType: string
   readonly #source: BodySource | null

@@ -46,18 +46,80 @@ export function checkFunction(call: string, noun: string, value: unknown): void 
 export const MEMBER_UNKNOWN: CodedErrorClass<[member: string, right: string]> = defineError(
   'MEMBER_UNKNOWN',
   500,
-  'There is no %s: use %s.',
+  // Not a colon: what follows `authorization:` is masked.
+  'There is no %s; use %s.',
 )
 
 /**
  * Refuses members of other frameworks, each with what is right. Without this, reading one gives `undefined`, and setting one has no
- * effect. The members are not in the types, and are not listed. Called for a prototype or a class, when it is defined.
+ * effect. The members are not in the types, and are not listed. Called for a prototype or a class, when it is defined. Of an object
+ * that is `open`, the application may set them as members of its own.
  */
-export function refuseMembers(object: object, noun: string, members: Readonly<Record<string, string>>): void {
+export function refuseMembers(
+  object: object,
+  noun: string,
+  members: Readonly<Record<string, string>>,
+  { open = false }: { readonly open?: boolean } = {},
+): void {
   for (const [name, right] of Object.entries(members)) {
     const refuse = () => {
-      throw new MEMBER_UNKNOWN([`${noun}${/^\w+$/.test(name) ? `.${name}` : `["${name}"]`}`, right])
+      throw new MEMBER_UNKNOWN([`${noun}.${name}`, right])
     }
-    Object.defineProperty(object, name, { get: refuse, set: refuse })
+    const add = function (this: object, value: unknown) {
+      Object.defineProperty(this, name, { value, writable: true, enumerable: true, configurable: true })
+    }
+    Object.defineProperty(object, name, { get: refuse, set: open ? add : refuse })
   }
+}
+
+/** The keys that are mistakes, each with what is right; `undefined` for a key that is none. */
+interface KeyAdvice<type> {
+  readonly onRead: (key: string, object: type) => string | undefined
+  /** Without it, keys may be set. */
+  readonly onSet?: (key: string) => string
+}
+
+/**
+ * Refuses unknown keys of the objects of a class that the application reads, such as `query.page`, which would be `undefined`. It takes
+ * a proxy behind the prototype: all members of the class are found before it, and cost what they did. Called when the class is defined.
+ */
+export function refuseKeys<type extends object>(
+  { prototype }: { readonly prototype: type },
+  noun: string,
+  { onRead, onSet }: KeyAdvice<type>,
+): void {
+  const parent: object = Object.getPrototypeOf(prototype)
+  if (parent !== Object.prototype) {
+    const inherited = Object.getOwnPropertyDescriptors(parent)
+    Object.defineProperties(prototype, { ...inherited, ...Object.getOwnPropertyDescriptors(prototype) })
+  }
+  const refuse = (key: string, right: string | undefined) => {
+    if (right === undefined) return
+    throw new MEMBER_UNKNOWN([`${noun}${/^\w+$/.test(key) ? `.${key}` : `["${key}"]`}`, right])
+  }
+  const read: NonNullable<ProxyHandler<object>['get']> = (target, key, receiver) => {
+    const isUnknown = typeof key === 'string' && !(key in target) && key !== 'then' && receiver !== prototype
+    const right = isUnknown ? onRead(key, receiver) : undefined
+    if (right !== undefined && !isCalledByTool(read)) refuse(String(key), right)
+    return Reflect.get(target, key, receiver)
+  }
+  const behind = new Proxy(Object.create(parent), {
+    get: read,
+    set(target, key, value, receiver) {
+      if (typeof key === 'string') refuse(key, onSet?.(key))
+      return Reflect.set(target, key, value, receiver)
+    },
+  })
+  Object.setPrototypeOf(prototype, behind)
+}
+
+/**
+ * Whether Node or a package has called a function: code that prints, compares or copies values reads members that they may have, such as
+ * `href` and `toJSON`.
+ */
+function isCalledByTool(called: (...values: never[]) => unknown): boolean {
+  const trace: { readonly stack?: unknown } = {}
+  Error.captureStackTrace(trace, called)
+  const caller = String(trace.stack).split('\n')[1]
+  return caller === undefined || /\bnode:|[\\/]node_modules[\\/]|<anonymous>\)?$/.test(caller)
 }

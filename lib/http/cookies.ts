@@ -1,5 +1,5 @@
 import { parseCookie, parseSetCookie, type SetCookie, stringifySetCookie } from 'cookie'
-import { ARGUMENT_INVALID, checkOptions, checkString } from '../errors/arguments.ts'
+import { ARGUMENT_INVALID, checkOptions, checkString, refuseKeys } from '../errors/arguments.ts'
 import { describeValue, readProperty } from '../text/describe-value.ts'
 import type { ShapeOf } from '../text/mistakes.ts'
 import { HTTP_COOKIE_TOO_LARGE } from './errors.ts'
@@ -31,7 +31,15 @@ const sizeLimit = 4096
 /** Parses a Cookie header (RFC 6265, section 4.2). The first value of a repeated name counts. */
 export function parseCookies(header: string | null): ReadonlyMap<string, string> {
   if (!header) return none
-  return new Map(Object.entries(parseCookie(header)).map(([name, value]) => [name, value ?? '']))
+  return new Cookies(Object.entries(parseCookie(header)).map(([name, value]) => [name, value ?? '']))
+}
+
+class Cookies extends Map<string, string> {
+  static {
+    refuseKeys(Cookies, 'request.cookies', {
+      onRead: (name, cookies) => (cookies.has(name) ? `request.cookies.get("${name}")` : undefined),
+    })
+  }
 }
 
 /**

@@ -1,4 +1,4 @@
-import { ARGUMENT_INVALID, refuseMembers } from '../errors/arguments.ts'
+import { ARGUMENT_INVALID, refuseKeys } from '../errors/arguments.ts'
 import { describeValue, isKeyed } from '../text/describe-value.ts'
 import { HTTP_HEADER_INVALID } from './errors.ts'
 
@@ -11,21 +11,17 @@ export type HeadersInit = Headers | Readonly<Record<string, string>> | Iterable<
  */
 export let setChecked: (headers: Headers, name: string, value: string) => void
 
-/** Usual names, which plain objects of other frameworks have as properties. */
-const properties: readonly string[] =
-  'accept authorization cookie host origin referer user-agent content-type contentType location'.split(' ')
-
 /**
  * A list of header fields. Names are compared without case; order, spelling and duplicates are preserved. Members are named
  * as in the Fetch API. Names and values are checked when they are set (RFC 9110, section 5), not when they are sent.
  */
 export class Headers implements Iterable<[string, string]> {
   static {
-    refuseMembers(
-      Headers.prototype,
-      'headers',
-      Object.fromEntries(properties.map(name => [name, 'headers.get(name) and headers.set(name, value)'])),
-    )
+    // Plain objects of other frameworks have the fields as properties.
+    refuseKeys(Headers, 'headers', {
+      onRead: (name, headers) => (name.includes('-') || headers.has(name) ? `headers.get("${name}")` : undefined),
+      onSet: name => `headers.set("${name}", value)`,
+    })
     setChecked = (headers, name, value) => headers.#set(name, value)
   }
 

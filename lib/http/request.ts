@@ -1,6 +1,6 @@
 import type { FormData } from '../body/form-data.ts'
 import { RequestBody } from '../body/request-body.ts'
-import { refuseMembers } from '../errors/arguments.ts'
+import { ARGUMENT_INVALID, refuseKeys, refuseMembers } from '../errors/arguments.ts'
 import { HttpError } from '../errors/http-error.ts'
 import type { DispatchOptions } from '../event-dispatcher/event-dispatcher.ts'
 import type { Session } from '../session/session.ts'
@@ -70,13 +70,29 @@ export class Request {
   #stopwatch: Stopwatch | undefined
 
   static {
-    refuseMembers(Request.prototype, 'request', {
-      params: 'the second argument of the controller, or routeParameter(name) as a source',
+    const parameters = 'the second argument of the controller, or routeParameter(name) as a source'
+    const fields = 'await request.formData() or await request.json()'
+    const file = 'uploadedFile(name) as a source, or await request.formData()'
+    const members = {
+      params: parameters,
+      param: parameters,
       ip: 'request.clientIp',
       protocol: 'request.scheme',
+      subdomains: 'request.hostname',
       originalUrl: 'request.target',
       searchParams: 'request.query',
-    })
+      nextUrl: 'request.query, request.path or request.url',
+      get: 'request.headers.get(name), or request.attributes.get(name)',
+      header: 'request.headers.get(name)',
+      xhr: "request.headers.get('x-requested-with')",
+      request: fields,
+      file,
+      files: file,
+      req: 'the first argument of the controller, which is the request itself',
+      env: 'settings: defineSettings() and settings.of()',
+      log: 'the service of register({ logger })',
+    }
+    refuseMembers(Request.prototype, 'request', members, { open: true })
   }
 
   constructor(init: RequestInit, parent?: Request) {
@@ -138,7 +154,7 @@ export class Request {
   }
 
   get query(): URLSearchParams {
-    this.#query ??= new URLSearchParams(this.queryString)
+    this.#query ??= new Query(this.queryString)
     return this.#query
   }
 
@@ -216,12 +232,16 @@ export class Request {
   }
 
   /** The body as JSON. @throws BODY_TYPE_UNSUPPORTED (415) BODY_JSON_INVALID (400) BODY_TOO_LARGE (413) */
-  json(): Promise<unknown> {
+  json(): Promise<unknown>
+  json(...misplaced: unknown[]): Promise<unknown> {
+    refuseAnswer('json', misplaced)
     return this.body.json()
   }
 
   /** The body as text. @throws BODY_TOO_LARGE (413) */
-  text(): Promise<string> {
+  text(): Promise<string>
+  text(...misplaced: unknown[]): Promise<string> {
+    refuseAnswer('text', misplaced)
     return this.body.text()
   }
 
@@ -293,6 +313,22 @@ export class Request {
     if (locale !== undefined) duplicate.attributes.set('_locale', locale)
     return duplicate
   }
+}
+
+/** In other frameworks, a query is an object whose keys are the parameters. */
+class Query extends URLSearchParams {
+  static {
+    refuseKeys(Query, 'request.query', {
+      onRead: (name, query) => (query.has(name) ? `request.query.get("${name}")` : undefined),
+    })
+  }
+}
+
+/** `c.json(value)` of Hono makes a response; here these methods read the body. @throws ARGUMENT_INVALID */
+function refuseAnswer(method: 'json' | 'text', misplaced: readonly unknown[]): void {
+  if (misplaced.length === 0) return
+  const mistake = `it reads the body, and takes no argument: a response is Response.${method}(…)`
+  throw new ARGUMENT_INVALID([`request.${method}()`, mistake])
 }
 
 const defaultPorts = { http: 80, https: 443 } as const

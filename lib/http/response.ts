@@ -1,6 +1,7 @@
 import { createHash } from 'node:crypto'
 import { STATUS_CODES } from 'node:http'
 import { Readable } from 'node:stream'
+import { RequestBody } from '../body/request-body.ts'
 import { ARGUMENT_INVALID, checkOptions, refuseMembers } from '../errors/arguments.ts'
 import { describeValue, readProperty } from '../text/describe-value.ts'
 import type { ShapeOf } from '../text/mistakes.ts'
@@ -37,6 +38,8 @@ export class Response {
       statusCode: 'response.status',
       setHeader: 'response.headers.set(name, value)',
       cookie: 'setCookie(response.headers, name, value)',
+      cookies: 'setCookie(response.headers, name, value)',
+      locals: 'request.attributes',
     })
   }
 
@@ -120,7 +123,8 @@ export class Response {
       // A stream may fail before the server reads it. An error without a listener would end the process.
       body.on('error', ignore)
     } else if (typeof body !== 'string' && body !== null && !(body instanceof Uint8Array)) {
-      const mistake = `its body is a text, bytes, a stream or null, not ${describeValue(body)}: use Response.json()`
+      const way = (body as unknown) instanceof ReadableStream ? 'Readable.fromWeb(stream)' : 'Response.json()'
+      const mistake = `its body is a text, bytes, a stream or null, not ${describeValue(body)}: use ${way}`
       throw new ARGUMENT_INVALID(['Response', mistake])
     }
     this.#body = body
@@ -154,6 +158,9 @@ function checkText(call: string, text: unknown): void {
 
 /** @throws HTTP_JSON_INVALID ARGUMENT_INVALID */
 function toJson(data: unknown): string {
+  if (data instanceof RequestBody) {
+    throw new ARGUMENT_INVALID(['Response.json()', 'its value is request.body: use await request.json()'])
+  }
   const text = stringify(data)
   if (text === undefined)
     throw new HTTP_JSON_INVALID([`${typeof data}; pass null, or use Response.empty() for no body`])

@@ -1,6 +1,7 @@
 import { createHash } from 'node:crypto'
 import { readdirSync, readFileSync } from 'node:fs'
 import path from 'node:path'
+import { checkString } from '../errors/arguments.ts'
 import { HTTP_ASSETS_UNREADABLE } from './errors.ts'
 
 /** The file of a request. */
@@ -29,6 +30,8 @@ export class StaticFiles {
    * @throws HTTP_ASSETS_UNREADABLE
    */
   add(name: string, directory: string, { isOptional = false }: { readonly isOptional?: boolean } = {}): void {
+    checkString('files.add(name, directory)', 'the name', name)
+    checkString('files.add(name, directory)', 'the directory', directory)
     this.#directories.set(name, { path: directory, isOptional })
     this.load()
   }

@@ -138,6 +138,10 @@ class ChannelLogger implements Logger {
       })
       return
     }
+    if (typeof context !== 'object') {
+      this.#log(level, message, { context })
+      return
+    }
     try {
       const record = createRecord(clock(), level, this.#name, message, context, redactor, findIds(finders, this.#ids))
       if (isWritten) writer.write(record)

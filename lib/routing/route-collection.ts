@@ -73,8 +73,16 @@ export abstract class RouteDeclarations<
   host extends string = '',
   defaults extends object = NoDefaults,
 > {
+  /** Routes that were declared here and in groups of it. */
+  #count = 0
+
   /** Declares a route. `shared` are the requirements of groups around it. */
   protected abstract declare(definition: RouteDefinition, shared: RouteRequirements): Route
+
+  #declare(definition: RouteDefinition, shared: RouteRequirements): Route {
+    this.#count++
+    return this.declare(definition, shared)
+  }
 
   /**
    * Declares a route. The second parameter of a function as controller has the variables of the path, the host and the group,
@@ -89,7 +97,7 @@ export abstract class RouteDeclarations<
     >,
   ): Route {
     checkObject('routes.add(definition)', definition, definitionShape)
-    return this.declare(definition, {})
+    return this.#declare(definition, {})
   }
 
   /** Declares a route for GET and HEAD. @throws ROUTE_DEFINITION_INVALID ROUTE_NAME_TAKEN */
@@ -154,14 +162,19 @@ export abstract class RouteDeclarations<
     checkFunction('routes.group(options, function)', 'the second argument', declare)
     const group = new RouteGroup<controller, `${prefix}${inner}`, ownHost, Merged<defaults, own>>(
       options,
-      (definition, shared) => this.declare(definition, shared),
+      (definition, shared) => this.#declare(definition, shared),
     )
+    const before = this.#count
     group.check(declare(group))
+    if (declare.length === 0 && group.#count === 0 && this.#count > before) {
+      const mistake = 'its function takes no routes, so what it declares is outside of the group: write routes => …'
+      throw new ROUTE_GROUP_INVALID([options.prefix ?? '', mistake])
+    }
   }
 
   #declareFor(method: RouteMethod, [name, path, controller, ...others]: ShortDefinition): Route {
     if (others.length > 0) throw new ROUTE_DEFINITION_INVALID([name, manyControllers])
-    return this.declare({ name, path, controller, methods: [method] }, {})
+    return this.#declare({ name, path, controller, methods: [method] }, {})
   }
 }
 

@@ -1,4 +1,5 @@
 import { randomBytes } from 'node:crypto'
+import { checkString, refuseKeys } from '../errors/arguments.ts'
 import { SESSION_VALUE_INVALID } from './errors.ts'
 import {
   captureCallSite,
@@ -42,6 +43,14 @@ interface SessionView {
  * Every use may throw SESSION_STORE_FAILED, or the error of the `onUse` option.
  */
 export class Session {
+  static {
+    const methods = Object.getOwnPropertyNames(Session.prototype).filter(name => name !== 'constructor')
+    refuseKeys(Session, 'session', {
+      onRead: key => `await session.get("${key}"), or a member of ${methods.join(', ')}`,
+      onSet: key => `await session.set("${key}", value)`,
+    })
+  }
+
   readonly #options: SessionOptions
   readonly #now: () => number
   readonly #createId: () => string
@@ -55,8 +64,6 @@ export class Session {
     this.#options = options
     this.#now = options.now ?? Date.now
     this.#createId = options.createId ?? createSessionId
-    // `session.user = …` would store nothing.
-    Object.preventExtensions(this)
   }
 
   /** Whether the session was read from the store, or is new. */
@@ -91,6 +98,7 @@ export class Session {
 
   /** @throws SESSION_VALUE_INVALID for a value that JSON cannot represent */
   async set(name: string, value: unknown): Promise<void> {
+    checkString('session.set(name, value)', 'the name', name)
     const copy = copyValue(name, value)
     const { contents } = await this.#use('set')
     contents.set(name, copy)

@@ -87,8 +87,10 @@ function readPlace(message: string): Pick<TemplatePlace, 'line' | 'column'> {
 /** At the end of a file, an error of the grammar mostly means that a block has no end. */
 function explain(message: string): string {
   if (message.endsWith("got 'EOF'")) return `${message}\nA block such as {{#if …}} has no end.`
-  const hasOperator = /got '(?:EQUALS|INVALID)'$/.test(message)
-  return hasOperator ? `${message}\nTemplates have no operators: compare in the controller, or in a helper.` : message
+  const hasOperator = /got '(?:EQUALS|INVALID|CLOSE_BLOCK_PARAMS)'$/.test(message)
+  return hasOperator
+    ? `${message}\nTemplates have no operators and filters: write a helper, or compute the value in the controller.`
+    : message
 }
 
 /** The names that a template may use. */

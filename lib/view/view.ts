@@ -210,6 +210,7 @@ class HandlebarsView implements View {
   }
 
   render(name: string, model: ViewModel, request?: Request): string | Promise<string> {
+    if (typeof name !== 'string') checkString('view.render(name, model, request)', 'the name', name)
     const templates = this.#templates ?? this.#read()
     const template = templates.get(name)
     if (template === undefined) {

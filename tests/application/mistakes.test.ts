@@ -1,4 +1,5 @@
 import { spawnSync } from 'node:child_process'
+import { inspect } from 'node:util'
 import { t } from 'tap'
 import { createFrameworkBundle } from '#bundles/framework/framework-bundle.ts'
 import { createProfilerBundle } from '#bundles/profiler/profiler-bundle.ts'
@@ -53,6 +54,13 @@ type Mistake<made> = readonly [name: string, make: (made: made) => unknown, code
 
 class Guard {
   onRequest(): void {}
+}
+
+class Counter {
+  count = 0
+  onRequest(): Response {
+    return Response.text(String(this.count++))
+  }
 }
 
 /** The schema of a library that gives numbers. */
@@ -128,6 +136,12 @@ const inRegister: readonly Mistake<Application>[] = [
     'ARGUMENT_INVALID',
     'routes.group',
     'an object with prefix',
+  ],
+  [
+    'a group whose function uses the routes around it',
+    ({ routes }) => routes.group({ prefix: '/admin' }, () => void routes.get('a', '/a', answer)),
+    'ROUTE_GROUP_INVALID',
+    'its function takes no routes, so what it declares is outside of the group: write routes => …',
   ],
   [
     'an unknown option of a group',
@@ -243,6 +257,26 @@ const inRegister: readonly Mistake<Application>[] = [
     'the class Guard',
   ],
   [
+    'a class that extends the event of the platform',
+    ({ dispatcher }) =>
+      dispatcher.on(
+        wrong(
+          class OrderPlaced extends Event {
+            static eventName = 'order'
+          },
+        ),
+        answer,
+      ),
+    'ARGUMENT_INVALID',
+    'the class OrderPlaced extends the "Event" of the platform: import "Event" from "sinfonietta"',
+  ],
+  [
+    'a method without its object for a listener',
+    ({ dispatcher }) => dispatcher.on(RequestEvent, new Counter().onRequest),
+    'ARGUMENT_INVALID',
+    'the listener is the method onRequest() without its object, which its "this" needs: write value => object.onRequest(value)',
+  ],
+  [
     'a listener that is no function',
     ({ dispatcher }) => dispatcher.on(RequestEvent, wrong(new Guard())),
     'ARGUMENT_INVALID',
@@ -292,6 +326,12 @@ const inRegister: readonly Mistake<Application>[] = [
     '"server.listening"',
   ],
   [
+    'a signal of the process',
+    ({ signals }) => signals.on(wrong('SIGTERM'), () => undefined),
+    'ARGUMENT_INVALID',
+    '"SIGTERM" is a signal of the process: use "server.draining"',
+  ],
+  [
     'an unknown signal that is emitted',
     ({ signals }) => signals.emit(wrong('files.changes'), wrong(undefined)),
     'ARGUMENT_INVALID',
@@ -308,6 +348,12 @@ const inRegister: readonly Mistake<Application>[] = [
     ({ view }) => view.addHelper('price', wrong(undefined)),
     'ARGUMENT_INVALID',
     'the helper "price"',
+  ],
+  [
+    'a folder of files without a name',
+    ({ files }) => files.add(wrong('public'), wrong(undefined)),
+    'ARGUMENT_INVALID',
+    'files.add(name, directory): the directory must be a string, not undefined',
   ],
   [
     'a helper without a name',
@@ -692,6 +738,34 @@ const inRoutes: readonly Mistake<Application>[] = [
     `in its defaults, ${part}`,
   ]) as Mistake<Application>[]),
   [
+    'a method without its object for a controller',
+    ({ routes }) => routes.get('a', '/a', new Counter().onRequest),
+    'ROUTE_DEFINITION_INVALID',
+    'its controller is the method onRequest() without its object',
+  ],
+  [
+    'a parameter that a function takes from a path without it',
+    ({ routes }) =>
+      routes.get(
+        'a',
+        '/a/:slug',
+        wrong((_request: unknown, { slgu }: Record<string, string>) => slgu),
+      ),
+    'ROUTE_DEFINITION_INVALID',
+    'its controller takes the parameter "slgu", but its path is /a/:slug; the nearest is "slug"',
+  ],
+  [
+    'the parameters of Next',
+    ({ routes }) =>
+      routes.get(
+        'a',
+        '/a/:id',
+        wrong(async (_request: unknown, { params }: never) => params),
+      ),
+    'ROUTE_DEFINITION_INVALID',
+    'its controller takes the parameter "params", but its path is /a/:id',
+  ],
+  [
     'a mistyped parameter of a path',
     ({ routes }) => routes.get('a', '/a/:slug', defineController('a', [routeParameter('slgu')], answer)),
     'ROUTE_DEFINITION_INVALID',
@@ -839,25 +913,44 @@ const inController: readonly Mistake<Request>[] = [
   ...(
     [
       // @ts-expect-error
-      [request => request.params.id, 'request.params: use the second argument of the controller'],
+      [request => request.params.id, 'request.params; use the second argument of the controller'],
       // @ts-expect-error
-      [request => request.ip, 'request.ip: use request.clientIp'],
+      [request => request.ip, 'request.ip; use request.clientIp'],
       // @ts-expect-error
-      [request => request.headers.host, 'headers.host: use headers.get(name)'],
+      [request => request.headers.host, 'headers.host; use headers.get("host")'],
       // @ts-expect-error
-      [request => request.headers['user-agent'], 'headers["user-agent"]: use headers.get(name)'],
+      [request => request.headers['user-agent'], 'headers["user-agent"]; use headers.get("user-agent")'],
       [
         () => Reflect.set(answer().headers, 'content-type', 'text/css'),
-        'headers["content-type"]: use',
-        'headers.set(name, value)',
+        'headers["content-type"]; use',
+        'headers.set("content-type", value)',
       ],
-      [() => Reflect.set(answer(), 'statusCode', 201), 'response.statusCode: use response.status'],
+      [() => Reflect.set(answer(), 'statusCode', 201), 'response.statusCode; use response.status'],
       // @ts-expect-error
-      [() => Response.send('x'), 'Response.send: use Response.text()'],
+      [() => Response.send('x'), 'Response.send; use Response.text()'],
       // @ts-expect-error
-      [() => Response.error(), 'Response.error: use throw new HttpError(500, message)'],
+      [() => Response.error(), 'Response.error; use throw new HttpError(500, message)'],
       // @ts-expect-error
-      [() => new UrlGenerator(new RouteCollection()).path('a'), 'urls.path: use urls.generate(name, parameters)'],
+      [request => request.headers.authorization, 'headers.authorization; use headers.get("authorization")'],
+      // @ts-expect-error
+      [request => request.query.page, 'request.query.page; use request.query.get("page")'],
+      // @ts-expect-error
+      [request => request.cookies.sid, 'request.cookies.sid; use request.cookies.get("sid")'],
+      // @ts-expect-error
+      [request => request.body.title, 'request.body.title; use await request.json()'],
+      // @ts-expect-error
+      [request => request.session.user, 'session.user; use await session.get("user")'],
+      [request => Reflect.set(request.session, 'user', 1), 'session.user; use await session.set("user", value)'],
+      // @ts-expect-error
+      [async request => (await request.formData()).page, 'form.page; use form.get("page")'],
+      // @ts-expect-error
+      [request => request.nextUrl.pathname, 'request.nextUrl; use request.query, request.path or request.url'],
+      // @ts-expect-error
+      [request => request.files, 'request.files; use uploadedFile(name)'],
+      // @ts-expect-error
+      [() => answer().cookies.set('a', 'b'), 'response.cookies; use setCookie(response.headers, name, value)'],
+      // @ts-expect-error
+      [() => new UrlGenerator(new RouteCollection()).path('a'), 'urls.path; use urls.generate(name, parameters)'],
     ] as readonly (readonly [make: (request: Request) => unknown, ...parts: string[]])[]
   ).map(
     ([make, ...parts]): Mistake<Request> => [
@@ -867,6 +960,37 @@ const inController: readonly Mistake<Request>[] = [
       ...parts,
     ],
   ),
+  [
+    'an error that is returned',
+    () => new HttpError(404, 'No.'),
+    'KERNEL_NO_RESPONSE',
+    'an object of the class HttpError. Throw it',
+  ],
+  [
+    'a response by the request',
+    // @ts-expect-error
+    request => request.json({ ok: true }),
+    'ARGUMENT_INVALID',
+    'request.json(): it reads the body, and takes no argument: a response is Response.json(…)',
+  ],
+  [
+    'a body for JSON',
+    request => Response.json(request.body),
+    'ARGUMENT_INVALID',
+    'its value is request.body: use await request.json()',
+  ],
+  [
+    'a stream of the platform for a body',
+    () => new Response(wrong(new ReadableStream())),
+    'ARGUMENT_INVALID',
+    'use Readable.fromWeb(stream)',
+  ],
+  [
+    'an object for the name of a value of the session',
+    request => request.session.set(wrong({ user: 1 }), wrong(undefined)),
+    'ARGUMENT_INVALID',
+    'session.set(name, value): the name must be a string',
+  ],
   [
     'a response that is thrown',
     () => {
@@ -995,6 +1119,15 @@ const inList: readonly Mistake<void>[] = [
     'ARGUMENT_INVALID',
     'it must return all services, such as { ...foundation, view }',
   ],
+  ...([
+    [({ router }: never) => Reflect.get(router, 'get'), 'there is no service "router"; the nearest is "routes"'],
+    [(routes: never) => Reflect.apply(Reflect.get(routes, 'get'), routes, []), 'write register({ routes })'],
+  ].map(([register, part]) => [
+    `a wrong argument of register: ${part}`,
+    () => [{ name: 'shop', register }],
+    'TypeError',
+    part,
+  ]) as Mistake<void>[]),
   ['an empty name', () => [{ name: '', register: answer }], 'KERNEL_BUNDLE_INVALID', 'an object with a name'],
   ...([() => [{ name: 'a', path: '/a', controller: answer }], async () => ({ routes: [] })].map(register => [
     'a register that returns definitions',
@@ -1057,10 +1190,10 @@ t.test('a mistake in a controller is refused at the call, and logged with its pl
   for (const mistake of inController) {
     const shop: Bundle = {
       name: 'shop',
-      register: ({ routes }) => void routes.get('a', '/a', request => mistake[1](request)),
+      register: ({ routes }) => void routes.post('a', '/a', request => mistake[1](request)),
     }
     const { client, close, records } = await createTestKernel({ bundles: [createFrameworkBundle(), shop] })
-    await client.get('/a')
+    await client.post('/a?page=1', { form: { page: '1' }, headers: { cookie: 'sid=1', authorization: '1' } })
     await close()
     const record = records.find(({ level }) => level === 'critical')
     offences.push(...compare(record?.context.exception, [...mistake, 'mistakes.test.ts line'], record?.message ?? ''))
@@ -1139,21 +1272,28 @@ t.test('a wrong value for a member of an event is refused where the listener set
       'a response of an event that is answered',
       ({ dispatcher }) => dispatcher.on(RequestEvent, event => Reflect.set(event, 'response', answer())),
       'MEMBER_UNKNOWN',
-      'There is no setter of event.response: use event.respond(response)',
+      'There is no setter of event.response; use event.respond(response)',
     ],
     [
       'setResponse',
       // @ts-expect-error
       ({ dispatcher }) => dispatcher.on(RequestEvent, event => event.setResponse(answer())),
       'MEMBER_UNKNOWN',
-      'There is no event.setResponse: use event.respond(response)',
+      'There is no event.setResponse; use event.respond(response)',
+    ],
+    [
+      'the path of an event',
+      // @ts-expect-error
+      ({ dispatcher }) => dispatcher.on(RequestEvent, event => event.path),
+      'MEMBER_UNKNOWN',
+      'There is no event.path; use event.request.path',
     ],
     [
       'respond of an event that has a response',
       // @ts-expect-error
       ({ dispatcher }) => dispatcher.on(ResponseEvent, event => event.respond(answer())),
       'MEMBER_UNKNOWN',
-      'There is no event.respond: use event.response = response',
+      'There is no event.respond; use event.response = response',
     ],
     [
       'a text for the request of the kernel',
@@ -1317,6 +1457,72 @@ t.test('a fallback and a default may be any value that the types allow', t => {
     }),
   )
   t.end()
+})
+
+t.test('members that an application sets, absent keys and keys that tools read are not refused', async t => {
+  class Shop {
+    name = 'shop'
+    handle() {
+      return Response.text(
+        ['this.name']
+          .map(function (this: unknown, text) {
+            return text + String(this)
+          })
+          .join(),
+      )
+    }
+  }
+  const shop: Bundle = {
+    name: 'shop',
+    register({ routes }) {
+      routes.get('shop', '/shop', new Shop().handle)
+      routes.group({ prefix: '/empty' }, () => undefined)
+      // One function answers several routes, and takes a parameter that one of them has.
+      const show = (_request: Request, { id }: { readonly id?: string }) => Response.text(`${id}`)
+      routes.get('list', '/list', show)
+      routes.get('one', '/list/:id', show)
+      routes.get('a', '/a', async request => {
+        const { body, cookies, headers, query, session } = request
+        Object.assign(request, { files: [], log: 1, ip: '127.0.0.1' })
+        Object.assign(query, { limit: 5 })
+        const absent = [query, cookies, headers].flatMap(each =>
+          ['page', 'then', 'toJSON'].map(key => Reflect.get(each, key)),
+        )
+        await Promise.all([query, cookies, headers, session, body, await request.formData()])
+        const texts = [query, cookies, headers, session, body].map(
+          each => `${inspect(each)} ${String(each)} ${JSON.stringify(each)}`,
+        )
+        return Response.json([
+          absent.every(each => each === undefined),
+          texts.length,
+          [...new URLSearchParams(query)],
+          query instanceof URLSearchParams,
+          cookies instanceof Map,
+          Reflect.get(request, 'ip'),
+          Reflect.get(query, 'limit'),
+        ])
+      })
+    },
+  }
+  const { client, close } = await createTestKernel({ bundles: [createFrameworkBundle(), shop] })
+  t.teardown(close)
+  const { text } = await client.get('/a?b=1&then=2&toJSON=3', { headers: { cookie: 'then=1' } })
+  t.strictSame(JSON.parse(text), [
+    true,
+    5,
+    [
+      ['b', '1'],
+      ['then', '2'],
+      ['toJSON', '3'],
+    ],
+    true,
+    true,
+    '127.0.0.1',
+    5,
+  ])
+  t.equal((await client.get('/list/5')).text, '5')
+  t.equal((await client.get('/list')).text, 'undefined')
+  t.equal((await client.get('/shop')).status, 200)
 })
 
 t.test('an object of a class may have keys of its own', async t => {
