@@ -154,6 +154,9 @@ const subjectExceptions = [
   'bundles/profiler/insight/findings/work-rules.ts imports bundles/profiler/subjects/queries/facts.ts',
 ]
 
+/** Fields that are used outside of their subjects: by a rule about failed work, by replays, and by OTLP, which has the same name. */
+const sharedFields = ['isAborted', 'isDebugAllowed', 'parentSpanId']
+
 t.test('no subject imports another one; what has no screens imports only what subjects have stored', async t => {
   const isStored = (file: string) => /\/(?:data|read)\.ts$/.test(file)
   const hasScreens = (file: string) => ['web', 'cli', ''].includes(roomOf(file))
@@ -163,6 +166,34 @@ t.test('no subject imports another one; what has no screens imports only what su
     (subjectOf(file) !== '' || !(isStored(name) || hasScreens(file) || subjectLists.includes(file)))
   t.strictSame(importsThat(isOffence), subjectExceptions)
 })
+
+/** The text of a file without comments and texts in quotes. */
+function codeOf(file: string): string {
+  return readFileSync(file, 'utf8').replaceAll(/\/\/.*|\/\*[\s\S]*?\*\/|'[^'\n]*'/g, '')
+}
+
+t.test('a field that only one subject stores stands in its folder', async t => {
+  const words = new Map(sources.map(file => [file, new Set(codeOf(file).match(/\w+/g))]))
+  const filesWith = (word: string) => sources.filter(file => words.get(file)?.has(word))
+  const fields = sources
+    .filter(file => subjectOf(file) !== '' && file.endsWith('/data.ts'))
+    .flatMap(file => [...codeOf(file).matchAll(/^ +([a-z]\w+): /gm)].map(([, name]) => ({ file, name: String(name) })))
+    // A short or usual word may mean anything elsewhere.
+    .filter(({ name }) => /[A-Z]|.{8}/.test(name) && !sharedFields.includes(name))
+    .filter(({ file, name }) => filesWith(name).every(other => isOfSubject(other, file)))
+  const offences = fields.flatMap(({ file, name }) =>
+    filesWith(name)
+      .filter(other => subjectOf(other) !== subjectOf(file))
+      .map(other => `${other} has ${name}`),
+  )
+  t.strictSame(offences, [])
+  t.ok(new Set(fields.map(({ name }) => name)).size > 10, 'fields are found')
+})
+
+/** Whether a file of the profiler has the subject of another file, or no subject. */
+function isOfSubject(file: string, other: string): boolean {
+  return file.startsWith('bundles/profiler/') && ['', subjectOf(other)].includes(subjectOf(file))
+}
 
 /** All files that are loaded with a file. */
 function loadedWith(file: string, loaded = new Set<string>()): ReadonlySet<string> {

@@ -4,6 +4,7 @@ import type { SummaryView } from '../../insight/summary-view.ts'
 import { formatBytes, formatCount, formatDuration, formatShare } from '../../profile/format.ts'
 import { groupBy } from '../../profile/group-by.ts'
 import { profileLink } from '../../profile/links.ts'
+import type { Profile } from '../../profile/profile.ts'
 import { toBar } from '../../web/panels/bar.ts'
 import type { ProfilePanel } from '../../web/panels/panel.ts'
 import { item, row, type ToolbarItem } from '../../web/toolbar/toolbar-items.ts'
@@ -96,6 +97,27 @@ function viewPauses({ count, first, total }: MemoryData['pauses'], wall: number)
     }),
     morePauses: Math.max(0, count - first.length),
   }
+}
+
+/** The CPU time of the process during a request; `undefined` if it is not known. */
+export function describeCpuTime({ collectors: { memory } }: Profile): string | undefined {
+  return memory && toShareOfWall(memory.cpu.user + memory.cpu.system, memory)
+}
+
+/** The CPU time, the waiting and the memory of the process during a request, as names and values. */
+export function listUsage(profile: Profile): { readonly name: string; readonly value: string }[] {
+  const { loop, peak, ...memory } = profile.collectors.memory ?? {}
+  const usage: readonly [name: string, value: string | undefined][] = [
+    ['On CPU', describeCpuTime(profile)],
+    ['Waiting', loop && toShareOfWall(loop.idle, memory)],
+    ['Heap at the end', formatBytes(profile.summary.memory)],
+    ['Peak memory usage of the process', peak === undefined ? undefined : formatBytes(peak)],
+  ]
+  return usage.flatMap(([name, value]) => (value === undefined ? [] : [{ name, value }]))
+}
+
+function toShareOfWall(time: number, { wall = 0 }: Partial<MemoryData>): string {
+  return `${formatDuration(time)} (${formatShare(time, wall)} of ${formatDuration(wall)})`
 }
 
 /** The CPU time, memory and event loop of the process during the request. */

@@ -19,6 +19,7 @@ import { compareLink, profileLink, routeLink } from '../../profile/links.ts'
 import type { Profile } from '../../profile/profile.ts'
 import { coveredWorkTime } from '../../profile/work.ts'
 import { readLogs, severityOf } from '../../subjects/logs/read.ts'
+import { describeCpuTime } from '../../subjects/memory/show.ts'
 import { readQueries } from '../../subjects/queries/read.ts'
 import { workKinds } from '../../subjects/work.ts'
 import type { EditorLinks, PlaceView } from '../editor-links.ts'
@@ -198,12 +199,12 @@ function viewDurations(name: string, durations: Durations | undefined): PanelMod
 
 /** The numbers of the other panels, with links to them. */
 function viewNumbers(profile: Profile): PanelModel[] {
-  const { collectors, summary } = profile
+  const { summary } = profile
   const { errors, memory, subRequests, token, warnings } = summary
   const { duplicates } = readQueries(profile).database
   const listeners = readEventTree(profile).nodes.filter(({ kind }) => kind === 'call').length
   const logs = readLogs(profile).logs.length
-  const { cpu, wall = 0 } = collectors.memory ?? {}
+  const cpuTime = describeCpuTime(profile)
   const entry = (isShown: boolean, name: string, panel: string, value: string) =>
     isShown ? [{ name, value, link: profileLink(token, panel) }] : []
   const inTime = (count: number, time: number) => (time === 0 ? String(count) : `${count} in ${formatDuration(time)}`)
@@ -215,13 +216,9 @@ function viewNumbers(profile: Profile): PanelModel[] {
     ...entry(subRequests > 0, 'Direct sub-requests', 'time', String(subRequests)),
     ...entry(listeners > 0, 'Listener calls', 'events', String(listeners)),
     ...entry(logs > 0, 'Log messages', 'logger', describeLogs(logs, errors, warnings)),
-    ...entry(cpu !== undefined, 'On CPU', 'memory', `${formatDuration(sumOf(cpu))} in ${formatDuration(wall)}`),
+    ...entry(cpuTime !== undefined, 'On CPU', 'memory', cpuTime ?? ''),
     ...entry(true, 'Heap', 'memory', formatBytes(memory)),
   ]
-}
-
-function sumOf({ system, user }: { readonly system: number; readonly user: number } = { system: 0, user: 0 }): number {
-  return system + user
 }
 
 function describeLogs(count: number, errors: number, warnings: number): string {

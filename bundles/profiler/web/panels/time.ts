@@ -8,12 +8,10 @@ import { type Category, createRequestSpans } from '../../insight/timeline/reques
 import { type PlacedTrace, placeTrace, type TraceNode } from '../../insight/timeline/services.ts'
 import { type EventNode, readEventTree, readHandledTime } from '../../profile/event-tree.ts'
 import {
-  formatBytes,
   formatCount,
   formatDuration,
   formatMicroseconds,
   formatPlace,
-  formatShare,
   toPairRows,
   toValueRow,
 } from '../../profile/format.ts'
@@ -23,6 +21,7 @@ import type { ReceivedSpan } from '../../profile/span-data.ts'
 import { joinPeriods, type Period, totalOf, withParts } from '../../profile/work.ts'
 import { keyOfListener, summarizeListeners } from '../../subjects/events/listeners.ts'
 import type { MemoryData } from '../../subjects/memory/data.ts'
+import { listUsage } from '../../subjects/memory/show.ts'
 import { workKinds } from '../../subjects/work.ts'
 import { findDefinition } from '../answer-place.ts'
 import type { EditorLinks, PlaceView } from '../editor-links.ts'
@@ -88,9 +87,7 @@ function findEnd(rows: readonly TimelineRow[], handled: number): number {
 }
 
 function createMetrics(profile: Profile, rows: readonly TimelineRow[]): PanelModel[] {
-  const { memory } = profile.summary
   const duration = describeDuration(profile.summary)
-  const usage = profile.collectors.memory
   const outer = withoutInnerRows(rows)
   const of = (category: Category, among = rows) => among.filter(row => row.category === category && row.depth > 0)
   const covered = (category: Category) => totalOf(joinPeriods(of(category).flatMap(({ covered }) => covered)))
@@ -115,11 +112,7 @@ function createMetrics(profile: Profile, rows: readonly TimelineRow[]): PanelMod
     ...workKinds.flatMap(({ category, label }) => (category === 'template' ? [] : counted(label, category))),
     ...counted('Other services', 'service'),
     ...counted('Sub-requests', 'request'),
-    ...(usage === undefined ? [] : createUsageMetrics(usage)),
-    { name: 'Heap at the end', value: formatBytes(memory) },
-    ...(usage?.peak === undefined
-      ? []
-      : [{ name: 'Peak memory usage of the process', value: formatBytes(usage.peak) }]),
+    ...listUsage(profile),
   ]
 }
 
@@ -131,14 +124,6 @@ function withoutInnerRows(rows: readonly TimelineRow[]): readonly TimelineRow[] 
     limit = category === 'request' && depth > 0 ? depth : Number.POSITIVE_INFINITY
     return true
   })
-}
-
-function createUsageMetrics({ cpu, loop, wall }: MemoryData): PanelModel[] {
-  const toValue = (time: number) => `${toDuration(time)} (${formatShare(time, wall)} of ${toDuration(wall)})`
-  return [
-    { name: 'On CPU', value: toValue(cpu.user + cpu.system) },
-    { name: 'Waiting', value: toValue(loop.idle) },
-  ]
 }
 
 /** How many names and periods of the stopwatch were not recorded because there were too many. */
