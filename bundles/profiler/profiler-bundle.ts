@@ -29,8 +29,7 @@ import { createPanelLoader } from './web/panels/load-panels.ts'
 import type { BrokenSources } from './web/profiler-application.ts'
 import { addRoutes } from './web/routes.ts'
 import { type ProfilerSettings, profilerSettings } from './web/settings.ts'
-import { RecentRedirects } from './web/toolbar/recent-redirects.ts'
-import { ToolbarListener } from './web/toolbar/toolbar-listener.ts'
+import { RecentRedirects, ToolbarListener } from './web/toolbar/toolbar-listener.ts'
 import { WelcomeListener } from './web/welcome-listener.ts'
 
 /** The options of the profiler: the requests of which it makes profiles, and the place of the profiles. */

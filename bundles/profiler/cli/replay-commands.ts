@@ -25,7 +25,7 @@ import { findRestart } from '../insight/since-edit.ts'
 import type { Profile } from '../profile/profile.ts'
 import { readOriginal } from '../record/recording-policy.ts'
 import type { ProfileStorage, StoredProfile } from '../store/profile-storage.ts'
-import { type Delta, toCompareView } from '../web/pages/compare-view.ts'
+import { type Delta, toCompareView } from '../web/pages/compare-page.ts'
 import { findRecord, latest, missing, tokenArgument } from './find-profile.ts'
 
 /** The services that the command uses. */

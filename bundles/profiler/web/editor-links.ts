@@ -6,8 +6,14 @@ import { resolveLocated, showPath } from '../../../lib/stack/stack-frames.ts'
 import type { View } from '../../../lib/view/view.ts'
 import { nameFrame } from '../profile/code.ts'
 import { formatPlace } from '../profile/format.ts'
-import type { FilePlace } from './editor-launcher.ts'
 import { knownEditors, type PathMapping, profilerSettings } from './settings.ts'
+
+/** A place in a file: an absolute path, the line and the column, from 1. */
+export interface FilePlace {
+  readonly file: string
+  readonly line: number
+  readonly column: number
+}
 
 /** The options of editor links. */
 interface EditorOptions {

@@ -5,8 +5,8 @@ import { formatCount, formatMicroseconds, formatShare, toTarget } from '../../pr
 import { cpuLink, profileLink } from '../../profile/links.ts'
 import type { ProfileSummary } from '../../profile/profile.ts'
 import type { EditorLinks } from '../../web/editor-links.ts'
-import { toBar, toPercent } from '../../web/panels/bar.ts'
 import type { PanelSubject, ProfilePanel } from '../../web/panels/panel.ts'
+import { toBar, toPercent } from '../../web/panels/parts.ts'
 import { intervalOf, placeOf, readCpu, type StoredCpu, type StoredFunction, type StoredSample } from './read.ts'
 
 /** Creates the panel of the CPU profile of a request that was sampled: a flame graph and its hot spots. */

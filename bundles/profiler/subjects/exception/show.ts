@@ -17,9 +17,8 @@ import { profileLink } from '../../profile/links.ts'
 import type { Excerpt } from '../../profile/schema.ts'
 import type { EditorLinks } from '../../web/editor-links.ts'
 import { viewExceptions } from '../../web/exceptions.ts'
-import { viewOccurrences } from '../../web/panels/occurrences.ts'
 import type { ProfilePanel } from '../../web/panels/panel.ts'
-import { viewVerification } from '../../web/panels/verification.ts'
+import { viewOccurrences, viewVerification } from '../../web/panels/parts.ts'
 import { cutText, item, limitRows, row, type ToolbarItem } from '../../web/toolbar/toolbar-items.ts'
 
 /** Creates the panel of exceptions: the first one and its causes, with stacks and sources. */

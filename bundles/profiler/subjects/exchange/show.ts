@@ -32,9 +32,8 @@ import { contentLink, profileLink } from '../../profile/links.ts'
 import type { Outcome, Profile, ProfileSummary } from '../../profile/profile.ts'
 import { findDefinition, viewAnswer } from '../../web/answer-place.ts'
 import type { EditorLinks } from '../../web/editor-links.ts'
-import { type BodyView, viewBody } from '../../web/panels/body.ts'
-import { viewContent } from '../../web/panels/content.ts'
 import type { PanelModel, PanelSubject, ProfilePanel } from '../../web/panels/panel.ts'
+import { type BodyView, viewBody, viewContent } from '../../web/panels/parts.ts'
 import {
   type ChangeOrigins,
   createAttributeRows,

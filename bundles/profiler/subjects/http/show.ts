@@ -17,9 +17,8 @@ import { groupBy } from '../../profile/group-by.ts'
 import { profileLink } from '../../profile/links.ts'
 import { coveredWorkTime, type Period, workTime } from '../../profile/work.ts'
 import type { EditorLinks } from '../../web/editor-links.ts'
-import { toBar } from '../../web/panels/bar.ts'
-import { viewContent } from '../../web/panels/content.ts'
 import type { ProfilePanel } from '../../web/panels/panel.ts'
+import { toBar, viewContent } from '../../web/panels/parts.ts'
 import {
   cutText,
   item,

@@ -5,8 +5,8 @@ import { formatBytes, formatCount, formatDuration, formatShare } from '../../pro
 import { groupBy } from '../../profile/group-by.ts'
 import { profileLink } from '../../profile/links.ts'
 import type { Profile } from '../../profile/profile.ts'
-import { toBar } from '../../web/panels/bar.ts'
 import type { ProfilePanel } from '../../web/panels/panel.ts'
+import { toBar } from '../../web/panels/parts.ts'
 import { item, row, type ToolbarItem } from '../../web/toolbar/toolbar-items.ts'
 import type { MemoryData } from './data.ts'
 

@@ -13,8 +13,8 @@ import { profileLink } from '../../profile/links.ts'
 import type { Profile } from '../../profile/profile.ts'
 import { type Period, workTime } from '../../profile/work.ts'
 import type { EditorLinks } from '../../web/editor-links.ts'
-import { toBar } from '../../web/panels/bar.ts'
 import type { PanelModel, PanelSubject, ProfilePanel } from '../../web/panels/panel.ts'
+import { toBar } from '../../web/panels/parts.ts'
 import { slowQuery } from './facts.ts'
 import {
   controlOperations,

@@ -7,8 +7,8 @@ import { formatCount, formatDuration, formatShare } from '../../profile/format.t
 import { profileLink } from '../../profile/links.ts'
 import type { Period } from '../../profile/work.ts'
 import type { EditorLinks } from '../../web/editor-links.ts'
-import { toBar } from '../../web/panels/bar.ts'
 import type { ProfilePanel } from '../../web/panels/panel.ts'
+import { toBar } from '../../web/panels/parts.ts'
 import { cutText, item, limitRows, row, type ToolbarItem } from '../../web/toolbar/toolbar-items.ts'
 import { flattenRenders, type Render, type RenderLine, readRenders, renderOwnTime, renderTime } from './read.ts'
 

@@ -17,9 +17,14 @@ import { StatementViews, writeQuery } from '../../subjects/queries/show-parts.ts
 import type { Assets } from '../assets.ts'
 import type { EditorLinks, PlaceView } from '../editor-links.ts'
 import type { ExceptionView, FrameView } from '../exceptions.ts'
-import { type BodyView, viewBody } from '../panels/body.ts'
-import { describeOccurrences, type OccurrencesView, viewOccurrences } from '../panels/occurrences.ts'
-import { viewVerification } from '../panels/verification.ts'
+import {
+  type BodyView,
+  describeOccurrences,
+  type OccurrencesView,
+  viewBody,
+  viewOccurrences,
+  viewVerification,
+} from '../panels/parts.ts'
 import {
   createPreview,
   createReport,
@@ -27,8 +32,8 @@ import {
   type Preview,
   type PreviewServices,
   type ReportServices,
+  type RoutingReport,
 } from './report.ts'
-import type { RoutingReport } from './routing-report.ts'
 
 /** What error pages need. */
 interface ErrorPageServices extends PreviewServices, ReportServices {

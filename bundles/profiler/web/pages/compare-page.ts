@@ -1,13 +1,40 @@
 import type { Request } from '../../../../lib/http/request.ts'
 import type { Response } from '../../../../lib/http/response.ts'
-import { compareProfiles } from '../../insight/compare/comparison.ts'
+import type { CallerPlace } from '../../../../lib/stack/callers.ts'
+import {
+  type Comparison,
+  compareProfiles,
+  type ListenerUse,
+  type LogUse,
+  nameOfField,
+  neverCompared,
+  type QueryUse,
+  type Timing,
+} from '../../insight/compare/comparison.ts'
+import type { Compared, DifferenceKind } from '../../insight/compare/differences.ts'
+import { judgeComparison, listOwnFields, type Verdict } from '../../insight/compare/judge-comparison.ts'
 import { findPredecessors, likenessOf } from '../../insight/relatives.ts'
-import { toSummaryView } from '../../insight/summary-view.ts'
+import { findRestart } from '../../insight/since-edit.ts'
+import { type SummaryView, toSummaryView } from '../../insight/summary-view.ts'
+import { readEventTree } from '../../profile/event-tree.ts'
+import {
+  type FormattedTime,
+  formatCount,
+  formatDuration,
+  formatMicroseconds,
+  formatShare,
+  formatTime,
+} from '../../profile/format.ts'
 import { compareLink } from '../../profile/links.ts'
+import type { Profile } from '../../profile/profile.ts'
+import { readOriginal } from '../../record/recording-policy.ts'
+import { keyOfListener, summarizeListeners } from '../../subjects/events/listeners.ts'
+import { patternOf, readCalls } from '../../subjects/http/read.ts'
+import type { EditorLinks, PlaceView } from '../editor-links.ts'
+import { cutValue } from '../page-size.ts'
 import { toReplayButton } from '../panels/render-panel.ts'
 import type { ProfilerApplication } from '../profiler-application.ts'
 import { redirect, renderPage } from '../respond.ts'
-import { toCompareView } from './compare-view.ts'
 
 /**
  * Renders two profiles side by side: `a` and `b`, or two that were selected in the list (`record`, twice). Without `a`, the
@@ -59,4 +86,306 @@ function readTokens(query: URLSearchParams): [a: string, b: string] {
   const [newer = '', older = '', ...more] = query.getAll('record')
   if (newer !== '' || more.length > 0) return more.length > 0 || older === '' ? ['', ''] : [older, newer]
   return [query.get('a')?.trim() ?? '', query.get('b')?.trim() ?? '']
+}
+
+/** The content of the page of two profiles. */
+interface CompareView {
+  readonly title: string
+  readonly heading: string
+  readonly verdict: Verdict
+  /** The class of the verdict: `timed` if only the total time changed noticeably, which is no error. */
+  readonly tone: 'same' | 'timed' | 'changed'
+  readonly records: readonly (SummaryView & { readonly name: string; readonly role: string })[]
+  /** Whether the second is a replay of the first. */
+  readonly isReplay: boolean
+  /** The restart of the server between both profiles. */
+  readonly restart: RestartView | false
+  readonly swapLink: string
+  readonly leftOut: string
+  readonly parts: readonly Part[]
+}
+
+/**
+ * Creates the view of two profiles: each part shows its differences first, and folds equal values. With an `editor`, rows have
+ * their places in the code.
+ */
+export function toCompareView(
+  first: Profile,
+  second: Profile,
+  comparison: Comparison,
+  editor?: EditorLinks,
+): CompareView {
+  const { timings } = comparison
+  const places = createComparePlaces([first, second], editor)
+  const parts = [
+    viewTimings(timings),
+    viewPart('summary', 'Summary', listOwnFields(comparison), {
+      ...viewField,
+      place: (name, key) => key === 'controller' && places.ofController(name),
+    }),
+    viewPart('queries', 'Queries', comparison.queries, {
+      ...viewQuery,
+      place: ({ caller }) => places.ofCaller(caller),
+    }),
+    viewPart('exceptions', 'Exceptions', comparison.exceptions, viewTimes('thrown')),
+    viewPart('responseHeaders', 'Response headers', comparison.responseHeaders, viewValues),
+    viewPart('responseBody', 'Response body', comparison.responseBody, viewText),
+    viewPart('requestHeaders', 'Request headers', comparison.requestHeaders, viewValues),
+    viewPart('requestBody', 'Request body', comparison.requestBody, viewText),
+    viewPart('query', 'GET parameters', comparison.query, viewValues),
+    viewPart('parameters', 'Route parameters', comparison.parameters, viewValues),
+    viewPart('attributes', 'Request attributes', comparison.attributes, viewValues),
+    viewPart('listeners', 'Listeners', comparison.listeners, {
+      ...viewListener,
+      place: places.ofListener,
+    }),
+    viewPart('templates', 'Templates', comparison.templates, {
+      ...viewTimes('rendered'),
+      place: (_, name) => places.ofTemplate(name),
+    }),
+    viewPart('calls', 'HTTP client calls', comparison.calls, {
+      ...viewValues,
+      place: (_, pattern) => places.ofCall(pattern),
+    }),
+    viewPart('logs', 'Logs', comparison.logs, { ...viewLog, place: ({ caller }) => places.ofCaller(caller) }),
+  ]
+  const tokens = [first, second].map(({ summary }) => summary.token)
+  const isReplay = readOriginal(second) === first.summary.token
+  const restart = findRestart(first, second)
+  const verdict = judgeComparison(comparison)
+  return {
+    title: `${tokens.join(' and ')} compared`,
+    heading: isReplay ? 'Replay compared with its original' : 'Two profiles compared',
+    verdict,
+    tone: !verdict.isSame ? 'changed' : timings[0]?.change === 'same' ? 'same' : 'timed',
+    records: [
+      { name: 'A', role: isReplay ? 'original' : '', ...toSummaryView(first.summary) },
+      { name: 'B', role: isReplay ? 'replay' : '', ...toSummaryView(second.summary) },
+    ],
+    isReplay,
+    restart: restart !== undefined && viewRestart(restart),
+    swapLink: compareLink(second.summary.token, first.summary.token),
+    leftOut: neverCompared.join(', '),
+    parts: parts
+      .filter(({ rows, rest }) => rows.length + rest.length > 0)
+      .map(part => ({ ...part, differentId: `${part.id}-different`, equalId: `${part.id}-equal` })),
+  }
+}
+
+interface RestartView {
+  readonly time: FormattedTime
+  /** The first edited files. */
+  readonly changed: readonly string[]
+  /** `3 more files`; empty if all are listed. */
+  readonly more: string
+}
+
+const fileLimit = 5
+
+function viewRestart({ changed, time }: { readonly changed: readonly string[]; readonly time: number }): RestartView {
+  const more = changed.length > fileLimit ? formatCount(changed.length - fileLimit, 'more file') : ''
+  return { time: formatTime(time), changed: changed.slice(0, fileLimit), more }
+}
+
+/** A row of a part: a name, and its values in both profiles. */
+interface Row {
+  readonly name: string
+  /** A remark below the name. */
+  readonly note: string
+  /** Its place in the code. */
+  readonly place: PlaceView | false
+  readonly first: string
+  readonly second: string
+}
+
+interface PartRow extends Row {
+  readonly change: DifferenceKind
+  /** The name of the change; empty when both values are shown. */
+  readonly label: string
+  readonly delta: Delta | false
+}
+
+/** The difference of two times, and its bar: from the middle to the right when the second is slower. */
+export interface Delta {
+  readonly text: string
+  /** In percent of the first; empty without a first. */
+  readonly share: string
+  readonly tone: 'slower' | 'faster'
+  /** Absent within the usual range. */
+  readonly bar: { readonly x: string; readonly width: string } | undefined
+}
+
+interface Part {
+  readonly id: string
+  readonly title: string
+  readonly hasDeltas: boolean
+  /** `3 differences`, or empty. */
+  readonly count: string
+  readonly rows: readonly PartRow[]
+  readonly rest: readonly PartRow[]
+  readonly restTitle: string
+}
+
+const labels: Readonly<Record<DifferenceKind, string>> = {
+  same: '',
+  changed: '',
+  onlyFirst: 'only in A',
+  onlySecond: 'only in B',
+}
+
+/** Characters of a compared value that are shown; its profile has all of it. */
+const textLimit = 2000
+
+function toRow<value>({ change, first, key, second }: Compared<value>, view: View<value>): PartRow {
+  // At least one of them exists.
+  const any = (second ?? first) as value
+  const text = (value: value | undefined) => (value === undefined ? '' : cutValue(view.text(value), textLimit))
+  return {
+    name: cutValue(view.name?.(any, key) ?? key),
+    note: view.note?.(any) ?? '',
+    place: view.place?.(any, key) ?? false,
+    first: text(first),
+    second: text(second),
+    change,
+    label: labels[change],
+    delta: false,
+  }
+}
+
+/** How the values of a part are written. */
+interface View<value> {
+  /** The default is its key. */
+  readonly name?: (value: value, key: string) => string
+  readonly note?: (value: value) => string
+  readonly place?: (value: value, key: string) => PlaceView | false
+  readonly text: (value: value) => string
+}
+
+function viewPart<value>(
+  part: keyof Comparison,
+  title: string,
+  compared: readonly Compared<value>[],
+  view: View<value>,
+): Part {
+  const rows = compared.filter(({ change }) => change !== 'same').map(each => toRow(each, view))
+  const rest = compared.filter(({ change }) => change === 'same').map(each => toRow(each, view))
+  const count = rows.length === 0 ? '' : formatCount(rows.length, 'difference')
+  return {
+    id: `part-${part}`,
+    title,
+    hasDeltas: false,
+    count,
+    rows,
+    rest,
+    restTitle: `${rest.length.toLocaleString('en')} equal`,
+  }
+}
+
+const viewField: View<string | number> = { name: (_, key) => nameOfField(key), text: String }
+const viewValues: View<readonly string[]> = { text: values => values.join('\n') }
+const viewText: View<string> = { text: text => text }
+
+/** The view of something that is done once or several times. */
+function viewTimes(done: string): View<number> {
+  return { text: times => (times === 1 ? done : `${done} ${times} times`) }
+}
+
+const viewListener: View<ListenerUse> = {
+  name: ({ name }) => name,
+  note: ({ event, priority }) => `${event}, priority ${priority}`,
+  text({ calls, changes, duration, hasThrown, isStopped }) {
+    const facts = [
+      `called${calls === 1 ? '' : ` ${calls} times`}, ${formatMicroseconds(duration)}`,
+      ...(hasThrown ? ['threw'] : []),
+      ...(isStopped ? ['stopped propagation'] : []),
+      ...changes,
+    ]
+    return facts.join('\n')
+  },
+}
+
+const viewLog: View<LogUse> = {
+  name: ({ message }) => message,
+  note: ({ channel, level }) => `${level}, ${channel}`,
+  text: ({ times }) => viewTimes('logged').text(times),
+}
+
+const viewQuery: View<QueryUse> = {
+  name: ({ text }) => text,
+  note: ({ system }) => system,
+  text: ({ duration, times }) => `${formatCount(times, 'query', 'queries')}\n${formatDuration(duration)}`,
+}
+
+/** The total comes first, then the parts of the request, then the greatest differences. Usual differences are folded. */
+function viewTimings(timings: readonly Compared<Timing>[]): Part {
+  const all = timings.map(timing => {
+    const difference = durationOf(timing.second) - durationOf(timing.first)
+    const { kind, times } = (timing.second ?? timing.first) as Timing
+    const note = kind === 'main' || times === 1 ? '' : `${times} times`
+    const row = toRow(timing, { name: ({ name }) => name, text: ({ duration }) => formatMicroseconds(duration) })
+    return { row: { ...row, note, delta: toDelta(timing) }, kind, difference: Math.abs(difference) }
+  })
+  const main = all.filter(({ kind }) => kind === 'main')
+  const others = all.filter(({ kind }) => kind !== 'main').sort((a, b) => b.difference - a.difference)
+  const sorted = [...main, ...others]
+  // The total is the first one.
+  const isNoticed = ({ row }: { readonly row: PartRow }, index: number) => index === 0 || row.change !== 'same'
+  const rest = sorted.filter((each, index) => !isNoticed(each, index))
+  return {
+    id: 'part-timings',
+    title: 'Timings',
+    hasDeltas: true,
+    count: '',
+    rows: sorted.filter(isNoticed).map(({ row }) => row),
+    rest: rest.map(({ row }) => row),
+    restTitle: `${rest.length.toLocaleString('en')} within the usual range`,
+  }
+}
+
+function durationOf(timing: Timing | undefined): number {
+  return timing?.duration ?? 0
+}
+
+/** Bars go from -100 to 100 %. A time that is only in the second has no percentage. */
+function toDelta(timing: Compared<Timing>): Delta {
+  const [first, second] = [durationOf(timing.first), durationOf(timing.second)]
+  const difference = second - first
+  const distance = Math.abs(difference)
+  const sign = difference > 0 ? '+' : difference < 0 ? '−' : '±'
+  const width = first === 0 ? 100 : Math.min(100, (100 * distance) / first)
+  return {
+    text: `${sign}${formatMicroseconds(distance)}`,
+    share: first === 0 ? '' : `${sign}${formatShare(distance, first)}`,
+    tone: difference > 0 ? 'slower' : 'faster',
+    bar:
+      timing.change === 'same' ? undefined : { x: (difference > 0 ? 0 : -width).toFixed(1), width: width.toFixed(1) },
+  }
+}
+
+type Place = PlaceView | false
+
+/** The places in the code of what two profiles contain; `false` for an unknown place. */
+interface ComparePlaces {
+  readonly ofCaller: (caller: CallerPlace) => Place
+  readonly ofController: (name: unknown) => Place
+  readonly ofListener: (use: ListenerUse) => Place
+  readonly ofTemplate: (name: string) => Place
+  /** Of HTTP client calls, by their method and URL without values. */
+  readonly ofCall: (pattern: string) => Place
+}
+
+/** Creates the functions that find places in two profiles. Without an editor, they find none. */
+function createComparePlaces(profiles: readonly Profile[], editor: EditorLinks | undefined): ComparePlaces {
+  const sites = new Map(profiles.flatMap(each => [...summarizeListeners(readEventTree(each), each.process).sites]))
+  const calls = profiles.flatMap(profile => readCalls(profile).calls)
+  const callers = new Map(calls.map(call => [patternOf(call), call.caller]))
+  const view = (place = '') => editor?.viewFile(place) ?? false
+  const ofCaller = (caller: CallerPlace) => editor?.viewCaller(caller) ?? false
+  return {
+    ofCaller,
+    ofController: name => view(editor?.findController(String(name))),
+    ofListener: use => view(sites.get(keyOfListener(use))),
+    ofTemplate: name => view(editor?.findTemplate(name)),
+    ofCall: pattern => ofCaller(callers.get(pattern) ?? {}),
+  }
 }

@@ -1,41 +1,55 @@
+import { createHash } from 'node:crypto'
 import { routeParameter } from '../../../../kernel/argument-sources.ts'
+import type { SourceProblem } from '../../../../kernel/bundle.ts'
 import type { Argument } from '../../../../kernel/controller.ts'
 import type { Request } from '../../../../lib/http/request.ts'
-import type { Response } from '../../../../lib/http/response.ts'
+import { knownMethods } from '../../../../lib/http/request-target.ts'
+import { Response } from '../../../../lib/http/response.ts'
+import type { Route } from '../../../../lib/routing/route.ts'
+import { SourceExcerpts } from '../../../../lib/stack/source-excerpts.ts'
 import { parseListRequest, searchParameters, startLimit } from '../../insight/list-request.ts'
 import { findLatest } from '../../insight/relatives.ts'
 import { pinFamily, RowFacts, searchList } from '../../insight/search-list.ts'
+import { formatCount, formatTime } from '../../profile/format.ts'
 import {
+  brokenLink,
   cpuLink,
   type DataForm,
   dataForms,
   type ExportKind,
   exportKinds,
   home,
+  latestLink,
   listLink,
   profileLink,
+  shownRoutes,
+  visitLink,
 } from '../../profile/links.ts'
+import type { Profiler } from '../../record/profiler.ts'
+import { parseReports } from '../../subjects/browser/data.ts'
 import { BrowserErrors } from '../../subjects/browser/record.ts'
+import { type CpuTarget, describeTarget, readTarget, type WantedTarget } from '../../subjects/cpu/record.ts'
 import { findAnswerPlace } from '../answer-place.ts'
 import { PROFILER_FILE_CLOSED } from '../errors.ts'
+import { viewSource } from '../exceptions.ts'
 import { openEditor } from '../open-editor.ts'
-import type { ProfilerApplication } from '../profiler-application.ts'
-import { redirect } from '../respond.ts'
+import { type ProfilerApplication, sourceStates } from '../profiler-application.ts'
+import { protect, redirect, renderPage } from '../respond.ts'
 import { renderToolbar } from '../toolbar/toolbar-view.ts'
-import { renderBroken } from './broken-page.ts'
-import { takeBrowserErrors } from './browser-errors-page.ts'
 import { renderCompare } from './compare-page.ts'
-import { renderContent } from './content-page.ts'
-import { armCpu, renderCpu } from './cpu-page.ts'
-import { exportProfile, negotiate, renderLatestData, renderListData, renderProfileData } from './data-pages.ts'
-import { renderMissing } from './find-profile.ts'
+import {
+  exportProfile,
+  negotiate,
+  renderContent,
+  renderLatestData,
+  renderListData,
+  renderProfileData,
+} from './data-pages.ts'
 import { renderList, toListContext } from './list-page.ts'
 import { renderPalette } from './palette-page.ts'
-import { renderProfile } from './profile-page.ts'
-import { renderReplay, replay } from './replay-page.ts'
-import { renderRoute } from './route-page.ts'
-import { renderRoutes } from './routes-page.ts'
-import { verifyFix } from './verify-page.ts'
+import { renderMissing, renderProfile } from './profile-page.ts'
+import { renderReplay, replay, verifyFix } from './replay-page.ts'
+import { renderRoute, renderRoutes } from './routes-page.ts'
 
 /** Answers a request for a page. */
 export type Page = (request: Request) => Response | Promise<Response>
@@ -180,4 +194,138 @@ async function search(request: Request, facts: RowFacts, app: ProfilerApplicatio
   const given = Object.entries(others)
   const [theirs, ours] = [given.filter(isSymfonys), given.filter(each => !isSymfonys(each))]
   return redirect(listLink(Object.fromEntries([...theirs, ['type', type], ...ours]), profiles[0]?.summary.token))
+}
+
+type BrokenPageServices = Pick<
+  ProfilerApplication,
+  'assets' | 'brokenSources' | 'directory' | 'editor' | 'redactor' | 'view'
+>
+
+/**
+ * Renders the changed files that cannot be used, each with its message and its source. A script asks each second whether the
+ * answer has another version, and then loads the page again. When all is corrected, it leads to the page it was opened from.
+ */
+export async function renderBroken(request: Request, app: BrokenPageServices): Promise<Response> {
+  const { problems, served } = app.brokenSources()
+  const [first, ...others] = problems.map(problem => viewProblem(problem, app))
+  if (first === undefined) return redirect(findTarget(request))
+  const version = createHash('sha256').update(JSON.stringify(problems)).digest('hex').slice(0, 12)
+  const heading = sourceStates[served]
+  const model = {
+    title: heading,
+    heading,
+    count: formatCount(problems.length, served === 'current' ? 'type error' : 'mistake'),
+    first,
+    others,
+    version,
+    poll: brokenLink(),
+    back: served === 'nothing' ? '' : findTarget(request),
+  }
+  const response = await renderPage('profiler/broken', model, request, app, served === 'nothing' ? 503 : 200)
+  response.headers.set('x-sources', version)
+  response.headers.set('cache-control', 'no-store')
+  return response
+}
+
+/** The page that the toolbar was on: a path of this origin. */
+function findTarget({ query }: Request): string {
+  const target = query.get('page') ?? ''
+  // Browsers leave out tabs and line breaks, and read a backslash as a slash.
+  return /^\/(?![/\\])[^\s\p{Cc}]*$/u.test(target) ? target : home
+}
+
+function viewProblem({ column = 1, file, line = 1, message }: SourceProblem, app: BrokenPageServices) {
+  const { directory, editor, redactor } = app
+  // A new reader: the file changes while the page is open.
+  const excerpt = file === undefined ? undefined : new SourceExcerpts(directory, redactor).find(file, line)
+  const lines = viewSource(excerpt && { file: file ?? '', line, ...excerpt }).flatMap(shown =>
+    shown.isMarked ? [shown, toMarker(shown.tokens.map(({ text }) => text).join(''), column)] : [shown],
+  )
+  return {
+    message: redactor.text(message),
+    lines,
+    place: file === undefined ? editor.viewName('') : editor.view({ file, line, column }),
+  }
+}
+
+/** A line with a mark below the column. */
+function toMarker(text: string, column: number) {
+  const before = text.slice(0, column - 1).replace(/[^\t]/g, ' ')
+  return { number: '', isMarked: true, tokens: [{ kind: 'keyword', text: `${before}^` }] }
+}
+
+const statuses = { added: 204, unknown: 404, busy: 429 } as const
+
+/**
+ * Adds the errors that a page reports to its profile. The answer has no body. @throws BODY_TOO_LARGE (413)
+ * BODY_JSON_INVALID (400) BODY_TYPE_UNSUPPORTED (415)
+ */
+export async function takeBrowserErrors(
+  token: string,
+  request: Request,
+  errors: BrowserErrors,
+  { profiler }: { readonly profiler: Pick<Profiler, 'whenWritten'> },
+): Promise<Response> {
+  const reports = parseReports(await request.json())
+  // The page may report errors before its profile is stored.
+  await profiler.whenWritten(token)
+  return protect(new Response(null, { status: statuses[await errors.add(token, reports, request.origin)] }))
+}
+
+type CpuPageServices = Pick<ProfilerApplication, 'assets' | 'cpu' | 'routes' | 'view'>
+
+/** A target that cannot be sampled, and the reason. */
+interface RefusedTarget extends WantedTarget {
+  readonly problem: string
+}
+
+/** Renders the page that says which request will be sampled, and has the form that chooses another. */
+export function renderCpu(request: Request, app: CpuPageServices, refused?: RefusedTarget): Promise<Response> {
+  const { armed, last } = app.cpu
+  const shown = shownRoutes(app.routes).sort((a, b) => Number(isInternal(a)) - Number(isInternal(b)))
+  const linkOf = (target: CpuTarget) => {
+    if ('path' in target) return target.method === 'GET' ? target.path : ''
+    // Another process may have armed the CPU profiler for a route that this process does not have.
+    const route = app.routes.find(target.route)
+    return route === undefined ? '' : visitLink(route)
+  }
+  const model = {
+    title: 'CPU profile',
+    problem: refused?.problem ?? '',
+    page: cpuLink,
+    armed: armed && {
+      text: describeTarget(armed.target),
+      until: formatTime(armed.until),
+      visit: linkOf(armed.target),
+    },
+    last: last === undefined ? false : { token: last, link: profileLink(last, 'cpu') },
+    latest: latestLink('cpu'),
+    routes: shown.map(({ name, path }) => ({ name, pattern: path.source, isSelected: name === refused?.route })),
+    methods: knownMethods.map(name => ({ name, isSelected: name === (refused?.method ?? 'GET') })),
+    asked: refused?.path ?? '',
+  }
+  return renderPage('profiler/cpu', model, request, app, refused === undefined ? 200 : 422)
+}
+
+/** By the convention of Symfony. */
+function isInternal({ name }: Route): boolean {
+  return name.startsWith('_')
+}
+
+/** Arms the CPU profiler for the target that the form names; renders the page again if that is not possible. */
+export async function armCpu(request: Request, app: CpuPageServices): Promise<Response> {
+  const wanted = await readForm(request)
+  const target = readTarget(wanted, app.routes)
+  if (typeof target === 'string') return renderCpu(request, app, { ...wanted, problem: target })
+  app.cpu.arm(target)
+  return redirect(cpuLink, 303)
+}
+
+async function readForm(request: Request): Promise<WantedTarget> {
+  const form = await request.formData()
+  const read = (name: string) => {
+    const value = form.get(name)
+    return typeof value === 'string' ? value : undefined
+  }
+  return { route: read('route'), method: read('method'), path: read('path') }
 }

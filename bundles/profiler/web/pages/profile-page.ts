@@ -3,8 +3,15 @@ import type { Response } from '../../../../lib/http/response.ts'
 import { exportKindsOf } from '../../export/json.ts'
 import { compareWithPrevious } from '../../insight/compare/judge-comparison.ts'
 import { toBadge } from '../../insight/findings/finding.ts'
-import { findChildren, findOccurrences, type Relatives, type ShownProfile } from '../../insight/relatives.ts'
-import { toSummaryView, withBadge } from '../../insight/summary-view.ts'
+import {
+  findChildren,
+  findOccurrences,
+  mainRequests,
+  type Relatives,
+  type ShownProfile,
+  showProfile,
+} from '../../insight/relatives.ts'
+import { isBrowserProbe, toSummaryView, withBadge } from '../../insight/summary-view.ts'
 import { findTrace } from '../../insight/timeline/services.ts'
 import { readHandledTime } from '../../profile/event-tree.ts'
 import { formatDuration, formatNumber, formatTime } from '../../profile/format.ts'
@@ -20,6 +27,7 @@ import {
   profileLink,
 } from '../../profile/links.ts'
 import type { Profile, ProfileSummary } from '../../profile/profile.ts'
+import type { Profiler } from '../../record/profiler.ts'
 import { readOriginal } from '../../record/recording-policy.ts'
 import { viewAnswer } from '../answer-place.ts'
 import type { EditorLinks } from '../editor-links.ts'
@@ -27,7 +35,7 @@ import type { ProfilePanel } from '../panels/panel.ts'
 import { createMenu, renderPanel, toReplayButton } from '../panels/render-panel.ts'
 import type { ProfilerApplication } from '../profiler-application.ts'
 import { renderPage } from '../respond.ts'
-import { findProfile, type ProfileServices, renderMissing } from './find-profile.ts'
+import { createRows, listColumns, selectColumns } from './list-page.ts'
 
 /**
  * Renders the page of a profile: its summary, the menu of panels, and the panel of the query. By default that is the
@@ -156,4 +164,42 @@ function listExports(profile: Profile): ExportEntry[] {
     { label: 'Markdown', note: 'Report as text', link: profileDataLink(token, 'md') },
     ...exportKindsOf(profile).map(kind => ({ link: exportLink(token, kind), ...exportEntries[kind] })),
   ]
+}
+
+/** The services that find a profile. */
+export type ProfileServices = Pick<ProfilerApplication, 'inspector' | 'storage'> & {
+  readonly profiler: Pick<Profiler, 'whenWritten'>
+}
+
+/** Finds the profile of a token, with its relatives and findings. */
+export async function findProfile(
+  token: string,
+  { inspector, profiler, storage }: ProfileServices,
+): Promise<(ShownProfile & Relatives) | undefined> {
+  // The client knows the token of its response before the profile is stored.
+  await profiler.whenWritten(token)
+  const found = await storage.find(token)
+  if (found === undefined) return undefined
+  return showProfile(found, storage, await inspector())
+}
+
+/** The number of latest profiles, and of those that are searched: browsers ask for icons. */
+const latestLimit = 5
+const searchLimit = 50
+
+/** Renders the 404 page of an unknown token, with the latest profiles; without a token, of an empty store. */
+export async function renderMissing(
+  token: string | undefined,
+  request: Request,
+  app: Pick<ProfilerApplication, 'assets' | 'editor' | 'storage' | 'view'>,
+): Promise<Response> {
+  const found = await app.storage.search({ filters: [mainRequests], limit: searchLimit })
+  const summaries = found.summaries.filter(summary => !isBrowserProbe(summary)).slice(0, latestLimit)
+  const title = token === undefined ? 'No profiles' : 'Token not found'
+  const rows = createRows(
+    summaries.map(summary => ({ summary, main: summary, depth: 0 })),
+    { editor: app.editor },
+  )
+  const columns = listColumns(selectColumns(summaries))
+  return renderPage('profiler/missing', { title, token: token ?? '', columns, rows }, request, app, 404)
 }

@@ -1,14 +1,18 @@
 import type { Request } from '../../../../lib/http/request.ts'
 import type { Response } from '../../../../lib/http/response.ts'
 import { processStart } from '../../../../lib/process-start.ts'
+import type { Route } from '../../../../lib/routing/route.ts'
 import type { RouteCollection } from '../../../../lib/routing/route-collection.ts'
 import { routesToJson, routesToMarkdown } from '../../export/lists.ts'
+import { percentile } from '../../insight/durations.ts'
 import { parseListRequest } from '../../insight/list-request.ts'
 import {
+  gatherRoute,
   gatherRoutes,
   leastForP99,
   parseRoutesRequest,
   type RouteChange,
+  type RouteDetails,
   type RouteReport,
   type RoutesReport,
   type RoutesRequest,
@@ -16,6 +20,7 @@ import {
   usualDirection,
 } from '../../insight/routes.ts'
 import { type RowFacts, searchMains } from '../../insight/search-list.ts'
+import { isError, toSummaryView } from '../../insight/summary-view.ts'
 import {
   type FormattedTime,
   formatCount,
@@ -23,6 +28,8 @@ import {
   formatNumber,
   formatShare,
   formatTime,
+  shorten,
+  toOneLine,
 } from '../../profile/format.ts'
 import {
   type DataForm,
@@ -38,10 +45,7 @@ import type { EditorLinks, PlaceView } from '../editor-links.ts'
 import type { ProfilerApplication } from '../profiler-application.ts'
 import { renderPage } from '../respond.ts'
 import { respondData } from './data-pages.ts'
-import { toListContext } from './list-page.ts'
-import { drawTrend } from './route-charts.ts'
-import { nameRoute } from './route-page.ts'
-import { type Choice, createSearchForm } from './search-form.ts'
+import { type Choice, createSearchForm, toListContext } from './list-page.ts'
 
 /** The start of this process, in milliseconds since 1970. Older profiles may be of other code. */
 const startedAt = Math.floor(processStart())
@@ -260,4 +264,247 @@ function viewChange({ changes, counts }: RouteReport): ChangeView {
 function describeChange(label: string, change: RouteChange | null, format: (value: number) => string): string[] {
   if (change === null || (change.before === change.since && label !== 'p50')) return []
   return [`${label} ${format(change.before)} → ${format(change.since)}`]
+}
+
+/** The requests in each list of the page. */
+const listLength = 5
+
+const textLimit = 120
+
+/** Renders the page of the route that the parameter `name` names; 404 if the application has no such route. */
+export async function renderRoute(
+  request: Request,
+  app: Pick<ProfilerApplication, 'assets' | 'editor' | 'inspector' | 'routes' | 'storage' | 'view'>,
+): Promise<Response> {
+  const name = request.query.get('name') ?? ''
+  const details = await gatherRoute(app.storage, await app.inspector(), name)
+  const isUnknown = details === undefined && app.routes.find(name) === undefined
+  const model = {
+    title: name,
+    name,
+    heading: nameRoute(app.routes, name),
+    place: app.editor.viewRoute(name),
+    listLink: listLink({ route: name }),
+    // A stream loads the page once more when it opens, which would be a second 404.
+    liveLink: isUnknown ? '' : `${home}live?${new URLSearchParams({ route: name })}`,
+    details: details === undefined ? false : viewDetails(details),
+  }
+  return renderPage('profiler/route', model, request, app, isUnknown ? 404 : 200)
+}
+
+/** Names a route by its methods and path; by its name if the application does not have it any more. */
+export function nameRoute(
+  routes: RouteCollection,
+  name: string,
+): { readonly methods: string; readonly pattern: string } {
+  const route: Route | undefined = routes.find(name)
+  return route === undefined
+    ? { methods: '', pattern: name }
+    : { methods: route.methods.join(', ') || 'any', pattern: route.path.source }
+}
+
+function viewDetails(details: RouteDetails) {
+  const { errors, findings, machines, queries, read, restarts, statistics, stored, summaries } = details
+  const { clientErrors, count, errorRate, mostQueries, p50, p95, p99, total } = statistics
+  const sorted = Float64Array.from(summaries, ({ duration }) => duration).sort()
+  const view = (summary: ProfileSummary) => ({ ...toSummaryView(summary), link: profileLink(summary.token) })
+  const slowest = summaries.toSorted((one, other) => other.duration - one.duration)
+  return {
+    metrics: [
+      { name: 'Requests', value: formatNumber(stored) },
+      { name: 'Total time', value: formatDuration(total) },
+      { name: 'p50', value: formatDuration(p50) },
+      { name: 'p95', value: formatDuration(p95) },
+      ...(count < leastForP99 ? [] : [{ name: 'p99', value: formatDuration(p99) }]),
+      { name: '5xx and failures', value: formatShare(errorRate, 1) },
+      { name: '4xx', value: formatShare(clientErrors, count) },
+      ...(mostQueries === 0
+        ? []
+        : [
+            {
+              name: 'Queries: median, most',
+              value: `${formatNumber(statistics.queries)}, ${formatNumber(mostQueries)}`,
+            },
+          ]),
+    ],
+    histogram: drawHistogram(sorted, { p50, p95 }),
+    overTime: drawOverTime(summaries, restarts, isError),
+    slowest: slowest.slice(0, listLength).map(view),
+    latest: summaries.slice(0, listLength).map(view),
+    read: formatCount(read, 'latest profile'),
+    findings: findings.map(({ count, rule, title, token }) => ({
+      title,
+      rule,
+      share: `${count} of ${read}`,
+      link: profileLink(token, 'findings'),
+    })),
+    errors: errors.map(({ count, fingerprint, latest, name }) => ({
+      name,
+      count: formatNumber(count),
+      latest: toSummaryView(latest).time,
+      link: fingerprint === '' ? profileLink(latest.token) : listLink({ error: fingerprint }),
+    })),
+    machines: machines.map(({ machine, statistics: { count, errors, p50, p95, route } }) => ({
+      name: machine,
+      link: listLink({ route: route ?? '', machine }),
+      count: formatNumber(count),
+      p50: formatDuration(p50),
+      p95: formatDuration(p95),
+      errors: errors === 0 ? '' : formatNumber(errors),
+    })),
+    queries: queries.map(({ index, perRequest, text, time, token }) => ({
+      text: shorten(toOneLine(text), textLimit),
+      times: `${Number(perRequest.toFixed(1))} ×`,
+      time: formatDuration(time),
+      link: `${profileLink(token, 'database')}#query-${index}`,
+    })),
+  }
+}
+
+/** A bar of a histogram, in a picture of 1,000 by 100 units. */
+interface HistogramBar {
+  readonly x: string
+  readonly width: string
+  readonly y: string
+  readonly height: string
+  /** Its range and count. */
+  readonly title: string
+}
+
+/** A mark of an axis, in percent of the width. */
+interface AxisLabel {
+  readonly x: string
+  readonly label: string
+}
+
+/** A histogram of durations with its axis. */
+interface Histogram {
+  readonly bars: readonly HistogramBar[]
+  readonly labels: readonly AxisLabel[]
+  /** The label of a late mark is on its left. */
+  readonly marks: readonly (AxisLabel & { readonly isLate: boolean })[]
+  /** The same for screen readers. */
+  readonly summary: string
+}
+
+const binCount = 30
+
+/**
+ * Draws the distribution of durations in milliseconds, which are sorted. The axis is logarithmic if the longest is ten times
+ * as long as the shortest, otherwise linear.
+ */
+export function drawHistogram(sorted: Float64Array, marks: Readonly<Record<string, number>>): Histogram {
+  const [least, most] = [sorted[0] ?? 0, sorted.at(-1) ?? 0]
+  const isLogarithmic = least > 0 && most >= 10 * least
+  const toAxis = (value: number) => (isLogarithmic ? Math.log10(value) : value)
+  const fromAxis = (place: number) => (isLogarithmic ? 10 ** place : place)
+  const [first, last] = [toAxis(least), toAxis(most)]
+  const size = (last - first) / binCount || 1 / binCount
+  const place = (value: number) => (toAxis(value) - first) / (size * binCount)
+  const counts = new Array<number>(binCount).fill(0)
+  for (const duration of sorted) {
+    const bin = Math.min(binCount - 1, Math.floor((toAxis(duration) - first) / size))
+    counts[bin] = (counts[bin] ?? 0) + 1
+  }
+  const highest = Math.max(...counts)
+  const rangeOf = (bin: number) =>
+    `${formatDuration(fromAxis(first + bin * size))} to ${formatDuration(fromAxis(first + (bin + 1) * size))}`
+  return {
+    bars: counts.flatMap((count, bin) => {
+      if (count === 0) return []
+      const height = Math.max(2, (100 * count) / highest)
+      const [x, width] = [(1000 * bin) / binCount, 1000 / binCount - 2]
+      return {
+        x: x.toFixed(1),
+        width: width.toFixed(1),
+        y: (100 - height).toFixed(1),
+        height: height.toFixed(1),
+        title: `${rangeOf(bin)}: ${count}`,
+      }
+    }),
+    labels: [0, 1, 2, 3, 4].map(part => ({
+      x: `${25 * part}%`,
+      label: formatDuration(fromAxis(first + (part / 4) * size * binCount)),
+    })),
+    marks: Object.entries(marks).map(([label, value]) => {
+      const share = Math.min(1, Math.max(0, place(value)))
+      return { x: `${(100 * share).toFixed(2)}%`, label, isLate: share > 0.9 }
+    }),
+    summary: `Most requests took ${rangeOf(counts.indexOf(highest))}.`,
+  }
+}
+
+/** The requests of a part of the time. */
+interface TimeColumn {
+  readonly x: string
+  readonly width: string
+  /** From the median to the 95th percentile. */
+  readonly y: string
+  readonly height: string
+  readonly hasErrors: boolean
+  readonly title: string
+}
+
+/** Durations over time. */
+interface OverTime {
+  readonly columns: readonly TimeColumn[]
+  readonly restarts: readonly AxisLabel[]
+  readonly first: ReturnType<typeof formatTime>
+  readonly last: ReturnType<typeof formatTime>
+  readonly highest: string
+}
+
+const columnCount = 60
+
+/** Draws the durations of requests over time, with the starts of processes, in a picture of 1,000 by 100 units. */
+export function drawOverTime(
+  summaries: readonly ProfileSummary[],
+  restarts: readonly number[],
+  isError: (summary: ProfileSummary) => boolean,
+): OverTime {
+  const times = summaries.map(({ time }) => time)
+  const first = times.reduce((one, other) => Math.min(one, other))
+  const last = times.reduce((one, other) => Math.max(one, other))
+  const span = Math.max(1, last - first)
+  const groups = Array.from({ length: columnCount }, (): ProfileSummary[] => [])
+  for (const summary of summaries) {
+    groups[Math.min(columnCount - 1, Math.floor((columnCount * (summary.time - first)) / span))]?.push(summary)
+  }
+  const measured = groups.flatMap((group, column) => {
+    if (group.length === 0) return []
+    const sorted = Float64Array.from(group, ({ duration }) => duration).sort()
+    return { group, column, median: percentile(sorted, 50), high: percentile(sorted, 95) }
+  })
+  const highest = Math.max(...measured.map(({ high }) => high), 0.001)
+  return {
+    columns: measured.map(({ column, group, high, median }) => {
+      const [y, height] = [100 - (98 * high) / highest, Math.max(2, (98 * (high - median)) / highest)]
+      const failed = group.filter(isError).length
+      return {
+        x: ((1000 * column) / columnCount).toFixed(1),
+        width: (1000 / columnCount - 2).toFixed(1),
+        y: Math.min(98, y).toFixed(1),
+        height: height.toFixed(1),
+        hasErrors: failed > 0,
+        title: `${group.length} × median ${formatDuration(median)}, p95 ${formatDuration(high)}${failed > 0 ? `, ${failed} failed` : ''}`,
+      }
+    }),
+    restarts: restarts
+      .filter(time => time >= first && time <= last)
+      .map(time => ({ x: ((1000 * (time - first)) / span).toFixed(1), label: formatTime(time).iso })),
+    first: formatTime(first),
+    last: formatTime(last),
+    highest: formatDuration(highest),
+  }
+}
+
+/** Draws a trend as the points of a line, in a picture of 96 by 20 units; spans without requests are bridged. */
+export function drawTrend(trend: readonly (number | null)[]): string {
+  const highest = Math.max(...trend.map(Number), 0.001)
+  const points = trend.flatMap((value, index) =>
+    value === null
+      ? []
+      : [`${((96 * index) / Math.max(1, trend.length - 1)).toFixed(0)},${(19 - (18 * value) / highest).toFixed(1)}`],
+  )
+  return points.length < 2 ? '' : points.join(' ')
 }

@@ -16,7 +16,7 @@ import { profileLink } from '../../profile/links.ts'
 import type { EditorLinks } from '../editor-links.ts'
 import { cutText, item, limitRows, row, type ToolbarItem } from '../toolbar/toolbar-items.ts'
 import type { PanelModel, ProfilePanel } from './panel.ts'
-import { viewVerification } from './verification.ts'
+import { viewVerification } from './parts.ts'
 
 /** Creates the panel of findings; `labelOf` gives the label of a panel by its name. */
 export function createFindingsPanel(

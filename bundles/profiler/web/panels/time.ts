@@ -27,9 +27,14 @@ import { findDefinition } from '../answer-place.ts'
 import type { EditorLinks, PlaceView } from '../editor-links.ts'
 import { cutText, item, limitRows, row, type ToolbarItem } from '../toolbar/toolbar-items.ts'
 import type { PanelModel, PanelSubject, ProfilePanel } from './panel.ts'
-import { readFilter, thresholds } from './timeline/filter.ts'
-import { createTimelineRows, type TimelineRow } from './timeline/rows.ts'
-import { createTimeline, createTimelineAxis } from './timeline/timeline.ts'
+import {
+  createTimeline,
+  createTimelineAxis,
+  createTimelineRows,
+  readFilter,
+  type TimelineRow,
+  thresholds,
+} from './timeline.ts'
 
 /** Creates the panel of what took how long, and when: of a request, its sub-requests, and the work after the response. */
 export function createTimePanel(editor: EditorLinks): ProfilePanel {

@@ -1,6 +1,6 @@
 import { t } from 'tap'
 import { compareProfiles } from '#bundles/profiler/insight/compare/comparison.ts'
-import { toCompareView } from '#bundles/profiler/web/pages/compare-view.ts'
+import { toCompareView } from '#bundles/profiler/web/pages/compare-page.ts'
 import { Response } from '#lib/http/response.ts'
 import { createProfile, createQuery, createRecord, type RecordInit } from '#tests/support/create-profile.ts'
 import { plainEquals, skeletonOf, textOf } from '#tests/support/html.ts'

@@ -4,7 +4,7 @@ import { toValueRow } from '#bundles/profiler/profile/format.ts'
 import { createHttpPanel } from '#bundles/profiler/subjects/http/show.ts'
 import { splitMessage } from '#bundles/profiler/subjects/logs/show.ts'
 import { EditorLinks } from '#bundles/profiler/web/editor-links.ts'
-import { toBar } from '#bundles/profiler/web/panels/bar.ts'
+import { toBar } from '#bundles/profiler/web/panels/parts.ts'
 import { createSubject } from '#tests/support/create-profile.ts'
 
 t.test('a log message is split into its template and its values', async t => {

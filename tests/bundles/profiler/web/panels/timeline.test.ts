@@ -3,9 +3,7 @@ import { t } from 'tap'
 import { createAxis } from '#bundles/profiler/client/time-axis.ts'
 import { createSpan } from '#bundles/profiler/insight/timeline/request-spans.ts'
 import { joinPeriods, type Period, subtractPeriods, totalOf } from '#bundles/profiler/profile/work.ts'
-import { readFilter } from '#bundles/profiler/web/panels/timeline/filter.ts'
-import { createTimelineRows } from '#bundles/profiler/web/panels/timeline/rows.ts'
-import { createBars } from '#bundles/profiler/web/panels/timeline/timeline.ts'
+import { createBars, createTimelineRows, readFilter } from '#bundles/profiler/web/panels/timeline.ts'
 
 const period = fc.record({ start: fc.nat(60), duration: fc.nat(12) })
 

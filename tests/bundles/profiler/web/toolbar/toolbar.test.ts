@@ -7,7 +7,7 @@ import type { Profile, ProfileSummary } from '#bundles/profiler/profile/profile.
 import { Trace } from '#bundles/profiler/record/trace.ts'
 import { createEditorLinks } from '#bundles/profiler/web/editor-links.ts'
 import type { BrokenSources } from '#bundles/profiler/web/profiler-application.ts'
-import { RecentRedirects } from '#bundles/profiler/web/toolbar/recent-redirects.ts'
+import { RecentRedirects } from '#bundles/profiler/web/toolbar/toolbar-listener.ts'
 import { toToolbarView } from '#bundles/profiler/web/toolbar/toolbar-view.ts'
 import { createRequest } from '#kernel/testing/event-factories.ts'
 import { Response } from '#lib/http/response.ts'

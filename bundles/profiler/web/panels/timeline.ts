@@ -1,16 +1,26 @@
-import { createAxis, isCompressed, listTicks, type TimeAxis, toMoment, toPosition } from '../../../client/time-axis.ts'
+import {
+  createAxis,
+  findStep,
+  fitWindow,
+  isCompressed,
+  listTicks,
+  type TimeAxis,
+  type TimeWindow,
+  toMoment,
+  toPosition,
+  wholeWindow,
+} from '../../client/time-axis.ts'
 import {
   type AwaitedCategory,
   awaitedCategories,
   type Category,
   categories,
   type LogMark,
-} from '../../../insight/timeline/request-spans.ts'
-import { formatMicroseconds, formatShare, shorten } from '../../../profile/format.ts'
-import { endOf, joinPeriods, type Period, totalOf } from '../../../profile/work.ts'
-import { type Bar, toPercent } from '../bar.ts'
-import type { TimelineFilter } from './filter.ts'
-import type { TimelineRow } from './rows.ts'
+  type TimelineSpan,
+} from '../../insight/timeline/request-spans.ts'
+import { formatMicroseconds, formatShare, shorten } from '../../profile/format.ts'
+import { endOf, joinPeriods, overlapPeriods, type Period, subtractPeriods, totalOf } from '../../profile/work.ts'
+import { type Bar, toPercent } from './parts.ts'
 
 /** The content of a chart. Times are microseconds since the request began. */
 interface TimelineParts {
@@ -300,4 +310,159 @@ export function createTimelineAxis(rows: readonly TimelineRow[], handled: number
     handled,
     rows.reduce((last, { end }) => Math.max(last, end), handled),
   )
+}
+
+/** A row: a span, or several spans of the same name within the same span. */
+export interface TimelineRow extends TimelineSpan {
+  /** Its place among all rows. */
+  readonly index: number
+  /** The number of rows that contain it. */
+  readonly depth: number
+  /** The first start and the last end. */
+  readonly start: number
+  readonly end: number
+  /** The sum of its periods, in microseconds. */
+  readonly duration: number
+  /** Its periods in order, without overlaps. */
+  readonly covered: readonly Period[]
+  /** Its periods without those of the spans within it. */
+  readonly own: readonly Period[]
+  /** The sum of these. */
+  readonly ownTime: number
+  /** The periods of the queries, HTTP client calls and sub-requests within it. */
+  readonly awaited: ReadonlyMap<AwaitedCategory, readonly Period[]>
+}
+
+type Awaited = Map<AwaitedCategory, Period[]>
+
+/** Turns a tree of spans into rows, in the order of time, each after the row that contains it. */
+export function createTimelineRows(root: TimelineSpan): TimelineRow[] {
+  const rows: TimelineRow[] = []
+  const parents: number[] = []
+  const awaited: Awaited[] = []
+  // Not recursive: trees from the disk may be of any depth.
+  const waiting = [{ span: root, depth: 0, parent: -1 }]
+  for (let next = waiting.pop(); next !== undefined; next = waiting.pop()) {
+    const { depth, parent, span } = next
+    const { category, children, link, name, note, periods, problem, spanId, text } = span
+    const covered = joinPeriods(periods)
+    const inner = joinPeriods(children.flatMap(({ periods }) => periods))
+    const own = subtractPeriods(covered, inner)
+    const end = periods.reduce((last, period) => Math.max(last, endOf(period)), 0)
+    const index = rows.length
+    const waits: Awaited = new Map()
+    // A literal: spreading a span into a larger object is several times as slow.
+    rows.push({
+      name,
+      text,
+      category,
+      periods,
+      link,
+      note,
+      problem,
+      spanId,
+      children,
+      index,
+      depth,
+      start: startOf(span),
+      end,
+      duration: totalOf(periods),
+      covered,
+      own,
+      ownTime: totalOf(own),
+      awaited: waits,
+    })
+    parents.push(parent)
+    awaited.push(waits)
+    for (const child of merge(children).toReversed()) waiting.push({ span: child, depth: depth + 1, parent: index })
+  }
+  gatherAwaited(rows, parents, awaited)
+  return rows
+}
+
+/** A row waits for the queries, calls and sub-requests within it, but not for those within one of these. */
+function gatherAwaited(rows: readonly TimelineRow[], parents: readonly number[], awaited: readonly Awaited[]): void {
+  // The rows within a row come after it.
+  for (let index = rows.length - 1; index >= 0; index--) {
+    // Both lists have an item for each row.
+    const { category, covered } = rows[index] as TimelineRow
+    const waits = awaited[index] as Awaited
+    const inner = [...waits].map(([of, periods]) => [of, joinPeriods(periods)] as const)
+    // A call may end after the row in which it began.
+    for (const [of, periods] of inner) waits.set(of, overlapPeriods(periods, covered))
+    // The keys of awaitedCategories are these categories.
+    const found = category in awaitedCategories ? [[category as AwaitedCategory, covered] as const] : inner
+    const above = awaited[parents[index] ?? -1] ?? new Map<AwaitedCategory, Period[]>()
+    for (const [of, periods] of found) {
+      const known = above.get(of) ?? []
+      for (const period of periods) known.push(period)
+      above.set(of, known)
+    }
+  }
+}
+
+/** Spans of the same name within the same span are one row; each HTTP client call and sub-request has its own row. */
+function merge(spans: readonly TimelineSpan[]): readonly TimelineSpan[] {
+  if (spans.length === 0) return spans
+  const merged = new Map<string, { -readonly [key in keyof TimelineSpan]: TimelineSpan[key] } & { periods: Period[] }>()
+  const begun = spans.filter(({ periods }) => periods.length > 0).sort((a, b) => startOf(a) - startOf(b))
+  for (const span of begun) {
+    const { category, children, link, name, note, periods, problem, text } = span
+    const subject = category === 'http' || category === 'request' ? link : text || name
+    const key = `${category} ${subject} ${category === 'service' ? note : ''}`
+    const first = merged.get(key)
+    if (first === undefined) {
+      merged.set(key, { ...span, periods: [...periods], children: [...children] })
+      continue
+    }
+    for (const period of periods) first.periods.push(period)
+    for (const child of children) first.children.push(child)
+    first.problem ||= problem
+  }
+  return [...merged.values()]
+}
+
+function startOf({ periods }: TimelineSpan): number {
+  return periods.reduce((first, { start }) => Math.min(first, start), Infinity)
+}
+
+/** The rows that are shown, and the visible part of the axis. */
+export interface TimelineFilter {
+  /** Microseconds: shorter rows are hidden. */
+  readonly threshold: number
+  /** The chosen threshold in milliseconds; empty for the default, which depends on the length of the request. */
+  readonly chosen: string
+  readonly shown: ReadonlySet<Category>
+  /** Whether all rows are listed, without a limit. */
+  readonly hasAll: boolean
+  readonly window: TimeWindow
+}
+
+/** The thresholds of the menu, in milliseconds. */
+export const thresholds = ['0', '0.01', '0.1', '1', '10', '100'] as const
+
+/** Reads the parameters of the page; invalid parameters are ignored. */
+export function readFilter(query: URLSearchParams, axis: TimeAxis): TimelineFilter {
+  const named = new Set(query.getAll('show'))
+  const found = categories.map(({ name }) => name).filter(name => named.has(name))
+  const chosen = thresholds.find(threshold => threshold === query.get('threshold'))
+  return {
+    threshold: chosen === undefined ? fitThreshold(axis.handled) : Number(chosen) * 1000,
+    chosen: chosen ?? '',
+    shown: new Set(found.length === 0 ? categories.map(({ name }) => name) : found),
+    hasAll: query.get('rows') === 'all',
+    window: readWindow(query, axis),
+  }
+}
+
+/** Shorter bars are hardly visible. */
+function fitThreshold(length: number): number {
+  return length < 1000 ? 0 : findStep(length / 1000)
+}
+
+/** `from` and `to` are milliseconds since the request began. */
+function readWindow(query: URLSearchParams, axis: TimeAxis): TimeWindow {
+  const [from, to] = ['from', 'to'].map(name => 1000 * Number.parseFloat(query.get(name) ?? '')) as [number, number]
+  if (!(from < to) || from >= axis.end) return wholeWindow
+  return fitWindow(axis, { from: toPosition(axis, from), to: toPosition(axis, to) })
 }

@@ -1,0 +1,200 @@
+import type { Occurrences } from '../../insight/relatives.ts'
+import { planReplay } from '../../insight/replay/replay.ts'
+import { type BodyData, type ContentData, serializeForm, writeContent } from '../../profile/content.ts'
+import {
+  type FormattedTime,
+  formatCount,
+  formatSize,
+  formatTime,
+  type Row,
+  type TreeView,
+  TreeViewer,
+  toPairRows,
+  valueTreeLimit,
+} from '../../profile/format.ts'
+import { listLink, profileLink, replayLink, verifyLink } from '../../profile/links.ts'
+import type { Profile } from '../../profile/profile.ts'
+import type { Period } from '../../profile/work.ts'
+import type { PanelModel } from './panel.ts'
+
+/** A content as the partial `profiler/content` shows it. Parts that do not exist are empty. */
+export interface ContentView {
+  /** `text/html, 1,024 bytes`. */
+  readonly facts: string
+  readonly tree: TreeView | false
+  /** About the number of characters that it takes. */
+  readonly size: number
+  readonly text: string
+  /** The id of the element with the text, for its button. */
+  readonly id: string
+  /** Why not all of it is shown. */
+  readonly note: string
+  /** The page of the whole content, and what it is called. */
+  readonly link: string
+  readonly linkLabel: string
+}
+
+/** Characters of a text on a page: the pages of the profiler are small. */
+const shownLimit = 16_000
+
+/** Makes the view of a content, of which `limit` characters are shown; `link` leads to all of it. */
+export function viewContent(content: ContentData, id: string, link = '', limit: number = shownLimit): ContentView {
+  const { digest, isCut, json, length, note, type } = content
+  const text = writeContent(content)
+  const isTree = json !== undefined && text.length <= limit * 8
+  const shown = isTree ? '' : text
+  const notes = [
+    ...(note === undefined ? [] : [note]),
+    ...(isCut ? [`The first ${formatCount(text.length, 'character')} are stored.`] : []),
+    ...(shown.length > limit ? [`The first ${formatCount(limit, 'character')} are shown.`] : []),
+    ...(digest === undefined ? [] : [`SHA-256 ${digest}…`]),
+  ]
+  return {
+    facts: [type, formatSize(length)].filter(fact => fact !== '').join(', '),
+    tree: isTree && new TreeViewer(valueTreeLimit, link === '').viewJson(json[0], true),
+    size: Math.min(text.length, limit),
+    text: shown.slice(0, limit).toWellFormed(),
+    id,
+    note: notes.join(' '),
+    link: text === '' ? '' : link,
+    linkLabel: isPage(content) ? 'Preview' : 'Open as text',
+  }
+}
+
+/** Whether a content is a page that a browser can show. */
+export function isPage({ text, type }: ContentData): boolean {
+  return type === 'text/html' && text !== undefined
+}
+
+/** The body of a request as a panel shows it. */
+export interface BodyView {
+  readonly form: readonly Row[]
+  readonly files: readonly PanelModel[]
+  /** Parts that do not exist are empty. `message` says why there is no content. */
+  readonly content: {
+    readonly size: string
+    readonly tree: TreeView | false
+    readonly raw: string
+    readonly message: string
+    /** Whether there was no body, or nothing in it. */
+    readonly isEmpty: boolean
+  }
+}
+
+/** Makes the view of a request's body: fields, files, and the content as far as it was recorded. */
+export function viewBody(body: BodyData | undefined): BodyView {
+  const { files = [], form = [], json } = body ?? {}
+  const size = [body?.type || 'no content type', formatSize(body?.length) || 'of unknown length'].join(', ')
+  return {
+    form: toPairRows(form),
+    files: files.map(file => ({ ...file, size: formatSize(file.size) })),
+    content: {
+      size: body === undefined ? '' : size,
+      tree: json !== undefined && new TreeViewer(valueTreeLimit).viewJson(json[0], true),
+      raw: json === undefined ? serializeForm(form) : String(JSON.stringify(json[0])),
+      message: body === undefined ? noContent : messageOf(body),
+      isEmpty: body === undefined || messageOf(body) === noContent,
+    },
+  }
+}
+
+const noContent = 'No request content. The body of a form or of JSON appears here.'
+
+/** Why there is no content; empty when there is some. */
+function messageOf({ files = [], form = [], json, note, state }: BodyData): string {
+  if (state === 'parent') return 'The body is in the profile of the parent request.'
+  if (state === 'unread')
+    return 'The application did not read the body: only the type and length that the client sent are known.'
+  if (state === 'broken') return 'The body is incomplete or invalid.'
+  if (note !== undefined) return note
+  if (files.length > 0) return 'Files are never stored; the form fields are above.'
+  return form.length > 0 || json !== undefined ? '' : noContent
+}
+
+/** The content of the template `profiler/occurrences`. */
+export interface OccurrencesView {
+  readonly fingerprint: string
+  /** `12 other requests`; empty when there are none. */
+  readonly count: string
+  /** The list of all requests with the error. */
+  readonly link: string
+  readonly first: FormattedTime | false
+  readonly last: FormattedTime | false
+  /** `2 routes`; empty for one. */
+  readonly routes: string
+  readonly latest: readonly { readonly token: string; readonly link: string }[]
+}
+
+/** Creates the view of the other requests with an error; `false` for an error without a fingerprint. */
+export function viewOccurrences(found: Occurrences | undefined): OccurrencesView | false {
+  if (found === undefined) return false
+  const { count, fingerprint, first, hasMore, last, latest, routes } = found
+  const others = formatCount(count, 'other request')
+  return {
+    fingerprint,
+    count: count === 0 ? '' : hasMore ? `more than ${others}` : others,
+    link: listLink({ error: fingerprint, limit: '50' }),
+    first: first !== undefined && formatTime(first),
+    last: last !== undefined && formatTime(last),
+    routes: routes < 2 ? '' : formatCount(routes, 'route'),
+    latest: latest.map(({ token }) => ({ token, link: profileLink(token, 'exception') })),
+  }
+}
+
+/** Writes the view as a sentence. */
+export function describeOccurrences({ count, fingerprint, first, last, routes }: OccurrencesView): string {
+  if (first === false || last === false) return `No other stored request has this error (${fingerprint}).`
+  const on = routes === '' ? '' : `, on ${routes}`
+  return `Seen in ${count} (${fingerprint}): first ${first.iso}, last ${last.iso}${on}.`
+}
+
+/** The content of the template `profiler/verification`. */
+interface VerificationView {
+  /** Replays and compares, without scripts. */
+  readonly link: string
+  readonly verifyLink: string
+  /** The id of the flaw. */
+  readonly flaw: string
+  /** When the request began: code that came into use later may have the fix. */
+  readonly time: number
+}
+
+/** Creates the view of the button that verifies a fix; `false` for a request that cannot be replayed. */
+export function viewVerification(profile: Profile, flaw: string): VerificationView | false {
+  const { time, token } = profile.summary
+  return planReplay(profile).isPossible && { link: replayLink(token), verifyLink: verifyLink(token), flaw, time }
+}
+
+/** A bar in a picture: in units of its width of 1,000, or in percent. */
+export interface Bar {
+  readonly x: string
+  readonly width: string
+}
+
+const pictureWidth = 1000
+const leastWidth = 4
+
+/** Draws a period in a picture that shows `whole`: wide enough to be seen, and never beyond the edges. Any unit of time. */
+export function toBar({ start, duration }: Period, whole: Period): Bar {
+  const width = clamp(pictureWidth * shareOf(duration, whole), leastWidth, pictureWidth)
+  const x = clamp(pictureWidth * shareOf(start - whole.start, whole), 0, pictureWidth - width)
+  return { x: round(x), width: round(width) }
+}
+
+/** Writes a position, to a hundred-thousandth of the width: `12.345%`. */
+export function toPercent(percent: number): string {
+  return `${Number(percent.toFixed(3))}%`
+}
+
+function shareOf(part: number, { duration }: Period): number {
+  const quotient = part / duration
+  return Number.isFinite(quotient) ? quotient : 0
+}
+
+function clamp(value: number, least: number, most: number): number {
+  return Math.min(Math.max(value, least), most)
+}
+
+function round(value: number): string {
+  return String(Math.round(value * 10) / 10)
+}
