@@ -8,7 +8,7 @@ import { readProperty } from '../lib/text/describe-value.ts'
 import { quoteForShell } from '../lib/text/escapes.ts'
 
 /** Streams and working directory of the program `sinfonietta`: those of the process, or those of a test. */
-export interface ProgramContext {
+interface ProgramContext {
   readonly directory: string
   readonly stdout: OutputStream
   readonly stderr: OutputStream

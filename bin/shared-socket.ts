@@ -4,7 +4,7 @@ import net from 'node:net'
 import path from 'node:path'
 
 /** A socket that processes inherit by its file descriptor. */
-export interface SharedSocket {
+interface SharedSocket {
   readonly fd: number
   /** Closes the file descriptor of this process. The socket takes connections as long as another process has it. */
   close(): void

@@ -40,7 +40,7 @@ export type Report =
   | { readonly problems: readonly SourceProblem[] }
 
 /** The parameters of {@link SiteProcesses}. */
-export interface SiteProcessesOptions {
+interface SiteProcessesOptions {
   /** The first parameters of each process. */
   readonly parameters: readonly string[]
   /** The socket that the processes share, if the system can share one. */

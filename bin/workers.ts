@@ -4,7 +4,7 @@ import { EventEmitter, once } from 'node:events'
 import { setTimeout as delay } from 'node:timers/promises'
 
 /** The workers that a main process starts. */
-export interface WorkerOptions {
+interface WorkerOptions {
   readonly count: number
   /** The path of the program that each worker runs. */
   readonly program: string

@@ -93,7 +93,7 @@ function listParameters(controller: Controller): string[] {
 }
 
 /** The types of the values of argument sources. */
-export type ValuesOf<sources extends readonly unknown[]> = {
+type ValuesOf<sources extends readonly unknown[]> = {
   -readonly [index in keyof sources]: sources[index] extends Argument<infer value> ? value : never
 }
 

@@ -1,5 +1,5 @@
 /** Receives the values of {@link dump}. */
-export interface DumpObserver {
+interface DumpObserver {
   /** Records a value for the current request. False outside of a recorded request. */
   record(value: unknown, label: string | undefined): boolean
   /** Shows a value that no request was handled for. */

@@ -40,7 +40,7 @@ export function callLastResort(
 }
 
 /** The services of the last resort in development. */
-export interface DebugLastResortServices {
+interface DebugLastResortServices {
   readonly debugGate: Pick<DebugGate, 'allows'>
   readonly redactor: Redactor
   /** The directory of the application: files are shown as seen from it. */

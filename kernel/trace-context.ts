@@ -1,7 +1,7 @@
 import type { Request } from '../lib/http/request.ts'
 
 /** The place of a request in a distributed trace (W3C Trace Context). Ids are lower-case hexadecimal digits. */
-export interface TraceContext {
+interface TraceContext {
   readonly traceId: string
   /** The span of the caller, if the request came with a trace context. */
   readonly parentId?: string | undefined

@@ -33,7 +33,7 @@ export interface FrameworkSessionOptions {
 }
 
 /** The cookie of a session. It is always HttpOnly, and expires with the session. */
-export interface SessionCookieOptions {
+interface SessionCookieOptions {
   /** `session` by default. With the prefix `__Host-` or `__Secure-` browsers demand the attributes that it promises. */
   readonly name?: string | undefined
   /** `/` by default. */
@@ -61,7 +61,7 @@ const shape: ShapeOf<FrameworkOptions> = {
 export const optionalListeners = ['compression', 'conditional', 'cross-origin', 'health', 'robots'] as const
 
 /** The name of a listener that an application can leave out. */
-export type OptionalListener = (typeof optionalListeners)[number]
+type OptionalListener = (typeof optionalListeners)[number]
 
 /** The checked options, with their defaults. */
 export interface ResolvedOptions {

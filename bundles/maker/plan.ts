@@ -14,7 +14,7 @@ export interface FileChange {
 }
 
 /** The files that a generator writes. Paths are relative to the application's directory. */
-export interface Plan {
+interface Plan {
   readonly files: readonly { readonly path: string; readonly text: string }[]
   readonly changed: string
   readonly change: FileChange

@@ -17,7 +17,7 @@ export interface OpenTelemetrySettings {
 }
 
 /** Names and their values. */
-export type TextPairs = Readonly<Record<string, string>>
+type TextPairs = Readonly<Record<string, string>>
 
 const protocols = ['http/protobuf', 'http/json'] as const
 
@@ -34,7 +34,7 @@ const samplers = [
 ] as const
 
 /** A sampler of OpenTelemetry. */
-export type SamplerName = (typeof samplers)[number]
+type SamplerName = (typeof samplers)[number]
 
 const asHttpUrl: Conversion<string> = {
   expected: 'a URL such as http://localhost:4318',

@@ -6,7 +6,7 @@ import type { Response } from '../../lib/http/response.ts'
 import type { StreamProgress } from './to-node.ts'
 
 /** Milliseconds: see the options of the server. */
-export interface ExchangeTimeouts {
+interface ExchangeTimeouts {
   readonly answerTimeout: number
   readonly idleTimeout: number
 }

@@ -26,7 +26,7 @@ import { toNode } from './to-node.ts'
 import { Handshake, WebSocketUpgrade } from './websocket-upgrade.ts'
 
 /** The services of an application that a server uses. */
-export interface ServedApplication {
+interface ServedApplication {
   readonly kernel: HttpKernel
   readonly logger: Logger
   readonly signals: Signals

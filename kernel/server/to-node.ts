@@ -96,7 +96,7 @@ function agreeOnEnd(target: ReplyTarget, headers: Headers): void {
 /**
  * Called once when a stream cannot be sent to its end. Before the head was sent, another response can take its place.
  */
-export type OnStreamFailure = (error: unknown) => void
+type OnStreamFailure = (error: unknown) => void
 
 /** Milliseconds of silence after which the system probes whether the client still exists. */
 const probeDelay = 60_000

@@ -16,14 +16,14 @@ import { parseMultipart } from './multipart.ts'
 import { parseJson } from './parse-json.ts'
 
 /** The options of an application for all bodies. */
-export interface RequestBodyOptions {
+interface RequestBodyOptions {
   readonly limits?: Partial<BodyLimits>
   /** The folder for uploaded files until the request ends; that of the system by default. */
   readonly temporaryDirectory?: string
 }
 
 /** The parts of a body that were already read. */
-export interface BodyGlimpse {
+interface BodyGlimpse {
   /** The content, after all of it was read into memory. Do not change it. */
   readonly bytes: Uint8Array | undefined
   /** The form, after it was parsed. */

@@ -4,7 +4,7 @@ import { parseEnv } from 'node:util'
 import { CONFIG_FILE_MALFORMED, CONFIG_FILE_UNREADABLE } from './errors.ts'
 
 /** The environment of the process, merged with the `.env` files. */
-export interface DotenvResult {
+interface DotenvResult {
   readonly variables: Readonly<Record<string, string>>
   /** The file of each variable that comes from a file; all others are regular environment variables. */
   readonly files: Readonly<Record<string, string>>

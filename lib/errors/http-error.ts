@@ -15,7 +15,7 @@ export interface HttpErrorOptions {
 }
 
 /** Values that JSON can represent. The names of the members that all problem details have are reserved. */
-export type ProblemMembers = { readonly [name in ReservedMember]?: never } & Readonly<Record<string, unknown>>
+type ProblemMembers = { readonly [name in ReservedMember]?: never } & Readonly<Record<string, unknown>>
 
 const reservedMembers = ['type', 'title', 'status', 'detail', 'instance', 'exceptions'] as const
 type ReservedMember = (typeof reservedMembers)[number]

@@ -3,7 +3,7 @@ import type { Request } from './request.ts'
 import { discard, type Response } from './response.ts'
 
 /** The result of the conditions of a request: a usual response, 304, or 412. */
-export type ConditionResult = 'fulfilled' | 'not-modified' | 'failed'
+type ConditionResult = 'fulfilled' | 'not-modified' | 'failed'
 
 /**
  * Compares the conditions of a GET or HEAD request with the `etag` and `last-modified` of the response that it would

@@ -10,7 +10,7 @@ import type { Request } from './request.ts'
 import { knownMethods, refusedMethods } from './request-target.ts'
 
 /** A check of a request, before any listener uses the request. */
-export interface RequestCheck {
+interface RequestCheck {
   readonly name: string
   readonly source: string
   /** Returns the error; `undefined` if the check passes. */

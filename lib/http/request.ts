@@ -347,7 +347,7 @@ interface ParsedHead {
 }
 
 /** The parts of a request that are parsed. */
-export interface Head {
+interface Head {
   readonly headers: Headers
   readonly method: string
   readonly peerAddress: string

@@ -40,7 +40,7 @@ export interface LogIds {
 }
 
 /** The ids of a span of OpenTelemetry, as lower-case hexadecimal digits. */
-export interface SpanIds {
+interface SpanIds {
   readonly traceId: string
   readonly spanId: string
 }

@@ -25,7 +25,7 @@ export interface TextMasker {
 }
 
 /** Turns an error into plain data; `mask` masks and cuts a text. `masker` is that of the copier. */
-export type ErrorCopier = (error: object, mask: (text: string) => string, masker: TextMasker) => unknown
+type ErrorCopier = (error: object, mask: (text: string) => string, masker: TextMasker) => unknown
 
 /**
  * Characters of a text that are read when the text will be cut. Texts are masked before they are cut, because half a

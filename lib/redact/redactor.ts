@@ -6,7 +6,7 @@ import { type CopyBounds, MaskingCopier } from './masking-copier.ts'
 import { isSecretName, mask, type NameTest } from './secret-names.ts'
 
 /** Environment variables by name. */
-export type EnvironmentVariables = Readonly<Record<string, string | undefined>>
+type EnvironmentVariables = Readonly<Record<string, string | undefined>>
 
 /** Environment variables that are not settings, and whose values may be seen: the time zone and the language. */
 const shownVariables: readonly string[] = ['TZ', 'LANG']

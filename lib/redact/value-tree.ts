@@ -45,7 +45,7 @@ export function describeTree(value: unknown, masker: TextMasker, options: TreeOp
 }
 
 /** How a tree is made. */
-export interface TreeOptions {
+interface TreeOptions {
   readonly bounds: CopyBounds
   readonly expand?: Expand
   /** The directory of the application: files in stacks of errors are shown as seen from it. */

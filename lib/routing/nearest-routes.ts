@@ -169,7 +169,7 @@ function segmentDistance(here: string, there: string | undefined): number {
 }
 
 /** Why a route matches a request, or the first reason why it does not. */
-export interface RouteExplanation {
+interface RouteExplanation {
   readonly name: string
   readonly path: string
   /** `slash`: the route matches the path with its slash added or removed. */

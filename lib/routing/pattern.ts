@@ -13,7 +13,7 @@ export type PatternMatch =
   | { readonly failed: Requirement; readonly names?: never }
 
 /** The options of a pattern. */
-export interface PatternOptions {
+interface PatternOptions {
   /** The character that no `:variable` contains: `/` in a path (the default), `.` in a host. */
   readonly delimiter?: '/' | '.'
   /** The requirements by the names of their variables. Names without a variable are ignored. */

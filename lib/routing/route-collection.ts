@@ -28,7 +28,7 @@ type Answering<controller, source extends string, defaults extends object> =
   | RequestHandler<ParametersOf<source, defaults>>
 
 /** The options of a route group. What a route of the group declares itself comes first. */
-export interface RouteGroupOptions<
+interface RouteGroupOptions<
   prefix extends string = string,
   host extends string = string,
   defaults extends RouteDefaults = RouteDefaults,
@@ -179,7 +179,7 @@ export abstract class RouteDeclarations<
 }
 
 /** Declares the routes of a group. */
-export class RouteGroup<
+class RouteGroup<
   controller = unknown,
   prefix extends string = '',
   host extends string = '',

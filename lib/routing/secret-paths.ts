@@ -4,7 +4,7 @@ import type { PatternForm } from './pattern.ts'
 import type { Route } from './route.ts'
 
 /** The routes of an application. More may be added. */
-export interface GrowingRoutes extends Iterable<Route> {
+interface GrowingRoutes extends Iterable<Route> {
   readonly size: number
 }
 

@@ -22,11 +22,11 @@ export interface UrlOptions {
 }
 
 /** The page of a URL. A variable `_locale` of a route has the value of the page by default. */
-export type UrlContext = Pick<Request, 'scheme' | 'hostname' | 'origin'> &
+type UrlContext = Pick<Request, 'scheme' | 'hostname' | 'origin'> &
   Partial<Pick<Request, 'basePath' | 'attributes'>>
 
 /** The options of a URL generator. */
-export interface UrlGeneratorOptions {
+interface UrlGeneratorOptions {
   /** The address of the application, for URLs without a request: `https://example.org/shop`, without a slash at its end. */
   readonly address?: string | undefined
   /** Called with the first use of each alias. */

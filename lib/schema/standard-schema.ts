@@ -19,7 +19,7 @@ export type SchemaResult<value> =
   | { readonly issues: readonly SchemaIssue[] }
 
 /** A mistake that a {@link StandardSchema} has found. */
-export interface SchemaIssue {
+interface SchemaIssue {
   readonly message: string
   /** The keys on the way to the value; absent or empty for the whole value. */
   readonly path?: readonly (PropertyKey | { readonly key: PropertyKey })[] | undefined

@@ -5,7 +5,7 @@ import { cut } from '../redact/masking-copier.ts'
 import type { Redactor } from '../redact/redactor.ts'
 
 /** The lines around a line of a source. */
-export interface SourceExcerpt {
+interface SourceExcerpt {
   /** The number of the first line, from 1. */
   readonly start: number
   /** At most eleven, of at most 500 characters, masked. */

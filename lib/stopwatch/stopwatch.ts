@@ -8,7 +8,7 @@ export const STOPWATCH_NOT_STARTED: CodedErrorClass<[name: string, running: stri
 )
 
 /** A time from start to end, in milliseconds since the origin of the stopwatch. */
-export interface StopwatchPeriod {
+interface StopwatchPeriod {
   readonly start: number
   readonly end: number
 }

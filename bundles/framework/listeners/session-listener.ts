@@ -17,7 +17,7 @@ const requestPriority = 128
 const responsePriority = -1000
 
 /** The services of the session listener. */
-export interface SessionListenerServices {
+interface SessionListenerServices {
   readonly store: SessionStore
   readonly times: SessionTimes
   readonly cookie: SessionCookieSettings

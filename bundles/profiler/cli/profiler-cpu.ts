@@ -10,7 +10,7 @@ import { placeOf, readCpu, type StoredCpu } from '../subjects/cpu/read.ts'
 import { type ArmFile, type Arming, createArming, describeTarget, readTarget } from '../subjects/cpu/record.ts'
 
 /** The services that the command uses. */
-export interface ProfilerCpuServices {
+interface ProfilerCpuServices {
   readonly storage: Pick<ProfileStorage, 'find' | 'tail'>
   readonly routes: RouteCollection
   readonly armFile: ArmFile

@@ -269,7 +269,7 @@ export function createProfilerCompare(storage: ProfileStorage): ConsoleCommand {
 }
 
 /** The comparison of two profiles as a document, and the verdict at its beginning. */
-export interface CompareDocument {
+interface CompareDocument {
   readonly document: Document
   readonly verdict: Verdict
 }

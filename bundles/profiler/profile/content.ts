@@ -10,7 +10,7 @@ export type ContentData = v.InferOutput<typeof contentSchema>
 export type MessageData = v.InferOutput<typeof messageSchema>
 
 /** The fields of the schema of a content. */
-export const contentEntries = {
+const contentEntries = {
   /** The media type; empty when none was sent. */
   type: text,
   /** Bytes before compression; of a request, those that were read, else the announced length. `null`: not known. */

@@ -57,7 +57,7 @@ export function ownTime({ children, duration = 0, start }: EventNode): number {
 }
 
 /** The time between two moments during which a span ran; overlapping spans count once. */
-export function coveredTime(spans: readonly EventNode[], from: number, until: number): number {
+function coveredTime(spans: readonly EventNode[], from: number, until: number): number {
   let covered = 0
   let end = from
   for (const span of spans) {

@@ -128,7 +128,7 @@ function encode(text: string): string {
 }
 
 /** A sub-request as an event tree and a timeline show it. */
-export interface SubRequest {
+interface SubRequest {
   readonly name: string
   /** The token of its profile; empty when it is damaged. */
   readonly token: string

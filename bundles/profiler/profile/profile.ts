@@ -46,7 +46,7 @@ export type ProcessTypes = TypesOf<typeof processSchemas>
 export type CollectorData = { readonly [Name in keyof CollectorTypes]: CollectorTypes[Name] | undefined }
 
 /** The recorded parts of the process, by collector; `undefined` for a part that is absent or damaged. */
-export type ProcessData = { readonly [Name in keyof ProcessTypes]: ProcessTypes[Name] | undefined }
+type ProcessData = { readonly [Name in keyof ProcessTypes]: ProcessTypes[Name] | undefined }
 
 const token = v.custom<string>(isToken)
 const count = v.custom<number>(isCount)

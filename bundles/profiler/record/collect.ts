@@ -187,7 +187,7 @@ export interface AmendServices {
 }
 
 /** The masked parts of a profile that change: its summary, and parts of its data. */
-export type ProfileAmendment = Partial<Pick<ProfileDocument, 'summary' | 'data'>>
+type ProfileAmendment = Partial<Pick<ProfileDocument, 'summary' | 'data'>>
 
 /** Changes parts of a stored profile; nothing if `change` returns `undefined`. False when the profile is not known. */
 export function amendProfile(

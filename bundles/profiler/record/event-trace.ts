@@ -176,7 +176,7 @@ export class EventTrace {
 }
 
 /** A call of a listener that has not ended. */
-export interface OpenCall {
+interface OpenCall {
   readonly listener: string
   /** The name of the event. */
   readonly event: string

@@ -101,7 +101,7 @@ export interface Span {
 }
 
 /** Which lines of a file are read. */
-export interface LineRange {
+interface LineRange {
   readonly from: number
   readonly until: number
   /** Bytes; longer lines are skipped. At most twice as many are in memory at a time. */

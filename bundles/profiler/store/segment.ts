@@ -150,7 +150,7 @@ export interface WrittenFacts {
 }
 
 /** The bytes that a group adds to the two files of a segment, and the places of its items. */
-export interface EncodedGroup {
+interface EncodedGroup {
   readonly data: Buffer
   readonly index: Buffer
   readonly places: readonly Place[]

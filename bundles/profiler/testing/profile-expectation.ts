@@ -184,7 +184,7 @@ function toExcerpt(markdown: string): string[] {
 }
 
 /** The parts of a failure. */
-export interface ProfileFailure {
+interface ProfileFailure {
   readonly message: string
   readonly expected: unknown
   readonly actual: unknown

@@ -59,7 +59,7 @@ interface ToolDefinition<Input extends z.ZodRawShape> {
 }
 
 /** Adds one tool. @throws ToolError by its answer */
-export type AddTool = <Input extends z.ZodRawShape>(
+type AddTool = <Input extends z.ZodRawShape>(
   name: string,
   definition: ToolDefinition<Input>,
   answer: (values: z.output<z.ZodObject<Input>>) => ToolAnswer,

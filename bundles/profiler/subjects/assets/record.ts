@@ -33,7 +33,7 @@ interface WaitingPage {
 }
 
 /** The services of {@link MissingAssetsListener}. */
-export interface MissingAssetsServices extends AmendServices {
+interface MissingAssetsServices extends AmendServices {
   readonly profiler: Pick<Profiler, 'whenIdle'>
   readonly storage: Pick<ProfileStorage, 'amend' | 'search'>
 }

@@ -2,7 +2,7 @@ import * as v from 'valibot'
 import { amount, check, isCount, list, maybe, type Schema } from '../../profile/schema.ts'
 
 /** The errors that browsers report: `resource` is a file that could not be loaded, `policy` a violated Content-Security-Policy. */
-export const browserErrorKinds = ['exception', 'rejection', 'console', 'resource', 'policy'] as const
+const browserErrorKinds = ['exception', 'rejection', 'console', 'resource', 'policy'] as const
 
 /** One of {@link browserErrorKinds}. */
 export type BrowserErrorKind = (typeof browserErrorKinds)[number]
@@ -55,7 +55,7 @@ export function parseReports(value: unknown): readonly BrowserReport[] {
 }
 
 /** A call of a stack in a browser. */
-export interface BrowserFrame {
+interface BrowserFrame {
   readonly function: string
   readonly file: string
   readonly line: number

@@ -11,7 +11,7 @@ import {
 } from './data.ts'
 
 /** The services of {@link BrowserErrors}. */
-export interface BrowserErrorServices extends AmendServices {
+interface BrowserErrorServices extends AmendServices {
   readonly logger: Logger
   /** Milliseconds; it never goes back. */
   readonly clock?: () => number

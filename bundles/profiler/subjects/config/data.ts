@@ -5,7 +5,7 @@ import { amount, flag, list, text, texts, textsByName } from '../../profile/sche
 export type ConfigProcessData = v.InferOutput<typeof configProcessSchema>
 
 /** A setting of the kernel or of a bundle. */
-export type StoredSetting = ConfigProcessData['settings'][number]
+type StoredSetting = ConfigProcessData['settings'][number]
 
 /** An edit of files that came into use: by a restart, or because templates were read again. */
 export type FileEdit = ServerProcessData['edits'][number]

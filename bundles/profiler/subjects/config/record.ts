@@ -29,7 +29,7 @@ export class ConfigCollector implements CollectorOf<'config'> {
 }
 
 /** The members of node's `process` that are recorded. */
-export type ProcessLike = Pick<NodeJS.Process, 'arch' | 'argv' | 'cwd' | 'execArgv' | 'pid' | 'platform' | 'versions'>
+type ProcessLike = Pick<NodeJS.Process, 'arch' | 'argv' | 'cwd' | 'execArgv' | 'pid' | 'platform' | 'versions'>
 
 /** Earlier edits are no longer of interest. */
 const editLimit = 20

@@ -3,7 +3,7 @@ import { codePlace } from '../../profile/code.ts'
 import { amount, check, list, maybe, number, oneOf, treeSchema } from '../../profile/schema.ts'
 
 /** The functions whose values the Console panel shows: `dump`, and methods of `console`. */
-export const consoleMethods = ['dump', 'log', 'info', 'warn', 'error', 'debug', 'table', 'trace', 'dir'] as const
+const consoleMethods = ['dump', 'log', 'info', 'warn', 'error', 'debug', 'table', 'trace', 'dir'] as const
 
 /** One of {@link consoleMethods}. */
 export type ConsoleMethod = (typeof consoleMethods)[number]

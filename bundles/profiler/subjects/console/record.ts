@@ -22,7 +22,7 @@ export const consoleCollector: CollectorOf<'console'> = {
 }
 
 /** The services of {@link observeConsole}. */
-export interface ConsoleServices {
+interface ConsoleServices {
   /** Finds the trace of the current request. */
   readonly findTrace: FindTrace
   readonly redactor: Redactor
@@ -96,7 +96,7 @@ const textLimit = 250_000
 const bounds: CopyBounds = { depth: 6, entries: 500, text: 4096, total: 16_384 }
 
 /** The calls of `dump` and of `console` in one request. */
-export class ConsoleTrace {
+class ConsoleTrace {
   /** All calls, including those that were not kept. */
   count = 0
   readonly #entries: ConsoleEntry[] = []
@@ -128,7 +128,7 @@ export function describeDump(value: unknown, masker: TextMasker, directory: stri
  * Describes the values of a call of the console: as `console` does, a text with placeholders such as `%s` is filled with
  * the next values. All other values become trees.
  */
-export function describeConsole(
+function describeConsole(
   method: ConsoleMethod,
   values: readonly unknown[],
   masker: TextMasker,
@@ -175,7 +175,7 @@ function describeBody(body: Exclude<Response['body'], string>): unknown {
 }
 
 /** Called before the console prints. */
-export type ConsoleObserver = (method: ConsoleMethod, values: readonly unknown[]) => void
+type ConsoleObserver = (method: ConsoleMethod, values: readonly unknown[]) => void
 
 type Print = (...values: unknown[]) => unknown
 

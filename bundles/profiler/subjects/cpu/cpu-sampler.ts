@@ -88,7 +88,7 @@ export interface SampledRequest {
 }
 
 /** Options of a recording. */
-export interface CpuRecordingOptions {
+interface CpuRecordingOptions {
   /** The number of other requests in flight at the start. */
   readonly others: number
   /** Milliseconds after which it ends in any case: a streamed response may stay open for hours. */
@@ -158,7 +158,7 @@ const limit = 1000
  * The names of functions by the keys of their places. Samples have the name in the source: an inline function of a
  * route has none there, but gets one later. Functions that V8 cannot locate are absent.
  */
-export function findFunctionNames(
+function findFunctionNames(
   session: Session,
   functions: readonly { readonly name: string }[],
 ): ReadonlyMap<string, string> {

@@ -9,7 +9,7 @@ export type CpuOrigin = RecordedFrame['origin'] | 'gc'
 export type CpuData = v.InferOutput<typeof cpuSchema>
 
 /** A row of the call tree: the index of the function, that of the caller's row or -1, own time, time with its calls. */
-export type CpuRow = readonly [called: number, caller: number, self: number, total: number]
+type CpuRow = readonly [called: number, caller: number, self: number, total: number]
 
 /** A function that was sampled. */
 export type SampledFunction = v.InferOutput<typeof sampledFunction>

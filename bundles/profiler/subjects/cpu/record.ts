@@ -37,7 +37,7 @@ export function createCpuCollector({ directory, redactor, routes }: Application)
 }
 
 /** The services that the CPU profiler uses. */
-export interface CpuProfilerServices {
+interface CpuProfilerServices {
   readonly profiler: Pick<Profiler, 'sampleWith'>
   readonly routes: RouteCollection
   readonly file: ArmFile

@@ -24,7 +24,7 @@ export type ResponseData = v.InferOutput<typeof responseSchema>
 export type ProfiledSession = v.InferOutput<typeof sessionSchema>
 
 /** When a session was created and used, and when it ends. */
-export type SessionMetadataData = NonNullable<ProfiledSession['metadata']>
+type SessionMetadataData = NonNullable<ProfiledSession['metadata']>
 
 /** A use of a session. */
 export type SessionUseData = ProfiledSession['uses'][number]

@@ -4,7 +4,7 @@ import { messageSchema } from '../../profile/content.ts'
 import { amount, check, list, maybe, number, oneOf, text } from '../../profile/schema.ts'
 
 /** The HTTP client calls. */
-export type HttpData = v.InferOutput<typeof httpSchema>
+type HttpData = v.InferOutput<typeof httpSchema>
 
 /**
  * An HTTP client call. Times are in milliseconds from the start of the request; a step that was not reached is absent.

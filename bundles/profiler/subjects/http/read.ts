@@ -93,7 +93,7 @@ export function isLate({ end, head, isAborted }: Pick<HttpCall, 'end' | 'head' |
 }
 
 /** A part of a call's time. */
-export interface CallPhase {
+interface CallPhase {
   readonly name: 'queued' | 'sending' | 'waiting' | 'receiving'
   readonly start: number
   readonly duration: number

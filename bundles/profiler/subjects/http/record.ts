@@ -90,7 +90,7 @@ export interface CallStart {
 }
 
 /** The head of the response. */
-export interface CallHead {
+interface CallHead {
   readonly status: number
   /** The length of the body as the response announces it. */
   readonly length: number | undefined
@@ -242,7 +242,7 @@ export const callPart: TracePart<CallTrace> = new TracePart('http', () => new Ca
 const bytesLimit = 192 * 1024
 
 /** The bytes that the calls of a request may still keep. */
-export interface KeptBytes {
+interface KeptBytes {
   left: number
 }
 

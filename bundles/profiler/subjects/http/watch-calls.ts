@@ -236,7 +236,7 @@ function lengthOf({ headers }: IncomingResponse): number | undefined {
 }
 
 /** A call of the global fetch that is about to create its request. */
-export interface StartingFetch {
+interface StartingFetch {
   /** Whether a signal or a dispatcher of the application may end it. */
   readonly isLimited: boolean
   readonly signal: AbortSignal | undefined

@@ -28,7 +28,7 @@ export function createLoggerCollector(directory: string): CollectorOf<'logger'> 
 }
 
 /** A log message as it is stored. */
-export interface TracedLog {
+interface TracedLog {
   /** Microseconds since the request began. */
   readonly at: number
   readonly level: LogLevel
@@ -123,7 +123,7 @@ export class LogTrace {
 }
 
 /** The log messages of a trace. */
-export const logPart: TracePart<LogTrace> = new TracePart('logger', ({ start }) => new LogTrace(start))
+const logPart: TracePart<LogTrace> = new TracePart('logger', ({ start }) => new LogTrace(start))
 
 /** Keeps the first messages; after too much text they are shortened. */
 class FirstLogs {
@@ -279,7 +279,7 @@ function findCaller(error: Error, directory: string): Caller | undefined {
 }
 
 /** Makes a log message for a profile: errors of its context become exceptions. The logger has masked all of it. */
-export function recordLog(log: TracedLog, directory: string): LogMessage {
+function recordLog(log: TracedLog, directory: string): LogMessage {
   const { context = {}, ...rest } = log
   const entries = Object.entries(context)
   const errors = entries.filter((entry): entry is [string, LogError] => isLogError(entry[1]))

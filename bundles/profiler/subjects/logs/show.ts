@@ -143,7 +143,7 @@ export function toLogItem(
 }
 
 /** How lines are shown. */
-export interface LogView {
+interface LogView {
   /** The profile of the page. */
   readonly profile: Profile
   readonly editor: EditorLinks
@@ -175,7 +175,7 @@ const groupLimit = 100
 const groupStart = 10
 
 /** Creates the lines of messages. Equal messages in a row, and many messages of one template in a row, are one line. */
-export function toLogLines(logs: readonly MergedLog[], view: LogView): Line[] {
+function toLogLines(logs: readonly MergedLog[], view: LogView): Line[] {
   const lines: Line[] = []
   for (let index = 0; index < logs.length; ) {
     const run = logs.slice(index).findIndex(log => !isAlike(logs[index] as MergedLog, log))
@@ -312,7 +312,7 @@ function markOf({ summary: { controller, route, token, url } }: Profile, { profi
 }
 
 /** Creates the lines of notifications: those without a log message between them are one line. */
-export function toEventLines(
+function toEventLines(
   notifications: readonly Notification[],
   logs: readonly MergedLog[],
   view: LogView,
@@ -391,7 +391,7 @@ function findEnd(message: string, literal: string): number {
 }
 
 /** Which lines of the log are shown. */
-export interface LogFilter {
+interface LogFilter {
   /** The lowest level. */
   readonly level: LogLevel
   /** Empty for all. */
@@ -403,7 +403,7 @@ export interface LogFilter {
 }
 
 /** The parts of a line that the filter looks at. */
-export interface FilteredLine {
+interface FilteredLine {
   readonly level: LogLevel
   readonly channel: string
   readonly text: string
@@ -411,7 +411,7 @@ export interface FilteredLine {
 }
 
 /** Reads the filter of an address: `?level=warning&channel=app&text=price&events=1`. */
-export function readLogFilter(query: URLSearchParams): LogFilter {
+function readLogFilter(query: URLSearchParams): LogFilter {
   return {
     level: logLevels.find(level => level === query.get('level')) ?? 'debug',
     channel: query.get('channel') ?? '',
@@ -435,12 +435,12 @@ export function isShown(filter: LogFilter, line: FilteredLine): boolean {
 }
 
 /** The levels for which a message of this level is shown, when they are the lowest level of the filter. */
-export function levelsUpTo(level: LogLevel): readonly LogLevel[] {
+function levelsUpTo(level: LogLevel): readonly LogLevel[] {
   return logLevels.slice(0, logLevels.indexOf(level) + 1)
 }
 
 /** A log message of a request or of one of its sub-requests. */
-export interface MergedLog {
+interface MergedLog {
   readonly log: StoredLog
   /** The profile that has the message. */
   readonly profile: Profile
@@ -452,7 +452,7 @@ export interface MergedLog {
 const profileLimit = 50
 
 /** The log messages of a request and of its stored sub-requests, of all levels, in the order of time. */
-export async function mergeLogs(profile: Profile, findChildren: PanelSubject['findChildren']): Promise<MergedLog[]> {
+async function mergeLogs(profile: Profile, findChildren: PanelSubject['findChildren']): Promise<MergedLog[]> {
   const merged: MergedLog[] = []
   const known = new Set<string>()
   const add = async (of: Profile, begin: number): Promise<void> => {

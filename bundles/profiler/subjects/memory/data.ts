@@ -9,7 +9,7 @@ export type MemoryData = v.InferOutput<typeof memorySchema>
 export type SyncCallData = NonNullable<MemoryData['syncCalls']>[number]
 
 /** The runs of the garbage collector during a request. */
-export type GcPauses = MemoryData['pauses']
+type GcPauses = MemoryData['pauses']
 
 /** A run of the garbage collector, in milliseconds from the start of the request. */
 export type GcPause = GcPauses['first'][number]

@@ -51,7 +51,7 @@ function isMostOf(call: SyncCallData, { duration, start }: LoopBlock): boolean {
 }
 
 /** The synchronous calls that `blocked-loop` reports. */
-export function findBlockingCalls(profile: Profile): readonly (SyncCallData | undefined)[] {
+function findBlockingCalls(profile: Profile): readonly (SyncCallData | undefined)[] {
   return findLongBlocks(profile).map(({ call }) => call)
 }
 

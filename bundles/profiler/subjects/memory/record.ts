@@ -105,7 +105,7 @@ export class UsageTrace {
 export const usagePart: TracePart<UsageTrace> = new TracePart('memory', trace => new UsageTrace(trace))
 
 /** The resources that the whole process has used since its start. */
-export interface ProcessUsage {
+interface ProcessUsage {
   /** Bytes of the heap in use, and the bytes to which it may grow. */
   readonly heap: number
   readonly heapLimit: number

@@ -120,7 +120,7 @@ function notePause(trace: Trace, { detail, duration, startTime }: GcRun): void {
 }
 
 /** The services that the watch uses. */
-export interface HangWatchServices {
+interface HangWatchServices {
   /** Lists the main requests that are not written yet. */
   readonly unwritten: () => Iterable<Trace>
   readonly context: RequestContext

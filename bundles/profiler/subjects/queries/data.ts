@@ -78,7 +78,7 @@ export const queriesSchema = v.object({
 })
 
 /** The fields that the queries of one statement have in common, if they are made at one place in the code. */
-export type QueryStatement = Pick<QueryData, 'system' | 'namespace' | 'server' | 'text' | 'caller' | 'source'>
+type QueryStatement = Pick<QueryData, 'system' | 'namespace' | 'server' | 'text' | 'caller' | 'source'>
 
 /** A query without the fields of its statement. */
 export interface PackedQuery extends Omit<QueryData, keyof QueryStatement> {

@@ -305,7 +305,7 @@ const comparedBytes = 64
 const copyBounds: CopyBounds = { depth: 4, entries: 100, text: 500, total: 4000 }
 
 /** A value that is not kept itself. */
-export class ValueSummary {
+class ValueSummary {
   /** Its type and its size. */
   readonly text: string
   /** A masked copy, for a list or an object. */
@@ -369,7 +369,7 @@ function captureValue(value: unknown, masker: TextMasker): unknown {
 }
 
 /** The type and the length of a text. */
-export function describeText(text: string): string {
+function describeText(text: string): string {
   return `text, ${text.length} characters`
 }
 

@@ -5,7 +5,7 @@ import { readTokens } from '../../../../lib/sql/tokens.ts'
 import type { StoredQuery } from './read.ts'
 
 /** A value that EXPLAIN needs: its name, and the value if it is known. */
-export interface NeededValue {
+interface NeededValue {
   /** The column that it belongs to where the statement says so, else its place: `$1`, `2`. */
   readonly name: string
   /** Absent for a value that is masked, or was not recorded. */
@@ -13,7 +13,7 @@ export interface NeededValue {
 }
 
 /** A query that can be explained. */
-export interface ExplainableQuery {
+interface ExplainableQuery {
   /** The statement, with placeholders in the form of its system also for former literals. */
   readonly statement: string
   /** In the order of the placeholders. */
@@ -90,7 +90,7 @@ function isWhole(value: unknown): boolean {
 }
 
 /** How a system explains a statement. */
-export interface ExplainDialect {
+interface ExplainDialect {
   /** Begins a transaction that cannot write. */
   readonly begin: readonly string[]
   /** Explains a statement with unknown values; absent where the system cannot. */

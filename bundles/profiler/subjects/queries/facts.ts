@@ -329,7 +329,7 @@ export function findRepeatedQueries(profile: Profile): RepeatedQueries {
 }
 
 /** Milliseconds of waiting for connections: users notice a tenth of a second. */
-export const leastWaiting = 100
+const leastWaiting = 100
 
 /** The places at which a request has waited long for free connections: it has another finding for their queries. */
 function findStarvedPlaces(profile: Profile): ReadonlySet<string> {
@@ -443,7 +443,7 @@ export const duplicateQueriesRule: FindingRule<Profile> = {
 }
 
 /** The queries with the statement of a finding. */
-export function findByStatement({ values }: RuleFinding, queries: readonly StoredQuery[]): readonly StoredQuery[] {
+function findByStatement({ values }: RuleFinding, queries: readonly StoredQuery[]): readonly StoredQuery[] {
   return queries.filter(({ text }) => shortenStatement(text) === values?.statement)
 }
 

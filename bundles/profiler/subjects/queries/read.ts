@@ -250,7 +250,7 @@ export function endsTransaction({ operation, text }: Pick<OrderedQuery, 'operati
  * database from BEGIN to COMMIT or ROLLBACK are a transaction if each began after the end of the one before it, so that
  * one connection may have run them. If two transactions are open at the same time, neither gets a number.
  */
-export function numberTransactions<query extends OrderedQuery>(queries: readonly query[]): readonly query[] {
+function numberTransactions<query extends OrderedQuery>(queries: readonly query[]): readonly query[] {
   const unknown = queries.filter(({ kind, transaction }) => kind === 'database' && transaction === undefined)
   const databases = groupBy(unknown, ({ namespace, server, system }) => JSON.stringify([system, server, namespace]))
   const found = [...databases.values()].flatMap(findTransactions).sort(([one], [other]) => one.index - other.index)
@@ -288,12 +288,12 @@ function findTransactions(queries: readonly OrderedQuery[]): Members[] {
 }
 
 /** A wait of a profile. */
-export interface StoredWait extends ConnectionWaitData {
+interface StoredWait extends ConnectionWaitData {
   readonly caller: Caller
 }
 
 /** The waits of a profile for free connections of pools. */
-export interface StoredWaits {
+interface StoredWaits {
   readonly waits: readonly StoredWait[]
   /** Milliseconds in which at least one part of the request waited. */
   readonly time: number

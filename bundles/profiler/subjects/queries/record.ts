@@ -63,7 +63,7 @@ export class QueryRecorder implements QueryObserver {
 }
 
 /** One query while it runs. Times are in milliseconds since the request began. */
-export class TracedQuery {
+class TracedQuery {
   /** Its place among the queries of the request. */
   readonly index: number
   readonly isCache: boolean
@@ -190,12 +190,12 @@ export class QueryTrace {
 }
 
 /** The queries of a trace. */
-export const queryPart: TracePart<QueryTrace> = new TracePart('queries', () => new QueryTrace())
+const queryPart: TracePart<QueryTrace> = new TracePart('queries', () => new QueryTrace())
 
 const errorLength = 500
 
 /** The collector of the queries of databases and caches, which are stored packed. */
-export interface QueriesCollector extends ProfileCollector {
+interface QueriesCollector extends ProfileCollector {
   collect(trace: Trace): PackedQueries | undefined
 }
 

@@ -83,7 +83,7 @@ export function maskNearRoute(near: NearRoute, redactor: Redactor): NearRoute {
 }
 
 /** The parts of the URL of a request. */
-export interface UrlParts {
+interface UrlParts {
   readonly scheme: 'http' | 'https'
   /** With its port; `undefined` of a request without a host. */
   readonly host: string | undefined

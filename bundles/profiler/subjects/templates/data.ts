@@ -2,7 +2,7 @@ import * as v from 'valibot'
 import { amount, check, indexedList, maybe, number, text, texts } from '../../profile/schema.ts'
 
 /** The templates that were rendered. */
-export type TemplatesData = v.InferOutput<typeof templatesSchema>
+type TemplatesData = v.InferOutput<typeof templatesSchema>
 
 /** A render of one template. Times are in milliseconds, its start from that of the request. */
 export type RenderData = v.InferOutput<typeof render>

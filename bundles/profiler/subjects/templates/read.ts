@@ -16,7 +16,7 @@ export interface Render {
 }
 
 /** The templates of a profile. */
-export interface StoredRenders {
+interface StoredRenders {
   /** In the order in which they began. */
   readonly all: readonly Render[]
   /** Those that are not a partial of another. */

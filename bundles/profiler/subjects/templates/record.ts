@@ -34,7 +34,7 @@ export function createTemplatesCollector(redactor: Redactor): CollectorOf<'templ
 }
 
 /** One render of a template. Times are in milliseconds since the request began. */
-export interface TemplateRender {
+interface TemplateRender {
   readonly name: string
   /** The index of the render that this is a partial of; -1 for a page. */
   readonly parent: number
@@ -52,7 +52,7 @@ const renderLimit = 1000
 const keyLimit = 20
 
 /** The renders of one request, each after its parent. */
-export class RenderTrace {
+class RenderTrace {
   readonly renders: TemplateRender[] = []
   /** How many renders after the first 1,000 were not recorded. */
   omitted = 0

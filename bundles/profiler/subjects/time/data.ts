@@ -26,7 +26,7 @@ export const timeSchema = v.object({
 })
 
 /** Recorded when work continued after the response was sent. */
-export type LateData = v.InferOutput<typeof lateSchema>
+type LateData = v.InferOutput<typeof lateSchema>
 
 export const lateSchema = v.object({
   /** When the response was sent, in milliseconds from the start of the request. */

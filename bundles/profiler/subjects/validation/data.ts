@@ -7,13 +7,13 @@ import { amount, check, list, maybe, number, oneOf, texts, treeSchema } from '..
 export type ValidationsData = v.InferOutput<typeof validationsSchema>
 
 /** The parts of a request that schemas validate. */
-export const inputSources = ['json', 'form', 'query', 'route'] as const
+const inputSources = ['json', 'form', 'query', 'route'] as const
 
 /** The validation of an input by a schema. Times are in milliseconds since the request began. All texts are masked. */
 export type ValidationData = v.InferOutput<typeof validation>
 
 /** A mistake in an input. */
-export type ValidationIssue = ValidationData['issues'][number]
+type ValidationIssue = ValidationData['issues'][number]
 
 const validation = v.object({
   source: oneOf(inputSources),

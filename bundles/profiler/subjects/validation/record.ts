@@ -27,7 +27,7 @@ const titleLimit = 100
 const errorLimit = 500
 
 /** The validations of one request. */
-export class ValidationTrace {
+class ValidationTrace {
   /** All validations, including those that were not kept. */
   count = 0
   readonly #validations: ValidationData[] = []
