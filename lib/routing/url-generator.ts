@@ -22,8 +22,7 @@ export interface UrlOptions {
 }
 
 /** The page of a URL. A variable `_locale` of a route has the value of the page by default. */
-type UrlContext = Pick<Request, 'scheme' | 'hostname' | 'origin'> &
-  Partial<Pick<Request, 'basePath' | 'attributes'>>
+type UrlContext = Pick<Request, 'scheme' | 'hostname' | 'origin'> & Partial<Pick<Request, 'basePath' | 'attributes'>>
 
 /** The options of a URL generator. */
 interface UrlGeneratorOptions {

@@ -231,7 +231,7 @@ t.test('the content of a hostile page is text, and its preview runs nothing', ne
   page.on('requestfinished', request => asked.push(request.url()))
   page.on('requestfailed', request => asked.push(`${request.url()} ${request.failure()?.errorText}`))
   await show('request')
-  t.match(await page.locator('#response-content').innerText(), '<script>document.title = "run"</script>')
+  t.match(await page.locator('#response-content').textContent(), '<script>document.title = "run"</script>')
   await page.getByRole('link', { name: 'Preview' }).click()
   await page.getByText('Shop').waitFor()
   t.equal(page.url(), `${url}/_profiler/${token}/content`)

@@ -312,11 +312,7 @@ function markOf({ summary: { controller, route, token, url } }: Profile, { profi
 }
 
 /** Creates the lines of notifications: those without a log message between them are one line. */
-function toEventLines(
-  notifications: readonly Notification[],
-  logs: readonly MergedLog[],
-  view: LogView,
-): Line[] {
+function toEventLines(notifications: readonly Notification[], logs: readonly MergedLog[], view: LogView): Line[] {
   const times = logs.map(({ at }) => at)
   const groups = groupBy(notifications, ({ at }) => times.filter(time => time <= at).length)
   return [...groups].map(([logged, group]) => {

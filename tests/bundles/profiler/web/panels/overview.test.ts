@@ -197,7 +197,10 @@ t.test('the overview shows profiles of sub-requests and old profiles', async t =
   const { show } = await createOverview(t)
   t.match(textOf(await show({}, { parent: 'ffffff' })), 'Sub-request SomeController took 100.0 ms.')
   t.match(textOf(await show({}, { duration: 0 })), 'GET /somewhere took 0.000 ms.')
-  t.match(textOf(await show({ memory: { wall: 9, cpu: { user: 3, system: 1 } } })), 'On CPU 4.000 ms (44.4 % of 9.000 ms)')
+  t.match(
+    textOf(await show({ memory: { wall: 9, cpu: { user: 3, system: 1 } } })),
+    'On CPU 4.000 ms (44.4 % of 9.000 ms)',
+  )
   t.match(textOf(await show({}, { cacheCalls: 2, subRequests: 3 })), 'Direct sub-requests 3')
   const records = [{ at: 1, level: 'warning', channel: 'app', message: 'w' }]
   t.match(textOf(await show({ logger: { records, dropped: 0 } }, { warnings: 1 })), 'Log messages 1 (1 warning)')
