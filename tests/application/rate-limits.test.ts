@@ -1,4 +1,4 @@
-import { mkdirSync, writeFileSync } from 'node:fs'
+import { copyFileSync } from 'node:fs'
 import path from 'node:path'
 import { Redis } from 'ioredis'
 import { t } from 'tap'
@@ -6,34 +6,28 @@ import { createFrameworkBundle } from '#bundles/framework/framework-bundle.ts'
 import type { Bundle } from '#kernel/bundle.ts'
 import { createTestKernel } from '#kernel/testing/create-test-kernel.ts'
 import { Response } from '#lib/http/response.ts'
-import { readGuide } from '#tests/support/guide.ts'
 import { runProcess } from '#tests/support/start-process.ts'
 import { lacksRedis, startRedis } from '#tests/support/start-redis.ts'
 
-/** The parts of the guide that this test uses. */
+/** The parts of the example that this test uses. */
 interface Recipe {
   readonly createLimitsBundle: (createLimiter: unknown) => Bundle
   readonly createRedisLimiter: (redis: Redis) => unknown
 }
 
 t.test('by the recipe of the guide, processes that share a Redis count together', { skip: lacksRedis }, async t => {
-  // In the repository, so that the imports of the guide find its packages.
+  // In the repository, so that the imports of the example find its packages.
   const folder = t.testdir()
-  const files = readGuide('docs/guides/protection.md').filter(({ file }) => file?.startsWith('bundles/limits/'))
-  for (const { file, text } of files) {
-    const place = path.join(folder, String(file))
-    mkdirSync(path.dirname(place), { recursive: true })
-    writeFileSync(place, text)
-  }
-  t.equal(files.length, 2)
+  const names = ['limits-bundle', 'redis-limiter']
+  for (const name of names) copyFileSync(`docs/examples/protection/bundles/limits/${name}.ts`, `${folder}/${name}.ts`)
   const options =
     '--ignoreConfig --target es2023 --module nodenext --rewriteRelativeImportExtensions --skipLibCheck --types node'
-  const tsc = [path.resolve('node_modules/.bin/tsc'), ...options.split(' '), ...files.map(({ file }) => String(file))]
+  const tsc = [path.resolve('node_modules/.bin/tsc'), ...options.split(' '), ...names.map(name => `${name}.ts`)]
   // Without the variables of tap.
   const built = await runProcess(t, ['env', '-i', `PATH=${process.env.PATH}`, ...tsc], { cwd: folder })
   t.equal(built.stdout + built.stderr, '')
-  const load = (name: string): Promise<Partial<Recipe>> => import(path.join(folder, `bundles/limits/${name}.js`))
-  // The compiled guide has no types here.
+  const load = (name: string): Promise<Partial<Recipe>> => import(path.join(folder, `${name}.js`))
+  // The compiled example has no types here.
   const recipe = { ...(await load('limits-bundle')), ...(await load('redis-limiter')) } as Recipe
 
   const address = await startRedis(t)

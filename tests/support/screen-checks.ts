@@ -24,7 +24,11 @@ export const windows: readonly Window[] = [1400, 400].flatMap(width => [
 const runAxe = `new Promise(requestAnimationFrame).then(() => new Promise(requestAnimationFrame)).then(() => axe.run(document, { preload: false, resultTypes: ['violations'] })).then(({ violations }) => violations
   .map(({ id, nodes }) => id + ': ' + nodes.slice(0, 5).map(({ target }) => target.join(' ')).join(', ')))`
 
-const unfold = "document.querySelectorAll('main details').forEach(details => { details.open = true })"
+/** Opens all details, and lays out the blocks that are out of sight, as scrolling does. */
+const unfold = `document.querySelectorAll('main details').forEach(details => { details.open = true })
+const all = new CSSStyleSheet()
+all.replaceSync('* { content-visibility: visible !important }')
+document.adoptedStyleSheets.push(all)`
 
 /** The addresses of all screens, and of the exported files of all profiles. */
 async function listAddresses(

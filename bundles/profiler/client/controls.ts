@@ -112,9 +112,9 @@ export function enableScrollers(): void {
         element.removeAttribute('tabindex')
     }
   }
-  // Now, and on each change of the size or of an open detail.
+  // Now, and on each change of the size, of an open detail, and of what is laid out because it is near the window.
   new ResizeObserver(update).observe(document.body)
-  document.addEventListener('toggle', update, true)
+  for (const name of ['toggle', 'contentvisibilityautostatechange']) document.addEventListener(name, update, true)
 }
 
 function scrolls(element: HTMLElement): boolean {

@@ -181,7 +181,7 @@ function limitSelection(results: HTMLElement): void {
 }
 
 /** Loads the list again. */
-export interface Loader {
+interface Loader {
   /** Whether a request is in progress: the live list waits for it. */
   readonly isLoading: boolean
   load(url: string, options: { readonly marksNew: boolean }): Promise<boolean>
@@ -206,7 +206,7 @@ const retryDelay = { first: 500, longest: 30_000 }
  * Shows new profiles of all server processes while the page is visible. The list does not change while it is in use (below
  * the pointer, with the focus, or with a selection): then a button shows the number of new profiles.
  */
-export class LiveList {
+class LiveList {
   readonly #results: HTMLElement
   readonly #loader: Loader
   readonly #state = createElement('span', { class: 'live-state' })

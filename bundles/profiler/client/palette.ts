@@ -191,7 +191,7 @@ export interface PaletteEntry {
 }
 
 /** An entry that matches, with the positions of the letters in its label and hint. */
-export interface FoundEntry {
+interface FoundEntry {
   readonly entry: PaletteEntry
   readonly label: readonly number[]
   readonly hint: readonly number[]
@@ -259,7 +259,7 @@ function toFound(entry: PaletteEntry, { positions }: FuzzyMatch): FoundEntry {
 }
 
 /** How well a text matches, and the positions of the letters that do. */
-export interface FuzzyMatch {
+interface FuzzyMatch {
   readonly score: number
   readonly positions: readonly number[]
 }

@@ -232,7 +232,7 @@ const wheelSpeed = 0.002
  * Zooms the pictures of a chart, which have percents as coordinates: by dragging over the ruler or the bars, and by the wheel
  * with Ctrl, as pinching on a touchpad reports it. The ruler follows, and a line shows the time below the pointer.
  */
-export class TimelineZoom {
+class TimelineZoom {
   readonly #chart: HTMLElement
   readonly #axis: TimeAxis
   readonly #from: HTMLInputElement

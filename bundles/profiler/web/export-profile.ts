@@ -60,7 +60,7 @@ async function formatTrace(profile: Profile, storage: ProfileStorage): Promise<s
 }
 
 /** The services that an HTML file needs. */
-export interface HtmlFileServices {
+interface HtmlFileServices {
   readonly view: View
   readonly logger: Logger
   readonly storage: ProfileStorage

@@ -11,7 +11,7 @@ import type { EditorLinks, FilePlace } from './editor-links.ts'
 import { protect } from './respond.ts'
 
 /** What opens a place. */
-export interface OpenServices {
+interface OpenServices {
   /** The directory of the application. */
   readonly directory: string
   readonly editor: EditorLinks
@@ -99,7 +99,7 @@ const editors: ReadonlyMap<string, Editor> = new Map(
 )
 
 /** What the launcher reads of its system. */
-export interface LauncherSystem {
+interface LauncherSystem {
   readonly env: Readonly<Record<string, string | undefined>>
   readonly platform: string
   /** The programs that run: one a line. */

@@ -256,7 +256,7 @@ function writeInOtherProcess(work: LastProfiles): Error | undefined {
 }
 
 /** Writes the profiles of a process that has crashed, which are on stdin. */
-async function writeLastProfiles(): Promise<void> {
+export async function writeLastProfiles(): Promise<void> {
   // Written by `writeInOtherProcess`.
   const { profiles, ...place } = JSON.parse(await text(process.stdin)) as LastProfiles
   const onProblem = (message: string, error?: unknown) => {

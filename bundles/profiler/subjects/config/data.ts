@@ -4,9 +4,6 @@ import { amount, flag, list, text, texts, textsByName } from '../../profile/sche
 /** The settings that the application was started with. */
 export type ConfigProcessData = v.InferOutput<typeof configProcessSchema>
 
-/** A setting of the kernel or of a bundle. */
-type StoredSetting = ConfigProcessData['settings'][number]
-
 /** An edit of files that came into use: by a restart, or because templates were read again. */
 export type FileEdit = ServerProcessData['edits'][number]
 

@@ -23,9 +23,6 @@ export type ResponseData = v.InferOutput<typeof responseSchema>
 /** The session, without its id. */
 export type ProfiledSession = v.InferOutput<typeof sessionSchema>
 
-/** When a session was created and used, and when it ends. */
-type SessionMetadataData = NonNullable<ProfiledSession['metadata']>
-
 /** A use of a session. */
 export type SessionUseData = ProfiledSession['uses'][number]
 

@@ -1,9 +1,6 @@
 import * as v from 'valibot'
 import { amount, check, indexedList, maybe, number, text, texts } from '../../profile/schema.ts'
 
-/** The templates that were rendered. */
-type TemplatesData = v.InferOutput<typeof templatesSchema>
-
 /** A render of one template. Times are in milliseconds, its start from that of the request. */
 export type RenderData = v.InferOutput<typeof render>
 
@@ -21,6 +18,7 @@ export const render = v.object({
   hasFailed: maybe(v.literal(true)),
 })
 
+/** The templates that were rendered. */
 export const templatesSchema = v.object({
   /** In the order in which they began. */
   renders: indexedList(render, { name: '', parent: -1, start: 0, duration: 0 }),

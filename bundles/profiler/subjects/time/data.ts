@@ -26,8 +26,6 @@ export const timeSchema = v.object({
 })
 
 /** Recorded when work continued after the response was sent. */
-type LateData = v.InferOutput<typeof lateSchema>
-
 export const lateSchema = v.object({
   /** When the response was sent, in milliseconds from the start of the request. */
   since: check.number,

@@ -12,9 +12,6 @@ const inputSources = ['json', 'form', 'query', 'route'] as const
 /** The validation of an input by a schema. Times are in milliseconds since the request began. All texts are masked. */
 export type ValidationData = v.InferOutput<typeof validation>
 
-/** A mistake in an input. */
-type ValidationIssue = ValidationData['issues'][number]
-
 const validation = v.object({
   source: oneOf(inputSources),
   /** The library of the schema: `zod`. */

@@ -252,7 +252,7 @@ export interface RoutingReport {
 }
 
 /** A route, and why the request did not match it. */
-export interface MissedRoute {
+interface MissedRoute {
   readonly position: number
   readonly name: string
   readonly path: string
@@ -298,7 +298,7 @@ function suggestPath(address: string, near: NearRoute | undefined): string {
 const shownLimit = 5
 
 /** Creates the report of a request that no route has matched; `undefined` of another one. */
-export function createRouting(
+function createRouting(
   { collectors, summary }: Profile,
   { editor, routes }: RoutingServices,
 ): RoutingReport | undefined {

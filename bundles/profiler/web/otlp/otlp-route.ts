@@ -16,7 +16,7 @@ import { protect } from '../respond.ts'
 import type { OtlpMessage } from './otlp-spans.ts'
 
 /** The parts that the route works with. */
-export interface OtlpRouteServices {
+interface OtlpRouteServices {
   readonly debugGate: DebugGate
   readonly redactor: Redactor
   readonly spans: SpanStorage

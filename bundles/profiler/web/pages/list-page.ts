@@ -240,7 +240,7 @@ function describeRecording({ ignored, isPaused }: RecordingPolicy, usage: Storag
 }
 
 /** The columns that are only shown if they distinguish rows. */
-export interface ShownColumns {
+interface ShownColumns {
   readonly hasRoutes: boolean
   readonly hasFindings: boolean
   readonly hasQueries: boolean

@@ -205,7 +205,7 @@ type BrokenPageServices = Pick<
  * Renders the changed files that cannot be used, each with its message and its source. A script asks each second whether the
  * answer has another version, and then loads the page again. When all is corrected, it leads to the page it was opened from.
  */
-export async function renderBroken(request: Request, app: BrokenPageServices): Promise<Response> {
+async function renderBroken(request: Request, app: BrokenPageServices): Promise<Response> {
   const { problems, served } = app.brokenSources()
   const [first, ...others] = problems.map(problem => viewProblem(problem, app))
   if (first === undefined) return redirect(findTarget(request))
@@ -260,7 +260,7 @@ const statuses = { added: 204, unknown: 404, busy: 429 } as const
  * Adds the errors that a page reports to its profile. The answer has no body. @throws BODY_TOO_LARGE (413)
  * BODY_JSON_INVALID (400) BODY_TYPE_UNSUPPORTED (415)
  */
-export async function takeBrowserErrors(
+async function takeBrowserErrors(
   token: string,
   request: Request,
   errors: BrowserErrors,
@@ -280,7 +280,7 @@ interface RefusedTarget extends WantedTarget {
 }
 
 /** Renders the page that says which request will be sampled, and has the form that chooses another. */
-export function renderCpu(request: Request, app: CpuPageServices, refused?: RefusedTarget): Promise<Response> {
+function renderCpu(request: Request, app: CpuPageServices, refused?: RefusedTarget): Promise<Response> {
   const { armed, last } = app.cpu
   const shown = shownRoutes(app.routes).sort((a, b) => Number(isInternal(a)) - Number(isInternal(b)))
   const linkOf = (target: CpuTarget) => {

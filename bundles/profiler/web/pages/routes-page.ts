@@ -293,10 +293,7 @@ export async function renderRoute(
 }
 
 /** Names a route by its methods and path; by its name if the application does not have it any more. */
-export function nameRoute(
-  routes: RouteCollection,
-  name: string,
-): { readonly methods: string; readonly pattern: string } {
+function nameRoute(routes: RouteCollection, name: string): { readonly methods: string; readonly pattern: string } {
   const route: Route | undefined = routes.find(name)
   return route === undefined
     ? { methods: '', pattern: name }

@@ -231,7 +231,7 @@ function describeLogs(count: number, errors: number, warnings: number): string {
 }
 
 /** The content of the template `profiler/since-edit`. */
-export interface SinceEditView {
+interface SinceEditView {
   /** The first edited files. */
   readonly files: readonly PlaceView[]
   /** `3 more files`; empty if all are listed. */
@@ -247,7 +247,7 @@ export interface SinceEditView {
 const fileLimit = 5
 
 /** Creates the view of what has changed since an edit; `token` is that of the profile. */
-export function viewSinceEdit(sinceEdit: SinceEdit, token: string, editor: EditorLinks): SinceEditView {
+function viewSinceEdit(sinceEdit: SinceEdit, token: string, editor: EditorLinks): SinceEditView {
   const { before, changes, files, isSameUrl, time, times } = sinceEdit
   return {
     files: files.slice(0, fileLimit).map(file => editor.viewName(file, { file })),
@@ -294,4 +294,4 @@ export function toEditItem(
 }
 
 /** The texts in the bar. */
-export const shownClaims = 2
+const shownClaims = 2

@@ -18,7 +18,7 @@ import type { Period } from '../../profile/work.ts'
 import type { PanelModel } from './panel.ts'
 
 /** A content as the partial `profiler/content` shows it. Parts that do not exist are empty. */
-export interface ContentView {
+interface ContentView {
   /** `text/html, 1,024 bytes`. */
   readonly facts: string
   readonly tree: TreeView | false

@@ -427,7 +427,7 @@ function startOf({ periods }: TimelineSpan): number {
 }
 
 /** The rows that are shown, and the visible part of the axis. */
-export interface TimelineFilter {
+interface TimelineFilter {
   /** Microseconds: shorter rows are hidden. */
   readonly threshold: number
   /** The chosen threshold in milliseconds; empty for the default, which depends on the length of the request. */
