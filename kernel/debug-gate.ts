@@ -302,7 +302,7 @@ function isAbsent(error: unknown): boolean {
   return ['ENOENT', 'ENOTDIR', 'EACCES', 'EPERM'].includes((error as NodeJS.ErrnoException).code ?? '')
 }
 
-/** Six or seven rows: Linux reads only as many sockets as the next part needs. */
+/** Bytes of six or seven rows: Linux lists only as many sockets as one read has room for. */
 const part = Buffer.allocUnsafe(1024)
 
 function readSockets(table: SocketTable, isEnough: (part: string) => boolean): void {

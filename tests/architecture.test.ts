@@ -254,6 +254,20 @@ t.test('only the application imports the package by name, and nothing else of it
   )
 })
 
+t.test('the files that a README of a folder names exist', async t => {
+  const files = [...layers, 'docs'].flatMap(folder =>
+    readdirSync(folder, { recursive: true, encoding: 'utf8' }).map(file => path.join('/', folder, file)),
+  )
+  const readmes = files.filter(file => path.basename(file) === 'README.md' && !/^.(?:docs|.*node_modules)\//.test(file))
+  const missing = readmes.flatMap(readme =>
+    [...readFileSync(`.${readme}`, 'utf8').matchAll(/`([\w./-]+\.(?:ts|md))`/g)]
+      .filter(([, name]) => !files.some(file => file.endsWith(`/${name}`)))
+      .map(([, name]) => `${readme} names ${name}`),
+  )
+  t.strictSame(missing, [])
+  t.ok(readmes.length > 10, 'they are found')
+})
+
 t.test('the entry points are the files of bin/exports, which contain exports only', async t => {
   const { exports } = JSON.parse(readFileSync('package.json', 'utf8'))
   const files = Object.values<Record<string, string>>(exports).map(({ default: file = '', types }) => {

@@ -139,7 +139,7 @@ export class Redactor {
     if (!mayHaveSecret(text)) return text
     if (depth > 0 && isUrl(text)) return maskUrl(text, this.isSecret, part => this.#mask(part, depth - 1))
     const masked = maskText(text, this.isSecret)
-    // With a blank masked, the text may have become a URL.
+    // A text with a blank is no URL. If the blank was part of a masked value, the rest may be one.
     return depth > 0 && masked !== text && isUrl(masked) ? this.#mask(masked, depth) : masked
   }
 

@@ -23,7 +23,7 @@ import { explainDialects, explainQuery, findObstacle, findUnknown, toExplainable
 import { readQueries, type StoredQuery } from '../subjects/queries/read.ts'
 import { listPanels } from '../web/export-profile.ts'
 import { hasContent } from '../web/panels/render-panel.ts'
-import { type CommandServices, findRecord, missing, tokenArgument } from './find-profile.ts'
+import { type CommandServices, findByWord, missing, tokenArgument } from './find-profile.ts'
 import { createProfilerCpu } from './profiler-cpu.ts'
 import { createProfilerList, filterOptions, parseSearch } from './profiler-list.ts'
 import { createProfilerCompare, createProfilerReplay, createProfilerVerify } from './replay-commands.ts'
@@ -66,7 +66,7 @@ function createProfilerShow({ inspector, panels, storage }: CommandServices): Co
     ],
     async run({ arguments: words, options: { panel } }, output) {
       const token = words.token ?? ''
-      const found = await findRecord(storage, token)
+      const found = await findByWord(storage, token)
       if (found === undefined) {
         output.error(missing(token))
         return exitCodes.failure
@@ -132,7 +132,7 @@ async function explain({ explainers, storage }: ExplainServices, input: CommandI
     return exitCodes.failure
   }
   const token = input.arguments.token ?? ''
-  const found = await findRecord(storage, token)
+  const found = await findByWord(storage, token)
   if (found === undefined) return fail(missing(token))
   const number = input.arguments.query ?? ''
   if (!/^\d+$/.test(number)) throw new CommandUsageError(`The query must be a number, not "${number}".`)
@@ -226,7 +226,7 @@ function createProfilerExport(services: CommandServices): ConsoleCommand {
       const { force, out } = options
       if (out === undefined && force !== undefined) throw new CommandUsageError('--force needs a file: add --out.')
       const token = words.token ?? ''
-      const found = await findRecord(storage, token)
+      const found = await findByWord(storage, token)
       if (found === undefined) {
         output.error(missing(token))
         return exitCodes.failure

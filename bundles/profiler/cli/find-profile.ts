@@ -16,7 +16,7 @@ import type { ProfilePanel } from '../web/panels/panel.ts'
 export const latest = 'latest'
 
 /** Finds the profile of a token, or the latest; `undefined` when it is not stored. @throws CommandUsageError */
-export async function findRecord(
+export async function findByWord(
   storage: Pick<ProfileStorage, 'find' | 'search'>,
   word: string,
 ): Promise<StoredProfile | undefined> {

@@ -26,7 +26,7 @@ import type { Profile } from '../profile/profile.ts'
 import { readOriginal } from '../record/recording-policy.ts'
 import type { ProfileStorage, StoredProfile } from '../store/profile-storage.ts'
 import { type Delta, toCompareView } from '../web/pages/compare-page.ts'
-import { findRecord, latest, missing, tokenArgument } from './find-profile.ts'
+import { findByWord, latest, missing, tokenArgument } from './find-profile.ts'
 
 /** The services that the command uses. */
 interface ReplayServices {
@@ -113,7 +113,7 @@ const chainLimit = 10
 
 /** Finds the profile to replay. If the latest request is a replay, this is its original. */
 async function findOriginal(storage: ProfileStorage, word: string): Promise<StoredProfile | undefined> {
-  let found = await findRecord(storage, word)
+  let found = await findByWord(storage, word)
   for (let step = 0; word === latest && step < chainLimit; step++) {
     const token = found && readOriginal(found.profile)
     const original = token === undefined ? undefined : await storage.find(token)
@@ -250,13 +250,13 @@ export function createProfilerCompare(storage: ProfileStorage): ConsoleCommand {
       { line: 'profiler:compare latest', purpose: 'compares the latest request with the previous one' },
     ],
     async run({ arguments: { a = '', b } }, output) {
-      const named = await findRecord(storage, a)
+      const named = await findByWord(storage, a)
       if (named === undefined) {
         output.error(missing(a))
         return exitCodes.failure
       }
       const { previous } = await findPredecessors(storage, named.profile.summary)
-      const other = await findRecord(storage, b ?? previous?.token ?? a)
+      const other = await findByWord(storage, b ?? previous?.token ?? a)
       if (other === undefined || (b === undefined && previous === undefined)) {
         output.error(b === undefined ? `There is no earlier profile of the same request as "${a}".` : missing(b))
         return exitCodes.failure

@@ -70,7 +70,7 @@ export function withParts(work: Work): Work[] {
   return [work, ...work.parts.flatMap(withParts)]
 }
 
-/** A period of time, in microseconds since the main request began. */
+/** A period of time: in microseconds on the timeline, in milliseconds for work. */
 export interface Period {
   readonly start: number
   readonly duration: number

@@ -52,7 +52,7 @@ export function createCollectors(app: Application, sites: ListenerSites): Profil
   return [...collectors, createLateCollector(collectors)]
 }
 
-/** Records from the start of the process on, before bundles are registered. */
+/** Records what no request starts, such as blocks of the event loop, and what bundles may log or print while they are registered. */
 interface ProcessObservation {
   readonly renders: RenderTracer
   /** Called when the trace of a main request has begun. */
@@ -87,7 +87,7 @@ export function observeProcess(foundation: Foundation, profiler: Profiler): Proc
   }
 }
 
-/** The functions that stop recording. */
+/** The functions that stop recording what an application calls: at once, or what libraries publish, when it has booted. */
 interface RequestObservation {
   readonly now: readonly (() => void)[]
   readonly whenBooted: () => readonly (() => void)[]

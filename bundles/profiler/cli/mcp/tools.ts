@@ -22,7 +22,7 @@ import type { Profiler } from '../../record/profiler.ts'
 import type { ProfileStorage, StoredProfile } from '../../store/profile-storage.ts'
 import type { ProfilePanel } from '../../web/panels/panel.ts'
 import { hasContent } from '../../web/panels/render-panel.ts'
-import { findRecord, latest, missing } from '../find-profile.ts'
+import { findByWord, latest, missing } from '../find-profile.ts'
 import { filterOptions, pagingOptions, parseSearch } from '../profiler-list.ts'
 import { compareStored, verifyRequest } from '../replay-commands.ts'
 
@@ -69,7 +69,7 @@ type AddTool = <Input extends z.ZodRawShape>(
 async function findStored(word: string, { profiler, storage }: ToolServices): Promise<StoredProfile> {
   // An agent may have the token of a response whose profile is not written yet.
   if (isToken(word)) await profiler.whenWritten(word)
-  const found = await findRecord(storage, word)
+  const found = await findByWord(storage, word)
   if (found === undefined) throw new ToolError(`${missing(word)} find_profiles lists what is stored.`)
   return found
 }

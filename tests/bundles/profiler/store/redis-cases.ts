@@ -151,9 +151,9 @@ const redisCases: Record<string, (t: Test, url: string, prefix: string) => Promi
     await until(async () => {
       other.append(createRecord({ token: tokenOf(201) }), facts)
       await other.flush()
-      return (await storage.search({ limit: 1 })).total < 3
+      return (await storage.find(tokenOf(200))) === undefined
     })
-    t.equal(await storage.find(tokenOf(200)), undefined)
+    t.ok((await storage.search({ limit: 1 })).total < 3)
   },
 
   'spans of another host are found': async (t, url, prefix) => {
