@@ -198,10 +198,10 @@ function define(name: string, body: string, isWriting = true): RedisScript {
 }
 
 /** Gives the text of a session; nothing if there is none: name. */
-const readSessionScript: RedisScript = define('read-session', `return call('GET', p .. 's:' .. ARGV[1])`, false)
+export const readSessionScript: RedisScript = define('read-session', `return call('GET', p .. 's:' .. ARGV[1])`, false)
 
 /** Stores a session: name, text, expiry, now, most sessions, most bytes. Returns how many expired, and how many were removed early. */
-const insertScript: RedisScript = define(
+export const insertScript: RedisScript = define(
   'insert-session',
   `
 put(ARGV[1], ARGV[2], tonumber(ARGV[3]), tonumber(ARGV[4]))
@@ -213,7 +213,7 @@ return trim(tonumber(ARGV[4]), tonumber(ARGV[5]), tonumber(ARGV[6]))
  * Replaces a session: name, its text before, new name, text, expiry, now. Returns 1; the text that is stored instead, if that is
  * another one; or nothing if there is no session.
  */
-const replaceScript: RedisScript = define(
+export const replaceScript: RedisScript = define(
   'replace-session',
   `
 local stored = call('GET', p .. 's:' .. ARGV[1])
@@ -225,10 +225,10 @@ return 1
 )
 
 /** Removes a session: name. */
-const destroyScript: RedisScript = define('destroy-session', `remove(ARGV[1]) return 1`)
+export const destroyScript: RedisScript = define('destroy-session', `remove(ARGV[1]) return 1`)
 
 /** Removes expired sessions and those above the limits, 100 of each at most: now, most sessions, most bytes. Returns both numbers. */
-const sweepScript: RedisScript = define(
+export const sweepScript: RedisScript = define(
   'sweep-sessions',
   `return trim(tonumber(ARGV[1]), tonumber(ARGV[2]), tonumber(ARGV[3]))`,
 )
