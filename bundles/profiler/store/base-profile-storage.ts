@@ -79,8 +79,8 @@ export abstract class BaseProfileStorage<Found extends FoundProfile> implements 
   /** Pins or unpins a profile. False when it is not known. May reject. */
   protected abstract setPin(token: string, isPinned: boolean): Promise<boolean>
 
-  /** Whether no version of a known profile is written. */
-  protected abstract isUnwritten(token: string): boolean
+  /** Whether no version of a known profile is written; absent where no write can fail. */
+  protected isUnwritten?(token: string): boolean
 
   abstract has(token: string): boolean
   abstract purge(): Promise<void>
@@ -123,7 +123,7 @@ export abstract class BaseProfileStorage<Found extends FoundProfile> implements 
     const result = searchSummaries(this.known, query)
     if (!this.unwritten.isFailing) return result
     const tokens = result.summaries.map(({ token }) => token)
-    return { ...result, unstored: new Set(tokens.filter(token => this.isUnwritten(token))) }
+    return { ...result, unstored: new Set(tokens.filter(token => this.isUnwritten?.(token))) }
   }
 
   load(): Promise<void> {

@@ -170,7 +170,7 @@ export class FileProfileStorage extends BaseProfileStorage<LocatedProfile> {
     return true
   }
 
-  protected isUnwritten(token: string): boolean {
+  protected override isUnwritten(token: string): boolean {
     const entry = this.#index.find(token, this.#writer.id)
     return entry !== undefined && entry.stored === undefined
   }

@@ -65,10 +65,6 @@ export class MemoryProfileStorage extends BaseProfileStorage<FoundProfile> {
     else this.#pinned.delete(token)
     return true
   }
-
-  protected isUnwritten(): boolean {
-    return false
-  }
 }
 
 /** The number of spans in memory. */

@@ -183,7 +183,7 @@ export class RedisProfileStorage extends BaseProfileStorage<ReadProfile> {
     return isKnown
   }
 
-  protected isUnwritten(token: string): boolean {
+  protected override isUnwritten(token: string): boolean {
     return this.#index.find(token)?.stamp === 0
   }
 
