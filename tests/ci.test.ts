@@ -12,7 +12,7 @@ function readRows(name: string): string[][] {
   return rows.map(row => row.slice(2, -2).split(' | '))
 }
 
-const files = readdirSync('tests', { recursive: true, encoding: 'utf8' }).filter(file => file.endsWith('.test.ts'))
+const files = readdirSync('tests', { recursive: true, encoding: 'utf8' }).filter(file => file.endsWith('.ts'))
 const sources = files.map(file => readFileSync(path.join('tests', file), 'utf8').replaceAll("\\'", "'")).join('\n')
 
 t.test('only a test with its name and reason in .ci/skips.md may be skipped', async t => {
