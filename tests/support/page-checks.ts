@@ -1,6 +1,13 @@
 import type { Page, Request } from 'playwright-core'
 import { until } from './until.ts'
 
+/** Lays out the blocks that are out of sight, as scrolling does: until then, the places of what is below them are estimates. */
+export const layOut = `{
+  const all = new CSSStyleSheet()
+  all.replaceSync('* { content-visibility: visible !important }')
+  document.adoptedStyleSheets.push(all)
+}`
+
 /** What of a page is looked at. */
 export interface Look {
   readonly title: string

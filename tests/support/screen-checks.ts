@@ -4,7 +4,7 @@ import axe from 'axe-core'
 import type { Page } from 'playwright-core'
 import type { Test } from 'tap'
 import { openPage } from './browser.ts'
-import { lookAt, settle } from './page-checks.ts'
+import { layOut, lookAt, settle } from './page-checks.ts'
 import { openScreens, type Screen, type Screens } from './screens.ts'
 import { walkByKeyboard } from './walk-by-keyboard.ts'
 
@@ -24,11 +24,7 @@ export const windows: readonly Window[] = [1400, 400].flatMap(width => [
 const runAxe = `new Promise(requestAnimationFrame).then(() => new Promise(requestAnimationFrame)).then(() => axe.run(document, { preload: false, resultTypes: ['violations'] })).then(({ violations }) => violations
   .map(({ id, nodes }) => id + ': ' + nodes.slice(0, 5).map(({ target }) => target.join(' ')).join(', ')))`
 
-/** Opens all details, and lays out the blocks that are out of sight, as scrolling does. */
-const unfold = `document.querySelectorAll('main details').forEach(details => { details.open = true })
-const all = new CSSStyleSheet()
-all.replaceSync('* { content-visibility: visible !important }')
-document.adoptedStyleSheets.push(all)`
+const unfold = `document.querySelectorAll('main details').forEach(details => { details.open = true }); ${layOut}`
 
 /** The addresses of all screens, and of the exported files of all profiles. */
 async function listAddresses(
@@ -95,7 +91,10 @@ export async function findMisfits(page: Page, widths: readonly number[]): Promis
 }
 
 /** The text of a page that can be seen, without the masthead, whose search and themes need scripts. */
-const textOf = async (page: Page) => (await page.locator('body > :not(.masthead)').allInnerTexts()).join('\n')
+async function textOf(page: Page): Promise<string> {
+  await page.evaluate(layOut)
+  return (await page.locator('body > :not(.masthead)').allInnerTexts()).join('\n')
+}
 
 /** What a page lacks that is open in a window with scripts and in another one without. */
 export async function findScripted(page: Page, plain: Page): Promise<string[]> {

@@ -1,4 +1,5 @@
 import type { Page } from 'playwright-core'
+import { layOut } from './page-checks.ts'
 
 /** The elements that the Tab key has reached on a page. */
 export interface Walk {
@@ -55,6 +56,7 @@ const note = `(() => {
 
 /** Goes through a page with the Tab key, from its beginning to its end. */
 export async function walkByKeyboard(page: Page): Promise<Walk> {
+  await page.evaluate(layOut)
   const targets = await page.evaluate<Target[]>(collect)
   await page.evaluate(note)
   let all: Stop[] = []
