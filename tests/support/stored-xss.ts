@@ -256,8 +256,8 @@ export async function checkPlaces(t: Test, init: PlacesInit = {}): Promise<void>
   }
   const places = sections.flatMap(section => section.places)
   t.comment(`${places.length} places; ${Object.values(free).map(({ size }) => size)} free; ${deciding} deciding`)
-  // All places of a small sample may be of one kind.
-  t.ok(places.length < 50 ? deciding + free.after.size > 0 : deciding > 0 && free.after.size > 0, 'places are tried')
+  t.ok(deciding > 0, 'some places decide')
+  t.ok(free.after.size > 0, 'some places are free')
 
   const pages = [...shown]
   const check = async (text: string) => {
