@@ -4,20 +4,25 @@ import { get } from 'node:http'
 import { createRequire } from 'node:module'
 import path from 'node:path'
 import { text } from 'node:stream/consumers'
+import { bootApplication } from 'sinfonietta/server'
+import { createTestKernel } from 'sinfonietta/testing'
 import { t } from 'tap'
 import { toSourceProblems } from '#bin/describe-failure.ts'
 import { serveProblems } from '#bin/holding-application.ts'
 import { holdingPage } from '#bin/holding-page.ts'
 import type { Options } from '#bin/serve-options.ts'
 import { parseCompilerOutput } from '#bin/sources.ts'
-import { KERNEL_BUNDLE_FAILED } from '#kernel/errors.ts'
-import { CONFIG_FILE_MALFORMED, CONFIG_INVALID } from '#lib/env/errors.ts'
-import { VIEW_TEMPLATE_INVALID } from '#lib/view/errors.ts'
 import { createView } from '#lib/view/view.ts'
 import { findPort } from '#tests/support/find-port.ts'
 import { createProject } from '#tests/support/project.ts'
 
 const directory = process.cwd()
+
+const failureOf = (pending: Promise<unknown>) =>
+  pending.then(
+    () => undefined,
+    (error: unknown) => error,
+  )
 
 t.test('the mistakes of the compiler have their places, plain or with colours', async t => {
   const file = path.join(directory, 'bundles/a.ts')
@@ -63,7 +68,7 @@ t.test('each mistake in a template has its own line', async t => {
   // There are more mistakes than places.
   const message = 'Mistakes:\nshop/a.hbs: line 1: one\nshop/b.hbs: line 2: two'
   const stack = `Error: ${message}\n    at template shop/a (/app/templates/shop/a.hbs:1:2)`
-  const lacking = Object.assign(new VIEW_TEMPLATE_INVALID(['']), { message, stack })
+  const lacking = Object.assign(error as Error, { message, stack })
   t.strictSame(toSourceProblems(lacking, directory), [
     { message: 'one', file: '/app/templates/shop/a.hbs', line: 1, column: 2 },
     { message: 'shop/b.hbs: line 2: two' },
@@ -72,10 +77,11 @@ t.test('each mistake in a template has its own line', async t => {
 
 t.test('an error of the start has the place of the application, without the calls', async t => {
   const cause = new TypeError('no price')
-  const [problem] = toSourceProblems(
-    new KERNEL_BUNDLE_FAILED(['shop', 'register', 'TypeError: no price'], { cause }),
-    directory,
-  )
+  const register = () => {
+    throw cause
+  }
+  const failed = await failureOf(createTestKernel({ bundles: [{ name: 'shop', register }] }))
+  const [problem] = toSourceProblems(failed, directory)
   t.match(problem?.message, /^KERNEL_BUNDLE_FAILED: .*no price/)
   t.notMatch(problem?.message, /\n {4}at /)
   t.equal(problem?.file, path.join(directory, 'tests/bin/source-problems.test.ts'))
@@ -89,10 +95,12 @@ t.test('a syntax error has the place that Node names; a setting that of its file
     stack: `file://${directory}/bundles/a.ts:4\n  x =\n\nSyntaxError: Unexpected token\n    at compile (node:internal:1:1)`,
   })
   t.match(toSourceProblems(syntax, directory), [{ file: path.join(directory, 'bundles/a.ts'), line: 4, column: 1 }])
-  const [malformed] = toSourceProblems(new CONFIG_FILE_MALFORMED([path.join(directory, '.env'), 3]), directory)
-  t.match(malformed, { file: path.join(directory, '.env'), line: 3, column: 1, message: /^The file/ })
-  const [invalid] = toSourceProblems(new CONFIG_INVALID(['PORT is no number']), directory)
-  t.match(invalid?.message, 'PORT is no number')
+  const application = t.testdir({ '.env': 'A=1\nB=2\nno assignment\n' })
+  const [malformed] = toSourceProblems(await failureOf(bootApplication(application)), directory)
+  t.match(malformed, { file: path.join(application, '.env'), line: 3, column: 1, message: /^The file/ })
+  const unknown = createTestKernel({ bundles: [], variables: { APP_ENV: 'nowhere' } })
+  const [invalid] = toSourceProblems(await failureOf(unknown), directory)
+  t.match(invalid?.message, 'APP_ENV')
 })
 
 t.test('the page of the mistakes masks the source, and other sites cannot load it', async t => {

@@ -1,5 +1,5 @@
 import { type Test, t } from 'tap'
-import type { BrowserError } from '#bundles/profiler/subjects/browser/data.ts'
+import type { CollectorTypes } from '#bundles/profiler/profile/profile.ts'
 import { Response } from '#lib/http/response.ts'
 import { needsBrowser, openPage } from '#tests/support/browser.ts'
 import { createProfiledKernel, waitForProfile } from '#tests/support/profiled-kernel.ts'
@@ -35,7 +35,7 @@ async function open(t: Test) {
   const { url } = await serveKernel(t, kernel)
   const page = await openPage(t)
   /** The errors in the profile of the page, once there are so many. */
-  const errorsOf = async (token: string, count: number): Promise<readonly BrowserError[]> => {
+  const errorsOf = async (token: string, count: number): Promise<CollectorTypes['browser']['errors']> => {
     const profile = await waitForProfile(kernel.storage, token, ({ summary }) => summary.browserErrors >= count)
     return profile.collectors.browser?.errors ?? []
   }
@@ -46,7 +46,7 @@ async function open(t: Test) {
   return { kernel, url, page, errorsOf, visit }
 }
 
-const textOf = ({ kind, message }: BrowserError) => `${kind} ${message}`
+const textOf = ({ kind, message }: { readonly kind: string; readonly message: string }) => `${kind} ${message}`
 
 t.test('errors of a page from its first script on are in its profile, and in its toolbar', needsBrowser, async t => {
   const { errorsOf, kernel, page, visit } = await open(t)

@@ -6,8 +6,8 @@ import { Kernel } from '#kernel/kernel.ts'
 import { createTestKernel } from '#kernel/testing/create-test-kernel.ts'
 import { silentLogger } from '#kernel/testing/event-factories.ts'
 import { readConfig } from '#lib/env/config.ts'
-import { CONFIG_INVALID } from '#lib/env/errors.ts'
 import { defineSettings, Settings } from '#lib/env/settings.ts'
+import { HttpError } from '#lib/errors/http-error.ts'
 import { Response } from '#lib/http/response.ts'
 import { Redactor } from '#lib/redact/redactor.ts'
 import { asInteger } from '#lib/text/conversion.ts'
@@ -125,7 +125,7 @@ t.test('a bundle that fails while the kernel boots is named, and the cause is ke
     cause,
   })
   const decorate = () => {
-    throw new CONFIG_INVALID(['  it'])
+    throw new HttpError(500, 'The configuration has mistakes:\n  it')
   }
   await t.rejects(boot(t, [{ name: 'shop', decorate, register() {} }]), {
     message: 'The bundle "shop" failed in decorate(): The configuration has mistakes:\n  it',

@@ -1,4 +1,5 @@
 import {
+  type CollectorTypes,
   noCounts,
   type Profile,
   type ProfileSummary,
@@ -6,7 +7,6 @@ import {
   toProfile,
 } from '#bundles/profiler/profile/profile.ts'
 import type { SerializedProfile } from '#bundles/profiler/store/profile-storage.ts'
-import type { QueryData } from '#bundles/profiler/subjects/queries/data.ts'
 import type { PanelSubject } from '#bundles/profiler/web/panels/panel.ts'
 
 /** What of a profile, beside its data, is not as usual. */
@@ -104,6 +104,9 @@ export function createSubject(data: Profile['data'], more: Partial<PanelSubject>
 function finds<result>(result: result): () => Promise<result> {
   return async () => result
 }
+
+/** A stored query. */
+export type QueryData = CollectorTypes['queries']['queries'][number]
 
 /** Makes a stored query of PostgreSQL that took a millisecond; `changes` are its other fields. */
 export function createQuery(changes: Partial<QueryData> = {}): QueryData {

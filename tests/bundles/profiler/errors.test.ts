@@ -1,6 +1,5 @@
 import { t } from 'tap'
 import { findOccurrences } from '#bundles/profiler/insight/relatives.ts'
-import type { RecordedException } from '#bundles/profiler/profile/code.ts'
 import { type Profile, type ProfileSummary, parseSummary } from '#bundles/profiler/profile/profile.ts'
 import { MemoryProfileStorage } from '#bundles/profiler/store/memory-profile-storage.ts'
 import { fingerprintOf } from '#bundles/profiler/subjects/exception/record.ts'
@@ -130,7 +129,7 @@ t.test('the error page does not wait for a slow store', async t => {
   t.notMatch(text, 'class="occurrences"')
 })
 
-function firstOf({ collectors }: Profile): RecordedException | undefined {
+function firstOf({ collectors }: Profile) {
   return collectors.exception?.exceptions[0]
 }
 

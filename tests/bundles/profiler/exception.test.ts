@@ -1,9 +1,5 @@
 import t from 'tap'
-import type { RecordedException } from '#bundles/profiler/profile/code.ts'
 import type { Profile } from '#bundles/profiler/profile/profile.ts'
-import type { ExceptionData } from '#bundles/profiler/subjects/exception/data.ts'
-import { createExceptionPanel } from '#bundles/profiler/subjects/exception/show.ts'
-import { EditorLinks } from '#bundles/profiler/web/editor-links.ts'
 import { ExceptionEvent } from '#kernel/events.ts'
 import { HttpError } from '#lib/errors/http-error.ts'
 import { createProfile } from '#tests/support/create-profile.ts'
@@ -11,16 +7,9 @@ import { toText } from '#tests/support/html.ts'
 import { createProfiledKernel } from '#tests/support/profiled-kernel.ts'
 import { serveKernel } from '#tests/support/test-server.ts'
 
-const exceptionPanel = createExceptionPanel(new EditorLinks({ directory: process.cwd() }))
+const dataOf = ({ collectors }: Profile) => collectors.exception
 
-function dataOf({ data }: Profile): ExceptionData | undefined {
-  // The collector of this name returns this type.
-  return data.exception as ExceptionData | undefined
-}
-
-function firstOf(profile: Profile): RecordedException | undefined {
-  return dataOf(profile)?.exceptions[0]
-}
+const firstOf = (profile: Profile) => dataOf(profile)?.exceptions[0]
 
 t.test('an error is recorded with its causes, frames and sources', async t => {
   const handlers = {
@@ -28,7 +17,7 @@ t.test('an error is recorded with its causes, frames and sources', async t => {
       throw new Error('outer', { cause: new RangeError('inner') })
     },
   }
-  const { client, profileOf, show } = await createProfiledKernel(t, { handlers })
+  const { client, panel, profileOf, show } = await createProfiledKernel(t, { handlers })
   const profile = await profileOf(await client.get('/broken'))
   t.hasStrict(firstOf(profile), { name: 'Error', message: 'outer', cause: { name: 'RangeError', message: 'inner' } })
   t.equal(profile.summary.exception, 'Error')
@@ -44,8 +33,8 @@ t.test('an error is recorded with its causes, frames and sources', async t => {
   )
   t.ok(Number(firstOf(profile)?.cause?.common) > 3, 'frames that the cause shares are not repeated')
 
-  t.ok(exceptionPanel.hasContent(profile))
-  t.strictSame(exceptionPanel.badge?.(profile), { text: '2', level: 'error' })
+  t.ok(panel('exception').hasContent(profile))
+  t.strictSame(panel('exception').badge?.(profile), { text: '2', level: 'error' })
   const html = await show('exception', profile)
   const text = toText(html)
   t.match(text, /Exceptions RangeError Error .*Error outer.*Caused by RangeError inner/, 'the way from the cause')
@@ -70,7 +59,7 @@ t.test('foreign frames are folded, with the names of their packages', async t =>
 })
 
 t.test('a 404 is recorded with its cause, without sources of the kernel', async t => {
-  const { client, profileOf, show } = await createProfiledKernel(t)
+  const { client, panel, profileOf, show } = await createProfiledKernel(t)
   const response = await client.get('/missing')
   const profile = await profileOf(response)
   t.hasStrict(firstOf(profile), {
@@ -87,8 +76,8 @@ t.test('a 404 is recorded with its cause, without sources of the kernel', async 
   t.equal(text.match(/KERNEL_NO_ROUTE/g)?.length, 3, 'a code that is the name is not repeated')
 
   const sub = await profileOf(response, 'x-previous-debug-token')
-  t.notOk(exceptionPanel.hasContent(sub))
-  t.strictSame(exceptionPanel.badge?.(sub), { text: '', level: 'error' }, 'nothing is no count')
+  t.notOk(panel('exception').hasContent(sub))
+  t.strictSame(panel('exception').badge?.(sub), { text: '', level: 'error' }, 'nothing is no count')
   t.match(toText(await show('exception', sub)), 'No exceptions.')
 })
 
@@ -241,7 +230,7 @@ t.test('an error that a listener has replaced is recorded once', async t => {
 })
 
 t.test('stored data of any shape can be shown', async t => {
-  const { show } = await createProfiledKernel(t)
+  const { panel, show } = await createProfiledKernel(t)
   const circular = {
     name: 1,
     message: {},
@@ -265,7 +254,7 @@ t.test('stored data of any shape can be shown', async t => {
   ]) {
     const profile = createProfile({ exception })
     const text = toText(await show('exception', profile))
-    t.match(text, exceptionPanel.hasContent(profile) ? 'Exceptions' : 'No exceptions.')
+    t.match(text, panel('exception').hasContent(profile) ? 'Exceptions' : 'No exceptions.')
   }
   const crashed = createProfile({ exception: { exceptions: [{ name: 'Error' }] } }, { outcome: 'crashed' })
   t.match(toText(await show('exception', crashed)), 'Uncaught: the process exited.')

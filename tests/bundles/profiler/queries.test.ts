@@ -1,9 +1,8 @@
 import { t } from 'tap'
-import type { QueryData } from '#bundles/profiler/subjects/queries/data.ts'
 import { readQueries } from '#bundles/profiler/subjects/queries/read.ts'
 import { QueryTrace } from '#bundles/profiler/subjects/queries/record.ts'
 import { Response } from '#lib/http/response.ts'
-import { createProfile, createQuery } from '#tests/support/create-profile.ts'
+import { createProfile, createQuery, type QueryData } from '#tests/support/create-profile.ts'
 import { createProfiledKernel } from '#tests/support/profiled-kernel.ts'
 import { until } from '#tests/support/until.ts'
 

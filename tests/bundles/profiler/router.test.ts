@@ -1,18 +1,12 @@
 import t from 'tap'
 import { type Profile, toProfile } from '#bundles/profiler/profile/profile.ts'
-import type { RouterData } from '#bundles/profiler/subjects/router/data.ts'
-import { createRouterPanel, rebuildRequest } from '#bundles/profiler/subjects/router/show.ts'
-import { EditorLinks } from '#bundles/profiler/web/editor-links.ts'
+import { rebuildRequest } from '#bundles/profiler/subjects/router/show.ts'
 import { Response } from '#lib/http/response.ts'
-import { Redactor } from '#lib/redact/redactor.ts'
-import { createProfile, createSubject } from '#tests/support/create-profile.ts'
+import { createProfile } from '#tests/support/create-profile.ts'
 import { toText } from '#tests/support/html.ts'
 import { createProfiledKernel } from '#tests/support/profiled-kernel.ts'
 
-function dataOf({ data }: Profile): RouterData | undefined {
-  // The collector of this name returns this type.
-  return data.router as RouterData | undefined
-}
+const dataOf = ({ collectors }: Profile) => collectors.router
 
 t.test('the matched route is recorded; the reasons against other routes are computed', async t => {
   const { client, profileOf, show } = await createProfiledKernel(t)
@@ -125,16 +119,15 @@ t.test('the panel notes that the input of a condition is not available any more'
 })
 
 t.test('a request that was not routed has an empty panel', async t => {
-  const { app, client, profileOf, show } = await createProfiledKernel(t)
+  const { client, panel, profileOf, show } = await createProfiledKernel(t)
   const sub = await profileOf(await client.get('/forward'), 'x-previous-debug-token')
   t.equal(dataOf(sub), undefined)
   t.match(
     toText(await show('router', sub)),
     'Matched route (none) Controller sub Route matching Not routed: this request',
   )
-  const panel = createRouterPanel({ ...app, editor: new EditorLinks({ directory: '/' }) })
-  t.notOk(panel.hasContent(sub))
-  t.ok(panel.hasContent(await profileOf(await client.get('/forward'))))
+  t.notOk(panel('router').hasContent(sub))
+  t.ok(panel('router').hasContent(await profileOf(await client.get('/forward'))))
 })
 
 t.test('the panel notes routes that have changed since', async t => {
@@ -230,9 +223,6 @@ t.test('markup in a profile is shown as text', async t => {
 })
 
 t.test('at most a hundred routes are shown', async t => {
-  const panel = createRouterPanel({ routes: [], redactor: new Redactor(), editor: new EditorLinks({ directory: '/' }) })
-  const subject = createSubject({ router: {} })
-  t.match(await panel.toView(subject), { rows: [], folded: [], left: 0 })
   const { client, profileOf, show } = await createProfiledKernel(t, {
     handlers: Object.fromEntries(Array.from({ length: 150 }, (_, index) => [`/page-${index}`, () => undefined])),
   })

@@ -1,24 +1,21 @@
 import { t } from 'tap'
 import { ErrorListener, type MissLevel } from '#bundles/framework/listeners/error-listener.ts'
 import { ControllerResolver, defineController, toController } from '#kernel/controller.ts'
-import { KERNEL_INPUT_REFUSED, KERNEL_METHOD_NOT_ALLOWED, KERNEL_NO_ROUTE } from '#kernel/errors.ts'
 import { createBareKernel } from '#kernel/testing/create-test-kernel.ts'
 import { createExceptionEvent, createRequest } from '#kernel/testing/event-factories.ts'
 import { ThrownFrames } from '#kernel/thrown-frames.ts'
-import { BODY_TOO_LARGE } from '#lib/body/errors.ts'
-import { HttpError } from '#lib/errors/http-error.ts'
-import {
-  HTTP_CROSS_ORIGIN,
-  HTTP_HOST_FOREIGN,
-  HTTP_METHOD_UNKNOWN,
-  HTTP_VERSION_UNSUPPORTED,
-} from '#lib/http/errors.ts'
+import { defineError, HttpError } from '#lib/errors/http-error.ts'
 import type { Request } from '#lib/http/request.ts'
 import { Response } from '#lib/http/response.ts'
 import { createLogger } from '#lib/log/create-logger.ts'
 import { createRecorder } from '#tests/support/recording-logger.ts'
 
 const thrown = new ThrownFrames({ controllers: { registered: [] }, directory: '/shop', routes: [] })
+
+/** An error with a code of the catalogue. */
+function createError(code: string, status: number): HttpError {
+  return new (defineError(code, status, 'refused'))([])
+}
 
 function createListener(missLevel: MissLevel = 'error') {
   const { logger, records } = createRecorder()
@@ -83,11 +80,11 @@ t.test(
   'a request that is refused before routing, or that no route takes, is as loud as it is wanted to be',
   async t => {
     const errors = [
-      new KERNEL_NO_ROUTE(['GET', '/', '']),
-      new KERNEL_METHOD_NOT_ALLOWED(['PUT', '/', 'GET']),
-      new HTTP_HOST_FOREIGN(['example.net']),
-      new HTTP_METHOD_UNKNOWN(['BREW', 'GET']),
-      new HTTP_VERSION_UNSUPPORTED(['2.0']),
+      createError('KERNEL_NO_ROUTE', 404),
+      createError('KERNEL_METHOD_NOT_ALLOWED', 405),
+      createError('HTTP_HOST_FOREIGN', 400),
+      createError('HTTP_METHOD_UNKNOWN', 501),
+      createError('HTTP_VERSION_UNSUPPORTED', 505),
     ]
     for (const level of ['error', 'info'] as const) {
       for (const error of errors) {
@@ -103,9 +100,9 @@ t.test(
 
 t.test('refused values and requests of other origins are no errors of the application', async t => {
   const refusals = [
-    new KERNEL_INPUT_REFUSED(['form', 'x']),
+    createError('KERNEL_INPUT_REFUSED', 422),
     new HttpError(422, 'no'),
-    new HTTP_CROSS_ORIGIN(['POST', 'Origin', 'null', 'x']),
+    createError('HTTP_CROSS_ORIGIN', 403),
   ]
   for (const level of ['error', 'info'] as const) {
     for (const error of refusals) {
@@ -145,7 +142,8 @@ t.test(
   async t => {
     const { listener, records } = createListener('info')
     const refused = [403, 404, 409].map(status => new HttpError(status, 'no'))
-    for (const error of [...refused, new BODY_TOO_LARGE([1])]) listener.logException(createExceptionEvent(error))
+    for (const error of [...refused, createError('BODY_TOO_LARGE', 413)])
+      listener.logException(createExceptionEvent(error))
     for (const status of [500, 501, 503, 505]) listener.logException(createExceptionEvent(new HttpError(status, 'no')))
     t.strictSame(
       records.map(({ level }) => level),
@@ -197,7 +195,7 @@ t.test('a miss below the level of the log is not written', async t => {
   const lines: string[] = []
   const stream = { write: (line: string) => lines.push(line) }
   const listener = new ErrorListener(createLogger({ level: 'warning', format: 'json', stream }), 'info', thrown)
-  listener.logException(createExceptionEvent(new KERNEL_NO_ROUTE(['GET', '/', ''])))
+  listener.logException(createExceptionEvent(createError('KERNEL_NO_ROUTE', 404)))
   t.strictSame(lines, [])
   listener.logException(createExceptionEvent(new HttpError(403, 'No.')))
   t.match(lines, [/"level":"error"/])

@@ -7,7 +7,6 @@ import { Inspector } from '#bundles/profiler/insight/findings/inspector.ts'
 import { showProfile } from '#bundles/profiler/insight/relatives.ts'
 import { describeTimes, listClaims } from '#bundles/profiler/insight/since-edit.ts'
 import { MemoryProfileStorage } from '#bundles/profiler/store/memory-profile-storage.ts'
-import type { FileEdit } from '#bundles/profiler/subjects/config/data.ts'
 import { createRecord, type RecordInit } from '#tests/support/create-profile.ts'
 
 const minute = 60_000
@@ -27,7 +26,7 @@ const flaws: FindingRule = {
 /** A store, and the function that shows the request that is added last. Times are in minutes after noon. */
 function createStore(edits: readonly (readonly [minutes: number, ...files: string[]])[]) {
   const storage = new MemoryProfileStorage()
-  const facts: readonly FileEdit[] = edits.map(([minutes, ...files]) => ({ time: noon + minutes * minute, files }))
+  const facts = edits.map(([minutes, ...files]) => ({ time: noon + minutes * minute, files }))
   const inspector = new Inspector([flaws])
   let count = 0
   const add = (minutes: number, init: RecordInit = {}) => {

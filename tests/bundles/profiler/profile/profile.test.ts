@@ -1,12 +1,11 @@
 import { t } from 'tap'
-import { parseProfile, parseSummary, toProfile } from '#bundles/profiler/profile/profile.ts'
-import type { JsonObject } from '#bundles/profiler/profile/schema.ts'
+import { type Profile, parseProfile, parseSummary, toProfile } from '#bundles/profiler/profile/profile.ts'
 import { createProfile } from '#tests/support/create-profile.ts'
 
 const { collectors: _, ...document } = toProfile(createProfile({}))
 
 /** Parses stored data. */
-const collectorsOf = (data: JsonObject) => toProfile({ ...document, data }).collectors
+const collectorsOf = (data: Profile['data']) => toProfile({ ...document, data }).collectors
 
 t.test('a part is parsed once, at the first access, and is absent if nothing was recorded', t => {
   const { logger, http, ...others } = collectorsOf({ logger: { records: [], dropped: 2 }, strange: { some: 'data' } })

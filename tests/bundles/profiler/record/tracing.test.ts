@@ -1,19 +1,12 @@
 import { t } from 'tap'
 import type { SpanRow } from '#bundles/profiler/profile/span-data.ts'
 import type { StoredProfile } from '#bundles/profiler/store/profile-storage.ts'
-import { createEventsPanel } from '#bundles/profiler/subjects/events/show.ts'
-import { createLoggerPanel } from '#bundles/profiler/subjects/logs/show.ts'
-import { EditorLinks } from '#bundles/profiler/web/editor-links.ts'
 import { currentRequest } from '#kernel/argument-sources.ts'
 import { defineController } from '#kernel/controller.ts'
 import { FinishRequestEvent, ResponseEvent } from '#kernel/events.ts'
 import { Event } from '#lib/event-dispatcher/event-dispatcher.ts'
 import { Response } from '#lib/http/response.ts'
 import { createProfiledKernel } from '#tests/support/profiled-kernel.ts'
-
-const eventsPanel = createEventsPanel(new EditorLinks({ directory: process.cwd() }))
-
-const loggerPanel = createLoggerPanel(new EditorLinks({ directory: process.cwd() }))
 
 interface TraceData {
   readonly spans: readonly SpanRow[]
@@ -64,7 +57,7 @@ t.test('a failed request shows where its error page was made; the error page has
   t.equal(namesOf(sub).at(-1), 'kernel.finish_request')
   t.notOk(namesOf(sub).includes('kernel.exception'))
 
-  const events = await show(eventsPanel, main)
+  const events = await show('events', main)
   for (const text of [
     'Dispatched Events',
     'Called Listeners',
@@ -83,11 +76,11 @@ t.test('a failed request shows where its error page was made; the error page has
   ]) {
     t.ok(events.includes(text), text)
   }
-  const logs = await show(loggerPanel, main)
+  const logs = await show('logger', main)
   for (const text of ['Log Messages', 'Uncaught', 'Notified event', 'stopped propagation of the event']) {
     t.ok(logs.includes(text), text)
   }
-  t.notMatch(await show(loggerPanel, sub), 'Uncaught')
+  t.notMatch(await show('logger', sub), 'Uncaught')
   const time = await show('time', main)
   for (const text of [
     'Performance metrics',

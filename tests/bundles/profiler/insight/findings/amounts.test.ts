@@ -2,8 +2,7 @@ import { t } from 'tap'
 import { Inspector } from '#bundles/profiler/insight/findings/inspector.ts'
 import { describeAmounts } from '#bundles/profiler/insight/replay/judge-fix.ts'
 import type { Profile } from '#bundles/profiler/profile/profile.ts'
-import type { QueriesData, QueryData } from '#bundles/profiler/subjects/queries/data.ts'
-import { createProfile, createQuery } from '#tests/support/create-profile.ts'
+import { createProfile, createQuery, type QueryData } from '#tests/support/create-profile.ts'
 
 const times = <item>(count: number, create: (index: number) => item) =>
   Array.from({ length: count }, (_, index) => create(index))
@@ -119,8 +118,8 @@ const amounts: readonly (readonly [rule: string, before: Profile['data'], after:
 t.test('a rule measures its finding before and after a change, also if it finds no more', async t => {
   const judge = new Inspector([])
   const create = (data: Profile['data']) => {
-    const { queries } = data.queries === undefined ? { queries: [] } : (data.queries as QueriesData)
-    return createProfile(data, { duration: 5000, queries: queries.length })
+    const queries = createProfile(data).collectors.queries?.queries.length ?? 0
+    return createProfile(data, { duration: 5000, queries })
   }
   const offenders = amounts.flatMap(([rule, before, after, expected]) => {
     const original = create(before)

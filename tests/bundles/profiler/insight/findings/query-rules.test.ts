@@ -2,8 +2,7 @@ import fc from 'fast-check'
 import { t } from 'tap'
 import { linkToFinding, writeAdvice, writeProblem } from '#bundles/profiler/insight/findings/finding.ts'
 import { findFindings } from '#bundles/profiler/insight/findings/inspector.ts'
-import type { QueryData } from '#bundles/profiler/subjects/queries/data.ts'
-import { createProfile, createQuery, type ProfileInit } from '#tests/support/create-profile.ts'
+import { createProfile, createQuery, type ProfileInit, type QueryData } from '#tests/support/create-profile.ts'
 
 const find = (queries: readonly QueryData[], init: ProfileInit = {}, data: object = {}) =>
   findFindings(

@@ -1,7 +1,6 @@
 import type { Profiler } from 'node:inspector'
 import fc from 'fast-check'
 import { t } from 'tap'
-import type { CpuData } from '#bundles/profiler/subjects/cpu/data.ts'
 import { type CallNode, createCallTree, summarizeSamples } from '#bundles/profiler/subjects/cpu/summarize-samples.ts'
 import { Redactor } from '#lib/redact/redactor.ts'
 import { SourceExcerpts } from '#lib/stack/source-excerpts.ts'
@@ -34,7 +33,7 @@ function createProfile(
   }
 }
 
-function summarize(profile: Profiler.Profile, names: ReadonlyMap<string, string> = new Map()): CpuData {
+function summarize(profile: Profiler.Profile, names: ReadonlyMap<string, string> = new Map()) {
   const redactor = new Redactor({})
   const directory = process.cwd()
   const services = { directory, names, redactor, sources: new SourceExcerpts(directory, redactor) }

@@ -3,7 +3,6 @@ import path from 'node:path'
 import { setFlagsFromString } from 'node:v8'
 import { type Test, t } from 'tap'
 import { toProfile } from '#bundles/profiler/profile/profile.ts'
-import { readCpu } from '#bundles/profiler/subjects/cpu/read.ts'
 import { ArmFile, createArming } from '#bundles/profiler/subjects/cpu/record.ts'
 import { Response } from '#lib/http/response.ts'
 import { startProgram } from '#tests/bin/site-process.ts'
@@ -24,7 +23,7 @@ async function open(t: Test, init: Parameters<typeof createProfiledKernel>[1] = 
   const { client, profileOf } = kernel
   const arm = (form: Record<string, string>) =>
     client.post('/_profiler/cpu/arm', { form, headers: { origin: 'http://localhost' } })
-  const cpuOf = async (target: string) => readCpu(await profileOf(await client.get(target)))
+  const cpuOf = async (target: string) => (await profileOf(await client.get(target))).collectors.cpu
   return { ...kernel, armFile, arm, cpuOf }
 }
 
@@ -56,14 +55,14 @@ t.test('in a warm server, the next request of a route is sampled; its slowest fu
   }
   t.match(await page(), `No CPU profile scheduled. Last sampled request: ${tokens[0]}`)
   const read = async (address: string) => JSON.parse(await (await fetch(`${url}/_profiler/${address}`)).text())
-  const cpu = readCpu(toProfile(await read(`${tokens[0]}.json`)))
-  const [guilty] = cpu?.functions ?? []
+  const { busy = 0, calls = [], functions = [] } = toProfile(await read(`${tokens[0]}.json`)).collectors.cpu ?? {}
+  const [guilty] = functions.toSorted((a, b) => b.self - a.self)
   t.hasStrict(guilty, { name: 'countPrimes', file: 'tests/fixtures/busy-bundle.ts', origin: 'application' })
   t.equal(guilty?.line, lineOf('export function countPrimes'), 'where it was written')
   t.ok([lineOf('for (let divisor'), lineOf('% divisor')].includes(Number(guilty?.hot)), 'its inner loop is the hottest')
-  t.ok(Number(guilty?.self) > 0.5 * Number(cpu?.busy))
-  const [call] = cpu?.calls.filter(({ called }) => called === guilty) ?? []
-  t.equal(call?.caller?.called.name, 'controller primes', 'called by the controller')
+  t.ok(Number(guilty?.self) > 0.5 * busy)
+  const [, caller = -1] = calls.find(([called]) => functions[called] === guilty) ?? []
+  t.equal(functions[Number(calls[caller]?.[0])]?.name, 'controller primes', 'called by the controller')
   const { records } = await read('search.json?limit=100')
   const sampled = []
   for (const { token } of records) if ((await read(`${token}.json`)).data.cpu) sampled.push(token)
@@ -83,7 +82,7 @@ t.test('the page shows the awaited request, and the result', async t => {
     t.equal(await cpuOf(path), undefined, 'another route is not what was asked for')
   }
   const profile = await profileOf(await client.get('/primes'))
-  const cpu = readCpu(profile)
+  const { cpu } = profile.collectors
   t.hasStrict(cpu, { others: 0, isCut: false })
   t.ok(Number(cpu?.samples) > 10 && Number(cpu?.startup) > 0)
   t.equal(await cpuOf('/primes'), undefined, 'once')
@@ -115,7 +114,7 @@ t.test('a request can also be selected by its method and path, even without a ro
   const { arm, client, cpuOf, profileOf } = await open(t)
   t.equal((await arm({ path: '/nowhere?page=2' })).status, 303)
   t.match(toText((await client.get('/_profiler/cpu')).text), 'Waiting for the next GET /nowhere.')
-  t.equal(readCpu(await profileOf(await client.request('HEAD', '/nowhere'))), undefined)
+  t.equal((await profileOf(await client.request('HEAD', '/nowhere'))).collectors.cpu, undefined)
   const cpu = await cpuOf('/nowhere?page=3')
   t.ok(cpu)
   const answer = await client.get('/_profiler/cpu')
@@ -151,7 +150,7 @@ t.test('concurrent requests are in the same samples, and are counted', async t =
   open_()
   await before
   const profile = await profileOf(await asked)
-  t.equal(readCpu(profile)?.others, 3)
+  t.equal(profile.collectors.cpu?.others, 3)
   const { text } = await client.get(`/_profiler/${profile.summary.token}?panel=cpu`)
   t.match(textOf(text), '3 concurrent requests: the samples include their work.')
 })

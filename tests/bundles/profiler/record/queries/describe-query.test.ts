@@ -1,12 +1,12 @@
 import fc from 'fast-check'
 import { t } from 'tap'
+import { parseProfile } from '#bundles/profiler/profile/profile.ts'
 import { Trace } from '#bundles/profiler/record/trace.ts'
-import type { QueriesData, QueryData } from '#bundles/profiler/subjects/queries/data.ts'
-import { unpackQueries } from '#bundles/profiler/subjects/queries/data.ts'
 import { createQueriesCollector, QueryRecorder } from '#bundles/profiler/subjects/queries/record.ts'
 import type { QueryParameters, QueryResult, QueryStart } from '#kernel/queries.ts'
 import { createRequest } from '#kernel/testing/event-factories.ts'
 import { Redactor } from '#lib/redact/redactor.ts'
+import { createRecord, type QueryData } from '#tests/support/create-profile.ts'
 
 const redactor = new Redactor({ DATABASE_URL: 'postgres://app:the-database-password@db/shop' })
 const collector = createQueriesCollector(redactor)
@@ -28,9 +28,8 @@ function record(...starts: readonly Report[]): readonly QueryData[] {
   for (const { result = {}, ...start } of starts) {
     recorder.begin({ system: 'postgresql', text: '', source: 'measure', ...start })?.(result)
   }
-  const { queries } = unpackQueries({ queries: collector.collect(trace) })
-  // The shape of unpacked queries.
-  return (queries as QueriesData).queries
+  const { text } = createRecord({ data: { queries: collector.collect(trace) } })
+  return parseProfile(text)?.collectors.queries?.queries ?? []
 }
 
 function parametersOf(text: string, parameters?: QueryParameters, system = 'postgresql') {
@@ -67,7 +66,7 @@ t.test('a text without a name keeps its type and its length', async t => {
     ['$6', 'binary, 3 bytes'],
     ['$7', 'list, 1 items'],
     ['$8', 'object'],
-    ['$9', undefined],
+    ['$9', null],
     ['$10', '8'],
   ])
   t.strictSame(parametersOf(`SELECT f('hunter2', ?)`, ['x'], 'mysql'), [

@@ -1,10 +1,7 @@
 import fc from 'fast-check'
 import { t } from 'tap'
 import { toMarkdown } from '#bundles/profiler/export/markdown.ts'
-import type { CpuData } from '#bundles/profiler/subjects/cpu/data.ts'
-import { readCpu } from '#bundles/profiler/subjects/cpu/read.ts'
-import { createCpuPanel } from '#bundles/profiler/subjects/cpu/show.ts'
-import { EditorLinks } from '#bundles/profiler/web/editor-links.ts'
+import type { CollectorTypes } from '#bundles/profiler/profile/profile.ts'
 import { toHtmlFile } from '#bundles/profiler/web/export-profile.ts'
 import { createProfile, createSubject, type ProfileInit } from '#tests/support/create-profile.ts'
 import { plainEquals, toText } from '#tests/support/html.ts'
@@ -14,7 +11,7 @@ const runtime = { file: 'node:events', line: 500, origin: 'runtime', self: 0 } a
 const kernel = { file: 'kernel/http-kernel.ts', line: 60, origin: 'kernel', self: 0 } as const
 
 /** emit → #answer → handle → controller → busy, and a bit of the garbage collector. */
-const cpu: CpuData = {
+const cpu: CollectorTypes['cpu'] = {
   samples: 900,
   busy: 100_000,
   idle: 10_000,
@@ -115,9 +112,9 @@ t.test('only the widest bars are drawn', async t => {
 })
 
 t.test('hot spots have their source, a link to the editor and one to the widest call', async t => {
-  const kernel = await createProfiledKernel(t)
-  const panel = createCpuPanel(new EditorLinks({ editorUrl: 'ed://{file}:{line}', directory: '/site' }))
-  const html = plainEquals(await kernel.show(panel, record()))
+  const variables = { EDITOR_URL: 'ed://{file}:{line}' }
+  const kernel = await createProfiledKernel(t, { directory: '/site', variables })
+  const html = plainEquals(await kernel.show('cpu', record()))
   t.match(html, '<a class="place" href="ed:///site/src/busy.ts:5">src/busy.ts:5</a>')
   t.match(html, '<a class="call" href="/_profiler/abc123?panel=cpu&amp;frame=4#flame"')
   t.match(html, /<details class="more" open>[\s\S]*<mark class="line"><span class="line-number">5<\/span>/)
@@ -170,12 +167,11 @@ t.test('Markdown lists the hot spots, the slowest first', async t => {
 })
 
 t.test('in an HTML export, its links stay in the file', async t => {
-  const { app, storage } = await createProfiledKernel(t)
-  const panels = [createCpuPanel(new EditorLinks({ directory: '/' }))]
+  const { app, panel, storage } = await createProfiledKernel(t)
   const subject = { ...createSubject({ cpu }), isPinned: false, findings: [] }
   const html = await toHtmlFile(subject, {
     ...app,
-    panels: async () => panels,
+    panels: async () => [panel('cpu')],
     storage,
     assets: { stylesheet: '' },
   })
@@ -207,5 +203,4 @@ t.test('a damaged CPU profile can be shown', async t => {
     if (toMarkdown({ ...createSubject({ cpu }), isPinned: false, findings: [] }).includes('NaN')) t.fail('NaN')
   })
   await t.resolves(fc.assert(property, { numRuns: 200 }))
-  t.equal(readCpu(createProfile({})), undefined)
 })

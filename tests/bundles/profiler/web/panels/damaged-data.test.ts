@@ -1,36 +1,14 @@
 import fc from 'fast-check'
 import { t } from 'tap'
-import { createBrowserPanel } from '#bundles/profiler/subjects/browser/show.ts'
-import { createConsolePanel } from '#bundles/profiler/subjects/console/show.ts'
-import { createEventsPanel } from '#bundles/profiler/subjects/events/show.ts'
-import { createHttpPanel } from '#bundles/profiler/subjects/http/show.ts'
-import { createLoggerPanel } from '#bundles/profiler/subjects/logs/show.ts'
-import { memoryPanel } from '#bundles/profiler/subjects/memory/show.ts'
-import { createQueryPanels } from '#bundles/profiler/subjects/queries/show.ts'
-import { createTemplatesPanel } from '#bundles/profiler/subjects/templates/show.ts'
-import { EditorLinks } from '#bundles/profiler/web/editor-links.ts'
-import { createTimePanel } from '#bundles/profiler/web/panels/time.ts'
 import { createProfile, createSubject } from '#tests/support/create-profile.ts'
 import { createProfiledKernel } from '#tests/support/profiled-kernel.ts'
 import { provenRuns } from '#tests/support/sample.ts'
 
-const loggerPanel = createLoggerPanel(new EditorLinks({ directory: process.cwd() }))
+const names = 'browser|cache|console|database|events|http|logger|memory|templates|time|validation'
 
 t.test('the panels of a damaged profile can be shown', async t => {
-  const { app, show } = await createProfiledKernel(t)
-  const templatesPanel = createTemplatesPanel(app, new EditorLinks({ directory: '/' }))
-  const queryPanels = createQueryPanels(app.view, new EditorLinks({ directory: '/' }))
-  const panels = [
-    createEventsPanel(new EditorLinks({ directory: '/' })),
-    loggerPanel,
-    createTimePanel(new EditorLinks({ directory: '/' })),
-    createHttpPanel(new EditorLinks({ directory: '/' })),
-    memoryPanel,
-    templatesPanel,
-    ...queryPanels,
-    createConsolePanel(new EditorLinks({ directory: '/' })),
-    createBrowserPanel(app.files, new EditorLinks({ directory: '/' })),
-  ]
+  const { panel, show } = await createProfiledKernel(t)
+  const panels = names.split('|').map(panel)
   const json = fc.jsonValue()
   const row = fc.oneof(
     json,

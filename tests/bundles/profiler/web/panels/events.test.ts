@@ -1,13 +1,12 @@
 import { t } from 'tap'
 import { controllerTimes, type EventNode, ownTime, readEventTree } from '#bundles/profiler/profile/event-tree.ts'
 import { toProfile } from '#bundles/profiler/profile/profile.ts'
-import { createEventsPanel } from '#bundles/profiler/subjects/events/show.ts'
-import { EditorLinks } from '#bundles/profiler/web/editor-links.ts'
 import { createProfile, createSubject } from '#tests/support/create-profile.ts'
 import { plainEquals } from '#tests/support/html.ts'
 import { createProfiledKernel } from '#tests/support/profiled-kernel.ts'
 
-const eventsPanel = createEventsPanel(new EditorLinks({ directory: process.cwd() }))
+const { panel, show } = await createProfiledKernel(t)
+const eventsPanel = panel('events')
 
 const spans = [
   [null, 'kernel.request', 0, 1000, -1, 1, ['Late.onRequest']],
@@ -127,9 +126,8 @@ t.test('the controller is at its call, with its dispatches, changes and exceptio
   t.hasStrict(await nodesOf([...before, ...within]), [{}, {}, { remark: 'not finished', children: [{}, {}] }])
   const thrower = [null, 'kernel.controller_arguments', 0, 10, -1, 2]
   t.hasStrict(await nodesOf([thrower, answer]), [{ id: 'span-0' }, { id: 'span-1' }], 'it was never called')
-  const { show } = await createProfiledKernel(t)
   const nameless = { ...subject.profile, summary: { ...subject.profile.summary, controller: null } }
-  const html = await show(eventsPanel, {
+  const html = await show('events', {
     profile: toProfile({ ...nameless, data: { events: { spans: failed } } }),
   })
   t.match(html, 'the controller')
@@ -172,14 +170,13 @@ t.test('a page is limited, keeps the important rows, and links to the rest', asy
     [null, 'last', 9990, 3],
     [null, 'never over', 9995, null],
   ]
-  const { show } = await createProfiledKernel(t)
   const large = createSubject({ events: { spans } })
-  const html = await show(eventsPanel, large)
+  const html = await show('events', large)
   t.ok(html.length < 60_000, `${html.length} characters`)
   t.match(html, /id="span-981".*etag/)
   t.match(html, '864 short calls without an effect are not listed')
   t.match(html, /href="\/_profiler\/\w+\?panel(=|&#x3D;)events&amp;spans(=|&#x3D;)all"/)
-  const all = await show(eventsPanel, { ...large, query: new URLSearchParams('spans=all') })
+  const all = await show('events', { ...large, query: new URLSearchParams('spans=all') })
   t.match(all, 'id="span-982"')
   t.notMatch(all, 'left out')
 })
@@ -233,7 +230,6 @@ t.test('a sub-request is named after its controller, or its path', async t => {
 })
 
 t.test('a controller and a sub-request have their places; those of rows with others within are below them', async t => {
-  const { show } = await createProfiledKernel(t)
   const spans = [
     [null, 'kernel.controller_arguments', 0, 10],
     ['request', 'bbbbbb', 100, 500],
@@ -251,8 +247,7 @@ t.test('a controller and a sub-request have their places; those of rows with oth
 })
 
 t.test('the page shows all texts, escaped', async t => {
-  const { show } = await createProfiledKernel(t)
-  const html = await show(eventsPanel, subject)
+  const html = await show('events', subject)
   t.match(html, '/_profiler/abc123?panel&#x3D;events')
   t.match(html, '7 more events')
   const hostile = createSubject({
@@ -263,13 +258,12 @@ t.test('the page shows all texts, escaped', async t => {
       ],
     },
   })
-  const escaped = await show(eventsPanel, hostile)
+  const escaped = await show('events', hostile)
   t.match(escaped, '&lt;script&gt;')
   t.notMatch(escaped, /<script|href="\/_profiler/)
 })
 
 t.test('an empty tree has a message', async t => {
-  const { show } = await createProfiledKernel(t)
   const panel = eventsPanel
   t.notOk(panel.hasContent(createSubject({}).profile))
   t.ok(panel.hasContent(subject.profile))
@@ -305,9 +299,8 @@ t.test('a tree of any depth is shown', async t => {
   const deep = Array.from({ length: 5001 }, (_, index) =>
     index % 2 === 0 ? [null, 'e', index, 1, index - 1] : [0, 'l', index, 1],
   )
-  const { show } = await createProfiledKernel(t)
   const query = new URLSearchParams('spans=all')
-  const html = await show(eventsPanel, createSubject({ events: { spans: deep } }, { query }))
+  const html = await show('events', createSubject({ events: { spans: deep } }, { query }))
   t.equal(html.match(/<li /g)?.length, 5000)
   t.ok(await eventsPanel.toView(createSubject({ events: { spans: deep } })))
 })

@@ -1,20 +1,18 @@
 import { t } from 'tap'
 import { formatMoment, formatSize } from '#bundles/profiler/profile/format.ts'
-import { type ProfileDocument, type ProfileSummary, toProfile } from '#bundles/profiler/profile/profile.ts'
+import { toProfile } from '#bundles/profiler/profile/profile.ts'
 import type { StoredProfile } from '#bundles/profiler/store/profile-storage.ts'
-import { configPanel } from '#bundles/profiler/subjects/config/show.ts'
-import { createRequestPanel, readSetCookie } from '#bundles/profiler/subjects/exchange/show.ts'
-import { EditorLinks } from '#bundles/profiler/web/editor-links.ts'
-import type { PanelSubject } from '#bundles/profiler/web/panels/panel.ts'
 import type { Bundle } from '#kernel/bundle.ts'
 import { setCookie } from '#lib/http/cookies.ts'
 import type { Request } from '#lib/http/request.ts'
 import { Response } from '#lib/http/response.ts'
-import { createProfile, createSubject } from '#tests/support/create-profile.ts'
-import { textOf } from '#tests/support/html.ts'
+import { createProfile } from '#tests/support/create-profile.ts'
+import { textOf, unescapeHtml } from '#tests/support/html.ts'
 import { createProfiledKernel } from '#tests/support/profiled-kernel.ts'
 
-const requestPanel = createRequestPanel(new EditorLinks({ directory: '/' }))
+const { panel, show } = await createProfiledKernel(t)
+const requestPanel = panel('request')
+const configPanel = panel('config')
 
 const headings =
   'GET Parameters|POST Parameters|Uploaded Files|Request Attributes|Request Headers|Request Content|Response Headers|Request Cookies|Response Cookies|Session Metadata|Session Attributes|Session Usage|Flashes'
@@ -153,22 +151,21 @@ t.test('the request panel', async t => {
 
   t.test('the outcome of a request is shown in words', async t => {
     const words = {
-      complete: '',
       aborted: /client closed the connection/,
       'stream-failed': /response stream failed/,
       crashed: /process exited/,
       unfinished: /before the request was complete/,
     }
     for (const [outcome, expected] of Object.entries(words)) {
-      t.match((await view({ summary: { ...summary, outcome: outcome as keyof typeof words } })).outcome, expected)
+      const profile = createProfile({}, { outcome: outcome as keyof typeof words })
+      t.match(await show('request', profile), new RegExp(`^<p class="note note-warning">.*${expected.source}`))
     }
+    t.notMatch(await show('request', createProfile({})), /^<p class="note/)
   })
 
   t.test('the size of a response notes bytes that were not sent', async t => {
-    const sizeOf = async (response: unknown, method = 'GET') => {
-      const data = (await view({ summary: { ...summary, method }, data: { response } })).response
-      return (data as { size: string }).size
-    }
+    const sizeOf = async (response: unknown, method = 'GET') =>
+      /<dt>Size<\/dt><dd>([^<]*)/.exec(await show('request', createProfile({ response }, { method })))?.[1]
     t.equal(await sizeOf({ size: 1234, isStreamed: false }), '1,234 bytes')
     t.equal(await sizeOf({ size: 1, isStreamed: false }, 'HEAD'), '1 byte (not sent: response to HEAD)')
     t.equal(await sizeOf({ size: null, isStreamed: true }), 'not known (streamed)')
@@ -234,10 +231,10 @@ t.test('the request panel', async t => {
   })
 
   t.test('a request without a response has a page', async t => {
-    const { forwardedTo, isSubRequest, response } = await view({ summary: { ...summary, status: 0 } })
-    t.hasStrict(response, { status: 'none', contentType: 'n/a', size: 'n/a' })
-    t.strictSame(forwardedTo, { token: '', controller: 'n/a', place: false })
-    t.equal(isSubRequest, false)
+    const html = await show('request', createProfile({}, { status: 0, contentType: null }))
+    t.match(html, /<dt>Status<\/dt><dd>none<.*<dt>Content type<\/dt><dd>n\/a<.*<dt>Size<\/dt><dd>n\/a</s)
+    t.match(html, 'Date and Connection are added on sending.')
+    t.notMatch(html, 'Forwarded to')
   })
 })
 
@@ -288,16 +285,25 @@ t.test('data of any shape can be shown', async t => {
 })
 
 t.test('a Set-Cookie header is parsed as by browsers', async t => {
-  const cases: [field: string, cookie: Partial<ReturnType<typeof readSetCookie>>][] = [
-    ['a=b', { name: 'a', value: 'b', path: '', domain: '', expires: "with the browser's session", flags: '' }],
-    ['a=b=c; PATH=/x; domain=d', { value: 'b=c', path: '/x', domain: 'd' }],
-    ['a=; Max-Age=0; Expires=Wed', { value: '', expires: 'at once' }],
-    ['a=b; Max-Age=5; Expires=Wed', { expires: 'in 5 seconds' }],
-    ['a=b; Expires=Wed, 21 Oct 2015 07:28:00 GMT', { expires: 'Wed, 21 Oct 2015 07:28:00 GMT' }],
-    ['a=b; Secure; SameSite=None; Partitioned', { flags: 'Secure, SameSite=None, Partitioned' }],
-    ['', { name: '', value: '' }],
-  ]
-  for (const [field, cookie] of cases) t.hasStrict(readSetCookie(field), cookie, field)
+  const session = "with the browser's session"
+  const cases: Readonly<Record<string, readonly string[]>> = {
+    'a=b': ['a', 'b', '', '', session, ''],
+    'a=b=c; PATH=/x; domain=d': ['a', 'b=c', '/x', 'd', session, ''],
+    'a=; Max-Age=0; Expires=Wed': ['a', '', '', '', 'at once', ''],
+    'a=b; Max-Age=5; Expires=Wed': ['a', 'b', '', '', 'in 5 seconds', ''],
+    'a=b; Expires=Wed, 21 Oct 2015 07:28:00 GMT': ['a', 'b', '', '', 'Wed, 21 Oct 2015 07:28:00 GMT', ''],
+    'a=b; Secure; SameSite=None; Partitioned': ['a', 'b', '', '', session, 'Secure, SameSite=None, Partitioned'],
+    '': ['', '', '', '', session, ''],
+  }
+  const headers = Object.keys(cases).map(field => ['set-cookie', field])
+  const [, table = ''] =
+    /id="response-cookies">.*?<tbody>(.*?)<\/table>/s.exec(
+      await show('request', createProfile({ response: { headers } })),
+    ) ?? []
+  const rows = Array.from(table.matchAll(/<tr>.*?<\/tr>/gs), ([row]) =>
+    Array.from(row.matchAll(/<t[hd][^>]*>(.*?)<\/t[hd]>/gs), ([, cell = '']) => unescapeHtml(cell)),
+  )
+  t.strictSame(rows, Object.values(cases))
 })
 
 t.test('an invalid time or number is shown as empty', async t => {
@@ -305,44 +311,6 @@ t.test('an invalid time or number is shown as empty', async t => {
   for (const value of [Number.NaN, 9e15, undefined]) t.equal(formatMoment(value), '')
   t.equal(formatSize(null), '')
 })
-
-const summary: ProfileSummary = {
-  token: 'abcdef',
-  parent: null,
-  type: 'request',
-  outcome: 'complete',
-  status: 200,
-  ip: '127.0.0.1',
-  method: 'GET',
-  url: 'http://localhost/',
-  route: null,
-  controller: null,
-  contentType: null,
-  size: null,
-  client: null,
-  destination: null,
-  machine: null,
-  time: 0,
-  duration: 1,
-  memory: 1,
-  exception: null,
-  fingerprint: null,
-  errors: 0,
-  warnings: 0,
-  calls: 0,
-  queries: 0,
-  queryTime: 0,
-  cacheCalls: 0,
-  subRequests: 0,
-  dumps: 0,
-  browserErrors: 0,
-  isCold: false,
-}
-
-async function view(changes: Partial<ProfileDocument>, relatives: Partial<PanelSubject> = {}) {
-  const profile = toProfile({ schemaVersion: 1, summary, children: [], data: {}, failures: {}, ...changes })
-  return requestPanel.toView({ ...createSubject({}), profile, ...relatives })
-}
 
 /** A multipart form without its end. */
 const boundless = { 'content-type': 'multipart/form-data; boundary=none' }

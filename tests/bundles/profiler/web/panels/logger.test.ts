@@ -1,14 +1,13 @@
 import { t } from 'tap'
 import { toProfile } from '#bundles/profiler/profile/profile.ts'
-import { createLoggerPanel } from '#bundles/profiler/subjects/logs/show.ts'
-import { EditorLinks } from '#bundles/profiler/web/editor-links.ts'
 import type { PanelSubject } from '#bundles/profiler/web/panels/panel.ts'
 import { Response } from '#lib/http/response.ts'
 import { createSubject } from '#tests/support/create-profile.ts'
 import { toText } from '#tests/support/html.ts'
 import { createProfiledKernel } from '#tests/support/profiled-kernel.ts'
 
-const loggerPanel = createLoggerPanel(new EditorLinks({ directory: process.cwd() }))
+const { panel, show } = await createProfiledKernel(t)
+const loggerPanel = panel('logger')
 
 const spans = [
   [null, 'kernel.request', 0, 100],
@@ -139,7 +138,6 @@ t.test('the URL filters by level, channel and text, and shows event notification
 })
 
 t.test('messages of sub-requests are between those of the request, with a link to their profile', async t => {
-  const { show } = await createProfiledKernel(t)
   const { profile } = createLogs()
   const span = (token: string, start: number) => ['request', token, start, 100, 4]
   const nest = (token: string, children: string[], spans: readonly unknown[], more: object = {}) =>
@@ -180,7 +178,7 @@ t.test('messages of sub-requests are between those of the request, with a link t
       ],
     ],
   )
-  const html = await show(loggerPanel, subject)
+  const html = await show('logger', subject)
   t.match(html, '<a class="badge badge-plain" href="/_profiler/bbbbbb?panel&#x3D;logger" title="Sub-request">part</a>')
   t.equal(html.match(/id="log-1"/g)?.length, 1)
   const alike = Array.from({ length: 5 }, (_, i) => ({
@@ -191,14 +189,13 @@ t.test('messages of sub-requests are between those of the request, with a link t
     context: { i },
   }))
   const busy = toProfile({ ...child, data: { ...child.data, logger: { records: alike } } })
-  const grouped = await show(loggerPanel, { ...subject, findChildren: async of => (of === main ? [busy] : []) })
+  const grouped = await show('logger', { ...subject, findChildren: async of => (of === main ? [busy] : []) })
   t.match(grouped, /<li><span class="when">\+2\.00 s<\/span> Query <b class="value">3<\/b><\/li>/)
   const sub = { ...profile, summary: { ...profile.summary, parent: 'aaaaaa' } }
-  t.match(await show(loggerPanel, createLogs({ profile: sub })), /aaaaaa[^>]*>Log messages of the main request/)
+  t.match(await show('logger', createLogs({ profile: sub })), /aaaaaa[^>]*>Log messages of the main request/)
 })
 
 t.test('many messages of one template are one line', async t => {
-  const { show } = await createProfiledKernel(t)
   const query = (i: number) => ({
     at: i * 100,
     level: 'debug',
@@ -236,17 +233,16 @@ t.test('many messages of one template are one line', async t => {
     ['5 times', '5 times'],
   )
   t.match(
-    await show(loggerPanel, createSubject({ logger: { records: many(5) } })),
+    await show('logger', createSubject({ logger: { records: many(5) } })),
     /<li id="log-4"><span class="when">\+0\.10 ms<\/span> Query <b class="value">4<\/b> executed\. <code>/,
   )
 })
 
 t.test('a long group is one line of the log, and has a page of its own', async t => {
-  const { show } = await createProfiledKernel(t)
   const query = (i: number) => ({ at: i, level: 'info', message: `Query ${i}`, template: 'Query {i}', context: { i } })
   const records = [{ at: 0, level: 'info', message: 'First.' }, ...Array.from({ length: 430 }, (_, i) => query(i))]
   const page = (search: string) =>
-    show(loggerPanel, createSubject({ logger: { records } }, { query: new URLSearchParams(search) }))
+    show('logger', createSubject({ logger: { records } }, { query: new URLSearchParams(search) }))
   const log = await page('')
   t.equal(log.match(/<li class="log /g)?.length, 2)
   t.equal(log.match(/<li id="log-/g)?.length, 10)
@@ -316,8 +312,7 @@ t.test('the menu shows the number of errors, or of warnings', async t => {
 })
 
 t.test('the page has every line, and escapes it', async t => {
-  const { show } = await createProfiledKernel(t)
-  const html = await show(loggerPanel, createLogs())
+  const html = await show('logger', createLogs())
   t.match(html, 'Log Messages')
   t.match(html, '<li class="log log-error" id="log-1"')
   t.match(html, '<i id="log-3"></i>')
@@ -334,7 +329,6 @@ t.test('the page has every line, and escapes it', async t => {
 })
 
 t.test('without log messages, the page explains how to log', async t => {
-  const { show } = await createProfiledKernel(t)
   const panel = loggerPanel
   const empty = createSubject({})
   t.notOk(panel.hasContent(empty.profile))

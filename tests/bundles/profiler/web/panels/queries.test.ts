@@ -1,9 +1,6 @@
 import { t } from 'tap'
-import type { QueryData } from '#bundles/profiler/subjects/queries/data.ts'
-import { createQueryPanels } from '#bundles/profiler/subjects/queries/show.ts'
-import { EditorLinks } from '#bundles/profiler/web/editor-links.ts'
 import type { PanelSubject } from '#bundles/profiler/web/panels/panel.ts'
-import { createProfile, createQuery, createSubject } from '#tests/support/create-profile.ts'
+import { createProfile, createQuery, createSubject, type QueryData } from '#tests/support/create-profile.ts'
 import { unescapeHtml } from '#tests/support/html.ts'
 import { createProfiledKernel } from '#tests/support/profiled-kernel.ts'
 
@@ -161,18 +158,15 @@ t.test('a transaction has a bracket and its outcome, an error its code', async t
 t.test(
   'places lead to the editor; a query without one, of another connection, or after the response says so',
   async t => {
-    const { app, show } = await createProfiledKernel(t)
-    const editor = new EditorLinks({ editorUrl: 'editor:{file}:{line}', directory: '/app' })
-    const [database] = createQueryPanels(app.view, editor)
-    t.ok(database)
-    if (database === undefined) return
+    const variables = { EDITOR_URL: 'editor:{file}:{line}' }
+    const { show } = await createProfiledKernel(t, { directory: '/app', variables })
     const queries = [
       createQuery({ caller: { file: '/app/a.ts', line: 3 }, batch: 2 }),
       createQuery({ text: 'SELECT 2', start: 40, caller: { file: 'b.ts' }, server: undefined, namespace: undefined }),
       createQuery({ text: 'SELECT 3', caller: undefined }),
     ]
     const profile = createProfile({ queries: { queries, omitted: 7 }, late: { since: 30 } }, { queries: 10 })
-    const html = await show(database, { profile })
+    const html = await show('database', { profile })
     t.match(html, '<a class="place" href="editor:/app/a.ts:3">a.ts:3</a>')
     t.match(html, 'href="editor:/app/b.ts:1">b.ts</a>')
     t.match(html, 'Caller unknown')

@@ -1,6 +1,4 @@
 import { type Test, t } from 'tap'
-import { createRequestPanel } from '#bundles/profiler/subjects/exchange/show.ts'
-import { EditorLinks } from '#bundles/profiler/web/editor-links.ts'
 import type { Application } from '#kernel/bundle.ts'
 import { ExceptionEvent, RequestEvent, ResponseEvent } from '#kernel/events.ts'
 import { HttpError } from '#lib/errors/http-error.ts'
@@ -11,7 +9,8 @@ import { createSubject } from '#tests/support/create-profile.ts'
 import { plainEquals, toText } from '#tests/support/html.ts'
 import { createProfiledKernel, type ProfiledInit } from '#tests/support/profiled-kernel.ts'
 
-const requestPanel = createRequestPanel(new EditorLinks({ directory: '/' }))
+const { panel, show } = await createProfiledKernel(t)
+const requestPanel = panel('request')
 
 class Noted extends Event {
   static readonly eventName = 'noted'
@@ -243,7 +242,6 @@ t.test('an unknown origin is not named', async t => {
   t.hasStrict(view.request, {
     attributes: [{ origin: false }, { origin: false }, { origin: false }, { origin: false }],
   })
-  const { show } = await createProfiledKernel(t)
   t.match(await show('request', createSubject(data)), '<td class="set-by"></td>')
   t.match((await requestPanel.toView(createSubject({ response: { headers: pairs } }))).headers, [{ origin: false }])
   const hostile = [[1, '', 0, 5, 0, 0, ['removed header x']]]
@@ -262,7 +260,6 @@ t.test('long values are folded, JSON is a tree, and the request can be made agai
     ['x-long', 'word '.repeat(300)],
     ['x-lines', JSON.stringify(Array.from({ length: 40 }, (_, at) => at))],
   ]
-  const { show } = await createProfiledKernel(t)
   const html = await show('request', createSubject({ request: { headers } }))
   t.match(html, /<li><span class="value-name">a<\/span>: <span class="value-text">&quot;b+&quot;<\/span><\/li>/)
   t.match(html, '<pre>{&quot;a&quot;:1}</pre>')

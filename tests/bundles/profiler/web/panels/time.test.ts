@@ -1,8 +1,6 @@
 import { t } from 'tap'
 import { findChildren } from '#bundles/profiler/insight/relatives.ts'
 import type { Profile } from '#bundles/profiler/profile/profile.ts'
-import { EditorLinks } from '#bundles/profiler/web/editor-links.ts'
-import { createTimePanel } from '#bundles/profiler/web/panels/time.ts'
 import type { TimelineView } from '#bundles/profiler/web/panels/timeline.ts'
 import { currentRequest } from '#kernel/argument-sources.ts'
 import { defineController } from '#kernel/controller.ts'
@@ -12,7 +10,8 @@ import { createProfile, createQuery, createSubject } from '#tests/support/create
 import { plainEquals, toText } from '#tests/support/html.ts'
 import { createProfiledKernel } from '#tests/support/profiled-kernel.ts'
 
-const timePanel = createTimePanel(new EditorLinks({ directory: '/' }))
+const { panel, show } = await createProfiledKernel(t)
+const timePanel = panel('time')
 
 const spans = [
   [null, 'kernel.request', 0, 1000],
@@ -225,12 +224,11 @@ t.test('a long profile shows its longest rows by default, and all on request', a
   )
   const { lines: every } = await view({ ...long, query: new URLSearchParams('rows=all') })
   t.equal(every.length, 601)
-  const { show } = await createProfiledKernel(t)
-  const html = await show(timePanel, long)
+  const html = await show('time', long)
   t.ok(html.length < 50_000, `${html.length} characters are little enough for the page to be below 60 kB`)
   t.match(toText(html), '511 of 601 rows are hidden. Show all')
   t.match(plainEquals(html), 'href="/_profiler/abc123?panel=time&amp;rows=all&amp;threshold=0"')
-  t.match(await show(timePanel, { ...long, query: new URLSearchParams('rows=all') }), 'name="rows"')
+  t.match(await show('time', { ...long, query: new URLSearchParams('rows=all') }), 'name="rows"')
 })
 
 t.test('in a part of the axis, rows of this part come before others', async t => {
@@ -243,10 +241,7 @@ t.test('in a part of the axis, rows of this part come before others', async t =>
   t.ok(part.lines.some(({ name }) => name === 'event.250'))
   t.hasStrict(part, { zoom: { from: '2', to: '3' }, plot: { x: '-200%', width: '500%' } })
   t.hasStrict(part.ticks.at(0), { x: '0%', label: '2 ms' })
-  const { show } = await createProfiledKernel(t)
-  const html = plainEquals(
-    await show(timePanel, { ...long, query: new URLSearchParams('threshold=0&from=2&to=3&x=1') }),
-  )
+  const html = plainEquals(await show('time', { ...long, query: new URLSearchParams('threshold=0&from=2&to=3&x=1') }))
   t.match(html, '<svg x="-200%" width="500%">')
   t.match(html, '<a class="button small" data-zoom="reset" href="/_profiler/abc123?panel=time&amp;threshold=0">')
 })
@@ -347,8 +342,7 @@ t.test('metrics that include sub-requests have the number of the request itself'
 })
 
 t.test('the page shows all rows, with bars that a strict policy allows', async t => {
-  const { show } = await createProfiledKernel(t)
-  const html = plainEquals(await show(timePanel, { ...all, parent: subject.profile.summary }))
+  const html = plainEquals(await show('time', { ...all, parent: subject.profile.summary }))
   t.match(html, '5 more stopwatch measurements')
   t.match(html, 'The part on the right is after the response')
   t.match(html, /<tr id="row-\d+" class="of-controller depth-1" data-us="2000"><th scope="row">/)
@@ -359,13 +353,12 @@ t.test('the page shows all rows, with bars that a strict policy allows', async t
 })
 
 t.test('without data, the request itself is shown', async t => {
-  const { show } = await createProfiledKernel(t)
   t.ok(timePanel.hasContent(createSubject({}).profile))
   const { lines } = await view(createSubject({}))
   t.hasStrict(lines, [{ name: 'GET /somewhere?q=1', own: [{ x: '0%', width: '100%' }], bars: [] }])
-  const text = toText(await show(timePanel, createSubject({})))
+  const text = toText(await show('time', createSubject({})))
   t.notMatch(text, 'after the response')
-  t.match(await show(timePanel, createSubject({ time: { measured: [{}, 7, { periods: [[], 'x'] }] } })), 'Threshold')
+  t.match(await show('time', createSubject({ time: { measured: [{}, 7, { periods: [[], 'x'] }] } })), 'Threshold')
 })
 
 t.test('a page of the profiler finds the sub-requests of a profile, and nested ones', async t => {
@@ -391,7 +384,6 @@ t.test('a page of the profiler finds the sub-requests of a profile, and nested o
 })
 
 t.test('the slowest rows have their places in the code', async t => {
-  const { show } = await createProfiledKernel(t)
   const spans = [
     [null, 'kernel.request', 0, 40_000],
     [8, 'Slow.onRequest', 0, 30_000, 0],
@@ -424,7 +416,6 @@ t.test('the slowest rows have their places in the code', async t => {
 })
 
 t.test('a slow sub-request and a slow template have their places', async t => {
-  const { show } = await createProfiledKernel(t)
   const spans = [
     [null, 'kernel.request', 0, 100],
     ['request', 'bbbbbb', 1000, 60_000, -1],
