@@ -61,11 +61,26 @@ export class FastMessage extends UpgradableMessage {
 
   override on(name: string | symbol, listener: (...values: never[]) => void): this {
     super.on(name, listener as () => void)
+    this.#release(name)
+    return this
+  }
+
+  override addListener(name: string | symbol, listener: (...values: never[]) => void): this {
+    return this.on(name, listener)
+  }
+
+  override prependListener(name: string | symbol, listener: (...values: never[]) => void): this {
+    super.prependListener(name, listener as () => void)
+    this.#release(name)
+    return this
+  }
+
+  /** Ends the stream for the first listener. */
+  #release(name: string | symbol): void {
     if (this.#isEndHeld && !this.#isDumped && endEvents.includes(name)) {
       this.#isEndHeld = false
       super.push(null)
     }
-    return this
   }
 
   /** Node calls it when the response is sent: it reads the rest of a request that the application has not read. */

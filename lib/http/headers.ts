@@ -27,22 +27,25 @@ export class Headers implements Iterable<[string, string]> {
 
   /** Names and values in turn, as node:http reads and writes them: names at even indexes, each followed by its value. */
   #fields: string[]
+  /** Whether the fields are those of a parser, which this class has not checked. */
+  #isParsed = false
   #revision = 0
 
   constructor(init?: HeadersInit) {
-    // Fields of another Headers were already checked.
-    this.#fields = init instanceof Headers ? [...init.#fields] : []
-    if (init === undefined || init instanceof Headers) return
+    const isChecked = init instanceof Headers && !init.#isParsed
+    this.#fields = isChecked ? [...init.#fields] : []
+    if (init === undefined || isChecked) return
     if (!isKeyed(init) && !(Object(init) === init && isIterable(init))) {
       throw new ARGUMENT_INVALID(['new Headers()', `they are an object or pairs, not ${describeValue(init)}`])
     }
     for (const [name, value] of isIterable(init) ? init : Object.entries(init)) this.append(name, value)
   }
 
-  /** Wraps fields that a parser has already checked. The array is used, not copied. */
+  /** Wraps fields that a parser has already checked. The array is used, not copied. A copy checks them: it may be sent. */
   static fromRaw(fields: string[]): Headers {
     const headers = new Headers()
     headers.#fields = fields
+    headers.#isParsed = true
     return headers
   }
 
@@ -104,8 +107,9 @@ export class Headers implements Iterable<[string, string]> {
     const others = defaults.#fields
     const size = this.#fields.length
     for (let at = 0; at < others.length; at += 2) {
-      // Fields of another Headers were already checked.
-      if (this.#find(others[at] as string, 0) === -1) this.#fields.push(others[at] as string, others[at + 1] as string)
+      const name = others[at] as string
+      const value = others[at + 1] as string
+      if (this.#find(name, 0) === -1) this.#fields.push(name, defaults.#isParsed ? check(name, value) : value)
     }
     if (this.#fields.length > size) this.#revision++
   }

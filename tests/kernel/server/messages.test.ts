@@ -5,8 +5,11 @@ import { Readable } from 'node:stream'
 import fc from 'fast-check'
 import { type Test, t } from 'tap'
 import { createServer, listen } from '#kernel/server/http-server.ts'
-import { FastMessage, FastResponse, fastMessages, nodeMessages } from '#kernel/server/messages.ts'
-import { Headers } from '#lib/http/headers.ts'
+import { FastMessage, FastResponse, fastMessages, type MessageClasses, nodeMessages } from '#kernel/server/messages.ts'
+import { setCookie } from '#lib/http/cookies.ts'
+import { contentDisposition } from '#lib/http/file-response.ts'
+import { addVary, Headers, setChecked } from '#lib/http/headers.ts'
+import type { Request } from '#lib/http/request.ts'
 import { Response } from '#lib/http/response.ts'
 import { startBareServer } from '#tests/support/bare-server.ts'
 import { exchange, openConnection } from '#tests/support/test-server.ts'
@@ -111,23 +114,35 @@ t.test('a client receives the same bytes from the fast messages as from those of
 })
 
 t.test('no text that an application sets becomes a line of a response', async t => {
-  let make = () => new Response()
-  const { port } = await startBareServer(t, () => make())
+  let make = (_request: Request) => new Response()
+  const { port } = await startBareServer(t, request => make(request))
   const evil = fc.tuple(fc.string(), fc.constantFrom('\r\n', '\n', '\r', '\0', '\u{10d}\u{10a}', '\u2028'), fc.string())
-  const ways: ((name: string, value: string) => Response)[] = [
+  const ways: ((name: string, value: string, request: Request) => Response)[] = [
     (name, value) => new Response('a', { headers: { [name]: value } }),
     (name, value) => new Response('a', { headers: [[name, value]] }),
     (name, value) => new Response('a', { headers: new Headers([[name, value]]) }),
+    // Fields of a parser, which another class may have read from anywhere.
+    (name, value) => new Response('a', { headers: Headers.fromRaw([name, value]) }),
+    (name, value) => new Response('a', { headers: new Headers(Headers.fromRaw([name, value])) }),
+    (name, value) => changed(headers => headers.addMissing(Headers.fromRaw([name, value]))),
     (name, value) => changed(headers => headers.set(name, value)),
     (name, value) => changed(headers => headers.append(name, value)),
     (name, value) => changed(headers => headers.addMissing(new Headers([[name, value]]))),
+    (name, value) => changed(headers => setCookie(headers, name, value)),
+    (_name, value) => changed(headers => setCookie(headers, 'a', 'b', { path: value })),
+    (_name, value) => changed(headers => headers.set('content-disposition', contentDisposition(value))),
+    (_name, value) => changed(headers => addVary(headers, value)),
+    (_name, value, request) => {
+      request.provideId(value)
+      return changed(headers => setChecked(headers, 'x-request-id', request.id))
+    },
     (_name, value) => Response.redirect(value),
     (_name, value) => new Response('a', { headers: { 'content-type': value } }),
   ]
   const holds = fc.assert(
     fc.asyncProperty(evil, fc.nat(ways.length - 1), fc.boolean(), async ([before, split, after], at, isName) => {
       const text = `${before}${split}Injected: 1${after}`
-      make = () => (ways[at] as (typeof ways)[number])(isName ? text : 'X-Name', isName ? 'a' : text)
+      make = request => (ways[at] as (typeof ways)[number])(isName ? text : 'X-Name', isName ? 'a' : text, request)
       const bytes = await exchange(
         port,
         'GET / HTTP/1.1\r\nHost: a\r\nConnection: keep-alive\r\n\r\nGET / HTTP/1.0\r\n\r\n',
@@ -144,6 +159,44 @@ function changed(change: (headers: Headers) => void): Response {
   change(response.headers)
   return response
 }
+
+t.test('a response has the fields of its request only if they are checked', async t => {
+  const { port } = await startBareServer(t, request => new Response('a', { headers: request.headers }))
+  const bytes = await exchange(port, 'GET / HTTP/1.1\r\nHost: a\r\nX-Name: \xe9\tb\r\nConnection: close\r\n\r\n')
+  t.match(bytes, /^X-Name: \xe9\tb\r$/m)
+})
+
+t.test('the field Keep-Alive and the last response of a connection follow the settings of the server', async t => {
+  const heads = async (classes: MessageClasses, settings: Partial<Server>) => {
+    const server = await createServer(
+      (message, reply) => {
+        if (message instanceof FastMessage) message.receive(false)
+        const fields = ['Content-Length', '2']
+        if (reply instanceof FastResponse && reply.sendText(200, fields, 'ok')) return
+        reply.writeHead(200, fields).end('ok')
+      },
+      undefined,
+      classes,
+    )
+    Object.assign(server, settings)
+    const { port } = new URL(await listen(server, '127.0.0.1', 0, undefined))
+    t.teardown(() => server.close())
+    const request = 'GET / HTTP/1.1\r\nHost: a\r\n\r\n'
+    const bytes = await exchange(
+      Number(port),
+      `${request}${request}${request.replace('\r\n\r\n', '\r\nConnection: close\r\n\r\n')}`,
+    )
+    return bytes.replaceAll(/^Date: .*\r\n/gm, '')
+  }
+  const settings: Partial<Server>[] = [
+    { keepAliveTimeout: 0 },
+    { keepAliveTimeout: 7_999 },
+    { maxRequestsPerSocket: 2 },
+  ]
+  for (const setting of settings) {
+    t.equal(await heads(fastMessages(), setting), await heads(nodeMessages, setting), JSON.stringify(setting))
+  }
+})
 
 /** A server whose messages a test sees before and beside the application. */
 async function open(t: Test, onRequest: (message: IncomingMessage) => void) {
@@ -220,7 +273,31 @@ t.test('the stream of a message without a body ends for a listener', async t => 
   socket.destroy()
 })
 
-t.test('a message that was read later comes to its end', async t => {
+t.test('a message that was read later comes to its end, for a listener that was added in any way', async t => {
+  for (const method of ['on', 'once', 'addListener', 'prependListener', 'prependOnceListener'] as const) {
+    t.match(await readLater(t, method), /read$/, method)
+  }
+})
+
+/** What a client receives if its request is read to the end in a later turn of the event loop. */
+async function readLater(t: Test, method: 'on' | 'once' | 'addListener' | 'prependListener' | 'prependOnceListener') {
+  const server = await createServer(
+    (received, reply) => {
+      if (received instanceof FastMessage) received.receive(false)
+      setImmediate(() => {
+        received[method]('end', () => reply.end('read'))
+        received.resume()
+      })
+    },
+    undefined,
+    fastMessages(),
+  )
+  const url = new URL(await listen(server, '127.0.0.1', 0, undefined))
+  t.teardown(() => server.close())
+  return exchange(Number(url.port), 'GET / HTTP/1.0\r\n\r\n')
+}
+
+t.test('a message that was read later has ended', async t => {
   let message: IncomingMessage | undefined
   const server = await createServer(
     (received, reply) => {
