@@ -1,3 +1,4 @@
+import path from 'node:path'
 import { currentRequest, routeParameter } from '../../kernel/argument-sources.ts'
 import { type Controller, defineController } from '../../kernel/controller.ts'
 import type { DebugGate } from '../../kernel/debug-gate.ts'
@@ -8,12 +9,13 @@ import { addVary, type Headers } from '../../lib/http/headers.ts'
 import { preferredMediaType } from '../../lib/http/negotiation.ts'
 import type { Request } from '../../lib/http/request.ts'
 import { Response, statusText } from '../../lib/http/response.ts'
+import { packageDirectory } from '../../lib/package.ts'
 import { type CopyBounds, MaskingCopier, propertyBounds } from '../../lib/redact/masking-copier.ts'
 import type { Redactor } from '../../lib/redact/redactor.ts'
 import type { RouteDefinition } from '../../lib/routing/route.ts'
 import { locateFrame, type StackFrame } from '../../lib/stack/stack-frames.ts'
 import { asInteger } from '../../lib/text/conversion.ts'
-import type { View } from '../../lib/view/view.ts'
+import { findPlainTemplate, type View } from '../../lib/view/view.ts'
 
 /** The services of the error controller. */
 interface ErrorControllerServices {
@@ -26,7 +28,10 @@ interface ErrorControllerServices {
   readonly thrown: Pick<ThrownFrames, 'find'>
 }
 
-type Renderer = (report: ErrorReport, view: View, request: Request) => Response | Promise<Response>
+/** Renders pages; a view does. */
+type Pages = Pick<View, 'render'>
+
+type Renderer = (report: ErrorReport, pages: Pages, request: Request) => Response | Promise<Response>
 
 /** The media types of error responses. The first one is for clients without a preference. */
 const mediaTypes = ['text/html', 'application/problem+json', 'application/json', 'text/markdown', 'text/plain'] as const
@@ -59,11 +64,12 @@ export function createErrorController({
   directory,
   thrown,
 }: ErrorControllerServices): Controller {
+  const pages = debugGate.isDebug ? view : new KeptPages(view)
   return defineController('error_controller', [currentRequest], request => {
     const error = request.attributes.get('exception')
     const report = createErrorReport(error, { request, redactor, directory, isDebug: debugGate.allows(request) })
     const ofFormat = formats.get(request.attributes.get('_format'))
-    const response = (ofFormat ?? negotiate(request))(report, view, request)
+    const response = (ofFormat ?? negotiate(request))(report, pages, request)
     const findFrame = () => thrown.find(flattenError(error), request.parent ?? request)
     const finish = (rendered: Response) => complete(rendered, report, error, ofFormat === undefined, findFrame)
     // A promise only if the page has a fragment.
@@ -118,15 +124,73 @@ function encode(text: string): string {
 }
 
 /** Renders an error as a page: that of production, with the details as text if the client may see them. */
-function renderErrorHtml(report: ErrorReport, view: View, request: Request): Response | Promise<Response> {
+function renderErrorHtml(report: ErrorReport, pages: Pages, request: Request): Response | Promise<Response> {
   const { details, locale, status, statusText } = report
   const title =
     details === undefined ? `An Error Occurred: ${statusText}` : `${details.message} (${status} ${statusText})`
   const text = details === undefined ? '' : toErrorText(report)
   // A question about a mistake of the server is about this request. Other errors explain themselves.
   const requestId = status >= 500 ? request.id : ''
-  const model = { title, advice: advise(status), status, statusText, locale, requestId, report: text }
-  return Response.html(view.render('framework/error', model, request))
+  const model: ErrorPage = { title, advice: advise(status), status, statusText, locale, requestId, report: text }
+  return Response.html(pages.render(template, model, request))
+}
+
+/** The template of error pages, which an application may replace. */
+const template = 'framework/error'
+const ownTemplate = path.join(packageDirectory, `templates/${template}.hbs`)
+
+/** The model of an error page. */
+interface ErrorPage {
+  readonly title: string
+  readonly advice: string
+  readonly status: number
+  readonly statusText: string
+  readonly locale: string
+  /** Empty if the page does not show it. */
+  readonly requestId: string
+  /** The details as text; empty if the client may not see them. */
+  readonly report: string
+}
+
+/** The most pages that are kept: clients may be able to choose the language. */
+const pageLimit = 100
+
+/**
+ * Error pages of production, kept by status and language: scanners cause many. A page is rendered each time if the application
+ * has replaced the template, or if the page depends on its request.
+ */
+class KeptPages implements Pages {
+  readonly #view: View
+  readonly #pages = new Map<string, string>()
+  /** The files with which the pages were rendered, and whether their template is that of the package. */
+  #files: unknown
+  #isOwn = false
+
+  constructor(view: View) {
+    this.#view = view
+  }
+
+  render(name: string, model: ErrorPage, request: Request): string | Promise<string> {
+    if (model.requestId !== '' || request.basePath !== '' || !this.#isKept()) {
+      return this.#view.render(name, model, request)
+    }
+    const key = `${model.status} ${model.locale}`
+    const kept = this.#pages.get(key)
+    if (kept !== undefined) return kept
+    const page = this.#view.render(name, model, request)
+    if (typeof page === 'string' && this.#pages.size < pageLimit) this.#pages.set(key, page)
+    return page
+  }
+
+  #isKept(): boolean {
+    const files = this.#view.files()
+    if (files !== this.#files) {
+      this.#files = files
+      this.#isOwn = findPlainTemplate(this.#view, template) === ownTemplate
+      this.#pages.clear()
+    }
+    return this.#isOwn
+  }
 }
 
 /** The sentence for visitors about each status. */

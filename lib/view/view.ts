@@ -117,6 +117,14 @@ export function createView(folders: readonly TemplateFolder[], bundles?: readonl
   return new HandlebarsView(folders, bundles)
 }
 
+/**
+ * The file of a template whose page depends on its model and helpers alone: it uses no global, and no bundle has decorated the
+ * view or its templates. `undefined` for other templates, and before templates are loaded.
+ */
+export function findPlainTemplate(view: View, name: string): string | undefined {
+  return view instanceof HandlebarsView ? view.findPlainTemplate(name) : undefined
+}
+
 /** Parses the templates of folders. A view of this process that reads the same texts later is loaded in less time. */
 export function parseTemplates(folders: readonly TemplateFolder[]): void {
   parseAhead(listTemplates(folders, undefined), toEngine(createHandlebars()).parse)
@@ -207,6 +215,12 @@ class HandlebarsView implements View {
 
   files(): readonly TemplateFile[] {
     return this.#files
+  }
+
+  /** See the function of this name. */
+  findPlainTemplate(name: string): string | undefined {
+    if (this.#decorators.length > 0 || this.#used.has(name)) return undefined
+    return this.#files.find(each => each.name === name)?.file
   }
 
   render(name: string, model: ViewModel, request?: Request): string | Promise<string> {

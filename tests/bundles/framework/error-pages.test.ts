@@ -10,6 +10,7 @@ import { createTestKernel, type TestKernel } from '#kernel/testing/create-test-k
 import { ThrownFrames } from '#kernel/thrown-frames.ts'
 import { HttpError } from '#lib/errors/http-error.ts'
 import { createLogger } from '#lib/log/create-logger.ts'
+import { createTraceableView } from '#lib/view/traceable-view.ts'
 import { probeBundle } from '#tests/support/probe-bundle.ts'
 
 async function boot(t: Test, variables: Record<string, string> = {}): Promise<TestKernel> {
@@ -67,6 +68,65 @@ t.test('the page of production has a sentence for each status, and a link home',
   t.match(missing.text, 'There is no page at this address. Please check it for typing mistakes. <a href="/">')
   t.match((await client.get('/boom')).text, 'Something went wrong on the server.')
   t.match((await client.get('/teapot')).text, 'Please go back and check what you have sent.')
+})
+
+t.test('production renders the page of a status and language once, unless the page depends on its request', async t => {
+  const count = async (variables: Record<string, string>, directory?: string, bundles: readonly Bundle[] = []) => {
+    const all = [createFrameworkBundle(), languages, ...bundles]
+    const kernel = await createTestKernel({ bundles: all, variables, ...(directory && { directory }) })
+    t.teardown(() => kernel.close())
+    const { app, client } = kernel
+    const names: string[] = []
+    const { view } = app
+    const render = view.render.bind(view)
+    view.render = (name, model, request) => {
+      names.push(name)
+      return render(name, model, request)
+    }
+    const texts: string[] = []
+    for (const path of ['/nowhere', '/nowhere', '/de', '/de', '/de/nowhere', '/broken', '/broken']) {
+      texts.push((await client.get(path)).text)
+    }
+    const prefixed = await client.get('/nowhere', { headers: { 'x-forwarded-prefix': '/shop' } })
+    return { app, texts, prefixed: prefixed.text, renders: names.length }
+  }
+  const languages: Bundle = {
+    name: 'languages',
+    register({ routes }) {
+      routes.add({
+        name: 'gone',
+        path: '/:_locale',
+        requirements: { _locale: /de/ },
+        controller: () => {
+          throw new HttpError(404, 'gone')
+        },
+      })
+      routes.get('broken', '/broken', () => {
+        throw new Error('broken')
+      })
+    },
+  }
+  const variables = { APP_ENV: 'prod', ACCESS_LOG: '0', APP_SECRET: 'a secret of the test, and of nothing else' }
+  const kept = await count({ ...variables, TRUSTED_PROXIES: '127.0.0.1', TRUSTED_HEADERS: 'x-forwarded-prefix' })
+  // Two languages, two pages with the id of their request, and one with the prefix of its proxy.
+  t.equal(kept.renders, 5)
+  t.equal(kept.texts[0], kept.texts[1])
+  t.match(kept.prefixed, 'href="/shop/assets/')
+  t.notMatch(kept.texts[0], '/shop/')
+  t.not(kept.texts.at(-1), kept.texts.at(-2), 'another id')
+
+  kept.app.view.load()
+  const own = t.testdir({ templates: { framework: { 'error.hbs': '{{status}} {{advice}}' } } })
+  t.equal((await count(variables, own)).renders, 8, 'the application has its own template')
+  const theme: Bundle = {
+    name: 'theme',
+    decorate: app => ({
+      ...app,
+      view: createTraceableView(app.view, { begin: () => undefined, beginWait: () => () => {} }),
+    }),
+    register() {},
+  }
+  t.equal((await count(variables, undefined, [theme])).renders, 8, 'a bundle has decorated the view')
 })
 
 t.test('everything an error says is escaped', async t => {
