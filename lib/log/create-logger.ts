@@ -37,7 +37,8 @@ export interface LoggerOptions {
 
 /** Creates the logger of the channel `app`; its method `channel` gives those of other channels. */
 export function createLogger(options: LoggerOptions): Logger {
-  const { level, clock = () => new Date(), redactor = new Redactor() } = options
+  const { level, redactor = new Redactor() } = options
+  const clock = options.clock === undefined ? Date.now : () => Number(options.clock?.())
   const writer = new LogWriter(options)
   const least = logLevels.indexOf(level)
   return new ChannelLogger('app', { least, clock, redactor, writer, observers: new Set(), finders: new Set() })
@@ -47,7 +48,8 @@ export function createLogger(options: LoggerOptions): Logger {
 interface Parts {
   /** The position of the least level that is written. */
   readonly least: number
-  readonly clock: () => Date
+  /** Milliseconds since 1970. */
+  readonly clock: () => number
   readonly redactor: Redactor
   readonly writer: LogWriter
   readonly observers: Set<LogObserver>
@@ -143,7 +145,15 @@ class ChannelLogger implements Logger {
       return
     }
     try {
-      const record = createRecord(clock(), level, this.#name, message, context, redactor, findIds(finders, this.#ids))
+      const record = createRecord(
+        writer.toTime(clock()),
+        level,
+        this.#name,
+        message,
+        context,
+        redactor,
+        findIds(finders, this.#ids),
+      )
       if (isWritten) writer.write(record)
       for (const observer of observers) observer(record)
     } catch {
@@ -155,7 +165,10 @@ class ChannelLogger implements Logger {
 /** The ids of a record: those of its logger come before those of the running code. */
 function findIds(finders: ReadonlySet<() => LogIds | undefined>, own: LogIds | undefined): LogIds | undefined {
   let ids = own
-  for (const find of finders) ids = { ...find(), ...ids }
+  for (const find of finders) {
+    const found = find()
+    if (found !== undefined) ids = { ...found, ...ids }
+  }
   return ids
 }
 
@@ -192,11 +205,10 @@ class LogWriter {
   }
 
   /** A time as ISO 8601. The text of the last one is kept: to make it costs half as much as the rest of a line. */
-  toTime(date: Date): string {
-    const ms = date.getTime()
+  toTime(ms: number): string {
     if (ms !== this.#ms) {
+      this.#time = new Date(ms).toISOString()
       this.#ms = ms
-      this.#time = date.toISOString()
     }
     return this.#time
   }
@@ -325,7 +337,7 @@ const messageLimit = 4096
 
 /** Creates a record: the context is copied and masked, the message filled and cut to 4,096 characters. */
 export function createRecord(
-  time: Date,
+  time: string,
   level: LogLevel,
   channel: string,
   template: string,
@@ -336,7 +348,7 @@ export function createRecord(
   const context = copyContext(values, redactor)
   const filled = splitBehindErrorNames(template, context).map(part => fill(part, context))
   return {
-    time: time.toISOString(),
+    time,
     level,
     channel,
     message: cut(filled.map(part => redactor.text(part)).join(''), messageLimit),
