@@ -1,6 +1,6 @@
 import { ARGUMENT_INVALID, MEMBER_UNKNOWN, refuseMembers } from '../lib/errors/arguments.ts'
 import { HttpError } from '../lib/errors/http-error.ts'
-import { describeListener, Event, type RegisteredListener } from '../lib/event-dispatcher/event-dispatcher.ts'
+import { describeListener, Event, Failure, type RegisteredListener } from '../lib/event-dispatcher/event-dispatcher.ts'
 import type { Request } from '../lib/http/request.ts'
 import { Response } from '../lib/http/response.ts'
 import { describeValue } from '../lib/text/describe-value.ts'
@@ -83,6 +83,14 @@ export abstract class AnswerableEvent extends KernelEvent {
  */
 export class RequestEvent extends AnswerableEvent {
   static readonly eventName = 'kernel.request'
+
+  /**
+   * Fails the request with an error, as if the listener had thrown it. A throw takes a microsecond, so this is for errors that
+   * clients cause often.
+   */
+  fail(error: unknown): void {
+    this.failure = new Failure(error)
+  }
 }
 
 /** 2. The controller is known. Listeners may replace it. */

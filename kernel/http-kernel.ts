@@ -5,6 +5,7 @@ import {
   describeListener,
   type EventClass,
   type EventDispatcher,
+  type Failure,
   type RegisteredListener,
 } from '../lib/event-dispatcher/event-dispatcher.ts'
 import { removeFiles } from '../lib/http/file-response.ts'
@@ -148,13 +149,14 @@ export class HttpKernel implements RequestKernel {
   // on as functions.
 
   /** `kernel.request`. */
-  readonly #begin = (request: Request): Eventual<Response> => {
+  readonly #begin = (request: Request): Eventual<Response | Failure> => {
     request.dispatchOptions = findDispatchOptions(request, this.#isolation)
     return this.#dispatch(new RequestEvent(this, request), this.#findController)
   }
 
-  /** `kernel.controller`, unless a listener has answered the request. */
-  readonly #findController = ({ request, response }: RequestEvent): Eventual<Response> => {
+  /** `kernel.controller`, unless a listener has answered or failed the request. */
+  readonly #findController = ({ failure, request, response }: RequestEvent): Eventual<Response | Failure> => {
+    if (failure !== undefined) return failure
     if (response !== undefined) return this.#respond(request, response)
     const controller = this.#controllers.resolve(request)
     return this.#dispatch(new ControllerEvent(this, request, controller), this.#findArguments)
@@ -302,14 +304,6 @@ function isEndless(request: Request, error: unknown): boolean {
   return request.parent !== undefined && error instanceof KERNEL_TOO_DEEP
 }
 
-/** The services that a termination calls. */
-interface TerminationServices {
-  readonly dispatcher: EventDispatcher
-  readonly context: RequestContext
-  readonly logger: Logger
-  readonly signals?: Signals
-}
-
 /** Ends main requests, after their responses were sent. */
 class Termination {
   readonly #kernel: RequestKernel
@@ -318,7 +312,7 @@ class Termination {
   readonly #logger: Logger
   readonly #signals: Signals | undefined
 
-  constructor(kernel: RequestKernel, { context, dispatcher, logger, signals }: TerminationServices) {
+  constructor(kernel: RequestKernel, { context, dispatcher, logger, signals }: HttpKernelServices) {
     this.#kernel = kernel
     this.#dispatcher = dispatcher
     this.#context = context

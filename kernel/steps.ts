@@ -1,4 +1,4 @@
-import { isThenable } from '../lib/event-dispatcher/event-dispatcher.ts'
+import { Failure, isThenable } from '../lib/event-dispatcher/event-dispatcher.ts'
 
 /** A value, or a promise of it if something was pending. */
 export type Eventual<value> = value | Promise<value>
@@ -19,16 +19,25 @@ export function after<value, state, result>(
     : step(state, value as Awaited<value>)
 }
 
-/** Runs steps like `try` and `catch`: an error that they throw, or with which their promise rejects, goes to `recover`. */
+/**
+ * Runs steps like `try` and `catch`: an error that they throw or return, or with which their promise rejects, goes to `recover`.
+ */
 export function attempt<state, result>(
   state: state,
-  steps: (state: state) => Eventual<result>,
+  steps: (state: state) => Eventual<result | Failure>,
   recover: (state: state, error: unknown) => Eventual<result>,
 ): Eventual<result> {
+  let result: Eventual<result | Failure>
   try {
-    const result = steps(state)
-    return result instanceof Promise ? result.catch(error => recover(state, error)) : result
+    result = steps(state)
   } catch (error) {
     return recover(state, error)
   }
+  if (result instanceof Promise) {
+    return result.then(
+      value => (value instanceof Failure ? recover(state, value.error) : value),
+      error => recover(state, error),
+    )
+  }
+  return result instanceof Failure ? recover(state, result.error) : result
 }

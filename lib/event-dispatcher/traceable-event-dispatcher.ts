@@ -79,7 +79,7 @@ export class TraceableEventDispatcher extends EventDispatcher {
 }
 
 /** Calls a function and ends its span: at once, or when the returned promise is settled. */
-function follow<event, result>(span: TraceSpan, call: (event: event) => result, event: event): result {
+function follow<event extends Event, result>(span: TraceSpan, call: (event: event) => result, event: event): result {
   let result: result
   let isPending: boolean
   try {
@@ -90,14 +90,19 @@ function follow<event, result>(span: TraceSpan, call: (event: event) => result, 
     throw error
   }
   if (!isPending) {
-    span.end(false)
+    endSpan(span, event)
     return result
   }
   // Some thenables start their work with `then`, so it is called only once: the promise replaces the thenable.
   const settled = Promise.resolve(result)
   settled.then(
-    () => span.end(false),
+    () => endSpan(span, event),
     error => span.end(true, error),
   )
   return settled as result
+}
+
+function endSpan(span: TraceSpan, { failure }: Event): void {
+  if (failure === undefined) span.end(false)
+  else span.end(true, failure.error)
 }

@@ -56,14 +56,18 @@ export class RouterListener {
     // A test may add routes to a booted application.
     const matcher = this.#size === this.#routes.size ? (this.#matcher ?? this.prepare()) : this.prepare()
     const match = matcher.match(request)
-    if (match.outcome === 'method-not-allowed') throw this.#refuse(request, match.allow)
+    if (match.outcome === 'method-not-allowed') {
+      event.fail(this.#refuse(request, match.allow))
+      return
+    }
     if (match.outcome === 'not-found' && request.rawPath === '*') {
       event.respond(new Response(null, { status: 204, headers: { allow: knownMethods.join(', ') } }))
       return
     }
     if (match.outcome === 'not-found') {
       const isFile = !fileMethods.includes(request.method) && this.#files.find(request.path) !== undefined
-      throw isFile ? this.#refuse(request, fileMethods) : this.#miss(request, match.path)
+      event.fail(isFile ? this.#refuse(request, fileMethods) : this.#miss(request, match.path))
+      return
     }
 
     const { parameters, route } = match

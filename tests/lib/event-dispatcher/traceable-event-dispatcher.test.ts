@@ -1,5 +1,10 @@
 import { t } from 'tap'
-import { createEventDispatcher, Event, type RegisteredListener } from '#lib/event-dispatcher/event-dispatcher.ts'
+import {
+  createEventDispatcher,
+  Event,
+  Failure,
+  type RegisteredListener,
+} from '#lib/event-dispatcher/event-dispatcher.ts'
 import { type DispatchTracer, TraceableEventDispatcher } from '#lib/event-dispatcher/traceable-event-dispatcher.ts'
 
 class Happening extends Event {
@@ -59,6 +64,33 @@ t.test('a stopped event ends early, and the trace shows the listeners that were 
   t.equal(dispatcher.dispatch(new Happening()), undefined, 'it stays synchronous')
   t.strictSame(trace, ['Happening for stopper skipped', 'stopper 1', '/stopper', '/dispatch'])
   t.end()
+})
+
+t.test('a listener that fails an event without a throw is traced as one that throws', async t => {
+  const { dispatcher, trace } = createTraced()
+  const error = new Error('missing')
+  const fail = (event: Event) => void Object.assign(event, { failure: new Failure(error) })
+  dispatcher.on(Happening, fail, 1, 'failing')
+  dispatcher.on(Happening, () => t.fail('must not run'), 0, 'skipped')
+  const event = new Happening()
+  void dispatcher.dispatch(event)
+  t.equal(event.failure?.error, error)
+  const lines = ['Happening for failing skipped', 'failing 1', '/failing failed', '/dispatch failed']
+  t.strictSame(trace.splice(0), lines)
+
+  const { dispatcher: other, trace: later } = createTraced()
+  other.on(
+    Happening,
+    async event => {
+      await new Promise(setImmediate)
+      fail(event)
+    },
+    1,
+    'failing',
+  )
+  other.on(Happening, () => t.fail('must not run'), 0, 'skipped')
+  await other.dispatch(new Happening())
+  t.strictSame(later, lines)
 })
 
 t.test('a failure is traced, and its error reaches the caller of dispatch', async t => {
