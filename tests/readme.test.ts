@@ -1,6 +1,6 @@
 import { readFileSync } from 'node:fs'
+import { createFrameworkBundle } from 'sinfonietta'
 import { t } from 'tap'
-import { createFrameworkBundle } from '#bundles/framework/framework-bundle.ts'
 import { createProfiledTestKernel } from '#bundles/profiler/testing/create-profiled-test-kernel.ts'
 import { helloBundle } from './fixtures/hello-bundle.ts'
 import { lifecycle } from './support/lifecycle.ts'

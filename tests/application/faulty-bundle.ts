@@ -1,5 +1,6 @@
 import { Readable } from 'node:stream'
 import { setImmediate as nextTurn } from 'node:timers/promises'
+import { HttpError } from 'sinfonietta'
 import { currentRequest } from '#kernel/argument-sources.ts'
 import type { Application, Bundle } from '#kernel/bundle.ts'
 import { type Controller, defineController } from '#kernel/controller.ts'
@@ -12,7 +13,6 @@ import type {
   ResponseEvent,
   ViewEvent,
 } from '#kernel/events.ts'
-import { HttpError } from '#lib/errors/http-error.ts'
 import type { Request } from '#lib/http/request.ts'
 import { type Body, Response } from '#lib/http/response.ts'
 import { lifecycle } from '../support/lifecycle.ts'

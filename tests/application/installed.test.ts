@@ -11,11 +11,11 @@ import {
 } from 'node:fs'
 import { tmpdir } from 'node:os'
 import path from 'node:path'
+import { createFrameworkBundle } from 'sinfonietta'
+import { createTestKernel } from 'sinfonietta/testing'
 import { type Test, t } from 'tap'
 import { listPackageFolders } from '#bin/sources.ts'
-import { createFrameworkBundle } from '#bundles/framework/framework-bundle.ts'
 import { createProfiledTestKernel } from '#bundles/profiler/testing/create-profiled-test-kernel.ts'
-import { createTestKernel } from '#kernel/testing/create-test-kernel.ts'
 import { createProject } from '#tests/support/project.ts'
 import { runProcess } from '#tests/support/start-process.ts'
 

@@ -1,8 +1,17 @@
 import { spawnSync } from 'node:child_process'
 import { inspect } from 'node:util'
+import {
+  addNodeMiddleware,
+  createFrameworkBundle,
+  EventStream,
+  HttpError,
+  mountNodeHandler,
+  setCookie,
+  WebSocketUpgrade,
+} from 'sinfonietta'
+import { createProfilerBundle } from 'sinfonietta/profiler'
+import { createTestKernel, TestClient } from 'sinfonietta/testing'
 import { t } from 'tap'
-import { createFrameworkBundle } from '#bundles/framework/framework-bundle.ts'
-import { createProfilerBundle } from '#bundles/profiler/profiler-bundle.ts'
 import {
   currentRequest,
   headerValue,
@@ -23,18 +32,11 @@ import {
   TerminateEvent,
   ViewEvent,
 } from '#kernel/events.ts'
-import { addNodeMiddleware, mountNodeHandler } from '#kernel/interop/node-handlers.ts'
 import { checkBundles } from '#kernel/kernel.ts'
 import { measureSqlite } from '#kernel/measure-sqlite.ts'
-import { WebSocketUpgrade } from '#kernel/server/websocket-upgrade.ts'
-import { TestClient } from '#kernel/testing/client.ts'
-import { createTestKernel } from '#kernel/testing/create-test-kernel.ts'
 import { createRequest, createResponseEvent } from '#kernel/testing/event-factories.ts'
 import { defineSettings } from '#lib/env/settings.ts'
-import { HttpError } from '#lib/errors/http-error.ts'
 import type { EventClass } from '#lib/event-dispatcher/event-dispatcher.ts'
-import { setCookie } from '#lib/http/cookies.ts'
-import { EventStream } from '#lib/http/event-stream.ts'
 import { createFileResponse } from '#lib/http/file-response.ts'
 import type { Request } from '#lib/http/request.ts'
 import { Response } from '#lib/http/response.ts'

@@ -2,12 +2,17 @@ import { once } from 'node:events'
 import { type ClientRequest, request as httpRequest } from 'node:http'
 import { setImmediate as nextTurn } from 'node:timers/promises'
 import express from 'express'
-import { kernelRequestOf, type MountOptions, mountFetchHandler } from 'sinfonietta'
+import {
+  createFrameworkBundle,
+  kernelRequestOf,
+  type MountOptions,
+  mountFetchHandler,
+  mountNodeHandler,
+  type NodeHandler,
+} from 'sinfonietta'
+import { createTestKernel, type TestKernel } from 'sinfonietta/testing'
 import { type Test, t } from 'tap'
-import { createFrameworkBundle } from '#bundles/framework/framework-bundle.ts'
 import { RequestEvent, ResponseEvent, TerminateEvent } from '#kernel/events.ts'
-import { mountNodeHandler, type NodeHandler } from '#kernel/interop/node-handlers.ts'
-import { createTestKernel, type TestKernel } from '#kernel/testing/create-test-kernel.ts'
 import { openConnection, type Served, serveKernel } from '#tests/support/test-server.ts'
 import { until } from '#tests/support/until.ts'
 

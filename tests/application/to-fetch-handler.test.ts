@@ -4,15 +4,18 @@ import { PassThrough, Readable } from 'node:stream'
 import { setImmediate as nextTurn } from 'node:timers/promises'
 import fc from 'fast-check'
 import { Hono } from 'hono'
-import { type FetchHandlerOptions, toFetchHandler } from 'sinfonietta'
+import {
+  createFrameworkBundle,
+  EventStream,
+  type FetchHandlerOptions,
+  setCookie,
+  toFetchHandler,
+  WebSocketUpgrade,
+} from 'sinfonietta'
+import { createTestKernel, type TestKernel } from 'sinfonietta/testing'
 import { type Test, t } from 'tap'
-import { createFrameworkBundle } from '#bundles/framework/framework-bundle.ts'
 import { siteBundle } from '#bundles/site/site-bundle.ts'
 import { ExceptionEvent, TerminateEvent } from '#kernel/events.ts'
-import { WebSocketUpgrade } from '#kernel/server/websocket-upgrade.ts'
-import { createTestKernel, type TestKernel } from '#kernel/testing/create-test-kernel.ts'
-import { setCookie } from '#lib/http/cookies.ts'
-import { EventStream } from '#lib/http/event-stream.ts'
 import { Response } from '#lib/http/response.ts'
 import type { RequestHandler } from '#lib/routing/route-collection.ts'
 import { createHandlerBundle } from '#tests/support/handler-bundle.ts'

@@ -1,7 +1,7 @@
+import { HttpError } from 'sinfonietta'
 import { CommandUsageError, type ConsoleCommand, exitCodes } from 'sinfonietta/console'
 import { t } from 'tap'
 import type { Application, Bundle } from '#kernel/bundle.ts'
-import { HttpError } from '#lib/errors/http-error.ts'
 import { consoleProgram, executeConsole } from '#tests/support/execute-console.ts'
 import { type RunInit, runInTerminal } from '#tests/support/fake-terminal.ts'
 import { until } from '#tests/support/until.ts'

@@ -10,11 +10,11 @@ import {
   writeFileSync,
 } from 'node:fs'
 import path from 'node:path'
+import { createFrameworkBundle } from 'sinfonietta'
 import { makerBundle } from 'sinfonietta/console'
+import { createProfilerBundle } from 'sinfonietta/profiler'
 import { t } from 'tap'
 import { findPackage, runSinfonietta } from '#bin/new-application.ts'
-import { createFrameworkBundle } from '#bundles/framework/framework-bundle.ts'
-import { createProfilerBundle } from '#bundles/profiler/profiler-bundle.ts'
 import { packageDirectory, version } from '#lib/package.ts'
 import { createFakeStream, runInTerminal } from '#tests/support/fake-terminal.ts'
 import { makeApplication } from '#tests/support/new-application.ts'

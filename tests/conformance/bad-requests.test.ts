@@ -1,6 +1,6 @@
 import fc from 'fast-check'
+import { createProfilerBundle } from 'sinfonietta/profiler'
 import { type Test, t } from 'tap'
-import { createProfilerBundle } from '#bundles/profiler/profiler-bundle.ts'
 import { MemoryProfileStorage } from '#bundles/profiler/store/memory-profile-storage.ts'
 import {
   type BadRequest,

@@ -1,6 +1,6 @@
 import { readFileSync } from 'node:fs'
+import { createProfilerBundle } from 'sinfonietta/profiler'
 import { type Test, t } from 'tap'
-import { createProfilerBundle } from '#bundles/profiler/profiler-bundle.ts'
 import { FileProfileStorage } from '#bundles/profiler/store/file-profile-storage.ts'
 import { findUndecided, hashFile } from '#tests/support/recorded.ts'
 import { endFirst, runProcess } from '#tests/support/start-process.ts'

@@ -1,3 +1,4 @@
+import { Headers } from 'sinfonietta'
 import { t } from 'tap'
 import {
   createDebugPolicy,
@@ -10,7 +11,6 @@ import {
   PeerUsers,
 } from '#kernel/debug-gate.ts'
 import { createRequest } from '#kernel/testing/event-factories.ts'
-import { Headers } from '#lib/http/headers.ts'
 import { type Connection, Request } from '#lib/http/request.ts'
 import { includesHost } from '#lib/http/request-target.ts'
 import {

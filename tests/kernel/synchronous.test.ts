@@ -1,5 +1,6 @@
 import assert from 'node:assert'
 import fc from 'fast-check'
+import { createBareKernel } from 'sinfonietta/testing'
 import { t } from 'tap'
 import {
   ControllerArgumentsEvent,
@@ -8,7 +9,6 @@ import {
   RequestEvent,
   ResponseEvent,
 } from '#kernel/events.ts'
-import { createBareKernel } from '#kernel/testing/create-test-kernel.ts'
 import { Response } from '#lib/http/response.ts'
 import { type ApplicationSpec, applications, type ListenerSpec } from '#tests/support/random-application.ts'
 import { runApplication } from '#tests/support/run-application.ts'

@@ -1,5 +1,5 @@
 import type { AnyNode } from 'acorn'
-import { createFrameworkBundle } from '#bundles/framework/framework-bundle.ts'
+import { createFrameworkBundle } from 'sinfonietta'
 import { listNodes } from '#bundles/maker/syntax.ts'
 import { openTelemetrySettings } from '#bundles/opentelemetry/settings.ts'
 import { profilerSettings } from '#bundles/profiler/web/settings.ts'

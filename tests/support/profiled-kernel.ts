@@ -1,6 +1,6 @@
 import assert from 'node:assert'
+import { createFrameworkBundle } from 'sinfonietta'
 import type { Test } from 'tap'
-import { createFrameworkBundle } from '#bundles/framework/framework-bundle.ts'
 import { compareWithPrevious } from '#bundles/profiler/insight/compare/judge-comparison.ts'
 import { Inspector } from '#bundles/profiler/insight/findings/inspector.ts'
 import { findChildren, findOccurrences, findRelatives } from '#bundles/profiler/insight/relatives.ts'

@@ -1,4 +1,4 @@
-import { HttpError } from '#lib/errors/http-error.ts'
+import { HttpError } from 'sinfonietta'
 import { Request } from '#lib/http/request.ts'
 import { Response } from '#lib/http/response.ts'
 import type { ControllerSpec, ThenableForm, Thrown } from './random-application.ts'

@@ -1,7 +1,7 @@
 import assert from 'node:assert'
 import { readdirSync, readFileSync, writeFileSync } from 'node:fs'
 import path from 'node:path'
-import type { CodedErrorClass } from '#lib/errors/http-error.ts'
+import type { CodedErrorClass } from 'sinfonietta'
 import { writeReference } from './api-report.ts'
 import { settingOwners, writeSettings } from './declared-settings.ts'
 import { docBefore, readSource } from './doc-comments.ts'

@@ -1,7 +1,7 @@
+import { createFrameworkBundle } from 'sinfonietta'
+import { createTestKernel } from 'sinfonietta/testing'
 import { type Test, t } from 'tap'
-import { createFrameworkBundle } from '#bundles/framework/framework-bundle.ts'
 import type { Bundle } from '#kernel/bundle.ts'
-import { createTestKernel } from '#kernel/testing/create-test-kernel.ts'
 import { createRequest } from '#kernel/testing/event-factories.ts'
 import { Response } from '#lib/http/response.ts'
 

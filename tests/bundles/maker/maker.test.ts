@@ -1,14 +1,14 @@
 import { cpSync, existsSync, mkdirSync, readFileSync, writeFileSync } from 'node:fs'
 import path from 'node:path'
+import { createFrameworkBundle } from 'sinfonietta'
 import { makerBundle } from 'sinfonietta/console'
+import { createProfilerBundle } from 'sinfonietta/profiler'
+import { createTestKernel } from 'sinfonietta/testing'
 import { type Test, t } from 'tap'
-import { createFrameworkBundle } from '#bundles/framework/framework-bundle.ts'
 import { parseName } from '#bundles/maker/generators.ts'
-import { createProfilerBundle } from '#bundles/profiler/profiler-bundle.ts'
 import { MemoryProfileStorage } from '#bundles/profiler/store/memory-profile-storage.ts'
 import { siteBundle } from '#bundles/site/site-bundle.ts'
 import * as lifecycle from '#kernel/events.ts'
-import { createTestKernel } from '#kernel/testing/create-test-kernel.ts'
 import { runInTerminal } from '#tests/support/fake-terminal.ts'
 
 /** A project in which generators can write. */

@@ -1,8 +1,8 @@
+import { createFrameworkBundle } from 'sinfonietta'
 import { createOpenTelemetryBundle } from 'sinfonietta/opentelemetry'
+import { createTestKernel, type TestKernel } from 'sinfonietta/testing'
 import type { Test } from 'tap'
-import { createFrameworkBundle } from '#bundles/framework/framework-bundle.ts'
 import type { Bundle } from '#kernel/bundle.ts'
-import { createTestKernel, type TestKernel } from '#kernel/testing/create-test-kernel.ts'
 import { startTraceReceiver, type TraceReceiver } from '#tests/support/trace-receiver.ts'
 
 /** A kernel that sends its spans to a receiver of the test. */

@@ -1,8 +1,8 @@
+import { createFrameworkBundle } from 'sinfonietta'
+import { createTestKernel, type TestKernel } from 'sinfonietta/testing'
 import { type Test, t } from 'tap'
-import { createFrameworkBundle } from '#bundles/framework/framework-bundle.ts'
 import { createProfiledTestKernel } from '#bundles/profiler/testing/create-profiled-test-kernel.ts'
 import { siteBundle } from '#bundles/site/site-bundle.ts'
-import { createTestKernel, type TestKernel } from '#kernel/testing/create-test-kernel.ts'
 
 const pages = [
   { path: '/star-photo-booth', title: /^Star Photo Booth\b/ },

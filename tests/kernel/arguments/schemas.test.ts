@@ -1,4 +1,5 @@
 import { type } from 'arktype'
+import type { HttpError } from 'sinfonietta'
 import { t } from 'tap'
 import * as v from 'valibot'
 import { z } from 'zod'
@@ -15,7 +16,6 @@ import {
 import { type Argument, defineController } from '#kernel/controller.ts'
 import { createRequest } from '#kernel/testing/event-factories.ts'
 import { UploadedFile } from '#lib/body/form-data.ts'
-import type { HttpError } from '#lib/errors/http-error.ts'
 import type { StandardSchema } from '#lib/schema/standard-schema.ts'
 
 interface Book {

@@ -1,8 +1,8 @@
+import { createBareKernel } from 'sinfonietta/testing'
 import { t } from 'tap'
 import { queryValue } from '#kernel/argument-sources.ts'
 import { defineController, toController } from '#kernel/controller.ts'
 import { ControllerArgumentsEvent } from '#kernel/events.ts'
-import { createBareKernel } from '#kernel/testing/create-test-kernel.ts'
 import { createRequest } from '#kernel/testing/event-factories.ts'
 import { Response } from '#lib/http/response.ts'
 

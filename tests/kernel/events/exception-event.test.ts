@@ -1,7 +1,7 @@
+import { HttpError } from 'sinfonietta'
+import { type BareKernel, createBareKernel } from 'sinfonietta/testing'
 import { t } from 'tap'
 import { ExceptionEvent } from '#kernel/events.ts'
-import { type BareKernel, createBareKernel } from '#kernel/testing/create-test-kernel.ts'
-import { HttpError } from '#lib/errors/http-error.ts'
 import { Response } from '#lib/http/response.ts'
 
 const failure = new Error('lost')

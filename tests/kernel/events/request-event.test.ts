@@ -1,7 +1,7 @@
+import { HttpError } from 'sinfonietta'
+import { createBareKernel } from 'sinfonietta/testing'
 import { t } from 'tap'
 import { ExceptionEvent, RequestEvent } from '#kernel/events.ts'
-import { createBareKernel } from '#kernel/testing/create-test-kernel.ts'
-import { HttpError } from '#lib/errors/http-error.ts'
 import { Response } from '#lib/http/response.ts'
 
 t.test('listeners are called by priority before anything else, and may await', async t => {

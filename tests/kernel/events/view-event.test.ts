@@ -1,7 +1,7 @@
 import assert from 'node:assert'
+import { createBareKernel } from 'sinfonietta/testing'
 import { t } from 'tap'
 import { ExceptionEvent, RequestEvent, ViewEvent } from '#kernel/events.ts'
-import { createBareKernel } from '#kernel/testing/create-test-kernel.ts'
 import { Response } from '#lib/http/response.ts'
 
 t.test('a controller that returns a response needs no view', async t => {

@@ -1,4 +1,5 @@
 import { setImmediate as nextTurn, setTimeout as wait } from 'node:timers/promises'
+import { HttpError } from 'sinfonietta'
 import { t } from 'tap'
 import {
   ControllerArgumentsEvent,
@@ -11,7 +12,6 @@ import {
   TerminateEvent,
   ViewEvent,
 } from '#kernel/events.ts'
-import { HttpError } from '#lib/errors/http-error.ts'
 import type { Request } from '#lib/http/request.ts'
 import { Response } from '#lib/http/response.ts'
 import { startBareServer } from '#tests/support/bare-server.ts'

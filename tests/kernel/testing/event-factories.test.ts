@@ -1,5 +1,5 @@
+import { createBareKernel } from 'sinfonietta/testing'
 import { t } from 'tap'
-import { createBareKernel } from '#kernel/testing/create-test-kernel.ts'
 import {
   createControllerArgumentsEvent,
   createControllerEvent,

@@ -1,5 +1,5 @@
+import { defineError, HttpError } from 'sinfonietta'
 import { t } from 'tap'
-import { defineError, HttpError } from '#lib/errors/http-error.ts'
 
 const TEST_TOO_MANY = defineError<[thing: string, count: number]>('TEST_TOO_MANY', 429, 'Too many %s: %s of them.')
 

@@ -1,4 +1,5 @@
 import { runInNewContext } from 'node:vm'
+import { defineError } from 'sinfonietta'
 import t from 'tap'
 import {
   appendCause,
@@ -8,7 +9,6 @@ import {
   flattenError,
   rememberStatement,
 } from '#lib/errors/flat-error.ts'
-import { defineError } from '#lib/errors/http-error.ts'
 
 t.test('an error becomes plain data with its code, status, frames and causes', async t => {
   const NOT_FOUND = defineError<[string]>('TEST_NOT_FOUND', 404, 'No "%s".')

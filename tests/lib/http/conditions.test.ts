@@ -1,7 +1,7 @@
 import fc from 'fast-check'
+import { Headers } from 'sinfonietta'
 import { t } from 'tap'
 import { checkConditions, isRangeFresh } from '#lib/http/conditions.ts'
-import { Headers } from '#lib/http/headers.ts'
 
 const day = 'Sun, 06 Nov 1994 08:49:37 GMT'
 const before = 'Sun, 06 Nov 1994 08:49:36 GMT'

@@ -1,6 +1,6 @@
 import { Readable } from 'node:stream'
+import { Headers } from 'sinfonietta'
 import { t } from 'tap'
-import { Headers } from '#lib/http/headers.ts'
 import { createEtag, Response, weakenEtag } from '#lib/http/response.ts'
 
 t.test('different bodies have different etags, and a text has the etag of its bytes', async t => {

@@ -1,8 +1,8 @@
 import { once } from 'node:events'
 import type { Readable } from 'node:stream'
 import { setImmediate as nextTurn } from 'node:timers/promises'
+import { EventStream, type ServerEvent } from 'sinfonietta'
 import { t } from 'tap'
-import { EventStream, type ServerEvent } from '#lib/http/event-stream.ts'
 import { Request } from '#lib/http/request.ts'
 
 /** Everything that a client receives of a stream that `open` ends. */

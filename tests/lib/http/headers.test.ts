@@ -1,6 +1,6 @@
 import fc from 'fast-check'
+import { Headers } from 'sinfonietta'
 import { t } from 'tap'
-import { Headers } from '#lib/http/headers.ts'
 
 t.test('names are compared without case; spelling, order and duplicates are kept', async t => {
   const headers = new Headers([

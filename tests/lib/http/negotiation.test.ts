@@ -1,5 +1,5 @@
+import { Headers } from 'sinfonietta'
 import { t } from 'tap'
-import { Headers } from '#lib/http/headers.ts'
 import { preferredCoding, preferredLanguage, preferredMediaType } from '#lib/http/negotiation.ts'
 
 t.test('the coding that a client prefers', async t => {

@@ -1,5 +1,5 @@
+import { Headers } from 'sinfonietta'
 import { t } from 'tap'
-import { Headers } from '#lib/http/headers.ts'
 import { findOtherAddress, forwardingHeaders, hasProxyHeader } from '#lib/http/trusted-proxies.ts'
 
 /** What nginx, Apache, HAProxy, Envoy, tunnels, clouds and delivery networks add, by their documentation. */

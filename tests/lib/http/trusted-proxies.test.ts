@@ -1,7 +1,7 @@
 import { request as httpRequest } from 'node:http'
 import { json } from 'node:stream/consumers'
+import { Headers } from 'sinfonietta'
 import { t } from 'tap'
-import { Headers } from '#lib/http/headers.ts'
 import { Request } from '#lib/http/request.ts'
 import { Response } from '#lib/http/response.ts'
 import { defaultTrustedHeaders, TrustedProxies, trustableHeaders } from '#lib/http/trusted-proxies.ts'

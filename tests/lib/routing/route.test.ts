@@ -1,5 +1,5 @@
+import { HttpError } from 'sinfonietta'
 import { t } from 'tap'
-import { HttpError } from '#lib/errors/http-error.ts'
 import { createRequirement, Pattern } from '#lib/routing/pattern.ts'
 import { Route, type RouteDefinition, type RouteMethod } from '#lib/routing/route.ts'
 

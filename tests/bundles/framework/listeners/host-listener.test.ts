@@ -1,7 +1,7 @@
+import { createFrameworkBundle } from 'sinfonietta'
+import { createTestKernel } from 'sinfonietta/testing'
 import { t } from 'tap'
-import { createFrameworkBundle } from '#bundles/framework/framework-bundle.ts'
 import { HostListener } from '#bundles/framework/listeners/request-listeners.ts'
-import { createTestKernel } from '#kernel/testing/create-test-kernel.ts'
 import { createRequest, createRequestEvent } from '#kernel/testing/event-factories.ts'
 import type { Request } from '#lib/http/request.ts'
 

@@ -1,4 +1,5 @@
 import fc from 'fast-check'
+import { Headers } from 'sinfonietta'
 import { t } from 'tap'
 import { AttributeWatch, ChangeWatch, ResponseWatch } from '#bundles/profiler/record/change-watch.ts'
 import { toController } from '#kernel/controller.ts'
@@ -10,7 +11,6 @@ import {
   createRequestEvent,
   createResponseEvent,
 } from '#kernel/testing/event-factories.ts'
-import { Headers } from '#lib/http/headers.ts'
 import { Response } from '#lib/http/response.ts'
 
 t.test('set, changed and removed attributes are reported once', async t => {

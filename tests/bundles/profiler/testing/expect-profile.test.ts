@@ -1,7 +1,7 @@
 import { AssertionError } from 'node:assert'
+import { createFrameworkBundle, Headers } from 'sinfonietta'
 import { ProfileAssertionError, type ProfileCheck, ProfileExpectation } from 'sinfonietta/profiler/testing'
 import { type Test, t } from 'tap'
-import { createFrameworkBundle } from '#bundles/framework/framework-bundle.ts'
 import {
   createProfiledTestKernel,
   type ProfiledTestKernel,
@@ -10,7 +10,6 @@ import {
 import type { Bundle } from '#kernel/bundle.ts'
 import { RequestEvent, ResponseEvent } from '#kernel/events.ts'
 import { Event } from '#lib/event-dispatcher/event-dispatcher.ts'
-import { Headers } from '#lib/http/headers.ts'
 import type { Request } from '#lib/http/request.ts'
 import { Response } from '#lib/http/response.ts'
 import { createProfile, createQuery } from '#tests/support/create-profile.ts'

@@ -1,4 +1,5 @@
 import { InMemoryTransport } from '@modelcontextprotocol/sdk/inMemory.js'
+import { createTestKernel } from 'sinfonietta/testing'
 import { type Test, t } from 'tap'
 import { loadSdk, openServer } from '#bundles/profiler/cli/mcp/open-server.ts'
 import type { ToolServices } from '#bundles/profiler/cli/mcp/tools.ts'
@@ -8,7 +9,6 @@ import { MemoryProfileStorage } from '#bundles/profiler/store/memory-profile-sto
 import { createPanels } from '#bundles/profiler/subjects/views.ts'
 import { profilerSettings } from '#bundles/profiler/web/settings.ts'
 import type { Bundle } from '#kernel/bundle.ts'
-import { createTestKernel } from '#kernel/testing/create-test-kernel.ts'
 import { connectAgent } from '#tests/support/agent.ts'
 import { createRecord, type RecordInit } from '#tests/support/create-profile.ts'
 

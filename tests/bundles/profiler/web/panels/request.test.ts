@@ -1,7 +1,7 @@
+import { HttpError } from 'sinfonietta'
 import { type Test, t } from 'tap'
 import type { Application } from '#kernel/bundle.ts'
 import { ExceptionEvent, RequestEvent, ResponseEvent } from '#kernel/events.ts'
-import { HttpError } from '#lib/errors/http-error.ts'
 import { Event } from '#lib/event-dispatcher/event-dispatcher.ts'
 import type { Request } from '#lib/http/request.ts'
 import { Response } from '#lib/http/response.ts'

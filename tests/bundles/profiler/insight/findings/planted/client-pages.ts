@@ -1,5 +1,5 @@
 import { Readable } from 'node:stream'
-import { setCookie } from '#lib/http/cookies.ts'
+import { setCookie } from 'sinfonietta'
 import { Response } from '#lib/http/response.ts'
 import { type Pages, page, pathOf } from './page.ts'
 
