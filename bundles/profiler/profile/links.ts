@@ -41,6 +41,11 @@ export function listDataLink(form: DataForm, parameters: Readonly<Record<string,
   return `${home}search.${form}?${new URLSearchParams(parameters)}`
 }
 
+/** The stream of the profiles that a list will contain: of the same parameters. */
+export function liveLink(parameters: Readonly<Record<string, string>>): string {
+  return `${home}live?${new URLSearchParams(parameters)}`
+}
+
 /** The page of the routes, with the statistics of their requests. */
 export function routesLink(parameters: Readonly<Record<string, string>> = {}): string {
   const query = String(new URLSearchParams(parameters))

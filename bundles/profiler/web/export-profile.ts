@@ -1,16 +1,14 @@
 import { createHash } from 'node:crypto'
 import { formatJson } from '../../../lib/console/document.ts'
 import { Request } from '../../../lib/http/request.ts'
-import type { Logger } from '../../../lib/log/logger.ts'
 import { escapeControls } from '../../../lib/text/escapes.ts'
-import { HtmlFragment, type View } from '../../../lib/view/view.ts'
+import { HtmlFragment } from '../../../lib/view/view.ts'
 import { toHar } from '../export/har.ts'
 import { toJson } from '../export/json.ts'
 import { toMarkdown } from '../export/markdown.ts'
 import { createCurl, toFetch } from '../export/snippets.ts'
 import { toCpuProfileFile, toTraceEvents } from '../export/timeline-files.ts'
-import { compareWithPrevious } from '../insight/compare/judge-comparison.ts'
-import { findChildren, findOccurrences, type ShownProfile } from '../insight/relatives.ts'
+import { findChildren, type ShownProfile } from '../insight/relatives.ts'
 import { toSummaryView } from '../insight/summary-view.ts'
 import { createRequestSpans } from '../insight/timeline/request-spans.ts'
 import { findTrace, placeTrace } from '../insight/timeline/services.ts'
@@ -18,14 +16,18 @@ import { type DataForm, type ExportKind, profileLink } from '../profile/links.ts
 import type { Profile } from '../profile/profile.ts'
 import type { ProfileStorage } from '../store/profile-storage.ts'
 import type { Assets } from './assets.ts'
-import type { ProfilePanel } from './panels/panel.ts'
-import { hasContent, renderPanel } from './panels/render-panel.ts'
+import type { ProfilerApplication } from './page.ts'
+import { createSubject, hasContent, renderPanel } from './panels/render-panel.ts'
+
+type ExportServices = Pick<ProfilerApplication, 'logger' | 'panels' | 'storage' | 'view'> & {
+  readonly assets: Pick<Assets, 'stylesheet'>
+}
 
 /** Formats a profile as the text of a file; `undefined` for the CPU profile of a request that was not sampled. */
 export function formatProfile(
   kind: ExportKind | DataForm,
   shown: ShownProfile,
-  services: HtmlFileServices,
+  services: ExportServices,
 ): string | undefined | Promise<string> {
   const { profile } = shown
   switch (kind) {
@@ -59,40 +61,21 @@ async function formatTrace(profile: Profile, storage: ProfileStorage): Promise<s
   return formatJson(toTraceEvents(profile, spans))
 }
 
-/** The services that an HTML file needs. */
-interface HtmlFileServices {
-  readonly view: View
-  readonly logger: Logger
-  readonly storage: ProfileStorage
-  /** In the order in which they are shown. */
-  readonly panels: () => Promise<readonly ProfilePanel[]>
-  readonly assets: Pick<Assets, 'stylesheet'>
-}
-
 /**
- * Creates one HTML file of a profile, with all its panels and the stylesheet. It can be stored or sent. It has no
- * scripts and loads nothing; its links lead within it. Its content security policy, with the hash of the stylesheet,
- * ensures that.
- * Control characters are written as escapes.
+ * Creates one HTML file of a profile, with all its panels and the stylesheet. It can be stored or sent. It has no scripts and loads
+ * nothing, which its content security policy ensures; its links lead within it. Control characters are written as escapes.
  */
-export async function toHtmlFile(subject: ShownProfile, services: HtmlFileServices): Promise<string> {
+async function toHtmlFile(shown: ShownProfile, services: ExportServices): Promise<string> {
   const { assets, logger, storage, view } = services
   const { stylesheet } = assets
-  const { profile } = subject
+  const { profile } = shown
   const { token } = profile.summary
   const request = new Request({ method: 'GET', target: '/' })
-  const panelSubject = {
-    ...subject,
-    query: new URLSearchParams(),
-    findChildren: (profile: Profile) => findChildren(storage, profile),
-    findOccurrences: ({ summary }: Profile) => findOccurrences(storage, summary),
-    findPrevious: (profile: Profile) => compareWithPrevious(storage, profile),
-    findTrace: (profile: Profile) => findTrace(storage, profile),
-  }
+  const subject = createSubject(shown, new URLSearchParams(), storage)
   const panels = await services.panels()
   const sections: object[] = []
   for (const panel of panels.filter(panel => hasContent(panel, profile))) {
-    const { content, problem } = await renderPanel(panel, panelSubject, request, { logger, view })
+    const { content, problem } = await renderPanel(panel, subject, request, { logger, view })
     sections.push({ name: panel.name, label: panel.label, content, problem })
   }
   const summary = toSummaryView(profile.summary)
@@ -135,9 +118,4 @@ export function detachLinks(html: string, token: string): string {
     const target = anchor ?? (panel === undefined ? undefined : `panel-${panel}`)
     return target === undefined ? '' : ` href="#${target}"`
   })
-}
-
-/** Lists the names of the parts of a profile: the panels, and the collectors of its data that have no panel here. */
-export function listPanels(panels: readonly Pick<ProfilePanel, 'name'>[], { data }: Pick<Profile, 'data'>): string[] {
-  return [...new Set([...panels.map(({ name }) => name), ...Object.keys(data)])]
 }

@@ -8,7 +8,7 @@ import { Response } from '../../../lib/http/response.ts'
 import { packageDirectory } from '../../../lib/package.ts'
 import { resolveLocated, showPath } from '../../../lib/stack/stack-frames.ts'
 import type { EditorLinks, FilePlace } from './editor-links.ts'
-import { protect } from './respond.ts'
+import { protect } from './page.ts'
 
 /** What opens a place. */
 interface OpenServices {

@@ -1,27 +1,31 @@
 import { currentRequest } from '../../../kernel/argument-sources.ts'
 import type { SourceProblem } from '../../../kernel/bundle.ts'
 import { type Controller, defineController } from '../../../kernel/controller.ts'
+import type { DebugGate } from '../../../kernel/debug-gate.ts'
+import { findCrossOrigin } from '../../../lib/http/cors.ts'
 import { EventStream } from '../../../lib/http/event-stream.ts'
 import type { Request } from '../../../lib/http/request.ts'
 import { Response } from '../../../lib/http/response.ts'
 import { processStart } from '../../../lib/process-start.ts'
+import type { RouteCollection } from '../../../lib/routing/route-collection.ts'
+import { RouteMatcher } from '../../../lib/routing/route-matcher.ts'
 import type { Signals } from '../../../lib/signals.ts'
 import { showPath } from '../../../lib/stack/stack-frames.ts'
-import { parseListRequest } from '../insight/list-request.ts'
-import { hasMark } from '../insight/search-list.ts'
-import { isBrowserProbe } from '../insight/summary-view.ts'
 import { formatPlace, shorten } from '../profile/format.ts'
-import { brokenLink, cpuLink, dataForms, home, openEditorLink, routesLink, stateLink } from '../profile/links.ts'
-import type { ProfileSummary } from '../profile/profile.ts'
-import { clientOf } from '../record/collect.ts'
-import type { ProfileStorage } from '../store/profile-storage.ts'
-import { seesProfiler } from './access.ts'
+import {
+  brokenLink,
+  cpuLink,
+  dataForms,
+  home,
+  openEditorLink,
+  routesLink,
+  stateLink,
+  toolbarLink,
+} from '../profile/links.ts'
 import type { Assets } from './assets.ts'
 import { PROFILER_ASSET_UNKNOWN } from './errors.ts'
-import { addSizeHelpers } from './page-size.ts'
+import { addSizeHelpers, type ProfilerApplication, protect } from './page.ts'
 import type { Page, Pages } from './pages/pages.ts'
-import type { ProfilerApplication } from './profiler-application.ts'
-import { protect } from './respond.ts'
 
 /** A route, and the page that answers its requests. */
 interface PageRoute {
@@ -34,7 +38,7 @@ interface PageRoute {
   readonly bodyLimit?: number
 }
 
-// A path with another ending is the path of a profile.
+// Another ending belongs to the token: `/_profiler/abc.xml` is the page of the profile `abc.xml`.
 const requirements = { form: dataForms.join('|') }
 
 /** In the order in which the router tries them: a path with a parameter comes after the words that it would match. */
@@ -60,10 +64,10 @@ const pageRoutes: readonly PageRoute[] = [
     bodyLimit: 128 * 1024,
   },
   { method: 'GET', name: '_wdt', path: '/_wdt/:token', page: 'toolbar' },
-  { method: 'GET', name: '_profiler_search_data', path: `${home}search.:form`, requirements, page: 'listData' },
-  { method: 'GET', name: '_profiler_latest_data', path: `${home}latest.:form`, requirements, page: 'latestData' },
-  { method: 'GET', name: '_profiler_routes_data', path: `${home}routes.:form`, requirements, page: 'routesData' },
-  { method: 'GET', name: '_profiler_data', path: `${home}:token.:form`, requirements, page: 'profileData' },
+  { method: 'GET', name: '_profiler_search_data', path: `${home}search.:form`, requirements, page: 'list' },
+  { method: 'GET', name: '_profiler_latest_data', path: `${home}latest.:form`, requirements, page: 'latest' },
+  { method: 'GET', name: '_profiler_routes_data', path: `${home}routes.:form`, requirements, page: 'routes' },
+  { method: 'GET', name: '_profiler_data', path: `${home}:token.:form`, requirements, page: 'profile' },
   { method: 'GET', name: '_profiler_export', path: `${home}:token/export/:kind`, page: 'export' },
   { method: 'GET', name: '_profiler_palette', path: `${home}palette`, page: 'palette' },
   { method: 'GET', name: '_profiler_home', path: home, page: 'home' },
@@ -80,14 +84,9 @@ const pageRoutes: readonly PageRoute[] = [
   { method: 'GET', name: '_profiler', path: `${home}:token`, page: 'profile' },
 ]
 
-// These routes neither load the pages nor wait for requests that have just ended.
-const assetRoute = { method: 'GET', name: '_profiler_asset', path: `${home}assets/:version/:file` } as const
-const liveRoute = { method: 'GET', name: '_profiler_live', path: `${home}live` } as const
-const stateRoute = { method: 'GET', name: '_profiler_state', path: stateLink } as const
-
 /**
- * Adds the profiler's routes and gives their controllers. Clients that the gate of debug output refuses, and other
- * sites, get the router's own 404. The pages are loaded with the first request for one.
+ * Adds the profiler's routes and gives their controllers. Clients that the debug gate refuses, and other sites, get the
+ * 404 of the router. The pages are loaded with the first request for one.
  */
 export function addRoutes(app: ProfilerApplication): readonly Controller[] {
   const { assets, debugGate, profiler, routes, signals, storage, view } = app
@@ -104,14 +103,9 @@ export function addRoutes(app: ProfilerApplication): readonly Controller[] {
     return (await pages)[page](request)
   }
   const condition = (request: Request) => seesProfiler(request, debugGate)
-  const add = ({
-    bodyLimit,
-    name,
-    method,
-    page,
-    ...route
-  }: Omit<PageRoute, 'page'> & { readonly page: Page }): Controller => {
-    const controller = defineController(controllerNames.get(name) ?? name.slice(1), [currentRequest], page)
+  const add = ({ bodyLimit, name, method, ...route }: Omit<PageRoute, 'page'>, page: Page): Controller => {
+    const controllerName = name === '_wdt' ? 'profiler_toolbar' : name.slice(1)
+    const controller = defineController(controllerName, [currentRequest], page)
     // The log is for the application's own requests. The token of a profile gives access to nothing.
     const defaults = { _log: false, _public: ['token'], ...(bodyLimit !== undefined && { _body_limit: bodyLimit }) }
     routes.add({ ...route, name, methods: [method], controller, condition, defaults })
@@ -122,15 +116,18 @@ export function addRoutes(app: ProfilerApplication): readonly Controller[] {
     'broken_sources_controller',
     defineController('broken_sources', [currentRequest], lazyPage('broken')),
   )
+  // These three do not wait for requests that have just ended.
+  const addGet = (name: string, path: string, page: Page) => add({ method: 'GET', name, path }, page)
   return [
-    add({ ...assetRoute, page: request => respondAsset(request, assets) }),
-    add({ ...liveRoute, page: request => protect(createLiveStream(request, storage)) }),
-    add({ ...stateRoute, page: request => protect(states.open(request)) }),
-    ...pageRoutes.map(route => add({ ...route, page: lazyPage(route.page) })),
+    addGet('_profiler_asset', `${home}assets/:version/:file`, request => respondAsset(request, assets)),
+    addGet('_profiler_live', `${home}live`, async request => {
+      const { createLiveStream } = await import('./pages/list-page.ts')
+      return protect(createLiveStream(request, storage))
+    }),
+    addGet('_profiler_state', stateLink, request => protect(states.open(request))),
+    ...pageRoutes.map(({ page, ...route }) => add(route, lazyPage(page))),
   ]
 }
-
-const controllerNames: ReadonlyMap<string, string> = new Map([['_wdt', 'profiler_toolbar']])
 
 function respondAsset({ attributes }: Request, assets: Assets): Response {
   const [version, name] = [String(attributes.get('version')), String(attributes.get('file'))]
@@ -141,69 +138,73 @@ function respondAsset({ attributes }: Request, assets: Assets): Response {
   return protect(new Response(asset.content, { headers }))
 }
 
-/** Milliseconds between a profile and its event: sub-requests are stored just before the request that they belong to. */
-const delay = 100
-
-/** The most tokens of one event. */
-const tokenLimit = 100
+/** The parts of a request that say which page made it. */
+type Fetch = Pick<Request, 'headers' | 'method' | 'origin'>
 
 /**
- * Creates a stream of events about new profiles of all processes that the list of the same address contains: `profiles`
- * with their tokens, or `reload` if there are too many. Only the list itself knows whether a request is slow or has findings:
- * the stream may report more.
+ * Whether the profiler answers a fetch, by the headers that browsers send about the page that made it (Fetch Metadata, and
+ * the Origin of RFC 6454). Another site can neither read a profile nor change anything. It can link to a page: the
+ * developer who follows the link sees the page, the site does not. Programs without these headers may read only.
  */
-export function createLiveStream(request: Request, storage: Pick<ProfileStorage, 'tail'>): EventStream {
-  const { isOfProbes, marks, matches } = parseListRequest(request.query)
-  const context = { client: clientOf(request), isSlow: () => true, findings: new Set<string>() }
-  const isMarked = (summary: ProfileSummary) =>
-    marks.every(mark => mark === 'findings' || hasMark(mark, summary, context))
-  return new EventStream(request, stream => {
-    const reporter = new ProfileReporter(stream)
-    const stop = storage.tail(summary => {
-      if (isBrowserProbe(summary) === isOfProbes && matches(summary) && isMarked(summary)) reporter.add(summary.token)
-    })
-    return () => {
-      stop()
-      reporter.stop()
-    }
-  })
+export function acceptsFetch(request: Fetch): boolean {
+  const { headers, method } = request
+  if (!hasOwnOrigin(request)) return false
+  const sign = findCrossOrigin(request)
+  if (sign !== undefined) {
+    const isLink = sign.value === 'cross-site' || sign.value === 'same-site'
+    return isLink && method === 'GET' && isTopLevelNavigation(headers)
+  }
+  return method === 'GET' || method === 'HEAD' || headers.has('sec-fetch-site') || headers.has('origin')
 }
 
-/** Reports to one client. At most a few tokens wait for it: a slow client gets `reload`. */
-class ProfileReporter {
-  readonly #stream: EventStream
-  readonly #tokens = new Set<string>()
-  #hasLost = false
-  #timer: NodeJS.Timeout | undefined
+/** Frames and embedded objects are navigated as well; their destination differs. */
+function isTopLevelNavigation(headers: Fetch['headers']): boolean {
+  return headers.get('sec-fetch-mode') === 'navigate' && (headers.get('sec-fetch-dest') ?? 'document') === 'document'
+}
 
-  constructor(stream: EventStream) {
-    this.#stream = stream
-  }
+/**
+ * Whether a request can be that of a program: its headers name no page of another site. A site that has the address of this
+ * server under its own name (DNS rebinding) is of the same origin: the debug gate refuses that name.
+ */
+export function isProgram(request: Pick<Fetch, 'headers' | 'origin'>): boolean {
+  return hasOwnOrigin(request) && findCrossOrigin(request) === undefined
+}
 
-  add(token: string): void {
-    if (this.#tokens.size === tokenLimit) this.#hasLost = true
-    else this.#tokens.add(token)
-    this.#sendSoon()
-  }
+/** Whether the Origin is absent or that of this server. Sandboxed pages and some redirects send `null`, another origin. */
+function hasOwnOrigin({ headers, origin }: Pick<Fetch, 'headers' | 'origin'>): boolean {
+  const from = headers.get('origin')
+  return from === null || from === origin
+}
 
-  stop(): void {
-    clearTimeout(this.#timer)
-  }
+/** Each path of the profiler begins with one of these. They have no slash at the end, which the router adds. */
+const beginnings: readonly string[] = [home, toolbarLink('')].map(link => link.slice(0, -1))
 
-  #sendSoon(): void {
-    this.#timer ??= setTimeout(() => this.#send(), delay).unref()
-  }
+/** Whether a request is for a path of the profiler, and its client may not see debug output. */
+export function isRefused(request: Request, debugGate: Pick<DebugGate, 'allows'>): boolean {
+  const isOwn = beginnings.some(beginning => `${request.path}/`.startsWith(`${beginning}/`))
+  return isOwn && !debugGate.allows(request)
+}
 
-  #send(): void {
-    this.#timer = undefined
-    if (this.#stream.isBehind) {
-      this.#sendSoon()
-      return
-    }
-    if (this.#hasLost) this.#stream.send({ event: 'reload', data: 'many' })
-    else this.#stream.send({ event: 'profiles', data: [...this.#tokens].join(' ') })
-    this.#tokens.clear()
-    this.#hasLost = false
+/** Whether the routes of the profiler exist for a request. */
+export function seesProfiler(request: Request, debugGate: Pick<DebugGate, 'allows'>): boolean {
+  return acceptsFetch(request) && debugGate.allows(request)
+}
+
+/** Finds whether a request leads to a page of the profiler, directly (`match`) or by a redirect of the router. */
+export type FindOwnPage = (request: Request) => 'match' | 'redirect' | undefined
+
+/**
+ * Creates the function that finds the pages of the profiler by their controllers. These pages are not recorded, and are shown
+ * without the listeners of the application, because a listener may be the error that the developer looks for.
+ */
+export function createFindOwnPage(routes: RouteCollection, controllers: ReadonlySet<unknown>): FindOwnPage {
+  let matcher: RouteMatcher | undefined
+  return request => {
+    if (!beginnings.some(beginning => request.path.startsWith(beginning))) return undefined
+    // At the first request, all bundles have added their routes.
+    matcher ??= new RouteMatcher(routes)
+    const match = matcher.match(request)
+    return 'route' in match && controllers.has(match.route.controller) ? match.outcome : undefined
   }
 }
 

@@ -1,16 +1,13 @@
 import path from 'node:path'
-import type { DebugGate } from '../../../kernel/debug-gate.ts'
 import { KERNEL_NO_ROUTE } from '../../../kernel/errors.ts'
 import { ExceptionEvent } from '../../../kernel/events.ts'
 import type { EventDispatcher } from '../../../lib/event-dispatcher/event-dispatcher.ts'
 import { Response } from '../../../lib/http/response.ts'
 import { packageDirectory } from '../../../lib/package.ts'
 import type { Route } from '../../../lib/routing/route.ts'
-import type { RouteCollection } from '../../../lib/routing/route-collection.ts'
-import type { View } from '../../../lib/view/view.ts'
 import { home, shownRoutes, visitLink } from '../profile/links.ts'
-import type { Assets } from './assets.ts'
 import type { EditorLinks } from './editor-links.ts'
+import { filesOf, type ProfilerApplication } from './page.ts'
 
 /** Before the error listener answers, with the priority of Symfony's welcome page. */
 const priority = -64
@@ -18,13 +15,7 @@ const priority = -64
 /** The documents of the package to read first. */
 const guides = ['first-page.md', 'routing.md', 'templates.md']
 
-/** The services that the welcome page uses. */
-interface WelcomeServices {
-  readonly routes: RouteCollection
-  readonly view: View
-  readonly debugGate: DebugGate
-  readonly assets: Pick<Assets, 'link'>
-  readonly editor: EditorLinks
+type WelcomeServices = Pick<ProfilerApplication, 'assets' | 'debugGate' | 'editor' | 'routes' | 'view'> & {
   readonly version: string
 }
 
@@ -56,9 +47,7 @@ export class WelcomeListener {
         .filter(({ name }) => !name.startsWith('_'))
         .map(route => toRow(route, editor)),
       home,
-      stylesheet: assets.link('profiler.css'),
-      script: assets.link('profiler.js'),
-      icon: assets.link('icon.svg'),
+      ...filesOf(assets),
     }
     event.respond(Response.html(await view.render('profiler/welcome', model, request), { status: 404 }))
   }

@@ -17,6 +17,7 @@ import { StatementViews, writeQuery } from '../../subjects/queries/show-parts.ts
 import type { Assets } from '../assets.ts'
 import type { EditorLinks, PlaceView } from '../editor-links.ts'
 import type { ExceptionView, FrameView } from '../exceptions.ts'
+import { filesOf } from '../page.ts'
 import {
   type BodyView,
   describeOccurrences,
@@ -78,8 +79,7 @@ export class ErrorPage {
       token: preview.token,
       steps: viewSteps(report, editor),
       home,
-      stylesheet: assets.link('profiler.css'),
-      script: assets.link('profiler.js'),
+      ...filesOf(assets),
       icon: assets.link('icon-error.svg'),
       ...report,
     }

@@ -1,28 +1,34 @@
+import { setImmediate } from 'node:timers/promises'
 import { promisify } from 'node:util'
 import { gunzip } from 'node:zlib'
 import { currentRequest } from '../../../../kernel/argument-sources.ts'
+import type { Application } from '../../../../kernel/bundle.ts'
 import { type Controller, defineController } from '../../../../kernel/controller.ts'
-import type { DebugGate } from '../../../../kernel/debug-gate.ts'
 import { decodeUtf8 } from '../../../../lib/body/body-source.ts'
 import { HttpError } from '../../../../lib/errors/http-error.ts'
 import type { Request } from '../../../../lib/http/request.ts'
 import { Response } from '../../../../lib/http/response.ts'
+import { maskQuotedValues } from '../../../../lib/redact/mask-credentials.ts'
+import { MaskingCopier, maskAndCut } from '../../../../lib/redact/masking-copier.ts'
 import type { Redactor } from '../../../../lib/redact/redactor.ts'
 import type { RouteDefinition } from '../../../../lib/routing/route.ts'
+import {
+  isStatementAttribute,
+  isValueAttribute,
+  statementAttributes,
+  systemAttributes,
+} from '../../../../lib/sql/tokens.ts'
 import { home } from '../../profile/links.ts'
+import { type ReceivedSpan, spanKinds } from '../../profile/span-data.ts'
 import type { SpanStorage } from '../../store/profile-storage.ts'
-import { isProgram } from '../access.ts'
-import { protect } from '../respond.ts'
-import type { OtlpMessage } from './otlp-spans.ts'
+import { QueryDescriber } from '../../subjects/queries/describe-query.ts'
+import { protect } from '../page.ts'
+import { isProgram } from '../routes.ts'
+import type { OtlpAttributes, OtlpMessage, OtlpSpan } from './otlp-message.ts'
 
-/** The parts that the route works with. */
-interface OtlpRouteServices {
-  readonly debugGate: DebugGate
-  readonly redactor: Redactor
-  readonly spans: SpanStorage
-}
+type OtlpServices = Pick<Application, 'debugGate' | 'redactor'> & { readonly spans: SpanStorage }
 
-/** Bytes of a message as it is sent, and without its compression. A batch of 512 spans has some hundred kilobytes. */
+/** The most bytes of a message as it is sent, and without its compression. A batch of 512 spans has some hundred kilobytes. */
 const bodyLimit = 4 * 1024 * 1024
 const plainLimit = 16 * 1024 * 1024
 
@@ -30,7 +36,7 @@ const plainLimit = 16 * 1024 * 1024
  * Creates the route that takes the spans of services on this machine (OTLP/HTTP 1). Clients that the debug gate refuses,
  * and pages of other sites, get the 404 of the router.
  */
-export function createOtlpRoute(services: OtlpRouteServices): RouteDefinition<Controller> & { controller: Controller } {
+export function createOtlpRoute(services: OtlpServices): RouteDefinition<Controller> & { controller: Controller } {
   return {
     name: '_profiler_otlp',
     path: `${home}otlp/v1/traces`,
@@ -44,8 +50,8 @@ export function createOtlpRoute(services: OtlpRouteServices): RouteDefinition<Co
 const protobufType = 'application/x-protobuf'
 const jsonType = 'application/json'
 
-/** Answers in the format of the message. The formats are loaded with the first message. */
-async function receive(request: Request, { redactor, spans }: OtlpRouteServices): Promise<Response> {
+/** Stores the spans of a message, and answers in its format. The code of the formats is loaded with the first message. */
+async function receive(request: Request, { redactor, spans }: OtlpServices): Promise<Response> {
   const { contentType } = request.body
   const isJson = contentType !== protobufType
   try {
@@ -53,7 +59,6 @@ async function receive(request: Request, { redactor, spans }: OtlpRouteServices)
       throw new HttpError(415, `Send the content type ${protobufType} or ${jsonType}.`)
     }
     const message = await decode(await readPlain(request), isJson)
-    const { toReceivedSpans } = await import('./otlp-spans.ts')
     const received = await toReceivedSpans(message, redactor)
     const isStored = received.spans.length === 0 || (await spans.append(received.spans))
     const rejected = received.rejected + (isStored ? 0 : received.spans.length)
@@ -83,11 +88,8 @@ async function readPlain({ body, headers }: Request): Promise<Uint8Array> {
 
 /** @throws HttpError 400 */
 async function decode(bytes: Uint8Array, isJson: boolean): Promise<OtlpMessage> {
-  if (isJson) {
-    const { decodeJson } = await import('./decode-json.ts')
-    return decodeJson(decodeUtf8(bytes))
-  }
-  const { decodeProtobuf } = await import('./decode-protobuf.ts')
+  const { decodeJson, decodeProtobuf } = await import('./otlp-message.ts')
+  if (isJson) return decodeJson(decodeUtf8(bytes))
   try {
     return decodeProtobuf(bytes)
   } catch (error) {
@@ -101,16 +103,105 @@ async function respondAccepted(rejected: number, message: string, isJson: boolea
     const partial = { rejectedSpans: String(rejected), errorMessage: message }
     return protect(Response.json(rejected === 0 ? {} : { partialSuccess: partial }))
   }
-  const { encodeExportResponse } = await import('./decode-protobuf.ts')
+  const { encodeExportResponse } = await import('./otlp-message.ts')
   return respondProtobuf(encodeExportResponse(rejected, message), 200)
 }
 
 async function respondFailed({ headers, message, status }: HttpError, isJson: boolean): Promise<Response> {
   if (isJson) return protect(Response.json({ message }, { status, headers }))
-  const { encodeStatus } = await import('./decode-protobuf.ts')
+  const { encodeStatus } = await import('./otlp-message.ts')
   return respondProtobuf(encodeStatus(message), status, headers)
 }
 
 function respondProtobuf(bytes: Buffer, status: number, headers: Readonly<Record<string, string>> = {}): Response {
   return protect(new Response(bytes, { status, headers: { ...headers, 'content-type': protobufType } }))
+}
+
+/**
+ * Masks and shortens the spans of a message, and counts those that are rejected: they have no valid ids or times. Statements of
+ * databases are stored without the values in them, and values of parameters not at all. Other work of the process goes on
+ * meanwhile: a message has up to a million attributes.
+ */
+export async function toReceivedSpans({ omitted, resources }: OtlpMessage, redactor: Redactor) {
+  const spans: ReceivedSpan[] = []
+  const describer = new QueryDescriber(redactor)
+  let rejected = omitted
+  let begun = performance.now()
+  for (const resource of resources) {
+    const { process, service } = describeResource(resource.attributes, redactor)
+    for (const span of resource.spans) {
+      if (isValid(span)) spans.push({ service, process, ...toSpan(span, redactor, describer) })
+      else rejected++
+      if (performance.now() - begun < sliceTime) continue
+      await setImmediate()
+      begun = performance.now()
+    }
+  }
+  return { spans, rejected }
+}
+
+/** Milliseconds of masking without a pause. */
+const sliceTime = 10
+
+const traceIdPattern = /^(?!0{32}$)[0-9a-f]{32}$/
+const spanIdPattern = /^(?!0{16}$)[0-9a-f]{16}$/
+
+/** A span from after the year 2255 would have an end that is no exact number. */
+function isValid({ end, parentId, spanId, start, traceId }: OtlpSpan): boolean {
+  const hasIds = traceIdPattern.test(traceId) && spanIdPattern.test(spanId)
+  const hasParent = parentId === '' || spanIdPattern.test(parentId)
+  return hasIds && hasParent && Number.isSafeInteger(start) && Number.isSafeInteger(end) && 0 < start && start <= end
+}
+
+const nameLength = 255
+
+/** The resource attributes that differ between the processes of a service. */
+const processNames: readonly string[] = ['service.instance.id', 'host.name', 'process.pid']
+
+function describeResource(attributes: OtlpAttributes, redactor: Redactor) {
+  const find = (wanted: string) => attributes.find(([name]) => name === wanted)?.[1]
+  const mask = (value: unknown) => maskAndCut(String(value ?? ''), nameLength, redactor)
+  return { service: mask(find('service.name')), process: processNames.map(name => mask(find(name))).join(' ') }
+}
+
+/** The bounds of the stored attributes of a span. A decoded value has four levels at most, and a list 128 items. */
+const copyBounds = { depth: 5, entries: 512, text: 1000, total: 8192 } as const
+
+function toSpan(
+  span: OtlpSpan,
+  redactor: Redactor,
+  describer: QueryDescriber,
+): Omit<ReceivedSpan, 'service' | 'process'> {
+  const copier = new MaskingCopier(redactor, copyBounds)
+  const shape = findShape(span.attributes, describer)
+  const { end, hasFailed, kind, parentId, spanId, start, traceId } = span
+  const message = hasFailed ? copier.text(span.message) : ''
+  return {
+    traceId,
+    spanId,
+    ...(parentId !== '' && { parentId }),
+    name: maskAndCut(span.name, nameLength, redactor),
+    // In the protocol, 0 is "unspecified" and 1 is "internal".
+    kind: spanKinds[kind - 1] ?? 'internal',
+    start,
+    end,
+    ...(hasFailed && { error: shape === undefined ? message : maskQuotedValues(message, shape) }),
+    attributes: copier.pairs(withoutValues(span.attributes, shape)),
+  }
+}
+
+/** The statement of a span without its values, or the command with its key; `undefined` if the span is no query. */
+function findShape(attributes: OtlpAttributes, describer: QueryDescriber): string | undefined {
+  const find = (names: readonly string[]) => attributes.find(([name]) => names.includes(name))?.[1]
+  const text = find(statementAttributes)
+  const system = String(find(systemAttributes) ?? '')
+  return typeof text === 'string' ? describer.describe({ system, text, source: 'span' }).text : undefined
+}
+
+/** Replaces the statement by its shape, and removes the values that were inserted into it. */
+function withoutValues(attributes: OtlpAttributes, shape: string | undefined): OtlpAttributes {
+  return attributes.flatMap(([name, value]): OtlpAttributes => {
+    if (isValueAttribute(name)) return []
+    return [[name, isStatementAttribute(name) ? (shape ?? '…') : value]]
+  })
 }

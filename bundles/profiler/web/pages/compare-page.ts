@@ -12,29 +12,20 @@ import {
   type Timing,
 } from '../../insight/compare/comparison.ts'
 import type { Compared, DifferenceKind } from '../../insight/compare/differences.ts'
-import { judgeComparison, listOwnFields, type Verdict } from '../../insight/compare/judge-comparison.ts'
+import { judgeComparison, listOwnFields } from '../../insight/compare/judge-comparison.ts'
 import { findPredecessors, likenessOf } from '../../insight/relatives.ts'
 import { findRestart } from '../../insight/since-edit.ts'
-import { type SummaryView, toSummaryView } from '../../insight/summary-view.ts'
+import { toSummaryView } from '../../insight/summary-view.ts'
 import { readEventTree } from '../../profile/event-tree.ts'
-import {
-  type FormattedTime,
-  formatCount,
-  formatDuration,
-  formatMicroseconds,
-  formatShare,
-  formatTime,
-} from '../../profile/format.ts'
+import { formatCount, formatDuration, formatMicroseconds, formatShare, formatTime } from '../../profile/format.ts'
 import { compareLink } from '../../profile/links.ts'
 import type { Profile } from '../../profile/profile.ts'
 import { readOriginal } from '../../record/recording-policy.ts'
 import { keyOfListener, summarizeListeners } from '../../subjects/events/listeners.ts'
 import { patternOf, readCalls } from '../../subjects/http/read.ts'
 import type { EditorLinks, PlaceView } from '../editor-links.ts'
-import { cutValue } from '../page-size.ts'
+import { cutValue, type ProfilerApplication, redirect, renderPage } from '../page.ts'
 import { toReplayButton } from '../panels/render-panel.ts'
-import type { ProfilerApplication } from '../profiler-application.ts'
-import { redirect, renderPage } from '../respond.ts'
 
 /**
  * Renders two profiles side by side: `a` and `b`, or two that were selected in the list (`record`, twice). Without `a`, the
@@ -88,33 +79,11 @@ function readTokens(query: URLSearchParams): [a: string, b: string] {
   return [query.get('a')?.trim() ?? '', query.get('b')?.trim() ?? '']
 }
 
-/** The content of the page of two profiles. */
-interface CompareView {
-  readonly title: string
-  readonly heading: string
-  readonly verdict: Verdict
-  /** The class of the verdict: `timed` if only the total time changed noticeably, which is no error. */
-  readonly tone: 'same' | 'timed' | 'changed'
-  readonly records: readonly (SummaryView & { readonly name: string; readonly role: string })[]
-  /** Whether the second is a replay of the first. */
-  readonly isReplay: boolean
-  /** The restart of the server between both profiles. */
-  readonly restart: RestartView | false
-  readonly swapLink: string
-  readonly leftOut: string
-  readonly parts: readonly Part[]
-}
-
 /**
  * Creates the view of two profiles: each part shows its differences first, and folds equal values. With an `editor`, rows have
  * their places in the code.
  */
-export function toCompareView(
-  first: Profile,
-  second: Profile,
-  comparison: Comparison,
-  editor?: EditorLinks,
-): CompareView {
+export function toCompareView(first: Profile, second: Profile, comparison: Comparison, editor?: EditorLinks) {
   const { timings } = comparison
   const places = createComparePlaces([first, second], editor)
   const parts = [
@@ -149,14 +118,14 @@ export function toCompareView(
     }),
     viewPart('logs', 'Logs', comparison.logs, { ...viewLog, place: ({ caller }) => places.ofCaller(caller) }),
   ]
-  const tokens = [first, second].map(({ summary }) => summary.token)
   const isReplay = readOriginal(second) === first.summary.token
   const restart = findRestart(first, second)
   const verdict = judgeComparison(comparison)
   return {
-    title: `${tokens.join(' and ')} compared`,
+    title: `${first.summary.token} and ${second.summary.token} compared`,
     heading: isReplay ? 'Replay compared with its original' : 'Two profiles compared',
     verdict,
+    // The total time alone is no error.
     tone: !verdict.isSame ? 'changed' : timings[0]?.change === 'same' ? 'same' : 'timed',
     records: [
       { name: 'A', role: isReplay ? 'original' : '', ...toSummaryView(first.summary) },
@@ -172,20 +141,14 @@ export function toCompareView(
   }
 }
 
-interface RestartView {
-  readonly time: FormattedTime
-  /** The first edited files. */
-  readonly changed: readonly string[]
-  /** `3 more files`; empty if all are listed. */
-  readonly more: string
-}
-
 const fileLimit = 5
 
-function viewRestart({ changed, time }: { readonly changed: readonly string[]; readonly time: number }): RestartView {
+function viewRestart({ changed, time }: { readonly changed: readonly string[]; readonly time: number }) {
   const more = changed.length > fileLimit ? formatCount(changed.length - fileLimit, 'more file') : ''
   return { time: formatTime(time), changed: changed.slice(0, fileLimit), more }
 }
+
+type Place = PlaceView | false
 
 /** A row of a part: a name, and its values in both profiles. */
 interface Row {
@@ -193,12 +156,9 @@ interface Row {
   /** A remark below the name. */
   readonly note: string
   /** Its place in the code. */
-  readonly place: PlaceView | false
+  readonly place: Place
   readonly first: string
   readonly second: string
-}
-
-interface PartRow extends Row {
   readonly change: DifferenceKind
   /** The name of the change; empty when both values are shown. */
   readonly label: string
@@ -221,8 +181,8 @@ interface Part {
   readonly hasDeltas: boolean
   /** `3 differences`, or empty. */
   readonly count: string
-  readonly rows: readonly PartRow[]
-  readonly rest: readonly PartRow[]
+  readonly rows: readonly Row[]
+  readonly rest: readonly Row[]
   readonly restTitle: string
 }
 
@@ -233,10 +193,10 @@ const labels: Readonly<Record<DifferenceKind, string>> = {
   onlySecond: 'only in B',
 }
 
-/** Characters of a compared value that are shown; its profile has all of it. */
+/** Characters of a compared value that are shown. Its profile has the whole value. */
 const textLimit = 2000
 
-function toRow<value>({ change, first, key, second }: Compared<value>, view: View<value>): PartRow {
+function toRow<value>({ change, first, key, second }: Compared<value>, view: View<value>): Row {
   // At least one of them exists.
   const any = (second ?? first) as value
   const text = (value: value | undefined) => (value === undefined ? '' : cutValue(view.text(value), textLimit))
@@ -257,7 +217,7 @@ interface View<value> {
   /** The default is its key. */
   readonly name?: (value: value, key: string) => string
   readonly note?: (value: value) => string
-  readonly place?: (value: value, key: string) => PlaceView | false
+  readonly place?: (value: value, key: string) => Place
   readonly text: (value: value) => string
 }
 
@@ -267,8 +227,8 @@ function viewPart<value>(
   compared: readonly Compared<value>[],
   view: View<value>,
 ): Part {
-  const rows = compared.filter(({ change }) => change !== 'same').map(each => toRow(each, view))
-  const rest = compared.filter(({ change }) => change === 'same').map(each => toRow(each, view))
+  const all = compared.map(each => toRow(each, view))
+  const [rows, rest] = [all.filter(({ change }) => change !== 'same'), all.filter(({ change }) => change === 'same')]
   const count = rows.length === 0 ? '' : formatCount(rows.length, 'difference')
   return {
     id: `part-${part}`,
@@ -285,7 +245,7 @@ const viewField: View<string | number> = { name: (_, key) => nameOfField(key), t
 const viewValues: View<readonly string[]> = { text: values => values.join('\n') }
 const viewText: View<string> = { text: text => text }
 
-/** The view of something that is done once or several times. */
+/** The view of a number of times, such as `rendered 3 times`. */
 function viewTimes(done: string): View<number> {
   return { text: times => (times === 1 ? done : `${done} ${times} times`) }
 }
@@ -316,7 +276,7 @@ const viewQuery: View<QueryUse> = {
   text: ({ duration, times }) => `${formatCount(times, 'query', 'queries')}\n${formatDuration(duration)}`,
 }
 
-/** The total comes first, then the parts of the request, then the greatest differences. Usual differences are folded. */
+/** The total time comes first, then the greatest differences. Usual differences are folded. */
 function viewTimings(timings: readonly Compared<Timing>[]): Part {
   const all = timings.map(timing => {
     const difference = durationOf(timing.second) - durationOf(timing.first)
@@ -329,7 +289,7 @@ function viewTimings(timings: readonly Compared<Timing>[]): Part {
   const others = all.filter(({ kind }) => kind !== 'main').sort((a, b) => b.difference - a.difference)
   const sorted = [...main, ...others]
   // The total is the first one.
-  const isNoticed = ({ row }: { readonly row: PartRow }, index: number) => index === 0 || row.change !== 'same'
+  const isNoticed = ({ row }: { readonly row: Row }, index: number) => index === 0 || row.change !== 'same'
   const rest = sorted.filter((each, index) => !isNoticed(each, index))
   return {
     id: 'part-timings',
@@ -362,30 +322,19 @@ function toDelta(timing: Compared<Timing>): Delta {
   }
 }
 
-type Place = PlaceView | false
-
-/** The places in the code of what two profiles contain; `false` for an unknown place. */
-interface ComparePlaces {
-  readonly ofCaller: (caller: CallerPlace) => Place
-  readonly ofController: (name: unknown) => Place
-  readonly ofListener: (use: ListenerUse) => Place
-  readonly ofTemplate: (name: string) => Place
-  /** Of HTTP client calls, by their method and URL without values. */
-  readonly ofCall: (pattern: string) => Place
-}
-
-/** Creates the functions that find places in two profiles. Without an editor, they find none. */
-function createComparePlaces(profiles: readonly Profile[], editor: EditorLinks | undefined): ComparePlaces {
+/** Creates the functions that find places in the code of two profiles. Without an editor, they find none. */
+function createComparePlaces(profiles: readonly Profile[], editor: EditorLinks | undefined) {
   const sites = new Map(profiles.flatMap(each => [...summarizeListeners(readEventTree(each), each.process).sites]))
   const calls = profiles.flatMap(profile => readCalls(profile).calls)
   const callers = new Map(calls.map(call => [patternOf(call), call.caller]))
   const view = (place = '') => editor?.viewFile(place) ?? false
-  const ofCaller = (caller: CallerPlace) => editor?.viewCaller(caller) ?? false
+  const ofCaller = (caller: CallerPlace | undefined) => editor?.viewCaller(caller) ?? false
   return {
     ofCaller,
-    ofController: name => view(editor?.findController(String(name))),
-    ofListener: use => view(sites.get(keyOfListener(use))),
-    ofTemplate: name => view(editor?.findTemplate(name)),
-    ofCall: pattern => ofCaller(callers.get(pattern) ?? {}),
+    ofController: (name: unknown) => view(editor?.findController(String(name))),
+    ofListener: (use: ListenerUse) => view(sites.get(keyOfListener(use))),
+    ofTemplate: (name: string) => view(editor?.findTemplate(name)),
+    /** Of HTTP client calls, by their method and URL without values. */
+    ofCall: (pattern: string) => ofCaller(callers.get(pattern)),
   }
 }

@@ -1,3 +1,4 @@
+import { EventStream } from '../../../../lib/http/event-stream.ts'
 import type { Request } from '../../../../lib/http/request.ts'
 import type { Response } from '../../../../lib/http/response.ts'
 import {
@@ -8,9 +9,11 @@ import {
   parseListRequest,
   searchParameters,
 } from '../../insight/list-request.ts'
+import { mainRequests } from '../../insight/relatives.ts'
 import {
   type Bucket,
   describeCount,
+  hasMark,
   type ListContext,
   type ListEntry,
   type ListResult,
@@ -18,17 +21,60 @@ import {
   type RowFacts,
   searchList,
 } from '../../insight/search-list.ts'
-import { type Badge, type SummaryView, toSummaryView, withBadge } from '../../insight/summary-view.ts'
+import { type Badge, isBrowserProbe, toSummaryView, withBadge } from '../../insight/summary-view.ts'
 import { formatBytes, formatCount, formatNumber, formatTime, shorten, toTarget } from '../../profile/format.ts'
-import { home, listChangeLink, listDataLink, profileLink } from '../../profile/links.ts'
+import { listChangeLink, listDataLink, listLink, liveLink, profileLink } from '../../profile/links.ts'
 import type { ProfileSummary } from '../../profile/profile.ts'
 import { clientOf } from '../../record/collect.ts'
 import type { RecordingPolicy } from '../../record/recording-policy.ts'
-import type { StorageUsage } from '../../store/profile-storage.ts'
+import type { ProfileStorage, StorageUsage } from '../../store/profile-storage.ts'
 import { findDefinition } from '../answer-place.ts'
 import type { EditorLinks, PlaceView } from '../editor-links.ts'
-import type { ProfilerApplication } from '../profiler-application.ts'
-import { renderPage } from '../respond.ts'
+import { alternatesOf, type PageForm, type ProfilerApplication, redirect, renderPage, respondData } from '../page.ts'
+
+/** Renders the results of a search, the search form, and the state of recording; as data, the results only. */
+export async function renderList(
+  form: PageForm,
+  request: Request,
+  facts: Pick<RowFacts, 'find'>,
+  app: Pick<ProfilerApplication, 'assets' | 'editor' | 'policy' | 'storage' | 'view'>,
+): Promise<Response> {
+  const { policy, storage } = app
+  const wanted = parseListRequest(request.query)
+  const { isPinned, notes, page, parameters } = wanted
+  const result = await searchList(storage, wanted, toListContext(request, facts))
+  if (form !== 'html') {
+    const { listToJson, listToMarkdown } = await import('../../export/lists.ts')
+    const list = listToJson(result, wanted)
+    return respondData(form, list, () => listToMarkdown(list))
+  }
+  const { histogram, mains, pinned, profiles, unstored } = result
+  const summaries = profiles.map(({ summary }) => summary)
+  const known = await facts.find(summaries.map(({ token }) => token))
+  const searchForm = createSearchForm(wanted, mains)
+  const shown = selectColumns(summaries, known, searchForm.machines.length > 0)
+  const model = {
+    rows: createRows(profiles, {
+      facts: known,
+      columns: shown,
+      editor: app.editor,
+      unstored,
+      list: { pinned, parameters: toQuery(parameters) },
+    }),
+    // A profile that is pinned later is not new, and a new profile moves all rows of later pages.
+    liveLink: isPinned || page > 1 ? '' : liveLink(parameters),
+    alternates: alternatesOf(form => listDataLink(form, parameters)),
+    quickFilters: createQuickFilters(wanted, result),
+    histogram: createHistogramView(wanted, histogram),
+    columns: createColumns(wanted, shown),
+    probes: describeProbes(wanted, result),
+    notes,
+    form: searchForm,
+    ...describePage(wanted, result),
+    ...describeRecording(policy, await storage.usage()),
+  }
+  return renderPage('profiler/list', model, request, app)
+}
 
 /** Describes the client of a request to the search. */
 export function toListContext(request: Request, facts: Pick<RowFacts, 'find'>): ListContext {
@@ -41,48 +87,112 @@ export function toListContext(request: Request, facts: Pick<RowFacts, 'find'>): 
   }
 }
 
-/** Renders the results of a search, the search form, and the state of recording. */
-export async function renderList(
-  request: Request,
-  facts: Pick<RowFacts, 'find'>,
-  app: Pick<ProfilerApplication, 'assets' | 'editor' | 'policy' | 'storage' | 'view'>,
-): Promise<Response> {
-  const { policy, storage } = app
+/** Redirects to the profile if the form has a token, otherwise to the list; its address contains the first result. */
+export async function search(request: Request, facts: RowFacts, app: ProfilerApplication): Promise<Response> {
+  const token = request.query.get('token')?.trim()
+  if (token) return /^\w+$/.test(token) ? redirect(profileLink(token)) : renderMissing(token, request, app)
   const wanted = parseListRequest(request.query)
-  const { isPinned, notes, page, parameters } = wanted
-  const [result, usage] = await Promise.all([
-    searchList(storage, wanted, toListContext(request, facts)),
-    storage.usage(),
-  ])
-  const { histogram, mains, pinned, profiles, unstored } = result
-  const summaries = profiles.map(({ summary }) => summary)
-  const known = await facts.find(summaries.map(({ token }) => token))
-  const form = createSearchForm(wanted, mains)
-  const shown = selectColumns(summaries, known, form.machines.length > 0)
-  const model = {
-    rows: createRows(profiles, {
-      facts: known,
-      columns: shown,
-      editor: app.editor,
-      unstored,
-      list: { pinned, parameters: toQuery(parameters) },
-    }),
-    // A profile that is pinned later is not new, and a new profile moves all rows of later pages.
-    liveLink: isPinned || page > 1 ? '' : `${home}live?${toQuery(parameters)}`,
-    alternates: [
-      { type: 'application/json', link: listDataLink('json', parameters) },
-      { type: 'text/markdown', link: listDataLink('md', parameters) },
-    ],
-    quickFilters: createQuickFilters(wanted, result),
-    histogram: createHistogramView(wanted, histogram),
-    columns: createColumns(wanted, shown),
-    probes: describeProbes(wanted, result),
-    notes,
-    form,
-    ...describePage(wanted, result),
-    ...describeRecording(policy, usage),
+  const query = { ...wanted.query, offset: 0, limit: 1 }
+  const { profiles } = await searchList(app.storage, { ...wanted, query }, toListContext(request, facts))
+  // As in Symfony, the type is always a parameter.
+  const given = { type: 'request', ...wanted.parameters }
+  const sorted = Object.entries(given).sort(
+    ([one], [other]) => searchParameters.indexOf(one) - searchParameters.indexOf(other),
+  )
+  return redirect(listLink(Object.fromEntries(sorted), profiles[0]?.summary.token))
+}
+
+/** The number of latest profiles, and of those that are searched: browsers ask for icons. */
+const latestLimit = 5
+const searchLimit = 50
+
+/** Renders the 404 page of an unknown token, with the latest profiles; without a token, that of an empty store. */
+export async function renderMissing(
+  token: string | undefined,
+  request: Request,
+  app: Pick<ProfilerApplication, 'assets' | 'editor' | 'storage' | 'view'>,
+): Promise<Response> {
+  const found = await app.storage.search({ filters: [mainRequests], limit: searchLimit })
+  const summaries = found.summaries.filter(summary => !isBrowserProbe(summary)).slice(0, latestLimit)
+  const title = token === undefined ? 'No profiles' : 'Token not found'
+  const shown = selectColumns(summaries)
+  const rows = createRows(
+    summaries.map(summary => ({ summary, main: summary, depth: 0 })),
+    { columns: shown, editor: app.editor },
+  )
+  return renderPage(
+    'profiler/missing',
+    { title, token: token ?? '', columns: listColumns(shown), rows },
+    request,
+    app,
+    404,
+  )
+}
+
+/** Milliseconds between a profile and its event: sub-requests are stored just before the request that they belong to. */
+const delay = 100
+
+/** The most tokens of one event. */
+const tokenLimit = 100
+
+/**
+ * Creates a stream of events about new profiles of all processes that the list of the same address contains: `profiles`
+ * with their tokens, or `reload` if there are too many. Only the list itself knows whether a request is slow or has findings:
+ * the stream may report more.
+ */
+export function createLiveStream(request: Request, storage: Pick<ProfileStorage, 'tail'>): EventStream {
+  const { isOfProbes, marks, matches } = parseListRequest(request.query)
+  const context = { client: clientOf(request), isSlow: () => true, findings: new Set<string>() }
+  const isMarked = (summary: ProfileSummary) =>
+    marks.every(mark => mark === 'findings' || hasMark(mark, summary, context))
+  return new EventStream(request, stream => {
+    const reporter = new ProfileReporter(stream)
+    const stop = storage.tail(summary => {
+      if (isBrowserProbe(summary) === isOfProbes && matches(summary) && isMarked(summary)) reporter.add(summary.token)
+    })
+    return () => {
+      stop()
+      reporter.stop()
+    }
+  })
+}
+
+/** Reports to one client. At most a few tokens wait for it: a slow client gets `reload`. */
+class ProfileReporter {
+  readonly #stream: EventStream
+  readonly #tokens = new Set<string>()
+  #hasLost = false
+  #timer: NodeJS.Timeout | undefined
+
+  constructor(stream: EventStream) {
+    this.#stream = stream
   }
-  return renderPage('profiler/list', model, request, app)
+
+  add(token: string): void {
+    if (this.#tokens.size === tokenLimit) this.#hasLost = true
+    else this.#tokens.add(token)
+    this.#sendSoon()
+  }
+
+  stop(): void {
+    clearTimeout(this.#timer)
+  }
+
+  #sendSoon(): void {
+    this.#timer ??= setTimeout(() => this.#send(), delay).unref()
+  }
+
+  #send(): void {
+    this.#timer = undefined
+    if (this.#stream.isBehind) {
+      this.#sendSoon()
+      return
+    }
+    if (this.#hasLost) this.#stream.send({ event: 'reload', data: 'many' })
+    else this.#stream.send({ event: 'profiles', data: [...this.#tokens].join(' ') })
+    this.#tokens.clear()
+    this.#hasLost = false
+  }
 }
 
 function toQuery(parameters: Readonly<Record<string, string>>): string {
@@ -116,7 +226,7 @@ const filterHints: Readonly<Record<ListMark, string>> = {
   client: 'Requests with your IP and browser',
 }
 
-function createQuickFilters(wanted: ListRequest, { counts, mains }: ListResult): object[] {
+function createQuickFilters(wanted: ListRequest, { counts, mains }: ListResult) {
   if (mains.length === 0) return []
   const all = {
     label: 'All',
@@ -144,7 +254,7 @@ function createQuickFilters(wanted: ListRequest, { counts, mains }: ListResult):
 /** The height of the tallest bar. */
 const barHeight = 40
 
-function createHistogramView(wanted: ListRequest, buckets: readonly Bucket[]): object | false {
+function createHistogramView(wanted: ListRequest, buckets: readonly Bucket[]) {
   const [first] = buckets
   const last = buckets.at(-1)
   if (first === undefined || last === undefined) return false
@@ -178,19 +288,9 @@ function createHistogramView(wanted: ListRequest, buckets: readonly Bucket[]): o
   }
 }
 
-interface Column {
-  /** Its class in the styles. */
-  readonly name: string
-  readonly label: string
-  /** Empty when the column cannot be sorted. */
-  readonly link: string
-  /** `ascending`, `descending`, or empty. */
-  readonly sorted: string
-}
-
 const unsortable: readonly string[] = ['findings', 'token']
 
-function createColumns(wanted: ListRequest, shown: ShownColumns): Column[] {
+function createColumns(wanted: ListRequest, shown: ShownColumns) {
   const { sort = { field: 'time', direction: 'descending' } } = wanted.query
   return listColumns(shown).map(({ label, name }) => {
     const sorted = sort.field === name ? sort.direction : ''
@@ -199,7 +299,7 @@ function createColumns(wanted: ListRequest, shown: ShownColumns): Column[] {
   })
 }
 
-function describePage(wanted: ListRequest, { profiles, total }: ListResult): object {
+function describePage(wanted: ListRequest, { profiles, total }: ListResult) {
   const { page, query } = wanted
   const { offset } = query
   const count = profiles.length
@@ -216,7 +316,7 @@ function describePage(wanted: ListRequest, { profiles, total }: ListResult): obj
 }
 
 /** The requests that browsers made by themselves, which the list leaves out; `false` without any. */
-function describeProbes(wanted: ListRequest, { probes }: ListResult): object | false {
+function describeProbes(wanted: ListRequest, { probes }: ListResult) {
   if (probes.length === 0) return false
   const paths = [...new Set(probes.map(({ url }) => toTarget(url).replace(/\?.*/, '')))]
   return {
@@ -227,7 +327,7 @@ function describeProbes(wanted: ListRequest, { probes }: ListResult): object | f
   }
 }
 
-function describeRecording({ ignored, isPaused }: RecordingPolicy, usage: StorageUsage): object {
+function describeRecording({ ignored, isPaused }: RecordingPolicy, usage: StorageUsage) {
   const { bytes, dropped, problem, profiles } = usage
   return {
     isPaused,
@@ -239,17 +339,8 @@ function describeRecording({ ignored, isPaused }: RecordingPolicy, usage: Storag
   }
 }
 
-/** The columns that are only shown if they distinguish rows. */
-interface ShownColumns {
-  readonly hasRoutes: boolean
-  readonly hasFindings: boolean
-  readonly hasQueries: boolean
-  readonly hasSizes: boolean
-  readonly hasMemory: boolean
-  readonly hasMachines: boolean
-  /** Whether the URLs have their host. */
-  readonly hasHosts: boolean
-}
+/** The columns that are only shown if they distinguish rows; `hasHosts` is whether the URLs have their host. */
+type ShownColumns = ReturnType<typeof selectColumns>
 
 const columns: readonly (readonly [name: string, label: string, needs?: keyof ShownColumns])[] = [
   ['status', 'Status'],
@@ -269,39 +360,15 @@ const columns: readonly (readonly [name: string, label: string, needs?: keyof Sh
 ]
 
 /** Lists the columns of rows: their classes in the styles, which are fields of a summary, and their titles. */
-export function listColumns(shown: ShownColumns): { readonly name: string; readonly label: string }[] {
+function listColumns(shown: ShownColumns) {
   const isShown = ([, , needs]: (typeof columns)[number]) => needs === undefined || shown[needs]
   return columns.filter(isShown).map(([name, label]) => ({ name, label }))
 }
 
-/** A row of the list of profiles: a main request, or a sub-request below it. */
-interface RowView extends SummaryView, ShownColumns {
-  /** The class of its level: empty for a row that is not below its main request. */
-  readonly level: string
-  /** The text of its link: the URL. */
-  readonly name: string
-  /** The place that answered it: the controller if the route does not name it, or else file and line. */
-  readonly handler: PlaceView | false
-  /** How long after its main request it began: `+ 12.3 ms`. */
-  readonly after: string
-  readonly size: string
-  readonly findings:
-    | { readonly count: string; readonly unit: string; readonly tone: string; readonly link: string }
-    | false
-  /** `query` or `queries`: narrow screens have no titles of columns. */
-  readonly queryUnit: string
-  /** The length of its bar, in hundredths of the longest. */
-  readonly share: string
-  /** `false` where rows cannot be selected and pinned. */
-  readonly actions: { readonly isPinned: boolean; readonly pinLink: string } | false
-}
-
 /** The options of a list of rows. */
 interface RowOptions {
-  /** Makes places links. */
+  readonly columns: ShownColumns
   readonly editor: EditorLinks
-  /** By default those of the content. */
-  readonly columns?: ShownColumns
   /** The findings and the places of profiles, by token. */
   readonly facts?: ReadonlyMap<string, RowFact>
   /** Tokens of profiles that are only in memory, because the disk is full or failing. */
@@ -319,11 +386,7 @@ const notStored: Badge = { text: 'not stored', tone: 'warning' }
 const memorySpan = 32 * 1024 * 1024
 
 /** Chooses the columns for the content of a list. `hasMachines` is whether the store has profiles of several machines. */
-export function selectColumns(
-  summaries: readonly ProfileSummary[],
-  facts?: RowOptions['facts'],
-  hasMachines = false,
-): ShownColumns {
+function selectColumns(summaries: readonly ProfileSummary[], facts?: RowOptions['facts'], hasMachines = false) {
   const differ = (read: (summary: ProfileSummary) => string) => new Set(summaries.map(read)).size > 1
   const memory = summaries.map(summary => summary.memory)
   return {
@@ -341,23 +404,18 @@ function hostOf(url: string): string {
   return /^https?:\/\/([^/]*)/.exec(url)?.[1] ?? ''
 }
 
-/** Characters of a URL in a row, and in the label of a control. The profile has all of it. */
+/** Characters of a URL in a row, and in the label of a control. The profile has the whole URL. */
 const addressLimit = 500
 const labelLimit = 200
 
-/** Creates the rows of a list. */
-export function createRows(
-  profiles: readonly ListEntry[],
-  { columns: chosen, editor, facts, list, unstored }: RowOptions,
-): RowView[] {
-  const summaries = profiles.map(({ summary }) => summary)
-  const columns = chosen ?? selectColumns(summaries, facts)
+/** Creates the rows of a list: of a main request, or of a sub-request below it. */
+function createRows(profiles: readonly ListEntry[], { columns, editor, facts, list, unstored }: RowOptions) {
   /** The sub-requests that have rows below their main requests, by the token that made them. */
   const listed = new Map<string | null, number>()
   for (const { depth, summary } of profiles) {
     if (depth > 0) listed.set(summary.parent, (listed.get(summary.parent) ?? 0) + 1)
   }
-  const longest = summaries.reduce((longest, { duration }) => Math.max(longest, duration), 0)
+  const longest = profiles.reduce((longest, { summary }) => Math.max(longest, summary.duration), 0)
   return profiles.map(({ depth, main, summary }) => {
     const { duration, queries, size, token, url } = summary
     // Its badge counts the sub-requests without a row: they are on another page, or do not match.
@@ -369,19 +427,25 @@ export function createRows(
       target: shorten(view.target, labelLimit),
       ...columns,
       level: depth === 0 ? '' : `level-${Math.min(depth, 4)}`,
+      // How long after its main request it began.
       after: depth === 0 ? '' : `+ ${Math.max(0, summary.time - main.time)} ms`,
       name: shorten(`${columns.hasHosts ? hostOf(url) : ''}${view.target}`, addressLimit),
       handler: viewHandler(summary, facts?.get(token)?.place, editor),
       size: size === null ? '' : formatBytes(size),
       findings: toFindings(token, facts?.get(token)?.badge),
+      // Narrow screens have no titles of columns.
       queryUnit: queries === 1 ? 'query' : 'queries',
+      // The length of its bar, in percent of the longest.
       share: (longest === 0 ? 0 : Math.min(100, (100 * duration) / longest)).toFixed(1),
       actions: list !== undefined && createActions(token, list),
     }
   })
 }
 
-/** Views the place that answered a request. The row of a sub-request already has the name of its controller. */
+/**
+ * The view of the place that answered a request: of the controller if the route does not name it, or else of its file. The row of a
+ * sub-request has the name of its controller anyway.
+ */
 function viewHandler(summary: ProfileSummary, answered: string | undefined, editor: EditorLinks): PlaceView | false {
   const { controller, parent, route } = summary
   const defined = findDefinition(summary, editor)
@@ -397,45 +461,15 @@ function isSameName(route: string, controller: string): boolean {
   return simplify(route) === simplify(controller)
 }
 
-function toFindings(token: string, badge: Badge | undefined): RowView['findings'] {
+function toFindings(token: string, badge: Badge | undefined) {
   if (badge === undefined) return false
   const [count = '', unit = ''] = badge.text.split(' ')
   return { count, unit, tone: badge.tone, link: profileLink(token, 'findings') }
 }
 
-function createActions(token: string, { parameters, pinned }: NonNullable<RowOptions['list']>): RowView['actions'] {
+function createActions(token: string, { parameters, pinned }: NonNullable<RowOptions['list']>) {
   const isPinned = pinned.has(token)
   return { isPinned, pinLink: listChangeLink(token, isPinned ? 'unpin' : 'pin', parameters) }
-}
-
-/** One of the choices of a `<select>`. */
-export interface Choice {
-  readonly value: string
-  readonly label: string
-  readonly isSelected: boolean
-}
-
-/** The content of the search form. The texts of its fields are in `values`, by their names. */
-interface SearchForm {
-  readonly values: Readonly<Record<string, string>>
-  readonly methods: readonly Choice[]
-  readonly types: readonly Choice[]
-  readonly contents: readonly Choice[]
-  /** Empty with one machine. */
-  readonly machines: readonly Choice[]
-  /** Suggestions for a field that takes a part of the name. */
-  readonly routes: readonly string[]
-  readonly route: string
-  readonly start: string
-  readonly end: string
-  readonly isPinned: boolean
-  readonly limits: readonly Choice[]
-  /** Hidden fields that keep the order and the marks of the list. */
-  readonly kept: readonly { readonly name: string; readonly value: string }[]
-  /** Whether one of the folded fields is used. */
-  readonly isOpen: boolean
-  /** Whether the list is restricted. */
-  readonly isFiltering: boolean
 }
 
 const methods = ['DELETE', 'GET', 'HEAD', 'OPTIONS', 'PATCH', 'POST', 'PUT']
@@ -454,11 +488,14 @@ const types = [
 /** A longer list would make the page heavy. */
 const suggestionLimit = 100
 
-/** Creates the search form with the current filters. Its choices are those of the requests in the store. */
+/**
+ * Creates the search form with the current filters. Its choices are those of `mains`, the main requests in the store; there is no choice
+ * of one machine.
+ */
 export function createSearchForm(
   { isFiltering, isPinned, marks, parameters, query }: ListRequest,
   mains: readonly ProfileSummary[] = [],
-): SearchForm {
+) {
   const { content = '', machine = '', method = '', route = '', type = 'request' } = parameters
   const boundOf = (wanted: 'from' | 'until') => {
     const bound = query.filters.find(({ field, test }) => field === 'time' && test === wanted)
@@ -479,7 +516,9 @@ export function createSearchForm(
     end: boundOf('until'),
     isPinned,
     limits: choices(limits, String(query.limit)),
+    // Hidden fields that keep the order and the marks of the list.
     kept: keptNames.flatMap(name => (parameters[name] === undefined ? [] : { name, value: parameters[name] })),
+    // Whether one of the folded fields is used.
     isOpen: Object.entries(parameters).some(([name, value]) => !unfolded.includes(name) && value !== 'request'),
     isFiltering: isFiltering || isPinned || marks.length > 0 || type !== 'request',
   }
@@ -493,12 +532,12 @@ function listMostFrequent(values: readonly (string | null)[]): string[] {
 }
 
 /** A value from a link stays selected, even if it is not one of the usual choices. */
-function choices(usual: readonly string[], chosen: string): Choice[] {
+function choices(usual: readonly string[], chosen: string) {
   const all = chosen === '' || usual.includes(chosen) ? usual : [...usual, chosen]
   return all.map(value => choose(value, value, chosen))
 }
 
-function choose(value: string, label: string, chosen: string): Choice {
+function choose(value: string, label: string, chosen: string) {
   return { value, label, isSelected: value === chosen }
 }
 

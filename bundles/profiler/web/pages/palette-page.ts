@@ -22,10 +22,9 @@ import type { Pairs } from '../../profile/schema.ts'
 import type { StoredProfile } from '../../store/profile-storage.ts'
 import { readLogs } from '../../subjects/logs/read.ts'
 import { readQueries } from '../../subjects/queries/read.ts'
+import { type ProfilerApplication, protect } from '../page.ts'
 import { createMenu } from '../panels/render-panel.ts'
 import { rowId } from '../panels/value-origins.ts'
-import type { ProfilerApplication } from '../profiler-application.ts'
-import { protect } from '../respond.ts'
 
 /** An entry of the palette. */
 interface PaletteEntry {

@@ -1,24 +1,18 @@
 import type { Request } from '../../../../lib/http/request.ts'
-import type { Response } from '../../../../lib/http/response.ts'
-import { exportKindsOf } from '../../export/json.ts'
-import { compareWithPrevious } from '../../insight/compare/judge-comparison.ts'
+import { Response } from '../../../../lib/http/response.ts'
+import { exportKindsOf, toJson } from '../../export/json.ts'
+import { toSpan } from '../../export/markdown-text.ts'
 import { toBadge } from '../../insight/findings/finding.ts'
-import {
-  findChildren,
-  findOccurrences,
-  mainRequests,
-  type Relatives,
-  type ShownProfile,
-  showProfile,
-} from '../../insight/relatives.ts'
-import { isBrowserProbe, toSummaryView, withBadge } from '../../insight/summary-view.ts'
-import { findTrace } from '../../insight/timeline/services.ts'
+import { findLatest, type Relatives, type ShownProfile, showProfile } from '../../insight/relatives.ts'
+import { toSummaryView, withBadge } from '../../insight/summary-view.ts'
+import { type ContentData, writeContent } from '../../profile/content.ts'
 import { readHandledTime } from '../../profile/event-tree.ts'
-import { formatDuration, formatNumber, formatTime } from '../../profile/format.ts'
+import { formatDuration, formatNumber, formatTime, formatValue } from '../../profile/format.ts'
 import {
   changeLink,
   compareLink,
   compareWithPreviousLink,
+  type DataForm,
   type ExportKind,
   exportLink,
   latestLink,
@@ -31,37 +25,43 @@ import type { Profiler } from '../../record/profiler.ts'
 import { readOriginal } from '../../record/recording-policy.ts'
 import { viewAnswer } from '../answer-place.ts'
 import type { EditorLinks } from '../editor-links.ts'
-import type { ProfilePanel } from '../panels/panel.ts'
-import { createMenu, renderPanel, toReplayButton } from '../panels/render-panel.ts'
-import type { ProfilerApplication } from '../profiler-application.ts'
-import { renderPage } from '../respond.ts'
-import { createRows, listColumns, selectColumns } from './list-page.ts'
+import {
+  alternatesOf,
+  type PageForm,
+  type ProfilerApplication,
+  protect,
+  renderPage,
+  respondData,
+  respondMarkdown,
+} from '../page.ts'
+import { isPage } from '../panels/parts.ts'
+import { createMenu, createSubject, listPanels, renderPanel, toReplayButton } from '../panels/render-panel.ts'
+import { renderMissing } from './list-page.ts'
+
+/** The part of the application that shows profiles. */
+type ProfileServices = FindServices & Pick<ProfilerApplication, 'assets' | 'editor' | 'logger' | 'panels' | 'view'>
 
 /**
- * Renders the page of a profile: its summary, the menu of panels, and the panel of the query. By default that is the
- * overview. If there is no such panel, the page says so and has the status 404.
+ * Renders the page of a profile: its summary, the menu of panels, and the panel of the query, which is the overview by default.
+ * As data, the whole profile is the default. If there is no such panel, the answer says so and has the status 404.
  */
 export async function renderProfile(
   token: string,
+  form: PageForm,
   request: Request,
-  app: ProfileServices & Pick<ProfilerApplication, 'assets' | 'editor' | 'logger' | 'panels' | 'view'>,
+  app: ProfileServices,
 ): Promise<Response> {
   const found = await findProfile(token, app)
-  if (found === undefined) return renderMissing(token, request, app)
+  if (found === undefined) return respondMissing(token, form, request, app)
+  const wanted = request.query.get('panel') ?? ''
+  if (form !== 'html') return respondProfile(found, form, wanted || undefined, app)
 
   const { findings, isPinned, profile } = found
   const panels = await app.panels()
-  const panel = choosePanel(panels, request)
-  const subject = {
-    query: request.query,
-    findChildren: (of: Profile) => findChildren(app.storage, of),
-    findOccurrences: ({ summary }: Profile) => findOccurrences(app.storage, summary),
-    findPrevious: (of: Profile) => compareWithPrevious(app.storage, of),
-    findTrace: (of: Profile) => findTrace(app.storage, of),
-    ...found,
-  }
-  const wanted = request.query.get('panel') ?? ''
+  // Without a panel of that name, the first one is shown.
+  const panel = panels.find(({ name }) => name === wanted) ?? panels[0]
   const unknownPanel = panel?.name === wanted ? '' : wanted
+  const subject = createSubject(found, request.query, app.storage)
   const rendered = panel && (await renderPanel(panel, subject, request, app))
   const summary = withBadge(toSummaryView(profile.summary), toBadge(findings))
   const model = {
@@ -72,12 +72,9 @@ export async function renderProfile(
     routePlace: app.editor.viewFile(app.editor.findRoute(summary.route)),
     answerPlace: viewAnswer(profile, app.editor),
     readyTime: formatDuration(readHandledTime(profile)),
-    ...describeRelatives(found, request.query.get('panel') || undefined, app.editor),
-    latest: latestLink(request.query.get('panel') || undefined),
-    alternates: [
-      { type: 'application/json', link: profileDataLink(token, 'json', panel?.name) },
-      { type: 'text/markdown', link: profileDataLink(token, 'md', panel?.name) },
-    ],
+    ...describeRelatives(found, wanted || undefined, app.editor),
+    latest: latestLink(wanted || undefined),
+    alternates: alternatesOf(form => profileDataLink(token, form, panel?.name)),
     exports: listExports(profile),
     compareLink: compareWithPreviousLink(token),
     replay: toReplayButton(profile),
@@ -95,14 +92,16 @@ export async function renderProfile(
   return renderPage('profiler/profile', model, request, app, unknownPanel === '' ? 200 : 404)
 }
 
-/** The panel of the query; without one, or if there is no panel of that name, the first. */
-function choosePanel(panels: readonly ProfilePanel[], request: Request): ProfilePanel | undefined {
-  const wanted = request.query.get('panel')
-  return panels.find(({ name }) => name === wanted) ?? panels[0]
+/** Renders the latest profile. */
+export async function renderLatest(form: PageForm, request: Request, app: ProfileServices): Promise<Response> {
+  const latest = await findLatest(app.storage)
+  return latest === undefined
+    ? respondMissing(undefined, form, request, app)
+    : renderProfile(latest.token, form, request, app)
 }
 
 /** The original of a replay. */
-function describeOriginal(profile: Profile): object | false {
+function describeOriginal(profile: Profile) {
   const token = readOriginal(profile)
   if (token === undefined) return false
   return { token, link: profileLink(token), compareLink: compareLink(token, profile.summary.token) }
@@ -112,9 +111,10 @@ function describeOriginal(profile: Profile): object | false {
 const shownChildren = 25
 
 /** A profile that is no longer stored keeps its link: its page says why. Links to neighbours keep the panel. */
-function describeRelatives(found: ShownProfile & Relatives, panel: string | undefined, editor: EditorLinks): object {
+function describeRelatives(found: ShownProfile & Relatives, panel: string | undefined, editor: EditorLinks) {
   const { newerCount, profile } = found
   const { children, summary } = profile
+  const childOf = new Map(found.children.map(child => [child.token, child]))
   const neighbour = (summary: ProfileSummary | undefined) =>
     summary === undefined ? false : { ...toSummaryView(summary), link: profileLink(summary.token, panel) }
   const view = (token: string, summary: ProfileSummary | undefined) => ({
@@ -125,12 +125,7 @@ function describeRelatives(found: ShownProfile & Relatives, panel: string | unde
   })
   return {
     parent: summary.parent === null ? false : view(summary.parent, found.parent),
-    subRequests: children.slice(0, shownChildren).map(token =>
-      view(
-        token,
-        found.children.find(child => child.token === token),
-      ),
-    ),
+    subRequests: children.slice(0, shownChildren).map(token => view(token, childOf.get(token))),
     moreSubRequests: Math.max(0, children.length - shownChildren),
     older: neighbour(found.older),
     newer: neighbour(found.newer),
@@ -139,42 +134,63 @@ function describeRelatives(found: ShownProfile & Relatives, panel: string | unde
   }
 }
 
-/** A line of the menu of exports. */
-interface ExportEntry {
+const json = 'application/json'
+// Commands and snippets are plain text, so that no page can run them by embedding them.
+const text = 'text/plain; charset=UTF-8'
+
+/** An export, as the menu names it and as a file. */
+interface Export {
   readonly label: string
-  /** The purpose of the export. */
   readonly note: string
-  readonly link: string
+  readonly extension: string
+  readonly type: string
+  /** The form of the answer if there is no such profile. */
+  readonly missing: PageForm
 }
 
-const exportEntries: Readonly<Record<ExportKind, Omit<ExportEntry, 'link'>>> = {
-  har: { label: 'HAR', note: 'HTTP archive for developer tools' },
-  curl: { label: 'curl', note: 'Shell command' },
-  fetch: { label: 'fetch', note: 'JavaScript snippet' },
-  trace: { label: 'Trace', note: 'Timeline for Perfetto' },
-  cpuprofile: { label: 'CPU profile', note: 'For developer tools, speedscope' },
-  html: { label: 'HTML', note: 'Standalone file' },
-  json: { label: 'JSON', note: 'All data' },
+const exports: Readonly<Record<ExportKind, Export>> = {
+  har: { label: 'HAR', note: 'HTTP archive for developer tools', extension: 'har', type: json, missing: 'json' },
+  curl: { label: 'curl', note: 'Shell command', extension: 'sh', type: text, missing: 'md' },
+  fetch: { label: 'fetch', note: 'JavaScript snippet', extension: 'mjs', type: text, missing: 'md' },
+  trace: { label: 'Trace', note: 'Timeline for Perfetto', extension: 'trace.json', type: json, missing: 'json' },
+  cpuprofile: {
+    label: 'CPU profile',
+    note: 'For developer tools, speedscope',
+    extension: 'cpuprofile',
+    type: json,
+    missing: 'json',
+  },
+  html: {
+    label: 'HTML',
+    note: 'Standalone file',
+    extension: 'html',
+    type: 'text/html; charset=UTF-8',
+    missing: 'html',
+  },
+  json: { label: 'JSON', note: 'All data', extension: 'json', type: json, missing: 'json' },
 }
 
 /** Lists the exports of a profile. */
-function listExports(profile: Profile): ExportEntry[] {
+function listExports(profile: Profile) {
   const { token } = profile.summary
   return [
     { label: 'Markdown', note: 'Report as text', link: profileDataLink(token, 'md') },
-    ...exportKindsOf(profile).map(kind => ({ link: exportLink(token, kind), ...exportEntries[kind] })),
+    ...exportKindsOf(profile).map(kind => {
+      const { label, note } = exports[kind]
+      return { label, note, link: exportLink(token, kind) }
+    }),
   ]
 }
 
-/** The services that find a profile. */
-export type ProfileServices = Pick<ProfilerApplication, 'inspector' | 'storage'> & {
+/** The part of the application that finds a profile. */
+export type FindServices = Pick<ProfilerApplication, 'inspector' | 'storage'> & {
   readonly profiler: Pick<Profiler, 'whenWritten'>
 }
 
 /** Finds the profile of a token, with its relatives and findings. */
 export async function findProfile(
   token: string,
-  { inspector, profiler, storage }: ProfileServices,
+  { inspector, profiler, storage }: FindServices,
 ): Promise<(ShownProfile & Relatives) | undefined> {
   // The client knows the token of its response before the profile is stored.
   await profiler.whenWritten(token)
@@ -183,23 +199,92 @@ export async function findProfile(
   return showProfile(found, storage, await inspector())
 }
 
-/** The number of latest profiles, and of those that are searched: browsers ask for icons. */
-const latestLimit = 5
-const searchLimit = 50
-
-/** Renders the 404 page of an unknown token, with the latest profiles; without a token, of an empty store. */
-export async function renderMissing(
-  token: string | undefined,
-  request: Request,
-  app: Pick<ProfilerApplication, 'assets' | 'editor' | 'storage' | 'view'>,
+/** Answers with the data of a profile, or of one panel or collector of it. */
+async function respondProfile(
+  found: ShownProfile,
+  form: DataForm,
+  panel: string | undefined,
+  app: Pick<ProfilerApplication, 'panels'>,
 ): Promise<Response> {
-  const found = await app.storage.search({ filters: [mainRequests], limit: searchLimit })
-  const summaries = found.summaries.filter(summary => !isBrowserProbe(summary)).slice(0, latestLimit)
-  const title = token === undefined ? 'No profiles' : 'Token not found'
-  const rows = createRows(
-    summaries.map(summary => ({ summary, main: summary, depth: 0 })),
-    { editor: app.editor },
-  )
-  const columns = listColumns(selectColumns(summaries))
-  return renderPage('profiler/missing', { title, token: token ?? '', columns, rows }, request, app, 404)
+  if (panel !== undefined && !listPanels(await app.panels(), found.profile).includes(panel)) {
+    return respondProblem(form, 'The profile has no panel', panel)
+  }
+  const { toMarkdown } = await import('../../export/markdown.ts')
+  return respondData(form, toJson(found, panel), () => toMarkdown(found, panel))
+}
+
+/** Answers that there is no such profile; without a token, that the store is empty. */
+function respondMissing(
+  token: string | undefined,
+  form: PageForm,
+  request: Request,
+  app: ProfileServices,
+): Response | Promise<Response> {
+  if (form === 'html') return renderMissing(token, request, app)
+  if (token === undefined) return respondProblem(form, 'No requests recorded yet.')
+  return respondProblem(form, 'There is no such profile: it has expired, was deleted, or never existed:', token)
+}
+
+/** Answers with a 404 as problem details (RFC 9457), or as text. */
+function respondProblem(form: DataForm, reason: string, subject = ''): Response {
+  if (form === 'md') return respondMarkdown(`# 404 Not Found\n\n${reason}${subject && ` ${toSpan(subject)}`}\n`, 404)
+  const detail = `${reason}${subject && ` ${subject}`}`
+  const problem = { type: 'about:blank', title: 'Not Found', status: 404, detail }
+  return protect(Response.json(problem, { status: 404, headers: { 'content-type': 'application/problem+json' } }))
+}
+
+/** Answers with a profile as a file to download. */
+export async function exportProfile(
+  token: string,
+  kind: ExportKind,
+  request: Request,
+  app: ProfilerApplication,
+): Promise<Response> {
+  const found = await findProfile(token, app)
+  const { extension, missing, type } = exports[kind]
+  if (found === undefined) return respondMissing(token, missing, request, app)
+  const { formatProfile } = await import('../export-profile.ts')
+  const content = await formatProfile(kind, found, app)
+  if (content === undefined) return respondProblem('json', 'The CPU was not sampled during the request', token)
+  const headers = {
+    'content-type': type,
+    'content-disposition': `attachment; filename="profile-${found.profile.summary.token}.${extension}"`,
+  }
+  return protect(new Response(content, { headers }))
+}
+
+/**
+ * The policy of a content: its own origin, which has no name, no script, no form, and nothing of other sites. Styles and images
+ * of the application are loaded, so that a page looks as it did.
+ */
+const pagePolicy =
+  "sandbox; default-src 'none'; style-src 'self' 'unsafe-inline'; img-src 'self' data:; font-src 'self' data:; " +
+  "form-action 'none'; base-uri 'none'; frame-ancestors 'none'"
+
+/** The policy of a text: with it, a browser does not ask the application for an icon. */
+const textPolicy = "sandbox; default-src 'none'; base-uri 'none'; frame-ancestors 'none'"
+
+/** Responds with the stored content of a response: a page as a preview without scripts, everything else as text. */
+export async function renderContent(
+  token: string,
+  request: Request,
+  app: Pick<ProfilerApplication, 'assets' | 'editor' | 'profiler' | 'storage' | 'view'>,
+): Promise<Response> {
+  await app.profiler.whenWritten(token)
+  const found = await app.storage.find(token)
+  if (found === undefined) return renderMissing(token, request, app)
+  const content = found.profile.collectors.response?.content
+  const text = content === undefined ? '' : readText(content)
+  if (content === undefined || text === '') {
+    const lead = `The profile "${token}" has no content of the response.`
+    return renderPage('profiler/compare-none', { title: 'No content', lead }, request, app, 404)
+  }
+  const response = protect(isPage(content) ? Response.html(text) : Response.text(text))
+  response.headers.set('content-security-policy', isPage(content) ? pagePolicy : textPolicy)
+  return response
+}
+
+/** JSON is indented: its spaces are not stored. */
+function readText(content: ContentData): string {
+  return content.json === undefined ? writeContent(content) : formatValue(content.json[0])
 }

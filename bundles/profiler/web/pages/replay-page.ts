@@ -13,9 +13,8 @@ import {
 } from '../../insight/replay/replay.ts'
 import { toSummaryView } from '../../insight/summary-view.ts'
 import { compareLink, profileLink, replayLink } from '../../profile/links.ts'
-import type { ProfilerApplication } from '../profiler-application.ts'
-import { protect, redirect, renderPage } from '../respond.ts'
-import { renderMissing } from './profile-page.ts'
+import { type ProfilerApplication, protect, redirect, renderPage } from '../page.ts'
+import { renderMissing } from './list-page.ts'
 
 type ReplayServices = Pick<ProfilerApplication, 'assets' | 'editor' | 'profiler' | 'replayer' | 'storage' | 'view'>
 

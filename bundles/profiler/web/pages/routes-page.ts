@@ -1,9 +1,7 @@
 import type { Request } from '../../../../lib/http/request.ts'
 import type { Response } from '../../../../lib/http/response.ts'
 import { processStart } from '../../../../lib/process-start.ts'
-import type { Route } from '../../../../lib/routing/route.ts'
 import type { RouteCollection } from '../../../../lib/routing/route-collection.ts'
-import { routesToJson, routesToMarkdown } from '../../export/lists.ts'
 import { percentile } from '../../insight/durations.ts'
 import { parseListRequest } from '../../insight/list-request.ts'
 import {
@@ -22,7 +20,6 @@ import {
 import { type RowFacts, searchMains } from '../../insight/search-list.ts'
 import { isError, toSummaryView } from '../../insight/summary-view.ts'
 import {
-  type FormattedTime,
   formatCount,
   formatDuration,
   formatNumber,
@@ -31,28 +28,18 @@ import {
   shorten,
   toOneLine,
 } from '../../profile/format.ts'
-import {
-  type DataForm,
-  home,
-  listLink,
-  profileLink,
-  routeLink,
-  routesDataLink,
-  routesLink,
-} from '../../profile/links.ts'
+import { listLink, liveLink, profileLink, routeLink, routesDataLink, routesLink } from '../../profile/links.ts'
 import type { ProfileSummary } from '../../profile/profile.ts'
-import type { EditorLinks, PlaceView } from '../editor-links.ts'
-import type { ProfilerApplication } from '../profiler-application.ts'
-import { renderPage } from '../respond.ts'
-import { respondData } from './data-pages.ts'
-import { type Choice, createSearchForm, toListContext } from './list-page.ts'
+import type { EditorLinks } from '../editor-links.ts'
+import { alternatesOf, type PageForm, type ProfilerApplication, renderPage, respondData } from '../page.ts'
+import { createSearchForm, toListContext } from './list-page.ts'
 
-/** The start of this process, in milliseconds since 1970. Older profiles may be of other code. */
+/** The start of this process, in milliseconds since 1970. Profiles from before it may be of other code. */
 const startedAt = Math.floor(processStart())
 
 /** Renders the statistics of all routes: as a page, or as data. */
 export async function renderRoutes(
-  form: 'html' | DataForm,
+  form: PageForm,
   request: Request,
   facts: Pick<RowFacts, 'find'>,
   app: Pick<ProfilerApplication, 'assets' | 'editor' | 'routes' | 'storage' | 'view'>,
@@ -61,84 +48,13 @@ export async function renderRoutes(
   const { found, mains } = await searchMains(app.storage, wanted.listed, toListContext(request, facts))
   const report = gatherRoutes(found, wanted, startedAt)
   if (form !== 'html') {
+    const { routesToJson, routesToMarkdown } = await import('../../export/lists.ts')
     const routes = routesToJson(report, wanted)
     return respondData(form, routes, () => routesToMarkdown(routes))
   }
-  const alternates = [
-    { type: 'application/json', link: routesDataLink('json', wanted.parameters) },
-    { type: 'text/markdown', link: routesDataLink('md', wanted.parameters) },
-  ]
+  const alternates = alternatesOf(form => routesDataLink(form, wanted.parameters))
   const model = { ...toRoutesView(report, wanted, app.routes, app.editor, mains), alternates }
   return renderPage('profiler/route-statistics', model, request, app)
-}
-
-/** The content of the page of routes. */
-interface RoutesView {
-  readonly title: string
-  readonly requests: string
-  readonly restart: FormattedTime
-  readonly liveLink: string
-  readonly columns: readonly RouteColumn[]
-  readonly hasQueries: boolean
-  readonly hasP99: boolean
-  readonly hasChanges: boolean
-  readonly rows: readonly RouteRow[]
-  readonly notes: readonly string[]
-  readonly form: RoutesForm
-  /** The link to the page without filters. */
-  readonly allLink: string
-}
-
-interface RoutesForm {
-  readonly route: string
-  readonly methods: readonly Choice[]
-  /** Empty with one machine. */
-  readonly machines: readonly Choice[]
-  readonly kept: readonly { readonly name: string; readonly value: string }[]
-  readonly isFiltering: boolean
-}
-
-interface RouteColumn {
-  readonly label: string
-  readonly link: string
-  /** `ascending`, `descending`, or empty. */
-  readonly sorted: string
-  readonly isNumber: boolean
-}
-
-interface RouteRow {
-  readonly name: string
-  /** Its declaration; `false` of requests without a route. */
-  readonly place: PlaceView | false
-  readonly methods: string
-  readonly pattern: string
-  /** The page of the route; of requests without a route, their list. */
-  readonly link: string
-  readonly count: string
-  readonly total: string
-  /** Of the total time of all routes, in percent. */
-  readonly share: string
-  readonly p50: string
-  readonly p95: string
-  /** A dash with too few requests. */
-  readonly p99: string
-  readonly queries: string
-  readonly clientErrors: string
-  readonly errors: string
-  /** The latest failed request. */
-  readonly failedLink: string
-  readonly slowest: string
-  readonly slowestLink: string
-  /** The points of the line. */
-  readonly trend: string
-  readonly change: ChangeView
-}
-
-/** The change since the restart. */
-interface ChangeView {
-  readonly text: string
-  readonly title: string
-  readonly tone: 'ok' | 'error' | 'plain'
 }
 
 /** Creates the view of the statistics of routes. The choices of its form are those of `mains`. */
@@ -148,7 +64,7 @@ export function toRoutesView(
   known: RouteCollection,
   editor: EditorLinks,
   mains: readonly ProfileSummary[] = [],
-): RoutesView {
+) {
   const { listed, notes, parameters } = wanted
   const whole = routes.reduce((sum, { total }) => sum + total, 0)
   const hasQueries = routes.some(({ mostQueries }) => mostQueries > 0)
@@ -159,7 +75,7 @@ export function toRoutesView(
     title: formatCount(routes.length, 'route'),
     requests: formatCount(requests, 'request'),
     restart: formatTime(startedAt),
-    liveLink: `${home}live?${new URLSearchParams(parameters)}`,
+    liveLink: liveLink(parameters),
     columns: createColumns(wanted, { hasQueries, hasP99 }),
     hasQueries,
     hasP99,
@@ -195,19 +111,20 @@ const columns: readonly (readonly [field: (typeof routeFields)[number], label: s
 
 function createColumns(
   { parameters, sort }: RoutesRequest,
-  { hasP99, hasQueries }: Pick<RoutesView, 'hasP99' | 'hasQueries'>,
-): RouteColumn[] {
+  { hasP99, hasQueries }: { readonly hasP99: boolean; readonly hasQueries: boolean },
+) {
   const shown = columns.filter(([field]) => (field !== 'queries' || hasQueries) && (field !== 'p99' || hasP99))
   return shown.map(([field, label]) => {
     const sorted = sort.field === field ? sort.direction : ''
     const usual = usualDirection(field)
-    const next = sorted === usual ? (usual === 'ascending' ? 'desc' : 'asc') : usual === 'ascending' ? 'asc' : 'desc'
-    const link = routesLink({ ...parameters, sort: field, order: next })
+    // A second click turns the order round.
+    const isNextAscending = (usual === 'ascending') !== (sorted === usual)
+    const link = routesLink({ ...parameters, sort: field, order: isNextAscending ? 'asc' : 'desc' })
     return { label, link, sorted, isNumber: field !== 'route' }
   })
 }
 
-function viewRoute(report: RouteReport, whole: number, known: RouteCollection, editor: EditorLinks): RouteRow {
+function viewRoute(report: RouteReport, whole: number, known: RouteCollection, editor: EditorLinks) {
   const { clientErrors, count, errors, failed, mostQueries, p50, p95, p99, queries, route, total, trend, worst } =
     report
   const { methods, pattern } = route === null ? { methods: '', pattern: '' } : nameRoute(known, route)
@@ -219,9 +136,11 @@ function viewRoute(report: RouteReport, whole: number, known: RouteCollection, e
     link: route === null ? listLink({ status_code: '404' }) : routeLink(route),
     count: formatNumber(count),
     total: formatDuration(total),
+    // Of the total time of all routes, in percent.
     share: (whole === 0 ? 0 : (100 * total) / whole).toFixed(1),
     p50: formatDuration(p50),
     p95: formatDuration(p95),
+    // A dash with too few requests.
     p99: count < leastForP99 ? '–' : formatDuration(p99),
     queries:
       mostQueries === 0
@@ -229,6 +148,7 @@ function viewRoute(report: RouteReport, whole: number, known: RouteCollection, e
         : formatNumber(queries) + (mostQueries > queries ? ` to ${formatNumber(mostQueries)}` : ''),
     clientErrors: clientErrors === 0 ? '' : formatNumber(clientErrors),
     errors: errors === 0 ? '' : formatNumber(errors),
+    // The latest failed request.
     failedLink: failed[0] === undefined ? '' : profileLink(failed[0].token),
     slowest: formatDuration(worst.duration),
     slowestLink: profileLink(worst.token),
@@ -237,11 +157,11 @@ function viewRoute(report: RouteReport, whole: number, known: RouteCollection, e
   }
 }
 
-/** A smaller difference of the median is usual. */
+/** A change of the median is coloured if it has this share and this length. */
 const noticed = { share: 0.2, milliseconds: 0.5 }
 
-/** The change of the median; its title has the other changes. */
-function viewChange({ changes, counts }: RouteReport): ChangeView {
+/** The change of the median since the restart; its title has the other changes. */
+function viewChange({ changes, counts }: RouteReport) {
   const { errorRate, p50, p95, queries } = changes
   const numbers = `${formatNumber(counts.before)} requests before, ${formatNumber(counts.since)} since`
   if (p50 === null) return { text: counts.before === 0 ? 'new' : '', title: numbers, tone: 'plain' }
@@ -286,15 +206,15 @@ export async function renderRoute(
     place: app.editor.viewRoute(name),
     listLink: listLink({ route: name }),
     // A stream loads the page once more when it opens, which would be a second 404.
-    liveLink: isUnknown ? '' : `${home}live?${new URLSearchParams({ route: name })}`,
+    liveLink: isUnknown ? '' : liveLink({ route: name }),
     details: details === undefined ? false : viewDetails(details),
   }
   return renderPage('profiler/route', model, request, app, isUnknown ? 404 : 200)
 }
 
 /** Names a route by its methods and path; by its name if the application does not have it any more. */
-function nameRoute(routes: RouteCollection, name: string): { readonly methods: string; readonly pattern: string } {
-  const route: Route | undefined = routes.find(name)
+function nameRoute(routes: RouteCollection, name: string) {
+  const route = routes.find(name)
   return route === undefined
     ? { methods: '', pattern: name }
     : { methods: route.methods.join(', ') || 'any', pattern: route.path.source }
@@ -325,7 +245,7 @@ function viewDetails(details: RouteDetails) {
           ]),
     ],
     histogram: drawHistogram(sorted, { p50, p95 }),
-    overTime: drawOverTime(summaries, restarts, isError),
+    overTime: drawOverTime(summaries, restarts),
     slowest: slowest.slice(0, listLength).map(view),
     latest: summaries.slice(0, listLength).map(view),
     read: formatCount(read, 'latest profile'),
@@ -358,39 +278,13 @@ function viewDetails(details: RouteDetails) {
   }
 }
 
-/** A bar of a histogram, in a picture of 1,000 by 100 units. */
-interface HistogramBar {
-  readonly x: string
-  readonly width: string
-  readonly y: string
-  readonly height: string
-  /** Its range and count. */
-  readonly title: string
-}
-
-/** A mark of an axis, in percent of the width. */
-interface AxisLabel {
-  readonly x: string
-  readonly label: string
-}
-
-/** A histogram of durations with its axis. */
-interface Histogram {
-  readonly bars: readonly HistogramBar[]
-  readonly labels: readonly AxisLabel[]
-  /** The label of a late mark is on its left. */
-  readonly marks: readonly (AxisLabel & { readonly isLate: boolean })[]
-  /** The same for screen readers. */
-  readonly summary: string
-}
-
 const binCount = 30
 
 /**
- * Draws the distribution of durations in milliseconds, which are sorted. The axis is logarithmic if the longest is ten times
- * as long as the shortest, otherwise linear.
+ * Draws the distribution of sorted durations in milliseconds, in a picture of 1,000 by 100 units. The axis is logarithmic if the
+ * longest duration is ten times as long as the shortest, otherwise linear. Labels and `marks` are placed in percent of the width.
  */
-export function drawHistogram(sorted: Float64Array, marks: Readonly<Record<string, number>>): Histogram {
+export function drawHistogram(sorted: Float64Array, marks: Readonly<Record<string, number>>) {
   const [least, most] = [sorted[0] ?? 0, sorted.at(-1) ?? 0]
   const isLogarithmic = least > 0 && most >= 10 * least
   const toAxis = (value: number) => (isLogarithmic ? Math.log10(value) : value)
@@ -425,40 +319,21 @@ export function drawHistogram(sorted: Float64Array, marks: Readonly<Record<strin
     })),
     marks: Object.entries(marks).map(([label, value]) => {
       const share = Math.min(1, Math.max(0, place(value)))
+      // The label of a late mark is on its left.
       return { x: `${(100 * share).toFixed(2)}%`, label, isLate: share > 0.9 }
     }),
+    // For screen readers.
     summary: `Most requests took ${rangeOf(counts.indexOf(highest))}.`,
   }
 }
 
-/** The requests of a part of the time. */
-interface TimeColumn {
-  readonly x: string
-  readonly width: string
-  /** From the median to the 95th percentile. */
-  readonly y: string
-  readonly height: string
-  readonly hasErrors: boolean
-  readonly title: string
-}
-
-/** Durations over time. */
-interface OverTime {
-  readonly columns: readonly TimeColumn[]
-  readonly restarts: readonly AxisLabel[]
-  readonly first: ReturnType<typeof formatTime>
-  readonly last: ReturnType<typeof formatTime>
-  readonly highest: string
-}
-
 const columnCount = 60
 
-/** Draws the durations of requests over time, with the starts of processes, in a picture of 1,000 by 100 units. */
-export function drawOverTime(
-  summaries: readonly ProfileSummary[],
-  restarts: readonly number[],
-  isError: (summary: ProfileSummary) => boolean,
-): OverTime {
+/**
+ * Draws the durations of requests over time, with the starts of processes, in a picture of 1,000 by 100 units. A column is a part of the
+ * time: it begins at the median and ends at the 95th percentile.
+ */
+export function drawOverTime(summaries: readonly ProfileSummary[], restarts: readonly number[]) {
   const times = summaries.map(({ time }) => time)
   const first = times.reduce((one, other) => Math.min(one, other))
   const last = times.reduce((one, other) => Math.max(one, other))
@@ -495,7 +370,7 @@ export function drawOverTime(
   }
 }
 
-/** Draws a trend as the points of a line, in a picture of 96 by 20 units; spans without requests are bridged. */
+/** Draws a trend as the points of a line, in a picture of 96 by 20 units. The line continues across spans without requests. */
 export function drawTrend(trend: readonly (number | null)[]): string {
   const highest = Math.max(...trend.map(Number), 0.001)
   const points = trend.flatMap((value, index) =>

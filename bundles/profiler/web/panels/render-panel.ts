@@ -1,11 +1,15 @@
 import { flattenError } from '../../../../lib/errors/flat-error.ts'
 import type { Request } from '../../../../lib/http/request.ts'
 import { HtmlFragment } from '../../../../lib/view/view.ts'
+import { compareWithPrevious } from '../../insight/compare/judge-comparison.ts'
+import { findChildren, findOccurrences, type ShownProfile } from '../../insight/relatives.ts'
 import { isDirect, planReplay } from '../../insight/replay/replay.ts'
 import type { Badge } from '../../insight/summary-view.ts'
+import { findTrace } from '../../insight/timeline/services.ts'
 import { profileLink, replayLink } from '../../profile/links.ts'
 import type { Profile } from '../../profile/profile.ts'
-import type { ProfilerApplication } from '../profiler-application.ts'
+import type { ProfileStorage } from '../../store/profile-storage.ts'
+import type { ProfilerApplication } from '../page.ts'
 import type { PanelSubject, ProfilePanel } from './panel.ts'
 
 /** A rendered panel. */
@@ -41,6 +45,18 @@ export async function renderPanel(
   }
 }
 
+/** Creates the subject of panels: a profile, which reads related profiles from the store. `query` has the filters of a panel. */
+export function createSubject(shown: ShownProfile, query: URLSearchParams, storage: ProfileStorage): PanelSubject {
+  return {
+    ...shown,
+    query,
+    findChildren: profile => findChildren(storage, profile),
+    findOccurrences: ({ summary }) => findOccurrences(storage, summary),
+    findPrevious: profile => compareWithPrevious(storage, profile),
+    findTrace: profile => findTrace(storage, profile),
+  }
+}
+
 /** One line of the menu of panels. */
 interface MenuEntry {
   readonly label: string
@@ -66,6 +82,11 @@ export function createMenu(
     badges: badgesOf(panel, profile),
   }))
   return [...entries.filter(({ isEmpty }) => !isEmpty), ...entries.filter(({ isEmpty }) => isEmpty)]
+}
+
+/** Lists the names of the parts of a profile: the panels, and the collectors of its data that have no panel here. */
+export function listPanels(panels: readonly Pick<ProfilePanel, 'name'>[], { data }: Pick<Profile, 'data'>): string[] {
+  return [...new Set([...panels.map(({ name }) => name), ...Object.keys(data)])]
 }
 
 /** Whether a panel has content; false if it fails. */

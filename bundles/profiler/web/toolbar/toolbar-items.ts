@@ -3,7 +3,7 @@ import type { SummaryView, Tone } from '../../insight/summary-view.ts'
 import { type FormattedTime, formatCount, formatNumber, shorten } from '../../profile/format.ts'
 import { brokenLink } from '../../profile/links.ts'
 import type { EditorLinks, PlaceView } from '../editor-links.ts'
-import { type BrokenSources, sourceStates } from '../profiler-application.ts'
+import { type BrokenSources, sourceStates } from '../page.ts'
 
 /** A line of the details of an item. */
 export interface ToolbarRow {

@@ -8,11 +8,10 @@ import { formatValue } from '../../profile/format.ts'
 import { compareWithPreviousLink, home, profileLink } from '../../profile/links.ts'
 import { itemMakers } from '../../subjects/views.ts'
 import { EditorLinks } from '../editor-links.ts'
-import { findProfile, type ProfileServices } from '../pages/profile-page.ts'
+import { type ProfilerApplication, protect } from '../page.ts'
+import { type FindServices, findProfile } from '../pages/profile-page.ts'
 import { labelCollector } from '../panels/load-panels.ts'
 import type { PanelModel } from '../panels/panel.ts'
-import type { ProfilerApplication } from '../profiler-application.ts'
-import { protect } from '../respond.ts'
 import { cutText, item, limitRows, row, type ToolbarItem, toBuildItem } from './toolbar-items.ts'
 import { pausedToken } from './toolbar-listener.ts'
 
@@ -20,7 +19,7 @@ import { pausedToken } from './toolbar-listener.ts'
 export async function renderToolbar(
   token: string,
   request: Request,
-  app: ProfileServices & Pick<ProfilerApplication, 'brokenSources' | 'collectors' | 'editor' | 'policy' | 'view'>,
+  app: FindServices & Pick<ProfilerApplication, 'brokenSources' | 'collectors' | 'editor' | 'policy' | 'view'>,
 ): Promise<Response> {
   if (token === pausedToken && app.policy.isPaused) {
     return protect(Response.html(await app.view.render('profiler/toolbar-paused', { home }, request)))

@@ -1,7 +1,7 @@
 import assert from 'node:assert'
 import fc from 'fast-check'
 import { t } from 'tap'
-import { addSizeHelpers } from '#bundles/profiler/web/page-size.ts'
+import { addSizeHelpers } from '#bundles/profiler/web/page.ts'
 import { Request } from '#lib/http/request.ts'
 import type { Helper } from '#lib/view/view.ts'
 

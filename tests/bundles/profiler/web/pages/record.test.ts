@@ -57,7 +57,7 @@ async function withPanels(
     warnings: () => records.filter(({ level }) => level === 'warning').map(({ message }) => message),
     async show(target) {
       const token = /[0-9a-f]{6}/.exec(target)?.[0] ?? ''
-      return String((await renderProfile(token, createRequest(target), services)).body)
+      return String((await renderProfile(token, 'html', createRequest(target), services)).body)
     },
   }
 }

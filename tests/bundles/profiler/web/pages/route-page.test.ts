@@ -2,7 +2,6 @@ import fc from 'fast-check'
 import { t } from 'tap'
 import { Inspector } from '#bundles/profiler/insight/findings/inspector.ts'
 import { gatherRoute } from '#bundles/profiler/insight/routes.ts'
-import { isError } from '#bundles/profiler/insight/summary-view.ts'
 import { MemoryProfileStorage } from '#bundles/profiler/store/memory-profile-storage.ts'
 import { drawHistogram, drawOverTime, drawTrend } from '#bundles/profiler/web/pages/routes-page.ts'
 import { createProfile, createRecord, type RecordInit } from '#tests/support/create-profile.ts'
@@ -96,7 +95,7 @@ t.test('a histogram counts each duration once, and has no bar outside of the pic
 t.test('durations over time are columns, with failed requests and restarts', async t => {
   const { summary } = createProfile({})
   const at = (time: number, duration: number, status = 200) => ({ ...summary, time, duration, status })
-  const drawn = drawOverTime([at(0, 10), at(600, 20, 500), at(600, 40)], [-5, 300, 900], isError)
+  const drawn = drawOverTime([at(0, 10), at(600, 20, 500), at(600, 40)], [-5, 300, 900])
   t.strictSame(drawn.columns, [
     { x: '0.0', width: '14.7', y: '75.5', height: '2.0', hasErrors: false, title: '1 × median 10.0 ms, p95 10.0 ms' },
     {
@@ -106,7 +105,7 @@ t.test('durations over time are columns, with failed requests and restarts', asy
   ])
   t.hasStrict(drawn, { restarts: [{ x: '500.0' }], highest: '40.0 ms' })
   t.equal(drawn.restarts.length, 1, 'others are outside')
-  t.equal(drawOverTime([at(5, 0)], [], isError).columns.length, 1)
+  t.equal(drawOverTime([at(5, 0)], []).columns.length, 1)
   t.equal(drawTrend([null, 1, null, 2]), '32,10.0 96,1.0')
   t.equal(drawTrend([3]), '')
 })

@@ -2,7 +2,7 @@ import fc from 'fast-check'
 import { t } from 'tap'
 import { toMarkdown } from '#bundles/profiler/export/markdown.ts'
 import type { CollectorTypes } from '#bundles/profiler/profile/profile.ts'
-import { toHtmlFile } from '#bundles/profiler/web/export-profile.ts'
+import { formatProfile } from '#bundles/profiler/web/export-profile.ts'
 import { createProfile, createSubject, type ProfileInit } from '#tests/support/create-profile.ts'
 import { plainEquals, toText } from '#tests/support/html.ts'
 import { createProfiledKernel } from '#tests/support/profiled-kernel.ts'
@@ -169,14 +169,14 @@ t.test('Markdown lists the hot spots, the slowest first', async t => {
 t.test('in an HTML export, its links stay in the file', async t => {
   const { app, panel, storage } = await createProfiledKernel(t)
   const subject = { ...createSubject({ cpu }), isPinned: false, findings: [] }
-  const html = await toHtmlFile(subject, {
+  const html = await formatProfile('html', subject, {
     ...app,
     panels: async () => [panel('cpu')],
     storage,
     assets: { stylesheet: '' },
   })
-  t.match(plainEquals(html), '<a class="cpu-application" href="#flame"')
-  t.notMatch(html, /href="\/|action=/)
+  t.match(plainEquals(String(html)), '<a class="cpu-application" href="#flame"')
+  t.notMatch(String(html), /href="\/|action=/)
 })
 
 t.test('a damaged CPU profile can be shown', async t => {
