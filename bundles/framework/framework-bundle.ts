@@ -7,6 +7,7 @@ import { ThrownFrames } from '../../kernel/thrown-frames.ts'
 import { sweepTemporaryFiles } from '../../lib/body/form-data.ts'
 import { type BundleSettings, defineSettings } from '../../lib/env/settings.ts'
 import type { Request } from '../../lib/http/request.ts'
+import { AccessEntry } from '../../lib/log/logger.ts'
 import { packageDirectory } from '../../lib/package.ts'
 import { cut } from '../../lib/redact/masking-copier.ts'
 import type { Redactor } from '../../lib/redact/redactor.ts'
@@ -195,8 +196,8 @@ function startAccessLog({ logger, redactor, signals }: AccessLogServices): void 
     const { status } = response
     const path = maskPath(request, redactor)
     const ms = Math.round(duration * 10) / 10
-    const context = { method, path, route, status, ms, bytes: bytesSent, client: clientIp }
-    logger.access(`${method} ${path} ${status}`, id, isSent ? context : { ...context, isSent })
+    const entry = new AccessEntry({ method, path, route, status, ms, bytes: bytesSent, client: clientIp })
+    logger.access(`${method} ${path} ${status}`, id, isSent ? entry : { ...entry, isSent })
   })
 }
 
@@ -210,7 +211,10 @@ function isHealthCheck({ path }: Request): boolean {
 /** The path without its query, which may have secrets. Masked as a URL: in a path alone, a secret at its beginning is not recognised. */
 function maskPath({ origin, rawPath }: Request, redactor: Redactor): string {
   // The path of a request with a malformed target is the whole target.
-  const [path = ''] = rawPath.split('?', 1)
-  const masked = redactor.text(origin + path)
+  const end = rawPath.indexOf('?')
+  const path = end === -1 ? rawPath : rawPath.slice(0, end)
+  const url = origin + path
+  const masked = redactor.text(url)
+  if (masked === url) return cut(path, pathLimit)
   return cut(masked.startsWith(origin) ? masked.slice(origin.length) : masked, pathLimit)
 }

@@ -7,6 +7,7 @@ import { formatFrame } from '../stack/stack-frames.ts'
 import { describeValue, readProperty } from '../text/describe-value.ts'
 import { escapeControls } from '../text/escapes.ts'
 import {
+  AccessEntry,
   type LogContext,
   type Logger,
   type LogIds,
@@ -99,8 +100,10 @@ class ChannelLogger implements Logger {
     const { clock, finders, observers, writer } = this.#parts
     try {
       const time = writer.toTime(clock())
-      const ids = findIds(finders, { requestId })
-      const record: LogRecord = { time, level: 'info', channel: 'access', message, context, ...ids }
+      const ids = findIds(finders, undefined)
+      const isUsual = context instanceof AccessEntry && ids === undefined && observers.size === 0
+      if (isUsual && writer.appendEntry(time, message, requestId, context)) return
+      const record: LogRecord = { time, level: 'info', channel: 'access', message, context, ...ids, requestId }
       writer.append(record)
       for (const observer of observers) observer(record)
     } catch {
@@ -197,10 +200,24 @@ class LogWriter {
 
   /** Writes a record a moment later, together with others; at the latest when the process exits. */
   append(record: LogRecord): void {
-    if (this.#batch === '') this.#timer = setTimeout(this.flush, batchTime).unref()
-    if (writers.size === 0) process.once('exit', flushAll)
-    writers.add(this)
-    this.#batch += this.#toText(record)
+    this.#append(this.#toText(record))
+  }
+
+  /** Appends a line of the access log without a record. Returns `false` if a text of it is not plain, and for readable lines. */
+  appendEntry(time: string, message: string, requestId: string, entry: AccessEntry): boolean {
+    const text = this.#toText === toJsonLine ? toAccessLine(time, message, requestId, entry) : undefined
+    if (text === undefined) return false
+    this.#append(text)
+    return true
+  }
+
+  #append(text: string): void {
+    if (this.#batch === '') {
+      this.#timer = setTimeout(this.flush, batchTime).unref()
+      if (writers.size === 0) process.once('exit', flushAll)
+      writers.add(this)
+    }
+    this.#batch += text
     if (this.#batch.length > batchLength) this.flush()
   }
 
@@ -247,29 +264,21 @@ function flushAll(): void {
 function toJsonLine({ time, level, channel, message, template, context, requestId, span }: LogRecord): string {
   // The names of the last two are those of OpenTelemetry for logs in JSON.
   const ids = { request_id: requestId, trace_id: span?.traceId, span_id: span?.spanId }
-  const line = { time, level, channel, message, template, ...ids }
   const hasContext = Object.keys(context).length > 0
-  const plainLine = writePlain(line)
-  const plainContext = plainLine && writePlain(context)
-  if (plainContext !== undefined)
-    return hasContext ? `{${plainLine},"context":{${plainContext}}}\n` : `{${plainLine}}\n`
-  return `${escapeControls(JSON.stringify({ ...line, context: hasContext ? context : undefined }))}\n`
+  const line = { time, level, channel, message, template, ...ids, context: hasContext ? context : undefined }
+  return `${escapeControls(JSON.stringify(line))}\n`
 }
 
 /** Printable ASCII without the two characters that JSON escapes. */
 const plainText = /^[ !#-[\]-~]*$/
 
-/** The members of an object as `JSON.stringify` writes them, in half of its time; `undefined` if a value is neither a plain text nor a number. */
-function writePlain(values: Readonly<Record<string, unknown>>): string | undefined {
-  let text = ''
-  for (const name of Object.keys(values)) {
-    const value = values[name]
-    if (value === undefined) continue
-    const isText = typeof value === 'string'
-    if (!(isText ? plainText.test(value) : Number.isFinite(value)) || !plainText.test(name)) return undefined
-    text += `${text === '' ? '' : ','}"${name}":${isText ? `"${value}"` : value}`
-  }
-  return text
+/** A line of the access log as {@link toJsonLine} writes it, in a fifth of its time; `undefined` if a text is not plain. */
+function toAccessLine(time: string, message: string, requestId: string, entry: AccessEntry): string | undefined {
+  const { method, path, route, status, ms, bytes, client } = entry
+  // One test of all texts takes less than half of the time of six.
+  if (!plainText.test(message + method + path + requestId + (route ?? '') + client)) return undefined
+  const ofRoute = route === undefined ? '' : `,"route":"${route}"`
+  return `{"time":"${time}","level":"info","channel":"access","message":"${message}","request_id":"${requestId}","context":{"method":"${method}","path":"${path}"${ofRoute},"status":${status},"ms":${ms},"bytes":${bytes},"client":"${client}"}}\n`
 }
 
 const colours = {

@@ -6,7 +6,7 @@ import fc from 'fast-check'
 import { HttpError } from 'sinfonietta'
 import t from 'tap'
 import { createLogger, type LoggerOptions } from '#lib/log/create-logger.ts'
-import { type Logger, type LogRecord, logLevels } from '#lib/log/logger.ts'
+import { AccessEntry, type Logger, type LogRecord, logLevels } from '#lib/log/logger.ts'
 import { Redactor } from '#lib/redact/redactor.ts'
 import { escapeControls } from '#lib/text/escapes.ts'
 import { until } from '#tests/support/until.ts'
@@ -374,6 +374,38 @@ t.test('a line of JSON has the bytes of JSON.stringify, with control characters 
     { numRuns: 1000 },
   )
   t.equal(difference.counterexample, null)
+
+  const number = fc.oneof(fc.nat(), fc.double({ noNaN: true, noDefaultInfinity: true }))
+  const entry = fc.record({
+    method: text,
+    path: text,
+    route: fc.option(text, { nil: undefined }),
+    status: number,
+    ms: number,
+    bytes: number,
+    client: text,
+  })
+  const plain = fc.string({ unit: 'grapheme-ascii', maxLength: 5 }).map(each => each.replaceAll(/["\\]/g, ' '))
+  const plainEntry = fc.record({
+    method: plain,
+    path: plain,
+    route: plain,
+    status: number,
+    ms: number,
+    bytes: number,
+    client: plain,
+  })
+  const other = fc.check(
+    fc.property(text, text, fc.oneof(entry, plainEntry), (message, id, facts) => {
+      line = ''
+      logger.access(message, id, new AccessEntry(facts))
+      logger.critical('')
+      const record = { time: now, level: 'info', channel: 'access', message, request_id: id, context: facts }
+      return line === `${escapeControls(JSON.stringify(record))}\n`
+    }),
+    { numRuns: 1000 },
+  )
+  t.equal(other.counterexample, null)
 })
 
 t.test('lines of the access log are written together, a moment later or before another line', async t => {
