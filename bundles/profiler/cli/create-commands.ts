@@ -1,6 +1,5 @@
 import { randomBytes } from 'node:crypto'
 import { rename, rm, writeFile } from 'node:fs/promises'
-import type { Explainer } from '../../../kernel/bundle.ts'
 import {
   type CommandInput,
   type CommandOption,
@@ -22,9 +21,15 @@ import type { ProfileStorage } from '../store/profile-storage.ts'
 import { explainDialects, explainQuery, findObstacle, findUnknown, toExplainable } from '../subjects/queries/explain.ts'
 import { readQueries, type StoredQuery } from '../subjects/queries/read.ts'
 import { hasContent, listPanels } from '../web/panels/render-panel.ts'
-import { type CommandServices, findByWord, missing, tokenArgument } from './find-profile.ts'
 import { createProfilerCpu } from './profiler-cpu.ts'
-import { createProfilerList, filterOptions, parseSearch } from './profiler-list.ts'
+import {
+  type CommandServices,
+  createProfilerList,
+  filterOptions,
+  findNamed,
+  parseSearch,
+  tokenArgument,
+} from './profiler-list.ts'
 import { createProfilerCompare, createProfilerReplay, createProfilerVerify } from './replay-commands.ts'
 
 /** Creates the commands of the profiler. */
@@ -64,12 +69,8 @@ function createProfilerShow({ inspector, panels, storage }: CommandServices): Co
       { line: 'profiler:show latest --json', purpose: 'writes the whole profile for a program' },
     ],
     async run({ arguments: words, options: { panel } }, output) {
-      const token = words.token ?? ''
-      const found = await findByWord(storage, token)
-      if (found === undefined) {
-        output.error(missing(token))
-        return exitCodes.failure
-      }
+      const found = await findNamed(storage, words.token ?? '', output)
+      if (found === undefined) return exitCodes.failure
       const { profile } = found
       const all = await panels()
       if (panel !== undefined && !listPanels(all, profile).includes(panel)) {
@@ -95,11 +96,7 @@ function createProfilerShow({ inspector, panels, storage }: CommandServices): Co
   }
 }
 
-/** The services that the command uses. */
-interface ExplainServices {
-  readonly storage: ProfileStorage
-  readonly explainers: readonly Explainer[]
-}
+type ExplainServices = Pick<CommandServices, 'explainers' | 'storage'>
 
 /** Creates the command that shows how the database runs a query of a profile. There is no page for it. */
 function createProfilerExplain(services: ExplainServices): ConsoleCommand {
@@ -130,9 +127,8 @@ async function explain({ explainers, storage }: ExplainServices, input: CommandI
     output.error(reason)
     return exitCodes.failure
   }
-  const token = input.arguments.token ?? ''
-  const found = await findByWord(storage, token)
-  if (found === undefined) return fail(missing(token))
+  const found = await findNamed(storage, input.arguments.token ?? '', output)
+  if (found === undefined) return exitCodes.failure
   const number = input.arguments.query ?? ''
   if (!/^\d+$/.test(number)) throw new CommandUsageError(`The query must be a number, not "${number}".`)
   const { queries } = readQueries(found.profile)
@@ -224,12 +220,8 @@ function createProfilerExport(services: CommandServices): ConsoleCommand {
       const kind = chooseKind(options)
       const { force, out } = options
       if (out === undefined && force !== undefined) throw new CommandUsageError('--force needs a file: add --out.')
-      const token = words.token ?? ''
-      const found = await findByWord(storage, token)
-      if (found === undefined) {
-        output.error(missing(token))
-        return exitCodes.failure
-      }
+      const found = await findNamed(storage, words.token ?? '', output)
+      if (found === undefined) return exitCodes.failure
       const { formatProfile } = await import('../web/export-profile.ts')
       const record = await showProfile(found, storage, inspector)
       const text = await formatProfile(kind, record, services)

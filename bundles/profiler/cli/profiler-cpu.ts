@@ -1,23 +1,17 @@
 import { CommandUsageError, type ConsoleCommand, exitCodes } from '../../../kernel/console-command.ts'
 import type { Cell, Column, Document } from '../../../lib/console/document.ts'
 import { knownMethods } from '../../../lib/http/request-target.ts'
-import type { RouteCollection } from '../../../lib/routing/route-collection.ts'
 import { formatMicroseconds, formatShare, formatTime } from '../profile/format.ts'
 import { shownRoutes } from '../profile/links.ts'
 import type { Profile } from '../profile/profile.ts'
-import type { ProfileStorage } from '../store/profile-storage.ts'
 import { placeOf, readCpu, type StoredCpu } from '../subjects/cpu/read.ts'
-import { type ArmFile, type Arming, createArming, describeTarget, readTarget } from '../subjects/cpu/record.ts'
+import { type Arming, createArming, describeTarget, readTarget } from '../subjects/cpu/record.ts'
+import type { CommandServices } from './profiler-list.ts'
 
-/** The services that the command uses. */
-interface ProfilerCpuServices {
-  readonly storage: Pick<ProfileStorage, 'find' | 'tail'>
-  readonly routes: RouteCollection
-  readonly armFile: ArmFile
-}
+type CpuServices = Pick<CommandServices, 'armFile' | 'routes' | 'storage'>
 
 /** Creates the command that makes the servers of the application sample a request. */
-export function createProfilerCpu({ armFile: file, routes, storage }: ProfilerCpuServices): ConsoleCommand {
+export function createProfilerCpu({ armFile: file, routes, storage }: CpuServices): ConsoleCommand {
   return {
     name: 'profiler:cpu',
     description: 'Samples the CPU during the next request of a route',
@@ -74,7 +68,7 @@ export function createProfilerCpu({ armFile: file, routes, storage }: ProfilerCp
         output.error('The request did not come.')
         return exitCodes.failure
       }
-      output.print(toDocument(sampled))
+      output.print(toDocument(sampled.profile, sampled.cpu))
       return exitCodes.success
     },
   }
@@ -88,20 +82,14 @@ function toStatus(arming: Arming | undefined): Document {
   return { blocks: [{ kind: 'text', text }], json: { target, until: iso } }
 }
 
-/** A profile that has samples. */
-interface SampledProfile {
-  readonly profile: Profile
-  readonly cpu: StoredCpu
-}
-
-/** Resolves with the next profile that has samples: there is one at a time. */
+/** Resolves with the next profile that has samples; with `undefined` if none is stored in time, or if the command is aborted. */
 function waitForSamples(
   { until }: Arming,
-  storage: ProfilerCpuServices['storage'],
+  storage: CpuServices['storage'],
   signal: AbortSignal,
-): Promise<SampledProfile | undefined> {
+): Promise<{ readonly profile: Profile; readonly cpu: StoredCpu } | undefined> {
   return new Promise(resolve => {
-    const settle = (sampled: SampledProfile | undefined) => {
+    const settle: typeof resolve = sampled => {
       clearTimeout(timer)
       end()
       resolve(sampled)
@@ -130,7 +118,7 @@ const columns: readonly Column[] = [
 
 const spotLimit = 20
 
-function toDocument({ cpu: { busy, functions }, profile: { data, summary } }: SampledProfile): Document {
+function toDocument({ data, summary }: Profile, { busy, functions }: StoredCpu): Document {
   const { token } = summary
   const spots = functions.filter(({ self }) => self > 0).slice(0, spotLimit)
   const rows = spots.map((spot): Cell[] => [

@@ -1,4 +1,5 @@
 import {
+  type CommandArgument,
   type CommandInput,
   type CommandOption,
   CommandUsageError,
@@ -24,10 +25,14 @@ import {
   sortableFields,
   statusHint,
 } from '../insight/list-request.ts'
+import { findLatest, mainRequests } from '../insight/relatives.ts'
 import { describeCount, hasMark, searchList, searchProfiles } from '../insight/search-list.ts'
 import { type Badge, isBrowserProbe, toSummaryView, withBadge } from '../insight/summary-view.ts'
 import type { ProfileSummary } from '../profile/profile.ts'
-import type { ProfileStorage } from '../store/profile-storage.ts'
+import { isToken } from '../profile/schema.ts'
+import type { ProfileStorage, StoredProfile } from '../store/profile-storage.ts'
+import type { ArmFile } from '../subjects/cpu/record.ts'
+import type { ProfilerApplication } from '../web/page.ts'
 
 /** Creates the command that lists profiles, and follows new ones. */
 export function createProfilerList(storage: ProfileStorage, inspector: Inspector): ConsoleCommand {
@@ -60,7 +65,7 @@ async function list(storage: ProfileStorage, inspector: Inspector, input: Comman
   const summaries = profiles.map(({ summary }) => summary)
   const inspected = input.options.findings === undefined ? undefined : await inspect(summaries, storage, inspector)
   const rows = summaries.map(summary =>
-    toRow(summary, { isPinned: pinned.has(summary.token), badge: toBadge(inspected?.get(summary.token) ?? []) }),
+    toRow(summary, pinned.has(summary.token), toBadge(inspected?.get(summary.token) ?? [])),
   )
   const records = summaries.map(summary => ({
     ...summary,
@@ -120,7 +125,7 @@ function createFilter({ isOfProbes, marks, matches }: ListRequest): (summary: Pr
     isBrowserProbe(summary) === isOfProbes && matches(summary) && marks.every(mark => hasMark(mark, summary, context))
 }
 
-/** A watched directory does not keep the process running; a timer does. */
+/** Waits until the command is aborted. A timer keeps the process running meanwhile: a watched directory does not. */
 async function untilAborted(signal: AbortSignal): Promise<void> {
   if (signal.aborted) return
   const timer = setInterval(() => undefined, 60_000)
@@ -141,12 +146,7 @@ const columns: readonly Column[] = [
   { title: 'IP', cut: 'never', isOptional: true },
 ]
 
-interface RowInit {
-  readonly isPinned?: boolean
-  readonly badge?: Badge | undefined
-}
-
-function toRow(summary: ProfileSummary, { badge, isPinned = false }: RowInit = {}): Cell[] {
+function toRow(summary: ProfileSummary, isPinned = false, badge?: Badge): Cell[] {
   const { badges, duration, ip, method, queries, queryTime, route, status, target, time, token, tone } = withBadge(
     toSummaryView(summary),
     badge,
@@ -283,4 +283,63 @@ function readCount(name: string, text: string | undefined, fallback: number): nu
   if (text === undefined) return fallback
   if (/^[1-9]\d{0,8}$/.test(text)) return Number(text)
   throw new CommandUsageError(`--${name} must be a number from 1, not "${text}".`)
+}
+
+/** The word that names the latest main request. */
+export const latest = 'latest'
+
+/** Finds the profile of a token, or the latest; `undefined` when it is not stored. @throws CommandUsageError */
+export async function findByWord(
+  storage: Pick<ProfileStorage, 'find' | 'search'>,
+  word: string,
+): Promise<StoredProfile | undefined> {
+  if (word === latest) {
+    const newest = await findLatest(storage)
+    return newest && storage.find(newest.token)
+  }
+  if (isToken(word)) return storage.find(word)
+  throw new CommandUsageError(`"${word}" is no token: a token is six hexadecimal digits, or "${latest}".`)
+}
+
+/** Finds the profile that an argument of a command names. Prints an error if there is none. @throws CommandUsageError */
+export async function findNamed(storage: ProfileStorage, word: string, output: Output) {
+  const found = await findByWord(storage, word)
+  if (found === undefined) output.error(missing(word))
+  return found
+}
+
+/** Says that there is no such profile. */
+export function missing(word: string): string {
+  return word === latest
+    ? 'No requests recorded yet.'
+    : `There is no profile "${word}": it has expired, was deleted, or never existed.`
+}
+
+/** Describes the argument that names a profile. */
+export function tokenArgument(
+  storage: Pick<ProfileStorage, 'search'>,
+  changes: Partial<CommandArgument> = {},
+): CommandArgument {
+  return {
+    name: 'token',
+    description: `the token of a profile, or ${latest}`,
+    async suggest() {
+      const { summaries } = await storage.search({ filters: [mainRequests], limit: 20 })
+      const tokens = summaries.map(({ method, status, token, url }) => [token, `${status} ${method} ${url}`] as const)
+      return [[latest, 'the latest request'], ...tokens]
+    },
+    ...changes,
+  }
+}
+
+/** The services of the commands. */
+export type CommandServices = Pick<
+  ProfilerApplication,
+  'assets' | 'explainers' | 'logger' | 'panels' | 'replayer' | 'routes' | 'storage' | 'view'
+> & {
+  /** The order for the servers of the application to sample a request. */
+  readonly armFile: ArmFile
+  readonly inspector: Inspector
+  /** Boots the application for requests; most commands do not need that. */
+  readonly boot: () => void
 }

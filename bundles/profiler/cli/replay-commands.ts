@@ -17,24 +17,17 @@ import {
   type PossibleReplay,
   planReplay,
   type Repeated,
-  type Replayer,
   type ReplayInput,
   repeatRequest,
 } from '../insight/replay/replay.ts'
 import { findRestart } from '../insight/since-edit.ts'
 import type { Profile } from '../profile/profile.ts'
 import { readOriginal } from '../record/recording-policy.ts'
-import type { ProfileStorage, StoredProfile } from '../store/profile-storage.ts'
+import type { ProfileStorage } from '../store/profile-storage.ts'
 import { type Delta, toCompareView } from '../web/pages/compare-page.ts'
-import { findByWord, latest, missing, tokenArgument } from './find-profile.ts'
+import { type CommandServices, findNamed, latest, tokenArgument } from './profiler-list.ts'
 
-/** The services that the command uses. */
-interface ReplayServices {
-  readonly storage: ProfileStorage
-  readonly replayer: Replayer
-  /** Boots the application for requests; most commands do not need that. */
-  readonly boot: () => void
-}
+type ReplayServices = Pick<CommandServices, 'boot' | 'replayer' | 'storage'>
 
 /** Creates the command that replays a recorded request with the current code, and compares the two profiles. */
 export function createProfilerReplay(services: ReplayServices): ConsoleCommand {
@@ -76,26 +69,18 @@ async function replay(services: ReplayServices, input: CommandInput, output: Out
   return verdict.isSame ? exitCodes.success : exitCodes.failure
 }
 
-/** The profile of a request, and the function that replays it once. */
-interface PreparedReplay {
-  readonly original: Profile
-  repeat(): Promise<Repeated>
-}
-
-/** Prepares the replay of the request that a command names. Prints why it is not replayed, and then gives `undefined`. */
-async function prepareReplay(
-  services: ReplayServices,
-  input: CommandInput,
-  output: Output,
-): Promise<PreparedReplay | undefined> {
+/**
+ * Prepares the replay of the request that a command names: gives its profile, and the function that replays it once. Gives `undefined`
+ * if the request is not replayed, and prints the reason.
+ */
+async function prepareReplay(services: ReplayServices, input: CommandInput, output: Output) {
   const { boot, storage } = services
-  const word = input.arguments.token ?? ''
   const fail = (reason: string) => {
     output.error(reason)
     return undefined
   }
-  const original = await findOriginal(storage, word)
-  if (original === undefined) return fail(missing(word))
+  const original = await findOriginal(storage, input.arguments.token ?? '', output)
+  if (original === undefined) return undefined
   const plan = planReplay(original.profile)
   if (!plan.isPossible) return fail(plan.parent === '' ? plan.reason : `${plan.reason} (${plan.parent})`)
   if (plan.caution !== '' && input.options.yes === undefined) {
@@ -111,9 +96,9 @@ async function prepareReplay(
 /** The greatest number of replays of replays that are followed to the original. */
 const chainLimit = 10
 
-/** Finds the profile to replay. If the latest request is a replay, this is its original. */
-async function findOriginal(storage: ProfileStorage, word: string): Promise<StoredProfile | undefined> {
-  let found = await findByWord(storage, word)
+/** Finds the profile to replay. If the latest request is a replay, the profile is its original. */
+async function findOriginal(storage: ProfileStorage, word: string, output: Output) {
+  let found = await findNamed(storage, word, output)
   for (let step = 0; word === latest && step < chainLimit; step++) {
     const token = found && readOriginal(found.profile)
     const original = token === undefined ? undefined : await storage.find(token)
@@ -148,13 +133,8 @@ function remarksOf({ body, isTargetMasked, notes, secrets }: PossibleReplay, sup
   ]
 }
 
-/** The services of the command. */
-interface VerifyServices extends ReplayServices {
-  readonly inspector: Inspector
-}
-
 /** Creates the command that replays a request with the current code, and prints whether its flaws are fixed. */
-export function createProfilerVerify(services: VerifyServices): ConsoleCommand {
+export function createProfilerVerify(services: ReplayServices & Pick<CommandServices, 'inspector'>): ConsoleCommand {
   const { inspector, storage } = services
   return {
     name: 'profiler:verify',
@@ -250,17 +230,12 @@ export function createProfilerCompare(storage: ProfileStorage): ConsoleCommand {
       { line: 'profiler:compare latest', purpose: 'compares the latest request with the previous one' },
     ],
     async run({ arguments: { a = '', b } }, output) {
-      const named = await findByWord(storage, a)
-      if (named === undefined) {
-        output.error(missing(a))
-        return exitCodes.failure
-      }
-      const { previous } = await findPredecessors(storage, named.profile.summary)
-      const other = await findByWord(storage, b ?? previous?.token ?? a)
-      if (other === undefined || (b === undefined && previous === undefined)) {
-        output.error(b === undefined ? `There is no earlier profile of the same request as "${a}".` : missing(b))
-        return exitCodes.failure
-      }
+      const named = await findNamed(storage, a, output)
+      if (named === undefined) return exitCodes.failure
+      const word = b ?? (await findPredecessors(storage, named.profile.summary)).previous?.token
+      if (word === undefined) output.error(`There is no earlier profile of the same request as "${a}".`)
+      const other = word === undefined ? undefined : await findNamed(storage, word, output)
+      if (other === undefined) return exitCodes.failure
       const [first, second] = b === undefined ? [other.profile, named.profile] : [named.profile, other.profile]
       output.print((await compareStored(storage, first, second)).document)
       return exitCodes.success

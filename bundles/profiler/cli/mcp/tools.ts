@@ -1,6 +1,6 @@
 import type { z } from 'zod'
 import type { CommandOption } from '../../../../kernel/console-command.ts'
-import { formatMarkdown } from '../../../../lib/console/document.ts'
+import { type Document, formatMarkdown } from '../../../../lib/console/document.ts'
 import { writeFinding } from '../../export/conclusions.ts'
 import { toJson } from '../../export/json.ts'
 import { listToJson, listToMarkdown } from '../../export/lists.ts'
@@ -22,8 +22,7 @@ import type { Profiler } from '../../record/profiler.ts'
 import type { ProfileStorage, StoredProfile } from '../../store/profile-storage.ts'
 import type { ProfilePanel } from '../../web/panels/panel.ts'
 import { hasContent } from '../../web/panels/render-panel.ts'
-import { findByWord, latest, missing } from '../find-profile.ts'
-import { filterOptions, pagingOptions, parseSearch } from '../profiler-list.ts'
+import { filterOptions, findByWord, latest, missing, pagingOptions, parseSearch } from '../profiler-list.ts'
 import { compareStored, verifyRequest } from '../replay-commands.ts'
 
 /** The services that the tools use. */
@@ -115,8 +114,11 @@ export function addTools(z: Zod, services: ToolServices, add: AddTool): void {
       const found = summaries.find(status === undefined ? isFailure : hasThrown)
       if (found === undefined) return [explainNoFailure(summaries.find(hasThrown))]
       const shown = await findShown(found.token, services)
-      const forms = { json: () => toJson(shown, 'exception'), md: () => toMarkdown(shown, 'exception') }
-      return writeAnswer(forms, options, `Panels for read_panel: ${panelsOf(shown.profile, panels)}.`)
+      return writeAnswer(
+        formsOf(shown, 'exception'),
+        options,
+        `Panels for read_panel: ${panelsOf(shown.profile, panels)}.`,
+      )
     },
   )
 
@@ -150,8 +152,7 @@ export function addTools(z: Zod, services: ToolServices, add: AddTool): void {
     },
     async ({ token, ...options }) => {
       const shown = await findShown(token, services)
-      const forms = { json: () => toJson(shown), md: () => toMarkdown(shown) }
-      return writeAnswer(forms, options, `Panels for read_panel: ${panelsOf(shown.profile, panels)}.`)
+      return writeAnswer(formsOf(shown), options, `Panels for read_panel: ${panelsOf(shown.profile, panels)}.`)
     },
   )
 
@@ -171,7 +172,7 @@ export function addTools(z: Zod, services: ToolServices, add: AddTool): void {
         const known = panelsOf(shown.profile, panels)
         throw new ToolError(`The profile has no panel ${JSON.stringify(panel)}; it has ${known}.`)
       }
-      return writeAnswer({ json: () => toJson(shown, panel), md: () => toMarkdown(shown, panel) }, options)
+      return writeAnswer(formsOf(shown, panel), options)
     },
   )
 
@@ -197,8 +198,7 @@ export function addTools(z: Zod, services: ToolServices, add: AddTool): void {
       const before = other ?? (await findPredecessors(storage, profile.summary)).previous?.token
       if (before === undefined) throw new ToolError(`There is no earlier profile of the same request as "${token}".`)
       const { profile: first } = await findStored(before, services)
-      const { document } = await compareStored(storage, first, profile)
-      return writeAnswer({ json: () => document.json, md: () => formatMarkdown(document) }, options)
+      return writeAnswer(formsOfDocument(await compareStored(storage, first, profile)), options)
     },
   )
 
@@ -343,8 +343,8 @@ function addReplayTools(z: Zod, services: ReplayToolServices, add: AddTool): voi
     },
     async ({ token, ...options }) => {
       const { original, repeat } = await prepare(token, services)
-      const { document } = await compareStored(services.storage, original, orThrow(await repeat()).profile)
-      return writeAnswer({ json: () => document.json, md: () => formatMarkdown(document) }, options)
+      const compared = await compareStored(services.storage, original, orThrow(await repeat()).profile)
+      return writeAnswer(formsOfDocument(compared), options)
     },
   )
 
@@ -362,8 +362,8 @@ function addReplayTools(z: Zod, services: ReplayToolServices, add: AddTool): voi
     },
     async ({ finding, token, ...options }) => {
       const { original, repeat } = await prepare(token, services)
-      const { document } = orThrow(await verifyRequest(original, inspector, repeat, finding))
-      return writeAnswer({ json: () => document.json, md: () => formatMarkdown(document) }, options)
+      const verified = orThrow(await verifyRequest(original, inspector, repeat, finding))
+      return writeAnswer(formsOfDocument(verified), options)
     },
   )
 }
@@ -466,6 +466,16 @@ interface AnswerOptions {
 
 /** An answer in both forms; only the requested one is made. */
 type AnswerForms = Readonly<Record<DataForm, () => unknown>>
+
+/** The forms of a profile, or of a panel of it. */
+function formsOf(shown: ShownProfile, panel?: string): AnswerForms {
+  return { json: () => toJson(shown, panel), md: () => toMarkdown(shown, panel) }
+}
+
+/** The forms of a document of the console. */
+function formsOfDocument({ document }: { readonly document: Document }): AnswerForms {
+  return { json: () => document.json, md: () => formatMarkdown(document) }
+}
 
 /**
  * Writes an answer in the requested form. A text that is too long is cut at the end of a line. Remarks, also the one

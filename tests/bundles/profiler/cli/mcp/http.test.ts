@@ -1,8 +1,7 @@
 import { StreamableHTTPClientTransport } from '@modelcontextprotocol/sdk/client/streamableHttp.js'
 import { type ClientRequestInit, createTestKernel } from 'sinfonietta/testing'
 import { type Test, t } from 'tap'
-import { createMcpRoute } from '#bundles/profiler/cli/mcp/add-mcp.ts'
-import { loadSdk, type McpSdk, openServer } from '#bundles/profiler/cli/mcp/open-server.ts'
+import { createMcpRoute, loadSdk, type McpSdk, openServer } from '#bundles/profiler/cli/mcp/server.ts'
 import { Inspector } from '#bundles/profiler/insight/findings/inspector.ts'
 import type { ProfileStorage } from '#bundles/profiler/store/profile-storage.ts'
 import type { Request } from '#lib/http/request.ts'
@@ -198,9 +197,9 @@ t.test('without the package, the answer names the package to install; a tool tha
       const sdk = await loadSdk()
       return { sdk, open: () => openServer(sdk, tools, app.logger) }
     }
-    const services = { ...app, load, profiler: { whenIdle: async () => {} }, isOn: true }
+    const services = { ...app, profiler: { whenIdle: async () => {} } }
     return createProfiledKernel(t, {
-      register: ({ routes }) => void routes.add({ ...createMcpRoute(services), name: 'own', priority: 2 }),
+      register: ({ routes }) => void routes.add({ ...createMcpRoute(services, true, load), name: 'own', priority: 2 }),
     })
   }
   const message = { jsonrpc: '2.0', id: 1, method: 'tools/call', params: { name: 'find_profiles', arguments: {} } }

@@ -1,7 +1,7 @@
 import { InMemoryTransport } from '@modelcontextprotocol/sdk/inMemory.js'
 import { createTestKernel } from 'sinfonietta/testing'
 import { type Test, t } from 'tap'
-import { loadSdk, openServer } from '#bundles/profiler/cli/mcp/open-server.ts'
+import { loadSdk, openServer } from '#bundles/profiler/cli/mcp/server.ts'
 import type { ToolServices } from '#bundles/profiler/cli/mcp/tools.ts'
 import { filterOptions, pagingOptions } from '#bundles/profiler/cli/profiler-list.ts'
 import { Inspector } from '#bundles/profiler/insight/findings/inspector.ts'
@@ -57,7 +57,7 @@ async function createToolset(t: Test, init: readonly RecordInit[] = records, mor
   const profiler = { whenWritten: async (token: string) => void awaited.push(token) }
   const inspector = new Inspector([])
   const services = { storage, inspector, profiler, panels: createPanels(app, inspector), ...more }
-  const { server } = openServer(await loadSdk(), services, app.logger)
+  const { server } = await openServer(await loadSdk(), services, app.logger)
   const [near, far] = InMemoryTransport.createLinkedPair()
   await server.connect(far)
   const agent = await connectAgent(t, near)
