@@ -151,7 +151,7 @@ const subjectLists = [
 
 /** A rule about queries within templates. */
 const subjectExceptions = [
-  'bundles/profiler/insight/findings/work-rules.ts imports bundles/profiler/subjects/queries/facts.ts',
+  'bundles/profiler/insight/findings/work-rules.ts imports bundles/profiler/subjects/queries/rules.ts',
 ]
 
 /** Fields that are used outside of their subjects: by a rule about failed work, by replays, and by OTLP, which has the same name. */
@@ -217,11 +217,11 @@ function loadedWith(file: string, loaded = new Set<string>()): ReadonlySet<strin
 t.test('recording loads no findings and no screens; findings load no screens', async t => {
   const matching = (file: string, pattern: RegExp) => [...loadedWith(file)].filter(name => pattern.test(name))
   const screens = /^bundles\/profiler\/(?:export|web|subjects\/views|subjects\/\w+\/show)/
-  const findings = /^bundles\/profiler\/(?:insight|subjects\/rules|subjects\/\w+\/facts)/
+  const findings = /^bundles\/profiler\/(?:insight|subjects\/rules|subjects\/\w+\/rules)/
   t.strictSame(matching('bundles/profiler/record/recording.ts', screens), [])
   t.strictSame(matching('bundles/profiler/record/recording.ts', findings), [])
   t.strictSame(matching('bundles/profiler/insight/findings/inspector.ts', screens), [])
-  t.ok(matching('bundles/profiler/subjects/rules.ts', findings).length > 10, 'facts are found')
+  t.ok(matching('bundles/profiler/subjects/rules.ts', findings).length > 10, 'rules are found')
 })
 
 t.test('each package is imported in its place only, and is declared', async t => {

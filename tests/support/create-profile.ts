@@ -7,7 +7,7 @@ import {
   toProfile,
 } from '#bundles/profiler/profile/profile.ts'
 import type { SerializedProfile } from '#bundles/profiler/store/profile-storage.ts'
-import type { PanelSubject } from '#bundles/profiler/web/panels/panel.ts'
+import type { PanelProfile } from '#bundles/profiler/web/panels/panel.ts'
 
 /** What of a profile, beside its data, is not as usual. */
 export interface ProfileInit extends Partial<ProfileSummary> {
@@ -84,7 +84,7 @@ export function tokensOf({ summaries }: { readonly summaries: readonly ProfileSu
 }
 
 /** Makes what a panel is given of such a profile. */
-export function createSubject(data: Profile['data'], more: Partial<PanelSubject> = {}): PanelSubject {
+export function createShown(data: Profile['data'], more: Partial<PanelProfile> = {}): PanelProfile {
   return {
     profile: createProfile(data),
     isPinned: false,
@@ -96,7 +96,7 @@ export function createSubject(data: Profile['data'], more: Partial<PanelSubject>
     findChildren: finds([]),
     findOccurrences: finds(undefined),
     findPrevious: finds(undefined),
-    findTrace: finds({ spans: [], profiles: [] }),
+    findDistributedTrace: finds({ spans: [], profiles: [] }),
     ...more,
   }
 }

@@ -5,7 +5,7 @@ import { compareWithPrevious } from '#bundles/profiler/insight/compare/judge-com
 import { Inspector } from '#bundles/profiler/insight/findings/inspector.ts'
 import { findChildren, findOccurrences, findRelatives } from '#bundles/profiler/insight/relatives.ts'
 import { findSinceEdit } from '#bundles/profiler/insight/since-edit.ts'
-import { findTrace } from '#bundles/profiler/insight/timeline/services.ts'
+import { findDistributedTrace } from '#bundles/profiler/insight/timeline/services.ts'
 import type { Profile } from '#bundles/profiler/profile/profile.ts'
 import type { ProfileStorage, StoredProfile } from '#bundles/profiler/store/profile-storage.ts'
 import { CpuSampler } from '#bundles/profiler/subjects/cpu/cpu-sampler.ts'
@@ -16,7 +16,7 @@ import {
   type ProfiledTestKernelOptions,
   waitForStored,
 } from '#bundles/profiler/testing/create-profiled-test-kernel.ts'
-import type { PanelSubject, ProfilePanel } from '#bundles/profiler/web/panels/panel.ts'
+import type { PanelProfile, ProfilePanel } from '#bundles/profiler/web/panels/panel.ts'
 import type { Bundle } from '#kernel/bundle.ts'
 import { createRequest } from '#kernel/testing/event-factories.ts'
 import type { RequestHandler } from '#lib/routing/route-collection.ts'
@@ -47,7 +47,7 @@ export interface ProfiledKernel extends ProfiledTestKernel {
 }
 
 /** A profile, and further data for a panel. */
-export type Shown = Pick<PanelSubject, 'profile'> & Partial<PanelSubject>
+export type Shown = Pick<PanelProfile, 'profile'> & Partial<PanelProfile>
 
 /** Boots a kernel whose profiles are kept in memory; it is closed when the test ends. */
 export async function createProfiledKernel(t: Test, init: ProfiledInit = {}): Promise<ProfiledKernel> {
@@ -69,7 +69,7 @@ export async function createProfiledKernel(t: Test, init: ProfiledInit = {}): Pr
     return found
   }
 
-  async function toSubject(shown: Shown): Promise<PanelSubject> {
+  async function toPanelProfile(shown: Shown): Promise<PanelProfile> {
     const find = async (token: string) => (await storage.find(token))?.profile.summary
     const { children, summary } = shown.profile
     const found = await Promise.all(children.map(find))
@@ -85,7 +85,7 @@ export async function createProfiledKernel(t: Test, init: ProfiledInit = {}): Pr
       findChildren: profile => findChildren(storage, profile),
       findOccurrences: ({ summary }) => findOccurrences(storage, summary),
       findPrevious: profile => compareWithPrevious(storage, profile),
-      findTrace: profile => findTrace(storage, profile),
+      findDistributedTrace: profile => findDistributedTrace(storage, profile),
       ...shown,
     }
   }
@@ -100,7 +100,7 @@ export async function createProfiledKernel(t: Test, init: ProfiledInit = {}): Pr
     profileOf: async (response, header) => (await storedOf(response, header)).profile,
     async show(name, shown) {
       const found = typeof name === 'string' ? panel(name) : name
-      const view = await found.toView(await toSubject('profile' in shown ? shown : { profile: shown }))
+      const view = await found.toView(await toPanelProfile('profile' in shown ? shown : { profile: shown }))
       return kernel.app.view.render(found.template, view, createRequest())
     },
   }

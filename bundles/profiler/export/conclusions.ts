@@ -20,10 +20,10 @@ import { type Section, toList, toSpan } from './markdown-text.ts'
 /** Where the time went, and the usual time of the request. */
 export const overviewSection: Section = {
   panel: 'overview',
-  write(subject, limit) {
-    const { parts, usual } = summarizeProfile(subject)
+  write(shown, limit) {
+    const { parts, usual } = summarizeProfile(shown)
     const { before, since, start } = usual
-    const whole = subject.profile.summary.duration * 1000
+    const whole = shown.profile.summary.duration * 1000
     const times = [
       ...(usual.count === 0 ? [] : [`Usual: ${describe(usual)}`]),
       ...(start === undefined ? [] : [`The process started at ${formatMoment(start)}`]),
@@ -38,7 +38,7 @@ export const overviewSection: Section = {
         ({ label, time }) => `${toSpan(label)} ${formatMicroseconds(time)}, ${formatShare(time, whole)}`,
       ),
       times.map(line => `- ${line}`).join('\n'),
-      ...writeSinceEdit(subject),
+      ...writeSinceEdit(shown),
     ].filter(block => block !== '')
   },
 }

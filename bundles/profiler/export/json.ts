@@ -53,18 +53,17 @@ interface PublicUsualTime extends Durations {
   readonly startedAt: number | null
 }
 
-function toPublicOverview(subject: ShownProfile): PublicOverview {
-  const { parts, sentence, usual } = summarizeProfile(subject)
+function toPublicOverview(shown: ShownProfile): PublicOverview {
+  const { parts, sentence, usual } = summarizeProfile(shown)
   const { before = null, count, median, p95, since = null, start: startedAt = null } = usual
-  const { token } = subject.profile.summary
+  const { token } = shown.profile.summary
   return {
     sentence: toPlainText(sentence),
     parts: parts.map(({ kind, label, place, time }) => {
       return { kind, label, duration: time / 1000, link: linkToPlace(place, token) }
     }),
     usual: { count, median, p95, before, since, startedAt },
-    sinceEdit:
-      subject.sinceEdit === undefined ? null : { ...subject.sinceEdit, before: subject.sinceEdit.before.token },
+    sinceEdit: shown.sinceEdit === undefined ? null : { ...shown.sinceEdit, before: shown.sinceEdit.before.token },
   }
 }
 
@@ -107,8 +106,8 @@ interface ProfileLinks {
 }
 
 /** Creates the JSON of a profile; with a panel, `data` and `process` contain only what the panel shows. */
-export function toJson(subject: ShownProfile, panel?: string): PublicProfile {
-  const { children, findings, isPinned, parent, profile } = subject
+export function toJson(shown: ShownProfile, panel?: string): PublicProfile {
+  const { children, findings, isPinned, parent, profile } = shown
   const { data, failures, processData, schemaVersion, summary } = profile
   const { token } = summary
   const relate = (token: string, found: ProfileSummary | undefined): RelatedProfile => ({
@@ -119,7 +118,7 @@ export function toJson(subject: ShownProfile, panel?: string): PublicProfile {
   return {
     schemaVersion,
     summary,
-    overview: toPublicOverview(subject),
+    overview: toPublicOverview(shown),
     isPinned,
     parent: summary.parent === null ? null : relate(summary.parent, parent),
     children: profile.children.map(token =>

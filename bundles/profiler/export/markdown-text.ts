@@ -90,7 +90,7 @@ export interface Section {
   /**
    * Returns the blocks with their headings (from level 2); none without data. `limit` is the maximal length of a list.
    */
-  write(subject: ShownProfile, limit: number): readonly string[]
+  write(shown: ShownProfile, limit: number): readonly string[]
 }
 
 /** Writes the counts of a summary with a place, such as `queries: 51 in 38.0 ms`, without those that are 0. */

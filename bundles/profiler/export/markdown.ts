@@ -8,8 +8,8 @@ import { collectorsOfPanel } from './json.ts'
 import { joinBlocks, toJsonBlock, toList, toSpan, writeCounts } from './markdown-text.ts'
 
 /** Writes the sentence of the overview, with the addresses of its links. */
-function writeOverview(subject: ShownProfile): string {
-  const { sentence } = summarizeProfile(subject)
+function writeOverview(shown: ShownProfile): string {
+  const { sentence } = summarizeProfile(shown)
   return sentence.map(writePart).join('')
 }
 
@@ -26,33 +26,33 @@ const limits = { profile: 100, panel: 1000 } as const
  * overview. Recorded texts are in code spans and
  * code blocks, so they cannot become headings, links or HTML. Long texts and lists are cut, and marked as such.
  */
-export function toMarkdown(subject: ShownProfile, panel?: string): string {
-  const parts = panel === undefined ? writeProfile(subject) : writePanel(subject, panel)
-  const failures = Object.entries(subject.profile.failures)
+export function toMarkdown(shown: ShownProfile, panel?: string): string {
+  const parts = panel === undefined ? writeProfile(shown) : writePanel(shown, panel)
+  const failures = Object.entries(shown.profile.failures)
   const notes = toList(
     failures,
     limits.profile,
     ([name, message]) => `The collector ${toSpan(name)} failed: ${toSpan(message)}`,
   )
-  const all = [writeOverview(subject), writeTitle(subject.profile.summary), writeSummary(subject), notes, ...parts]
+  const all = [writeOverview(shown), writeTitle(shown.profile.summary), writeSummary(shown), notes, ...parts]
   return joinBlocks(all)
 }
 
-function writeProfile(subject: ShownProfile): string[] {
+function writeProfile(shown: ShownProfile): string[] {
   const known = new Set(sections.flatMap(({ panel }) => collectorsOfPanel(panel)))
-  const others = Object.keys(subject.profile.data).filter(name => !known.has(name))
+  const others = Object.keys(shown.profile.data).filter(name => !known.has(name))
   return [
-    ...sections.flatMap(section => section.write(subject, limits.profile)),
-    ...others.slice(0, limits.profile).flatMap(name => writeData(name, subject.profile.data[name])),
+    ...sections.flatMap(section => section.write(shown, limits.profile)),
+    ...others.slice(0, limits.profile).flatMap(name => writeData(name, shown.profile.data[name])),
   ]
 }
 
 /** A panel without a section is written as JSON. */
-function writePanel(subject: ShownProfile, panel: string): string[] {
+function writePanel(shown: ShownProfile, panel: string): string[] {
   const section = sections.find(section => section.panel === panel)
   const names = collectorsOfPanel(panel)
-  const parts = section?.write(subject, limits.panel) ?? [
-    ...[subject.profile.data, subject.profile.processData].flatMap(data =>
+  const parts = section?.write(shown, limits.panel) ?? [
+    ...[shown.profile.data, shown.profile.processData].flatMap(data =>
       names.flatMap(name => (data[name] === undefined ? [] : writeData(name, data[name]))),
     ),
   ]

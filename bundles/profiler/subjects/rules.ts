@@ -1,8 +1,8 @@
 import type { FindingRule } from '../../../kernel/profiler-contract.ts'
 import { failedCallRule, failedQueryRule, lateWorkRule, templateQueriesRule } from '../insight/findings/work-rules.ts'
 import type { Profile } from '../profile/profile.ts'
-import { missingAssetRule } from './assets/facts.ts'
-import { slowListenerRule } from './events/facts.ts'
+import { missingAssetRule } from './assets/rules.ts'
+import { slowListenerRule } from './events/rules.ts'
 import {
   changedSessionRule,
   insecureCookieRule,
@@ -11,10 +11,10 @@ import {
   redirectChainRule,
   uncacheableResponseRule,
   uncompressedResponseRule,
-} from './exchange/facts.ts'
-import { createUnlimitedCallRule, repeatedCallsRule, sequentialCallsRule } from './http/facts.ts'
-import { listenerLeakRule, manyLogsRule } from './logs/facts.ts'
-import { blockedLoopRule, synchronousCallRule } from './memory/facts.ts'
+} from './exchange/rules.ts'
+import { createUnlimitedCallRule, repeatedCallsRule, sequentialCallsRule } from './http/rules.ts'
+import { listenerLeakRule, manyLogsRule } from './logs/rules.ts'
+import { blockedLoopRule, synchronousCallRule } from './memory/rules.ts'
 import {
   duplicateQueriesRule,
   manyQueriesRule,
@@ -24,8 +24,8 @@ import {
   sequentialQueriesRule,
   slowQueryRule,
   starvedPoolRule,
-} from './queries/facts.ts'
-import { repeatedTemplateRule } from './templates/facts.ts'
+} from './queries/rules.ts'
+import { repeatedTemplateRule } from './templates/rules.ts'
 
 /** The rules of the profiler. Each has an entry in `docs/reference/findings.md`. */
 export const profilerRules: readonly FindingRule<Profile>[] = [

@@ -54,7 +54,7 @@ export function createPanels(app: Application, inspector: Inspector): ProfilePan
 }
 
 type ItemMaker = (
-  subject: ShownProfile,
+  shown: ShownProfile,
   summary: SummaryView,
   overview: Overview,
   editor: EditorLinks,

@@ -11,13 +11,13 @@ import { toCpuProfileFile, toTraceEvents } from '../export/timeline-files.ts'
 import { findChildren, type ShownProfile } from '../insight/relatives.ts'
 import { toSummaryView } from '../insight/summary-view.ts'
 import { createRequestSpans } from '../insight/timeline/request-spans.ts'
-import { findTrace, placeTrace } from '../insight/timeline/services.ts'
+import { findDistributedTrace, placeTrace } from '../insight/timeline/services.ts'
 import { type DataForm, type ExportKind, profileLink } from '../profile/links.ts'
 import type { Profile } from '../profile/profile.ts'
 import type { ProfileStorage } from '../store/profile-storage.ts'
 import type { Assets } from './assets.ts'
 import type { ProfilerApplication } from './page.ts'
-import { createSubject, hasContent, renderPanel } from './panels/render-panel.ts'
+import { createPanelProfile, hasContent, renderPanel } from './panels/render-panel.ts'
 
 type ExportServices = Pick<ProfilerApplication, 'logger' | 'panels' | 'storage' | 'view'> & {
   readonly assets: Pick<Assets, 'stylesheet'>
@@ -55,7 +55,7 @@ export function formatProfile(
 async function formatTrace(profile: Profile, storage: ProfileStorage): Promise<string> {
   const [spans, parts] = await Promise.all([
     createRequestSpans(profile, of => findChildren(storage, of)),
-    findTrace(storage, profile),
+    findDistributedTrace(storage, profile),
   ])
   placeTrace(spans.root, profile, parts)
   return formatJson(toTraceEvents(profile, spans))
@@ -71,11 +71,11 @@ async function toHtmlFile(shown: ShownProfile, services: ExportServices): Promis
   const { profile } = shown
   const { token } = profile.summary
   const request = new Request({ method: 'GET', target: '/' })
-  const subject = createSubject(shown, new URLSearchParams(), storage)
+  const panelProfile = createPanelProfile(shown, new URLSearchParams(), storage)
   const panels = await services.panels()
   const sections: object[] = []
   for (const panel of panels.filter(panel => hasContent(panel, profile))) {
-    const { content, problem } = await renderPanel(panel, subject, request, { logger, view })
+    const { content, problem } = await renderPanel(panel, panelProfile, request, { logger, view })
     sections.push({ name: panel.name, label: panel.label, content, problem })
   }
   const summary = toSummaryView(profile.summary)

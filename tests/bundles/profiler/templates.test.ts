@@ -14,7 +14,7 @@ import { createRequest } from '#kernel/testing/event-factories.ts'
 import { Response } from '#lib/http/response.ts'
 import { createTraceableView } from '#lib/view/traceable-view.ts'
 import { createView, HtmlFragment, type View } from '#lib/view/view.ts'
-import { createProfile, createSubject } from '#tests/support/create-profile.ts'
+import { createProfile, createShown } from '#tests/support/create-profile.ts'
 import { plainEquals, toText } from '#tests/support/html.ts'
 import { createProfiledKernel } from '#tests/support/profiled-kernel.ts'
 import { createProject } from '#tests/support/project.ts'
@@ -284,8 +284,8 @@ t.test('the panel distinguishes the template that threw from its callers', async
   const kernel = await createProfiledKernel(t)
   const render = (name: string, parent: number, hasFailed?: boolean) => ({ name, parent, duration: 1, hasFailed })
   const renders = [render('page', -1, true), render('list', 0, true), render('list', 1, true), render('other', 0)]
-  const subject = createSubject({ templates: { renders, omitted: 3, waited: 1500 } })
-  const view = await kernel.panel('templates').toView(subject)
+  const shown = createShown({ templates: { renders, omitted: 3, waited: 1500 } })
+  const view = await kernel.panel('templates').toView(shown)
   t.hasStrict(view, {
     calls: 7,
     renderTime: '1.000 ms',
@@ -296,8 +296,8 @@ t.test('the panel distinguishes the template that threw from its callers', async
       { name: 'page', count: 1, own: '0.000 ms', time: '1.000 ms' },
     ],
   })
-  t.same(kernel.panel('templates').badge?.(subject.profile), { text: '7', level: 'error' })
-  const page = await kernel.show('templates', subject.profile)
+  t.same(kernel.panel('templates').badge?.(shown.profile), { text: '7', level: 'error' })
+  const page = await kernel.show('templates', shown.profile)
   t.equal(page.match(/threw/g)?.length, 1)
   t.equal(page.match(/not finished/g)?.length, 2)
   t.match(page, '3 more renders: counted')

@@ -5,8 +5,8 @@ import { groupBy } from '../../profile/group-by.ts'
 import type { Profile } from '../../profile/profile.ts'
 import { isLate, readCalls, type StoredCall } from '../../subjects/http/read.ts'
 import { readLogs, type StoredLog, severityOf } from '../../subjects/logs/read.ts'
-import { findRepeatedQueries, isAnswered, shortenStatement, toQueryPlace } from '../../subjects/queries/facts.ts'
 import { readQueries, type StoredQuery, timeOf } from '../../subjects/queries/read.ts'
+import { findRepeatedQueries, isAnswered, shortenStatement, toQueryPlace } from '../../subjects/queries/rules.ts'
 import { readRenders } from '../../subjects/templates/read.ts'
 import { describePlaces } from './finding.ts'
 
@@ -164,14 +164,14 @@ function groupFailures<work extends Work>(failed: readonly work[], keyOf: (item:
 
 function describe(
   failed: readonly [Work, ...Work[]],
-  subject: string,
+  work: string,
   values: Readonly<Record<string, string>>,
 ): Omit<RuleFinding, 'place'> {
   const [{ error }] = failed
   const often = failed.length === 1 ? '' : ` ${formatCount(failed.length, 'time')}`
   return {
     severity: 'error',
-    problem: `${subject} failed${often} ({error}), and the error was caught: the request was answered without it.`,
+    problem: `${work} failed${often} ({error}), and the error was caught: the request was answered without it.`,
     ...describePlaces(
       failed,
       { ...values, error: shorten(toOneLine(error), textLength) },

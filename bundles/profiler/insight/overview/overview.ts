@@ -192,19 +192,15 @@ function describeListener({ event, kind }: TimePart, profile: Profile, took: Wri
 }
 
 /** The profile that a sentence describes. */
-type SentenceSubject = Pick<ShownProfile, 'findings' | 'profile'>
+type SentenceProfile = Pick<ShownProfile, 'findings' | 'profile'>
 
 /**
  * Writes one sentence about a request: how it ended, its time, compared with the usual time, the parts that took longest,
  * and the worst problem. For a failed request the exception is the only problem. The sentence has at most 240
  * characters: if it would be longer, the least important parts are left out.
  */
-function writeSentence(
-  subject: SentenceSubject,
-  parts: readonly TimePart[],
-  usual: UsualTime,
-): readonly OverviewPart[] {
-  const { profile } = subject
+function writeSentence(shown: SentenceProfile, parts: readonly TimePart[], usual: UsualTime): readonly OverviewPart[] {
+  const { profile } = shown
   const start = [...describeSubject(profile), ...describeEnding(profile)]
   const failure = describeFailure(profile)
   if (failure !== undefined) return fit([[...start, ': ', ...failure], start])
@@ -212,7 +208,7 @@ function writeSentence(
   const begin = [...start, ...describePace(profile, usual)]
   const causes = describeCauses(parts, profile)
   const [first] = causes
-  const problem = describeProblem(subject, first?.part.place.panel)
+  const problem = describeProblem(shown, first?.part.place.panel)
   const end = problem === undefined ? [] : ['; ', ...problem]
   if (first === undefined) return fit([[...begin, ...end], begin])
   const [, ...others] = causes.map(({ what, where }) => [', ', ...what, ...where])
@@ -306,7 +302,7 @@ function formatFactor({ factor }: TimeRatio): string {
 }
 
 /** Describes the worst problem of a request that did not fail: of the findings, one in the panel of the cause comes first. */
-function describeProblem({ findings, profile }: SentenceSubject, cause: string | undefined): Sentence | undefined {
+function describeProblem({ findings, profile }: SentenceProfile, cause: string | undefined): Sentence | undefined {
   const { errors, exception, warnings } = profile.summary
   if (exception !== null) return ['exception: ', toValue(exception, nameLimit)]
   if (errors > 0) return [`${formatCount(errors, 'error')} logged`]

@@ -7,7 +7,7 @@ import type { ProfileStorage } from '../../store/profile-storage.ts'
 import { createSpan, type TimelineSpan } from './request-spans.ts'
 
 /** The known parts of a distributed trace, apart from the profile that shows them. */
-export interface TraceParts {
+export interface DistributedTrace {
   /** The spans that services have sent. */
   readonly spans: readonly ReceivedSpan[]
   /** The other main requests of the application in the trace. */
@@ -21,10 +21,10 @@ const profileLimit = 30
 const margin = 2000
 
 /** Finds the other parts of the trace of a profile: nothing if it belongs to none. */
-export async function findTrace(
+export async function findDistributedTrace(
   storage: Pick<ProfileStorage, 'find' | 'search' | 'spans'>,
   { collectors, summary }: Profile,
-): Promise<TraceParts> {
+): Promise<DistributedTrace> {
   const { spanId, traceId } = collectors.request ?? {}
   if (traceId === undefined) return { spans: [], profiles: [] }
   const spans = await storage.spans.find(traceId)
@@ -79,7 +79,7 @@ const callerLimit = 10
  * Puts the parts of a trace into the spans of a request: each below the span that it names as its parent. The spans that
  * the process of the application has sent itself are left out, because the profile has them.
  */
-export function placeTrace(root: TimelineSpan, profile: Profile, parts: TraceParts): PlacedTrace {
+export function placeTrace(root: TimelineSpan, profile: Profile, parts: DistributedTrace): PlacedTrace {
   const { parentSpanId, spanId = '' } = profile.collectors.request ?? {}
   const anchors = findAnchors(root, spanId)
   const received = new Map(parts.spans.map(span => [span.spanId, span]))

@@ -5,7 +5,7 @@ import { formatCount, formatMicroseconds, formatShare, toTarget } from '../../pr
 import { cpuLink, profileLink } from '../../profile/links.ts'
 import type { ProfileSummary } from '../../profile/profile.ts'
 import type { EditorLinks } from '../../web/editor-links.ts'
-import type { PanelSubject, ProfilePanel } from '../../web/panels/panel.ts'
+import type { PanelProfile, ProfilePanel } from '../../web/panels/panel.ts'
 import { toBar, toPercent } from '../../web/panels/parts.ts'
 import { intervalOf, placeOf, readCpu, type StoredCpu, type StoredFunction, type StoredSample } from './read.ts'
 
@@ -16,10 +16,10 @@ export function createCpuPanel(editor: EditorLinks): ProfilePanel {
     label: 'CPU',
     template: 'profiler/panels/cpu',
     hasContent: profile => readCpu(profile) !== undefined,
-    toView(subject) {
-      const { summary } = subject.profile
-      const cpu = readCpu(subject.profile)
-      return { page: cpuLink, ...describeNext(summary), ...(cpu ? viewCpu(cpu, subject, editor) : { isMissing: true }) }
+    toView(shown) {
+      const { summary } = shown.profile
+      const cpu = readCpu(shown.profile)
+      return { page: cpuLink, ...describeNext(summary), ...(cpu ? viewCpu(cpu, shown, editor) : { isMissing: true }) }
     },
   }
 }
@@ -37,7 +37,7 @@ function describeNext({ method, parent, route, url }: ProfileSummary) {
 /** Fewer samples give imprecise times. */
 const fewSamples = 50
 
-function viewCpu(cpu: StoredCpu, { profile, query }: PanelSubject, editor: EditorLinks) {
+function viewCpu(cpu: StoredCpu, { profile, query }: PanelProfile, editor: EditorLinks) {
   const { busy, calls, functions, idle, isCut, omitted, others, samples, startup } = cpu
   const frame = calls[Number(query.get('frame') || Number.NaN)]
   const isUnfolded = query.get('calls') === 'all'

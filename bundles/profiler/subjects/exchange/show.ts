@@ -32,7 +32,7 @@ import { contentLink, profileLink } from '../../profile/links.ts'
 import type { Outcome, Profile, ProfileSummary } from '../../profile/profile.ts'
 import { findDefinition, viewAnswer } from '../../web/answer-place.ts'
 import type { EditorLinks } from '../../web/editor-links.ts'
-import type { PanelModel, PanelSubject, ProfilePanel } from '../../web/panels/panel.ts'
+import type { PanelModel, PanelProfile, ProfilePanel } from '../../web/panels/panel.ts'
 import { type BodyView, viewBody, viewContent } from '../../web/panels/parts.ts'
 import {
   type ChangeOrigins,
@@ -52,7 +52,7 @@ export function createRequestPanel(editor: EditorLinks): ProfilePanel {
     label: 'Request / Response',
     template: 'profiler/panels/request',
     hasContent: () => true,
-    toView: subject => toView(subject, editor),
+    toView: shown => toView(shown, editor),
   }
 }
 
@@ -69,7 +69,7 @@ const endings: ReadonlyMap<Outcome, string> = new Map([
   ['unfinished', 'Recorded before the request was complete: the data below is from that time.'],
 ])
 
-function toView({ children, parent, profile }: PanelSubject, editor: EditorLinks): PanelModel {
+function toView({ children, parent, profile }: PanelProfile, editor: EditorLinks): PanelModel {
   const { collectors, summary } = profile
   const responseHeaders = toPairRows(collectors.response?.headers)
   const isSubRequest = summary.parent !== null

@@ -12,7 +12,7 @@ import { profileLink } from '../../profile/links.ts'
 import type { Profile } from '../../profile/profile.ts'
 import type { EditorLinks } from '../../web/editor-links.ts'
 import { type ExceptionView, viewChain } from '../../web/exceptions.ts'
-import type { PanelModel, PanelSubject, ProfilePanel } from '../../web/panels/panel.ts'
+import type { PanelModel, PanelProfile, ProfilePanel } from '../../web/panels/panel.ts'
 import { cutText, item, itemRowLimit, limitRows, row, type ToolbarItem } from '../../web/toolbar/toolbar-items.ts'
 import { deriveNotifications, type Notification, readLogs, type StoredLog, severityOf } from './read.ts'
 
@@ -27,11 +27,11 @@ export function createLoggerPanel(editor: EditorLinks): ProfilePanel {
       if (errors > 0) return { text: String(errors), level: 'error' }
       return warnings > 0 ? { text: String(warnings), level: 'warning' } : { text: '', level: 'plain' }
     },
-    toView: subject => toView(subject, editor),
+    toView: shown => toView(shown, editor),
   }
 }
 
-async function toView({ findChildren, profile, query }: PanelSubject, editor: EditorLinks): Promise<PanelModel> {
+async function toView({ findChildren, profile, query }: PanelProfile, editor: EditorLinks): Promise<PanelModel> {
   const { dropped } = readLogs(profile)
   const logs = await mergeLogs(profile, findChildren)
   const notifications = deriveNotifications(readEventTree(profile))
@@ -448,7 +448,7 @@ interface MergedLog {
 const profileLimit = 50
 
 /** The log messages of a request and of its stored sub-requests, of all levels, in the order of time. */
-async function mergeLogs(profile: Profile, findChildren: PanelSubject['findChildren']): Promise<MergedLog[]> {
+async function mergeLogs(profile: Profile, findChildren: PanelProfile['findChildren']): Promise<MergedLog[]> {
   const merged: MergedLog[] = []
   const known = new Set<string>()
   const add = async (of: Profile, begin: number): Promise<void> => {

@@ -13,9 +13,8 @@ import { profileLink } from '../../profile/links.ts'
 import type { Profile } from '../../profile/profile.ts'
 import { type Period, workTime } from '../../profile/work.ts'
 import type { EditorLinks } from '../../web/editor-links.ts'
-import type { PanelModel, PanelSubject, ProfilePanel } from '../../web/panels/panel.ts'
+import type { PanelModel, PanelProfile, ProfilePanel } from '../../web/panels/panel.ts'
 import { toBar } from '../../web/panels/parts.ts'
-import { slowQuery } from './facts.ts'
 import {
   controlOperations,
   countQueries,
@@ -28,6 +27,7 @@ import {
   shapeOf,
   toSets,
 } from './read.ts'
+import { slowQuery } from './rules.ts'
 import { type StatementView, StatementViews } from './show-parts.ts'
 
 type Kind = StoredQuery['kind']
@@ -48,14 +48,14 @@ export function createQueryPanels(view: View, editor: EditorLinks): ProfilePanel
         level: hasFailed ? 'error' : 'plain',
       }
     },
-    toView: subject => toView(kind, subject, views, editor),
+    toView: shown => toView(kind, shown, views, editor),
   })
   return [create('database', 'Database'), create('cache', 'Cache')]
 }
 
 async function toView(
   kind: Kind,
-  { profile, query }: PanelSubject,
+  { profile, query }: PanelProfile,
   statements: StatementViews,
   editor: EditorLinks,
 ): Promise<PanelModel> {

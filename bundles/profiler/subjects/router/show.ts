@@ -9,7 +9,7 @@ import { shownRoutes } from '../../profile/links.ts'
 import type { Profile, ProfileSummary } from '../../profile/profile.ts'
 import { isObject } from '../../profile/schema.ts'
 import type { EditorLinks } from '../../web/editor-links.ts'
-import type { PanelSubject, ProfilePanel } from '../../web/panels/panel.ts'
+import type { PanelProfile, ProfilePanel } from '../../web/panels/panel.ts'
 import {
   type FoundRouteData,
   type MissingRouteData,
@@ -37,7 +37,7 @@ export function createRouterPanel(services: RouterPanelServices): ProfilePanel {
     label: 'Routing',
     template: 'profiler/panels/router',
     hasContent: ({ collectors }) => collectors.router !== undefined,
-    toView: subject => toView(subject, services),
+    toView: shown => toView(shown, services),
   }
 }
 
@@ -46,7 +46,7 @@ const shownLimit = 100
 /** Routes whose paths do not match are folded beyond this number. */
 const unfoldedLimit = 10
 
-function toView({ profile }: PanelSubject, services: RouterPanelServices) {
+function toView({ profile }: PanelProfile, services: RouterPanelServices) {
   const { summary } = profile
   const { router } = profile.collectors
   const { location, parameters, route } = { ...noMatch, ...(router !== undefined && 'route' in router && router) }

@@ -35,7 +35,7 @@ import {
   respondMarkdown,
 } from '../page.ts'
 import { isPage } from '../panels/parts.ts'
-import { createMenu, createSubject, listPanels, renderPanel, toReplayButton } from '../panels/render-panel.ts'
+import { createMenu, createPanelProfile, listPanels, renderPanel, toReplayButton } from '../panels/render-panel.ts'
 import { renderMissing } from './list-page.ts'
 
 /** The part of the application that shows profiles. */
@@ -61,8 +61,8 @@ export async function renderProfile(
   // Without a panel of that name, the first one is shown.
   const panel = panels.find(({ name }) => name === wanted) ?? panels[0]
   const unknownPanel = panel?.name === wanted ? '' : wanted
-  const subject = createSubject(found, request.query, app.storage)
-  const rendered = panel && (await renderPanel(panel, subject, request, app))
+  const shown = createPanelProfile(found, request.query, app.storage)
+  const rendered = panel && (await renderPanel(panel, shown, request, app))
   const summary = withBadge(toSummaryView(profile.summary), toBadge(findings))
   const model = {
     title: `${summary.status} ${summary.method} ${summary.target}`,
@@ -226,9 +226,9 @@ function respondMissing(
 }
 
 /** Answers with a 404 as problem details (RFC 9457), or as text. */
-function respondProblem(form: DataForm, reason: string, subject = ''): Response {
-  if (form === 'md') return respondMarkdown(`# 404 Not Found\n\n${reason}${subject && ` ${toSpan(subject)}`}\n`, 404)
-  const detail = `${reason}${subject && ` ${subject}`}`
+function respondProblem(form: DataForm, reason: string, name = ''): Response {
+  if (form === 'md') return respondMarkdown(`# 404 Not Found\n\n${reason}${name && ` ${toSpan(name)}`}\n`, 404)
+  const detail = `${reason}${name && ` ${name}`}`
   const problem = { type: 'about:blank', title: 'Not Found', status: 404, detail }
   return protect(Response.json(problem, { status: 404, headers: { 'content-type': 'application/problem+json' } }))
 }

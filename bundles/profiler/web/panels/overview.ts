@@ -43,10 +43,10 @@ export function createOverviewPanel(editor: EditorLinks, labelOf: (panel: string
     label: 'Overview',
     template: 'profiler/panels/overview',
     hasContent: () => true,
-    async toView(subject) {
-      const { findings, findPrevious, profile, sinceEdit } = subject
+    async toView(shown) {
+      const { findings, findPrevious, profile, sinceEdit } = shown
       const { token } = profile.summary
-      const { parts, sentence, usual } = summarizeProfile(subject)
+      const { parts, sentence, usual } = summarizeProfile(shown)
       return {
         sentence: sentence.map(part => ({ ...part, place: part.isValue && viewValue(part.text, profile, editor) })),
         exception: viewException(profile, editor),
@@ -54,11 +54,11 @@ export function createOverviewPanel(editor: EditorLinks, labelOf: (panel: string
         prompt: writeErrorPrompt(profile, token),
         verification: profile.summary.exception !== null && viewVerification(profile, 'exception'),
         sinceEdit: sinceEdit !== undefined && viewSinceEdit(sinceEdit, token, editor),
-        previous: viewPrevious(await findPrevious(profile), subject),
+        previous: viewPrevious(await findPrevious(profile), shown),
         parts: viewParts(parts, profile),
         total: formatDuration(profile.summary.duration),
         errors: viewErrors(profile, editor),
-        findings: findings.slice(0, listLimit).map(finding => viewFinding(finding, subject)),
+        findings: findings.slice(0, listLimit).map(finding => viewFinding(finding, shown)),
         more: findings.length > listLimit ? formatCount(findings.length - listLimit, 'more finding') : '',
         findingsLink: profileLink(token, 'findings'),
         usual: viewUsual(usual, profile),

@@ -1,13 +1,13 @@
 import type { PreviousComparison } from '../../insight/compare/judge-comparison.ts'
 import type { Occurrences, ShownProfile } from '../../insight/relatives.ts'
-import type { TraceParts } from '../../insight/timeline/services.ts'
+import type { DistributedTrace } from '../../insight/timeline/services.ts'
 import type { Profile } from '../../profile/profile.ts'
 
 /** The data of the template of a panel, which tests read. */
 export type PanelModel = Readonly<Record<string, unknown>>
 
 /** A profile that a panel shows, and the page around it. */
-export interface PanelSubject extends ShownProfile {
+export interface PanelProfile extends ShownProfile {
   /** The parameters of the page, for panels with filters. */
   readonly query: URLSearchParams
   /** Reads the stored profiles of the sub-requests of a profile. */
@@ -17,7 +17,7 @@ export interface PanelSubject extends ShownProfile {
   /** Compares a profile with the previous one of the same request. */
   readonly findPrevious: (profile: Profile) => Promise<PreviousComparison | undefined>
   /** Reads the other parts of the distributed trace of a profile. */
-  readonly findTrace: (profile: Profile) => Promise<TraceParts>
+  readonly findDistributedTrace: (profile: Profile) => Promise<DistributedTrace>
 }
 
 /**
@@ -34,5 +34,5 @@ export interface ProfilePanel {
   hasContent(profile: Profile): boolean
   /** A short count beside the label, such as `3`; empty when there is nothing to count. */
   badge?(profile: Profile): { readonly text: string; readonly level: 'plain' | 'warning' | 'error' }
-  toView(subject: PanelSubject): PanelModel | Promise<PanelModel>
+  toView(shown: PanelProfile): PanelModel | Promise<PanelModel>
 }

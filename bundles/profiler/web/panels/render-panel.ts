@@ -5,12 +5,12 @@ import { compareWithPrevious } from '../../insight/compare/judge-comparison.ts'
 import { findChildren, findOccurrences, type ShownProfile } from '../../insight/relatives.ts'
 import { isDirect, planReplay } from '../../insight/replay/replay.ts'
 import type { Badge } from '../../insight/summary-view.ts'
-import { findTrace } from '../../insight/timeline/services.ts'
+import { findDistributedTrace } from '../../insight/timeline/services.ts'
 import { profileLink, replayLink } from '../../profile/links.ts'
 import type { Profile } from '../../profile/profile.ts'
 import type { ProfileStorage } from '../../store/profile-storage.ts'
 import type { ProfilerApplication } from '../page.ts'
-import type { PanelSubject, ProfilePanel } from './panel.ts'
+import type { PanelProfile, ProfilePanel } from './panel.ts'
 
 /** A rendered panel. */
 interface RenderedPanel {
@@ -27,17 +27,17 @@ interface RenderedPanel {
  */
 export async function renderPanel(
   panel: ProfilePanel,
-  subject: PanelSubject,
+  shown: PanelProfile,
   request: Request,
   { logger, view }: Pick<ProfilerApplication, 'logger' | 'view'>,
 ): Promise<RenderedPanel> {
   try {
-    const model = await panel.toView(subject)
+    const model = await panel.toView(shown)
     const content = new HtmlFragment(await view.render(panel.template, model, request))
     return { content, isEmpty: false, problem: '' }
   } catch (error) {
     const content = new HtmlFragment('')
-    if (!hasContent(panel, subject.profile)) return { content, isEmpty: true, problem: '' }
+    if (!hasContent(panel, shown.profile)) return { content, isEmpty: true, problem: '' }
     logger
       .channel('profiler')
       .warning('The panel "{panel}" cannot be displayed.', { panel: panel.name, exception: error })
@@ -45,15 +45,15 @@ export async function renderPanel(
   }
 }
 
-/** Creates the subject of panels: a profile, which reads related profiles from the store. `query` has the filters of a panel. */
-export function createSubject(shown: ShownProfile, query: URLSearchParams, storage: ProfileStorage): PanelSubject {
+/** Creates the profile that panels show, which reads related profiles from the store. `query` has the filters of a panel. */
+export function createPanelProfile(shown: ShownProfile, query: URLSearchParams, storage: ProfileStorage): PanelProfile {
   return {
     ...shown,
     query,
     findChildren: profile => findChildren(storage, profile),
     findOccurrences: ({ summary }) => findOccurrences(storage, summary),
     findPrevious: profile => compareWithPrevious(storage, profile),
-    findTrace: profile => findTrace(storage, profile),
+    findDistributedTrace: profile => findDistributedTrace(storage, profile),
   }
 }
 

@@ -26,7 +26,7 @@ import { workKinds } from '../../subjects/work.ts'
 import { findDefinition } from '../answer-place.ts'
 import type { EditorLinks, PlaceView } from '../editor-links.ts'
 import { cutText, item, limitRows, row, type ToolbarItem } from '../toolbar/toolbar-items.ts'
-import type { PanelModel, PanelSubject, ProfilePanel } from './panel.ts'
+import type { PanelModel, PanelProfile, ProfilePanel } from './panel.ts'
 import {
   createTimeline,
   createTimelineAxis,
@@ -43,18 +43,18 @@ export function createTimePanel(editor: EditorLinks): ProfilePanel {
     label: 'Performance',
     template: 'profiler/panels/time',
     hasContent: () => true,
-    toView: subject => toView(subject, editor),
+    toView: shown => toView(shown, editor),
   }
 }
 
 async function toView(
-  { findChildren, findTrace, parent, profile, query }: PanelSubject,
+  { findChildren, findDistributedTrace, parent, profile, query }: PanelProfile,
   editor: EditorLinks,
 ): Promise<PanelModel> {
   const { token } = profile.summary
   const [{ logs, profiles, root }, parts] = await Promise.all([
     createRequestSpans(profile, findChildren),
-    findTrace(profile),
+    findDistributedTrace(profile),
   ])
   const placed = placeTrace(root, profile, parts)
   const rows = createTimelineRows(root)

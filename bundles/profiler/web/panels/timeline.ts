@@ -408,8 +408,8 @@ function merge(spans: readonly TimelineSpan[]): readonly TimelineSpan[] {
   const begun = spans.filter(({ periods }) => periods.length > 0).sort((a, b) => startOf(a) - startOf(b))
   for (const span of begun) {
     const { category, children, link, name, note, periods, problem, text } = span
-    const subject = category === 'http' || category === 'request' ? link : text || name
-    const key = `${category} ${subject} ${category === 'service' ? note : ''}`
+    const target = category === 'http' || category === 'request' ? link : text || name
+    const key = `${category} ${target} ${category === 'service' ? note : ''}`
     const first = merged.get(key)
     if (first === undefined) {
       merged.set(key, { ...span, periods: [...periods], children: [...children] })

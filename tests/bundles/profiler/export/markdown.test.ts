@@ -59,7 +59,7 @@ function structureOf(markdown: string): string[] {
 }
 
 /** The data of several requests with much content, in one profile. */
-async function createRichSubject(t: Test): Promise<ShownProfile> {
+async function createRichProfile(t: Test): Promise<ShownProfile> {
   const kernel = await createProfiledKernel(t, { bundles: [richBundle] })
   const { url } = await serveKernel(t, kernel)
   const tokens = (await askRichly(url)).map(({ token }) => token)
@@ -81,21 +81,21 @@ const isFixed =
 const isChecked =
   /(?:^|\.)(?:summary|parent|children\.\*)\.(?:token|parent|type|outcome|status|time|duration|memory|errors|warnings|calls|subRequests)$/
 
-function plant(subject: ShownProfile, manner: 'after' | 'instead', text: string): ShownProfile {
+function plant(shown: ShownProfile, manner: 'after' | 'instead', text: string): ShownProfile {
   const change = (value: string | number, place: string) => {
     if (isFixed.test(place) && !/^\{profile\.data\.(?:demo|session)/.test(place)) return undefined
     if (isChecked.test(place) || /summary$/.test(place) || typeof value === 'number') return undefined
     return manner === 'instead' ? text : `${value}${text}`
   }
-  const { collectors, process, ...document } = subject.profile
-  const stored = JSON.parse(JSON.stringify({ ...subject, profile: document }))
+  const { collectors, process, ...document } = shown.profile
+  const stored = JSON.parse(JSON.stringify({ ...shown, profile: document }))
   const planted = changeTree(stored, change) as unknown as ShownProfile
   return { ...planted, profile: toProfile(planted.profile, planted.profile.processData) }
 }
 
 t.test('the structure of the Markdown does not depend on recorded texts', async t => {
-  const subject = await createRichSubject(t)
-  const usual = toMarkdown(subject)
+  const shown = await createRichProfile(t)
+  const usual = toMarkdown(shown)
   for (const heading of ['Exceptions', 'Request', 'Response', 'Session', 'Logs', 'Events', 'Routing', 'Templates']) {
     t.match(usual, `\n## ${heading}\n`)
   }
@@ -118,7 +118,7 @@ t.test('the structure of the Markdown does not depend on recorded texts', async 
   const panels = [undefined, ...provenSample(names, 3)]
   const check = (text: string) => {
     for (const manner of ['after', 'instead'] as const) {
-      const [armed, disarmed] = [text, tame(text)].map(text => plant(subject, manner, text)) as [
+      const [armed, disarmed] = [text, tame(text)].map(text => plant(shown, manner, text)) as [
         ShownProfile,
         ShownProfile,
       ]
@@ -130,8 +130,8 @@ t.test('the structure of the Markdown does not depend on recorded texts', async 
           `${manner} ${panel} ${JSON.stringify(text)}`,
         )
       }
-      const list = (subject: ShownProfile) => {
-        const { summary } = subject.profile
+      const list = (shown: ShownProfile) => {
+        const { summary } = shown.profile
         const profiles = [{ summary, main: summary, depth: 0 }]
         const result = { profiles, total: 2, pinned: new Set<string>() }
         return listToMarkdown(
@@ -154,7 +154,7 @@ t.test('the structure of the Markdown does not depend on recorded texts', async 
 
 t.test('a recorded text is unchanged; invisible characters are escaped', async t => {
   const written = (text: string) => {
-    const subject = {
+    const shown = {
       profile: createProfile({}, { url: text }),
       isPinned: false,
       parent: undefined,
@@ -162,7 +162,7 @@ t.test('a recorded text is unchanged; invisible characters are escaped', async t
       findings: [],
       earlier: [],
     }
-    const [, , line = ''] = toMarkdown(subject).split('\n')
+    const [, , line = ''] = toMarkdown(shown).split('\n')
     return line.slice('# 200 OK: '.length)
   }
   t.equal(written('/a'), '`GET /a`')
@@ -315,7 +315,7 @@ t.test('queries are written by statement shape, then each with its values', asyn
     createQuery({ start: 6, text: 'SELECT', error: 'gone', rows: undefined, caller: { file: 'a.ts' } }),
     createQuery({ system: 'redis', namespace: '0', text: 'MULTI', batch: 3, rows: undefined, caller: undefined }),
   ]
-  const subject = {
+  const shown = {
     profile: createProfile({ queries: { queries, omitted: 2 } }),
     isPinned: false,
     parent: undefined,
@@ -323,7 +323,7 @@ t.test('queries are written by statement shape, then each with its values', asyn
     findings: [],
     earlier: [],
   }
-  const markdown = toMarkdown(subject)
+  const markdown = toMarkdown(shown)
   for (const line of [
     '## Database',
     '5 queries of 4 statement shapes, 4.500 ms, 2 duplicates, 2 further queries not recorded.',
@@ -340,8 +340,8 @@ t.test('queries are written by statement shape, then each with its values', asyn
   ]) {
     t.ok(markdown.includes(`\n${line}\n`), line)
   }
-  t.notMatch(toMarkdown(subject, 'cache'), '## Database')
-  const none = { ...subject, profile: createProfile({}) }
+  t.notMatch(toMarkdown(shown, 'cache'), '## Database')
+  const none = { ...shown, profile: createProfile({}) }
   t.match(toMarkdown(none, 'database'), '\nNo queries of a database.\n')
   t.match(toMarkdown(none, 'cache'), '\nNo cache calls.\n')
 })
@@ -362,18 +362,18 @@ t.test('long lists are cut, and end with the number of omitted items', async t =
     findings: [],
     earlier: [],
   })
-  const subject = make({
+  const shown = make({
     logger: { records, dropped: 7 },
     events: { spans, dropped: 3 },
     templates: { renders, omitted: 1, waited: 2 },
   })
-  const markdown = toMarkdown(subject)
+  const markdown = toMarkdown(shown)
   t.match(markdown, '- … and 1,100 more')
   t.match(markdown, '7 log messages in the middle were not recorded.')
   t.match(markdown, '103 more are not listed.')
   t.match(markdown, '50 more are not listed.')
   t.match(markdown, 'Waiting for sub-requests and globals: 2.000 ms.')
-  t.match(toMarkdown(subject, 'logger'), '- … and 200 more')
+  t.match(toMarkdown(shown, 'logger'), '- … and 200 more')
   t.match(toMarkdown(make({ events: { spans: deep } }), 'events'), '40 more are not listed.')
   t.match(toMarkdown(make({}), 'memory'), 'No data for this panel.')
   t.match(toMarkdown(make({ config: 1 }), 'config'), '## `config`')
@@ -386,10 +386,10 @@ t.test(
     const profile = createProfile({}, { processData: { server } })
     const { summary } = profile
     const earlier = [1, 60_000_000].map(age => ({ ...summary, duration: 4, time: summary.time - age }))
-    const subject = { profile, isPinned: false, parent: undefined, children: [], findings: [], earlier }
+    const shown = { profile, isPinned: false, parent: undefined, children: [], findings: [], earlier }
     const times = 'median 4.000 ms, 95 % within 4.000 ms'
     t.match(
-      toMarkdown(subject, 'overview'),
+      toMarkdown(shown, 'overview'),
       [
         '## Overview\n\n- `Not recorded` 5.000 ms, 100.0 %\n',
         `- Usual: ${times}, 2 earlier requests`,
@@ -404,12 +404,12 @@ t.test(
       times: { before: spread, now: spread, change: 'unknown' },
       changes: [{ name: 'Queries', before: '51', now: '2', text: '49 queries fewer', tone: 'ok' }],
     } as const
-    const edited = toMarkdown({ ...subject, sinceEdit }, 'overview')
+    const edited = toMarkdown({ ...shown, sinceEdit }, 'overview')
     t.match(edited, '### Since your edit\n\n- Edited: `shop.ts`, `a.hbs`, at 2026-11-20T23:15:09.042Z\n')
     t.match(edited, '- Compared with `abc123`, the last request of the same route before\n')
     t.match(edited, '- `Time` `4.000 ms` → `4.000 ms`: `too few requests to compare (1 and 1)`\n')
     t.match(edited, '- `Queries` `51` → `2`: `49 queries fewer`\n')
-    t.match(toMarkdown({ ...subject, sinceEdit: { ...sinceEdit, isSameUrl: true } }), 'of the same URL before')
+    t.match(toMarkdown({ ...shown, sinceEdit: { ...sinceEdit, isSameUrl: true } }), 'of the same URL before')
   },
 )
 

@@ -11,7 +11,7 @@ import { Response } from '#lib/http/response.ts'
 import { Redactor } from '#lib/redact/redactor.ts'
 import { formatTree } from '#lib/redact/value-tree.ts'
 import type { RequestHandler } from '#lib/routing/route-collection.ts'
-import { createProfile, createSubject } from '#tests/support/create-profile.ts'
+import { createProfile, createShown } from '#tests/support/create-profile.ts'
 import { plainEquals, toText } from '#tests/support/html.ts'
 import { createProfiledKernel, waitForProfile } from '#tests/support/profiled-kernel.ts'
 import { createProject } from '#tests/support/project.ts'
@@ -410,7 +410,7 @@ t.test('a dump without a place, and calls that were left out', async t => {
   t.match(html, '5 more calls were over the limit')
   t.match(html, '<td class="called-at full"></td>')
   t.match(html, '… 999 more')
-  const markdown = toMarkdown(createSubject({}, { profile }))
+  const markdown = toMarkdown(createShown({}, { profile }))
   t.match(markdown, /\+0\.001 ms log\n\n\+0\.001 ms dump[^+]+\+0\.002 ms trace\n\n```text\nsaid\nat a\.ts:3\n```/)
   t.match(markdown, '5 more are not listed.')
   t.match(markdown, '`console.error: x`\n\n2 more were not recorded.')

@@ -25,7 +25,7 @@ import { Response } from '#lib/http/response.ts'
 import type { Logger } from '#lib/log/logger.ts'
 import { Redactor } from '#lib/redact/redactor.ts'
 import { createSignals } from '#lib/signals.ts'
-import { createSubject } from '#tests/support/create-profile.ts'
+import { createShown } from '#tests/support/create-profile.ts'
 import { probeBundle } from '#tests/support/probe-bundle.ts'
 import { createProfiledKernel, type ProfiledInit, waitForProfile } from '#tests/support/profiled-kernel.ts'
 import { createRecorder } from '#tests/support/recording-logger.ts'
@@ -238,7 +238,7 @@ t.test('a stream is complete when all of it was sent', async t => {
   t.hasStrict(profile.summary, { token, outcome: 'complete', status: 200 })
   t.ok(profile.summary.duration >= 29, 'its total ends with the last byte')
   t.ok(readHandledTime(profile) < profile.summary.duration - 20)
-  const { items } = toToolbarView({ ...createSubject({}), profile })
+  const { items } = toToolbarView({ ...createShown({}), profile })
   t.ok(JSON.stringify(items).includes('"Sending"'))
 })
 
@@ -273,7 +273,7 @@ t.test('the profile of an open stream of events is written at once, and again at
   t.equal(over.collectors.response?.events, 3)
   t.equal((await storage.usage()).profiles, 1)
   t.match(await show('request', over), 'not known (streamed; 3 events)')
-  t.match(toMarkdown({ ...createSubject({}), profile: over }), '\nBody: size not known, streamed, 3 events\n')
+  t.match(toMarkdown({ ...createShown({}), profile: over }), '\nBody: size not known, streamed, 3 events\n')
 })
 
 t.test('the handshake of a WebSocket is recorded, whether it is accepted or refused', async t => {
@@ -316,7 +316,7 @@ t.test('a stream that fails is recorded with its error, and with its log message
     exceptions: { exception: { message: 'the source has dried up' } },
   })
   t.equal(profile.collectors.response?.sent, 4)
-  t.match(toMarkdown({ ...createSubject({}), profile }), '\nBody: size not known, streamed, 4 bytes sent\n')
+  t.match(toMarkdown({ ...createShown({}), profile }), '\nBody: size not known, streamed, 4 bytes sent\n')
   t.match(await show('exception', profile), 'The response was cut off after 4 bytes: its stream failed.')
   t.match(await show('request', profile), 'not known (streamed; 4 bytes sent)')
 })

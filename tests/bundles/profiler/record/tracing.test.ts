@@ -18,15 +18,15 @@ function spansOf({ profile }: StoredProfile): readonly SpanRow[] {
   return (profile.data.events as TraceData).spans
 }
 
-function namesOf(subject: StoredProfile): string[] {
-  return spansOf(subject).map(([, name]) => name)
+function namesOf(stored: StoredProfile): string[] {
+  return spansOf(stored).map(([, name]) => name)
 }
 
 t.test('a page is recorded from its first event to its last, each with its listeners', async t => {
   const { client, storedOf } = await createProfiledKernel(t)
   const response = await client.get('/star-photo-booth')
-  const subject = await storedOf(response)
-  const dispatched = spansOf(subject).flatMap(([mark, name]) => (mark === null ? [name] : []))
+  const stored = await storedOf(response)
+  const dispatched = spansOf(stored).flatMap(([mark, name]) => (mark === null ? [name] : []))
   t.strictSame(dispatched, [
     'kernel.request',
     'kernel.controller',
@@ -35,10 +35,10 @@ t.test('a page is recorded from its first event to its last, each with its liste
     'kernel.finish_request',
     'kernel.terminate',
   ])
-  t.ok(spansOf(subject).every(([, , , duration]) => duration !== null))
-  const router = spansOf(subject).find(([, name]) => name === 'RouterListener.onRequest')
+  t.ok(spansOf(stored).every(([, , , duration]) => duration !== null))
+  const router = spansOf(stored).find(([, name]) => name === 'RouterListener.onRequest')
   t.strictSame(router?.[6], ['set attribute _route', 'set attribute _route_params', 'set attribute _controller'])
-  const robots = spansOf(subject).find(([, name]) => name === 'RobotsListener.onResponse')
+  const robots = spansOf(stored).find(([, name]) => name === 'RobotsListener.onResponse')
   t.strictSame(robots?.[6], ['set header x-robots-tag'])
 })
 
@@ -100,12 +100,12 @@ t.test('a failed request shows where its error page was made; the error page has
 t.test('events of bundles are in the request in which they were dispatched', async t => {
   const { client, storedOf } = await createProfiledKernel(t)
   const [, { headers }] = await Promise.all([client.get('/slow/3'), client.get('/events')])
-  const subject = await storedOf({ headers })
-  const names = namesOf(subject)
+  const stored = await storedOf({ headers })
+  const names = namesOf(stored)
   const at = names.indexOf('probe.happened')
   t.equal(names[at - 1], 'kernel.controller_arguments')
-  t.strictSame(spansOf(subject)[at]?.[6], ['anonymous'])
-  t.equal(spansOf(subject)[at]?.[4], -1, 'the controller has dispatched it')
+  t.strictSame(spansOf(stored)[at]?.[6], ['anonymous'])
+  t.equal(spansOf(stored)[at]?.[4], -1, 'the controller has dispatched it')
 })
 
 t.test('a listener that throws is marked, and its request goes on with the exception', async t => {

@@ -10,7 +10,7 @@ import type { Bundle } from '#kernel/bundle.ts'
 import { defineController } from '#kernel/controller.ts'
 import { Response } from '#lib/http/response.ts'
 import type { StandardSchema } from '#lib/schema/standard-schema.ts'
-import { createProfile, createSubject } from '#tests/support/create-profile.ts'
+import { createProfile, createShown } from '#tests/support/create-profile.ts'
 import { plainEquals, toText } from '#tests/support/html.ts'
 import { createProfiledKernel } from '#tests/support/profiled-kernel.ts'
 
@@ -136,7 +136,7 @@ t.test('accepted inputs are in the panel, without a badge and an item of the too
   t.match(text, /Route parameters accepted arktype, \+[\d.]+ ms, took [\d.]+ ms Received values Object id : "7"/)
   t.match(text, /Query accepted valibot,/)
   t.notMatch((await kernel.client.get(`/_wdt/${profile.summary.token}`)).text, 'Validation')
-  const markdown = toMarkdown(createSubject({}, { profile }), 'validation')
+  const markdown = toMarkdown(createShown({}, { profile }), 'validation')
   t.match(
     markdown,
     /Query: accepted by `valibot`, took [\d.]+ ms\n\n```text\nObject\n {2}page: "2"\n {2}code: "\*{6}"\n {2}state: "1"\n```/,
@@ -145,7 +145,7 @@ t.test('accepted inputs are in the panel, without a badge and an item of the too
   const none = await kernel.profileOf(await kernel.client.get('/_none'))
   t.equal(kernel.panel('validation').hasContent(none), false)
   t.match(await kernel.show('validation', none), 'No validations.')
-  t.match(toMarkdown(createSubject({}, { profile: none }), 'validation'), 'No schema has validated the input.')
+  t.match(toMarkdown(createShown({}, { profile: none }), 'validation'), 'No schema has validated the input.')
 })
 
 t.test('an error of a schema is shown, and a request has at most 50 validations', async t => {
@@ -155,7 +155,7 @@ t.test('an error of a schema is shown, and a request has at most 50 validations'
   t.match(text, 'Query failed own,')
   t.match(text, 'The schema has thrown TypeError: There is no table <books>.')
   t.match(
-    toMarkdown(createSubject({}, { profile: failed }), 'validation'),
+    toMarkdown(createShown({}, { profile: failed }), 'validation'),
     'The schema has thrown `TypeError: There is no table <books>.`',
   )
   const many = await kernel.profileOf(await kernel.client.get('/many'))
@@ -166,7 +166,7 @@ t.test('an error of a schema is shown, and a request has at most 50 validations'
     'all of them are over',
   )
   t.match(await kernel.show('validation', many), '10 more validations were over the limit')
-  t.match(toMarkdown(createSubject({}, { profile: many })), '10 more were not recorded.')
+  t.match(toMarkdown(createShown({}, { profile: many })), '10 more were not recorded.')
 })
 
 t.test('a validation that is not over, and issues that are not listed', async t => {
@@ -180,7 +180,7 @@ t.test('a validation that is not over, and issues that are not listed', async t 
   t.match(text, 'JSON body not over zod, +1.000 ms Received values 5')
   t.match(text, 'JSON body refused, 1,201 issues zod, +1.000 ms, took 1.000 ms Field Message Received (all) wrong 5')
   t.match(text, '… 1,200 more issues')
-  const markdown = toMarkdown(createSubject({}, { profile }))
+  const markdown = toMarkdown(createShown({}, { profile }))
   t.match(markdown, 'JSON body: not over by `zod`\n')
   t.match(markdown, '- `wrong`, received `5`\n\n1,200 more issues.\n')
 })

@@ -309,9 +309,9 @@ t.test('a test states which queries ran', async t => {
     { expected: 'at most 1', actual: 3 },
   )
   t.match(fail(() => posts.ran(1)).cause.message, /^### Statement shapes$/m)
-  const subject = { isPinned: false, findings: [], earlier: [], parent: undefined, children: [] }
+  const shown = { isPinned: false, findings: [], earlier: [], parent: undefined, children: [] }
   const many = createProfile({ queries: { queries: [createQuery()], omitted: 600 } }, { queries: 601 })
-  new ProfileExpectation({ ...subject, profile: many }, []).ran(601).ran({ text: 'SELECT', count: 1 })
+  new ProfileExpectation({ ...shown, profile: many }, []).ran(601).ran({ text: 'SELECT', count: 1 })
 })
 
 t.test('the failure for a skipped listener names the listener that stopped the event', async t => {
@@ -365,8 +365,8 @@ t.test('long lists and profiles are cut; a profile may have no response', async 
   const { summary } = createProfile({}, { controller: null })
   const finding = { rule: 'late-work', title: 'Late', problem: 'It was late.', advice: 'Wait.', evidence: {} }
   const findings = [{ ...finding, severity: 'warning' as const }]
-  const subject = { profile, isPinned: false, findings, parent: undefined, children: [summary], earlier: [] }
-  const expectation = new ProfileExpectation(subject, [])
+  const shown = { profile, isPinned: false, findings, parent: undefined, children: [summary], earlier: [] }
+  const expectation = new ProfileExpectation(shown, [])
   t.match(
     sentence(() => expectation.called('Missing.onRequest')),
     /no listener of that name is registered/,

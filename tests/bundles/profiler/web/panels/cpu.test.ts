@@ -3,7 +3,7 @@ import { t } from 'tap'
 import { toMarkdown } from '#bundles/profiler/export/markdown.ts'
 import type { CollectorTypes } from '#bundles/profiler/profile/profile.ts'
 import { formatProfile } from '#bundles/profiler/web/export-profile.ts'
-import { createProfile, createSubject, type ProfileInit } from '#tests/support/create-profile.ts'
+import { createProfile, createShown, type ProfileInit } from '#tests/support/create-profile.ts'
 import { plainEquals, toText } from '#tests/support/html.ts'
 import { createProfiledKernel } from '#tests/support/profiled-kernel.ts'
 
@@ -98,8 +98,8 @@ t.test('a function of a package has the name of its package', async t => {
   const html = plainEquals(await show('cpu', record({ functions, calls })))
   t.match(html, 'node_modules/x/merge.js:1; of @scope/x')
   t.match(html, 'node_modules/x/merge.js:1; of a package', 'earlier versions have not stored the name')
-  const subject = createSubject({ cpu: { ...cpu, functions, calls } })
-  t.match(toMarkdown({ ...subject, isPinned: false, findings: [] }, 'cpu'), 'merge.js:1` (@scope/x): own')
+  const shown = createShown({ cpu: { ...cpu, functions, calls } })
+  t.match(toMarkdown({ ...shown, isPinned: false, findings: [] }, 'cpu'), 'merge.js:1` (@scope/x): own')
 })
 
 t.test('only the widest bars are drawn', async t => {
@@ -153,23 +153,23 @@ t.test('the form arms the next request of the same route', async t => {
 })
 
 t.test('Markdown lists the hot spots, the slowest first', async t => {
-  const markdown = toMarkdown({ ...createSubject({ cpu }), isPinned: false, findings: [] }, 'cpu')
+  const markdown = toMarkdown({ ...createShown({ cpu }), isPinned: false, findings: [] }, 'cpu')
   t.match(
     markdown,
     '- 88.0 % `busy` at `src/busy.ts:5` (application): own 88.0 ms, with its calls 88.0 ms\n- 10.0 % `(garbage',
   )
   t.match(markdown, '- Samples: 900, one every 0.122 ms; start of the V8 profiler 6.000 ms')
   t.match(markdown, '>    5 |   step()')
-  const cut = toMarkdown({ ...createSubject({ cpu: { isCut: true } }), isPinned: false, findings: [] }, 'cpu')
+  const cut = toMarkdown({ ...createShown({ cpu: { isCut: true } }), isPinned: false, findings: [] }, 'cpu')
   t.match(cut, '- Sampling stopped before the request ended.')
   t.match(cut, 'No CPU activity in the samples.')
-  t.match(toMarkdown({ ...createSubject({}), isPinned: false, findings: [] }, 'cpu'), 'No data for this panel.')
+  t.match(toMarkdown({ ...createShown({}), isPinned: false, findings: [] }, 'cpu'), 'No data for this panel.')
 })
 
 t.test('in an HTML export, its links stay in the file', async t => {
   const { app, panel, storage } = await createProfiledKernel(t)
-  const subject = { ...createSubject({ cpu }), isPinned: false, findings: [] }
-  const html = await formatProfile('html', subject, {
+  const shown = { ...createShown({ cpu }), isPinned: false, findings: [] }
+  const html = await formatProfile('html', shown, {
     ...app,
     panels: async () => [panel('cpu')],
     storage,
@@ -200,7 +200,7 @@ t.test('a damaged CPU profile can be shown', async t => {
     const query = new URLSearchParams({ frame: String(frame) })
     const html = await show('cpu', { profile, query })
     if (/NaN|undefined|\[object|Infinity/.test(html.replaceAll(/<pre.*?<\/pre>/gs, ''))) t.fail(html)
-    if (toMarkdown({ ...createSubject({ cpu }), isPinned: false, findings: [] }).includes('NaN')) t.fail('NaN')
+    if (toMarkdown({ ...createShown({ cpu }), isPinned: false, findings: [] }).includes('NaN')) t.fail('NaN')
   })
   await t.resolves(fc.assert(property, { numRuns: 200 }))
 })

@@ -1,6 +1,6 @@
 import fc from 'fast-check'
 import { t } from 'tap'
-import { createProfile, createSubject } from '#tests/support/create-profile.ts'
+import { createProfile, createShown } from '#tests/support/create-profile.ts'
 import { createProfiledKernel } from '#tests/support/profiled-kernel.ts'
 import { provenRuns } from '#tests/support/sample.ts'
 
@@ -80,11 +80,11 @@ t.test('the panels of a damaged profile can be shown', async t => {
   })
   const processData = fc.record({ events: fc.oneof(json, fc.record({ listeners: fc.array(json) })) })
   const property = fc.asyncProperty(data, processData, async (data, processData) => {
-    const subject = createSubject({}, { profile: createProfile(data, { processData }) })
+    const shown = createShown({}, { profile: createProfile(data, { processData }) })
     for (const panel of panels) {
-      panel.hasContent(subject.profile)
-      panel.badge?.(subject.profile)
-      const html = await show(panel, subject)
+      panel.hasContent(shown.profile)
+      panel.badge?.(shown.profile)
+      const html = await show(panel, shown)
       if (/NaN|undefined|\[object/.test(html.replaceAll(/<pre>.*?<\/pre>/gs, ''))) t.fail(html)
     }
   })

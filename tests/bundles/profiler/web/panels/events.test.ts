@@ -1,7 +1,7 @@
 import { t } from 'tap'
 import { controllerTimes, type EventNode, ownTime, readEventTree } from '#bundles/profiler/profile/event-tree.ts'
 import { toProfile } from '#bundles/profiler/profile/profile.ts'
-import { createProfile, createSubject } from '#tests/support/create-profile.ts'
+import { createProfile, createShown } from '#tests/support/create-profile.ts'
 import { plainEquals } from '#tests/support/html.ts'
 import { createProfiledKernel } from '#tests/support/profiled-kernel.ts'
 
@@ -47,10 +47,10 @@ const processData = {
 }
 
 const profile = createProfile({ events: { spans, dropped: 7 } }, { processData })
-const subject = createSubject({}, { profile })
+const shown = createShown({}, { profile })
 
 t.test('the tree shows the events in order, with times, places and changes', async t => {
-  const view = await eventsPanel.toView(subject)
+  const view = await eventsPanel.toView(shown)
   t.hasStrict(view.nodes, [
     {
       id: 'span-0',
@@ -96,7 +96,7 @@ t.test('the tree shows the events in order, with times, places and changes', asy
 
 t.test('the controller is at its call, with its dispatches, changes and exceptions', async t => {
   const nodesOf = async (spans: unknown[], exceptions: unknown[] = []) =>
-    (await eventsPanel.toView(createSubject({ events: { spans }, exception: { exceptions } }))).nodes
+    (await eventsPanel.toView(createShown({ events: { spans }, exception: { exceptions } }))).nodes
   const before = [
     [null, 'kernel.controller', 0, 10],
     [null, 'kernel.controller_arguments', 20, 10, -1, 0, [], ['set attribute by-the-resolver']],
@@ -126,7 +126,7 @@ t.test('the controller is at its call, with its dispatches, changes and exceptio
   t.hasStrict(await nodesOf([...before, ...within]), [{}, {}, { remark: 'not finished', children: [{}, {}] }])
   const thrower = [null, 'kernel.controller_arguments', 0, 10, -1, 2]
   t.hasStrict(await nodesOf([thrower, answer]), [{ id: 'span-0' }, { id: 'span-1' }], 'it was never called')
-  const nameless = { ...subject.profile, summary: { ...subject.profile.summary, controller: null } }
+  const nameless = { ...shown.profile, summary: { ...shown.profile.summary, controller: null } }
   const html = await show('events', {
     profile: toProfile({ ...nameless, data: { events: { spans: failed } } }),
   })
@@ -135,7 +135,7 @@ t.test('the controller is at its call, with its dispatches, changes and exceptio
 
 t.test('an event that was stopped before its dispatch lists the skipped listeners', async t => {
   const spans = [[null, 'custom', 0, 1, -1, 1, ['A.b', 'C.d']]]
-  const view = await eventsPanel.toView(createSubject({ events: { spans } }))
+  const view = await eventsPanel.toView(createShown({ events: { spans } }))
   t.hasStrict(view.nodes, [{ skipped: 'A.b, C.d', remark: '', hasNotes: true }])
 })
 
@@ -146,7 +146,7 @@ t.test('short repeated events without changes are one line', async t => {
   ]
   const spans = [0, 20, 40].flatMap(at => custom(at)).concat(custom(60, 'tick', 'Other.onTick'), custom(80, 'tock'))
   const slow = [100, 3000, 6000].flatMap(at => custom(at, 'slow', 'Slow.onSlow', 2000))
-  const { nodes } = await eventsPanel.toView(createSubject({ events: { spans: [...spans, ...slow] } }))
+  const { nodes } = await eventsPanel.toView(createShown({ events: { spans: [...spans, ...slow] } }))
   t.match(nodes, [
     { id: '', name: 'tick', times: '× 3', duration: '0.030 ms', own: '', isOpen: false, marks: /alike/ },
     { id: 'span-6', times: '' },
@@ -170,7 +170,7 @@ t.test('a page is limited, keeps the important rows, and links to the rest', asy
     [null, 'last', 9990, 3],
     [null, 'never over', 9995, null],
   ]
-  const large = createSubject({ events: { spans } })
+  const large = createShown({ events: { spans } })
   const html = await show('events', large)
   t.ok(html.length < 60_000, `${html.length} characters`)
   t.match(html, /id="span-981".*etag/)
@@ -182,7 +182,7 @@ t.test('a page is limited, keeps the important rows, and links to the rest', asy
 })
 
 t.test('listeners are called, or not called with the reason; events are orphaned', async t => {
-  const view = await eventsPanel.toView(subject)
+  const view = await eventsPanel.toView(shown)
   t.hasStrict(view.called, [
     {
       event: 'kernel.request',
@@ -219,9 +219,9 @@ t.test('listeners are called, or not called with the reason; events are orphaned
 })
 
 t.test('a sub-request is named after its controller, or its path', async t => {
-  const { summary } = subject.profile
+  const { summary } = shown.profile
   const nameIn = async (child: typeof summary) => {
-    const view = await eventsPanel.toView({ ...subject, children: [child] })
+    const view = await eventsPanel.toView({ ...shown, children: [child] })
     const [{ children } = { children: [] }] = view.nodes as { children: { children: { name: string }[] }[] }[]
     return children[0]?.children[1]?.name
   }
@@ -247,10 +247,10 @@ t.test('a controller and a sub-request have their places; those of rows with oth
 })
 
 t.test('the page shows all texts, escaped', async t => {
-  const html = await show('events', subject)
+  const html = await show('events', shown)
   t.match(html, '/_profiler/abc123?panel&#x3D;events')
   t.match(html, '7 more events')
-  const hostile = createSubject({
+  const hostile = createShown({
     events: {
       spans: [
         [null, '<script>', 0, 1],
@@ -265,9 +265,9 @@ t.test('the page shows all texts, escaped', async t => {
 
 t.test('an empty tree has a message', async t => {
   const panel = eventsPanel
-  t.notOk(panel.hasContent(createSubject({}).profile))
-  t.ok(panel.hasContent(subject.profile))
-  const html = await show(panel, createSubject({}))
+  t.notOk(panel.hasContent(createShown({}).profile))
+  t.ok(panel.hasContent(shown.profile))
+  const html = await show(panel, createShown({}))
   for (const text of ['No events recorded', 'No listeners were called', 'Every listener', 'Every dispatched event']) {
     t.match(html, text)
   }
@@ -286,7 +286,7 @@ t.test('invalid rows are omitted, and nothing refers to them', async t => {
     [2, 'a call', 3, null, 6, 1],
     [2, 'another', 'x', 'y', 6, 'z', { not: 'a list' }],
   ]
-  const tree = readEventTree(createSubject({ events: { spans: rows, dropped: 'many' } }).profile)
+  const tree = readEventTree(createShown({ events: { spans: rows, dropped: 'many' } }).profile)
   t.strictSame(
     tree.nodes.map(({ name }) => name),
     ['in a damaged one', 'a call'],
@@ -300,9 +300,9 @@ t.test('a tree of any depth is shown', async t => {
     index % 2 === 0 ? [null, 'e', index, 1, index - 1] : [0, 'l', index, 1],
   )
   const query = new URLSearchParams('spans=all')
-  const html = await show('events', createSubject({ events: { spans: deep } }, { query }))
+  const html = await show('events', createShown({ events: { spans: deep } }, { query }))
   t.equal(html.match(/<li /g)?.length, 5000)
-  t.ok(await eventsPanel.toView(createSubject({ events: { spans: deep } })))
+  t.ok(await eventsPanel.toView(createShown({ events: { spans: deep } })))
 })
 
 t.test('the own time is the time without the inner spans; overlapping spans count once', async t => {

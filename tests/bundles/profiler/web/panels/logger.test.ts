@@ -1,8 +1,8 @@
 import { t } from 'tap'
 import { toProfile } from '#bundles/profiler/profile/profile.ts'
-import type { PanelSubject } from '#bundles/profiler/web/panels/panel.ts'
+import type { PanelProfile } from '#bundles/profiler/web/panels/panel.ts'
 import { Response } from '#lib/http/response.ts'
-import { createSubject } from '#tests/support/create-profile.ts'
+import { createShown } from '#tests/support/create-profile.ts'
 import { toText } from '#tests/support/html.ts'
 import { createProfiledKernel } from '#tests/support/profiled-kernel.ts'
 
@@ -35,8 +35,8 @@ const records = [
   { at: 2000, level: 'debug', channel: 'app', message: 'Cut.', isCut: true, site: { file: 'b.ts', line: 1 } },
 ]
 
-function createLogs(more: Partial<PanelSubject> = {}): PanelSubject {
-  return createSubject({ events: { spans }, logger: { records, dropped: 9 } }, more)
+function createLogs(more: Partial<PanelProfile> = {}): PanelProfile {
+  return createShown({ events: { spans }, logger: { records, dropped: 9 } }, more)
 }
 
 t.test('log messages are in the order of time, between lines from the event tree', async t => {
@@ -117,7 +117,7 @@ t.test('log messages are counted by level and above; the counts of the summary a
 t.test('the first names of a long context are shown', async t => {
   const context = Object.fromEntries(Array.from({ length: 30 }, (_, index) => [`name${index}`, index]))
   const logger = { records: [{ at: 1, level: 'info', message: 'Many.', context }] }
-  const { lines } = await loggerPanel.toView(createSubject({ logger }))
+  const { lines } = await loggerPanel.toView(createShown({ logger }))
   t.match(lines, [{ names: /^name0, name1, .{66}…$/ }])
 })
 
@@ -158,8 +158,8 @@ t.test('messages of sub-requests are between those of the request, with a link t
     abc123: [child, nest('dddddd', [], [])],
     bbbbbb: [inner, main],
   }
-  const subject = createLogs({ profile: main, findChildren: async of => children[of.summary.token] ?? [] })
-  const { lines } = await loggerPanel.toView(subject)
+  const shown = createLogs({ profile: main, findChildren: async of => children[of.summary.token] ?? [] })
+  const { lines } = await loggerPanel.toView(shown)
   const own = (lines as { at: number; mark: { name: string } | false; isLog: boolean }[]).filter(({ isLog }) => isLog)
   t.strictSame(
     own.map(({ at, mark }) => `${at} ${mark === false ? '' : mark.name}`.trim()),
@@ -178,7 +178,7 @@ t.test('messages of sub-requests are between those of the request, with a link t
       ],
     ],
   )
-  const html = await show('logger', subject)
+  const html = await show('logger', shown)
   t.match(html, '<a class="badge badge-plain" href="/_profiler/bbbbbb?panel&#x3D;logger" title="Sub-request">part</a>')
   t.equal(html.match(/id="log-1"/g)?.length, 1)
   const alike = Array.from({ length: 5 }, (_, i) => ({
@@ -189,7 +189,7 @@ t.test('messages of sub-requests are between those of the request, with a link t
     context: { i },
   }))
   const busy = toProfile({ ...child, data: { ...child.data, logger: { records: alike } } })
-  const grouped = await show('logger', { ...subject, findChildren: async of => (of === main ? [busy] : []) })
+  const grouped = await show('logger', { ...shown, findChildren: async of => (of === main ? [busy] : []) })
   t.match(grouped, /<li><span class="when">\+2\.00 s<\/span> Query <b class="value">3<\/b><\/li>/)
   const sub = { ...profile, summary: { ...profile.summary, parent: 'aaaaaa' } }
   t.match(await show('logger', createLogs({ profile: sub })), /aaaaaa[^>]*>Log messages of the main request/)
@@ -206,7 +206,7 @@ t.test('many messages of one template are one line', async t => {
   })
   const many = (count: number, more: object = {}) => Array.from({ length: count }, (_, i) => ({ ...query(i), ...more }))
   const linesOf = async (records: object[], more: object = {}) =>
-    (await loggerPanel.toView(createSubject({ logger: { records } }, more))).lines as {
+    (await loggerPanel.toView(createShown({ logger: { records } }, more))).lines as {
       times: string
       hasMore: boolean
       items?: unknown[]
@@ -233,7 +233,7 @@ t.test('many messages of one template are one line', async t => {
     ['5 times', '5 times'],
   )
   t.match(
-    await show('logger', createSubject({ logger: { records: many(5) } })),
+    await show('logger', createShown({ logger: { records: many(5) } })),
     /<li id="log-4"><span class="when">\+0\.10 ms<\/span> Query <b class="value">4<\/b> executed\. <code>/,
   )
 })
@@ -242,7 +242,7 @@ t.test('a long group is one line of the log, and has a page of its own', async t
   const query = (i: number) => ({ at: i, level: 'info', message: `Query ${i}`, template: 'Query {i}', context: { i } })
   const records = [{ at: 0, level: 'info', message: 'First.' }, ...Array.from({ length: 430 }, (_, i) => query(i))]
   const page = (search: string) =>
-    show('logger', createSubject({ logger: { records } }, { query: new URLSearchParams(search) }))
+    show('logger', createShown({ logger: { records } }, { query: new URLSearchParams(search) }))
   const log = await page('')
   t.equal(log.match(/<li class="log /g)?.length, 2)
   t.equal(log.match(/<li id="log-/g)?.length, 10)
@@ -330,11 +330,11 @@ t.test('the page has every line, and escapes it', async t => {
 
 t.test('without log messages, the page explains how to log', async t => {
   const panel = loggerPanel
-  const empty = createSubject({})
+  const empty = createShown({})
   t.notOk(panel.hasContent(empty.profile))
   t.ok(panel.hasContent(createLogs().profile))
   t.match(await show(panel, empty), 'No log messages.')
-  t.match(await show(panel, createSubject({ events: { spans } })), 'Notified event')
+  t.match(await show(panel, createShown({ events: { spans } })), 'Notified event')
 })
 
 t.test('invalid log messages are omitted', async t => {

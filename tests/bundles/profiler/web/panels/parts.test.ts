@@ -3,7 +3,7 @@ import { t } from 'tap'
 import { toValueRow } from '#bundles/profiler/profile/format.ts'
 import { splitMessage } from '#bundles/profiler/subjects/logs/show.ts'
 import { toBar } from '#bundles/profiler/web/panels/parts.ts'
-import { createSubject } from '#tests/support/create-profile.ts'
+import { createShown } from '#tests/support/create-profile.ts'
 import { createProfiledKernel } from '#tests/support/profiled-kernel.ts'
 
 const { panel } = await createProfiledKernel(t)
@@ -52,7 +52,7 @@ t.test('long values are folded', async t => {
 
 t.test('a call is copied as a command', async t => {
   const commandsOf = async (...calls: object[]) => {
-    const { calls: rows } = await panel('http').toView(createSubject({ http: { calls } }))
+    const { calls: rows } = await panel('http').toView(createShown({ http: { calls } }))
     return (rows as { command: string }[]).map(({ command }) => command)
   }
   const lacking = '# The headers and the body are not recorded.\n'
@@ -73,7 +73,7 @@ t.test('a call is copied as a command', async t => {
 t.test('a repeated call is marked, except after a possible change', async t => {
   const call = (method: string, url: string) => ({ method, url, start: 1 })
   const calls = [call('GET', '/a'), call('POST', '/a'), call('GET', '/a'), call('POST', '/a'), call('GET', '/a')]
-  const { calls: rows, repeated } = await panel('http').toView(createSubject({ http: { calls } }))
+  const { calls: rows, repeated } = await panel('http').toView(createShown({ http: { calls } }))
   t.hasStrict(rows, [
     { twin: '' },
     { twin: '' },
@@ -85,6 +85,6 @@ t.test('a repeated call is marked, except after a possible change', async t => {
 })
 
 t.test('most of a long address is folded', async t => {
-  const { calls } = await panel('http').toView(createSubject({ http: { calls: [{ url: 'x'.repeat(500) }] } }))
+  const { calls } = await panel('http').toView(createShown({ http: { calls: [{ url: 'x'.repeat(500) }] } }))
   t.hasStrict(calls, [{ url: 'x'.repeat(500), lead: `${'x'.repeat(160)}…` }])
 })

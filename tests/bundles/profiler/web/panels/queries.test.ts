@@ -1,6 +1,6 @@
 import { t } from 'tap'
-import type { PanelSubject } from '#bundles/profiler/web/panels/panel.ts'
-import { createProfile, createQuery, createSubject, type QueryData } from '#tests/support/create-profile.ts'
+import type { PanelProfile } from '#bundles/profiler/web/panels/panel.ts'
+import { createProfile, createQuery, createShown, type QueryData } from '#tests/support/create-profile.ts'
 import { unescapeHtml } from '#tests/support/html.ts'
 import { createProfiledKernel } from '#tests/support/profiled-kernel.ts'
 
@@ -28,8 +28,8 @@ const blog: readonly QueryData[] = [
 const redis = (text: string, changes: Partial<QueryData> = {}) =>
   createQuery({ system: 'redis', namespace: '0', server: '127.0.0.1:6379', text, parameters: [], ...changes })
 
-const withQueries = (queries: readonly QueryData[], more: Partial<PanelSubject> = {}) =>
-  createSubject({ queries: { queries, omitted: 0 } }, more)
+const withQueries = (queries: readonly QueryData[], more: Partial<PanelProfile> = {}) =>
+  createShown({ queries: { queries, omitted: 0 } }, more)
 
 /** The texts of the elements of a page with a class or an id. */
 function textsOf(html: string, pattern: RegExp): string[] {
@@ -190,8 +190,8 @@ t.test('the cache panel groups commands, and counts keys, hits and misses', asyn
     redis('MULTI', { rows: undefined, batch: 3 }),
     posts,
   ]
-  const subject = withQueries(queries)
-  const html = await show('cache', subject)
+  const shown = withQueries(queries)
+  const html = await show('cache', shown)
   t.strictSame(metricsOf(html), [
     'Commands6',
     'Keys2',
@@ -211,12 +211,12 @@ t.test('the cache panel groups commands, and counts keys, hits and misses', asyn
     'Misses 1',
   ])
   t.strictSame(rowsOf(html), [0, 1, 2, 3, 4, 5], 'the query of the database has its own panel')
-  t.strictSame(panel('cache').badge?.(subject.profile), { text: '6', level: 'plain' })
+  t.strictSame(panel('cache').badge?.(shown.profile), { text: '6', level: 'plain' })
 })
 
 t.test('without queries the panels say what would appear, and are in the lower part of the menu', async t => {
   const { panel, show } = await createProfiledKernel(t)
-  const { profile } = createSubject({})
+  const { profile } = createShown({})
   t.match(await show('database', profile), 'No queries of a database.')
   t.match(await show('cache', profile), 'No queries of a cache.')
   for (const name of ['database', 'cache']) {
@@ -230,9 +230,9 @@ t.test('many different or very long statements are shown without colours; furthe
   const many = Array.from({ length: 140 }, (_, index) =>
     createQuery({ text: `SELECT column_${Math.floor(index / 2)} FROM t`, start: index, end: index + 0.5 }),
   )
-  const subject = withQueries([...many, createQuery({ text: `SELECT ${'x'.repeat(6000)}` })])
+  const shown = withQueries([...many, createQuery({ text: `SELECT ${'x'.repeat(6000)}` })])
   const coloured = async () => {
-    const html = await show('database', subject)
+    const html = await show('database', shown)
     t.match(html, '<summary>66 more</summary>')
     t.match(html, /<option value="140">SELECT x{53}…<\/option>/)
     return html.match(/<pre class="source"[^>]*><span/g)?.length

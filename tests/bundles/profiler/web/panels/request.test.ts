@@ -5,7 +5,7 @@ import { ExceptionEvent, RequestEvent, ResponseEvent } from '#kernel/events.ts'
 import { Event } from '#lib/event-dispatcher/event-dispatcher.ts'
 import type { Request } from '#lib/http/request.ts'
 import { Response } from '#lib/http/response.ts'
-import { createSubject } from '#tests/support/create-profile.ts'
+import { createShown } from '#tests/support/create-profile.ts'
 import { plainEquals, toText } from '#tests/support/html.ts'
 import { createProfiledKernel, type ProfiledInit } from '#tests/support/profiled-kernel.ts'
 
@@ -36,7 +36,7 @@ async function ask(t: Test, register: (app: Application) => void, handlers: Prof
     },
   })
   const { profile } = await kernel.storedOf(await kernel.client.get('/page'))
-  const view = await requestPanel.toView({ ...createSubject({}), profile })
+  const view = await requestPanel.toView({ ...createShown({}), profile })
   const find = (rows: unknown, wanted: string) =>
     (rows as Rows).find(({ name }) => name.toLowerCase() === wanted)?.origin
   const { request } = view as { request: { attributes: Rows } }
@@ -201,10 +201,10 @@ t.test('attributes of a sub-request come from its caller; dispatches of a contro
 })
 
 t.test('the section of related profiles is named after its content', async t => {
-  const { profile } = createSubject({})
+  const { profile } = createShown({})
   const sub = { ...profile, summary: { ...profile.summary, parent: 'fedcba' } }
   const labelOf = async (shown: typeof profile, children: (typeof profile.summary)[]) =>
-    (await requestPanel.toView(createSubject({}, { profile: shown, children }))).relativesLabel
+    (await requestPanel.toView(createShown({}, { profile: shown, children }))).relativesLabel
   t.equal(await labelOf(profile, []), 'Sub Requests')
   t.equal(await labelOf(sub, []), 'Parent Request')
   t.equal(await labelOf(sub, [profile.summary]), 'Parent and Sub Requests')
@@ -213,7 +213,7 @@ t.test('the section of related profiles is named after its content', async t => 
 t.test('the server computes the length of a body, except of a stream', async t => {
   const headers = [['content-length', '5']]
   const originOf = async (response: object) => {
-    const view = await requestPanel.toView(createSubject({ response: { headers, ...response } }))
+    const view = await requestPanel.toView(createShown({ response: { headers, ...response } }))
     return (view.headers as Rows)[0]?.origin
   }
   t.hasStrict(await originOf({ isStreamed: false }), { who: 'the server', link: '' })
@@ -232,7 +232,7 @@ t.test('an unknown origin is not named', async t => {
     ['not an id', 'f'],
   ]
   const data = { events: { spans }, response: { headers: pairs }, request: { attributes: pairs } }
-  const view = await requestPanel.toView(createSubject(data))
+  const view = await requestPanel.toView(createShown(data))
   t.hasStrict(view.headers, [
     { id: 'header-a', origin: { who: 'A.onRequest' } },
     { id: '', origin: false },
@@ -242,11 +242,11 @@ t.test('an unknown origin is not named', async t => {
   t.hasStrict(view.request, {
     attributes: [{ origin: false }, { origin: false }, { origin: false }, { origin: false }],
   })
-  t.match(await show('request', createSubject(data)), '<td class="set-by"></td>')
-  t.match((await requestPanel.toView(createSubject({ response: { headers: pairs } }))).headers, [{ origin: false }])
+  t.match(await show('request', createShown(data)), '<td class="set-by"></td>')
+  t.match((await requestPanel.toView(createShown({ response: { headers: pairs } }))).headers, [{ origin: false }])
   const hostile = [[1, '', 0, 5, 0, 0, ['removed header x']]]
   t.hasStrict(
-    (await requestPanel.toView(createSubject({ events: { spans: [[null, 'kernel.response', 0, 10], ...hostile] } })))
+    (await requestPanel.toView(createShown({ events: { spans: [[null, 'kernel.response', 0, 10], ...hostile] } })))
       .removedHeaders,
     [{ by: { who: 'the controller' } }],
   )
@@ -260,7 +260,7 @@ t.test('long values are folded, JSON is a tree, and the request can be made agai
     ['x-long', 'word '.repeat(300)],
     ['x-lines', JSON.stringify(Array.from({ length: 40 }, (_, at) => at))],
   ]
-  const html = await show('request', createSubject({ request: { headers } }))
+  const html = await show('request', createShown({ request: { headers } }))
   t.match(html, /<li><span class="value-name">a<\/span>: <span class="value-text">&quot;b+&quot;<\/span><\/li>/)
   t.match(html, '<pre>{&quot;a&quot;:1}</pre>')
   t.match(html, /<td><pre>\{no json -+<\/pre><\/td>/)

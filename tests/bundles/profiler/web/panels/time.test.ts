@@ -6,7 +6,7 @@ import { currentRequest } from '#kernel/argument-sources.ts'
 import { defineController } from '#kernel/controller.ts'
 import type { Request } from '#lib/http/request.ts'
 import { Response } from '#lib/http/response.ts'
-import { createProfile, createQuery, createSubject } from '#tests/support/create-profile.ts'
+import { createProfile, createQuery, createShown } from '#tests/support/create-profile.ts'
 import { plainEquals, toText } from '#tests/support/html.ts'
 import { createProfiledKernel } from '#tests/support/profiled-kernel.ts'
 
@@ -84,15 +84,15 @@ const inner = createProfile(
 )
 
 const findInner = async ({ summary }: Profile) => (summary.token === 'abc123' ? [inner] : [])
-const subject = createSubject(data, { findChildren: findInner })
+const shown = createShown(data, { findChildren: findInner })
 
-async function view(shown: typeof subject): Promise<TimelineView> {
-  const { timeline } = await timePanel.toView(shown)
+async function view(of: typeof shown): Promise<TimelineView> {
+  const { timeline } = await timePanel.toView(of)
   return timeline as TimelineView
 }
 
 const depthOf = (className: string) => Number(/depth-(\d)/.exec(className)?.[1])
-const all = { ...subject, query: new URLSearchParams({ threshold: '0' }) }
+const all = { ...shown, query: new URLSearchParams({ threshold: '0' }) }
 
 t.test('each duration is a row within its parent, also in sub-requests', async t => {
   const { lines } = await view(all)
@@ -152,12 +152,12 @@ t.test('rows link to their details, and show problems', async t => {
 t.test('a controller without a name is one nevertheless', async t => {
   const unnamed = (profile: Profile) => ({ ...profile, summary: { ...profile.summary, controller: null } })
   const found = async (of: Profile) => (await findInner(of)).map(unnamed)
-  const { lines } = await view({ ...all, profile: unnamed(subject.profile), findChildren: found })
+  const { lines } = await view({ ...all, profile: unnamed(shown.profile), findChildren: found })
   t.ok(lines.some(({ name }) => name === 'controller'))
 })
 
 t.test('there is a lane for each category, one for warnings, and one for the garbage collector', async t => {
-  const { lanes, marks, moreMarks, pauseCount, pauses, pauseTime } = await view(subject)
+  const { lanes, marks, moreMarks, pauseCount, pauses, pauseTime } = await view(shown)
   t.strictSame(
     lanes.map(({ category, duration }) => [category, duration]),
     [
@@ -182,7 +182,7 @@ t.test('there is a lane for each category, one for warnings, and one for the gar
 
 t.test('threshold and categories are chosen in the URL', async t => {
   const hidden = async (parameters: string) => {
-    const { hidden, lines } = await view({ ...subject, query: new URLSearchParams(parameters) })
+    const { hidden, lines } = await view({ ...shown, query: new URLSearchParams(parameters) })
     return { hidden, names: lines.filter(({ isHidden }) => isHidden).map(({ name }) => name) }
   }
   t.strictSame(await hidden('threshold=0'), { hidden: 0, names: [] })
@@ -196,7 +196,7 @@ t.test('threshold and categories are chosen in the URL', async t => {
   const calls = await hidden('threshold=0&show=http&show=event')
   t.equal(calls.hidden, 25 - 5)
   t.equal(calls.names.length, 25 - 5)
-  const view1 = await timePanel.toView({ ...subject, query: new URLSearchParams('threshold=1&show=http') })
+  const view1 = await timePanel.toView({ ...shown, query: new URLSearchParams('threshold=1&show=http') })
   t.hasStrict(view1.thresholds, [{ isChosen: false }, {}, {}, { value: '1', isChosen: true }, {}, {}])
   t.match((view1.timeline as TimelineView).lanes, [
     { isShown: false },
@@ -213,7 +213,7 @@ t.test('a long profile shows its longest rows by default, and all on request', a
   const periods = Array.from({ length: 50 }, (_, index) => [index * 90, 10])
   const watched = Array.from({ length: 200 }, (_, index) => ({ name: `query ${index}`, periods }))
   const records = Array.from({ length: 70 }, () => ({ level: 'warning', at: 9, message: 'w'.repeat(500) }))
-  const long = createSubject({ events: { spans: many }, time: { measured: watched }, logger: { records } })
+  const long = createShown({ events: { spans: many }, time: { measured: watched }, logger: { records } })
   const { lines, moreMarks, omitted } = await view(long)
   t.equal(lines.length, 90)
   t.equal(omitted, 511)
@@ -233,7 +233,7 @@ t.test('a long profile shows its longest rows by default, and all on request', a
 
 t.test('in a part of the axis, rows of this part come before others', async t => {
   const many = Array.from({ length: 400 }, (_, index) => [null, `event.${index}`, index * 10, index < 200 ? 9 : 5])
-  const long = createSubject({ events: { spans: many } })
+  const long = createShown({ events: { spans: many } })
   const namesIn = async (query: string) =>
     (await view({ ...long, query: new URLSearchParams(query) })).lines.map(({ name }) => name)
   t.notOk((await namesIn('threshold=0')).includes('event.250'))
@@ -247,7 +247,7 @@ t.test('in a part of the axis, rows of this part come before others', async t =>
 })
 
 t.test('the slowest rows by own time are listed first, and rows name what they waited for', async t => {
-  const { lines, slowest } = await view(subject)
+  const { lines, slowest } = await view(shown)
   t.hasStrict(slowest.slice(0, 3), [
     { name: 'response.send', time: '4.040 ms', width: '100%' },
     { name: 'GET shop.test/a', time: '3.700 ms', category: 'http' },
@@ -263,7 +263,7 @@ t.test('the slowest rows by own time are listed first, and rows name what they w
   const query = { system: 'postgresql', start: 1, end: 2, caller: {} }
   const texts = ['SELECT * FROM "orders"  WHERE id = ?', 'COMMIT', 'INSERT INTO visits VALUES (?)']
   const queries = [...texts.map(text => ({ ...query, text })), { ...query, system: 'redis', text: 'GET a:?' }]
-  const { lines: named } = await view(createSubject({ queries: { queries } }))
+  const { lines: named } = await view(createShown({ queries: { queries } }))
   t.strictSame(
     named.slice(1).map(({ name, text }) => [name, text]),
     [
@@ -276,7 +276,7 @@ t.test('the slowest rows by own time are listed first, and rows name what they w
 })
 
 t.test('an unfinished call lasts until the profile was made', async t => {
-  const hung = createSubject({ events: { spans: spans.slice(0, 4) } })
+  const hung = createShown({ events: { spans: spans.slice(0, 4) } })
   t.hasStrict((await view(hung)).lines.at(-1), {
     name: 'controller SomeController',
     duration: '3.890 ms',
@@ -287,13 +287,13 @@ t.test('an unfinished call lasts until the profile was made', async t => {
     [0, 'Hanging.onRequest', 10, null],
     ['request', 'no token', 20, null, 1],
   ]
-  const { lines } = await view(createSubject({ events: { spans: within } }))
+  const { lines } = await view(createShown({ events: { spans: within } }))
   t.hasStrict(lines.slice(1), [
     { name: 'kernel.request', duration: '5.000 ms', problem: 'not finished' },
     { name: 'Hanging.onRequest', duration: '4.990 ms' },
     { name: 'Sub-Request', link: '' },
   ])
-  const late = createSubject({ events: { spans: [[null, 'kernel.controller_arguments', 0, null]] } })
+  const late = createShown({ events: { spans: [[null, 'kernel.controller_arguments', 0, null]] } })
   t.equal((await view(late)).lines.length, 2, 'the gap begins where the event ends')
 })
 
@@ -303,7 +303,7 @@ t.test('work after the response has a separate part, drawn smaller if it is long
       [null, 'kernel.finish_request', 4900, 50],
       [null, 'kernel.terminate', 6000, duration],
     ]
-    return (await view(createSubject({ events: { spans: after } }))).after
+    return (await view(createShown({ events: { spans: after } }))).after
   }
   t.strictSame(await afterOf(1500), { x: '80%', width: '20%', end: '' })
   t.strictSame(await afterOf(60_000), { x: '70%', width: '30%', end: '66.0 ms' })
@@ -312,7 +312,7 @@ t.test('work after the response has a separate part, drawn smaller if it is long
 })
 
 t.test('the metrics show the total, its parts, and the waiting time', async t => {
-  const { metrics } = await timePanel.toView(subject)
+  const { metrics } = await timePanel.toView(shown)
   t.strictSame(metrics, [
     { name: 'Total execution time', value: '5.000 ms' },
     { name: 'Response ready · last byte', value: '4.960 ms · 5.000 ms' },
@@ -334,7 +334,7 @@ t.test('metrics that include sub-requests have the number of the request itself'
   const late = { method: 'GET', url: 'https://shop.test/d', start: 2.95, end: 3, status: 200 }
   const profile = createProfile({ ...data, http: { calls: [...data.http.calls, late] } })
   const { metrics } = await timePanel.toView({
-    ...subject,
+    ...shown,
     profile,
     findChildren: async other => (other === profile ? [first] : []),
   })
@@ -342,7 +342,7 @@ t.test('metrics that include sub-requests have the number of the request itself'
 })
 
 t.test('the page shows all rows, with bars that a strict policy allows', async t => {
-  const html = plainEquals(await show('time', { ...all, parent: subject.profile.summary }))
+  const html = plainEquals(await show('time', { ...all, parent: shown.profile.summary }))
   t.match(html, '5 more stopwatch measurements')
   t.match(html, 'The part on the right is after the response')
   t.match(html, /<tr id="row-\d+" class="of-controller depth-1" data-us="2000"><th scope="row">/)
@@ -353,12 +353,12 @@ t.test('the page shows all rows, with bars that a strict policy allows', async t
 })
 
 t.test('without data, the request itself is shown', async t => {
-  t.ok(timePanel.hasContent(createSubject({}).profile))
-  const { lines } = await view(createSubject({}))
+  t.ok(timePanel.hasContent(createShown({}).profile))
+  const { lines } = await view(createShown({}))
   t.hasStrict(lines, [{ name: 'GET /somewhere?q=1', own: [{ x: '0%', width: '100%' }], bars: [] }])
-  const text = toText(await show('time', createSubject({})))
+  const text = toText(await show('time', createShown({})))
   t.notMatch(text, 'after the response')
-  t.match(await show('time', createSubject({ time: { measured: [{}, 7, { periods: [[], 'x'] }] } })), 'Threshold')
+  t.match(await show('time', createShown({ time: { measured: [{}, 7, { periods: [[], 'x'] }] } })), 'Threshold')
 })
 
 t.test('a page of the profiler finds the sub-requests of a profile, and nested ones', async t => {

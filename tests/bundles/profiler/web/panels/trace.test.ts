@@ -1,7 +1,7 @@
 import fc from 'fast-check'
 import { t } from 'tap'
 import { createSpan, type TimelineSpan } from '#bundles/profiler/insight/timeline/request-spans.ts'
-import { findTrace, placeTrace } from '#bundles/profiler/insight/timeline/services.ts'
+import { findDistributedTrace, placeTrace } from '#bundles/profiler/insight/timeline/services.ts'
 import type { ReceivedSpan } from '#bundles/profiler/profile/span-data.ts'
 import { MemoryProfileStorage } from '#bundles/profiler/store/memory-profile-storage.ts'
 import { toTraceView } from '#bundles/profiler/web/panels/time.ts'
@@ -189,9 +189,9 @@ t.test('the parts of a trace are read only for a request that has one', async t 
     storage.append({ summary, text: JSON.stringify({ children, data, failures, schemaVersion, summary }) }, '{}')
   }
   storage.append({ summary: { ...other.summary, token: 'eeeeee' }, text: 'damaged' }, '{}')
-  const { profiles, spans } = await findTrace(storage, profile)
+  const { profiles, spans } = await findDistributedTrace(storage, profile)
   t.strictSame([spans.length, profiles.map(({ summary }) => summary.token)], [1, ['bbbbbb']])
-  t.strictSame(await findTrace(storage, createProfile({})), { spans: [], profiles: [] })
+  t.strictSame(await findDistributedTrace(storage, createProfile({})), { spans: [], profiles: [] })
 })
 
 t.test('the table of spans is limited, and a request without a trace has none', async t => {

@@ -12,7 +12,7 @@ import { toToolbarView } from '#bundles/profiler/web/toolbar/toolbar-view.ts'
 import { createRequest } from '#kernel/testing/event-factories.ts'
 import { Response } from '#lib/http/response.ts'
 import { Redactor } from '#lib/redact/redactor.ts'
-import { createProfile, createQuery, createSubject, type ProfileInit } from '#tests/support/create-profile.ts'
+import { createProfile, createQuery, createShown, type ProfileInit } from '#tests/support/create-profile.ts'
 import { plainEquals, skeletonOf, toText } from '#tests/support/html.ts'
 import { createProfiledKernel } from '#tests/support/profiled-kernel.ts'
 import { serveKernel } from '#tests/support/test-server.ts'
@@ -20,7 +20,7 @@ import { serveKernel } from '#tests/support/test-server.ts'
 async function createFragments(t: Test) {
   const { app } = await createProfiledKernel(t)
   return async (profile: Profile, children: readonly ProfileSummary[] = []) => {
-    const shown = { ...createSubject({}), profile, children, findings: findFindings(profile) }
+    const shown = { ...createShown({}), profile, children, findings: findFindings(profile) }
     return plainEquals(await app.view.render('profiler/toolbar', toToolbarView(shown)))
   }
 }
@@ -55,7 +55,7 @@ t.test('the toolbar of an error shows the exception, the log messages, and the f
 
 t.test('the toolbar says what has changed since an edit, if anything has', async t => {
   const { app } = await createProfiledKernel(t)
-  const shown = createSubject({})
+  const shown = createShown({})
   const change = { name: 'Queries', before: '51', now: '2', text: '49 queries fewer', tone: 'ok' } as const
   const spread = { count: 5, median: 30, least: 29, most: 31 }
   const times = { before: { ...spread, median: 100 }, now: spread, change: 'faster' } as const
@@ -105,7 +105,7 @@ t.test('rows of the toolbar have their places in the code', async t => {
       ([, name, at]) => [name, at],
     )
   }
-  const shown = { ...createSubject({}), profile, children, findings }
+  const shown = { ...createShown({}), profile, children, findings }
   const defined = /^bundles\/site\/site-bundle\.ts:\d+:\d+$/
   t.match(await show(shown), [
     ['', '9'],
@@ -119,7 +119,7 @@ t.test('rows of the toolbar have their places in the code', async t => {
     ['– GET', 'src/call.ts:3:1'],
     ['200', defined],
   ])
-  const plain = { ...createSubject({}), profile: createProfile({}, { controller: 'star_photo_booth' }) }
+  const plain = { ...createShown({}), profile: createProfile({}, { controller: 'star_photo_booth' }) }
   t.match(await show(plain, () => ({ problems: [], served: 'older' })), [['Controller', defined]])
 })
 
@@ -142,7 +142,7 @@ t.test('a page without a profile says that recording is paused', async t => {
 
 t.test('collectors of bundles have items', async t => {
   const { app } = await createProfiledKernel(t)
-  const shown = createSubject({ cart: 3, broken: 1, empty: 0, silent: 1 })
+  const shown = createShown({ cart: 3, broken: 1, empty: 0, silent: 1 })
   const collectors: Collector[] = [
     {
       name: 'cart',
