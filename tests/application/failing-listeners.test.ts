@@ -1,12 +1,16 @@
 import { Readable } from 'node:stream'
 import { setImmediate as nextTurn } from 'node:timers/promises'
-import { createFrameworkBundle } from 'sinfonietta'
-import { createTestKernel, type TestKernel } from 'sinfonietta/testing'
+import {
+  type Bundle,
+  createFrameworkBundle,
+  ExceptionEvent,
+  type KernelEvent,
+  RequestEvent,
+  ResponseEvent,
+} from 'sinfonietta'
+import { createRequest, createTestKernel, type TestKernel } from 'sinfonietta/testing'
 import { type Test, t } from 'tap'
-import type { Bundle } from '#kernel/bundle.ts'
 import { defineController } from '#kernel/controller.ts'
-import { ExceptionEvent, type KernelEvent, RequestEvent, ResponseEvent } from '#kernel/events.ts'
-import { createRequest } from '#kernel/testing/event-factories.ts'
 import type { EventClass } from '#lib/event-dispatcher/event-dispatcher.ts'
 import { Response } from '#lib/http/response.ts'
 import { lifecycle } from '#tests/support/lifecycle.ts'

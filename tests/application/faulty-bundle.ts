@@ -1,19 +1,20 @@
 import { Readable } from 'node:stream'
 import { setImmediate as nextTurn } from 'node:timers/promises'
-import { HttpError } from 'sinfonietta'
+import {
+  type Application,
+  type Bundle,
+  type ControllerArgumentsEvent,
+  type ControllerEvent,
+  type ExceptionEvent,
+  HttpError,
+  type KernelEvent,
+  type Request,
+  type RequestEvent,
+  type ResponseEvent,
+  type ViewEvent,
+} from 'sinfonietta'
 import { currentRequest } from '#kernel/argument-sources.ts'
-import type { Application, Bundle } from '#kernel/bundle.ts'
 import { type Controller, defineController } from '#kernel/controller.ts'
-import type {
-  ControllerArgumentsEvent,
-  ControllerEvent,
-  ExceptionEvent,
-  KernelEvent,
-  RequestEvent,
-  ResponseEvent,
-  ViewEvent,
-} from '#kernel/events.ts'
-import type { Request } from '#lib/http/request.ts'
 import { type Body, Response } from '#lib/http/response.ts'
 import { lifecycle } from '../support/lifecycle.ts'
 

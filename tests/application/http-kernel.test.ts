@@ -1,13 +1,17 @@
-import { createFrameworkBundle } from 'sinfonietta'
+import { createFrameworkBundle, ExceptionEvent, RequestEvent, ResponseEvent } from 'sinfonietta'
 import { createProfilerBundle } from 'sinfonietta/profiler'
-import { createBareKernel, createTestKernel, RecordingDispatcher, type TestKernel } from 'sinfonietta/testing'
+import {
+  createBareKernel,
+  createRequest,
+  createTestKernel,
+  RecordingDispatcher,
+  type TestKernel,
+} from 'sinfonietta/testing'
 import { type Test, t } from 'tap'
 import { MemoryProfileStorage } from '#bundles/profiler/store/memory-profile-storage.ts'
 import { siteBundle } from '#bundles/site/site-bundle.ts'
 import { defineController } from '#kernel/controller.ts'
-import { ExceptionEvent, RequestEvent, ResponseEvent } from '#kernel/events.ts'
 import { RequestContext } from '#kernel/request-context.ts'
-import { createRequest } from '#kernel/testing/event-factories.ts'
 import { errorChain } from '#lib/errors/flat-error.ts'
 import { Response } from '#lib/http/response.ts'
 import type { LogError } from '#lib/log/create-logger.ts'

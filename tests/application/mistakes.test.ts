@@ -1,16 +1,33 @@
 import { spawnSync } from 'node:child_process'
 import { inspect } from 'node:util'
 import {
+  type Application,
   addNodeMiddleware,
+  asDate,
+  asFlag,
+  asInteger,
+  asListOf,
+  asOneOf,
+  asUrl,
+  type Bundle,
+  ControllerArgumentsEvent,
+  ControllerEvent,
   createFrameworkBundle,
   EventStream,
+  ExceptionEvent,
   HttpError,
+  measureSqlite,
   mountNodeHandler,
+  type Request,
+  RequestEvent,
+  ResponseEvent,
   setCookie,
+  TerminateEvent,
+  ViewEvent,
   WebSocketUpgrade,
 } from 'sinfonietta'
 import { createProfilerBundle } from 'sinfonietta/profiler'
-import { createTestKernel, TestClient } from 'sinfonietta/testing'
+import { createRequest, createResponseEvent, createTestKernel, TestClient } from 'sinfonietta/testing'
 import { t } from 'tap'
 import {
   currentRequest,
@@ -20,30 +37,16 @@ import {
   queryValues,
   routeParameter,
 } from '#kernel/argument-sources.ts'
-import type { Application, Bundle } from '#kernel/bundle.ts'
 import { checkCommands } from '#kernel/bundle-steps.ts'
 import { defineController, toController } from '#kernel/controller.ts'
-import {
-  ControllerArgumentsEvent,
-  ControllerEvent,
-  ExceptionEvent,
-  RequestEvent,
-  ResponseEvent,
-  TerminateEvent,
-  ViewEvent,
-} from '#kernel/events.ts'
 import { checkBundles } from '#kernel/kernel.ts'
-import { measureSqlite } from '#kernel/measure-sqlite.ts'
-import { createRequest, createResponseEvent } from '#kernel/testing/event-factories.ts'
 import { defineSettings } from '#lib/env/settings.ts'
 import type { EventClass } from '#lib/event-dispatcher/event-dispatcher.ts'
 import { createFileResponse } from '#lib/http/file-response.ts'
-import type { Request } from '#lib/http/request.ts'
 import { Response } from '#lib/http/response.ts'
 import { RouteCollection } from '#lib/routing/route-collection.ts'
 import { UrlGenerator } from '#lib/routing/url-generator.ts'
 import { MemorySessionStore } from '#lib/session/session-store.ts'
-import { asDate, asFlag, asInteger, asListOf, asMilliseconds, asOneOf, asUrl } from '#lib/text/conversion.ts'
 import { readProperty } from '#lib/text/describe-value.ts'
 
 // Node runs TypeScript without a check of types, so each mistake of an application is refused when it runs. A value of the
@@ -1455,7 +1458,7 @@ t.test('a fallback and a default may be any value that the types allow', t => {
       SHOP_URL: { help: 'url', schema: asUrl, default: '' },
       SHOP_SIZE: { help: 'size', schema: asInteger, default: undefined },
       SHOP_SIZES: { help: 'sizes', schema: asListOf(asInteger), default: [] },
-      SHOP_TIME: { help: 'time', schema: asMilliseconds, default: 0 },
+      SHOP_COUNT: { help: 'count', schema: asInteger, default: 0 },
     }),
   )
   t.end()

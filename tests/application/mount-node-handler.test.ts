@@ -9,10 +9,12 @@ import {
   mountFetchHandler,
   mountNodeHandler,
   type NodeHandler,
+  RequestEvent,
+  ResponseEvent,
+  TerminateEvent,
 } from 'sinfonietta'
 import { createTestKernel, type TestKernel } from 'sinfonietta/testing'
 import { type Test, t } from 'tap'
-import { RequestEvent, ResponseEvent, TerminateEvent } from '#kernel/events.ts'
 import { openConnection, type Served, serveKernel } from '#tests/support/test-server.ts'
 import { until } from '#tests/support/until.ts'
 

@@ -1,9 +1,15 @@
 import { Readable } from 'node:stream'
 import express from 'express'
-import { addNodeMiddleware, createFrameworkBundle, EventStream, type NodeHandler } from 'sinfonietta'
+import {
+  addNodeMiddleware,
+  createFrameworkBundle,
+  EventStream,
+  type NodeHandler,
+  RequestEvent,
+  TerminateEvent,
+} from 'sinfonietta'
 import { createTestKernel, type TestKernel } from 'sinfonietta/testing'
 import { type Test, t } from 'tap'
-import { RequestEvent, TerminateEvent } from '#kernel/events.ts'
 import { Response } from '#lib/http/response.ts'
 import { createHandlerBundle } from '#tests/support/handler-bundle.ts'
 import { until } from '#tests/support/until.ts'

@@ -1,15 +1,21 @@
 import { Readable } from 'node:stream'
 import { setImmediate as nextTurn } from 'node:timers/promises'
-import { createFrameworkBundle, Headers, setCookie } from 'sinfonietta'
+import {
+  asInteger,
+  createFrameworkBundle,
+  ExceptionEvent,
+  Headers,
+  ResponseEvent,
+  setCookie,
+  TerminateEvent,
+} from 'sinfonietta'
 import { createTestKernel, type TestClient, type TestKernel } from 'sinfonietta/testing'
 import { t } from 'tap'
 import { routeParameter } from '#kernel/argument-sources.ts'
 import { defineController } from '#kernel/controller.ts'
-import { ExceptionEvent, ResponseEvent, TerminateEvent } from '#kernel/events.ts'
 import { CookieJar } from '#kernel/testing/client.ts'
 import { Response } from '#lib/http/response.ts'
 import type { RequestHandler } from '#lib/routing/route-collection.ts'
-import { asInteger } from '#lib/text/conversion.ts'
 import { createHandlerBundle } from '#tests/support/handler-bundle.ts'
 import { probeBundle } from '#tests/support/probe-bundle.ts'
 

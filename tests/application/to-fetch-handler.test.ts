@@ -7,15 +7,16 @@ import { Hono } from 'hono'
 import {
   createFrameworkBundle,
   EventStream,
+  ExceptionEvent,
   type FetchHandlerOptions,
   setCookie,
+  TerminateEvent,
   toFetchHandler,
   WebSocketUpgrade,
 } from 'sinfonietta'
 import { createTestKernel, type TestKernel } from 'sinfonietta/testing'
 import { type Test, t } from 'tap'
 import { siteBundle } from '#bundles/site/site-bundle.ts'
-import { ExceptionEvent, TerminateEvent } from '#kernel/events.ts'
 import { Response } from '#lib/http/response.ts'
 import type { RequestHandler } from '#lib/routing/route-collection.ts'
 import { createHandlerBundle } from '#tests/support/handler-bundle.ts'

@@ -1,7 +1,6 @@
-import { HttpError } from 'sinfonietta'
+import { type Application, type Bundle, HttpError } from 'sinfonietta'
 import { CommandUsageError, type ConsoleCommand, exitCodes } from 'sinfonietta/console'
 import { t } from 'tap'
-import type { Application, Bundle } from '#kernel/bundle.ts'
 import { consoleProgram, executeConsole } from '#tests/support/execute-console.ts'
 import { type RunInit, runInTerminal } from '#tests/support/fake-terminal.ts'
 import { until } from '#tests/support/until.ts'

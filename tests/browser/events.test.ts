@@ -1,7 +1,6 @@
 import type { Page } from 'playwright-core'
+import { type Bundle, ResponseEvent } from 'sinfonietta'
 import { type Test, t } from 'tap'
-import type { Bundle } from '#kernel/bundle.ts'
-import { ResponseEvent } from '#kernel/events.ts'
 import { Event } from '#lib/event-dispatcher/event-dispatcher.ts'
 import { Response } from '#lib/http/response.ts'
 import { needsBrowser, openPage } from '#tests/support/browser.ts'

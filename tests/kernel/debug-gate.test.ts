@@ -1,4 +1,5 @@
-import { Headers } from 'sinfonietta'
+import { Headers, Request } from 'sinfonietta'
+import { createRequest } from 'sinfonietta/testing'
 import { t } from 'tap'
 import {
   createDebugPolicy,
@@ -10,8 +11,6 @@ import {
   type PeerUser,
   PeerUsers,
 } from '#kernel/debug-gate.ts'
-import { createRequest } from '#kernel/testing/event-factories.ts'
-import { type Connection, Request } from '#lib/http/request.ts'
 import { includesHost } from '#lib/http/request-target.ts'
 import {
   createAddressList,
@@ -212,6 +211,8 @@ t.test('the policy is read from the settings', async t => {
   })
   t.doesNotThrow(() => read({ APP_ENV: 'prod', DEBUG_ALLOWED_USERS: 'no-such-user' }, 1000), 'debug is off')
 })
+
+type Connection = NonNullable<ConstructorParameters<typeof Request>[0]['connection']>
 
 const socket: Connection = {
   remoteAddress: '127.0.0.1',

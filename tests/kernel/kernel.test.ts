@@ -1,16 +1,13 @@
 import { mkdirSync, writeFileSync } from 'node:fs'
-import { HttpError } from 'sinfonietta'
-import { createTestKernel } from 'sinfonietta/testing'
+import { asInteger, type Bundle, HttpError } from 'sinfonietta'
+import { createTestKernel, silentLogger } from 'sinfonietta/testing'
 import { type Test, t } from 'tap'
-import type { Bundle } from '#kernel/bundle.ts'
 import { toController } from '#kernel/controller.ts'
 import { Kernel } from '#kernel/kernel.ts'
-import { silentLogger } from '#kernel/testing/event-factories.ts'
 import { readConfig } from '#lib/env/config.ts'
 import { defineSettings, Settings } from '#lib/env/settings.ts'
 import { Response } from '#lib/http/response.ts'
 import { Redactor } from '#lib/redact/redactor.ts'
-import { asInteger } from '#lib/text/conversion.ts'
 
 declare module '../../lib/signals.ts' {
   interface SignalMap {

@@ -1,8 +1,8 @@
 import { channel } from 'node:diagnostics_channel'
+import { createRequest } from 'sinfonietta/testing'
 import { t } from 'tap'
 import { countRows, Queries, type QueryResult, type QueryStart } from '#kernel/queries.ts'
 import { RequestContext } from '#kernel/request-context.ts'
-import { createRequest } from '#kernel/testing/event-factories.ts'
 
 /** An observer that notes what it receives. */
 function observe(queries: Queries) {

@@ -1,14 +1,8 @@
 import assert from 'node:assert'
 import fc from 'fast-check'
+import { ControllerArgumentsEvent, ControllerEvent, FinishRequestEvent, RequestEvent, ResponseEvent } from 'sinfonietta'
 import { createBareKernel } from 'sinfonietta/testing'
 import { t } from 'tap'
-import {
-  ControllerArgumentsEvent,
-  ControllerEvent,
-  FinishRequestEvent,
-  RequestEvent,
-  ResponseEvent,
-} from '#kernel/events.ts'
 import { Response } from '#lib/http/response.ts'
 import { type ApplicationSpec, applications, type ListenerSpec } from '#tests/support/random-application.ts'
 import { runApplication } from '#tests/support/run-application.ts'

@@ -1,6 +1,6 @@
 import { connect } from 'node:net'
 import { setTimeout as wait } from 'node:timers/promises'
-import { encodeUpload } from '#kernel/testing/event-factories.ts'
+import { encodeUpload } from 'sinfonietta/testing'
 import { badRequests, findComplaints } from '#tests/support/bad-requests.ts'
 
 /** One visit of a client to a port; gives what was wrong with the answer, `undefined` when nothing was. */

@@ -1,16 +1,15 @@
+import { RequestEvent, TerminateEvent } from 'sinfonietta'
 import type { Test } from 'tap'
 import { ControllerResolver } from '#kernel/controller.ts'
-import { RequestEvent, TerminateEvent } from '#kernel/events.ts'
 import { HttpKernel } from '#kernel/http-kernel.ts'
 import { RequestContext } from '#kernel/request-context.ts'
 import { NodeServer, type NodeServerOptions } from '#kernel/server/node-server.ts'
 import { createEventDispatcher, type EventDispatcher } from '#lib/event-dispatcher/event-dispatcher.ts'
 import { TrustedProxies } from '#lib/http/trusted-proxies.ts'
-import type { LogRecord } from '#lib/log/logger.ts'
 import type { RequestHandler } from '#lib/routing/route-collection.ts'
 import { createSignals } from '#lib/signals.ts'
 import { usesNodeMessages } from './node-messages.ts'
-import { createRecorder } from './recording-logger.ts'
+import { createRecorder, type LogRecord } from './recording-logger.ts'
 
 /** A server before a kernel without bundles: unless a listener or handler of the test waits, nothing waits. */
 export interface BareServer {

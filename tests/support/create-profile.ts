@@ -1,3 +1,4 @@
+import type { ProfileStorage } from 'sinfonietta/profiler'
 import {
   type CollectorTypes,
   noCounts,
@@ -6,8 +7,12 @@ import {
   schemaVersion,
   toProfile,
 } from '#bundles/profiler/profile/profile.ts'
-import type { SerializedProfile } from '#bundles/profiler/store/profile-storage.ts'
 import type { PanelProfile } from '#bundles/profiler/web/panels/panel.ts'
+
+/** What a storage is given, finds, and searches for. */
+export type SerializedProfile = Parameters<ProfileStorage['append']>[0]
+export type StoredProfile = NonNullable<Awaited<ReturnType<ProfileStorage['find']>>>
+export type ProfileQuery = Parameters<ProfileStorage['search']>[0]
 
 /** What of a profile, beside its data, is not as usual. */
 export interface ProfileInit extends Partial<ProfileSummary> {

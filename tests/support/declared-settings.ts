@@ -1,12 +1,11 @@
 import type { AnyNode } from 'acorn'
-import { createFrameworkBundle } from 'sinfonietta'
+import { asFlag, type Conversion, createFrameworkBundle } from 'sinfonietta'
+import { createOpenTelemetryBundle } from 'sinfonietta/opentelemetry'
+import { createProfilerBundle } from 'sinfonietta/profiler'
 import { listNodes } from '#bundles/maker/syntax.ts'
-import { openTelemetrySettings } from '#bundles/opentelemetry/settings.ts'
-import { profilerSettings } from '#bundles/profiler/web/settings.ts'
 import { readConfig } from '#lib/env/config.ts'
 import { type Environment, environments } from '#lib/env/dotenv.ts'
 import { type BundleSettings, type Setting, Settings } from '#lib/env/settings.ts'
-import { asFlag, type Conversion } from '#lib/text/conversion.ts'
 import { docBefore, readSource } from './doc-comments.ts'
 import { code, linkGuides, writeTable } from './markdown.ts'
 
@@ -17,8 +16,8 @@ export function readSettings(environment: Environment): Readonly<Record<string, 
   return {
     kernel: readKernelSettings(environment),
     framework: definitionsOf(createFrameworkBundle().settings),
-    profiler: definitionsOf(profilerSettings),
-    opentelemetry: definitionsOf(openTelemetrySettings),
+    profiler: definitionsOf(createProfilerBundle().settings),
+    opentelemetry: definitionsOf(createOpenTelemetryBundle().settings),
   }
 }
 

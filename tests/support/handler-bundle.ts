@@ -1,4 +1,4 @@
-import type { Bundle } from '#kernel/bundle.ts'
+import type { Bundle } from 'sinfonietta'
 import { toController } from '#kernel/controller.ts'
 import type { RequestHandler } from '#lib/routing/route-collection.ts'
 

@@ -1,7 +1,5 @@
 import { request as open } from 'node:http'
-import type { Application, Bundle } from '#kernel/bundle.ts'
-import { dump } from '#kernel/dump.ts'
-import type { Request } from '#lib/http/request.ts'
+import { type Application, type Bundle, dump, type Request } from 'sinfonietta'
 import { Response } from '#lib/http/response.ts'
 
 /** The recorded values of a request: many short ones, or few that are long. */

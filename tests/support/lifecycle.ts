@@ -8,7 +8,7 @@ import {
   ResponseEvent,
   TerminateEvent,
   ViewEvent,
-} from '#kernel/events.ts'
+} from 'sinfonietta'
 import type { EventClass } from '#lib/event-dispatcher/event-dispatcher.ts'
 
 /** Every event of the lifecycle. */

@@ -1,12 +1,10 @@
 import { Readable } from 'node:stream'
-import { HttpError } from 'sinfonietta'
+import { type Application, asInteger, type Bundle, HttpError } from 'sinfonietta'
 import { currentRequest, queryValue, routeParameter } from '#kernel/argument-sources.ts'
-import type { Application, Bundle } from '#kernel/bundle.ts'
 import { type Controller, defineController } from '#kernel/controller.ts'
 import { Event } from '#lib/event-dispatcher/event-dispatcher.ts'
 import { Response } from '#lib/http/response.ts'
 import type { RouteDefinition } from '#lib/routing/route.ts'
-import { asInteger } from '#lib/text/conversion.ts'
 
 /** Routes that show every behaviour of the kernel: those of the conformance cases, and some that only tests need. */
 export const probeBundle: Bundle = {

@@ -1,5 +1,7 @@
 import assert from 'node:assert'
-import { createFrameworkBundle } from 'sinfonietta'
+import { type Bundle, createFrameworkBundle } from 'sinfonietta'
+import type { ProfileStorage } from 'sinfonietta/profiler'
+import { createRequest } from 'sinfonietta/testing'
 import type { Test } from 'tap'
 import { compareWithPrevious } from '#bundles/profiler/insight/compare/judge-comparison.ts'
 import { Inspector } from '#bundles/profiler/insight/findings/inspector.ts'
@@ -7,7 +9,6 @@ import { findChildren, findOccurrences, findRelatives } from '#bundles/profiler/
 import { findSinceEdit } from '#bundles/profiler/insight/since-edit.ts'
 import { findDistributedTrace } from '#bundles/profiler/insight/timeline/services.ts'
 import type { Profile } from '#bundles/profiler/profile/profile.ts'
-import type { ProfileStorage, StoredProfile } from '#bundles/profiler/store/profile-storage.ts'
 import { CpuSampler } from '#bundles/profiler/subjects/cpu/cpu-sampler.ts'
 import { createPanels } from '#bundles/profiler/subjects/views.ts'
 import {
@@ -17,9 +18,8 @@ import {
   waitForStored,
 } from '#bundles/profiler/testing/create-profiled-test-kernel.ts'
 import type { PanelProfile, ProfilePanel } from '#bundles/profiler/web/panels/panel.ts'
-import type { Bundle } from '#kernel/bundle.ts'
-import { createRequest } from '#kernel/testing/event-factories.ts'
 import type { RequestHandler } from '#lib/routing/route-collection.ts'
+import type { StoredProfile } from './create-profile.ts'
 import { createHandlerBundle } from './handler-bundle.ts'
 import { probeBundle } from './probe-bundle.ts'
 import { portableSite } from './project.ts'

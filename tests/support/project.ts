@@ -1,7 +1,7 @@
 import { mkdirSync, writeFileSync } from 'node:fs'
 import path from 'node:path'
+import type { Bundle } from 'sinfonietta'
 import { siteBundle } from '#bundles/site/site-bundle.ts'
-import type { Bundle } from '#kernel/bundle.ts'
 
 /** Writes files of an application, by their names, in its directory; returns the directory. */
 export function createProject(directory: string, files: Readonly<Record<string, string>>): string {

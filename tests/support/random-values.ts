@@ -1,5 +1,4 @@
-import { HttpError } from 'sinfonietta'
-import { Request } from '#lib/http/request.ts'
+import { HttpError, Request } from 'sinfonietta'
 import { Response } from '#lib/http/response.ts'
 import type { ControllerSpec, ThenableForm, Thrown } from './random-application.ts'
 

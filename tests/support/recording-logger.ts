@@ -1,5 +1,9 @@
+import type { Logger } from 'sinfonietta'
+import type { TestKernel } from 'sinfonietta/testing'
 import { createLogger } from '#lib/log/create-logger.ts'
-import type { Logger, LogRecord } from '#lib/log/logger.ts'
+
+/** What a logger has written. */
+export type LogRecord = TestKernel['records'][number]
 
 /** A logger that prints nothing and keeps everything. */
 export function createRecorder(): { logger: Logger; records: readonly LogRecord[] } {

@@ -1,10 +1,7 @@
-import { HttpError } from 'sinfonietta'
+import { type Application, type Bundle, dump, HttpError, type Request } from 'sinfonietta'
+import { encodeUpload } from 'sinfonietta/testing'
 import { checkedForm, jsonBody, queryValues } from '#kernel/argument-sources.ts'
-import type { Application, Bundle } from '#kernel/bundle.ts'
-import { dump } from '#kernel/dump.ts'
-import { encodeUpload } from '#kernel/testing/event-factories.ts'
 import { Event } from '#lib/event-dispatcher/event-dispatcher.ts'
-import type { Request } from '#lib/http/request.ts'
 import { Response } from '#lib/http/response.ts'
 import type { StandardSchema } from '#lib/schema/standard-schema.ts'
 

@@ -1,22 +1,20 @@
-import { type Argument, type Controller, ControllerResolver } from '#kernel/controller.ts'
 import {
-  AnswerableEvent,
   ControllerArgumentsEvent,
   ControllerEvent,
   ExceptionEvent,
   FinishRequestEvent,
   type KernelEvent,
+  type Request,
   RequestEvent,
   ResponseEvent,
   TerminateEvent,
   ViewEvent,
-} from '#kernel/events.ts'
+} from 'sinfonietta'
+import { createRequest } from 'sinfonietta/testing'
+import { type Argument, type Controller, ControllerResolver } from '#kernel/controller.ts'
 import { HttpKernel } from '#kernel/http-kernel.ts'
-import { createConstantResponse } from '#kernel/last-resort.ts'
-import { createRequest } from '#kernel/testing/event-factories.ts'
 import { createEventDispatcher, type EventClass, type EventDispatcher } from '#lib/event-dispatcher/event-dispatcher.ts'
 import { TraceableEventDispatcher } from '#lib/event-dispatcher/traceable-event-dispatcher.ts'
-import type { Request } from '#lib/http/request.ts'
 import { Response } from '#lib/http/response.ts'
 import type { Act, ApplicationSpec, ControllerSpec, Ending, ListenerSpec, RequestSpec } from './random-application.ts'
 import type { Values } from './random-values.ts'
@@ -46,6 +44,9 @@ const eventTypes: Readonly<Record<ListenerSpec['event'], EventClass<KernelEvent>
   ExceptionEvent,
   TerminateEvent,
 }
+
+const isAnswerable = (event: KernelEvent) =>
+  event instanceof RequestEvent || event instanceof ViewEvent || event instanceof ExceptionEvent
 
 class Run {
   readonly log: RunLog = new RunLog()
@@ -174,7 +175,7 @@ class Run {
       const before = event.request.attributes.get('trail') ?? ''
       event.request.attributes.set('trail', `${before}${act.value}`)
     }
-    if (act.act === 'respond' && event instanceof AnswerableEvent) {
+    if (act.act === 'respond' && isAnswerable(event)) {
       event.respond(this.#values.response(act.status, act.isValid))
     }
     if (act.act === 'replace') this.#replace(act, event)
@@ -201,7 +202,7 @@ class Run {
   async #ask(act: Extract<Act, { act: 'ask' }>, event: KernelEvent): Promise<void> {
     const response = await this.#subRequest(event.request, act.controller, act.catchErrors)
     if (!act.isAnswer) return
-    if (event instanceof AnswerableEvent) event.respond(response)
+    if (isAnswerable(event)) event.respond(response)
     if (event instanceof ResponseEvent) event.response = response
   }
 
@@ -265,6 +266,6 @@ class Run {
     const list = errors.map(error => this.#values.describe(error)).join(' and ')
     this.log.write(`last resort of ${this.#values.describe(request)} for ${list}`)
     if (this.#spec.lastResort === 'throws') throw this.#values.throwable('error')
-    return createConstantResponse(599)
+    return new Response('', { status: 599 })
   }
 }

@@ -1,9 +1,8 @@
-import type { KernelEvent } from '#kernel/events.ts'
+import type { KernelEvent, Logger } from 'sinfonietta'
+import { silentLogger } from 'sinfonietta/testing'
 import { RequestContext } from '#kernel/request-context.ts'
-import { silentLogger } from '#kernel/testing/event-factories.ts'
 import type { Event, EventClass } from '#lib/event-dispatcher/event-dispatcher.ts'
 import type { DispatchTracer, TraceSpan } from '#lib/event-dispatcher/traceable-event-dispatcher.ts'
-import type { LogContext, Logger } from '#lib/log/logger.ts'
 import { Values } from './random-values.ts'
 
 // One for all runs: on Node 20 each `AsyncLocalStorage` makes every promise of the process slower.
@@ -59,7 +58,7 @@ export class RunLog {
   createLogger(): Logger {
     const log =
       (level: string) =>
-      (message: string, context: LogContext = {}) => {
+      (message: string, context: Parameters<Logger['info']>[1] = {}) => {
         this.write(`${level}: ${message} ${this.describeAll(context)}`)
       }
     const logger: Logger = {

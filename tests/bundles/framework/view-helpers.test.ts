@@ -1,8 +1,6 @@
-import { createFrameworkBundle } from 'sinfonietta'
-import { createTestKernel } from 'sinfonietta/testing'
+import { type Bundle, createFrameworkBundle } from 'sinfonietta'
+import { createRequest, createTestKernel } from 'sinfonietta/testing'
 import { type Test, t } from 'tap'
-import type { Bundle } from '#kernel/bundle.ts'
-import { createRequest } from '#kernel/testing/event-factories.ts'
 import { Response } from '#lib/http/response.ts'
 
 /** Renders a template in an application of its own, as the page of `/page`. */

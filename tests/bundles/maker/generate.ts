@@ -1,8 +1,7 @@
 import { readFileSync } from 'node:fs'
-import { createFrameworkBundle } from 'sinfonietta'
+import { type Bundle, createFrameworkBundle } from 'sinfonietta'
 import { makerBundle } from 'sinfonietta/console'
 import type { Test } from 'tap'
-import type { Bundle } from '#kernel/bundle.ts'
 import { runInTerminal } from '#tests/support/fake-terminal.ts'
 import { runProcess } from '#tests/support/start-process.ts'
 

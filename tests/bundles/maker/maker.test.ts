@@ -1,5 +1,6 @@
 import { cpSync, existsSync, mkdirSync, readFileSync, writeFileSync } from 'node:fs'
 import path from 'node:path'
+import * as entry from 'sinfonietta'
 import { createFrameworkBundle } from 'sinfonietta'
 import { makerBundle } from 'sinfonietta/console'
 import { createProfilerBundle } from 'sinfonietta/profiler'
@@ -8,7 +9,6 @@ import { type Test, t } from 'tap'
 import { parseName } from '#bundles/maker/generators.ts'
 import { MemoryProfileStorage } from '#bundles/profiler/store/memory-profile-storage.ts'
 import { siteBundle } from '#bundles/site/site-bundle.ts'
-import * as lifecycle from '#kernel/events.ts'
 import { runInTerminal } from '#tests/support/fake-terminal.ts'
 
 /** A project in which generators can write. */
@@ -136,7 +136,7 @@ t.test('there is a listener for each event of a request', async t => {
     t.equal((await run(`make:listener ${name} ${event} --bundle site`)).code, 0)
     const [, type = ''] =
       /import \{.*?(\w+Event)\b.*? \} from 'sinfonietta'/.exec(read(`bundles/site/${name}-listener.ts`)) ?? []
-    t.equal(Reflect.get(lifecycle, type)?.eventName, event)
+    t.equal(Reflect.get(entry, type)?.eventName, event)
     t.notMatch(read(`tests/bundles/site/${name}-listener.test.ts`), /sample/i)
   }
   const wrong = await run('make:listener a kernel.start --bundle site')

@@ -1,6 +1,6 @@
 import { context, propagation } from '@opentelemetry/api'
+import { createRequest } from 'sinfonietta/testing'
 import { t } from 'tap'
-import { createRequest } from '#kernel/testing/event-factories.ts'
 import { traceContextOf } from '#kernel/trace-context.ts'
 import { Response } from '#lib/http/response.ts'
 import { createTracedKernel } from './traced-kernel.ts'

@@ -1,8 +1,7 @@
-import { createFrameworkBundle } from 'sinfonietta'
+import { type Bundle, createFrameworkBundle } from 'sinfonietta'
 import { createOpenTelemetryBundle } from 'sinfonietta/opentelemetry'
 import { createTestKernel, type TestKernel } from 'sinfonietta/testing'
 import type { Test } from 'tap'
-import type { Bundle } from '#kernel/bundle.ts'
 import { startTraceReceiver, type TraceReceiver } from '#tests/support/trace-receiver.ts'
 
 /** A kernel that sends its spans to a receiver of the test. */

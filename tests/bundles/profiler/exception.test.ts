@@ -1,7 +1,6 @@
-import { HttpError } from 'sinfonietta'
+import { ExceptionEvent, HttpError } from 'sinfonietta'
 import t from 'tap'
 import type { Profile } from '#bundles/profiler/profile/profile.ts'
-import { ExceptionEvent } from '#kernel/events.ts'
 import { createProfile } from '#tests/support/create-profile.ts'
 import { toText } from '#tests/support/html.ts'
 import { createProfiledKernel } from '#tests/support/profiled-kernel.ts'

@@ -1,5 +1,6 @@
 import { type } from 'arktype'
 import type { HttpError } from 'sinfonietta'
+import { createRequest } from 'sinfonietta/testing'
 import { t } from 'tap'
 import * as v from 'valibot'
 import { z } from 'zod'
@@ -14,7 +15,6 @@ import {
   type ValidationEnd,
 } from '#kernel/argument-sources.ts'
 import { type Argument, defineController } from '#kernel/controller.ts'
-import { createRequest } from '#kernel/testing/event-factories.ts'
 import { UploadedFile } from '#lib/body/form-data.ts'
 import type { StandardSchema } from '#lib/schema/standard-schema.ts'
 

@@ -1,3 +1,5 @@
+import { asInteger, asListOf, asOneOf, asText, type Request } from 'sinfonietta'
+import { createRequest } from 'sinfonietta/testing'
 import { t } from 'tap'
 import {
   cookieValue,
@@ -15,9 +17,6 @@ import {
   resolveArguments,
   toController,
 } from '#kernel/controller.ts'
-import { createRequest } from '#kernel/testing/event-factories.ts'
-import type { Request } from '#lib/http/request.ts'
-import { asInteger, asListOf, asOneOf, asText } from '#lib/text/conversion.ts'
 
 function requestWith(attributes: Record<string, unknown>, target = '/'): Request {
   const request = createRequest(target)

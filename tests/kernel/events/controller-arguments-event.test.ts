@@ -1,9 +1,8 @@
-import { createBareKernel } from 'sinfonietta/testing'
+import { ControllerArgumentsEvent } from 'sinfonietta'
+import { createBareKernel, createRequest } from 'sinfonietta/testing'
 import { t } from 'tap'
 import { queryValue } from '#kernel/argument-sources.ts'
 import { defineController, toController } from '#kernel/controller.ts'
-import { ControllerArgumentsEvent } from '#kernel/events.ts'
-import { createRequest } from '#kernel/testing/event-factories.ts'
 import { Response } from '#lib/http/response.ts'
 
 const greet = defineController('greet', [queryValue('name')], name => new Response(`hello ${name}`))

@@ -1,7 +1,7 @@
+import { ControllerEvent } from 'sinfonietta'
 import { createBareKernel } from 'sinfonietta/testing'
 import { t } from 'tap'
 import { toController } from '#kernel/controller.ts'
-import { ControllerEvent } from '#kernel/events.ts'
 import { Response } from '#lib/http/response.ts'
 
 t.test('listeners see the controller that was found, by priority', async t => {

@@ -1,7 +1,6 @@
-import { HttpError } from 'sinfonietta'
+import { ExceptionEvent, HttpError } from 'sinfonietta'
 import { type BareKernel, createBareKernel } from 'sinfonietta/testing'
 import { t } from 'tap'
-import { ExceptionEvent } from '#kernel/events.ts'
 import { Response } from '#lib/http/response.ts'
 
 const failure = new Error('lost')

@@ -1,6 +1,6 @@
+import { FinishRequestEvent } from 'sinfonietta'
 import { createBareKernel } from 'sinfonietta/testing'
 import { t } from 'tap'
-import { FinishRequestEvent } from '#kernel/events.ts'
 
 t.test('it is dispatched after the response is complete, by priority, once', async t => {
   const { kernel, dispatcher, request, sequence } = createBareKernel()

@@ -1,7 +1,6 @@
-import { HttpError } from 'sinfonietta'
+import { ExceptionEvent, HttpError, RequestEvent } from 'sinfonietta'
 import { createBareKernel } from 'sinfonietta/testing'
 import { t } from 'tap'
-import { ExceptionEvent, RequestEvent } from '#kernel/events.ts'
 import { Response } from '#lib/http/response.ts'
 
 t.test('listeners are called by priority before anything else, and may await', async t => {

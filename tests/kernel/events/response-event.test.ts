@@ -1,6 +1,6 @@
+import { ExceptionEvent, ResponseEvent } from 'sinfonietta'
 import { createBareKernel } from 'sinfonietta/testing'
 import { t } from 'tap'
-import { ExceptionEvent, ResponseEvent } from '#kernel/events.ts'
 import { Response } from '#lib/http/response.ts'
 
 t.test('listeners change headers and status by priority, and may await', async t => {

@@ -1,7 +1,7 @@
 import assert from 'node:assert'
+import { ExceptionEvent, RequestEvent, ViewEvent } from 'sinfonietta'
 import { createBareKernel } from 'sinfonietta/testing'
 import { t } from 'tap'
-import { ExceptionEvent, RequestEvent, ViewEvent } from '#kernel/events.ts'
 import { Response } from '#lib/http/response.ts'
 
 t.test('a controller that returns a response needs no view', async t => {

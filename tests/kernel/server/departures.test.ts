@@ -1,19 +1,19 @@
 import type { Socket } from 'node:net'
 import { PassThrough } from 'node:stream'
 import { setImmediate as nextTurn } from 'node:timers/promises'
-import { type Test, t } from 'tap'
 import {
   ControllerArgumentsEvent,
   ControllerEvent,
   ExceptionEvent,
   FinishRequestEvent,
   type KernelEvent,
+  type Request,
   RequestEvent,
   ResponseEvent,
   ViewEvent,
-} from '#kernel/events.ts'
+} from 'sinfonietta'
+import { type Test, t } from 'tap'
 import type { EventClass } from '#lib/event-dispatcher/event-dispatcher.ts'
-import type { Request } from '#lib/http/request.ts'
 import { Response } from '#lib/http/response.ts'
 import { type BareServer, startBareServer } from '#tests/support/bare-server.ts'
 import { openConnection } from '#tests/support/test-server.ts'

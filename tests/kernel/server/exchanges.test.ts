@@ -1,8 +1,8 @@
 import { IncomingMessage, ServerResponse } from 'node:http'
 import { Socket } from 'node:net'
+import { createRequest } from 'sinfonietta/testing'
 import { t } from 'tap'
 import { Exchanges } from '#kernel/server/exchanges.ts'
-import { createRequest } from '#kernel/testing/event-factories.ts'
 
 t.test('exchanges end in any order, and each of them once', async t => {
   const exchanges = new Exchanges()

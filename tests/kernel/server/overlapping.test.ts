@@ -1,18 +1,18 @@
 import { setImmediate as nextTurn, setTimeout as wait } from 'node:timers/promises'
-import { HttpError } from 'sinfonietta'
-import { t } from 'tap'
 import {
   ControllerArgumentsEvent,
   ControllerEvent,
   ExceptionEvent,
   FinishRequestEvent,
+  HttpError,
   type KernelEvent,
+  type Request,
   RequestEvent,
   ResponseEvent,
   TerminateEvent,
   ViewEvent,
-} from '#kernel/events.ts'
-import type { Request } from '#lib/http/request.ts'
+} from 'sinfonietta'
+import { t } from 'tap'
 import { Response } from '#lib/http/response.ts'
 import { startBareServer } from '#tests/support/bare-server.ts'
 import { lifecycle } from '#tests/support/lifecycle.ts'

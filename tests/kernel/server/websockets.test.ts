@@ -2,10 +2,16 @@ import { once } from 'node:events'
 import { readFileSync } from 'node:fs'
 import type { Socket } from 'node:net'
 import { Readable } from 'node:stream'
-import { addNodeMiddleware, HttpError, type UpgradeHandler, WebSocketUpgrade } from 'sinfonietta'
+import {
+  addNodeMiddleware,
+  HttpError,
+  RequestEvent,
+  TerminateEvent,
+  type UpgradeHandler,
+  WebSocketUpgrade,
+} from 'sinfonietta'
 import { type Test, t } from 'tap'
 import { type ClientOptions, WebSocket, WebSocketServer } from 'ws'
-import { RequestEvent, TerminateEvent } from '#kernel/events.ts'
 import { NodeServer } from '#kernel/server/node-server.ts'
 import { Response } from '#lib/http/response.ts'
 import { TrustedProxies } from '#lib/http/trusted-proxies.ts'

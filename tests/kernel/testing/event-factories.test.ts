@@ -1,6 +1,5 @@
-import { createBareKernel } from 'sinfonietta/testing'
-import { t } from 'tap'
 import {
+  createBareKernel,
   createControllerArgumentsEvent,
   createControllerEvent,
   createExceptionEvent,
@@ -11,7 +10,8 @@ import {
   createTerminateEvent,
   createViewEvent,
   silentLogger,
-} from '#kernel/testing/event-factories.ts'
+} from 'sinfonietta/testing'
+import { t } from 'tap'
 import { Response } from '#lib/http/response.ts'
 import { TrustedProxies } from '#lib/http/trusted-proxies.ts'
 

@@ -1,8 +1,7 @@
 import { AssertionError } from 'node:assert'
-import { RecordingDispatcher } from 'sinfonietta/testing'
+import { ExceptionEvent, RequestEvent, ResponseEvent } from 'sinfonietta'
+import { createRequest, createRequestEvent, createResponseEvent, RecordingDispatcher } from 'sinfonietta/testing'
 import { t } from 'tap'
-import { ExceptionEvent, RequestEvent, ResponseEvent } from '#kernel/events.ts'
-import { createRequest, createRequestEvent, createResponseEvent } from '#kernel/testing/event-factories.ts'
 import { Event } from '#lib/event-dispatcher/event-dispatcher.ts'
 import { Response } from '#lib/http/response.ts'
 

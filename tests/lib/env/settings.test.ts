@@ -1,3 +1,4 @@
+import { asFlag, asInteger, asListOf, asOneOf, asUrl } from 'sinfonietta'
 import t from 'tap'
 import * as v from 'valibot'
 import { z } from 'zod'
@@ -9,7 +10,6 @@ import {
   warnOfUnknownSettings,
 } from '#lib/env/settings.ts'
 import type { StandardSchema } from '#lib/schema/standard-schema.ts'
-import { asFlag, asInteger, asListOf, asOneOf, asUrl } from '#lib/text/conversion.ts'
 
 type Variables = Readonly<Record<string, string>>
 

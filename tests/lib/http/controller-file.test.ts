@@ -1,6 +1,7 @@
 import { existsSync, mkdirSync, symlinkSync, writeFileSync } from 'node:fs'
 import type { Readable } from 'node:stream'
 import { text } from 'node:stream/consumers'
+import { Request } from 'sinfonietta'
 import { type Test, t } from 'tap'
 import {
   contentDisposition,
@@ -8,7 +9,6 @@ import {
   type FileResponseOptions,
   removeFiles,
 } from '#lib/http/file-response.ts'
-import { Request } from '#lib/http/request.ts'
 import type { Response } from '#lib/http/response.ts'
 
 const ask = (headers: Record<string, string> = {}, method = 'GET') => new Request({ target: '/', headers, method })

@@ -1,6 +1,6 @@
+import { Request } from 'sinfonietta'
 import { t } from 'tap'
 import { findCrossOrigin, isOrigin } from '#lib/http/cors.ts'
-import { Request } from '#lib/http/request.ts'
 import { TrustedProxies } from '#lib/http/trusted-proxies.ts'
 
 const proxy = '10.0.0.1'

@@ -1,9 +1,8 @@
 import { once } from 'node:events'
 import type { Readable } from 'node:stream'
 import { setImmediate as nextTurn } from 'node:timers/promises'
-import { EventStream, type ServerEvent } from 'sinfonietta'
+import { EventStream, Request, type ServerEvent } from 'sinfonietta'
 import { t } from 'tap'
-import { Request } from '#lib/http/request.ts'
 
 /** Everything that a client receives of a stream that `open` ends. */
 async function receive(open: (stream: EventStream) => unknown): Promise<string> {

@@ -4,9 +4,9 @@ import { Readable } from 'node:stream'
 import { buffer } from 'node:stream/consumers'
 import { brotliDecompressSync, gunzipSync } from 'node:zlib'
 import fc from 'fast-check'
+import { Request } from 'sinfonietta'
 import { type Test, t } from 'tap'
 import { FileVariants, parseRange, StaticFileResponses } from '#lib/http/file-response.ts'
-import { Request } from '#lib/http/request.ts'
 import { createEtag, type Response } from '#lib/http/response.ts'
 
 const style = 'p { color: red }\n'.repeat(200)

@@ -3,13 +3,16 @@ import { Writable } from 'node:stream'
 import { stripVTControlCharacters } from 'node:util'
 import { runInNewContext } from 'node:vm'
 import fc from 'fast-check'
-import { HttpError } from 'sinfonietta'
+import { HttpError, type Logger } from 'sinfonietta'
 import t from 'tap'
 import { createLogger, type LoggerOptions } from '#lib/log/create-logger.ts'
-import { AccessEntry, type Logger, type LogRecord, logLevels } from '#lib/log/logger.ts'
+import { AccessEntry } from '#lib/log/logger.ts'
 import { Redactor } from '#lib/redact/redactor.ts'
 import { escapeControls } from '#lib/text/escapes.ts'
+import type { LogRecord } from '#tests/support/recording-logger.ts'
 import { until } from '#tests/support/until.ts'
+
+const logLevels = ['debug', 'info', 'warning', 'error', 'critical'] as const
 
 /** Local time, as in readable lines. */
 const now = new Date(2026, 10, 21, 12, 34, 56, 789)

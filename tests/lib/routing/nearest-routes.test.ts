@@ -1,11 +1,13 @@
 import fc from 'fast-check'
+import { Request } from 'sinfonietta'
 import { t } from 'tap'
-import { Request, type RequestInit } from '#lib/http/request.ts'
 import { NearestRoutes } from '#lib/routing/nearest-routes.ts'
 import type { RouteDefinition } from '#lib/routing/route.ts'
 import { RouteCollection } from '#lib/routing/route-collection.ts'
 import { correctSlash } from '#lib/routing/route-matcher.ts'
 import { probeRoutes } from './probe-routes.ts'
+
+type RequestInit = ConstructorParameters<typeof Request>[0]
 
 function near(definitions: Iterable<RouteDefinition>): NearestRoutes {
   const routes = new RouteCollection()

@@ -1,5 +1,5 @@
+import { Request } from 'sinfonietta'
 import { t } from 'tap'
-import { Request } from '#lib/http/request.ts'
 import { findHiddenRoutes } from '#lib/routing/hidden-routes.ts'
 import type { ParametersOf, RouteDefinition } from '#lib/routing/route.ts'
 import { RouteCollection, type RouteDeclarations } from '#lib/routing/route-collection.ts'

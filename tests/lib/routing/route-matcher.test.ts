@@ -1,11 +1,13 @@
 import fc from 'fast-check'
+import { Request } from 'sinfonietta'
 import { t } from 'tap'
-import { Request, type RequestInit } from '#lib/http/request.ts'
 import { describeHiddenRoute, findHiddenRoutes } from '#lib/routing/hidden-routes.ts'
 import type { RouteDefinition, RouteMethod, RouteScheme } from '#lib/routing/route.ts'
 import { RouteCollection } from '#lib/routing/route-collection.ts'
 import { applySlash, correctSlash, type RouteMatch, RouteMatcher, trimSlashes } from '#lib/routing/route-matcher.ts'
 import { probeRoutes } from './probe-routes.ts'
+
+type RequestInit = ConstructorParameters<typeof Request>[0]
 
 function collect(definitions: Iterable<RouteDefinition>): RouteCollection {
   const routes = new RouteCollection()

@@ -1,6 +1,6 @@
 import fc from 'fast-check'
+import { Request } from 'sinfonietta'
 import { t } from 'tap'
-import { Request } from '#lib/http/request.ts'
 import { TrustedProxies } from '#lib/http/trusted-proxies.ts'
 import type { RouteDefinition } from '#lib/routing/route.ts'
 import { RouteCollection } from '#lib/routing/route-collection.ts'

@@ -1,5 +1,5 @@
+import { asDate, asFlag, asInteger, asListOf, asOneOf, asText, asUrl } from 'sinfonietta'
 import t from 'tap'
-import { asDate, asFlag, asInteger, asListOf, asOneOf, asText, asUrl } from '#lib/text/conversion.ts'
 
 t.test('text stays as it is', async t => {
   t.equal(asText.convert(' a '), ' a ')

@@ -1,8 +1,8 @@
 import { rmSync, writeFileSync } from 'node:fs'
 import { createRequire } from 'node:module'
 import path from 'node:path'
+import { Request } from 'sinfonietta'
 import { type Test, t } from 'tap'
-import { Request } from '#lib/http/request.ts'
 import { createTraceableView } from '#lib/view/traceable-view.ts'
 import { createView, HtmlFragment, type View, type ViewModel } from '#lib/view/view.ts'
 

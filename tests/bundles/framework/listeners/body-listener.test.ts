@@ -1,7 +1,7 @@
+import type { Request } from 'sinfonietta'
+import { createRequest, createRequestEvent } from 'sinfonietta/testing'
 import { t } from 'tap'
 import { BodyListener } from '#bundles/framework/listeners/request-listeners.ts'
-import { createRequest, createRequestEvent } from '#kernel/testing/event-factories.ts'
-import type { Request } from '#lib/http/request.ts'
 
 const listener = new BodyListener()
 

@@ -3,9 +3,9 @@ import { once } from 'node:events'
 import { PassThrough, Readable } from 'node:stream'
 import { buffer } from 'node:stream/consumers'
 import { brotliDecompressSync, createGunzip, gunzipSync } from 'node:zlib'
+import { createRequest, createResponseEvent } from 'sinfonietta/testing'
 import { t } from 'tap'
 import { CompressionListener } from '#bundles/framework/listeners/response-listeners.ts'
-import { createRequest, createResponseEvent } from '#kernel/testing/event-factories.ts'
 import { type Body, Response } from '#lib/http/response.ts'
 
 const listener = new CompressionListener()

@@ -1,7 +1,7 @@
 import { Readable } from 'node:stream'
+import { createRequest, createResponseEvent } from 'sinfonietta/testing'
 import { t } from 'tap'
 import { ConditionalListener } from '#bundles/framework/listeners/response-listeners.ts'
-import { createRequest, createResponseEvent } from '#kernel/testing/event-factories.ts'
 import { Response } from '#lib/http/response.ts'
 
 const listener = new ConditionalListener()

@@ -1,9 +1,7 @@
-import { createFrameworkBundle } from 'sinfonietta'
-import { createTestKernel } from 'sinfonietta/testing'
+import { createFrameworkBundle, type Request } from 'sinfonietta'
+import { createRequest, createRequestEvent, createTestKernel } from 'sinfonietta/testing'
 import { t } from 'tap'
 import { HostListener } from '#bundles/framework/listeners/request-listeners.ts'
-import { createRequest, createRequestEvent } from '#kernel/testing/event-factories.ts'
-import type { Request } from '#lib/http/request.ts'
 
 const listener = new HostListener(['example.org', '*.example.org'])
 

@@ -1,6 +1,6 @@
+import { createRequest, createResponseEvent } from 'sinfonietta/testing'
 import { t } from 'tap'
 import { RemoveCspListener } from '#bundles/framework/listeners/response-listeners.ts'
-import { createRequest, createResponseEvent } from '#kernel/testing/event-factories.ts'
 import { Response } from '#lib/http/response.ts'
 
 function createEvent(isFailed: boolean) {

@@ -1,6 +1,6 @@
+import { createResponseEvent } from 'sinfonietta/testing'
 import { t } from 'tap'
 import { RobotsListener } from '#bundles/framework/listeners/response-listeners.ts'
-import { createResponseEvent } from '#kernel/testing/event-factories.ts'
 import { Response } from '#lib/http/response.ts'
 
 t.test('pages of development are kept out of search engines', async t => {

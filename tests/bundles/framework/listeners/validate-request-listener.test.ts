@@ -1,8 +1,10 @@
+import { Request } from 'sinfonietta'
+import { createRequestEvent } from 'sinfonietta/testing'
 import { t } from 'tap'
 import { ValidateRequestListener } from '#bundles/framework/listeners/request-listeners.ts'
-import { createRequestEvent } from '#kernel/testing/event-factories.ts'
-import { Request, type RequestInit } from '#lib/http/request.ts'
 import { requestChecks } from '#lib/http/request-checks.ts'
+
+type RequestInit = ConstructorParameters<typeof Request>[0]
 
 const listener = new ValidateRequestListener()
 const validate = (init: RequestInit) => () => listener.onRequest(createRequestEvent({ request: new Request(init) }))

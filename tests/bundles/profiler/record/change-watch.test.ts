@@ -1,8 +1,5 @@
 import fc from 'fast-check'
 import { Headers } from 'sinfonietta'
-import { t } from 'tap'
-import { AttributeWatch, ChangeWatch, ResponseWatch } from '#bundles/profiler/record/change-watch.ts'
-import { toController } from '#kernel/controller.ts'
 import {
   createControllerArgumentsEvent,
   createControllerEvent,
@@ -10,7 +7,10 @@ import {
   createFinishRequestEvent,
   createRequestEvent,
   createResponseEvent,
-} from '#kernel/testing/event-factories.ts'
+} from 'sinfonietta/testing'
+import { t } from 'tap'
+import { AttributeWatch, ChangeWatch, ResponseWatch } from '#bundles/profiler/record/change-watch.ts'
+import { toController } from '#kernel/controller.ts'
 import { Response } from '#lib/http/response.ts'
 
 t.test('set, changed and removed attributes are reported once', async t => {

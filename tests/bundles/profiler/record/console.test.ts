@@ -1,12 +1,11 @@
 import { Readable, Writable } from 'node:stream'
 import { setTimeout as sleep } from 'node:timers/promises'
 import { inspect } from 'node:util'
-import { Headers } from 'sinfonietta'
+import { dump, Headers } from 'sinfonietta'
 import { type Test, t } from 'tap'
 import { toMarkdown } from '#bundles/profiler/export/markdown.ts'
 import type { Profile } from '#bundles/profiler/profile/profile.ts'
 import { observeConsole, watchConsole } from '#bundles/profiler/subjects/console/record.ts'
-import { dump, observeDumps } from '#kernel/dump.ts'
 import { Response } from '#lib/http/response.ts'
 import { Redactor } from '#lib/redact/redactor.ts'
 import { formatTree } from '#lib/redact/value-tree.ts'
@@ -247,9 +246,6 @@ t.test('without an observer nothing happens, not even a look at the value', asyn
   )
   t.equal(dump(untouchable), untouchable)
   t.strictSame(printed, [])
-  const stop = observeDumps({ record: () => true, print: () => {} })
-  stop()
-  stop()
 })
 
 t.test('warnings are log messages with their place, in channels of their own', async t => {

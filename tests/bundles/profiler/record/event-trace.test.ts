@@ -1,11 +1,10 @@
+import { ExceptionEvent, type Request, ResponseEvent } from 'sinfonietta'
+import { createExceptionEvent, createRequest, createResponseEvent } from 'sinfonietta/testing'
 import { t } from 'tap'
 import { SpanFlag, type SpanRow } from '#bundles/profiler/profile/span-data.ts'
 import { EventTrace } from '#bundles/profiler/record/event-trace.ts'
-import { ExceptionEvent, ResponseEvent } from '#kernel/events.ts'
-import { createExceptionEvent, createRequest, createResponseEvent } from '#kernel/testing/event-factories.ts'
 import { createEventDispatcher, Event } from '#lib/event-dispatcher/event-dispatcher.ts'
 import { TraceableEventDispatcher } from '#lib/event-dispatcher/traceable-event-dispatcher.ts'
-import type { Request } from '#lib/http/request.ts'
 import { Response } from '#lib/http/response.ts'
 
 class Outer extends Event {

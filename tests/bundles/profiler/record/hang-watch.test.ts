@@ -1,10 +1,10 @@
 import { setTimeout as sleep } from 'node:timers/promises'
+import { createRequest, createRequestEvent } from 'sinfonietta/testing'
 import { type Test, t } from 'tap'
 import { findGap } from '#bundles/profiler/record/loop-activity.ts'
 import { Trace } from '#bundles/profiler/record/trace.ts'
 import { HangWatch } from '#bundles/profiler/subjects/memory/watches.ts'
 import { RequestContext } from '#kernel/request-context.ts'
-import { createRequest, createRequestEvent } from '#kernel/testing/event-factories.ts'
 import { createRecorder } from '#tests/support/recording-logger.ts'
 import { until } from '#tests/support/until.ts'
 

@@ -1,6 +1,6 @@
 import { t } from 'tap'
 import { LogTrace } from '#bundles/profiler/subjects/logs/record.ts'
-import type { LogRecord } from '#lib/log/logger.ts'
+import type { LogRecord } from '#tests/support/recording-logger.ts'
 
 const nowhere = () => undefined
 

@@ -1,9 +1,9 @@
 import { setTimeout as sleep } from 'node:timers/promises'
+import { createRequest } from 'sinfonietta/testing'
 import { t } from 'tap'
 import { Trace } from '#bundles/profiler/record/trace.ts'
 import { type UsageTrace, usagePart } from '#bundles/profiler/subjects/memory/record.ts'
 import { LoopWatch } from '#bundles/profiler/subjects/memory/watches.ts'
-import { createRequest } from '#kernel/testing/event-factories.ts'
 import { toil } from '#tests/bundles/profiler/insight/findings/planted/work-pages.ts'
 import { until } from '#tests/support/until.ts'
 

@@ -1,9 +1,21 @@
 import { writeFileSync } from 'node:fs'
 import path from 'node:path'
 import { Readable } from 'node:stream'
-import { createFrameworkBundle, EventStream, HttpError, WebSocketUpgrade } from 'sinfonietta'
+import {
+  type Bundle,
+  createFrameworkBundle,
+  EventStream,
+  FinishRequestEvent,
+  HttpError,
+  type Logger,
+  type Request,
+  RequestEvent,
+  ResponseEvent,
+  TerminateEvent,
+  WebSocketUpgrade,
+} from 'sinfonietta'
 import { createProfilerBundle } from 'sinfonietta/profiler'
-import { createTestKernel } from 'sinfonietta/testing'
+import { createRequest, createTerminateEvent, createTestKernel } from 'sinfonietta/testing'
 import { type Test, t } from 'tap'
 import { toMarkdown } from '#bundles/profiler/export/markdown.ts'
 import { Inspector } from '#bundles/profiler/insight/findings/inspector.ts'
@@ -16,13 +28,8 @@ import type { CollectedData, Trace } from '#bundles/profiler/record/trace.ts'
 import { MemoryProfileStorage } from '#bundles/profiler/store/memory-profile-storage.ts'
 import { createPanels } from '#bundles/profiler/subjects/views.ts'
 import { toToolbarView } from '#bundles/profiler/web/toolbar/toolbar-view.ts'
-import type { Bundle } from '#kernel/bundle.ts'
 import { defineController } from '#kernel/controller.ts'
-import { FinishRequestEvent, RequestEvent, ResponseEvent, TerminateEvent } from '#kernel/events.ts'
-import { createRequest, createTerminateEvent } from '#kernel/testing/event-factories.ts'
-import type { Request } from '#lib/http/request.ts'
 import { Response } from '#lib/http/response.ts'
-import type { Logger } from '#lib/log/logger.ts'
 import { Redactor } from '#lib/redact/redactor.ts'
 import { createSignals } from '#lib/signals.ts'
 import { createShown } from '#tests/support/create-profile.ts'

@@ -1,7 +1,7 @@
+import { createRequest } from 'sinfonietta/testing'
 import { t } from 'tap'
 import { Trace } from '#bundles/profiler/record/trace.ts'
 import { createTimeCollector } from '#bundles/profiler/subjects/time/record.ts'
-import { createRequest } from '#kernel/testing/event-factories.ts'
 import { Redactor } from '#lib/redact/redactor.ts'
 
 const collector = createTimeCollector(new Redactor({ API_KEY: 'a-long-api-key' }))

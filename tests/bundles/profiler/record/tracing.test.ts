@@ -1,11 +1,11 @@
+import { FinishRequestEvent, ResponseEvent } from 'sinfonietta'
 import { t } from 'tap'
 import type { SpanRow } from '#bundles/profiler/profile/span-data.ts'
-import type { StoredProfile } from '#bundles/profiler/store/profile-storage.ts'
 import { currentRequest } from '#kernel/argument-sources.ts'
 import { defineController } from '#kernel/controller.ts'
-import { FinishRequestEvent, ResponseEvent } from '#kernel/events.ts'
 import { Event } from '#lib/event-dispatcher/event-dispatcher.ts'
 import { Response } from '#lib/http/response.ts'
+import type { StoredProfile } from '#tests/support/create-profile.ts'
 import { createProfiledKernel } from '#tests/support/profiled-kernel.ts'
 
 interface TraceData {

@@ -1,8 +1,16 @@
 import assert from 'node:assert'
+import type { ProfileStorage } from 'sinfonietta/profiler'
 import type { Test } from 'tap'
 import type { Profile } from '#bundles/profiler/profile/profile.ts'
-import type { ProfileQuery, ProfileStorage } from '#bundles/profiler/store/profile-storage.ts'
-import { createRecord, createRecords, createSummary, facts, tokenOf, tokensOf } from '#tests/support/create-profile.ts'
+import {
+  createRecord,
+  createRecords,
+  createSummary,
+  facts,
+  type ProfileQuery,
+  tokenOf,
+  tokensOf,
+} from '#tests/support/create-profile.ts'
 import { createReceivedSpan, traceId } from '#tests/support/otlp.ts'
 
 /** Creates an empty storage. */

@@ -1,5 +1,5 @@
 import { AssertionError } from 'node:assert'
-import { createFrameworkBundle, Headers } from 'sinfonietta'
+import { type Bundle, createFrameworkBundle, Headers, type Request, RequestEvent, ResponseEvent } from 'sinfonietta'
 import { ProfileAssertionError, type ProfileCheck, ProfileExpectation } from 'sinfonietta/profiler/testing'
 import { type Test, t } from 'tap'
 import {
@@ -7,10 +7,7 @@ import {
   type ProfiledTestKernel,
   waitForStored,
 } from '#bundles/profiler/testing/create-profiled-test-kernel.ts'
-import type { Bundle } from '#kernel/bundle.ts'
-import { RequestEvent, ResponseEvent } from '#kernel/events.ts'
 import { Event } from '#lib/event-dispatcher/event-dispatcher.ts'
-import type { Request } from '#lib/http/request.ts'
 import { Response } from '#lib/http/response.ts'
 import { createProfile, createQuery } from '#tests/support/create-profile.ts'
 import { portableSite } from '#tests/support/project.ts'

@@ -10,26 +10,19 @@ import {
 } from 'node:fs'
 import { tmpdir } from 'node:os'
 import path from 'node:path'
+import { createRequest } from 'sinfonietta/testing'
 import { type Test, t } from 'tap'
 import type { FilePlace } from '#bundles/profiler/web/editor-links.ts'
 import { EditorLinks } from '#bundles/profiler/web/editor-links.ts'
 import { launchEditor, openEditor } from '#bundles/profiler/web/open-editor.ts'
-import { encodeBody } from '#kernel/testing/event-factories.ts'
-import { RequestBody } from '#lib/body/request-body.ts'
-import { Request } from '#lib/http/request.ts'
 import { packageDirectory } from '#lib/package.ts'
 import { createProfiledKernel } from '#tests/support/profiled-kernel.ts'
 
 /** Opens a place as a page of the application in a folder does. */
 async function open(directory: string, fields: Record<string, string>, peer = '127.0.0.1', isLaunched = true) {
   const launched: FilePlace[] = []
-  const request = new Request({
-    method: 'POST',
-    target: '/_profiler/open-editor',
-    headers: { host: 'localhost', 'content-type': 'application/x-www-form-urlencoded' },
-    body: new RequestBody(encodeBody({ form: fields }, null) ?? null),
-    connection: { remoteAddress: peer },
-  })
+  const remote = { remoteAddress: peer }
+  const request = createRequest('/_profiler/open-editor', { method: 'POST', form: fields, ...remote })
   const editorPaths = [{ from: directory, to: '/home/me/app' }]
   const { body, headers, status } = await openEditor(request, {
     directory,

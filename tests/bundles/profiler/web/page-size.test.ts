@@ -1,8 +1,8 @@
 import assert from 'node:assert'
 import fc from 'fast-check'
+import { Request } from 'sinfonietta'
 import { t } from 'tap'
 import { addSizeHelpers } from '#bundles/profiler/web/page.ts'
-import { Request } from '#lib/http/request.ts'
 import type { Helper } from '#lib/view/view.ts'
 
 const helpers = new Map<string, Helper>()

@@ -1,6 +1,6 @@
 import { readFileSync } from 'node:fs'
+import { RequestEvent } from 'sinfonietta'
 import { t } from 'tap'
-import { RequestEvent } from '#kernel/events.ts'
 import { createProfiledKernel } from '#tests/support/profiled-kernel.ts'
 
 const foreign = { headers: { host: 'evil.example' } }

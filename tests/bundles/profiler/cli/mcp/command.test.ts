@@ -1,10 +1,9 @@
 import { readdirSync, readFileSync } from 'node:fs'
 import path from 'node:path'
-import { createFrameworkBundle } from 'sinfonietta'
+import { type Bundle, createFrameworkBundle } from 'sinfonietta'
 import { createProfilerBundle } from 'sinfonietta/profiler'
 import { t } from 'tap'
 import { MemoryProfileStorage } from '#bundles/profiler/store/memory-profile-storage.ts'
-import type { Bundle } from '#kernel/bundle.ts'
 import { createRecord } from '#tests/support/create-profile.ts'
 import { type RunInit, runInTerminal } from '#tests/support/fake-terminal.ts'
 

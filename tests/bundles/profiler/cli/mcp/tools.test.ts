@@ -1,14 +1,13 @@
 import { InMemoryTransport } from '@modelcontextprotocol/sdk/inMemory.js'
+import type { Bundle } from 'sinfonietta'
 import { createTestKernel } from 'sinfonietta/testing'
 import { type Test, t } from 'tap'
 import { loadSdk, openServer } from '#bundles/profiler/cli/mcp/server.ts'
-import type { ToolServices } from '#bundles/profiler/cli/mcp/tools.ts'
 import { filterOptions, pagingOptions } from '#bundles/profiler/cli/profiler-list.ts'
 import { Inspector } from '#bundles/profiler/insight/findings/inspector.ts'
 import { MemoryProfileStorage } from '#bundles/profiler/store/memory-profile-storage.ts'
 import { createPanels } from '#bundles/profiler/subjects/views.ts'
 import { profilerSettings } from '#bundles/profiler/web/settings.ts'
-import type { Bundle } from '#kernel/bundle.ts'
 import { connectAgent } from '#tests/support/agent.ts'
 import { createRecord, type RecordInit } from '#tests/support/create-profile.ts'
 
@@ -47,7 +46,11 @@ const records: readonly RecordInit[] = [
   { token: '00000e', time: noon + 3 * hour, status: 404, route: null, parent: '00000d' },
 ]
 
-async function createToolset(t: Test, init: readonly RecordInit[] = records, more: Partial<ToolServices> = {}) {
+async function createToolset(
+  t: Test,
+  init: readonly RecordInit[] = records,
+  more: Partial<Parameters<typeof openServer>[1]> = {},
+) {
   const storage = new MemoryProfileStorage()
   for (const record of init) storage.append(createRecord(record), '{}')
   const bundle: Bundle = { name: 'settings', settings: profilerSettings, register() {} }

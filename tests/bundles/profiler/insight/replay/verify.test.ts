@@ -1,15 +1,14 @@
 import assert from 'node:assert'
 import { Readable } from 'node:stream'
-import { HttpError } from 'sinfonietta'
+import { type Foundation, HttpError } from 'sinfonietta'
 import type { FindingRule, InspectedProfile } from 'sinfonietta/profiler'
+import { createRequest } from 'sinfonietta/testing'
 import { t } from 'tap'
 import { Inspector } from '#bundles/profiler/insight/findings/inspector.ts'
 import { judgeFix, listFlaws } from '#bundles/profiler/insight/replay/judge-fix.ts'
 import { Replayer } from '#bundles/profiler/insight/replay/replay.ts'
 import { verifyFix } from '#bundles/profiler/web/pages/replay-page.ts'
 import { StateStreams } from '#bundles/profiler/web/routes.ts'
-import type { Foundation, SourceProblem } from '#kernel/bundle.ts'
-import { createRequest } from '#kernel/testing/event-factories.ts'
 import { Response } from '#lib/http/response.ts'
 import { createSignals } from '#lib/signals.ts'
 import { createProfile, createRecord } from '#tests/support/create-profile.ts'
@@ -461,7 +460,7 @@ t.test('a page follows the state of the application', async t => {
   const read = () => [...text.matchAll(/^event: state\ndata: (.+)$/gm)].map(([, data]) => JSON.parse(String(data)))
   await until(() => read().length === 1)
   t.match(read(), [{ version: Math.round(performance.timeOrigin), problem: '' }])
-  const report = (...problems: readonly SourceProblem[]) =>
+  const report = (...problems: readonly { message: string; file?: string; line?: number }[]) =>
     signals.emit('sources.broken', { problems, served: 'older' })
   report({ message: 'expected', file: '/srv/app/bundles/shop.ts', line: 3 }, { message: 'other' })
   report({ message: 'no place' })

@@ -1,10 +1,10 @@
 import fc from 'fast-check'
+import { createRequest } from 'sinfonietta/testing'
 import { t } from 'tap'
 import { parseProfile } from '#bundles/profiler/profile/profile.ts'
 import { Trace } from '#bundles/profiler/record/trace.ts'
 import { createQueriesCollector, QueryRecorder } from '#bundles/profiler/subjects/queries/record.ts'
 import type { QueryParameters, QueryResult, QueryStart } from '#kernel/queries.ts'
-import { createRequest } from '#kernel/testing/event-factories.ts'
 import { Redactor } from '#lib/redact/redactor.ts'
 import { createRecord, type QueryData } from '#tests/support/create-profile.ts'
 

@@ -1,6 +1,6 @@
+import { ExceptionEvent, RequestEvent, ResponseEvent } from 'sinfonietta'
 import { t } from 'tap'
 import { defineController } from '#kernel/controller.ts'
-import { ExceptionEvent, RequestEvent, ResponseEvent } from '#kernel/events.ts'
 import { Response } from '#lib/http/response.ts'
 import { lifecycle } from '#tests/support/lifecycle.ts'
 import { createProfiledKernel } from '#tests/support/profiled-kernel.ts'

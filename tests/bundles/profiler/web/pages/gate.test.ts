@@ -1,7 +1,6 @@
-import { Headers } from 'sinfonietta'
+import { Headers, Request } from 'sinfonietta'
 import { type Test, t } from 'tap'
 import { acceptsFetch } from '#bundles/profiler/web/routes.ts'
-import { Request } from '#lib/http/request.ts'
 import { createProfiledKernel, type ProfiledKernel } from '#tests/support/profiled-kernel.ts'
 import { turns } from '#tests/support/turns.ts'
 

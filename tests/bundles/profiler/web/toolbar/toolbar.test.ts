@@ -1,15 +1,14 @@
 import fc from 'fast-check'
 import type { Collector } from 'sinfonietta/profiler'
+import { createRequest } from 'sinfonietta/testing'
 import { type Test, t } from 'tap'
 import { findFindings } from '#bundles/profiler/insight/findings/inspector.ts'
 import type { ShownProfile } from '#bundles/profiler/insight/relatives.ts'
 import type { Profile, ProfileSummary } from '#bundles/profiler/profile/profile.ts'
 import { Trace } from '#bundles/profiler/record/trace.ts'
 import { createEditorLinks } from '#bundles/profiler/web/editor-links.ts'
-import type { BrokenSources } from '#bundles/profiler/web/page.ts'
 import { RecentRedirects } from '#bundles/profiler/web/toolbar/toolbar-listener.ts'
 import { toToolbarView } from '#bundles/profiler/web/toolbar/toolbar-view.ts'
-import { createRequest } from '#kernel/testing/event-factories.ts'
 import { Response } from '#lib/http/response.ts'
 import { Redactor } from '#lib/redact/redactor.ts'
 import { createProfile, createQuery, createShown, type ProfileInit } from '#tests/support/create-profile.ts'
@@ -97,6 +96,7 @@ t.test('rows of the toolbar have their places in the code', async t => {
   const code = { rule: 'demo', title: 'Demo', severity: 'info', problem: 'P', advice: 'A', evidence: {} } as const
   const findings = [{ ...code, code: site('src/finding.ts') }]
   const problems = [{ message: 'broken', ...site('src/broken.ts') }, { message: 'odd' }]
+  type BrokenSources = ReturnType<NonNullable<Parameters<typeof toToolbarView>[2]>['brokenSources']>
   const sources: BrokenSources = { problems, served: 'older' }
   const show = async (shown: ShownProfile, brokenSources: () => BrokenSources = () => sources) => {
     const view = toToolbarView(shown, [], { brokenSources, editor: createEditorLinks(app) })

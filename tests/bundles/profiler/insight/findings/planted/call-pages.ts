@@ -2,8 +2,8 @@ import { once } from 'node:events'
 import { type ClientRequest, get, type IncomingMessage, type RequestOptions } from 'node:http'
 import { connect } from 'node:net'
 import { setTimeout as sleep } from 'node:timers/promises'
+import type { Application } from 'sinfonietta'
 import type { Profile } from '#bundles/profiler/profile/profile.ts'
-import type { Application } from '#kernel/bundle.ts'
 import { type Pages, page } from './page.ts'
 
 const isLate = ({ data }: Profile): boolean => data.late !== undefined

@@ -1,7 +1,6 @@
 import { setTimeout as sleep } from 'node:timers/promises'
-import { HttpError } from 'sinfonietta'
+import { type Application, HttpError } from 'sinfonietta'
 import type { Profile } from '#bundles/profiler/profile/profile.ts'
-import type { Application } from '#kernel/bundle.ts'
 import { Response } from '#lib/http/response.ts'
 import { type Pages, page } from './page.ts'
 import type { CreatePool } from './small-pool.ts'
