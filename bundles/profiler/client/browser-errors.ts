@@ -3,8 +3,8 @@
  * imports, and defines no global name: the toolbar finds its errors under a symbol.
  */
 {
-  type PageErrors = import('./toolbar-items.ts').PageErrors
-  type PageError = import('./toolbar-items.ts').PageError
+  type PageErrors = import('./toolbar-bar.ts').PageErrors
+  type PageError = import('./toolbar-bar.ts').PageError
 
   /** An error in the form that is sent to the server. */
   interface Report extends PageError {

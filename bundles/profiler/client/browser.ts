@@ -65,3 +65,154 @@ export function remember(choice: Choice, text: string): void {
     // A page may have no access to storage.
   }
 }
+
+/** Milliseconds that the result of a copy is shown on its button. */
+const shownFor = 1500
+
+/** The labels of buttons that show a result. */
+const ownLabels = new WeakMap<HTMLElement, string>()
+
+/** Copies a text, and shows the result on the button for a moment. */
+export function copyText(button: HTMLElement, text: string): void {
+  const label = ownLabels.get(button) ?? String(button.textContent)
+  ownLabels.set(button, label)
+  const showResult = (result: string) => {
+    button.textContent = result
+    setTimeout(() => {
+      button.textContent = label
+    }, shownFor)
+  }
+  navigator.clipboard.writeText(text).then(
+    () => showResult('Copied'),
+    () => showResult('Not allowed'),
+  )
+}
+
+/** Opens the closed details around an element, up to `within`. */
+export function openAround(element: Element, within: Element): void {
+  let details = element.parentElement?.closest('details')
+  while (details && within.contains(details)) {
+    details.open = true
+    details = details.parentElement?.closest('details')
+  }
+}
+
+/** Writes a number with its word: `1 frame`, `2 frames`. */
+export function countOf(count: number, word: string): string {
+  return `${count} ${word}${count === 1 ? '' : 's'}`
+}
+
+/** Shows a dialog until it is closed, also by a click beside it, whose target is the dialog itself. */
+export function showDialog(dialog: HTMLDialogElement, root: Element = document.body): void {
+  dialog.addEventListener('click', ({ target }) => {
+    if (target === dialog) dialog.close()
+  })
+  dialog.addEventListener('close', () => dialog.remove())
+  root.append(dialog)
+  dialog.showModal()
+}
+
+/** Milliseconds between two updates of relative times. */
+const updateInterval = 15_000
+
+/**
+ * Shows the times of the page in the time zone of the browser. The server writes them in UTC. Relative times are updated.
+ */
+export function showLocalTimes(): void {
+  updateTimes(document)
+  for (const element of document.querySelectorAll('[data-zone]')) element.textContent = nameZone(new Date())
+  for (const input of document.querySelectorAll<HTMLInputElement>('input[type="datetime-local"]'))
+    acceptLocalTime(input)
+  setInterval(() => {
+    if (!document.hidden) updateTimes(document)
+  }, updateInterval)
+}
+
+/**
+ * Updates the times of a part of the page. The value of `data-local` is the form of a time: `full` for date, time and age,
+ * `clock` for the time alone, and empty for an element with parts for both. The exact time becomes the title.
+ */
+export function updateTimes(root: ParentNode): void {
+  const now = Date.now()
+  const formats = createFormats()
+  for (const element of root.querySelectorAll<HTMLTimeElement>('time[data-local]')) {
+    const time = new Date(element.dateTime)
+    if (!Number.isNaN(time.getTime())) showTime(element, time, now, formats)
+  }
+}
+
+/** The formats in the zone of the browser. */
+function createFormats(): Readonly<Record<'day' | 'clock' | 'preciseClock', Intl.DateTimeFormat>> {
+  const hours = { hour: '2-digit', minute: '2-digit', second: '2-digit' } as const
+  return {
+    day: new Intl.DateTimeFormat('en-GB', { day: 'numeric', month: 'short', year: 'numeric' }),
+    clock: new Intl.DateTimeFormat('en-GB', hours),
+    preciseClock: new Intl.DateTimeFormat('en-GB', { ...hours, fractionalSecondDigits: 3 }),
+  }
+}
+
+function showTime(element: HTMLTimeElement, time: Date, now: number, formats: ReturnType<typeof createFormats>): void {
+  const { clock, day, preciseClock } = formats
+  const age = now - time.getTime()
+  const dayPlace = element.querySelector('.day')
+  const clockPlace = element.querySelector('.clock')
+  const text = String(element.textContent)
+  const hours = (/\.\d{3}/.test(text) ? preciseClock : clock).format(time)
+  element.title = toIso(time)
+  if (dayPlace !== null && clockPlace !== null) {
+    // The end of a chart may be a little later than now.
+    dayPlace.textContent = age < 3_600_000 ? describeAge(Math.max(0, age)) : day.format(time)
+    clockPlace.textContent = hours
+  } else if (element.dataset.local === 'clock') element.textContent = hours
+  else element.textContent = `${day.format(time)}, ${hours} ${nameZone(time)}, ${describeAge(age)}`
+}
+
+/** The short name of the zone at a time, such as `CET`. */
+function nameZone(time: Date): string {
+  const parts = new Intl.DateTimeFormat('en-GB', { timeZoneName: 'short' }).formatToParts(time)
+  return parts.flatMap(({ type, value }) => (type === 'timeZoneName' ? [value] : [])).join('')
+}
+
+/** The time in ISO 8601, with the offset of the zone. */
+function toIso(time: Date): string {
+  const offset = -time.getTimezoneOffset()
+  if (offset === 0) return time.toISOString()
+  const minutes = Math.abs(offset)
+  const two = (number: number) => String(Math.trunc(number)).padStart(2, '0')
+  return `${toLocal(time)}${offset < 0 ? '-' : '+'}${two(minutes / 60)}:${two(minutes % 60)}`
+}
+
+/** The time in ISO 8601 without a zone. */
+function toLocal(time: Date): string {
+  return new Date(time.getTime() - time.getTimezoneOffset() * 60_000).toISOString().slice(0, -1)
+}
+
+/** Makes a field of a form local: the form sends the time in UTC, which the field of the server contains. */
+function acceptLocalTime(input: HTMLInputElement): void {
+  const sent = document.createElement('input')
+  sent.type = 'hidden'
+  sent.name = input.name
+  input.removeAttribute('name')
+  input.after(sent)
+  const update = () => {
+    // A field may have no seconds: then it is the whole minute that is meant.
+    sent.value = input.value && `${new Date(input.value).toISOString().slice(0, input.value.length)}Z`
+  }
+  if (input.value !== '') input.value = toLocal(new Date(`${input.value}Z`)).slice(0, input.value.length)
+  input.addEventListener('input', update)
+  update()
+}
+
+/** A time in the future, such as the end of a session, has no age: it says when. */
+function describeAge(milliseconds: number): string {
+  const seconds = Math.round(Math.abs(milliseconds) / 1000)
+  if (seconds < 5) return 'just now'
+  return milliseconds < 0 ? `in ${describeSpan(seconds)}` : `${describeSpan(seconds)} ago`
+}
+
+function describeSpan(seconds: number): string {
+  if (seconds < 60) return `${seconds} s`
+  if (seconds < 3600) return `${Math.round(seconds / 60)} min`
+  if (seconds < 172_800) return `${Math.round(seconds / 3600)} h`
+  return `${Math.round(seconds / 86_400)} days`
+}

@@ -1,4 +1,4 @@
-import { createElement, recall, remember } from './browser.ts'
+import { copyText, countOf, createElement, recall, remember } from './browser.ts'
 
 /** The choices of a theme. */
 export const themes = ['system', 'light', 'dark'] as const
@@ -61,9 +61,6 @@ export function showCurrentTab(strip: HTMLElement | null): void {
   strip.scrollLeft += left - begin - (room - width) / 2
 }
 
-/** Milliseconds that the result is shown on the button. */
-const shownFor = 1500
-
 /**
  * Makes `<button data-copy="id" hidden>` copy the text of the element with that id, and `<button data-text="…" hidden>` its
  * own text. The buttons are shown only with scripts.
@@ -76,25 +73,6 @@ export function enableCopying(root: ParentNode): void {
     button.hidden = false
     button.addEventListener('click', () => copyText(button, text ?? source?.textContent ?? ''))
   }
-}
-
-/** The labels of buttons that show a result. */
-const ownLabels = new WeakMap<HTMLElement, string>()
-
-/** Copies a text, and shows the result on the button for a moment. */
-export function copyText(button: HTMLElement, text: string): void {
-  const label = ownLabels.get(button) ?? String(button.textContent)
-  ownLabels.set(button, label)
-  const showResult = (result: string) => {
-    button.textContent = result
-    setTimeout(() => {
-      button.textContent = label
-    }, shownFor)
-  }
-  navigator.clipboard.writeText(text).then(
-    () => showResult('Copied'),
-    () => showResult('Not allowed'),
-  )
 }
 
 const candidates = 'main :is(section, div, pre, ol, ul, details)'
@@ -169,25 +147,84 @@ export function unfoldBy(button: HTMLElement, target: HTMLElement): void {
   })
 }
 
-/** Milliseconds between two questions; an answer takes about one. */
-const interval = 1000
-
 /**
- * `<main data-sources="version" data-poll="path">` shows files that cannot be used. Loads the page again when the server answers
- * with another version: there are other mistakes, or the application runs. While it restarts there is no answer.
+ * Makes a flame graph usable with the arrow keys, as one stop of the Tab key, and shows details of the frame that has the
+ * focus or is below the pointer.
  */
-export function followSources(main: HTMLElement | null): void {
-  if (main === null) return
-  const { poll = '', sources } = main.dataset
-  const ask = async () => {
-    const version = document.hidden
-      ? sources
-      : await fetch(poll, { method: 'HEAD', redirect: 'manual' }).then(
-          ({ headers }) => headers.get('x-sources'),
-          () => sources,
-        )
-    if (version === sources) setTimeout(ask, interval)
-    else location.reload()
+export function enableFlameGraph(graph: SVGSVGElement | null): void {
+  const bars = [...(graph?.querySelectorAll<SVGAElement>('a') ?? [])]
+  if (graph === null || bars.length === 0) return
+  addSearch(graph, bars)
+  let current = 0
+  const moveTabStop = (index: number) => {
+    bars[current]?.setAttribute('tabindex', '-1')
+    bars[index]?.setAttribute('tabindex', '0')
+    current = index
   }
-  setTimeout(ask, interval)
+  for (const bar of bars) bar.setAttribute('tabindex', '-1')
+  moveTabStop(0)
+  graph.addEventListener('keydown', event => {
+    const next = neighbourOf(bars, current, event.key)
+    if (next === undefined || event.altKey || event.ctrlKey || event.metaKey) return
+    event.preventDefault()
+    bars[next]?.focus()
+  })
+  const detail = document.querySelector<HTMLElement>('.flame-detail')
+  for (const [index, bar] of bars.entries()) {
+    const showDetail = () => {
+      if (!detail) return
+      detail.hidden = false
+      detail.textContent = bar.getAttribute('aria-label')
+    }
+    bar.addEventListener('focus', () => {
+      moveTabStop(index)
+      showDetail()
+    })
+    bar.addEventListener('pointerenter', showDetail)
+  }
+}
+
+/** Adds a field that highlights the frames whose name or place contains a text, and shows their share. */
+function addSearch(graph: SVGSVGElement, bars: readonly SVGAElement[]): void {
+  const field = createElement('input', {
+    type: 'search',
+    'aria-label': 'Search frames',
+    placeholder: 'Search frames',
+    'data-key': '/',
+    autocomplete: 'off',
+    spellcheck: 'false',
+  })
+  const status = createElement('span', { class: 'found', role: 'status' })
+  field.addEventListener('input', () => {
+    const text = field.value.trim().toLowerCase()
+    const found = bars.map(bar => text !== '' && bar.getAttribute('aria-label')?.toLowerCase().includes(text) === true)
+    for (const [index, bar] of bars.entries()) bar.classList.toggle('is-match', found[index])
+    graph.classList.toggle('is-searching', text !== '')
+    // A frame within another one that matches is a part of it.
+    const share = bars.reduce((sum, bar, index) => {
+      let parent = Number(bar.dataset.parent)
+      while (parent !== -1 && !found[parent]) parent = Number(bars[parent]?.dataset.parent)
+      const isOutermost = found[index] === true && parent === -1
+      return sum + (isOutermost ? Number.parseFloat(bar.querySelector('svg')?.getAttribute('width') ?? '0') : 0)
+    }, 0)
+    const count = found.filter(Boolean).length
+    status.textContent = text === '' ? '' : `${countOf(count, 'frame')}, ${share.toFixed(1)} %`
+  })
+  document.querySelector('.flame-head')?.append(createElement('div', { class: 'flame-search' }, field, status))
+}
+
+/** The index of the bar that a key moves to: the caller, the first call, or the neighbour with the same caller. */
+function neighbourOf(bars: readonly SVGAElement[], index: number, key: string): number | undefined {
+  const parentOf = (bar: SVGAElement | undefined) => Number(bar?.dataset.parent)
+  const parent = parentOf(bars[index])
+  const siblings = [...bars.keys()].filter(other => parentOf(bars[other]) === parent)
+  const place = siblings.indexOf(index)
+  if (key === 'ArrowUp') return parent === -1 ? undefined : parent
+  if (key === 'ArrowDown') {
+    const child = bars.findIndex(bar => parentOf(bar) === index)
+    return child === -1 ? undefined : child
+  }
+  if (key === 'ArrowLeft') return siblings[place - 1]
+  if (key === 'ArrowRight') return siblings[place + 1]
+  return undefined
 }

@@ -1,4 +1,4 @@
-import { createElement, fetchPage } from './browser.ts'
+import { createElement, fetchPage, openAround } from './browser.ts'
 
 /**
  * Makes `<input data-filter="id" hidden>` filter the rows of the element with that id: its table rows, or the children of a
@@ -104,7 +104,7 @@ class RowFilter {
         words.every(word => this.#textOf(row).includes(word))
       row.hidden = !isFound
       if (isFound) found++
-      if (isFound && words.length > 0) unfold(row, this.#target)
+      if (isFound && words.length > 0) openAround(row, this.#target)
     }
     const isFiltering = words.length > 0 || choices.length > 0
     return { found, total: rows.length, isFiltering }
@@ -142,16 +142,6 @@ function isChosen(control: Control): boolean {
 
 function hasWord(text: string | undefined, word: string): boolean {
   return text !== undefined && (text === word || text.split(' ').includes(word))
-}
-
-function unfold(row: HTMLElement, within: HTMLElement): void {
-  for (
-    let details = row.parentElement?.closest('details');
-    details && within.contains(details);
-    details = details.parentElement?.closest('details')
-  ) {
-    details.open = true
-  }
 }
 
 /**

@@ -1,5 +1,4 @@
-import { closestTo, createElement, type FetchedPage, fetchPage } from './browser.ts'
-import { updateTimes } from './times.ts'
+import { closestTo, countOf, createElement, type FetchedPage, fetchPage, updateTimes } from './browser.ts'
 
 /** Milliseconds after the last key before the list is filtered. */
 const debounce = 200
@@ -351,7 +350,7 @@ class LiveList {
   #announce(count: number): void {
     this.#unannounced = Math.max(this.#unannounced, count)
     if (count === 0 || this.#announceTimer !== 0) return
-    this.#announcer.textContent = `${count} new ${count === 1 ? 'profile' : 'profiles'}`
+    this.#announcer.textContent = countOf(count, 'new profile')
     this.#unannounced = 0
     this.#announceTimer = setTimeout(() => {
       this.#announceTimer = 0

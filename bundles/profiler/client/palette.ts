@@ -1,4 +1,4 @@
-import { createElement, recall, remember } from './browser.ts'
+import { createElement, recall, remember, showDialog } from './browser.ts'
 import { setTheme, themes } from './controls.ts'
 import { nameKey } from './shortcuts.ts'
 
@@ -54,16 +54,10 @@ class Palette {
     this.#source = source
     this.#input.addEventListener('input', () => this.#search())
     this.#dialog.addEventListener('keydown', event => this.#onKey(event))
-    this.#dialog.addEventListener('close', () => this.#dialog.remove())
-    // A click beside the dialog has the dialog itself as target.
-    this.#dialog.addEventListener('click', event => {
-      if (event.target === this.#dialog) this.#dialog.close()
-    })
   }
 
   open(): void {
-    document.body.append(this.#dialog)
-    this.#dialog.showModal()
+    showDialog(this.#dialog)
     void this.#load()
   }
 

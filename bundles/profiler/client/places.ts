@@ -1,4 +1,4 @@
-import { closestTo, createElement, recall, remember } from './browser.ts'
+import { closestTo, copyText, createElement, recall, remember } from './browser.ts'
 
 /** An editor, and the link that opens the place in it. */
 interface EditorChoice {
@@ -30,17 +30,15 @@ export function enablePlaces(root: HTMLElement): void {
   })
   observer.observe(root, { childList: true, subtree: true })
   const tools = createTools(root)
-  root.addEventListener('click', event => {
+  const open = (event: Event) => {
     const place = closestTo(event, places)
     if (place?.dataset.at === undefined) return
     event.preventDefault()
     void openPlace(place, root)
-  })
+  }
+  root.addEventListener('click', open)
   root.addEventListener('keydown', event => {
-    const place = closestTo(event, places)
-    if (place?.dataset.at === undefined || event.key !== 'Enter') return
-    event.preventDefault()
-    void openPlace(place, root)
+    if (event.key === 'Enter') open(event)
   })
   for (const type of ['pointerover', 'focusin']) {
     root.addEventListener(type, event => {
@@ -83,24 +81,13 @@ function createTools(root: HTMLElement): HTMLElement {
   const change = createElement('button', { type: 'button', class: 'button small', title: 'Choose the editor' }, '…')
   const tools = createElement('span', { class: 'place-tools' }, copy, change)
   const placeOf = () => tools.previousElementSibling as HTMLElement
-  copy.addEventListener('click', () => void copyText(toText(placeOf()), copy))
+  copy.addEventListener('click', () => copyText(copy, toText(placeOf())))
   change.addEventListener('click', () => {
     const place = placeOf()
     remember('editor', '')
     void openPlace(place, root, true)
   })
   return tools
-}
-
-async function copyText(text: string, button: HTMLElement): Promise<void> {
-  const label = button.textContent
-  button.textContent = await navigator.clipboard.writeText(text).then(
-    () => 'Copied',
-    () => 'Not allowed',
-  )
-  setTimeout(() => {
-    button.textContent = label
-  }, 1500)
 }
 
 /** Opens a place, or shows the editors in `root`; `mustAsk` shows them even if the server knows one. */
@@ -140,7 +127,7 @@ function showEditors(text: string, { editors = [], reason = '' }: OpenAnswer, ro
     ...(links.length === 0 ? [] : [createElement('ul', {}, ...links)]),
     createElement('p', { class: 'actions' }, copy, close),
   )
-  copy.addEventListener('click', () => void copyText(text, copy))
+  copy.addEventListener('click', () => copyText(copy, text))
   close.addEventListener('click', () => dialog.close())
   dialog.addEventListener('close', () => dialog.remove())
   root.append(dialog)

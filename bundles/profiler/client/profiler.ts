@@ -1,23 +1,22 @@
+import { showLocalTimes } from './browser.ts'
 import {
   chooseTheme,
   enableCopying,
+  enableFlameGraph,
   enableMenus,
   enableScrollers,
   enableUnfolding,
   findRow,
-  followSources,
   showCurrentTab,
 } from './controls.ts'
-import { enableFlameGraph, followSample } from './cpu.ts'
 import { enableFiltering, enhanceEventTree } from './filter.ts'
 import { enhanceList, enhanceRoutes } from './list.ts'
+import { enableVerification, followSample, followSources } from './live.ts'
 import { enablePalette } from './palette.ts'
 import { enablePlaces } from './places.ts'
 import { enableShortcuts } from './shortcuts.ts'
 import { enableTimeline } from './timeline.ts'
-import { showLocalTimes } from './times.ts'
 import { enableValueTrees } from './value-tree.ts'
-import { enableVerification } from './verify.ts'
 
 // Rendering waits for this module, so that a dark page does not flash in light. The page also works without scripts.
 chooseTheme(document.querySelector('[data-theme-choice]'))

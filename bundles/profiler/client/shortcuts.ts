@@ -1,4 +1,4 @@
-import { createElement } from './browser.ts'
+import { createElement, showDialog } from './browser.ts'
 
 /** Makes the keys of the table {@link shortcuts} work. In text fields only those with a modifier do. `?` lists those of the page. */
 export function enableShortcuts(root: ParentNode): void {
@@ -56,7 +56,7 @@ function showShortcuts(shown: readonly Shortcut[]): void {
   const dialog = createElement(
     'dialog',
     { class: 'shortcuts', 'aria-labelledby': id },
-    // The dialog itself has no padding: a click on it is a click beside its content.
+    // The dialog itself has no padding: a click on the dialog is a click beside its content.
     createElement(
       'div',
       {},
@@ -66,12 +66,7 @@ function showShortcuts(shown: readonly Shortcut[]): void {
     ),
   )
   close.addEventListener('click', () => dialog.close())
-  dialog.addEventListener('click', ({ target }) => {
-    if (target === dialog) dialog.close()
-  })
-  dialog.addEventListener('close', () => dialog.remove())
-  document.body.append(dialog)
-  dialog.showModal()
+  showDialog(dialog)
 }
 
 function createRow(key: string, label: string): HTMLElement {

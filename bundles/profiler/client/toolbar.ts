@@ -1,7 +1,15 @@
-import { createElement } from './browser.ts'
-import { updateTimes } from './times.ts'
-import { Bar, loadStyles, loadToolbar } from './toolbar-bar.ts'
-import { type Call, CallList, CallsItem, ErrorsItem, findPageErrors, findPageToken } from './toolbar-items.ts'
+import { createElement, updateTimes } from './browser.ts'
+import {
+  Bar,
+  type Call,
+  CallList,
+  CallsItem,
+  ErrorsItem,
+  findPageErrors,
+  findPageToken,
+  loadStyles,
+  loadToolbar,
+} from './toolbar-bar.ts'
 
 const tagName = 'script[data-profiler-toolbar]'
 

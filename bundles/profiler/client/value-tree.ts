@@ -1,5 +1,5 @@
-import { createElement } from './browser.ts'
-import { copyText, unfoldBy } from './controls.ts'
+import { copyText, createElement, openAround } from './browser.ts'
+import { unfoldBy } from './controls.ts'
 
 /** A tree with more entries has a search field. */
 const smallTree = 12
@@ -85,12 +85,7 @@ function mark(tree: HTMLElement, text: string): number {
     row.classList.toggle('is-match', isMatch)
     if (!isMatch) continue
     count++
-    for (
-      let at = row.parentElement?.closest('details');
-      at && tree.contains(at);
-      at = at.parentElement?.closest('details')
-    )
-      at.open = true
+    openAround(row, tree)
   }
   return count
 }
@@ -123,20 +118,16 @@ function move(event: KeyboardEvent, tree: HTMLDetailsElement): void {
   const rows = [tree, ...tree.querySelectorAll<HTMLElement>('li')].filter(isVisible)
   const index = rows.indexOf(row !== null && tree.contains(row) ? row : tree)
   const outer = row?.parentElement?.closest<HTMLElement>('li, .value-tree')
-  const go: Readonly<Record<string, () => void>> = {
+  const go: Readonly<Record<string, () => unknown>> = {
     ArrowDown: () => focusRow(rows[index + 1]),
     ArrowUp: () => focusRow(rows[index - 1]),
-    ArrowRight: () => (details && !details.open ? setOpen(details, true) : focusRow(rows[index + 1])),
-    ArrowLeft: () => (details?.open ? setOpen(details, false) : focusRow(outer ?? undefined)),
+    ArrowRight: () => (details && !details.open ? details.toggleAttribute('open', true) : focusRow(rows[index + 1])),
+    ArrowLeft: () => (details?.open ? details.toggleAttribute('open', false) : focusRow(outer ?? undefined)),
   }
   const action = go[key]
   if (action === undefined) return
   event.preventDefault()
   action()
-}
-
-function setOpen(details: HTMLDetailsElement, isOpen: boolean): void {
-  details.open = isOpen
 }
 
 /** Whether all objects around a row are open. */

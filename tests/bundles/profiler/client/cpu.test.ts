@@ -1,5 +1,6 @@
 import { t } from 'tap'
-import { enableFlameGraph, followSample } from '#bundles/profiler/client/cpu.ts'
+import { enableFlameGraph } from '#bundles/profiler/client/controls.ts'
+import { followSample } from '#bundles/profiler/client/live.ts'
 import { openPage } from './page.ts'
 
 const armed = '<div data-armed="/_profiler/live?"></div>'

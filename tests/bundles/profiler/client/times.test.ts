@@ -1,6 +1,5 @@
 import { type Test, t } from 'tap'
-import { createElement } from '#bundles/profiler/client/browser.ts'
-import { showLocalTimes, updateTimes } from '#bundles/profiler/client/times.ts'
+import { createElement, showLocalTimes, updateTimes } from '#bundles/profiler/client/browser.ts'
 import { openPage, type Page } from './page.ts'
 
 /** Opens a page in a time zone. Node reads the variable again after each change. */

@@ -1,14 +1,16 @@
 import { t } from 'tap'
-import { Bar, loadStyles, loadToolbar } from '#bundles/profiler/client/toolbar-bar.ts'
 import {
+  Bar,
   type Call,
   CallList,
   CallsItem,
   ErrorsItem,
   findPageErrors,
   findPageToken,
+  loadStyles,
+  loadToolbar,
   type PageErrors,
-} from '#bundles/profiler/client/toolbar-items.ts'
+} from '#bundles/profiler/client/toolbar-bar.ts'
 import { openPage, type Page } from './page.ts'
 
 /** A measured request of a page; an element of the page has caused it by default. */

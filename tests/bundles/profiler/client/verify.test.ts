@@ -1,5 +1,5 @@
 import { t } from 'tap'
-import { enableVerification } from '#bundles/profiler/client/verify.ts'
+import { enableVerification } from '#bundles/profiler/client/live.ts'
 import { openPage } from './page.ts'
 import { Stream } from './stream.ts'
 

@@ -3,12 +3,12 @@ import { createElement, fetchPage, recall, remember } from '#bundles/profiler/cl
 import {
   chooseTheme,
   enableCopying,
+  enableFlameGraph,
   enableScrollers,
   findRow,
-  followSources,
   setTheme,
 } from '#bundles/profiler/client/controls.ts'
-import { enableFlameGraph } from '#bundles/profiler/client/cpu.ts'
+import { followSources } from '#bundles/profiler/client/live.ts'
 import { enablePlaces } from '#bundles/profiler/client/places.ts'
 import { openPage } from './page.ts'
 

@@ -1,4 +1,4 @@
-import { createElement } from './browser.ts'
+import { createElement, fetchPage } from './browser.ts'
 
 /** The state of the application: when its code came into use, and the first mistake in changed files. */
 interface ApplicationState {
@@ -144,4 +144,51 @@ class Verification {
     this.#status.dataset.state = state
     this.#status.replaceChildren(...parts.flatMap((part, index) => (index === 0 ? [part] : [' ', part])))
   }
+}
+
+/** The page that waits for a request to be sampled opens its profile then. */
+export function followSample(waiting: HTMLElement | null): void {
+  if (waiting === null) return
+  const source = new EventSource(waiting.dataset.armed ?? '')
+  const check = async () => {
+    const { document: page } = await fetchPage(location.href)
+    if (page.querySelector('[data-armed]') !== null) return
+    const link = page.querySelector<HTMLAnchorElement>('[data-sampled]')?.getAttribute('href')
+    // Another process may have sampled the request: then only the page changes.
+    if (!link) {
+      source.close()
+      location.reload()
+      return
+    }
+    // While the request is handled, it has no profile.
+    const url = new URL(link, location.href).href
+    await fetchPage(url)
+    source.close()
+    location.assign(url)
+  }
+  const tryCheck = () => void check().catch(() => undefined)
+  for (const type of ['open', 'profiles', 'reload']) source.addEventListener(type, tryCheck)
+}
+
+/** Milliseconds between two questions; an answer takes about one. */
+const interval = 1000
+
+/**
+ * `<main data-sources="version" data-poll="path">` shows files that cannot be used. Loads the page again when the server answers
+ * with another version: there are other mistakes, or the application runs. While it restarts there is no answer.
+ */
+export function followSources(main: HTMLElement | null): void {
+  if (main === null) return
+  const { poll = '', sources } = main.dataset
+  const ask = async () => {
+    const version = document.hidden
+      ? sources
+      : await fetch(poll, { method: 'HEAD', redirect: 'manual' }).then(
+          ({ headers }) => headers.get('x-sources'),
+          () => sources,
+        )
+    if (version === sources) setTimeout(ask, interval)
+    else location.reload()
+  }
+  setTimeout(ask, interval)
 }
