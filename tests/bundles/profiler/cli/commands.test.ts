@@ -1,12 +1,11 @@
 import { createFrameworkBundle } from 'sinfonietta'
-import { createProfilerBundle } from 'sinfonietta/profiler'
+import { createProfilerBundle, type ProfileStorage } from 'sinfonietta/profiler'
 import { t } from 'tap'
 import { filterOptions, pagingOptions } from '#bundles/profiler/cli/profiler-list.ts'
 import { searchParameters } from '#bundles/profiler/insight/list-request.ts'
 import { gatherStatistics } from '#bundles/profiler/insight/routes.ts'
 import { FileProfileStorage } from '#bundles/profiler/store/file-profile-storage.ts'
 import { MemoryProfileStorage } from '#bundles/profiler/store/memory-profile-storage.ts'
-import type { ProfileStorage } from '#bundles/profiler/store/profile-storage.ts'
 import { createProfile, createRecord, type RecordInit } from '#tests/support/create-profile.ts'
 import { type RunInit, runInTerminal } from '#tests/support/fake-terminal.ts'
 

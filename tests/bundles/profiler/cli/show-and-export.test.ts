@@ -1,11 +1,10 @@
 import { chmodSync, mkdirSync, readdirSync, readFileSync, statSync, symlinkSync, writeFileSync } from 'node:fs'
 import path from 'node:path'
 import { type Bundle, createFrameworkBundle } from 'sinfonietta'
-import { createProfilerBundle } from 'sinfonietta/profiler'
+import { createProfilerBundle, type ProfileStorage } from 'sinfonietta/profiler'
 import { createTestKernel } from 'sinfonietta/testing'
 import { t } from 'tap'
 import { MemoryProfileStorage } from '#bundles/profiler/store/memory-profile-storage.ts'
-import type { ProfileStorage } from '#bundles/profiler/store/profile-storage.ts'
 import { createRecord, type RecordInit } from '#tests/support/create-profile.ts'
 import { type RunInit, runInTerminal } from '#tests/support/fake-terminal.ts'
 

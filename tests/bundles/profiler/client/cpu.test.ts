@@ -1,7 +1,5 @@
 import { t } from 'tap'
-import { enableFlameGraph } from '#bundles/profiler/client/controls.ts'
-import { followSample } from '#bundles/profiler/client/live.ts'
-import { openPage } from './page.ts'
+import { openPage, runScript } from './page.ts'
 
 const armed = '<div data-armed="/_profiler/live?"></div>'
 
@@ -20,6 +18,7 @@ t.test('the page that waits goes on to the profile when it is stored', async t =
   page.replace('EventSource', Stream)
   const opened: string[] = []
   const location = {
+    hash: '',
     href: 'http://localhost/_profiler/cpu',
     assign: (url: string) => opened.push(url),
     reload: () => opened.push(''),
@@ -34,8 +33,7 @@ t.test('the page that waits goes on to the profile when it is stored', async t =
     listeners.get(type)?.()
     await page.settle()
   }
-  followSample(null)
-  followSample(page.find('[data-armed]'))
+  await runScript()
   await send('open')
   t.strictSame([opened, isClosed], [[], false], 'it still waits')
   pages.set(location.href, '<a data-sampled href="/_profiler/abc123?panel=cpu">abc123</a>')
@@ -61,7 +59,7 @@ t.test('a search highlights frames, and shows their share without counting a fra
     bar('load', 3, 5.5),
   ]
   const page = openPage(t, `<div class="flame-head"></div><svg class="flame">${bars.join('')}</svg>`)
-  enableFlameGraph(document.querySelector('svg'))
+  await runScript()
   const found = () => [document.querySelectorAll('.is-match').length, page.find('.found').textContent]
   page.enter('[type="search"]', ' LOAD ')
   t.strictSame(found(), [3, '3 frames, 45.5 %'])

@@ -1,6 +1,5 @@
 import { t } from 'tap'
-import { enableFiltering, enhanceEventTree } from '#bundles/profiler/client/filter.ts'
-import { openPage } from './page.ts'
+import { openPage, runScript } from './page.ts'
 
 const shown = (selector: string) =>
   [...document.querySelectorAll<HTMLElement>(selector)].filter(({ hidden }) => !hidden).map(({ id }) => id)
@@ -23,7 +22,7 @@ t.test('rows are filtered by text, level, channel and kind, and the URL follows'
     </tbody></table><input data-filter="gone" hidden id="lost">`,
     'http://localhost/_profiler/latest?panel=logger',
   )
-  enableFiltering(document)
+  await runScript()
   const rows = () => shown('#logs > tbody > tr')
   const status = () => page.find('.found').textContent
   t.ok(page.find('#lost').hidden, 'its rows are not on the page')
@@ -64,7 +63,7 @@ t.test('rows of several pages are filtered by the server', async t => {
     t,
     '<form><input name="text" data-filter="rows" hidden><button>Filter</button></form><ul id="rows"></ul><nav data-rows="rows"></nav>',
   )
-  enableFiltering(document)
+  await runScript()
   t.strictSame([page.find('input').hidden, page.find('button').hidden], [true, false])
 })
 
@@ -76,7 +75,7 @@ t.test('a list is filtered too, closed details open for a match, and later rows 
       <details><summary>more</summary><details><table><tbody id="more"><tr id="b"><td>two</td></tr></tbody></table></details></details></div>
     <input data-filter="names" id="name" hidden><ul id="names"><li id="x">first</li><li id="y">second</li></ul>`,
   )
-  enableFiltering(document)
+  await runScript()
   page.enter('#text', 'two')
   t.strictSame(shown('#routes tr'), ['b'])
   t.strictSame(
@@ -100,7 +99,7 @@ t.test('the event tree shows what contains a text, what leads to it, and the lis
     `<input data-tree-filter="tree" hidden><input data-tree-filter="gone" hidden id="lost">
     <ol id="tree">${row('e', 'kernel.request', row('l1', 'First') + row('l2', 'Second'))}${row('f', 'kernel.view')}</ol>`,
   )
-  enhanceEventTree(document)
+  await runScript()
   t.ok(page.find('#lost').hidden)
   page.enter('input', 'second ')
   t.strictSame(shown('#tree li'), ['e', 'l2'])
@@ -124,7 +123,7 @@ t.test('the events of a sub-request open in their place, once loaded', async t =
     const tree = `<ol id="event-tree"><li id="span-1"><a href="?panel=request#header-x">x</a></li>${node('/_profiler/ddd444')}</ol>`
     return { ok: true, url, text: async () => (url.includes('bbb222') ? tree : '<p>no events</p>') }
   })
-  enhanceEventTree(document)
+  await runScript()
   const [button, other] = document.querySelectorAll<HTMLButtonElement>('button')
   t.strictSame([button?.textContent, button?.getAttribute('aria-expanded')], ['Open here', 'false'])
   button?.click()

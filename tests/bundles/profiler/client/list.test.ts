@@ -1,6 +1,5 @@
 import { t } from 'tap'
-import { enhanceList } from '#bundles/profiler/client/list.ts'
-import { openPage, type Page } from './page.ts'
+import { openPage, type Page, runScript } from './page.ts'
 import { Stream } from './stream.ts'
 
 const row = (token: string) =>
@@ -15,7 +14,7 @@ const results = (tokens: readonly string[], live = '/_profiler/live?') =>
 const search = `<form id="search" action="/_profiler/search"><input name="url"><input name="token" value="abc"><input name="ip"></form>`
 
 /** A list with these rows; `served` are those that the server has, as what it is asked for is listed in `requests`. */
-function openList(page: Page, tokens: readonly string[]) {
+async function openList(page: Page, tokens: readonly string[]) {
   const served = { tokens, isBroken: false, hasResults: true, pending: [] as (() => void)[], holds: false }
   const requests: string[] = []
   Stream.opened = []
@@ -32,7 +31,7 @@ function openList(page: Page, tokens: readonly string[]) {
     return { ok: true, url: 'http://localhost/found', text }
   })
   document.body.innerHTML = search + results(tokens)
-  enhanceList()
+  await runScript()
   return { served, requests }
 }
 
@@ -41,13 +40,13 @@ const lastStream = () => Stream.opened.at(-1)
 
 t.test('a page without a list is left alone', async t => {
   openPage(t, '<form id="search"></form>')
-  enhanceList()
+  await runScript()
   t.equal(document.body.innerHTML, '<form id="search"></form>')
 })
 
 t.test('the list is filtered as the user types, and the URL follows', async t => {
   const page = openPage(t, '')
-  const { requests, served } = openList(page, ['a'])
+  const { requests, served } = await openList(page, ['a'])
   page.enter('[name="token"]', 'abcdef')
   await page.pass(1000)
   t.strictSame(requests, [], 'a token opens its profile')
@@ -72,7 +71,7 @@ t.test('the list is filtered as the user types, and the URL follows', async t =>
 
 t.test('a later request replaces one that is in progress', async t => {
   const page = openPage(t, '')
-  const { served } = openList(page, ['a'])
+  const { served } = await openList(page, ['a'])
   served.holds = true
   page.enter('[name="url"]', 'first')
   await page.pass(200)
@@ -86,7 +85,7 @@ t.test('a later request replaces one that is in progress', async t => {
 
 t.test('a profile is pinned without a page load, and the button keeps the focus', async t => {
   const page = openPage(t, '')
-  const { requests, served } = openList(page, ['a', 'b'])
+  const { requests, served } = await openList(page, ['a', 'b'])
   const submit = (submitter: Element | null) => {
     const event = Object.assign(new Event('submit', { bubbles: true, cancelable: true }), { submitter })
     page.find('#pins').dispatchEvent(event)
@@ -106,7 +105,7 @@ t.test('a profile is pinned without a page load, and the button keeps the focus'
 
 t.test('two profiles can be selected: the third replaces the first', async t => {
   const page = openPage(t, '')
-  const { served } = openList(page, ['a', 'b', 'c'])
+  const { served } = await openList(page, ['a', 'b', 'c'])
   const text = () => page.find('.compare-bar p').textContent
   const boxes = () => [...document.querySelectorAll<HTMLInputElement>('.select input')]
   const toggle = (index: number) => {
@@ -139,7 +138,7 @@ t.test('two profiles can be selected: the third replaces the first', async t => 
 
 t.test('j and k move from row to row', async t => {
   const page = openPage(t, '')
-  const { served } = openList(page, ['a', 'b'])
+  const { served } = await openList(page, ['a', 'b'])
   const path: (string | undefined)[] = []
   for (const key of ['k', 'j', 'j', 'j', 'k', 'x']) {
     page.press(key)
@@ -159,7 +158,7 @@ t.test('j and k move from row to row', async t => {
 
 t.test('new profiles appear by themselves, marked and announced', async t => {
   const page = openPage(t, '')
-  const { requests, served } = openList(page, ['a'])
+  const { requests, served } = await openList(page, ['a'])
   t.equal(lastStream()?.url, '/_profiler/live?')
   served.tokens = ['b', 'a']
   lastStream()?.send('open')
@@ -192,7 +191,7 @@ t.test('new profiles appear by themselves, marked and announced', async t => {
 
 t.test('a list that is in use does not move: a button shows the number of new profiles', async t => {
   const page = openPage(t, '')
-  const { requests, served } = openList(page, ['a'])
+  const { requests, served } = await openList(page, ['a'])
   const button = page.find<HTMLButtonElement>('.news')
   const { querySelector } = Element.prototype
   let isHovered = true
@@ -233,7 +232,7 @@ t.test('a list that is in use does not move: a button shows the number of new pr
 
 t.test('the live list waits for a request in progress, and for a selection of text', async t => {
   const page = openPage(t, '')
-  const { requests, served } = openList(page, ['a'])
+  const { requests, served } = await openList(page, ['a'])
   served.holds = true
   page.enter('[name="url"]', '/')
   await page.pass(200)
@@ -254,7 +253,7 @@ t.test('the live list waits for a request in progress, and for a selection of te
 
 t.test('the stream is opened again after errors, later each time, and only while the page is visible', async t => {
   const page = openPage(t, '')
-  openList(page, ['a'])
+  await openList(page, ['a'])
   const state = () => page.find('.live-state').textContent
   const waits: number[] = []
   for (let error = 0; error < 8; error++) {
@@ -288,9 +287,9 @@ t.test('the stream is opened again after errors, later each time, and only while
 
 t.test('without a compare bar, and without a stream, the list is still filtered', async t => {
   const page = openPage(t, '')
-  const { requests } = openList(page, [])
+  const { requests } = await openList(page, [])
   document.body.innerHTML = `${search}<section id="results"></section>`
-  enhanceList()
+  await runScript()
   page.press('j')
   page.enter('[name="url"]', '/')
   await page.pass(200)
@@ -306,7 +305,7 @@ t.test('the bars of the histogram have their times in the zone of the browser', 
       <a href="?start=1000000060&end=1000000119" aria-label="01:47:40 to 01:48:40 UTC: 1 request"></a>
     </div></section>`,
   )
-  enhanceList()
+  await runScript()
   const format = new Intl.DateTimeFormat('en-GB', { dateStyle: 'medium', timeStyle: 'medium' })
   const label = (first: number, last: number) => format.formatRange(new Date(first * 1000), new Date(last * 1000))
   const [first, second] = document.querySelectorAll('.histogram a')

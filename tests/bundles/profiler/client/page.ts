@@ -37,6 +37,7 @@ const names = [
   'MouseEvent',
   'MutationObserver',
   'Node',
+  'ResizeObserver',
 ] as const
 
 /** A page in a simulated browser without layout, whose clock is moved by the test. */
@@ -96,6 +97,14 @@ export function openPage(t: Test, body: string, url = 'http://localhost/_profile
     for (const type of ['input', 'change']) control.dispatchEvent(new window.Event(type, { bubbles: true }))
   }
   return { window, replace, find, press, enter, pass, settle }
+}
+
+let runs = 0
+
+/** Runs the script of the profiler's pages, as a browser does after the page. */
+export async function runScript(): Promise<void> {
+  // A module runs once for each address.
+  await import(new URL(`../../../../bundles/profiler/client/profiler.js?${++runs}`, import.meta.url).href)
 }
 
 function installClock(replace: Page['replace']): Pick<Page, 'pass' | 'settle'> {

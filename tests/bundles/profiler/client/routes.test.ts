@@ -1,6 +1,5 @@
 import { t } from 'tap'
-import { enhanceRoutes } from '#bundles/profiler/client/list.ts'
-import { openPage } from './page.ts'
+import { openPage, runScript } from './page.ts'
 
 const statistics = (count: number, id = 'route-statistics') =>
   `<section id="${id}" data-live="/_profiler/live?route=a"><div class="list-head"><h1>${count} requests</h1></div><table><tbody></tbody></table></section>`
@@ -24,7 +23,7 @@ t.test('the statistics follow new requests', async t => {
     if (served === '') throw new Error('ECONNREFUSED')
     return { ok: true, url, text: async () => served }
   })
-  enhanceRoutes()
+  await runScript()
   const send = async () => {
     listeners.get('profiles')?.({ data: `00000${requests}` })
     await page.pass(1000)
@@ -43,8 +42,8 @@ t.test('the statistics follow new requests', async t => {
   await send()
   t.equal(page.find('h1').textContent, '3 requests')
   document.body.innerHTML = '<p>Another page</p>'
-  enhanceRoutes()
+  await runScript()
   document.body.innerHTML = statistics(1, 'route')
-  enhanceRoutes()
+  await runScript()
   t.equal(page.find('.live-state').textContent, '')
 })

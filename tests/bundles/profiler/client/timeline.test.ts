@@ -11,8 +11,7 @@ import {
   toPosition,
   wholeWindow,
 } from '#bundles/profiler/client/time-axis.ts'
-import { enableTimeline } from '#bundles/profiler/client/timeline.ts'
-import { openPage, type Page } from './page.ts'
+import { openPage, type Page, runScript } from './page.ts'
 
 const length = fc.integer({ min: 0, max: 10 ** 9 })
 
@@ -101,7 +100,7 @@ const timeline = (omitted = 0, rows = lines) => `
   </tbody><tbody class="lines">${rows}</tbody></table></div>
   <p class="timeline-detail" hidden></p><p><span data-hidden></span> <a id="all">Show all</a></p></form>`
 
-function open(t: Test, { html = timeline(), url = '' } = {}): Page & { readonly rows: () => string[] } {
+async function open(t: Test, { html = timeline(), url = '' } = {}): Promise<Page & { readonly rows: () => string[] }> {
   const page = openPage(t, html, `http://localhost/_profiler/abc123?panel=time${url}`)
   for (const [name, value] of new URL(location.href).searchParams) {
     const field = document.querySelector<HTMLInputElement>(`input[type="hidden"][name="${name}"]`)
@@ -109,7 +108,7 @@ function open(t: Test, { html = timeline(), url = '' } = {}): Page & { readonly 
   }
   const guides = document.querySelector('.guides')
   if (guides) guides.getBoundingClientRect = () => ({ left: 100, width: 1000 }) as DOMRect
-  enableTimeline(document.querySelector('form'))
+  await runScript()
   const shown = () => [...document.querySelectorAll<HTMLElement>('.lines tr')].filter(row => !row.hidden)
   return { ...page, rows: () => shown().map(({ id }) => id.replace('row-', '')) }
 }
@@ -119,8 +118,7 @@ const query = () => location.search.replace('?panel=time', '')
 t.test(
   'the timeline is filtered by threshold and layer; the URL follows, and one number counts the hidden rows',
   async t => {
-    enableTimeline(null)
-    const page = open(t)
+    const page = await open(t)
     const note = () => [page.find('[data-hidden]').textContent, page.find('#all').hidden]
     t.equal(page.find('button[type="submit"]').hidden, true)
     t.strictSame(
@@ -156,7 +154,7 @@ t.test(
 )
 
 t.test('the timeline is zoomed by keys and buttons', async t => {
-  const page = open(t)
+  const page = await open(t)
   const [out, into] = [...document.querySelectorAll<HTMLButtonElement>('[aria-label^="Zoom"]')]
   const plot = () => ['x', 'width'].map(name => page.find('.lines svg svg').getAttribute(name)).join(' ')
   t.ok(page.press('ArrowRight'), 'without a zoom, the key belongs to the browser')
@@ -201,7 +199,7 @@ function point(selector: string, type: string, clientX: number, options: object 
 }
 
 t.test('a part is selected by dragging, a click or a touch is none', async t => {
-  const page = open(t)
+  const page = await open(t)
   const width = () => page.find('.lines svg svg').getAttribute('width')
   point('.lines td:nth-child(2)', 'pointerdown', 350)
   point('.lines td:nth-child(2)', 'pointermove', 352)
@@ -232,7 +230,7 @@ t.test('a part is selected by dragging, a click or a touch is none', async t => 
 })
 
 t.test('the wheel zooms with Ctrl, where the pointer is; sideways it moves the part', async t => {
-  const page = open(t)
+  const page = await open(t)
   const wheel = (options: object) => point('.lines td:nth-child(2)', 'wheel', 100, { deltaX: 0, deltaY: 0, ...options })
   const plot = () => ['x', 'width'].map(name => page.find('.lines svg svg').getAttribute(name)).join(' ')
   t.ok(wheel({ deltaY: -100 }), 'the page scrolls')
@@ -245,7 +243,7 @@ t.test('the wheel zooms with Ctrl, where the pointer is; sideways it moves the p
 })
 
 t.test('a line shows the time below the pointer', async t => {
-  const page = open(t)
+  const page = await open(t)
   point('.lines td:nth-child(2)', 'pointermove', 350)
   t.strictSame(
     [page.find('.guides .cursor').getAttribute('x1'), page.find('.axis .cursor').textContent],
@@ -261,10 +259,10 @@ t.test('a line shows the time below the pointer', async t => {
 })
 
 t.test('a shared URL shows the same part, and a link to a row shows it', async t => {
-  const page = open(t, { url: '&from=5&to=10#row-short' })
+  const page = await open(t, { url: '&from=5&to=10#row-short' })
   t.strictSame(page.rows(), ['whole', 'short', 'long', 'call'], 'a row that is too short')
   t.equal(page.find('[data-zoom]').hidden, true, 'and was outside')
-  const other = open(t, { url: '&from=5&to=10' })
+  const other = await open(t, { url: '&from=5&to=10' })
   t.equal(other.find('.lines svg svg').getAttribute('x'), '-100%')
   other.find('.slowest a[href="#row-call"]').click()
   t.equal(other.find('[data-zoom]').hidden, true, 'it was zoomed')
@@ -273,7 +271,7 @@ t.test('a shared URL shows the same part, and a link to a row shows it', async t
 })
 
 t.test('rows that the page does not contain are loaded for the filter and the part', async t => {
-  const page = open(t, { html: timeline(7) })
+  const page = await open(t, { html: timeline(7) })
   const asked: string[] = []
   const answer = (html: string) => async (url: string) => {
     asked.push(url.replace(/.*\?panel=time/, ''))
@@ -304,7 +302,7 @@ t.test('rows that the page does not contain are loaded for the filter and the pa
 })
 
 t.test('details of a row are shown, and arrow keys move between rows that are shown', async t => {
-  const page = open(t)
+  const page = await open(t)
   const detail = page.find('.timeline-detail')
   page.find('.lanes').dispatchEvent(new Event('pointerover', { bubbles: true }))
   t.equal(detail.hidden, true)
@@ -331,7 +329,7 @@ t.test('a timeline without the parts that a script fills works nevertheless', as
     .replace('<svg><g class="ticks"></g><text class="end"></text></svg>', '')
     .replace('<a data-zoom href="#" hidden>Whole request</a>', '')
     .replace('<button type="submit">Apply</button>', '')
-  const page = open(t, { html })
+  const page = await open(t, { html })
   page.find('#row-long').dispatchEvent(new Event('pointerover', { bubbles: true }))
   page.press('+')
   point('.axis', 'pointermove', 350)

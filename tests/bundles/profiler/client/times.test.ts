@@ -1,6 +1,6 @@
 import { type Test, t } from 'tap'
-import { createElement, showLocalTimes, updateTimes } from '#bundles/profiler/client/browser.ts'
-import { openPage, type Page } from './page.ts'
+import { createElement } from '#bundles/profiler/client/browser.ts'
+import { openPage, type Page, runScript } from './page.ts'
 
 /** Opens a page in a time zone. Node reads the variable again after each change. */
 function openIn(t: Test, zone: string, body: string): Page {
@@ -36,7 +36,7 @@ t.test('times are shown with their age, and stay up to date', async t => {
       ),
     )
   }
-  showLocalTimes()
+  await runScript()
   const full = [...document.querySelectorAll('time:not(.row)')].map(({ textContent }) => textContent)
   const rows = [...document.querySelectorAll('time.row')]
   for (const [index, [, age]] of times.entries()) t.match(full[index], new RegExp(`\\d{4}.*, ${age}$`), age)
@@ -65,7 +65,7 @@ t.test('a time is that of the zone of the browser, with the exact time as title'
   ] as const) {
     await t.test(zone, async t => {
       const page = openIn(t, zone, '<time datetime="2026-11-21T23:30:07.042Z" data-local="full">23:30:07 UTC</time>')
-      updateTimes(document)
+      await runScript()
       t.match(page.find('time').textContent, text)
       t.equal(page.find('time').title, title)
     })
@@ -80,8 +80,8 @@ t.test('a clock has milliseconds if the server writes them; a damaged time stays
     <time id="until" datetime="2026-11-21T23:30:07.042Z" data-local="clock">23:30:07 UTC</time>
     <time id="damaged" datetime="" data-local="clock">?</time>`,
   )
-  updateTimes(document)
-  updateTimes(document)
+  await runScript()
+  await runScript()
   t.strictSame(
     ['#log', '#until', '#damaged'].map(id => page.find(id).textContent),
     ['08:30:07.042', '08:30:07', '?'],
@@ -96,7 +96,7 @@ t.test('a field for a time is local, and is sent in UTC', async t => {
     <label>Until <input type="datetime-local" name="end" id="end"></label></form>`,
   )
   const sent = () => Object.fromEntries(new FormData(page.find<HTMLFormElement>('form')))
-  showLocalTimes()
+  await runScript()
   t.equal(page.find('[data-zone]').textContent, 'GMT+9')
   t.equal(page.find<HTMLInputElement>('input').value, '2026-11-21T05:15')
   t.strictSame(sent(), { start: '2026-11-20T20:15Z', end: '' })

@@ -1,7 +1,5 @@
 import { t } from 'tap'
-import { enableUnfolding } from '#bundles/profiler/client/controls.ts'
-import { enableValueTrees } from '#bundles/profiler/client/value-tree.ts'
-import { openPage, type Page } from './page.ts'
+import { openPage, type Page, runScript } from './page.ts'
 
 const leaf = (name: string, kind: string, text: string) =>
   `<li><span class="value-name">${name}</span>: <span class="value-${kind}">${text}</span></li>`
@@ -22,7 +20,7 @@ const small = `<li id="first"><span class="value-name">first name</span>: <span 
 <li><details class="value-source"><summary>1 more, as text</summary><pre>{"more": true}</pre></details></li>`
 const many = Array.from({ length: 12 }, (_, index) => leaf(`n${index}`, 'value', 'null')).join('')
 
-function open(t: Parameters<typeof openPage>[0], rows: string): Page & { readonly copied: string[] } {
+async function open(t: Parameters<typeof openPage>[0], rows: string): Promise<Page & { readonly copied: string[] }> {
   const page = openPage(
     t,
     `<div class="values">${tree('Object', rows, true)}</div><div class="values"><span class="value-text">""</span></div>`,
@@ -32,12 +30,12 @@ function open(t: Parameters<typeof openPage>[0], rows: string): Page & { readonl
     value: { writeText: async (text: string) => void copied.push(text) },
     configurable: true,
   })
-  enableValueTrees(document)
+  await runScript()
   return { ...page, copied }
 }
 
 t.test('a row copies its value and its path', async t => {
-  const { copied, find, window } = open(t, small)
+  const { copied, find, window } = await open(t, small)
   const copy = (selector: string) => {
     find(selector).dispatchEvent(new window.Event('pointerover', { bubbles: true }))
     const row = find(selector)
@@ -57,7 +55,7 @@ t.test('a row copies its value and its path', async t => {
 })
 
 t.test('arrow keys move through the rows, and Ctrl+C copies', async t => {
-  const { find, press, replace, window } = open(t, small)
+  const { find, press, replace, window } = await open(t, small)
   const focused = () => document.activeElement?.textContent
   const root = find('.value-tree > summary')
   root.focus()
@@ -98,7 +96,7 @@ t.test('arrow keys move through the rows, and Ctrl+C copies', async t => {
 })
 
 t.test('a large tree can be searched, unfolded and copied', async t => {
-  const { copied, enter, find, press, window } = open(t, small + many)
+  const { copied, enter, find, press, window } = await open(t, small + many)
   const input = find<HTMLInputElement>('.value-tools input')
   const status = () => find('.value-tools .found').textContent
   enter('.value-tools input', '***')
@@ -133,7 +131,7 @@ t.test('a button opens and closes all details of a list', async t => {
     t,
     `${button('list')}${button('none')}${button('plain')}<ol id="list">${list}</ol><ol id="plain"></ol>`,
   )
-  enableUnfolding(document)
+  await runScript()
   const hidden = [...document.querySelectorAll('button')].map(({ hidden }) => hidden)
   t.strictSame(hidden, [false, true, true], 'it is shown if there is something to open')
   page.find('button').click()

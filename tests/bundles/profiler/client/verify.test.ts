@@ -1,6 +1,5 @@
 import { t } from 'tap'
-import { enableVerification } from '#bundles/profiler/client/live.ts'
-import { openPage } from './page.ts'
+import { openPage, runScript } from './page.ts'
 import { Stream } from './stream.ts'
 
 const body = `<li class="finding"><a class="place" href="#editor">shop.ts:9</a>
@@ -8,7 +7,7 @@ const body = `<li class="finding"><a class="place" href="#editor">shop.ts:9</a>
 
 const links = [{ text: 'New profile', link: '/_profiler/def456' }]
 
-function openVerification(t: Parameters<typeof openPage>[0]) {
+async function openVerification(t: Parameters<typeof openPage>[0]) {
   const page = openPage(t, body)
   const requests: string[] = []
   const served: { answer?: object; release?: () => void; holds: boolean } = { holds: false }
@@ -20,7 +19,7 @@ function openVerification(t: Parameters<typeof openPage>[0]) {
     if (served.answer === undefined) throw new TypeError('Failed to fetch')
     return { json: async () => served.answer }
   })
-  enableVerification(document)
+  await runScript()
   const [button, cancel] = [...document.querySelectorAll('button')]
   const status = () => page.find('.verify-status')
   return {
@@ -42,7 +41,7 @@ function openVerification(t: Parameters<typeof openPage>[0]) {
 const hint = 'Save the fix: this request then runs again.'
 
 t.test('the page waits for a saved file, replays the request, and shows the verdict', async t => {
-  const page = openVerification(t)
+  const page = await openVerification(t)
   t.equal(page.button.textContent, 'Fix and verify')
   t.equal(page.cancel.hidden, true)
   t.equal(page.text(), '')
@@ -66,7 +65,7 @@ t.test('the page waits for a saved file, replays the request, and shows the verd
 })
 
 t.test('a flaw that is still there is verified again after the next save', async t => {
-  const page = openVerification(t)
+  const page = await openVerification(t)
   page.button.click()
   page.served.answer = { state: 'present', text: 'Still there', links: [] }
   await page.send(2000)
@@ -91,7 +90,7 @@ t.test('a flaw that is still there is verified again after the next save', async
 })
 
 t.test('a page that now fails is verified again after the next save, and a doubtful fix is final', async t => {
-  const page = openVerification(t)
+  const page = await openVerification(t)
   page.button.click()
   page.served.answer = { state: 'failing', text: 'The page now fails: status 500', links: [] }
   await page.send(2000)
@@ -108,7 +107,7 @@ t.test('a page that now fails is verified again after the next save, and a doubt
 })
 
 t.test('the page waits for a restart of the application, with growing delays, and not for ever', async t => {
-  const page = openVerification(t)
+  const page = await openVerification(t)
   page.button.click()
   page.served.holds = true
   await page.send(2000)

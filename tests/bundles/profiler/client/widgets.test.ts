@@ -1,16 +1,7 @@
 import { t } from 'tap'
 import { createElement, fetchPage, recall, remember } from '#bundles/profiler/client/browser.ts'
-import {
-  chooseTheme,
-  enableCopying,
-  enableFlameGraph,
-  enableScrollers,
-  findRow,
-  setTheme,
-} from '#bundles/profiler/client/controls.ts'
-import { followSources } from '#bundles/profiler/client/live.ts'
-import { enablePlaces } from '#bundles/profiler/client/places.ts'
-import { openPage } from './page.ts'
+import { chooseTheme, enableCopying, enableScrollers, findRow, setTheme } from '#bundles/profiler/client/controls.ts'
+import { openPage, runScript } from './page.ts'
 
 t.test('an element has the attributes that are defined, and children of both kinds', async t => {
   openPage(t, '')
@@ -129,7 +120,7 @@ t.test('arrow keys move in the flame graph, which is one stop of the Tab key', a
   )
   const detail = page.find('.flame-detail')
   const bars = [...document.querySelectorAll<HTMLElement>('a')]
-  enableFlameGraph(document.querySelector('svg'))
+  await runScript()
   const stops = () => bars.filter(({ tabIndex }) => tabIndex === 0).map(bar => bar.getAttribute('href'))
   t.strictSame(stops(), ['#all'])
   bars[0]?.focus()
@@ -159,10 +150,11 @@ t.test('arrow keys move in the flame graph, which is one stop of the Tab key', a
 })
 
 t.test('a flame graph may be absent, empty, or have no line for details', async t => {
-  const page = openPage(t, '<svg id="empty"></svg><svg id="one"><a href="#a" data-parent="-1"></a></svg>')
-  enableFlameGraph(null)
-  enableFlameGraph(document.querySelector('#empty'))
-  enableFlameGraph(document.querySelector('#one'))
+  const page = openPage(t, '')
+  for (const html of ['', '<svg class="flame"></svg>', '<svg class="flame"><a href="#a" data-parent="-1"></a></svg>']) {
+    document.body.innerHTML = html
+    await runScript()
+  }
   page.find('a').focus()
   t.equal(page.find('a').tabIndex, 0)
 })
@@ -238,7 +230,7 @@ t.test('a place opens by a click or a key; the server answers with the link of t
      <p><span class="place">node:fs</span></p>
      <details><summary><span class="place" data-at="1">d.ts:1</span></summary></details>`,
   )
-  enablePlaces(document.body)
+  await runScript()
   const places = [...document.querySelectorAll<HTMLElement>('.place')]
   t.strictSame(
     places.map(place => [place.getAttribute('role'), place.dataset.key]),
@@ -266,7 +258,7 @@ t.test('a place opens by a click or a key; the server answers with the link of t
 
 t.test('a place that is added later is a link, too', async t => {
   const page = openPage(t, '<section></section>')
-  enablePlaces(document.body)
+  await runScript()
   page.find('section').innerHTML = 'late <p><span class="place" data-at="3">a.ts:7</span></p>'
   await page.settle()
   const place = page.find('.place')
@@ -282,7 +274,7 @@ t.test('without an editor the page asks for one, and keeps the choice', async t 
   const copied: string[] = []
   const clipboard = { writeText: async (text: string) => void copied.push(text) }
   page.replace('navigator', { clipboard })
-  enablePlaces(document.body)
+  await runScript()
   const editors = [{ name: 'zed', label: 'Zed', link: '#zed' }]
   const asked = answers(page, { reason: 'No editor runs.', editors }, { link: '#chosen' })
   // The simulated browser has no dialogs on top.
@@ -309,7 +301,7 @@ t.test('the place under the pointer can be copied, and opened in another editor'
   const page = openPage(t, '<p><span class="place" data-at="3">a.ts:7</span><a class="place" href="x:b">b.ts:1</a></p>')
   const writeText = () => Promise.reject(new Error('refused'))
   page.replace('navigator', { clipboard: { writeText } })
-  enablePlaces(document.body)
+  await runScript()
   const place = page.find('.place')
   for (const type of ['pointerover', 'focusin']) place.dispatchEvent(new page.window.Event(type, { bubbles: true }))
   document.body.dispatchEvent(new page.window.Event('pointerover', { bubbles: true }))
@@ -331,15 +323,14 @@ t.test('the place under the pointer can be copied, and opened in another editor'
 t.test('a page of files that cannot be used is loaded again when the server has another version', async t => {
   const page = openPage(t, '<main data-sources="a1" data-poll="/_profiler/broken"></main>')
   let reloads = 0
-  page.replace('location', { reload: () => reloads++ })
+  page.replace('location', { hash: '', href: 'http://localhost/', reload: () => reloads++ })
   const versions: (string | null | undefined)[] = ['a1', undefined, null]
   page.replace('fetch', async () => {
     const version = versions.shift()
     if (version === undefined) throw new Error('restarting')
     return { headers: { get: () => version } }
   })
-  followSources(null)
-  followSources(page.find('main'))
+  await runScript()
   await page.pass(2000)
   t.equal(reloads, 0)
   const hide = (value: boolean) => Object.defineProperty(document, 'hidden', { value, configurable: true })
