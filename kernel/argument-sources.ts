@@ -15,7 +15,7 @@ import {
 import type { Session } from '../lib/session/session.ts'
 import { asText, type Conversion, findStandInMistake } from '../lib/text/conversion.ts'
 import { describeValue, isPlainObject } from '../lib/text/describe-value.ts'
-import { type Argument, noteParameter } from './controller.ts'
+import { type Argument, noteBody, noteParameter } from './controller.ts'
 import {
   KERNEL_ARGUMENT_MISSING,
   KERNEL_CONVERSION_INVALID,
@@ -97,11 +97,12 @@ export function cookieValue(name: string, conversion: Conversion<unknown> = asTe
 /** The first file of this name in a form. If none was chosen, the answer is 422. */
 export function uploadedFile(name: string): Argument<UploadedFile> {
   checkString('uploadedFile(name)', 'the name', name)
-  return async request => {
+  const read = async (request: Request) => {
     const file = (await request.formData()).get(name)
     if (!(file instanceof UploadedFile) || !isChosen(file)) throw new KERNEL_FILE_MISSING([name])
     return file
   }
+  return noteBody(read, 'form')
 }
 
 /**
@@ -110,7 +111,7 @@ export function uploadedFile(name: string): Argument<UploadedFile> {
  */
 export function jsonBody<value>(schema: StandardSchema<value>): Argument<value> {
   check('jsonBody', schema)
-  return async request => accept(request, 'json', schema, await request.json())
+  return noteBody(async request => accept(request, 'json', schema, await request.json()), 'json')
 }
 
 /**
@@ -120,7 +121,7 @@ export function jsonBody<value>(schema: StandardSchema<value>): Argument<value> 
  */
 export function formBody<value>(schema: StandardSchema<value>): Argument<value> {
   check('formBody', schema)
-  return async request => accept(request, 'form', schema, await readForm(request))
+  return noteBody(async request => accept(request, 'form', schema, await readForm(request)), 'form')
 }
 
 /**
@@ -159,12 +160,13 @@ export type CheckedForm<value> =
 /** A form and its issues, for a controller that answers issues with the form and its values. See {@link formBody}. */
 export function checkedForm<value>(schema: StandardSchema<value>): Argument<CheckedForm<value>> {
   check('checkedForm', schema)
-  return async request => {
+  const read = async (request: Request): Promise<CheckedForm<value>> => {
     const input = await readForm(request)
     const result = await validate({ request, source: 'form', schema, input })
     if (result.issues === undefined) return { value: result.value }
     return { issues: groupByField(result.issues), values: textsOf(input) }
   }
+  return noteBody(read, 'form')
 }
 
 /** Whether a fallback is in an object, as other frameworks take it. */

@@ -71,6 +71,10 @@ function checkDefinition(name: unknown, sources: unknown, call: unknown): void {
     if (!makers.includes(source.name)) continue
     throw new ARGUMENT_INVALID([definition, `a source of "${name}" is not called: write ${source.name}(…)`])
   }
+  if (kindsOfBody(sources).size > 1) {
+    const mistake = `the sources of "${name}" read one body as JSON and as a form, which refuses each request: use one of them`
+    throw new ARGUMENT_INVALID([definition, mistake])
+  }
   checkFunction(definition, `the last argument of "${name}"`, call)
   const { length } = call as Controller['call']
   if (length <= sources.length) return
@@ -85,6 +89,26 @@ const parameterNames = new WeakMap<Argument, string>()
 export function noteParameter<argument extends Argument>(argument: argument, name: string): argument {
   parameterNames.set(argument, name)
   return argument
+}
+
+type BodyKind = 'json' | 'form'
+
+/** How arguments read the body. */
+const bodyKinds = new WeakMap<Argument, BodyKind>()
+
+/** Remembers how an argument reads the body: a body is JSON or a form, never both. */
+export function noteBody<argument extends Argument>(argument: argument, kind: BodyKind): argument {
+  bodyKinds.set(argument, kind)
+  return argument
+}
+
+function kindsOfBody(sources: readonly Argument[]): Set<BodyKind> {
+  return new Set(sources.flatMap(source => bodyKinds.get(source) ?? []))
+}
+
+/** Whether a source of a controller reads the body. */
+export function readsBody(controller: unknown): boolean {
+  return isController(controller) && kindsOfBody(controller.arguments).size > 0
 }
 
 /** The parameters of a route that a controller needs. */

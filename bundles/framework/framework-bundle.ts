@@ -2,6 +2,7 @@ import cluster from 'node:cluster'
 import { tmpdir } from 'node:os'
 import path from 'node:path'
 import type { Application, Bundle } from '../../kernel/bundle.ts'
+import { readsBody } from '../../kernel/controller.ts'
 import type { FinishedRequest } from '../../kernel/events.ts'
 import { ThrownFrames } from '../../kernel/thrown-frames.ts'
 import { sweepTemporaryFiles } from '../../lib/body/form-data.ts'
@@ -74,7 +75,7 @@ function register(app: Application, options: ResolvedOptions, store: SessionStor
   app.signals.on('server.listening', () => {
     void sweepTemporaryFiles(tmpdir())
     // Only in one worker: all have the same routes.
-    if ((cluster.worker?.id ?? 1) === 1) warnOfHiddenRoutes(app)
+    if ((cluster.worker?.id ?? 1) === 1) warnOfRoutes(app)
   })
   if (app.debugGate.isDebug) addDevelopmentParts(app, options)
 }
@@ -93,7 +94,7 @@ function addListeners(app: Application, options: ResolvedOptions, store: Session
     new StaticFileListener(files),
     router,
     new BodyListener(),
-    new ErrorListener(logger, debugGate.isDebug ? 'error' : 'info', thrown),
+    new ErrorListener(logger, debugGate.isDebug, thrown),
     new ResponseListener(protection.headers),
     new RequestIdListener(),
     ...(without.has('compression') ? [] : [new CompressionListener()]),
@@ -122,9 +123,15 @@ async function createStore(app: Application, { store }: ResolvedOptions): Promis
   })
 }
 
-function warnOfHiddenRoutes({ logger, routes }: Application): void {
+function warnOfRoutes({ logger, routes }: Application): void {
   for (const hidden of findHiddenRoutes(routes)) {
     logger.warning('{problem}.', { problem: describeHiddenRoute(hidden) })
+  }
+  for (const { controller, methods, name, path } of routes) {
+    if (methods.length === 0 || methods.some(method => method !== 'GET' && method !== 'HEAD')) continue
+    if (!readsBody(controller)) continue
+    const message = 'The route "{route}" ({path}) reads a body, but clients send none with GET: use routes.post().'
+    logger.warning(message, { route: name, path: path.source })
   }
 }
 

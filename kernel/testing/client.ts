@@ -3,7 +3,7 @@ import { createRequire } from 'node:module'
 import { Readable } from 'node:stream'
 import { buffer } from 'node:stream/consumers'
 import type { CookieJar as ToughCookieJar } from 'tough-cookie'
-import { checkOptions } from '../../lib/errors/arguments.ts'
+import { checkOptions, refuseMembers } from '../../lib/errors/arguments.ts'
 import { parseCookies, setCookie } from '../../lib/http/cookies.ts'
 import { Headers, type HeadersInit } from '../../lib/http/headers.ts'
 import type { Request, RequestInit } from '../../lib/http/request.ts'
@@ -54,6 +54,55 @@ export interface TestResponse {
   readonly request: Request
   /** The redirects before this response, in order. */
   readonly redirects: readonly TestResponse[]
+}
+
+/** The response to a request of a test client. */
+class ReadResponse implements TestResponse {
+  static {
+    const body = 'response.text, response.json() or response.bytes'
+    const members = { body, data: body, statusCode: 'response.status', ok: 'response.status' }
+    refuseMembers(ReadResponse.prototype, 'response', members, { open: true })
+  }
+
+  readonly status: number
+  readonly headers: Headers
+  readonly bytes: Uint8Array
+  readonly text: string
+  readonly request: Request
+  readonly redirects: readonly TestResponse[]
+
+  constructor({ headers, status }: Response, bytes: Uint8Array, request: Request, redirects: readonly TestResponse[]) {
+    this.status = status
+    this.headers = headers
+    this.bytes = bytes
+    this.text = new TextDecoder().decode(bytes)
+    this.request = request
+    this.redirects = redirects
+  }
+
+  /** Not a method: tests may take it out of the response. */
+  readonly json = (): unknown => {
+    try {
+      return JSON.parse(this.text)
+    } catch {
+      const type = this.headers.get('content-type') ?? 'without a type'
+      throw new TypeError(`The body (${this.status}, ${type}) is no JSON: ${this.text.slice(0, 200)}`)
+    }
+  }
+}
+
+/** The response before it is there: a test that forgets `await` would read `undefined`. */
+class PendingResponse extends Promise<TestResponse> {
+  static {
+    const names = ['status', 'headers', 'text', 'json', 'bytes']
+    const members = Object.fromEntries(names.map(name => [name, `(await client.get(path)).${name}`]))
+    refuseMembers(PendingResponse.prototype, 'promise', members)
+  }
+
+  /** The promises of `then()` and `catch()` are of anything. */
+  static override get [Symbol.species](): PromiseConstructor {
+    return Promise
+  }
 }
 
 type ReplyingInit = ClientRequestInit & Pick<RequestInit, 'reply'>
@@ -109,9 +158,11 @@ export class TestClient {
    *
    * @throws Error if the body is incomplete, or at more redirects than the limit
    */
-  async request(method: string, target: string, init: ClientRequestInit = {}): Promise<TestResponse> {
-    const first = await this.#send(method, target, init, [])
-    return init.redirect === 'follow' ? this.#followAll(first) : first
+  request(method: string, target: string, init: ClientRequestInit = {}): Promise<TestResponse> {
+    const response = this.#send(method, target, init, [])
+    return PendingResponse.resolve(
+      init.redirect === 'follow' ? response.then(first => this.#followAll(first)) : response,
+    )
   }
 
   /** Sends a GET and returns the response with its headers; the body is read later and may be endless. */
@@ -167,13 +218,10 @@ export class TestClient {
     const request = this.#prepare(method, target, init)
     this.#sent.set(request, init)
     const { response, bytes } = await this.#read(request, await this.#kernel.handle(request))
-    const { headers, status } = response
-    this.cookies.take(headers, request.url)
+    this.cookies.take(response.headers, request.url)
     const sentBytes = response.body instanceof Readable ? bytes.length : undefined
     await this.#kernel.terminate(request, response, true, undefined, sentBytes)
-    const text = new TextDecoder().decode(bytes)
-    const json = () => parseJson(text, response)
-    return { status, headers, bytes, text, json, request, redirects }
+    return new ReadResponse(response, bytes, request, redirects)
   }
 
   /** The cookies depend on the URL, which depends on the headers. */
@@ -224,15 +272,6 @@ function withoutBody({ body, form, headers, json, upload, ...init }: ClientReque
 
 function isRedirect({ headers, status }: TestResponse): boolean {
   return status >= 300 && status < 400 && headers.has('location')
-}
-
-function parseJson(text: string, { headers, status }: Response): unknown {
-  try {
-    return JSON.parse(text)
-  } catch {
-    const type = headers.get('content-type') ?? 'without a type'
-    throw new TypeError(`The body (${status}, ${type}) is no JSON: ${text.slice(0, 200)}`)
-  }
 }
 
 /** Loads the package with the first cookie: most tests need none. */

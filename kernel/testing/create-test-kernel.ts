@@ -12,10 +12,18 @@ import type { RequestHandler } from '../../lib/routing/route-collection.ts'
 import type { ShapeOf } from '../../lib/text/mistakes.ts'
 import type { Application, Bundle } from '../bundle.ts'
 import { ControllerResolver } from '../controller.ts'
+import { KERNEL_CONTROLLER_MISSING } from '../errors.ts'
+import { RequestEvent } from '../events.ts'
 import { HttpKernel } from '../http-kernel.ts'
 import { Kernel } from '../kernel.ts'
 import { RequestContext } from '../request-context.ts'
-import { TestClient, type TestClientOptions } from './client.ts'
+import {
+  type ClientRequestInit,
+  type OpenResponse,
+  TestClient,
+  type TestClientOptions,
+  type TestResponse,
+} from './client.ts'
 import { createRequest, silentLogger } from './event-factories.ts'
 import { RecordingDispatcher } from './recording-dispatcher.ts'
 
@@ -65,9 +73,32 @@ export async function createTestKernel(options: TestKernelOptions): Promise<Test
   const all = [...test, ...bundles]
   const kernel = await Kernel.boot({ settings, config, directory, bundles: all, logger, redactor })
   const trustedProxies = new TrustedProxies(config.trustedProxies, config.trustedHeaders)
-  const createClient = (client: TestClientOptions = {}) =>
-    new TestClient(kernel.app.kernel, { trustedProxies, ...client })
+  const createClient = (client: TestClientOptions = {}) => new KernelClient(kernel.app, { trustedProxies, ...client })
   return { app: kernel.app, client: createClient(), createClient, records, close: () => kernel.close() }
+}
+
+/** Refuses requests for routes that no listener would find: the test would only see the status 500. */
+class KernelClient extends TestClient {
+  readonly #app: Application
+
+  constructor(app: Application, options: TestClientOptions) {
+    super(app.kernel, options)
+    this.#app = app
+  }
+
+  override request(method: string, target: string, init: ClientRequestInit = {}): Promise<TestResponse> {
+    return this.#refuse(target, init) ?? super.request(method, target, init)
+  }
+
+  override open(target: string, init: ClientRequestInit = {}): Promise<OpenResponse> {
+    return this.#refuse(target, init) ?? super.open(target, init)
+  }
+
+  #refuse(target: string, { attributes = {} }: ClientRequestInit): Promise<never> | undefined {
+    const { dispatcher, routes } = this.#app
+    if (routes.size === 0 || '_controller' in attributes || dispatcher.listeners(RequestEvent).length > 0) return
+    return Promise.reject(new KERNEL_CONTROLLER_MISSING([target]))
+  }
 }
 
 /** Comes first, so that other bundles decorate this dispatcher. */

@@ -3,7 +3,7 @@ import { Readable } from 'node:stream'
 import type { BodySource } from '../../lib/body/body-source.ts'
 import { encodeMultipart, type MultipartPart } from '../../lib/body/multipart.ts'
 import { RequestBody } from '../../lib/body/request-body.ts'
-import { checkOptions } from '../../lib/errors/arguments.ts'
+import { ARGUMENT_INVALID, checkOptions } from '../../lib/errors/arguments.ts'
 import { createEventDispatcher } from '../../lib/event-dispatcher/event-dispatcher.ts'
 import { Headers, type HeadersInit } from '../../lib/http/headers.ts'
 import { Request, type RequestInit } from '../../lib/http/request.ts'
@@ -13,6 +13,7 @@ import type { Logger } from '../../lib/log/logger.ts'
 import type { RequestHandler } from '../../lib/routing/route-collection.ts'
 import { Session } from '../../lib/session/session.ts'
 import { MemorySessionStore } from '../../lib/session/session-store.ts'
+import { describeValue } from '../../lib/text/describe-value.ts'
 import type { ShapeOf } from '../../lib/text/mistakes.ts'
 import { ControllerResolver, toController } from '../controller.ts'
 import {
@@ -245,6 +246,10 @@ export function encodeBody(init: TestBody, contentType: string | null): BodySour
     return toSource(encoded.body, contentType ?? encoded.contentType)
   }
   if (body === undefined) return undefined
+  if (typeof body !== 'string' && !(body instanceof Uint8Array) && !(body instanceof Readable)) {
+    const mistake = `"body" must be a text, bytes or a stream, not ${describeValue(body)}: use json or form`
+    throw new ARGUMENT_INVALID(['A request of a test', mistake])
+  }
   const type = contentType ?? 'application/octet-stream'
   return body instanceof Readable ? { stream: Readable.from(toBytes(body)), contentType: type } : toSource(body, type)
 }

@@ -49,7 +49,7 @@ export class Request {
   readonly headers: Headers
   readonly httpVersion: string
   // The type of Map does not have the types of the known attributes.
-  readonly attributes: Attributes = new Map<string, unknown>() as Attributes
+  readonly attributes: Attributes = new AttributeMap() as Attributes
   /** The options with which the kernel dispatches events of this request. Only the kernel sets them. */
   dispatchOptions: DispatchOptions | undefined
   /** When the kernel began with this request, by `performance.now()`, if anything needs it. Only the kernel sets it. */
@@ -91,6 +91,7 @@ export class Request {
       req: 'the first argument of the controller, which is the request itself',
       env: 'settings: defineSettings() and settings.of()',
       log: 'the service of register({ logger })',
+      route: "request.attributes.get('_route')",
     }
     refuseMembers(Request.prototype, 'request', members, { open: true })
   }
@@ -312,6 +313,15 @@ export class Request {
     const locale = this.attributes.get('_locale')
     if (locale !== undefined) duplicate.attributes.set('_locale', locale)
     return duplicate
+  }
+}
+
+/** In other frameworks, the attributes are the keys of an object. */
+class AttributeMap extends Map<string, unknown> {
+  static {
+    refuseKeys(AttributeMap, 'request.attributes', {
+      onRead: (name, attributes) => (attributes.has(name) ? `request.attributes.get("${name}")` : undefined),
+    })
   }
 }
 

@@ -29,13 +29,16 @@ import {
 import { createProfilerBundle } from 'sinfonietta/profiler'
 import { createRequest, createResponseEvent, createTestKernel, TestClient } from 'sinfonietta/testing'
 import { t } from 'tap'
+import { MemoryProfileStorage } from '#bundles/profiler/store/memory-profile-storage.ts'
 import {
   currentRequest,
+  formBody,
   headerValue,
   jsonBody,
   queryValue,
   queryValues,
   routeParameter,
+  uploadedFile,
 } from '#kernel/argument-sources.ts'
 import { checkCommands } from '#kernel/bundle-steps.ts'
 import { defineController, toController } from '#kernel/controller.ts'
@@ -76,7 +79,7 @@ const digits = {
     validate: (value: unknown) =>
       /^\d+$/.test(String(value)) ? { value: Number(value) } : { issues: [{ message: 'Not a number.' }] },
   },
-}
+} as const
 
 const inRegister: readonly Mistake<Application>[] = [
   [
@@ -192,6 +195,14 @@ const inRegister: readonly Mistake<Application>[] = [
     'ARGUMENT_INVALID',
     'a source of "a" is not called: write queryValue(…)',
   ],
+  ...([jsonBody(digits), jsonBody(digits)] as const).map(
+    (json, index): Mistake<Application> => [
+      'one body as JSON and as a form',
+      () => defineController('a', [json, index === 0 ? formBody(digits) : uploadedFile('cover')], answer),
+      'ARGUMENT_INVALID',
+      'the sources of "a" read one body as JSON and as a form, which refuses each request: use one of them',
+    ],
+  ),
   [
     'a constructor for a conversion',
     () => routeParameter('id', wrong(Number)),
@@ -942,6 +953,10 @@ const inController: readonly Mistake<Request>[] = [
       // @ts-expect-error
       [request => request.cookies.sid, 'request.cookies.sid; use request.cookies.get("sid")'],
       // @ts-expect-error
+      [request => request.attributes._route, 'request.attributes._route; use request.attributes.get("_route")'],
+      // @ts-expect-error
+      [request => request.route.path, "request.route; use request.attributes.get('_route')"],
+      // @ts-expect-error
       [request => request.body.title, 'request.body.title; use await request.json()'],
       // @ts-expect-error
       [request => request.session.user, 'session.user; use await session.get("user")'],
@@ -1073,6 +1088,12 @@ const inController: readonly Mistake<Request>[] = [
     () => createRequest('/', wrong({ header: {} })),
     'ARGUMENT_INVALID',
     '"header"; the nearest is "headers"',
+  ],
+  [
+    'an object for the body of a request of a test',
+    () => createRequest('/', { body: wrong({ title: 'Ink' }) }),
+    'ARGUMENT_INVALID',
+    '"body" must be a text, bytes or a stream, not an object with the key "title": use json or form',
   ],
   [
     'an unknown option of an event of a test',
@@ -1347,6 +1368,126 @@ t.test('a wrong value for a member of an event is refused where the listener set
     offences.push(...compare(record?.context.exception, [...mistake, 'mistakes.test.ts line'], record?.message ?? ''))
   }
   t.strictSame(offences, [])
+})
+
+t.test('the error that a listener of kernel.exception reads by another name is logged with its place', async t => {
+  const shop: Bundle = {
+    name: 'shop',
+    register({ dispatcher, routes }) {
+      // @ts-expect-error
+      dispatcher.on(ExceptionEvent, event => event.exception)
+      routes.get('a', '/a', () => {
+        throw new Error('on purpose')
+      })
+    },
+  }
+  const { client, close, records } = await createTestKernel({ bundles: [createFrameworkBundle(), shop] })
+  t.teardown(close)
+  t.match((await client.get('/a')).text, 'on purpose', 'the error page has the error')
+  t.match(
+    records.filter(({ level }) => level === 'critical'),
+    [
+      { message: /on purpose/ },
+      {
+        message: /bundle "shop", mistakes\.test\.ts:\d+\) of kernel\.exception failed/,
+        context: { exception: { message: 'There is no event.exception; use event.error.' } },
+      },
+    ],
+  )
+})
+
+t.test('the status of an error that is no HttpError has no effect, which development says', async t => {
+  const thrown: Readonly<Record<string, unknown>> = {
+    express: Object.assign(new Error('No such note.'), { status: 404 }),
+    fastify: Object.assign(new Error('No such note.'), { statusCode: 404 }),
+    koa: { status: 404 },
+    other: Object.assign(new Error('The socket has failed.'), { status: 'closed' }),
+    own: new HttpError(404, 'No such note.'),
+  }
+  const shop: Bundle = {
+    name: 'shop',
+    register({ routes }) {
+      routes.get('a', '/:name', (_request, { name }) => {
+        throw thrown[String(name)]
+      })
+    },
+  }
+  const bundles = [createFrameworkBundle(), createProfilerBundle({ storage: new MemoryProfileStorage() }), shop]
+  const advice = 'The status 404 of this error has no effect: use throw new HttpError(404, message).'
+  for (const APP_ENV of ['dev', 'prod']) {
+    const { client, close, records } = await createTestKernel({ bundles, variables: { APP_ENV } })
+    const advised: string[] = []
+    for (const name of Object.keys(thrown)) {
+      const { text } = await client.get(`/${name}`, { headers: { accept: 'text/plain' } })
+      const said = records.filter(({ message }) => message === advice).length
+      if (said > advised.length && text.includes(advice)) advised.push(name)
+    }
+    await close()
+    t.strictSame(advised, APP_ENV === 'dev' ? ['express', 'fastify', 'koa'] : [], APP_ENV)
+    t.strictSame(records.filter(({ message }) => message === advice).length, advised.length)
+  }
+})
+
+t.test('a mistyped name of a setting is refused with the nearest one', async t => {
+  const shopSettings = defineSettings({
+    SHOP_SIZE: { help: 'size', default: '5' },
+    SHOP_URL: { help: 'url', default: undefined },
+  })
+  const read = (name: string): Bundle => ({
+    name: 'shop',
+    settings: shopSettings,
+    // @ts-expect-error
+    register: ({ settings }) => settings.of(shopSettings)[name],
+  })
+  const names = { SHOP_SIZ: 'SHOP_SIZE', shop_size: 'SHOP_SIZE', size: 'SHOP_SIZE or SHOP_URL' }
+  const offences: string[] = []
+  for (const [name, right] of Object.entries(names)) {
+    const message = `There is no settings.of(settings).${name}; use ${right} (${place}`
+    const error = await createTestKernel({ bundles: [read(name)] }).catch((thrown: unknown) => thrown)
+    offences.push(...compare(error, [name, answer, 'MEMBER_UNKNOWN', message]))
+  }
+  t.strictSame(offences, [])
+  for (const name of ['SHOP_URL', 'toString', 'then']) await (await createTestKernel({ bundles: [read(name)] })).close()
+  const { app, close } = await createTestKernel({ bundles: [read('SHOP_SIZE')] })
+  t.teardown(close)
+  const values = app.settings.of(shopSettings)
+  t.strictSame([{ ...values }, JSON.stringify(values)], [{ SHOP_SIZE: '5', SHOP_URL: undefined }, '{"SHOP_SIZE":"5"}'])
+  t.match(inspect(values), "SHOP_SIZE: '5'")
+  t.equal(readProperty(Object.create(values), 'other'), undefined, 'an object that inherits them may have other names')
+})
+
+t.test('the response of the test client names what it has for a member of another client', async t => {
+  const shop: Bundle = { name: 'shop', register: ({ routes }) => void routes.get('a', '/a', () => Response.json([])) }
+  const { client, close } = await createTestKernel({ bundles: [createFrameworkBundle(), shop] })
+  t.teardown(close)
+  const pending = client.get('/a')
+  // @ts-expect-error
+  t.throws(() => pending.status, { message: 'There is no promise.status; use (await client.get(path)).status.' })
+  t.notOk(pending.then(({ status }) => status).constructor === pending.constructor, 'later promises are plain')
+  const response = await pending
+  const body = 'use response.text, response.json() or response.bytes'
+  const members = { body, data: body, statusCode: 'use response.status', ok: 'use response.status' }
+  for (const [name, right] of Object.entries(members)) {
+    t.throws(() => Reflect.get(response, name), {
+      code: 'MEMBER_UNKNOWN',
+      message: `There is no response.${name}; ${right}`,
+    })
+  }
+  t.strictSame(Object.keys(response).sort(), ['bytes', 'headers', 'json', 'redirects', 'request', 'status', 'text'])
+})
+
+t.test('the test client refuses requests if no listener would find their route', async t => {
+  const handler = () => new Response('attribute')
+  const shop: Bundle = { name: 'shop', register: ({ routes }) => void routes.get('a', '/a', answer) }
+  const { app, client, close } = await createTestKernel({ bundles: [shop] })
+  t.teardown(close)
+  const refusal = { code: 'KERNEL_CONTROLLER_MISSING', message: 'is createFrameworkBundle() in the list of bundles?' }
+  await t.rejects(client.get('/a'), refusal)
+  await t.rejects(client.open('/a'), refusal)
+  t.equal((await client.get('/a', { attributes: { _controller: handler } })).text, 'attribute')
+  app.dispatcher.on(RequestEvent, event => event.respond(Response.text('listener')))
+  t.equal((await client.get('/a')).text, 'listener')
+  await (await client.open('/a')).close()
 })
 
 t.test('a signal that is emitted without a handler is logged, if a similar name has one', async t => {

@@ -11,6 +11,7 @@ import type { Request } from '../../../lib/http/request.ts'
 import type { Response } from '../../../lib/http/response.ts'
 import type { Logger } from '../../../lib/log/logger.ts'
 import type { StackFrame } from '../../../lib/stack/stack-frames.ts'
+import { readProperty } from '../../../lib/text/describe-value.ts'
 
 /** Before other listeners change the error. */
 const logPriority = 0
@@ -18,20 +19,16 @@ const logPriority = 0
 /** After all listeners that may have a better answer. */
 const handlePriority = -128
 
-/** The log level of requests without a route, and of requests that are refused before routing. */
-export type MissLevel = 'error' | 'info'
-
 /** Logs errors. The error controller answers them in a sub-request, whose method is always GET. */
 export class ErrorListener {
   readonly #logger: Logger
-  readonly #missLevel: MissLevel
+  readonly #isDebug: boolean
   readonly #thrown: Pick<ThrownFrames, 'find'>
 
-  /** In production, scanners would fill the log with misses, so their level is lower there. */
-  constructor(logger: Logger, missLevel: MissLevel, thrown: Pick<ThrownFrames, 'find'>) {
+  constructor(logger: Logger, isDebug: boolean, thrown: Pick<ThrownFrames, 'find'>) {
     this.#thrown = thrown
     this.#logger = logger.channel('request')
-    this.#missLevel = missLevel
+    this.#isDebug = isDebug
   }
 
   subscribe(dispatcher: EventDispatcher): void {
@@ -57,6 +54,15 @@ export class ErrorListener {
     const context = { name, message, ...(place === undefined ? { controller: readController(request) } : { place }) }
     const where = place === undefined ? '(controller {controller})' : 'at {place}'
     logger.critical(`Uncaught {name}: "{message}" ${where}`, { ...context, exception: error })
+    const status = this.#isDebug && !(error instanceof HttpError) ? readStatus(error) : undefined
+    if (status === undefined) return
+    const advice = `The status {status} of this error has no effect: use throw new HttpError({status}, message).`
+    logger.warning(advice, { status })
+  }
+
+  /** In production, scanners would fill the log with misses, so their level is lower there. */
+  get #missLevel(): 'error' | 'info' {
+    return this.#isDebug ? 'error' : 'info'
   }
 
   onException(event: ExceptionEvent): Eventual<void> {
@@ -74,6 +80,12 @@ function respond(event: ExceptionEvent, response: Response): void {
   // The RemoveCspListener reads this attribute.
   event.request.attributes.set('_remove_csp_headers', true)
   event.respond(response)
+}
+
+/** The status that an error has in other frameworks. */
+function readStatus(error: unknown): number | undefined {
+  const statuses = ['status', 'statusCode'].map(name => Number(readProperty(error, name)))
+  return statuses.find(status => Number.isInteger(status) && status >= 400 && status <= 599)
 }
 
 /** Whether a user has to correct values, or a page of another origin has sent the request: both are usual. */

@@ -7,6 +7,8 @@ import { createHiddenRouteRule } from '#bundles/framework/hidden-route-rule.ts'
 import { MemoryProfileStorage } from '#bundles/profiler/store/memory-profile-storage.ts'
 import { createProfiledTestKernel } from '#bundles/profiler/testing/create-profiled-test-kernel.ts'
 import { siteBundle } from '#bundles/site/site-bundle.ts'
+import { jsonBody } from '#kernel/argument-sources.ts'
+import { defineController } from '#kernel/controller.ts'
 import { Response } from '#lib/http/response.ts'
 import { Redactor } from '#lib/redact/redactor.ts'
 import { RouteCollection } from '#lib/routing/route-collection.ts'
@@ -112,6 +114,27 @@ t.test(
     ;(await expectProfile(await client.get('/single'))).not.hadFindings()
   },
 )
+
+t.test('a route that only answers GET and reads a body is named when the server listens', async t => {
+  const schema = { '~standard': { version: 1, vendor: 'test', validate: (value: unknown) => ({ value }) } } as const
+  const shop: Bundle = {
+    name: 'shop',
+    register({ routes }) {
+      const search = defineController('search', [jsonBody(schema)], () => new Response())
+      routes.get('search', '/search', search)
+      routes.post('post', '/search', search)
+      routes.add({ name: 'both', path: '/both', methods: ['GET', 'POST'], controller: search })
+      routes.add({ name: 'any', path: '/any', controller: search })
+    },
+  }
+  const { app, close, records } = await createTestKernel({ bundles: [createFrameworkBundle(), shop] })
+  t.teardown(close)
+  app.signals.emit('server.listening', { url: 'http://127.0.0.1:8000' })
+  t.strictSame(
+    records.filter(({ level }) => level === 'warning').map(({ message }) => message),
+    ['The route "search" (/search) reads a body, but clients send none with GET: use routes.post().'],
+  )
+})
 
 t.test('a route that is hidden for some methods is a finding of requests with these methods', async t => {
   const routes = new RouteCollection()

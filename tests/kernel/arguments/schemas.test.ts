@@ -255,14 +255,15 @@ t.test('the values have the types of the schemas', async t => {
       jsonBody(z.object({ at: z.coerce.date() })),
       queryValues(v.object({ page: v.pipe(v.string(), v.transform(Number)) })),
       routeParameters(type({ id: 'string.integer.parse' })),
-      checkedForm(z.object({ name: z.string() })),
     ],
-    ({ at }, { page }, { id }, form) => [
-      at.getTime() + page + id,
-      form.issues === undefined ? form.value.name.trim() : Object.keys(form.values),
-    ],
+    ({ at }, { page }, { id }) => at.getTime() + page + id,
   )
-  t.equal(controller.arguments.length, 4)
+  t.equal(controller.arguments.length, 3)
+  // A body is JSON or a form, never both.
+  const ofForm = defineController('typed form', [checkedForm(z.object({ name: z.string() }))], form =>
+    form.issues === undefined ? form.value.name.trim() : Object.keys(form.values),
+  )
+  t.equal(ofForm.arguments.length, 1)
 })
 
 t.test('observers see each validation with its end, until they are removed', async t => {

@@ -1,7 +1,7 @@
 import { defineError, HttpError, type Request } from 'sinfonietta'
 import { createBareKernel, createExceptionEvent, createRequest } from 'sinfonietta/testing'
 import { t } from 'tap'
-import { ErrorListener, type MissLevel } from '#bundles/framework/listeners/error-listener.ts'
+import { ErrorListener } from '#bundles/framework/listeners/error-listener.ts'
 import { ControllerResolver, defineController, toController } from '#kernel/controller.ts'
 import { ThrownFrames } from '#kernel/thrown-frames.ts'
 import { Response } from '#lib/http/response.ts'
@@ -15,9 +15,9 @@ function createError(code: string, status: number): HttpError {
   return new (defineError(code, status, 'refused'))([])
 }
 
-function createListener(missLevel: MissLevel = 'error') {
+function createListener(isDebug = true) {
   const { logger, records } = createRecorder()
-  return { listener: new ErrorListener(logger, missLevel, thrown), records }
+  return { listener: new ErrorListener(logger, isDebug, thrown), records }
 }
 
 t.test('an error is answered by a sub-request to the error controller: GET, with what it needs to know', async t => {
@@ -86,7 +86,7 @@ t.test(
     ]
     for (const level of ['error', 'info'] as const) {
       for (const error of errors) {
-        const { listener, records } = createListener(level)
+        const { listener, records } = createListener(level === 'error')
         listener.logException(createExceptionEvent(error))
         const { message, name, status } = error
         const context = { exception: { status, stack: '' } }
@@ -104,11 +104,11 @@ t.test('refused values and requests of other origins are no errors of the applic
   ]
   for (const level of ['error', 'info'] as const) {
     for (const error of refusals) {
-      const { listener, records } = createListener(level)
+      const { listener, records } = createListener(level === 'error')
       listener.logException(createExceptionEvent(error))
       t.match(records, [{ level: 'info', message: `Uncaught ${error.name}: "${error.message}"` }])
     }
-    const { listener, records } = createListener(level)
+    const { listener, records } = createListener(level === 'error')
     listener.logException(createExceptionEvent(new HttpError(409, 'sold out')))
     t.match(records, [{ level: 'error' }])
   }
@@ -117,7 +117,7 @@ t.test('refused values and requests of other origins are no errors of the applic
 t.test('the class of an error is no name of a secret, and its message is masked', async t => {
   class TokenExpiredError extends Error {}
   class InvalidToken extends Error {}
-  const { listener, records } = createListener('info')
+  const { listener, records } = createListener(false)
   for (const error of [
     new TokenExpiredError('jwt expired'),
     new InvalidToken('at noon'),
@@ -138,7 +138,7 @@ t.test('the class of an error is no name of a secret, and its message is masked'
 t.test(
   'what the application throws is an error below 500 and critical from there on, and below 500 it has no place',
   async t => {
-    const { listener, records } = createListener('info')
+    const { listener, records } = createListener(false)
     const refused = [403, 404, 409].map(status => new HttpError(status, 'no'))
     for (const error of [...refused, createError('BODY_TOO_LARGE', 413)])
       listener.logException(createExceptionEvent(error))
@@ -192,7 +192,7 @@ t.test('what is thrown and has no stack is logged all the same', async t => {
 t.test('a miss below the level of the log is not written', async t => {
   const lines: string[] = []
   const stream = { write: (line: string) => lines.push(line) }
-  const listener = new ErrorListener(createLogger({ level: 'warning', format: 'json', stream }), 'info', thrown)
+  const listener = new ErrorListener(createLogger({ level: 'warning', format: 'json', stream }), false, thrown)
   listener.logException(createExceptionEvent(createError('KERNEL_NO_ROUTE', 404)))
   t.strictSame(lines, [])
   listener.logException(createExceptionEvent(new HttpError(403, 'No.')))

@@ -70,7 +70,7 @@ t.test('a dump is in the profile of its request, with label and place, and gives
   t.equal(entries[0], 'dump first 1')
   t.equal(entries[1], 'dump Object\n  password: ******\n  nested: Object\n    a: Array(1)\n      0: 1')
   t.match(entries[2], /^dump the request Request\n {2}method: "GET"\n {2}url: "http.+\/run"\n/)
-  t.match(entries[2], /attributes: Map\(\d+\)/)
+  t.match(entries[2], /attributes: AttributeMap\(\d+\)/)
   t.match(entries[3], 'Response\n  status: 201\n  headers: Headers\n')
   t.match(entries[3], '    set-cookie: ******\n  body: "text"')
   t.match(entries[4], 'body: null')
