@@ -43,10 +43,7 @@ t.test('an entry point loads no more than its names need', async t => {
   t.ok(loads('sinfonietta', /./).length > 50)
   t.strictSame(loads('sinfonietta', heavy), [own('sinfonietta')])
   t.strictSame(loads('testing', new RegExp(`${heavy.source}|^dist/bundles/`)), [own('testing')])
-  t.strictSame(
-    loads('profiler', /\/mcp\/tool|\/maker\/|\/framework\/|^(?:handlebars|highlight|zod|@)/),
-    [],
-  )
+  t.strictSame(loads('profiler', /\/mcp\/tool|\/maker\/|\/framework\/|^(?:handlebars|highlight|zod|@)/), [])
   t.strictSame(loads('console', /\/(?:lib|profiler|framework)\/|^[^d]/), [])
   t.strictSame(loads('server', /\/kernel\/|\/bundles\/|^[^d]/), [])
 })
