@@ -1,7 +1,7 @@
 import { readEventTree } from '../profile/event-tree.ts'
 import { findThrowFrame } from '../profile/exceptions.ts'
 import { formatPlace } from '../profile/format.ts'
-import type { Profile, ProfileSummary } from '../profile/profile.ts'
+import type { Profile } from '../profile/profile.ts'
 import { keyOfListener, summarizeListeners } from '../subjects/events/listeners.ts'
 import { readRouteLog } from '../subjects/router/data.ts'
 import type { EditorLinks, PlaceView } from './editor-links.ts'
@@ -14,23 +14,15 @@ export function findAnswerPlace(profile: Profile, editor: EditorLinks): string {
   return (
     formatPlace(findThrowFrame(profile) ?? {}) ||
     findListener(profile) ||
-    findDefinition(profile.summary, editor) ||
+    editor.findDefinition(profile.summary) ||
     findNearRoute(profile, editor)
   )
 }
 
-/** The view of this place; `false` if none is known, or if it is only the definition of the controller or the route. */
+/** The view of the place that answered; `false` if it is not known, or if it is the definition of the controller or of the route. */
 export function viewAnswer(profile: Profile, editor: EditorLinks): PlaceView | false {
   const place = findAnswerPlace(profile, editor)
-  return place !== findDefinition(profile.summary, editor) && editor.viewFile(place)
-}
-
-/** Finds where the controller of a request is defined, or else its route declared. File and line; empty if it is not known. */
-export function findDefinition(
-  { controller, route }: Pick<ProfileSummary, 'controller' | 'route'>,
-  editor: EditorLinks,
-): string {
-  return editor.findController(controller ?? '') || editor.findRoute(route ?? '')
+  return place !== editor.findDefinition(profile.summary) && editor.viewFile(place)
 }
 
 function findListener(profile: Profile): string {
@@ -45,7 +37,7 @@ function findListener(profile: Profile): string {
   )
 }
 
-/** The route that has the path of the request, but another method or host, for example. */
+/** Finds the declaration of a route that has the path of the request, but another method or host, for example. */
 function findNearRoute({ collectors }: Profile, editor: EditorLinks): string {
   const near = readRouteLog(collectors.router)?.routes.find(({ reason }) => reason !== 'path')
   return near === undefined ? '' : editor.findRoute(near.name)

@@ -29,13 +29,6 @@ interface EditorOptions {
   readonly view?: Pick<View, 'files'> | undefined
 }
 
-/** An editor that can open a place. */
-interface EditorChoice {
-  readonly name: string
-  readonly label: string
-  readonly link: string
-}
-
 /** Creates the links that the settings of the profiler describe. */
 export function createEditorLinks({
   controllers,
@@ -101,11 +94,11 @@ export class EditorLinks {
   }
 
   /** The links that open a place in each known editor. */
-  editorsOf(place: FilePlace): EditorChoice[] {
+  editorsOf(place: FilePlace) {
     return knownEditors.map(({ label, name, pattern }) => ({ name, label, link: this.#fill(pattern, place) }))
   }
 
-  /** The view of a place whose text is its file and line; with helpers, or without a line, its function and line. */
+  /** The view of a place whose text is its file and line. With helpers, or without a line, the text is its function and line. */
   view(caller: CallerPlace): PlaceView {
     const { callers = [], isIn = false, via = [] } = caller
     const views = (places: readonly Caller[]) => places.map(place => this.#viewFrame(place))
@@ -116,7 +109,7 @@ export class EditorLinks {
     return { ...this.#view(place, caller, String(caller.column ?? 1)), callers: views(callers) }
   }
 
-  /** The same view without the folders. Of a place that is not known, `false`. */
+  /** The view of a place whose text has no folders; `false` if the place is not known. */
   viewCaller(caller: CallerPlace = {}): PlaceView | false {
     return caller.isIn || caller.via !== undefined ? this.view(caller) : this.viewFile(formatPlace(caller))
   }
@@ -135,7 +128,7 @@ export class EditorLinks {
     return this.#view(text, parsePlace(text), '1')
   }
 
-  /** The view of such a text without the folders: `shop-bundle.ts:12`. Of a place that is not known, `false`. */
+  /** The view of such a text without its folders: `shop-bundle.ts:12`; `false` if the text is empty. */
   viewFile(text: string): PlaceView | false {
     return text !== '' && this.viewName(text.replace(/^.*\//s, ''), parsePlace(text))
   }
@@ -163,7 +156,7 @@ export class EditorLinks {
 
   /** Finds the file of a template, with its first line; empty if there is none. */
   findTemplate(name: string): string {
-    return this.#write(this.#findTemplate(name))
+    return this.#format(this.#findTemplate(name))
   }
 
   #findTemplate(name: string): Caller | undefined {
@@ -173,19 +166,24 @@ export class EditorLinks {
 
   /** Finds where a controller is defined: its file and line; empty if that is not known. */
   findController(name: string): string {
-    return this.#write(this.#readDeclared().controllers.get(name))
+    return this.#format(this.#readDeclared().controllers.get(name))
+  }
+
+  /** Finds where the controller of a request is defined, or else its route declared; empty if neither is known. */
+  findDefinition({ controller, route }: { readonly controller: string | null; readonly route: string | null }): string {
+    return this.findController(controller ?? '') || this.findRoute(route ?? '')
   }
 
   /** Finds where a route is declared: its file and line; empty if that is not known. */
   findRoute(name: string): string {
-    return this.#write(this.#readDeclared().routes.get(name))
+    return this.#format(this.#readDeclared().routes.get(name))
   }
 
-  #write({ file = '', line }: Caller = {}): string {
+  #format({ file = '', line }: Caller = {}): string {
     return formatPlace({ file: showPath(file, this.#directory), line })
   }
 
-  /** When the first page is shown, all bundles have added their routes. */
+  /** Reads the places when the first page is shown: then all bundles have added their routes. */
   #readDeclared(): Declared {
     this.#declared ??= readDeclared({
       routes: this.#routes,

@@ -24,7 +24,7 @@ export interface ExceptionView extends Pick<StoredException, 'name' | 'message' 
   readonly rest: string
 }
 
-/** Frames in a row. */
+/** Consecutive frames. */
 interface FrameGroup {
   /** The label of a folded group, such as `4 calls of the kernel`; empty for frames that are always shown. */
   readonly label: string
@@ -34,7 +34,7 @@ interface FrameGroup {
 /** A frame, with its source if it is recorded. */
 export interface FrameView extends PlaceView {
   readonly origin: RecordedFrame['origin']
-  /** The owner of the code, in a text. */
+  /** The owner of the code, such as `Node.js`; empty for the application. */
   readonly owner: string
   readonly isOpen: boolean
   readonly lines: readonly SourceLine[]
@@ -105,7 +105,7 @@ function viewException(
   }
 }
 
-/** The lines of an excerpt, with the parts of the code. */
+/** The lines of an excerpt, divided into tokens. */
 export function viewSource(excerpt: Excerpt | undefined): SourceLine[] {
   if (excerpt === undefined) return []
   return highlightSource(excerpt.file, excerpt.lines).map((tokens, index) => {
@@ -114,7 +114,7 @@ export function viewSource(excerpt: Excerpt | undefined): SourceLine[] {
   })
 }
 
-/** Joins frames in a row that are not of the application. */
+/** Joins consecutive frames that are not of the application. */
 function groupFrames(frames: readonly FrameView[]): FrameGroup[] {
   const runs: FrameView[][] = []
   let isFolding: boolean | undefined
@@ -129,7 +129,7 @@ function groupFrames(frames: readonly FrameView[]): FrameGroup[] {
 
 const owners = { application: '', kernel: 'the kernel', vendor: 'packages', runtime: 'Node.js' } as const
 
-/** A single frame is not folded: it is as short as the label. */
+/** The label of folded frames. A single frame is not folded: it is as short as the label. */
 function labelOf(run: readonly FrameView[]): string {
   if (run.length === 1 || run.some(({ isOpen, origin }) => isOpen || origin === 'application')) return ''
   const names = [...new Set(run.map(({ owner }) => owner))]

@@ -7,25 +7,19 @@ import type { Request } from '../../../lib/http/request.ts'
 import { Response } from '../../../lib/http/response.ts'
 import { packageDirectory } from '../../../lib/package.ts'
 import { resolveLocated, showPath } from '../../../lib/stack/stack-frames.ts'
-import type { EditorLinks, FilePlace } from './editor-links.ts'
-import { protect } from './page.ts'
-
-/** What opens a place. */
-interface OpenServices {
-  /** The directory of the application. */
-  readonly directory: string
-  readonly editor: EditorLinks
-  /** Opens a place in the editor of this machine. */
-  readonly launch?: (place: FilePlace) => Promise<boolean>
-}
+import type { FilePlace } from './editor-links.ts'
+import { type ProfilerApplication, protect } from './page.ts'
 
 /**
  * Opens a place in the editor: the field `at` of the form is a file, and optionally its line and column. For a client on this
- * machine the server starts the editor. If it knows none, or if the field `editor` names one, the answer has links that open
- * the place on the machine of the client.
+ * machine, `launch` opens the editor of this machine. If that fails, or if the field `editor` names an editor, the answer has links that
+ * open the place on the machine of the client.
  */
-export async function openEditor(request: Request, services: OpenServices): Promise<Response> {
-  const { directory, editor, launch = launchEditor } = services
+export async function openEditor(
+  request: Request,
+  { directory, editor }: Pick<ProfilerApplication, 'directory' | 'editor'>,
+  launch: (place: FilePlace) => Promise<boolean> = launchEditor,
+): Promise<Response> {
   const form = await request.formData()
   const [at, wanted] = ['at', 'editor'].map(name => form.get(name))
   const place = typeof at === 'string' ? findPlace(at, directory) : undefined
@@ -98,7 +92,7 @@ const editors: ReadonlyMap<string, Editor> = new Map(
   }),
 )
 
-/** What the launcher reads of its system. */
+/** The parts of the system that decide which editor is launched. */
 interface LauncherSystem {
   readonly env: Readonly<Record<string, string | undefined>>
   readonly platform: string
@@ -127,12 +121,7 @@ export async function launchEditor(place: FilePlace, given: Partial<LauncherSyst
   return found !== undefined && start(found.command, found.editor.toArguments(place), system.env)
 }
 
-interface FoundEditor {
-  readonly command: string
-  readonly editor: Editor
-}
-
-function findConfigured({ EDITOR, LAUNCH_EDITOR, VISUAL }: LauncherSystem['env']): FoundEditor | undefined {
+function findConfigured({ EDITOR, LAUNCH_EDITOR, VISUAL }: LauncherSystem['env']) {
   for (const text of [LAUNCH_EDITOR, VISUAL, EDITOR]) {
     // The setting may have options, such as `code --wait`.
     const [command = ''] = (text ?? '').trim().split(/\s+-/)
@@ -142,7 +131,7 @@ function findConfigured({ EDITOR, LAUNCH_EDITOR, VISUAL }: LauncherSystem['env']
   return undefined
 }
 
-async function findRunning({ listProcesses }: LauncherSystem): Promise<FoundEditor | undefined> {
+async function findRunning({ listProcesses }: LauncherSystem) {
   // Without `ps`, as in a small container, no editor runs.
   const output = await listProcesses().catch(() => '')
   const running = new Set(output.split('\n').flatMap(line => line.trim().split('/')))

@@ -32,7 +32,7 @@ interface KnownEditor {
   readonly pattern: string
 }
 
-/** The editors that one can choose on a page. */
+/** The editors that a page offers. */
 export const knownEditors: readonly KnownEditor[] = [
   { name: 'vscode', label: 'VS Code', pattern: 'vscode://file{file}:{line}:{column}' },
   { name: 'cursor', label: 'Cursor', pattern: 'cursor://file{file}:{line}:{column}' },
@@ -74,7 +74,7 @@ const asPathMapping: Conversion<PathMapping> = {
   },
 }
 
-/** The settings of the profiler. This file loads nothing else of it: without debug, only the names are needed. */
+/** The settings of the profiler. This file loads no other file of the profiler: without debug, only the names are needed. */
 export const profilerSettings: BundleSettings<ProfilerSettings> = defineSettings({
   /**
    * `jetbrains` is another name of `idea`, and `mvim` of `vim`. Without the setting, the server or the browser opens

@@ -14,7 +14,6 @@ import {
 import { formatMicroseconds } from '../../profile/format.ts'
 import { describeSubRequest, profileLink } from '../../profile/links.ts'
 import type { Profile, ProfileSummary } from '../../profile/profile.ts'
-import { findDefinition } from '../../web/answer-place.ts'
 import type { EditorLinks, PlaceView } from '../../web/editor-links.ts'
 import type { PanelModel, ProfilePanel } from '../../web/panels/panel.ts'
 import { rowId } from '../../web/panels/value-origins.ts'
@@ -96,7 +95,7 @@ function viewSite(
   { children, editor, sites }: RowContext,
 ): PlaceView | false {
   const child = children.find(({ token }) => kind === 'request' && token === name)
-  if (child !== undefined) return viewText(findDefinition(child, editor), editor)
+  if (child !== undefined) return viewText(editor.findDefinition(child), editor)
   if (kind === 'controller') return viewText(editor.findController(name), editor)
   return kind === 'call' && viewText(sites.get(keyOfListener({ event, name, priority: priority ?? 0 })), editor)
 }

@@ -30,7 +30,7 @@ import {
 } from '../../profile/format.ts'
 import { contentLink, profileLink } from '../../profile/links.ts'
 import type { Outcome, Profile, ProfileSummary } from '../../profile/profile.ts'
-import { findDefinition, viewAnswer } from '../../web/answer-place.ts'
+import { viewAnswer } from '../../web/answer-place.ts'
 import type { EditorLinks } from '../../web/editor-links.ts'
 import type { PanelModel, PanelProfile, ProfilePanel } from '../../web/panels/panel.ts'
 import { type BodyView, viewBody, viewContent } from '../../web/panels/parts.ts'
@@ -295,7 +295,7 @@ function viewForwarded(headers: readonly Row[], children: readonly ProfileSummar
   return {
     token: child?.token ?? '',
     controller: child?.controller || 'n/a',
-    place: child !== undefined && editor.viewFile(findDefinition(child, editor)),
+    place: child !== undefined && editor.viewFile(editor.findDefinition(child)),
   }
 }
 

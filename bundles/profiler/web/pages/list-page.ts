@@ -28,7 +28,6 @@ import type { ProfileSummary } from '../../profile/profile.ts'
 import { clientOf } from '../../record/collect.ts'
 import type { RecordingPolicy } from '../../record/recording-policy.ts'
 import type { ProfileStorage, StorageUsage } from '../../store/profile-storage.ts'
-import { findDefinition } from '../answer-place.ts'
 import type { EditorLinks, PlaceView } from '../editor-links.ts'
 import { alternatesOf, type PageForm, type ProfilerApplication, redirect, renderPage, respondData } from '../page.ts'
 
@@ -448,7 +447,7 @@ function createRows(profiles: readonly ListEntry[], { columns, editor, facts, li
  */
 function viewHandler(summary: ProfileSummary, answered: string | undefined, editor: EditorLinks): PlaceView | false {
   const { controller, parent, route } = summary
-  const defined = findDefinition(summary, editor)
+  const defined = editor.findDefinition(summary)
   const place = answered || defined
   const isNamed = controller !== null && parent === null && !isSameName(route ?? '', controller)
   if (isNamed && place === defined) return editor.viewController(controller)

@@ -66,25 +66,7 @@ export async function replay(token: string, request: Request, app: ReplayService
   return renderPage('profiler/compare-none', model, request, app, 504)
 }
 
-/** The content of the form of a replay. */
-interface ReplayForm {
-  readonly headers: readonly { readonly field: string; readonly name: string; readonly hint: string }[]
-  /**
-   * Whether the browser of the developer has cookies that can take the place of those that were not stored. Those of a client that may
-   * not see debug output are never replaced.
-   */
-  readonly ownCookies: string | false
-  /** The target with masked values; `false` when it has none. */
-  readonly target: { readonly field: string; readonly value: string } | false
-  /** The body with masked values; `false` when it is complete, or there is none. */
-  readonly body:
-    | { readonly field: string; readonly value: string; readonly note: string; readonly rows: number }
-    | false
-  /** The field that confirms the caution. */
-  readonly consent: string
-}
-
-/** The names contain `secret`, so that no log and no profile contains the values. */
+/** The fields of the form. Their names contain `secret`, so that no log and no profile contains the values. */
 const fields = {
   header: 'secret-header-',
   ownCookies: 'own-cookies',
@@ -98,14 +80,16 @@ const usual: readonly string[] = ['cookie', 'authorization']
 
 const longestBox = 16
 
-/** Creates the form of a replay. */
-function createReplayForm(plan: PossibleReplay, request: Request): ReplayForm {
+/** Creates the form of a replay: the fields for what was masked or not stored, and the field that confirms the caution. */
+function createReplayForm(plan: PossibleReplay, request: Request) {
   const { body, isDebugAllowed, isTargetMasked, secrets, target } = plan
   const hadCookies = secrets.some(({ name }) => name === 'cookie')
   const more = usual.filter(name => !secrets.some(secret => secret.name === name)).map(name => ({ name, hint: '' }))
   const isKnown = body.state === 'none' || body.state === 'whole'
   return {
     headers: [...secrets, ...more].map(({ hint, name }) => ({ field: fields.header + name, name, hint })),
+    // The cookies of the developer's browser can take the place of those that were not stored, except those of a client that may not see
+    // debug output.
     ownCookies: isDebugAllowed && hadCookies && request.headers.has('cookie') && fields.ownCookies,
     target: isTargetMasked && { field: fields.target, value: target },
     body: !isKnown && {
@@ -160,15 +144,6 @@ function withLineBreaks(content: string, planned: string): string {
   return planned.includes('\r\n') ? toLines(content).replaceAll('\n', '\r\n') : toLines(content)
 }
 
-/** The answer to a page that verifies a fix. */
-interface VerifyAnswer {
-  /** Also `unsure` if the request was not replayed, or its replay has no profile. */
-  readonly state: FixVerdict['state']
-  readonly text: string
-  /** The next pages: of the replay, or of the form that asks before it. */
-  readonly links: readonly { readonly text: string; readonly link: string }[]
-}
-
 type VerifyServices = Pick<ProfilerApplication, 'inspector' | 'profiler' | 'replayer' | 'storage'>
 
 /**
@@ -209,11 +184,12 @@ export async function verifyFix(token: string, request: Request, app: VerifyServ
   ])
 }
 
+/** Answers a page that verifies a fix; `links` lead to the replay, or to the form that asks before it. */
 function respond(
-  state: VerifyAnswer['state'],
+  state: FixVerdict['state'],
   text: string,
-  links: VerifyAnswer['links'] = [],
+  links: readonly { readonly text: string; readonly link: string }[] = [],
   status = 200,
 ): Response {
-  return protect(Response.json({ state, text, links } satisfies VerifyAnswer, { status }))
+  return protect(Response.json({ state, text, links }, { status }))
 }

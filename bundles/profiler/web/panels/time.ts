@@ -23,7 +23,6 @@ import { keyOfListener, summarizeListeners } from '../../subjects/events/listene
 import type { MemoryData } from '../../subjects/memory/data.ts'
 import { listUsage } from '../../subjects/memory/show.ts'
 import { workKinds } from '../../subjects/work.ts'
-import { findDefinition } from '../answer-place.ts'
 import type { EditorLinks, PlaceView } from '../editor-links.ts'
 import { cutText, item, limitRows, row, type ToolbarItem } from '../toolbar/toolbar-items.ts'
 import type { PanelModel, PanelProfile, ProfilePanel } from './panel.ts'
@@ -209,7 +208,7 @@ function listPlaces(profile: Profile, editor: EditorLinks): RowPlace[] {
   const { sites } = summarizeListeners(tree, profile.process)
   const findSite = ({ name, parent, priority }: EventNode) =>
     sites.get(keyOfListener({ event: parent?.name ?? '', name, priority })) ?? ''
-  const definition = () => findDefinition(profile.summary, editor)
+  const definition = () => editor.findDefinition(profile.summary)
   return [
     [profileLink(token, 'time'), definition],
     [linkTo('events', 'controller'), definition],
@@ -300,7 +299,7 @@ export function toSubRequestItem(
     return row(view?.status ?? '–', cutText(value), {
       link: profileLink(token),
       tone: view?.tone ?? 'plain',
-      place: child !== undefined && editor.viewFile(findDefinition(child, editor)),
+      place: child !== undefined && editor.viewFile(editor.findDefinition(child)),
     })
   }
   const link = profileLink(token, 'time')

@@ -24,13 +24,10 @@ async function open(directory: string, fields: Record<string, string>, peer = '1
   const remote = { remoteAddress: peer }
   const request = createRequest('/_profiler/open-editor', { method: 'POST', form: fields, ...remote })
   const editorPaths = [{ from: directory, to: '/home/me/app' }]
-  const { body, headers, status } = await openEditor(request, {
-    directory,
-    editor: new EditorLinks({ directory, editorPaths }),
-    launch: async place => {
-      launched.push(place)
-      return isLaunched
-    },
+  const editor = new EditorLinks({ directory, editorPaths })
+  const { body, headers, status } = await openEditor(request, { directory, editor }, async place => {
+    launched.push(place)
+    return isLaunched
   })
   return { status, headers, launched, ...JSON.parse(String(body)) }
 }
