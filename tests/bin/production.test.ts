@@ -1,7 +1,6 @@
 import { readdirSync, readFileSync } from 'node:fs'
 import path from 'node:path'
 import { t } from 'tap'
-import { runProcess } from '#tests/support/start-process.ts'
 import { until } from '#tests/support/until.ts'
 import { startSite } from './site-process.ts'
 
@@ -41,17 +40,6 @@ t.test('in production there is no trace of the profiler', async t => {
     loaded.filter(file => file.includes('profiler') && !file.startsWith('node:')),
     [],
   )
-})
-
-t.test('a page passes at most 50 files of the package', async t => {
-  const program = [process.execPath, 'dist/tests/fixtures/passed-files.js', '/partnership']
-  // Node's own coverage would change the counts.
-  const env = { ...process.env, APP_SECRET: 'of one’s own, and long enough for production', NODE_V8_COVERAGE: '' }
-  const { code, stderr } = await runProcess(t, program, { env })
-  t.equal(code, 0)
-  const files: string[] = JSON.parse(stderr)
-  t.ok(files.includes('kernel/http-kernel.js'), 'the files are found')
-  t.ok(files.length <= 50, `${files.length} files: ${files.join(' ')}`)
 })
 
 t.test('a slow reader gets all log lines, also after the server has closed', async t => {

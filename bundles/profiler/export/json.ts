@@ -5,7 +5,7 @@ import { summarizeProfile, toPlainText } from '../insight/overview/overview.ts'
 import type { PartKind } from '../insight/overview/time-parts.ts'
 import type { ShownProfile } from '../insight/relatives.ts'
 import type { SinceEdit } from '../insight/since-edit.ts'
-import { type ExportKind, exportKinds, exportLink, profileDataLink, profileLink } from '../profile/links.ts'
+import { type ExportKind, exportKindsOf, exportLink, profileDataLink, profileLink } from '../profile/links.ts'
 import type { Profile, ProfileSummary } from '../profile/profile.ts'
 import type { JsonObject } from '../profile/schema.ts'
 
@@ -144,11 +144,6 @@ function select(data: Readonly<Record<string, unknown>>, panel: string | undefin
   if (panel === undefined) return data
   const names = collectorsOfPanel(panel)
   return Object.fromEntries(Object.entries(data).filter(([name]) => names.includes(name)))
-}
-
-/** Lists the kinds of files that a profile can be exported as: without samples of the CPU, there is no CPU profile. */
-export function exportKindsOf({ collectors }: Profile): readonly ExportKind[] {
-  return exportKinds.filter(kind => kind !== 'cpuprofile' || collectors.cpu !== undefined)
 }
 
 /** The collectors of panels that show other data than that of the collector with their name. */

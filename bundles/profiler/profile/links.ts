@@ -1,6 +1,6 @@
 import type { Route } from '../../../lib/routing/route.ts'
 import { toTarget } from './format.ts'
-import type { ProfileSummary } from './profile.ts'
+import type { Profile, ProfileSummary } from './profile.ts'
 import { isToken } from './schema.ts'
 
 /** All pages of the profiler are below this path. */
@@ -67,6 +67,11 @@ export const exportKinds = ['har', 'curl', 'fetch', 'trace', 'cpuprofile', 'html
 
 /** A kind of export. */
 export type ExportKind = (typeof exportKinds)[number]
+
+/** Lists the kinds of files that a profile can be exported as: without samples of the CPU, there is no CPU profile. */
+export function exportKindsOf({ collectors }: Profile): readonly ExportKind[] {
+  return exportKinds.filter(kind => kind !== 'cpuprofile' || collectors.cpu !== undefined)
+}
 
 /** A profile as a file. */
 export function exportLink(token: string, kind: ExportKind): string {

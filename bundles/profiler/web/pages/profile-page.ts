@@ -1,6 +1,5 @@
 import type { Request } from '../../../../lib/http/request.ts'
 import { Response } from '../../../../lib/http/response.ts'
-import { exportKindsOf, toJson } from '../../export/json.ts'
 import { toSpan } from '../../export/markdown-text.ts'
 import { toBadge } from '../../insight/findings/finding.ts'
 import { findLatest, type Relatives, type ShownProfile, showProfile } from '../../insight/relatives.ts'
@@ -14,6 +13,7 @@ import {
   compareWithPreviousLink,
   type DataForm,
   type ExportKind,
+  exportKindsOf,
   exportLink,
   latestLink,
   listLink,
@@ -209,7 +209,10 @@ async function respondProfile(
   if (panel !== undefined && !listPanels(await app.panels(), found.profile).includes(panel)) {
     return respondProblem(form, 'The profile has no panel', panel)
   }
-  const { toMarkdown } = await import('../../export/markdown.ts')
+  const [{ toJson }, { toMarkdown }] = await Promise.all([
+    import('../../export/json.ts'),
+    import('../../export/markdown.ts'),
+  ])
   return respondData(form, toJson(found, panel), () => toMarkdown(found, panel))
 }
 
