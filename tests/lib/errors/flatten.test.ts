@@ -19,6 +19,19 @@ t.test('an error becomes plain data with its code, status, frames and causes', a
   t.same(JSON.parse(JSON.stringify(flat)), flat)
 })
 
+t.test('the values of a statement are hidden under each name that libraries use', async t => {
+  const value = 'CNRYx7q4W'
+  const of = (statement: string, values: string) =>
+    flattenError(Object.assign(new Error(`"${value}" is no number`), { [statement]: 'SELECT f(?)', [values]: [value] }))
+  const shown: string[] = []
+  for (const statement of ['sql', 'query', 'statement', 'internalQuery']) {
+    for (const values of ['parameters', 'params', 'values', 'bindings', 'args']) {
+      if (JSON.stringify(of(statement, values)).includes(value)) shown.push(`${statement}, ${values}`)
+    }
+  }
+  t.strictSame(shown, [])
+})
+
 t.test('an AggregateError has the errors that it gathers', async t => {
   const flat = flattenError(new AggregateError([new Error('a'), 'b'], 'all'))
   t.same(
@@ -45,6 +58,7 @@ t.test('an error has its own enumerable properties, except for those that other 
     detail: 'd',
   })
   t.same(flattenError(error).properties, { detail: 'd' })
+  t.notOk('properties' in flattenError(Object.assign(new Error('x'), { code: 7 })), 'a code may be a number')
   t.same(flattenError(Object.assign(new Error('x'), { code: { a: 1 }, status: 'no', errors: { b: 2 } })).properties, {
     code: { a: 1 },
     status: 'no',

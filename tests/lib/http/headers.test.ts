@@ -33,6 +33,24 @@ t.test('set replaces every field of the name in the place of the first', async t
   t.strictSame(headers.toRaw(), ['a', '4', 'b', '2', 'c', '5'])
 })
 
+t.test('a name may have each character of a token', async t => {
+  // RFC 9110, section 5.6.2.
+  const marks = [..."!#$%&'*+-.^_`|~", ...'09AZaz']
+  const taken = (name: string) => {
+    try {
+      return new Headers([[name, '1']]).has(name)
+    } catch {
+      return false
+    }
+  }
+  const ascii = Array.from({ length: 128 }, (_, code) => String.fromCharCode(code))
+  t.strictSame(
+    ascii.filter(mark => !/[0-9A-Za-z]/.test(mark) && taken(`x${mark}`)),
+    marks.filter(mark => !/[0-9A-Za-z]/.test(mark)).sort(),
+  )
+  t.ok(marks.every(taken))
+})
+
 t.test('delete removes every field of the name', async t => {
   const headers = new Headers([
     ['a', '1'],

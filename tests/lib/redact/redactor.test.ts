@@ -145,6 +145,7 @@ t.test('secrets inside texts are masked by their form', async t => {
     ['proxy-authorization=Negotiate abc', 'proxy-authorization=******'],
     ['Cookie: a=b; c=d\nHost: x', 'Cookie: ******\nHost: x'],
     ['sent Bearer abc.def', 'sent Bearer ******'],
+    ['sent Bearer abc.def to the stock', 'sent Bearer ****** to the stock'],
     ['Basic Bearer abc', 'Basic Bearer ******'],
     [`sent Basic ${btoa('me:pass')}`, 'sent Basic ******'],
   ]
@@ -368,6 +369,7 @@ t.test('the userinfo of a URL is masked whatever characters it has', async t => 
     'postgres://u:p?Kq3W@db/x?a=1',
     'postgres://u:12/Kq3W@db/x',
     'redis://:p#Kq3W@h',
+    'redis://:p/Kq3W@h',
     'amqp://u:a//Kq3W@h',
   ]
   t.strictSame(
@@ -376,6 +378,7 @@ t.test('the userinfo of a URL is masked whatever characters it has', async t => 
       'postgres://******@db/x',
       'postgres://******@db/x?a=1',
       'postgres://******@db/x',
+      'redis://******@h',
       'redis://******@h',
       'amqp://******@h',
     ],

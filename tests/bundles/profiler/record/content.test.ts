@@ -108,6 +108,7 @@ t.test('compressed text is decompressed, also its beginning', async t => {
   const note = 'The encoding of the text cannot be read.'
   t.match(copy(Buffer.from('no gzip'), 'text/plain', { encoding: 'gzip' }), { note, length: null })
   t.match(copy(bytes, 'text/plain', { encoding: 'zstd' }), { note })
+  t.match(copy(bytes, 'text/plain', { encoding: 'zstd', hide: text => text.trim() }), { note }, 'nothing to hide in it')
   t.match(copy(gzipSync('x'.repeat(300_000)), 'text/plain', { encoding: 'gzip' }), { note }, 'a bomb')
 })
 

@@ -53,7 +53,7 @@ t.test('the time of a page contains the time of its partials once', async t => {
 })
 
 t.test('queries have their number and their time, also those of sub-requests', async t => {
-  const { app, client } = await createProfiledKernel(t, {
+  const { app, client, profileOf } = await createProfiledKernel(t, {
     handlers: {
       '/inner': () => {
         app.queries.measure('sqlite', 'SELECT 2', [], () => [])
@@ -69,12 +69,15 @@ t.test('queries have their number and their time, also those of sub-requests', a
       },
     },
   })
-  const header = (await client.get('/queries')).headers.get('server-timing')
+  const response = await client.get('/queries')
+  const header = response.headers.get('server-timing')
   t.match(header, 'db;desc="2 queries";dur=')
   t.match(header, 'cache;desc="1 cache call";dur=')
   const { names, of } = parse(header)
   t.strictSame(names, ['profile', 'total', 'kernel', 'ctrl', 'db', 'cache'])
   t.ok(of('db') >= 9 && of('cache') >= 9 && of('db') <= of('ctrl'))
+  const { summary } = await profileOf(response)
+  t.ok(of('db') >= summary.queryTime && of('db') < summary.queryTime + 1, 'the sub-request adds its short query')
 })
 
 t.test('templates of sub-requests count; without a controller there is no time for it', async t => {

@@ -194,6 +194,20 @@ t.test('the parts of a trace are read only for a request that has one', async t 
   t.strictSame(await findDistributedTrace(storage, createProfile({})), { spans: [], profiles: [] })
 })
 
+t.test('the other requests of a trace may begin during a long request, and shortly after it', async t => {
+  const begin = Date.parse('2026-11-20T12:00:00Z')
+  const of = (token: string, seconds: number, duration = 1, span = 60) =>
+    createProfile({ request: { traceId, spanId: spanIdOf(span) } }, { token, time: begin + seconds * 1000, duration })
+  const profile = of('aaaaaa', 0, 60_000, 100)
+  const storage = new MemoryProfileStorage()
+  const others = [of('bbbbbb', 59), of('cccccc', 61), of('dddddd', 90)]
+  for (const { children, data, failures, schemaVersion, summary } of [profile, ...others]) {
+    storage.append({ summary, text: JSON.stringify({ children, data, failures, schemaVersion, summary }) }, '{}')
+  }
+  const { profiles } = await findDistributedTrace(storage, profile)
+  t.strictSame(profiles.map(({ summary }) => summary.token).sort(), ['bbbbbb', 'cccccc'])
+})
+
 t.test('the table of spans is limited, and a request without a trace has none', async t => {
   const { begin, profile, root } = createFront()
   const spans = Array.from({ length: 250 }, (_, at) =>
