@@ -40,7 +40,6 @@ import {
   routeParameter,
   uploadedFile,
 } from '#kernel/argument-sources.ts'
-import { checkCommands } from '#kernel/bundle-steps.ts'
 import { defineController, toController } from '#kernel/controller.ts'
 import { checkBundles } from '#kernel/kernel.ts'
 import { defineSettings } from '#lib/env/settings.ts'
@@ -50,7 +49,7 @@ import { Response } from '#lib/http/response.ts'
 import { RouteCollection } from '#lib/routing/route-collection.ts'
 import { UrlGenerator } from '#lib/routing/url-generator.ts'
 import { MemorySessionStore } from '#lib/session/session-store.ts'
-import { readProperty } from '#lib/text/describe-value.ts'
+import { runInTerminal } from '#tests/support/fake-terminal.ts'
 
 // Node runs TypeScript without a check of types, so each mistake of an application is refused when it runs. A value of the
 // type `never` fits everywhere: the compiler must not refuse the mistakes of these tables.
@@ -1171,13 +1170,9 @@ const inList: readonly Mistake<void>[] = [
 ]
 
 /** The differences between an error and the expected one. */
-function compare(
-  error: unknown,
-  [name, , code, ...parts]: Mistake<never>,
-  message = String(readProperty(error, 'message')),
-) {
-  const cause: unknown = readProperty(error, 'code') === 'KERNEL_BUNDLE_FAILED' ? readProperty(error, 'cause') : error
-  const found = String(readProperty(cause, 'code') ?? readProperty(cause, 'name'))
+function compare(error: unknown, [name, , code, ...parts]: Mistake<never>, message = String(Object(error).message)) {
+  const cause: unknown = Object(error).code === 'KERNEL_BUNDLE_FAILED' ? Object(error).cause : error
+  const found = String(Object(cause).code ?? Object(cause).name)
   const missing = parts.filter(part => !message.includes(part))
   return found === code && missing.length === 0
     ? []
@@ -1254,8 +1249,8 @@ t.test(
         const { status } = await client.get('/a')
         await close()
         const message = `(bundle "shop", mistakes.test.ts:`
-        const found = records.find(({ context }) => readProperty(context.exception, 'code') === 'KERNEL_RESULT_UNUSED')
-        const text = String(readProperty(found?.context.exception, 'message'))
+        const found = records.find(({ context }) => Object(context.exception).code === 'KERNEL_RESULT_UNUSED')
+        const text = String(Object(found?.context.exception).message)
         if (status !== 500 || !text.includes(message) || !text.includes(call))
           offences.push(`${type.eventName}: ${status} ${text}`)
       }
@@ -1453,7 +1448,7 @@ t.test('a mistyped name of a setting is refused with the nearest one', async t =
   const values = app.settings.of(shopSettings)
   t.strictSame([{ ...values }, JSON.stringify(values)], [{ SHOP_SIZE: '5', SHOP_URL: undefined }, '{"SHOP_SIZE":"5"}'])
   t.match(inspect(values), "SHOP_SIZE: '5'")
-  t.equal(readProperty(Object.create(values), 'other'), undefined, 'an object that inherits them may have other names')
+  t.equal(Reflect.get(Object.create(values), 'other'), undefined, 'an object that inherits them may have other names')
 })
 
 t.test('the response of the test client names what it has for a member of another client', async t => {
@@ -1557,16 +1552,18 @@ t.test('a value in the list of bundles that is none is refused with the way to m
   t.throws(() => checkBundles(undefined), { code: 'KERNEL_BUNDLES_MISSING', message: 'is undefined: loadBundles()' })
 })
 
-t.test('a command of the console that cannot be used is refused when the console runs', t => {
-  const refuse = (command: unknown, message: string) =>
-    t.throws(() => checkCommands(wrong([command])), { code: 'KERNEL_CONTRIBUTION_INVALID', message })
-  refuse(undefined, 'A command that was added cannot be used: it is undefined, not an object.')
+t.test('a command of the console that cannot be used is refused when the console runs', async t => {
+  const refuse = async (command: unknown, message: string) => {
+    const shop: Bundle = { name: 'shop', register: ({ commands }) => void commands.push(wrong(async () => [command])) }
+    const { code, stderr } = await runInTerminal('about', { load: async () => [createFrameworkBundle(), shop] })
+    t.strictSame([code, stderr.includes(message)], [1, true], stderr)
+  }
+  await refuse(undefined, 'A command that was added cannot be used: it is undefined, not an object.')
   const option = { name: '--all', description: 'all' }
-  refuse(
+  await refuse(
     { name: 'a', description: 'a', run: answer, options: [option] },
     'its option "--all" is named without the dashes',
   )
-  t.end()
 })
 
 t.test('the store of sessions that a function creates may have to wait, and is checked', async t => {
@@ -1580,7 +1577,7 @@ t.test('the store of sessions that a function creates may have to wait, and is c
     const framework = createFrameworkBundle({ session: { store: wrong(store) } })
     const message = await createTestKernel({ bundles: [framework] }).then(
       ({ close }) => close().then(() => undefined),
-      (error: unknown) => String(readProperty(error, 'message')),
+      (error: unknown) => String(Object(error).message),
     )
     if (mistake === undefined ? message !== undefined : !message?.includes(mistake)) offences.push(String(message))
   }
@@ -1765,7 +1762,7 @@ t.test('the data of a template may have the type of an interface', async t => {
 
 t.test('a bundle that waits forever is named when the process would end', async t => {
   const program = `
-    import { createTestKernel } from '#kernel/testing/create-test-kernel.ts'
+    import { createTestKernel } from 'sinfonietta/testing'
     const shop = { name: 'shop', register: () => new Promise(() => {}) }
     await createTestKernel({ bundles: [shop] }).catch(error => console.log(error.message))`
   const { status, stdout } = spawnSync(process.execPath, ['--input-type=module', '--eval', program], {

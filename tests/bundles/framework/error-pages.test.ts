@@ -1,11 +1,9 @@
 import assert from 'node:assert'
 import { inspect } from 'node:util'
-import { type Bundle, createFrameworkBundle, HttpError } from 'sinfonietta'
+import { type Bundle, createFrameworkBundle, HttpError, ResponseEvent } from 'sinfonietta'
 import { createTestKernel, type TestKernel, type TestResponse } from 'sinfonietta/testing'
 import { type Test, t } from 'tap'
-import { createErrorController } from '#bundles/framework/error-controller.ts'
 import { siteBundle } from '#bundles/site/site-bundle.ts'
-import { ThrownFrames } from '#kernel/thrown-frames.ts'
 import { createLogger } from '#lib/log/create-logger.ts'
 import { createTraceableView } from '#lib/view/traceable-view.ts'
 import { probeBundle } from '#tests/support/probe-bundle.ts'
@@ -383,7 +381,6 @@ t.test('the error page of production can be looked at in development', async t =
 
 t.test('a policy that the application sets for its pages is not that of a debug error page', async t => {
   const { app, client } = await boot(t)
-  const { ResponseEvent } = await import('#kernel/events.ts')
   app.dispatcher.on(ResponseEvent, ({ response }) =>
     response.headers.set('content-security-policy', "default-src 'self'"),
   )
@@ -413,9 +410,21 @@ t.test('an error page of the application knows the language of the page', async 
 })
 
 t.test('a page that has to be waited for is completed when it is there', async t => {
-  const { app, client } = await boot(t)
-  const view = Object.assign(Object.create(app.view), { render: async () => 'late' })
-  app.controllers.register('error_controller', createErrorController({ ...app, view, thrown: new ThrownFrames(app) }))
+  const slow: Bundle = {
+    name: 'slow',
+    decorate: foundation => ({
+      ...foundation,
+      view: new Proxy(foundation.view, {
+        get(view, name) {
+          const member: unknown = name === 'render' ? async () => 'late' : Reflect.get(view, name, view)
+          return typeof member === 'function' ? member.bind(view) : member
+        },
+      }),
+    }),
+    register() {},
+  }
+  const { client, close } = await createTestKernel({ bundles: [slow, createFrameworkBundle(), probeBundle] })
+  t.teardown(close)
   const { headers, status, text } = await client.get('/gone')
   t.strictSame([status, text, headers.get('content-type')], [404, 'late', 'text/html; charset=UTF-8'])
   t.equal(headers.get('x-debug-exception'), 'nothing%20here')

@@ -6,7 +6,6 @@ import { makerBundle } from 'sinfonietta/console'
 import { createProfilerBundle } from 'sinfonietta/profiler'
 import { createTestKernel } from 'sinfonietta/testing'
 import { type Test, t } from 'tap'
-import { parseName } from '#bundles/maker/generators.ts'
 import { MemoryProfileStorage } from '#bundles/profiler/store/memory-profile-storage.ts'
 import { siteBundle } from '#bundles/site/site-bundle.ts'
 import { runInTerminal } from '#tests/support/fake-terminal.ts'
@@ -266,12 +265,10 @@ t.test('the names of the profiler are known', async t => {
 })
 
 t.test('a name has its forms', async t => {
-  t.strictSame(parseName('shop-2-go', 'page'), {
-    kebab: 'shop-2-go',
-    camel: 'shop2Go',
-    pascal: 'Shop2Go',
-    snake: 'shop_2_go',
-    title: 'Shop 2 go',
-  })
-  t.equal(parseName('page', 'page').kebab, 'page')
+  const { read, run } = createProject(t)
+  for (const kind of ['page', 'collector']) t.equal((await run(`make:${kind} shop-2-go --bundle site`)).code, 0)
+  const written = ['page', 'collector'].map(kind => read(`bundles/site/shop-2-go-${kind}.ts`)).join()
+  for (const form of ['shop-2-go', 'shop2Go', 'Shop2Go', 'shop_2_go', 'Shop 2 go']) t.match(written, form)
+  t.equal((await run('make:page page --bundle site')).code, 0)
+  t.match(read('bundles/site/page-page.ts'), "'/page'")
 })

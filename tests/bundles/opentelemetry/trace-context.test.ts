@@ -1,8 +1,7 @@
 import { context, propagation } from '@opentelemetry/api'
-import { createRequest } from 'sinfonietta/testing'
 import { t } from 'tap'
-import { traceContextOf } from '#kernel/trace-context.ts'
 import { Response } from '#lib/http/response.ts'
+import { createProfiledKernel, waitForProfile } from '#tests/support/profiled-kernel.ts'
 import { createTracedKernel } from './traced-kernel.ts'
 
 const traceId = '4bf92f3577b34da6a3ce929d0e0e4736'
@@ -54,12 +53,25 @@ t.test('a request continues the trace of its trace context, and begins one if th
 })
 
 t.test('without tracing, the trace context of a request is that of its header, by the same rules', async t => {
-  const find = (traceparent: string) => traceContextOf(createRequest('/', { headers: { traceparent } }))
-  for (const [name, value] of Object.entries(malformed)) t.equal(find(value), undefined, name)
-  for (const [name, value] of Object.entries(wellFormed)) t.strictSame(find(value), { traceId, parentId }, name)
-  t.equal(traceContextOf(createRequest()), undefined)
-  const request = createRequest('/', { headers: { traceparent: `00-${traceId}-${parentId}-01` } })
-  t.strictSame(traceContextOf(request.duplicate()), { traceId, parentId }, 'a sub-request has that of its parent')
+  const { client, profileOf, storage } = await createProfiledKernel(t)
+  const find = async (headers: Readonly<Record<string, string>>) => {
+    const profile = await profileOf(await client.get('/embed', { headers }))
+    const inner = await waitForProfile(storage, String(profile.children[0]))
+    return [profile, inner].map(
+      ({ collectors: { request } }) => request?.traceId && [request.traceId, request.parentSpanId],
+    )
+  }
+  for (const [name, traceparent] of Object.entries(malformed)) {
+    t.strictSame(await find({ traceparent }), [undefined, undefined], name)
+  }
+  for (const [name, traceparent] of Object.entries(wellFormed)) {
+    const expected = [
+      [traceId, parentId],
+      [traceId, undefined],
+    ]
+    t.strictSame(await find({ traceparent }), expected, `${name}: a sub-request is in the trace of its parent`)
+  }
+  t.strictSame(await find({}), [undefined, undefined])
 })
 
 t.test('a malformed trace state is dropped, the trace goes on', async t => {

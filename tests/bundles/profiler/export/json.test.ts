@@ -2,14 +2,13 @@ import { execFileSync } from 'node:child_process'
 import { readFileSync } from 'node:fs'
 import { Ajv2020 } from 'ajv/dist/2020.js'
 import { t } from 'tap'
-import { toJson } from '#bundles/profiler/export/json.ts'
 import { toProfile } from '#bundles/profiler/profile/profile.ts'
 import { ListenerSites } from '#bundles/profiler/record/code-places.ts'
 import type { ProfileCollector } from '#bundles/profiler/record/collect.ts'
 import { createCollectors } from '#bundles/profiler/subjects/recorded.ts'
 import { RecentRedirects } from '#bundles/profiler/web/toolbar/toolbar-listener.ts'
 import { Response } from '#lib/http/response.ts'
-import { createProfile } from '#tests/support/create-profile.ts'
+import { createProfile, type StoredProfile } from '#tests/support/create-profile.ts'
 import type { Json } from '#tests/support/json-tree.ts'
 import { createProfiledKernel, waitForProfile } from '#tests/support/profiled-kernel.ts'
 import { askRichly, richBundle } from '#tests/support/rich-bundle.ts'
@@ -219,14 +218,21 @@ t.test('deleted relatives keep their tokens; a panel has only its own data', asy
   const kernel = await createProfiledKernel(t)
   const stored = await kernel.storedOf(await kernel.client.get('/embed'))
   const [child] = stored.profile.children
-  const gone = toJson({ ...stored, parent: undefined, children: [], findings: [], earlier: [] })
+  const { token } = stored.profile.summary
+  /** The JSON of a profile that is the only one of its storage. */
+  const readAlone = async (each: StoredProfile | undefined, query = '') => {
+    const { client, storage } = await createProfiledKernel(t)
+    const { collectors: _, process: __, processData, ...document } = (each ?? stored).profile
+    storage.append({ summary: document.summary, text: JSON.stringify(document) }, JSON.stringify(processData))
+    return JSON.parse((await client.get(`/_profiler/${document.summary.token}.json${query}`)).text)
+  }
+  const gone = await readAlone(stored)
   t.strictSame(gone.children, [{ token: child, link: `/_profiler/${child}.json`, summary: null }])
-  t.strictSame(mistakesOf(JSON.parse(JSON.stringify(gone))), [])
-  const inner = await kernel.storage.find(String(child))
-  const orphan = inner && toJson({ ...inner, parent: undefined, children: [], findings: [], earlier: [] })
-  t.hasStrict(orphan?.parent, { token: stored.profile.summary.token, summary: null })
-  const showPanel = (name: string) =>
-    toJson({ ...stored, parent: undefined, children: [], findings: [], earlier: [] }, name)
+  t.strictSame(mistakesOf(gone), [])
+  const orphan = await readAlone(await kernel.storage.find(String(child)))
+  t.hasStrict(orphan.parent, { token, summary: null })
+  const showPanel = async (name: string) =>
+    JSON.parse((await kernel.client.get(`/_profiler/${token}.json?panel=${name}`)).text)
   const contents: readonly (readonly [panel: string, data: readonly string[], process: readonly string[]])[] = [
     ['request', ['request', 'response'], ['server']],
     ['time', ['events'], ['events']],
@@ -235,9 +241,9 @@ t.test('deleted relatives keep their tokens; a panel has only its own data', asy
     ['events', ['events'], ['events']],
   ]
   for (const [name, data, process] of contents) {
-    const panel = showPanel(name)
+    const panel = await showPanel(name)
     t.strictSame([Object.keys(panel.data).sort(), Object.keys(panel.process).sort()], [data, process], name)
   }
-  const panel = showPanel('request')
-  t.equal(panel.links.self, `/_profiler/${stored.profile.summary.token}.json?panel=request`)
+  const panel = await showPanel('request')
+  t.equal(panel.links.self, `/_profiler/${token}.json?panel=request`)
 })

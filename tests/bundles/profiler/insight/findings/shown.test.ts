@@ -3,7 +3,6 @@ import type { Bundle } from 'sinfonietta'
 import { type Test, t } from 'tap'
 import { createHiddenRouteRule } from '#bundles/framework/hidden-route-rule.ts'
 import { crossOriginRule } from '#bundles/framework/protection.ts'
-import { writeFindingPrompt } from '#bundles/profiler/export/conclusions.ts'
 import { Inspector } from '#bundles/profiler/insight/findings/inspector.ts'
 import { RowFacts } from '#bundles/profiler/insight/search-list.ts'
 import type { Profile } from '#bundles/profiler/profile/profile.ts'
@@ -11,7 +10,7 @@ import { MemoryProfileStorage } from '#bundles/profiler/store/memory-profile-sto
 import { profilerRules } from '#bundles/profiler/subjects/rules.ts'
 import { RouteCollection } from '#lib/routing/route-collection.ts'
 import { createSignals } from '#lib/signals.ts'
-import { createProfile, createRecord, type RecordInit } from '#tests/support/create-profile.ts'
+import { createRecord, type RecordInit } from '#tests/support/create-profile.ts'
 import { runInTerminal } from '#tests/support/fake-terminal.ts'
 import { plainEquals, textOf } from '#tests/support/html.ts'
 import { createProfiledKernel } from '#tests/support/profiled-kernel.ts'
@@ -65,7 +64,7 @@ async function createExhibition(t: Test) {
 }
 
 t.test('the panel shows the findings, and the rules without findings', async t => {
-  const { read } = await createExhibition(t)
+  const { read, storage } = await createExhibition(t)
   const html = plainEquals(await read('/_profiler/f1f1f1?panel=findings'))
   const text = textOf(html)
   t.match(text, /4 findings/, 'in the summary')
@@ -78,9 +77,9 @@ t.test('the panel shows the findings, and the rules without findings', async t =
   t.match(html, /href="x:[^"]*\/shop\/%3Ci%3E\.ts:7">shop\/&lt;i&gt;\.ts:7</)
   t.match(html, 'Tidy <code>&lt;i&gt;.ts</code>.')
   t.match(text, 'Not perfect info It could be better. Be it.')
-  const prompts = [...html.matchAll(/data-text="([^"]*)"/g)].map(([, prompt]) =>
-    String(prompt).replaceAll('&#x60;', '`'),
-  )
+  const promptsOf = (page: string) =>
+    Array.from(page.matchAll(/data-text="([^"]*)"/g), ([, prompt]) => String(prompt).replaceAll('&#x60;', '`'))
+  const prompts = promptsOf(html)
   t.equal(prompts.length, 4)
   t.match(
     prompts[3],
@@ -92,10 +91,9 @@ t.test('the panel shows the findings, and the rules without findings', async t =
     '- After the change: `bin/console profiler:verify f1f1f1 --finding order`, or the MCP tool `verify_request`\n',
   )
   t.notMatch(prompts[2], 'Place')
-  const within = createProfile({}, { token: 'f1f1f1', parent: 'a0a0a0' })
-  const finding = { rule: 'order', title: 'O', severity: 'info', problem: 'P', advice: 'A', evidence: {} } as const
-  const asked = writeFindingPrompt(finding, within)
-  t.match(asked, 'profiler:show f1f1f1')
+  storage.append(createRecord({ ...flawed, token: 'f2f2f2', parent: 'a0a0a0' }), '{}')
+  const [asked] = promptsOf(await read('/_profiler/f2f2f2?panel=findings'))
+  t.match(asked, 'profiler:show f2f2f2')
   t.notMatch(asked, 'verify', 'a sub-request cannot be replayed')
   // Two of this file, and two of the framework.
   t.match(text, `${profilerRules.length + 4} checks ran`)
