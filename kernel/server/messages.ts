@@ -3,6 +3,7 @@ import { EventEmitter } from 'node:events'
 import { IncomingMessage, type ServerOptions, ServerResponse, STATUS_CODES } from 'node:http'
 import { Socket } from 'node:net'
 import { Readable } from 'node:stream'
+import type { BodyReader, DirectStream } from '../../lib/body/body-source.ts'
 import { UpgradableMessage } from './websocket-upgrade.ts'
 
 /**
@@ -11,13 +12,14 @@ import { UpgradableMessage } from './websocket-upgrade.ts'
  *
  * - the object of all header fields, until the server has the message: before, Node itself reads two of them;
  * - the end of the stream of a request without a body, unless there is a listener for it;
+ * - the events of the stream of a body that the server reads into memory;
  * - a second check of the fields of a response: `Headers` has checked them, and is the only guard against response splitting;
  * - separate writes of the head and the text of a response.
  *
  * They use internals of Node, such as `_header`. {@link fastMessages} tries them once, and takes Node's own classes if
  * they have changed.
  */
-export class FastMessage extends UpgradableMessage {
+export class FastMessage extends UpgradableMessage implements DirectStream {
   static {
     // TypeScript refuses accessors in place of properties.
     Object.defineProperties(FastMessage.prototype, {
@@ -32,7 +34,7 @@ export class FastMessage extends UpgradableMessage {
       },
       readableEnded: {
         get(this: FastMessage) {
-          return this.#isDumped || ended.get.call(this)
+          return this.#isDumped || this.#isPassed || ended.get.call(this)
         },
       },
     })
@@ -43,6 +45,10 @@ export class FastMessage extends UpgradableMessage {
   /** Whether Node has announced the end of the stream, and nothing listened. */
   #isEndHeld = false
   #isDumped = false
+  /** Takes the body in place of the stream. */
+  #reader: BodyReader | undefined
+  /** Whether a reader has taken the body to its end. */
+  #isPassed = false
 
   /** Called when the server has the message. Without a body nothing is left to read. */
   receive(hasBody: boolean): void {
@@ -50,11 +56,37 @@ export class FastMessage extends UpgradableMessage {
     this.#isBodiless = !hasBody
   }
 
-  /** Node calls it with `null` at the end of the message. */
+  /** Passes the body to a reader, in place of the events of the stream. */
+  passTo(reader: BodyReader): boolean {
+    const isUnread = this.readableFlowing === null && this.readableLength === 0 && !this.complete && !this.destroyed
+    if (!isUnread || !this.#isReceived || this.#hasListener()) return false
+    this.#reader = reader
+    return true
+  }
+
+  stopPassing(): void {
+    this.#reader = undefined
+  }
+
+  /** Whether the application, or other code, waits for an event of the stream. */
+  #hasListener(): boolean {
+    return endEvents.some(name => this.listenerCount(name) > 0)
+  }
+
+  /** Node calls it with each chunk, and with `null` at the end of the message. */
   override push(chunk: unknown, encoding?: BufferEncoding): boolean {
-    if (chunk !== null || !this.#isBodiless || endEvents.some(name => this.listenerCount(name) > 0)) {
-      return super.push(chunk, encoding)
+    const reader = this.#reader
+    if (reader !== undefined && chunk !== null) {
+      reader.take(chunk as Uint8Array)
+      // Code that listens meanwhile gets the rest, too.
+      if (!this.#hasListener()) return true
+    } else if (reader !== undefined) {
+      this.#reader = undefined
+      this.#isPassed = true
+      reader.end()
     }
+    const isUnheard = chunk === null && (this.#isBodiless || this.#isPassed) && !this.#hasListener()
+    if (!isUnheard) return super.push(chunk, encoding)
     this.#isEndHeld = true
     return false
   }
@@ -87,6 +119,13 @@ export class FastMessage extends UpgradableMessage {
   _dump(): void {
     if (this.#isEndHeld) this.#isDumped = true
     else dump.call(this)
+  }
+
+  /** Node calls it when the connection has ended before the request was answered. */
+  override _destroy(error: Error | null, callback: (error?: Error | null) => void): void {
+    this.#reader?.fail(error ?? undefined)
+    this.#reader = undefined
+    super._destroy(error, callback)
   }
 }
 

@@ -4,13 +4,29 @@ import { BODY_TEXT_INVALID, BODY_TOO_LARGE, BODY_TRUNCATED } from './errors.ts'
 /** The source of a body. */
 export interface BodySource {
   /** A stream of bytes. It is never destroyed here: its owner drains the rest. */
-  readonly stream: Readable
+  readonly stream: Readable | DirectStream
   /** The declared length in bytes. Absent for a chunked body. */
   readonly length?: number | undefined
   readonly contentType?: string | undefined
   readonly contentEncoding?: string | undefined
   /** Called before the first byte is read: the moment to answer `Expect: 100-continue`. */
   readonly onRead?: () => void
+}
+
+/** A stream that can pass its bytes on without the events of a stream, which cost more than a small body. */
+export interface DirectStream extends Readable {
+  /** Passes the bytes to a reader from now on. Returns `false` if a part of them was read, or waits, already. */
+  passTo(reader: BodyReader): boolean
+  /** Ends that: later bytes wait in the stream. */
+  stopPassing(): void
+}
+
+/** Reads a body to its end. After `end` or `fail`, nothing is called. */
+export interface BodyReader {
+  take(chunk: Uint8Array): void
+  end(): void
+  /** The stream was destroyed, maybe with an error. */
+  fail(cause: unknown): void
 }
 
 /** The limits of a body. */
@@ -34,6 +50,44 @@ export const defaultBodyLimits: BodyLimits = {
   fields: 1000,
   files: 100,
   jsonDepth: 64,
+}
+
+/**
+ * Reads a body into memory. `note` gets the bytes before the promise is fulfilled.
+ * @throws BODY_TOO_LARGE (413) BODY_TRUNCATED (400), as {@link readStream} does
+ */
+export function collectBytes(
+  source: BodySource,
+  limit: number,
+  note: (bytes: Uint8Array) => void = ignore,
+): Promise<Uint8Array> {
+  const { length = 0, onRead, stream } = source
+  const content = new ByteCollector(length)
+  return new Promise((resolve, reject) => {
+    if (length > limit) return reject(new BODY_TOO_LARGE([limit]))
+    const finish = () => {
+      const bytes = content.take()
+      note(bytes)
+      resolve(bytes)
+    }
+    const reader: BodyReader = {
+      take(chunk) {
+        if (content.length + chunk.length <= limit) return content.append(chunk)
+        ;(stream as DirectStream).stopPassing()
+        reject(new BODY_TOO_LARGE([limit]))
+      },
+      end() {
+        if (content.length < length) reject(new BODY_TRUNCATED([]))
+        else finish()
+      },
+      fail: cause => reject(new BODY_TRUNCATED([], { cause })),
+    }
+    if ('passTo' in stream && stream.passTo(reader)) onRead?.()
+    else {
+      const take = (chunk: Uint8Array) => void content.append(chunk)
+      readStream(source, limit, take).then(finish, reject)
+    }
+  })
 }
 
 /**
@@ -136,8 +190,14 @@ function ignore(): void {}
 
 /** Joins chunks of bytes. Many tiny chunks need no more memory than a few large ones. */
 export class ByteCollector {
+  readonly #expected: number
   #bytes: Uint8Array = empty
   #length = 0
+
+  /** `expected` is the number of bytes that a client has declared; 0 if it is not known. */
+  constructor(expected = 0) {
+    this.#expected = expected
+  }
 
   /** The number of collected bytes. */
   get length(): number {
@@ -148,13 +208,20 @@ export class ByteCollector {
     const length = this.#length + piece.length
     // Most bodies come in one piece.
     if (this.#length === 0) this.#bytes = piece
-    else if (length > this.#bytes.length) {
-      const larger = Buffer.allocUnsafeSlow(Math.max(length, 2 * this.#bytes.length))
-      larger.set(this.#bytes.subarray(0, this.#length))
-      this.#bytes = larger
+    else {
+      if (length > this.#bytes.length) this.#grow(length)
+      this.#bytes.set(piece, this.#length)
     }
-    this.#bytes.set(piece, this.#length)
     this.#length = length
+  }
+
+  /** A client may declare much and send little, so the memory grows with what it has sent. */
+  #grow(length: number): void {
+    const { length: before } = this.#bytes
+    const room = this.#expected > before ? Math.min(this.#expected, 8 * before) : 2 * before
+    const larger = Buffer.allocUnsafeSlow(Math.max(length, room))
+    larger.set(this.#bytes.subarray(0, this.#length))
+    this.#bytes = larger
   }
 
   /** Returns the collected bytes and starts again from empty. */

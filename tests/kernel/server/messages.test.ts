@@ -3,7 +3,7 @@ import { once } from 'node:events'
 import { type IncomingMessage, Server } from 'node:http'
 import { Readable } from 'node:stream'
 import fc from 'fast-check'
-import { Headers, type Request, setCookie } from 'sinfonietta'
+import { Headers, type HttpError, type Request, setCookie } from 'sinfonietta'
 import { type Test, t } from 'tap'
 import { createServer, listen } from '#kernel/server/http-server.ts'
 import { FastMessage, FastResponse, fastMessages, type MessageClasses, nodeMessages } from '#kernel/server/messages.ts'
@@ -112,6 +112,100 @@ t.test('a client receives the same bytes from the fast messages as from those of
   await t.resolves(holds)
 })
 
+const upload = fc.record({
+  chunks: fc.array(fc.string({ unit: 'grapheme-ascii', minLength: 1, maxLength: 30 }), { maxLength: 5 }),
+  isChunked: fc.boolean(),
+  /** Whether the client leaves before its last chunk. */
+  isCut: fc.boolean(),
+  form: fc.constantFrom('text', 'bytes', 'encodedBytes', 'json', 'nothing'),
+  /** Whether the server reads the body in a later turn of the event loop. */
+  isLate: fc.boolean(),
+})
+type Upload = typeof upload extends fc.Arbitrary<infer Value> ? Value : never
+
+/** Sends a request in pieces, and then another one. Returns what the client has received. */
+async function send(port: number, { chunks, isChunked, isCut }: Upload): Promise<string> {
+  const { received, socket } = openConnection(port)
+  const closed = once(socket, 'close')
+  const length = isChunked ? 'Transfer-Encoding: chunked' : `Content-Length: ${chunks.join('').length}`
+  socket.write(`POST / HTTP/1.1\r\nHost: a\r\nContent-Type: application/json\r\n${length}\r\n\r\n`)
+  for (const [at, chunk] of chunks.entries()) {
+    await new Promise(setImmediate)
+    if (isCut && at === chunks.length - 1) socket.destroy()
+    else socket.write(isChunked ? `${chunk.length.toString(16)}\r\n${chunk}\r\n` : chunk)
+  }
+  const end = isChunked ? '0\r\n\r\n' : ''
+  if (!socket.destroyed) socket.write(`${end}GET /next HTTP/1.1\r\nHost: a\r\nConnection: close\r\n\r\n`)
+  await closed
+  return received().replaceAll(/^Date: .* GMT\r\n/gm, '')
+}
+
+t.test('the fast messages give the same bodies as those of Node, and fail in the same way', async t => {
+  const start = async (isNode: boolean) => {
+    const outcomes: string[] = []
+    let now: Upload
+    const handler = async (request: Request) => {
+      if (request.method === 'GET') return new Response('next')
+      const { form, isLate } = now
+      request.body.limit = 60
+      if (isLate) await new Promise(setImmediate)
+      const read = form === 'nothing' ? Promise.resolve('') : request.body[form]()
+      const outcome = await read.then(
+        value => (value instanceof Uint8Array ? Buffer.from(value).toString() : JSON.stringify(value)),
+        (error: HttpError) => error.code,
+      )
+      outcomes.push(outcome)
+      return new Response(outcome)
+    }
+    const { port } = await startBareServer(t, handler, { nodeMessages: isNode })
+    return async (value: Upload) => {
+      now = value
+      const bytes = await send(port, value)
+      // The server may learn later that the client has left.
+      await until(() => outcomes.length > 0)
+      return [bytes, outcomes.splice(0)]
+    }
+  }
+  const [fast, node] = [await start(false), await start(true)]
+  const holds = fc.assert(
+    fc.asyncProperty(upload, async value => {
+      const [ours, theirs] = await Promise.all([fast(value), node(value)])
+      if (JSON.stringify(ours) !== JSON.stringify(theirs)) throw new Error(`${JSON.stringify([ours, theirs])}`)
+    }),
+    { numRuns: 150 },
+  )
+  await t.resolves(holds)
+})
+
+t.test('code that listens while a body is read gets the rest of it, and its end', async t => {
+  const seen: string[] = []
+  let message: IncomingMessage | undefined
+  const { port } = await open(
+    t,
+    received => {
+      message = received
+      const reader = {
+        take: (chunk: Uint8Array) => seen.push(`read ${chunk}`),
+        end: () => seen.push('read to the end'),
+        fail() {},
+      }
+      t.equal((received as FastMessage).passTo(reader), true)
+    },
+    false,
+  )
+  const { socket } = openConnection(port)
+  socket.write('POST / HTTP/1.1\r\nHost: a\r\nContent-Length: 4\r\n\r\nab')
+  await until(() => seen.length === 1)
+  message?.on('data', chunk => seen.push(`heard ${chunk}`))
+  message?.on('end', () => seen.push('heard the end'))
+  t.equal((message as FastMessage).passTo({ take() {}, end() {}, fail() {} }), false, 'other code listens')
+  socket.write('cd')
+  await until(() => seen.includes('heard the end'))
+  t.strictSame(seen.toSorted(), ['heard cd', 'heard the end', 'read ab', 'read cd', 'read to the end'])
+  t.equal(message?.readableEnded, true)
+  socket.destroy()
+})
+
 t.test('no text that an application sets becomes a line of a response', async t => {
   let make = (_request: Request) => new Response()
   const { port } = await startBareServer(t, request => make(request))
@@ -198,12 +292,12 @@ t.test('the field Keep-Alive and the last response of a connection follow the se
 })
 
 /** A server whose messages a test sees before and beside the application. */
-async function open(t: Test, onRequest: (message: IncomingMessage) => void) {
+async function open(t: Test, onRequest: (message: IncomingMessage) => void, isAnswered = true) {
   const server = await createServer(
     (message, reply) => {
       if (message instanceof FastMessage) message.receive(message.method === 'POST')
       onRequest(message)
-      if (reply instanceof FastResponse) reply.sendText(200, ['Content-Length', '2'], 'ok')
+      if (isAnswered && reply instanceof FastResponse) reply.sendText(200, ['Content-Length', '2'], 'ok')
     },
     undefined,
     fastMessages(),

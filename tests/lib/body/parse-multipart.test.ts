@@ -123,7 +123,7 @@ t.test('a file lies under a random name that only this user can read, and may be
   await body.dispose()
   t.equal(await readFile(kept, 'utf8'), 'content')
   t.strictSame(await readdir(directory), ['target'])
-  await t.resolves(body.dispose(), 'again')
+  await t.resolves(Promise.resolve(body.dispose()), 'again')
 })
 
 t.test('file names are text without a path and without invisible characters', async t => {
@@ -347,7 +347,7 @@ t.test('a failing disk is no client error, and dispose does not reject', async t
   const directory = path.join(t.testdir(), 'missing')
   const body = bodyOf(slice(encode([{ name: 'f', fileName: 'f', content: Buffer.alloc(5000) }]), [99]), directory)
   await t.rejects(body.formData(), { code: 'ENOENT' })
-  await t.resolves(body.dispose())
+  await t.resolves(Promise.resolve(body.dispose()))
 })
 
 t.test('a form fails if its directory was removed meanwhile', async t => {
