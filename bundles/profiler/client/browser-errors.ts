@@ -37,7 +37,7 @@
     }
 
     const report = (kind: PageError['kind'], message: string, more: Partial<Report> = {}): void => {
-      // An error that repeats without an end must not send without an end.
+      // An error that repeats endlessly is not sent endlessly.
       if (errors.list.length === reportLimit) return
       const { stack, ...place } = more
       const error = { kind, message: message.slice(0, lengths.message), ...place, at: performance.now() }

@@ -97,6 +97,22 @@ export function openAround(element: Element, within: Element): void {
   }
 }
 
+/** The fields of a form with their texts. Empty fields are left out. */
+export function fieldsOf(form: HTMLFormElement): [string, string][] {
+  return [...new FormData(form)].filter((field): field is [string, string] => field[1] !== '')
+}
+
+/** Creates a field that searches a part of the page. */
+export function createSearch(label: string, attributes: Readonly<Record<string, string>> = {}): HTMLInputElement {
+  const texts = { 'aria-label': label, placeholder: label }
+  return createElement('input', { type: 'search', autocomplete: 'off', spellcheck: 'false', ...texts, ...attributes })
+}
+
+/** Creates the text beside a search: how much was found. Screen readers announce it. */
+export function createStatus(): HTMLElement {
+  return createElement('span', { class: 'found', role: 'status' })
+}
+
 /** Writes a number with its word: `1 frame`, `2 frames`. */
 export function countOf(count: number, word: string): string {
   return `${count} ${word}${count === 1 ? '' : 's'}`
@@ -195,7 +211,7 @@ function acceptLocalTime(input: HTMLInputElement): void {
   input.removeAttribute('name')
   input.after(sent)
   const update = () => {
-    // A field may have no seconds: then it is the whole minute that is meant.
+    // A field without seconds means the whole minute.
     sent.value = input.value && `${new Date(input.value).toISOString().slice(0, input.value.length)}Z`
   }
   if (input.value !== '') input.value = toLocal(new Date(`${input.value}Z`)).slice(0, input.value.length)
@@ -203,7 +219,7 @@ function acceptLocalTime(input: HTMLInputElement): void {
   update()
 }
 
-/** A time in the future, such as the end of a session, has no age: it says when. */
+/** Describes the age of a time, or the span until a time in the future, such as the end of a session. */
 function describeAge(milliseconds: number): string {
   const seconds = Math.round(Math.abs(milliseconds) / 1000)
   if (seconds < 5) return 'just now'

@@ -1,4 +1,4 @@
-import { copyText, countOf, createElement, recall, remember } from './browser.ts'
+import { copyText, countOf, createElement, createSearch, createStatus, recall, remember } from './browser.ts'
 
 /** The choices of a theme. */
 export const themes = ['system', 'light', 'dark'] as const
@@ -90,7 +90,7 @@ export function enableScrollers(): void {
         element.removeAttribute('tabindex')
     }
   }
-  // Now, and on each change of the size, of an open detail, and of what is laid out because it is near the window.
+  // Updates now, and when the size changes, details open or close, or the browser lays out content that is near the window.
   new ResizeObserver(update).observe(document.body)
   for (const name of ['toggle', 'contentvisibilityautostatechange']) document.addEventListener(name, update, true)
 }
@@ -186,15 +186,8 @@ export function enableFlameGraph(graph: SVGSVGElement | null): void {
 
 /** Adds a field that highlights the frames whose name or place contains a text, and shows their share. */
 function addSearch(graph: SVGSVGElement, bars: readonly SVGAElement[]): void {
-  const field = createElement('input', {
-    type: 'search',
-    'aria-label': 'Search frames',
-    placeholder: 'Search frames',
-    'data-key': '/',
-    autocomplete: 'off',
-    spellcheck: 'false',
-  })
-  const status = createElement('span', { class: 'found', role: 'status' })
+  const field = createSearch('Search frames', { 'data-key': '/' })
+  const status = createStatus()
   field.addEventListener('input', () => {
     const text = field.value.trim().toLowerCase()
     const found = bars.map(bar => text !== '' && bar.getAttribute('aria-label')?.toLowerCase().includes(text) === true)

@@ -1,4 +1,4 @@
-import { createElement, fetchPage, openAround } from './browser.ts'
+import { createElement, createStatus, fetchPage, fieldsOf, openAround } from './browser.ts'
 
 /**
  * Makes `<input data-filter="id" hidden>` filter the rows of the element with that id: its table rows, or the children of a
@@ -20,7 +20,7 @@ export function enableFiltering(root: ParentNode): void {
 
 function connect(controls: readonly (HTMLInputElement | HTMLSelectElement)[], target: HTMLElement): void {
   const filter = new RowFilter(controls, target)
-  const status = createElement('span', { class: 'found', role: 'status' })
+  const status = createStatus()
   const apply = () => {
     const { found, isFiltering, total } = filter.apply()
     status.textContent = isFiltering ? `${found} of ${total}` : ''
@@ -32,7 +32,7 @@ function connect(controls: readonly (HTMLInputElement | HTMLSelectElement)[], ta
       if (control.form !== null) updateUrl(control.form)
     })
     if (control.matches('select, [type="radio"], [type="checkbox"]')) continue
-    // Outside of the label: inside, it would be a part of the name of the control.
+    // The status is outside of the label, because all text in a label is the name of its control.
     const place = control.closest('label') ?? control
     place.after(status)
     control.addEventListener('keydown', event => {
@@ -59,8 +59,7 @@ function disableSubmit(form: HTMLFormElement | null): void {
 function updateUrl(form: HTMLFormElement): void {
   // The URL of the profile, also on the page of the latest profile.
   const url = new URL(form.action)
-  const fields = [...new FormData(form)].filter((field): field is [string, string] => field[1] !== '')
-  url.search = new URLSearchParams(fields).toString()
+  url.search = new URLSearchParams(fieldsOf(form)).toString()
   history.replaceState(history.state, '', url)
 }
 

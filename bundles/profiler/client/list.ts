@@ -1,4 +1,4 @@
-import { closestTo, countOf, createElement, type FetchedPage, fetchPage, updateTimes } from './browser.ts'
+import { closestTo, countOf, createElement, type FetchedPage, fetchPage, fieldsOf, updateTimes } from './browser.ts'
 
 /** Milliseconds after the last key before the list is filtered. */
 const debounce = 200
@@ -52,9 +52,7 @@ function showLocalSpans(results: HTMLElement): void {
 
 /** The URL of the results: the same as that of the submitted form. */
 function urlOf(search: HTMLFormElement): string {
-  const fields = [...new FormData(search)].flatMap(([name, value]): [string, string][] =>
-    typeof value === 'string' && value !== '' && name !== 'token' ? [[name, value]] : [],
-  )
+  const fields = fieldsOf(search).filter(([name]) => name !== 'token')
   return `${search.action}?${new URLSearchParams(fields)}`
 }
 
@@ -265,7 +263,7 @@ class LiveList {
     source.addEventListener('open', () => {
       this.#failures = 0
       this.#showState('Live')
-      // Profiles that were stored between the page load and the start of the stream.
+      // Loads the profiles that were stored between the page load and the start of the stream.
       if (!this.#isInUse() && !this.#loader.isLoading) void this.#load()
     })
     source.addEventListener('profiles', ({ data }) => {

@@ -16,7 +16,7 @@ interface VerifyAnswer {
 /** Milliseconds before a retry after the stream has ended: doubled with each failure. */
 const retryDelay = { first: 200, longest: 5_000 }
 
-/** Failures after which the application is probably not just restarting, and after which the page gives up. */
+/** The failures after which the application is probably not just restarting, and those after which the page stops waiting. */
 const failureLimit = { hint: 6, end: 120 }
 
 /**
@@ -31,7 +31,7 @@ class Verification {
   readonly #form: HTMLFormElement
   readonly #status = createElement('p', { class: 'verify-status', role: 'status' })
   readonly #cancel = createElement('button', { class: 'button small', type: 'button', hidden: '' }, 'Cancel')
-  /** Code that came into use later is verified. */
+  /** The version of the code that was verified last. */
   #verified: number
   #verdict: readonly (Node | string)[] = []
   #source: EventSource | undefined
@@ -170,7 +170,7 @@ export function followSample(waiting: HTMLElement | null): void {
   for (const type of ['open', 'profiles', 'reload']) source.addEventListener(type, tryCheck)
 }
 
-/** Milliseconds between two questions; an answer takes about one. */
+/** Milliseconds between two polls. A poll takes about one. */
 const interval = 1000
 
 /**

@@ -112,7 +112,7 @@ class Palette {
     const steps: Readonly<Record<string, number>> = { ArrowDown: 1, ArrowUp: -1, PageDown: 8, PageUp: -8 }
     const step = steps[key]
     const entry = this.#found[this.#active]?.entry
-    // A closed dialog has the focus until the page is rendered: its keys are those of the page.
+    // A closed dialog keeps the focus until the page is rendered: the keys belong to the page.
     if (altKey || !this.#dialog.open) return
     if (hasModifier && key === 'k') this.#dialog.close()
     else if (key === 'Enter' && entry !== undefined) void this.#choose(entry, hasModifier)
@@ -165,7 +165,7 @@ function sendForm(link: string, isNewTab: boolean): void {
   form.remove()
 }
 
-/** As a click on a link: a file is saved, and the page stays. */
+/** Opens a link by a click: for a file to download, the page stays. */
 function openLink(link: string, isNewTab: boolean): void {
   const anchor = createElement('a', { href: link, target: isNewTab ? '_blank' : undefined, hidden: '' })
   document.body.append(anchor)

@@ -1,4 +1,4 @@
-import { closestTo, createElement, fetchPage } from './browser.ts'
+import { closestTo, createElement, fetchPage, fieldsOf } from './browser.ts'
 import {
   fitWindow,
   formatTick,
@@ -161,9 +161,7 @@ class Timeline {
 
   #updateUrl(): void {
     const isAll = this.#boxes.every(({ checked }) => checked)
-    const fields = [...new FormData(this.#form)].filter(
-      (field): field is [string, string] => field[1] !== '' && !(field[0] === 'show' && isAll),
-    )
+    const fields = fieldsOf(this.#form).filter(([name]) => !(name === 'show' && isAll))
     const url = new URL(this.#form.action)
     url.search = new URLSearchParams(fields).toString()
     url.hash = location.hash

@@ -327,7 +327,7 @@ export class CallsItem {
   constructor(list: CallList, onClear: () => void) {
     this.#list = list
     const title = createElement('span', { class: 'toolbar-title' }, 'Requests of this page')
-    // Other items link to a panel. This one has none: with the focus, it shows its details, as all items do.
+    // Other items link to a panel. This item has no panel: it shows its details when it has the focus, as all items do.
     this.#button = createElement('button', { class: 'toolbar-link', type: 'button' }, title, ' ', this.#text)
     const clear = createElement('button', { class: 'toolbar-button', type: 'button' }, 'Clear')
     clear.addEventListener('click', onClear)

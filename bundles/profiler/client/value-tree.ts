@@ -1,4 +1,4 @@
-import { copyText, createElement, openAround } from './browser.ts'
+import { copyText, createElement, createSearch, createStatus, openAround } from './browser.ts'
 import { unfoldBy } from './controls.ts'
 
 /** A tree with more entries has a search field. */
@@ -51,14 +51,8 @@ function createActions(): HTMLElement {
 }
 
 function createTools(tree: HTMLDetailsElement): HTMLElement {
-  const search = createElement('input', {
-    type: 'search',
-    placeholder: 'Search values',
-    'aria-label': 'Search values',
-    autocomplete: 'off',
-    spellcheck: 'false',
-  })
-  const status = createElement('span', { class: 'found', role: 'status' })
+  const search = createSearch('Search values')
+  const status = createStatus()
   const unfold = createElement('button', { type: 'button' })
   const copy = createElement('button', { type: 'button' }, 'Copy')
   search.addEventListener('input', () => {
@@ -150,7 +144,7 @@ function textOf(element: HTMLElement): string {
   return typeof value === 'string' ? value : JSON.stringify(value, undefined, 2)
 }
 
-/** Reads the value of a row, or of a tree, from the page. Classes are lost. */
+/** Reads the value of a row, or of a tree, from the page. It has no classes: objects are plain. */
 function readValue(element: HTMLElement): unknown {
   const tree = element.matches('.value-tree') ? element : element.querySelector(':scope > .value-tree')
   if (tree === null) return readLeaf(element)

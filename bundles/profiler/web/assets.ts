@@ -26,8 +26,8 @@ const firstStyles: readonly string[] = ['tokens.css', 'base.css', 'parts.css']
 
 /**
  * The profiler's one stylesheet, its scripts and its icon, below a path that changes with their content. They are not
- * among the application's static files, which are public. They are read once, with the first request for one of them. No
- * path is made from a request.
+ * among the application's static files, which are public. They are read once, with the first request for one of them. The path of
+ * a file on the disk contains no part of a request.
  */
 export class Assets {
   readonly #folder: string

@@ -134,7 +134,7 @@ export function addTools(z: Zod, services: ToolServices, add: AddTool): void {
     async values => {
       const wanted = readSearch(values)
       const list = listToJson(await searchList(storage, wanted), wanted)
-      // An agent asks for the next page; a link is of no use to it.
+      // An agent asks for the next page by its number, and cannot use a link.
       const links = { ...list.links, next: null }
       const remarks = list.links.next === null ? [] : [`There are more: ask for page ${list.page + 1}.`]
       return writeAnswer({ json: () => list, md: () => listToMarkdown({ ...list, links }) }, values, ...remarks)

@@ -197,7 +197,7 @@ const labels: Readonly<Record<DifferenceKind, string>> = {
 const textLimit = 2000
 
 function toRow<value>({ change, first, key, second }: Compared<value>, view: View<value>): Row {
-  // At least one of them exists.
+  // At least one of the two values exists.
   const any = (second ?? first) as value
   const text = (value: value | undefined) => (value === undefined ? '' : cutValue(view.text(value), textLimit))
   return {
@@ -212,7 +212,7 @@ function toRow<value>({ change, first, key, second }: Compared<value>, view: Vie
   }
 }
 
-/** How the values of a part are written. */
+/** The texts of the values of a part. */
 interface View<value> {
   /** The default is its key. */
   readonly name?: (value: value, key: string) => string
@@ -288,7 +288,7 @@ function viewTimings(timings: readonly Compared<Timing>[]): Part {
   const main = all.filter(({ kind }) => kind === 'main')
   const others = all.filter(({ kind }) => kind !== 'main').sort((a, b) => b.difference - a.difference)
   const sorted = [...main, ...others]
-  // The total is the first one.
+  // The total time is the first row.
   const isNoticed = ({ row }: { readonly row: Row }, index: number) => index === 0 || row.change !== 'same'
   const rest = sorted.filter((each, index) => !isNoticed(each, index))
   return {

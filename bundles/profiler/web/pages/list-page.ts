@@ -205,24 +205,14 @@ function linkTo({ parameters }: ListRequest, changes: Readonly<Record<string, st
   return `?${toQuery(Object.fromEntries(given))}`
 }
 
-const filterLabels: Readonly<Record<ListMark, string>> = {
-  main: 'Main requests',
-  errors: 'Errors',
-  slow: 'Slow',
-  findings: 'Findings',
-  '4xx': '4xx',
-  api: 'AJAX/API',
-  client: 'This client',
-}
-
-const filterHints: Readonly<Record<ListMark, string>> = {
-  main: 'Without sub-requests',
-  errors: 'Status 500 and above, exceptions, failed streams, crashes',
-  slow: '500 ms or more, or three times the median of the route and at least 50 ms',
-  findings: 'With findings: of the newest 200 requests',
-  '4xx': 'Status 400 to 499',
-  api: 'Requests of scripts (fetch, XMLHttpRequest) and of programs',
-  client: 'Requests with your IP and browser',
+const quickFilters: Readonly<Record<ListMark, readonly [label: string, hint: string]>> = {
+  main: ['Main requests', 'Without sub-requests'],
+  errors: ['Errors', 'Status 500 and above, exceptions, failed streams, crashes'],
+  slow: ['Slow', '500 ms or more, or three times the median of the route and at least 50 ms'],
+  findings: ['Findings', 'With findings: of the newest 200 requests'],
+  '4xx': ['4xx', 'Status 400 to 499'],
+  api: ['AJAX/API', 'Requests of scripts (fetch, XMLHttpRequest) and of programs'],
+  client: ['This client', 'Requests with your IP and browser'],
 }
 
 function createQuickFilters(wanted: ListRequest, { counts, mains }: ListResult) {
@@ -238,9 +228,10 @@ function createQuickFilters(wanted: ListRequest, { counts, mains }: ListResult) 
   const filters = marks.map(mark => {
     const isActive = wanted.marks.includes(mark)
     const only = isActive ? wanted.marks.filter(other => other !== mark) : [...wanted.marks, mark]
+    const [label, hint] = quickFilters[mark]
     return {
-      label: filterLabels[mark],
-      hint: filterHints[mark],
+      label,
+      hint,
       count: formatNumber(counts[mark]),
       link: linkTo(wanted, { only: only.join(',') }),
       isActive,
@@ -409,7 +400,7 @@ const labelLimit = 200
 
 /** Creates the rows of a list: of a main request, or of a sub-request below it. */
 function createRows(profiles: readonly ListEntry[], { columns, editor, facts, list, unstored }: RowOptions) {
-  /** The sub-requests that have rows below their main requests, by the token that made them. */
+  /** The number of rows of sub-requests, by the token of the request that made them. */
   const listed = new Map<string | null, number>()
   for (const { depth, summary } of profiles) {
     if (depth > 0) listed.set(summary.parent, (listed.get(summary.parent) ?? 0) + 1)
