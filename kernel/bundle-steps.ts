@@ -283,7 +283,8 @@ export function checkRoutes({
       controllers.findMistake(route) ?? findParameterMistake(route, variables) ?? findDefaultMistake(route.defaults)
     if (mistake === undefined) continue
     const place = createDeclarations({ controllers, directory, routes }).find(route)
-    throw new ROUTE_DEFINITION_INVALID([route.name, `${mistake}${place && ` (${place.file}:${place.line})`}`])
+    const where = place === undefined ? '' : ` (${place.file}:${place.line})`
+    throw new ROUTE_DEFINITION_INVALID([route.name, mistake + where])
   }
 }
 

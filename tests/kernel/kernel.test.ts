@@ -37,6 +37,20 @@ t.test('bundles are registered in order, each when the one before it is ready, a
   t.strictSame(calls, ['register a', 'a is ready', 'register b', 'b is ready', 'close b', 'close a'])
 })
 
+t.test('a refused route is named, also when the place of its declaration is not known', async t => {
+  const bundle: Bundle = {
+    name: 'shop',
+    register({ routes }) {
+      const limit = Error.stackTraceLimit
+      Error.stackTraceLimit = 0
+      routes.add({ name: 'cart', path: '/cart', controller: 'nowhere' as never })
+      Error.stackTraceLimit = limit
+    },
+  }
+  await t.rejects(boot(t, [bundle]), { message: /^The route "cart" cannot be used: [^(]*"nowhere"[^(]*\.$/ })
+  await t.rejects(boot(t, [bundle]), { message: /^(?!.*undefined)/ })
+})
+
 t.test('after a failed start each bundle is closed that has decorated or registered something', async t => {
   const calls: string[] = []
   const bundle = (name: string, init: Partial<Bundle> = {}): Bundle => ({
