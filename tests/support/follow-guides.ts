@@ -133,6 +133,7 @@ async function followGuide(
     })
   }
   const commands = blocks.filter(({ language }) => language === 'console').flatMap(readCommands)
+  if (commands.length > 0) await project.build()
   let server: Promise<string> | undefined
   let place = documented
   for (const { line, output: shown } of commands) {

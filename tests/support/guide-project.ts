@@ -40,6 +40,7 @@ export class GuideProject {
   /** A new application, from which the project is made. */
   readonly #origin: string
   readonly #test: Test
+  #built: Promise<unknown> | undefined
 
   constructor(t: Test) {
     this.#test = t
@@ -82,6 +83,12 @@ export class GuideProject {
     const command = ['env', '-i', ...environment, 'sh', '-c', `exec 2>&1; ${line}`]
     const { code, stdout } = await runProcess(this.#test, command, { cwd: this.directory })
     return { code, output: stdout }
+  }
+
+  /** Compiles the project for the first time, which the first command would report. Readers of a guide have started theirs before. */
+  async build(): Promise<void> {
+    this.#built ??= this.run('bin/console about')
+    await this.#built
   }
 
   #link(name: string, target: string): void {
