@@ -1,5 +1,5 @@
 import { t } from 'tap'
-import { findStartingFetch, watchSignals } from '#bundles/profiler/subjects/http/watch-calls.ts'
+import { findStartingFetch, watchSignals } from '#bundles/profiler/subjects/http/record.ts'
 
 // A program of its own: if a process has called fetch before the watch begins, the dispatcher of Node.js is not known.
 

@@ -1,19 +1,21 @@
 import type { Application, Foundation } from '../../../kernel/bundle.ts'
 import type { Collector } from '../../../kernel/profiler-contract.ts'
+import { ThrownFrames } from '../../../kernel/thrown-frames.ts'
 import type { EventDispatcher } from '../../../lib/event-dispatcher/event-dispatcher.ts'
 import { TraceableEventDispatcher } from '../../../lib/event-dispatcher/traceable-event-dispatcher.ts'
 import type { Request } from '../../../lib/http/request.ts'
 import type { Redactor } from '../../../lib/redact/redactor.ts'
-import { createTraceableView } from '../../../lib/view/traceable-view.ts'
 import type { View } from '../../../lib/view/view.ts'
 import type { ProfileStorage } from '../store/profile-storage.ts'
-import { createCollectors, observeProcess, observeRequests } from '../subjects/recorded.ts'
-import { ListenerSites } from './code-places.ts'
+import { createCollectors, recordedSubjects } from '../subjects/recorded.ts'
+import { createRunningSearch, ListenerSites } from './code-places.ts'
 import { collectData, collectLate, type ProfileCollector } from './collect.ts'
+import { ContentCopier } from './copy.ts'
 import { Profiler } from './profiler.ts'
+import type { Stop } from './recorded-subject.ts'
 import type { RecordingPolicy } from './recording-policy.ts'
 import { ProfilerListener, RequestRecorder } from './request-recorder.ts'
-import type { Trace } from './trace.ts'
+import type { FindTrace, Trace } from './trace.ts'
 
 /** The parts that the bundle passes to a recording. */
 interface RecordingParts {
@@ -36,11 +38,13 @@ export class Recording {
   readonly #storage: ProfileStorage
   readonly #sites = new ListenerSites()
   readonly #collectors: ProfileCollector[] = []
-  readonly #stops: (() => void)[] = []
+  readonly #stops: Stop[] = []
+  readonly #findTrace: FindTrace
 
   constructor(foundation: Foundation, { isForProfiler, policy, storage }: RecordingParts) {
     const { context, directory, redactor, signals } = foundation
     const logger = foundation.logger.channel('profiler')
+    const begun: ((trace: Trace) => void)[] = []
     // Both are created when a request ends: by then all bundles have added their collectors.
     let collectors: readonly Collector<Trace>[] | undefined
     let processData: string | undefined
@@ -55,7 +59,9 @@ export class Recording {
       },
       collectLate: trace => collectLate(trace, this.#collectors),
       processData: () => (processData ??= redactor.knownSecrets(JSON.stringify(describeProcess(this.#collectors)))),
-      onBegin: trace => observation.onBegin(trace),
+      onBegin: trace => {
+        for (const listener of begun) listener(trace)
+      },
       redactor,
       logger,
       signals,
@@ -67,9 +73,19 @@ export class Recording {
     context.enable()
     const recorder = new RequestRecorder({ profiler: this.profiler, context, sites: this.#sites, directory })
     this.dispatcher = new TraceableEventDispatcher(foundation.dispatcher, recorder)
-    const observation = observeProcess(foundation, this.profiler)
-    this.view = createTraceableView(foundation.view, observation.renders)
-    this.#stops.push(...observation.stops)
+    const { profiler } = this
+    const findTrace: FindTrace = (request = context.current) => profiler.find(request)
+    const onBegin = (listener: (trace: Trace) => void) => void begun.push(listener)
+    this.#findTrace = findTrace
+    this.#stops.push(
+      ...recordedSubjects.flatMap(
+        subject => subject.observeProcess?.(foundation, { profiler, findTrace, onBegin }) ?? [],
+      ),
+    )
+    this.view = recordedSubjects.reduce(
+      (view, subject) => subject.traceView?.(view, findTrace) ?? view,
+      foundation.view,
+    )
   }
 
   /**
@@ -77,15 +93,17 @@ export class Recording {
    * `more` are collectors that the bundle has created.
    */
   register(app: Application, more: readonly ProfileCollector[]): void {
-    const { debugGate, dispatcher, reservedCollectors, signals } = app
+    const { debugGate, directory, dispatcher, redactor, reservedCollectors, signals } = app
     const { profiler } = this
-    this.#collectors.push(...createCollectors(app, this.#sites), ...more)
+    const contents = new ContentCopier(redactor)
+    this.#collectors.push(...createCollectors(app, { sites: this.#sites, contents }), ...more)
     reservedCollectors.push(...this.#collectors.map(({ name }) => name))
     new ProfilerListener({ profiler, debugGate, collectors: this.#collectors }).subscribe(dispatcher)
-    const watches = observeRequests(app, profiler, this.#sites)
-    this.#stops.push(...watches.now)
+    const findRunning = createRunningSearch(new ThrownFrames(app), this.#sites, directory)
+    const services = { profiler, findTrace: this.#findTrace, findRunning }
+    this.#stops.push(...recordedSubjects.flatMap(subject => subject.observeRequests?.(app, services) ?? []))
     signals.on('kernel.booted', () => {
-      this.#stops.push(...watches.whenBooted())
+      this.#stops.push(...recordedSubjects.flatMap(subject => subject.observeLibraries?.(app, services) ?? []))
     })
   }
 

@@ -17,7 +17,11 @@ import { templatesSchema } from './templates/data.ts'
 import { lateSchema, timeSchema } from './time/data.ts'
 import { validationsSchema } from './validation/data.ts'
 
-/** The schemas of the parts that the profiler's collectors record of a request. */
+/**
+ * The schemas of the parts that the profiler's collectors record of a request. The names are stored and public; the import says which
+ * subject a part belongs to. Panels have the same names, except that `request` shows all parts of `exchange/`, and `database` and
+ * `cache` show `queries`. `late` and `missing` have no panel.
+ */
 export const collectorSchemas = {
   request: requestSchema,
   response: responseSchema,

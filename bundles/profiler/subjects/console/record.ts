@@ -10,15 +10,28 @@ import { Callers, type CodePlace } from '../../../../lib/stack/callers.ts'
 import { escapeControls } from '../../../../lib/text/escapes.ts'
 import { formatPlace } from '../../profile/format.ts'
 import type { CollectorOf } from '../../record/collect.ts'
+import { isRecordedWarning } from '../../record/node-warnings.ts'
+import type { RecordedSubject } from '../../record/recorded-subject.ts'
 import { type FindTrace, TracePart } from '../../record/trace.ts'
 import type { ConsoleData, ConsoleEntry, ConsoleMethod } from './data.ts'
 
-/** Collects the calls of `dump` and of `console`. They are masked when they are recorded. */
-export const consoleCollector: CollectorOf<'console'> = {
-  name: 'console',
-  collectsLate: true,
-  collect: trace => consolePart.find(trace)?.toData(),
-  summarize: trace => ({ dumps: consolePart.find(trace)?.count ?? 0 }),
+/**
+ * The calls of `dump` and of `console`, also while bundles are registered. They are masked when they are recorded. In production
+ * the console stays as it is.
+ */
+export const consoleSubject: RecordedSubject = {
+  observeProcess: ({ debugGate, directory, redactor }, { findTrace }) =>
+    debugGate.isDebug ? [observeConsole({ directory, redactor, findTrace, terminal: process.stdout })] : [],
+  createCollectors: () => [createConsoleCollector()],
+}
+
+function createConsoleCollector(): CollectorOf<'console'> {
+  return {
+    name: 'console',
+    collectsLate: true,
+    collect: trace => consolePart.find(trace)?.toData(),
+    summarize: trace => ({ dumps: consolePart.find(trace)?.count ?? 0 }),
+  }
 }
 
 /** The services of {@link observeConsole}. */
@@ -27,8 +40,6 @@ interface ConsoleServices {
   readonly findTrace: FindTrace
   readonly redactor: Redactor
   readonly directory: string
-  /** Whether the values of a call are those of a warning that another subject records. */
-  readonly isRecorded: (values: readonly unknown[]) => boolean
   /** Where a dump outside of a request is printed. */
   readonly terminal: { write(text: string): unknown }
 }
@@ -39,7 +50,7 @@ const callerLimit = 20
 /**
  * Records the calls of `dump` and of `console` on the traces of their requests, until the returned function is called.
  */
-export function observeConsole({ directory, findTrace, isRecorded, redactor, terminal }: ConsoleServices): () => void {
+export function observeConsole({ directory, findTrace, redactor, terminal }: ConsoleServices): () => void {
   const callers = new Callers(directory)
   const findSite = (): CodePlace | undefined => {
     const { callers: _, ...site } = callers.find() ?? {}
@@ -71,7 +82,7 @@ export function observeConsole({ directory, findTrace, isRecorded, redactor, ter
     },
   })
   const stopConsole = watchConsole((method, values) => {
-    if (isRecorded(values)) return
+    if (isRecordedWarning(values)) return
     add(() => ({
       method,
       values: describeConsole(method, values, redactor, directory),

@@ -13,16 +13,22 @@ import { shownRoutes } from '../../profile/links.ts'
 import { isAmount, isObject, parseJsonObject } from '../../profile/schema.ts'
 import type { CollectorOf } from '../../record/collect.ts'
 import type { Profiler, SampleStart } from '../../record/profiler.ts'
+import type { RecordedSubject } from '../../record/recorded-subject.ts'
 import { TracePart } from '../../record/trace.ts'
 import { directoryMode, fileMode } from '../../store/file-system.ts'
 import { CpuRecording, type CpuSampler } from './cpu-sampler.ts'
 import { summarizeSamples } from './summarize-samples.ts'
 
+/** CPU profiles of sampled requests. `CpuProfiler` takes the samples. */
+export const cpuSubject: RecordedSubject = {
+  createCollectors: app => [createCpuCollector(app)],
+}
+
 /** The samples of a trace. */
 export const cpuPart: TracePart<{ recording?: CpuRecording }> = new TracePart('cpu', () => ({}))
 
 /** Collects the CPU profile of a sampled request. */
-export function createCpuCollector({ directory, redactor, routes }: Application): CollectorOf<'cpu'> {
+function createCpuCollector({ directory, redactor, routes }: Application): CollectorOf<'cpu'> {
   const sources = new SourceExcerpts(directory, redactor)
   return {
     name: 'cpu',

@@ -1,13 +1,19 @@
-import type { EventDispatcher, Listener } from '../../../../lib/event-dispatcher/event-dispatcher.ts'
+import type { Application } from '../../../../kernel/bundle.ts'
 import type { EventsData, EventsProcessData, ListenerData } from '../../profile/span-data.ts'
-import type { ListenerSite } from '../../record/code-places.ts'
+import type { ListenerSites } from '../../record/code-places.ts'
 import type { CollectorOf } from '../../record/collect.ts'
+import type { RecordedSubject } from '../../record/recorded-subject.ts'
 import type { Trace } from '../../record/trace.ts'
 
+/** The events of requests. The dispatcher records them itself. */
+export const eventsSubject: RecordedSubject = {
+  createCollectors: (app, { sites }) => [createEventsCollector(app, sites)],
+}
+
 /** Collects the event tree of a request. For the process, collects the listeners and where they were registered. */
-export function createEventsCollector(
-  dispatcher: EventDispatcher,
-  findSite: (listener: Listener) => ListenerSite | undefined,
+function createEventsCollector(
+  { directory, dispatcher }: Pick<Application, 'directory' | 'dispatcher'>,
+  sites: ListenerSites,
 ): CollectorOf<'events'> {
   return {
     name: 'events',
@@ -20,7 +26,7 @@ export function createEventsCollector(
     describeProcess: (): EventsProcessData => ({
       listeners: Array.from(dispatcher.types()).flatMap(type =>
         dispatcher.listeners(type).map(({ listener, name, priority }): ListenerData => {
-          return { event: type.eventName, name, priority, ...findSite(listener) }
+          return { event: type.eventName, name, priority, ...sites.find(listener, directory) }
         }),
       ),
     }),

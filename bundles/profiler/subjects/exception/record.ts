@@ -14,8 +14,17 @@ import type { Excerpt } from '../../profile/schema.ts'
 import { countCommon, recordFrame } from '../../record/code-places.ts'
 import { type CollectorOf, hash, routeNameOf } from '../../record/collect.ts'
 import type { Profiler } from '../../record/profiler.ts'
+import type { RecordedSubject } from '../../record/recorded-subject.ts'
 import type { Trace } from '../../record/trace.ts'
 import type { ExceptionData } from './data.ts'
+
+/** The exceptions of requests, and the errors that end the process. */
+export const exceptionSubject: RecordedSubject = {
+  createCollectors: app => [new ExceptionCollector(app)],
+  observeLibraries: ({ context, logger }, { profiler }) => [
+    watchCrashes(profiler, context, logger.channel('profiler')),
+  ],
+}
 
 const frameLimit = 30
 
@@ -160,7 +169,7 @@ function isSame(one: StackFrame | undefined, other: StackFrame | undefined): boo
  * Reports uncaught errors and unhandled rejections to the profiler, until the returned function is called. The process
  * ends because of them as it does without the profiler.
  */
-export function watchCrashes(profiler: Profiler, context: RequestContext, logger: Logger): () => void {
+function watchCrashes(profiler: Profiler, context: RequestContext, logger: Logger): () => void {
   const onCrash = (error: unknown) => {
     // The work of this request has failed, possibly long after its response.
     const culprit = context.current

@@ -1,7 +1,6 @@
 import { Readable } from 'node:stream'
 import { nameOfController } from '../../../../kernel/controller.ts'
 import type { DebugGate } from '../../../../kernel/debug-gate.ts'
-import type { RequestContext } from '../../../../kernel/request-context.ts'
 import { traceContextOf } from '../../../../kernel/trace-context.ts'
 import { decodeUtf8 } from '../../../../lib/body/body-source.ts'
 import { type FormData, parseForm } from '../../../../lib/body/form-data.ts'
@@ -17,43 +16,45 @@ import { CallTraces, formatFrame, locateFrame, type StackFrame } from '../../../
 import { escapeRegExp } from '../../../../lib/text/escapes.ts'
 import type { BodyData, ContentData, FileData } from '../../profile/content.ts'
 import { roundTime } from '../../profile/format.ts'
-import type { ProfileSummary } from '../../profile/profile.ts'
 import type { Pairs } from '../../profile/schema.ts'
 import type { CollectorOf } from '../../record/collect.ts'
 import { type ContentCopier, copyForm, copyHeaders, createCopier } from '../../record/copy.ts'
-import type { Profiler } from '../../record/profiler.ts'
-import { type Trace, TracePart } from '../../record/trace.ts'
-import type { ProfiledSession, RequestData, ResponseData, SessionUseData } from './data.ts'
+import type { RecordedSubject } from '../../record/recorded-subject.ts'
+import { type FindTrace, type Trace, TracePart } from '../../record/trace.ts'
+import type { ProfiledSession, RequestData, SessionUseData } from './data.ts'
+
+/** The request and its response, and the session that they use. */
+export const exchangeSubject: RecordedSubject = {
+  createCollectors: ({ debugGate, directory, redactor }, { contents }) => [
+    createRequestCollector(redactor, debugGate),
+    createResponseCollector(redactor, contents),
+    createSessionCollector(redactor, directory),
+  ],
+  observeRequests: ({ signals }, { findTrace }) => [observeSessions(signals, findTrace)],
+}
 
 /** Collects the request, and the attributes that listeners set. */
-export class RequestCollector implements CollectorOf<'request'> {
-  readonly name = 'request'
-  readonly #redactor: Redactor
-  readonly #debugGate: Pick<DebugGate, 'allows'>
-
-  constructor(redactor: Redactor, debugGate: Pick<DebugGate, 'allows'>) {
-    this.#redactor = redactor
-    this.#debugGate = debugGate
-  }
-
-  collect({ request }: Trace): RequestData {
-    const redactor = this.#redactor
-    const data: RequestDraft = {
-      httpVersion: request.httpVersion,
-      headers: copyHeaders(request.headers, createCopier(redactor)),
-      attributes: copyAttributes(request, createCopier(redactor)),
-      isDebugAllowed: this.#debugGate.allows(request),
-      id: request.id,
-    }
-    const trace = traceContextOf(request)
-    if (trace !== undefined) data.traceId = trace.traceId
-    if (trace?.parentId !== undefined && request.parent === undefined) data.parentSpanId = trace.parentId
-    if (trace?.spanId !== undefined) data.spanId = trace.spanId
-    if (request.queryString !== '') data.query = copyQuery(request.query, createCopier(redactor))
-    const body = describeBody(request, redactor)
-    if (body !== undefined) data.body = body
-    return data
-  }
+export function createRequestCollector(redactor: Redactor, debugGate: Pick<DebugGate, 'allows'>) {
+  return {
+    name: 'request',
+    collect({ request }: Trace) {
+      const data: RequestDraft = {
+        httpVersion: request.httpVersion,
+        headers: copyHeaders(request.headers, createCopier(redactor)),
+        attributes: copyAttributes(request, createCopier(redactor)),
+        isDebugAllowed: debugGate.allows(request),
+        id: request.id,
+      }
+      const trace = traceContextOf(request)
+      if (trace !== undefined) data.traceId = trace.traceId
+      if (trace?.parentId !== undefined && request.parent === undefined) data.parentSpanId = trace.parentId
+      if (trace?.spanId !== undefined) data.spanId = trace.spanId
+      if (request.queryString !== '') data.query = copyQuery(request.query, createCopier(redactor))
+      const body = describeBody(request, redactor)
+      if (body !== undefined) data.body = body
+      return data
+    },
+  } satisfies CollectorOf<'request'>
 }
 
 function copyQuery(query: URLSearchParams, copier: MaskingCopier): Pairs {
@@ -125,57 +126,53 @@ const largeCookie = 3000
 const nameLength = 100
 
 /** Collects the response: of a main request as it was sent, of a sub-request as it was returned. */
-export class ResponseCollector implements CollectorOf<'response'> {
-  readonly name = 'response'
-  readonly #redactor: Redactor
-  readonly #contents: ContentCopier
-
-  constructor(redactor: Redactor, contents: ContentCopier) {
-    this.#redactor = redactor
-    this.#contents = contents
+export function createResponseCollector(redactor: Redactor, contents: ContentCopier): CollectorOf<'response'> {
+  return {
+    name: 'response',
+    collect(trace) {
+      const { response, sentBytes } = trace
+      if (response === undefined) return undefined
+      const content = copyContent(trace, response, redactor, contents)
+      const largeCookies = findLargeCookies(response, redactor)
+      return {
+        headers: copyHeaders(response.headers, createCopier(redactor)),
+        size: sizeOf(response),
+        isStreamed: response.body instanceof Readable,
+        ...(sentBytes !== undefined && { sent: sentBytes }),
+        ...(response instanceof EventStream && { events: response.sentEvents }),
+        ...(largeCookies.length > 0 && { largeCookies }),
+        ...(content !== undefined && { content }),
+      }
+    },
+    summarize: (_, data) => ({ size: data?.sent ?? data?.size ?? null }),
   }
+}
 
-  collect(trace: Trace): ResponseData | undefined {
-    const { response, sentBytes } = trace
-    if (response === undefined) return undefined
-    const content = this.#copyContent(trace, response)
-    const largeCookies = this.#findLargeCookies(response)
-    return {
-      headers: copyHeaders(response.headers, createCopier(this.#redactor)),
-      size: sizeOf(response),
-      isStreamed: response.body instanceof Readable,
-      ...(sentBytes !== undefined && { sent: sentBytes }),
-      ...(response instanceof EventStream && { events: response.sentEvents }),
-      ...(largeCookies.length > 0 && { largeCookies }),
-      ...(content !== undefined && { content }),
-    }
-  }
+function findLargeCookies({ headers }: Response, redactor: Redactor): [name: string, bytes: number][] {
+  return headers.getAll('set-cookie').flatMap(cookie => {
+    const [pair = ''] = cookie.length < largeCookie ? [] : cookie.split(';', 1)
+    const [name = ''] = pair.split('=', 1)
+    const size = pair.replace('=', '').length
+    return size < largeCookie ? [] : [[maskAndCut(name, nameLength, redactor), size]]
+  })
+}
 
-  summarize(_: Trace, data: ResponseData | undefined): Partial<ProfileSummary> {
-    return { size: data?.sent ?? data?.size ?? null }
-  }
-
-  #findLargeCookies({ headers }: Response): [name: string, bytes: number][] {
-    return headers.getAll('set-cookie').flatMap(cookie => {
-      const [pair = ''] = cookie.length < largeCookie ? [] : cookie.split(';', 1)
-      const [name = ''] = pair.split('=', 1)
-      const size = pair.replace('=', '').length
-      return size < largeCookie ? [] : [[maskAndCut(name, nameLength, this.#redactor), size]]
-    })
-  }
-
-  #copyContent({ page, request }: Trace, { body, headers, status }: Response): ContentData | undefined {
-    const type = headers.get('content-type') ?? ''
-    // The profiler's own error pages show data that is in the profile already.
-    const isOwn = headers.has('x-debug-exception') && /^text\/(?:html|plain|markdown)/.test(type)
-    if (isOwn || request.method === 'HEAD' || isBodiless(status)) return undefined
-    const encoding = headers.get('content-encoding') ?? ''
-    const sent = page ?? { body, encoding }
-    if (sent.body === null || sent.body instanceof Readable) return undefined
-    // Not earlier: under load, most contents are not copied.
-    const hide = (text: string) => createEchoMask(request, { headers }, this.#redactor.isSecret)(text)
-    return this.#contents.copy({ body: sent.body, type, encoding: sent.encoding, hide })
-  }
+function copyContent(
+  { page, request }: Trace,
+  { body, headers, status }: Response,
+  redactor: Redactor,
+  contents: ContentCopier,
+): ContentData | undefined {
+  const type = headers.get('content-type') ?? ''
+  // The profiler's own error pages show data that is in the profile already.
+  const isOwn = headers.has('x-debug-exception') && /^text\/(?:html|plain|markdown)/.test(type)
+  if (isOwn || request.method === 'HEAD' || isBodiless(status)) return undefined
+  const encoding = headers.get('content-encoding') ?? ''
+  const sent = page ?? { body, encoding }
+  if (sent.body === null || sent.body instanceof Readable) return undefined
+  // Not earlier: under load, most contents are not copied.
+  const hide = (text: string) => createEchoMask(request, { headers }, redactor.isSecret)(text)
+  return contents.copy({ body: sent.body, type, encoding: sent.encoding, hide })
 }
 
 function sizeOf({ body, headers, originalSize }: Response): number | null {
@@ -242,48 +239,45 @@ function isLong(name: string, value: string, isSecret: NameTest): boolean {
   return value.length >= (isSecret(name) ? shortest : shortestCookie)
 }
 
-/** Collects the session if it was used; it neither starts the session nor takes anything out of it. */
-export class SessionCollector implements CollectorOf<'session'> {
-  readonly name = 'session'
-  readonly #redactor: Redactor
-  readonly #directory: string
-
-  /** The directory of the application: files are shown as seen from it. */
-  constructor(redactor: Redactor, directory: string) {
-    this.#redactor = redactor
-    this.#directory = directory
+/**
+ * Collects the session if it was used; it neither starts the session nor takes anything out of it. Files are shown as seen from
+ * the directory of the application.
+ */
+function createSessionCollector(redactor: Redactor, directory: string): CollectorOf<'session'> {
+  return {
+    name: 'session',
+    collect(trace) {
+      const { request } = trace
+      const isStateless = request.attributes.get('_stateless') === true
+      const useCount = request.requestedSession?.useCount ?? 0
+      if (!isStateless && useCount === 0) return undefined
+      const uses = (usePart.find(trace) ?? []).map(use => describeUse(use, directory))
+      return { isStateless, useCount, uses, ...describeSession(request, redactor) }
+    },
   }
+}
 
-  collect(trace: Trace): ProfiledSession | undefined {
-    const { request } = trace
-    const isStateless = request.attributes.get('_stateless') === true
-    const useCount = request.requestedSession?.useCount ?? 0
-    if (!isStateless && useCount === 0) return undefined
-    const uses = (usePart.find(trace) ?? []).map(use => this.#describeUse(use))
-    return { isStateless, useCount, uses, ...this.#describeContents(request) }
+function describeSession(
+  { requestedSession }: Request,
+  redactor: Redactor,
+): Pick<ProfiledSession, 'store' | 'metadata' | 'attributes' | 'flashes'> {
+  const seen = requestedSession?.peek()
+  if (seen === undefined) return {}
+  const { attributes, flashes, metadata } = seen
+  return {
+    store: requestedSession?.storeName,
+    metadata,
+    attributes: createCopier(redactor).record(attributes),
+    flashes: createCopier(redactor).record(flashes),
   }
+}
 
-  #describeContents({
-    requestedSession,
-  }: Request): Pick<ProfiledSession, 'store' | 'metadata' | 'attributes' | 'flashes'> {
-    const seen = requestedSession?.peek()
-    if (seen === undefined) return {}
-    const { attributes, flashes, metadata } = seen
-    return {
-      store: requestedSession?.storeName,
-      metadata,
-      attributes: createCopier(this.#redactor).record(attributes),
-      flashes: createCopier(this.#redactor).record(flashes),
-    }
-  }
-
-  #describeUse({ at, frames, method }: NotedSessionUse): SessionUseData {
-    const trace = frames
-      .map(frame => ({ ...frame, ...locateFrame(frame, this.#directory) }))
-      .filter(({ origin }) => origin !== 'runtime')
-      .map(formatFrame)
-    return { method, at: roundTime(at), trace }
-  }
+function describeUse({ at, frames, method }: NotedSessionUse, directory: string): SessionUseData {
+  const trace = frames
+    .map(frame => ({ ...frame, ...locateFrame(frame, directory) }))
+    .filter(({ origin }) => origin !== 'runtime')
+    .map(formatFrame)
+  return { method, at: roundTime(at), trace }
 }
 
 /** One use of the session by a recorded request. */
@@ -302,14 +296,11 @@ const usePart = new TracePart<NotedSessionUse[]>('session', () => [])
 const useLimit = 50
 
 /** Records where requests use their session, until the returned function is called. */
-export function observeSessions(
-  { context, signals }: { readonly context: RequestContext; readonly signals: Signals },
-  profiler: Pick<Profiler, 'find'>,
-): () => void {
+function observeSessions(signals: Signals, findTrace: FindTrace): () => void {
   const traces = new CallTraces()
   return signals.on('session.used', ({ request, use: { captureCallSite, method } }) => {
     // A sub-request uses the session of its main request; the use is recorded on the sub-request.
-    const trace = profiler.find(context.current) ?? profiler.find(request)
+    const trace = findTrace() ?? findTrace(request)
     if (trace === undefined) return
     const uses = usePart.of(trace)
     if (uses.length === useLimit) return

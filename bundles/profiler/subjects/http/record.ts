@@ -1,22 +1,42 @@
-import { flattenError } from '../../../../lib/errors/flat-error.ts'
+import { parseTraceParent } from '../../../../kernel/trace-context.ts'
+import { createCallerSearch, listenTo, subscribeChannels } from '../../../../lib/channels.ts'
 import { type MaskingCopier, maskAndCut } from '../../../../lib/redact/masking-copier.ts'
 import type { Redactor } from '../../../../lib/redact/redactor.ts'
-import type { Caller } from '../../../../lib/stack/callers.ts'
-import type { MessageData } from '../../profile/content.ts'
-import { roundTime } from '../../profile/format.ts'
+import { type Caller, Callers, type Running } from '../../../../lib/stack/callers.ts'
 import { joinPeriods, totalOf } from '../../profile/work.ts'
+import type { FindRunning } from '../../record/code-places.ts'
 import type { CollectorOf } from '../../record/collect.ts'
-import { type ContentCopier, contentLimit, copyHeaders, createCallCopier, isText } from '../../record/copy.ts'
-import { type Trace, TracePart, type WorkOwner } from '../../record/trace.ts'
+import { type ContentCopier, createCallCopier } from '../../record/copy.ts'
+import type { RecordedSubject } from '../../record/recorded-subject.ts'
+import type { FindTrace, Trace } from '../../record/trace.ts'
 import type { HttpCall } from './data.ts'
 import { isLate } from './read.ts'
+import {
+  type CallSocket,
+  type CallStart,
+  callPart,
+  flattenHeaders,
+  parseSentHeaders,
+  type TracedCall,
+  toTexts,
+} from './traced-calls.ts'
+
+/** The HTTP client calls, by fetch and by the modules of Node.js. In production, `fetch` stays as it is. */
+export const httpSubject: RecordedSubject = {
+  observeProcess: ({ debugGate }) => (debugGate.isDebug ? [watchSignals()] : []),
+  createCollectors: ({ redactor }, { contents }) => [createHttpCollector(redactor, contents)],
+  observeLibraries({ directory }, { findRunning, findTrace }) {
+    const calls = new CallWatch(findTrace, new Callers(directory), findRunning)
+    return [watchFetch(calls), watchNodeHttp(calls)]
+  },
+}
 
 const urlLength = 2000
 
 const errorLength = 500
 
 /** Collects the HTTP client calls, how they ended, and where they were made. */
-export function createHttpCollector(redactor: Redactor, contents: ContentCopier): CollectorOf<'http'> {
+function createHttpCollector(redactor: Redactor, contents: ContentCopier): CollectorOf<'http'> {
   /** Late work collects the calls of a request again, but those that have ended stay the same. */
   const described = new WeakMap<TracedCall, HttpCall>()
   return {
@@ -77,250 +97,307 @@ function describe(call: TracedCall, redactor: Redactor, copier: MaskingCopier, c
   }
 }
 
-/** The data of an HTTP client call at its beginning. */
-export interface CallStart {
-  /** The API that makes the call. */
-  readonly client: 'fetch' | 'node:http'
-  readonly method: string
-  readonly url: string
-  /** Whether neither a signal nor a timeout of it was seen. */
-  readonly isUnlimited?: true | undefined
-  /** The signal with which its caller may abort it, where it was seen. */
-  readonly signal?: AbortSignal | undefined
-}
+/**
+ * Finds an HTTP client call by the request object in the messages of the client. The trace of a call is found when it
+ * begins: later messages run in the context of the connection, which may belong to another request.
+ */
+class CallWatch {
+  readonly #findTrace: FindTrace
+  readonly #findCaller: () => Caller | undefined
+  readonly #findRunning: FindRunning
+  readonly #calls = new WeakMap<object, TracedCall | undefined>()
 
-/** The head of the response. */
-interface CallHead {
-  readonly status: number
-  /** The length of the body as the response announces it. */
-  readonly length: number | undefined
-}
-
-/** The connection of a call, such as a node socket. */
-export interface CallSocket {
-  readonly bytesRead: number
-}
-
-/** One HTTP client call while it runs. Times are in milliseconds since the request began. */
-export class TracedCall implements CallStart {
-  readonly client: CallStart['client']
-  readonly method: string
-  readonly url: string
-  readonly start: number
-  /** When it was assigned to a connection. */
-  sent: number | undefined
-  /** The id of the span that the call names as the parent of the work for it. */
-  spanId: string | undefined
-  /** When all of it was sent, including the body. */
-  uploaded: number | undefined
-  /** When the head of the response was received. */
-  head: number | undefined
-  /** When the response ended, or the call failed. */
-  end: number | undefined
-  status: number | undefined
-  /** The announced length of the response body, else the bytes that were received. */
-  bytes: number | undefined
-  /** Whether the bytes were counted on the connection, which includes the head of the response. */
-  isCounted: true | undefined
-  error: string | undefined
-  /** Whether neither a signal nor a timeout of it was seen. */
-  isUnlimited: true | undefined
-  /** Whether its caller has aborted it. */
-  isAborted: true | undefined
-  readonly signal: AbortSignal | undefined
-  readonly caller: Caller | undefined
-  /** The request as it was sent, and the response. */
-  sentMessage: CallMessage | undefined
-  receivedMessage: CallMessage | undefined
-  readonly #owner: WorkOwner
-  readonly #kept: KeptBytes
-  #socket: CallSocket | null | undefined
-  #bytesBefore = 0
-
-  constructor(
-    { client, isUnlimited, method, signal, url }: CallStart,
-    caller: Caller | undefined,
-    owner: WorkOwner,
-    kept: KeptBytes,
-  ) {
-    this.#kept = kept
-    this.client = client
-    this.method = method
-    this.url = url
-    this.isUnlimited = isUnlimited
-    this.signal = signal
-    this.caller = caller
-    this.#owner = owner
-    this.start = this.#time()
+  constructor(findTrace: FindTrace, callers: Callers, findRunning: FindRunning) {
+    this.#findRunning = findRunning
+    this.#findTrace = findTrace
+    const search = createCallerSearch(callers, 'undici:request:create')
+    // A call of the global fetch has many frames of node between its caller and the message.
+    this.#findCaller = () => {
+      const below = findStartingFetch()?.below
+      return below === undefined ? search() : callers.find(below)
+    }
   }
 
-  /** Called with the headers of the request, as names and values in turn. */
-  noteSent(headers: readonly string[]): void {
-    this.sentMessage = new CallMessage(headers, this.#kept)
-  }
-
-  /** Called with the headers of each response, as names and values in turn. */
-  noteReceived(headers: readonly string[]): void {
-    this.receivedMessage = new CallMessage(headers, this.#kept)
-  }
-
-  /** Called when the call was assigned to a connection. */
-  send(socket: CallSocket | null | undefined, spanId?: string | undefined): void {
-    this.spanId = spanId
-    this.sent = this.#time()
-    this.#socket = socket
-    this.#bytesBefore = socket?.bytesRead ?? 0
-  }
-
-  /** Called when all of the call was sent. */
-  upload(): void {
-    this.uploaded = this.#time()
-  }
-
-  /** Called with each head of a response. The last head counts; earlier heads are informational (1xx). */
-  receiveHead({ status, length }: CallHead): void {
-    this.head = this.#time()
-    this.status = status
-    const hasBody = this.method !== 'HEAD' && status !== 204 && status !== 304
-    this.bytes = hasBody ? length : undefined
-  }
-
-  /** Called when the response ended. */
-  finish(): void {
-    this.#end()
-    if (this.bytes !== undefined || !this.#socket) return
-    this.bytes = this.#socket.bytesRead - this.#bytesBefore
-    this.isCounted = true
-    this.#socket = undefined
-  }
-
-  /** Called when the call or its response failed; `isAborted` if its caller has ended it. The first failure counts. */
-  fail(error: unknown, isAborted = false): void {
-    this.#end()
-    if (this.error !== undefined) return
-    const { code, message, name } = flattenError(error, { hasFrames: false })
-    // An error of several failed attempts to connect has a code only.
-    this.error = message || String(code ?? name)
-    const isReason = this.signal?.aborted === true && this.signal.reason === error
-    if (isAborted || isReason || name === 'AbortError' || name === 'TimeoutError') this.isAborted = true
-  }
-
-  #end(): void {
-    this.end ??= this.#time()
-    this.#owner.touch()
-  }
-
-  #time(): number {
-    return roundTime(this.#owner.elapsed())
-  }
-}
-
-const callLimit = 200
-
-/** The HTTP client calls of one request, in the order in which they began. */
-export class CallTrace {
-  readonly calls: TracedCall[] = []
-  /** The number of all calls; after 200 they are counted only. */
-  count = 0
-  readonly #kept = createAllowance()
-
-  /** Records a call; `undefined` when there are too many. */
-  begin(start: CallStart, findCaller: () => Caller | undefined, owner: WorkOwner): TracedCall | undefined {
-    this.count++
-    if (this.calls.length === callLimit) return undefined
-    const call = new TracedCall(start, findCaller(), owner, this.#kept)
-    this.calls.push(call)
-    owner.touch()
+  /**
+   * Records a call on the trace of the current request, once; later calls for the same object return the first result.
+   */
+  begin(request: object, describe: () => CallStart): TracedCall | undefined {
+    if (this.#calls.has(request)) return this.#calls.get(request)
+    const trace = this.#findTrace()
+    const call = trace && this.#beginOn(trace, describe())
+    this.#calls.set(request, call)
     return call
   }
-}
 
-/** The HTTP client calls of a trace. */
-export const callPart: TracePart<CallTrace> = new TracePart('http', () => new CallTrace())
-
-/** Bytes of the bodies of all calls of a request. */
-const bytesLimit = 192 * 1024
-
-/** The bytes that the calls of a request may still keep. */
-interface KeptBytes {
-  left: number
-}
-
-/** Creates the allowance of the calls of one request. */
-export function createAllowance(): KeptBytes {
-  return { left: bytesLimit }
-}
-
-/** A request or a response of an HTTP client call: its headers, and the beginning of its body as it passes. */
-export class CallMessage {
-  /** Names and values in turn. */
-  readonly #headers: readonly string[]
-  readonly #type: string
-  readonly #kept: KeptBytes
-  readonly #chunks: Buffer[] = []
-  #size = 0
-  #length = 0
-
-  constructor(headers: readonly string[], kept: KeptBytes) {
-    this.#headers = headers
-    this.#kept = kept
-    this.#type = this.#find('content-type')
+  find(request: object): TracedCall | undefined {
+    return this.#calls.get(request)
   }
 
-  /** Copies a chunk of the body, if it is text and within the limits. Another reader gets the chunk itself. */
-  take(chunk: unknown): void {
-    if (!(chunk instanceof Uint8Array || typeof chunk === 'string')) return
-    this.#size += Buffer.byteLength(chunk)
-    const room = Math.min(contentLimit - this.#length, this.#kept.left)
-    if (room <= 0 || !isText(mediaTypeOf(this.#type))) return
-    // Only the part that is kept is copied: a chunk may be a whole file.
-    const bytes = typeof chunk === 'string' ? toBytes(chunk, room) : Buffer.from(chunk.subarray(0, room))
-    this.#chunks.push(bytes)
-    this.#length += bytes.length
-    this.#kept.left -= bytes.length
-  }
-
-  /** The masked data of the message. */
-  describe(copier: MaskingCopier, contents: ContentCopier): MessageData {
-    const headers = copyHeaders({ toRaw: () => this.#headers }, copier)
-    const content = contents.copy({
-      body: Buffer.concat(this.#chunks),
-      type: this.#type,
-      encoding: this.#find('content-encoding'),
-      whole: this.#size,
-    })
-    return content === undefined ? { headers } : { headers, content }
-  }
-
-  #find(wanted: string): string {
-    const index = this.#headers.findIndex((name, index) => index % 2 === 0 && name.toLowerCase() === wanted)
-    return index === -1 ? '' : (this.#headers[index + 1] ?? '')
+  #beginOn(trace: Trace, start: CallStart): TracedCall | undefined {
+    return callPart.of(trace).begin(start, () => this.#findCaller() ?? this.#findRunning(trace), trace)
   }
 }
 
-function toBytes(text: string, limit: number): Buffer {
-  return Buffer.from(text.slice(0, limit)).subarray(0, limit)
+/** The part of a message that is read; undici is the client behind the global fetch. */
+interface FetchMessage {
+  readonly request: { readonly method: string; readonly origin: string | URL; readonly path: string }
+  readonly socket?: CallSocket
+  /** The head of the request as it is sent. */
+  readonly headers?: unknown
+  readonly response: { readonly statusCode: number; readonly headers: readonly unknown[] }
+  readonly error: unknown
+  /** A part of a body. */
+  readonly chunk?: unknown
 }
 
-function mediaTypeOf(header: string): string {
-  return header.split(';', 1).join().trim().toLowerCase()
-}
-
-/** The headers of a request as undici sends it: the first line is not one. */
-export function parseSentHeaders(head: unknown): string[] {
-  const lines = String(head).split('\r\n').slice(1)
-  return lines.flatMap(line => {
-    const at = line.indexOf(':')
-    return at === -1 ? [] : [line.slice(0, at), line.slice(at + 1).trim()]
+/** Records calls of the global fetch, and of undici, until the returned function is called. */
+function watchFetch(calls: CallWatch): () => void {
+  return subscribeChannels({
+    'undici:request:create': listenTo<FetchMessage>(({ request }) => {
+      const { method, origin, path } = request
+      const { isLimited, signal } = findStartingFetch() ?? {}
+      const isUnlimited = isLimited === false || undefined
+      const call = calls.begin(request, () => ({
+        client: 'fetch',
+        method,
+        url: `${origin}${path}`,
+        isUnlimited,
+        signal,
+      }))
+      if (call === undefined) return
+      observe(request, 'onBodySent', chunk => call.sentMessage?.take(chunk))
+      observe(request, 'onData', chunk => call.receivedMessage?.take(chunk))
+    }),
+    'undici:client:sendHeaders': listenTo<FetchMessage>(({ headers, request, socket }) => {
+      const call = calls.find(request)
+      const [, traceparent = ''] = /^traceparent: *(\S+)/im.exec(String(headers)) ?? []
+      call?.noteSent(parseSentHeaders(headers))
+      call?.send(socket, parseTraceParent(traceparent)?.parentId)
+    }),
+    'undici:request:bodySent': listenTo<FetchMessage>(({ request }) => calls.find(request)?.upload()),
+    'undici:request:headers': listenTo<FetchMessage>(({ request, response: { statusCode, headers } }) => {
+      const call = calls.find(request)
+      call?.noteReceived(toTexts(headers))
+      call?.receiveHead({ status: statusCode, length: findLength(headers) })
+    }),
+    // Newer versions publish the chunks. Those with the methods are observed already.
+    'undici:request:bodyChunkSent': listenTo<FetchMessage>(({ chunk, request }) => {
+      if (!('onBodySent' in request)) calls.find(request)?.sentMessage?.take(chunk)
+    }),
+    'undici:request:bodyChunkReceived': listenTo<FetchMessage>(({ chunk, request }) => {
+      if (!('onData' in request)) calls.find(request)?.receivedMessage?.take(chunk)
+    }),
+    'undici:request:trailers': listenTo<FetchMessage>(({ request }) => calls.find(request)?.finish()),
+    'undici:request:error': listenTo<FetchMessage>(({ request, error }) => calls.find(request)?.fail(error)),
   })
 }
 
-/** Headers as a list of names and values in turn, which may be bytes. */
-export function toTexts(headers: readonly unknown[]): string[] {
-  return headers.map(String)
+/**
+ * Observes a method of a request or response, such as one to which each chunk of a body is passed. It gets the same values in the
+ * same order, and its results stay as they are. No stream is read, so a paused one stays paused.
+ */
+function observe(
+  message: object,
+  name: 'onBodySent' | 'onData' | 'write' | 'end' | 'push' | 'destroy',
+  take: (chunk: unknown, encoding?: unknown) => void,
+): void {
+  const method: unknown = Reflect.get(message, name)
+  if (typeof method !== 'function') return
+  const observed = function (this: unknown, ...values: unknown[]): unknown {
+    take(values[0], values[1])
+    return Reflect.apply(method, this, values)
+  }
+  Object.defineProperty(message, name, { value: observed, configurable: true, writable: true })
 }
 
-/** Headers of node:http as a list of names and values in turn. */
-export function flattenHeaders(headers: Readonly<Record<string, unknown>>): string[] {
-  return Object.entries(headers).flatMap(([name, value]) => [value].flat().flatMap(each => [name, String(each)]))
+/** The headers are names and values in turn, as bytes. */
+function findLength(headers: readonly unknown[]): number | undefined {
+  const index = headers.findIndex((name, index) => index % 2 === 0 && /^content-length$/i.test(String(name)))
+  return index === -1 ? undefined : Number(headers[index + 1])
+}
+
+/** The part of a message of node:http that is read. */
+interface HttpMessage {
+  readonly request: ClientRequest
+  readonly response: IncomingResponse
+  readonly error: unknown
+}
+
+interface ClientRequest {
+  readonly method: string
+  readonly protocol: string
+  readonly host: string
+  readonly path: string
+  readonly socket: CallSocket | null
+  /** Whether its caller has destroyed it, or its connection has closed. */
+  readonly destroyed: boolean
+  readonly res?: IncomingResponse | null
+  /** Milliseconds, of the option. */
+  readonly timeout?: number
+  getHeader(name: string): unknown
+  listenerCount(event: string): number
+  getHeaders(): Readonly<Record<string, unknown>>
+}
+
+interface IncomingResponse {
+  readonly statusCode: number
+  readonly headers: Readonly<Record<string, unknown>>
+  readonly rawHeaders: readonly string[]
+  readonly complete: boolean
+  readonly destroyed: boolean
+  readonly errored: Error | null
+  once(event: 'close', listener: () => void): void
+}
+
+/**
+ * Records calls of node:http and node:https until the returned function is called. Node 20 reports a request when all
+ * of it was sent, so its body is not known; Node 22 and later report it when it is created.
+ */
+function watchNodeHttp(calls: CallWatch): () => void {
+  const begin = (request: ClientRequest): TracedCall | undefined =>
+    calls.begin(request, () => ({ client: 'node:http', method: request.method, url: urlOf(request) }))
+  return subscribeChannels({
+    'http.client.request.created': listenTo<HttpMessage>(({ request }) => {
+      const call = begin(request)
+      if (call === undefined) return
+      const take = (chunk: unknown, encoding: unknown) => takeSent(call, request, chunk, encoding)
+      observe(request, 'write', take)
+      observe(request, 'end', take)
+    }),
+    'http.client.request.start': listenTo<HttpMessage>(({ request }) => {
+      const call = begin(request)
+      if (call?.sentMessage === undefined) call?.noteSent(flattenHeaders(request.getHeaders()))
+      if (call !== undefined && isUnlimited(request)) call.isUnlimited = true
+      call?.send(request.socket, parseTraceParent(String(request.getHeader('traceparent')))?.parentId)
+      call?.upload()
+    }),
+    // In spite of its name, this is published with the head of the response.
+    'http.client.response.finish': listenTo<HttpMessage>(({ request, response }) => {
+      const call = calls.find(request)
+      if (call === undefined) return
+      call.noteReceived(response.rawHeaders)
+      // Node.js passes each chunk of the body to this method.
+      observe(response, 'push', chunk => call.receivedMessage?.take(chunk))
+      call.receiveHead({ status: response.statusCode, length: lengthOf(response) })
+      let isAborted = false
+      observe(request, 'destroy', () => {
+        isAborted = true
+      })
+      response.once('close', () => {
+        if (response.complete) call.finish()
+        // Node.js destroys a response that was cut off with an error.
+        else call.fail('The response was cut off.', isAborted || response.errored === null)
+      })
+    }),
+    // An error of the connection is reported before Node.js itself destroys the request and the response.
+    'http.client.request.error': listenTo<HttpMessage>(({ request, error }) =>
+      begin(request)?.fail(error, request.destroyed || request.res?.destroyed === true),
+    ),
+  })
+}
+
+/** Whether no timeout of a call of node:http is seen, and no signal: it listens to the end of a call with a signal. */
+function isUnlimited(request: ClientRequest): boolean {
+  return request.timeout === undefined && request.listenerCount('timeout') + request.listenerCount('close') === 0
+}
+
+/** The headers do not change after the first chunk. */
+function takeSent(call: TracedCall, request: ClientRequest, chunk: unknown, encoding: unknown): void {
+  if (call.sentMessage === undefined) call.noteSent(flattenHeaders(request.getHeaders()))
+  const isEncoded = typeof chunk === 'string' && typeof encoding === 'string' && Buffer.isEncoding(encoding)
+  call.sentMessage?.take(isEncoded ? Buffer.from(chunk, encoding) : chunk)
+}
+
+/** With a proxy the path is the whole URL. */
+function urlOf(request: ClientRequest): string {
+  const { host, path, protocol } = request
+  return /^https?:/.test(path) ? path : `${protocol}//${request.getHeader('host') ?? host}${path}`
+}
+
+function lengthOf({ headers }: IncomingResponse): number | undefined {
+  const length = headers['content-length']
+  return length === undefined ? undefined : Number(length)
+}
+
+/** A call of the global fetch that is about to create its request. */
+interface StartingFetch {
+  /** Whether a signal or a dispatcher of the application may end it. */
+  readonly isLimited: boolean
+  readonly signal: AbortSignal | undefined
+  /** The function that the application has called. */
+  readonly below: Running
+}
+
+let starting: StartingFetch | undefined
+
+/** The call of the global fetch that runs now, in its synchronous part; `undefined` unless it is watched. */
+export function findStartingFetch(): StartingFetch | undefined {
+  return starting
+}
+
+/** The global fetch belongs to the process, and so do its watches: a process may have several kernels. */
+const watches = new Set<symbol>()
+
+let restore: (() => void) | undefined
+
+/**
+ * Watches which calls of the global fetch have a signal, until the returned function is called: undici does not report it. The
+ * function behaves as before.
+ */
+export function watchSignals(): () => void {
+  const watch = Symbol()
+  watches.add(watch)
+  restore ??= patch()
+  return () => {
+    watches.delete(watch)
+    if (watches.size > 0) return
+    restore?.()
+    restore = undefined
+  }
+}
+
+/** Where undici, also that of Node.js, has the dispatcher of the calls without one of their own. */
+const globalDispatcher = Symbol.for('undici.globalDispatcher.1')
+
+const readDispatcher = (): unknown => Reflect.get(globalThis, globalDispatcher)
+
+/** `undefined` until it is loaded, and if there was another one before it. */
+let dispatcherOfNode: unknown
+
+function loadDispatcher(): void {
+  // The undici of Node.js is loaded with its first class. It keeps the dispatcher of the application.
+  if (readDispatcher() === undefined && globalThis.Request) dispatcherOfNode = readDispatcher()
+}
+
+function patch(): () => void {
+  // Other dispatchers than this one are those of the application. The start does not wait for it.
+  setImmediate(loadDispatcher).unref()
+  const original = globalThis.fetch
+  function observed(this: unknown, ...values: Parameters<typeof fetch>): ReturnType<typeof fetch> {
+    const outer = starting
+    loadDispatcher()
+    const signal = findSignal(...values)
+    starting = { isLimited: isLimited(signal, ...values), signal, below: observed }
+    try {
+      return Reflect.apply(original, this, values)
+    } finally {
+      starting = outer
+    }
+  }
+  globalThis.fetch = Object.defineProperties(observed, Object.getOwnPropertyDescriptors(original))
+  return () => {
+    // Another library may have replaced it since.
+    if (globalThis.fetch === observed) globalThis.fetch = original
+  }
+}
+
+/** A `Request` has a signal in any case, so it may be that of the application. */
+function findSignal(...[input, init]: Parameters<typeof fetch>): AbortSignal | undefined {
+  return init?.signal ?? (input instanceof globalThis.Request ? input.signal : undefined)
+}
+
+/** A dispatcher may have a timeout. */
+function isLimited(signal: AbortSignal | undefined, ...[, init]: Parameters<typeof fetch>): boolean {
+  const dispatcher = init?.dispatcher ?? readDispatcher()
+  return signal !== undefined || dispatcher !== dispatcherOfNode
 }

@@ -2,16 +2,26 @@ import type { Foundation } from '../../../../kernel/bundle.ts'
 import { isLogError, type LogError } from '../../../../lib/log/create-logger.ts'
 import type { LogLevel, LogRecord } from '../../../../lib/log/logger.ts'
 import { maskAndCut } from '../../../../lib/redact/masking-copier.ts'
-import type { Redactor } from '../../../../lib/redact/redactor.ts'
 import { type Caller, Callers } from '../../../../lib/stack/callers.ts'
 import { locateFrame, parseStack } from '../../../../lib/stack/stack-frames.ts'
 import { recordError } from '../../record/code-places.ts'
 import type { CollectorOf } from '../../record/collect.ts'
+import { warningChannels } from '../../record/node-warnings.ts'
+import type { RecordedSubject } from '../../record/recorded-subject.ts'
 import { type FindTrace, TracePart } from '../../record/trace.ts'
-import { type LoggerData, type LogMessage, leakChannel } from './data.ts'
+import type { LoggerData, LogMessage } from './data.ts'
+
+/** The log messages of requests. In production, the warnings of Node.js are not observed. */
+export const logsSubject: RecordedSubject = {
+  observeProcess: (foundation, { findTrace }) => [
+    observeLog(foundation, findTrace),
+    ...(foundation.debugGate.isDebug ? [observeWarnings(foundation, findTrace)] : []),
+  ],
+  createCollectors: ({ directory }) => [createLoggerCollector(directory)],
+}
 
 /** Collects the log messages of a request, which the logger has masked. Paths are relative to the directory. */
-export function createLoggerCollector(directory: string): CollectorOf<'logger'> {
+function createLoggerCollector(directory: string): CollectorOf<'logger'> {
   return {
     name: 'logger',
     collectsLate: true,
@@ -213,10 +223,7 @@ function measure(value: unknown): number {
 }
 
 /** Adds each log message to the trace of its request, until the returned function is called. */
-export function observeLog(
-  { directory, logger }: Pick<Foundation, 'directory' | 'logger'>,
-  findTrace: FindTrace,
-): () => void {
+function observeLog({ directory, logger }: Pick<Foundation, 'directory' | 'logger'>, findTrace: FindTrace): () => void {
   const callers = new Callers(directory)
   const locate = () => callers.find()
   return logger.observe(record => {
@@ -227,18 +234,6 @@ export function observeLog(
   })
 }
 
-/** The warnings of Node.js and of packages that are recorded: the channels of their log messages, by their names. */
-const warningChannels: ReadonlyMap<string, string> = new Map([
-  ['DeprecationWarning', 'deprecation'],
-  ['MaxListenersExceededWarning', leakChannel],
-])
-
-/** Whether Node.js prints a warning that is a log message already. */
-export function isRecordedWarning([text]: readonly unknown[]): boolean {
-  if (typeof text !== 'string' || !text.startsWith(`(node:${process.pid}) `)) return false
-  return [...warningChannels.keys()].some(name => text.includes(`${name}: `))
-}
-
 /** Characters of a warning. */
 const warningLength = 2000
 
@@ -246,15 +241,10 @@ const warningLength = 2000
  * Records warnings of Node.js and of packages on the traces of their requests, as log messages of the channels `deprecation` and
  * `listeners`, until the returned function is called. Node.js prints them as before, and reports most of them once per process.
  */
-export function observeWarnings({
-  directory,
-  findTrace,
-  redactor,
-}: {
-  readonly directory: string
-  readonly findTrace: FindTrace
-  readonly redactor: Redactor
-}): () => void {
+function observeWarnings(
+  { directory, redactor }: Pick<Foundation, 'directory' | 'redactor'>,
+  findTrace: FindTrace,
+): () => void {
   const onWarning = (warning: Error & { readonly code?: string }) => {
     const channel = warningChannels.get(warning.name)
     const trace = channel === undefined ? undefined : findTrace()

@@ -5,15 +5,25 @@ import { maskQuotedValues } from '../../../../lib/redact/mask-credentials.ts'
 import { cut, maskAndCut, type TextMasker } from '../../../../lib/redact/masking-copier.ts'
 import type { Redactor } from '../../../../lib/redact/redactor.ts'
 import { isCache } from '../../../../lib/sql/tokens.ts'
-import type { Caller, Callers, Running } from '../../../../lib/stack/callers.ts'
+import { type Caller, Callers, type Running } from '../../../../lib/stack/callers.ts'
 import { formatCount, roundTime } from '../../profile/format.ts'
 import { joinPeriods, type Period, totalOf } from '../../profile/work.ts'
 import type { FindRunning } from '../../record/code-places.ts'
 import type { Metric, ProfileCollector } from '../../record/collect.ts'
+import type { RecordedSubject } from '../../record/recorded-subject.ts'
 import { type FindTrace, type Trace, TracePart, type WorkOwner } from '../../record/trace.ts'
 import { type ConnectionWaitData, type PackedQueries, type PackedQuery, type QueryData, StatementList } from './data.ts'
 import { captureQuery, type DescribedQuery, identityOf, QueryDescriber } from './describe-query.ts'
 import { controlOperations, operationOf } from './read.ts'
+
+/** The queries of databases and caches. */
+export const queriesSubject: RecordedSubject = {
+  createCollectors: ({ redactor }) => [createQueriesCollector(redactor)],
+  observeRequests({ directory, queries, redactor }, { findRunning, findTrace }) {
+    const callers = new Callers(directory)
+    return [queries.observe(new QueryRecorder({ findTrace, callers, findRunning, redactor }))]
+  },
+}
 
 /** Characters of the message of an error. */
 const messageLimit = 4000

@@ -1,9 +1,16 @@
 import { maskAndCut } from '../../../../lib/redact/masking-copier.ts'
 import type { Redactor } from '../../../../lib/redact/redactor.ts'
-import type { RenderTracer } from '../../../../lib/view/traceable-view.ts'
+import { createTraceableView, type RenderTracer } from '../../../../lib/view/traceable-view.ts'
 import { roundTime } from '../../profile/format.ts'
 import type { CollectorOf } from '../../record/collect.ts'
+import type { RecordedSubject } from '../../record/recorded-subject.ts'
 import { type FindTrace, TracePart } from '../../record/trace.ts'
+
+/** The renders of templates. */
+export const templatesSubject: RecordedSubject = {
+  traceView: (view, findTrace) => createTraceableView(view, createRenderTracer(findTrace)),
+  createCollectors: ({ redactor }) => [createTemplatesCollector(redactor)],
+}
 
 const keyLength = 100
 

@@ -3,8 +3,14 @@ import type { Redactor } from '../../../../lib/redact/redactor.ts'
 import type { StopwatchEvent } from '../../../../lib/stopwatch/stopwatch.ts'
 import { roundTime } from '../../profile/format.ts'
 import type { CollectorOf, ProfileCollector } from '../../record/collect.ts'
+import type { RecordedSubject } from '../../record/recorded-subject.ts'
 import type { Trace } from '../../record/trace.ts'
 import type { MeasuredEvent, TimeData } from './data.ts'
+
+/** The measurements of the stopwatch, which each request has itself. */
+export const timeSubject: RecordedSubject = {
+  createCollectors: ({ redactor }) => [createTimeCollector(redactor)],
+}
 
 const eventLimit = 200
 

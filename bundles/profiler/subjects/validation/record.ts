@@ -1,4 +1,9 @@
-import type { Validation, ValidationEnd, ValidationObserver } from '../../../../kernel/argument-sources.ts'
+import {
+  observeValidations,
+  type Validation,
+  type ValidationEnd,
+  type ValidationObserver,
+} from '../../../../kernel/argument-sources.ts'
 import { describeError } from '../../../../lib/errors/flat-error.ts'
 import { type CopyBounds, maskAndCut, type TextMasker } from '../../../../lib/redact/masking-copier.ts'
 import { isSecretCode, mask } from '../../../../lib/redact/secret-names.ts'
@@ -6,14 +11,22 @@ import { describeTree } from '../../../../lib/redact/value-tree.ts'
 import { readProperty } from '../../../../lib/text/describe-value.ts'
 import { roundTime } from '../../profile/format.ts'
 import type { CollectorOf } from '../../record/collect.ts'
+import type { RecordedSubject } from '../../record/recorded-subject.ts'
 import { type FindTrace, TracePart } from '../../record/trace.ts'
 import type { ValidationData, ValidationsData } from './data.ts'
 
-/** Collects the validations of the input. They are masked when they are recorded. */
-export const validationCollector: CollectorOf<'validation'> = {
-  name: 'validation',
-  collectsLate: true,
-  collect: trace => validationPart.find(trace)?.toData(),
+/** The validations of the input. They are masked when they are recorded. */
+export const validationSubject: RecordedSubject = {
+  createCollectors: () => [createValidationCollector()],
+  observeRequests: ({ redactor }, { findTrace }) => [observeValidations(createValidationRecorder(findTrace, redactor))],
+}
+
+function createValidationCollector(): CollectorOf<'validation'> {
+  return {
+    name: 'validation',
+    collectsLate: true,
+    collect: trace => validationPart.find(trace)?.toData(),
+  }
 }
 
 /** More validations of one request are only counted. */
@@ -53,7 +66,7 @@ class ValidationTrace {
 const validationPart = new TracePart('validation', () => new ValidationTrace())
 
 /** Creates the observer that records validations on the traces of their requests. Inputs are masked at once. */
-export function createValidationRecorder(findTrace: FindTrace, redactor: TextMasker): ValidationObserver {
+function createValidationRecorder(findTrace: FindTrace, redactor: TextMasker): ValidationObserver {
   return validation => {
     const trace = findTrace(validation.request)
     if (trace === undefined) return undefined

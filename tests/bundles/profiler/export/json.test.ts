@@ -5,6 +5,7 @@ import { t } from 'tap'
 import { toProfile } from '#bundles/profiler/profile/profile.ts'
 import { ListenerSites } from '#bundles/profiler/record/code-places.ts'
 import type { ProfileCollector } from '#bundles/profiler/record/collect.ts'
+import { ContentCopier } from '#bundles/profiler/record/copy.ts'
 import { createCollectors } from '#bundles/profiler/subjects/recorded.ts'
 import { RecentRedirects } from '#bundles/profiler/web/toolbar/toolbar-listener.ts'
 import { Response } from '#lib/http/response.ts'
@@ -185,7 +186,7 @@ t.test('a stored profile is read with every field that the schema names', t => {
 t.test('the schema and its description name every collector, and every field', async t => {
   const { app } = await createProfiledKernel(t)
   const collectors: ProfileCollector[] = [
-    ...createCollectors(app, new ListenerSites()),
+    ...createCollectors(app, { sites: new ListenerSites(), contents: new ContentCopier(app.redactor) }),
     new RecentRedirects(app.redactor),
   ]
   const facts = collectors.filter(({ describeProcess }) => describeProcess !== undefined).map(({ name }) => name)

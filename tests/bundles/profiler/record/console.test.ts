@@ -214,7 +214,6 @@ t.test('outside of a request a dump is printed, and the console is unchanged', a
   const written: string[] = []
   const parts = {
     findTrace: () => undefined,
-    isRecorded: () => false,
     redactor: new Redactor(),
     terminal: { write: (text: string) => written.push(text) },
   }

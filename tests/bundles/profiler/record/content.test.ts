@@ -1,7 +1,7 @@
 import { brotliCompressSync, deflateSync, gzipSync } from 'node:zlib'
 import { t } from 'tap'
 import { ContentCopier, contentLimit, type SentContent } from '#bundles/profiler/record/copy.ts'
-import { CallMessage, createAllowance } from '#bundles/profiler/subjects/http/record.ts'
+import { CallMessage, createAllowance } from '#bundles/profiler/subjects/http/traced-calls.ts'
 import { MaskingCopier } from '#lib/redact/masking-copier.ts'
 import { Redactor } from '#lib/redact/redactor.ts'
 

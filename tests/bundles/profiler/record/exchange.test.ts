@@ -8,8 +8,8 @@ import { type CollectorTypes, parseSummary } from '#bundles/profiler/profile/pro
 import { ContentCopier } from '#bundles/profiler/record/copy.ts'
 import { toServerTiming } from '#bundles/profiler/record/request-recorder.ts'
 import { Trace } from '#bundles/profiler/record/trace.ts'
-import { ConfigCollector, ServerCollector } from '#bundles/profiler/subjects/config/record.ts'
-import { RequestCollector, ResponseCollector } from '#bundles/profiler/subjects/exchange/record.ts'
+import { createConfigCollector, createServerCollector } from '#bundles/profiler/subjects/config/record.ts'
+import { createRequestCollector, createResponseCollector } from '#bundles/profiler/subjects/exchange/record.ts'
 import { createTemplatesCollector, renderPart } from '#bundles/profiler/subjects/templates/record.ts'
 import { RequestBody } from '#lib/body/request-body.ts'
 import { readConfig } from '#lib/env/config.ts'
@@ -30,11 +30,11 @@ function traceOf(request: Request, response?: Response): Trace {
 }
 
 function collectRequest(request: Request, isAllowed = true) {
-  return new RequestCollector(redactor, { allows: () => isAllowed }).collect(traceOf(request))
+  return createRequestCollector(redactor, { allows: () => isAllowed }).collect(traceOf(request))
 }
 
 function collectResponse(response: Response) {
-  return new ResponseCollector(redactor, new ContentCopier(redactor)).collect(traceOf(createRequest(), response))
+  return createResponseCollector(redactor, new ContentCopier(redactor)).collect(traceOf(createRequest(), response))
 }
 
 function requestWith(type: string | undefined, content: string | Readable, length?: number): Request {
@@ -373,7 +373,7 @@ t.test('the response', async t => {
   })
 
   t.test('without a response there is no data', async t => {
-    t.equal(new ResponseCollector(redactor, new ContentCopier(redactor)).collect(traceOf(createRequest())), undefined)
+    t.equal(createResponseCollector(redactor, new ContentCopier(redactor)).collect(traceOf(createRequest())), undefined)
   })
 })
 
@@ -471,7 +471,7 @@ t.test('facts of the process', async t => {
     const argv = ['/usr/bin/node', '/srv/site/bin/start.js', '/srv/site', '--token', 'hunter2', '--port', '8000']
     const execArgv = ['--enable-source-maps']
     const run = { arch, argv, cwd: () => '/srv/site', execArgv, pid, platform, versions }
-    const collector = new ServerCollector(app, run)
+    const collector = createServerCollector(app, run)
     t.equal(collector.collect(), undefined)
     t.match(collector.describeProcess(), {
       environment: { APP_SECRET: '******', DATABASE_URL: '******', SHELL: '******', LOG_LEVEL: 'info' },
@@ -484,7 +484,7 @@ t.test('facts of the process', async t => {
       },
       versions: { sinfonietta: /^\d+\.\d+\.\d+$/, node: versions.node, handlebars: /^4\./ },
     })
-    const elsewhere = new ServerCollector(app, { ...run, argv: ['node'], cwd: () => '/home/ada', execArgv: [] })
+    const elsewhere = createServerCollector(app, { ...run, argv: ['node'], cwd: () => '/home/ada', execArgv: [] })
     t.hasStrict(elsewhere.describeProcess().process, { 'working directory': 'ada' })
     t.notMatch(JSON.stringify(elsewhere.describeProcess()), /home/)
     t.strictSame(collector.describeProcess().edits, [])
@@ -496,12 +496,12 @@ t.test('facts of the process', async t => {
     t.match(collector.describeProcess().edits, [edit, { time: Number, files: ['templates/a.hbs'] }])
     for (let count = 0; count < 20; count++) signals.emit('files.changed', { files: [`templates/${count}.hbs`] })
     t.equal(collector.describeProcess().edits.length, 20)
-    const restarted = new ServerCollector(app, { ...run, argv: [...argv, '--edits=[]'] })
+    const restarted = createServerCollector(app, { ...run, argv: [...argv, '--edits=[]'] })
     t.notMatch(restarted.describeProcess().process, { 'command line': 'edits' })
   })
 
   t.test('the configuration has all settings, with secrets masked', async t => {
-    const collector = new ConfigCollector(app)
+    const collector = createConfigCollector(app)
     t.equal(collector.collect(), undefined)
     const { settings, ...rest } = collector.describeProcess()
     t.equal(settings.length, 15)

@@ -1,0 +1,13 @@
+import { leakChannel } from '../subjects/logs/data.ts'
+
+/** The warnings of Node.js and of packages that are recorded as log messages: the channels of the messages, by their names. */
+export const warningChannels: ReadonlyMap<string, string> = new Map([
+  ['DeprecationWarning', 'deprecation'],
+  ['MaxListenersExceededWarning', leakChannel],
+])
+
+/** Whether Node.js prints such a warning with these values of `console.error`: it is a log message already, and no call of the console. */
+export function isRecordedWarning([text]: readonly unknown[]): boolean {
+  if (typeof text !== 'string' || !text.startsWith(`(node:${process.pid}) `)) return false
+  return [...warningChannels.keys()].some(name => text.includes(`${name}: `))
+}

@@ -1,0 +1,255 @@
+import { flattenError } from '../../../../lib/errors/flat-error.ts'
+import type { MaskingCopier } from '../../../../lib/redact/masking-copier.ts'
+import type { Caller } from '../../../../lib/stack/callers.ts'
+import type { MessageData } from '../../profile/content.ts'
+import { roundTime } from '../../profile/format.ts'
+import { type ContentCopier, contentLimit, copyHeaders, isText } from '../../record/copy.ts'
+import { TracePart, type WorkOwner } from '../../record/trace.ts'
+
+/** The data of an HTTP client call at its beginning. */
+export interface CallStart {
+  /** The API that makes the call. */
+  readonly client: 'fetch' | 'node:http'
+  readonly method: string
+  readonly url: string
+  /** Whether neither a signal nor a timeout of it was seen. */
+  readonly isUnlimited?: true | undefined
+  /** The signal with which its caller may abort it, where it was seen. */
+  readonly signal?: AbortSignal | undefined
+}
+
+/** The head of the response. */
+interface CallHead {
+  readonly status: number
+  /** The length of the body as the response announces it. */
+  readonly length: number | undefined
+}
+
+/** The connection of a call, such as a node socket. */
+export interface CallSocket {
+  readonly bytesRead: number
+}
+
+/** One HTTP client call while it runs. Times are in milliseconds since the request began. */
+export class TracedCall implements CallStart {
+  readonly client: CallStart['client']
+  readonly method: string
+  readonly url: string
+  readonly start: number
+  /** When it was assigned to a connection. */
+  sent: number | undefined
+  /** The id of the span that the call names as the parent of the work for it. */
+  spanId: string | undefined
+  /** When all of it was sent, including the body. */
+  uploaded: number | undefined
+  /** When the head of the response was received. */
+  head: number | undefined
+  /** When the response ended, or the call failed. */
+  end: number | undefined
+  status: number | undefined
+  /** The announced length of the response body, else the bytes that were received. */
+  bytes: number | undefined
+  /** Whether the bytes were counted on the connection, which includes the head of the response. */
+  isCounted: true | undefined
+  error: string | undefined
+  /** Whether neither a signal nor a timeout of it was seen. */
+  isUnlimited: true | undefined
+  /** Whether its caller has aborted it. */
+  isAborted: true | undefined
+  readonly signal: AbortSignal | undefined
+  readonly caller: Caller | undefined
+  /** The request as it was sent, and the response. */
+  sentMessage: CallMessage | undefined
+  receivedMessage: CallMessage | undefined
+  readonly #owner: WorkOwner
+  readonly #kept: KeptBytes
+  #socket: CallSocket | null | undefined
+  #bytesBefore = 0
+
+  constructor(
+    { client, isUnlimited, method, signal, url }: CallStart,
+    caller: Caller | undefined,
+    owner: WorkOwner,
+    kept: KeptBytes,
+  ) {
+    this.#kept = kept
+    this.client = client
+    this.method = method
+    this.url = url
+    this.isUnlimited = isUnlimited
+    this.signal = signal
+    this.caller = caller
+    this.#owner = owner
+    this.start = this.#time()
+  }
+
+  /** Called with the headers of the request, as names and values in turn. */
+  noteSent(headers: readonly string[]): void {
+    this.sentMessage = new CallMessage(headers, this.#kept)
+  }
+
+  /** Called with the headers of each response, as names and values in turn. */
+  noteReceived(headers: readonly string[]): void {
+    this.receivedMessage = new CallMessage(headers, this.#kept)
+  }
+
+  /** Called when the call was assigned to a connection. */
+  send(socket: CallSocket | null | undefined, spanId?: string | undefined): void {
+    this.spanId = spanId
+    this.sent = this.#time()
+    this.#socket = socket
+    this.#bytesBefore = socket?.bytesRead ?? 0
+  }
+
+  /** Called when all of the call was sent. */
+  upload(): void {
+    this.uploaded = this.#time()
+  }
+
+  /** Called with each head of a response. The last head counts; earlier heads are informational (1xx). */
+  receiveHead({ status, length }: CallHead): void {
+    this.head = this.#time()
+    this.status = status
+    const hasBody = this.method !== 'HEAD' && status !== 204 && status !== 304
+    this.bytes = hasBody ? length : undefined
+  }
+
+  /** Called when the response ended. */
+  finish(): void {
+    this.#end()
+    if (this.bytes !== undefined || !this.#socket) return
+    this.bytes = this.#socket.bytesRead - this.#bytesBefore
+    this.isCounted = true
+    this.#socket = undefined
+  }
+
+  /** Called when the call or its response failed; `isAborted` if its caller has ended it. The first failure counts. */
+  fail(error: unknown, isAborted = false): void {
+    this.#end()
+    if (this.error !== undefined) return
+    const { code, message, name } = flattenError(error, { hasFrames: false })
+    // An error of several failed attempts to connect has a code only.
+    this.error = message || String(code ?? name)
+    const isReason = this.signal?.aborted === true && this.signal.reason === error
+    if (isAborted || isReason || name === 'AbortError' || name === 'TimeoutError') this.isAborted = true
+  }
+
+  #end(): void {
+    this.end ??= this.#time()
+    this.#owner.touch()
+  }
+
+  #time(): number {
+    return roundTime(this.#owner.elapsed())
+  }
+}
+
+const callLimit = 200
+
+/** The HTTP client calls of one request, in the order in which they began. */
+export class CallTrace {
+  readonly calls: TracedCall[] = []
+  /** The number of all calls; after 200 they are counted only. */
+  count = 0
+  readonly #kept = createAllowance()
+
+  /** Records a call; `undefined` when there are too many. */
+  begin(start: CallStart, findCaller: () => Caller | undefined, owner: WorkOwner): TracedCall | undefined {
+    this.count++
+    if (this.calls.length === callLimit) return undefined
+    const call = new TracedCall(start, findCaller(), owner, this.#kept)
+    this.calls.push(call)
+    owner.touch()
+    return call
+  }
+}
+
+/** The HTTP client calls of a trace. */
+export const callPart: TracePart<CallTrace> = new TracePart('http', () => new CallTrace())
+
+/** Bytes of the bodies of all calls of a request. */
+const bytesLimit = 192 * 1024
+
+/** The bytes that the calls of a request may still keep. */
+interface KeptBytes {
+  left: number
+}
+
+/** Creates the allowance of the calls of one request. */
+export function createAllowance(): KeptBytes {
+  return { left: bytesLimit }
+}
+
+/** A request or a response of an HTTP client call: its headers, and the beginning of its body as it passes. */
+export class CallMessage {
+  /** Names and values in turn. */
+  readonly #headers: readonly string[]
+  readonly #type: string
+  readonly #kept: KeptBytes
+  readonly #chunks: Buffer[] = []
+  #size = 0
+  #length = 0
+
+  constructor(headers: readonly string[], kept: KeptBytes) {
+    this.#headers = headers
+    this.#kept = kept
+    this.#type = this.#find('content-type')
+  }
+
+  /** Copies a chunk of the body, if it is text and within the limits. Another reader gets the chunk itself. */
+  take(chunk: unknown): void {
+    if (!(chunk instanceof Uint8Array || typeof chunk === 'string')) return
+    this.#size += Buffer.byteLength(chunk)
+    const room = Math.min(contentLimit - this.#length, this.#kept.left)
+    if (room <= 0 || !isText(mediaTypeOf(this.#type))) return
+    // Only the part that is kept is copied: a chunk may be a whole file.
+    const bytes = typeof chunk === 'string' ? toBytes(chunk, room) : Buffer.from(chunk.subarray(0, room))
+    this.#chunks.push(bytes)
+    this.#length += bytes.length
+    this.#kept.left -= bytes.length
+  }
+
+  /** The masked data of the message. */
+  describe(copier: MaskingCopier, contents: ContentCopier): MessageData {
+    const headers = copyHeaders({ toRaw: () => this.#headers }, copier)
+    const content = contents.copy({
+      body: Buffer.concat(this.#chunks),
+      type: this.#type,
+      encoding: this.#find('content-encoding'),
+      whole: this.#size,
+    })
+    return content === undefined ? { headers } : { headers, content }
+  }
+
+  #find(wanted: string): string {
+    const index = this.#headers.findIndex((name, index) => index % 2 === 0 && name.toLowerCase() === wanted)
+    return index === -1 ? '' : (this.#headers[index + 1] ?? '')
+  }
+}
+
+function toBytes(text: string, limit: number): Buffer {
+  return Buffer.from(text.slice(0, limit)).subarray(0, limit)
+}
+
+function mediaTypeOf(header: string): string {
+  return header.split(';', 1).join().trim().toLowerCase()
+}
+
+/** The headers of a request as undici sends it: the first line is not one. */
+export function parseSentHeaders(head: unknown): string[] {
+  const lines = String(head).split('\r\n').slice(1)
+  return lines.flatMap(line => {
+    const at = line.indexOf(':')
+    return at === -1 ? [] : [line.slice(0, at), line.slice(at + 1).trim()]
+  })
+}
+
+/** Headers as a list of names and values in turn, which may be bytes. */
+export function toTexts(headers: readonly unknown[]): string[] {
+  return headers.map(String)
+}
+
+/** Headers of node:http as a list of names and values in turn. */
+export function flattenHeaders(headers: Readonly<Record<string, unknown>>): string[] {
+  return Object.entries(headers).flatMap(([name, value]) => [value].flat().flatMap(each => [name, String(each)]))
+}

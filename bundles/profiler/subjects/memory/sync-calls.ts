@@ -1,0 +1,101 @@
+import childProcess from 'node:child_process'
+import fs from 'node:fs'
+import { syncBuiltinESMExports } from 'node:module'
+import type { Running } from '../../../../lib/stack/callers.ts'
+
+/** Milliseconds: shorter calls are not reported. In this time, the event loop handles no other request. */
+const leastTime = 50
+
+/** A call of a synchronous function of `node:fs` or `node:child_process`. */
+export interface SyncCall {
+  /** Such as `fs.readFileSync`. */
+  readonly name: string
+  /** By `performance.now()`. */
+  readonly start: number
+  readonly duration: number
+}
+
+/** Called after a long call, while its caller is on the stack below the function `below`. */
+type SyncCallObserver = (call: SyncCall, below: Running) => void
+
+/** The functions belong to the process, and so do their observers: a process may have several kernels. */
+const observers = new Set<SyncCallObserver>()
+
+/** Puts back the functions. */
+let restore: (() => void) | undefined
+
+/** Whether a function runs: some call others of them. */
+let isRunning = false
+
+/**
+ * Passes long calls of the synchronous functions for files and processes to an observer, until the returned function is called.
+ * A short call costs a fraction of a microsecond. Code that has imported the functions before is observed, too, except for
+ * CommonJS modules that keep a function in a variable.
+ */
+export function watchSyncCalls(observer: SyncCallObserver): () => void {
+  observers.add(observer)
+  restore ??= patchAll()
+  return () => {
+    observers.delete(observer)
+    if (observers.size > 0) return
+    restore?.()
+    restore = undefined
+  }
+}
+
+function patchAll(): () => void {
+  const restores = [...patch('fs', fs), ...patch('child_process', childProcess)]
+  syncBuiltinESMExports()
+  return () => {
+    for (const restore of restores) restore()
+    syncBuiltinESMExports()
+  }
+}
+
+/** Replaces the synchronous functions of a module. */
+function patch(prefix: string, module: object): (() => void)[] {
+  return Object.keys(module).flatMap(key => {
+    const original: unknown = Reflect.get(module, key)
+    if (!key.endsWith('Sync') || !isFunction(original)) return []
+    const observed = observe(`${prefix}.${key}`, original)
+    Reflect.set(module, key, observed)
+    return [
+      () => {
+        // Another library may have replaced it since.
+        if (Reflect.get(module, key) === observed) Reflect.set(module, key, original)
+      },
+    ]
+  })
+}
+
+function isFunction(value: unknown): value is Running {
+  return typeof value === 'function'
+}
+
+function observe(name: string, original: Running): Running {
+  function observed(this: unknown, ...values: never[]): unknown {
+    if (isRunning) return Reflect.apply(original, this, values)
+    isRunning = true
+    const start = performance.now()
+    try {
+      return Reflect.apply(original, this, values)
+    } finally {
+      isRunning = false
+      const duration = performance.now() - start
+      if (duration >= leastTime) report({ name, start, duration }, observed)
+    }
+  }
+  // Its name and length, and such as `realpathSync.native`.
+  return Object.defineProperties(observed, Object.getOwnPropertyDescriptors(original))
+}
+
+/** Calls the observers. Their errors are dropped: an error would replace the result of the application's call. */
+function report(call: SyncCall, below: Running): void {
+  for (const observer of observers) {
+    try {
+      observer(call, below)
+    } catch {
+      // The application continues; the profile has a gap.
+    }
+  }
+}
