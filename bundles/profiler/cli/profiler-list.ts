@@ -26,8 +26,8 @@ import {
   statusHint,
 } from '../insight/list-request.ts'
 import { findLatest, mainRequests } from '../insight/relatives.ts'
-import { describeCount, hasMark, searchList, searchProfiles } from '../insight/search-list.ts'
-import { type Badge, isBrowserProbe, toSummaryView, withBadge } from '../insight/summary-view.ts'
+import { createFilter, describeCount, searchList, searchProfiles } from '../insight/search-list.ts'
+import { type Badge, toSummaryView, withBadge } from '../insight/summary-view.ts'
 import type { ProfileSummary } from '../profile/profile.ts'
 import { isToken } from '../profile/schema.ts'
 import type { ProfileStorage, StoredProfile } from '../store/profile-storage.ts'
@@ -116,13 +116,6 @@ async function follow(storage: ProfileStorage, input: CommandInput, output: Outp
   await untilAborted(input.signal)
   end()
   return exitCodes.success
-}
-
-/** Only statistics know what is slow: `--only slow` follows all main requests. */
-function createFilter({ isOfProbes, marks, matches }: ListRequest): (summary: ProfileSummary) => boolean {
-  const context = { client: undefined, isSlow: Boolean, findings: new Set<string>() }
-  return summary =>
-    isBrowserProbe(summary) === isOfProbes && matches(summary) && marks.every(mark => hasMark(mark, summary, context))
 }
 
 /** Waits until the command is aborted. A timer keeps the process running meanwhile: a watched directory does not. */

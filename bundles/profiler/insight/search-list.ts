@@ -115,6 +115,21 @@ export async function searchProfiles(
   return summaries.filter(matches)
 }
 
+/**
+ * Creates the filter of new profiles for a list. Whether a new request is slow or has findings is not known: it counts as slow, and as
+ * one with findings.
+ */
+export function createFilter(
+  { isOfProbes, marks, matches }: ListRequest,
+  client?: string,
+): (summary: ProfileSummary) => boolean {
+  const context = { client, isSlow: () => true, findings: new Set<string>() }
+  return summary =>
+    isBrowserProbe(summary) === isOfProbes &&
+    matches(summary) &&
+    marks.every(mark => mark === 'findings' || hasMark(mark, summary, context))
+}
+
 /** Counts the profiles with each mark, and selects those with all marks that are wanted. */
 function selectMarked(
   matching: readonly ProfileSummary[],
@@ -163,7 +178,7 @@ interface MarkContext {
 }
 
 /** Whether a request has a mark. A sub-request has the marks of its status and of its findings only. */
-export function hasMark(mark: ListMark, summary: ProfileSummary, { client, findings, isSlow }: MarkContext): boolean {
+function hasMark(mark: ListMark, summary: ProfileSummary, { client, findings, isSlow }: MarkContext): boolean {
   const { exception, status } = summary
   const isRefused = status >= 400 && status < 500
   if (mark === 'errors') return isError(summary) || (exception !== null && !isRefused)

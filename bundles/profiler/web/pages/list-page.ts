@@ -12,8 +12,8 @@ import {
 import { mainRequests } from '../../insight/relatives.ts'
 import {
   type Bucket,
+  createFilter,
   describeCount,
-  hasMark,
   type ListContext,
   type ListEntry,
   type ListResult,
@@ -136,18 +136,14 @@ const tokenLimit = 100
 
 /**
  * Creates a stream of events about new profiles of all processes that the list of the same address contains: `profiles`
- * with their tokens, or `reload` if there are too many. Only the list itself knows whether a request is slow or has findings:
- * the stream may report more.
+ * with their tokens, or `reload` if there are too many. It may report more than the list contains.
  */
 export function createLiveStream(request: Request, storage: Pick<ProfileStorage, 'tail'>): EventStream {
-  const { isOfProbes, marks, matches } = parseListRequest(request.query)
-  const context = { client: clientOf(request), isSlow: () => true, findings: new Set<string>() }
-  const isMarked = (summary: ProfileSummary) =>
-    marks.every(mark => mark === 'findings' || hasMark(mark, summary, context))
+  const isListed = createFilter(parseListRequest(request.query), clientOf(request))
   return new EventStream(request, stream => {
     const reporter = new ProfileReporter(stream)
     const stop = storage.tail(summary => {
-      if (isBrowserProbe(summary) === isOfProbes && matches(summary) && isMarked(summary)) reporter.add(summary.token)
+      if (isListed(summary)) reporter.add(summary.token)
     })
     return () => {
       stop()
