@@ -35,7 +35,7 @@ export function defineController<
   nameFunction(call, name)
   // The values are resolved from these very sources.
   const controller: Controller = { name, arguments: sources, call: call as unknown as Controller['call'] }
-  noteDeclaration(controller, defineController)
+  noteDeclaration([controller], defineController)
   return controller
 }
 

@@ -282,9 +282,8 @@ export class RouteCollection<controller = unknown> extends RouteDeclarations<con
       const taken = this.#named.get(name) ?? this.#aliases.get(name)
       if (taken !== undefined) throw new ROUTE_NAME_TAKEN([name, route.path.source, taken.path.source])
     }
-    noteDeclaration(route, this.declare)
     const { controller } = definition
-    if (typeof controller === 'function') noteDeclaration(controller, this.declare)
+    noteDeclaration(typeof controller === 'function' ? [route, controller] : [route], this.declare)
     this.#named.set(route.name, route)
     for (const alias of route.aliases) this.#aliases.set(alias, route)
     const earlier = this.#ordered.findLastIndex(other => other.priority >= route.priority)

@@ -54,7 +54,7 @@ t.test('a function that declares the routes of several groups is their place', a
 t.test('what is declared is listed once, also for later declarations and those without a place', async t => {
   const define = () => defineController('shown', [], () => undefined)
   const lost = {}
-  noteDeclaration(lost, () => 'is not running')
+  noteDeclaration([lost], () => 'is not running')
   const one = define()
   const two = define()
   const listed = [lost, one, two]
