@@ -1,7 +1,7 @@
 import type { ChildProcess } from 'node:child_process'
 import { once } from 'node:events'
 import type { SourceProblem } from '../kernel/bundle.ts'
-import { forkWithSocket } from './shared-socket.ts'
+import { forkWithSocket, sendTo } from './child-processes.ts'
 
 /**
  * A page in the place of an application that cannot start: a browser that waits for it loads the application as soon as it
@@ -31,7 +31,7 @@ export class HoldingPage {
     // A debugger is for the application.
     const child = forkWithSocket('holding-process.js', this.#parameters, this.#socket, [])
     this.#process = child
-    child.send({ problems }, () => undefined)
+    sendTo(child, { problems })
     await Promise.race([once(child, 'message'), once(child, 'exit')])
   }
 

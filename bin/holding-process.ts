@@ -1,6 +1,6 @@
 import { once } from 'node:events'
-import type { SourceProblem } from '../kernel/bundle.ts'
 import { createServer, listen } from '../kernel/server/http-server.ts'
+import { report, type ToHoldingProcess } from './child-processes.ts'
 import { type HoldingServer, holdingHeaders, holdingPage } from './holding-page.ts'
 import { type Options, parseOptions } from './serve-options.ts'
 
@@ -9,13 +9,13 @@ import { type Options, parseOptions } from './serve-options.ts'
 process.once('disconnect', () => process.exit())
 const [directory = '', ...commandLine] = process.argv.slice(2)
 const options = parseOptions(commandLine)
-const [{ problems }] = (await once(process, 'message')) as [{ readonly problems: readonly SourceProblem[] }]
+const [{ problems }] = (await once(process, 'message')) as [ToHoldingProcess]
 const server = options === 'help' ? undefined : await serveHolding(options)
 process.once('SIGTERM', async () => {
   await server?.close()
   process.exit()
 })
-process.send?.('listening')
+void report('listening')
 
 async function serveHolding(options: Options): Promise<HoldingServer> {
   if (problems.length === 0) return serveConstant(options)

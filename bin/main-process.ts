@@ -12,7 +12,6 @@ import type { Kernel } from '../kernel/kernel.ts'
 import { SERVER_LISTEN_FAILED, SERVER_PORT_TAKEN, SERVER_TLS_INVALID } from '../kernel/server/errors.ts'
 import { type ClosingTimes, idleTime } from '../kernel/server/http-server.ts'
 import type { Config } from '../lib/env/config.ts'
-import { readProperty } from '../lib/text/describe-value.ts'
 import {
   checkSettings,
   createNodeServer,
@@ -21,9 +20,9 @@ import {
   loadApplication,
   readSettings,
 } from './application.ts'
+import { report, type ToMainProcess } from './child-processes.ts'
 import { describeFailure, toSourceProblems } from './describe-failure.ts'
 import { help, type Options, parseOptions, UsageError } from './serve-options.ts'
-import type { Report } from './site-processes.ts'
 import { flushCodeCache } from './sources.ts'
 import { leaveMainProcess, runWorkers, untilRetired } from './workers.ts'
 
@@ -35,7 +34,7 @@ const retirementTimes = { deadline: 30_000, linger: idleTime }
  * The next main process waits until this one takes no requests, and then serves: a reload of a page must show its code. A client
  * that has just connected may be slow to send its request, if the machine is busy.
  */
-const replacementTimes = { deadline: 10_000, linger: 5_000, onReplaceable: () => process.send?.('retired') }
+const replacementTimes = { deadline: 10_000, linger: 5_000, onReplaceable: () => report('retired') }
 /** A restart after each change, and Ctrl-C, must not wait for a page that is still open in a browser. */
 const developmentTimes = { deadline: 1_000, linger: 0 }
 
@@ -74,15 +73,14 @@ export async function serveApplication(
     else process.exitCode = await serveUntilEnd(directory, options, commandLine, load)
   } catch (error) {
     print(error)
-    await report({ problems: toSourceProblems(error, directory) })
+    await reportProblems(error, directory)
     process.exitCode = usageErrors.some(type => error instanceof type) ? exitCodes.usage : exitCodes.failure
   }
 }
 
-/** Sends a report to the supervisor: the reason of a failed start is shown in the place of the application. */
-async function report(message: Report): Promise<void> {
-  if (!cluster.isPrimary || process.send === undefined) return
-  await new Promise(resolve => process.send?.(message, resolve))
+/** Reports the reason of a failed start, which is shown in the place of the application. A worker has no supervisor. */
+async function reportProblems(error: unknown, directory: string): Promise<void> {
+  if (cluster.isPrimary) await report({ problems: toSourceProblems(error, directory) })
 }
 
 /** Reports to the supervisor the ports and paths on which servers of this process listen, also those of bundles, or cannot listen. */
@@ -145,20 +143,16 @@ async function serveUntilEnd(
     untilRetired().then(() => close(isDevelopment ? replacementTimes : retirementTimes, false).then(() => 0)),
     untilCrash(error => {
       logCrash(app, error)
-      void report({ problems: toSourceProblems(error, directory) })
+      void reportProblems(error, directory)
     }).then(() => close(stopTimes).then(() => 1)),
   ])
-  let sources: { readonly broken: readonly SourceProblem[]; readonly isCurrent?: boolean } = {
-    broken: [],
-    isCurrent: true,
-  }
+  let sources: Extract<ToMainProcess, { broken: unknown }> = { broken: [], isCurrent: true }
   let templateProblems: readonly SourceProblem[] = []
-  const onMessage = (message: unknown) => {
-    // Messages that are texts are about the change of processes.
-    if (typeof message === 'string') return
-    if (isReload(message)) templateProblems = reload(kernel, message.reload)
-    // The other message is that of the supervisor about mistakes in the sources.
-    else sources = message as typeof sources
+  const onMessage = (message: ToMainProcess) => {
+    // Other messages are about the change of processes.
+    if (typeof message === 'string' || 'options' in message) return
+    if ('reload' in message) templateProblems = reload(kernel, message.reload)
+    else sources = message
     const problems = [...sources.broken, ...templateProblems]
     const served = sources.isCurrent && templateProblems.length === 0 ? 'current' : 'older'
     app.signals.emit('sources.broken', { problems, served })
@@ -181,10 +175,12 @@ async function serveUntilEnd(
 
 /** Reports to the supervisor that this process could listen, and resolves when it should. */
 async function untilPredecessorRetired(): Promise<void> {
-  const gone = new Promise<void>(resolve => process.on('message', message => message === 'go' && resolve()))
+  const gone = new Promise<void>(resolve =>
+    process.on('message', (message: ToMainProcess) => message === 'go' && resolve()),
+  )
   // Nothing else may keep this process running yet.
   process.channel?.ref()
-  process.send?.('ready')
+  void report('ready')
   await gone
   process.channel?.unref()
 }
@@ -248,11 +244,6 @@ function logCrash({ context, logger }: Application, error: unknown): void {
   }
 }
 
-/** Whether the supervisor names files that have changed: templates or assets. */
-function isReload(message: unknown): message is { readonly reload: readonly string[] } {
-  return Array.isArray(readProperty(message, 'reload'))
-}
-
 /** Reads templates and assets again. If one of them has a mistake, the version that was read before stays in use. */
 function reload(kernel: Kernel, files: readonly string[]): readonly SourceProblem[] {
   try {
@@ -276,11 +267,11 @@ export function announce(url: string, config: Config, { isRestarted, workers }: 
   stream.write(`Sinfonietta serves ${url}${again} (${environment}, debug ${isDebug ? 'on' : 'off'}${processes})\n`)
   if (environment === 'prod' && config.hosts.length === 0) stream.write(hostsWarning)
   // From now on the supervisor restarts this process if it crashes.
-  process.send?.('listening')
+  void report('listening')
   if (!isDebug || isRestarted) return
   stream.write(describeDebugAccess(url, config))
   // The supervisor starts the next main process with --restarted, so that the warning is printed once.
-  process.send?.('warned')
+  void report('warned')
 }
 
 const hostsWarning =

@@ -3,6 +3,7 @@ import { existsSync } from 'node:fs'
 import path from 'node:path'
 import { packageDirectory } from '../lib/package.ts'
 import { markProcessStart } from '../lib/process-start.ts'
+import type { ToMainProcess } from './child-processes.ts'
 import { enableCodeCache, toDirectory } from './sources.ts'
 
 // The program of a main process below a supervisor: the directory of the application, then options. It loads the framework
@@ -13,7 +14,7 @@ enableCodeCache(directory)
 const message = once(process, 'message')
 const { runMainProcess } = await import('./main-process.ts')
 await Promise.race([message, loadAhead()])
-const [{ options }] = (await message) as [{ readonly options: readonly string[] }]
+const [{ options }] = (await message) as [Extract<ToMainProcess, { options: unknown }>]
 process.off('disconnect', process.exit)
 markProcessStart()
 await runMainProcess(directory, [...process.argv.slice(3), ...options])

@@ -5,8 +5,7 @@ import path from 'node:path'
 import { setTimeout as delay } from 'node:timers/promises'
 import type { SourceProblem } from '../kernel/bundle.ts'
 import { packageDirectory } from '../lib/package.ts'
-import { forkWithSocket } from './shared-socket.ts'
-import { retire } from './workers.ts'
+import { type FromMainProcess, forkWithSocket, sendTo, type ToMainProcess } from './child-processes.ts'
 
 /**
  * Milliseconds from a signal until the process is killed: it has shorter deadlines of its own, but not in an endless loop. And
@@ -32,12 +31,6 @@ export interface FailedStart extends ProcessEnd {
   readonly startedAt: number
   readonly problems: readonly SourceProblem[]
 }
-
-/** A report of a process: a port, or the path of a socket, on which its servers listen, or that is taken; or the reasons of its failed start. */
-export type Report =
-  | { readonly listensOn: number | string }
-  | { readonly taken: number | string }
-  | { readonly problems: readonly SourceProblem[] }
 
 /** The parameters of {@link SiteProcesses}. */
 interface SiteProcessesOptions {
@@ -88,9 +81,9 @@ export class SiteProcesses {
     return this.#serving !== undefined
   }
 
-  /** Sends a message to the running processes. A process that is just ending does not need it. */
-  send(message: object): void {
-    for (const child of [this.#serving, this.#starting]) child?.send(message, () => undefined)
+  /** Sends a message to the running processes. */
+  send(message: ToMainProcess): void {
+    for (const child of [this.#serving, this.#starting]) if (child !== undefined) sendTo(child, message)
   }
 
   /**
@@ -135,17 +128,16 @@ export class SiteProcesses {
     const taken = new Set<number | string>()
     let problems: readonly SourceProblem[] = []
     const child = this.#takeNext() ?? this.#fork()
-    child.send({ options: parameters }, () => undefined)
+    sendTo(child, { options: parameters })
     this.#starting = child
     this.#ports.set(child, ports)
     return new Promise(resolve => {
-      child.on('message', message => {
+      child.on('message', (message: FromMainProcess) => {
         if (message === 'warned') this.#options.onWarned()
         else if (typeof message === 'object') {
-          const report = message as Report
-          if ('listensOn' in report) ports.add(report.listensOn)
-          else if ('taken' in report) taken.add(report.taken)
-          else problems = report.problems
+          if ('listensOn' in message) ports.add(message.listensOn)
+          else if ('taken' in message) taken.add(message.taken)
+          else problems = message.problems
         }
         // Its message may arrive when a later start has replaced it.
         else if (child !== this.#starting) return
@@ -207,7 +199,7 @@ export class SiteProcesses {
   async #takeOver(child: ChildProcess): Promise<void> {
     await this.#retire(this.#serving)
     await this.#options.onReady()
-    child.send('go', () => undefined)
+    sendTo(child, 'go')
   }
 
   async #stopAll(signal: 'SIGINT' | 'SIGTERM'): Promise<void> {
@@ -219,8 +211,10 @@ export class SiteProcesses {
   /** Ends the process that serves, after its requests. Resolves when it takes no new requests, or does not answer because it is busy. */
   async #retire(child: ChildProcess | undefined): Promise<void> {
     if (child === undefined) return
-    const retired = new Promise<void>(resolve => child.on('message', message => message === 'retired' && resolve()))
-    child.send(retire, () => undefined)
+    const retired = new Promise<void>(resolve =>
+      child.on('message', (message: FromMainProcess) => message === 'retired' && resolve()),
+    )
+    sendTo(child, 'retire')
     await Promise.race([retired, this.#dismiss(child, 'SIGTERM'), delay(patience)])
   }
 

@@ -1,7 +1,7 @@
-import type { Serializable } from 'node:child_process'
 import cluster, { type Address, type Worker } from 'node:cluster'
 import { EventEmitter, once } from 'node:events'
 import { setTimeout as delay } from 'node:timers/promises'
+import { sendTo, type ToMainProcess } from './child-processes.ts'
 
 /** The workers that a main process starts. */
 interface WorkerOptions {
@@ -16,7 +16,7 @@ interface WorkerOptions {
   /** Called once, when all workers listen. */
   readonly onReady: (address: Address) => void
   /** Resolves when the workers have to stop, with the signal that they get; with `retire` others serve in their place. */
-  readonly ended: Promise<NodeJS.Signals | typeof retire>
+  readonly ended: Promise<NodeJS.Signals | 'retire'>
 }
 
 /**
@@ -30,9 +30,6 @@ const longestWait = 30_000
 const stopTime = 15_000
 const retirementTime = 35_000
 
-/** The message to a process that another one replaces. */
-export const retire = 'retire'
-
 /**
  * Main process: serves with several workers that share a port, until `ended` resolves. A worker that ends is replaced.
  * SIGHUP replaces all of them, one after another, so that there is always one that serves. Messages of the supervisor
@@ -42,7 +39,7 @@ export async function runWorkers(options: WorkerOptions): Promise<number> {
   cluster.setupPrimary({ exec: options.program, args: [...options.commandLine] })
   const workers = new WorkerGroup(options)
   const onHangUp = () => void workers.replaceAll()
-  const onMessage = (message: Serializable) => workers.send(message)
+  const onMessage = (message: ToMainProcess) => workers.send(message)
   process.on('SIGHUP', onHangUp).on('message', onMessage)
   const failed = once(workers, 'failed')
   workers.start()
@@ -56,8 +53,10 @@ export async function runWorkers(options: WorkerOptions): Promise<number> {
 }
 
 /** Resolves when another process serves in the place of this one: a worker, or the next main process below a supervisor. */
-export function untilRetired(): Promise<typeof retire> {
-  return new Promise(resolve => process.on('message', message => message === retire && resolve(retire)))
+export function untilRetired(): Promise<'retire'> {
+  return new Promise(resolve =>
+    process.on('message', (message: ToMainProcess) => message === 'retire' && resolve(message)),
+  )
 }
 
 /**
@@ -99,9 +98,8 @@ class WorkerGroup extends EventEmitter {
     for (let index = 0; index < count; index++) this.#fork(this.#replace)
   }
 
-  send(message: Serializable): void {
-    // A worker that is just ending does not need the message.
-    for (const worker of this.#workers) worker.send(message, () => undefined)
+  send(message: ToMainProcess): void {
+    for (const worker of this.#workers) sendTo(worker, message)
   }
 
   async replaceAll(): Promise<void> {
@@ -116,9 +114,9 @@ class WorkerGroup extends EventEmitter {
     this.#isReplacing = false
   }
 
-  async stop(signal: NodeJS.Signals | typeof retire): Promise<void> {
+  async stop(signal: NodeJS.Signals | 'retire'): Promise<void> {
     this.#isStopping = true
-    const end = (worker: Worker) => (signal === retire ? this.#retire(worker) : this.#stop(worker, signal))
+    const end = (worker: Worker) => (signal === 'retire' ? this.#retire(worker) : this.#stop(worker, signal))
     await Promise.all([...this.#workers].map(end))
   }
 
@@ -185,7 +183,7 @@ class WorkerGroup extends EventEmitter {
   /** The worker has time, because another one serves in its place. */
   async #retire(worker: Worker): Promise<void> {
     const end = this.#dismiss(worker)
-    worker.send(retire, () => undefined)
+    sendTo(worker, 'retire')
     await end(retirementTime)
   }
 

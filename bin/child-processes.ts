@@ -1,7 +1,57 @@
-import { type ChildProcess, fork, type StdioOptions } from 'node:child_process'
+import { type ChildProcess, fork, type Serializable, type StdioOptions } from 'node:child_process'
 import { lookup } from 'node:dns/promises'
 import net from 'node:net'
 import path from 'node:path'
+import type { SourceProblem } from '../kernel/bundle.ts'
+
+/**
+ * A message of the supervisor to a main process, which passes it on to its workers: the mistakes of the sources, and whether the
+ * process runs the current ones; templates and assets to read again; and `retire`: other processes serve, so this one ends after
+ * its requests. A main process replaces a worker by `retire`, too. For a process that waits, `options` are the further options
+ * of its command line: it loads the application. `go` is the answer to `ready`: the process listens.
+ */
+export type ToMainProcess =
+  | { readonly options: readonly string[] }
+  | { readonly broken: readonly SourceProblem[]; readonly isCurrent?: boolean }
+  | { readonly reload: readonly string[] }
+  | 'go'
+  | 'retire'
+
+/**
+ * A message of a main process to its supervisor: a port, or the path of a socket, on which its servers listen, or that is taken; the
+ * reasons why it does not start, or ends; `ready` when it could listen in the place of another process, and waits for `go`;
+ * `listening` when it serves; `warned` when it has printed the texts that are printed once; and `retired` when it takes no
+ * more requests after `retire`.
+ */
+export type FromMainProcess =
+  | { readonly listensOn: number | string }
+  | { readonly taken: number | string }
+  | { readonly problems: readonly SourceProblem[] }
+  | 'ready'
+  | 'listening'
+  | 'warned'
+  | 'retired'
+
+/** The first message of the supervisor to the process of the holding page, which answers with `listening`. */
+export interface ToHoldingProcess {
+  readonly problems: readonly SourceProblem[]
+}
+
+/** A process that takes messages: a worker, or another one. */
+interface Receiver {
+  send(message: Serializable, callback: (error: Error | null) => void): boolean
+}
+
+/** Sends a message to a process. A process that is just ending does not need it. */
+export function sendTo(child: Receiver, message: ToMainProcess | ToHoldingProcess): void {
+  child.send(message, () => undefined)
+}
+
+/** Sends a message to the supervisor, if there is one. Resolves when it is sent. */
+export async function report(message: FromMainProcess): Promise<void> {
+  if (process.send === undefined) return
+  await new Promise(resolve => process.send?.(message, resolve))
+}
 
 /** A socket that processes inherit by its file descriptor. */
 interface SharedSocket {
