@@ -25,6 +25,7 @@ import { createProfilerCpu } from './profiler-cpu.ts'
 import {
   type CommandServices,
   createProfilerList,
+  fail,
   filterOptions,
   findNamed,
   parseSearch,
@@ -73,10 +74,9 @@ function createProfilerShow({ inspector, panels, storage }: CommandServices): Co
       if (found === undefined) return exitCodes.failure
       const { profile } = found
       const all = await panels()
-      if (panel !== undefined && !listPanels(all, profile).includes(panel)) {
-        output.error(`The profile has no panel "${panel}". It has ${listPanels(all, profile).join(', ')}.`)
-        return exitCodes.failure
-      }
+      const known = listPanels(all, profile)
+      if (panel !== undefined && !known.includes(panel))
+        return fail(output, `The profile has no panel "${panel}". It has ${known.join(', ')}.`)
       const [{ toJson }, { toMarkdown }] = await Promise.all([
         import('../export/json.ts'),
         import('../export/markdown.ts'),
@@ -123,39 +123,38 @@ function createProfilerExplain(services: ExplainServices): ConsoleCommand {
 }
 
 async function explain({ explainers, storage }: ExplainServices, input: CommandInput, output: Output): Promise<0 | 1> {
-  const fail = (reason: string) => {
-    output.error(reason)
-    return exitCodes.failure
-  }
   const found = await findNamed(storage, input.arguments.token ?? '', output)
   if (found === undefined) return exitCodes.failure
   const number = input.arguments.query ?? ''
   if (!/^\d+$/.test(number)) throw new CommandUsageError(`The query must be a number, not "${number}".`)
   const { queries } = readQueries(found.profile)
   const query = queries[Number(number) - 1]
-  if (query === undefined) return fail(`The profile has no query ${number}: it has ${queries.length}.`)
+  if (query === undefined) return fail(output, `The profile has no query ${number}: it has ${queries.length}.`)
   const { system } = query
   const obstacle = findObstacle(query)
-  if (obstacle !== undefined) return fail(`The query cannot be explained: ${obstacle}.`)
+  if (obstacle !== undefined) return fail(output, `The query cannot be explained: ${obstacle}.`)
   const dialect = explainDialects.get(system)
   if (dialect === undefined)
-    return fail(`Queries of ${system} cannot be explained, only those of ${[...explainDialects.keys()].join(', ')}.`)
+    return fail(
+      output,
+      `Queries of ${system} cannot be explained, only those of ${[...explainDialects.keys()].join(', ')}.`,
+    )
   const explainer = explainers.find(explainer => explainer.system === system)
   if (explainer === undefined)
-    return fail(`No connection: a bundle has to add one with app.explainers.push({ system: '${system}', … }).`)
+    return fail(output, `No connection: a bundle has to add one with app.explainers.push({ system: '${system}', … }).`)
 
   const explainable = toExplainable(query, new Map(new URLSearchParams(input.options.values)))
   const unknown = findUnknown(explainable)
   if (unknown.length > 0 && dialect.explainGenerically === undefined) {
     const example = unknown.map(name => `${name}=…`).join('&')
-    return fail(`The plan depends on values that the profile does not have: --values "${example}".`)
+    return fail(output, `The plan depends on values that the profile does not have: --values "${example}".`)
   }
   try {
     const rows = await explainQuery(explainable, dialect, await explainer.connect())
     output.print(toDocument(found.profile.summary.token, query, unknown, rows))
     return exitCodes.success
   } catch (error) {
-    return fail(`The database has refused it: ${flattenError(error, { hasFrames: false }).message}`)
+    return fail(output, `The database has refused it: ${flattenError(error, { hasFrames: false }).message}`)
   }
 }
 
@@ -187,7 +186,7 @@ function toPlanBlock(rows: readonly object[]): Block {
   return { kind: 'table', table: { columns: titles.map(title => ({ title })), rows: cells } }
 }
 
-/** Every command has `--json` and `--md`. */
+/** The kinds of an export, which are options. `--json` and `--md` have no description here: every command has these options. */
 const kinds: readonly { readonly name: ExportKind | DataForm; readonly description: string }[] = [
   { name: 'har', description: 'as an HTTP archive, for developer tools and tests' },
   { name: 'curl', description: 'as a curl command that repeats the request' },
@@ -225,19 +224,14 @@ function createProfilerExport(services: CommandServices): ConsoleCommand {
       const { formatProfile } = await import('../web/export-profile.ts')
       const record = await showProfile(found, storage, inspector)
       const text = await formatProfile(kind, record, services)
-      if (text === undefined) {
-        output.error(`The CPU was not sampled during the request ${found.profile.summary.token}.`)
-        return exitCodes.failure
-      }
+      if (text === undefined)
+        return fail(output, `The CPU was not sampled during the request ${found.profile.summary.token}.`)
       if (out === undefined) {
         output.write(text)
         return exitCodes.success
       }
       const problem = await writeOut(out, text, force !== undefined)
-      if (problem !== undefined) {
-        output.error(problem)
-        return exitCodes.failure
-      }
+      if (problem !== undefined) return fail(output, problem)
       output.note(`Written to ${out}, ${formatBytes(Buffer.byteLength(text))}.`)
       return exitCodes.success
     },

@@ -301,6 +301,12 @@ export async function findNamed(storage: ProfileStorage, word: string, output: O
   return found
 }
 
+/** Prints why a command has failed. Gives its exit code. */
+export function fail(output: Output, reason: string) {
+  output.error(reason)
+  return exitCodes.failure
+}
+
 /** Says that there is no such profile. */
 export function missing(word: string): string {
   return word === latest

@@ -25,7 +25,7 @@ import type { Profile } from '../profile/profile.ts'
 import { readOriginal } from '../record/recording-policy.ts'
 import type { ProfileStorage } from '../store/profile-storage.ts'
 import { type Delta, toCompareView } from '../web/pages/compare-page.ts'
-import { type CommandServices, findNamed, latest, tokenArgument } from './profiler-list.ts'
+import { type CommandServices, fail, findNamed, latest, tokenArgument } from './profiler-list.ts'
 
 type ReplayServices = Pick<CommandServices, 'boot' | 'replayer' | 'storage'>
 
@@ -60,10 +60,7 @@ async function replay(services: ReplayServices, input: CommandInput, output: Out
   const prepared = await prepareReplay(services, input, output)
   if (prepared === undefined) return exitCodes.failure
   const repeated = await prepared.repeat()
-  if ('problem' in repeated) {
-    output.error(repeated.problem)
-    return exitCodes.failure
-  }
+  if ('problem' in repeated) return fail(output, repeated.problem)
   const { document, verdict } = await compareStored(services.storage, prepared.original, repeated.profile)
   output.print(document)
   return verdict.isSame ? exitCodes.success : exitCodes.failure
@@ -75,17 +72,17 @@ async function replay(services: ReplayServices, input: CommandInput, output: Out
  */
 async function prepareReplay(services: ReplayServices, input: CommandInput, output: Output) {
   const { boot, storage } = services
-  const fail = (reason: string) => {
+  const refuse = (reason: string) => {
     output.error(reason)
     return undefined
   }
   const original = await findOriginal(storage, input.arguments.token ?? '', output)
   if (original === undefined) return undefined
   const plan = planReplay(original.profile)
-  if (!plan.isPossible) return fail(plan.parent === '' ? plan.reason : `${plan.reason} (${plan.parent})`)
+  if (!plan.isPossible) return refuse(plan.parent === '' ? plan.reason : `${plan.reason} (${plan.parent})`)
   if (plan.caution !== '' && input.options.yes === undefined) {
     const { method, target } = plan
-    if (!(await input.confirm(`${plan.caution} Send ${method} ${target}?`))) return fail('Nothing was sent.')
+    if (!(await input.confirm(`${plan.caution} Send ${method} ${target}?`))) return refuse('Nothing was sent.')
   }
   const supplied = await readInput(input)
   for (const remark of remarksOf(plan, supplied)) output.note(remark)
@@ -153,10 +150,7 @@ export function createProfilerVerify(services: ReplayServices & Pick<CommandServ
       if (prepared === undefined) return exitCodes.failure
       const { original, repeat } = prepared
       const verified = await verifyRequest(original, inspector, repeat, input.options.finding)
-      if ('problem' in verified) {
-        output.error(verified.problem)
-        return exitCodes.failure
-      }
+      if ('problem' in verified) return fail(output, verified.problem)
       output.print(verified.document)
       return verified.isFixed ? exitCodes.success : exitCodes.failure
     },

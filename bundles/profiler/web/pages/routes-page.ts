@@ -69,7 +69,6 @@ export function toRoutesView(
   const whole = routes.reduce((sum, { total }) => sum + total, 0)
   const hasQueries = routes.some(({ mostQueries }) => mostQueries > 0)
   const hasP99 = routes.some(({ count }) => count >= leastForP99)
-  const hasChanges = routes.some(({ changes, counts }) => changes.p50 !== null || counts.before === 0)
   const { machines, methods, route } = createSearchForm(parseListRequest(new URLSearchParams(parameters)), mains)
   return {
     title: formatCount(routes.length, 'route'),
@@ -79,7 +78,6 @@ export function toRoutesView(
     columns: createColumns(wanted, { hasQueries, hasP99 }),
     hasQueries,
     hasP99,
-    hasChanges,
     rows: routes.map(report => viewRoute(report, whole, known, editor)),
     notes,
     form: {
@@ -249,9 +247,8 @@ function viewDetails(details: RouteDetails) {
     slowest: slowest.slice(0, listLength).map(view),
     latest: summaries.slice(0, listLength).map(view),
     read: formatCount(read, 'latest profile'),
-    findings: findings.map(({ count, rule, title, token }) => ({
+    findings: findings.map(({ count, title, token }) => ({
       title,
-      rule,
       share: `${count} of ${read}`,
       link: profileLink(token, 'findings'),
     })),
