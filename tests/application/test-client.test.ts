@@ -13,7 +13,6 @@ import { createTestKernel, type TestClient, type TestKernel } from 'sinfonietta/
 import { t } from 'tap'
 import { routeParameter } from '#kernel/argument-sources.ts'
 import { defineController } from '#kernel/controller.ts'
-import { CookieJar } from '#kernel/testing/client.ts'
 import { Response } from '#lib/http/response.ts'
 import type { RequestHandler } from '#lib/routing/route-collection.ts'
 import { createHandlerBundle } from '#tests/support/handler-bundle.ts'
@@ -266,6 +265,7 @@ t.test('a response that never ends is read as it comes, until the client leaves'
 })
 
 t.test('a cookie is sent where a browser would send it', async t => {
+  const { createClient } = await boot()
   const cases: readonly [setBy: string, fields: readonly string[], askedFor: string, sent: string][] = [
     // Age.
     ['http://localhost/', ['a=1', 'b=2', 'a=; Max-Age=0'], 'http://localhost/', 'b=2'],
@@ -312,7 +312,7 @@ t.test('a cookie is sent where a browser would send it', async t => {
     ['http://localhost/', ['a=1'], '*', ''],
   ]
   for (const [setBy, fields, askedFor, sent] of cases) {
-    const jar = new CookieJar()
+    const { cookies: jar } = createClient()
     jar.take(new Headers(fields.map(field => ['set-cookie', field])), setBy)
     t.equal(jar.toHeader(askedFor), sent, `${setBy}: ${fields.join(' and ')} for ${askedFor}`)
   }

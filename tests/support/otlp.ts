@@ -1,5 +1,8 @@
 import { PbfWriter } from 'pbf'
-import type { ReceivedSpan } from '#bundles/profiler/profile/span-data.ts'
+import type { ProfileStorage } from 'sinfonietta/profiler'
+
+/** A span of another service, as it is stored. */
+export type ReceivedSpan = Awaited<ReturnType<ProfileStorage['spans']['find']>>[number]
 
 /** The ids of the spans in tests. */
 export const traceId = 'aa112233445566778899aabbccddeeff'

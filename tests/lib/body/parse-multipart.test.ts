@@ -5,7 +5,6 @@ import path from 'node:path'
 import { PassThrough, Readable } from 'node:stream'
 import fc from 'fast-check'
 import t from 'tap'
-import type { BodyLimits } from '#lib/body/body-source.ts'
 import { UploadedFile } from '#lib/body/form-data.ts'
 import { RequestBody } from '#lib/body/request-body.ts'
 
@@ -447,7 +446,7 @@ function slice(bytes: Buffer, sizes: readonly number[]): Buffer[] {
 function bodyOf(
   chunks: readonly (Buffer | string)[],
   directory: string,
-  limits: Partial<BodyLimits> = {},
+  limits: NonNullable<ConstructorParameters<typeof RequestBody>[1]>['limits'] = {},
 ): RequestBody {
   const stream = Readable.from(chunks.map(chunk => Buffer.from(chunk)))
   return new RequestBody({ stream, contentType }, { limits, temporaryDirectory: directory })

@@ -4,7 +4,6 @@ import type { AddressInfo } from 'node:net'
 import { PassThrough, Readable } from 'node:stream'
 import { buffer, text } from 'node:stream/consumers'
 import t from 'tap'
-import type { BodySource } from '#lib/body/body-source.ts'
 import { RequestBody } from '#lib/body/request-body.ts'
 
 t.test('JSON of any kind is read, in whatever pieces it comes', async t => {
@@ -344,7 +343,11 @@ t.test('over a real connection', async t => {
 })
 
 /** A body that comes in the given pieces; each character is a byte. */
-function bodyOf(pieces: readonly string[], source: Partial<BodySource> = {}, bytes = 1000): RequestBody {
+function bodyOf(
+  pieces: readonly string[],
+  source: Partial<ConstructorParameters<typeof RequestBody>[0]> = {},
+  bytes = 1000,
+): RequestBody {
   const stream = Readable.from(pieces.map(piece => Buffer.from(piece, 'latin1')))
   return new RequestBody({ stream, ...source }, { limits: { bytes } })
 }

@@ -6,11 +6,13 @@ import { setImmediate as nextTurn, setTimeout as sleep } from 'node:timers/promi
 import fc from 'fast-check'
 import type { Request } from 'sinfonietta'
 import { type Test, t } from 'tap'
-import { divideTime, type TimePart } from '#bundles/profiler/insight/overview/time-parts.ts'
+import { type Overview, summarizeProfile } from '#bundles/profiler/insight/overview/overview.ts'
 import { Response } from '#lib/http/response.ts'
 import { startUpstream } from '#tests/bundles/profiler/insight/findings/planted/planted-bundle.ts'
 import { createProfiledKernel } from '#tests/support/profiled-kernel.ts'
 import { serveKernel } from '#tests/support/test-server.ts'
+
+type TimePart = Overview['parts'][number]
 
 /** Something that a controller does: a leaf with milliseconds, or several at once. */
 type Task = readonly ['timer' | 'busy' | 'exec' | 'query' | 'call' | 'sub', number] | readonly ['all', readonly Task[]]
@@ -93,7 +95,11 @@ async function serveTasks(t: Test) {
     const response = await fetch(url + path)
     const measured = (await response.json()) as Measured
     const profile = await kernel.profileOf(response)
-    return { measured, parts: divideTime(profile), whole: Math.round(profile.summary.duration * 1000) }
+    return {
+      measured,
+      parts: summarizeProfile({ profile, earlier: [], findings: [] }).parts,
+      whole: Math.round(profile.summary.duration * 1000),
+    }
   }
   return { ask, signals, askFor: (...tasks: Task[]) => ask(`/tasks?plan=${plan(tasks)}`) }
 }

@@ -1,12 +1,14 @@
 import { FinishRequestEvent, ResponseEvent } from 'sinfonietta'
 import { t } from 'tap'
-import type { SpanRow } from '#bundles/profiler/profile/span-data.ts'
+import type { CollectorTypes } from '#bundles/profiler/profile/profile.ts'
 import { currentRequest } from '#kernel/argument-sources.ts'
 import { defineController } from '#kernel/controller.ts'
 import { Event } from '#lib/event-dispatcher/event-dispatcher.ts'
 import { Response } from '#lib/http/response.ts'
 import type { StoredProfile } from '#tests/support/create-profile.ts'
 import { createProfiledKernel } from '#tests/support/profiled-kernel.ts'
+
+type SpanRow = NonNullable<CollectorTypes['events']['spans'][number]>
 
 interface TraceData {
   readonly spans: readonly SpanRow[]

@@ -2,11 +2,10 @@ import fc from 'fast-check'
 import { t } from 'tap'
 import { createSpan, type TimelineSpan } from '#bundles/profiler/insight/timeline/request-spans.ts'
 import { findDistributedTrace, placeTrace } from '#bundles/profiler/insight/timeline/services.ts'
-import type { ReceivedSpan } from '#bundles/profiler/profile/span-data.ts'
 import { MemoryProfileStorage } from '#bundles/profiler/store/memory-profile-storage.ts'
 import { toTraceView } from '#bundles/profiler/web/panels/time.ts'
 import { createProfile } from '#tests/support/create-profile.ts'
-import { createReceivedSpan, spanIdOf, traceId } from '#tests/support/otlp.ts'
+import { createReceivedSpan, type ReceivedSpan, spanIdOf, traceId } from '#tests/support/otlp.ts'
 
 const own = { spanId: spanIdOf(100), parentSpanId: spanIdOf(50), traceId }
 const call = { client: 'fetch', method: 'GET', url: 'http://stock/', start: 1, end: 4, spanId: spanIdOf(101) }
