@@ -15,6 +15,8 @@ interface TestOptions {
   readonly isDirect?: boolean
   /** Makes programs of all tests, for a run in which no test is named. By default each test is a program. */
   readonly group?: (programs: readonly string[]) => readonly string[]
+  /** A module that is loaded before each test. */
+  readonly preload?: string
   /** Prints the output of tap, which always runs then. By default, tap prints it. */
   readonly print?: (tap: Readable) => Promise<void>
 }
@@ -31,7 +33,7 @@ interface TestOptions {
 export async function runApplicationTests(
   directory: string,
   commandLine: readonly string[],
-  { group, isDirect, print }: TestOptions = {},
+  { group, isDirect, preload, print }: TestOptions = {},
 ): Promise<number> {
   const sources = createSources(directory, isDirect)
   const tests = listTests(directory)
@@ -52,18 +54,18 @@ export async function runApplicationTests(
       directory,
       sources,
       list: () => choose(listTests(directory), named),
-      run: (test, signal) => runNamed([test], directory, sources, { signal }),
+      run: (test, signal) => runNamed([test], directory, sources, { preload, signal }),
     })
   }
   if (!(await sources.buildTests())) return 1
-  if (tap === undefined) return runByNode(chosen, directory, sources, { options })
+  if (tap === undefined) return runByNode(chosen, directory, sources, { options, preload })
   const areFiles = named.length > 0 && named.every(name => tests.includes(path.resolve(name)))
-  if (areFiles && options.length === 0 && print === undefined) return runFiles(chosen, directory, sources)
+  if (areFiles && options.length === 0 && print === undefined) return runFiles(chosen, directory, sources, { preload })
   const programs = chosen.map(file => sources.toProgram(file))
   const isCounted = options.some(option => option.startsWith('--coverage-'))
   const isWhole = group !== undefined && named.length === 0
   const parameters = [
-    ...[...listPreloads(directory, sources), asTap].map(option => `--node-arg=${option}`),
+    ...[...listPreloads(directory, sources, preload), asTap].map(option => `--node-arg=${option}`),
     isCounted ? '--allow-incomplete-coverage' : '--disable-coverage',
     `--test-env=${withoutCompiler}`,
     ...options,
@@ -72,17 +74,23 @@ export async function runApplicationTests(
   return runProgram([tap, ...parameters], directory, {}, print)
 }
 
+/** A module that is loaded before each test, and the signal that ends the running one. */
+interface RunOptions {
+  readonly preload: string | undefined
+  readonly signal?: AbortSignal
+}
+
 /** Runs tests with the test runner of Node. By default its report is that for readers: the one in TAP leaves out causes. */
 function runByNode(
   tests: readonly string[],
   directory: string,
   sources: Sources,
-  { options = [], signal }: { readonly options?: readonly string[]; readonly signal?: AbortSignal },
+  { options = [], preload, signal }: RunOptions & { readonly options?: readonly string[] },
 ): Promise<number> {
   const reporter = options.some(option => option.startsWith('--test-reporter')) ? [] : ['--test-reporter=spec']
   const files = tests.map(file => path.relative(directory, sources.toProgram(file)))
   const command = ['--enable-source-maps', ...reporter, ...options, '--test', ...files]
-  return runProgram([...listPreloads(directory, sources), ...command], directory, {}, undefined, signal)
+  return runProgram([...listPreloads(directory, sources, preload), ...command], directory, {}, undefined, signal)
 }
 
 /** Tests that use the test runner of Node report as tap expects it. */
@@ -93,13 +101,13 @@ async function runFiles(
   tests: readonly string[],
   directory: string,
   sources: Sources,
-  { signal }: { readonly signal?: AbortSignal } = {},
+  { preload, signal }: RunOptions,
 ): Promise<number> {
   let exitCode = 0
   // Below another run of tap, a test would leave out its totals.
   const variables = { TAP_TIMEOUT: readTimeout(directory), TAP_CHILD_ID: undefined }
   for (const program of tests.map(file => sources.toProgram(file))) {
-    const command = [...listPreloads(directory, sources), asTap, '--enable-source-maps', program]
+    const command = [...listPreloads(directory, sources, preload), asTap, '--enable-source-maps', program]
     const ended = await runProgram(command, directory, variables, printFailures, signal)
     process.stdout.write(`${ended === 0 ? 'ok' : 'FAILED'} ${path.relative(directory, program)}\n`)
     if (ended !== 0) exitCode = 1
@@ -107,10 +115,11 @@ async function runFiles(
   return exitCode
 }
 
-/** The options of Node for a test of an application with instrumentations. */
-function listPreloads(directory: string, sources: Sources): string[] {
+/** The options of Node for a test: modules that are loaded before it, such as the instrumentations of an application. */
+function listPreloads(directory: string, sources: Sources, preload: string | undefined): string[] {
   const isInstrumented = existsSync(sources.toProgram(path.join(directory, 'instrumentation.ts')))
-  return isInstrumented ? [`--import=${new URL('instrument-tests.js', import.meta.url)}`] : []
+  const modules = [...(isInstrumented ? [new URL('instrument-tests.js', import.meta.url)] : []), preload ?? []].flat()
+  return modules.map(module => `--import=${module}`)
 }
 
 /** Seconds for each test: the setting of the program of tap, which tests alone do not read. */

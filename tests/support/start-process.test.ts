@@ -1,6 +1,7 @@
 import { randomUUID } from 'node:crypto'
 import { existsSync, readdirSync, readFileSync, writeFileSync } from 'node:fs'
 import path from 'node:path'
+import { pathToFileURL } from 'node:url'
 import { t } from 'tap'
 import { startProgram } from '#tests/bin/site-process.ts'
 import { runProcess } from './start-process.ts'
@@ -38,6 +39,7 @@ const ending: Readonly<Record<string, string>> = {
 function createProgram(tests: Readonly<Record<string, string>>): string {
   const bodies = Object.entries(tests).map(([name, body]) => `t.test('${name}', async t => { ${body} })\n`)
   return `
+import { createServer } from 'node:net'
 import { t } from 'tap'
 import { pause, startProgram, startSite } from '#tests/bin/site-process.ts'
 import { runProcess, startProcess } from '#tests/support/start-process.ts'
@@ -101,4 +103,34 @@ t.test('a limit names what was awaited, and what the process has printed', async
   await t.rejects(site.until(/ready/), {
     message: /^The process ".+" has ended without the output \/ready\/; its output: something else\n$/,
   })
+})
+
+/** Statements of tests that leave something open in their own process. */
+const leaving: Readonly<Record<string, string>> = {
+  'a server that stays open': 'createServer().listen(0); t.ok(false)',
+  'a teardown that never ends': "t.teardown(() => console.log('# the next one')); t.teardown(() => never); t.ok(false)",
+  'a teardown of a test in a test': "await t.test('inner', async t => { t.teardown(() => never); t.ok(false) })",
+}
+
+t.test('what a failed test leaves open ends with its program, which names it', async t => {
+  const file = path.join(t.testdir(), 'leaving.test.js')
+  const run = (tests: Readonly<Record<string, string>>) => {
+    writeFileSync(file, createProgram(tests))
+    const clean = ['env', '-u', 'NODE_OPTIONS', '-u', 'TAP_CHILD_ID', 'TAP_TIMEOUT=60', 'END_LIMIT=300']
+    const preload = `--import=${pathToFileURL(path.resolve('dist/tests/support/end-tests.js'))}`
+    return runProcess(t, [...clean, process.execPath, preload, file])
+  }
+  const { code, stderr, stdout } = await run(leaving)
+  t.equal(code, 1)
+  for (const name of Object.keys(leaving)) t.match(stdout, `- ${name} #`)
+  t.match(stdout, '# the next one')
+  t.match(stdout, /^1\.\.3$/m)
+  t.match(stderr, /A teardown of the test ".*a teardown that never ends" has not ended: .*TCPServerWrap/)
+  t.match(stderr, /A teardown of the test ".*inner" has not ended/)
+  t.match(stderr, /The tests have ended, but not their process: .*TCPServerWrap/)
+  const passed = await run({
+    'a slow end': "t.teardown(() => pause(800).then(() => console.log('# ended'))); t.pass()",
+  })
+  t.strictSame([passed.code, passed.stderr], [0, ''])
+  t.match(passed.stdout, '# ended', 'a passed test has all the time of tap')
 })

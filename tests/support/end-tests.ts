@@ -1,0 +1,62 @@
+import { setTimeout as delay } from 'node:timers/promises'
+import { isMainThread } from 'node:worker_threads'
+import { type Test, t } from 'tap'
+
+/** Milliseconds that a failed test has for each teardown, and a program with a failed test after its last test. */
+const limit = Number(process.env.END_LIMIT ?? 10_000)
+
+/**
+ * Ends a program of tests after a failure: what a failed test leaves open, such as a connection, would keep a teardown or the process
+ * waiting until the limit of tap, ten minutes. The program names what is open. `bin/test` loads this file before each program of tests.
+ */
+function endAfterFailure(root: Test): void {
+  let running = 0
+  let started = 0
+  const endProgram = async () => {
+    const last = started
+    // Without an open resource, this timer does not keep the process alive.
+    await delay(limit, undefined, { ref: false })
+    if (running > 0 || started > last || root.passing()) return
+    process.stderr.write(`The tests have ended, but not their process: ${describeOpen()}.\n`)
+    root.end()
+    await delay(100)
+    process.exit(1)
+  }
+  root.beforeEach(test => {
+    running++
+    started++
+    const { teardown } = test
+    test.teardown = (end: () => unknown) =>
+      teardown(() => {
+        const ended = end()
+        return ended instanceof Promise ? endWithin(test, ended) : ended
+      })
+  })
+  root.afterEach(() => {
+    if (--running === 0) void endProgram()
+  })
+}
+
+/** The end of a teardown; for a failed test at most the limit, so that the next teardown is called. */
+async function endWithin(test: Test, end: Promise<unknown>): Promise<void> {
+  const timer = new AbortController()
+  const expired = delay(limit, true, { signal: timer.signal }).catch(() => false)
+  const wait = async () => {
+    if (!(await expired) || test.passing()) await end
+    else process.stderr.write(`A teardown of the test "${test.name}" has not ended: ${describeOpen()}.\n`)
+  }
+  try {
+    await Promise.race([end, wait()])
+  } finally {
+    timer.abort()
+  }
+}
+
+/** The open resources of the process, such as `TCPSocketWrap, 3 Timeout`. */
+function describeOpen(): string {
+  const counts = new Map<string, number>()
+  for (const name of process.getActiveResourcesInfo()) counts.set(name, (counts.get(name) ?? 0) + 1)
+  return Array.from(counts, ([name, count]) => (count === 1 ? name : `${count} ${name}`)).join(', ')
+}
+
+if (isMainThread && process.argv[1]?.endsWith('.test.js')) endAfterFailure(t)
