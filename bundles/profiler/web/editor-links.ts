@@ -64,33 +64,17 @@ export interface PlaceView {
 
 /** Creates links that open a file in the editor of the developer. */
 export class EditorLinks {
-  readonly #pattern: string | undefined
-  readonly #mappings: readonly PathMapping[]
-  readonly #directory: string
-  readonly #routes: Iterable<Route>
-  readonly #controllers: Pick<ControllerResolver, 'registered'>
-  readonly #templates: Pick<View, 'files'>
-  #declared: Declared | undefined
+  readonly #options: EditorOptions
+  #declared: ReturnType<typeof readDeclared> | undefined
 
-  constructor({
-    editorUrl,
-    editorPaths = [],
-    directory,
-    routes = [],
-    controllers = { registered: [] },
-    view = { files: () => [] },
-  }: EditorOptions) {
-    this.#pattern = editorUrl
-    this.#mappings = editorPaths
-    this.#directory = directory
-    this.#routes = routes
-    this.#controllers = controllers
-    this.#templates = view
+  constructor(options: EditorOptions) {
+    this.#options = options
   }
 
   /** The link to a place; empty without a pattern, and for names that are not files (`node:fs`, a name that was cut). */
   link(file = '', line = 1, column = 1): string {
-    return this.#pattern === undefined || !isFile(file) ? '' : this.#fill(this.#pattern, { file, line, column })
+    const { editorUrl } = this.#options
+    return editorUrl === undefined || !isFile(file) ? '' : this.#fill(editorUrl, { file, line, column })
   }
 
   /** The links that open a place in each known editor. */
@@ -105,7 +89,7 @@ export class EditorLinks {
     if (isIn || via.length > 0) {
       return { ...this.#viewFrame(caller), isIn, via: views(via), callers: views(callers) }
     }
-    const place = formatPlace({ file: showPath(caller.file ?? '', this.#directory), line: caller.line })
+    const place = formatPlace({ file: showPath(caller.file ?? '', this.#options.directory), line: caller.line })
     return { ...this.#view(place, caller, String(caller.column ?? 1)), callers: views(callers) }
   }
 
@@ -136,7 +120,11 @@ export class EditorLinks {
   /** The view of a name whose place is known, such as that of a controller; without a place, the name alone. */
   viewName(name: string, caller: Caller = {}): PlaceView {
     const { column = 1, file = '', line = 1 } = caller
-    return this.#view(name, { ...caller, function: '' }, [showPath(file, this.#directory), line, column].join(':'))
+    return this.#view(
+      name,
+      { ...caller, function: '' },
+      [showPath(file, this.#options.directory), line, column].join(':'),
+    )
   }
 
   /** The view of the name of a route, which leads to its declaration. */
@@ -160,7 +148,7 @@ export class EditorLinks {
   }
 
   #findTemplate(name: string): Caller | undefined {
-    const { file } = this.#templates.files().find(each => each.name === name) ?? {}
+    const { file } = this.#options.view?.files().find(each => each.name === name) ?? {}
     return file === undefined ? undefined : { file, line: 1 }
   }
 
@@ -180,21 +168,17 @@ export class EditorLinks {
   }
 
   #format({ file = '', line }: Caller = {}): string {
-    return formatPlace({ file: showPath(file, this.#directory), line })
+    return formatPlace({ file: showPath(file, this.#options.directory), line })
   }
 
   /** Reads the places when the first page is shown: then all bundles have added their routes. */
-  #readDeclared(): Declared {
-    this.#declared ??= readDeclared({
-      routes: this.#routes,
-      controllers: this.#controllers,
-      directory: this.#directory,
-    })
+  #readDeclared() {
+    this.#declared ??= readDeclared(this.#options)
     return this.#declared
   }
 
   #fill(pattern: string, { column, file, line }: FilePlace): string {
-    const values = { file: encode(this.#map(resolveLocated(file, this.#directory))), line, column }
+    const values = { file: encode(this.#map(resolveLocated(file, this.#options.directory))), line, column }
     return pattern.replace(/\{(file|line|column)\}/g, (_, name: keyof typeof values) => String(values[name]))
   }
 
@@ -205,7 +189,7 @@ export class EditorLinks {
   }
 
   #map(file: string): string {
-    const mapping = this.#mappings.find(({ from }) => file === from || file.startsWith(`${from}/`))
+    const mapping = this.#options.editorPaths?.find(({ from }) => file === from || file.startsWith(`${from}/`))
     return mapping === undefined ? file : mapping.to + file.slice(mapping.from.length)
   }
 }
@@ -220,28 +204,23 @@ function isFile(file: string): boolean {
   return file !== '' && !file.includes(':') && !file.endsWith('…')
 }
 
-/** The places of routes and of controllers by their names, as they are now. */
-interface Declared {
-  readonly routes: ReadonlyMap<string, Caller>
-  readonly controllers: ReadonlyMap<string, Caller>
-}
-
-function readDeclared(declaring: Parameters<typeof createDeclarations>[0]): Declared {
-  const routes = new Map<string, Caller>()
+/** Reads the places of routes and of controllers by their names, as they are now. */
+function readDeclared({ controllers: known = { registered: [] }, directory, routes = [] }: EditorOptions) {
+  const sites = new Map<string, Caller>()
   const controllers = new Map<string, Caller>()
-  const declarations = createDeclarations(declaring)
-  for (const route of declaring.routes) {
+  const declarations = createDeclarations({ controllers: known, directory, routes })
+  for (const route of routes) {
     const site = declarations.find(route)
-    if (site !== undefined) routes.set(route.name, site)
+    if (site !== undefined) sites.set(route.name, site)
     const definition = declarations.find(route.controller) ?? site
     const name = nameOfController(route.controller, route.name)
     if (definition !== undefined && !controllers.has(name)) controllers.set(name, definition)
   }
-  for (const controller of declaring.controllers.registered) {
+  for (const controller of known.registered) {
     const definition = declarations.find(controller)
     if (definition !== undefined && !controllers.has(controller.name)) controllers.set(controller.name, definition)
   }
-  return { routes, controllers }
+  return { routes: sites, controllers }
 }
 
 /** The result fits a path and a query: slashes stay. */
