@@ -171,7 +171,8 @@ export class SessionState {
       this.#resume(id, data)
       return isRenewed
     }
-    // Another request has ended the session. Changes under a new id count nevertheless: a login form sent twice, say.
+    // Another request has ended the session. If this one has given it a new id, its changes are stored under that id: a login form may
+    // be sent twice.
     if (!hasNewId || !contents.isChanged) return false
     await this.#insert()
     return true

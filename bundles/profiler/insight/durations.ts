@@ -11,11 +11,21 @@ export interface Durations {
 /** Measures the durations of requests. */
 export function measureDurations(summaries: readonly ProfileSummary[]): Durations {
   if (summaries.length === 0) return { count: 0, median: 0, p95: 0 }
-  const sorted = Float64Array.from(summaries, ({ duration }) => duration).sort()
+  const sorted = sortDurations(summaries)
   return { count: sorted.length, median: percentile(sorted, 50), p95: percentile(sorted, 95) }
 }
 
-/** Returns a percentile of sorted values by the nearest-rank method: the result is always one of the values. */
+/** The durations of requests, the shortest first. */
+export function sortDurations(summaries: readonly ProfileSummary[]): Float64Array {
+  return Float64Array.from(summaries, ({ duration }) => duration).sort()
+}
+
+/** The median of values in any order; 0 without values. */
+export function findMedian(values: readonly number[]): number {
+  return percentile(Float64Array.from(values).sort(), 50)
+}
+
+/** Returns a percentile of sorted values by the nearest-rank method: the result is always one of the values; 0 without values. */
 export function percentile(sorted: Float64Array, percent: number): number {
   return sorted[Math.ceil((percent / 100) * sorted.length) - 1] ?? 0
 }
@@ -46,7 +56,7 @@ export function compareWithUsual(duration: number, { count, median }: Durations)
 /** The usual difference of durations, in milliseconds: between their 10th and their 90th percentile; 0 if they are too few. */
 export function measureSpread(summaries: readonly ProfileSummary[]): number {
   if (summaries.length < leastForMedian) return 0
-  const sorted = Float64Array.from(summaries, ({ duration }) => duration).sort()
+  const sorted = sortDurations(summaries)
   return percentile(sorted, 90) - percentile(sorted, 10)
 }
 
@@ -90,24 +100,24 @@ function toSample(durations: readonly number[]): readonly number[] {
 }
 
 function toSpread(sample: readonly number[]): Spread {
-  const sorted = sample.toSorted((a, b) => a - b)
-  const middle = sorted.length / 2
-  const median = ((sorted[Math.ceil(middle) - 1] ?? 0) + (sorted[Math.floor(middle)] ?? 0)) / 2
-  return { count: sorted.length, median, least: sorted[0] ?? 0, most: sorted.at(-1) ?? 0 }
+  const sorted = Float64Array.from(sample).sort()
+  return {
+    count: sorted.length,
+    median: percentile(sorted, 50),
+    least: sorted[0] ?? 0,
+    most: percentile(sorted, 100),
+  }
 }
 
 /** Durations have changed if nine in ten of one version are longer than nine in ten of the other, and the medians differ enough. */
 function findChange(before: readonly number[], now: readonly number[]): ComparedTimes['change'] {
   if (before.length < leastForMedian || now.length < leastNow) return 'unknown'
-  const [old, current] = [toSpread(before).median, toSpread(now).median]
+  const [old, current] = [findMedian(before), findMedian(now)]
   const difference = Math.abs(current - old)
   if (difference < leastDifference || difference < old * leastShare) return 'usual'
   const [shorter, longer] = current < old ? [now, before] : [before, now]
-  const isApart = percentile(toSorted(shorter), 90) < percentile(toSorted(longer), 10)
+  const [low, high] = [Float64Array.from(shorter).sort(), Float64Array.from(longer).sort()]
+  const isApart = percentile(low, 90) < percentile(high, 10)
   if (!isApart) return 'usual'
   return current > old ? 'slower' : 'faster'
-}
-
-function toSorted(durations: readonly number[]): Float64Array {
-  return Float64Array.from(durations).sort()
 }

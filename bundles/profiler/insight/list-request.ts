@@ -6,9 +6,9 @@ import type { ProfileFilter, ProfileQuery, SummaryField } from '../store/profile
 /** The parsed parameters of a search in the list of profiles. */
 export interface ListRequest {
   readonly query: ProfileQuery & { readonly filters: readonly ProfileFilter[]; readonly offset: number }
-  /** Whether a profile meets all conditions, without the marks. No profile meets a condition that cannot be read. */
+  /** Whether a profile meets all conditions, without the marks; false if a condition cannot be read. */
   readonly matches: (summary: ProfileSummary) => boolean
-  /** Whether there are such conditions. */
+  /** Whether there are conditions, apart from the marks. */
   readonly isFiltering: boolean
   /** The marks that a request must have: all of them. */
   readonly marks: readonly ListMark[]

@@ -55,7 +55,7 @@ const childLimit = 1000
 /** The number of requests in which the next main request is searched: most may be sub-requests. */
 const neighbourLimit = 200
 
-/** Finds the relatives of a profile. A search, unlike `find`, does not wait for deleted profiles. */
+/** Finds the relatives of a profile. It searches: `find` would wait a second for each profile that was deleted. */
 export async function findRelatives(storage: ProfileStorage, { summary, children }: Profile): Promise<Relatives> {
   const { parent, time, token } = summary
   const search = async (filter: ProfileFilter, limit: number, direction?: 'ascending' | 'descending') => {
@@ -98,7 +98,7 @@ function compareTime(a: ProfileSummary, b: ProfileSummary): number {
 /** The maximal number of profiles of sub-requests that are read. */
 const readLimit = 100
 
-/** Reads the profiles of the sub-requests of a profile. They are searched first, because `find` waits for deleted profiles. */
+/** Reads the profiles of the sub-requests of a profile. They are searched first: `find` would wait a second for each that was deleted. */
 export async function findChildren(
   storage: Pick<ProfileStorage, 'find' | 'search'>,
   { children, summary }: Profile,

@@ -3,7 +3,7 @@ import type { Outcome, Profile, ProfileSummary } from '../profile/profile.ts'
 import { workTime } from '../profile/work.ts'
 import type { ProfileStorage } from '../store/profile-storage.ts'
 import { readQueries, shapeOf } from '../subjects/queries/read.ts'
-import { leastForMedian, percentile } from './durations.ts'
+import { findMedian, leastForMedian, percentile, sortDurations } from './durations.ts'
 import type { Inspector } from './findings/inspector.ts'
 import { type ListRequest, parseListRequest } from './list-request.ts'
 import { mainRequests } from './relatives.ts'
@@ -81,7 +81,7 @@ export function gatherStatistics(summaries: Iterable<ProfileSummary>): RouteStat
 const worstLimit = 3
 
 function summarize(route: string | null, group: readonly ProfileSummary[]): RouteStatistics {
-  const sorted = Float64Array.from(group, ({ duration }) => duration).sort()
+  const sorted = sortDurations(group)
   const queries = Float64Array.from(group, ({ queries }) => queries).sort()
   const slowest = group.toSorted((one, other) => other.duration - one.duration).slice(0, worstLimit)
   const failed = group.filter(isError)
@@ -185,8 +185,7 @@ function gatherTrends(summaries: readonly ProfileSummary[]): ReadonlyMap<string 
     const index = Math.floor((trendLength * (time - first)) / Math.max(1, last - first))
     own[Math.min(trendLength - 1, index)]?.push(duration)
   }
-  const medianOf = (durations: number[]) =>
-    durations.length === 0 ? null : percentile(Float64Array.from(durations).sort(), 50)
+  const medianOf = (durations: number[]) => (durations.length === 0 ? null : findMedian(durations))
   return new Map([...spans].map(([route, own]) => [route, own.map(medianOf)]))
 }
 

@@ -4,7 +4,7 @@ import { groupBy } from '../profile/group-by.ts'
 import type { Profile, ProfileSummary } from '../profile/profile.ts'
 import { selectSorted } from '../store/base-profile-storage.ts'
 import type { ProfileStorage } from '../store/profile-storage.ts'
-import { leastForMedian, percentile } from './durations.ts'
+import { leastForMedian, measureDurations } from './durations.ts'
 import { toBadge } from './findings/finding.ts'
 import type { Inspector } from './findings/inspector.ts'
 import { type ListMark, type ListRequest, marks } from './list-request.ts'
@@ -212,8 +212,7 @@ const slowFactor = 3
 export function recognizeSlow(mains: readonly ProfileSummary[]): MarkContext['isSlow'] {
   const bounds = new Map<string | null, number>()
   for (const [route, group] of groupBy(mains, ({ route }) => route)) {
-    const sorted = Float64Array.from(group, ({ duration }) => duration).sort()
-    const median = group.length < leastForMedian ? slowDuration : percentile(sorted, 50)
+    const { median } = group.length < leastForMedian ? { median: slowDuration } : measureDurations(group)
     bounds.set(route, Math.min(slowDuration, Math.max(leastDuration, slowFactor * median)))
   }
   return ({ contentType, duration, route }) =>

@@ -191,8 +191,8 @@ function compareEndings({ before, profile: { summary } }: EditedRequests): EditC
 }
 
 /**
- * Lists the rules with findings that are new, then those with findings that are fixed: by the same judgement as a replay, and only
- * if all profiles before the edit agree. A finding is only gone if the judgement is doubtful.
+ * Lists the rules with findings that are new, then those with findings that the code has no longer. They are judged as after a replay,
+ * and only if all profiles before the edit agree. If the judgement is doubtful, a finding is called gone instead of fixed.
  */
 function compareFindings(requests: EditedRequests): EditChange[] {
   const { current, judge, profiles } = requests

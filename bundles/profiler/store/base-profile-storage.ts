@@ -13,6 +13,11 @@ import type {
   StoredProfile,
 } from './profile-storage.ts'
 
+/** A version of a profile that is not written yet. `facts` is the text of the facts about its process. */
+export interface WaitingProfile extends SerializedProfile {
+  readonly facts: string
+}
+
 /** A stored profile, and the text of its facts: all that a newer version is made of. */
 export interface FoundProfile extends StoredProfile {
   readonly facts: string

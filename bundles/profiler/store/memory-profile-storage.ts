@@ -1,6 +1,11 @@
 import { type ProfileSummary, parseProfile } from '../profile/profile.ts'
 import type { ReceivedSpan } from '../profile/span-data.ts'
-import { BaseProfileStorage, type FoundProfile, type UnwrittenProfiles } from './base-profile-storage.ts'
+import {
+  BaseProfileStorage,
+  type FoundProfile,
+  type UnwrittenProfiles,
+  type WaitingProfile,
+} from './base-profile-storage.ts'
 import { foundLimit, type SerializedProfile, type SpanStorage } from './profile-storage.ts'
 
 /** Stores profiles in memory, without limits: for tests and short-lived processes. */
@@ -13,7 +18,7 @@ export class MemoryProfileStorage extends BaseProfileStorage<FoundProfile> {
     isFailing: false,
     flush: async () => undefined,
   }
-  readonly #profiles = new Map<string, SerializedProfile & { readonly facts: string }>()
+  readonly #profiles = new Map<string, WaitingProfile>()
   readonly #pinned = new Set<string>()
 
   constructor() {

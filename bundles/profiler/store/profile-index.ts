@@ -1,5 +1,6 @@
 import type { ProfileSummary } from '../profile/profile.ts'
-import type { Place, StoredVersion, WaitingVersion } from './segment.ts'
+import type { WaitingProfile } from './base-profile-storage.ts'
+import type { Place, StoredVersion } from './segment.ts'
 
 /** A profile in the index. Its token alone does not identify it: two processes may draw the same token. */
 export class IndexEntry {
@@ -10,11 +11,11 @@ export class IndexEntry {
   /** The summary of the newest version. */
   summary: ProfileSummary
   /** The newest version, until it is written or dropped. */
-  waiting: WaitingVersion | undefined
+  waiting: WaitingProfile | undefined
   /** The newest version in a file. It counts again when `waiting` is dropped. */
   stored: StoredVersion | undefined
 
-  constructor(writer: string, time: number, version: WaitingVersion | StoredVersion) {
+  constructor(writer: string, time: number, version: WaitingProfile | StoredVersion) {
     this.token = version.summary.token
     this.writer = writer
     this.time = time
@@ -23,20 +24,20 @@ export class IndexEntry {
   }
 
   /** Adds a newer version. */
-  update(version: WaitingVersion | StoredVersion): void {
+  update(version: WaitingProfile | StoredVersion): void {
     if ('place' in version) this.stored = version
     else this.waiting = version
     this.summary = version.summary
   }
 
   /** Moves a version that was written. */
-  settle(version: WaitingVersion, place: Place): void {
+  settle(version: WaitingProfile, place: Place): void {
     this.stored = { summary: version.summary, place }
     if (this.waiting === version) this.waiting = undefined
   }
 
   /** Removes a version that cannot be written. Returns whether another version is left. */
-  drop(version: WaitingVersion): boolean {
+  drop(version: WaitingProfile): boolean {
     if (this.waiting === version) this.waiting = undefined
     return this.#hasVersion()
   }
@@ -98,7 +99,7 @@ export class ProfileIndex {
     this.#entries.push(entry)
   }
 
-  /** Removes entries that were appended until a time. */
+  /** Removes the entries for which `isGone` is true, of those that were appended at the time `until` or before. */
   remove(isGone: (entry: IndexEntry) => boolean, until: number = Number.POSITIVE_INFINITY): void {
     const end = this.#entries.findIndex(({ time }) => time > until)
     const later = end === -1 ? [] : this.#entries.splice(end)

@@ -22,10 +22,10 @@ import {
   lineLimits,
   parseIndexLine,
   Segment,
+  type SegmentSize,
   type StoredTexts,
   type StoredVersion,
 } from './segment.ts'
-import type { SegmentSize } from './segment-writer.ts'
 
 /** The changes since the last look at the directory. */
 interface SegmentChanges {

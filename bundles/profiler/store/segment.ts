@@ -1,7 +1,19 @@
+import { randomBytes } from 'node:crypto'
 import path from 'node:path'
 import { type ProfileSummary, parseSummary, sizeLimit } from '../profile/profile.ts'
 import { isObject, parseJsonObject } from '../profile/schema.ts'
-import { type FileSystem, type OpenFile, readBytes, readFile, type Span } from './file-system.ts'
+import type { WaitingProfile } from './base-profile-storage.ts'
+import {
+  createFile,
+  createFileNow,
+  directoryMode,
+  type FileSystem,
+  type OpenFile,
+  readBytes,
+  readFile,
+  type Span,
+  writeAll,
+} from './file-system.ts'
 
 /*
  * A segment is two files that one process appends to: `<time>-<pid>-<random>.jsonl` has a line for each profile, and a line
@@ -70,11 +82,6 @@ export interface StoredTexts {
   readonly facts: string
 }
 
-/** A version of a profile that is not written yet. */
-export interface WaitingVersion extends StoredTexts {
-  readonly summary: ProfileSummary
-}
-
 /** A version of a profile that is in a file. */
 export interface StoredVersion {
   readonly summary: ProfileSummary
@@ -84,7 +91,7 @@ export interface StoredVersion {
 /** A version of a profile to be written. */
 export interface WriteItem {
   readonly entry: { readonly time: number; readonly writer: string }
-  readonly version: WaitingVersion
+  readonly version: WaitingProfile
 }
 
 /** A line of an index. */
@@ -94,11 +101,11 @@ export interface IndexLine {
   readonly profile: Span
   readonly facts: Span
   readonly summary: ProfileSummary
-  /** The id of the store that appended the first version, if that was another one. */
+  /** The id of the store that appended the first version of the profile; absent if it is the store that writes the segment. */
   readonly writer?: string | undefined
 }
 
-/** Formats a line of an index, with its end. In the files, `kept` is the time and `record` the place of the profile. */
+/** Formats a line of an index, with its end. The stored names are older: `kept` is `time`, and `record` is `profile`. */
 function formatIndexLine({ facts, profile, summary, time, writer }: IndexLine): string {
   const origin = writer === undefined ? '' : `,"writer":"${writer}"`
   const spans = `"record":[${profile.offset},${profile.length}],"facts":[${facts.offset},${facts.length}]${origin}`
@@ -144,7 +151,7 @@ export function isFactsLine(line: string): boolean {
 }
 
 /** The facts that were written last. The next profiles refer to them if their facts are equal. */
-export interface WrittenFacts {
+interface WrittenFacts {
   readonly text: string
   readonly span: Span
 }
@@ -202,4 +209,204 @@ async function readSpan(file: OpenFile, { length, offset }: Span): Promise<strin
   if (length > lineLimits.profile) return ''
   const bytes = await readBytes(file, offset, length)
   return bytes.length < length ? '' : bytes.toString()
+}
+
+/** When a segment is full. */
+export interface SegmentSize {
+  /** Of both files. */
+  readonly bytes: number
+  readonly profiles: number
+  /** Milliseconds since it was begun. */
+  readonly age: number
+}
+
+/** How segments are written. */
+interface SegmentWriterOptions {
+  readonly directory: string
+  readonly fileSystem: FileSystem
+  /** Milliseconds since 1970. */
+  readonly clock: () => number
+  readonly size: SegmentSize
+  /** Called with each segment once its files exist. */
+  readonly onBegin: (segment: Segment) => void
+}
+
+/** Writes the segments of this process, one after another. */
+export class SegmentWriter {
+  /** The id of this store, in the names of its segments. No other store writes to them. */
+  readonly id: string = `${process.pid}-${randomBytes(4).toString('hex')}`
+  readonly #options: SegmentWriterOptions
+  #open: OpenSegment | undefined
+  #lastTime = 0
+  /** Segments that were begun at this time or before get no further items. */
+  #leftUntil = 0
+
+  constructor(options: SegmentWriterOptions) {
+    this.#options = options
+  }
+
+  /** The segment that may still grow. */
+  get current(): Segment | undefined {
+    return this.#open?.segment
+  }
+
+  /**
+   * Writes as many items as one segment has room for; returns their places. When the write to the current segment
+   * fails, writes to a new segment. Rejects when this write fails, too.
+   */
+  async write(items: readonly WriteItem[]): Promise<readonly Place[]> {
+    const fitting = this.#open === undefined ? [] : this.#selectFitting(this.#open, items)
+    if (this.#open !== undefined && fitting.length > 0) {
+      try {
+        return await this.#open.write(fitting)
+      } catch {
+        // The files were removed or changed, or the disk fails. Only a failing disk fails the new segment, too.
+      }
+    }
+    const open = await this.#begin()
+    try {
+      return await open.write(this.#selectFitting(open, items))
+    } catch (error) {
+      await this.close()
+      throw error
+    }
+  }
+
+  /**
+   * Writes items before it returns, to a segment of their own: the current one may be in the middle of a write. Throws.
+   */
+  writeNow(items: readonly WriteItem[]): readonly Place[] {
+    const { directory, fileSystem, onBegin } = this.#options
+    // Other processes expect that only the last segment of a process grows.
+    this.leave()
+    const segment = this.#createSegment()
+    const { data, index, places } = encodeGroup(segment, items, 0)
+    fileSystem.mkdirSync(directory, { recursive: true, mode: directoryMode })
+    createFileNow(fileSystem, segment.path, data)
+    createFileNow(fileSystem, segment.indexPath, index)
+    segment.grow(data.length + index.length, items)
+    onBegin(segment)
+    return places
+  }
+
+  /** Ends the current segment: further items go to a new segment. Returns the latest time at which a segment of this process was begun. */
+  leave(): number {
+    this.#lastTime++
+    this.#leftUntil = this.#lastTime
+    return this.#leftUntil
+  }
+
+  /** Closes the open files. */
+  async close(): Promise<void> {
+    const open = this.#open
+    this.#open = undefined
+    await open?.close()
+  }
+
+  /**
+   * Selects the items that fit into a segment; none when it is full or old. A profile that is larger than a segment has
+   * a segment of its own.
+   */
+  #selectFitting({ isBroken, segment }: OpenSegment, items: readonly WriteItem[]): readonly WriteItem[] {
+    const { clock, size } = this.#options
+    const isOld = segment.time <= this.#leftUntil || Math.abs(clock() - segment.time) >= size.age
+    if (isBroken || (isOld && segment.profiles > 0)) return []
+    let { bytes, profiles } = segment
+    const end = items.findIndex(({ version }) => {
+      bytes += version.text.length
+      profiles++
+      return profiles > 1 && (bytes > size.bytes || profiles > size.profiles)
+    })
+    return end === -1 ? items : items.slice(0, end)
+  }
+
+  async #begin(): Promise<OpenSegment> {
+    await this.close()
+    const { directory, fileSystem, onBegin } = this.#options
+    const segment = this.#createSegment()
+    const data = await createFile(fileSystem, directory, segment.path)
+    try {
+      const index = await createFile(fileSystem, directory, segment.indexPath)
+      this.#open = new OpenSegment(segment, fileSystem, data, index)
+    } catch (error) {
+      await data.close()
+      await fileSystem.unlink(segment.path).catch(() => undefined)
+      throw error
+    }
+    onBegin(segment)
+    return this.#open
+  }
+
+  #createSegment(): Segment {
+    // Names of later segments sort after names of earlier segments, also when the clock is set back.
+    this.#lastTime = Math.max(Math.floor(this.#options.clock()), this.#lastTime + 1)
+    return new Segment(this.#options.directory, this.#lastTime, this.id)
+  }
+}
+
+/** A segment with its open files. After a failure nothing more is written to it; its profiles stay. */
+class OpenSegment {
+  readonly segment: Segment
+  isBroken = false
+  readonly #fileSystem: FileSystem
+  readonly #data: OpenFile
+  readonly #index: OpenFile
+  #dataSize = 0
+  #indexSize = 0
+  #facts: WrittenFacts | undefined
+
+  constructor(segment: Segment, fileSystem: FileSystem, data: OpenFile, index: OpenFile) {
+    this.segment = segment
+    this.#fileSystem = fileSystem
+    this.#data = data
+    this.#index = index
+  }
+
+  /** Writes a group. Rejects when its items are not safe in the file. */
+  async write(items: readonly WriteItem[]): Promise<readonly Place[]> {
+    const { segment } = this
+    const { data, facts, index, places } = encodeGroup(segment, items, this.#dataSize, this.#facts)
+    this.#facts = facts
+    try {
+      this.#dataSize = await extend(this.#data, data, this.#dataSize)
+    } catch (error) {
+      this.isBroken = true
+      throw error
+    }
+    try {
+      this.#indexSize = await extend(this.#index, index, this.#indexSize)
+    } catch {
+      // The lines of an index can be made again from the segment, but the next lines must not follow a gap.
+      this.isBroken = true
+    }
+    segment.grow(data.length + index.length, items)
+    return places
+  }
+
+  /** Closes the files, and removes half a group, or files without a profile. Never rejects. */
+  async close(): Promise<void> {
+    const { indexPath, path, profiles } = this.segment
+    if (this.isBroken) await Promise.allSettled([cut(this.#data, this.#dataSize), cut(this.#index, this.#indexSize)])
+    await Promise.allSettled([this.#data.close(), this.#index.close()])
+    if (profiles === 0) await Promise.allSettled([this.#fileSystem.unlink(path), this.#fileSystem.unlink(indexPath)])
+  }
+}
+
+/**
+ * Appends to a file of this size; gives its new size. Rejects when the file was removed or changed by others meanwhile.
+ */
+async function extend(file: OpenFile, bytes: Buffer, size: number): Promise<number> {
+  await writeAll(file, bytes)
+  const state = await file.stat()
+  const expected = size + bytes.length
+  if (state.nlink === 0 || state.size !== expected) {
+    throw new Error('A segment was removed or changed while it was written.')
+  }
+  return expected
+}
+
+/** Removes the bytes of a failed write. A shorter file stays as it is: truncating would make it longer. */
+async function cut(file: OpenFile, size: number): Promise<void> {
+  const state = await file.stat()
+  if (state.size > size) await file.truncate(size)
 }

@@ -2,7 +2,7 @@ import { readEventTree } from '../profile/event-tree.ts'
 import { findThrowFrame } from '../profile/exceptions.ts'
 import { formatPlace } from '../profile/format.ts'
 import type { Profile } from '../profile/profile.ts'
-import { keyOfListener, summarizeListeners } from '../subjects/events/listeners.ts'
+import { keyOfListener, summarizeListeners } from '../subjects/events/read.ts'
 import { readRouteLog } from '../subjects/router/data.ts'
 import type { EditorLinks, PlaceView } from './editor-links.ts'
 

@@ -9,6 +9,7 @@ import {
   toOneLine,
 } from '../../profile/format.ts'
 import type { Outcome, Profile, ProfileSummary } from '../../profile/profile.ts'
+import { findMedian } from '../durations.ts'
 import { type Finding, splitSentence, writeProblem } from '../findings/finding.ts'
 import type { Inspector } from '../findings/inspector.ts'
 import { isSafe, type Repeated } from './replay.ts'
@@ -290,10 +291,6 @@ function formatAmounts({ after, before, unit }: Amounts): readonly [before: stri
   return unit === 'ms'
     ? [formatDuration(before), formatDuration(after)]
     : [`${formatNumber(before)} ${unit}`, formatNumber(after)]
-}
-
-function findMedian(values: readonly number[]): number {
-  return values.toSorted((a, b) => a - b)[Math.floor(values.length / 2)] ?? 0
 }
 
 /** How a finding is still there; `undefined` if it is gone. If as many findings of the rule as before are left, it has only changed. */

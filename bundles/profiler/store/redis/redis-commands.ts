@@ -5,9 +5,8 @@ import type { RedisReply } from '../../../../lib/redis/redis-connection.ts'
 import { type ProfileSummary, parseProfile, parseSummary, sizeLimit } from '../../profile/profile.ts'
 import { parseJsonObject } from '../../profile/schema.ts'
 import { parseReceivedSpan, type ReceivedSpan } from '../../profile/span-data.ts'
-import type { FoundProfile } from '../base-profile-storage.ts'
+import type { FoundProfile, WaitingProfile } from '../base-profile-storage.ts'
 import { foundLimit, type SpanStorage, type StoreLimits } from '../profile-storage.ts'
-import type { WaitingProfile } from './redis-queue.ts'
 import {
   appendScript,
   appendSpansScript,

@@ -40,12 +40,12 @@ export class RedisReader {
     this.#options = options
   }
 
-  /** Takes over what this process has written. */
+  /** Notes where Redis has stored a version that this process has written. */
   onWritten(summary: ProfileSummary, { generation, position, stamp }: AppendReply): void {
     const { index, isWaiting } = this.#options
     this.#checkGeneration(generation, summary.token)
     const entry = index.find(summary.token)
-    // A changed profile of another process: it is read later.
+    // The profile belongs to another process, and this one has changed it: it is read later.
     if (entry === undefined) return
     index.place(entry, position, stamp)
     if (!isWaiting(summary.token)) entry.summary = summary
@@ -77,7 +77,7 @@ export class RedisReader {
     let count = step
     while (count === step) {
       const { rows } = await this.#read(`(${newest}`, '+inf', '')
-      // Redis is another one, or was emptied: all of its profiles are read.
+      // The data in Redis was replaced or emptied: all of its profiles are read.
       if (this.#newest === undefined) {
         this.#newest = 0
         return this.#readChanges(0)
@@ -122,7 +122,7 @@ export class RedisReader {
     return known === undefined
   }
 
-  /** Forgets what was read when Redis has other data now. */
+  /** If the data in Redis was replaced or emptied, which its generation shows, forgets what was read, except for `written`. */
   #checkGeneration(generation: string, written?: string): void {
     const isOther = this.#generation !== '' && generation !== this.#generation
     this.#generation = generation

@@ -17,7 +17,7 @@ import type { Profile, ProfileSummary } from '../../profile/profile.ts'
 import type { EditorLinks, PlaceView } from '../../web/editor-links.ts'
 import type { PanelModel, ProfilePanel } from '../../web/panels/panel.ts'
 import { rowId } from '../../web/panels/value-origins.ts'
-import { keyOfListener, summarizeListeners } from './listeners.ts'
+import { keyOfListener, summarizeListeners } from './read.ts'
 
 /** The rows of a page; a link shows all of them. */
 const rowLimit = 120

@@ -21,7 +21,7 @@ import { formatCount, formatDuration, formatMicroseconds, formatShare, formatTim
 import { compareLink } from '../../profile/links.ts'
 import type { Profile } from '../../profile/profile.ts'
 import { readOriginal } from '../../record/recording-policy.ts'
-import { keyOfListener, summarizeListeners } from '../../subjects/events/listeners.ts'
+import { keyOfListener, summarizeListeners } from '../../subjects/events/read.ts'
 import { patternOf, readCalls } from '../../subjects/http/read.ts'
 import type { EditorLinks, PlaceView } from '../editor-links.ts'
 import { cutValue, type ProfilerApplication, redirect, renderPage } from '../page.ts'

@@ -2,7 +2,7 @@ import type { Request } from '../../../../lib/http/request.ts'
 import type { Response } from '../../../../lib/http/response.ts'
 import { processStart } from '../../../../lib/process-start.ts'
 import type { RouteCollection } from '../../../../lib/routing/route-collection.ts'
-import { percentile } from '../../insight/durations.ts'
+import { percentile, sortDurations } from '../../insight/durations.ts'
 import { parseListRequest } from '../../insight/list-request.ts'
 import {
   gatherRoute,
@@ -221,7 +221,7 @@ function nameRoute(routes: RouteCollection, name: string) {
 function viewDetails(details: RouteDetails) {
   const { errors, findings, machines, queries, read, restarts, statistics, stored, summaries } = details
   const { clientErrors, count, errorRate, mostQueries, p50, p95, p99, total } = statistics
-  const sorted = Float64Array.from(summaries, ({ duration }) => duration).sort()
+  const sorted = sortDurations(summaries)
   const view = (summary: ProfileSummary) => ({ ...toSummaryView(summary), link: profileLink(summary.token) })
   const slowest = summaries.toSorted((one, other) => other.duration - one.duration)
   return {
@@ -341,7 +341,7 @@ export function drawOverTime(summaries: readonly ProfileSummary[], restarts: rea
   }
   const measured = groups.flatMap((group, column) => {
     if (group.length === 0) return []
-    const sorted = Float64Array.from(group, ({ duration }) => duration).sort()
+    const sorted = sortDurations(group)
     return { group, column, median: percentile(sorted, 50), high: percentile(sorted, 95) }
   })
   const highest = Math.max(...measured.map(({ high }) => high), 0.001)

@@ -3,8 +3,8 @@ import { type Row, readHeader, toPairRows, toValueRow, type ValueRow } from '../
 import { profileLink } from '../../profile/links.ts'
 import type { Profile } from '../../profile/profile.ts'
 import type { Pairs } from '../../profile/schema.ts'
-import { attributeLimit } from '../../record/change-watch.ts'
-import { keyOfListener, summarizeListeners } from '../../subjects/events/listeners.ts'
+import { attributeLimit } from '../../record/event-trace.ts'
+import { keyOfListener, summarizeListeners } from '../../subjects/events/read.ts'
 import type { EditorLinks, PlaceView } from '../editor-links.ts'
 
 /** A change of a value, and what made it. */

@@ -9,7 +9,7 @@ import {
   createResponseEvent,
 } from 'sinfonietta/testing'
 import { t } from 'tap'
-import { AttributeWatch, ChangeWatch, ResponseWatch } from '#bundles/profiler/record/change-watch.ts'
+import { AttributeWatch, ChangeWatch, ResponseWatch } from '#bundles/profiler/record/event-trace.ts'
 import { toController } from '#kernel/controller.ts'
 import { Response } from '#lib/http/response.ts'
 

@@ -1,5 +1,6 @@
 import { t } from 'tap'
-import { RedisQueue, type WaitingProfile } from '#bundles/profiler/store/redis/redis-queue.ts'
+import type { WaitingProfile } from '#bundles/profiler/store/base-profile-storage.ts'
+import { RedisQueue } from '#bundles/profiler/store/redis/redis-profile-storage.ts'
 import { RedisError } from '#lib/redis/errors.ts'
 import { createRecord } from '#tests/support/create-profile.ts'
 
