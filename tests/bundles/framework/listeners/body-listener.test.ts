@@ -1,49 +1,56 @@
-import type { Request } from 'sinfonietta'
-import { createRequest, createRequestEvent } from 'sinfonietta/testing'
+import { createFrameworkBundle, type Request } from 'sinfonietta'
+import { createRequest, createTestKernel } from 'sinfonietta/testing'
 import { t } from 'tap'
-import { BodyListener } from '#bundles/framework/listeners/request-listeners.ts'
+import { Response } from '#lib/http/response.ts'
 
-const listener = new BodyListener()
+const describe = ({ body }: Request) => Response.json([body.wasRead, body.limit])
 
-function post(body: string, contentType: string): Request {
-  return createRequest('/', { method: 'POST', body, headers: { 'content-type': contentType } })
+const { app, client, close } = await createTestKernel({
+  bundles: [
+    createFrameworkBundle(),
+    {
+      name: 'bodies',
+      register({ routes }) {
+        routes.add({ name: 'usual', path: '/', controller: describe })
+        routes.add({ name: 'limited', path: '/limited', controller: describe, defaults: { _body_limit: 4 } })
+        const defaults = { _body_unread: true, _body_limit: 4 }
+        routes.add({ name: 'unread', path: '/unread', controller: describe, defaults })
+      },
+    },
+  ],
+})
+t.teardown(close)
+
+const init = (body: string, type: string) => ({ method: 'POST', body, headers: { 'content-type': type } })
+
+async function wasRead(body: string, type: string): Promise<unknown> {
+  const [isRead] = (await client.request('POST', '/', init(body, type))).json() as unknown[]
+  return isRead
 }
 
 t.test('JSON, forms and text are read before the controller runs', async t => {
   for (const type of ['application/json', 'application/x-www-form-urlencoded', 'text/plain']) {
-    const request = post('{}', type)
-    await listener.onRequest(createRequestEvent({ request }))
-    t.ok(request.body.wasRead, type)
+    t.equal(await wasRead('{}', type), true, type)
   }
 })
 
 t.test('uploads and unknown types are read on demand', async t => {
   for (const type of ['multipart/form-data; boundary=x', 'application/octet-stream']) {
-    const request = post('x', type)
-    await listener.onRequest(createRequestEvent({ request }))
-    t.notOk(request.body.wasRead, type)
+    t.equal(await wasRead('x', type), false, type)
   }
 })
 
 t.test('a route says how much it accepts', async t => {
-  const request = post('more than four', 'text/plain')
-  request.attributes.set('_body_limit', 4)
-  await t.rejects(Promise.resolve(listener.onRequest(createRequestEvent({ request }))), {
-    code: 'BODY_TOO_LARGE',
-    status: 413,
-  })
+  const request = createRequest('/limited', init('more than four', 'text/plain'))
+  await t.rejects(app.kernel.handle(request, { catchErrors: false }), { code: 'BODY_TOO_LARGE', status: 413 })
 })
 
 t.test('a route may leave the body to its controller, with a limit of its own', async t => {
-  const request = post('{}', 'application/json')
-  request.attributes.set('_body_unread', true)
-  request.attributes.set('_body_limit', 4)
-  t.equal(listener.onRequest(createRequestEvent({ request })), undefined)
-  t.strictSame([request.body.wasRead, request.body.limit], [false, 4])
+  const response = await client.request('POST', '/unread', init('{}', 'application/json'))
+  t.strictSame(response.json(), [false, 4])
 })
 
 t.test('a request without a body, and a sub-request, are not waited for', async t => {
-  t.equal(listener.onRequest(createRequestEvent()), undefined)
-  const sub = createRequestEvent({ request: post('{}', 'application/json').duplicate() })
-  t.equal(listener.onRequest(sub), undefined)
+  t.type(app.kernel.answer(createRequest('/')), Response)
+  t.type(app.kernel.answer(createRequest('/', init('{}', 'application/json')).duplicate()), Response)
 })

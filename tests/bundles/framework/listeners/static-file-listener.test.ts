@@ -1,54 +1,36 @@
 import { rmSync } from 'node:fs'
-import type { Readable } from 'node:stream'
-import { text } from 'node:stream/consumers'
 import { type Bundle, createFrameworkBundle } from 'sinfonietta'
-import { createRequest, createRequestEvent, createTestKernel } from 'sinfonietta/testing'
-import { t } from 'tap'
-import { StaticFileListener } from '#bundles/framework/listeners/request-listeners.ts'
+import { createTestKernel } from 'sinfonietta/testing'
+import { type Test, t } from 'tap'
 import { Response } from '#lib/http/response.ts'
-import { StaticFiles } from '#lib/http/static-files.ts'
+
+/** A kernel with the files of a folder. */
+async function serveFiles(t: Test, directory: string) {
+  const bundle: Bundle = { name: 'site', register: ({ files }) => files.add('site', directory) }
+  const kernel = await createTestKernel({ bundles: [createFrameworkBundle(), bundle] })
+  t.teardown(kernel.close)
+  return kernel
+}
 
 t.test('a request for a file is answered with it; with its version it may be kept for ever', async t => {
-  const files = new StaticFiles()
-  files.add('site', t.testdir({ 'a.css': 'a{}' }))
-  const listener = new StaticFileListener(files)
+  const { app, client } = await serveFiles(t, t.testdir({ 'a.css': 'a{}' }))
   const cacheControl = async (target: string) => {
-    const event = createRequestEvent({ request: createRequest(target) })
-    await listener.onRequest(event)
-    t.ok(event.isPropagationStopped)
-    t.equal(await text(event.response?.body as Readable), 'a{}')
-    return event.response?.headers.get('cache-control')
+    const { headers, text } = await client.get(target)
+    t.equal(text, 'a{}')
+    return headers.get('cache-control')
   }
-  t.equal(await cacheControl(files.url('site/a.css') ?? ''), 'public, max-age=31536000, immutable')
+  t.equal(await cacheControl(app.files.url('site/a.css') ?? ''), 'public, max-age=31536000, immutable')
   t.equal(await cacheControl('/assets/site/a.css'), 'public, no-cache')
   t.equal(await cacheControl('/assets/00000000/site/a.css'), 'public, no-cache')
 })
 
-t.test('other paths and other methods are left to the router', async t => {
-  const files = new StaticFiles()
-  files.add('site', t.testdir({ 'a.css': 'a{}' }))
-  const listener = new StaticFileListener(files)
-  for (const request of [
-    createRequest('/assets/site/b.css'),
-    createRequest('/assets/site/a.css', { method: 'POST' }),
-  ]) {
-    const event = createRequestEvent({ request })
-    t.equal(listener.onRequest(event), undefined)
-    t.equal(event.response, undefined)
-  }
-  const head = createRequestEvent({ request: createRequest('/assets/site/a.css', { method: 'HEAD' }) })
-  await listener.onRequest(head)
-  t.equal(head.response?.status, 200)
-})
-
-t.test('a file that is gone since is left to the router', async t => {
+t.test('other paths and files that are gone are left to the router', async t => {
   const directory = t.testdir({ 'a.css': 'a{}' })
-  const files = new StaticFiles()
-  files.add('site', directory)
+  const { client } = await serveFiles(t, directory)
+  t.equal((await client.get('/assets/site/b.css')).status, 404)
+  t.equal((await client.request('HEAD', '/assets/site/a.css')).status, 200)
   rmSync(`${directory}/a.css`)
-  const event = createRequestEvent({ request: createRequest('/assets/site/a.css') })
-  await new StaticFileListener(files).onRequest(event)
-  t.equal(event.response, undefined)
+  t.equal((await client.get('/assets/site/a.css')).status, 404)
 })
 
 t.test('a file has the methods GET and HEAD, and a route at its path has its own', async t => {
