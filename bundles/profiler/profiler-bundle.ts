@@ -25,7 +25,6 @@ import { decorateErrorController, decorateLastResort } from './web/error-page/de
 import type { ErrorPage } from './web/error-page/error-page.ts'
 import { createOtlpRoute } from './web/otlp/otlp-route.ts'
 import type { BrokenSources } from './web/page.ts'
-import { createPanelLoader } from './web/panels/load-panels.ts'
 import { addRoutes, createFindOwnPage, type FindOwnPage, isRefused } from './web/routes.ts'
 import { type ProfilerSettings, profilerSettings } from './web/settings.ts'
 import { RecentRedirects, ToolbarListener } from './web/toolbar/toolbar-listener.ts'
@@ -101,7 +100,7 @@ export function createProfilerBundle(options: ProfilerOptions = {}): Bundle {
         loaded ??= import('./insight/findings/inspector.ts').then(({ Inspector }) => new Inspector(app.findingRules))
         return loaded
       }
-      const panels = createPanelLoader(app, inspector)
+      const panels = async () => (await import('./subjects/views.ts')).listViews(app.collectors)
       let brokenSources: BrokenSources = { problems: [], served: 'current' }
       app.signals.on('sources.broken', value => {
         brokenSources = value

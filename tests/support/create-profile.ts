@@ -7,7 +7,7 @@ import {
   schemaVersion,
   toProfile,
 } from '#bundles/profiler/profile/profile.ts'
-import type { PanelProfile } from '#bundles/profiler/web/panels/panel.ts'
+import type { PanelProfile } from '#bundles/profiler/web/panels/subject-view.ts'
 
 /** What a storage is given, finds, and searches for. */
 export type SerializedProfile = Parameters<ProfileStorage['append']>[0]

@@ -10,14 +10,15 @@ import { findSinceEdit } from '#bundles/profiler/insight/since-edit.ts'
 import { findDistributedTrace } from '#bundles/profiler/insight/timeline/services.ts'
 import type { Profile } from '#bundles/profiler/profile/profile.ts'
 import { CpuSampler } from '#bundles/profiler/subjects/cpu/cpu-sampler.ts'
-import { createPanels } from '#bundles/profiler/subjects/views.ts'
+import { listViews } from '#bundles/profiler/subjects/views.ts'
 import {
   createProfiledTestKernel,
   type ProfiledTestKernel,
   type ProfiledTestKernelOptions,
   waitForStored,
 } from '#bundles/profiler/testing/create-profiled-test-kernel.ts'
-import type { PanelProfile, ProfilePanel } from '#bundles/profiler/web/panels/panel.ts'
+import { createEditorLinks } from '#bundles/profiler/web/editor-links.ts'
+import type { PanelProfile, PanelServices, SubjectView } from '#bundles/profiler/web/panels/subject-view.ts'
 import type { RequestHandler } from '#lib/routing/route-collection.ts'
 import type { StoredProfile } from './create-profile.ts'
 import { createHandlerBundle } from './handler-bundle.ts'
@@ -41,9 +42,16 @@ export interface ProfiledKernel extends ProfiledTestKernel {
   /** The stored profile of a response, or of another request that the response names in this header. */
   storedOf(response: Answer, header?: string): Promise<StoredProfile>
   profileOf(response: Answer, header?: string): Promise<Profile>
-  panel(name: string): ProfilePanel
+  panel(name: string): TestPanel
   /** A panel as HTML; relatives of the profile that are not given are looked up. */
-  show(panel: string | ProfilePanel, shown: Profile | Shown): Promise<string>
+  show(panel: string | TestPanel, shown: Profile | Shown): Promise<string>
+}
+
+/** A panel of the application. */
+export interface TestPanel extends Pick<SubjectView, 'name' | 'label' | 'template'> {
+  hasContent(profile: Profile): boolean
+  badge(profile: Profile): ReturnType<NonNullable<SubjectView['badge']>> | undefined
+  toView(shown: PanelProfile): ReturnType<SubjectView['toView']>
 }
 
 /** A profile, and further data for a panel. */
@@ -61,12 +69,20 @@ export async function createProfiledKernel(t: Test, init: ProfiledInit = {}): Pr
   })
   const { storage } = kernel
   t.teardown(() => kernel.close())
-  const panels = createPanels(kernel.app, new Inspector(kernel.app.findingRules))
+  const panels = async () => listViews(kernel.app.collectors)
+  const services: PanelServices = { ...kernel.app, editor: createEditorLinks(kernel.app), panels }
+  const inspector = new Inspector(kernel.app.findingRules)
 
-  function panel(name: string): ProfilePanel {
-    const found = panels.find(panel => panel.name === name)
-    assert(found, `There is no panel "${name}".`)
-    return found
+  function panel(name: string): TestPanel {
+    const view = listViews(kernel.app.collectors).find(view => view.name === name)
+    assert(view, `There is no panel "${name}".`)
+    const inspect = (profile: Profile) => ({ profile, findings: inspector.inspect(profile) })
+    return {
+      ...view,
+      hasContent: profile => view.hasContent(inspect(profile)),
+      badge: profile => view.badge?.(inspect(profile)),
+      toView: shown => view.toView(shown, services),
+    }
   }
 
   async function toPanelProfile(shown: Shown): Promise<PanelProfile> {
@@ -76,7 +92,7 @@ export async function createProfiledKernel(t: Test, init: ProfiledInit = {}): Pr
     const { earlier } = await findRelatives(storage, shown.profile)
     return {
       isPinned: false,
-      findings: [],
+      findings: inspector.inspect(shown.profile),
       parent: summary.parent === null ? undefined : await find(summary.parent),
       children: found.filter(child => child !== undefined),
       earlier,

@@ -88,7 +88,7 @@ function createProfilerShow({ inspector, panels, storage }: CommandServices): Co
         json: toJson(record, panel),
       })
       if (panel === undefined && output.format === 'text') {
-        const names = all.filter(panel => hasContent(panel, profile)).map(({ name }) => name)
+        const names = all.filter(panel => hasContent(panel, record)).map(({ name }) => name)
         output.note(`\n--panel shows one of them in detail: ${names.join(', ')}.`)
       }
       return exitCodes.success

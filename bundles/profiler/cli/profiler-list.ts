@@ -332,10 +332,7 @@ export function tokenArgument(
 }
 
 /** The services of the commands. */
-export type CommandServices = Pick<
-  ProfilerApplication,
-  'assets' | 'explainers' | 'logger' | 'panels' | 'replayer' | 'routes' | 'storage' | 'view'
-> & {
+export type CommandServices = Omit<ProfilerApplication, 'inspector'> & {
   /** The order for the servers of the application to sample a request. */
   readonly armFile: ArmFile
   readonly inspector: Inspector

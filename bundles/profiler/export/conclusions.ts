@@ -1,75 +1,10 @@
 import type { Caller } from '../../../lib/stack/callers.ts'
-import type { Durations } from '../insight/durations.ts'
 import { type Finding, linkToFinding, splitSentence } from '../insight/findings/finding.ts'
-import { summarizeProfile } from '../insight/overview/overview.ts'
-import type { ShownProfile } from '../insight/relatives.ts'
 import { planReplay } from '../insight/replay/replay.ts'
-import { describeTimes } from '../insight/since-edit.ts'
 import { readExceptions, type StoredException } from '../profile/exceptions.ts'
-import {
-  formatCount,
-  formatDuration,
-  formatMicroseconds,
-  formatMoment,
-  formatPlace,
-  formatShare,
-} from '../profile/format.ts'
+import { formatDuration, formatPlace } from '../profile/format.ts'
 import type { Profile } from '../profile/profile.ts'
-import { type Section, toList, toSpan } from './markdown-text.ts'
-
-/** Where the time went, and the usual time of the request. */
-export const overviewSection: Section = {
-  panel: 'overview',
-  write(shown, limit) {
-    const { parts, usual } = summarizeProfile(shown)
-    const { before, since, start } = usual
-    const whole = shown.profile.summary.duration * 1000
-    const times = [
-      ...(usual.count === 0 ? [] : [`Usual: ${describe(usual)}`]),
-      ...(start === undefined ? [] : [`The process started at ${formatMoment(start)}`]),
-      ...(before === undefined ? [] : [`Before the start: ${describe(before)}`]),
-      ...(since === undefined ? [] : [`Since the start: ${describe(since)}`]),
-    ]
-    return [
-      '## Overview',
-      toList(
-        parts,
-        limit,
-        ({ label, time }) => `${toSpan(label)} ${formatMicroseconds(time)}, ${formatShare(time, whole)}`,
-      ),
-      times.map(line => `- ${line}`).join('\n'),
-      ...writeSinceEdit(shown),
-    ].filter(block => block !== '')
-  },
-}
-
-/** What has changed since the last edit of files. */
-function writeSinceEdit({ sinceEdit }: ShownProfile): string[] {
-  if (sinceEdit === undefined) return []
-  const { before, changes, files, isSameUrl, time, times } = sinceEdit
-  const lines = [
-    `Edited: ${files.map(toSpan).join(', ')}, at ${formatMoment(time)}`,
-    `Compared with ${toSpan(before.token)}, the last request of the same ${isSameUrl ? 'URL' : 'route'} before`,
-    ...[describeTimes(times), ...changes].map(
-      ({ before, name, now, text }) => `${toSpan(name)} ${toSpan(before)} → ${toSpan(now)}: ${toSpan(text)}`,
-    ),
-  ]
-  return ['### Since your edit', lines.map(line => `- ${line}`).join('\n')]
-}
-
-function describe({ count, median, p95 }: Durations): string {
-  return `median ${formatDuration(median)}, 95 % within ${formatDuration(p95)}, ${formatCount(count, 'earlier request')}`
-}
-
-/** The findings, with advice. */
-export const findingsSection: Section = {
-  panel: 'findings',
-  nothing: 'No issues found.',
-  write({ findings, profile: { summary } }, limit) {
-    if (findings.length === 0) return []
-    return ['## Findings', toList(findings, limit, finding => writeFinding(finding, summary.token))]
-  },
-}
+import { toSpan } from './markdown-text.ts'
 
 /** Writes a finding on one line; `token` is that of its profile. */
 export function writeFinding(finding: Finding, token: string): string {

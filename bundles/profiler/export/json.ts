@@ -8,6 +8,7 @@ import type { SinceEdit } from '../insight/since-edit.ts'
 import { type ExportKind, exportKindsOf, exportLink, profileDataLink, profileLink } from '../profile/links.ts'
 import type { Profile, ProfileSummary } from '../profile/profile.ts'
 import type { JsonObject } from '../profile/schema.ts'
+import { collectorsOf } from '../subjects/views.ts'
 
 /** The JSON of a profile; `docs/reference/profile.md` describes each field. */
 interface PublicProfile extends Pick<Profile, 'schemaVersion' | 'summary' | 'failures'> {
@@ -63,7 +64,8 @@ function toPublicOverview(shown: ShownProfile): PublicOverview {
       return { kind, label, duration: time / 1000, link: linkToPlace(place, token) }
     }),
     usual: { count, median, p95, before, since, startedAt },
-    sinceEdit: shown.sinceEdit === undefined ? null : { ...shown.sinceEdit, before: shown.sinceEdit.before.token },
+    sinceEdit:
+      shown.sinceEdit === undefined ? null : { ...shown.sinceEdit, before: shown.sinceEdit.before.token },
   }
 }
 
@@ -142,25 +144,6 @@ export function toJson(shown: ShownProfile, panel?: string): PublicProfile {
 
 function select(data: Readonly<Record<string, unknown>>, panel: string | undefined): Readonly<Record<string, unknown>> {
   if (panel === undefined) return data
-  const names = collectorsOfPanel(panel)
+  const names = collectorsOf(panel)
   return Object.fromEntries(Object.entries(data).filter(([name]) => names.includes(name)))
-}
-
-/** The collectors of panels that show other data than that of the collector with their name. */
-const collectors: ReadonlyMap<string, readonly string[]> = new Map([
-  ['request', ['request', 'response', 'session', 'redirects', 'server']],
-  ['time', ['time', 'events']],
-  ['config', ['config', 'server']],
-  ['overview', []],
-  ['findings', ['late']],
-  ['database', ['queries']],
-  ['cache', ['queries']],
-])
-
-/**
- * Returns the names of the collectors whose data a panel shows. By default, a panel shows the collector of its own
- * name.
- */
-export function collectorsOfPanel(panel: string): readonly string[] {
-  return collectors.get(panel) ?? [panel]
 }

@@ -1,8 +1,7 @@
 import type { CallerPlace } from '../../../lib/stack/callers.ts'
-import type { ShownProfile } from '../insight/relatives.ts'
 import { formatCaller } from '../profile/code.ts'
 import type { ContentData } from '../profile/content.ts'
-import { formatDuration, formatPlace, formatSize } from '../profile/format.ts'
+import { formatDuration, formatNumber, formatPlace, formatSize } from '../profile/format.ts'
 import { type ProfileSummary, type SummaryCount, summaryCounts } from '../profile/profile.ts'
 import type { Pairs } from '../profile/schema.ts'
 
@@ -57,6 +56,14 @@ export function toList<item>(items: readonly item[], limit: number, write: (item
   return lines.join('\n')
 }
 
+/** Writes how many further entries were not recorded, or were not listed; nothing if there are none. */
+export function writeRest(
+  count: number,
+  problem: 'were not recorded' | 'are not listed' = 'were not recorded',
+): string[] {
+  return count > 0 ? [`${formatNumber(count)} more ${problem}.`] : []
+}
+
 /** Writes the function that made a call, with its helpers and its place. Code at top level has no function. */
 export function writeCaller(caller: CallerPlace): string {
   const { function: name = '', isIn, via = [] } = caller
@@ -79,18 +86,6 @@ const escapes: Readonly<Record<string, string>> = { '\n': '\\n', '\r': '\\r', '\
 
 function toEscape(character: string): string {
   return escapes[character] ?? `\\u${character.charCodeAt(0).toString(16).padStart(4, '0')}`
-}
-
-/** A part of a profile as Markdown. */
-export interface Section {
-  /** The panel that shows the data of the section. */
-  readonly panel: string
-  /** A text for a section without blocks, if it differs from the default text. */
-  readonly nothing?: string
-  /**
-   * Returns the blocks with their headings (from level 2); none without data. `limit` is the maximal length of a list.
-   */
-  write(shown: ShownProfile, limit: number): readonly string[]
 }
 
 /** Writes the counts of a summary with a place, such as `queries: 51 in 38.0 ms`, without those that are 0. */

@@ -3,8 +3,7 @@ import { type OverviewPart, summarizeProfile } from '../insight/overview/overvie
 import type { ShownProfile } from '../insight/relatives.ts'
 import { capitalize, formatBytes, formatDuration, formatMoment } from '../profile/format.ts'
 import type { ProfileSummary } from '../profile/profile.ts'
-import { sections } from '../subjects/views.ts'
-import { collectorsOfPanel } from './json.ts'
+import { collectorsOf, subjectViews } from '../subjects/views.ts'
 import { joinBlocks, toJsonBlock, toList, toSpan, writeCounts } from './markdown-text.ts'
 
 /** Writes the sentence of the overview, with the addresses of its links. */
@@ -38,25 +37,30 @@ export function toMarkdown(shown: ShownProfile, panel?: string): string {
   return joinBlocks(all)
 }
 
+/** Conclusions and errors come first, then the other views in the order of the menu. */
+const first: readonly string[] = ['overview', 'exception', 'findings']
+
 function writeProfile(shown: ShownProfile): string[] {
-  const known = new Set(sections.flatMap(({ panel }) => collectorsOfPanel(panel)))
+  const known = new Set(subjectViews.flatMap(({ name }) => collectorsOf(name)))
   const others = Object.keys(shown.profile.data).filter(name => !known.has(name))
+  const placeOf = (name: string) => (first.includes(name) ? first.indexOf(name) : first.length)
+  const views = subjectViews.toSorted((one, other) => placeOf(one.name) - placeOf(other.name))
   return [
-    ...sections.flatMap(section => section.write(shown, limits.profile)),
+    ...views.flatMap(({ toMarkdown }) => toMarkdown?.(shown, limits.profile) ?? []),
     ...others.slice(0, limits.profile).flatMap(name => writeData(name, shown.profile.data[name])),
   ]
 }
 
-/** A panel without a section is written as JSON. */
-function writePanel(shown: ShownProfile, panel: string): string[] {
-  const section = sections.find(section => section.panel === panel)
-  const names = collectorsOfPanel(panel)
-  const parts = section?.write(shown, limits.panel) ?? [
-    ...[shown.profile.data, shown.profile.processData].flatMap(data =>
-      names.flatMap(name => (data[name] === undefined ? [] : writeData(name, data[name]))),
-    ),
-  ]
-  return parts.length > 0 ? [...parts] : [section?.nothing ?? 'No data for this panel.']
+/** A panel without Markdown of its own is written as JSON. */
+function writePanel(shown: ShownProfile, panel: string): readonly string[] {
+  const view = subjectViews.find(({ name }) => name === panel)
+  const { data, processData } = shown.profile
+  const parts =
+    view?.toMarkdown?.(shown, limits.panel) ??
+    [data, processData].flatMap(data =>
+      collectorsOf(panel).flatMap(name => (data[name] === undefined ? [] : writeData(name, data[name]))),
+    )
+  return parts.length > 0 ? parts : [view?.nothing ?? 'No data for this panel.']
 }
 
 function writeData(name: string, data: unknown): string[] {

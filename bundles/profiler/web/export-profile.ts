@@ -18,8 +18,9 @@ import type { ProfileStorage } from '../store/profile-storage.ts'
 import type { Assets } from './assets.ts'
 import type { ProfilerApplication } from './page.ts'
 import { createPanelProfile, hasContent, renderPanel } from './panels/render-panel.ts'
+import type { PanelServices } from './panels/subject-view.ts'
 
-type ExportServices = Pick<ProfilerApplication, 'logger' | 'panels' | 'storage' | 'view'> & {
+type ExportServices = PanelServices & Pick<ProfilerApplication, 'logger' | 'storage'> & {
   readonly assets: Pick<Assets, 'stylesheet'>
 }
 
@@ -66,7 +67,7 @@ async function formatTrace(profile: Profile, storage: ProfileStorage): Promise<s
  * nothing, which its content security policy ensures; its links lead within it. Control characters are written as escapes.
  */
 async function toHtmlFile(shown: ShownProfile, services: ExportServices): Promise<string> {
-  const { assets, logger, storage, view } = services
+  const { assets, storage, view } = services
   const { stylesheet } = assets
   const { profile } = shown
   const { token } = profile.summary
@@ -74,8 +75,8 @@ async function toHtmlFile(shown: ShownProfile, services: ExportServices): Promis
   const panelProfile = createPanelProfile(shown, new URLSearchParams(), storage)
   const panels = await services.panels()
   const sections: object[] = []
-  for (const panel of panels.filter(panel => hasContent(panel, profile))) {
-    const { content, problem } = await renderPanel(panel, panelProfile, request, { logger, view })
+  for (const panel of panels.filter(panel => hasContent(panel, shown))) {
+    const { content, problem } = await renderPanel(panel, panelProfile, request, services)
     sections.push({ name: panel.name, label: panel.label, content, problem })
   }
   const summary = toSummaryView(profile.summary)

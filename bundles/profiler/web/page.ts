@@ -14,7 +14,7 @@ import type { ProfileStorage } from '../store/profile-storage.ts'
 import type { CpuProfiler } from '../subjects/cpu/record.ts'
 import type { Assets } from './assets.ts'
 import type { EditorLinks } from './editor-links.ts'
-import type { ProfilePanel } from './panels/panel.ts'
+import type { SubjectView } from './panels/subject-view.ts'
 
 /** The application, with what the profiler adds for its pages and tools. */
 export interface ProfilerApplication extends Application {
@@ -30,8 +30,8 @@ export interface ProfilerApplication extends Application {
   readonly inspector: () => Promise<Inspector>
   /** The changed files that have mistakes. */
   readonly brokenSources: () => BrokenSources
-  /** The panels in the order of the menu. Their code is loaded with the first call. */
-  readonly panels: () => Promise<readonly ProfilePanel[]>
+  /** What is shown of each subject, in the order of the menu. Their code is loaded with the first call. */
+  readonly panels: () => Promise<readonly SubjectView[]>
 }
 
 /** The changed files that cannot be used, and whether the process goes on with an older version of them. */

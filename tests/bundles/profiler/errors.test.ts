@@ -4,7 +4,8 @@ import { findOccurrences } from '#bundles/profiler/insight/relatives.ts'
 import { type Profile, type ProfileSummary, parseSummary } from '#bundles/profiler/profile/profile.ts'
 import { MemoryProfileStorage } from '#bundles/profiler/store/memory-profile-storage.ts'
 import { fingerprintOf } from '#bundles/profiler/subjects/exception/record.ts'
-import { createRequestReport, writeRequest } from '#bundles/profiler/web/error-page/error-page.ts'
+import { exchangeView } from '#bundles/profiler/subjects/exchange/show.ts'
+import { createEditorLinks } from '#bundles/profiler/web/editor-links.ts'
 import { Response } from '#lib/http/response.ts'
 import { createProfile, createRecord } from '#tests/support/create-profile.ts'
 import { toText } from '#tests/support/html.ts'
@@ -239,15 +240,14 @@ t.test('a profile without a part has a report and a panel without it', async t =
     { exception: { exceptions: [exception], excerpts } },
     { outcome: 'stream-failed', route: null },
   )
-  t.hasStrict(createRequestReport(profile), {
-    route: '',
-    parameters: [],
+  const { app, show } = await createProfiledKernel(t)
+  const { onErrorPage } = exchangeView
+  t.hasStrict(await onErrorPage?.toView({ profile, token: '' }, { ...app, editor: createEditorLinks(app) }), {
     user: [],
     headers: [],
     note: '',
     content: false,
   })
-  t.strictSame(writeRequest(profile), [])
-  const { show } = await createProfiledKernel(t)
+  t.strictSame(onErrorPage?.toMarkdown?.(profile, 1), [])
   t.match(await show('exception', profile), 'The response was cut off after 0 bytes: its stream failed.')
 })

@@ -20,8 +20,8 @@ import type { Profile, ProfileSummary } from '../../profile/profile.ts'
 import { isToken } from '../../profile/schema.ts'
 import type { Profiler } from '../../record/profiler.ts'
 import type { ProfileStorage, StoredProfile } from '../../store/profile-storage.ts'
-import type { ProfilePanel } from '../../web/panels/panel.ts'
 import { hasContent } from '../../web/panels/render-panel.ts'
+import type { Inspected, SubjectView } from '../../web/panels/subject-view.ts'
 import { filterOptions, findByWord, latest, missing, pagingOptions, parseSearch } from '../profiler-list.ts'
 import { compareStored, verifyRequest } from '../replay-commands.ts'
 
@@ -31,7 +31,7 @@ export interface ToolServices {
   readonly profiler: Pick<Profiler, 'whenWritten'>
   readonly inspector: Inspector
   /** In the order of the menu. */
-  readonly panels: readonly ProfilePanel[]
+  readonly panels: readonly SubjectView[]
   /** Replays requests; without it there is no tool for that. */
   readonly replayer?: Pick<Replayer, 'replay'> | undefined
 }
@@ -79,8 +79,8 @@ async function findShown(word: string, services: ToolServices): Promise<ShownPro
 }
 
 /** The names of the panels that have content. */
-function panelsOf(profile: Profile, panels: readonly ProfilePanel[]): string {
-  const filled = panels.filter(panel => hasContent(panel, profile))
+function panelsOf(shown: Inspected, panels: readonly SubjectView[]): string {
+  const filled = panels.filter(panel => hasContent(panel, shown))
   return filled.map(({ name }) => name).join(', ')
 }
 
@@ -117,7 +117,7 @@ export function addTools(z: Zod, services: ToolServices, add: AddTool): void {
       return writeAnswer(
         formsOf(shown, 'exception'),
         options,
-        `Panels for read_panel: ${panelsOf(shown.profile, panels)}.`,
+        `Panels for read_panel: ${panelsOf(shown, panels)}.`,
       )
     },
   )
@@ -152,7 +152,7 @@ export function addTools(z: Zod, services: ToolServices, add: AddTool): void {
     },
     async ({ token, ...options }) => {
       const shown = await findShown(token, services)
-      return writeAnswer(formsOf(shown), options, `Panels for read_panel: ${panelsOf(shown.profile, panels)}.`)
+      return writeAnswer(formsOf(shown), options, `Panels for read_panel: ${panelsOf(shown, panels)}.`)
     },
   )
 
@@ -169,7 +169,7 @@ export function addTools(z: Zod, services: ToolServices, add: AddTool): void {
     async ({ panel, token, ...options }) => {
       const shown = await findShown(token, services)
       if (!names.includes(panel) && !Object.hasOwn(shown.profile.data, panel)) {
-        const known = panelsOf(shown.profile, panels)
+        const known = panelsOf(shown, panels)
         throw new ToolError(`The profile has no panel ${JSON.stringify(panel)}; it has ${known}.`)
       }
       return writeAnswer(formsOf(shown, panel), options)

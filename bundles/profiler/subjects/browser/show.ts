@@ -1,9 +1,8 @@
-import type { StaticFiles } from '../../../../lib/http/static-files.ts'
 import type { Caller } from '../../../../lib/stack/callers.ts'
-import { type Section, toBlock, toSpan } from '../../export/markdown-text.ts'
+import { toBlock, toSpan, writeRest } from '../../export/markdown-text.ts'
 import { formatDuration, readHeader } from '../../profile/format.ts'
-import type { EditorLinks, PlaceView } from '../../web/editor-links.ts'
-import type { ProfilePanel } from '../../web/panels/panel.ts'
+import type { PlaceView } from '../../web/editor-links.ts'
+import type { SubjectView } from '../../web/panels/subject-view.ts'
 import {
   type BrowserError,
   type BrowserErrorKind,
@@ -12,27 +11,35 @@ import {
   placeOfBrowserError,
 } from './data.ts'
 
-/** Creates the panel of the errors of the page in the browser. Own static files link to the editor. */
-export function createBrowserPanel(files: Pick<StaticFiles, 'find'>, editor: EditorLinks): ProfilePanel {
-  const toPlace: ToPlace = ({ column, file = '', line }) => {
-    const place = { file: files.find(file.replace(/[?#].*/s, ''))?.file, line, column }
-    return editor.viewName(placeOfBrowserError({ file, line, column }), place)
-  }
-  return {
-    name: 'browser',
-    label: 'Browser',
-    template: 'profiler/panels/browser',
-    hasContent: ({ summary }) => summary.browserErrors > 0,
-    badge: ({ summary: { browserErrors } }) => ({
-      text: browserErrors === 0 ? '' : String(browserErrors),
-      level: browserErrors === 0 ? 'plain' : 'error',
-    }),
-    toView({ profile }) {
-      const { errors = [], omitted = 0 } = profile.collectors.browser ?? {}
-      const [client = ''] = readHeader(profile.collectors.request, 'user-agent')
-      return { omitted, client, errors: errors.map((error, index) => toRow(error, index, toPlace)) }
-    },
-  }
+/** The errors of the page in the browser. Own static files link to the editor. */
+export const browserView: SubjectView = {
+  name: 'browser',
+  label: 'Browser',
+  template: 'profiler/panels/browser',
+  hasContent: ({ profile }) => profile.summary.browserErrors > 0,
+
+  badge({ profile }) {
+    const { browserErrors } = profile.summary
+    return { text: browserErrors === 0 ? '' : String(browserErrors), level: 'error' }
+  },
+
+  toView({ profile }, { editor, files }) {
+    const toPlace: ToPlace = ({ column, file = '', line }) => {
+      const place = { file: files.find(file.replace(/[?#].*/s, ''))?.file, line, column }
+      return editor.viewName(placeOfBrowserError({ file, line, column }), place)
+    }
+    const { errors = [], omitted = 0 } = profile.collectors.browser ?? {}
+    const [client = ''] = readHeader(profile.collectors.request, 'user-agent')
+    return { omitted, client, errors: errors.map((error, index) => toRow(error, index, toPlace)) }
+  },
+
+  nothing: 'No errors in the browser.',
+
+  toMarkdown({ profile }) {
+    const { errors = [], omitted = 0 } = profile.collectors.browser ?? {}
+    if (errors.length === 0) return []
+    return ['## Errors in the browser', ...errors.flatMap(writeBrowserError), ...writeRest(omitted)]
+  },
 }
 
 /** The view of a place in a file of the page. Only the files of the application can be opened. */
@@ -63,21 +70,6 @@ function toRow(error: BrowserError, index: number, toPlace: ToPlace) {
     // A stack in an unknown format.
     stack: frames.length === 0 ? stack : '',
   }
-}
-
-/** The errors of the page in the browser. */
-export const browserSection: Section = {
-  panel: 'browser',
-  nothing: 'No errors in the browser.',
-  write({ profile }) {
-    const { errors = [], omitted = 0 } = profile.collectors.browser ?? {}
-    if (errors.length === 0) return []
-    return [
-      '## Errors in the browser',
-      ...errors.flatMap(writeBrowserError),
-      ...(omitted === 0 ? [] : [`${omitted.toLocaleString('en')} more were not recorded.`]),
-    ]
-  },
 }
 
 function writeBrowserError(error: BrowserError): string[] {

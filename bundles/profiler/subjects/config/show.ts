@@ -1,12 +1,13 @@
 import { type FormattedTime, formatTime, type Row, toRows, toValueRow } from '../../profile/format.ts'
-import type { PanelModel, ProfilePanel } from '../../web/panels/panel.ts'
+import type { PanelModel, SubjectView } from '../../web/panels/subject-view.ts'
 import type { ServerProcessData } from './data.ts'
 
-/** Shows the settings that the application was started with, its bundles and versions. */
-export const configPanel: ProfilePanel = {
+/** The settings that the application was started with, its bundles and versions. */
+export const configView: SubjectView = {
   name: 'config',
   label: 'Configuration',
   template: 'profiler/panels/config',
+  collectors: ['config', 'server'],
   hasContent: () => true,
   toView({ profile }) {
     const { config, server } = profile.process

@@ -1,8 +1,5 @@
 import { formatTree, type ValueEntry, type ValueTree } from '../../../../lib/redact/value-tree.ts'
-import { type Section, toBlock, toSpan } from '../../export/markdown-text.ts'
-import type { Overview } from '../../insight/overview/overview.ts'
-import type { ShownProfile } from '../../insight/relatives.ts'
-import type { SummaryView } from '../../insight/summary-view.ts'
+import { toBlock, toSpan, writeRest } from '../../export/markdown-text.ts'
 import {
   formatCount,
   formatMicroseconds,
@@ -15,29 +12,63 @@ import {
 } from '../../profile/format.ts'
 import { profileLink } from '../../profile/links.ts'
 import type { EditorLinks } from '../../web/editor-links.ts'
-import type { PanelModel, ProfilePanel } from '../../web/panels/panel.ts'
-import { item, itemRowLimit, limitRows, row, rowLimit, type ToolbarItem } from '../../web/toolbar/toolbar-items.ts'
+import type { PanelModel, SubjectView } from '../../web/panels/subject-view.ts'
+import { item, itemRowLimit, limitRows, row, rowLimit } from '../../web/toolbar/toolbar-items.ts'
 import type { ConsoleEntry, ConsoleMethod } from './data.ts'
 
 /** The most entries of the trees of all calls: the page is at most 60 kB. */
 const entryLimit = 400
 
-/** Creates the panel of the calls of `dump` and of `console`, in their order. */
-export function createConsolePanel(editor: EditorLinks): ProfilePanel {
-  return {
-    name: 'console',
-    label: 'Console',
-    template: 'profiler/panels/console',
-    hasContent: ({ summary }) => summary.dumps > 0,
-    badge: ({ summary: { dumps } }) => ({ text: dumps === 0 ? '' : String(dumps), level: 'plain' }),
-    toView({ profile }) {
-      const { entries = [], omitted = 0 } = profile.collectors.console ?? {}
-      // A large value leaves room for the values after it.
-      const limit = Math.max(10, Math.floor(entryLimit / Math.max(4, entries.length)))
-      const views = entries.map((entry, index) => toRow(entry, index, editor, new TreeViewer(limit)))
-      return { omitted, entries: views }
-    },
-  }
+/** The calls of `dump` and of `console`, in their order. */
+export const consoleView: SubjectView = {
+  name: 'console',
+  label: 'Console',
+  template: 'profiler/panels/console',
+  hasContent: ({ profile }) => profile.summary.dumps > 0,
+
+  badge({ profile }) {
+    const { dumps } = profile.summary
+    return { text: dumps === 0 ? '' : String(dumps), level: 'plain' }
+  },
+
+  toView({ profile }, { editor }) {
+    const { entries = [], omitted = 0 } = profile.collectors.console ?? {}
+    // A large value leaves room for the values after it.
+    const limit = Math.max(10, Math.floor(entryLimit / Math.max(4, entries.length)))
+    const views = entries.map((entry, index) => toRow(entry, index, editor, new TreeViewer(limit)))
+    return { omitted, entries: views }
+  },
+
+  toMarkdown({ profile }, limit) {
+    const { entries = [], omitted = 0 } = profile.collectors.console ?? {}
+    if (entries.length === 0) return []
+    return [
+      '## Console',
+      ...entries.slice(0, limit).flatMap(writeEntry),
+      ...writeRest(Math.max(0, entries.length - limit) + omitted, 'are not listed'),
+    ]
+  },
+
+  toItems({ editor, profile, summary }) {
+    const { dumps } = profile.summary
+    if (dumps === 0) return []
+    const { entries = [] } = profile.collectors.console ?? {}
+    const link = profileLink(summary.token, 'console')
+    const rows = entries.map(({ label, method, site, values }, index) => {
+      const text = values.map(value => toOneLine(formatTree(value))).join(' ')
+      return row(label ?? method, shorten(text, rowLimit), {
+        link: `${link}#dump-${index}`,
+        place: editor.viewCaller(site),
+      })
+    })
+    return [
+      item('console', 'Console', {
+        text: formatCount(dumps, 'dump'),
+        link,
+        rows: limitRows(rows, link, dumps - itemRowLimit),
+      }),
+    ]
+  },
 }
 
 function toRow(
@@ -99,21 +130,6 @@ function cellsOf({ entries = [] }: ValueTree): readonly ValueEntry[] {
   return entries
 }
 
-/** The calls of `dump` and of `console`. */
-export const consoleSection: Section = {
-  panel: 'console',
-  write({ profile }, limit) {
-    const { entries = [], omitted = 0 } = profile.collectors.console ?? {}
-    if (entries.length === 0) return []
-    const rest = Math.max(0, entries.length - limit) + omitted
-    return [
-      '## Console',
-      ...entries.slice(0, limit).flatMap(writeEntry),
-      ...(rest === 0 ? [] : [`${rest.toLocaleString('en')} more are not listed.`]),
-    ]
-  },
-}
-
 function writeEntry({ at, callers = [], label, method, site, values }: ConsoleEntry): string[] {
   const place = site?.file === undefined ? '' : ` at ${toSpan(formatPlace(site))}`
   const head = `+${formatMicroseconds(at)} ${method}${label === undefined ? '' : ` ${toSpan(label)}`}${place}`
@@ -121,32 +137,4 @@ function writeEntry({ at, callers = [], label, method, site, values }: ConsoleEn
   const lines = values.map(value => (plain.includes(value) ? value.text : formatTree(value)))
   const calls = callers.map(caller => ['at', caller.function, formatPlace(caller)].filter(Boolean).join(' '))
   return [head, ...(lines.length === 0 ? [] : [toBlock([...lines, ...calls].join('\n'))])]
-}
-
-/** Creates the item of dumps; `undefined` without any. */
-export function toConsoleItem(
-  { profile }: ShownProfile,
-  { token }: SummaryView,
-  _: Overview,
-  editor: EditorLinks,
-): ToolbarItem | undefined {
-  const { dumps } = profile.summary
-  if (dumps === 0) return undefined
-  const { entries = [] } = profile.collectors.console ?? {}
-  const link = profileLink(token, 'console')
-  return item('console', 'Console', {
-    text: formatCount(dumps, 'dump'),
-    link,
-    rows: limitRows(
-      entries.map(({ label, method, site, values }, index) => {
-        const text = values.map(value => toOneLine(formatTree(value))).join(' ')
-        return row(label ?? method, shorten(text, rowLimit), {
-          link: `${link}#dump-${index}`,
-          place: editor.viewCaller(site),
-        })
-      }),
-      link,
-      dumps - itemRowLimit,
-    ),
-  })
 }

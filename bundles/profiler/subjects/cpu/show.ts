@@ -1,27 +1,47 @@
 import { highlightSource } from '../../../../lib/stack/highlight.ts'
 import { createAxis, listTicks, wholeWindow } from '../../client/time-axis.ts'
-import { type Section, toBlock, toList, toSpan, writeLine } from '../../export/markdown-text.ts'
+import { toBlock, toList, toSpan, writeLine } from '../../export/markdown-text.ts'
 import { formatCount, formatMicroseconds, formatShare, toTarget } from '../../profile/format.ts'
 import { cpuLink, profileLink } from '../../profile/links.ts'
 import type { ProfileSummary } from '../../profile/profile.ts'
 import type { EditorLinks } from '../../web/editor-links.ts'
-import type { PanelProfile, ProfilePanel } from '../../web/panels/panel.ts'
 import { toBar, toPercent } from '../../web/panels/parts.ts'
+import type { PanelProfile, SubjectView } from '../../web/panels/subject-view.ts'
 import { intervalOf, placeOf, readCpu, type StoredCpu, type StoredFunction, type StoredSample } from './read.ts'
 
-/** Creates the panel of the CPU profile of a request that was sampled: a flame graph and its hot spots. */
-export function createCpuPanel(editor: EditorLinks): ProfilePanel {
-  return {
-    name: 'cpu',
-    label: 'CPU',
-    template: 'profiler/panels/cpu',
-    hasContent: profile => readCpu(profile) !== undefined,
-    toView(shown) {
-      const { summary } = shown.profile
-      const cpu = readCpu(shown.profile)
-      return { page: cpuLink, ...describeNext(summary), ...(cpu ? viewCpu(cpu, shown, editor) : { isMissing: true }) }
-    },
-  }
+/** The CPU profile of a request that was sampled: a flame graph, the functions with the most CPU time, and their sources. */
+export const cpuView: SubjectView = {
+  name: 'cpu',
+  label: 'CPU',
+  template: 'profiler/panels/cpu',
+  hasContent: ({ profile }) => readCpu(profile) !== undefined,
+
+  toView(shown, { editor }) {
+    const { summary } = shown.profile
+    const cpu = readCpu(shown.profile)
+    return { page: cpuLink, ...describeNext(summary), ...(cpu ? viewCpu(cpu, shown, editor) : { isMissing: true }) }
+  },
+
+  toMarkdown({ profile }, limit) {
+    const cpu = readCpu(profile)
+    if (cpu === undefined) return []
+    const hot = findHot(cpu)
+    return [
+      '## CPU',
+      toFacts(cpu),
+      '### Hot spots',
+      hot.length === 0 ? 'No CPU activity in the samples.' : toList(hot, limit, spot => writeSpot(spot, cpu)),
+      ...cpu.excerpts.flatMap(({ file, line, lines, start }) => [
+        `Source of ${toSpan(`${file}:${line}`)}, the hottest line marked:`,
+        toBlock(lines.map((text, index) => writeLine(text, start + index, line)).join('\n'), 'ts'),
+      ]),
+    ]
+  },
+}
+
+/** The functions that were at work themselves, those with the most CPU time first. */
+function findHot({ functions }: StoredCpu): readonly StoredFunction[] {
+  return functions.filter(({ self }) => self > 0)
 }
 
 /** The default values of the form: the next request like this one. */
@@ -38,14 +58,14 @@ function describeNext({ method, parent, route, url }: ProfileSummary) {
 const fewSamples = 50
 
 function viewCpu(cpu: StoredCpu, { profile, query }: PanelProfile, editor: EditorLinks) {
-  const { busy, calls, functions, idle, isCut, omitted, others, samples, startup } = cpu
+  const { busy, calls, idle, isCut, omitted, others, samples, startup } = cpu
   const frame = calls[Number(query.get('frame') || Number.NaN)]
   const isUnfolded = query.get('calls') === 'all'
   const link = profileLink(profile.summary.token, 'cpu')
   const linkTo = (call: StoredSample | undefined, isAll = isUnfolded) =>
     `${link}${call === undefined ? '' : `&frame=${call.index}`}${isAll ? '&calls=all' : ''}#flame`
   const flame = drawFlameGraph(cpu, { frame, isUnfolded, linkTo })
-  const hot = functions.filter(({ self }) => self > 0)
+  const hot = findHot(cpu)
   return {
     busy: formatMicroseconds(busy),
     idle: formatMicroseconds(idle),
@@ -276,26 +296,6 @@ function countWithin({ children }: StoredSample): number {
 
 function shareOf(part: number, whole: number): number {
   return whole > 0 ? Math.min(1, part / whole) : 0
-}
-
-/** The functions with the most CPU time, and source excerpts of those of the application. */
-export const cpuSection: Section = {
-  panel: 'cpu',
-  write({ profile }, limit) {
-    const cpu = readCpu(profile)
-    if (cpu === undefined) return []
-    const hot = cpu.functions.filter(({ self }) => self > 0)
-    return [
-      '## CPU',
-      toFacts(cpu),
-      '### Hot spots',
-      hot.length === 0 ? 'No CPU activity in the samples.' : toList(hot, limit, spot => writeSpot(spot, cpu)),
-      ...cpu.excerpts.flatMap(({ file, line, lines, start }) => [
-        `Source of ${toSpan(`${file}:${line}`)}, the hottest line marked:`,
-        toBlock(lines.map((text, index) => writeLine(text, start + index, line)).join('\n'), 'ts'),
-      ]),
-    ]
-  },
 }
 
 function toFacts(cpu: StoredCpu): string {

@@ -1,4 +1,4 @@
-import { markdownDepth, type Section, toSpan } from '../../export/markdown-text.ts'
+import { markdownDepth, toSpan, writeRest } from '../../export/markdown-text.ts'
 import {
   type EventNode,
   type EventTree,
@@ -15,52 +15,66 @@ import { formatMicroseconds } from '../../profile/format.ts'
 import { describeSubRequest, profileLink } from '../../profile/links.ts'
 import type { Profile, ProfileSummary } from '../../profile/profile.ts'
 import type { EditorLinks, PlaceView } from '../../web/editor-links.ts'
-import type { PanelModel, ProfilePanel } from '../../web/panels/panel.ts'
+import type { PanelModel, SubjectView } from '../../web/panels/subject-view.ts'
 import { rowId } from '../../web/panels/value-origins.ts'
 import { keyOfListener, summarizeListeners } from './read.ts'
 
 /** The rows of a page; a link shows all of them. */
 const rowLimit = 120
 
-/** Creates the panel of the event tree: the dispatched events, their listeners with their times, and what these changed. */
-export function createEventsPanel(editor: EditorLinks): ProfilePanel {
-  return {
-    name: 'events',
-    label: 'Events',
-    template: 'profiler/panels/events',
-    hasContent: profile => readEventTree(profile).nodes.length > 0,
-    toView({ children, profile, query }) {
-      const { controller, token } = profile.summary
-      const tree = readEventTree(profile)
-      const tables = summarizeListeners(tree, profile.process)
-      const isAll = query.get('spans') === 'all'
-      const outline = outlineEvents(tree, controller ?? '')
-      const { left, nodes } = foldOutline(outline, isAll ? Number.POSITIVE_INFINITY : rowLimit)
-      const toView = createRowViewer({
-        token,
-        children,
-        until: readHandledTime(profile) * 1000,
-        thrown: readThrown(profile),
-        sites: tables.sites,
-        editor,
-      })
-      return {
-        metrics: [
-          { name: 'Dispatched events', value: countOf(tree, 'dispatch') },
-          { name: 'Listener calls', value: countOf(tree, 'call') },
-          { name: 'Not called', value: String(tables.notCalled.length) },
-          { name: 'Orphaned events', value: String(tables.orphaned.length) },
-        ],
-        nodes: nodes.map(toView),
-        left,
-        allLink: `${profileLink(token, 'events')}&spans=all`,
-        dropped: tree.dropped,
-        ...tables,
-        called: tables.called.map(row => ({ ...row, site: viewText(row.site, editor) })),
-        notCalled: tables.notCalled.map(row => ({ ...row, site: viewText(row.site, editor) })),
-      }
-    },
-  }
+/** The event tree: the dispatched events, their listeners with their times, and what these changed. */
+export const eventsView: SubjectView = {
+  name: 'events',
+  label: 'Events',
+  template: 'profiler/panels/events',
+  hasContent: ({ profile }) => readEventTree(profile).nodes.length > 0,
+
+  toView({ children, profile, query }, { editor }) {
+    const { controller, token } = profile.summary
+    const tree = readEventTree(profile)
+    const tables = summarizeListeners(tree, profile.process)
+    const isAll = query.get('spans') === 'all'
+    const outline = outlineEvents(tree, controller ?? '')
+    const { left, nodes } = foldOutline(outline, isAll ? Number.POSITIVE_INFINITY : rowLimit)
+    const toView = createRowViewer({
+      token,
+      children,
+      until: readHandledTime(profile) * 1000,
+      thrown: readThrown(profile),
+      sites: tables.sites,
+      editor,
+    })
+    return {
+      metrics: [
+        { name: 'Dispatched events', value: countOf(tree, 'dispatch') },
+        { name: 'Listener calls', value: countOf(tree, 'call') },
+        { name: 'Not called', value: String(tables.notCalled.length) },
+        { name: 'Orphaned events', value: String(tables.orphaned.length) },
+      ],
+      nodes: nodes.map(toView),
+      left,
+      allLink: `${profileLink(token, 'events')}&spans=all`,
+      dropped: tree.dropped,
+      ...tables,
+      called: tables.called.map(row => ({ ...row, site: viewText(row.site, editor) })),
+      notCalled: tables.notCalled.map(row => ({ ...row, site: viewText(row.site, editor) })),
+    }
+  },
+
+  toMarkdown({ profile }, limit) {
+    const { dropped, nodes, roots } = readEventTree(profile)
+    if (nodes.length === 0) return []
+    const lines = roots.flatMap(root => writeNode(root, 0))
+    // A tree has more items than other lists.
+    const room = 3 * limit
+    const left = Math.max(0, nodes.length - Math.min(lines.length, room)) + dropped
+    return ['## Events', lines.slice(0, room).join('\n'), ...writeRest(left, 'are not listed')]
+  },
+
+  toNumbers(profile) {
+    const value = countOf(readEventTree(profile), 'call')
+    return value === '0' ? [] : [{ name: 'Listener calls', value }]
+  },
 }
 
 function countOf({ nodes }: EventTree, kind: EventNode['kind']): string {
@@ -297,24 +311,6 @@ function findRuns(nodes: readonly OutlineNode[], quiet: ReadonlySet<OutlineNode>
 /** An event without a name is identified by its listeners. */
 function keyOf({ children, name }: OutlineNode): string {
   return JSON.stringify([name, ...children.map(child => child.name)])
-}
-
-/** The event tree as a nested list: dispatches, the called listeners, and their changes. */
-export const eventsSection: Section = {
-  panel: 'events',
-  write({ profile }, limit) {
-    const { dropped, nodes, roots } = readEventTree(profile)
-    if (nodes.length === 0) return []
-    const lines = roots.flatMap(root => writeNode(root, 0))
-    // A tree has more items than other lists.
-    const room = 3 * limit
-    const left = Math.max(0, nodes.length - Math.min(lines.length, room)) + dropped
-    return [
-      '## Events',
-      lines.slice(0, room).join('\n'),
-      ...(left === 0 ? [] : [`${left.toLocaleString('en')} more are not listed.`]),
-    ]
-  },
 }
 
 function writeNode(node: EventNode, depth: number): string[] {

@@ -1,8 +1,5 @@
 import { writeErrorPrompt } from '../../export/conclusions.ts'
-import { type Section, toBlock, toList, toSpan } from '../../export/markdown-text.ts'
-import type { Overview } from '../../insight/overview/overview.ts'
-import type { ShownProfile } from '../../insight/relatives.ts'
-import type { SummaryView } from '../../insight/summary-view.ts'
+import { toBlock, toList, toSpan, writeLine } from '../../export/markdown-text.ts'
 import type { RecordedFrame } from '../../profile/code.ts'
 import {
   findThrowFrame,
@@ -15,33 +12,63 @@ import {
 import { formatSize } from '../../profile/format.ts'
 import { profileLink } from '../../profile/links.ts'
 import type { Excerpt } from '../../profile/schema.ts'
-import type { EditorLinks } from '../../web/editor-links.ts'
 import { viewExceptions } from '../../web/exceptions.ts'
-import type { ProfilePanel } from '../../web/panels/panel.ts'
 import { viewOccurrences, viewVerification } from '../../web/panels/parts.ts'
-import { cutText, item, limitRows, row, type ToolbarItem } from '../../web/toolbar/toolbar-items.ts'
+import type { SubjectView } from '../../web/panels/subject-view.ts'
+import { cutText, item, limitRows, row } from '../../web/toolbar/toolbar-items.ts'
 
-/** Creates the panel of exceptions: the first one and its causes, with stacks and sources. */
-export function createExceptionPanel(editor: EditorLinks): ProfilePanel {
-  return {
-    name: 'exception',
-    label: 'Exception',
-    template: 'profiler/panels/exception',
-    hasContent: profile => readExceptions(profile).length > 0,
-    badge(profile) {
-      const { length } = readExceptions(profile)
-      return { text: length === 0 ? '' : String(length), level: 'error' }
+/** The exceptions with their causes, their stacks, and their sources. */
+export const exceptionView: SubjectView = {
+  name: 'exception',
+  label: 'Exception',
+  template: 'profiler/panels/exception',
+  hasContent: ({ profile }) => readExceptions(profile).length > 0,
+
+  badge({ profile }) {
+    const { length } = readExceptions(profile)
+    return { text: length === 0 ? '' : String(length), level: 'error' }
+  },
+
+  toView: async ({ findOccurrences, profile }, { editor }) => ({
+    isCrash: profile.summary.outcome === 'crashed',
+    cut: profile.summary.outcome === 'stream-failed' ? formatSize(profile.collectors.response?.sent ?? 0) : '',
+    occurrences: viewOccurrences(await findOccurrences(profile)),
+    prompt: writeErrorPrompt(profile, profile.summary.token),
+    verification: profile.summary.exception !== null && viewVerification(profile, 'exception'),
+    trace: readExceptions(profile).map(toTrace).join('\n\n'),
+    ...viewExceptions(profile, editor),
+  }),
+
+  toMarkdown({ profile }, limit) {
+    const exceptions = readExceptions(profile)
+    if (exceptions.length === 0) return []
+    const sources = new Sources(readExcerpts(profile))
+    const { fingerprint } = profile.summary
+    return [
+      '## Exceptions',
+      ...(fingerprint === null ? [] : [`Fingerprint: ${toSpan(fingerprint)}; the list can be filtered by it.`]),
+      ...exceptions.flatMap(exception => writeException(exception, sources, limit)),
+    ]
+  },
+
+  toItems({ editor, profile, summary }) {
+    const { exception } = profile.summary
+    if (exception === null) return []
+    const link = profileLink(summary.token, 'exception')
+    const place = editor.viewCaller(findThrowFrame(profile))
+    const rows = (profile.collectors.exception?.exceptions ?? []).map(({ message, name }, index) =>
+      row(name || 'Error', cutText(message), { link, tone: 'error', place: index === 0 && place }),
+    )
+    return [item('exception', 'Exception', { text: exception, tone: 'error', link, rows: limitRows(rows, link) })]
+  },
+
+  onErrorPage: {
+    toView({ profile }, { editor }) {
+      const view = viewExceptions(profile, editor)
+      const frames = view.exceptions.flatMap(({ groups }) => groups.flatMap(({ frames }) => frames))
+      return { first: frames.find(({ isOpen }) => isOpen), ...view }
     },
-    toView: async ({ findOccurrences, profile }) => ({
-      isCrash: profile.summary.outcome === 'crashed',
-      cut: profile.summary.outcome === 'stream-failed' ? formatSize(profile.collectors.response?.sent ?? 0) : '',
-      occurrences: viewOccurrences(await findOccurrences(profile)),
-      prompt: writeErrorPrompt(profile, profile.summary.token),
-      verification: profile.summary.exception !== null && viewVerification(profile, 'exception'),
-      trace: readExceptions(profile).map(toTrace).join('\n\n'),
-      ...viewExceptions(profile, editor),
-    }),
-  }
+  },
 }
 
 /** Writes an exception as plain text, for a report or a search. */
@@ -54,22 +81,6 @@ function toTrace({ name, message, properties, relation, frames, ...left }: Store
 
 /** The maximal number of source excerpts. */
 const excerptLimit = 5
-
-/** The exceptions with their causes, the stack frames of the application, and their sources. */
-export const exceptionSection: Section = {
-  panel: 'exception',
-  write({ profile }, limit) {
-    const exceptions = readExceptions(profile)
-    if (exceptions.length === 0) return []
-    const sources = new Sources(readExcerpts(profile))
-    const { fingerprint } = profile.summary
-    return [
-      '## Exceptions',
-      ...(fingerprint === null ? [] : [`Fingerprint: ${toSpan(fingerprint)}; the list can be filtered by it.`]),
-      ...exceptions.flatMap(exception => writeException(exception, sources, limit)),
-    ]
-  },
-}
 
 function writeException(exception: StoredException, sources: Sources, limit: number): string[] {
   const { code, frames, message, name, note, properties, relation, status } = exception
@@ -122,33 +133,6 @@ class Sources {
 }
 
 function writeExcerpt({ file, line, lines, start }: Excerpt): string[] {
-  const code = lines.map((text, index) => {
-    const number = start + index
-    return `${number === line ? '>' : ' '} ${String(number).padStart(4)} | ${text}`.trimEnd()
-  })
+  const code = lines.map((text, index) => writeLine(text, start + index, line))
   return [`Source of ${toSpan(`${file}:${line}`)}:`, toBlock(code.join('\n'), 'ts')]
-}
-
-export function toExceptionItem(
-  { profile }: ShownProfile,
-  { token }: SummaryView,
-  _: Overview,
-  editor: EditorLinks,
-): ToolbarItem | undefined {
-  const { exception } = profile.summary
-  if (exception === null) return undefined
-  const thrown = profile.collectors.exception?.exceptions ?? []
-  const link = profileLink(token, 'exception')
-  const place = editor.viewCaller(findThrowFrame(profile))
-  return item('exception', 'Exception', {
-    text: exception,
-    tone: 'error',
-    link,
-    rows: limitRows(
-      thrown.map(({ message, name }, index) =>
-        row(name || 'Error', cutText(message), { link, tone: 'error', place: index === 0 && place }),
-      ),
-      link,
-    ),
-  })
 }

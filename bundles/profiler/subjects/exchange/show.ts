@@ -1,16 +1,7 @@
 import { statusText } from '../../../../lib/http/response.ts'
-import {
-  type Section,
-  toJsonBlock,
-  toList,
-  toSpan,
-  writeContentBlocks,
-  writePairs,
-} from '../../export/markdown-text.ts'
+import { toJsonBlock, toList, toSpan, writeContentBlocks, writePairs } from '../../export/markdown-text.ts'
 import { createCurl } from '../../export/snippets.ts'
-import type { Overview } from '../../insight/overview/overview.ts'
-import type { ShownProfile } from '../../insight/relatives.ts'
-import { outcomes, type SummaryView } from '../../insight/summary-view.ts'
+import { outcomes } from '../../insight/summary-view.ts'
 import type { BodyData } from '../../profile/content.ts'
 import {
   formatCount,
@@ -18,9 +9,9 @@ import {
   formatMoment,
   formatPeriod,
   formatSize,
+  formatText,
   formatTime,
   type Row,
-  readHeader,
   shorten,
   toPairRows,
   toRows,
@@ -30,10 +21,11 @@ import {
 } from '../../profile/format.ts'
 import { contentLink, profileLink } from '../../profile/links.ts'
 import type { Outcome, Profile, ProfileSummary } from '../../profile/profile.ts'
+import type { Pairs } from '../../profile/schema.ts'
 import { viewAnswer } from '../../web/answer-place.ts'
 import type { EditorLinks } from '../../web/editor-links.ts'
-import type { PanelModel, PanelProfile, ProfilePanel } from '../../web/panels/panel.ts'
 import { type BodyView, viewBody, viewContent } from '../../web/panels/parts.ts'
+import type { PanelModel, PanelProfile, SubjectView } from '../../web/panels/subject-view.ts'
 import {
   type ChangeOrigins,
   createAttributeRows,
@@ -42,18 +34,72 @@ import {
   findRemovedHeaders,
   type OriginRow,
 } from '../../web/panels/value-origins.ts'
-import { cutText, item, row, type ToolbarItem } from '../../web/toolbar/toolbar-items.ts'
+import { cutText, item, row, type ToolbarItem, type ToolbarProfile } from '../../web/toolbar/toolbar-items.ts'
 import type { ProfiledSession, RedirectData, ResponseData, SessionUseData } from './data.ts'
+import { readForwarded } from './read.ts'
 
-/** Creates the panel of the request and the response, with cookies, session and server parameters. */
-export function createRequestPanel(editor: EditorLinks): ProfilePanel {
-  return {
-    name: 'request',
-    label: 'Request / Response',
-    template: 'profiler/panels/request',
-    hasContent: () => true,
-    toView: shown => toView(shown, editor),
-  }
+/** The request and its response, with cookies, the session, and the redirects to this request. */
+export const exchangeView: SubjectView = {
+  name: 'request',
+  label: 'Request / Response',
+  template: 'profiler/panels/request',
+  collectors: ['request', 'response', 'session', 'redirects', 'server'],
+  hasContent: () => true,
+  toView: (shown, { editor }) => toView(shown, editor),
+
+  toMarkdown({ profile }, limit) {
+    const { redirects = [], request, response, session } = profile.collectors
+    return [
+      '## Request',
+      ...writePairs('Query', request?.query, limit),
+      ...writePairs('Headers', request?.headers, limit),
+      ...writeBody(request?.body, limit),
+      ...writePairs('Attributes', request?.attributes, limit),
+      ...writeRedirects(redirects, limit),
+      '## Response',
+      `Body: ${describeSize(response, profile.summary)}`,
+      ...writePairs('Headers', response?.headers, limit),
+      ...writeContentBlocks(response?.content, limit),
+      ...writeSession(session, limit),
+    ]
+  },
+
+  toItems: shown => [toResponseItem(shown), ...toRedirectItem(shown)],
+
+  onErrorPage: {
+    toView({ profile }) {
+      const { request } = profile.collectors
+      const body = viewBody(request?.body)
+      const headers = toPairRows(request?.headers).map(toValueRow)
+      return {
+        traceId: request?.traceId ?? '',
+        user: toPairRows(findUser(profile)).map(toValueRow),
+        query: toPairRows(request?.query).map(toValueRow),
+        form: body.form.map(toValueRow),
+        files: body.files,
+        content: body.content.tree,
+        note: request?.body === undefined ? '' : body.content.message,
+        headers: headers.filter(isRelevant),
+        otherHeaders: headers.filter(header => !isRelevant(header)),
+      }
+    },
+
+    toMarkdown(profile, limit) {
+      const { request } = profile.collectors
+      const parts = [
+        ...(request?.traceId === undefined ? [] : [`Trace ${request.traceId}`]),
+        ...writePairs('User', findUser(profile), limit),
+        ...writePairs('Query', request?.query, limit),
+        ...writeBody(request?.body, limit),
+        ...writePairs(
+          'Headers',
+          request?.headers.filter(([name]) => isRelevant({ name })),
+          limit,
+        ),
+      ]
+      return parts.length === 0 ? [] : ['## Request', ...parts]
+    },
+  },
 }
 
 const endings: ReadonlyMap<Outcome, string> = new Map([
@@ -116,7 +162,6 @@ function viewTrace({ collectors: { request }, summary }: Profile): object | fals
   return { id: request.traceId, hasCaller: request.parentSpanId !== undefined, link }
 }
 
-/** Makes the view of the request alone, which the error page shows as well. */
 function viewRequest({ collectors, summary }: Profile, origins: ChangeOrigins): RequestView {
   const { request } = collectors
   const headers = toPairRows(request?.headers)
@@ -164,12 +209,13 @@ function viewResponse(response: ResponseData | undefined, headers: readonly Row[
   return {
     status: status > 0 ? `${status} ${statusText(status)}` : 'none',
     contentType: contentType || 'n/a',
-    size: viewSize(response, summary),
+    size: describeSize(response, summary),
     cookies: headers.filter(({ name }) => isNamed(name, 'set-cookie')).map(({ value }) => readSetCookie(value)),
   }
 }
 
-function viewSize(response: ResponseData | undefined, { method }: ProfileSummary): string {
+/** The size of the body of a response, and how it was sent. */
+function describeSize(response: ResponseData | undefined, { method }: ProfileSummary): string {
   const isStreamed = response?.isStreamed ?? false
   const bytes = formatSize(response?.size) || (isStreamed ? 'not known' : 'n/a')
   const sent = formatSize(response?.sent)
@@ -186,24 +232,27 @@ function viewSize(response: ResponseData | undefined, { method }: ProfileSummary
 }
 
 function viewSession(session: ProfiledSession | undefined, editor: EditorLinks) {
-  const { createdAt, lastUsedAt, expiresAt } = session?.metadata ?? {}
-  const times = [
-    { name: 'Created', moment: createdAt },
-    { name: 'Last used', moment: lastUsedAt },
-    { name: 'Expires', moment: expiresAt },
-  ].flatMap(({ moment = Number.NaN, name }) => {
-    const value = formatMoment(moment)
-    return value === '' ? [] : [{ ...toValueRow({ name, value }), time: formatTime(moment) }]
-  })
-  const store = session?.store ?? ''
   return {
     useCount: String(session?.useCount ?? 0),
     isStateless: session?.isStateless ?? false,
-    metadata: [...times, ...(store === '' ? [] : [toValueRow({ name: 'Store', value: store })])],
+    metadata: listMetadata(session).map(row => ({ ...row, ...toValueRow(row) })),
     attributes: toRows(session?.attributes).map(toValueRow),
     flashes: toRows(session?.flashes).map(toValueRow),
     uses: (session?.uses ?? []).map(use => viewUse(use, editor)),
   }
+}
+
+/** The times of a session, and where it is stored, as far as they are known. */
+function listMetadata({ metadata, store = '' }: Partial<ProfiledSession> = {}) {
+  const times = [
+    { name: 'Created', moment: metadata?.createdAt },
+    { name: 'Last used', moment: metadata?.lastUsedAt },
+    { name: 'Expires', moment: metadata?.expiresAt },
+  ].flatMap(({ moment = Number.NaN, name }) => {
+    const value = formatMoment(moment)
+    return value === '' ? [] : [{ name, value, time: formatTime(moment) }]
+  })
+  return [...times, ...(store === '' ? [] : [{ name: 'Store', value: store }])]
 }
 
 function viewUse({ at, method, trace }: SessionUseData, editor: EditorLinks): PanelModel {
@@ -345,36 +394,26 @@ function split(text: string): [before: string, after: string] {
   return separator === -1 ? [text, ''] : [text.slice(0, separator), text.slice(separator + 1)]
 }
 
-/** The request and its response, the session, and the redirects to this request. */
-export const exchangeSection: Section = {
-  panel: 'request',
-  write({ profile }, limit) {
-    const { redirects = [], request, response, session } = profile.collectors
-    return [
-      '## Request',
-      ...writePairs('Query', request?.query, limit),
-      ...writePairs('Headers', request?.headers, limit),
-      ...writeBody(request?.body, limit),
-      ...writePairs('Attributes', request?.attributes, limit),
-      ...writeRedirects(redirects, limit),
-      '## Response',
-      writeSize(response),
-      ...writePairs('Headers', response?.headers, limit),
-      ...writeContentBlocks(response?.content, limit),
-      ...writeSession(session, limit),
-    ]
-  },
+/** The headers on which an answer mostly depends. */
+const relevantHeaders: ReadonlySet<string> = new Set([
+  ...['accept', 'authorization', 'content-length', 'content-type', 'cookie', 'host', 'origin', 'referer'],
+  ...['user-agent', 'x-requested-with'],
+])
+
+function isRelevant({ name }: Pick<Row, 'name'>): boolean {
+  return relevantHeaders.has(name.toLowerCase())
 }
 
-function writeSize(response: ResponseData | undefined): string {
-  const sent = formatSize(response?.sent)
-  const size = formatSize(response?.size) || 'size not known'
-  const events = response?.events === undefined ? '' : `, ${formatCount(response.events, 'event')}`
-  return `Body: ${size}${response?.isStreamed ? ', streamed' : ''}${sent === '' ? '' : `, ${sent} sent`}${events}`
+const userName = /user|account|customer|member|login/i
+
+/** What the session and the attributes of the request say about the user. */
+function findUser({ collectors: { request, session } }: Profile): Pairs {
+  const pairs = [...Object.entries(session?.attributes ?? {}), ...(request?.attributes ?? [])]
+  return pairs.filter(([name, value]) => userName.test(name) && formatText(value) !== '')
 }
 
 /** Writes the body of a request as far as it was recorded. */
-export function writeBody(body: BodyData | undefined, limit: number): string[] {
+function writeBody(body: BodyData | undefined, limit: number): string[] {
   if (body === undefined) return []
   const { files = [], form, json, length, note, state, type } = body
   const facts = [toSpan(type), formatSize(length) || 'of unknown length', `state ${toSpan(state)}`]
@@ -407,17 +446,11 @@ function writeRedirects(redirects: readonly RedirectData[], limit: number): stri
 
 function writeSession(session: ProfiledSession | undefined, limit: number): string[] {
   if (session === undefined) return []
-  const { attributes = {}, flashes = {}, isStateless, metadata, useCount, uses } = session
+  const { attributes = {}, flashes = {}, isStateless, useCount, uses } = session
   const facts = [
     `- Uses: ${useCount}`,
     `- Stateless: ${isStateless ? 'yes' : 'no'}`,
-    ...(metadata === undefined
-      ? []
-      : [
-          `- Created: ${formatMoment(metadata.createdAt)}`,
-          `- Last used: ${formatMoment(metadata.lastUsedAt)}`,
-          ...(metadata.expiresAt === undefined ? [] : [`- Expires: ${formatMoment(metadata.expiresAt)}`]),
-        ]),
+    ...listMetadata(session).map(({ name, value }) => `- ${name}: ${toSpan(value)}`),
   ]
   return [
     '## Session',
@@ -432,14 +465,9 @@ function writeUse({ at, method, trace: [site = ''] }: SessionUseData): string {
   return `+${formatDuration(at)} ${toSpan(method)} ${toSpan(site)}`
 }
 
-export function toResponseItem(
-  { children, profile }: ShownProfile,
-  summary: SummaryView,
-  _: Overview,
-  editor: EditorLinks,
-): ToolbarItem {
+function toResponseItem({ children, editor, profile, summary }: ToolbarProfile): ToolbarItem {
   const { contentType, outcome } = profile.summary
-  const [forwarded = ''] = readHeader(profile.collectors.response, 'x-previous-debug-token')
+  const forwarded = readForwarded(profile)
   const child = children.find(({ token }) => token === forwarded)
   const place = viewAnswer(profile, editor)
   return item('request', 'Response', {
@@ -468,17 +496,19 @@ export function toResponseItem(
   })
 }
 
-export function toRedirectItem({ profile }: ShownProfile): ToolbarItem | undefined {
+function toRedirectItem({ profile }: ToolbarProfile): ToolbarItem[] {
   const chain = profile.collectors.redirects ?? []
   const last = chain.at(-1)
-  if (last === undefined) return undefined
+  if (last === undefined) return []
   const toRow = ({ method, status, token, url }: RedirectData) =>
     row(`${status} ${method}`, `${cutText(toTarget(url))} · ${token}`, { link: profileLink(token), tone: 'warning' })
-  return item('redirect', 'Redirected', {
-    pill: String(last.status),
-    text: `from ${shorten(toTarget(last.url), 40)}`,
-    tone: 'warning',
-    link: profileLink(last.token),
-    rows: chain.map(toRow),
-  })
+  return [
+    item('redirect', 'Redirected', {
+      pill: String(last.status),
+      text: `from ${shorten(toTarget(last.url), 40)}`,
+      tone: 'warning',
+      link: profileLink(last.token),
+      rows: chain.map(toRow),
+    }),
+  ]
 }

@@ -1,72 +1,116 @@
-import { type Section, toList, toSpan, writeCaller } from '../../export/markdown-text.ts'
+import { toList, toSpan, writeCaller, writeRest } from '../../export/markdown-text.ts'
 import { createCallCurl } from '../../export/snippets.ts'
-import type { Overview } from '../../insight/overview/overview.ts'
-import type { ShownProfile } from '../../insight/relatives.ts'
-import type { SummaryView } from '../../insight/summary-view.ts'
 import { type MessageData, writeContent } from '../../profile/content.ts'
-import {
-  formatBytes,
-  formatCount,
-  formatDuration,
-  formatNumber,
-  formatSize,
-  formatText,
-  shorten,
-} from '../../profile/format.ts'
+import { formatBytes, formatCount, formatDuration, formatNumber, formatText, shorten } from '../../profile/format.ts'
 import { groupBy } from '../../profile/group-by.ts'
 import { profileLink } from '../../profile/links.ts'
 import { coveredWorkTime, type Period, workTime } from '../../profile/work.ts'
 import type { EditorLinks } from '../../web/editor-links.ts'
-import type { ProfilePanel } from '../../web/panels/panel.ts'
-import { toBar, viewContent } from '../../web/panels/parts.ts'
-import {
-  cutText,
-  item,
-  itemRowLimit,
-  limitRows,
-  row,
-  type ToolbarItem,
-  type ToolbarRow,
-} from '../../web/toolbar/toolbar-items.ts'
-import { patternOf, phasesOf, readCalls, type StoredCall } from './read.ts'
+import { countWork, toBar, viewContent } from '../../web/panels/parts.ts'
+import type { SubjectView } from '../../web/panels/subject-view.ts'
+import { cutText, item, itemRowLimit, limitRows, row, type ToolbarRow } from '../../web/toolbar/toolbar-items.ts'
+import { callWork, patternOf, phasesOf, readCalls, type StoredCall } from './read.ts'
 
-/** Creates the panel of the HTTP client calls. */
-export function createHttpPanel(editor: EditorLinks): ProfilePanel {
+/** The HTTP client calls, with their outcomes and phases. */
+export const callsView: SubjectView = {
+  name: 'http',
+  label: 'HTTP Client',
+  template: 'profiler/panels/http',
+
+  hasContent: ({ profile }) => readCalls(profile).calls.length > 0,
+
+  badge({ profile }) {
+    const { calls } = readCalls(profile)
+    return {
+      text: calls.length === 0 ? '' : String(callWork.count(profile)),
+      level: calls.some(({ outcome }) => outcome.level === 'error') ? 'error' : 'plain',
+    }
+  },
+
+  toView({ profile }, { editor }) {
+    const { calls, omitted } = readCalls(profile)
+    const ended = calls.filter(({ end }) => end !== undefined)
+    const whole = spanOf(calls)
+    const room = { left: pageLimit }
+    return {
+      isEmpty: calls.length === 0,
+      count: callWork.count(profile),
+      omitted,
+      failed: calls.filter(({ error }) => error !== '').length,
+      unfinished: calls.length - ended.length,
+      repeated: calls.filter(({ twin }) => twin !== undefined).length,
+      sum: formatDuration(ended.reduce((sum, call) => sum + workTime(call), 0)),
+      covered: formatDuration(coveredWorkTime(ended)),
+      from: formatDuration(whole.start),
+      until: formatDuration(whole.start + whole.duration),
+      calls: calls.map(call => ({ ...toRow(call, whole, editor), messages: viewMessages(call, room) })),
+    }
+  },
+
+  toMarkdown({ profile }, limit) {
+    const { calls, omitted } = readCalls(profile)
+    return calls.length === 0 ? [] : ['## HTTP client calls', toList(calls, limit, writeCall), ...writeRest(omitted)]
+  },
+
+  toItems({ editor, profile, summary }) {
+    const { calls } = readCalls(profile)
+    const count = Math.max(profile.summary.calls, calls.length)
+    if (count === 0) return []
+    const link = profileLink(summary.token, 'http')
+    const groups = [...groupBy(calls, call => `${call.outcome.text} ${patternOf(call)}`).values()]
+    const shown = groups.sort((one, other) => failuresIn(other) - failuresIn(one)).slice(0, itemRowLimit)
+    const rows = shown.map(group => toCallRow(group, link, editor))
+    return [
+      item('http', 'HTTP client', {
+        text: formatCount(count, 'HTTP client call'),
+        tone: calls.some(hasFailed) ? 'error' : 'plain',
+        link,
+        rows: limitRows(rows, link, count - shown.flat().length),
+      }),
+    ]
+  },
+
+  toNumbers: profile => countWork(callWork, profile),
+}
+
+/** The facts of a call that the panel and Markdown show. Those that are not known are empty. */
+function describe(call: StoredCall) {
+  const { bytes, end, error, index, isCounted, outcome, twin } = call
   return {
-    name: 'http',
-    label: 'HTTP Client',
-    template: 'profiler/panels/http',
-
-    hasContent: profile => readCalls(profile).calls.length > 0,
-
-    badge(profile) {
-      const { calls, omitted } = readCalls(profile)
-      return {
-        text: calls.length === 0 ? '' : String(calls.length + omitted),
-        level: calls.some(({ outcome }) => outcome.level === 'error') ? 'error' : 'plain',
-      }
-    },
-
-    toView({ profile }) {
-      const { calls, omitted } = readCalls(profile)
-      const ended = calls.filter(({ end }) => end !== undefined)
-      const whole = spanOf(calls)
-      const room = { left: pageLimit }
-      return {
-        isEmpty: calls.length === 0,
-        count: calls.length + omitted,
-        omitted,
-        failed: calls.filter(({ error }) => error !== '').length,
-        unfinished: calls.length - ended.length,
-        repeated: calls.filter(({ twin }) => twin !== undefined).length,
-        sum: formatDuration(ended.reduce((sum, call) => sum + workTime(call), 0)),
-        covered: formatDuration(coveredWorkTime(ended)),
-        from: formatDuration(whole.start),
-        until: formatDuration(whole.start + whole.duration),
-        calls: calls.map(call => ({ ...toRow(call, whole, editor), messages: viewMessages(call, room) })),
-      }
-    },
+    number: index + 1,
+    outcome: outcome.text,
+    time: end === undefined ? '' : formatDuration(workTime(call)),
+    phases: phasesOf(call).map(({ duration, name }) => ({ name, time: formatDuration(duration) })),
+    bytes: bytes === undefined ? '' : `${isCounted ? '≈ ' : ''}${formatBytes(bytes)}`,
+    error,
+    twin: twin === undefined ? '' : `same as ${twin + 1}`,
   }
+}
+
+function toRow(call: StoredCall, whole: Period, editor: EditorLinks) {
+  const { client, index, method, outcome, start, twin } = call
+  const phases = phasesOf(call)
+  const known = phases.length > 0 ? phases : [{ name: 'whole', start, duration: workTime(call) }]
+  return {
+    index,
+    client,
+    method,
+    ...foldUrl(call.url),
+    ...describe(call),
+    level: outcome.level,
+    twinIndex: twin,
+    start: formatDuration(start),
+    bars: known.map(({ name, ...period }) => ({ name, ...toBar(period, whole) })),
+    caller: editor.view(call.caller),
+    command: createCallCurl(call),
+  }
+}
+
+const urlLimit = 160
+
+/** A long URL is folded. */
+function foldUrl(url: string): { readonly url: string; readonly lead: string } {
+  return { url, lead: url.length <= urlLimit ? '' : shorten(url, urlLimit) }
 }
 
 /** Characters of the messages of all calls on one page. The exports have all of them. */
@@ -97,66 +141,22 @@ function spanOf(calls: readonly StoredCall[]): Period {
   return calls.length === 0 ? { start: 0, duration: 0 } : { start, duration: Math.max(0, end - start) }
 }
 
-function toRow(call: StoredCall, whole: Period, editor: EditorLinks) {
-  const { bytes, client, end, error, index, method, outcome, start, twin } = call
-  const phases = phasesOf(call)
-  const known = phases.length > 0 ? phases : [{ name: 'whole', start, duration: workTime(call) }]
-  return {
-    index,
-    number: index + 1,
-    client,
-    method,
-    ...foldUrl(call.url),
-    outcome: outcome.text,
-    level: outcome.level,
-    error,
-    twin: twin === undefined ? '' : `same as ${twin + 1}`,
-    twinIndex: twin,
-    start: formatDuration(start),
-    time: end === undefined ? '' : formatDuration(workTime(call)),
-    phases: phases.map(({ name, duration }) => ({ name, time: formatDuration(duration) })),
-    bars: known.map(({ name, ...period }) => ({ name, ...toBar(period, whole) })),
-    bytes: bytes === undefined ? '' : `${call.isCounted ? '≈ ' : ''}${formatBytes(bytes)}`,
-    caller: editor.view(call.caller),
-    command: createCallCurl(call),
-  }
-}
-
-const urlLimit = 160
-
-/** A long URL is folded. */
-function foldUrl(url: string): { readonly url: string; readonly lead: string } {
-  return { url, lead: url.length <= urlLimit ? '' : shorten(url, urlLimit) }
-}
-
-/** The HTTP client calls with their outcomes and phases. */
-export const callsSection: Section = {
-  panel: 'http',
-  write({ profile }, limit) {
-    const { calls, omitted } = readCalls(profile)
-    if (calls.length === 0) return []
-    return [
-      '## HTTP client calls',
-      toList(calls, limit, writeCall),
-      ...(omitted === 0 ? [] : [`${omitted.toLocaleString('en')} more not recorded.`]),
-    ]
-  },
-}
-
 function writeCall(call: StoredCall): string {
-  const { bytes, caller, error, method, outcome, twin, url } = call
-  const phases = phasesOf(call).map(({ duration, name }) => `${name} ${formatDuration(duration)}`)
+  const { caller, method, request, response, url } = call
+  const { bytes, error, number, outcome, phases, time, twin } = describe(call)
   const facts = [
-    `${toSpan(method)} ${toSpan(url)}: ${outcome.text}, ${formatDuration(workTime(call))}`,
-    ...(phases.length === 0 ? [] : [phases.join(', ')]),
-    ...(bytes === undefined ? [] : [formatSize(bytes)]),
-    ...(error === '' ? [] : [toSpan(error)]),
-    ...(caller.file === undefined ? [] : [writeCaller(caller)]),
-    ...(twin === undefined ? [] : ['repeated']),
+    `${number}. ${toSpan(method)} ${toSpan(url)}: ${outcome}${time === '' ? '' : `, ${time}`}`,
+    phases.map(({ name, time }) => `${name} ${time}`).join(', '),
+    bytes,
+    error && toSpan(error),
+    caller.file === undefined ? '' : writeCaller(caller),
+    twin,
   ]
-  return [facts.join('; '), ...writeMessage('sent', call.request), ...writeMessage('received', call.response)].join(
-    '\n',
-  )
+  return [
+    facts.filter(Boolean).join('; '),
+    ...writeMessage('sent', request),
+    ...writeMessage('received', response),
+  ].join('\n')
 }
 
 /** The content of a message on one line; its headers are in the JSON of the profile. */
@@ -164,31 +164,6 @@ function writeMessage(name: string, message: MessageData | undefined): string[] 
   const content = message?.content
   if (content === undefined) return []
   return [`  - ${name} ${toSpan(content.type)}: ${toSpan(writeContent(content))}`]
-}
-
-/** Creates the item of HTTP client calls; `undefined` without any. */
-export function toCallItem(
-  { profile }: ShownProfile,
-  { token }: SummaryView,
-  _: Overview,
-  editor: EditorLinks,
-): ToolbarItem | undefined {
-  const { calls } = readCalls(profile)
-  const count = Math.max(profile.summary.calls, calls.length)
-  if (count === 0) return undefined
-  const link = profileLink(token, 'http')
-  const groups = [...groupBy(calls, call => `${call.outcome.text} ${patternOf(call)}`).values()]
-  const shown = groups.sort((one, other) => failuresIn(other) - failuresIn(one)).slice(0, itemRowLimit)
-  return item('http', 'HTTP client', {
-    text: formatCount(count, 'HTTP client call'),
-    tone: calls.some(hasFailed) ? 'error' : 'plain',
-    link,
-    rows: limitRows(
-      shown.map(group => toCallRow(group, link, editor)),
-      link,
-      count - shown.flat().length,
-    ),
-  })
 }
 
 /** The row of calls with the same outcome that differ in values only. Sizes and times are sums. */

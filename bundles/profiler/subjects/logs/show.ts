@@ -1,34 +1,100 @@
 import { isDeepStrictEqual } from 'node:util'
 import { type LogLevel, logLevels } from '../../../../lib/log/logger.ts'
-import { type Section, toList, toSpan, toValueSpan } from '../../export/markdown-text.ts'
-import type { Overview } from '../../insight/overview/overview.ts'
-import type { ShownProfile } from '../../insight/relatives.ts'
-import type { SummaryView } from '../../insight/summary-view.ts'
+import { toList, toSpan, toValueSpan } from '../../export/markdown-text.ts'
 import { readEventTree } from '../../profile/event-tree.ts'
 import { readExcerpts, type StoredException, toPlace } from '../../profile/exceptions.ts'
-import { formatCount, formatMicroseconds, shorten, TreeViewer, toTarget } from '../../profile/format.ts'
+import { formatCount, formatMicroseconds, formatNumber, shorten, TreeViewer, toTarget } from '../../profile/format.ts'
 import { groupBy } from '../../profile/group-by.ts'
 import { profileLink } from '../../profile/links.ts'
-import type { Profile } from '../../profile/profile.ts'
+import type { Profile, ProfileSummary } from '../../profile/profile.ts'
 import type { EditorLinks } from '../../web/editor-links.ts'
 import { type ExceptionView, viewChain } from '../../web/exceptions.ts'
-import type { PanelModel, PanelProfile, ProfilePanel } from '../../web/panels/panel.ts'
-import { cutText, item, itemRowLimit, limitRows, row, type ToolbarItem } from '../../web/toolbar/toolbar-items.ts'
+import type { PanelModel, PanelProfile, SubjectView } from '../../web/panels/subject-view.ts'
+import { cutText, item, itemRowLimit, limitRows, row } from '../../web/toolbar/toolbar-items.ts'
 import { deriveNotifications, type Notification, readLogs, type StoredLog, severityOf } from './read.ts'
 
-/** Creates the panel of log messages, with the notifications of listeners that follow from the event tree. */
-export function createLoggerPanel(editor: EditorLinks): ProfilePanel {
-  return {
-    name: 'logger',
-    label: 'Logs',
-    template: 'profiler/panels/logger',
-    hasContent: profile => readLogs(profile).logs.length > 0,
-    badge({ summary: { errors, warnings } }) {
-      if (errors > 0) return { text: String(errors), level: 'error' }
-      return warnings > 0 ? { text: String(warnings), level: 'warning' } : { text: '', level: 'plain' }
+/** The log messages. The panel also has the notifications of listeners, which follow from the event tree. */
+export const logsView: SubjectView = {
+  name: 'logger',
+  label: 'Logs',
+  template: 'profiler/panels/logger',
+  hasContent: ({ profile }) => readLogs(profile).logs.length > 0,
+
+  badge({ profile }) {
+    const { errors, warnings } = profile.summary
+    if (errors > 0) return { text: String(errors), level: 'error' }
+    return warnings > 0 ? { text: String(warnings), level: 'warning' } : { text: '', level: 'plain' }
+  },
+
+  toView: (shown, { editor }) => toView(shown, editor),
+
+  toMarkdown({ profile }, limit) {
+    const { dropped, logs } = readLogs(profile)
+    if (logs.length === 0) return []
+    return [
+      '## Logs',
+      toList(logs, limit, writeLog),
+      ...(dropped === 0 ? [] : [`${formatNumber(dropped)} log messages in the middle were not recorded.`]),
+    ]
+  },
+
+  toItems({ editor, profile, summary }) {
+    const { errors, warnings } = profile.summary
+    if (errors + warnings === 0) return []
+    const link = profileLink(summary.token, 'logger')
+    const logs = readLogs(profile).logs.filter(({ level }) => severityOf(level) !== 'plain')
+    const rows = logs.map(({ caller, index, level, message }) =>
+      row(level, cutText(message), {
+        link: `${link}#log-${index}`,
+        tone: severityOf(level),
+        place: editor.viewCaller(caller),
+      }),
+    )
+    return [
+      item('logger', 'Logs', {
+        text: describeSevere(profile.summary),
+        tone: errors > 0 ? 'error' : 'warning',
+        link,
+        rows: limitRows(rows, `${link}&level=warning`, errors + warnings - itemRowLimit),
+      }),
+    ]
+  },
+
+  toNumbers(profile) {
+    const { length } = readLogs(profile).logs
+    if (length === 0) return []
+    const severe = describeSevere(profile.summary)
+    return [{ name: 'Log messages', value: severe === '' ? String(length) : `${length} (${severe})` }]
+  },
+
+  onErrorPage: {
+    toView({ profile }, { editor }) {
+      const { logs } = readLogs(profile)
+      return {
+        logs: logs.slice(-shownLimit).map(log => ({
+          ...log,
+          offset: `+${formatMicroseconds(log.at)}`,
+          place: editor.view({ ...log.caller, function: '' }),
+        })),
+        earlier: Math.max(0, logs.length - shownLimit),
+      }
     },
-    toView: shown => toView(shown, editor),
-  }
+
+    toMarkdown(profile) {
+      const logs = readLogs(profile).logs.slice(-shownLimit)
+      return logs.length === 0 ? [] : ['## Logs', toList(logs, shownLimit, writeLog)]
+    },
+  },
+}
+
+/** The last messages, which the error page shows. */
+const shownLimit = 50
+
+/** The errors and warnings of a request in words; empty without any. */
+function describeSevere({ errors, warnings }: ProfileSummary): string {
+  return [errors > 0 && formatCount(errors, 'error'), warnings > 0 && formatCount(warnings, 'warning')]
+    .filter(Boolean)
+    .join(', ')
 }
 
 async function toView({ findChildren, profile, query }: PanelProfile, editor: EditorLinks): Promise<PanelModel> {
@@ -80,20 +146,6 @@ function toLevels({ summary }: Profile, logs: readonly MergedLog[], filter: LogF
   })
 }
 
-/** The log messages with their contexts. */
-export const logsSection: Section = {
-  panel: 'logger',
-  write({ profile }, limit) {
-    const { dropped, logs } = readLogs(profile)
-    if (logs.length === 0) return []
-    return [
-      '## Logs',
-      toList(logs, limit, writeLog),
-      ...(dropped === 0 ? [] : [`${dropped.toLocaleString('en')} log messages in the middle were not recorded.`]),
-    ]
-  },
-}
-
 function writeLog({ at, channel, context, exceptions, level, message, place }: StoredLog): string {
   const line = `+${formatMicroseconds(at)} ${level} ${toSpan(channel)} ${toSpan(message)}`
   return [
@@ -112,34 +164,6 @@ function writeLogged({ frames, message, name: type, properties, relation }: Stor
     ...properties.map(({ name, value }) => `${toSpan(name)}: ${toSpan(value)}`),
   ]
   return `  - ${facts.join('; ')}`
-}
-
-/** Creates the item of logged errors and warnings; `undefined` without any. */
-export function toLogItem(
-  { profile }: ShownProfile,
-  { token }: SummaryView,
-  _: Overview,
-  editor: EditorLinks,
-): ToolbarItem | undefined {
-  const { errors, warnings } = profile.summary
-  if (errors + warnings === 0) return undefined
-  const link = profileLink(token, 'logger')
-  const records = readLogs(profile)
-    .logs.map(log => ({ tone: severityOf(log.level), ...log }))
-    .filter(({ tone }) => tone !== 'plain')
-  const counts = [errors > 0 && formatCount(errors, 'error'), warnings > 0 && formatCount(warnings, 'warning')]
-  return item('logger', 'Logs', {
-    text: counts.filter(Boolean).join(', '),
-    tone: errors > 0 ? 'error' : 'warning',
-    link,
-    rows: limitRows(
-      records.map(({ caller, index, level, message, tone }) =>
-        row(level, cutText(message), { link: `${link}#log-${index}`, tone, place: editor.viewCaller(caller) }),
-      ),
-      `${link}&level=warning`,
-      errors + warnings - itemRowLimit,
-    ),
-  })
 }
 
 /** How lines are shown. */

@@ -1,46 +1,107 @@
-import type { View } from '../../../../lib/view/view.ts'
-import {
-  formatCount,
-  formatDuration,
-  formatNumber,
-  formatShare,
-  formatValue,
-  shorten,
-  toOneLine,
-} from '../../profile/format.ts'
-import { groupBy } from '../../profile/group-by.ts'
+import { toList, toSpan, writeCaller, writeRest } from '../../export/markdown-text.ts'
+import { toneOf } from '../../insight/findings/finding.ts'
+import { formatCaller } from '../../profile/code.ts'
+import { formatCount, formatDuration, formatNumber } from '../../profile/format.ts'
 import { profileLink } from '../../profile/links.ts'
 import type { Profile } from '../../profile/profile.ts'
-import { type Period, workTime } from '../../profile/work.ts'
+import { workTime } from '../../profile/work.ts'
 import type { EditorLinks } from '../../web/editor-links.ts'
-import type { PanelModel, PanelProfile, ProfilePanel } from '../../web/panels/panel.ts'
-import { toBar } from '../../web/panels/parts.ts'
+import { countWork } from '../../web/panels/parts.ts'
+import type { SubjectView } from '../../web/panels/subject-view.ts'
 import {
-  controlOperations,
-  countQueries,
-  endsTransaction,
-  operationOf,
-  type QueryGroup,
-  type QuerySet,
-  readQueries,
-  type StoredQuery,
-  shapeOf,
-  toSets,
-} from './read.ts'
-import { slowQuery } from './rules.ts'
-import { type StatementView, StatementViews } from './show-parts.ts'
+  cutText,
+  item,
+  limitRows,
+  row,
+  type ToolbarItem,
+  type ToolbarProfile,
+} from '../../web/toolbar/toolbar-items.ts'
+import { cacheWork, countQueries, databaseWork, type QuerySet, readQueries, type StoredQuery, shapeOf } from './read.ts'
+import {
+  countOmitted,
+  describeQuery,
+  type Kind,
+  listMetrics,
+  rowsOf,
+  slowestOf,
+  viewQueries,
+  viewStatements,
+} from './show-list.ts'
 
-type Kind = StoredQuery['kind']
+/** The queries of databases: their statement shapes, then each of them. */
+export const databaseView: SubjectView = {
+  ...createView('database', 'Database', 'No queries of a database.'),
 
-/** Creates the panels of the queries: of databases, and of caches. */
-export function createQueryPanels(view: View, editor: EditorLinks): ProfilePanel[] {
-  const views = new StatementViews(view)
-  const create = (kind: Kind, label: string): ProfilePanel => ({
+  toItems(shown) {
+    const { queryTime } = shown.profile.summary
+    const count = countQueries('database', shown.profile)
+    if (count === 0) return []
+    const text = `${formatCount(count, 'query', 'queries')}, ${formatDuration(queryTime)}`
+    return [toItem('database', 'Database', { text }, shown)]
+  },
+
+  toNumbers(profile) {
+    const { length } = readQueries(profile).database.duplicates
+    const duplicates = length === 0 ? [] : [{ name: 'Duplicate queries', value: formatNumber(length) }]
+    return [...countWork(databaseWork, profile), ...duplicates]
+  },
+
+  /** The failed queries of databases and caches, the latest last. */
+  onErrorPage: {
+    async toView({ profile, token }, { editor, view }) {
+      const { earlier, shown } = findFailed(profile)
+      if (shown.length === 0) return false
+      const toView = async (query: StoredQuery) => {
+        const { caller, index, kind } = query
+        const views = await viewStatements(kind, [query], view)
+        return {
+          ...editor.view(caller),
+          ...describeQuery(query),
+          statement: views.get(shapeOf(query))?.whole,
+          panelLink: token === '' ? '' : `${profileLink(profile.summary.token, kind)}#query-${index}`,
+        }
+      }
+      return { queries: await Promise.all(shown.map(toView)), earlier }
+    },
+
+    toMarkdown(profile) {
+      const { shown } = findFailed(profile)
+      return shown.length === 0 ? [] : ['## Failed queries', toList(shown, shown.length, writeQuery)]
+    },
+  },
+}
+
+/** The queries of caches. */
+export const cacheView: SubjectView = {
+  ...createView('cache', 'Cache', 'No cache calls.'),
+
+  toItems(shown) {
+    const count = countQueries('cache', shown.profile)
+    if (count === 0) return []
+    return [toItem('cache', 'Cache', { text: formatCount(count, 'cache call'), isMinor: true }, shown)]
+  },
+
+  toNumbers: profile => countWork(cacheWork, profile),
+}
+
+const failedLimit = 3
+
+function findFailed(profile: Profile): { readonly shown: readonly StoredQuery[]; readonly earlier: number } {
+  const failed = readQueries(profile).queries.filter(({ error }) => error !== '')
+  const shown = failed.slice(-failedLimit)
+  return { shown, earlier: failed.length - shown.length }
+}
+
+function createView(kind: Kind, label: string, nothing: string): SubjectView {
+  return {
     name: kind,
     label,
     template: 'profiler/panels/queries',
-    hasContent: profile => readQueries(profile)[kind].queries.length > 0,
-    badge(profile) {
+    collectors: ['queries'],
+
+    hasContent: ({ profile }) => readQueries(profile)[kind].queries.length > 0,
+
+    badge({ profile }) {
       const { queries } = readQueries(profile)[kind]
       const hasFailed = queries.some(({ error }) => error !== '')
       return {
@@ -48,391 +109,96 @@ export function createQueryPanels(view: View, editor: EditorLinks): ProfilePanel
         level: hasFailed ? 'error' : 'plain',
       }
     },
-    toView: shown => toView(kind, shown, views, editor),
-  })
-  return [create('database', 'Database'), create('cache', 'Cache')]
-}
 
-async function toView(
-  kind: Kind,
-  { profile, query }: PanelProfile,
-  statements: StatementViews,
-  editor: EditorLinks,
-): Promise<PanelModel> {
-  const group = readQueries(profile)[kind]
-  const { covered, duplicates, queries } = group
-  const sets = toQuerySets(kind, group)
-  const repeated = toDuplicateSets(group)
-  const views = await statements.create(kind, [...queries, ...sets])
-  const link = profileLink(profile.summary.token, kind)
-  const filter = readQueryFilter(query, sets)
-  const tables = { kind, views, editor, link, whole: covered, chosen: filter.shape }
-  const list = createList(group, { profile, views, editor, sets, filter })
-  return {
-    isEmpty: queries.length === 0,
-    isCache: kind === 'cache',
-    panel: kind,
-    table: `${kind}-queries`,
-    action: profileLink(profile.summary.token),
-    metrics: createMetrics(kind, group, sets, countQueries(kind, profile)),
-    connections: connectionsOf(queries),
-    // The summary counts all queries, and the limit is that of databases and caches together.
-    omitted: Math.max(0, countQueries(kind, profile) - queries.length),
-    sets: sets.length > 1 && sets.length < queries.length ? splitRows(sets.map(set => toSetRow(set, tables))) : false,
-    repeated: repeated.length > 0 ? splitRows(repeated.map(set => toSetRow(set, tables))) : false,
-    duplicates: duplicates.length,
-    duplicatesLink: `${link}&show=duplicate#${kind}-queries`,
-    choices: toChoices(list, filter),
-    shapes: sets.map(({ id, text }) => ({ id, text: shortName(text), isSelected: filter.shape === String(id) })),
-    text: filter.text,
-    rows: list,
-    hasRows: queries.some(({ rows }) => rows !== undefined),
-    whole: formatDuration(wholeOf(profile, queries).duration),
-  }
-}
+    toView: (shown, app) => viewQueries(kind, shown, app),
 
-/** More rows of a table are folded. */
-const tableLimit = 5
+    nothing,
 
-function splitRows(rows: readonly PanelModel[]): PanelModel {
-  return { first: rows.slice(0, tableLimit), more: rows.slice(tableLimit), left: Math.max(0, rows.length - tableLimit) }
-}
-
-/** An option of a menu has no room for a long statement. */
-function shortName(text: string): string {
-  return shorten(toOneLine(text), 60)
-}
-
-function createMetrics(kind: Kind, group: QueryGroup, sets: readonly QuerySet[], count: number): PanelModel[] {
-  const { covered, duplicates, queries } = group
-  const failed = queries.filter(({ error }) => error !== '').length
-  const lookups = queries.flatMap(query => marksOf(query, new Set()).filter(mark => mark === 'hit' || mark === 'miss'))
-  const hits = lookups.filter(mark => mark === 'hit').length
-  const batches = queries.flatMap(({ batch }) => (batch === undefined ? [] : [batch]))
-  const batched = batches.reduce((sum, commands) => sum + commands, 0)
-  const keys = new Set(queries.map(cacheKeyOf).filter(Boolean)).size
-  const transactions = findTransactions(queries).size
-  const isCache = kind === 'cache'
-  const some = (name: string, value: number) => (value === 0 ? [] : [{ name, value: formatNumber(value) }])
-  return [
-    {
-      name: isCache ? 'Commands' : 'Queries',
-      value: formatNumber(count),
+    toMarkdown({ profile }, limit) {
+      const { queries, shapes } = readQueries(profile)[kind]
+      if (queries.length === 0) return []
+      return [
+        `## ${label}`,
+        listMetrics(kind, profile)
+          .map(({ name, value }) => `${name}: ${value}`)
+          .join('; '),
+        ...writeRest(countOmitted(kind, profile)),
+        '### Statement shapes',
+        toList(shapes, limit, writeShape),
+        '### Queries',
+        toList(queries, limit, writeQuery),
+      ]
     },
-    ...(isCache ? some('Keys', keys) : some('Statement shapes', sets.length)),
-    ...some('Duplicates', duplicates.length),
-    { name: 'Elapsed (overlap removed)', value: formatDuration(covered) },
-    { name: 'Slowest', value: formatDuration(slowestOf(queries)) },
-    ...(isCache || rowsOf(queries) === '' ? [] : [{ name: 'Rows', value: rowsOf(queries) }]),
-    ...(lookups.length === 0 ? [] : [{ name: 'Hits · misses', value: `${hits} · ${lookups.length - hits}` }]),
-    ...(isCache ? some('Batches', batches.length) : some('Transactions', transactions)),
-    ...(isCache ? some('Commands in batches', batched) : []),
-    ...some('Errors', failed),
-  ]
-}
-
-/** The connections of some queries, such as `postgresql shop on localhost:5432`. */
-function connectionsOf(queries: readonly StoredQuery[]): string[] {
-  return [...new Set(queries.map(connectionOf))]
-}
-
-/** What the tables of sets are made with. */
-interface TableParts {
-  readonly kind: Kind
-  readonly views: ReadonlyMap<string, StatementView>
-  readonly editor: EditorLinks
-  readonly link: string
-  /** Milliseconds of all queries. */
-  readonly whole: number
-  /** The chosen shape of the filter. */
-  readonly chosen: string
-}
-
-const placeLimit = 3
-
-function toSetRow(set: QuerySet, { chosen, editor, kind, link, views, whole }: TableParts): PanelModel {
-  const { id, queries, total } = set
-  const places = new Map(queries.map(({ caller }) => editor.view(caller)).map(place => [place.place, place]))
-  const known = [...places.values()].filter(({ place }) => place !== '')
-  return {
-    line: views.get(shapeOf(set))?.line,
-    number: id + 1,
-    rowLink: `#query-${id}`,
-    link: `${link}&shape=${id}#${kind}-queries`,
-    isChosen: chosen === String(id),
-    count: formatNumber(queries.length),
-    total: formatDuration(total),
-    average: formatDuration(total / queries.length),
-    slowest: formatDuration(slowestOf(queries)),
-    rows: rowsOf(queries),
-    bar: toBar({ start: 0, duration: total }, { start: 0, duration: whole }),
-    share: formatShare(total, whole),
-    places: known.slice(0, placeLimit),
-    morePlaces: Math.max(0, known.length - placeLimit),
   }
 }
 
-/** A row of the list of queries. */
-interface QueryRow extends PanelModel {
-  readonly marks: readonly Mark[]
+function writeShape({ queries, text, total }: QuerySet): string {
+  const places = [...new Set(queries.map(({ caller }) => formatCaller(caller)))].filter(place => place !== '')
+  const rows = rowsOf(queries)
+  const facts = [
+    `${queries.length} × ${toSpan(oneLine(text))}: ${formatDuration(total)}, slowest ${formatDuration(slowestOf(queries))}`,
+    rows === undefined ? '' : formatCount(rows, 'row'),
+    places.length === 0 ? '' : `at ${places.slice(0, placeLimit).map(toSpan).join(', ')}`,
+  ]
+  return facts.filter(Boolean).join('; ')
 }
 
-/** What the list is made with. */
-interface ListParts extends Pick<TableParts, 'views' | 'editor'> {
-  readonly profile: Profile
-  readonly sets: readonly QuerySet[]
-  readonly filter: QueryFilter
+/** More places of a statement shape are not listed. */
+const placeLimit = 5
+
+function writeQuery(query: StoredQuery): string {
+  const { caller, rows, text } = query
+  const { code, commands, connection, error, number, parameters, start, time, transaction, twin } = describeQuery(query)
+  const values = parameters.map(({ name, value }) => `${toSpan(name)} ${toSpan(value)}`)
+  const facts = [
+    `${number}. +${start} ${toSpan(oneLine(text))}: ${time || 'not finished'}`,
+    toSpan(connection),
+    rows === undefined ? '' : formatCount(rows, 'row'),
+    values.length === 0 ? '' : `with ${values.join(', ')}`,
+    error && `failed: ${toSpan(error)}${code && ` (${toSpan(code)})`}`,
+    twin,
+    commands && `batch of ${commands}`,
+    transaction && `transaction ${transaction}`,
+    caller.file === undefined ? '' : writeCaller(caller),
+  ]
+  return facts.filter(Boolean).join('; ')
 }
 
-function createList(
-  { duplicates, queries }: QueryGroup,
-  { editor, filter, profile, sets, views }: ListParts,
-): QueryRow[] {
-  const whole = wholeOf(profile, queries)
-  const transactions = findTransactions(queries)
-  const shapes = new Map(sets.flatMap(({ id, queries }) => queries.map(({ index }) => [index, id] as const)))
-  const repeated = new Set(duplicates.map(({ index }) => index))
-  const since = profile.collectors.late?.since ?? Number.POSITIVE_INFINITY
-  const hasOneConnection = connectionsOf(queries).length === 1
-  const firsts = new Map<string, number>()
-  return queries.map(query => {
-    const { batch, code = '', end, error, index, rows, start, text, transaction, twin } = query
-    const first = firsts.get(shapeOf(query)) ?? index
-    firsts.set(shapeOf(query), first)
-    const statement = views.get(shapeOf(query))
-    const place = editor.view(query.caller)
-    const connection = hasOneConnection ? '' : connectionOf(query)
-    const parameters = toParameters(query)
-    const marks = marksOf(query, repeated)
-    const shape = shapes.get(index) ?? 0
-    const names = () => parameters.map(({ name }) => name)
-    const words = () => [text, place.place, place.call, connection, error, code, ...names()].join(' ')
-    return {
-      index,
-      number: index + 1,
-      line: statement?.line,
-      // The first query of a statement has the whole of it; others lead there.
-      whole: first === index ? statement?.whole : false,
-      firstLink: first !== index && statement?.isCut ? `#statement-${first}` : '',
-      firstNumber: first + 1,
-      ...place,
-      connection,
-      parameters,
-      parameterCount: formatCount(parameters.length, 'parameter'),
-      error,
-      code: codeOf(query),
-      rows: rows === undefined ? '' : formatNumber(rows),
-      start: formatDuration(start),
-      time: end === undefined ? '' : formatDuration(workTime(query)),
-      slowness: slownessOf(query),
-      isOpen: end === undefined,
-      isLate: start >= since,
-      commands: batch === undefined ? '' : formatCount(batch, 'command'),
-      twin: twin === undefined ? '' : `same as ${twin + 1}`,
-      twinIndex: twin,
-      transaction: transaction ?? '',
-      isOdd: (transaction ?? 0) % 2 === 1,
-      transactionStart: toTransactionLine(transactions.get(index)),
-      bar: toBar({ start, duration: workTime(query) }, whole),
-      marks,
-      show: marks.join(' '),
-      shape,
-      isHidden: !isQueryShown(filter, { marks, shape, words }),
-    }
+function oneLine(text: string): string {
+  return text.replace(/\s+/g, ' ')
+}
+
+function toItem(
+  panel: Kind,
+  title: string,
+  init: Pick<ToolbarItem, 'text'> & Partial<ToolbarItem>,
+  { editor, findings, profile, summary }: ToolbarProfile,
+): ToolbarItem {
+  const { duplicates, queries, shapes } = readQueries(profile)[panel]
+  const link = profileLink(summary.token, panel)
+  const [worst] = findings.filter(({ place }) => place?.panel === panel)
+  const hasFailed = queries.some(({ error }) => error !== '')
+  // They are sorted by time.
+  const rows = limitRows(
+    shapes.map(shape => toRow(shape, link, editor)),
+    link,
+  )
+  const repeated = { link: `${link}&show=duplicate`, tone: 'warning' } as const
+  return item(panel, title, {
+    ...init,
+    tone: hasFailed ? 'error' : worst === undefined ? 'plain' : toneOf(worst),
+    link,
+    rows: duplicates.length === 0 ? rows : [...rows, row('Duplicates', formatNumber(duplicates.length), repeated)],
   })
 }
 
-function toTransactionLine(transaction: TransactionView | undefined): PanelModel | false {
-  return transaction === undefined
-    ? false
-    : { ...transaction, queries: formatCount(transaction.count, 'query', 'queries') }
-}
-
-/** The time that the bars are drawn in: that of the request, and of the queries after it. */
-function wholeOf({ summary }: Profile, queries: readonly StoredQuery[]): Period {
-  const end = queries.reduce((last, { end, start }) => Math.max(last, end ?? start), summary.duration)
-  return { start: 0, duration: end }
-}
-
-/** Groups queries by what they do, those with the longest total first: statements by their shape, commands by their name. */
-function toQuerySets(kind: StoredQuery['kind'], { queries, shapes }: QueryGroup): readonly QuerySet[] {
-  if (kind === 'database') return shapes
-  const sets = toSets(queries, ({ operation }) => operation).map(set => ({ ...set, text: operationOf(set.text) }))
-  return sets.sort((a, b) => b.total - a.total)
-}
-
-/** Groups the duplicates: the queries with the same text and the same values, those that occur most often first. */
-function toDuplicateSets({ duplicates }: QueryGroup): QuerySet[] {
-  const sets = toSets(duplicates, ({ index, twin = index }) => String(twin))
-  return sets.sort((a, b) => b.queries.length - a.queries.length)
-}
-
-/** The longest duration of some queries, in milliseconds. */
-function slowestOf(queries: readonly StoredQuery[]): number {
-  return queries.reduce((longest, query) => Math.max(longest, workTime(query)), 0)
-}
-
-/** The rows of some queries, as text; empty when no query reported them. */
-function rowsOf(queries: readonly StoredQuery[]): string {
-  const known = queries.flatMap(({ rows }) => (rows === undefined ? [] : [rows]))
-  return known.length === 0 ? '' : formatNumber(known.reduce((sum, rows) => sum + rows, 0))
-}
-
-/** The key of a command; empty for a command without a key. */
-function cacheKeyOf({ text }: Pick<StoredQuery, 'text'>): string {
-  return /^\S+\s+(\S+)/.exec(text)?.[1] ?? ''
-}
-
-/** A transaction as its first row shows it. */
-interface TransactionView {
-  readonly number: number
-  readonly outcome: 'committed' | 'rolled back' | 'failed' | 'not ended'
-  readonly tone: 'ok' | 'plain' | 'warning' | 'error'
-  readonly count: number
-  /** From its first query to the end of its last query. */
-  readonly time: string
-}
-
-/** The transactions by the index of their first query. */
-function findTransactions(queries: readonly StoredQuery[]): ReadonlyMap<number, TransactionView> {
-  const groups = groupBy(queries, ({ transaction }) => transaction)
-  return new Map(
-    Array.from(groups).flatMap(([number, group]) =>
-      number === undefined ? [] : [[group[0]?.index ?? 0, toTransaction(number, group)] as const],
-    ),
-  )
-}
-
-const tones = { committed: 'ok', 'rolled back': 'warning', failed: 'error', 'not ended': 'plain' } as const
-
-function toTransaction(number: number, queries: readonly StoredQuery[]): TransactionView {
-  const start = Math.min(...queries.map(({ start }) => start))
-  const end = Math.max(...queries.map(({ end, start }) => end ?? start))
-  const outcome = outcomeOf(queries)
-  return {
-    number,
-    outcome,
-    tone: tones[outcome],
-    count: queries.length,
-    time: formatDuration(Math.max(0, end - start)),
-  }
-}
-
-function outcomeOf(queries: readonly StoredQuery[]): TransactionView['outcome'] {
-  const last = queries.findLast(endsTransaction)
-  if (last === undefined) return 'not ended'
-  if (last.error !== '') return 'failed'
-  return last.operation === 'COMMIT' || last.operation === 'END' ? 'committed' : 'rolled back'
-}
-
-/** What queries can be chosen by, with the label of the choice. */
-const marks = {
-  duplicate: 'Duplicates',
-  slow: 'Slow',
-  failed: 'Errors',
-  read: 'Reads',
-  write: 'Writes',
-  hit: 'Hits',
-  miss: 'Misses',
-} as const
-
-/** One of the things that queries can be chosen by. It is also a word of the page: `?show=slow`. */
-type Mark = keyof typeof marks
-
-/** How slow a query is. */
-function slownessOf(query: StoredQuery): 'plain' | 'warning' | 'error' {
-  const duration = workTime(query)
-  return duration >= slowQuery.error ? 'error' : duration >= slowQuery.warning ? 'warning' : 'plain'
-}
-
-/** The marks of a query. */
-function marksOf(query: StoredQuery, duplicates: ReadonlySet<number>): Mark[] {
-  const { error, index, isRead, kind, operation, rows } = query
-  const isDatabase = kind === 'database'
-  const isLookup = !isDatabase && isRead && rows !== undefined
-  const found: Readonly<Record<Mark, boolean>> = {
-    duplicate: duplicates.has(index),
-    slow: workTime(query) >= slowQuery.warning,
-    failed: error !== '',
-    read: isDatabase && isRead,
-    write: isDatabase && !isRead && !controlOperations.has(operation),
-    hit: isLookup && rows > 0,
-    miss: isLookup && rows === 0,
-  }
-  return markNames.filter(mark => found[mark])
-}
-
-// The names of an object literal, which Object.keys cannot express.
-const markNames = Object.keys(marks) as Mark[]
-
-/** Which queries of the list are shown. */
-interface QueryFilter {
-  readonly mark: Mark | undefined
-  /** The index of the first query of a shape; empty for all. */
-  readonly shape: string
-  /** Words that a query must contain. */
-  readonly text: string
-}
-
-/** The parts of a query that the filter looks at. */
-interface FilteredQuery {
-  readonly marks: readonly Mark[]
-  readonly shape: number
-  /** The words of a query, which only a filter by words needs. */
-  readonly words: () => string
-}
-
-/** Reads the filter of an address: `?show=duplicate&shape=3&text=price`. Invalid parameters are ignored. */
-function readQueryFilter(query: URLSearchParams, shapes: readonly { readonly id: number }[]): QueryFilter {
-  return {
-    mark: markNames.find(mark => mark === query.get('show')),
-    shape: shapes.map(({ id }) => String(id)).find(id => id === query.get('shape')) ?? '',
-    text: query.get('text') ?? '',
-  }
-}
-
-/** Whether a query is shown. The client script filters by the same rules, without a request. */
-function isQueryShown({ mark, shape, text }: QueryFilter, { marks, shape: own, words }: FilteredQuery): boolean {
-  if (mark !== undefined && !marks.includes(mark)) return false
-  if (shape !== '' && shape !== String(own)) return false
-  const wanted = text.toLowerCase().split(/\s+/).filter(Boolean)
-  if (wanted.length === 0) return true
-  const found = words().toLowerCase()
-  return wanted.every(word => found.includes(word))
-}
-
-/** The choices of the filter, with the number of queries of each; those without queries are left out. */
-function toChoices(queries: readonly Pick<FilteredQuery, 'marks'>[], filter: QueryFilter): PanelModel[] {
-  const counted = markNames.map(mark => ({
-    value: mark,
-    label: marks[mark],
-    count: queries.filter(query => query.marks.includes(mark)).length,
-    isSelected: mark === filter.mark,
-  }))
-  const all = { value: '', label: 'All', count: queries.length, isSelected: filter.mark === undefined }
-  return [all, ...counted.filter(({ count, isSelected }) => count > 0 || isSelected)]
-}
-
-/** A parameter of a query as a page shows it. */
-export interface ParameterView {
-  readonly name: string
-  /** Masked. */
-  readonly value: string
-}
-
-/** The connection of a query, such as `postgresql shop on localhost:5432`. */
-export function connectionOf({ namespace, server, system }: StoredQuery): string {
-  const name = namespace === undefined ? system : `${system} ${namespace}`
-  return server === undefined ? name : `${name} on ${server}`
-}
-
-/** The parameters of a query. */
-export function toParameters({ parameters = [] }: StoredQuery): ParameterView[] {
-  // A parameter without a value is damaged.
-  return parameters.map(([name, value]) => ({ name, value: value === undefined ? '' : formatValue(value) }))
-}
-
-/** The code of the error of a query; empty if the message begins with it, as that of Redis does. */
-export function codeOf({ code = '', error }: StoredQuery): string {
-  return error.startsWith(code) ? '' : code
+/** The row of a statement: the time of all its queries, and a link to the slowest of them. */
+function toRow({ queries, text, total }: QuerySet, link: string, editor: EditorLinks): ToolbarItem['rows'][number] {
+  const [slowest] = queries.toSorted((one, other) => workTime(other) - workTime(one))
+  const times = queries.length === 1 ? '' : `${formatNumber(queries.length)} × `
+  return row(formatDuration(total), cutText(`${times}${text}`), {
+    link: `${link}#query-${slowest?.index}`,
+    tone: queries.some(({ error }) => error !== '') ? 'error' : 'plain',
+    place: editor.viewCaller(slowest?.caller),
+  })
 }

@@ -1,15 +1,13 @@
 import { Request } from '../../../../lib/http/request.ts'
-import type { Redactor } from '../../../../lib/redact/redactor.ts'
 import { mask } from '../../../../lib/redact/secret-names.ts'
 import { NearestRoutes, type NearRoute } from '../../../../lib/routing/nearest-routes.ts'
-import type { Route } from '../../../../lib/routing/route.ts'
-import { type Section, toList, toSpan, toValueSpan } from '../../export/markdown-text.ts'
-import { toRows, toValueRow } from '../../profile/format.ts'
-import { shownRoutes } from '../../profile/links.ts'
+import { nearestNames } from '../../../../lib/text/mistakes.ts'
+import { toList, toSpan, toValueSpan } from '../../export/markdown-text.ts'
+import { toRows, toTarget, toValueRow } from '../../profile/format.ts'
+import { shownRoutes, visitLink } from '../../profile/links.ts'
 import type { Profile, ProfileSummary } from '../../profile/profile.ts'
 import { isObject } from '../../profile/schema.ts'
-import type { EditorLinks } from '../../web/editor-links.ts'
-import type { PanelProfile, ProfilePanel } from '../../web/panels/panel.ts'
+import type { PanelServices, PanelProfile, SubjectView } from '../../web/panels/subject-view.ts'
 import {
   type FoundRouteData,
   type MissingRouteData,
@@ -20,25 +18,36 @@ import {
   splitUrl,
 } from './data.ts'
 
-/** What the panel computes routes with. */
-interface RouterPanelServices {
-  readonly routes: Iterable<Route>
-  readonly redactor: Redactor
-  readonly editor: EditorLinks
-}
-
 /**
- * Creates the panel that shows which route matched, and why the others did not. If no route matched, the reasons are
- * recorded. Otherwise they are computed from the present routes, which may have changed; the panel says so.
+ * The route that matched, and why the others did not. If no route matched, the reasons are recorded. Otherwise they are
+ * computed from the present routes, which may have changed; the panel says so.
  */
-export function createRouterPanel(services: RouterPanelServices): ProfilePanel {
-  return {
-    name: 'router',
-    label: 'Routing',
-    template: 'profiler/panels/router',
-    hasContent: ({ collectors }) => collectors.router !== undefined,
-    toView: shown => toView(shown, services),
-  }
+export const routerView: SubjectView = {
+  name: 'router',
+  label: 'Routing',
+  template: 'profiler/panels/router',
+  hasContent: ({ profile }) => profile.collectors.router !== undefined,
+  toView,
+
+  toMarkdown({ profile }, limit) {
+    const { router } = profile.collectors
+    if (router === undefined) return []
+    const isFound = router.outcome === 'match' || router.outcome === 'redirect'
+    return ['## Routing', ...(isFound ? writeFoundRoute(router, limit) : writeNearestRoutes(router, limit))]
+  },
+
+  onErrorPage: {
+    toView({ profile }, app) {
+      const { collectors, summary } = profile
+      const { parameters } = { ...noMatch, ...collectors.router }
+      return {
+        route: summary.route ?? '',
+        place: app.editor.viewRoute(summary.route ?? ''),
+        parameters: toRows(parameters).map(toValueRow),
+        missed: viewMissed(profile, app),
+      }
+    },
+  },
 }
 
 const shownLimit = 100
@@ -46,19 +55,19 @@ const shownLimit = 100
 /** Routes whose paths do not match are folded beyond this number. */
 const unfoldedLimit = 10
 
-function toView({ profile }: PanelProfile, services: RouterPanelServices) {
+function toView({ profile }: PanelProfile, app: PanelServices) {
   const { summary } = profile
   const { router } = profile.collectors
   const { location, parameters, route } = { ...noMatch, ...(router !== undefined && 'route' in router && router) }
   const declared = profile.process.router?.routes ?? []
   const known = declared.find(({ name }) => name === route)
   const request = rebuildRequest(summary)
-  const log = router === undefined ? noLog : (readRouteLog(router) ?? computeLog(profile, services))
+  const log = router === undefined ? noLog : (readRouteLog(router) ?? computeLog(profile, app))
   const methods = new Map(declared.map(({ methods, name }) => [name, methods?.join(', ')]))
   const rows = toLogRows(log, router?.outcome === 'match' ? route : '').map(row => ({
     methods: methods.get(row.name) ?? '',
     link: '',
-    place: services.editor.viewRoute(row.name),
+    place: app.editor.viewRoute(row.name),
     ...row,
   }))
   const unfolded = Math.max(unfoldedLimit, rows.findLastIndex(({ reason }) => reason !== 'path') + 1)
@@ -68,10 +77,10 @@ function toView({ profile }: PanelProfile, services: RouterPanelServices) {
     isMissed: route === '' && router !== undefined,
     nearest: nearest ?? false,
     route,
-    routePlace: services.editor.viewRoute(route),
+    routePlace: app.editor.viewRoute(route),
     routePath: known?.path ?? '',
     controller: summary.controller ?? '',
-    controllerPlace: services.editor.viewController(summary.controller ?? ''),
+    controllerPlace: app.editor.viewController(summary.controller ?? ''),
     allow: log.allow.join(', '),
     location,
     pathToMatch: request?.path ?? '',
@@ -93,7 +102,7 @@ const noMatch = { route: '', location: '', parameters: undefined }
 
 const noLog: RouteLog = { routes: [], total: 0, isRecorded: false, allow: [] }
 
-function computeLog({ summary }: Profile, { redactor, routes }: RouterPanelServices): RouteLog {
+function computeLog({ summary }: Profile, { redactor, routes }: PanelServices): RouteLog {
   const request = rebuildRequest(summary)
   if (request === undefined) return noLog
   const nearest = new NearestRoutes(shownRoutes(routes))
@@ -134,17 +143,6 @@ export function rebuildRequest({
   })
 }
 
-/** The matched route, or the nearest routes. */
-export const routingSection: Section = {
-  panel: 'router',
-  write({ profile }, limit) {
-    const { router } = profile.collectors
-    if (router === undefined) return []
-    const isFound = router.outcome === 'match' || router.outcome === 'redirect'
-    return ['## Routing', ...(isFound ? writeFoundRoute(router, limit) : writeNearestRoutes(router, limit))]
-  },
-}
-
 function writeFoundRoute(found: FoundRouteData | RedirectRouteData, limit: number): string[] {
   const parameters = isObject(found.parameters) ? Object.entries(found.parameters) : []
   return [
@@ -167,4 +165,59 @@ function writeNearestRoutes({ allow = [], nearest, total }: MissingRouteData, li
           toList(nearest, limit, ({ name, path, text }) => `${toSpan(path)} (${toSpan(name)}): ${toSpan(text)}`),
         ]),
   ]
+}
+
+/** The most routes that are not folded, unless more are near. */
+const missedLimit = 5
+
+/** Why no route has matched; `false` if one has. */
+function viewMissed({ collectors, summary }: Profile, { editor, routes }: Pick<PanelServices, 'editor' | 'routes'>) {
+  const address = toTarget(summary.url)
+  const log = readRouteLog(collectors.router)
+  if (log === undefined) return false
+  const declared = new Map(
+    Array.from(routes, route => [route.name, { methods: route.methods.join(', '), link: visitLink(route) }]),
+  )
+  const hasRoutes = Array.from(routes).some(({ name }) => !name.startsWith('_'))
+  const rows = log.routes.map(({ position, name, path, text, reason }) => {
+    const isNear = reason !== 'path'
+    const level = isNear ? 'warning' : 'plain'
+    const label = isNear ? 'Almost' : ''
+    // The name of a route may be masked.
+    const place = editor.viewRoute(name)
+    return { position, name, path, text, label, level, methods: '', link: undefined, place, ...declared.get(name) }
+  })
+  const shown = Math.max(missedLimit, rows.findLastIndex(({ level }) => level === 'warning') + 1)
+  const suggestion = suggestPath(address, log.routes[0])
+  return {
+    /** A path that the nearest route would match; empty if none is similar. */
+    suggestion,
+    allow: log.allow.join(', '),
+    rows: rows.slice(0, shown),
+    folded: rows.slice(shown),
+    hasResults: rows.some(({ level }) => level === 'warning'),
+    emptyText: hasRoutes ? 'No similar route.' : 'The application has no routes yet.',
+  }
+}
+
+/**
+ * Corrects the words of a path to those of a route, if each differs by two letters at most: `/produkt/3` becomes `/product/3` for
+ * `/product/:id`. Empty if the route is not that similar.
+ */
+function suggestPath(address: string, near: NearRoute | undefined): string {
+  if (near?.reason !== 'path' || address.includes(mask)) return ''
+  const [path = '', query] = address.split('?')
+  const given = path.split('/').slice(1)
+  const wanted = near.path.split('/').slice(1)
+  if (given.length !== wanted.length || /[{*]/.test(near.path)) return ''
+  const corrected = given.map((word, index) => {
+    const name = wanted[index] ?? ''
+    return name.startsWith(':')
+      ? word
+      : name === word || (word.length > 3 && nearestNames(word, [name]).length > 0)
+        ? name
+        : undefined
+  })
+  if (corrected === undefined || corrected.includes(undefined) || corrected.includes('')) return ''
+  return `/${corrected.join('/')}${query === undefined ? '' : `?${query}`}`
 }

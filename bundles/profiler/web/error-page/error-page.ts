@@ -1,44 +1,35 @@
 import { setTimeout as pause } from 'node:timers/promises'
 import type { Request } from '../../../../lib/http/request.ts'
-import type { HtmlFragment, View } from '../../../../lib/view/view.ts'
+import { statusText } from '../../../../lib/http/response.ts'
+import type { Redactor } from '../../../../lib/redact/redactor.ts'
+import { readProperty } from '../../../../lib/text/describe-value.ts'
 import { writeErrorPrompt } from '../../export/conclusions.ts'
-import { toBlock, toSpan, writePairs } from '../../export/markdown-text.ts'
+import { joinBlocks, toList, toSpan } from '../../export/markdown-text.ts'
 import { findOccurrences } from '../../insight/relatives.ts'
 import { findReplayObstacle, planReplay } from '../../insight/replay/replay.ts'
-import { formatText, shorten, toPairRows, toRows, toValueRow, type ValueRow } from '../../profile/format.ts'
+import { templateOf } from '../../profile/code.ts'
+import { type EventNode, type EventTree, readEventTree } from '../../profile/event-tree.ts'
+import { readExceptions } from '../../profile/exceptions.ts'
+import { shorten } from '../../profile/format.ts'
 import { home, profileLink } from '../../profile/links.ts'
-import type { Profile } from '../../profile/profile.ts'
-import type { Pairs } from '../../profile/schema.ts'
+import { type Profile, toProfile } from '../../profile/profile.ts'
+import { serializeProfile } from '../../record/collect.ts'
+import type { Profiler } from '../../record/profiler.ts'
+import { type CollectedData, Trace } from '../../record/trace.ts'
 import type { ProfileStorage } from '../../store/profile-storage.ts'
-import { writeBody } from '../../subjects/exchange/show.ts'
-import { readQueries, type StoredQuery, shapeOf } from '../../subjects/queries/read.ts'
-import { codeOf, connectionOf, type ParameterView, toParameters } from '../../subjects/queries/show.ts'
-import { StatementViews, writeQuery } from '../../subjects/queries/show-parts.ts'
+import { exceptionView } from '../../subjects/exception/show.ts'
+import { exchangeView } from '../../subjects/exchange/show.ts'
+import { logsView } from '../../subjects/logs/show.ts'
+import { databaseView } from '../../subjects/queries/show.ts'
+import { routerView } from '../../subjects/router/show.ts'
 import type { Assets } from '../assets.ts'
-import type { EditorLinks, PlaceView } from '../editor-links.ts'
-import type { ExceptionView, FrameView } from '../exceptions.ts'
+import type { EditorLinks } from '../editor-links.ts'
 import { filesOf } from '../page.ts'
-import {
-  type BodyView,
-  describeOccurrences,
-  type OccurrencesView,
-  viewBody,
-  viewOccurrences,
-  viewVerification,
-} from '../panels/parts.ts'
-import {
-  createPreview,
-  createReport,
-  type DebugReport,
-  type Preview,
-  type PreviewServices,
-  type ReportServices,
-  type RoutingReport,
-} from './report.ts'
+import { describeOccurrences, viewOccurrences, viewVerification } from '../panels/parts.ts'
+import type { FailedRequest, PanelServices, SubjectView } from '../panels/subject-view.ts'
 
 /** What error pages need. */
-interface ErrorPageServices extends PreviewServices, ReportServices {
-  readonly view: View
+interface ErrorPageServices extends PreviewServices, Pick<PanelServices, 'editor' | 'routes' | 'view'> {
   readonly assets: Assets
   readonly storage: Pick<ProfileStorage, 'search'>
 }
@@ -49,46 +40,60 @@ const searchLimit = 200
 /** Characters; a longer message is not shown as a headline. */
 const longMessage = 200
 
+/** The longest lists in Markdown. */
+const listLimit = 50
+
+/** The views with a part of the page, in the order of its Markdown. */
+const views: readonly SubjectView[] = [exceptionView, databaseView, routerView, logsView, exchangeView]
+
 /** The error page for developers: a rendering of the profile so far. */
 export class ErrorPage {
   readonly #services: ErrorPageServices
-  readonly #statements: StatementViews
 
   constructor(services: ErrorPageServices) {
     this.#services = services
-    this.#statements = new StatementViews(services.view)
   }
 
   /** Renders the page; `request` is the sub-request that the error listener made for it. */
   async toHtml(request: Request, status: number): Promise<string> {
     const { assets, editor, view } = this.#services
-    const { markdown, occurrences, preview, report } = await this.#prepare(request, status)
+    const preview = createPreview(request, this.#services)
+    const { answered, lineage, profile, token } = preview
+    const { message, name } = answered
+    const occurrences = await this.#findOccurrences(profile)
+    const parts = views.map(async ({ name, onErrorPage }) => [
+      name,
+      await onErrorPage?.toView?.(preview, this.#services),
+    ])
     const model = {
-      request: createRequestReport(preview.profile),
-      routePlace: editor.viewRoute(preview.profile.summary.route ?? ''),
+      status,
+      statusText: statusText(status),
+      name,
+      message,
+      method: profile.summary.method,
+      address: profile.summary.url,
       occurrences,
-      failedQueries: await viewFailedQueries(preview, { editor, statements: this.#statements }),
-      title: `${shorten(report.message, longMessage)} (${status} ${report.statusText})`,
-      isLong: report.message.length > longMessage,
-      allow: report.routing?.allow ?? '',
+      title: `${shorten(message, longMessage)} (${status} ${statusText(status)})`,
+      isLong: message.length > longMessage,
       tone: status < 500 ? 'warning' : 'error',
-      markdown,
-      prompt: writeErrorPrompt(preview.profile, preview.token),
-      verification: preview.token !== '' && isSafe(preview.profile) && viewVerification(preview.profile, 'exception'),
-      profileLink: preview.token === '' ? '' : profileLink(preview.token),
-      token: preview.token,
-      steps: viewSteps(report, editor),
+      markdown: writeMarkdown(preview, status, occurrences),
+      prompt: writeErrorPrompt(profile, token),
+      verification: token !== '' && isSafe(profile) && viewVerification(profile, 'exception'),
+      profileLink: token === '' ? '' : profileLink(token),
+      token,
+      steps: viewSteps(findWay(lineage, token !== ''), editor),
+      parts: Object.fromEntries(await Promise.all(parts)),
       home,
       ...filesOf(assets),
       icon: assets.link('icon-error.svg'),
-      ...report,
     }
     return view.render('profiler/error-page', model, request)
   }
 
   /** Renders the same as Markdown. */
   async toMarkdown(request: Request, status: number): Promise<string> {
-    return (await this.#prepare(request, status)).markdown
+    const preview = createPreview(request, this.#services)
+    return writeMarkdown(preview, status, await this.#findOccurrences(preview.profile))
   }
 
   /** The address of the profile; `undefined` if it will not be stored. */
@@ -98,12 +103,8 @@ export class ErrorPage {
     return main !== undefined && profiler.keeps(main) ? `${request.origin}${profileLink(main.token)}` : undefined
   }
 
-  async #prepare(request: Request, status: number) {
-    const { storage } = this.#services
-    const preview = createPreview(request, this.#services)
-    const report = createReport(preview, status, this.#services)
-    const occurrences = viewOccurrences(await within(searchLimit, findOccurrences(storage, preview.profile.summary)))
-    return { preview, report, occurrences, markdown: writeMarkdown(report, preview, occurrences) }
+  async #findOccurrences({ summary }: Profile) {
+    return viewOccurrences(await within(searchLimit, findOccurrences(this.#services.storage, summary)))
   }
 }
 
@@ -117,13 +118,21 @@ async function within<result>(milliseconds: number, work: Promise<result>): Prom
   }
 }
 
+/** The error that is answered. @throws Error if it was not collected */
+function findAnswered(profile: Profile): Preview['answered'] {
+  const answered = readExceptions(profile).findLast(({ relation }) => relation === '' || relation === 'Thrown later')
+  if (answered === undefined) throw new Error(`The error was not collected: ${profile.failures.exception}`)
+  const { message, name } = answered
+  return { name, message: message || name }
+}
+
 /** Whether the request can be sent again without a confirmation: then a fix can be verified on this page. */
 function isSafe(profile: Profile): boolean {
   const plan = planReplay(profile)
   return plan.isPossible && findReplayObstacle(plan) === ''
 }
 
-function viewSteps({ way }: DebugReport, editor: EditorLinks) {
+function viewSteps(way: readonly Step[], editor: EditorLinks) {
   const finders: Readonly<Record<string, (name: string) => string>> = {
     route: name => editor.findRoute(name),
     controller: name => editor.findController(name),
@@ -136,181 +145,172 @@ function viewSteps({ way }: DebugReport, editor: EditorLinks) {
   }))
 }
 
-/** Writes a report as Markdown, for terminals, issues and chats. */
-function writeMarkdown(report: DebugReport, { profile }: Preview, occurrences: OccurrencesView | false): string {
-  const { address, exceptions, logs, method, routing, status, statusText, traceId, way } = report
-  const parts = [
-    `# ${status} ${statusText}`,
-    toSpan(`${method} ${address}`),
+/** Writes the page as Markdown, for terminals, issues and chats. */
+function writeMarkdown(
+  { lineage, profile }: Preview,
+  status: number,
+  occurrences: ReturnType<typeof viewOccurrences>,
+): string {
+  const { method, url } = profile.summary
+  const shown = { profile, isPinned: false, findings: [], parent: undefined, children: [], earlier: [] }
+  const write = ({ onErrorPage, toMarkdown }: SubjectView) =>
+    onErrorPage?.toMarkdown?.(profile, listLimit) ?? toMarkdown?.(shown, listLimit) ?? []
+  return joinBlocks([
+    `# ${status} ${statusText(status)}`,
+    toSpan(`${method} ${url}`),
     occurrences === false ? '' : describeOccurrences(occurrences),
-    traceId === undefined ? '' : `Trace ${traceId}`,
-    ...exceptions.flatMap(describeException),
-    ...writeFailedQueries(profile),
-    ...(routing === undefined ? [] : describeRouting(routing)),
+    ...write(exceptionView),
     '## Path to the error',
-    way.map(({ kind, name }) => `- ${kind}: ${name}`).join('\n'),
-    ...(logs.length > 0
-      ? ['## Logs', logs.map(log => `- ${log.offset} ${log.level} [${log.channel}] ${toSpan(log.message)}`).join('\n')]
-      : []),
-    ...writeRequest(profile),
-  ]
-  return `${parts.filter(part => part !== '').join('\n\n')}\n`
+    toList(findWay(lineage, false), listLimit, ({ kind, name }) => `${kind}: ${toSpan(name)}`),
+    ...views.filter(view => view !== exceptionView).flatMap(write),
+  ])
 }
 
-function describeException({ groups, message, name, properties, relation, rest }: ExceptionView): string[] {
-  const calls = groups.map(({ frames, label }) => (label === '' ? frames.map(describeFrame).join('\n') : `- ${label}`))
-  const left = rest === '' ? [] : [`- ${rest}`]
-  return [
-    `## ${relation === '' ? '' : `${relation} `}${name}`,
-    message === '' ? '' : toBlock(message),
-    properties.map(({ name, value }) => `- ${toSpan(name)}: ${toSpan(value)}`).join('\n'),
-    [...calls, ...left].join('\n'),
-  ]
+/** One step on the path from a request to its error. */
+interface Step {
+  readonly kind: 'request' | 'route' | 'event' | 'listener' | 'controller' | 'template'
+  readonly name: string
+  /** Its place in the profile; empty when the profile will not be stored. */
+  readonly link: string
 }
 
-function describeFrame({ call, isOpen, lines, place }: FrameView): string {
-  const line = `- ${toSpan(call)} at ${toSpan(place)}`
-  if (!isOpen) return line
-  const code = lines.map(({ isMarked, number, tokens }) => {
-    const text = tokens.map(({ text }) => text).join('')
-    return `${isMarked ? '>' : ' '} ${String(number).padStart(4)} | ${text}`.trimEnd()
+/**
+ * Finds the path from the main request to the code that threw: event, listener, controller, templates, and the same in sub-requests. A
+ * stack ends at an await; the event tree contains the callers before it. There are no links if the profile is not stored.
+ */
+function findWay(lineage: readonly Profile[], isKept: boolean): Step[] {
+  const steps = lineage.flatMap((profile, index) => {
+    const next = lineage[index + 1]
+    const tree = readEventTree(profile)
+    const nodes = next === undefined ? findThrower(tree) : findSubRequest(tree, next.summary.token)
+    const templates = next === undefined ? findTemplates(profile) : []
+    return [...beginningOf(profile, index), ...describe(nodes, profile), ...templates]
   })
-  return [line, '', toBlock(code.join('\n'), 'ts'), ''].join('\n')
+  return isKept ? steps : steps.map(step => ({ ...step, link: '' }))
 }
 
-function describeRouting({ allow, emptyText, rows }: RoutingReport): string[] {
-  const routes = rows.map(({ name, path, text }) => `- ${toSpan(path)} (${name}): ${text}`).join('\n')
-  return ['## Nearest routes', allow === '' ? '' : `Allowed methods: ${allow}`, routes || emptyText]
+function beginningOf({ summary }: Profile, index: number): Step[] {
+  const name = index === 0 ? summary.method : 'sub-request'
+  const route = summary.route ?? ''
+  const matched: Step = { kind: 'route', name: route, link: profileLink(summary.token, 'router') }
+  const begun: Step = { kind: 'request', name, link: profileLink(summary.token, 'request') }
+  return [begun, ...(route === '' ? [] : [matched])]
 }
 
-/** The parts of a request that help to understand its error. All of it is masked. */
-interface RequestReport {
-  /** The name of the route; empty without one. */
-  readonly route: string
-  readonly parameters: readonly ValueRow[]
-  /** The user, as far as the session and the attributes of the request name one. */
-  readonly user: readonly ValueRow[]
-  readonly query: readonly ValueRow[]
-  readonly form: readonly ValueRow[]
-  readonly files: ReturnType<typeof viewBody>['files']
-  /** JSON; `false` without any. */
-  readonly content: BodyView['content']['tree']
-  /** Why the content of a body is not shown; empty when it is shown, or there is no body. */
-  readonly note: string
-  /** The headers on which an answer mostly depends. */
-  readonly headers: readonly ValueRow[]
-  readonly otherHeaders: readonly ValueRow[]
+/** The template that was rendered, and the partials down to the one that has failed. */
+function findTemplates(profile: Profile): Step[] {
+  const [exception] = readExceptions(profile)
+  const link = profileLink(profile.summary.token, 'exception')
+  const names = exception?.frames.map(({ call }) => templateOf(call)).filter(name => name !== undefined) ?? []
+  return names.reverse().map(name => ({ kind: 'template', name, link }))
 }
 
-const relevantHeaders: ReadonlySet<string> = new Set([
-  ...['accept', 'authorization', 'content-length', 'content-type', 'cookie', 'host', 'origin', 'referer'],
-  ...['user-agent', 'x-requested-with'],
-])
+/** Events that are dispatched after the error. */
+const aftermath: readonly string[] = ['kernel.exception', 'kernel.finish_request', 'kernel.terminate']
 
-const userName = /user|account|customer|member|login/i
+/** From the current dispatch to the innermost listener that threw; the dispatch alone when none of its listeners threw. */
+function findThrower({ roots }: EventTree): EventNode[] {
+  const dispatches = roots.filter(({ kind }) => kind === 'dispatch')
+  const exception = dispatches.findLastIndex(({ name }) => name === 'kernel.exception')
+  const before = exception === -1 ? dispatches : dispatches.slice(0, exception)
+  const way: EventNode[] = []
+  let node = before.findLast(({ name }) => !aftermath.includes(name))
+  while (node !== undefined) {
+    way.push(node)
+    node = node.hasThrown ? node.children.findLast(({ hasThrown }) => hasThrown) : undefined
+  }
+  return way
+}
 
-/** Creates the report of the request of a profile. */
-export function createRequestReport({ collectors, summary }: Profile): RequestReport {
-  const { request, router } = collectors
-  const body = viewBody(request?.body)
-  const headers = toPairRows(request?.headers)
-  const isRelevant = ({ name }: { readonly name: string }) => relevantHeaders.has(name.toLowerCase())
+function findSubRequest({ nodes }: EventTree, token: string): EventNode[] {
+  const way: EventNode[] = []
+  let node = nodes.find(({ kind, name }) => kind === 'request' && name === token)?.parent
+  while (node !== undefined) {
+    way.unshift(node)
+    node = node.parent
+  }
+  return way
+}
+
+/** The work of the kernel between its events. */
+const gaps: Readonly<Record<string, string>> = {
+  'kernel.request': 'finding the controller',
+  'kernel.controller': 'resolving its arguments',
+}
+
+function describe(way: readonly EventNode[], { summary }: Profile): Step[] {
+  const [first] = way
+  const { controller, token } = summary
+  const atWork: Step[] =
+    controller === null ? [] : [{ kind: 'controller', name: controller, link: profileLink(token, 'time') }]
+  if (first === undefined) return atWork
+  const steps = way.map((node): Step => {
+    const link = `${profileLink(token, 'events')}#span-${node.index}`
+    return { kind: node.kind === 'call' ? 'listener' : 'event', name: node.name, link }
+  })
+  // The application dispatches its own events while its controller runs.
+  if (!first.name.startsWith('kernel.')) return [...atWork, ...steps]
+  if (first.hasThrown || way.length > 1) return steps
+  if (first.name === 'kernel.controller_arguments') return atWork
+  const gap = gaps[first.name]
+  return gap === undefined ? [...atWork, ...steps] : [...steps, { kind: 'controller', name: gap, link: '' }]
+}
+
+/** What previews need. */
+interface PreviewServices {
+  readonly profiler: Pick<Profiler, 'find' | 'keeps'>
+  /** Collects the data of a request that still runs. */
+  readonly collect: (trace: Trace) => CollectedData
+  readonly redactor: Redactor
+}
+
+/** The profile so far of a request that failed. It is masked, and not stored. */
+interface Preview extends FailedRequest {
+  /** The profiles from the main request to the sub-request that threw: usually one. */
+  readonly lineage: readonly Profile[]
+  /** The error that is answered. */
+  readonly answered: { readonly name: string; readonly message: string }
+}
+
+/**
+ * Creates the profile so far of the request that failed; `request` is the sub-request for its error page. If the request is
+ * not recorded, the profile has no events and no log messages.
+ */
+function createPreview(request: Request, { collect, profiler, redactor }: PreviewServices): Preview {
+  const failed = request.parent ?? request
+  const error = request.attributes.get('exception')
+  const trace = profiler.find(failed) ?? createTrace(failed)
+  // A listener that replaces the error late may still run.
+  trace.addThrown(error)
+  const preview = (trace: Trace): Profile =>
+    toProfile(JSON.parse(serializeProfile(trace, collect(trace), redactor).text))
+  const ancestors = ancestorsOf(trace)
+  const [main = trace] = ancestors
+  const profile = preview(trace)
+  const lineage = [...ancestors.map(preview), profile, ...failedWithin(trace).map(preview)]
   return {
-    route: summary.route ?? '',
-    parameters: router !== undefined && 'parameters' in router ? toRows(router.parameters).map(toValueRow) : [],
-    user: toPairRows(findUser(collectors)).map(toValueRow),
-    query: toPairRows(request?.query).map(toValueRow),
-    form: body.form.map(toValueRow),
-    files: body.files,
-    content: body.content.tree,
-    note: request?.body === undefined ? '' : body.content.message,
-    headers: headers.filter(isRelevant).map(toValueRow),
-    otherHeaders: headers.filter(header => !isRelevant(header)).map(toValueRow),
+    profile,
+    lineage,
+    answered: findAnswered(profile),
+    token: main.token !== '' && profiler.keeps(main) ? main.token : '',
   }
 }
 
-/** What the session and the attributes of the request say about the user. */
-function findUser({ request, session }: Profile['collectors']): Pairs {
-  const pairs = [...Object.entries(session?.attributes ?? {}), ...(request?.attributes ?? [])]
-  return pairs.filter(([name, value]) => userName.test(name) && formatText(value) !== '')
+function createTrace(request: Request): Trace {
+  const trace = new Trace('', request, undefined)
+  const controller = request.attributes.get('_controller')
+  const name = readProperty(controller, 'name')
+  if (typeof name === 'string' && name !== '') trace.controller = name
+  return trace
 }
 
-const listLimit = 50
-
-/** Writes the request of a profile as Markdown. */
-export function writeRequest(profile: Profile): string[] {
-  const { collectors, summary } = profile
-  const { request, router } = collectors
-  const parameters = router !== undefined && 'parameters' in router ? toRows(router.parameters) : []
-  const headers = (request?.headers ?? []).filter(([name]) => relevantHeaders.has(name.toLowerCase()))
-  const toPairs = (rows: readonly { readonly name: string; readonly value: string }[]): Pairs =>
-    rows.map(({ name, value }) => [name, value])
-  const parts = [
-    ...(summary.route === null ? [] : [`Route: ${toSpan(summary.route)}`]),
-    ...writePairs('Route parameters', toPairs(parameters), listLimit),
-    ...writePairs('User', findUser(collectors), listLimit),
-    ...writePairs('Query', request?.query, listLimit),
-    ...writeBody(request?.body, listLimit),
-    ...writePairs('Headers', headers, listLimit),
-  ]
-  return parts.length === 0 ? [] : ['## Request', ...parts]
+/** The main request first. */
+function ancestorsOf({ parent }: Trace): Trace[] {
+  return parent === undefined ? [] : [...ancestorsOf(parent), parent]
 }
 
-/** The failed queries of a request. All of it is masked. */
-interface FailedQueries {
-  /** The latest last. */
-  readonly queries: readonly FailedQuery[]
-  /** The number of failed queries before those. */
-  readonly earlier: number
-}
-
-/** A query that failed. */
-interface FailedQuery extends PlaceView {
-  readonly number: number
-  readonly connection: string
-  /** The whole statement, laid out and with colours. */
-  readonly statement: HtmlFragment | undefined
-  readonly error: string
-  /** Empty if the error begins with it. */
-  readonly code: string
-  readonly parameters: readonly ParameterView[]
-  /** Its row in its panel; empty if the profile is not stored. */
-  readonly panelLink: string
-}
-
-const shownLimit = 3
-
-/** Shows the failed queries of the profile so far; `false` if no query failed. */
-async function viewFailedQueries(
-  { profile, token }: Pick<Preview, 'profile' | 'token'>,
-  { editor, statements }: { readonly editor: EditorLinks; readonly statements: StatementViews },
-): Promise<FailedQueries | false> {
-  const failed = findFailed(profile)
-  if (failed.length === 0) return false
-  const toView = async (query: StoredQuery): Promise<FailedQuery> => {
-    const { caller, error, index, kind } = query
-    const views = await statements.create(kind, [query])
-    return {
-      ...editor.view(caller),
-      number: index + 1,
-      connection: connectionOf(query),
-      statement: views.get(shapeOf(query))?.whole,
-      error,
-      code: codeOf(query),
-      parameters: toParameters(query),
-      panelLink: token === '' ? '' : `${profileLink(profile.summary.token, kind)}#query-${index}`,
-    }
-  }
-  const shown = failed.slice(-shownLimit)
-  return { queries: await Promise.all(shown.map(toView)), earlier: failed.length - shown.length }
-}
-
-/** Writes the failed queries of a profile as Markdown. */
-function writeFailedQueries(profile: Profile): string[] {
-  const failed = findFailed(profile).slice(-shownLimit)
-  return failed.length === 0 ? [] : ['## Failed queries', failed.map(query => `- ${writeQuery(query)}`).join('\n')]
-}
-
-function findFailed(profile: Profile): StoredQuery[] {
-  return readQueries(profile).queries.filter(({ error }) => error !== '')
+/** The last sub-request, if it ended without a response: its caller got the error. */
+function failedWithin({ children }: Trace): Trace[] {
+  const last = children.findLast(({ duration }) => duration !== undefined)
+  return last === undefined || last.response !== undefined ? [] : [last, ...failedWithin(last)]
 }

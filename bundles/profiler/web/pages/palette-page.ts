@@ -24,6 +24,7 @@ import { readLogs } from '../../subjects/logs/read.ts'
 import { readQueries } from '../../subjects/queries/read.ts'
 import { type ProfilerApplication, protect } from '../page.ts'
 import { createMenu } from '../panels/render-panel.ts'
+import type { Inspected, SubjectView } from '../panels/subject-view.ts'
 import { rowId } from '../panels/value-origins.ts'
 
 /** An entry of the palette. */
@@ -46,16 +47,17 @@ const textLimit = 160
 /** Answers with the entries of the palette: those of a profile, if the query names one, and those of every page. */
 export async function renderPalette(
   { query }: Request,
-  app: Pick<ProfilerApplication, 'panels' | 'policy' | 'routes' | 'storage'>,
+  app: Pick<ProfilerApplication, 'inspector' | 'panels' | 'policy' | 'routes' | 'storage'>,
 ): Promise<Response> {
   const token = query.get('profile') ?? ''
-  const [found, recent, panels] = await Promise.all([
+  const [found, recent, panels, inspector] = await Promise.all([
     token === '' ? undefined : app.storage.find(token),
     app.storage.search({ filters: [mainRequests], limit: limits.profiles }),
     app.panels(),
+    app.inspector(),
   ])
   const entries: PaletteEntry[] = [
-    ...(found === undefined ? [] : listPanels(panels, found.profile)),
+    ...(found === undefined ? [] : listPanels(panels, { ...found, findings: inspector.inspect(found.profile) })),
     ...(found === undefined ? [] : listActions(found)),
     ...listPages(app),
     ...(found === undefined ? [] : listParts(found.profile)),
@@ -75,8 +77,8 @@ function cutEntry(entry: PaletteEntry): PaletteEntry {
   return { ...entry, label: shorten(label, textLimit), ...(hint !== undefined && { hint: shorten(hint, textLimit) }) }
 }
 
-function listPanels(panels: Parameters<typeof createMenu>[0], profile: Profile): PaletteEntry[] {
-  return createMenu(panels, profile, undefined)
+function listPanels(panels: readonly SubjectView[], shown: Inspected): PaletteEntry[] {
+  return createMenu(panels, shown, undefined)
     .filter(({ isEmpty }) => !isEmpty)
     .map(({ label, link }) => ({ group: 'Panel', label, link }))
 }

@@ -36,10 +36,11 @@ import {
 } from '../page.ts'
 import { isPage } from '../panels/parts.ts'
 import { createMenu, createPanelProfile, listPanels, renderPanel, toReplayButton } from '../panels/render-panel.ts'
+import type { PanelServices } from '../panels/subject-view.ts'
 import { renderMissing } from './list-page.ts'
 
 /** The part of the application that shows profiles. */
-type ProfileServices = FindServices & Pick<ProfilerApplication, 'assets' | 'editor' | 'logger' | 'panels' | 'view'>
+type ProfileServices = FindServices & PanelServices & Pick<ProfilerApplication, 'assets' | 'logger'>
 
 /**
  * Renders the page of a profile: its summary, the menu of panels, and the panel of the query, which is the overview by default.
@@ -81,7 +82,7 @@ export async function renderProfile(
     original: describeOriginal(profile),
     isPinned,
     pinLink: changeLink(token, isPinned ? 'unpin' : 'pin', panel?.name ?? ''),
-    menu: createMenu(panels, profile, panel),
+    menu: createMenu(panels, found, panel),
     unknownPanel,
     label: panel?.label ?? '',
     panel: rendered?.content ?? '',

@@ -1,71 +1,92 @@
 import { writeErrorPrompt } from '../../export/conclusions.ts'
+import { toList, toSpan } from '../../export/markdown-text.ts'
 import type { PreviousComparison } from '../../insight/compare/judge-comparison.ts'
 import type { Durations } from '../../insight/durations.ts'
 import { linkToPlace } from '../../insight/findings/finding.ts'
-import { type Overview, summarizeProfile, type UsualTime } from '../../insight/overview/overview.ts'
+import { summarizeProfile, type UsualTime } from '../../insight/overview/overview.ts'
 import type { TimePart } from '../../insight/overview/time-parts.ts'
 import type { ShownProfile } from '../../insight/relatives.ts'
 import { describeTimes, type EditChange, listClaims, type SinceEdit } from '../../insight/since-edit.ts'
-import type { SummaryView } from '../../insight/summary-view.ts'
-import { readEventTree } from '../../profile/event-tree.ts'
 import {
   type FormattedTime,
-  formatBytes,
   formatCount,
   formatDuration,
   formatMicroseconds,
+  formatMoment,
   formatShare,
   formatTime,
   shorten,
 } from '../../profile/format.ts'
 import { compareLink, profileLink, routeLink } from '../../profile/links.ts'
 import type { Profile } from '../../profile/profile.ts'
-import { coveredWorkTime } from '../../profile/work.ts'
 import { readLogs, severityOf } from '../../subjects/logs/read.ts'
-import { describeCpuTime } from '../../subjects/memory/show.ts'
-import { readQueries } from '../../subjects/queries/read.ts'
-import { workKinds } from '../../subjects/work.ts'
 import type { EditorLinks, PlaceView } from '../editor-links.ts'
 import { type ExceptionView, type FrameView, viewExceptions } from '../exceptions.ts'
-import { cutText, item, limitRows, row, type ToolbarItem } from '../toolbar/toolbar-items.ts'
-import { createFindingView } from './findings.ts'
-import type { PanelModel, ProfilePanel } from './panel.ts'
+import { cutText, item, limitRows, row, type ToolbarItem, type ToolbarProfile } from '../toolbar/toolbar-items.ts'
+import { viewFindings } from './findings.ts'
 import { viewVerification } from './parts.ts'
+import type { PanelModel, SubjectView } from './subject-view.ts'
 
 /** The most findings, logged errors, and changes. */
 const listLimit = 5
 
-/** Creates the first panel: where the time went, and what is wrong. `labelOf` gives the label of a panel by its name. */
-export function createOverviewPanel(editor: EditorLinks, labelOf: (panel: string) => string | undefined): ProfilePanel {
-  const viewFinding = createFindingView(labelOf, editor)
-  return {
-    name: 'overview',
-    label: 'Overview',
-    template: 'profiler/panels/overview',
-    hasContent: () => true,
-    async toView(shown) {
-      const { findings, findPrevious, profile, sinceEdit } = shown
-      const { token } = profile.summary
-      const { parts, sentence, usual } = summarizeProfile(shown)
-      return {
-        sentence: sentence.map(part => ({ ...part, place: part.isValue && viewValue(part.text, profile, editor) })),
-        exception: viewException(profile, editor),
-        exceptionLink: profileLink(token, 'exception'),
-        prompt: writeErrorPrompt(profile, token),
-        verification: profile.summary.exception !== null && viewVerification(profile, 'exception'),
-        sinceEdit: sinceEdit !== undefined && viewSinceEdit(sinceEdit, token, editor),
-        previous: viewPrevious(await findPrevious(profile), shown),
-        parts: viewParts(parts, profile),
-        total: formatDuration(profile.summary.duration),
-        errors: viewErrors(profile, editor),
-        findings: findings.slice(0, listLimit).map(finding => viewFinding(finding, shown)),
-        more: findings.length > listLimit ? formatCount(findings.length - listLimit, 'more finding') : '',
-        findingsLink: profileLink(token, 'findings'),
-        usual: viewUsual(usual, profile),
-        numbers: viewNumbers(profile),
-      }
-    },
-  }
+/** Where the time went, and what is wrong. */
+export const overviewView: SubjectView = {
+  name: 'overview',
+  label: 'Overview',
+  template: 'profiler/panels/overview',
+  collectors: [],
+  hasContent: () => true,
+
+  async toView(shown, app) {
+    const { editor } = app
+    const { findings, findPrevious, profile, sinceEdit } = shown
+    const { token } = profile.summary
+    const { parts, sentence, usual } = summarizeProfile(shown)
+    return {
+      sentence: sentence.map(part => ({ ...part, place: part.isValue && viewValue(part.text, profile, editor) })),
+      exception: viewException(profile, editor),
+      exceptionLink: profileLink(token, 'exception'),
+      prompt: writeErrorPrompt(profile, token),
+      verification: profile.summary.exception !== null && viewVerification(profile, 'exception'),
+      sinceEdit: sinceEdit !== undefined && viewSinceEdit(sinceEdit, token, editor),
+      previous: viewPrevious(await findPrevious(profile), shown),
+      parts: viewParts(parts, profile),
+      total: formatDuration(profile.summary.duration),
+      errors: viewErrors(profile, editor),
+      findings: await viewFindings(findings.slice(0, listLimit), shown, app),
+      more: findings.length > listLimit ? formatCount(findings.length - listLimit, 'more finding') : '',
+      findingsLink: profileLink(token, 'findings'),
+      usual: viewUsual(usual, profile),
+      numbers: (await app.panels()).flatMap(({ name: panel, toNumbers }) =>
+        (toNumbers?.(profile) ?? []).map(row => ({ ...row, link: profileLink(token, panel) })),
+      ),
+    }
+  },
+
+  toMarkdown(shown, limit) {
+    const { parts, usual } = summarizeProfile(shown)
+    const { before, since, start } = usual
+    const whole = shown.profile.summary.duration * 1000
+    const times = [
+      ...(usual.count === 0 ? [] : [`Usual: ${describe(usual)}`]),
+      ...(start === undefined ? [] : [`The process started at ${formatMoment(start)}`]),
+      ...(before === undefined ? [] : [`Before the start: ${describe(before)}`]),
+      ...(since === undefined ? [] : [`Since the start: ${describe(since)}`]),
+    ]
+    return [
+      '## Overview',
+      toList(
+        parts,
+        limit,
+        ({ label, time }) => `${toSpan(label)} ${formatMicroseconds(time)}, ${formatShare(time, whole)}`,
+      ),
+      times.map(line => `- ${line}`).join('\n'),
+      ...writeSinceEdit(shown),
+    ].filter(block => block !== '')
+  },
+
+  toItems: toEditItem,
 }
 
 /** The view of a value of the sentence: a place of the code, or the controller; `false` for other values. */
@@ -200,36 +221,6 @@ function viewDurations(name: string, durations: Durations | undefined): PanelMod
   return [{ name, count, median: formatDuration(median), p95: formatDuration(p95) }]
 }
 
-/** The numbers of the other panels, with links to them. */
-function viewNumbers(profile: Profile): PanelModel[] {
-  const { summary } = profile
-  const { errors, memory, subRequests, token, warnings } = summary
-  const { duplicates } = readQueries(profile).database
-  const listeners = readEventTree(profile).nodes.filter(({ kind }) => kind === 'call').length
-  const logs = readLogs(profile).logs.length
-  const cpuTime = describeCpuTime(profile)
-  const entry = (isShown: boolean, name: string, panel: string, value: string) =>
-    isShown ? [{ name, value, link: profileLink(token, panel) }] : []
-  const inTime = (count: number, time: number) => (time === 0 ? String(count) : `${count} in ${formatDuration(time)}`)
-  return [
-    ...workKinds.flatMap(({ count, label, list, panel }) =>
-      entry(count(profile) > 0, label, panel, inTime(count(profile), coveredWorkTime(list(profile)))),
-    ),
-    ...entry(duplicates.length > 0, 'Duplicate queries', 'database', String(duplicates.length)),
-    ...entry(subRequests > 0, 'Direct sub-requests', 'time', String(subRequests)),
-    ...entry(listeners > 0, 'Listener calls', 'events', String(listeners)),
-    ...entry(logs > 0, 'Log messages', 'logger', describeLogs(logs, errors, warnings)),
-    ...entry(cpuTime !== undefined, 'On CPU', 'memory', cpuTime ?? ''),
-    ...entry(true, 'Heap', 'memory', formatBytes(memory)),
-  ]
-}
-
-function describeLogs(count: number, errors: number, warnings: number): string {
-  const severe = [errors > 0 && formatCount(errors, 'error'), warnings > 0 && formatCount(warnings, 'warning')]
-  const parts = severe.filter(part => part !== false)
-  return parts.length === 0 ? String(count) : `${count} (${parts.join(', ')})`
-}
-
 /** The content of the template `profiler/since-edit`. */
 interface SinceEditView {
   /** The first edited files. */
@@ -261,37 +252,51 @@ function viewSinceEdit(sinceEdit: SinceEdit, token: string, editor: EditorLinks)
   }
 }
 
-/** Creates the item of what has changed since the last edit of files; `undefined` if nothing has. */
-export function toEditItem(
-  { sinceEdit }: ShownProfile,
-  { token }: SummaryView,
-  _: Overview,
-  editor: EditorLinks,
-): ToolbarItem | undefined {
+function toEditItem({ editor, sinceEdit, summary: { token } }: ToolbarProfile): ToolbarItem[] {
   const claims = sinceEdit === undefined ? [] : listClaims(sinceEdit)
   const [worst] = claims
-  if (sinceEdit === undefined || worst === undefined) return undefined
+  if (sinceEdit === undefined || worst === undefined) return []
   const { before, files } = sinceEdit
   const [file = '', ...others] = files
   const edited = others.length === 0 ? file : `${file} and ${formatCount(others.length, 'other file')}`
   const left = claims.length - shownClaims
   const link = `${profileLink(token, 'overview')}#since-edit`
   const texts = claims.slice(0, shownClaims).map(({ text }) => text)
-  return item('edit', 'Since your edit', {
-    pill: 'edit',
-    text: [...texts, ...(left > 0 ? [`${left} more`] : [])].join(', '),
-    tone: worst.tone,
-    link,
-    rows: [
-      row('Edited', '', { place: editor.viewName(cutText(edited), { file }) }),
-      ...limitRows(
-        claims.map(({ before, name, now, tone }) => row(name, cutText(`${before} → ${now}`), { tone })),
-        link,
-      ),
-      row('Before', before.token, { link: compareLink(before.token, token) }),
-    ],
-  })
+  return [
+    item('edit', 'Since your edit', {
+      pill: 'edit',
+      text: [...texts, ...(left > 0 ? [`${left} more`] : [])].join(', '),
+      tone: worst.tone,
+      link,
+      rows: [
+        row('Edited', '', { place: editor.viewName(cutText(edited), { file }) }),
+        ...limitRows(
+          claims.map(({ before, name, now, tone }) => row(name, cutText(`${before} → ${now}`), { tone })),
+          link,
+        ),
+        row('Before', before.token, { link: compareLink(before.token, token) }),
+      ],
+    }),
+  ]
 }
 
 /** The texts in the bar. */
 const shownClaims = 2
+
+/** What has changed since the last edit of files. */
+function writeSinceEdit({ sinceEdit }: ShownProfile): string[] {
+  if (sinceEdit === undefined) return []
+  const { before, changes, files, isSameUrl, time, times } = sinceEdit
+  const lines = [
+    `Edited: ${files.map(toSpan).join(', ')}, at ${formatMoment(time)}`,
+    `Compared with ${toSpan(before.token)}, the last request of the same ${isSameUrl ? 'URL' : 'route'} before`,
+    ...[describeTimes(times), ...changes].map(
+      ({ before, name, now, text }) => `${toSpan(name)} ${toSpan(before)} → ${toSpan(now)}: ${toSpan(text)}`,
+    ),
+  ]
+  return ['### Since your edit', lines.map(line => `- ${line}`).join('\n')]
+}
+
+function describe({ count, median, p95 }: Durations): string {
+  return `median ${formatDuration(median)}, 95 % within ${formatDuration(p95)}, ${formatCount(count, 'earlier request')}`
+}

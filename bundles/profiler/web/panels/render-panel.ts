@@ -10,7 +10,7 @@ import { profileLink, replayLink } from '../../profile/links.ts'
 import type { Profile } from '../../profile/profile.ts'
 import type { ProfileStorage } from '../../store/profile-storage.ts'
 import type { ProfilerApplication } from '../page.ts'
-import type { PanelProfile, ProfilePanel } from './panel.ts'
+import type { Inspected, PanelProfile, PanelServices, SubjectView } from './subject-view.ts'
 
 /** A rendered panel. */
 interface RenderedPanel {
@@ -26,19 +26,19 @@ interface RenderedPanel {
  * without content may fail, because templates of other bundles need not support missing data.
  */
 export async function renderPanel(
-  panel: ProfilePanel,
+  panel: SubjectView,
   shown: PanelProfile,
   request: Request,
-  { logger, view }: Pick<ProfilerApplication, 'logger' | 'view'>,
+  app: PanelServices & Pick<ProfilerApplication, 'logger'>,
 ): Promise<RenderedPanel> {
   try {
-    const model = await panel.toView(shown)
-    const content = new HtmlFragment(await view.render(panel.template, model, request))
+    const model = await panel.toView(shown, app)
+    const content = new HtmlFragment(await app.view.render(panel.template, model, request))
     return { content, isEmpty: false, problem: '' }
   } catch (error) {
     const content = new HtmlFragment('')
-    if (!hasContent(panel, shown.profile)) return { content, isEmpty: true, problem: '' }
-    logger
+    if (!hasContent(panel, shown)) return { content, isEmpty: true, problem: '' }
+    app.logger
       .channel('profiler')
       .warning('The panel "{panel}" cannot be displayed.', { panel: panel.name, exception: error })
     return { content, isEmpty: false, problem: flattenError(error, { hasFrames: false }).message }
@@ -69,39 +69,39 @@ interface MenuEntry {
 
 /** Creates the menu of a profile: panels with content come first. */
 export function createMenu(
-  panels: readonly ProfilePanel[],
-  profile: Profile,
-  current: ProfilePanel | undefined,
+  panels: readonly SubjectView[],
+  shown: Inspected,
+  current: SubjectView | undefined,
 ): MenuEntry[] {
   const entries = panels.map(panel => ({
     label: panel.label,
     // The page stays where it is: the panel begins below the head.
-    link: `${profileLink(profile.summary.token, panel.name)}#panel`,
+    link: `${profileLink(shown.profile.summary.token, panel.name)}#panel`,
     isCurrent: panel === current,
-    isEmpty: !hasContent(panel, profile),
-    badges: badgesOf(panel, profile),
+    isEmpty: !hasContent(panel, shown),
+    badges: badgesOf(panel, shown),
   }))
   return [...entries.filter(({ isEmpty }) => !isEmpty), ...entries.filter(({ isEmpty }) => isEmpty)]
 }
 
 /** Lists the names of the parts of a profile: the panels, and the collectors of its data that have no panel here. */
-export function listPanels(panels: readonly Pick<ProfilePanel, 'name'>[], { data }: Pick<Profile, 'data'>): string[] {
+export function listPanels(panels: readonly Pick<SubjectView, 'name'>[], { data }: Pick<Profile, 'data'>): string[] {
   return [...new Set([...panels.map(({ name }) => name), ...Object.keys(data)])]
 }
 
 /** Whether a panel has content; false if it fails. */
-export function hasContent(panel: ProfilePanel, profile: Profile): boolean {
+export function hasContent(panel: SubjectView, shown: Inspected): boolean {
   try {
-    return panel.hasContent(profile)
+    return panel.hasContent(shown)
   } catch {
     return false
   }
 }
 
 /** A badge that fails is left out: its data is from the disk, and its code may be of another bundle. */
-function badgesOf(panel: ProfilePanel, profile: Profile): Badge[] {
+function badgesOf(panel: SubjectView, shown: Inspected): Badge[] {
   try {
-    const badge = panel.badge?.(profile)
+    const badge = panel.badge?.(shown)
     return badge === undefined || badge.text === '' ? [] : [{ text: String(badge.text), tone: badge.level }]
   } catch {
     return []

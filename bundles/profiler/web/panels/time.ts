@@ -1,9 +1,8 @@
-import { type Section, toList, toSpan } from '../../export/markdown-text.ts'
+import { toList, toSpan } from '../../export/markdown-text.ts'
 import { linkToPlace } from '../../insight/findings/finding.ts'
-import { type Overview, toPlainText } from '../../insight/overview/overview.ts'
+import { toPlainText } from '../../insight/overview/overview.ts'
 import type { TimePart } from '../../insight/overview/time-parts.ts'
-import type { ShownProfile } from '../../insight/relatives.ts'
-import { describeDuration, type SummaryView, toSummaryView } from '../../insight/summary-view.ts'
+import { describeDuration, toSummaryView } from '../../insight/summary-view.ts'
 import { type Category, createRequestSpans } from '../../insight/timeline/request-spans.ts'
 import { type PlacedTrace, placeTrace, type TraceNode } from '../../insight/timeline/services.ts'
 import { type EventNode, readEventTree, readHandledTime } from '../../profile/event-tree.ts'
@@ -12,20 +11,22 @@ import {
   formatDuration,
   formatMicroseconds,
   formatPlace,
+  type Row,
   toPairRows,
   toValueRow,
 } from '../../profile/format.ts'
 import { profileLink } from '../../profile/links.ts'
 import type { Profile } from '../../profile/profile.ts'
 import type { ReceivedSpan } from '../../profile/span-data.ts'
-import { joinPeriods, type Period, totalOf, withParts } from '../../profile/work.ts'
+import { joinPeriods, totalOf, withParts } from '../../profile/work.ts'
 import { keyOfListener, summarizeListeners } from '../../subjects/events/read.ts'
-import type { MemoryData } from '../../subjects/memory/data.ts'
-import { listUsage } from '../../subjects/memory/show.ts'
+import { readTrace } from '../../subjects/exchange/read.ts'
+import { listUsage, readPauses } from '../../subjects/memory/read.ts'
+import { readStopwatch } from '../../subjects/time/read.ts'
 import { workKinds } from '../../subjects/work.ts'
 import type { EditorLinks, PlaceView } from '../editor-links.ts'
-import { cutText, item, limitRows, row, type ToolbarItem } from '../toolbar/toolbar-items.ts'
-import type { PanelModel, PanelProfile, ProfilePanel } from './panel.ts'
+import { cutText, item, limitRows, row, type ToolbarItem, type ToolbarProfile } from '../toolbar/toolbar-items.ts'
+import type { PanelModel, PanelProfile, SubjectView } from './subject-view.ts'
 import {
   createTimeline,
   createTimelineAxis,
@@ -35,15 +36,30 @@ import {
   thresholds,
 } from './timeline.ts'
 
-/** Creates the panel of what took how long, and when: of a request, its sub-requests, and the work after the response. */
-export function createTimePanel(editor: EditorLinks): ProfilePanel {
-  return {
-    name: 'time',
-    label: 'Performance',
-    template: 'profiler/panels/time',
-    hasContent: () => true,
-    toView: shown => toView(shown, editor),
-  }
+/** What took how long, and when: of a request, its sub-requests, and the work after the response. */
+export const timeView: SubjectView = {
+  name: 'time',
+  label: 'Performance',
+  template: 'profiler/panels/time',
+  collectors: ['time', 'events'],
+  hasContent: () => true,
+  toView: (shown, { editor }) => toView(shown, editor),
+
+  toMarkdown({ profile }, limit) {
+    const { measured } = readStopwatch(profile)
+    if (measured.length === 0) return []
+    const list = toList(measured, limit, ({ category, duration, name, periods }) => {
+      const often = periods.length > 1 ? `, ${periods.length} times` : ''
+      return `${toSpan(name)} (${toSpan(category)}) ${formatMicroseconds(duration)}${often}`
+    })
+    return ['## Stopwatch', list]
+  },
+
+  toItems: shown => [toTimeItem(shown), ...toSubRequestItem(shown)],
+
+  toNumbers({ summary: { subRequests } }) {
+    return subRequests === 0 ? [] : [{ name: 'Direct sub-requests', value: String(subRequests) }]
+  },
 }
 
 async function toView(
@@ -59,7 +75,7 @@ async function toView(
   const rows = createTimelineRows(root)
   const axis = createTimelineAxis(rows, findEnd(rows, readHandledTime(profile) * 1000))
   const filter = readFilter(query, axis)
-  const timeline = createTimeline({ rows, logs, pauses: toPauses(profile.collectors.memory), axis, filter })
+  const timeline = createTimeline({ rows, logs, pauses: readPauses(profile), axis, filter })
   const findPlace = createRowPlaces(profiles, editor)
   return {
     metrics: createMetrics(profile, rows),
@@ -74,7 +90,7 @@ async function toView(
     hasAll: filter.hasAll,
     fitting: `${readFilter(new URLSearchParams(), axis).threshold / 1000}`,
     thresholds: thresholds.map(value => ({ value, isChosen: value === filter.chosen })),
-    dropped: countDropped(profile),
+    dropped: readStopwatch(profile).dropped,
     trace: toTraceView(profile, placed),
   }
 }
@@ -90,7 +106,7 @@ function findEnd(rows: readonly TimelineRow[], handled: number): number {
   return Math.max(handled, terminate?.start ?? handled)
 }
 
-function createMetrics(profile: Profile, rows: readonly TimelineRow[]): PanelModel[] {
+function createMetrics(profile: Profile, rows: readonly TimelineRow[]): Row[] {
   const duration = describeDuration(profile.summary)
   const outer = withoutInnerRows(rows)
   const of = (category: Category, among = rows) => among.filter(row => row.category === category && row.depth > 0)
@@ -130,18 +146,6 @@ function withoutInnerRows(rows: readonly TimelineRow[]): readonly TimelineRow[] 
   })
 }
 
-/** How many names and periods of the stopwatch were not recorded because there were too many. */
-function countDropped({ collectors }: Profile): number {
-  const { dropped = 0, measured = [] } = collectors.time ?? {}
-  return measured.reduce((sum, event) => sum + event.dropped, dropped)
-}
-
-/** The runs of the garbage collector, in microseconds. */
-function toPauses(memory: MemoryData | undefined): Period[] {
-  const runs = memory?.pauses.first ?? []
-  return runs.map(({ duration, start }) => ({ start: Math.max(0, start * 1000), duration: duration * 1000 }))
-}
-
 function toDuration(milliseconds: number): string {
   return formatMicroseconds(milliseconds * 1000)
 }
@@ -151,7 +155,7 @@ const rowLimit = 200
 
 /** The trace of a request as its template shows it; `false` for a request without a trace. */
 export function toTraceView(profile: Profile, { callers, inner, others }: PlacedTrace): object | false {
-  const { traceId } = profile.collectors.request ?? {}
+  const { traceId } = readTrace(profile)
   if (traceId === undefined) return false
   const received = [...callers, ...inner].flatMap(node =>
     node.span === undefined ? [] : toRow(node, node.span, profile),
@@ -226,20 +230,6 @@ function listPlaces(profile: Profile, editor: EditorLinks): RowPlace[] {
   ]
 }
 
-/** The measurements of the stopwatch. */
-export const timeSection: Section = {
-  panel: 'time',
-  write({ profile }, limit) {
-    const { measured = [] } = profile.collectors.time ?? {}
-    if (measured.length === 0) return []
-    const list = toList(measured, limit, ({ category, duration, name, periods }) => {
-      const often = periods.length > 1 ? `, ${periods.length} times` : ''
-      return `${toSpan(name)} (${toSpan(category)}) ${formatMicroseconds(duration)}${often}`
-    })
-    return ['## Stopwatch', list]
-  },
-}
-
 /** Milliseconds: longer requests are slow, as in Symfony. */
 const slow = 1000
 
@@ -247,11 +237,7 @@ const slow = 1000
 const partLimit = 6
 
 /** Creates the item that divides the time of a request among its parts. */
-export function toTimeItem(
-  { profile }: ShownProfile,
-  { token }: SummaryView,
-  { parts, sentence }: Overview,
-): ToolbarItem {
+function toTimeItem({ overview: { parts, sentence }, profile, summary: { token } }: ToolbarProfile): ToolbarItem {
   const { duration } = profile.summary
   const shown = parts.slice(0, partLimit)
   const left = parts.slice(partLimit).reduce((sum, { time }) => sum + time, 0)
@@ -283,15 +269,9 @@ function toShares(parts: readonly Pick<TimePart, 'kind' | 'time'>[]): ToolbarIte
     })
 }
 
-/** Creates the item of sub-requests; `undefined` without any. */
-export function toSubRequestItem(
-  { children, profile }: ShownProfile,
-  { token }: SummaryView,
-  _: Overview,
-  editor: EditorLinks,
-): ToolbarItem | undefined {
+function toSubRequestItem({ children, editor, profile, summary }: ToolbarProfile): ToolbarItem[] {
   const tokens = profile.children
-  if (tokens.length === 0) return undefined
+  if (tokens.length === 0) return []
   const describe = (token: string) => {
     const child = children.find(other => other.token === token)
     const view = child && toSummaryView(child)
@@ -302,11 +282,13 @@ export function toSubRequestItem(
       place: child !== undefined && editor.viewFile(editor.findDefinition(child)),
     })
   }
-  const link = profileLink(token, 'time')
-  return item('sub-requests', 'Sub-requests', {
-    text: formatCount(tokens.length, 'direct sub-request'),
-    link,
-    isMinor: true,
-    rows: limitRows(tokens.map(describe), link),
-  })
+  const link = profileLink(summary.token, 'time')
+  return [
+    item('sub-requests', 'Sub-requests', {
+      text: formatCount(tokens.length, 'direct sub-request'),
+      link,
+      isMinor: true,
+      rows: limitRows(tokens.map(describe), link),
+    }),
+  ]
 }

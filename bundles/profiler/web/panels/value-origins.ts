@@ -1,10 +1,11 @@
 import { type OutlineNode, outlineEvents, readEventTree, walkOutline } from '../../profile/event-tree.ts'
-import { type Row, readHeader, toPairRows, toValueRow, type ValueRow } from '../../profile/format.ts'
+import { type Row, toPairRows, toValueRow, type ValueRow } from '../../profile/format.ts'
 import { profileLink } from '../../profile/links.ts'
 import type { Profile } from '../../profile/profile.ts'
 import type { Pairs } from '../../profile/schema.ts'
 import { attributeLimit } from '../../record/event-trace.ts'
 import { keyOfListener, summarizeListeners } from '../../subjects/events/read.ts'
+import { readForwarded } from '../../subjects/exchange/read.ts'
 import type { EditorLinks, PlaceView } from '../editor-links.ts'
 
 /** A change of a value, and what made it. */
@@ -38,7 +39,7 @@ export interface ChangeOrigins {
 /** Derives from the changes of the event tree which listener set what. */
 export function findOrigins(profile: Profile, editor: EditorLinks): ChangeOrigins {
   const { controller, token } = profile.summary
-  const [forwarded = ''] = readHeader(profile.collectors.response, 'x-previous-debug-token')
+  const forwarded = readForwarded(profile)
   const tree = readEventTree(profile)
   const { sites } = summarizeListeners(tree, profile.process)
   const events = new Map<OutlineNode, string>()

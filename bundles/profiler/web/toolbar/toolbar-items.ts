@@ -1,9 +1,8 @@
-import type { SourceProblem } from '../../../../kernel/bundle.ts'
+import type { Overview } from '../../insight/overview/overview.ts'
+import type { ShownProfile } from '../../insight/relatives.ts'
 import type { SummaryView, Tone } from '../../insight/summary-view.ts'
-import { type FormattedTime, formatCount, formatNumber, shorten } from '../../profile/format.ts'
-import { brokenLink } from '../../profile/links.ts'
+import { type FormattedTime, formatNumber, shorten } from '../../profile/format.ts'
 import type { EditorLinks, PlaceView } from '../editor-links.ts'
-import { type BrokenSources, sourceStates } from '../page.ts'
 
 /** A line of the details of an item. */
 export interface ToolbarRow {
@@ -40,6 +39,13 @@ export interface ToolbarItem {
   readonly shares: readonly { readonly category: string; readonly x: number; readonly width: number }[]
 }
 
+/** A profile that the toolbar shows. */
+export interface ToolbarProfile extends ShownProfile {
+  readonly summary: SummaryView
+  readonly overview: Overview
+  readonly editor: EditorLinks
+}
+
 /** The fields of an item; most have a default. */
 type ItemInit = Partial<ToolbarItem> & Pick<ToolbarItem, 'link' | 'rows' | 'text'>
 
@@ -72,33 +78,6 @@ const textLimit = 300
 /** Cuts a long text. */
 export function cutText(text: string): string {
   return shorten(text, textLimit)
-}
-
-/** Creates the item that names the changed files that cannot be used: this page is older than they are. */
-export function toBuildItem(
-  { target }: SummaryView,
-  { problems, served }: BrokenSources,
-  editor: EditorLinks,
-): ToolbarItem[] {
-  const [first] = problems
-  if (first === undefined) return []
-  const view = ({ column, file, line }: SourceProblem) => editor.view({ file, line, column })
-  const link = brokenLink(target)
-  return [
-    item('build', 'Build', {
-      pill: formatCount(problems.length, served === 'current' ? 'type error' : 'mistake'),
-      text: view(first).place,
-      tone: 'error',
-      link,
-      rows: [
-        row('Build', `${sourceStates[served]}.`, { link }),
-        ...limitRows(
-          problems.map(problem => row('', cutText(problem.message), { link, tone: 'error', place: view(problem) })),
-          link,
-        ),
-      ],
-    }),
-  ]
 }
 
 /** Characters of a value in a row. */

@@ -1,25 +1,24 @@
-import type { Collector, CollectorToolbarItem } from '../../../../kernel/profiler-contract.ts'
+import type { SourceProblem } from '../../../../kernel/bundle.ts'
 import type { Request } from '../../../../lib/http/request.ts'
 import { Response } from '../../../../lib/http/response.ts'
 import { summarizeProfile, toPlainText } from '../../insight/overview/overview.ts'
 import type { ShownProfile } from '../../insight/relatives.ts'
 import { type SummaryView, toSummaryView } from '../../insight/summary-view.ts'
-import { formatValue } from '../../profile/format.ts'
-import { compareWithPreviousLink, home, profileLink } from '../../profile/links.ts'
-import { itemMakers } from '../../subjects/views.ts'
+import { formatCount } from '../../profile/format.ts'
+import { brokenLink, compareWithPreviousLink, home } from '../../profile/links.ts'
+import { subjectViews } from '../../subjects/views.ts'
 import { EditorLinks } from '../editor-links.ts'
-import { type ProfilerApplication, protect } from '../page.ts'
 import { type FindServices, findProfile } from '../pages/profile-page.ts'
-import { labelCollector } from '../panels/load-panels.ts'
-import type { PanelModel } from '../panels/panel.ts'
-import { cutText, item, limitRows, row, type ToolbarItem, toBuildItem } from './toolbar-items.ts'
+import type { PanelModel, SubjectView } from '../panels/subject-view.ts'
+import { type BrokenSources, type ProfilerApplication, protect, sourceStates } from '../page.ts'
+import { cutText, item, limitRows, row, type ToolbarItem } from './toolbar-items.ts'
 import { pausedToken } from './toolbar-listener.ts'
 
 /** Renders the content of a toolbar. If the profile does not exist, the answer is an empty 404, as in Symfony. */
 export async function renderToolbar(
   token: string,
   request: Request,
-  app: FindServices & Pick<ProfilerApplication, 'brokenSources' | 'collectors' | 'editor' | 'policy' | 'view'>,
+  app: FindServices & Pick<ProfilerApplication, 'brokenSources' | 'editor' | 'panels' | 'policy' | 'view'>,
 ): Promise<Response> {
   if (token === pausedToken && app.policy.isPaused) {
     return protect(Response.html(await app.view.render('profiler/toolbar-paused', { home }, request)))
@@ -27,7 +26,7 @@ export async function renderToolbar(
   const found = await findProfile(token, app)
   if (found === undefined) return protect(new Response(null, { status: 404 }))
   return protect(
-    Response.html(await app.view.render('profiler/toolbar', toToolbarView(found, app.collectors, app), request)),
+    Response.html(await app.view.render('profiler/toolbar', toToolbarView(found, await app.panels(), app), request)),
   )
 }
 
@@ -38,18 +37,26 @@ const wholeSources: SourceState = {
   editor: new EditorLinks({ directory: '' }),
 }
 
+/** The ids of the profiler's own items, in the order of the bar. Those of bundles are after them. */
+const order: readonly string[] = [
+  ...['request', 'exception', 'redirect', 'logger', 'console', 'validation', 'edit', 'findings', 'time', 'database'],
+  ...['cache', 'templates', 'http', 'sub-requests', 'memory'],
+]
+
 /**
- * Makes the view of the toolbar. Items without data are left out. `collectors` are those of bundles, the third argument has the changed
- * files that cannot be used, and the links to the editor.
+ * Makes the view of the toolbar, with the items of these views. The third argument has the changed files that cannot be used,
+ * and the links to the editor.
  */
 export function toToolbarView(
   shown: ShownProfile,
-  collectors: readonly Collector[] = [],
+  views: readonly SubjectView[] = subjectViews,
   { brokenSources, editor }: SourceState = wholeSources,
 ): PanelModel {
   const summary = toSummaryView(shown.profile.summary)
   const overview = summarizeProfile(shown)
   const build = toBuildItem(summary, brokenSources(), editor)
+  const items = views.flatMap(({ toItems }) => toItems?.({ ...shown, summary, overview, editor }) ?? [])
+  const placeOf = ({ id }: ToolbarItem) => (order.includes(id) ? order.indexOf(id) : order.length)
   return {
     sentence: toPlainText(overview.sentence),
     token: summary.token,
@@ -60,11 +67,7 @@ export function toToolbarView(
     method: summary.method,
     target: summary.target,
     home,
-    items: [
-      ...build,
-      ...itemMakers.flatMap(make => make(shown, summary, overview, editor) ?? []),
-      ...toCollectorItems(shown, summary, collectors),
-    ],
+    items: [...build, ...items.toSorted((one, other) => placeOf(one) - placeOf(other))],
     record: toProfileItem(shown, summary),
   }
 }
@@ -90,36 +93,25 @@ function toProfileItem({ profile }: ShownProfile, { link, time, token }: Summary
   })
 }
 
-/** The most details of an item. */
-const detailLimit = 10
-
-/** Creates the items of the collectors of bundles, for the collectors that have one. */
-function toCollectorItems(
-  { profile }: ShownProfile,
-  { token }: SummaryView,
-  collectors: readonly Collector[],
-): ToolbarItem[] {
-  return collectors.flatMap(collector => {
-    const { name } = collector
-    const shown = name in profile.data ? readItem(collector, profile.data[name]) : undefined
-    if (shown === undefined) return []
-    const { details = {}, text, tone = 'plain' } = shown
-    const link = profileLink(token, name)
-    const rows = Object.entries(details).map(([name, value]) => row(name, cutText(formatValue(value))))
-    return item(name, labelCollector(collector), {
-      text: cutText(formatValue(text)),
-      tone,
+/** Creates the item that names the changed files that cannot be used: this page is older than they are. */
+function toBuildItem({ target }: SummaryView, { problems, served }: BrokenSources, editor: EditorLinks): ToolbarItem[] {
+  const [first] = problems
+  if (first === undefined) return []
+  const view = ({ column, file, line }: SourceProblem) => editor.view({ file, line, column })
+  const link = brokenLink(target)
+  return [
+    item('build', 'Build', {
+      pill: formatCount(problems.length, served === 'current' ? 'type error' : 'mistake'),
+      text: view(first).place,
+      tone: 'error',
       link,
-      rows: limitRows(rows, link, rows.length - detailLimit, detailLimit),
-    })
-  })
-}
-
-/** An item that fails is left out: its data is from the disk, and its code is of another bundle. */
-function readItem(collector: Collector, data: unknown): CollectorToolbarItem | undefined {
-  try {
-    return collector.toolbar?.(data)
-  } catch {
-    return undefined
-  }
+      rows: [
+        row('Build', `${sourceStates[served]}.`, { link }),
+        ...limitRows(
+          problems.map(problem => row('', cutText(problem.message), { link, tone: 'error', place: view(problem) })),
+          link,
+        ),
+      ],
+    }),
+  ]
 }

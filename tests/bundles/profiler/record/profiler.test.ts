@@ -18,7 +18,6 @@ import { createProfilerBundle } from 'sinfonietta/profiler'
 import { createRequest, createTerminateEvent, createTestKernel } from 'sinfonietta/testing'
 import { type Test, t } from 'tap'
 import { toMarkdown } from '#bundles/profiler/export/markdown.ts'
-import { Inspector } from '#bundles/profiler/insight/findings/inspector.ts'
 import { readEventTree, readHandledTime } from '#bundles/profiler/profile/event-tree.ts'
 import type { Profile } from '#bundles/profiler/profile/profile.ts'
 import { summarize } from '#bundles/profiler/record/collect.ts'
@@ -26,7 +25,7 @@ import { Profiler } from '#bundles/profiler/record/profiler.ts'
 import { RecordingPolicy } from '#bundles/profiler/record/recording-policy.ts'
 import type { CollectedData, Trace } from '#bundles/profiler/record/trace.ts'
 import { MemoryProfileStorage } from '#bundles/profiler/store/memory-profile-storage.ts'
-import { createPanels } from '#bundles/profiler/subjects/views.ts'
+import { subjectViews } from '#bundles/profiler/subjects/views.ts'
 import { toToolbarView } from '#bundles/profiler/web/toolbar/toolbar-view.ts'
 import { defineController } from '#kernel/controller.ts'
 import { Response } from '#lib/http/response.ts'
@@ -704,6 +703,5 @@ t.test('a collector of a bundle cannot take the name of one of the profiler, or 
     const message = `The bundle "own" has a collector "${name}", but the profiler itself has one of that name: give it another name.`
     await t.rejects(createProfiledKernel(t, { register }), { code: 'KERNEL_COLLECTOR_TAKEN', message })
   }
-  const panels = createPanels(app, new Inspector([]))
-  t.ok(panels.every(({ name }) => app.reservedCollectors.includes(name)))
+  t.ok(subjectViews.every(({ name }) => app.reservedCollectors.includes(name)))
 })

@@ -6,7 +6,7 @@ import { loadSdk, openServer } from '#bundles/profiler/cli/mcp/server.ts'
 import { filterOptions, pagingOptions } from '#bundles/profiler/cli/profiler-list.ts'
 import { Inspector } from '#bundles/profiler/insight/findings/inspector.ts'
 import { MemoryProfileStorage } from '#bundles/profiler/store/memory-profile-storage.ts'
-import { createPanels } from '#bundles/profiler/subjects/views.ts'
+import { subjectViews } from '#bundles/profiler/subjects/views.ts'
 import { profilerSettings } from '#bundles/profiler/web/settings.ts'
 import { connectAgent } from '#tests/support/agent.ts'
 import { createRecord, type RecordInit } from '#tests/support/create-profile.ts'
@@ -59,7 +59,7 @@ async function createToolset(
   const awaited: string[] = []
   const profiler = { whenWritten: async (token: string) => void awaited.push(token) }
   const inspector = new Inspector([])
-  const services = { storage, inspector, profiler, panels: createPanels(app, inspector), ...more }
+  const services = { storage, inspector, profiler, panels: subjectViews, ...more }
   const { server } = await openServer(await loadSdk(), services, app.logger)
   const [near, far] = InMemoryTransport.createLinkedPair()
   await server.connect(far)

@@ -4,12 +4,12 @@ import { createRequest } from 'sinfonietta/testing'
 import { type Test, t } from 'tap'
 import { Inspector } from '#bundles/profiler/insight/findings/inspector.ts'
 import { type Profile, toProfile } from '#bundles/profiler/profile/profile.ts'
+import { listViews, subjectViews } from '#bundles/profiler/subjects/views.ts'
 import { Assets } from '#bundles/profiler/web/assets.ts'
 import { createEditorLinks } from '#bundles/profiler/web/editor-links.ts'
 import { renderProfile } from '#bundles/profiler/web/pages/profile-page.ts'
-import { createPanelList } from '#bundles/profiler/web/panels/load-panels.ts'
-import type { ProfilePanel } from '#bundles/profiler/web/panels/panel.ts'
 import { createMenu } from '#bundles/profiler/web/panels/render-panel.ts'
+import type { SubjectView } from '#bundles/profiler/web/panels/subject-view.ts'
 import { createRecord, type RecordInit } from '#tests/support/create-profile.ts'
 import { disarm } from '#tests/support/hostile-texts.ts'
 import { plainEquals, skeletonOf, textOf } from '#tests/support/html.ts'
@@ -23,12 +23,12 @@ function collecting(...collectors: Collector[]): Bundle {
   return { name: 'collecting', register: app => void app.collectors.push(...collectors) }
 }
 
-function panel(name: string, changes: Partial<ProfilePanel> = {}): ProfilePanel {
+function panel(name: string, changes: Partial<SubjectView> = {}): SubjectView {
   return {
     name,
     label: `The ${name}`,
     template: 'profiler/collected',
-    hasContent: ({ data }) => data[name] !== undefined,
+    hasContent: ({ profile }) => profile.data[name] !== undefined,
     toView: () => ({ rows: [], text: `${name} is shown` }),
     ...changes,
   }
@@ -37,7 +37,7 @@ function panel(name: string, changes: Partial<ProfilePanel> = {}): ProfilePanel 
 /** Shows profiles with panels of the test. */
 async function withPanels(
   t: Test,
-  ...panels: ProfilePanel[]
+  ...panels: SubjectView[]
 ): Promise<{ storage: ProfileStorage; warnings: () => string[]; show(target: string): Promise<string> }> {
   const { app, records, storage } = await createProfiledKernel(t)
   const assets = new Assets('bundles/profiler/assets', 'dist/bundles/profiler/client')
@@ -251,7 +251,7 @@ t.test('the menu lists the panels, with empty panels last', async t => {
   const profile: Profile = JSON.parse(createRecord({ data: { b: 1, c: 1 } }).text)
   const badge = () => ({ text: '3', level: 'error' as const })
   const c = panel('c', { badge: () => ({ text: '', level: 'plain' }) })
-  t.strictSame(createMenu([panel('a'), panel('b', { badge }), c], profile, c), [
+  t.strictSame(createMenu([panel('a'), panel('b', { badge }), c], { profile, findings: [] }, c), [
     {
       label: 'The b',
       link: '/_profiler/abc123?panel=b#panel',
@@ -304,14 +304,10 @@ t.test('collectors of other bundles are shown with their own panel, or as a tabl
 })
 
 t.test('the first of two panels with the same name is used', async t => {
-  const own = panel('demo')
-  const foreign: Collector = { name: 'demo', collect: () => 1 }
-  t.strictSame(
-    createPanelList([own], [foreign, { name: 'otherThings', collect: () => 1 }, { name: '--', collect: () => 1 }]).map(
-      ({ label }) => label,
-    ),
-    ['The demo', 'Other things', '--'],
-  )
+  const collectors = ['overview', 'otherThings', '--', 'otherThings'].map(name => ({ name, collect: () => 1 }))
+  const labels = listViews(collectors).map(({ label }) => label)
+  t.strictSame(labels.slice(subjectViews.length), ['Other things', '--'])
+  t.equal(labels[0], 'Overview')
 })
 
 t.test('texts of a profile never become markup', async t => {

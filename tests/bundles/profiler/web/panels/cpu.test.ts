@@ -2,6 +2,8 @@ import fc from 'fast-check'
 import { t } from 'tap'
 import { toMarkdown } from '#bundles/profiler/export/markdown.ts'
 import type { CollectorTypes } from '#bundles/profiler/profile/profile.ts'
+import { subjectViews } from '#bundles/profiler/subjects/views.ts'
+import { createEditorLinks } from '#bundles/profiler/web/editor-links.ts'
 import { formatProfile } from '#bundles/profiler/web/export-profile.ts'
 import { createProfile, createShown, type ProfileInit } from '#tests/support/create-profile.ts'
 import { plainEquals, toText } from '#tests/support/html.ts'
@@ -167,11 +169,12 @@ t.test('Markdown lists the hot spots, the slowest first', async t => {
 })
 
 t.test('in an HTML export, its links stay in the file', async t => {
-  const { app, panel, storage } = await createProfiledKernel(t)
+  const { app, storage } = await createProfiledKernel(t)
   const shown = { ...createShown({ cpu }), isPinned: false, findings: [] }
   const html = await formatProfile('html', shown, {
     ...app,
-    panels: async () => [panel('cpu')],
+    editor: createEditorLinks(app),
+    panels: async () => subjectViews.filter(({ name }) => name === 'cpu'),
     storage,
     assets: { stylesheet: '' },
   })

@@ -1,6 +1,6 @@
 import { t } from 'tap'
 import { toProfile } from '#bundles/profiler/profile/profile.ts'
-import type { PanelProfile } from '#bundles/profiler/web/panels/panel.ts'
+import type { PanelProfile } from '#bundles/profiler/web/panels/subject-view.ts'
 import { Response } from '#lib/http/response.ts'
 import { createShown } from '#tests/support/create-profile.ts'
 import { toText } from '#tests/support/html.ts'

@@ -6,6 +6,7 @@ import { findFindings } from '#bundles/profiler/insight/findings/inspector.ts'
 import type { ShownProfile } from '#bundles/profiler/insight/relatives.ts'
 import type { Profile, ProfileSummary } from '#bundles/profiler/profile/profile.ts'
 import { Trace } from '#bundles/profiler/record/trace.ts'
+import { listViews } from '#bundles/profiler/subjects/views.ts'
 import { createEditorLinks } from '#bundles/profiler/web/editor-links.ts'
 import { RecentRedirects } from '#bundles/profiler/web/toolbar/toolbar-listener.ts'
 import { toToolbarView } from '#bundles/profiler/web/toolbar/toolbar-view.ts'
@@ -99,7 +100,7 @@ t.test('rows of the toolbar have their places in the code', async t => {
   type BrokenSources = ReturnType<NonNullable<Parameters<typeof toToolbarView>[2]>['brokenSources']>
   const sources: BrokenSources = { problems, served: 'older' }
   const show = async (shown: ShownProfile, brokenSources: () => BrokenSources = () => sources) => {
-    const view = toToolbarView(shown, [], { brokenSources, editor: createEditorLinks(app) })
+    const view = toToolbarView(shown, undefined, { brokenSources, editor: createEditorLinks(app) })
     const html = plainEquals(await app.view.render('profiler/toolbar', view))
     return [...html.matchAll(/<dt>([^<]*)<\/dt>\s*<dd>(?:(?!<\/dd>)[\s\S])*?class="place" data-at="([^"]+)"/g)].map(
       ([, name, at]) => [name, at],
@@ -162,12 +163,15 @@ t.test('collectors of bundles have items', async t => {
     { name: 'silent', collect: () => 1 },
     { name: 'plain', collect: () => 1, toolbar: () => ({ text: 'plain text' }) },
   ]
-  const html = plainEquals(await app.view.render('profiler/toolbar', toToolbarView(shown, collectors)))
+  const html = plainEquals(await app.view.render('profiler/toolbar', toToolbarView(shown, listViews(collectors))))
   t.match(toText(html), 'Cart 3 products Cart Total 9 €')
   t.match(html, /toolbar-link-warning" href="\/_profiler\/abc123\?panel=cart"/)
   t.notMatch(toText(html), /broken|empty|absent|silent/)
   const plain = { ...shown, profile: createProfile({ plain: 1 }) }
-  t.match(toText(await app.view.render('profiler/toolbar', toToolbarView(plain, collectors))), 'Plain plain text')
+  t.match(
+    toText(await app.view.render('profiler/toolbar', toToolbarView(plain, listViews(collectors)))),
+    'Plain plain text',
+  )
 })
 
 t.test('an unknown token has an empty 404; a client without access gets the usual 404', async t => {

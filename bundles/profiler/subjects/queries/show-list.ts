@@ -1,0 +1,518 @@
+import { formatSql } from '../../../../lib/sql/format.ts'
+import { highlightSql, type Token } from '../../../../lib/stack/highlight.ts'
+import { TextMemo } from '../../../../lib/text/text-memo.ts'
+import { HtmlFragment, type View } from '../../../../lib/view/view.ts'
+import {
+  formatCount,
+  formatDuration,
+  formatNumber,
+  formatShare,
+  formatValue,
+  type Row,
+  shorten,
+  toOneLine,
+} from '../../profile/format.ts'
+import { groupBy } from '../../profile/group-by.ts'
+import { profileLink } from '../../profile/links.ts'
+import type { Profile } from '../../profile/profile.ts'
+import { type Period, workTime } from '../../profile/work.ts'
+import type { EditorLinks } from '../../web/editor-links.ts'
+import { toBar } from '../../web/panels/parts.ts'
+import type { PanelModel, PanelServices, PanelProfile } from '../../web/panels/subject-view.ts'
+import { slowQuery } from './rules.ts'
+import {
+  controlOperations,
+  countQueries,
+  endsTransaction,
+  operationOf,
+  type QueryGroup,
+  type QuerySet,
+  readQueries,
+  type StoredQuery,
+  shapeOf,
+  toSets,
+} from './read.ts'
+
+/** Databases and caches have a panel each. */
+export type Kind = StoredQuery['kind']
+
+/** Creates the panel of the queries of databases or of caches. */
+export async function viewQueries(
+  kind: Kind,
+  { profile, query }: PanelProfile,
+  { editor, view }: PanelServices,
+): Promise<PanelModel> {
+  const group = readQueries(profile)[kind]
+  const { covered, duplicates, queries } = group
+  const sets = toQuerySets(kind, group)
+  const repeated = toDuplicateSets(group)
+  const views = await viewStatements(kind, [...queries, ...sets], view)
+  const link = profileLink(profile.summary.token, kind)
+  const filter = readQueryFilter(query, sets)
+  const tables = { kind, views, editor, link, whole: covered, chosen: filter.shape }
+  const list = createList(group, { profile, views, editor, sets, filter })
+  return {
+    isEmpty: queries.length === 0,
+    isCache: kind === 'cache',
+    panel: kind,
+    table: `${kind}-queries`,
+    action: profileLink(profile.summary.token),
+    metrics: listMetrics(kind, profile),
+    connections: connectionsOf(queries),
+    omitted: countOmitted(kind, profile),
+    sets: sets.length > 1 && sets.length < queries.length ? splitRows(sets.map(set => toSetRow(set, tables))) : false,
+    repeated: repeated.length > 0 ? splitRows(repeated.map(set => toSetRow(set, tables))) : false,
+    duplicates: duplicates.length,
+    duplicatesLink: `${link}&show=duplicate#${kind}-queries`,
+    choices: toChoices(list, filter),
+    shapes: sets.map(({ id, text }) => ({ id, text: shortName(text), isSelected: filter.shape === String(id) })),
+    text: filter.text,
+    rows: list,
+    hasRows: queries.some(({ rows }) => rows !== undefined),
+    whole: formatDuration(wholeOf(profile, queries).duration),
+  }
+}
+
+/** More rows of a table are folded. */
+const tableLimit = 5
+
+function splitRows(rows: readonly PanelModel[]): PanelModel {
+  return { first: rows.slice(0, tableLimit), more: rows.slice(tableLimit), left: Math.max(0, rows.length - tableLimit) }
+}
+
+/** An option of a menu has no room for a long statement. */
+function shortName(text: string): string {
+  return shorten(toOneLine(text), 60)
+}
+
+/** Lists the numbers of all queries. */
+export function listMetrics(kind: Kind, profile: Profile): Row[] {
+  const { covered, duplicates, queries, shapes } = readQueries(profile)[kind]
+  const failed = queries.filter(({ error }) => error !== '').length
+  const lookups = queries.flatMap(query => marksOf(query, new Set()).filter(mark => mark === 'hit' || mark === 'miss'))
+  const hits = lookups.filter(mark => mark === 'hit').length
+  const batches = queries.flatMap(({ batch }) => (batch === undefined ? [] : [batch]))
+  const batched = batches.reduce((sum, commands) => sum + commands, 0)
+  const keys = new Set(queries.map(cacheKeyOf).filter(Boolean)).size
+  const transactions = findTransactions(queries).size
+  const isCache = kind === 'cache'
+  const rows = isCache ? undefined : rowsOf(queries)
+  const some = (name: string, value: number) => (value === 0 ? [] : [{ name, value: formatNumber(value) }])
+  return [
+    {
+      name: isCache ? 'Commands' : 'Queries',
+      value: formatNumber(countQueries(kind, profile)),
+    },
+    ...(isCache ? some('Keys', keys) : some('Statement shapes', shapes.length)),
+    ...some('Duplicates', duplicates.length),
+    { name: 'Elapsed (overlap removed)', value: formatDuration(covered) },
+    { name: 'Slowest', value: formatDuration(slowestOf(queries)) },
+    ...(rows === undefined ? [] : [{ name: 'Rows', value: formatNumber(rows) }]),
+    ...(lookups.length === 0 ? [] : [{ name: 'Hits · misses', value: `${hits} · ${lookups.length - hits}` }]),
+    ...(isCache ? some('Batches', batches.length) : some('Transactions', transactions)),
+    ...(isCache ? some('Commands in batches', batched) : []),
+    ...some('Errors', failed),
+  ]
+}
+
+/** How many queries were only counted. The summary counts all, and the limit is that of databases and caches together. */
+export function countOmitted(kind: Kind, profile: Profile): number {
+  return Math.max(0, countQueries(kind, profile) - readQueries(profile)[kind].queries.length)
+}
+
+/** The facts of a query, which the panel, Markdown and the error page show. Those that are not known are empty. */
+export function describeQuery({ batch, code = '', end, error, index, parameters = [], rows, ...query }: StoredQuery) {
+  const { namespace, server, start, system, transaction, twin } = query
+  return {
+    number: index + 1,
+    connection: connectionOf({ namespace, server, system }),
+    start: formatDuration(start),
+    time: end === undefined ? '' : formatDuration(workTime({ end, start })),
+    rows: rows === undefined ? '' : formatNumber(rows),
+    // A parameter without a value is damaged.
+    parameters: parameters.map(([name, value]) => ({ name, value: value === undefined ? '' : formatValue(value) })),
+    error,
+    // The message of Redis begins with it.
+    code: error.startsWith(code) ? '' : code,
+    commands: batch === undefined ? '' : formatCount(batch, 'command'),
+    twin: twin === undefined ? '' : `same as ${twin + 1}`,
+    transaction: transaction ?? '',
+  }
+}
+
+/** The connection of a query, such as `postgresql shop on localhost:5432`. */
+function connectionOf({ namespace, server, system }: Pick<StoredQuery, 'namespace' | 'server' | 'system'>): string {
+  const name = namespace === undefined ? system : `${system} ${namespace}`
+  return server === undefined ? name : `${name} on ${server}`
+}
+
+/** The connections of some queries, such as `postgresql shop on localhost:5432`. */
+function connectionsOf(queries: readonly StoredQuery[]): string[] {
+  return [...new Set(queries.map(connectionOf))]
+}
+
+/** What the tables of sets are made with. */
+interface TableParts {
+  readonly kind: Kind
+  readonly views: ReadonlyMap<string, StatementView>
+  readonly editor: EditorLinks
+  readonly link: string
+  /** Milliseconds of all queries. */
+  readonly whole: number
+  /** The chosen shape of the filter. */
+  readonly chosen: string
+}
+
+const placeLimit = 3
+
+function toSetRow(set: QuerySet, { chosen, editor, kind, link, views, whole }: TableParts): PanelModel {
+  const { id, queries, total } = set
+  const places = new Map(queries.map(({ caller }) => editor.view(caller)).map(place => [place.place, place]))
+  const known = [...places.values()].filter(({ place }) => place !== '')
+  const rows = rowsOf(queries)
+  return {
+    line: views.get(shapeOf(set))?.line,
+    number: id + 1,
+    rowLink: `#query-${id}`,
+    link: `${link}&shape=${id}#${kind}-queries`,
+    isChosen: chosen === String(id),
+    count: formatNumber(queries.length),
+    total: formatDuration(total),
+    average: formatDuration(total / queries.length),
+    slowest: formatDuration(slowestOf(queries)),
+    rows: rows === undefined ? '' : formatNumber(rows),
+    bar: toBar({ start: 0, duration: total }, { start: 0, duration: whole }),
+    share: formatShare(total, whole),
+    places: known.slice(0, placeLimit),
+    morePlaces: Math.max(0, known.length - placeLimit),
+  }
+}
+
+/** A row of the list of queries. */
+interface QueryRow extends PanelModel {
+  readonly marks: readonly Mark[]
+}
+
+/** What the list is made with. */
+interface ListParts extends Pick<TableParts, 'views' | 'editor'> {
+  readonly profile: Profile
+  readonly sets: readonly QuerySet[]
+  readonly filter: QueryFilter
+}
+
+function createList(
+  { duplicates, queries }: QueryGroup,
+  { editor, filter, profile, sets, views }: ListParts,
+): QueryRow[] {
+  const whole = wholeOf(profile, queries)
+  const transactions = findTransactions(queries)
+  const shapes = new Map(sets.flatMap(({ id, queries }) => queries.map(({ index }) => [index, id] as const)))
+  const repeated = new Set(duplicates.map(({ index }) => index))
+  const since = profile.collectors.late?.since ?? Number.POSITIVE_INFINITY
+  const hasOneConnection = connectionsOf(queries).length === 1
+  const firsts = new Map<string, number>()
+  return queries.map(query => {
+    const { code = '', end, index, start, text, transaction, twin } = query
+    const first = firsts.get(shapeOf(query)) ?? index
+    firsts.set(shapeOf(query), first)
+    const statement = views.get(shapeOf(query))
+    const place = editor.view(query.caller)
+    const facts = { ...describeQuery(query), ...(hasOneConnection && { connection: '' }) }
+    const { connection, error, parameters } = facts
+    const marks = marksOf(query, repeated)
+    const shape = shapes.get(index) ?? 0
+    const names = () => parameters.map(({ name }) => name)
+    const words = () => [text, place.place, place.call, connection, error, code, ...names()].join(' ')
+    return {
+      index,
+      ...facts,
+      line: statement?.line,
+      // The first query of a statement has the whole of it; others lead there.
+      whole: first === index ? statement?.whole : false,
+      firstLink: first !== index && statement?.isCut ? `#statement-${first}` : '',
+      firstNumber: first + 1,
+      ...place,
+      parameterCount: formatCount(parameters.length, 'parameter'),
+      slowness: slownessOf(query),
+      isOpen: end === undefined,
+      isLate: start >= since,
+      twinIndex: twin,
+      isOdd: (transaction ?? 0) % 2 === 1,
+      transactionStart: toTransactionLine(transactions.get(index)),
+      bar: toBar({ start, duration: workTime(query) }, whole),
+      marks,
+      show: marks.join(' '),
+      shape,
+      isHidden: !isQueryShown(filter, { marks, shape, words }),
+    }
+  })
+}
+
+function toTransactionLine(transaction: TransactionView | undefined): PanelModel | false {
+  return transaction === undefined
+    ? false
+    : { ...transaction, queries: formatCount(transaction.count, 'query', 'queries') }
+}
+
+/** The time that the bars are drawn in: that of the request, and of the queries after it. */
+function wholeOf({ summary }: Profile, queries: readonly StoredQuery[]): Period {
+  const end = queries.reduce((last, { end, start }) => Math.max(last, end ?? start), summary.duration)
+  return { start: 0, duration: end }
+}
+
+/** Groups queries by what they do, those with the longest total first: statements by their shape, commands by their name. */
+function toQuerySets(kind: StoredQuery['kind'], { queries, shapes }: QueryGroup): readonly QuerySet[] {
+  if (kind === 'database') return shapes
+  const sets = toSets(queries, ({ operation }) => operation).map(set => ({ ...set, text: operationOf(set.text) }))
+  return sets.sort((a, b) => b.total - a.total)
+}
+
+/** Groups the duplicates: the queries with the same text and the same values, those that occur most often first. */
+function toDuplicateSets({ duplicates }: QueryGroup): QuerySet[] {
+  const sets = toSets(duplicates, ({ index, twin = index }) => String(twin))
+  return sets.sort((a, b) => b.queries.length - a.queries.length)
+}
+
+/** The longest duration of some queries, in milliseconds. */
+export function slowestOf(queries: readonly StoredQuery[]): number {
+  return queries.reduce((longest, query) => Math.max(longest, workTime(query)), 0)
+}
+
+/** The rows of some queries; `undefined` when no query reported them. */
+export function rowsOf(queries: readonly StoredQuery[]): number | undefined {
+  const known = queries.flatMap(({ rows }) => (rows === undefined ? [] : [rows]))
+  return known.length === 0 ? undefined : known.reduce((sum, rows) => sum + rows, 0)
+}
+
+/** The key of a command; empty for a command without a key. */
+function cacheKeyOf({ text }: Pick<StoredQuery, 'text'>): string {
+  return /^\S+\s+(\S+)/.exec(text)?.[1] ?? ''
+}
+
+/** A transaction as its first row shows it. */
+interface TransactionView {
+  readonly number: number
+  readonly outcome: 'committed' | 'rolled back' | 'failed' | 'not ended'
+  readonly tone: 'ok' | 'plain' | 'warning' | 'error'
+  readonly count: number
+  /** From its first query to the end of its last query. */
+  readonly time: string
+}
+
+/** The transactions by the index of their first query. */
+function findTransactions(queries: readonly StoredQuery[]): ReadonlyMap<number, TransactionView> {
+  const groups = groupBy(queries, ({ transaction }) => transaction)
+  return new Map(
+    Array.from(groups).flatMap(([number, group]) =>
+      number === undefined ? [] : [[group[0]?.index ?? 0, toTransaction(number, group)] as const],
+    ),
+  )
+}
+
+const tones = { committed: 'ok', 'rolled back': 'warning', failed: 'error', 'not ended': 'plain' } as const
+
+function toTransaction(number: number, queries: readonly StoredQuery[]): TransactionView {
+  const start = Math.min(...queries.map(({ start }) => start))
+  const end = Math.max(...queries.map(({ end, start }) => end ?? start))
+  const outcome = outcomeOf(queries)
+  return {
+    number,
+    outcome,
+    tone: tones[outcome],
+    count: queries.length,
+    time: formatDuration(Math.max(0, end - start)),
+  }
+}
+
+function outcomeOf(queries: readonly StoredQuery[]): TransactionView['outcome'] {
+  const last = queries.findLast(endsTransaction)
+  if (last === undefined) return 'not ended'
+  if (last.error !== '') return 'failed'
+  return last.operation === 'COMMIT' || last.operation === 'END' ? 'committed' : 'rolled back'
+}
+
+/** What queries can be chosen by, with the label of the choice. */
+const marks = {
+  duplicate: 'Duplicates',
+  slow: 'Slow',
+  failed: 'Errors',
+  read: 'Reads',
+  write: 'Writes',
+  hit: 'Hits',
+  miss: 'Misses',
+} as const
+
+/** One of the things that queries can be chosen by. It is also a word of the page: `?show=slow`. */
+type Mark = keyof typeof marks
+
+/** How slow a query is. */
+function slownessOf(query: StoredQuery): 'plain' | 'warning' | 'error' {
+  const duration = workTime(query)
+  return duration >= slowQuery.error ? 'error' : duration >= slowQuery.warning ? 'warning' : 'plain'
+}
+
+/** The marks of a query. */
+function marksOf(query: StoredQuery, duplicates: ReadonlySet<number>): Mark[] {
+  const { error, index, isRead, kind, operation, rows } = query
+  const isDatabase = kind === 'database'
+  const isLookup = !isDatabase && isRead && rows !== undefined
+  const found: Readonly<Record<Mark, boolean>> = {
+    duplicate: duplicates.has(index),
+    slow: workTime(query) >= slowQuery.warning,
+    failed: error !== '',
+    read: isDatabase && isRead,
+    write: isDatabase && !isRead && !controlOperations.has(operation),
+    hit: isLookup && rows > 0,
+    miss: isLookup && rows === 0,
+  }
+  return markNames.filter(mark => found[mark])
+}
+
+// The names of an object literal, which Object.keys cannot express.
+const markNames = Object.keys(marks) as Mark[]
+
+/** Which queries of the list are shown. */
+interface QueryFilter {
+  readonly mark: Mark | undefined
+  /** The index of the first query of a shape; empty for all. */
+  readonly shape: string
+  /** Words that a query must contain. */
+  readonly text: string
+}
+
+/** The parts of a query that the filter looks at. */
+interface FilteredQuery {
+  readonly marks: readonly Mark[]
+  readonly shape: number
+  /** The words of a query, which only a filter by words needs. */
+  readonly words: () => string
+}
+
+/** Reads the filter of an address: `?show=duplicate&shape=3&text=price`. Invalid parameters are ignored. */
+function readQueryFilter(query: URLSearchParams, shapes: readonly { readonly id: number }[]): QueryFilter {
+  return {
+    mark: markNames.find(mark => mark === query.get('show')),
+    shape: shapes.map(({ id }) => String(id)).find(id => id === query.get('shape')) ?? '',
+    text: query.get('text') ?? '',
+  }
+}
+
+/** Whether a query is shown. The client script filters by the same rules, without a request. */
+function isQueryShown({ mark, shape, text }: QueryFilter, { marks, shape: own, words }: FilteredQuery): boolean {
+  if (mark !== undefined && !marks.includes(mark)) return false
+  if (shape !== '' && shape !== String(own)) return false
+  const wanted = text.toLowerCase().split(/\s+/).filter(Boolean)
+  if (wanted.length === 0) return true
+  const found = words().toLowerCase()
+  return wanted.every(word => found.includes(word))
+}
+
+/** The choices of the filter, with the number of queries of each; those without queries are left out. */
+function toChoices(queries: readonly Pick<FilteredQuery, 'marks'>[], filter: QueryFilter): PanelModel[] {
+  const counted = markNames.map(mark => ({
+    value: mark,
+    label: marks[mark],
+    count: queries.filter(query => query.marks.includes(mark)).length,
+    isSelected: mark === filter.mark,
+  }))
+  const all = { value: '', label: 'All', count: queries.length, isSelected: filter.mark === undefined }
+  return [all, ...counted.filter(({ count, isSelected }) => count > 0 || isSelected)]
+}
+
+/** A statement or a command as a page shows it. */
+interface StatementView {
+  /** One line, with as much of it as there is room for. */
+  readonly line: HtmlFragment
+  /** Whether the line does not show all of it. */
+  readonly isCut: boolean
+  /** All of it; SQL is laid out. */
+  readonly whole: HtmlFragment
+}
+
+/** Characters of the line. */
+const lineLimit = 160
+
+/** Further different statements of a page have no colours. */
+const colourLimit = 60
+
+/** A longer statement has no colours: the time of the highlighter may grow with the square of its length. */
+const longestColoured = 5000
+
+const kept = {
+  database: new TextMemo<StatementView>(300, longestColoured),
+  cache: new TextMemo<StatementView>(300, longestColoured),
+}
+
+/**
+ * Shows the different statements of a page, by their shapes: the colours depend on the system. The texts are masked. The views
+ * are kept for the next page.
+ */
+export async function viewStatements(
+  kind: Kind,
+  statements: Iterable<Statement>,
+  view: View,
+): Promise<ReadonlyMap<string, StatementView>> {
+  const views = new Map<string, StatementView>()
+  let coloured = 0
+  for (const statement of statements) {
+    const { text } = statement
+    const shape = shapeOf(statement)
+    if (views.has(shape)) continue
+    const known = kept[kind].get(shape)
+    const hasColours = known === undefined && coloured < colourLimit && text.length <= longestColoured
+    const found = known ?? (await viewStatement(statement, hasColours ? colours[kind] : plain, view))
+    views.set(shape, found)
+    if (!hasColours) continue
+    coloured++
+    kept[kind].set(shape, found)
+  }
+  return views
+}
+
+async function viewStatement(
+  { system, text }: Statement,
+  { layOut, split }: Colours,
+  view: View,
+): Promise<StatementView> {
+  const folded = toOneLine(text)
+  const render = async (lines: readonly (readonly Token[])[]) => {
+    const tokens = lines.flatMap((line, index) => (index === 0 ? line : [lineBreak, ...line]))
+    return new HtmlFragment(await view.render('profiler/tokens', { tokens }))
+  }
+  return {
+    line: await render(split(shorten(folded, lineLimit).toWellFormed(), system)),
+    isCut: folded.length > lineLimit,
+    whole: await render(split(layOut(text, system), system)),
+  }
+}
+
+const lineBreak: Token = { kind: '', text: '\n' }
+
+/** A statement, and the system whose words it has. */
+type Statement = Pick<StoredQuery, 'system' | 'text'>
+
+/** How a kind of text is laid out and coloured. */
+interface Colours {
+  readonly layOut: (text: string, system: string) => string
+  readonly split: (text: string, system: string) => Token[][]
+}
+
+const plain: Colours = { layOut: text => text, split: text => [[{ kind: '', text }]] }
+
+const colours: Readonly<Record<StoredQuery['kind'], Colours>> = {
+  database: { layOut: formatSql, split: highlightSql },
+  cache: { layOut: text => text, split: splitCommand },
+}
+
+/** Splits a command of a cache into its name, its key, and the rest. */
+function splitCommand(text: string): Token[][] {
+  const end = (from: number) => from + text.slice(from).search(/\s|$/)
+  const afterName = end(0)
+  const afterKey = end(Math.min(afterName + 1, text.length))
+  const tokens: Token[] = [
+    { kind: 'keyword', text: text.slice(0, afterName) },
+    { kind: 'name', text: text.slice(afterName, afterKey) },
+    { kind: '', text: text.slice(afterKey) },
+  ]
+  return [tokens.filter(({ text }) => text !== '')]
+}
