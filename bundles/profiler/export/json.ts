@@ -64,8 +64,7 @@ function toPublicOverview(shown: ShownProfile): PublicOverview {
       return { kind, label, duration: time / 1000, link: linkToPlace(place, token) }
     }),
     usual: { count, median, p95, before, since, startedAt },
-    sinceEdit:
-      shown.sinceEdit === undefined ? null : { ...shown.sinceEdit, before: shown.sinceEdit.before.token },
+    sinceEdit: shown.sinceEdit === undefined ? null : { ...shown.sinceEdit, before: shown.sinceEdit.before.token },
   }
 }
 

@@ -57,11 +57,8 @@ export function toList<item>(items: readonly item[], limit: number, write: (item
 }
 
 /** Writes how many further entries were not recorded, or were not listed; nothing if there are none. */
-export function writeRest(
-  count: number,
-  problem: 'were not recorded' | 'are not listed' = 'were not recorded',
-): string[] {
-  return count > 0 ? [`${formatNumber(count)} more ${problem}.`] : []
+export function writeRest(count: number, lack: 'recorded' | 'listed' = 'recorded'): string[] {
+  return count > 0 ? [`${formatNumber(count)} more not ${lack}.`] : []
 }
 
 /** Writes the function that made a call, with its helpers and its place. Code at top level has no function. */

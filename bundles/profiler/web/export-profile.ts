@@ -20,9 +20,10 @@ import type { ProfilerApplication } from './page.ts'
 import { createPanelProfile, hasContent, renderPanel } from './panels/render-panel.ts'
 import type { PanelServices } from './panels/subject-view.ts'
 
-type ExportServices = PanelServices & Pick<ProfilerApplication, 'logger' | 'storage'> & {
-  readonly assets: Pick<Assets, 'stylesheet'>
-}
+type ExportServices = PanelServices &
+  Pick<ProfilerApplication, 'logger' | 'storage'> & {
+    readonly assets: Pick<Assets, 'stylesheet'>
+  }
 
 /** Formats a profile as the text of a file; `undefined` for the CPU profile of a request that was not sampled. */
 export function formatProfile(

@@ -222,8 +222,8 @@ t.test('the request is shown with its route, body, user and headers, masked, als
     headers: { accept: 'text/markdown' },
   })
   for (const line of [
-    '## Request\n\nRoute: `order`',
-    '### Route parameters\n\n- `id`: `12`',
+    '## Routing\n\nMatched `order`.\n\n### Parameters\n',
+    '- `id`: `12`',
     '### User\n\n- `user_id`: `7`',
     '- `item`: `lamp`\n- `pin`: `******`',
     '- `accept`: `text/markdown`',

@@ -16,7 +16,7 @@ import { searchList, searchMains, searchProfiles } from '../../insight/search-li
 import { isError } from '../../insight/summary-view.ts'
 import { formatCount, formatDuration, formatShare } from '../../profile/format.ts'
 import type { DataForm } from '../../profile/links.ts'
-import type { Profile, ProfileSummary } from '../../profile/profile.ts'
+import type { ProfileSummary } from '../../profile/profile.ts'
 import { isToken } from '../../profile/schema.ts'
 import type { Profiler } from '../../record/profiler.ts'
 import type { ProfileStorage, StoredProfile } from '../../store/profile-storage.ts'
@@ -114,11 +114,7 @@ export function addTools(z: Zod, services: ToolServices, add: AddTool): void {
       const found = summaries.find(status === undefined ? isFailure : hasThrown)
       if (found === undefined) return [explainNoFailure(summaries.find(hasThrown))]
       const shown = await findShown(found.token, services)
-      return writeAnswer(
-        formsOf(shown, 'exception'),
-        options,
-        `Panels for read_panel: ${panelsOf(shown, panels)}.`,
-      )
+      return writeAnswer(formsOf(shown, 'exception'), options, `Panels for read_panel: ${panelsOf(shown, panels)}.`)
     },
   )
 

@@ -45,7 +45,7 @@ export const consoleView: SubjectView = {
     return [
       '## Console',
       ...entries.slice(0, limit).flatMap(writeEntry),
-      ...writeRest(Math.max(0, entries.length - limit) + omitted, 'are not listed'),
+      ...writeRest(Math.max(0, entries.length - limit) + omitted, 'listed'),
     ]
   },
 

@@ -68,7 +68,7 @@ export const eventsView: SubjectView = {
     // A tree has more items than other lists.
     const room = 3 * limit
     const left = Math.max(0, nodes.length - Math.min(lines.length, room)) + dropped
-    return ['## Events', lines.slice(0, room).join('\n'), ...writeRest(left, 'are not listed')]
+    return ['## Events', lines.slice(0, room).join('\n'), ...writeRest(left, 'listed')]
   },
 
   toNumbers(profile) {

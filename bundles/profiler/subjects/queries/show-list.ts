@@ -18,8 +18,7 @@ import type { Profile } from '../../profile/profile.ts'
 import { type Period, workTime } from '../../profile/work.ts'
 import type { EditorLinks } from '../../web/editor-links.ts'
 import { toBar } from '../../web/panels/parts.ts'
-import type { PanelModel, PanelServices, PanelProfile } from '../../web/panels/subject-view.ts'
-import { slowQuery } from './rules.ts'
+import type { PanelModel, PanelProfile, PanelServices } from '../../web/panels/subject-view.ts'
 import {
   controlOperations,
   countQueries,
@@ -32,6 +31,7 @@ import {
   shapeOf,
   toSets,
 } from './read.ts'
+import { slowQuery } from './rules.ts'
 
 /** Databases and caches have a panel each. */
 export type Kind = StoredQuery['kind']

@@ -7,7 +7,7 @@ import { toRows, toTarget, toValueRow } from '../../profile/format.ts'
 import { shownRoutes, visitLink } from '../../profile/links.ts'
 import type { Profile, ProfileSummary } from '../../profile/profile.ts'
 import { isObject } from '../../profile/schema.ts'
-import type { PanelServices, PanelProfile, SubjectView } from '../../web/panels/subject-view.ts'
+import type { PanelProfile, PanelServices, SubjectView } from '../../web/panels/subject-view.ts'
 import {
   type FoundRouteData,
   type MissingRouteData,

@@ -69,7 +69,7 @@ export const templatesView: SubjectView = {
     return [
       '## Templates',
       lines.slice(0, limit).map(writeLine).join('\n'),
-      ...writeRest(lines.length - limit, 'are not listed'),
+      ...writeRest(lines.length - limit, 'listed'),
       ...writeRest(omitted),
       ...(waited === 0 ? [] : [`Waiting for sub-requests and globals: ${formatDuration(waited)}.`]),
     ]

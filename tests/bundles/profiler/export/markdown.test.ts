@@ -186,8 +186,11 @@ t.test('the end of a session is written, except in a profile of version 0.1', as
       earlier: [],
     })
   }
-  t.match(write({ lifetime: 60 }), /- Created: 1970-01-01T00:00:00\.000Z\n- Last used: 1970-01-01T00:00:01\.000Z\n$/)
-  t.match(write({ expiresAt: 61_000 }), /00:01\.000Z\n- Expires: 1970-01-01T00:01:01\.000Z\n$/)
+  t.match(
+    write({ lifetime: 60 }),
+    /- Created: `1970-01-01T00:00:00\.000Z`\n- Last used: `1970-01-01T00:00:01\.000Z`\n$/,
+  )
+  t.match(write({ expiresAt: 61_000 }), /00:01\.000Z`\n- Expires: `1970-01-01T00:01:01\.000Z`\n$/)
 })
 
 t.test('unusual facts are written', async t => {
@@ -261,14 +264,14 @@ t.test('unusual facts are written', async t => {
     '- Sub-request of `abcdef` 200 `http://localhost:8000/somewhere?q=1` 5.000 ms',
     '`text/plain`, of unknown length, state `read`',
     '`not shown`',
-    'Body: size not known, streamed',
+    'Body: not known (streamed)',
     '`text/csv`, of unknown length, cut',
     '- Stateless: yes',
     '- Queries: 3 in 2.500 ms',
     '- Cache calls: 1',
-    '- `GET` `http://a/`: 200, 1.000 ms; by `ask` at `a.ts:7`',
-    '- `GET` `http://a/`: 200, 1.000 ms; by `ask` at `a.ts:7`; repeated',
-    '- `GET` `http://b/`: 200, 1.000 ms; at `b.ts`',
+    '- 1. `GET` `http://a/`: 200, 1.000 ms; by `ask` at `a.ts:7`',
+    '- 2. `GET` `http://a/`: 200, 1.000 ms; by `ask` at `a.ts:7`; same as 1',
+    '- 4. `GET` `http://b/`: 200, 1.000 ms; at `b.ts`',
     '4 more not recorded.',
     '- `kernel.request` not finished',
     '- `a.b` 0.001 ms; before it `set attribute x`',
@@ -276,7 +279,7 @@ t.test('unusual facts are written', async t => {
     '- `query` (`sql`) 0.009 ms, 2 times',
     'Redirected to `/slash/`.',
     '- `page` 9.000 ms (own 7.000 ms); failed; model `title`',
-    '  - `row` 2.000 ms (own 1.000 ms); 2 times',
+    '  - `row` 2.000 ms (own 2.000 ms); 2 times',
   ]) {
     t.match(markdown, `\n${line}\n`.slice(line.startsWith('# ') ? 1 : 0))
   }
@@ -316,7 +319,7 @@ t.test('queries are written by statement shape, then each with its values', asyn
     createQuery({ system: 'redis', namespace: '0', text: 'MULTI', batch: 3, rows: undefined, caller: undefined }),
   ]
   const shown = {
-    profile: createProfile({ queries: { queries, omitted: 2 } }),
+    profile: createProfile({ queries: { queries, omitted: 3 } }, { queries: 6, cacheCalls: 3 }),
     isPinned: false,
     parent: undefined,
     children: [],
@@ -326,17 +329,19 @@ t.test('queries are written by statement shape, then each with its values', asyn
   const markdown = toMarkdown(shown)
   for (const line of [
     '## Database',
-    '5 queries of 4 statement shapes, 4.500 ms, 2 duplicates, 2 further queries not recorded.',
+    'Queries: 6; Statement shapes: 4; Duplicates: 2; Elapsed (overlap removed): 4.500 ms; Slowest: 1.500 ms; Rows: 2; Transactions: 1; Errors: 2',
+    '1 more not recorded.',
     '- 2 × `SELECT * FROM products`: 2.500 ms, slowest 1.500 ms; 2 rows; at `bundles/shop/products.ts:12`',
     '- 1 × `` UPDATE `stock` ``: 0.000 ms, slowest 0.000 ms',
-    '- 1. +1.500 ms `SELECT * FROM products`: 1.500 ms; `postgresql shop`; 1 row; with `id` `7`; by `findProduct` at `bundles/shop/products.ts:12`',
-    '- 2. +3.000 ms `SELECT * FROM products`: 1.000 ms; `postgresql shop`; 1 row; duplicate of 1; transaction 2; by `findProduct` at `bundles/shop/products.ts:12`',
-    '- 3. +4.000 ms `` UPDATE `stock` ``: not finished; `postgresql`; with `id` `7`',
-    '- 4. +5.000 ms `SELECT broken`: 1.000 ms; `postgresql shop`; 0 rows; with `id` `7`; failed: `no column "broken"` (`42703`); by `findProduct` at `bundles/shop/products.ts:12`',
-    '- 5. +6.000 ms `SELECT`: 1.000 ms; `postgresql shop`; with `id` `7`; failed: `gone`; at `a.ts`',
+    '- 1. +1.500 ms `SELECT * FROM products`: 1.500 ms; `postgresql shop on localhost:5432`; 1 row; with `id` `7`; by `findProduct` at `bundles/shop/products.ts:12`',
+    '- 2. +3.000 ms `SELECT * FROM products`: 1.000 ms; `postgresql shop on localhost:5432`; 1 row; same as 1; transaction 2; by `findProduct` at `bundles/shop/products.ts:12`',
+    '- 3. +4.000 ms `` UPDATE `stock` ``: not finished; `postgresql on localhost:5432`; with `id` `7`',
+    '- 4. +5.000 ms `SELECT broken`: 1.000 ms; `postgresql shop on localhost:5432`; 0 rows; with `id` `7`; failed: `no column "broken"` (`42703`); by `findProduct` at `bundles/shop/products.ts:12`',
+    '- 5. +6.000 ms `SELECT`: 1.000 ms; `postgresql shop on localhost:5432`; with `id` `7`; failed: `gone`; at `a.ts`',
     '## Cache',
-    '1 query of 1 statement shape, 1.000 ms, 2 further queries not recorded.',
-    '- 6. +1.000 ms `MULTI`: 1.000 ms; `redis 0`; with `id` `7`; batch of 3',
+    'Commands: 3; Elapsed (overlap removed): 1.000 ms; Slowest: 1.000 ms; Batches: 1; Commands in batches: 3',
+    '2 more not recorded.',
+    '- 6. +1.000 ms `MULTI`: 1.000 ms; `redis 0 on localhost:5432`; with `id` `7`; batch of 3 commands',
   ]) {
     t.ok(markdown.includes(`\n${line}\n`), line)
   }
@@ -370,11 +375,11 @@ t.test('long lists are cut, and end with the number of omitted items', async t =
   const markdown = toMarkdown(shown)
   t.match(markdown, '- … and 1,100 more')
   t.match(markdown, '7 log messages in the middle were not recorded.')
-  t.match(markdown, '103 more are not listed.')
-  t.match(markdown, '50 more are not listed.')
+  t.match(markdown, '103 more not listed.')
+  t.match(markdown, '50 more not listed.')
   t.match(markdown, 'Waiting for sub-requests and globals: 2.000 ms.')
   t.match(toMarkdown(shown, 'logger'), '- … and 200 more')
-  t.match(toMarkdown(make({ events: { spans: deep } }), 'events'), '40 more are not listed.')
+  t.match(toMarkdown(make({ events: { spans: deep } }), 'events'), '40 more not listed.')
   t.match(toMarkdown(make({}), 'memory'), 'No data for this panel.')
   t.match(toMarkdown(make({ config: 1 }), 'config'), '## `config`')
 })

@@ -407,6 +407,6 @@ t.test('a dump without a place, and calls that were left out', async t => {
   t.match(html, '… 999 more')
   const markdown = toMarkdown(createShown({}, { profile }))
   t.match(markdown, /\+0\.001 ms log\n\n\+0\.001 ms dump[^+]+\+0\.002 ms trace\n\n```text\nsaid\nat a\.ts:3\n```/)
-  t.match(markdown, '5 more are not listed.')
-  t.match(markdown, '`console.error: x`\n\n2 more were not recorded.')
+  t.match(markdown, '5 more not listed.')
+  t.match(markdown, '`console.error: x`\n\n2 more not recorded.')
 })

@@ -279,7 +279,7 @@ t.test('the profile of an open stream of events is written at once, and again at
   t.equal(over.collectors.response?.events, 3)
   t.equal((await storage.usage()).profiles, 1)
   t.match(await show('request', over), 'not known (streamed; 3 events)')
-  t.match(toMarkdown({ ...createShown({}), profile: over }), '\nBody: size not known, streamed, 3 events\n')
+  t.match(toMarkdown({ ...createShown({}), profile: over }), '\nBody: not known (streamed; 3 events)\n')
 })
 
 t.test('the handshake of a WebSocket is recorded, whether it is accepted or refused', async t => {
@@ -322,7 +322,7 @@ t.test('a stream that fails is recorded with its error, and with its log message
     exceptions: { exception: { message: 'the source has dried up' } },
   })
   t.equal(profile.collectors.response?.sent, 4)
-  t.match(toMarkdown({ ...createShown({}), profile }), '\nBody: size not known, streamed, 4 bytes sent\n')
+  t.match(toMarkdown({ ...createShown({}), profile }), '\nBody: not known (streamed; 4 bytes sent)\n')
   t.match(await show('exception', profile), 'The response was cut off after 4 bytes: its stream failed.')
   t.match(await show('request', profile), 'not known (streamed; 4 bytes sent)')
 })

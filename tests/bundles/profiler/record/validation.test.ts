@@ -165,7 +165,7 @@ t.test('an error of a schema is shown, and a request has at most 50 validations'
     'all of them are over',
   )
   t.match(await kernel.show('validation', many), '10 more validations were over the limit')
-  t.match(toMarkdown(createShown({}, { profile: many })), '10 more were not recorded.')
+  t.match(toMarkdown(createShown({}, { profile: many })), '10 more not recorded.')
 })
 
 t.test('a validation that is not over, and issues that are not listed', async t => {
