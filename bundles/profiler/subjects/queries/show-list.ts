@@ -121,7 +121,7 @@ export function countOmitted(kind: Kind, profile: Profile): number {
 }
 
 /** The facts of a query, which the panel, Markdown and the error page show. Those that are not known are empty. */
-export function describeQuery({ batch, code = '', end, error, index, parameters = [], rows, ...query }: StoredQuery) {
+export function toQueryFacts({ batch, code = '', end, error, index, parameters = [], rows, ...query }: StoredQuery) {
   const { namespace, server, start, system, transaction, twin } = query
   return {
     number: index + 1,
@@ -217,7 +217,7 @@ function createList(
     firsts.set(shapeOf(query), first)
     const statement = views.get(shapeOf(query))
     const place = editor.view(query.caller)
-    const facts = { ...describeQuery(query), ...(hasOneConnection && { connection: '' }) }
+    const facts = { ...toQueryFacts(query), ...(hasOneConnection && { connection: '' }) }
     const { connection, error, parameters } = facts
     const marks = marksOf(query, repeated)
     const shape = shapes.get(index) ?? 0

@@ -19,11 +19,11 @@ import {
 import { cacheWork, countQueries, databaseWork, type QuerySet, readQueries, type StoredQuery, shapeOf } from './read.ts'
 import {
   countOmitted,
-  describeQuery,
   type Kind,
   listMetrics,
   rowsOf,
   slowestOf,
+  toQueryFacts,
   viewQueries,
   viewStatements,
 } from './show-list.ts'
@@ -56,7 +56,7 @@ export const databaseView: SubjectView = {
         const views = await viewStatements(kind, [query], view)
         return {
           ...editor.view(caller),
-          ...describeQuery(query),
+          ...toQueryFacts(query),
           statement: views.get(shapeOf(query))?.whole,
           panelLink: token === '' ? '' : `${profileLink(profile.summary.token, kind)}#query-${index}`,
         }
@@ -148,7 +148,7 @@ const placeLimit = 5
 
 function writeQuery(query: StoredQuery): string {
   const { caller, rows, text } = query
-  const { code, commands, connection, error, number, parameters, start, time, transaction, twin } = describeQuery(query)
+  const { code, commands, connection, error, number, parameters, start, time, transaction, twin } = toQueryFacts(query)
   const values = parameters.map(({ name, value }) => `${toSpan(name)} ${toSpan(value)}`)
   const facts = [
     `${number}. +${start} ${toSpan(oneLine(text))}: ${time || 'not finished'}`,
