@@ -210,7 +210,7 @@ function readDeclaration(node: Declaration): ExportedBundle[] {
 }
 
 /** A name in the spellings of files, code, routes and titles. */
-export interface Name {
+interface Name {
   readonly kebab: string
   readonly camel: string
   readonly pascal: string
@@ -222,7 +222,7 @@ export interface Name {
 const lengthLimit = 30
 
 /** Parses a name such as `price-list`. A suffix with the kind (`-bundle`) is removed. @throws CommandUsageError */
-export function parseName(word: string, kind: string): Name {
+function parseName(word: string, kind: string): Name {
   if (!/^[a-z][a-z\d]*(?:-[a-z\d]+)*$/.test(word)) {
     const right = toKebab(word) || 'price-list'
     throw new CommandUsageError(`"${word}" is no name: write it in lower case with hyphens, such as "${right}".`)

@@ -365,7 +365,7 @@ interface ResponseCookie {
 }
 
 /** Parses a (masked) Set-Cookie field as browsers do (RFC 6265, section 5.2): no field is invalid. */
-export function readSetCookie(field: string): ResponseCookie {
+function readSetCookie(field: string): ResponseCookie {
   const [pair = '', ...attributes] = field.split(';').map(part => part.trim())
   const [name, value] = split(pair)
   const known = new Map(attributes.map(split).map(([key, text]) => [key.toLowerCase(), text]))

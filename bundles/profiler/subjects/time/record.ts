@@ -19,7 +19,7 @@ const periodLimit = 50
 const nameLimit = 200
 
 /** Collects the measurements of the stopwatch. All other times are derived from the event tree by the panels. */
-export function createTimeCollector(redactor: Redactor): CollectorOf<'time'> {
+function createTimeCollector(redactor: Redactor): CollectorOf<'time'> {
   const toText = (text: string) => maskAndCut(text, nameLimit, redactor)
   return {
     name: 'time',
