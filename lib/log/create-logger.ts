@@ -181,6 +181,9 @@ class LogWriter {
   readonly #toText: (record: LogRecord) => string
   /** The lines of the access log that are not written yet. */
   #batch = ''
+  /** Plain lines behind them, as bytes: to join the many parts of their texts later takes longer than all the rest. */
+  #plain: Buffer | undefined
+  #plainLength = 0
   #timer: NodeJS.Timeout | undefined
   #ms = Number.NaN
   #time = ''
@@ -200,25 +203,38 @@ class LogWriter {
 
   /** Writes a record a moment later, together with others; at the latest when the process exits. */
   append(record: LogRecord): void {
-    this.#append(this.#toText(record))
+    this.#begin()
+    this.#batch += this.#takePlain() + this.#toText(record)
+    if (this.#batch.length > batchLength) this.flush()
   }
 
   /** Appends a line of the access log without a record. Returns `false` if a text of it is not plain, and for readable lines. */
   appendEntry(time: string, message: string, requestId: string, entry: AccessEntry): boolean {
     const text = this.#toText === toJsonLine ? toAccessLine(time, message, requestId, entry) : undefined
-    if (text === undefined) return false
-    this.#append(text)
+    if (text === undefined || text.length > batchLength) return false
+    if (text.length > batchLength - this.#plainLength) this.flush()
+    this.#begin()
+    this.#plain ??= Buffer.allocUnsafeSlow(batchLength)
+    this.#plainLength += this.#plain.write(text, this.#plainLength, 'latin1')
     return true
   }
 
-  #append(text: string): void {
-    if (this.#batch === '') {
-      this.#timer = setTimeout(this.flush, batchTime).unref()
-      if (writers.size === 0) process.once('exit', flushAll)
-      writers.add(this)
-    }
-    this.#batch += text
-    if (this.#batch.length > batchLength) this.flush()
+  /** The first line that waits sets the time of all. */
+  #begin(): void {
+    if (this.#hasLines()) return
+    this.#timer = setTimeout(this.flush, batchTime).unref()
+    if (writers.size === 0) process.once('exit', flushAll)
+    writers.add(this)
+  }
+
+  #hasLines(): boolean {
+    return this.#plainLength > 0 || this.#batch !== ''
+  }
+
+  #takePlain(): string {
+    const text = this.#plain?.toString('latin1', 0, this.#plainLength) ?? ''
+    this.#plainLength = 0
+    return text
   }
 
   /** A time as ISO 8601. The text of the last one is kept: to make it costs half as much as the rest of a line. */
@@ -231,9 +247,9 @@ class LogWriter {
   }
 
   readonly flush = (): void => {
-    if (this.#batch === '') return
+    if (!this.#hasLines()) return
     clearTimeout(this.#timer)
-    const text = this.#batch
+    const text = this.#batch + this.#takePlain()
     this.#batch = ''
     this.#write(text)
   }

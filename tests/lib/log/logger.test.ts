@@ -442,6 +442,32 @@ t.test('lines of the access log are written together, a moment later or before a
   t.equal(chunks.length, 4, 'many lines are written at once')
 })
 
+t.test('plain lines of the access log and others keep their order, also if there are many', async t => {
+  const chunks: string[] = []
+  const logger = createLogger({
+    level: 'error',
+    format: 'json',
+    stream: { write: (text: string) => chunks.push(text) },
+  })
+  const entry = { method: 'GET', path: '/', route: undefined, status: 200, ms: 0, bytes: 0, client: '' }
+  const expected: string[] = []
+  for (let number = 0; number < 2_000; number++) {
+    const id = number % 7 === 0 ? `${number} é` : `${number}`
+    expected.push(id)
+    logger.access('GET / 200', id, number % 5 === 0 ? {} : new AccessEntry(entry))
+  }
+  logger.access('GET / 200', 'x'.repeat(70_000), new AccessEntry(entry))
+  logger.access('GET / 200', 'last', new AccessEntry(entry))
+  await until(() => chunks.at(-1)?.includes('last') === true)
+  const ids = chunks
+    .join('')
+    .trim()
+    .split('\n')
+    .map(line => parse(line).request_id)
+  t.strictSame(ids, [...expected, 'x'.repeat(70_000), 'last'])
+  t.ok(chunks.length < 20, 'together')
+})
+
 t.test('lines of the access log that wait are written when the process exits', async t => {
   const program = `
     import { createLogger } from ${JSON.stringify(new URL('../../../lib/log/create-logger.js', import.meta.url).href)}
