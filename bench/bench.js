@@ -3,17 +3,19 @@ import { loadavg } from 'node:os'
 import path from 'node:path'
 import { parseArgs } from 'node:util'
 import { peersLeftOut } from './http/peers.js'
-import { toMarkdown } from './report.js'
+import { toGoalTable, toMarkdown } from './report.js'
 
 const help = `Usage: npm run bench -- [options]
 
-  --only <claims>      some of: page, json, not-found, page-busy, json-busy, post-json, access-log, request-context, tracing, dispatcher,
-                       router, profiler, profiler-memory, cpu-profile, profile-search, profile-append, profile-bytes, redis-search,
+  --only <claims>      some of: page, json, not-found, page-busy, json-busy, post-json, post-large, access-log, request-context,
+                       download, upload, events, latency, connection-memory, request-memory, first-request, tracing, dispatcher,
+                       router, profiler, recording, profiler-memory, cpu-profile, profile-search, profile-append, profile-bytes, redis-search,
                        redis-bytes, page-weights,
                        panel-times, worker-cost, worker-shares, dump, gate, memory, console, start-up, save, query-cost,
                        query-page
                        (comma-separated);
-                       http is the first three, pages the two about pages, workers the two about workers
+                       http is the first three, pages the two about pages, workers the two about workers; goals are those
+                       with the goals of speed, streams those of streams, connections and memory
   --rounds <number>    default 10
   --requests <number>  in a round, for each server; default 25000
   --quick              3 rounds of 2000: shows that it works, and nothing else
@@ -27,12 +29,21 @@ const claims = {
   'page-busy': async () => (await import('./claims/http.js')).pageBusy,
   'json-busy': async () => (await import('./claims/http.js')).jsonBusy,
   'post-json': async () => (await import('./claims/http.js')).postJson,
+  'post-large': async () => (await import('./claims/http.js')).postLarge,
   'access-log': async () => (await import('./claims/http.js')).accessLog,
   'request-context': async () => (await import('./claims/http.js')).requestContext,
+  download: async () => (await import('./claims/http.js')).download,
+  upload: async () => (await import('./claims/http.js')).upload,
+  events: async () => (await import('./claims/connections.js')).events,
+  latency: async () => (await import('./claims/connections.js')).latency,
+  'connection-memory': async () => (await import('./claims/connections.js')).connectionMemory,
+  'request-memory': async () => (await import('./claims/connections.js')).requestMemory,
+  'first-request': async () => (await import('./claims/first-request.js')).firstRequest,
   tracing: async () => (await import('./claims/tracing.js')).tracing,
   dispatcher: async () => (await import('./claims/dispatcher.js')).dispatcher,
   router: async () => (await import('./claims/router.js')).router,
   profiler: async () => (await import('./claims/profiler.js')).profiler,
+  recording: async () => (await import('./claims/profiler.js')).recording,
   'profiler-memory': async () => (await import('./claims/profiler.js')).profilerMemory,
   'cpu-profile': async () => (await import('./claims/cpu-profile.js')).cpuProfile,
   'profile-search': async () => (await import('./claims/profile-store.js')).profileSearch,
@@ -65,6 +76,11 @@ const { values } = parseArgs({
 })
 const names = values.only
   .replace(/\bhttp\b/, 'page,json,not-found')
+  .replace(
+    /\bgoals\b/,
+    'json,page,not-found,json-busy,page-busy,post-json,post-large,access-log,first-request,recording,query-page',
+  )
+  .replace(/\bstreams\b/, 'download,upload,events,latency,connection-memory,request-memory,worker-cost')
   .replace(/\bpages\b/, 'page-weights,panel-times')
   .replace(/\bworkers\b/, 'worker-cost,worker-shares')
   .split(',')
@@ -84,6 +100,7 @@ else await run()
 async function run() {
   console.log(`${options.rounds} rounds of ${options.requests} requests; Node ${process.version}; ${describeLoad()}\n`)
   for (const { name, fromNode } of peersLeftOut) console.log(`${name} is left out: it needs Node.js ${fromNode}.\n`)
+  const results = []
   for (const name of names) {
     const claim = await claims[name]?.()
     if (claim === undefined) continue
@@ -91,7 +108,9 @@ async function run() {
     const measured = await claim.measure(options)
     const seconds = ((performance.now() - start) / 1000).toFixed(0)
     console.log(`${toMarkdown(claim, measured)}\n\nMeasured in ${seconds} s.\n`)
+    results.push({ claim, measured })
   }
+  if (results.length > 1) console.log(`### Goals\n\n${toGoalTable(results)}\n`)
   console.log(describeLoad())
 }
 

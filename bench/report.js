@@ -54,6 +54,22 @@ export function toMarkdown({ title, unit, comparisons }, measured) {
 }
 
 /**
+ * Writes the comparisons of claims that have a goal, those first that miss it.
+ *
+ * @param {readonly { readonly claim: Claim, readonly measured: ReadonlyMap<string, number[]> }[]} results
+ */
+export function toGoalTable(results) {
+  const rows = results.flatMap(({ claim: { comparisons, title }, measured }) =>
+    comparisons
+      .filter(({ goal }) => goal !== undefined)
+      .map(comparison => [title.split(/: |, /, 1)[0] ?? '', ...describeRatio(comparison, measured)]),
+  )
+  const isMissed = (/** @type {readonly string[]} */ row) => row.at(-1)?.includes('missed') === true
+  const sorted = [...rows.filter(isMissed), ...rows.filter(row => !isMissed(row))]
+  return toTable(['', 'ratio', 'median', '95 % interval', 'goal'], sorted)
+}
+
+/**
  * @param {Comparison} comparison
  * @param {ReadonlyMap<string, number[]>} measured
  */

@@ -10,11 +10,16 @@ export class Child {
    * @param {string} file
    * @param {readonly string[]} [parameters]
    * @param {string[]} [execArgv] options of Node
+   * @param {number} [core] the only processor that the process may use
    */
-  constructor(file, parameters = [], execArgv = []) {
+  constructor(file, parameters = [], execArgv = [], core) {
     // Nothing of this machine's environment but where programs are; what is printed goes to /dev/null.
     const env = { PATH: process.env.PATH, NODE_ENV: 'production' }
-    this.#process = fork(file, parameters, { env, execArgv, stdio: ['ignore', 'ignore', 'inherit', 'ipc'] })
+    const program =
+      core === undefined
+        ? { execArgv }
+        : { execPath: 'taskset', execArgv: ['-c', `${core}`, process.execPath, ...execArgv] }
+    this.#process = fork(file, parameters, { env, ...program, stdio: ['ignore', 'ignore', 'inherit', 'ipc'] })
     this.#process.on('message', answer => this.#settle(Object(answer)))
     this.#ended = new Promise(resolve => this.#process.on('exit', resolve))
     this.#ended.then(code => this.#settle({ failure: `A process of the benchmark has ended with code ${code}.` }))

@@ -8,8 +8,11 @@ import { browserHeaders, host } from './work.js'
  * @typedef {object} Load
  * @property {number} port
  * @property {string} target
- * @property {string} [body] the JSON text of a POST request; the default is a GET request
+ * @property {string} [body] the text of a POST request; the default is a GET request
+ * @property {number} [bytes] the length of a body of zeros, in place of a text
+ * @property {string} [contentType] of the body; the default is that of JSON
  * @property {string} [accept] the Accept header; the default is that of a browser
+ * @property {boolean} [wantsTimes] whether the answer has the time of each request, in microseconds
  * @property {number} requests
  * @property {number} connections
  * @property {number} status
@@ -26,8 +29,8 @@ const opened = new Map()
 /** @type {NodeJS.MessageListener} */
 const onMessage = async message => {
   try {
-    await send(/** @type {Load} */ (message))
-    process.send?.({ isDone: true })
+    const times = await send(/** @type {Load} */ (message))
+    process.send?.({ isDone: true, times })
   } catch (error) {
     process.send?.({ failure: String(error) })
   }
@@ -37,7 +40,7 @@ process.on('disconnect', () => process.exit())
 
 /** @param {Load} load */
 async function send(load) {
-  const left = { requests: load.requests }
+  const left = { requests: load.requests, times: load.wantsTimes ? /** @type {number[]} */ ([]) : undefined }
   // Never asleep: waking it is part of the system call by which a server writes, and only a server that is slower than this
   // process would have to pay for it.
   const stayAwake = () => void (left.requests > 0 && setImmediate(stayAwake))
@@ -45,8 +48,9 @@ async function send(load) {
   const connections = (opened.get(load.port) ?? []).filter(({ isOpen }) => isOpen)
   while (connections.length < load.connections) connections.push(new Connection(load.port))
   opened.set(load.port, connections)
-  const request = Buffer.from(toText(load))
+  const request = Buffer.concat([Buffer.from(toText(load)), Buffer.alloc(load.bytes ?? 0)])
   await Promise.all(connections.map(connection => connection.send(request, load, left)))
+  return left.times
 }
 
 class Connection {
@@ -82,15 +86,18 @@ class Connection {
    *
    * @param {Buffer} request
    * @param {Load} load
-   * @param {{ requests: number }} left for all connections together
+   * @param {{ requests: number, times: number[] | undefined }} left for all connections together
    * @returns {Promise<void>}
    */
   send(request, load, left) {
     const isComplete = createReader(load)
+    let begin = 0
     return new Promise((resolve, reject) => {
       const next = () => {
-        if (left.requests-- > 0) this.#socket.write(request)
-        else resolve()
+        if (begin > 0) left.times?.push(Math.round((performance.now() - begin) * 1000))
+        if (left.requests-- <= 0) return resolve()
+        begin = performance.now()
+        this.#socket.write(request)
       }
       this.#fail = reject
       this.#take = chunk => {
@@ -131,13 +138,14 @@ function createReader({ status, length }) {
 }
 
 /** @param {Load} load */
-function toText({ port, target, body, accept = browserHeaders.accept }) {
+function toText({ port, target, body, bytes, contentType = 'application/json', accept = browserHeaders.accept }) {
+  const length = bytes ?? (body === undefined ? undefined : Buffer.byteLength(body))
   const fields = Object.entries({
     host: `${host}:${port}`,
     ...browserHeaders,
     accept,
-    ...(body !== undefined && { 'content-type': 'application/json', 'content-length': Buffer.byteLength(body) }),
+    ...(length !== undefined && { 'content-type': contentType, 'content-length': length }),
   })
   const head = fields.map(([name, value]) => `${name}: ${value}\r\n`).join('')
-  return `${body === undefined ? 'GET' : 'POST'} ${target} HTTP/1.1\r\n${head}\r\n${body ?? ''}`
+  return `${length === undefined ? 'GET' : 'POST'} ${target} HTTP/1.1\r\n${head}\r\n${body ?? ''}`
 }

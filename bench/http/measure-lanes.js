@@ -10,7 +10,9 @@ import { browserHeaders, host } from './work.js'
  * @property {string} server a file in servers/
  * @property {string} [feature] passed to the server
  * @property {string} target
- * @property {string} [body] the JSON text of a POST request; the default is a GET request
+ * @property {string} [body] the text of a POST request; the default is a GET request
+ * @property {number} [bytes] the length of a body of zeros, in place of a text
+ * @property {string} [contentType] of the body; the default is that of JSON
  * @property {number} status expected
  * @property {boolean} [isVarying] whether the length of its responses is not always the same
  * @property {string} [accept] the Accept header; the default is that of a browser
@@ -20,8 +22,10 @@ import { browserHeaders, host } from './work.js'
 /** More than the load process needs to keep a server busy, fewer than would make it wait for memory. */
 const connections = 24
 
+/** @typedef {import('../report.js').Options & { hasSameBody?: boolean, requestsOfTurn?: number }} LaneOptions */
+
 /** A turn is shorter than most changes of the machine's speed, which happen within seconds. */
-const requestsOfTurn = 1_250
+const usualTurn = 1_250
 
 /**
  * Measures the CPU time that servers use for a request. Each round starts a new process for each server, because processes of
@@ -29,10 +33,13 @@ const requestsOfTurn = 1_250
  * The warm-up is taken in turns, too: V8 reduces the memory of a process that is idle for seconds, which its next turns pay for.
  *
  * @param {readonly Lane[]} lanes
- * @param {import('../report.js').Options & { hasSameBody?: boolean }} options
+ * @param {LaneOptions} options with fewer requests in a turn if a request takes long
  * @returns {Promise<Map<string, number[]>>} microseconds per request, by lane and round
  */
-export async function measureLanes(lanes, { rounds, requests, warmUp, hasSameBody = false }) {
+export async function measureLanes(
+  lanes,
+  { rounds, requests, warmUp, hasSameBody = false, requestsOfTurn = usualTurn },
+) {
   const measured = new Map(lanes.map(({ name }) => [name, /** @type {number[]} */ ([])]))
   const turns = Math.ceil(requests / requestsOfTurn)
   const perTurn = Math.ceil(requests / turns)
@@ -63,21 +70,32 @@ export async function measureLanes(lanes, { rounds, requests, warmUp, hasSameBod
  * @param {Child} load
  */
 async function start(lane, load) {
-  const { name, server, feature, target, body, status, isVarying, accept = browserHeaders.accept, processes = 1 } = lane
+  const { name, server, feature, target, body, bytes, status, isVarying, processes = 1 } = lane
+  const { accept = browserHeaders.accept, contentType = 'application/json' } = lane
   const child = new Child(
     path.join(import.meta.dirname, 'serve.js'),
     feature === undefined ? [server] : [server, feature],
   )
   const port = Number((await child.receive()).port)
   const { connection: _, ...headers } = browserHeaders
+  const content = bytes === undefined ? body : Buffer.alloc(bytes)
   const response = await fetch(`http://${host}:${port}${target}`, {
-    headers: { ...headers, accept, ...(body !== undefined && { 'content-type': 'application/json' }) },
-    ...(body !== undefined && { method: 'POST', body }),
+    headers: { ...headers, accept, ...(content !== undefined && { 'content-type': contentType }) },
+    ...(content !== undefined && { method: 'POST', body: content }),
   })
   const expected = Buffer.from(await response.arrayBuffer())
   if (response.status !== status) throw new Error(`${name} answers ${target} with ${response.status}.`)
   const readCpu = async () => Number((await child.ask({})).cpu)
-  const request = { port, target, body, status, accept, ...(!isVarying && { length: expected.length }) }
+  const request = {
+    port,
+    target,
+    body,
+    bytes,
+    contentType,
+    status,
+    accept,
+    ...(!isVarying && { length: expected.length }),
+  }
   return {
     name,
     body: expected,

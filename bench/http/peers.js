@@ -30,5 +30,8 @@ const nodeVersion = Number.parseInt(process.versions.node, 10)
 /** The peers that this version of Node.js can run. */
 export const peers = all.filter(({ fromNode = 0 }) => nodeVersion >= fromNode)
 
+/** Bare `node:http`, Fastify and Hono, as their guides show them. */
+export const documentedPeers = all.filter(({ name }) => ['bare node:http', 'Fastify', 'Hono'].includes(name))
+
 /** The other peers. */
 export const peersLeftOut = all.filter(peer => !peers.includes(peer))

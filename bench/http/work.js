@@ -4,6 +4,10 @@ export const targets = Object.freeze({
   json: '/hello',
   notFound: '/blog/archive',
   echo: '/echo',
+  download: '/download',
+  upload: '/upload',
+  events: '/events',
+  publish: '/publish',
 })
 
 /** What the JSON target says. */
@@ -17,6 +21,28 @@ export const message = JSON.stringify({
   tags: ['party', 'summer', 'outdoors'],
   text: 'We are about eighty people, and the party is outdoors. '.repeat(16).slice(0, 833),
 })
+
+/** The same with 900,000 bytes. */
+export const largeMessage = JSON.stringify({
+  ...JSON.parse(message),
+  text: 'The party is outdoors. '.repeat(39_124).slice(0, 899_833),
+})
+
+/** The bytes of a download and an upload. */
+export const fileSize = 10_000_000
+
+/** Pieces in which a download is made. */
+export const pieceSize = 65_536
+
+const piece = Buffer.alloc(pieceSize, 'The party is outdoors. ')
+
+/** The pieces of a download. */
+export function* createPieces() {
+  for (let left = fileSize; left > 0; left -= pieceSize) yield left < pieceSize ? piece.subarray(0, left) : piece
+}
+
+/** An event for each client. */
+export const event = Object.freeze({ event: 'price', data: { id: 7, price: 12.5 } })
 
 /** The header that our kernel gives to every page, and that the peers send as well. */
 export const cacheControl = 'no-cache, private'

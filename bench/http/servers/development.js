@@ -7,9 +7,10 @@ import { FileProfileStorage } from '../../../dist/bundles/profiler/store/file-pr
 import { ArmFile } from '../../../dist/bundles/profiler/subjects/cpu/record.js'
 import { RequestEvent } from '../../../dist/kernel/events.js'
 import { NodeServer } from '../../../dist/kernel/server/node-server.js'
+import { Request } from '../../../dist/lib/http/request.js'
 import { TrustedProxies } from '../../../dist/lib/http/trusted-proxies.js'
 import { bootKernel } from '../../boot-kernel.js'
-import { host } from '../work.js'
+import { browserHeaders, host, targets } from '../work.js'
 
 /**
  * This kernel as bin/serve starts it in development.
@@ -18,15 +19,36 @@ import { host } from '../work.js'
  *   unused route, to sample it; `queries` makes 20 queries for each request, `profiled-queries` also records them
  */
 export async function start(feature) {
+  const app = await boot(feature)
+  const trustedProxies = new TrustedProxies(app.config.trustedProxies)
+  const url = await new NodeServer(app, { trustedProxies }).listen(host, 0)
+  return Number(new URL(url).port)
+}
+
+/**
+ * Creates a function that handles a request for the page to its end, without HTTP.
+ *
+ * @param {'plain' | 'profiled'} form
+ */
+export async function createRun(form) {
+  const app = await boot(form === 'profiled' ? form : undefined)
+  const { connection: _, ...headers } = browserHeaders
+  return async () => {
+    const connection = { remoteAddress: '127.0.0.1' }
+    const request = new Request({ target: targets.page, headers: { host: 'localhost', ...headers }, connection })
+    const response = await app.kernel.handle(request)
+    await app.kernel.terminate(request, response)
+  }
+}
+
+/** @param {string} [feature] */
+async function boot(feature) {
   process.setSourceMapsEnabled(true)
   tuneGarbageCollector()
   const isProfiled = feature !== undefined && feature !== 'queries'
   const bundles = feature?.endsWith('queries') ? [queriesBundle] : []
   if (isProfiled) bundles.push(createProfiler(feature === 'armed'))
-  const { app } = await bootKernel(bundles, 'dev')
-  const trustedProxies = new TrustedProxies(app.config.trustedProxies)
-  const url = await new NodeServer(app, { trustedProxies }).listen(host, 0)
-  return Number(new URL(url).port)
+  return (await bootKernel(bundles, 'dev')).app
 }
 
 const rows = [{ id: 1 }, { id: 2 }, { id: 3 }]

@@ -1,10 +1,12 @@
+import { Readable } from 'node:stream'
 import { tuneGarbageCollector } from '../../../dist/bin/main-process.js'
 import { createOpenTelemetryBundle } from '../../../dist/bundles/opentelemetry/opentelemetry-bundle.js'
 import { NodeServer } from '../../../dist/kernel/server/node-server.js'
+import { EventStream } from '../../../dist/lib/http/event-stream.js'
 import { Response } from '../../../dist/lib/http/response.js'
 import { TrustedProxies } from '../../../dist/lib/http/trusted-proxies.js'
 import { bootKernel } from '../../boot-kernel.js'
-import { greeting, host, targets } from '../work.js'
+import { createPieces, event, fileSize, greeting, host, targets } from '../work.js'
 
 /** @type {import('../../../dist/kernel/bundle.js').Bundle} */
 const benchBundle = {
@@ -21,6 +23,33 @@ const benchBundle = {
       path: targets.echo,
       methods: ['POST'],
       controller: async request => Response.json(await request.json()),
+    })
+    routes.get('download', targets.download, () => {
+      const headers = { 'content-length': String(fileSize) }
+      return Response.stream(Readable.from(createPieces()), { headers })
+    })
+    routes.add({
+      name: 'upload',
+      path: targets.upload,
+      methods: ['POST'],
+      defaults: { _body_limit: fileSize },
+      controller: async request => {
+        let bytes = 0
+        for await (const chunk of request.body.stream()) bytes += chunk.length
+        return Response.json({ bytes })
+      },
+    })
+    /** @type {Set<EventStream>} */
+    const streams = new Set()
+    routes.get('events', targets.events, request => {
+      return new EventStream(request, stream => {
+        streams.add(stream)
+        return () => streams.delete(stream)
+      })
+    })
+    routes.get('publish', targets.publish, () => {
+      for (const stream of streams) stream.send(event)
+      return Response.json(greeting)
     })
   },
 }
