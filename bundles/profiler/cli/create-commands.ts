@@ -81,14 +81,14 @@ function createProfilerShow({ inspector, panels, storage }: CommandServices): Co
         import('../export/json.ts'),
         import('../export/markdown.ts'),
       ])
-      const record = await showProfile(found, storage, inspector)
+      const shown = await showProfile(found, storage, inspector)
       const tone = toSummaryView(profile.summary).tone
       output.print({
-        blocks: [{ kind: 'markdown', text: toMarkdown(record, panel), tone: tone === 'plain' ? 'strong' : tone }],
-        json: toJson(record, panel),
+        blocks: [{ kind: 'markdown', text: toMarkdown(shown, panel), tone: tone === 'plain' ? 'strong' : tone }],
+        json: toJson(shown, panel),
       })
       if (panel === undefined && output.format === 'text') {
-        const names = all.filter(panel => hasContent(panel, record)).map(({ name }) => name)
+        const names = all.filter(panel => hasContent(panel, shown)).map(({ name }) => name)
         output.note(`\n--panel shows one of them in detail: ${names.join(', ')}.`)
       }
       return exitCodes.success
@@ -222,8 +222,8 @@ function createProfilerExport(services: CommandServices): ConsoleCommand {
       const found = await findNamed(storage, words.token ?? '', output)
       if (found === undefined) return exitCodes.failure
       const { formatProfile } = await import('../web/export-profile.ts')
-      const record = await showProfile(found, storage, inspector)
-      const text = await formatProfile(kind, record, services)
+      const shown = await showProfile(found, storage, inspector)
+      const text = await formatProfile(kind, shown, services)
       if (text === undefined)
         return fail(output, `The CPU was not sampled during the request ${found.profile.summary.token}.`)
       if (out === undefined) {
