@@ -1,3 +1,4 @@
+import { existsSync, rmSync } from 'node:fs'
 import { setTimeout as delay } from 'node:timers/promises'
 import { isMainThread } from 'node:worker_threads'
 import { type Test, t } from 'tap'
@@ -11,12 +12,12 @@ const limit = Number(process.env.END_LIMIT ?? 10_000)
  */
 function endAfterFailure(root: Test): void {
   let running = 0
-  let started = 0
+  const tests: Test[] = []
   const endProgram = async () => {
-    const last = started
+    const { length } = tests
     // Without an open resource, this timer does not keep the process alive.
     await delay(limit, undefined, { ref: false })
-    if (running > 0 || started > last || root.passing()) return
+    if (running > 0 || tests.length > length || root.passing()) return
     process.stderr.write(`The tests have ended, but not their process: ${describeOpen()}.\n`)
     root.end()
     await delay(100)
@@ -24,7 +25,7 @@ function endAfterFailure(root: Test): void {
   }
   root.beforeEach(test => {
     running++
-    started++
+    tests.push(test)
     const { teardown } = test
     test.teardown = (end: () => unknown) =>
       teardown(() => {
@@ -35,6 +36,22 @@ function endAfterFailure(root: Test): void {
   root.afterEach(() => {
     if (--running === 0) void endProgram()
   })
+  process.on('exit', () => {
+    removeFolders(tests.filter(({ saveFixture }) => !saveFixture).map(({ testdirName }) => testdirName))
+  })
+}
+
+/** Removes folders into which the work that a failed test left has still written while tap removed them. */
+function removeFolders(folders: readonly string[]): void {
+  const left = folders.filter(folder => existsSync(folder))
+  const remove = () => {
+    for (const folder of left) rmSync(folder, { recursive: true, force: true, maxRetries: 5 })
+  }
+  remove()
+  if (left.length === 0) return
+  // Writes that have begun end in other threads.
+  Atomics.wait(new Int32Array(new SharedArrayBuffer(4)), 0, 0, 50)
+  remove()
 }
 
 /** The end of a teardown; for a failed test at most the limit, so that the next teardown is called. */

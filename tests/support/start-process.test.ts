@@ -39,6 +39,7 @@ const ending: Readonly<Record<string, string>> = {
 function createProgram(tests: Readonly<Record<string, string>>): string {
   const bodies = Object.entries(tests).map(([name, body]) => `t.test('${name}', async t => { ${body} })\n`)
   return `
+import { mkdir, writeFile } from 'node:fs/promises'
 import { createServer } from 'node:net'
 import { t } from 'tap'
 import { pause, startProgram, startSite } from '#tests/bin/site-process.ts'
@@ -48,6 +49,9 @@ const endless = 'sleep 1000 & sleep 1000'
 const tree = t => startProcess(t, ['sh', '-c', endless])
 const writer = folder => ['sh', '-c', 'cd "$0"; n=0; while :; do n=$((n+1)); mkdir -p "$n"; : > "$n/file"; done', folder]
 const never = new Promise(() => undefined)
+const write = async folder => {
+  for (let n = 0; ; n++) await writeFile(folder + '/' + n, '').catch(() => mkdir(folder, { recursive: true }))
+}
 
 ${bodies.join('')}`
 }
@@ -109,6 +113,7 @@ t.test('a limit names what was awaited, and what the process has printed', async
 const leaving: Readonly<Record<string, string>> = {
   'a server that stays open': 'createServer().listen(0); t.ok(false)',
   'a teardown that never ends': "t.teardown(() => console.log('# the next one')); t.teardown(() => never); t.ok(false)",
+  'work that writes into the folder': 'write(t.testdir()); await pause(50); t.ok(false)',
   'a teardown of a test in a test': "await t.test('inner', async t => { t.teardown(() => never); t.ok(false) })",
 }
 
@@ -124,7 +129,11 @@ t.test('what a failed test leaves open ends with its program, which names it', a
   t.equal(code, 1)
   for (const name of Object.keys(leaving)) t.match(stdout, `- ${name} #`)
   t.match(stdout, '# the next one')
-  t.match(stdout, /^1\.\.3$/m)
+  t.match(stdout, /^1\.\.\d+$/m)
+  t.strictSame(
+    readdirSync(path.resolve('.tap/fixtures')).filter(name => name.includes('leaving.test.js-')),
+    [],
+  )
   t.match(stderr, /A teardown of the test ".*a teardown that never ends" has not ended: .*TCPServerWrap/)
   t.match(stderr, /A teardown of the test ".*inner" has not ended/)
   t.match(stderr, /The tests have ended, but not their process: .*TCPServerWrap/)
