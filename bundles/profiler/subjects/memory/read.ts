@@ -3,7 +3,7 @@ import type { Profile } from '../../profile/profile.ts'
 import type { Period } from '../../profile/work.ts'
 import type { MemoryData } from './data.ts'
 
-/** Lists the CPU time, the waiting and the memory of the process during a request, without what is not known. */
+/** Lists the CPU time, the waiting and the memory of the process during a request: those that are known. */
 export function listUsage(profile: Profile): Row[] {
   const { loop, peak, ...memory } = profile.collectors.memory ?? {}
   const usage: readonly [name: string, value: string | undefined][] = [
