@@ -6,8 +6,8 @@ import { check, isObject, type JsonObject, list, maybe, oneOf, type Schema, text
 const placeEntries = {
   function: maybe(check.text),
   file: maybe(check.text),
-  line: maybe(check.number),
-  column: maybe(check.number),
+  line: maybe(check.count),
+  column: maybe(check.count),
   /** Whether its function awaited the one below it. */
   isAwaiting: maybe(v.literal(true)),
 }
@@ -45,8 +45,8 @@ const frame = v.object({
   call: text,
   /** As seen from the application; files of the package begin with `sinfonietta/`. Absent for native code. */
   file: maybe(check.text),
-  line: maybe(check.number),
-  column: maybe(check.number),
+  line: maybe(check.count),
+  column: maybe(check.count),
   /** `kernel`: the package sinfonietta. `vendor`: another npm package. */
   origin: oneOf(['runtime', 'application', 'kernel', 'vendor']),
   /** The npm package of the code, for `vendor`. */
@@ -63,9 +63,9 @@ const exceptionEntries = {
   /** The innermost call first, at most 30. */
   frames: list(frame),
   /** How many of its outermost frames are left out because they are the same as those of the exception above it. */
-  common: maybe(check.amount),
+  common: maybe(check.count),
   /** How many frames are left out because there were too many. */
-  omitted: maybe(check.amount),
+  omitted: maybe(check.count),
   /** Says what else was left out. */
   note: maybe(check.text),
 }

@@ -1,7 +1,7 @@
 import * as v from 'valibot'
 import type { MultipartPart } from '../../../lib/body/multipart.ts'
 import { formatText } from './format.ts'
-import { amount, amountOrNull, check, list, maybe, oneOf, type Pairs, pairs, text } from './schema.ts'
+import { amountOrNull, check, count, list, maybe, oneOf, type Pairs, pairs, text } from './schema.ts'
 
 /** The content of a message as it is stored: masked, and within bounds. */
 export type ContentData = v.InferOutput<typeof contentSchema>
@@ -74,7 +74,7 @@ export const body = v.object({
         name: text,
         /** The type that the client claims. */
         type: text,
-        size: amount,
+        size: count,
       }),
     ),
   ),

@@ -46,7 +46,7 @@ export function isAmount(value: unknown): value is number {
 }
 
 /** Whether a value is an amount (see `isAmount`) that is whole. */
-export function isCount(value: unknown): value is number {
+function isCount(value: unknown): value is number {
   return isAmount(value) && Number.isInteger(value)
 }
 
@@ -60,11 +60,13 @@ export const check: {
   readonly text: Schema<string>
   readonly number: Schema<number>
   readonly amount: Schema<number>
+  readonly count: Schema<number>
   readonly object: Schema<JsonObject>
 } = {
   text: v.string(),
   number: v.custom<number>(isNumber),
   amount: v.custom<number>(isAmount),
+  count: v.custom<number>(isCount),
   object: v.custom<JsonObject>(isObject),
 }
 
@@ -74,10 +76,10 @@ export const text: Schema<string> = v.fallback(v.string(), '')
 /** A number; 0 where it is damaged. */
 export const number: Schema<number> = v.fallback(v.custom<number>(isNumber), 0)
 
-/** A number that is not negative: a duration, a size, a count; 0 where it is damaged. */
+/** A number that is not negative, such as a duration; 0 where it is damaged. */
 export const amount: Schema<number> = v.fallback(v.custom<number>(isAmount), 0)
 
-/** A whole number that is not negative; 0 where it is damaged. */
+/** A whole number that is not negative: a count, a line, bytes; 0 where it is damaged. */
 export const count: Schema<number> = v.fallback(v.custom<number>(isCount), 0)
 
 /** A boolean; false where it is damaged. */
@@ -97,9 +99,9 @@ export const pairs: Schema<Pairs> = list(v.custom<Pairs[number]>(isPair))
 
 const excerptSchema = v.object({
   file: text,
-  line: number,
+  line: count,
   /** The number of the first of the `lines`. */
-  start: number,
+  start: count,
   lines: texts,
 })
 
@@ -157,5 +159,5 @@ export const treeSchema: Schema<ValueTree> = v.object({
   /** The properties or items of an object. */
   entries: maybe(list(v.object({ name: check.text, value: v.lazy(() => treeSchema) }))),
   /** How many further entries were left out. */
-  omitted: maybe(check.amount),
+  omitted: maybe(check.count),
 })

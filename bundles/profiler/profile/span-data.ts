@@ -1,7 +1,7 @@
 import * as v from 'valibot'
 import {
-  amount,
   check,
+  count,
   flag,
   indexedList,
   isAmount,
@@ -76,7 +76,7 @@ export const eventsSchema = v.object({
   /** In the order in which they began; `null` for a row that is damaged, so that the others keep their index. */
   spans: indexedList<SpanRow | null>(v.custom<SpanRow>(isSpanRow), null),
   /** How many spans were left out because there were too many. */
-  dropped: amount,
+  dropped: count,
   /** In their order. Between them, the request was at work without a pause. */
   waits: list(v.tuple([check.amount, check.amount, check.amount])),
   /** Whether the process handled other main requests at the same time. */

@@ -89,8 +89,8 @@ export class Profiler {
   /**
    * Resolves when the profile of a token is written, at once when none is expected, and after one second in any case.
    */
-  whenWritten(token: string): Promise<void> {
-    return this.#maker.whenWritten(token)
+  whenStored(token: string): Promise<void> {
+    return this.#maker.whenStored(token)
   }
 
   /** Resolves when every ended request is written, and after one second in any case. */
@@ -336,7 +336,7 @@ class ProfileMaker {
   }
 
   /** Resolves when the profile of a token is stored, at once when none is expected, and after one second in any case. */
-  whenWritten(token: string): Promise<void> {
+  whenStored(token: string): Promise<void> {
     return this.#pending.wait(token, waitLimit)
   }
 

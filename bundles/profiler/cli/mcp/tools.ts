@@ -28,7 +28,7 @@ import { compareStored, verifyRequest } from '../replay-commands.ts'
 /** The services that the tools use. */
 export interface ToolServices {
   readonly storage: ProfileStorage
-  readonly profiler: Pick<Profiler, 'whenWritten'>
+  readonly profiler: Pick<Profiler, 'whenStored'>
   readonly inspector: Inspector
   /** In the order of the menu. */
   readonly panels: readonly SubjectView[]
@@ -67,7 +67,7 @@ type AddTool = <Input extends z.ZodRawShape>(
 /** Finds a profile by its token, or the latest. @throws ToolError */
 async function findStored(word: string, { profiler, storage }: ToolServices): Promise<StoredProfile> {
   // An agent may have the token of a response whose profile is not written yet.
-  if (isToken(word)) await profiler.whenWritten(word)
+  if (isToken(word)) await profiler.whenStored(word)
   const found = await findByWord(storage, word)
   if (found === undefined) throw new ToolError(`${missing(word)} find_profiles lists what is stored.`)
   return found

@@ -232,7 +232,7 @@ function missing({ length, state, type }: BodyData): PlannedBody {
 /** The services of a {@link Replayer}. */
 export interface ReplayerServices {
   readonly kernel: Pick<HttpKernel, 'answerError' | 'handle' | 'run' | 'terminate'>
-  readonly profiler: Pick<Profiler, 'find' | 'whenWritten'>
+  readonly profiler: Pick<Profiler, 'find' | 'whenStored'>
   readonly debugGate: Pick<DebugGate, 'refuse'>
   /** The time limit for the response, in milliseconds; 30 seconds by default. */
   readonly patience?: number
@@ -263,7 +263,7 @@ export class Replayer {
     const token = profiler.find(request)?.token
     if (!isOver) return { problem: 'There was no response in time. The profile appears when the request is complete.' }
     if (token === undefined) return { problem: 'The replay has a response, but no profile.' }
-    await profiler.whenWritten(token)
+    await profiler.whenStored(token)
     return { token }
   }
 

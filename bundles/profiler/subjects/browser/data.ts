@@ -1,5 +1,5 @@
 import * as v from 'valibot'
-import { amount, check, isCount, list, maybe, type Schema } from '../../profile/schema.ts'
+import { check, count, list, maybe, type Schema } from '../../profile/schema.ts'
 
 /** The errors that browsers report: `resource` is a file that could not be loaded, `policy` a violated Content-Security-Policy. */
 const browserErrorKinds = ['exception', 'rejection', 'console', 'resource', 'policy'] as const
@@ -16,7 +16,7 @@ export type BrowserError = BrowserData['errors'][number]
 /** An error as a page reports it: not masked, and of any length. */
 export type BrowserReport = Omit<BrowserError, 'times'>
 
-const position = maybe(v.custom<number>(isCount))
+const position = maybe(check.count)
 
 const fields = {
   kind: v.picklist(browserErrorKinds),
@@ -28,7 +28,7 @@ const fields = {
   /** As the browser wrote it, without the message. */
   stack: maybe(check.text),
   /** Milliseconds since the page was loaded, by the clock of the browser. */
-  at: amount,
+  at: count,
 }
 
 const report: Schema<BrowserReport> = v.object(fields)
@@ -40,11 +40,11 @@ export const browserSchema = v.object({
     v.object({
       ...fields,
       /** How often it occurred. */
-      times: v.fallback(v.custom<number>(isCount), 1),
+      times: v.fallback(check.count, 1),
     }),
   ),
   /** How many were only counted because there were too many. */
-  omitted: amount,
+  omitted: count,
 })
 
 const reports = v.fallback(v.object({ errors: list(report) }), { errors: [] })

@@ -1,6 +1,6 @@
 import * as v from 'valibot'
 import { codePlace } from '../../profile/code.ts'
-import { amount, check, list, maybe, number, oneOf, treeSchema } from '../../profile/schema.ts'
+import { check, count, list, maybe, oneOf, treeSchema } from '../../profile/schema.ts'
 
 /** The functions whose values the Console panel shows: `dump`, and methods of `console`. */
 const consoleMethods = ['dump', 'log', 'info', 'warn', 'error', 'debug', 'table', 'trace', 'dir'] as const
@@ -19,7 +19,7 @@ export const consoleSchema = v.object({
   entries: list(
     v.object({
       /** Microseconds since the request began. */
-      at: number,
+      at: count,
       method: oneOf(consoleMethods),
       /** The label of a dump. */
       label: maybe(check.text),
@@ -32,5 +32,5 @@ export const consoleSchema = v.object({
     }),
   ),
   /** How many were only counted because there were too many, or too much text. */
-  omitted: amount,
+  omitted: count,
 })

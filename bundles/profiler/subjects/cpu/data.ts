@@ -18,10 +18,10 @@ const sampledFunction = v.object({
   name: text,
   /** As seen from the application; absent for functions of the engine. */
   file: maybe(check.text),
-  line: maybe(check.number),
-  column: maybe(check.number),
+  line: maybe(check.count),
+  column: maybe(check.count),
   /** The line that was sampled most. */
-  hot: maybe(check.number),
+  hot: maybe(check.count),
   origin: oneOf(['runtime', 'application', 'kernel', 'vendor', 'gc']),
   /** The npm package of the code, for `vendor`. */
   package: maybe(check.text),

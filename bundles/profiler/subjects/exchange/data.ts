@@ -4,6 +4,7 @@ import {
   amount,
   amountOrNull,
   check,
+  count,
   flag,
   isToken,
   list,
@@ -53,9 +54,9 @@ export const responseSchema = v.object({
   size: amountOrNull,
   isStreamed: flag,
   /** Bytes of a stream that were sent, as they were sent: maybe compressed. Absent if the response was no stream. */
-  sent: maybe(check.amount),
+  sent: maybe(check.count),
   /** Server-sent events; absent if the response was no stream of events. */
-  events: maybe(check.amount),
+  events: maybe(check.count),
   /** Cookies that are nearly too large for browsers: their names and bytes. The bytes are those before their values are masked. */
   largeCookies: maybe(pairs),
   /** As it was before compression, without the profiler's toolbar; absent of a stream and of the profiler's error page. */
@@ -66,7 +67,7 @@ export const sessionSchema = v.object({
   /** Whether the route says that it uses no session. */
   isStateless: flag,
   /** Uses by the main request and all of its sub-requests so far. */
-  useCount: amount,
+  useCount: count,
   /** Uses by this request itself. */
   uses: list(
     v.object({
@@ -90,7 +91,7 @@ export const sessionSchema = v.object({
 export const redirectsSchema = list(
   v.object({
     token: v.custom<string>(isToken),
-    status: amount,
+    status: count,
     method: text,
     /** Masked. */
     url: text,

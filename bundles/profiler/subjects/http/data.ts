@@ -1,7 +1,7 @@
 import * as v from 'valibot'
 import { caller } from '../../profile/code.ts'
 import { messageSchema } from '../../profile/content.ts'
-import { amount, check, list, maybe, number, oneOf, text } from '../../profile/schema.ts'
+import { check, count, list, maybe, number, oneOf, text } from '../../profile/schema.ts'
 
 /** The HTTP client calls. */
 type HttpData = v.InferOutput<typeof httpSchema>
@@ -29,7 +29,7 @@ export const httpSchema = v.object({
       head: maybe(check.number),
       /** When the response ended, or the call failed. */
       end: maybe(check.number),
-      status: maybe(check.number),
+      status: maybe(check.count),
       /** The length of the body as announced, else the bytes that were received for the whole response. */
       bytes: maybe(check.number),
       /** Whether the bytes were counted on the wire, with the head of the response. */
@@ -49,5 +49,5 @@ export const httpSchema = v.object({
     }),
   ),
   /** How many were only counted because there were too many. */
-  omitted: amount,
+  omitted: count,
 })

@@ -1,7 +1,7 @@
 import * as v from 'valibot'
 import { logLevels } from '../../../../lib/log/logger.ts'
 import { caller, recordedException } from '../../profile/code.ts'
-import { amount, check, list, maybe, number, text } from '../../profile/schema.ts'
+import { check, count, list, maybe, text } from '../../profile/schema.ts'
 
 /** The log messages of a request. */
 export type LoggerData = v.InferOutput<typeof loggerSchema>
@@ -17,7 +17,7 @@ export const loggerSchema = v.object({
   records: list(
     v.object({
       /** Microseconds since the request began. */
-      at: number,
+      at: count,
       level: v.picklist(logLevels),
       channel: text,
       /** With its placeholders filled. */
@@ -37,5 +37,5 @@ export const loggerSchema = v.object({
     }),
   ),
   /** How many messages, between the first and the last, were not kept. */
-  dropped: amount,
+  dropped: count,
 })

@@ -1,6 +1,6 @@
 import * as v from 'valibot'
 import { caller } from '../../profile/code.ts'
-import { amount, check, flag, list, maybe, number, section, text } from '../../profile/schema.ts'
+import { amount, check, count, flag, list, maybe, number, section, text } from '../../profile/schema.ts'
 
 /** What the whole process used during a main request, until its response was sent. Times are in milliseconds. */
 export type MemoryData = v.InferOutput<typeof memorySchema>
@@ -35,20 +35,20 @@ export const memorySchema = v.object({
     idle: amount,
   }),
   /** In bytes. */
-  heap: section({ before: amount, after: amount, limit: amount }),
+  heap: section({ before: count, after: count, limit: count }),
   /** The most bytes that the process ever held (resident set size). */
-  peak: maybe(check.amount),
+  peak: maybe(check.count),
   /** Other main requests in flight. */
   requests: section({
     /** At the start. */
-    others: amount,
+    others: count,
     /** At most. */
-    most: amount,
+    most: count,
   }),
   /** The runs of the garbage collector. */
   pauses: section({
     /** How many there were. */
-    count: amount,
+    count,
     /** Milliseconds of all of them. */
     total: amount,
     /** The first 20. */

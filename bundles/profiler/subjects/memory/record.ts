@@ -23,9 +23,9 @@ import { watchSyncCalls } from './sync-calls.ts'
  */
 export const memorySubject: RecordedSubject = {
   observeProcess({ context, debugGate, directory, logger }, { findTrace, onBegin, profiler }) {
-    const unwritten = () => profiler.unstored
-    const loop = new LoopWatch(unwritten)
-    const hangs = new HangWatch({ unwritten, context, logger: logger.channel('profiler') })
+    const unstored = () => profiler.unstored
+    const loop = new LoopWatch(unstored)
+    const hangs = new HangWatch({ unstored, context, logger: logger.channel('profiler') })
     onBegin(trace => {
       usagePart.of(trace)
       loop.start()
@@ -202,15 +202,15 @@ const interval = 20
  * machine that was busy with other programs.
  */
 export class LoopWatch {
-  readonly #unwritten: () => Iterable<Trace>
+  readonly #unstored: () => Iterable<Trace>
   #timer: NodeJS.Timeout | undefined
   #looked = 0
   #idle = 0
   #cpu = 0
 
-  /** Lists the main requests that are not written yet. */
-  constructor(unwritten: () => Iterable<Trace>) {
-    this.#unwritten = unwritten
+  /** Lists the main requests that are not stored yet. */
+  constructor(unstored: () => Iterable<Trace>) {
+    this.#unstored = unstored
   }
 
   /** Starts the timer, unless it runs. It stops by itself when no request is in flight. */
@@ -228,7 +228,7 @@ export class LoopWatch {
   }
 
   #look(): void {
-    const traces = [...this.#unwritten()]
+    const traces = [...this.#unstored()]
     if (traces.length === 0) {
       this.stop()
       return
@@ -274,14 +274,14 @@ const kinds: Readonly<Record<number, string>> = {
 
 /**
  * Records the runs of the garbage collector on the requests that they interrupted. Node reports a run up to two turns
- * of the event loop later: a short request has ended then, but is not written yet.
+ * of the event loop later: a short request has ended then, but is not stored yet.
  */
 export class GcWatch {
-  readonly #unwritten: () => Iterable<Trace>
+  readonly #unstored: () => Iterable<Trace>
 
-  /** Lists the main requests that are not written yet. */
-  constructor(unwritten: () => Iterable<Trace>) {
-    this.#unwritten = unwritten
+  /** Lists the main requests that are not stored yet. */
+  constructor(unstored: () => Iterable<Trace>) {
+    this.#unstored = unstored
   }
 
   /** Starts to listen, until the returned function is called. It does not keep the process running. */
@@ -292,7 +292,7 @@ export class GcWatch {
   }
 
   #take(runs: readonly GcRun[]): void {
-    for (const trace of this.#unwritten()) for (const run of runs) notePause(trace, run)
+    for (const trace of this.#unstored()) for (const run of runs) notePause(trace, run)
   }
 }
 
@@ -304,8 +304,8 @@ function notePause(trace: Trace, { detail, duration, startTime }: GcRun): void {
 
 /** The services that the watch uses. */
 interface HangWatchServices {
-  /** Lists the main requests that are not written yet. */
-  readonly unwritten: () => Iterable<Trace>
+  /** Lists the main requests that are not stored yet. */
+  readonly unstored: () => Iterable<Trace>
   readonly context: RequestContext
   readonly logger: Logger
   /** Milliseconds after which a request hangs; 5 seconds by default. */
@@ -337,7 +337,7 @@ export class HangWatch {
   }
 
   #look(): void {
-    const traces = [...this.#services.unwritten()]
+    const traces = [...this.#services.unstored()]
     if (traces.length === 0) this.stop()
     for (const trace of traces) {
       if (trace.duration !== undefined || elapsedSince(trace) < this.#limit || this.#reported.has(trace)) continue

@@ -3,8 +3,8 @@ import { caller } from '../../profile/code.ts'
 import {
   amount,
   check,
+  count,
   indexedList,
-  isCount,
   isObject,
   type JsonObject,
   list,
@@ -23,8 +23,6 @@ export type ConnectionWaitData = NonNullable<QueriesData['waits']>[number]
 /** A query of a database or a cache. Times are in milliseconds since the request began. All texts are masked. */
 export type QueryData = v.InferOutput<typeof query>
 
-const whole = v.custom<number>(isCount)
-
 const query = v.object({
   /** The `db.system.name` of OpenTelemetry: `postgresql`, `mysql`, `mariadb`, `sqlite`, `redis`. */
   system: check.text,
@@ -41,7 +39,7 @@ const query = v.object({
   /** Absent if it was not over. */
   end: maybe(check.number),
   /** Rows that were returned or changed. */
-  rows: maybe(whole),
+  rows: maybe(check.count),
   error: maybe(check.text),
   /** The code of the error: the SQLSTATE, or that of the library. */
   code: maybe(check.text),
@@ -50,11 +48,11 @@ const query = v.object({
   /** How it was recorded: by a channel of the library, by a span, or by the application's own call. */
   source: oneOf(['measure', 'channel', 'span']),
   /** The index of the first query with the same text and the same values. */
-  twin: maybe(whole),
+  twin: maybe(check.count),
   /** The commands of a MULTI or pipeline. */
-  batch: maybe(whole),
+  batch: maybe(check.count),
   /** Which transaction of the request it is part of, from 1; absent if it is not known. */
-  transaction: maybe(whole),
+  transaction: maybe(check.count),
 })
 
 /** Queries refer to one another by their index: one without a system or a text is replaced. */
@@ -62,7 +60,7 @@ export const queriesSchema = v.object({
   /** In the order in which they began, at most 500. */
   queries: indexedList(query, { system: '', text: '', start: 0, source: 'measure' }),
   /** How many were only counted because there were too many. */
-  omitted: amount,
+  omitted: count,
   /** Waits of 10 ms or more for a free connection of a pool, where the library reports them; at most 100. */
   waits: maybe(
     list(

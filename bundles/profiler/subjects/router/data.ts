@@ -2,7 +2,7 @@ import * as v from 'valibot'
 import { cut } from '../../../../lib/redact/masking-copier.ts'
 import type { Redactor } from '../../../../lib/redact/redactor.ts'
 import { type NearRoute, outcomesByNearness } from '../../../../lib/routing/nearest-routes.ts'
-import { amount, check, list, maybe, type Schema, text, texts } from '../../profile/schema.ts'
+import { check, count, list, maybe, type Schema, text, texts } from '../../profile/schema.ts'
 
 /** The result of the router. */
 export type RouterData = FoundRouteData | RedirectRouteData | MissingRouteData
@@ -40,7 +40,7 @@ export type RouterProcessData = v.InferOutput<typeof routerProcessSchema>
 export type RouteData = RouterProcessData['routes'][number]
 
 const nearRoute: Schema<NearRoute> = v.object({
-  position: amount,
+  position: count,
   name: text,
   path: text,
   reason: v.fallback(v.picklist(outcomesByNearness), 'path'),
@@ -54,7 +54,7 @@ export const routerSchema: Schema<RouterData> = v.variant('outcome', [
     outcome: v.picklist(['not-found', 'method-not-allowed']),
     allow: maybe(texts),
     nearest: list(nearRoute),
-    total: amount,
+    total: count,
   }),
 ])
 

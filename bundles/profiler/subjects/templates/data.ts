@@ -1,5 +1,5 @@
 import * as v from 'valibot'
-import { amount, check, indexedList, maybe, number, text, texts } from '../../profile/schema.ts'
+import { amount, check, count, indexedList, maybe, number, text, texts } from '../../profile/schema.ts'
 
 /** A render of one template. Times are in milliseconds, its start from that of the request. */
 export type RenderData = v.InferOutput<typeof render>
@@ -23,7 +23,7 @@ export const templatesSchema = v.object({
   /** In the order in which they began. */
   renders: indexedList(render, { name: '', parent: -1, start: 0, duration: 0 }),
   /** How many were only counted because there were too many. */
-  omitted: amount,
+  omitted: count,
   /** Milliseconds that pages waited for sub-requests and globals. */
   waited: amount,
 })

@@ -1,5 +1,5 @@
 import * as v from 'valibot'
-import { amount, check, flag, list, text } from '../../profile/schema.ts'
+import { check, count, flag, list, text } from '../../profile/schema.ts'
 
 /** The measurements of the application with the stopwatch of a request. */
 export type TimeData = v.InferOutput<typeof timeSchema>
@@ -15,14 +15,14 @@ export const timeSchema = v.object({
       /** Starts and durations. */
       periods: list(v.tuple([check.number, check.amount])),
       /** The sum of all periods, also of those that were left out. */
-      duration: amount,
+      duration: count,
       /** How many periods were left out. */
-      dropped: amount,
+      dropped: count,
       isRunning: flag,
     }),
   ),
   /** How many names were left out. */
-  dropped: amount,
+  dropped: count,
 })
 
 /** Recorded when work continued after the response was sent. */

@@ -1,7 +1,7 @@
 import * as v from 'valibot'
 import type { ValueTree } from '../../../../lib/redact/value-tree.ts'
 import { formatCount } from '../../profile/format.ts'
-import { amount, check, list, maybe, number, oneOf, texts, treeSchema } from '../../profile/schema.ts'
+import { check, count, list, maybe, number, oneOf, texts, treeSchema } from '../../profile/schema.ts'
 
 /** The validations of the input of a request. */
 export type ValidationsData = v.InferOutput<typeof validationsSchema>
@@ -31,7 +31,7 @@ const validation = v.object({
     }),
   ),
   /** How many issues are not listed. */
-  omittedIssues: amount,
+  omittedIssues: count,
   /** The error that the schema has thrown. */
   error: maybe(check.text),
   /** The input as it was received. */
@@ -42,7 +42,7 @@ export const validationsSchema = v.object({
   /** In the order in which they began. */
   validations: list(validation),
   /** How many were only counted because there were too many. */
-  omitted: amount,
+  omitted: count,
 })
 
 /** The number of issues of a validation, with those that are not listed. */

@@ -41,7 +41,7 @@ export async function renderCompare(
   const [a, b] = readTokens(request.query)
   if (b === '') return explain('Two profiles are required', 'Select two profiles in the list, then compare them.', 400)
 
-  await Promise.all([a, b].map(token => profiler.whenWritten(token)))
+  await Promise.all([a, b].map(token => profiler.whenStored(token)))
   const [first, second] = await Promise.all([a, b].map(token => storage.find(token)))
   const missing = [first ?? a, second ?? b].filter(token => typeof token === 'string' && token !== '')
   if (second === undefined || missing.length > 0) {

@@ -241,7 +241,7 @@ async function takeBrowserErrors(
 ): Promise<Response> {
   const reports = parseReports(await request.json())
   // The page may report errors before its profile is stored.
-  await profiler.whenWritten(token)
+  await profiler.whenStored(token)
   return protect(new Response(null, { status: statuses[await errors.add(token, reports, request.origin)] }))
 }
 

@@ -185,7 +185,7 @@ function listExports(profile: Profile) {
 
 /** The part of the application that finds a profile. */
 export type FindServices = Pick<ProfilerApplication, 'inspector' | 'storage'> & {
-  readonly profiler: Pick<Profiler, 'whenWritten'>
+  readonly profiler: Pick<Profiler, 'whenStored'>
 }
 
 /** Finds the profile of a token, with its relatives and findings. */
@@ -194,7 +194,7 @@ export async function findProfile(
   { inspector, profiler, storage }: FindServices,
 ): Promise<(ShownProfile & Relatives) | undefined> {
   // The client knows the token of its response before the profile is stored.
-  await profiler.whenWritten(token)
+  await profiler.whenStored(token)
   const found = await storage.find(token)
   if (found === undefined) return undefined
   return showProfile(found, storage, await inspector())
@@ -274,7 +274,7 @@ export async function renderContent(
   request: Request,
   app: Pick<ProfilerApplication, 'assets' | 'editor' | 'profiler' | 'storage' | 'view'>,
 ): Promise<Response> {
-  await app.profiler.whenWritten(token)
+  await app.profiler.whenStored(token)
   const found = await app.storage.find(token)
   if (found === undefined) return renderMissing(token, request, app)
   const content = found.profile.collectors.response?.content

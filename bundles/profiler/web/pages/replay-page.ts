@@ -50,7 +50,7 @@ export async function renderReplay(
  */
 export async function replay(token: string, request: Request, app: ReplayServices): Promise<Response> {
   const { profiler, replayer, storage } = app
-  await profiler.whenWritten(token)
+  await profiler.whenStored(token)
   const found = await storage.find(token)
   if (found === undefined) return renderMissing(token, request, app)
   const plan = planReplay(found.profile)
@@ -153,7 +153,7 @@ type VerifyServices = Pick<ProfilerApplication, 'inspector' | 'profiler' | 'repl
  */
 export async function verifyFix(token: string, request: Request, app: VerifyServices): Promise<Response> {
   const { profiler, storage } = app
-  await profiler.whenWritten(token)
+  await profiler.whenStored(token)
   const found = await storage.find(token)
   if (found === undefined) return respond('unsure', 'The profile was deleted.', [], 404)
   const original = found.profile

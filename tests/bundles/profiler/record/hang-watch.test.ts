@@ -26,7 +26,7 @@ function watch(t: Test, open: Trace[], limit = 25) {
   const { logger, records } = createRecorder()
   const requests: unknown[] = []
   logger.observe(() => requests.push(context.current))
-  const watch = new HangWatch({ unwritten: () => open, context, logger, limit })
+  const watch = new HangWatch({ unstored: () => open, context, logger, limit })
   t.teardown(watch.stop)
   watch.start()
   watch.start()

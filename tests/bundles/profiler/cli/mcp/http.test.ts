@@ -191,7 +191,7 @@ t.test('without the package, the answer names the package to install; a tool tha
       throw new Error(canary)
     },
   } as unknown as ProfileStorage
-  const tools = { storage, inspector: new Inspector([]), profiler: { whenWritten: async () => {} }, panels: [] }
+  const tools = { storage, inspector: new Inspector([]), profiler: { whenStored: async () => {} }, panels: [] }
   const createKernel = async (loadSdk: () => Promise<McpSdk>) => {
     const load = async () => {
       const sdk = await loadSdk()

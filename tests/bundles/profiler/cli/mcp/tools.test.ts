@@ -57,7 +57,7 @@ async function createToolset(
   const { app, close } = await createTestKernel({ bundles: [bundle] })
   await close()
   const awaited: string[] = []
-  const profiler = { whenWritten: async (token: string) => void awaited.push(token) }
+  const profiler = { whenStored: async (token: string) => void awaited.push(token) }
   const inspector = new Inspector([])
   const services = { storage, inspector, profiler, panels: subjectViews, ...more }
   const { server } = await openServer(await loadSdk(), services, app.logger)

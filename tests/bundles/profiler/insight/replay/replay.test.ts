@@ -395,7 +395,7 @@ async function createReplayer(
   const tokens: string[] = []
   const profiler = {
     find: () => ({ token: 'abcdef' }) as never,
-    whenWritten: async (token: string) => void tokens.push(token),
+    whenStored: async (token: string) => void tokens.push(token),
   }
   const { debugGate, kernel } = app
   const replayer = new Replayer({ kernel, profiler, debugGate, ...patience })

@@ -439,7 +439,7 @@ t.test('a replay without a profile is no verdict', async t => {
   const verify = async (result: Awaited<ReturnType<Replayer['replay']>>) => {
     const replayer = Object.assign(Object.create(Replayer.prototype), { replay: async () => result })
     const inspector = async () => new Inspector([])
-    const profiler = { whenWritten: async () => undefined } as never
+    const profiler = { whenStored: async () => undefined } as never
     const request = createRequest('/_profiler/00000a/verify', { method: 'POST', form: { flaw: 'exception' } } as never)
     request.formData = async () => new Map([['flaw', 'exception']]) as never
     const response = await verifyFix('00000a', request, { ...app, inspector, profiler, replayer, storage })
