@@ -101,8 +101,10 @@ class ChannelLogger implements Logger {
     try {
       const time = writer.toTime(clock())
       const ids = findIds(finders, undefined)
-      const isUsual = context instanceof AccessEntry && ids === undefined && observers.size === 0
-      if (isUsual && writer.appendEntry(time, message, requestId, context)) return
+      if (context instanceof AccessEntry && ids === undefined && observers.size === 0) {
+        writer.appendEntry(time, message, requestId, context)
+        return
+      }
       const record: LogRecord = { time, level: 'info', channel: 'access', message, context, ...ids, requestId }
       writer.append(record)
       for (const observer of observers) observer(record)
@@ -181,9 +183,8 @@ class LogWriter {
   readonly #toText: (record: LogRecord) => string
   /** The lines of the access log that are not written yet. */
   #batch = ''
-  /** Plain lines behind them, as bytes: to join the many parts of their texts later takes longer than all the rest. */
-  #plain: Buffer | undefined
-  #plainLength = 0
+  /** The entries of lines behind them. Many lines that are made together take half of the time. */
+  #entries: WaitingEntry[] = []
   #timer: NodeJS.Timeout | undefined
   #ms = Number.NaN
   #time = ''
@@ -204,19 +205,15 @@ class LogWriter {
   /** Writes a record a moment later, together with others; at the latest when the process exits. */
   append(record: LogRecord): void {
     this.#begin()
-    this.#batch += this.#takePlain() + this.#toText(record)
+    this.#batch += this.#takeEntries() + this.#toText(record)
     if (this.#batch.length > batchLength) this.flush()
   }
 
-  /** Appends a line of the access log without a record. Returns `false` if a text of it is not plain, and for readable lines. */
-  appendEntry(time: string, message: string, requestId: string, entry: AccessEntry): boolean {
-    const text = this.#toText === toJsonLine ? toAccessLine(time, message, requestId, entry) : undefined
-    if (text === undefined || text.length > batchLength) return false
-    if (text.length > batchLength - this.#plainLength) this.flush()
+  /** Appends a record of the access log like {@link append}, and makes its line when it is written. */
+  appendEntry(time: string, message: string, requestId: string, context: AccessEntry): void {
     this.#begin()
-    this.#plain ??= Buffer.allocUnsafeSlow(batchLength)
-    this.#plainLength += this.#plain.write(text, this.#plainLength, 'latin1')
-    return true
+    this.#entries.push({ time, message, requestId, context })
+    if (this.#entries.length === entryLimit) this.flush()
   }
 
   /** The first line that waits sets the time of all. */
@@ -228,13 +225,19 @@ class LogWriter {
   }
 
   #hasLines(): boolean {
-    return this.#plainLength > 0 || this.#batch !== ''
+    return this.#entries.length > 0 || this.#batch !== ''
   }
 
-  #takePlain(): string {
-    const text = this.#plain?.toString('latin1', 0, this.#plainLength) ?? ''
-    this.#plainLength = 0
-    return text
+  #takeEntries(): string {
+    const entries = this.#entries
+    this.#entries = []
+    const isJson = this.#toText === toJsonLine
+    return entries
+      .map(
+        entry =>
+          (isJson ? toAccessLine(entry) : undefined) ?? this.#toText({ ...entry, level: 'info', channel: 'access' }),
+      )
+      .join('')
   }
 
   /** A time as ISO 8601. The text of the last one is kept: to make it costs half as much as the rest of a line. */
@@ -249,7 +252,7 @@ class LogWriter {
   readonly flush = (): void => {
     if (!this.#hasLines()) return
     clearTimeout(this.#timer)
-    const text = this.#batch + this.#takePlain()
+    const text = this.#batch + this.#takeEntries()
     this.#batch = ''
     this.#write(text)
   }
@@ -262,6 +265,17 @@ class LogWriter {
     }
   }
 }
+
+/** A record of the access log whose line is not made yet. */
+interface WaitingEntry {
+  readonly time: string
+  readonly message: string
+  readonly requestId: string
+  readonly context: AccessEntry
+}
+
+/** Entries that wait. */
+const entryLimit = 200
 
 /** Milliseconds that a line of the access log may wait. */
 const batchTime = 20
@@ -289,8 +303,8 @@ function toJsonLine({ time, level, channel, message, template, context, requestI
 const plainText = /^[ !#-[\]-~]*$/
 
 /** A line of the access log as {@link toJsonLine} writes it, in a fifth of its time; `undefined` if a text is not plain. */
-function toAccessLine(time: string, message: string, requestId: string, entry: AccessEntry): string | undefined {
-  const { method, path, route, status, ms, bytes, client } = entry
+function toAccessLine({ time, message, requestId, context }: WaitingEntry): string | undefined {
+  const { method, path, route, status, ms, bytes, client } = context
   // One test of all texts takes less than half of the time of six.
   if (!plainText.test(message + method + path + requestId + (route ?? '') + client)) return undefined
   const ofRoute = route === undefined ? '' : `,"route":"${route}"`
