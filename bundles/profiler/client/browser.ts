@@ -1,5 +1,5 @@
 /** A child of an element: another element, or a text. */
-export type Child = Node | string
+type Child = Node | string
 
 /** Creates an element. Attributes that are `undefined` are not set. */
 export function createElement<name extends keyof HTMLElementTagNameMap>(
@@ -46,7 +46,7 @@ const keys = {
 } as const
 
 /** A choice that is stored for all pages of this origin. */
-export type Choice = keyof typeof keys
+type Choice = keyof typeof keys
 
 /** The stored choice; `null` without one, or when the browser forbids storage. */
 export function recall(choice: Choice): string | null {

@@ -6,14 +6,7 @@ import type { Profile } from '../profile/profile.ts'
 import type { Excerpt } from '../profile/schema.ts'
 import type { EditorLinks, PlaceView } from './editor-links.ts'
 
-/** The content of the template `profiler/exceptions`. */
-export interface ExceptionsView {
-  readonly exceptions: readonly ExceptionView[]
-  /** The root cause first; empty for a single exception. */
-  readonly crumbs: readonly { readonly name: string; readonly id: string }[]
-}
-
-/** An exception. */
+/** An exception, as the template `profiler/exceptions` shows it. */
 export interface ExceptionView extends Pick<StoredException, 'name' | 'message' | 'code' | 'status' | 'note'> {
   readonly id: string
   readonly relation: string
@@ -48,10 +41,11 @@ interface SourceLine {
 }
 
 /**
- * Creates the view of the exceptions of a profile. The first frame with a source is open; foreign frames are folded. An
- * error of a template says where, and its cause says why: both are open.
+ * Creates the view of the exceptions of a profile. The first frame with a source is open; foreign frames are folded. An error of a
+ * template names the place, and its cause the reason: both are open. `crumbs` lead from the root cause to the exception; they are empty
+ * for a single exception.
  */
-export function viewExceptions(profile: Profile, editor: EditorLinks): ExceptionsView {
+export function viewExceptions(profile: Profile, editor: EditorLinks) {
   const exceptions = readExceptions(profile)
   const views = viewChain(exceptions, 'exception', readExcerpts(profile), editor)
   const last = templateOf(exceptions[0]?.frames[0]?.call ?? '') === undefined ? 0 : 1
