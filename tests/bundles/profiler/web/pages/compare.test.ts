@@ -1,10 +1,17 @@
-import { t } from 'tap'
-import { compareProfiles } from '#bundles/profiler/insight/compare/comparison.ts'
-import { toCompareView } from '#bundles/profiler/web/pages/compare-page.ts'
+import { type Test, t } from 'tap'
 import { Response } from '#lib/http/response.ts'
-import { createProfile, createQuery, createRecord, type RecordInit } from '#tests/support/create-profile.ts'
+import { createQuery, createRecord, type RecordInit } from '#tests/support/create-profile.ts'
 import { plainEquals, skeletonOf, textOf } from '#tests/support/html.ts'
 import { createProfiledKernel } from '#tests/support/profiled-kernel.ts'
+
+/** The page that compares two profiles. */
+async function compare(t: Test, first: RecordInit, second: RecordInit) {
+  const { client, storage } = await createProfiledKernel(t)
+  storage.append(createRecord({ ...first, token: '00000a' }), '{}')
+  storage.append(createRecord({ ...second, token: '00000b' }), '{}')
+  const html = plainEquals((await client.get('/_profiler/compare?a=00000a&b=00000b')).text)
+  return { html, text: textOf(html) }
+}
 
 t.test('two profiles are side by side, the differences first', async t => {
   // Times that differ by less than 2 ms are left out.
@@ -45,11 +52,15 @@ t.test('a difference of times has its percentage, and a bar if it is more than n
   const measured = (...times: number[]) => ({
     time: { measured: times.map((duration, at) => ({ name: `m${at}`, duration: duration * 1000 })) },
   })
-  const first = createProfile(measured(10, 1, 400, 60, 0), { duration: 398 })
-  const second = createProfile(measured(25, 2.9, 415, 57, 3), { duration: 396.8 })
-  const { parts } = toCompareView(first, second, compareProfiles(first, second))
-  const rows = parts[0] && [...parts[0].rows, ...parts[0].rest]
-  const seen = rows?.map(({ delta, name }) => delta && [name, delta.text, delta.share, delta.bar?.width])
+  const { html } = await compare(
+    t,
+    { data: measured(10, 1, 400, 60, 0), duration: 398 },
+    { data: measured(25, 2.9, 415, 57, 3), duration: 396.8 },
+  )
+  const [, timings = ''] = html.split(/<section[^>]*id="part-/)
+  const row =
+    /<span class="name">([^<]*)<(?:(?!<\/tr>).)*<svg[^>]*>\s*(?:<rect x="[^"]*" width="([^"]*)")?(?:(?!<\/tr>).)*<span>([^<]*)<\/span>\s*(?:<small>([^<]*))?/gs
+  const seen = Array.from(timings.matchAll(row), ([, name, width, text, share = '']) => [name, text, share, width])
   t.strictSame(seen, [
     ['Total', '−1.200 ms', '−0.3 %', undefined],
     ['m0', '+15.0 ms', '+150.0 %', '100.0'],
@@ -60,13 +71,11 @@ t.test('a difference of times has its percentage, and a bar if it is more than n
   ])
 })
 
-t.test('a longer time alone is neither good nor bad', t => {
-  const toneOf = (duration: number, status = 200) => {
-    const [first, second] = [createProfile({}, { duration: 10 }), createProfile({}, { duration, status })]
-    return toCompareView(first, second, compareProfiles(first, second)).tone
-  }
-  t.strictSame([toneOf(10), toneOf(30), toneOf(3), toneOf(30, 500)], ['same', 'timed', 'timed', 'changed'])
-  t.end()
+t.test('a longer time alone is neither good nor bad', async t => {
+  const toneOf = async (duration: number, status = 200) =>
+    /class="verdict verdict-(\w+)"/.exec((await compare(t, { duration: 10 }, { duration, status })).html)?.[1]
+  const tones = [await toneOf(10), await toneOf(30), await toneOf(3), await toneOf(30, 500)]
+  t.strictSame(tones, ['same', 'timed', 'timed', 'changed'])
 })
 
 t.test('queries are compared statement by statement', async t => {
@@ -88,27 +97,28 @@ t.test('queries are compared statement by statement', async t => {
   t.match(html, '<a href="/_profiler/00000b?panel=database">3 in 38.0 ms</a>')
 })
 
-t.test('the verdict counts the differences that the sections show', t => {
+t.test('the verdict counts the differences that the sections show', async t => {
   const call = (path: string) => ({ method: 'GET', url: `http://a/${path}`, start: 0, end: 1, status: 200 })
-  const of = (paths: string, text: string, more: object) =>
-    createProfile(
-      {
-        http: { calls: [...paths].map(call) },
-        response: { size: text.length, headers: [['a', text]], content: { type: 'text/plain', length: 1, text } },
-        exception: { exceptions: [...paths].map(message => ({ name: 'Error', message })) },
-      },
-      { calls: paths.length, ...more },
-    )
-  const [first, second] = [of('ab', 'one', {}), of('acd', 'other', { status: 500, exception: 'Error' })]
-  const { parts, verdict } = toCompareView(first, second, compareProfiles(first, second))
-  const shown = new Map(parts.map(({ count, id }) => [id.replace('part-', ''), Number.parseInt(count, 10) || 0]))
-  for (const { count, part, text } of verdict.changes) t.equal(count, shown.get(part), text)
-  t.equal(verdict.title, '9 changes')
+  const of = (paths: string, text: string, more: object): RecordInit => ({
+    data: {
+      http: { calls: [...paths].map(call) },
+      response: { size: text.length, headers: [['a', text]], content: { type: 'text/plain', length: 1, text } },
+      exception: { exceptions: [...paths].map(message => ({ name: 'Error', message })) },
+    },
+    calls: paths.length,
+    ...more,
+  })
+  const { html, text } = await compare(t, of('ab', 'one', {}), of('acd', 'other', { status: 500, exception: 'Error' }))
+  t.match(text, '9 changes')
+  const sections = /<section class="compared" id="(part-\w+)">\s*<h2>[^<]* <span class="badge badge-warning">(\d+)/g
+  const counts = new Map(Array.from(html.matchAll(sections), ([, id, count]) => [id, Number(count)]))
   t.equal(
-    [...shown.values()].reduce((sum, count) => sum + count),
+    [...counts.values()].reduce((sum, count) => sum + count),
     9,
   )
-  t.end()
+  const changes = [...html.matchAll(/<li><a href="#(part-\w+)">(\d+) ([^<]*)/g)]
+  t.ok(changes.length > 1)
+  for (const [change, id, count] of changes) t.equal(Number(count), counts.get(id), change)
 })
 
 t.test('rows have their places in the code', async t => {
