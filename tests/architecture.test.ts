@@ -196,6 +196,19 @@ t.test('a field that only one subject stores stands in its folder', async t => {
   )
 })
 
+/** The files that write a request as it was: an HTTP archive, and commands that send it again. */
+const storedReaders = ['bundles/profiler/export/har.ts', 'bundles/profiler/export/snippets.ts']
+
+t.test('pages and exports show what subjects prepare, and read no stored data themselves', async t => {
+  const readers = sources.filter(
+    file => ['web', 'export'].includes(roomOf(file)) && /\bcollectors\b/.test(codeOf(file)),
+  )
+  t.strictSame(
+    readers.filter(file => file.startsWith('bundles/profiler/')),
+    storedReaders,
+  )
+})
+
 /** Whether a file of the profiler has the subject of another file, or no subject. */
 function isOfSubject(file: string, other: string): boolean {
   return file.startsWith('bundles/profiler/') && ['', subjectOf(other)].includes(subjectOf(file))

@@ -8,7 +8,7 @@ import type { SinceEdit } from '../insight/since-edit.ts'
 import { type ExportKind, exportKindsOf, exportLink, profileDataLink, profileLink } from '../profile/links.ts'
 import type { Profile, ProfileSummary } from '../profile/profile.ts'
 import type { JsonObject } from '../profile/schema.ts'
-import { collectorsOf } from '../subjects/views.ts'
+import { partsOf } from '../subjects/views.ts'
 
 /** The JSON of a profile; `docs/reference/profile.md` describes each field. */
 interface PublicProfile extends Pick<Profile, 'schemaVersion' | 'summary' | 'failures'> {
@@ -143,6 +143,6 @@ export function toJson(shown: ShownProfile, panel?: string): PublicProfile {
 
 function select(data: Readonly<Record<string, unknown>>, panel: string | undefined): Readonly<Record<string, unknown>> {
   if (panel === undefined) return data
-  const names = collectorsOf(panel)
+  const names = partsOf(panel)
   return Object.fromEntries(Object.entries(data).filter(([name]) => names.includes(name)))
 }

@@ -3,7 +3,7 @@ import { type OverviewPart, summarizeProfile } from '../insight/overview/overvie
 import type { ShownProfile } from '../insight/relatives.ts'
 import { capitalize, formatBytes, formatDuration, formatMoment } from '../profile/format.ts'
 import type { ProfileSummary } from '../profile/profile.ts'
-import { collectorsOf, subjectViews } from '../subjects/views.ts'
+import { partsOf, subjectViews } from '../subjects/views.ts'
 import { joinBlocks, toJsonBlock, toList, toSpan, writeCounts } from './markdown-text.ts'
 
 /** Writes the sentence of the overview, with the addresses of its links. */
@@ -41,7 +41,7 @@ export function toMarkdown(shown: ShownProfile, panel?: string): string {
 const first: readonly string[] = ['overview', 'exception', 'findings']
 
 function writeProfile(shown: ShownProfile): string[] {
-  const known = new Set(subjectViews.flatMap(({ name }) => collectorsOf(name)))
+  const known = new Set(subjectViews.flatMap(({ name }) => partsOf(name)))
   const others = Object.keys(shown.profile.data).filter(name => !known.has(name))
   const placeOf = (name: string) => (first.includes(name) ? first.indexOf(name) : first.length)
   const views = subjectViews.toSorted((one, other) => placeOf(one.name) - placeOf(other.name))
@@ -58,7 +58,7 @@ function writePanel(shown: ShownProfile, panel: string): readonly string[] {
   const parts =
     view?.toMarkdown?.(shown, limits.panel) ??
     [data, processData].flatMap(data =>
-      collectorsOf(panel).flatMap(name => (data[name] === undefined ? [] : writeData(name, data[name]))),
+      partsOf(panel).flatMap(name => (data[name] === undefined ? [] : writeData(name, data[name]))),
     )
   return parts.length > 0 ? parts : [view?.nothing ?? 'No data for this panel.']
 }

@@ -4,6 +4,7 @@ import { toTarget } from '../profile/format.ts'
 import type { Profile } from '../profile/profile.ts'
 import { endOf, type Period } from '../profile/work.ts'
 import { readCpu, type StoredSample } from '../subjects/cpu/read.ts'
+import { readPauses } from '../subjects/memory/read.ts'
 
 /** A file in the Trace Event Format (JSON object form), which Perfetto and `chrome://tracing` open. */
 interface TraceFile {
@@ -48,7 +49,7 @@ const spanLimit = 20_000
  */
 export function toTraceEvents(profile: Profile, { logs, root }: TimelineContent): TraceFile {
   const { summary } = profile
-  const runs = profile.collectors.memory?.pauses.first ?? []
+  const runs = readPauses(profile)
   // DevTools ignores the bounds of an event at 0.
   const begin = Math.round(summary.time * 1000)
   const { events, threads } = layOut(root, begin)
@@ -65,9 +66,9 @@ export function toTraceEvents(profile: Profile, { logs, root }: TimelineContent)
         describe('thread_sort_index', index + 1, { sort_index: index + 1 }),
       ]),
       ...events,
-      ...runs.map(({ duration, kind = 'gc', start }): TraceEvent => {
-        const ts = begin + Math.max(0, Math.round(start * 1000))
-        return { name: kind, cat: 'gc', ph: 'X', ts, dur: Math.round(duration * 1000), pid, tid: garbage }
+      ...runs.map(({ duration, kind, start }): TraceEvent => {
+        const ts = begin + Math.round(start)
+        return { name: kind, cat: 'gc', ph: 'X', ts, dur: Math.round(duration), pid, tid: garbage }
       }),
       ...logs.map(
         ({ at, level, message }): TraceEvent => ({

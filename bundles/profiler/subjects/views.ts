@@ -53,7 +53,7 @@ export function listViews(collectors: readonly Collector[]): SubjectView[] {
   return [...byName.values()]
 }
 
-/** Lists the collectors whose data a view shows: by default that with its name. */
-export function collectorsOf(name: string): readonly string[] {
-  return subjectViews.find(view => view.name === name)?.collectors ?? [name]
+/** Lists the stored parts that a view shows: by default the one with its name. */
+export function partsOf(name: string): readonly string[] {
+  return subjectViews.find(view => view.name === name)?.stored ?? [name]
 }

@@ -3,7 +3,7 @@ import { findThrowFrame } from '../profile/exceptions.ts'
 import { formatPlace } from '../profile/format.ts'
 import type { Profile } from '../profile/profile.ts'
 import { keyOfListener, summarizeListeners } from '../subjects/events/read.ts'
-import { readRouteLog } from '../subjects/router/data.ts'
+import { readRouteLog } from '../subjects/router/read.ts'
 import type { EditorLinks, PlaceView } from './editor-links.ts'
 
 /**
@@ -38,7 +38,7 @@ function findListener(profile: Profile): string {
 }
 
 /** Finds the declaration of a route that has the path of the request, but another method or host, for example. */
-function findNearRoute({ collectors }: Profile, editor: EditorLinks): string {
-  const near = readRouteLog(collectors.router)?.routes.find(({ reason }) => reason !== 'path')
+function findNearRoute(profile: Profile, editor: EditorLinks): string {
+  const near = readRouteLog(profile)?.routes.find(({ reason }) => reason !== 'path')
   return near === undefined ? '' : editor.findRoute(near.name)
 }

@@ -13,7 +13,7 @@ import {
 import { groupBy } from '../../profile/group-by.ts'
 import type { Profile, ProfileSummary } from '../../profile/profile.ts'
 import { coveredWorkTime, type Work, type WorkKind, workTime } from '../../profile/work.ts'
-import { readRouteLog } from '../../subjects/router/data.ts'
+import { readRouteLog } from '../../subjects/router/read.ts'
 import { workKinds } from '../../subjects/work.ts'
 import { compareWithUsual, type Durations, measureDurations, type TimeRatio } from '../durations.ts'
 import { linkToPlace, type SentencePart } from '../findings/finding.ts'
@@ -278,8 +278,8 @@ function describeFailure(profile: Profile): Sentence | undefined {
 }
 
 /** Says what the router found instead; `undefined` if a route matched. The message of the exception repeats the URL. */
-function describeRouting({ collectors }: Profile): Sentence | undefined {
-  const { allow = [], routes: [nearest] = [] } = readRouteLog(collectors.router) ?? {}
+function describeRouting(profile: Profile): Sentence | undefined {
+  const { allow = [], routes: [nearest] = [] } = readRouteLog(profile) ?? {}
   if (allow.length > 0) return [': the path takes ', toValue(allow.join(', '), messageLimit)]
   if (nearest === undefined) return undefined
   return [': no route matches, the nearest is ', toValue(nearest.path, messageLimit)]

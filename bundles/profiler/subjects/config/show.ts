@@ -1,5 +1,7 @@
 import { type FormattedTime, formatTime, type Row, toRows, toValueRow } from '../../profile/format.ts'
+import { compareWithPreviousLink, home } from '../../profile/links.ts'
 import type { PanelModel, SubjectView } from '../../web/panels/subject-view.ts'
+import { item, row } from '../../web/toolbar/toolbar-items.ts'
 import type { ServerProcessData } from './data.ts'
 
 /** The settings that the application was started with, its bundles and versions. */
@@ -7,7 +9,7 @@ export const configView: SubjectView = {
   name: 'config',
   label: 'Configuration',
   template: 'profiler/panels/config',
-  collectors: ['config', 'server'],
+  stored: ['config', 'server'],
   hasContent: () => true,
   toView({ profile }) {
     const { config, server } = profile.process
@@ -29,6 +31,28 @@ export const configView: SubjectView = {
       ],
       settings: config?.settings ?? [],
     }
+  },
+
+  toItems({ profile, summary: { link, time, token } }) {
+    const { config, server } = profile.process
+    const { environment = '', isDebug = false } = config ?? {}
+    const { node = '', sinfonietta = '' } = server?.versions ?? {}
+    const known = (name: string, value: string) => (value === '' ? [] : [row(name, value)])
+    return [
+      item('record', 'Profile', {
+        pill: environment,
+        text: token,
+        link,
+        rows: [
+          row('Profile', token, { link, time }),
+          row('Compare', 'With previous', { link: compareWithPreviousLink(token) }),
+          ...known('Sinfonietta', sinfonietta),
+          ...known('Node.js', node),
+          ...known('Environment', [environment, isDebug ? 'debug' : ''].filter(Boolean).join(', ')),
+          row('Profiler', 'All profiles', { link: home }),
+        ],
+      }),
+    ]
   },
 }
 

@@ -25,7 +25,7 @@ import type { Pairs } from '../../profile/schema.ts'
 import { viewAnswer } from '../../web/answer-place.ts'
 import type { EditorLinks } from '../../web/editor-links.ts'
 import { type BodyView, viewBody, viewContent } from '../../web/panels/parts.ts'
-import type { PanelModel, PanelProfile, SubjectView } from '../../web/panels/subject-view.ts'
+import { entryLimit, type PanelModel, type PanelProfile, type SubjectView } from '../../web/panels/subject-view.ts'
 import {
   type ChangeOrigins,
   createAttributeRows,
@@ -33,6 +33,7 @@ import {
   findOrigins,
   findRemovedHeaders,
   type OriginRow,
+  rowId,
 } from '../../web/panels/value-origins.ts'
 import { cutText, item, row, type ToolbarItem, type ToolbarProfile } from '../../web/toolbar/toolbar-items.ts'
 import type { ProfiledSession, RedirectData, ResponseData, SessionUseData } from './data.ts'
@@ -43,7 +44,7 @@ export const exchangeView: SubjectView = {
   name: 'request',
   label: 'Request / Response',
   template: 'profiler/panels/request',
-  collectors: ['request', 'response', 'session', 'redirects', 'server'],
+  stored: ['request', 'response', 'session', 'redirects', 'server'],
   hasContent: () => true,
   toView: (shown, { editor }) => toView(shown, editor),
 
@@ -65,6 +66,18 @@ export const exchangeView: SubjectView = {
   },
 
   toItems: shown => [toResponseItem(shown), ...toRedirectItem(shown)],
+
+  toEntries({ collectors: { request, response } }) {
+    const entries = (group: string, pairs: Pairs | undefined, anchorOf: (name: string) => string) =>
+      toPairRows(pairs)
+        .slice(0, entryLimit)
+        .map(({ name, value }) => ({ group, label: name, hint: value, anchor: anchorOf(name) }))
+    return [
+      ...entries('Response header', response?.headers, name => rowId('header', name)),
+      ...entries('Request header', request?.headers, () => 'request'),
+      ...entries('Attribute', request?.attributes, name => rowId('attribute', name)),
+    ]
+  },
 
   onErrorPage: {
     toView({ profile }) {

@@ -9,7 +9,7 @@ import { profileLink } from '../../profile/links.ts'
 import type { Profile, ProfileSummary } from '../../profile/profile.ts'
 import type { EditorLinks } from '../../web/editor-links.ts'
 import { type ExceptionView, viewChain } from '../../web/exceptions.ts'
-import type { PanelModel, PanelProfile, SubjectView } from '../../web/panels/subject-view.ts'
+import { entryLimit, type PanelModel, type PanelProfile, type SubjectView } from '../../web/panels/subject-view.ts'
 import { cutText, item, itemRowLimit, limitRows, row } from '../../web/toolbar/toolbar-items.ts'
 import { deriveNotifications, type Notification, readLogs, type StoredLog, severityOf } from './read.ts'
 
@@ -66,6 +66,13 @@ export const logsView: SubjectView = {
     const severe = describeSevere(profile.summary)
     return [{ name: 'Log messages', value: severe === '' ? String(length) : `${length} (${severe})` }]
   },
+
+  toEntries: profile =>
+    readLogs(profile)
+      .logs.slice(0, entryLimit)
+      .map(({ channel, index, level, message }) => {
+        return { group: 'Log message', label: message, hint: `${level} ${channel}`, anchor: `log-${index}` }
+      }),
 
   onErrorPage: {
     toView({ profile }, { editor }) {

@@ -25,7 +25,9 @@ function toShareOfWall(time: number, { wall = 0 }: Partial<MemoryData>): string 
 }
 
 /** The runs of the garbage collector, in microseconds since the request began. */
-export function readPauses({ collectors: { memory } }: Profile): Period[] {
+export function readPauses({ collectors: { memory } }: Profile): (Period & { readonly kind: string })[] {
   const runs = memory?.pauses.first ?? []
-  return runs.map(({ duration, start }) => ({ start: Math.max(0, start * 1000), duration: duration * 1000 }))
+  return runs.map(({ duration, kind = 'gc', start }) => {
+    return { kind, start: Math.max(0, start * 1000), duration: duration * 1000 }
+  })
 }

@@ -7,7 +7,7 @@ import type { Profile } from '../../profile/profile.ts'
 import { workTime } from '../../profile/work.ts'
 import type { EditorLinks } from '../../web/editor-links.ts'
 import { countWork } from '../../web/panels/parts.ts'
-import type { SubjectView } from '../../web/panels/subject-view.ts'
+import { entryLimit, type SubjectView } from '../../web/panels/subject-view.ts'
 import {
   cutText,
   item,
@@ -97,7 +97,7 @@ function createView(kind: Kind, label: string, nothing: string): SubjectView {
     name: kind,
     label,
     template: 'profiler/panels/queries',
-    collectors: ['queries'],
+    stored: ['queries'],
 
     hasContent: ({ profile }) => readQueries(profile)[kind].queries.length > 0,
 
@@ -111,6 +111,11 @@ function createView(kind: Kind, label: string, nothing: string): SubjectView {
     },
 
     toView: (shown, app) => viewQueries(kind, shown, app),
+
+    toEntries: profile =>
+      readQueries(profile)
+        [kind].queries.slice(0, entryLimit)
+        .map(({ index, text }) => ({ group: 'Query', label: text, anchor: `query-${index}` })),
 
     nothing,
 

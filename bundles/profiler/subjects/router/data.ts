@@ -96,18 +96,3 @@ export function splitUrl(url: string): UrlParts | undefined {
   const [, scheme, host, target] = /^(?:(https?):\/\/([\w.:[\]-]+))?([/*].*)$/s.exec(url) ?? []
   return target === undefined ? undefined : { scheme: scheme === 'https' ? 'https' : 'http', host, target }
 }
-
-/** The routes that a request has met, or would meet now. */
-export interface RouteLog {
-  readonly routes: readonly NearRoute[]
-  readonly total: number
-  readonly isRecorded: boolean
-  /** The methods that the routes of the path declare; only of a 405. */
-  readonly allow: readonly string[]
-}
-
-/** Reads the routes that came nearest when none was found; `undefined` where one was found, or the router was not asked. */
-export function readRouteLog(router: RouterData | undefined): RouteLog | undefined {
-  if (router === undefined || router.outcome === 'match' || router.outcome === 'redirect') return undefined
-  return { routes: router.nearest, total: router.total, isRecorded: true, allow: router.allow ?? [] }
-}

@@ -8,15 +8,8 @@ import { shownRoutes, visitLink } from '../../profile/links.ts'
 import type { Profile, ProfileSummary } from '../../profile/profile.ts'
 import { isObject } from '../../profile/schema.ts'
 import type { PanelProfile, PanelServices, SubjectView } from '../../web/panels/subject-view.ts'
-import {
-  type FoundRouteData,
-  type MissingRouteData,
-  maskNearRoute,
-  type RedirectRouteData,
-  type RouteLog,
-  readRouteLog,
-  splitUrl,
-} from './data.ts'
+import { type FoundRouteData, type MissingRouteData, maskNearRoute, type RedirectRouteData, splitUrl } from './data.ts'
+import { type RouteLog, readRouteLog } from './read.ts'
 
 /**
  * The route that matched, and why the others did not. If no route matched, the reasons are recorded. Otherwise they are
@@ -62,7 +55,7 @@ function toView({ profile }: PanelProfile, app: PanelServices) {
   const declared = profile.process.router?.routes ?? []
   const known = declared.find(({ name }) => name === route)
   const request = rebuildRequest(summary)
-  const log = router === undefined ? noLog : (readRouteLog(router) ?? computeLog(profile, app))
+  const log = router === undefined ? noLog : (readRouteLog(profile) ?? computeLog(profile, app))
   const methods = new Map(declared.map(({ methods, name }) => [name, methods?.join(', ')]))
   const rows = toLogRows(log, router?.outcome === 'match' ? route : '').map(row => ({
     methods: methods.get(row.name) ?? '',
@@ -171,9 +164,9 @@ function writeNearestRoutes({ allow = [], nearest, total }: MissingRouteData, li
 const missedLimit = 5
 
 /** Why no route has matched; `false` if one has. */
-function viewMissed({ collectors, summary }: Profile, { editor, routes }: Pick<PanelServices, 'editor' | 'routes'>) {
-  const address = toTarget(summary.url)
-  const log = readRouteLog(collectors.router)
+function viewMissed(profile: Profile, { editor, routes }: Pick<PanelServices, 'editor' | 'routes'>) {
+  const address = toTarget(profile.summary.url)
+  const log = readRouteLog(profile)
   if (log === undefined) return false
   const declared = new Map(
     Array.from(routes, route => [route.name, { methods: route.methods.join(', '), link: visitLink(route) }]),

@@ -3,7 +3,7 @@ import { Response } from '../../../../lib/http/response.ts'
 import { mainRequests } from '../../insight/relatives.ts'
 import { isDirect, planReplay } from '../../insight/replay/replay.ts'
 import { toSummaryView } from '../../insight/summary-view.ts'
-import { shorten, toPairRows } from '../../profile/format.ts'
+import { shorten } from '../../profile/format.ts'
 import {
   changeLink,
   compareWithPreviousLink,
@@ -18,28 +18,20 @@ import {
   toolbarLink,
 } from '../../profile/links.ts'
 import type { Profile } from '../../profile/profile.ts'
-import type { Pairs } from '../../profile/schema.ts'
 import type { StoredProfile } from '../../store/profile-storage.ts'
-import { readLogs } from '../../subjects/logs/read.ts'
-import { readQueries } from '../../subjects/queries/read.ts'
 import { type ProfilerApplication, protect } from '../page.ts'
 import { createMenu } from '../panels/render-panel.ts'
-import type { Inspected, SubjectView } from '../panels/subject-view.ts'
-import { rowId } from '../panels/value-origins.ts'
+import type { Inspected, SearchEntry, SubjectView } from '../panels/subject-view.ts'
 
 /** An entry of the palette. */
-interface PaletteEntry {
-  readonly group: string
-  readonly label: string
-  /** Further text that is searched, such as a value. */
-  readonly hint?: string
+interface PaletteEntry extends Omit<SearchEntry, 'anchor'> {
   readonly link: string
   /** `post` sends a form to the link, `copy` copies the text at the link. By default the link is opened. */
   readonly act?: 'post' | 'copy'
 }
 
 /** The most entries of each kind. */
-const limits = { headers: 100, logs: 200, profiles: 30, queries: 200, routes: 300 }
+const limits = { profiles: 30, routes: 300 }
 
 /** The most characters of a label or hint. */
 const textLimit = 160
@@ -60,7 +52,7 @@ export async function renderPalette(
     ...(found === undefined ? [] : listPanels(panels, { ...found, findings: inspector.inspect(found.profile) })),
     ...(found === undefined ? [] : listActions(found)),
     ...listPages(app),
-    ...(found === undefined ? [] : listParts(found.profile)),
+    ...(found === undefined ? [] : panels.flatMap(panel => listParts(panel, found.profile))),
     ...listRoutes(app),
     ...recent.summaries.map(toSummaryView).map(({ duration, link, method, status, target, token }) => ({
       group: 'Profile',
@@ -81,6 +73,12 @@ function listPanels(panels: readonly SubjectView[], shown: Inspected): PaletteEn
   return createMenu(panels, shown, undefined)
     .filter(({ isEmpty }) => !isEmpty)
     .map(({ label, link }) => ({ group: 'Panel', label, link }))
+}
+
+/** What is found in a panel. */
+function listParts({ name, toEntries }: SubjectView, profile: Profile): PaletteEntry[] {
+  const link = profileLink(profile.summary.token, name)
+  return (toEntries?.(profile) ?? []).map(({ anchor, ...entry }) => ({ ...entry, link: `${link}#${anchor}` }))
 }
 
 function listActions({ isPinned, profile }: StoredProfile): PaletteEntry[] {
@@ -115,32 +113,6 @@ function listPages({ policy }: Pick<ProfilerApplication, 'policy'>): PaletteEntr
     policy.isPaused
       ? { group: 'Action', label: 'Resume recording', link: `${home}resume`, act: 'post' }
       : { group: 'Action', label: 'Pause recording', link: `${home}pause`, act: 'post' },
-  ]
-}
-
-/** The headers, attributes, queries and log messages of a profile. */
-function listParts(profile: Profile): PaletteEntry[] {
-  const { request, response } = profile.collectors
-  const panel = (name: string) => profileLink(profile.summary.token, name)
-  const pairs = (group: string, fields: Pairs | undefined, idOf: (name: string) => string) =>
-    toPairRows(fields)
-      .slice(0, limits.headers)
-      .map(({ name, value }) => ({ group, label: name, hint: value, link: `${panel('request')}#${idOf(name)}` }))
-  return [
-    ...pairs('Response header', response?.headers, name => rowId('header', name)),
-    ...pairs('Request header', request?.headers, () => 'request'),
-    ...pairs('Attribute', request?.attributes, name => rowId('attribute', name)),
-    ...readQueries(profile)
-      .queries.slice(0, limits.queries)
-      .map(({ index, kind, text }) => ({ group: 'Query', label: text, link: `${panel(kind)}#query-${index}` })),
-    ...readLogs(profile)
-      .logs.slice(0, limits.logs)
-      .map(({ channel, index, level, message }) => ({
-        group: 'Log message',
-        label: message,
-        hint: `${level} ${channel}`,
-        link: `${panel('logger')}#log-${index}`,
-      })),
   ]
 }
 

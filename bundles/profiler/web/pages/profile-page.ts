@@ -23,6 +23,7 @@ import {
 import type { Profile, ProfileSummary } from '../../profile/profile.ts'
 import type { Profiler } from '../../record/profiler.ts'
 import { readOriginal } from '../../record/recording-policy.ts'
+import { readResponseContent } from '../../subjects/exchange/read.ts'
 import { viewAnswer } from '../answer-place.ts'
 import type { EditorLinks } from '../editor-links.ts'
 import {
@@ -277,7 +278,7 @@ export async function renderContent(
   await app.profiler.whenStored(token)
   const found = await app.storage.find(token)
   if (found === undefined) return renderMissing(token, request, app)
-  const content = found.profile.collectors.response?.content
+  const content = readResponseContent(found.profile)
   const text = content === undefined ? '' : readText(content)
   if (content === undefined || text === '') {
     const lead = `The profile "${token}" has no content of the response.`

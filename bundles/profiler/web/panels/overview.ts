@@ -35,7 +35,7 @@ export const overviewView: SubjectView = {
   name: 'overview',
   label: 'Overview',
   template: 'profiler/panels/overview',
-  collectors: [],
+  stored: [],
   hasContent: () => true,
 
   async toView(shown, app) {

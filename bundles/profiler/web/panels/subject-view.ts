@@ -46,8 +46,8 @@ export interface SubjectView {
   /** In the menu. */
   readonly label: string
   readonly template: string
-  /** The collectors whose data is shown; by default that with the name of the view. */
-  readonly collectors?: readonly string[]
+  /** The names of the stored parts that are shown; by default the name of the view. */
+  readonly stored?: readonly string[]
   /** Whether the panel has data to show. The menu lists the panels without data last. */
   hasContent(shown: Inspected): boolean
   /** A short count beside the label, such as `3`; empty when there is nothing to count. */
@@ -64,9 +64,25 @@ export interface SubjectView {
   toItems?(shown: ToolbarProfile): readonly ToolbarItem[]
   /** Lists the numbers of the overview that lead to the panel. */
   toNumbers?(profile: Profile): readonly Row[]
+  /** Lists what the palette finds in the panel. */
+  toEntries?(profile: Profile): readonly SearchEntry[]
   /** Its part of the error page. */
   readonly onErrorPage?: ErrorPart
 }
+
+/** A place of a panel that the palette finds. */
+export interface SearchEntry {
+  /** What it is, such as `Query`. */
+  readonly group: string
+  readonly label: string
+  /** Further text that is searched, such as a value. */
+  readonly hint?: string
+  /** The id of the place. */
+  readonly anchor: string
+}
+
+/** The most entries of a view. */
+export const entryLimit = 200
 
 /** A request that has failed, and its profile so far. */
 export interface FailedRequest {

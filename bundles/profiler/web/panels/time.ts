@@ -41,7 +41,7 @@ export const timeView: SubjectView = {
   name: 'time',
   label: 'Performance',
   template: 'profiler/panels/time',
-  collectors: ['time', 'events'],
+  stored: ['time', 'events'],
   hasContent: () => true,
   toView: (shown, { editor }) => toView(shown, editor),
 

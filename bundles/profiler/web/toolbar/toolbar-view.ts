@@ -5,7 +5,7 @@ import { summarizeProfile, toPlainText } from '../../insight/overview/overview.t
 import type { ShownProfile } from '../../insight/relatives.ts'
 import { type SummaryView, toSummaryView } from '../../insight/summary-view.ts'
 import { formatCount } from '../../profile/format.ts'
-import { brokenLink, compareWithPreviousLink, home } from '../../profile/links.ts'
+import { brokenLink, home } from '../../profile/links.ts'
 import { subjectViews } from '../../subjects/views.ts'
 import { EditorLinks } from '../editor-links.ts'
 import { type BrokenSources, type ProfilerApplication, protect, sourceStates } from '../page.ts'
@@ -37,10 +37,10 @@ const wholeSources: SourceState = {
   editor: new EditorLinks({ directory: '' }),
 }
 
-/** The ids of the profiler's own items, in the order of the bar. Those of bundles are after them. */
+/** The ids of the profiler's own items, in the order of the bar. Those of bundles are after them, before the last one. */
 const order: readonly string[] = [
   ...['request', 'exception', 'redirect', 'logger', 'console', 'validation', 'edit', 'findings', 'time', 'database'],
-  ...['cache', 'templates', 'http', 'sub-requests', 'memory'],
+  ...['cache', 'templates', 'http', 'sub-requests', 'memory', 'record'],
 ]
 
 /**
@@ -56,7 +56,7 @@ export function toToolbarView(
   const overview = summarizeProfile(shown)
   const build = toBuildItem(summary, brokenSources(), editor)
   const items = views.flatMap(({ toItems }) => toItems?.({ ...shown, summary, overview, editor }) ?? [])
-  const placeOf = ({ id }: ToolbarItem) => (order.includes(id) ? order.indexOf(id) : order.length)
+  const placeOf = ({ id }: ToolbarItem) => (order.includes(id) ? order.indexOf(id) : order.length - 1.5)
   return {
     sentence: toPlainText(overview.sentence),
     token: summary.token,
@@ -68,29 +68,7 @@ export function toToolbarView(
     target: summary.target,
     home,
     items: [...build, ...items.toSorted((one, other) => placeOf(one) - placeOf(other))],
-    record: toProfileItem(shown, summary),
   }
-}
-
-/** The last item: the profile itself and its application. */
-function toProfileItem({ profile }: ShownProfile, { link, time, token }: SummaryView): ToolbarItem {
-  const { config, server } = profile.process
-  const { environment = '', isDebug = false } = config ?? {}
-  const { node = '', sinfonietta = '' } = server?.versions ?? {}
-  const known = (name: string, value: string) => (value === '' ? [] : [row(name, value)])
-  return item('record', 'Profile', {
-    pill: environment,
-    text: token,
-    link,
-    rows: [
-      row('Profile', token, { link, time }),
-      row('Compare', 'With previous', { link: compareWithPreviousLink(token) }),
-      ...known('Sinfonietta', sinfonietta),
-      ...known('Node.js', node),
-      ...known('Environment', [environment, isDebug ? 'debug' : ''].filter(Boolean).join(', ')),
-      row('Profiler', 'All profiles', { link: home }),
-    ],
-  })
 }
 
 /** Creates the item that names the changed files that cannot be used: this page is older than they are. */

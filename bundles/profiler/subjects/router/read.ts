@@ -1,0 +1,17 @@
+import type { NearRoute } from '../../../../lib/routing/nearest-routes.ts'
+import type { Profile } from '../../profile/profile.ts'
+
+/** The routes that a request has met, or would meet now. */
+export interface RouteLog {
+  readonly routes: readonly NearRoute[]
+  readonly total: number
+  readonly isRecorded: boolean
+  /** The methods that the routes of the path declare; only of a 405. */
+  readonly allow: readonly string[]
+}
+
+/** Reads the routes that came nearest when none was found; `undefined` where one was found, or the router was not asked. */
+export function readRouteLog({ collectors: { router } }: Profile): RouteLog | undefined {
+  if (router === undefined || router.outcome === 'match' || router.outcome === 'redirect') return undefined
+  return { routes: router.nearest, total: router.total, isRecorded: true, allow: router.allow ?? [] }
+}
