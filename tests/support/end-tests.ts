@@ -37,7 +37,7 @@ function endAfterFailure(root: Test): void {
     if (--running === 0) void endProgram()
   })
   process.on('exit', () => {
-    removeFolders(tests.filter(({ saveFixture }) => !saveFixture).map(({ testdirName }) => testdirName))
+    removeFolders([root, ...tests].filter(({ saveFixture }) => !saveFixture).map(({ testdirName }) => testdirName))
   })
 }
 

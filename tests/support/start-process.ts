@@ -120,14 +120,21 @@ done
 for group in $groups; do kill -KILL "-$group"; done`
 
 let list: Writable | undefined
+const groups = new Set<number>()
 
 /** Adds a group to the list of the guard, or removes it. */
 function guard(sign: '+' | '-', group: number): void {
   list ??= startGuard()
   list.write(`${sign} ${group}\n`)
+  if (sign === '+') groups.add(group)
+  else groups.delete(group)
 }
 
 function startGuard(): Writable {
+  // At an exit, before the folders of failed tests are removed. The guard is for a program that is killed.
+  process.prependListener('exit', () => {
+    for (const group of groups) signalGroup(group, 'SIGKILL')
+  })
   const child = spawn('sh', ['-c', guardScript], { stdio: ['pipe', 'ignore', 'ignore'], detached: true })
   child.unref()
   // The pipe to a child is a socket, although its type does not say so.
