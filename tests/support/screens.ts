@@ -72,6 +72,11 @@ async function sampleCpu(url: string): Promise<string> {
   return String((await fetch(`${url}/primes`)).headers.get('x-debug-token'))
 }
 
+/** The links of a record's page to the files that it is exported as. */
+export function exportLinksOf(html: string): string[] {
+  return [...new Set(html.match(/\/_profiler\/[^/"]+\/export\/\w+/g))]
+}
+
 /** The links of a record's page to its panels. */
 export function panelLinksOf(html: string, token: string): string[] {
   const links = parseTags(html).flatMap(({ attributes }) => attributes.filter(([name]) => name === 'href'))

@@ -4,11 +4,10 @@ import { marked, type Token } from 'marked'
 import { type Test, t } from 'tap'
 import { listToJson, listToMarkdown } from '#bundles/profiler/export/lists.ts'
 import { toMarkdown } from '#bundles/profiler/export/markdown.ts'
-import { toJsonBlock, toValueSpan } from '#bundles/profiler/export/markdown-text.ts'
 import { parseListRequest } from '#bundles/profiler/insight/list-request.ts'
 import type { ShownProfile } from '#bundles/profiler/insight/relatives.ts'
 import { toProfile } from '#bundles/profiler/profile/profile.ts'
-import { createProfile, createQuery } from '#tests/support/create-profile.ts'
+import { createProfile, createQuery, createShown } from '#tests/support/create-profile.ts'
 import { disarm, hostileTexts } from '#tests/support/hostile-texts.ts'
 import { changeTree, type Json, mergeTrees } from '#tests/support/json-tree.ts'
 import { createProfiledKernel } from '#tests/support/profiled-kernel.ts'
@@ -154,14 +153,7 @@ t.test('the structure of the Markdown does not depend on recorded texts', async 
 
 t.test('a recorded text is unchanged; invisible characters are escaped', async t => {
   const written = (text: string) => {
-    const shown = {
-      profile: createProfile({}, { url: text }),
-      isPinned: false,
-      parent: undefined,
-      children: [],
-      findings: [],
-      earlier: [],
-    }
+    const shown = createShown({}, { profile: createProfile({}, { url: text }) })
     const [, , line = ''] = toMarkdown(shown).split('\n')
     return line.slice('# 200 OK: '.length)
   }
@@ -169,22 +161,18 @@ t.test('a recorded text is unchanged; invisible characters are escaped', async t
   t.equal(written('/`a`'), '`` GET /`a` ``')
   t.equal(written('/a\r\n\tb\0\u202e'), '`GET /a\\r\\n\\tb\\u0000\\u202e`')
   t.equal(written('\ud800'), '`GET \ufffd`')
-  t.equal(toValueSpan(undefined), toValueSpan(''), 'no value')
-  t.equal(toJsonBlock(undefined), '```json\n\n```')
+  const routed = (id: unknown) =>
+    toMarkdown(createShown({ router: { outcome: 'match', route: 'a', parameters: { id } } }), 'router')
+  t.equal(routed(undefined), routed(''), 'no value')
+  const empty = { headers: [], attributes: [], httpVersion: '1.1', body: { type: 'application/json', json: [] } }
+  t.match(toMarkdown(createShown({ request: empty }), 'request'), '```json\n\n```')
   t.match(written('x'.repeat(600)), /x…`$/)
 })
 
 t.test('the end of a session is written, except in a profile of version 0.1', async t => {
   const write = (end: object): string => {
     const session = { isStateless: false, useCount: 1, metadata: { createdAt: 0, lastUsedAt: 1000, ...end } }
-    return toMarkdown({
-      profile: createProfile({ session }),
-      isPinned: false,
-      parent: undefined,
-      children: [],
-      findings: [],
-      earlier: [],
-    })
+    return toMarkdown(createShown({ session }))
   }
   t.match(
     write({ lifetime: 60 }),
@@ -257,7 +245,7 @@ t.test('unusual facts are written', async t => {
   } as const
   const profile = createProfile(data, summary)
   const related = createProfile({}, { controller: null, token: 'abcdef' }).summary
-  const markdown = toMarkdown({ profile, isPinned: true, parent: related, children: [], findings: [], earlier: [] })
+  const markdown = toMarkdown(createShown({}, { profile, isPinned: true, parent: related }))
   for (const line of [
     '# No response: `GET http://localhost:8000/somewhere?q=1`',
     '- Token: `abc123`, pinned',
@@ -284,7 +272,7 @@ t.test('unusual facts are written', async t => {
     t.match(markdown, `\n${line}\n`.slice(line.startsWith('# ') ? 1 : 0))
   }
   const refused = createProfile({ router: { outcome: 'method-not-allowed', allow: ['GET'], nearest: [], total: 3 } })
-  const routing = { profile: refused, isPinned: false, parent: undefined, children: [], findings: [], earlier: [] }
+  const routing = createShown({}, { profile: refused })
   t.match(toMarkdown(routing, 'router'), /^None of 3 routes matched\.\n\nAllowed methods: `GET`$/m)
   const profiles = [{ summary: profile.summary, main: profile.summary, depth: 0 }]
   const result = { profiles, total: 3, pinned: new Set(['abc123']) }
@@ -318,14 +306,8 @@ t.test('queries are written by statement shape, then each with its values', asyn
     createQuery({ start: 6, text: 'SELECT', error: 'gone', rows: undefined, caller: { file: 'a.ts' } }),
     createQuery({ system: 'redis', namespace: '0', text: 'MULTI', batch: 3, rows: undefined, caller: undefined }),
   ]
-  const shown = {
-    profile: createProfile({ queries: { queries, omitted: 3 } }, { queries: 6, cacheCalls: 3 }),
-    isPinned: false,
-    parent: undefined,
-    children: [],
-    findings: [],
-    earlier: [],
-  }
+  const profile = createProfile({ queries: { queries, omitted: 3 } }, { queries: 6, cacheCalls: 3 })
+  const shown = createShown({}, { profile })
   const markdown = toMarkdown(shown)
   for (const line of [
     '## Database',
@@ -359,15 +341,7 @@ t.test('long lists are cut, and end with the number of omitted items', async t =
     index % 2 === 0 ? [null, 'a', index, 1, index - 1] : [0, 'b', index, 1],
   )
   const renders = Array.from({ length: 150 }, (_, index) => ({ name: `t${index}`, parent: -1, start: 0, duration: 1 }))
-  const make = (data: object) => ({
-    profile: createProfile({ ...data }),
-    isPinned: false,
-    parent: undefined,
-    children: [],
-    findings: [],
-    earlier: [],
-  })
-  const shown = make({
+  const shown = createShown({
     logger: { records, dropped: 7 },
     events: { spans, dropped: 3 },
     templates: { renders, omitted: 1, waited: 2 },
@@ -379,9 +353,9 @@ t.test('long lists are cut, and end with the number of omitted items', async t =
   t.match(markdown, '50 more not listed.')
   t.match(markdown, 'Waiting for sub-requests and globals: 2.000 ms.')
   t.match(toMarkdown(shown, 'logger'), '- … and 200 more')
-  t.match(toMarkdown(make({ events: { spans: deep } }), 'events'), '40 more not listed.')
-  t.match(toMarkdown(make({}), 'memory'), 'No data for this panel.')
-  t.match(toMarkdown(make({ config: 1 }), 'config'), '## `config`')
+  t.match(toMarkdown(createShown({ events: { spans: deep } }), 'events'), '40 more not listed.')
+  t.match(toMarkdown(createShown({}), 'memory'), 'No data for this panel.')
+  t.match(toMarkdown(createShown({ config: 1 }), 'config'), '## `config`')
 })
 
 t.test(
@@ -391,7 +365,7 @@ t.test(
     const profile = createProfile({}, { processData: { server } })
     const { summary } = profile
     const earlier = [1, 60_000_000].map(age => ({ ...summary, duration: 4, time: summary.time - age }))
-    const shown = { profile, isPinned: false, parent: undefined, children: [], findings: [], earlier }
+    const shown = createShown({}, { profile, earlier })
     const times = 'median 4.000 ms, 95 % within 4.000 ms'
     t.match(
       toMarkdown(shown, 'overview'),
@@ -437,8 +411,7 @@ t.test('damaged profiles can be written', async t => {
   ]
   const data = fc.record(Object.fromEntries(names.map(name => [name, json])))
   const property = fc.property(data, data => {
-    const profile = createProfile(data)
-    const markdown = toMarkdown({ profile, isPinned: true, parent: undefined, children: [], findings: [], earlier: [] })
+    const markdown = toMarkdown(createShown(data, { isPinned: true }))
     assert.doesNotMatch(markdown.replace(/^```[\s\S]*?^```$/gm, '').replace(/`[^`]*`/g, ''), /NaN|undefined|\[object/)
   })
   t.doesNotThrow(() => fc.assert(property, { numRuns: provenRuns(200) }))

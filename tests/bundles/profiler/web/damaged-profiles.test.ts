@@ -2,14 +2,13 @@ import assert from 'node:assert'
 import { StreamableHTTPClientTransport } from '@modelcontextprotocol/sdk/client/streamableHttp.js'
 import fc from 'fast-check'
 import { type Test, t } from 'tap'
-import { exportKinds } from '#bundles/profiler/profile/links.ts'
 import type { Profile, ProfileDocument } from '#bundles/profiler/profile/profile.ts'
 import { connectAgent } from '#tests/support/agent.ts'
 import { type Json, mergeTrees } from '#tests/support/json-tree.ts'
 import { createProfiledKernel } from '#tests/support/profiled-kernel.ts'
 import { askRichly, richBundle } from '#tests/support/rich-bundle.ts'
 import { provenRuns } from '#tests/support/sample.ts'
-import { panelLinksOf } from '#tests/support/screens.ts'
+import { exportLinksOf, panelLinksOf } from '#tests/support/screens.ts'
 import { serveKernel } from '#tests/support/test-server.ts'
 
 const token = 'd00001'
@@ -93,8 +92,7 @@ t.test('with any damage in a profile, every page, export and tool answers', asyn
   const paths = [
     ...panelLinksOf(menu, token),
     ...['', '.json', '.md', '.json?panel=request', '.md?panel=time', '/replay'].map(end => whole + end),
-    // No request was sampled.
-    ...exportKinds.filter(kind => kind !== 'cpuprofile').map(kind => `${whole}/export/${kind}`),
+    ...exportLinksOf(menu),
     ...[`a=${token}&b=${other}`, `a=${other}&b=${token}`].map(query => `/_profiler/compare?${query}`),
     `/_wdt/${token}`,
     '/_profiler/latest',

@@ -1,24 +1,29 @@
 import { createHash } from 'node:crypto'
+import type { TestClient } from 'sinfonietta/testing'
 import { t } from 'tap'
-import { exportKinds } from '#bundles/profiler/profile/links.ts'
 import { detachLinks } from '#bundles/profiler/web/export-profile.ts'
 import { createRecord } from '#tests/support/create-profile.ts'
 import { parseTags } from '#tests/support/html.ts'
 import { createProfiledKernel } from '#tests/support/profiled-kernel.ts'
 import { askRichly, richBundle } from '#tests/support/rich-bundle.ts'
+import { exportLinksOf } from '#tests/support/screens.ts'
 import { serveKernel } from '#tests/support/test-server.ts'
 import { turns } from '#tests/support/turns.ts'
 
-// The request was not sampled.
-const kinds = exportKinds.filter(kind => kind !== 'cpuprofile')
-
 const tokenOf = ({ headers }: { headers: { get(name: string): string | null } }) => String(headers.get('x-debug-token'))
+
+/** The paths of the files that a profile is exported as, below `/_profiler`. */
+async function readExports(client: TestClient, token: string): Promise<string[]> {
+  return exportLinksOf((await client.get(`/_profiler/${token}`)).text).map(link => link.replace('/_profiler', ''))
+}
 
 t.test('profiles and lists exist as JSON and Markdown, protected like the pages, and are not recorded', async t => {
   const { client, storage } = await createProfiledKernel(t)
   const token = tokenOf(await client.get('/missing-x'))
   await turns()
   const { profiles } = await storage.usage()
+  const exports = await readExports(client, token)
+  t.strictSame(exports.length, 6)
   const json = 'application/json'
   const markdown = 'text/markdown; charset=UTF-8'
   for (const [path, type] of [
@@ -28,7 +33,7 @@ t.test('profiles and lists exist as JSON and Markdown, protected like the pages,
     ['/latest.md?panel=logger', markdown],
     ['/search.json?status_code=404&limit=1', json],
     ['/search.md?status_code=404&limit=1', markdown],
-    ...kinds.map(kind => [`/${token}/export/${kind}`, undefined] as const),
+    ...exports.map(link => [link, undefined] as const),
   ] as const) {
     for (const method of ['GET', 'HEAD']) {
       const { headers, status, text } = await client.request(method, `/_profiler${path}`)
@@ -49,9 +54,9 @@ t.test('a client without access to the pages gets no data', async t => {
   const { client } = await createProfiledKernel(t)
   const token = tokenOf(await client.get('/missing-x'))
   const refused = [{ 'sec-fetch-site': 'cross-site' }, { 'x-forwarded-for': '9.9.9.9' }, { host: 'elsewhere.test' }]
-  for (const path of [`${token}.json`, 'latest.md', 'search.json', ...kinds.map(kind => `${token}/export/${kind}`)]) {
+  for (const path of [`/${token}.json`, '/latest.md', '/search.json', ...(await readExports(client, token))]) {
     for (const headers of refused) {
-      const { status, text } = await client.get(`/_profiler/${path}`, { headers })
+      const { status, text } = await client.get(`/_profiler${path}`, { headers })
       t.equal(status, 404)
       t.notMatch(text, 'missing-x')
     }

@@ -101,7 +101,7 @@ t.test('a function of a package has the name of its package', async t => {
   t.match(html, 'node_modules/x/merge.js:1; of @scope/x')
   t.match(html, 'node_modules/x/merge.js:1; of a package', 'earlier versions have not stored the name')
   const shown = createShown({ cpu: { ...cpu, functions, calls } })
-  t.match(toMarkdown({ ...shown, isPinned: false, findings: [] }, 'cpu'), 'merge.js:1` (@scope/x): own')
+  t.match(toMarkdown(shown, 'cpu'), 'merge.js:1` (@scope/x): own')
 })
 
 t.test('only the widest bars are drawn', async t => {
@@ -155,22 +155,22 @@ t.test('the form arms the next request of the same route', async t => {
 })
 
 t.test('Markdown lists the hot spots, the slowest first', async t => {
-  const markdown = toMarkdown({ ...createShown({ cpu }), isPinned: false, findings: [] }, 'cpu')
+  const markdown = toMarkdown(createShown({ cpu }), 'cpu')
   t.match(
     markdown,
     '- 88.0 % `busy` at `src/busy.ts:5` (application): own 88.0 ms, with its calls 88.0 ms\n- 10.0 % `(garbage',
   )
   t.match(markdown, '- Samples: 900, one every 0.122 ms; start of the V8 profiler 6.000 ms')
   t.match(markdown, '>    5 |   step()')
-  const cut = toMarkdown({ ...createShown({ cpu: { isCut: true } }), isPinned: false, findings: [] }, 'cpu')
+  const cut = toMarkdown(createShown({ cpu: { isCut: true } }), 'cpu')
   t.match(cut, '- Sampling stopped before the request ended.')
   t.match(cut, 'No CPU activity in the samples.')
-  t.match(toMarkdown({ ...createShown({}), isPinned: false, findings: [] }, 'cpu'), 'No data for this panel.')
+  t.match(toMarkdown(createShown({}), 'cpu'), 'No data for this panel.')
 })
 
 t.test('in an HTML export, its links stay in the file', async t => {
   const { app, storage } = await createProfiledKernel(t)
-  const shown = { ...createShown({ cpu }), isPinned: false, findings: [] }
+  const shown = createShown({ cpu })
   const html = await formatProfile('html', shown, {
     ...app,
     editor: createEditorLinks(app),
@@ -203,7 +203,7 @@ t.test('a damaged CPU profile can be shown', async t => {
     const query = new URLSearchParams({ frame: String(frame) })
     const html = await show('cpu', { profile, query })
     if (/NaN|undefined|\[object|Infinity/.test(html.replaceAll(/<pre.*?<\/pre>/gs, ''))) t.fail(html)
-    if (toMarkdown({ ...createShown({ cpu }), isPinned: false, findings: [] }).includes('NaN')) t.fail('NaN')
+    if (toMarkdown(createShown({ cpu })).includes('NaN')) t.fail('NaN')
   })
   await t.resolves(fc.assert(property, { numRuns: 200 }))
 })
