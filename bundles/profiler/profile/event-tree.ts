@@ -34,7 +34,7 @@ export interface EventTree {
   readonly dropped: number
 }
 
-/** No trace has more rows. */
+/** A trace has at most as many rows. */
 const rowLimit = 5000
 
 /** Reads the event tree of a profile; an empty tree if there is none. Damaged rows are left out. */
@@ -130,7 +130,7 @@ export interface OutlineNode {
   readonly start: number
   /** `undefined` if the event or the call had not ended. */
   readonly duration: number | undefined
-  /** The time that nothing inside accounts for; `undefined` where it is not known. */
+  /** Its time without that of its children; `undefined` where it is not known. */
   readonly own: number | undefined
   /** The priority of a listener. */
   readonly priority: number | undefined
@@ -178,7 +178,7 @@ export function outlineEvents({ nodes, roots }: EventTree, controller: string): 
   return outline
 }
 
-/** Everything in an outline, each before what lies in it. */
+/** All lines of an outline, each before its children. */
 export function* walkOutline(nodes: readonly OutlineNode[]): Generator<OutlineNode> {
   const waiting = nodes.toReversed()
   for (let node = waiting.pop(); node !== undefined; node = waiting.pop()) {
@@ -196,7 +196,7 @@ function toDraft(node: EventNode): Draft {
     name,
     start,
     duration,
-    // What a sub-request did is in its own tree.
+    // The events of a sub-request are in the tree of its own profile.
     own: duration === undefined || kind === 'request' ? undefined : ownTime(node),
     priority: isCall ? priority : undefined,
     // The call that stopped the event or threw shows this, and not its dispatch.
@@ -214,7 +214,7 @@ function skippedBy({ children, details, hasThrown, isStopped, kind, parent }: Ev
   return (isStopped || hasThrown ? parent?.details : undefined) ?? []
 }
 
-/** From the end of the last event before it to the begin of the first one after it. */
+/** Creates the line of a controller: from the end of the kernel's event before it to the start of the one after it. */
 function createController(gap: KernelGap, following: readonly EventNode[], name: string): Draft {
   const { before, duration, start } = gap
   const inside = before === undefined ? following : following.slice(0, following.indexOf(before))
@@ -253,15 +253,15 @@ function parseChange(text: string): ListenerChange {
   return verb === '' ? { verb: '', what: '', name: text } : { verb, what: named ?? other, name }
 }
 
-/** What the kernel does itself, between two of its events. Times are microseconds since the request began. */
+/** The work between two events of the kernel. Times are microseconds since the request began. */
 export interface KernelGap {
   readonly name: 'controller.get_callable' | 'controller.get_arguments' | 'controller' | 'response.send'
   /** The event before it. */
   readonly after: EventNode
-  /** The event behind it; none when it was not over. */
+  /** The event after it; `undefined` if the work had not ended. */
   readonly before: EventNode | undefined
   readonly start: number
-  /** `undefined` when it was not over. */
+  /** `undefined` if the work had not ended. */
   readonly duration: number | undefined
 }
 
@@ -271,7 +271,7 @@ const names: ReadonlyMap<string, KernelGap['name']> = new Map([
   ['kernel.finish_request kernel.terminate', 'response.send'],
 ])
 
-/** Finds what the kernel has done between its events, in their order: the controller is what follows its arguments. */
+/** Finds the work between the events of the kernel, in their order. The controller runs after the event of its arguments. */
 export function findKernelGaps(roots: readonly EventNode[]): KernelGap[] {
   const events = roots.filter(isKernelDispatch)
   return events.flatMap((after, at) => {
@@ -284,7 +284,7 @@ export function findKernelGaps(roots: readonly EventNode[]): KernelGap[] {
   })
 }
 
-/** How long the controllers of a request took, in microseconds; one that was not over at `until` has taken until then. */
+/** The microseconds of each controller of a request. A controller that had not ended counts until the time `until`. */
 export function controllerTimes(roots: readonly EventNode[], until: number): number[] {
   return findKernelGaps(roots)
     .filter(({ name }) => name === 'controller')

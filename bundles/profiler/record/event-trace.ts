@@ -133,7 +133,7 @@ export class EventTrace {
     this.#turn = eventLoop.turn
   }
 
-  /** After the last row with room, the row is extended. */
+  /** Records a wait. When there are too many, the last row is extended to include it. */
   #addWait(now: number): void {
     const start = this.#toMicroseconds(this.#latest)
     const duration = this.#toMicroseconds(now) - start
@@ -341,7 +341,7 @@ class IdentityWatch implements Watch {
   }
 }
 
-/** An event that has a response, or will have one. */
+/** An event with a response, which may not exist yet. */
 interface Answered {
   readonly response: Response | undefined
 }

@@ -3,7 +3,7 @@ import { performance } from 'node:perf_hooks'
 /** Milliseconds; a shorter block of the event loop is not recorded. */
 export const leastBlock = 50
 
-/** Milliseconds; the event loop is not asked what it did in a shorter time without activity. */
+/** Milliseconds: after a shorter time without activity, the numbers of the event loop are not read. */
 export const leastPause = 0.1
 
 /** A time without recorded activity. Times are by `performance.now()`. */
@@ -34,7 +34,7 @@ export const eventLoop = {
   turn: 0,
 }
 
-/** More gaps cannot occur between two ticks of the watch. */
+/** The number of gaps that are kept: there cannot be more between two ticks of `LoopWatch`. */
 const gapLimit = 8
 
 const { nodeTiming } = performance

@@ -23,6 +23,20 @@ import {
   withDescendants,
 } from './trace.ts'
 
+/*
+ * The way of a profile to the disk. Each step has one verb:
+ *
+ * begin, finish, end   RequestRecorder → Profiler     the trace of a request, which subjects fill
+ * collect              Profiler → ProfileMaker        the collectors make the data of the profile
+ * schedule, store      ProfileMaker                   later, when other requests are answered: the profile as text
+ * append               ProfileMaker → ProfileStorage  from now on, `find` and `search` know it
+ * add                  BaseProfileStorage → queue     the profiles that wait, and the index in memory
+ * write                queue → segment, or Redis      in groups
+ * settle               queue → index                  the place in the file replaces the text in memory
+ *
+ * Late work and errors of the page amend a profile: it is found, changed, and appended again.
+ */
+
 declare module '../../../lib/http/request.ts' {
   interface KnownAttributes {
     /** Six random hexadecimal digits on each recorded request. */

@@ -5,7 +5,7 @@ import type { NearRoute } from '../../../lib/routing/nearest-routes.ts'
 import type { Outcome, ProfileSummary } from '../profile/profile.ts'
 import { EventTrace } from './event-trace.ts'
 
-/** More errors of one request are not recorded: an error that is replaced on its way makes a few of them. */
+/** The most errors of one request that are recorded. If listeners replace an error, each of its replacements is recorded, too. */
 const thrownLimit = 10
 
 /**
@@ -65,7 +65,7 @@ export class Trace implements CollectedRequest {
   others = 0
   /** The greatest number of others in flight, until the request ended. */
   mostOthers = 0
-  /** What subjects record: see {@link TracePart}. */
+  /** The parts that subjects fill: see {@link TracePart}. */
   readonly parts: Record<string, object> = {}
 
   constructor(token: string, request: Request, parent: Trace | undefined) {
@@ -105,7 +105,7 @@ export class Trace implements CollectedRequest {
   }
 }
 
-/** What a subject records of a request while it runs: made when there is something to record. */
+/** The part of a trace that a subject fills while the request runs. It is created when there is something to record. */
 export class TracePart<Part extends object> {
   readonly #name: string
   readonly #create: (trace: Trace) => Part
@@ -121,7 +121,7 @@ export class TracePart<Part extends object> {
     return parts[this.#name] as Part | undefined
   }
 
-  /** The part of a trace, which is made if nothing was recorded before. */
+  /** The part of a trace, which is created if nothing was recorded before. */
   of(trace: Trace): Part {
     const part = this.find(trace) ?? this.#create(trace)
     trace.parts[this.#name] = part

@@ -300,7 +300,7 @@ export class RedisQueue {
     if (this.#waiting.size > 0) this.#running ??= this.#start()
   }
 
-  /** Forgets all profiles that are not written, and writes no others until the task has ended. Resolves with it. */
+  /** Empties the queue, and writes no profiles until the task has ended. Resolves with it. */
   async discard(task: () => Promise<void>): Promise<void> {
     this.clear()
     const held = (this.#hold ?? this.#group).then(task)
@@ -314,7 +314,7 @@ export class RedisQueue {
     this.clear()
   }
 
-  /** Forgets all profiles that are not written: they are written in another way. */
+  /** Empties the queue without drops: the profiles were written in another way, or are not wanted. */
   clear(): void {
     this.#waiting.clear()
     this.#writing.clear()

@@ -2,7 +2,7 @@ import type { FindingRule } from '../../../../kernel/profiler-contract.ts'
 import { formatCount } from '../../profile/format.ts'
 import type { Profile } from '../../profile/profile.ts'
 
-/** More paths are not named in the sentence. */
+/** The most paths that the sentence names. */
 const namedPaths = 3
 
 /** Finds pages that refer to files that do not exist. */

@@ -15,13 +15,13 @@ export interface StoredSample {
   readonly caller: StoredSample | undefined
   readonly self: number
   readonly total: number
-  /** Those that took longest first. */
+  /** The longest first. */
   readonly children: StoredSample[]
 }
 
 /** The CPU profile of a request. Times are in microseconds. */
 export interface StoredCpu extends Omit<CpuData, 'functions' | 'calls'> {
-  /** Those with the most time of their own first. */
+  /** The function with the most time of its own first. */
   readonly functions: readonly StoredFunction[]
   readonly calls: readonly StoredSample[]
   /** The calls without a caller. */

@@ -17,7 +17,7 @@ export interface StoredCall extends HttpCall {
   readonly twin: number | undefined
 }
 
-/** Reads the HTTP client calls of a profile: none where there is nothing. */
+/** Reads the HTTP client calls of a profile: empty lists if nothing was recorded. */
 export const readCalls: (profile: Profile) => StoredCalls = oncePerProfile(collectors => {
   const { calls = [], omitted = 0 } = collectors.http ?? {}
   const firsts = new Map<string, number>()

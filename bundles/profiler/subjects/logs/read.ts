@@ -9,7 +9,7 @@ import type { LogMessage } from './data.ts'
 
 /** A log message of a profile. */
 export interface StoredLog extends Pick<LogMessage, 'at' | 'level' | 'channel' | 'message'> {
-  /** Its place among all messages. */
+  /** Its index among the messages of the request. */
   readonly index: number
   /** The constant sentence; empty where it had no placeholders to fill. */
   readonly template: string
@@ -23,7 +23,7 @@ export interface StoredLog extends Pick<LogMessage, 'at' | 'level' | 'channel' |
   readonly isCut: boolean
 }
 
-/** Reads the log messages of a profile: none where there is nothing. */
+/** Reads the log messages of a profile: empty lists if nothing was recorded. */
 export const readLogs: (profile: Profile) => StoredLogs = oncePerProfile(collectors => {
   const { dropped = 0, records = [] } = collectors.logger ?? {}
   const works = records.map(log => ({ caller: log.site, log }))

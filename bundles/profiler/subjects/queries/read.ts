@@ -17,7 +17,7 @@ import type { ConnectionWaitData, QueryData } from './data.ts'
 
 /** A query of a profile. Times are in milliseconds since the request began. */
 export interface StoredQuery extends QueryData {
-  /** Its place among all queries. */
+  /** Its index among the queries of the request. */
   readonly index: number
   readonly kind: 'database' | 'cache'
   /** The first word in capitals: `SELECT`, `INSERT`, `GET`; for `WITH` that of its main statement. */
@@ -46,9 +46,9 @@ export interface QuerySet {
 /** The queries of databases, or those of caches. */
 export interface QueryGroup {
   readonly queries: readonly StoredQuery[]
-  /** Those with the same text, the longest total first. */
+  /** The groups of queries with the same text, the group with the most time first. */
   readonly shapes: readonly QuerySet[]
-  /** Those that have an earlier twin, and those twins. */
+  /** The queries with an earlier twin, and these twins. */
   readonly duplicates: readonly StoredQuery[]
   /** Milliseconds in which at least one of them ran. */
   readonly covered: number
@@ -64,7 +64,7 @@ export interface StoredQueries {
   readonly cache: QueryGroup
 }
 
-/** Reads the queries of a profile: none where there is nothing. */
+/** Reads the queries of a profile: empty lists if nothing was recorded. */
 export const readQueries: (profile: Profile) => StoredQueries = oncePerProfile(collectors => {
   const { queries: stored = [], omitted = 0 } = collectors.queries ?? {}
   const operations = new Map<string, string>()
@@ -126,7 +126,7 @@ function toWork({ caller, end, error, index, start }: StoredQuery, name: string,
   return createWork({ name, text, id: `query-${index}`, start, end, hasFailed: error !== '', caller })
 }
 
-/** Each field by its name: a spread and further fields would be several times as slow, because of their number. */
+/** Each field is copied by its name: with so many fields, a spread would be several times as slow. */
 function toStoredQuery(query: QueryData, index: number, operation: string, caller: CallerPlace = {}): StoredQuery {
   const { batch, code, end, error = '', namespace, parameters, rows, server, source } = query
   const { start, system, text, transaction, twin = index } = query
@@ -221,7 +221,7 @@ export const controlOperations: ReadonlySet<string> = new Set([
   ...['SET', 'USE', 'PRAGMA', 'DISCARD'],
 ])
 
-/** The part of a query that says how it is related to a transaction. */
+/** The fields of a query that its transaction depends on. */
 interface OrderedQuery
   extends Pick<QueryData, 'system' | 'namespace' | 'server' | 'text' | 'start' | 'end' | 'transaction'> {
   readonly index: number
@@ -299,7 +299,7 @@ interface StoredWaits {
   readonly time: number
 }
 
-/** Reads the waits of a profile for free connections: none where there is nothing. */
+/** Reads the waits of a profile for free connections: empty lists if nothing was recorded. */
 export const readWaits: (profile: Profile) => StoredWaits = oncePerProfile(collectors => {
   const waits = (collectors.queries?.waits ?? []).map(({ caller = {}, ...wait }) => ({ ...wait, caller }))
   return { waits, time: totalOf(joinPeriods(waits)) }

@@ -1,37 +1,37 @@
 import { oncePerProfile, type Profile } from '../../profile/profile.ts'
 import { createWork, type Work, type WorkKind } from '../../profile/work.ts'
 
-/** One call of a template. Times are in milliseconds, its start from that of the pass. */
+/** A render of a page or of a partial. Times are in milliseconds since the request began. */
 export interface Render {
-  /** Its place among all that were recorded. */
+  /** Its index among the recorded renders. */
   readonly index: number
   readonly name: string
   readonly start: number
-  /** The duration, with that of the partials. */
+  /** The duration, including its partials. */
   readonly duration: number
-  /** Of a page: names in its model. */
+  /** The names in the model of a page; empty for a partial. */
   readonly keys: readonly string[]
   readonly hasFailed: boolean
   readonly partials: Render[]
 }
 
-/** The templates of a profile. */
+/** The renders of a profile. */
 interface StoredRenders {
   /** In the order in which they began. */
   readonly all: readonly Render[]
-  /** Those that are not a partial of another. */
+  /** The renders that are not partials. */
   readonly pages: readonly Render[]
-  /** How many there were, with those that were only counted. */
+  /** The number of renders, including those that were only counted. */
   readonly calls: number
   readonly omitted: number
   /** Milliseconds that pages have waited for fragments. */
   readonly waited: number
 }
 
-/** No trace has more. */
+/** A trace has at most as many renders. */
 const renderLimit = 1000
 
-/** Reads which templates were rendered: none where there is nothing. */
+/** Reads the renders of a profile: empty lists if nothing was recorded. */
 export const readRenders: (profile: Profile) => StoredRenders = oncePerProfile(collectors => {
   const { renders = [], omitted = 0, waited = 0 } = collectors.templates ?? {}
   const all: Render[] = []
@@ -61,25 +61,25 @@ function toWork({ duration, hasFailed, index, name, partials, start }: Render): 
   return createWork({ name, id: `render-${index}`, start, end, hasFailed, template: name, parts: partials.map(toWork) })
 }
 
-/** What a template took itself, without its partials. */
+/** The milliseconds of a render without its partials. */
 export function renderOwnTime({ duration, partials }: Render): number {
   return Math.max(0, duration - partials.reduce((sum, { duration }) => sum + duration, 0))
 }
 
-/** A render with the lines that lead to it. */
+/** A line of the tree of renders. `branch` is the drawing before its name. */
 export interface RenderLine {
   readonly branch: string
   readonly render: Render
-  /** Those that followed, of the same template: a list renders its items with one. */
+  /** The next renders of the same template, which the line includes: a list renders its items with one template. */
   readonly repeated: readonly Render[]
 }
 
-/** Lays out what was rendered as the lines of a tree. */
+/** Draws the tree of renders, a line for each. */
 export function flattenRenders(pages: readonly Render[]): RenderLine[] {
   return pages.flatMap(render => flatten({ render, repeated: [] }, '', ''))
 }
 
-/** One that browsers do not fold. */
+/** A space that browsers do not collapse. */
 const blank = '\u00a0'
 
 function flatten(group: Group, branch: string, indent: string): RenderLine[] {
@@ -114,7 +114,7 @@ function isLeaf({ hasFailed, partials }: Render): boolean {
   return !hasFailed && partials.length === 0
 }
 
-/** How long pages took to render: partials are part of the time of their pages. */
+/** The milliseconds of all pages, which include their partials. */
 export function renderTime(pages: readonly Render[]): number {
   return pages.reduce((sum, { duration }) => sum + duration, 0)
 }

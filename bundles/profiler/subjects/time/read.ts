@@ -7,7 +7,7 @@ interface Stopwatch extends Pick<TimeData, 'measured'> {
   readonly dropped: number
 }
 
-/** Reads the measurements of the stopwatch of a profile: none where there is nothing. */
+/** Reads the measurements of the stopwatch of a profile: empty lists if nothing was recorded. */
 export function readStopwatch({ collectors }: Profile): Stopwatch {
   const { dropped = 0, measured = [] } = collectors.time ?? {}
   return { measured, dropped: measured.reduce((sum, event) => sum + event.dropped, dropped) }
