@@ -1,7 +1,7 @@
 import * as v from 'valibot'
 import { measureJsonDepth } from '../../../lib/body/parse-json.ts'
 import { collectorSchemas, processSchemas, unpackData } from '../subjects/schemas.ts'
-import { check, isToken, type JsonObject, parseJsonObject, type Schema } from './schema.ts'
+import { check, isCount, isToken, type JsonObject, parseJsonObject, type Schema } from './schema.ts'
 
 declare module '../../../lib/signals.ts' {
   interface SignalMap {
@@ -49,10 +49,11 @@ export type CollectorData = { readonly [Name in keyof CollectorTypes]: Collector
 type ProcessData = { readonly [Name in keyof ProcessTypes]: ProcessTypes[Name] | undefined }
 
 const token = v.custom<string>(isToken)
+const count = v.custom<number>(isCount)
 
 // Profiles of earlier versions do not have the fields with a default.
 const laterText = v.optional(v.nullable(v.string()), null)
-const laterCount = v.optional(check.count, 0)
+const laterCount = v.optional(count, 0)
 
 /** The fields of a profile that the list shows. Masked. */
 const summarySchema = v.object({
@@ -64,7 +65,7 @@ const summarySchema = v.object({
   /** The response was sent, the client has left, the stream has failed, the process has ended, or none of these so far. */
   outcome: v.picklist(['complete', 'aborted', 'stream-failed', 'crashed', 'unfinished']),
   /** 0 when there was no response. */
-  status: check.count,
+  status: count,
   ip: v.string(),
   method: v.string(),
   /** Secrets in it are masked. */
@@ -99,11 +100,11 @@ const summarySchema = v.object({
   /** The same for each occurrence of that exception: eight hexadecimal digits; `null` where it cannot be recognised. */
   fingerprint: laterText,
   /** Log messages of level error and above. */
-  errors: check.count,
+  errors: count,
   /** Log messages of level warning. */
-  warnings: check.count,
+  warnings: count,
   /** HTTP client calls. */
-  calls: check.count,
+  calls: count,
   /** Queries of databases. */
   queries: laterCount,
   /** Milliseconds in which at least one query of a database ran. */
@@ -111,7 +112,7 @@ const summarySchema = v.object({
   /** Queries of caches. */
   cacheCalls: laterCount,
   /** Sub-requests. */
-  subRequests: check.count,
+  subRequests: count,
   /** Calls of `dump` and of `console`. */
   dumps: laterCount,
   /** Errors of the page in the browser. */

@@ -46,7 +46,7 @@ export function isAmount(value: unknown): value is number {
 }
 
 /** Whether a value is an amount (see `isAmount`) that is whole. */
-function isCount(value: unknown): value is number {
+export function isCount(value: unknown): value is number {
   return isAmount(value) && Number.isInteger(value)
 }
 
