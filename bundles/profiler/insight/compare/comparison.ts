@@ -1,4 +1,3 @@
-import type { CallerPlace } from '../../../../lib/stack/callers.ts'
 import { controllerTimes, readEventTree } from '../../profile/event-tree.ts'
 import { readExceptions } from '../../profile/exceptions.ts'
 import { formatSize, formatText } from '../../profile/format.ts'
@@ -7,10 +6,12 @@ import { type Profile, type ProfileSummary, summaryCounts } from '../../profile/
 import { isObject, type Pairs } from '../../profile/schema.ts'
 import { workTime } from '../../profile/work.ts'
 import { replayAttribute } from '../../record/recording-policy.ts'
-import { patternOf, readCalls } from '../../subjects/http/read.ts'
-import { readLogs } from '../../subjects/logs/read.ts'
-import { readQueries } from '../../subjects/queries/read.ts'
+import { type ListenerUse, readListenerUses } from '../../subjects/events/read.ts'
+import { readCallOutcomes } from '../../subjects/http/read.ts'
+import { type LogUse, readLogUses } from '../../subjects/logs/read.ts'
+import { type QueryUse, readQueryUses } from '../../subjects/queries/read.ts'
 import { readRenders } from '../../subjects/templates/read.ts'
+import { readStopwatch } from '../../subjects/time/read.ts'
 import { workKinds } from '../../subjects/work.ts'
 import { type Compared, compareContents, compareMaps, readValues } from './differences.ts'
 
@@ -81,7 +82,7 @@ export function compareProfiles(first: Profile, second: Profile, spread = 0): Co
     exceptions: compare(readExceptionUses),
     listeners: compare(readListenerUses, isSameUse),
     templates: compare(readTemplateUses),
-    calls: compare(readCallUses),
+    calls: compare(readCallOutcomes),
     queries: compare(readQueryUses, isSameTimes),
     logs: compare(readLogUses, isSameTimes),
   }
@@ -212,65 +213,6 @@ function readResponseBody({ collectors: { response } }: Profile): Map<string, st
   return new Map(parts.filter(([, text]) => text !== ''))
 }
 
-/** All calls of a listener for an event. */
-export interface ListenerUse {
-  readonly event: string
-  readonly name: string
-  readonly priority: number
-  readonly calls: number
-  /** Microseconds. */
-  readonly duration: number
-  readonly isStopped: boolean
-  readonly hasThrown: boolean
-  /** The changes that the listener made, such as `set header etag`. */
-  readonly changes: readonly string[]
-}
-
-/** Reads the called listeners by event, listener and priority, in the order of their first calls. */
-function readListenerUses(profile: Profile): Map<string, ListenerUse> {
-  const uses = new Map<string, ListenerUse>()
-  for (const { details, duration = 0, hasThrown, isStopped, kind, name, parent, priority } of readEventTree(profile)
-    .nodes) {
-    if (kind !== 'call' || parent === undefined) continue
-    const key = JSON.stringify([parent.name, name, priority])
-    const known = uses.get(key)
-    uses.set(key, {
-      event: parent.name,
-      name,
-      priority,
-      calls: (known?.calls ?? 0) + 1,
-      duration: (known?.duration ?? 0) + duration,
-      isStopped: isStopped || known?.isStopped === true,
-      hasThrown: hasThrown || known?.hasThrown === true,
-      changes: [...(known?.changes ?? []), ...details],
-    })
-  }
-  return uses
-}
-
-/** A log message, and how often it was logged. */
-export interface LogUse {
-  readonly level: string
-  readonly channel: string
-  /** With placeholders, if the message has them: `Query {number} executed`. */
-  readonly message: string
-  readonly times: number
-  /** Where it was logged first; empty if that is not known. */
-  readonly caller: CallerPlace
-}
-
-/** Reads the log messages by level, channel and template, in the order of their first occurrence. */
-function readLogUses(profile: Profile): Map<string, LogUse> {
-  const uses = new Map<string, LogUse>()
-  for (const { caller, channel, level, message: text, template } of readLogs(profile).logs) {
-    const message = template || text
-    const key = JSON.stringify([level, channel, message])
-    const known = uses.get(key)
-    uses.set(key, { level, channel, message, times: (known?.times ?? 0) + 1, caller: known?.caller ?? caller })
-  }
-  return uses
-}
-
 /** The total duration of an event or a measured part. */
 export interface Timing {
   readonly name: string
@@ -285,7 +227,7 @@ export interface Timing {
  * Reads the durations of a request: total, controller, each kind of work; then events, then the stopwatch.
  */
 function readTimings(profile: Profile): Map<string, Timing> {
-  const { collectors, summary } = profile
+  const { summary } = profile
   const tree = readEventTree(profile)
   const total = Math.round(summary.duration * 1000)
   const timings: Timing[] = [{ name: 'Total', kind: 'main', duration: total, times: 1 }]
@@ -304,7 +246,7 @@ function readTimings(profile: Profile): Map<string, Timing> {
     const times = group.map(({ duration = 0 }) => duration)
     add(name, 'event', times)
   }
-  for (const { duration, name } of collectors.time?.measured ?? []) add(name, 'measured', [duration])
+  for (const { duration, name } of readStopwatch(profile).measured) add(name, 'measured', [duration])
   return new Map(timings.map(timing => [`${timing.kind} ${timing.name}`, timing]))
 }
 
@@ -332,39 +274,6 @@ function readExceptionUses(profile: Profile): Map<string, number> {
 /** Counts the renders of a profile by template. */
 function readTemplateUses(profile: Profile): Map<string, number> {
   return count(readRenders(profile).all.map(({ name }) => name))
-}
-
-/** Reads the outcomes of the HTTP client calls by method and URL without values: `['200', '3 × 500']`. */
-function readCallUses(profile: Profile): Map<string, string[]> {
-  const groups = groupBy(readCalls(profile).calls, patternOf)
-  const outcomes = [...groups].map(([name, calls]): [string, string[]] => {
-    const counts = [...count(calls.map(({ outcome }) => outcome.text))]
-    return [name, counts.map(([text, times]) => (times === 1 ? text : `${times} × ${text}`)).sort()]
-  })
-  return new Map(outcomes)
-}
-
-/** All queries of a statement shape. */
-export interface QueryUse {
-  readonly system: string
-  readonly text: string
-  readonly times: number
-  /** Milliseconds of all of them. */
-  readonly duration: number
-  /** Where the first was sent; empty if that is not known. */
-  readonly caller: CallerPlace
-}
-
-/** Reads the queries of databases and caches by system and statement shape, those with the longest duration first. */
-function readQueryUses(profile: Profile): Map<string, QueryUse> {
-  const { cache, database } = readQueries(profile)
-  const shapes = [...database.shapes, ...cache.shapes]
-  return new Map(
-    shapes.map(({ queries, system, text, total }) => [
-      JSON.stringify([system, text]),
-      { system, text, times: queries.length, duration: total, caller: queries[0].caller },
-    ]),
-  )
 }
 
 function count(names: readonly string[]): Map<string, number> {

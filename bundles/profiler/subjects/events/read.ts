@@ -1,4 +1,4 @@
-import type { EventNode, EventTree } from '../../profile/event-tree.ts'
+import { type EventNode, type EventTree, readEventTree } from '../../profile/event-tree.ts'
 import { formatMicroseconds } from '../../profile/format.ts'
 import { groupBy } from '../../profile/group-by.ts'
 import type { Profile } from '../../profile/profile.ts'
@@ -104,4 +104,40 @@ function keyOfCall(event: string, { name, priority }: EventNode): string {
 /** Identifies a listener. Functions may have the same name, so this is not always unique. */
 export function keyOfListener({ event, name, priority }: Omit<RegisteredListener, 'site'>): string {
   return `${event}\n${priority}\n${name}`
+}
+
+/** All calls of a listener for an event. */
+export interface ListenerUse {
+  readonly event: string
+  readonly name: string
+  readonly priority: number
+  readonly calls: number
+  /** Microseconds. */
+  readonly duration: number
+  readonly isStopped: boolean
+  readonly hasThrown: boolean
+  /** The changes that the listener made, such as `set header etag`. */
+  readonly changes: readonly string[]
+}
+
+/** Reads the called listeners by event, listener and priority, in the order of their first calls. */
+export function readListenerUses(profile: Profile): Map<string, ListenerUse> {
+  const uses = new Map<string, ListenerUse>()
+  for (const { details, duration = 0, hasThrown, isStopped, kind, name, parent, priority } of readEventTree(profile)
+    .nodes) {
+    if (kind !== 'call' || parent === undefined) continue
+    const key = JSON.stringify([parent.name, name, priority])
+    const known = uses.get(key)
+    uses.set(key, {
+      event: parent.name,
+      name,
+      priority,
+      calls: (known?.calls ?? 0) + 1,
+      duration: (known?.duration ?? 0) + duration,
+      isStopped: isStopped || known?.isStopped === true,
+      hasThrown: hasThrown || known?.hasThrown === true,
+      changes: [...(known?.changes ?? []), ...details],
+    })
+  }
+  return uses
 }

@@ -1,4 +1,5 @@
 import { type CallerPlace, choosePlaces } from '../../../../lib/stack/callers.ts'
+import { groupBy } from '../../profile/group-by.ts'
 import { oncePerProfile, type Profile } from '../../profile/profile.ts'
 import { createWork, type WorkKind } from '../../profile/work.ts'
 import type { HttpCall } from './data.ts'
@@ -110,4 +111,14 @@ export function phasesOf({ start, sent, uploaded = sent, head, end }: StoredCall
   return phases.flatMap(([name, from, to]) =>
     from !== undefined && to !== undefined && to > from ? [{ name, start: from, duration: to - from }] : [],
   )
+}
+
+/** Reads the outcomes of the HTTP client calls by method and URL without values: `['200', '3 × 500']`. */
+export function readCallOutcomes(profile: Profile): Map<string, string[]> {
+  const groups = groupBy(readCalls(profile).calls, patternOf)
+  const outcomes = [...groups].map(([name, calls]): [string, string[]] => {
+    const counts = [...groupBy(calls, ({ outcome }) => outcome.text)]
+    return [name, counts.map(([text, { length }]) => (length === 1 ? text : `${length} × ${text}`)).sort()]
+  })
+  return new Map(outcomes)
 }

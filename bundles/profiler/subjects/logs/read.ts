@@ -78,3 +78,26 @@ function notificationsOf(dispatch: EventNode, { isStopped, name }: EventNode): N
 function endOf({ duration = 0, start }: EventNode): number {
   return start + duration
 }
+
+/** A log message, and how often it was logged. */
+export interface LogUse {
+  readonly level: string
+  readonly channel: string
+  /** With placeholders, if the message has them: `Query {number} executed`. */
+  readonly message: string
+  readonly times: number
+  /** Where it was logged first; empty if that is not known. */
+  readonly caller: CallerPlace
+}
+
+/** Reads the log messages by level, channel and template, in the order of their first occurrence. */
+export function readLogUses(profile: Profile): Map<string, LogUse> {
+  const uses = new Map<string, LogUse>()
+  for (const { caller, channel, level, message: text, template } of readLogs(profile).logs) {
+    const message = template || text
+    const key = JSON.stringify([level, channel, message])
+    const known = uses.get(key)
+    uses.set(key, { level, channel, message, times: (known?.times ?? 0) + 1, caller: known?.caller ?? caller })
+  }
+  return uses
+}

@@ -304,3 +304,26 @@ export const readWaits: (profile: Profile) => StoredWaits = oncePerProfile(colle
   const waits = (collectors.queries?.waits ?? []).map(({ caller = {}, ...wait }) => ({ ...wait, caller }))
   return { waits, time: totalOf(joinPeriods(waits)) }
 })
+
+/** All queries of a statement shape. */
+export interface QueryUse {
+  readonly system: string
+  readonly text: string
+  readonly times: number
+  /** Milliseconds of all of them. */
+  readonly duration: number
+  /** Where the first was sent; empty if that is not known. */
+  readonly caller: CallerPlace
+}
+
+/** Reads the queries of databases and caches by system and statement shape, those with the longest duration first. */
+export function readQueryUses(profile: Profile): Map<string, QueryUse> {
+  const { cache, database } = readQueries(profile)
+  const shapes = [...database.shapes, ...cache.shapes]
+  return new Map(
+    shapes.map(({ queries, system, text, total }) => [
+      JSON.stringify([system, text]),
+      { system, text, times: queries.length, duration: total, caller: queries[0].caller },
+    ]),
+  )
+}

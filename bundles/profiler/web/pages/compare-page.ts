@@ -4,11 +4,8 @@ import type { CallerPlace } from '../../../../lib/stack/callers.ts'
 import {
   type Comparison,
   compareProfiles,
-  type ListenerUse,
-  type LogUse,
   nameOfField,
   neverCompared,
-  type QueryUse,
   type Timing,
 } from '../../insight/compare/comparison.ts'
 import type { Compared, DifferenceKind } from '../../insight/compare/differences.ts'
@@ -21,8 +18,10 @@ import { formatCount, formatDuration, formatMicroseconds, formatShare, formatTim
 import { compareLink } from '../../profile/links.ts'
 import type { Profile } from '../../profile/profile.ts'
 import { readOriginal } from '../../record/recording-policy.ts'
-import { keyOfListener, summarizeListeners } from '../../subjects/events/read.ts'
+import { keyOfListener, type ListenerUse, summarizeListeners } from '../../subjects/events/read.ts'
 import { patternOf, readCalls } from '../../subjects/http/read.ts'
+import type { LogUse } from '../../subjects/logs/read.ts'
+import type { QueryUse } from '../../subjects/queries/read.ts'
 import type { EditorLinks, PlaceView } from '../editor-links.ts'
 import { cutValue, type ProfilerApplication, redirect, renderPage } from '../page.ts'
 import { toReplayButton } from '../panels/render-panel.ts'
