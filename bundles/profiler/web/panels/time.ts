@@ -154,7 +154,7 @@ function toDuration(milliseconds: number): string {
 const rowLimit = 200
 
 /** The trace of a request as its template shows it; `false` for a request without a trace. */
-export function toTraceView(profile: Profile, { callers, inner, others }: PlacedTrace): object | false {
+function toTraceView(profile: Profile, { callers, inner, others }: PlacedTrace): object | false {
   const { traceId } = readTrace(profile)
   if (traceId === undefined) return false
   const received = [...callers, ...inner].flatMap(node =>

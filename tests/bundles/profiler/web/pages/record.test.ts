@@ -8,7 +8,6 @@ import { listViews, subjectViews } from '#bundles/profiler/subjects/views.ts'
 import { Assets } from '#bundles/profiler/web/assets.ts'
 import { createEditorLinks } from '#bundles/profiler/web/editor-links.ts'
 import { renderProfile } from '#bundles/profiler/web/pages/profile-page.ts'
-import { createMenu } from '#bundles/profiler/web/panels/render-panel.ts'
 import type { SubjectView } from '#bundles/profiler/web/panels/subject-view.ts'
 import { createRecord, type RecordInit } from '#tests/support/create-profile.ts'
 import { disarm } from '#tests/support/hostile-texts.ts'
@@ -248,20 +247,25 @@ t.test('a panel that fails does not affect the others', async t => {
 })
 
 t.test('the menu lists the panels, with empty panels last', async t => {
-  const profile: Profile = JSON.parse(createRecord({ data: { b: 1, c: 1 } }).text)
   const badge = () => ({ text: '3', level: 'error' as const })
   const c = panel('c', { badge: () => ({ text: '', level: 'plain' }) })
-  t.strictSame(createMenu([panel('a'), panel('b', { badge }), c], { profile, findings: [] }, c), [
-    {
-      label: 'The b',
-      link: '/_profiler/abc123?panel=b#panel',
-      isCurrent: false,
-      isEmpty: false,
-      badges: [{ text: '3', tone: 'error' }],
-    },
-    { label: 'The c', link: '/_profiler/abc123?panel=c#panel', isCurrent: true, isEmpty: false, badges: [] },
-    { label: 'The a', link: '/_profiler/abc123?panel=a#panel', isCurrent: false, isEmpty: true, badges: [] },
-  ])
+  const { show, storage } = await withPanels(t, panel('a'), panel('b', { badge }), c)
+  storage.append(createRecord({ token: 'abc123', data: { b: 1, c: 1 } }), '{}')
+  const [menu = ''] = /<nav class="panels".*?<\/nav>/s.exec(plainEquals(await show('/abc123?panel=c'))) ?? []
+  const items = /<li( class="is-empty")?>\s*<a class="panel-link" href="([^"]*)"( aria-current="page")?>(.*?)<\/a>/gs
+  t.strictSame(
+    Array.from(menu.matchAll(items), ([, empty, link, current, label = '']) => [
+      textOf(label).trim(),
+      link,
+      [empty, current].flatMap(each => each?.trim() ?? []),
+    ]),
+    [
+      ['The b3', '/_profiler/abc123?panel=b#panel', []],
+      ['The c', '/_profiler/abc123?panel=c#panel', ['aria-current="page"']],
+      ['The a', '/_profiler/abc123?panel=a#panel', ['class="is-empty"']],
+    ],
+  )
+  t.match(menu, /badge-error[^>]*>3/)
 })
 
 t.test('collectors of other bundles are shown with their own panel, or as a table', async t => {

@@ -1,11 +1,13 @@
 import fc from 'fast-check'
-import { t } from 'tap'
+import { type Test, t } from 'tap'
 import { createSpan, type TimelineSpan } from '#bundles/profiler/insight/timeline/request-spans.ts'
 import { findDistributedTrace, placeTrace } from '#bundles/profiler/insight/timeline/services.ts'
+import type { Profile } from '#bundles/profiler/profile/profile.ts'
 import { MemoryProfileStorage } from '#bundles/profiler/store/memory-profile-storage.ts'
-import { toTraceView } from '#bundles/profiler/web/panels/time.ts'
 import { createProfile } from '#tests/support/create-profile.ts'
+import { textOf } from '#tests/support/html.ts'
 import { createReceivedSpan, type ReceivedSpan, spanIdOf, traceId } from '#tests/support/otlp.ts'
+import { createProfiledKernel } from '#tests/support/profiled-kernel.ts'
 
 const own = { spanId: spanIdOf(100), parentSpanId: spanIdOf(50), traceId }
 const call = { client: 'fetch', method: 'GET', url: 'http://stock/', start: 1, end: 4, spanId: spanIdOf(101) }
@@ -31,6 +33,13 @@ function createAt(begin: number, from: number, until: number, changes: Partial<R
 /** Names, notes and periods of a span and of those within it. */
 function outline({ children, name, note, periods: [period] }: TimelineSpan): unknown {
   return [`${name} ${note}`.trim(), period?.start, period?.duration, ...children.map(outline)]
+}
+
+/** The part of the panel that shows a trace; empty if there is none. */
+async function showTrace(t: Test, profile: Profile, parts: Awaited<ReturnType<typeof findDistributedTrace>>) {
+  const { show } = await createProfiledKernel(t)
+  const html = await show('time', { profile, findDistributedTrace: async () => parts })
+  return /<section class="block trace".*/s.exec(html)?.[0] ?? ''
 }
 
 t.test('spans are put below the span that they name, in the order of time', async t => {
@@ -131,7 +140,10 @@ t.test('requests of the application are parts of the trace, with or without a sp
     placed.callers.map(({ name }) => name),
     ['GET /above'],
   )
-  t.match(toTraceView(profile, placed), { id: traceId, count: 0, callers: [{ service: 'this application' }] })
+  const trace = await showTrace(t, profile, { spans: [], profiles: [traced, plain, above] })
+  t.match(textOf(trace), `Trace ${traceId}`)
+  t.match(textOf(trace), /Called by GET \/above this application, /)
+  t.match(trace, 'Spans of other services appear here')
 })
 
 t.test('circles of spans end, and endless chains of callers are cut', async t => {
@@ -208,16 +220,14 @@ t.test('the other requests of a trace may begin during a long request, and short
 })
 
 t.test('the table of spans is limited, and a request without a trace has none', async t => {
-  const { begin, profile, root } = createFront()
+  const { begin, profile } = createFront()
   const spans = Array.from({ length: 250 }, (_, at) =>
     createAt(begin, at - 5, at, { spanId: spanIdOf(1000 + at), parentId: own.spanId, attributes: [['a', at]] }),
   )
-  const view = toTraceView(profile, placeTrace(root, profile, { spans, profiles: [] }))
-  t.match(view, {
-    count: 250,
-    omitted: 50,
-    spans: [{ start: '−0.005 ms', kind: 'server', attributes: [{ name: 'a' }] }],
-  })
-  const none = createProfile({})
-  t.equal(toTraceView(none, placeTrace(createFront().root, none, { spans: [], profiles: [] })), false)
+  const trace = await showTrace(t, profile, { spans, profiles: [] })
+  t.equal(trace.match(/<tr id="span-/g)?.length, 200)
+  t.match(trace, '50 more spans are in the timeline only.')
+  const [row = ''] = /<tr id="span-.*?data-label="Time"/s.exec(trace) ?? []
+  t.match(row, /<th scope="row">a<\/th>.*data-label="Kind">server<.*data-label="At">−0\.005 ms</s)
+  t.equal(await showTrace(t, createProfile({}), { spans: [], profiles: [] }), '')
 })
