@@ -90,8 +90,8 @@ function writeException(exception: StoredException, sources: Sources, limit: num
     ...(note === '' ? [] : [toSpan(note)]),
   ]
   const own = frames.filter(({ origin }) => origin === 'application')
-  // Without frames of the application, the innermost ones are shown.
-  const shown = own.length > 0 ? own : frames.slice(0, 5)
+  // Without frames of the application, the innermost ones of packages are shown.
+  const shown = own.length > 0 ? own : frames.filter(({ origin }) => origin !== 'kernel').slice(0, 5)
   const left = [
     ...(shown.length < frames.length ? [`${frames.length - shown.length} library frames are not listed`] : []),
     ...toRest(exception),

@@ -84,6 +84,7 @@ export const cacheView: SubjectView = {
   toNumbers: profile => countWork(cacheWork, profile),
 }
 
+/** The last failed queries, which the error page shows. */
 const failedLimit = 3
 
 function findFailed(profile: Profile): { readonly shown: readonly StoredQuery[]; readonly earlier: number } {

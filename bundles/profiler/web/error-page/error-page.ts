@@ -61,10 +61,7 @@ export class ErrorPage {
     const { answered, lineage, profile, token } = preview
     const { message, name } = answered
     const occurrences = await this.#findOccurrences(profile)
-    const parts = views.map(async ({ name, onErrorPage }) => [
-      name,
-      await onErrorPage?.toView?.(preview, this.#services),
-    ])
+    const parts = views.map(async ({ name, onErrorPage }) => [name, await onErrorPage?.toView(preview, this.#services)])
     const model = {
       status,
       statusText: statusText(status),

@@ -81,7 +81,7 @@ export interface SearchEntry {
   readonly anchor: string
 }
 
-/** The most entries of a view. */
+/** The most entries of a kind. */
 export const entryLimit = 200
 
 /** A request that has failed, and its profile so far. */
@@ -92,7 +92,7 @@ export interface FailedRequest {
 }
 
 /** A part of the error page. All of it is masked. */
-export interface ErrorPart {
+interface ErrorPart {
   /** The data for the template of the page; `false` if there is nothing to show. */
   toView(
     failed: FailedRequest,

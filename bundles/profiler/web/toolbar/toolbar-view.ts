@@ -37,10 +37,10 @@ const wholeSources: SourceState = {
   editor: new EditorLinks({ directory: '' }),
 }
 
-/** The ids of the profiler's own items, in the order of the bar. Those of bundles are after them, before the last one. */
+/** The ids of the items in the order of the bar. */
 const order: readonly string[] = [
   ...['request', 'exception', 'redirect', 'logger', 'console', 'validation', 'edit', 'findings', 'time', 'database'],
-  ...['cache', 'templates', 'http', 'sub-requests', 'memory', 'record'],
+  ...['cache', 'templates', 'http', 'sub-requests', 'memory', 'items of bundles', 'record'],
 ]
 
 /**
@@ -56,7 +56,7 @@ export function toToolbarView(
   const overview = summarizeProfile(shown)
   const build = toBuildItem(summary, brokenSources(), editor)
   const items = views.flatMap(({ toItems }) => toItems?.({ ...shown, summary, overview, editor }) ?? [])
-  const placeOf = ({ id }: ToolbarItem) => (order.includes(id) ? order.indexOf(id) : order.length - 1.5)
+  const placeOf = ({ id }: ToolbarItem) => order.indexOf(order.includes(id) ? id : 'items of bundles')
   return {
     sentence: toPlainText(overview.sentence),
     token: summary.token,
