@@ -13,6 +13,7 @@ import { readCalls } from '../subjects/http/read.ts'
 import { readLogs } from '../subjects/logs/read.ts'
 import { countQueries, readQueries, type StoredQuery } from '../subjects/queries/read.ts'
 import { readRenders } from '../subjects/templates/read.ts'
+import { readStopwatch } from '../subjects/time/read.ts'
 
 /**
  * A claim about a request, which is checked against its profile. `ProfileExpectation.satisfied` accepts additional
@@ -206,7 +207,7 @@ function measureParts(profile: Profile): ReadonlyMap<string, number> {
   if (calls.length > 0) add('calls', coveredWorkTime(calls))
   const { database } = readQueries(profile)
   if (database.queries.length > 0) add('queries', database.covered)
-  for (const { duration, name } of profile.collectors.time?.measured ?? []) add(name, duration / 1000)
+  for (const { duration, name } of readStopwatch(profile).measured) add(name, duration / 1000)
   for (const { duration = 0, kind, name } of nodes) if (kind !== 'request') add(name, duration / 1000)
   return parts
 }

@@ -3,6 +3,8 @@ import { type EventNode, findBundle, findKernelGaps, readEventTree, readHandledT
 import { shorten } from '../../profile/format.ts'
 import { groupBy } from '../../profile/group-by.ts'
 import type { Profile } from '../../profile/profile.ts'
+import { readPauses } from '../../subjects/memory/read.ts'
+import { readStopwatch } from '../../subjects/time/read.ts'
 import { workKinds } from '../../subjects/work.ts'
 
 /** The kinds of parts. The name is also the class of its bar. */
@@ -89,13 +91,13 @@ function listClaims(profile: Profile, whole: number): Claim[] {
   for (const { category, label, list, panel } of workKinds) {
     for (const { end, start } of list(profile)) inMilliseconds(part(category, label, panel), start, end)
   }
-  for (const { name, periods } of collectors.time?.measured ?? []) {
+  for (const { name, periods } of readStopwatch(profile).measured) {
     const measured = part('stopwatch', shorten(name, labelLimit), 'time')
     // Of measurements that contain one another, the shortest is the innermost.
     for (const [start, duration] of periods) add(measured, start, start + duration, -duration)
   }
-  const { blocks = [], pauses } = collectors.memory ?? {}
-  for (const { duration, start } of pauses?.first ?? []) inMilliseconds(garbage, start, start + duration)
+  for (const { duration, start } of readPauses(profile)) add(garbage, start, start + duration)
+  const { blocks = [] } = collectors.memory ?? {}
   for (const { by, duration, start } of blocks) {
     // In a block of its own, the request itself was at work.
     if (by !== summary.token) inMilliseconds(blockedBy(by), start, start + duration)

@@ -11,6 +11,7 @@ import { describeSubRequest, profileLink } from '../../profile/links.ts'
 import type { Profile, ProfileSummary } from '../../profile/profile.ts'
 import { endOf, type Period, type Work } from '../../profile/work.ts'
 import { readLogs, severityOf } from '../../subjects/logs/read.ts'
+import { readStopwatch } from '../../subjects/time/read.ts'
 import { workKinds } from '../../subjects/work.ts'
 
 /** Something that took time, once or several times, with the spans within it. */
@@ -283,9 +284,8 @@ function toPeriod(start: number, end: number | undefined, { handled, offset }: R
 }
 
 /** Creates the spans that the application measured with the stopwatch of a request. */
-function createStopwatchSpans({ collectors }: Profile, { offset }: RequestFrame): TimelineSpan[] {
-  const measured = collectors.time?.measured ?? []
-  return measured.map(({ category, isRunning, name, periods }) =>
+function createStopwatchSpans(profile: Profile, { offset }: RequestFrame): TimelineSpan[] {
+  return readStopwatch(profile).measured.map(({ category, isRunning, name, periods }) =>
     createSpan(
       {
         name,
