@@ -7,6 +7,7 @@ import {
   schemaVersion,
   toProfile,
 } from '#bundles/profiler/profile/profile.ts'
+import { MemoryProfileStorage } from '#bundles/profiler/store/memory-profile-storage.ts'
 import type { PanelProfile } from '#bundles/profiler/web/panels/subject-view.ts'
 
 /** What a storage is given, finds, and searches for. */
@@ -67,6 +68,18 @@ export interface RecordInit extends ProfileInit {
 export function createRecord({ data = {}, ...init }: RecordInit = {}): SerializedProfile {
   const { collectors, process, processData, ...document } = createProfile(data, init)
   return { summary: document.summary, text: JSON.stringify(document) }
+}
+
+/** Stores such profiles, with no facts of their process. */
+export function keep(storage: Pick<ProfileStorage, 'append'>, ...profiles: readonly RecordInit[]): void {
+  for (const profile of profiles) storage.append(createRecord(profile), '{}')
+}
+
+/** A storage in memory that has such profiles. */
+export function createStorage(...profiles: readonly RecordInit[]): MemoryProfileStorage {
+  const storage = new MemoryProfileStorage()
+  keep(storage, ...profiles)
+  return storage
 }
 
 /** Stored profiles with consecutive tokens from a number. */

@@ -4,9 +4,8 @@ import path from 'node:path'
 import { createFrameworkBundle } from 'sinfonietta'
 import { makerBundle } from 'sinfonietta/console'
 import { createProfilerBundle } from 'sinfonietta/profiler'
-import { MemoryProfileStorage } from '#bundles/profiler/store/memory-profile-storage.ts'
 import { siteBundle } from '#bundles/site/site-bundle.ts'
-import { createRecord, type RecordInit } from './create-profile.ts'
+import { createStorage, type RecordInit } from './create-profile.ts'
 import { type RunResult, runInTerminal } from './fake-terminal.ts'
 
 /** Compiled, this file lies in dist/tests/support. */
@@ -67,8 +66,7 @@ export async function runDocumented(line: string): Promise<RunResult> {
 }
 
 function run(line: string, directory: string = project): Promise<RunResult> {
-  const storage = new MemoryProfileStorage()
-  for (const record of records) storage.append(createRecord(record), '{}')
+  const storage = createStorage(...records)
   const armFile = path.join(tmpdir(), `documented-console-${process.pid}`, 'armed.json')
   const profiler = createProfilerBundle({ storage, armFile })
   return runInTerminal(line, {

@@ -5,8 +5,7 @@ import { filterOptions, pagingOptions } from '#bundles/profiler/cli/profiler-lis
 import { searchParameters } from '#bundles/profiler/insight/list-request.ts'
 import { gatherStatistics } from '#bundles/profiler/insight/routes.ts'
 import { FileProfileStorage } from '#bundles/profiler/store/file-profile-storage.ts'
-import { MemoryProfileStorage } from '#bundles/profiler/store/memory-profile-storage.ts'
-import { createProfile, createRecord, type RecordInit } from '#tests/support/create-profile.ts'
+import { createProfile, createRecord, createStorage, type RecordInit } from '#tests/support/create-profile.ts'
 import { type RunInit, runInTerminal } from '#tests/support/fake-terminal.ts'
 
 const hour = 3_600_000
@@ -67,13 +66,11 @@ const records: readonly RecordInit[] = [
   },
 ]
 
-function createStorage(): MemoryProfileStorage {
-  const storage = new MemoryProfileStorage()
-  for (const record of records) storage.append(createRecord(record), '{}')
-  return storage
-}
-
-function run(line: string | readonly string[], storage: ProfileStorage = createStorage(), init: RunInit = {}) {
+function run(
+  line: string | readonly string[],
+  storage: ProfileStorage = createStorage(...records),
+  init: RunInit = {},
+) {
   const bundle = createProfilerBundle({ storage })
   return runInTerminal(line, { load: async () => [createFrameworkBundle(), bundle], ...init })
 }
@@ -131,7 +128,7 @@ t.test('profiler:list has every filter of the web', async t => {
   t.strictSame(await tokens('profiler:list --from 2026-11-20T13:00 --until 2026-11-20T14:00'), ['00000c', '00000b'])
   t.strictSame(await tokens('profiler:list --sort duration --order asc --limit 2'), ['00000a', '00000d'])
   t.strictSame(await tokens('profiler:list --sort duration --limit 2'), ['00000c', '00000b'])
-  const storage = createStorage()
+  const storage = createStorage(...records)
   await storage.pin('00000b', true)
   const pinned = await run('profiler:list --pinned', storage)
   t.strictSame(tokensOf(pinned.stdout), ['00000b'])
@@ -176,7 +173,7 @@ t.test('profiler:list refuses invalid options', async t => {
 })
 
 t.test('profiler:list --follow shows new profiles until it is interrupted', async t => {
-  const storage = createStorage()
+  const storage = createStorage(...records)
   const user = new AbortController()
   let hasStarted = false
   const { code, stdout } = await run('profiler:list --limit 2 --status 404 --follow', storage, {
@@ -248,7 +245,7 @@ t.test('percentiles are measured values', async t => {
 })
 
 t.test('profiler:purge asks before it deletes', async t => {
-  const storage = createStorage()
+  const storage = createStorage(...records)
   await storage.pin('00000b', true)
   const no = await run('profiler:purge', storage, { answer: 'n\n' })
   t.equal(no.code, 1)
@@ -265,7 +262,7 @@ t.test('profiler:purge asks before it deletes', async t => {
 })
 
 t.test('profiler:purge shows the number of kept profiles', async t => {
-  const storage = createStorage()
+  const storage = createStorage(...records)
   for (const token of ['00000a', '00000b']) await storage.pin(token, true)
   t.equal((await run('profiler:purge --yes', storage)).stdout, '3 profiles deleted. 2 profiles stay.\n')
 })
@@ -288,7 +285,7 @@ t.test('profiler:compare shows the differences', async t => {
   const { comparison, first } = JSON.parse((await run('profiler:compare 00000b --json')).stdout)
   t.equal(first.token, '00000a')
   t.ok(comparison.timings.length > 0)
-  const storage = createStorage()
+  const storage = createStorage(...records)
   const started = '2026-11-20T18:00:00.000Z'
   const keep = (token: string, time: string, server: object) =>
     storage.append(createRecord({ token, time: Date.parse(time) }), JSON.stringify({ server }))

@@ -4,19 +4,17 @@ import pg from 'pg'
 import { createFrameworkBundle, type Explainer } from 'sinfonietta'
 import { createProfilerBundle } from 'sinfonietta/profiler'
 import { type Test, t } from 'tap'
-import { MemoryProfileStorage } from '#bundles/profiler/store/memory-profile-storage.ts'
 import { explainDialects, findObstacle } from '#bundles/profiler/subjects/queries/explain.ts'
 import { operationOf } from '#bundles/profiler/subjects/queries/read.ts'
 import { siteBundle } from '#bundles/site/site-bundle.ts'
-import { createQuery, createRecord, type QueryData } from '#tests/support/create-profile.ts'
+import { createQuery, createStorage, type QueryData } from '#tests/support/create-profile.ts'
 import { runInTerminal } from '#tests/support/fake-terminal.ts'
 import { lacksMariadb, startMariadb } from '#tests/support/start-mariadb.ts'
 import { lacksPostgres, startPostgres } from '#tests/support/start-postgres.ts'
 
 /** Runs the command with a profile that has some queries. */
 function explain(queries: readonly QueryData[], line: string, explainers: readonly Explainer[] = []) {
-  const storage = new MemoryProfileStorage()
-  storage.append(createRecord({ token: 'abc123', data: { queries: { queries, omitted: 0 } } }), '{}')
+  const storage = createStorage({ token: 'abc123', data: { queries: { queries, omitted: 0 } } })
   const application = {
     name: 'application',
     register: (app: { readonly explainers: Explainer[] }) => void app.explainers.push(...explainers),

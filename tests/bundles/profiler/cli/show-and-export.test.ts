@@ -5,7 +5,7 @@ import { createProfilerBundle, type ProfileStorage } from 'sinfonietta/profiler'
 import { createTestKernel } from 'sinfonietta/testing'
 import { t } from 'tap'
 import { MemoryProfileStorage } from '#bundles/profiler/store/memory-profile-storage.ts'
-import { createRecord, type RecordInit } from '#tests/support/create-profile.ts'
+import { createRecord, createStorage, type RecordInit } from '#tests/support/create-profile.ts'
 import { type RunInit, runInTerminal } from '#tests/support/fake-terminal.ts'
 
 const records: readonly RecordInit[] = [
@@ -29,12 +29,6 @@ const records: readonly RecordInit[] = [
   },
 ]
 
-function createStorage(): MemoryProfileStorage {
-  const storage = new MemoryProfileStorage()
-  for (const record of records) storage.append(createRecord(record), '{}')
-  return storage
-}
-
 const mailBundle: Bundle = {
   name: 'mail',
   register: ({ collectors }) => void collectors.push({ name: 'mail', collect: () => undefined }),
@@ -44,12 +38,12 @@ function createBundles(storage: ProfileStorage): Bundle[] {
   return [createFrameworkBundle(), createProfilerBundle({ storage }), mailBundle]
 }
 
-function run(line: string, init: RunInit = {}, storage: ProfileStorage = createStorage()) {
+function run(line: string, init: RunInit = {}, storage: ProfileStorage = createStorage(...records)) {
   return runInTerminal(line, { load: async () => createBundles(storage), ...init })
 }
 
 async function ask(target: string): Promise<string> {
-  const { client, close } = await createTestKernel({ bundles: createBundles(createStorage()) })
+  const { client, close } = await createTestKernel({ bundles: createBundles(createStorage(...records)) })
   const { status, text } = await client.get(`/_profiler/${target}`)
   await close()
   return status === 200 ? text : `${status}`
@@ -105,7 +99,8 @@ t.test('profiler:show names missing profiles and panels', async t => {
 
 t.test('tokens and panels are suggested to the shell', async t => {
   const complete = async (...words: string[]) =>
-    (await runInTerminal(['__complete', ...words], { load: async () => createBundles(createStorage()) })).stdout
+    (await runInTerminal(['__complete', ...words], { load: async () => createBundles(createStorage(...records)) }))
+      .stdout
   t.match(
     await complete('profiler:show', ''),
     /^latest\tthe latest request\n00000b\t500 GET http:\/\/localhost\/\\u009b2J/,
@@ -133,7 +128,7 @@ t.test('profiler:export writes the same exports as the web', async t => {
 t.test('no export contains a control character of terminals, for any target', async t => {
   const text = `a\u001b]0;title\u0007\u009b2J\r\u007f\u202e\u2066\u200f\u061c\u2028\u2029b`
   const form = [[text, text]]
-  const storage = createStorage()
+  const storage = createStorage(...records)
   const message = { level: 'error', channel: text, message: text, context: { [text]: text } }
   const data = {
     request: { headers: [['x-a', text]], query: form, body: { type: 'multipart/form-data', form } },

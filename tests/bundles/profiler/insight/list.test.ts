@@ -11,17 +11,10 @@ import {
 } from '#bundles/profiler/insight/search-list.ts'
 import { toReadableUrl } from '#bundles/profiler/profile/format.ts'
 import type { ProfileSummary } from '#bundles/profiler/profile/profile.ts'
-import { MemoryProfileStorage } from '#bundles/profiler/store/memory-profile-storage.ts'
-import { createRecord, type RecordInit } from '#tests/support/create-profile.ts'
+import { createRecord, createStorage } from '#tests/support/create-profile.ts'
 
 const make = (token: string, parent: string | null = null, time = 0): ProfileSummary =>
   createRecord({ token, parent, time }).summary
-
-function createStorage(...records: RecordInit[]): MemoryProfileStorage {
-  const storage = new MemoryProfileStorage()
-  for (const record of records) storage.append(createRecord(record), '{}')
-  return storage
-}
 
 t.test('sub-requests are in the family of their main request, as a tree; none is lost', async t => {
   const group = (...summaries: ProfileSummary[]) =>

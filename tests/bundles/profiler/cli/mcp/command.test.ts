@@ -3,8 +3,7 @@ import path from 'node:path'
 import { type Bundle, createFrameworkBundle } from 'sinfonietta'
 import { createProfilerBundle } from 'sinfonietta/profiler'
 import { t } from 'tap'
-import { MemoryProfileStorage } from '#bundles/profiler/store/memory-profile-storage.ts'
-import { createRecord } from '#tests/support/create-profile.ts'
+import { createStorage } from '#tests/support/create-profile.ts'
 import { type RunInit, runInTerminal } from '#tests/support/fake-terminal.ts'
 
 const talkative: Bundle = {
@@ -15,8 +14,7 @@ const talkative: Bundle = {
 }
 
 function run(messages: readonly unknown[], init: RunInit = {}) {
-  const storage = new MemoryProfileStorage()
-  storage.append(createRecord({ token: '00000a', status: 500 }), '{}')
+  const storage = createStorage({ token: '00000a', status: 500 })
   return runInTerminal('mcp', {
     load: async () => [createFrameworkBundle(), talkative, createProfilerBundle({ storage })],
     answer: messages.map(message => `${typeof message === 'string' ? message : JSON.stringify(message)}\n`).join(''),

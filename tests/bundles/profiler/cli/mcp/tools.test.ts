@@ -5,11 +5,10 @@ import { type Test, t } from 'tap'
 import { loadSdk, openServer } from '#bundles/profiler/cli/mcp/server.ts'
 import { filterOptions, pagingOptions } from '#bundles/profiler/cli/profiler-list.ts'
 import { Inspector } from '#bundles/profiler/insight/findings/inspector.ts'
-import { MemoryProfileStorage } from '#bundles/profiler/store/memory-profile-storage.ts'
 import { subjectViews } from '#bundles/profiler/subjects/views.ts'
 import { profilerSettings } from '#bundles/profiler/web/settings.ts'
 import { connectAgent } from '#tests/support/agent.ts'
-import { createRecord, type RecordInit } from '#tests/support/create-profile.ts'
+import { createRecord, createStorage, type RecordInit } from '#tests/support/create-profile.ts'
 
 const hour = 3_600_000
 const noon = Date.parse('2026-11-20T12:00Z')
@@ -51,8 +50,7 @@ async function createToolset(
   init: readonly RecordInit[] = records,
   more: Partial<Parameters<typeof openServer>[1]> = {},
 ) {
-  const storage = new MemoryProfileStorage()
-  for (const record of init) storage.append(createRecord(record), '{}')
+  const storage = createStorage(...init)
   const bundle: Bundle = { name: 'settings', settings: profilerSettings, register() {} }
   const { app, close } = await createTestKernel({ bundles: [bundle] })
   await close()

@@ -4,7 +4,7 @@ import { parseListRequest, parseMoment } from '#bundles/profiler/insight/list-re
 import { findLatest } from '#bundles/profiler/insight/relatives.ts'
 import { MemoryProfileStorage } from '#bundles/profiler/store/memory-profile-storage.ts'
 import { createSearchForm } from '#bundles/profiler/web/pages/list-page.ts'
-import { createRecord, type RecordInit } from '#tests/support/create-profile.ts'
+import { createRecord, keep } from '#tests/support/create-profile.ts'
 import { plainEquals, textOf } from '#tests/support/html.ts'
 import { createProfiledKernel } from '#tests/support/profiled-kernel.ts'
 
@@ -18,10 +18,6 @@ function createCall(index: number): object {
 
 function parse(query: string): ReturnType<typeof parseListRequest> {
   return parseListRequest(new URLSearchParams(query))
-}
-
-function keep(storage: Pick<MemoryProfileStorage, 'append'>, ...records: RecordInit[]): void {
-  for (const record of records) storage.append(createRecord(record), '{}')
 }
 
 async function show(client: TestClient, query = ''): Promise<string> {

@@ -2,12 +2,12 @@ import { t } from 'tap'
 import { routesToJson, routesToMarkdown } from '#bundles/profiler/export/lists.ts'
 import { gatherRoutes, parseRoutesRequest } from '#bundles/profiler/insight/routes.ts'
 import { searchMains } from '#bundles/profiler/insight/search-list.ts'
-import { MemoryProfileStorage } from '#bundles/profiler/store/memory-profile-storage.ts'
+import type { MemoryProfileStorage } from '#bundles/profiler/store/memory-profile-storage.ts'
 import { EditorLinks } from '#bundles/profiler/web/editor-links.ts'
 import { toRoutesView } from '#bundles/profiler/web/pages/routes-page.ts'
 import { Response } from '#lib/http/response.ts'
 import { RouteCollection } from '#lib/routing/route-collection.ts'
-import { createRecord, type RecordInit } from '#tests/support/create-profile.ts'
+import { createRecord, createStorage, type RecordInit, tokenOf } from '#tests/support/create-profile.ts'
 import { plainEquals, textOf } from '#tests/support/html.ts'
 import { createProfiledKernel } from '#tests/support/profiled-kernel.ts'
 import { turns } from '#tests/support/turns.ts'
@@ -20,12 +20,9 @@ const editor = new EditorLinks({ directory: process.cwd(), routes })
 
 const restart = Date.parse('2026-11-20T12:00Z')
 
-function createStorage(...records: readonly (RecordInit | readonly RecordInit[])[]): MemoryProfileStorage {
-  const storage = new MemoryProfileStorage()
-  for (const [index, record] of records.flat().entries()) {
-    storage.append(createRecord({ token: (index + 0x100000).toString(16), ...record }), '{}')
-  }
-  return storage
+/** A storage in which the profiles have consecutive tokens. */
+function createNumbered(...records: readonly (RecordInit | readonly RecordInit[])[]) {
+  return createStorage(...records.flat().map((record, index) => ({ token: tokenOf(index + 0x100000), ...record })))
 }
 
 /** The given number of requests of a route, before the restart or after it. */
@@ -45,7 +42,7 @@ const names = ({ report }: Awaited<ReturnType<typeof gather>>) => report.routes.
 
 t.test('each route has its statistics, and its worst profiles', async t => {
   const { report, view } = await gather(
-    createStorage(
+    createNumbered(
       { route: 'shop', duration: 4, status: 500, time: 1 },
       { route: 'shop', duration: 9, status: 0, outcome: 'crashed', time: 5 },
       { route: 'shop', duration: 1 },
@@ -77,7 +74,7 @@ t.test('each route has its statistics, and its worst profiles', async t => {
 t.test('routes have a trend over equal spans of time, and a p99 from 100 requests on', async t => {
   const times = [0, 1, 50, 100]
   const { report, view } = await gather(
-    createStorage(
+    createNumbered(
       times.map(time => ({ route: 'a', time, duration: time + 1 })),
       ask(100, 'before', { route: 'b', time: 100, duration: 4 }),
       { route: 'c', time: 100 },
@@ -105,7 +102,7 @@ t.test('routes have a trend over equal spans of time, and a p99 from 100 request
 
 t.test('changes since the restart are shown only for enough requests', async t => {
   const { report, view } = await gather(
-    createStorage(
+    createNumbered(
       ask(20, 'before', { route: 'much', duration: 10 }),
       ask(15, 'since', { route: 'much', duration: 20 }),
       ask(5, 'since', { route: 'much', duration: 2, status: 500 }),
@@ -151,12 +148,12 @@ t.test('changes since the restart are shown only for enough requests', async t =
     'p50 10.0 ms → 20.0 ms; p95 10.0 ms → 20.0 ms; failed 0.0 % → 25.0 %; 20 requests before, 20 since',
   )
   t.equal(view.rows[1]?.change.title, '4 requests before, 9 since')
-  const alike = await gather(createStorage(ask(20, 'before', { duration: 10 }), ask(20, 'since', { duration: 10.1 })))
+  const alike = await gather(createNumbered(ask(20, 'before', { duration: 10 }), ask(20, 'since', { duration: 10.1 })))
   t.hasStrict(alike.view.rows[0]?.change, { text: '+1 %', tone: 'plain' })
 })
 
 t.test('routes with queries have their median, the most, and the change since the restart', async t => {
-  const storage = createStorage(
+  const storage = createNumbered(
     ask(4, 'before', { route: 'posts', queries: 51 }),
     ask(1, 'before', { route: 'posts', queries: 60 }),
     ask(5, 'since', { route: 'posts', queries: 2 }),
@@ -189,12 +186,12 @@ t.test('routes with queries have their median, the most, and the change since th
   const { client, storage: pages } = await createProfiledKernel(t)
   pages.append(createRecord({ route: 'posts', queries: 51 }), '{}')
   t.match(textOf((await client.get('/_profiler/routes')).text), /Queries .* 51 /)
-  const { view: plain } = await gather(createStorage({ route: 'a' }))
+  const { view: plain } = await gather(createNumbered({ route: 'a' }))
   t.notMatch(plain.columns.map(({ label }) => label).join(), 'ueries')
 })
 
 t.test('routes are sorted and filtered', async t => {
-  const storage = createStorage(
+  const storage = createNumbered(
     { route: 'b', duration: 1, method: 'POST' },
     { route: 'b', duration: 1 },
     { route: 'a', duration: 9 },
@@ -230,9 +227,9 @@ t.test('routes are sorted and filtered', async t => {
 })
 
 t.test('routes are those of all machines, or of one', async t => {
-  const one = createStorage({ route: 'a', machine: 'web-1' }, { route: 'a', machine: 'web-1' })
+  const one = createNumbered({ route: 'a', machine: 'web-1' }, { route: 'a', machine: 'web-1' })
   t.strictSame((await gather(one)).view.form.machines, [], 'a single machine is no choice')
-  const storage = createStorage(
+  const storage = createNumbered(
     { route: 'a', machine: 'web-1' },
     { route: 'b', machine: 'web-10' },
     { route: 'b', machine: 'web-10' },
@@ -282,7 +279,7 @@ t.test('the page is in the menu, and shows the requests of this process', async 
 })
 
 t.test('the routes are those of the requests that the list shows', async t => {
-  const storage = createStorage(
+  const storage = createNumbered(
     { route: 'a', url: 'http://x/find-me', status: 500 },
     { route: 'b', exception: 'TypeError', status: 404 },
     { route: 'c', duration: 900 },
@@ -321,13 +318,13 @@ t.test('the statistics exist as JSON and as Markdown', async t => {
   t.match(markdown, '- ``` `a`\\n# b ```: 1 request; total 2.000 ms; p50 2.000 ms'.replaceAll('```', '``'))
   t.match(markdown, 'slowest `00000a` 2.000 ms; failed `00000a` 500\n')
   const { report, wanted } = await gather(
-    createStorage(ask(20, 'before', { route: null, duration: 10 }), ask(20, 'since', { route: null, status: 500 })),
+    createNumbered(ask(20, 'before', { route: null, duration: 10 }), ask(20, 'since', { route: null, status: 500 })),
     'sort=x',
   )
-  const quiet = await gather(createStorage({ duration: 0 }))
+  const quiet = await gather(createNumbered({ duration: 0 }))
   t.equal(quiet.view.rows[0]?.share, '0.0')
   t.notMatch(routesToMarkdown(routesToJson(quiet.report, quiet.wanted)), 'failed')
-  const missing = await gather(createStorage({ status: 404 }))
+  const missing = await gather(createNumbered({ status: 404 }))
   t.match(routesToMarkdown(routesToJson(missing.report, missing.wanted)), '1 response with a status of 4xx')
   const text = routesToMarkdown(routesToJson(report, wanted))
   t.match(text, '- `Routes cannot be sorted by')
