@@ -1,20 +1,11 @@
 import { t } from 'tap'
 import { openPage, runScript } from './page.ts'
+import { Stream } from './stream.ts'
 
 const armed = '<div data-armed="/_profiler/live?"></div>'
 
 t.test('the page that waits goes on to the profile when it is stored', async t => {
   const page = openPage(t, armed, 'http://localhost/_profiler/cpu')
-  const listeners = new Map<string, () => void>()
-  let isClosed = false
-  class Stream {
-    addEventListener(type: string, listener: () => void) {
-      listeners.set(type, listener)
-    }
-    close() {
-      isClosed = true
-    }
-  }
   page.replace('EventSource', Stream)
   const opened: string[] = []
   const location = {
@@ -30,20 +21,23 @@ t.test('the page that waits goes on to the profile when it is stored', async t =
     return { ok: html !== undefined, status: 404, url, text: async () => html ?? '' }
   })
   const send = async (type: string) => {
-    listeners.get(type)?.()
+    stream?.send(type)
     await page.settle()
   }
   await runScript()
+  const stream = Stream.opened.at(-1)
   await send('open')
-  t.strictSame([opened, isClosed], [[], false], 'it still waits')
+  t.strictSame([opened, stream?.isClosed], [[], false], 'it still waits')
   pages.set(location.href, '<a data-sampled href="/_profiler/abc123?panel=cpu">abc123</a>')
   await send('profiles')
-  t.strictSame([opened, isClosed], [[], false], 'the request is handled')
+  t.strictSame([opened, stream?.isClosed], [[], false], 'the request is handled')
   pages.set('http://localhost/_profiler/abc123?panel=cpu', '<p>profile</p>')
   await send('profiles')
-  t.strictSame([opened.splice(0), isClosed], [['http://localhost/_profiler/abc123?panel=cpu'], true])
+  t.strictSame([opened.splice(0), stream?.isClosed], [['http://localhost/_profiler/abc123?panel=cpu'], true])
   pages.set(location.href, '<p>No CPU profile scheduled.</p>')
-  await send('reload')
+  await runScript()
+  Stream.opened.at(-1)?.send('reload')
+  await page.settle()
   t.strictSame(opened, [''], 'another process may have sampled it')
 })
 

@@ -1,20 +1,12 @@
 import { t } from 'tap'
 import { openPage, runScript } from './page.ts'
+import { Stream } from './stream.ts'
 
 const statistics = (count: number, id = 'route-statistics') =>
   `<section id="${id}" data-live="/_profiler/live?route=a"><div class="list-head"><h1>${count} requests</h1></div><table><tbody></tbody></table></section>`
 
 t.test('the statistics follow new requests', async t => {
   const page = openPage(t, statistics(1))
-  const listeners = new Map<string, (event: object) => void>()
-  class Stream {
-    addEventListener(type: string, listener: (event: object) => void) {
-      listeners.set(type, listener)
-    }
-    close() {
-      listeners.clear()
-    }
-  }
   let served = statistics(2)
   let requests = 0
   page.replace('EventSource', Stream)
@@ -24,11 +16,12 @@ t.test('the statistics follow new requests', async t => {
     return { ok: true, url, text: async () => served }
   })
   await runScript()
+  const stream = Stream.opened.at(-1)
   const send = async () => {
-    listeners.get('profiles')?.({ data: `00000${requests}` })
+    stream?.send('profiles', `00000${requests}`)
     await page.pass(1000)
   }
-  listeners.get('open')?.({})
+  stream?.send('open')
   await page.settle()
   t.equal(page.find('h1').textContent, '2 requests')
   served = statistics(3)

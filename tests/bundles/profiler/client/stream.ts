@@ -19,8 +19,8 @@ export class Stream {
     this.isClosed = true
   }
 
-  /** Sends an event; an object is sent as JSON. */
+  /** Sends an event, unless the stream is closed; an object is sent as JSON. */
   send(type: string, data: string | object = ''): void {
-    this.#listeners.get(type)?.({ data: typeof data === 'string' ? data : JSON.stringify(data) })
+    if (!this.isClosed) this.#listeners.get(type)?.({ data: typeof data === 'string' ? data : JSON.stringify(data) })
   }
 }
