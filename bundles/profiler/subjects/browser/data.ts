@@ -1,5 +1,5 @@
 import * as v from 'valibot'
-import { check, count, list, maybe, type Schema } from '../../profile/schema.ts'
+import { amount, check, count, list, maybe, type Schema } from '../../profile/schema.ts'
 
 /** The errors that browsers report: `resource` is a file that could not be loaded, `policy` a violated Content-Security-Policy. */
 const browserErrorKinds = ['exception', 'rejection', 'console', 'resource', 'policy'] as const
@@ -31,7 +31,8 @@ const fields = {
   at: count,
 }
 
-const report: Schema<BrowserReport> = v.object(fields)
+/** The clock of browsers has fractions. */
+const report: Schema<BrowserReport> = v.object({ ...fields, at: amount })
 
 /** An error without its kind or its message is left out. */
 export const browserSchema = v.object({
