@@ -6,7 +6,7 @@ export const warningChannels: ReadonlyMap<string, string> = new Map([
   ['MaxListenersExceededWarning', leakChannel],
 ])
 
-/** Whether Node.js prints such a warning with these values of `console.error`: it is a log message already, and no call of the console. */
+/** Whether Node.js prints such a warning with these values of `console.error`: it is a log message already, so `console/` leaves it out. */
 export function isRecordedWarning([text]: readonly unknown[]): boolean {
   if (typeof text !== 'string' || !text.startsWith(`(node:${process.pid}) `)) return false
   return [...warningChannels.keys()].some(name => text.includes(`${name}: `))

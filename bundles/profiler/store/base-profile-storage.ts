@@ -243,10 +243,7 @@ export async function within<result>(milliseconds: number, promise: Promise<resu
 }
 
 /** Reports each message at most once a minute. */
-export function limitReports(
-  report: (message: string, error: unknown) => void,
-  clock: () => number,
-): (message: string, error: unknown) => void {
+export function limitReports(report: ReportProblem, clock: () => number): ReportProblem {
   const reported = new Map<string, number>()
   return (message, error) => {
     const now = clock()

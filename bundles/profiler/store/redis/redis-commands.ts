@@ -5,7 +5,7 @@ import type { RedisReply } from '../../../../lib/redis/redis-connection.ts'
 import { type ProfileSummary, parseProfile, parseSummary, sizeLimit } from '../../profile/profile.ts'
 import { parseJsonObject } from '../../profile/schema.ts'
 import { parseReceivedSpan, type ReceivedSpan } from '../../profile/span-data.ts'
-import type { FoundProfile, WaitingProfile } from '../base-profile-storage.ts'
+import type { FoundProfile, ReportProblem, WaitingProfile } from '../base-profile-storage.ts'
 import { foundLimit, type SpanStorage, type StoreLimits } from '../profile-storage.ts'
 import {
   appendScript,
@@ -131,7 +131,7 @@ interface RedisSpansOptions {
   readonly run: RunScript
   /** Milliseconds after which a trace without new spans is gone. */
   readonly age: number
-  readonly onProblem: (message: string, error: unknown) => void
+  readonly onProblem: ReportProblem
 }
 
 /** Stores spans in Redis: a list for each trace. */

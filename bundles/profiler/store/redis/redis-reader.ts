@@ -1,5 +1,5 @@
 import type { ProfileSummary } from '../../profile/profile.ts'
-import { coalesce } from '../base-profile-storage.ts'
+import { coalesce, type ReportProblem } from '../base-profile-storage.ts'
 import { type AppendReply, type ListedProfile, type ListReply, readListReply } from './redis-commands.ts'
 import { listScript, type RunScript } from './scripts.ts'
 
@@ -11,7 +11,7 @@ interface RedisReaderOptions {
   readonly isWaiting: (token: string) => boolean
   /** Called with each new profile of other processes, but not with those that are read first. */
   readonly onFound: (summary: ProfileSummary) => void
-  readonly onProblem: (message: string, error: unknown) => void
+  readonly onProblem: ReportProblem
 }
 
 /** Profiles of a step: the server needs less than a millisecond for it. */
