@@ -142,7 +142,7 @@ export function addTools(z: Zod, services: ToolServices, add: AddTool): void {
     {
       title: 'Read a profile',
       description:
-        'Reads everything that was recorded of one request. The first line says where the time went, and what is wrong; then exceptions, findings, request and response, queries, logs, console, browser, events, templates, calls. Long; read_panel reads one part.',
+        'Reads everything that was recorded of one request. The first line says where the time went, and what is wrong; then exceptions, request and response, queries, logs, console, browser, events, templates, calls. Long; read_panel reads one part.',
       input: { token, ...answer },
       annotations: readsOnly,
     },
