@@ -197,6 +197,7 @@ const counts = [
     badge: { one: 'HTTP client call', tone: 'plain' },
     isCompared: true,
     part: 'calls',
+    after: 'duration',
   },
   {
     field: 'subRequests',

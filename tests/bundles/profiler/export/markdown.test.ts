@@ -239,7 +239,7 @@ t.test('unusual facts are written', async t => {
     contentType: null,
     queries: 3,
     queryTime: 2.5,
-    cacheCalls: 1,
+    cacheCalls: 1, calls: 2,
     outcome: 'crashed',
     parent: 'abcdef',
   } as const
@@ -257,6 +257,7 @@ t.test('unusual facts are written', async t => {
     '- Stateless: yes',
     '- Queries: 3 in 2.500 ms',
     '- Cache calls: 1',
+    '- HTTP client calls: 2',
     '- 1. `GET` `http://a/`: 200, 1.000 ms; by `ask` at `a.ts:7`',
     '- 2. `GET` `http://a/`: 200, 1.000 ms; by `ask` at `a.ts:7`; same as 1',
     '- 4. `GET` `http://b/`: 200, 1.000 ms; at `b.ts`',
@@ -279,7 +280,7 @@ t.test('unusual facts are written', async t => {
   const list = listToMarkdown(listToJson(result, parseListRequest(new URLSearchParams())))
   t.match(list, /^# 1 results found · 3 in all\n/)
   t.match(list, '- `abc123` no response `GET http://localhost:8000/somewhere?q=1`; 5.000 ms;')
-  t.match(list, '; queries: 3 in 2.500 ms; cache calls: 1')
+  t.match(list, '; queries: 3 in 2.500 ms; cache calls: 1; HTTP client calls: 2')
   t.match(list, '; crashed; sub-request of `abcdef`; pinned')
 })
 
