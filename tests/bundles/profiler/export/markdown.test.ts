@@ -239,7 +239,8 @@ t.test('unusual facts are written', async t => {
     contentType: null,
     queries: 3,
     queryTime: 2.5,
-    cacheCalls: 1, calls: 2,
+    cacheCalls: 1,
+    calls: 2,
     outcome: 'crashed',
     parent: 'abcdef',
   } as const
