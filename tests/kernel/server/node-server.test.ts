@@ -326,6 +326,16 @@ t.test('a body of 10 MB is refused with 413, and the client can read the answer'
   t.equal((await fetch(`${url}/ok`)).status, 200)
 })
 
+t.test('a body without a declared length is refused with 413 when it becomes too large', async t => {
+  const { url } = await startServer(t)
+  const body = ReadableStream.from(Array.from({ length: 40 }, () => Buffer.alloc(4096, 'x')))
+  const headers = { accept: 'text/plain' }
+  const refused = await fetch(`${url}/echo`, { method: 'POST', body, duplex: 'half', headers })
+  t.equal(refused.status, 413)
+  t.match(await refused.text(), /larger than the limit of 65536 bytes/)
+  t.equal((await fetch(`${url}/ok`)).status, 200)
+})
+
 t.test('an answer says that the connection ends when more is declared than will be read', async t => {
   const { port } = await startServer(t)
   const answerTo = async (length: number) => {
