@@ -206,7 +206,7 @@ export class HttpKernel implements RequestKernel {
     const error = refuseThrownResponse(thrown)
     if (isEndless(request, error)) return this.#fail(request, error)
     const failures: unknown[] = []
-    // From here on the error of a listener only is logged: the error page must not fail with the listener.
+    // From here on the error of a listener is logged, and not thrown: the error page must not fail with the listener.
     const onFailure: DispatchOptions['onFailure'] = (failure, listener, event) => {
       appendCause(failure, error)
       failures.push(failure)

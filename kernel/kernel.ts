@@ -38,7 +38,7 @@ import { RequestContext } from './request-context.ts'
 
 /** The options of a kernel. */
 interface KernelOptions {
-  /** The settings, of which the kernel's own are read: see {@link readConfig}. The kernel declares those of the bundles. */
+  /** The values of all settings. `config` has those of the kernel; the kernel declares the settings of the bundles. */
   readonly settings: Settings
   readonly config: Config
   /** The directory of the application. */

@@ -106,7 +106,7 @@ export interface FindingRule<inspected extends InspectedProfile = InspectedProfi
   readonly isRepeatable?: boolean
 }
 
-/** How much of a finding there is, in any profile of the same request, also if it is too little for a finding. */
+/** The amount that a finding measures, in any profile of the same request, also below the limit of the rule. */
 export interface FindingMeasure<inspected extends InspectedProfile = InspectedProfile> {
   /** `ms` for a time, or the noun of the things that are counted, such as `queries`. */
   readonly unit: string

@@ -268,7 +268,7 @@ t.test('only the application imports the package by name, and nothing else of it
 })
 
 t.test('the files that a README of a folder names exist', async t => {
-  const files = [...layers, 'docs'].flatMap(folder =>
+  const files = [...layers, 'docs', 'tests'].flatMap(folder =>
     readdirSync(folder, { recursive: true, encoding: 'utf8' }).map(file => path.join('/', folder, file)),
   )
   const readmes = files.filter(file => path.basename(file) === 'README.md' && !/^.(?:docs|.*node_modules)\//.test(file))

@@ -64,8 +64,8 @@ function loadedBy(file: string, loaded = new Set<string>()): Set<string> {
 t.test('the changelog names each public declaration that differs from the released version', async t => {
   const report = readFileSync(reportFile, 'utf8')
   const unnamed = findUnnamedChanges(report, declarations, readFileSync('CHANGELOG.md', 'utf8'))
-  // Until 0.3.0 is published, `npm run references -- --release` renews the report instead.
-  const advice = 'add a line with each of these names in backticks to the unreleased part of CHANGELOG.md'
+  const advice =
+    'add a line with each of these names in backticks to the unreleased part of CHANGELOG.md; until 0.3.0 is published, run npm run references -- --release instead'
   t.strictSame(unnamed, [], unnamed.length > 0 ? advice : 'each is named')
 })
 

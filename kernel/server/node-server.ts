@@ -157,7 +157,7 @@ export class NodeServer {
     const exchange = this.#exchanges.begin(request, target)
     this.#app.debugGate.identify(request)
     const { kernel } = this.#app
-    // While draining, the parser first has to read a later request that came with this one: see `isLast`.
+    // While draining, a promise gives the parser a turn to read a later request that came with this one: `isLast` asks for it.
     const answer = this.#isDraining ? kernel.handle(request) : kernel.answer(request)
     // The promise of a main request never rejects.
     void after(answer, exchange, this.#respond)

@@ -43,12 +43,14 @@ export interface ProfiledKernel extends ProfiledTestKernel {
   storedOf(response: Answer, header?: string): Promise<StoredProfile>
   profileOf(response: Answer, header?: string): Promise<Profile>
   panel(name: string): TestPanel
+  /** All panels, in the order of the menu. */
+  panels(): readonly TestPanel[]
   /** A panel as HTML; relatives of the profile that are not given are looked up. */
   show(panel: string | TestPanel, shown: Profile | Shown): Promise<string>
 }
 
 /** A panel of the application. */
-export interface TestPanel extends Pick<SubjectView, 'name' | 'label' | 'template'> {
+export interface TestPanel extends Pick<SubjectView, 'name' | 'label' | 'template' | 'stored'> {
   hasContent(profile: Profile): boolean
   badge(profile: Profile): ReturnType<NonNullable<SubjectView['badge']>> | undefined
   toView(shown: PanelProfile): ReturnType<SubjectView['toView']>
@@ -69,12 +71,16 @@ export async function createProfiledKernel(t: Test, init: ProfiledInit = {}): Pr
   })
   const { storage } = kernel
   t.teardown(() => kernel.close())
-  const panels = async () => listViews(kernel.app.collectors)
-  const services: PanelServices = { ...kernel.app, editor: createEditorLinks(kernel.app), panels }
+  const listPanels = () => listViews(kernel.app.collectors)
+  const services: PanelServices = {
+    ...kernel.app,
+    editor: createEditorLinks(kernel.app),
+    panels: async () => listPanels(),
+  }
   const inspector = new Inspector(kernel.app.findingRules)
 
   function panel(name: string): TestPanel {
-    const view = listViews(kernel.app.collectors).find(view => view.name === name)
+    const view = listPanels().find(view => view.name === name)
     assert(view, `There is no panel "${name}".`)
     const inspect = (profile: Profile) => ({ profile, findings: inspector.inspect(profile) })
     return {
@@ -112,6 +118,7 @@ export async function createProfiledKernel(t: Test, init: ProfiledInit = {}): Pr
   return {
     ...kernel,
     panel,
+    panels: () => listPanels().map(({ name }) => panel(name)),
     storedOf,
     profileOf: async (response, header) => (await storedOf(response, header)).profile,
     async show(name, shown) {

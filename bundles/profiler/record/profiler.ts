@@ -135,7 +135,7 @@ export class Profiler {
     // Symfony's profiler marks each request in the same way. The request panel shows it; nothing reads it.
     request.attributes.set('_stopwatch_token', drawSixDigits())
     const isMain = request.parent === undefined
-    // Before the trace is created: its times do not include the start of the sampling.
+    // The sampling starts before the trace is created, so that the times of the trace do not include this start.
     const onTrace = isMain ? this.#startSample?.(request, token, this.#inFlight.length) : undefined
     const trace = new Trace(token, request, parent)
     trace.warm = this.#warm

@@ -381,7 +381,7 @@ class WriteQueue {
     this.#endPause = undefined
   }
 
-  /** The first of two writes settles an item: flushNow() does not wait for a write that has begun. */
+  /** Settles an item, once: flushNow() does not wait for a write that has begun, so two writes may end with the same item. */
   #settle(item: QueueItem | undefined, place?: Place): void {
     if (item === undefined || item.isSettled) return
     item.isSettled = true

@@ -105,7 +105,7 @@ export interface IndexLine {
   readonly writer?: string | undefined
 }
 
-/** Formats a line of an index, with its end. The stored names are older: `kept` is `time`, and `record` is `profile`. */
+/** Formats a line of an index, with its end. Two names in the file differ: `kept` is `time`, and `record` is `profile`. */
 function formatIndexLine({ facts, profile, summary, time, writer }: IndexLine): string {
   const origin = writer === undefined ? '' : `,"writer":"${writer}"`
   const spans = `"record":[${profile.offset},${profile.length}],"facts":[${facts.offset},${facts.length}]${origin}`

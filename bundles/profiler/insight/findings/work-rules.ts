@@ -136,8 +136,8 @@ export const failedCallRule: FindingRule<Profile> = {
 const textLength = 120
 
 /**
- * The work that failed before the response was sent, in a request that was answered without an error of the server. The error
- * was thrown on, or a warning or an error was logged after it: then the failure is in the profile already.
+ * The work that failed before the response was sent, in a request that was answered without an error of the server. Work is left out
+ * if its error was thrown on, or a warning or an error was logged after it: the profile shows such a failure already.
  */
 function findSwallowed<work extends Work>(profile: Profile, work: readonly work[]): work[] {
   const { duration, outcome, status } = profile.summary

@@ -127,7 +127,7 @@ function isSubRequest({ kind }: EventNode): boolean {
   return kind === 'request'
 }
 
-/** Of a part that waited and worked, both are said. */
+/** The verb of a part: `waited` or `worked` if there is a part of each kind, and else `took`. */
 function verbOf({ event, isShared, kind, of }: TimePart, parts: readonly TimePart[]): string {
   if (kind === 'waiting') return 'waited'
   const hasWaited = parts.some(other => other.kind === 'waiting' && other.of === of && other.event === event)

@@ -10,7 +10,7 @@ import { workKinds } from '../../subjects/work.ts'
 /** The kinds of parts. The name is also the class of its bar. */
 export type PartKind = (typeof kinds)[number]
 
-/** In the order of their ranks: a moment at which several parts were at work belongs to the last one. */
+/** In the order of their ranks: a moment at which several parts were at work belongs to the last of these in this list. */
 const kinds = [
   'unknown',
   'kernel',

@@ -110,7 +110,13 @@ t.test('profiles of all kinds, and lists, match the schema without additional fi
   t.strictSame(
     known.filter(name => !seen.has(name.slice(5))),
     [],
-    'all that it names was seen',
+    'all that it names was recorded: tests/support/rich-bundle.ts has a request for each',
+  )
+  const shown = kernel.panels().flatMap(({ name, stored = [name] }) => stored.map(part => `data.${part}`))
+  t.strictSame(
+    known.filter(name => !shown.includes(name)),
+    ['data.missing'],
+    'each part has a panel, a line in subjects/views.ts, except for what only findings read',
   )
   t.ok(mistakesOf({ ...list, strange: 1 }).length > 0, 'the schema rejects wrong data')
 })

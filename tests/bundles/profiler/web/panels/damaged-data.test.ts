@@ -4,11 +4,9 @@ import { createProfile, createShown } from '#tests/support/create-profile.ts'
 import { createProfiledKernel } from '#tests/support/profiled-kernel.ts'
 import { provenRuns } from '#tests/support/sample.ts'
 
-const names = 'browser|cache|console|database|events|http|logger|memory|templates|time|validation'
-
 t.test('the panels of a damaged profile can be shown', async t => {
-  const { panel, show } = await createProfiledKernel(t)
-  const panels = names.split('|').map(panel)
+  const kernel = await createProfiledKernel(t)
+  const panels = kernel.panels()
   const json = fc.jsonValue()
   const row = fc.oneof(
     json,
@@ -84,7 +82,7 @@ t.test('the panels of a damaged profile can be shown', async t => {
     for (const panel of panels) {
       panel.hasContent(shown.profile)
       panel.badge?.(shown.profile)
-      const html = await show(panel, shown)
+      const html = await kernel.show(panel, shown)
       if (/NaN|undefined|\[object/.test(html.replaceAll(/<pre>.*?<\/pre>/gs, ''))) t.fail(html)
     }
   })
