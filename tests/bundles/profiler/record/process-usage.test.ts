@@ -1,29 +1,26 @@
-import { setTimeout as sleep } from 'node:timers/promises'
 import { t } from 'tap'
 import { readProcessUsage, sharedLifetime } from '#bundles/profiler/subjects/memory/record.ts'
 
-/** Returns readings, with the given number in each millisecond. */
-async function want(rate: number, milliseconds: number): Promise<ReturnType<typeof readProcessUsage>[]> {
-  const readings = []
-  const begin = performance.now()
-  for (let passed = 0; passed < milliseconds; passed = performance.now() - begin) {
-    if (readings.length < passed * rate) readings.push(readProcessUsage(0))
-    else await sleep(1)
-  }
-  return readings
-}
-
 t.test('a rare caller gets a current reading; under load, callers share a reading', async t => {
-  await want(0.05, 250)
-  const seldom = await want(0.05, 200)
-  t.equal(new Set(seldom).size, seldom.length)
+  let now = performance.now()
+  const clock = t.capture(performance, 'now', () => now)
+  /** Returns readings, at the given number of milliseconds from one another. */
+  const want = (pause: number, count: number) =>
+    Array.from({ length: count }, () => {
+      now += pause
+      return readProcessUsage(0)
+    })
 
-  await want(5, 250)
-  const often = await want(5, 200)
-  t.ok(new Set(often).size <= often.length / 2, `${new Set(often).size} readings for ${often.length}`)
-  t.ok(performance.now() - readProcessUsage(0).readAt <= sharedLifetime + 1)
+  want(20, 10)
+  const seldom = want(20, 10)
+  t.equal(new Set(seldom).size, 10)
 
-  await want(0.05, 250)
-  const again = await want(0.05, 200)
-  t.equal(new Set(again).size, again.length)
+  want(0.2, 1000)
+  const often = want(0.2, 1000)
+  t.ok(new Set(often).size <= 200 / sharedLifetime + 1, `${new Set(often).size} readings in 200 ms`)
+
+  want(20, 10)
+  const again = want(20, 10)
+  t.equal(new Set(again).size, 10)
+  clock.restore()
 })
