@@ -1,4 +1,4 @@
-import { existsSync, rmSync } from 'node:fs'
+import { rmSync } from 'node:fs'
 import { setTimeout as delay } from 'node:timers/promises'
 import { isMainThread } from 'node:worker_threads'
 import { type Test, t } from 'tap'
@@ -37,21 +37,18 @@ function endAfterFailure(root: Test): void {
     if (--running === 0) void endProgram()
   })
   process.on('exit', () => {
-    removeFolders([root, ...tests].filter(({ saveFixture }) => !saveFixture).map(({ testdirName }) => testdirName))
+    const folders = [root, ...tests].filter(({ saveFixture }) => !saveFixture).map(({ testdirName }) => testdirName)
+    removeFolders(folders)
+    if (root.passing()) return
+    // Writes that have begun end in other threads, on a busy machine some time later. They can create a folder again.
+    Atomics.wait(new Int32Array(new SharedArrayBuffer(4)), 0, 0, 500)
+    removeFolders(folders)
   })
 }
 
-/** Removes folders into which the work that a failed test left has still written while tap removed them. */
+/** Removes folders into which the work that a test has left still wrote while tap removed them. */
 function removeFolders(folders: readonly string[]): void {
-  const left = folders.filter(folder => existsSync(folder))
-  const remove = () => {
-    for (const folder of left) rmSync(folder, { recursive: true, force: true, maxRetries: 5 })
-  }
-  remove()
-  if (left.length === 0) return
-  // Writes that have begun end in other threads.
-  Atomics.wait(new Int32Array(new SharedArrayBuffer(4)), 0, 0, 50)
-  remove()
+  for (const folder of folders) rmSync(folder, { recursive: true, force: true, maxRetries: 5 })
 }
 
 /** The end of a teardown; for a failed test at most the limit, so that the next teardown is called. */
