@@ -111,19 +111,43 @@ export class RedisConnection {
     if (client?.status !== 'ready') throw new RedisError('There is no connection to Redis.')
     try {
       // The client declares unknown, because the types of its replies depend on its options.
-      return (await this.#inTime(client.callBuffer(command, args))) as RedisReply
+      return (await this.#inTime(client.callBuffer(command, args), client)) as RedisReply
     } catch (error) {
       throw toRedisError(error)
     }
   }
 
-  /** Rejects after the timeout. What has arrived while the process was busy is read before. */
-  #inTime<value>(answer: Promise<value>): Promise<value> {
+  /**
+   * Rejects after the timeout. If nothing at all has come for half of that time more, the connection is replaced, so that commands
+   * without an answer do not pile up.
+   */
+  #inTime<value>(answer: Promise<value>, { stream }: Redis): Promise<value> {
+    const { bytesRead } = stream
+    const replace = () => {
+      if (stream.bytesRead === bytesRead) stream.destroy(new Error('Redis has sent nothing for too long.'))
+    }
     return new Promise((resolve, reject) => {
-      const onTimeout = () => setImmediate(reject, new RedisError('Redis has not answered in time.'))
-      const timer = setTimeout(onTimeout, this.#timeout)
+      const expire = () => {
+        reject(new RedisError('Redis has not answered in time.'))
+        afterReading(this.#timeout / 2, replace).unref()
+      }
+      const timer = afterReading(this.#timeout, expire)
       answer.then(resolve, reject).finally(() => clearTimeout(timer))
     })
+  }
+
+  /** Ends an attempt to connect, or a handshake, that takes longer than the timeout: the client tries again. */
+  #limitOpening(client: Redis): void {
+    let steps = 0
+    for (const status of ['connecting', 'connect'] as const) {
+      client.on(status, () => {
+        const step = ++steps
+        afterReading(this.#timeout, () => {
+          const isWaiting = step === steps && client.status === status
+          if (isWaiting) client.stream.destroy(new Error('The connection to Redis has not opened in time.'))
+        }).unref()
+      })
+    }
   }
 
   /** Resolves when the first attempt to connect has an outcome. */
@@ -141,15 +165,15 @@ export class RedisConnection {
         autoResendUnfulfilledCommands: false,
         maxRetriesPerRequest: 0,
         disableClientInfo: true,
-        connectTimeout: this.#timeout,
-        // A server that stops to answer gets a new connection, so that commands without an answer do not pile up.
-        socketTimeout: this.#timeout * 1.5,
+        // The time limits of the client would end the connection of a process that was busy, although an answer has arrived.
+        connectTimeout: 0,
         retryStrategy: attempt => Math.min(1000, 20 * 2 ** Math.min(attempt, 6)) * (0.5 + Math.random() / 2),
         reconnectOnError: error => error.message.startsWith('READONLY') && this.#mayReplace(),
       })
       client.on('error', error => this.#report(error, client))
       client.on('close', () => this.#report(new Error('The connection to Redis was closed.'), client))
       client.on('ready', () => this.#isReplica || this.#recover())
+      this.#limitOpening(client)
       this.#client = client
       await client.connect()
     } catch (error) {
@@ -178,6 +202,11 @@ export class RedisConnection {
     const isNamed = error instanceof REDIS_PACKAGE_MISSING || error instanceof RedisError
     this.#options.onOutage(isNamed ? error : toRedisError(error))
   }
+}
+
+/** Calls a function after some milliseconds. What has arrived by then is read before, also if the process was busy for longer. */
+function afterReading(milliseconds: number, task: () => void): NodeJS.Timeout {
+  return setTimeout(() => setImmediate(task), milliseconds)
 }
 
 /** Errors of the package have the command with its arguments as a property: it is not logged. */

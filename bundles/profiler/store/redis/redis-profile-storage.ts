@@ -416,8 +416,11 @@ interface LastProfiles extends RedisProfileStorageOptions {
   readonly profiles: readonly WaitingProfile[]
 }
 
-/** Milliseconds that a process which ends waits for the other process. */
-const lastTimeout = 3000
+/**
+ * Milliseconds that a process which ends waits for the other process, which does not wait long for Redis. On a busy machine, its start
+ * takes seconds.
+ */
+const lastTimeout = 15_000
 
 /**
  * Writes profiles before it returns: a process that ends at once cannot wait for a connection, but for another process. Returns
@@ -445,5 +448,7 @@ export async function writeLastProfiles(): Promise<void> {
   }
   const storage = new RedisProfileStorage({ ...place, onProblem, onRecovery: onProblem })
   for (const { facts, ...profile } of profiles) storage.append(profile, facts)
+  // Without the limit of `close`, which counts the time for loading the package, too.
+  await storage.flush()
   await storage.close()
 }

@@ -62,7 +62,8 @@ t.test('faults of a Redis', { skip: lacksRedis, jobs: 3 }, async t => {
       server.process.kill('SIGSTOP')
       await askUntil(() => logged.length > 0)
       const early = answered - 20
-      t.ok(early > 5, `${early} requests are answered before one command of Redis has failed`)
+      // A request that waited for Redis would be the only one.
+      t.ok(early > 1, `${early} requests are answered before one command of Redis has failed`)
       await askUntil(() => answered >= 20 + early + 20)
       server.process.kill('SIGCONT')
       const { storage } = createRedisStorage(t, { url: urlOf(server) })
@@ -126,7 +127,11 @@ t.test('faults of a Redis', { skip: lacksRedis, jobs: 3 }, async t => {
 
   t.test('it is slow, then silent, then another one', { buffered: true }, async t => {
     const proxy = await startProxy(t, lasting.port)
-    const { problems, recoveries, storage } = createRedisStorage(t, { url: urlOf(proxy), prefix: 'slow:' })
+    const { problems, recoveries, storage } = createRedisStorage(t, {
+      url: urlOf(proxy),
+      prefix: 'slow:',
+      connection: { timeout: 1000 },
+    })
     proxy.target.delay = 100
     for (const record of createRecords(50)) storage.append(record, facts)
     t.hasStrict(await storage.find(tokenOf(1)), { profile: { summary: { token: tokenOf(1) } } })

@@ -9,7 +9,7 @@ export interface TestedRedisStorage {
   readonly recoveries: string[]
 }
 
-/** Creates a storage, which is closed when the test ends. */
+/** Creates a storage, which is closed when the test ends. By default, it has patience with a Redis on a busy machine. */
 export function createRedisStorage(
   t: Test,
   options: Pick<RedisStorageOptions, 'url'> & Partial<RedisStorageOptions>,
@@ -19,6 +19,7 @@ export function createRedisStorage(
   const storage = new RedisProfileStorage({
     onProblem: (message, error) => void problems.push({ message, error }),
     onRecovery: message => void recoveries.push(message),
+    connection: { timeout: 30_000 },
     ...options,
   })
   t.teardown(() => storage.close())
