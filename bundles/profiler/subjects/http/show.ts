@@ -31,7 +31,6 @@ export const callsView: SubjectView = {
     const { calls, omitted } = readCalls(profile)
     const ended = calls.filter(({ end }) => end !== undefined)
     const whole = spanOf(calls)
-    const room = { left: pageLimit }
     return {
       isEmpty: calls.length === 0,
       count: callWork.count(profile),
@@ -43,7 +42,7 @@ export const callsView: SubjectView = {
       covered: formatDuration(coveredWorkTime(ended)),
       from: formatDuration(whole.start),
       until: formatDuration(whole.start + whole.duration),
-      calls: calls.map(call => ({ ...toRow(call, whole, editor), messages: viewMessages(call, room) })),
+      calls: calls.map(call => ({ ...toRow(call, whole, editor), messages: viewMessages(call) })),
     }
   },
 
@@ -113,22 +112,18 @@ function foldUrl(url: string): { readonly url: string; readonly lead: string } {
   return { url, lead: url.length <= urlLimit ? '' : shorten(url, urlLimit) }
 }
 
-/** Characters of the messages of all calls on one page. The exports have all of them. */
-const pageLimit = 24_000
-
+/** Characters of a text in a message of a call on a page: the table of the calls has pages of rows. */
 const contentLimit = 4_000
 
-/** The request and the response of a call, as far as the page has room. */
-function viewMessages({ index, request, response }: StoredCall, room: { left: number }) {
+/** The request and the response of a call. */
+function viewMessages({ index, request, response }: StoredCall) {
   return [
     { title: 'Request', name: 'request', message: request },
     { title: 'Response', name: 'response', message: response },
   ].flatMap(({ message, name, title }) => {
-    if (message === undefined || room.left <= 0) return []
+    if (message === undefined) return []
     const headers = message.headers.map(([name, value]) => `${name}: ${formatText(value)}`).join('\n')
-    const limit = Math.min(contentLimit, room.left)
-    const content = message.content && viewContent(message.content, `call-${name}-${index}`, '', limit)
-    room.left -= headers.length + (content?.size ?? 0)
+    const content = message.content && viewContent(message.content, `call-${name}-${index}`, '', contentLimit)
     return [{ title, headers, content }]
   })
 }

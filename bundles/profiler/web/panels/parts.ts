@@ -23,8 +23,6 @@ interface ContentView {
   /** `text/html, 1,024 bytes`. */
   readonly facts: string
   readonly tree: TreeView | false
-  /** About the number of characters that it takes. */
-  readonly size: number
   readonly text: string
   /** The id of the element with the text, for its button. */
   readonly id: string
@@ -33,6 +31,8 @@ interface ContentView {
   /** The page of the whole content, and what it is called. */
   readonly link: string
   readonly linkLabel: string
+  /** Whether more of it is stored than is shown, and no page has all of it. */
+  readonly isShortened: boolean
 }
 
 /** Characters of a text on a page: the pages of the profiler are small. */
@@ -53,12 +53,12 @@ export function viewContent(content: ContentData, id: string, link = '', limit: 
   return {
     facts: [type, formatSize(length)].filter(fact => fact !== '').join(', '),
     tree: isTree && new TreeViewer(valueTreeLimit, link === '').viewJson(json[0], true),
-    size: Math.min(text.length, limit),
     text: shown.slice(0, limit).toWellFormed(),
     id,
     note: notes.join(' '),
     link: text === '' ? '' : link,
     linkLabel: isPage(content) ? 'Preview' : 'Open as text',
+    isShortened: link === '' && shown.length > limit,
   }
 }
 

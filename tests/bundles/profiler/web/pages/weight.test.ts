@@ -1,5 +1,6 @@
 import { brotliCompressSync } from 'node:zlib'
 import { t } from 'tap'
+import { keep } from '#tests/support/create-profile.ts'
 import { findAssets } from '#tests/support/find-assets.ts'
 import { askFor, heavyBundle } from '#tests/support/heavy-bundle.ts'
 import { createProfiledKernel, waitForProfile } from '#tests/support/profiled-kernel.ts'
@@ -45,6 +46,24 @@ t.test('a page of many recorded values is bounded, and has pages of rows', async
   )
   t.match(pages[0], 'Next rows')
   t.match(pages[2], /1–\d+ of 450/)
+})
+
+t.test('a page of many calls with long bodies is bounded, and leads to all of a body', async t => {
+  const kernel = await createProfiledKernel(t)
+  const { url } = await serveKernel(t, kernel)
+  const long = (length: number) => ({ type: 'text/plain', length, text: '"'.repeat(length) })
+  const message = (length: number) => ({ headers: [['x-kind', 'long']], content: long(length) })
+  const calls = Array.from({ length: 50 }, (_, index) => ({
+    ...{ client: 'fetch', method: 'POST', url: 'http://localhost/', start: index, end: index + 1, status: 200 },
+    ...{ request: message(5_000), response: message(10_000) },
+  }))
+  keep(kernel.storage, { token: 'abc123', data: { http: { calls, omitted: 0 } } })
+  const html = await (await fetch(`${url}/_profiler/abc123?panel=http`)).text()
+  t.ok(Buffer.byteLength(html) <= fullPageLimit, `${Buffer.byteLength(html)} bytes`)
+  t.match(html, 'Next rows')
+  t.match(html, 'The first 4,000 characters are shown. <a href="/_profiler/abc123.json">All of it, as JSON</a>')
+  const rows = html.split('<tr id="call-').slice(1)
+  t.ok(rows.length > 1 && rows.every(row => row.split('<h3>Response').length === 2), 'each call has its messages')
 })
 
 t.test('the toolbar adds only little to a page', async t => {
