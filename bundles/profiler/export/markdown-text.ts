@@ -1,6 +1,6 @@
 import type { CallerPlace } from '../../../lib/stack/callers.ts'
 import { formatCaller } from '../profile/code.ts'
-import type { ContentData } from '../profile/content.ts'
+import type { BodyData, ContentData } from '../profile/content.ts'
 import { formatDuration, formatNumber, formatPlace, formatSize } from '../profile/format.ts'
 import { type ProfileSummary, type SummaryCount, summaryCounts } from '../profile/profile.ts'
 import type { Pairs } from '../profile/schema.ts'
@@ -101,16 +101,27 @@ export function writePairs(title: string, pairs: Pairs = [], limit: number): str
   return [`### ${title}`, toList(pairs, limit, ([name, value]) => `${toValueSpan(name)}: ${toValueSpan(value)}`)]
 }
 
-/** Writes a content, or why it is not stored. */
-export function writeContentBlocks(content: ContentData | undefined, limit: number): string[] {
+/** Writes a content below a heading, or why it is not stored. `state` says how a request's body was read. */
+export function writeContentBlocks(
+  title: string,
+  content: ContentData | undefined,
+  limit: number,
+  state?: BodyData['state'],
+): string[] {
   if (content === undefined) return []
-  const { form, isCut, json, length, note, type } = content
+  const { form, isCut, json, length, note, text, type } = content
+  const facts = [
+    toSpan(type),
+    formatSize(length) || 'of unknown length',
+    ...(isCut ? ['cut'] : []),
+    ...(state === undefined ? [] : [`state ${toSpan(state)}`]),
+  ]
   return [
-    '### Content',
-    [toSpan(type), formatSize(length) || 'of unknown length', ...(isCut ? ['cut'] : [])].join(', '),
+    `### ${title}`,
+    facts.join(', '),
     ...(note === undefined ? [] : [toSpan(note)]),
     ...(json === undefined ? [] : [toJsonBlock(json[0])]),
-    ...(content.text === undefined ? [] : [toBlock(content.text, type.includes('html') ? 'html' : 'text')]),
+    ...(text === undefined ? [] : [toBlock(text, type.includes('html') ? 'html' : 'text')]),
     ...writePairs('Form', form, limit),
   ]
 }

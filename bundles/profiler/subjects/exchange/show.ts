@@ -1,5 +1,5 @@
 import { statusText } from '../../../../lib/http/response.ts'
-import { toJsonBlock, toList, toSpan, writeContentBlocks, writePairs } from '../../export/markdown-text.ts'
+import { toList, toSpan, writeContentBlocks, writePairs } from '../../export/markdown-text.ts'
 import { createCurl } from '../../export/snippets.ts'
 import { outcomes } from '../../insight/summary-view.ts'
 import type { BodyData } from '../../profile/content.ts'
@@ -60,7 +60,7 @@ export const exchangeView: SubjectView = {
       '## Response',
       `Body: ${describeSize(response, profile.summary)}`,
       ...writePairs('Headers', response?.headers, limit),
-      ...writeContentBlocks(response?.content, limit),
+      ...writeContentBlocks('Content', response?.content, limit),
       ...writeSession(session, limit),
     ]
   },
@@ -427,24 +427,11 @@ function findUser({ collectors: { request, session } }: Profile): Pairs {
 
 /** Writes the body of a request as far as it was recorded. */
 function writeBody(body: BodyData | undefined, limit: number): string[] {
-  if (body === undefined) return []
-  const { files = [], form, json, length, note, state, type } = body
-  const facts = [toSpan(type), formatSize(length) || 'of unknown length', `state ${toSpan(state)}`]
-  return [
-    '### Body',
-    facts.join(', '),
-    ...(note === undefined ? [] : [toSpan(note)]),
-    ...(json === undefined ? [] : [toJsonBlock(json[0])]),
-    ...writePairs('Form', form, limit),
-    ...(files.length === 0
-      ? []
-      : [
-          '### Files',
-          toList(files, limit, ({ field, name, size, type }) =>
-            [toSpan(field), toSpan(name), toSpan(type), formatSize(size)].join(', '),
-          ),
-        ]),
-  ]
+  const { files = [], state } = body ?? {}
+  const list = toList(files, limit, ({ field, name, size, type }) =>
+    [toSpan(field), toSpan(name), toSpan(type), formatSize(size)].join(', '),
+  )
+  return [...writeContentBlocks('Body', body, limit, state), ...(files.length === 0 ? [] : ['### Files', list])]
 }
 
 function writeRedirects(redirects: readonly RedirectData[], limit: number): string[] {

@@ -1,6 +1,6 @@
 import type { Occurrences } from '../../insight/relatives.ts'
 import { planReplay } from '../../insight/replay/replay.ts'
-import { type BodyData, type ContentData, serializeForm, writeContent } from '../../profile/content.ts'
+import { type BodyData, type ContentData, writeContent } from '../../profile/content.ts'
 import {
   type FormattedTime,
   formatCount,
@@ -92,7 +92,7 @@ export function viewBody(body: BodyData | undefined): BodyView {
     content: {
       size: body === undefined ? '' : size,
       tree: json !== undefined && new TreeViewer(valueTreeLimit).viewJson(json[0], true),
-      raw: json === undefined ? serializeForm(form) : String(JSON.stringify(json[0])),
+      raw: body === undefined ? '' : writeContent(body),
       message: body === undefined ? noContent : messageOf(body),
       isEmpty: body === undefined || messageOf(body) === noContent,
     },
