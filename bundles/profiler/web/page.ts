@@ -127,16 +127,15 @@ const valueLimit = 1000
  * Adds the helpers that keep the pages of the profiler small, whatever was recorded. Their names are long, because an application
  * may have helpers of its own.
  *
- * `(profilerRows lines 'logs' 'log-')` are the rows of the page that the query names: `?logs=2`. `(profilerPages lines 'logs' 'log-')` has the
- * links to the other pages, or is `false` if one page has all rows. `logs` is the id of the table. The optional `log-` is the beginning
- * of the ids of its rows: `?find=log-4` asks for the page with that row. If the rows need several pages, those that a filter hides are
- * left out, because a script does not see all rows.
+ * `(profilerPage lines 'logs' 'log-')` has the rows of the page that the query names, `?logs=2`, as `rows`, and the links to the other
+ * pages, for the template `profiler/row-pages`. `logs` is the id of the table. The optional `log-` is the beginning of the ids of its
+ * rows: `?find=log-4` asks for the page with that row. If the rows need several pages, those that a filter hides are left out, because
+ * a script does not see all rows.
  *
  * `{{profilerCut text}}` is the beginning of a long text; `(profilerWhole text)` leads to all of it, if it is cut.
  */
 export function addSizeHelpers(view: Pick<View, 'addHelper'>): void {
-  view.addHelper('profilerRows', call => choosePage(call).rows)
-  view.addHelper('profilerPages', call => choosePage(call).pages)
+  view.addHelper('profilerPage', choosePage)
   view.addHelper('profilerCut', ({ positional: [text], request }) => {
     const whole = String(text ?? '')
     return hasAddress(request) ? cutValue(whole) : whole
@@ -171,7 +170,7 @@ interface Row {
   readonly isHidden?: boolean
 }
 
-/** The rows of a page, and the content of the template `profiler/row-pages`: the links to other pages, if there are any. */
+/** The rows of a page, and the links to the other pages; these are `false` if one page has all rows. */
 function choosePage({ positional, request }: HelperCall) {
   const [all = [], table, prefix = ''] = positional as [readonly Row[] | undefined, string, string | undefined]
   if (!hasAddress(request) || divideRows(all).length <= 1) return { rows: all, pages: false }

@@ -11,32 +11,31 @@ addSizeHelpers({ addHelper: (name, helper) => helpers.set(name, helper) })
 const call = (name: string, target: string, ...positional: unknown[]) =>
   helpers.get(name)?.({ positional, named: {}, request: new Request({ target }) })
 
-const page = (target: string, rows: unknown, prefix?: string) => ({
-  rows: call('profilerRows', target, rows, 'logs', prefix) as { index: number }[],
-  links: call('profilerPages', target, rows, 'logs', prefix) as {
-    range: string
-    previousLink: string
-    nextLink: string
-  },
-})
+interface Page {
+  readonly rows: readonly { readonly index: number }[]
+  readonly pages: { readonly range: string; readonly previousLink: string; readonly nextLink: string }
+}
+
+const page = (target: string, rows: unknown, prefix?: string) =>
+  call('profilerPage', target, rows, 'logs', prefix) as Page
 
 const rowsOf = (count: number) => Array.from({ length: count }, (_, index) => ({ index, ids: [index + 1000] }))
 
 t.test('a table with more rows than a page has pages by the query', async t => {
   const first = page('/_profiler/abc?panel=logger', rowsOf(250))
   t.equal(first.rows.length, 100)
-  t.strictSame(first.links, {
+  t.strictSame(first.pages, {
     table: 'logs',
     range: '1–100 of 250',
     previousLink: '',
     nextLink: '/_profiler/abc?panel=logger&logs=2#logs',
   })
   const last = page('/_profiler/abc?logs=3&text=x', rowsOf(250))
-  t.strictSame([last.rows.length, last.links.range, last.links.nextLink], [50, '201–250 of 250', ''])
-  t.equal(last.links.previousLink, '/_profiler/abc?logs=2&text=x#logs')
+  t.strictSame([last.rows.length, last.pages.range, last.pages.nextLink], [50, '201–250 of 250', ''])
+  t.equal(last.pages.previousLink, '/_profiler/abc?logs=2&text=x#logs')
   t.strictSame(
-    page('/_profiler/x?logs=99', rowsOf(250)).links,
-    page('/_profiler/x?logs=3', rowsOf(250)).links,
+    page('/_profiler/x?logs=99', rowsOf(250)).pages,
+    page('/_profiler/x?logs=3', rowsOf(250)).pages,
     'a page that is too high',
   )
   for (const search of ['logs=', 'logs=x', 'logs=-3', 'logs=0'])
@@ -45,26 +44,26 @@ t.test('a table with more rows than a page has pages by the query', async t => {
 
 t.test('a short table is one page, with the rows that a filter hides', async t => {
   const rows = rowsOf(100).map(row => ({ ...row, isHidden: row.index > 5 }))
-  t.strictSame(page('/_profiler/x?logs=2', rows), { rows, links: false })
-  t.strictSame(page('/_profiler/x', undefined), { rows: [], links: false })
+  t.strictSame(page('/_profiler/x?logs=2', rows), { rows, pages: false })
+  t.strictSame(page('/_profiler/x', undefined), { rows: [], pages: false })
 })
 
 t.test('rows of several pages are without those that a filter hides', async t => {
   const rows = rowsOf(250).map(row => ({ ...row, isHidden: row.index % 100 !== 7 }))
-  const { links, rows: shown } = page('/_profiler/x', rows)
-  t.strictSame([shown.map(({ index }) => index), links.range], [[7, 107, 207], '1–3 of 250'])
+  const { pages, rows: shown } = page('/_profiler/x', rows)
+  t.strictSame([shown.map(({ index }) => index), pages.range], [[7, 107, 207], '1–3 of 250'])
   const none = page(
     '/_profiler/x',
     rows.map(row => ({ ...row, isHidden: true })),
   )
-  t.strictSame([none.rows, none.links.range, none.links.nextLink], [[], '0 of 250', ''])
+  t.strictSame([none.rows, none.pages.range, none.pages.nextLink], [[], '0 of 250', ''])
 })
 
 t.test('the page of a row is found by the id of its element', async t => {
   const rows = rowsOf(250).map(row => ({ ...row, again: [row.index + 5000], id: `own-${row.index}` }))
   for (const id of ['log-150', 'log-1150', 'log-5150', 'own-150']) {
     const found = page(`/_profiler/x?find=${id}&logs=3`, rows, 'log-')
-    t.strictSame([found.rows[0]?.index, found.links.nextLink], [100, '/_profiler/x?logs=3#logs'], id)
+    t.strictSame([found.rows[0]?.index, found.pages.nextLink], [100, '/_profiler/x?logs=3#logs'], id)
   }
   t.equal(page('/_profiler/x?find=log-999&logs=3', rows, 'log-').rows[0]?.index, 200, 'no row has it')
 })
@@ -75,11 +74,11 @@ t.test('the pages have each row once, and are within the limits of rows and of c
     const rows = lengths.map((length, index) => ({ index, text: 'x'.repeat(length) }))
     const seen: number[] = []
     for (let number = 1; ; number++) {
-      const { links, rows: shown } = page(`/_profiler/x?logs=${number}`, rows)
+      const { pages, rows: shown } = page(`/_profiler/x?logs=${number}`, rows)
       seen.push(...shown.map(({ index }) => index))
       assert(shown.length <= 100)
       assert(shown.length === 1 || JSON.stringify(shown).length <= 101_000)
-      if (!links || links.nextLink === '') break
+      if (!pages || pages.nextLink === '') break
     }
     assert.deepEqual(
       seen,
@@ -101,7 +100,7 @@ t.test('a long text is cut, with a link to all of it on the page of a profile', 
 })
 
 t.test('an error page and a standalone file are whole', async t => {
-  t.strictSame(page('/shop', rowsOf(250)), { rows: rowsOf(250), links: false })
+  t.strictSame(page('/shop', rowsOf(250)), { rows: rowsOf(250), pages: false })
   t.equal(call('profilerCut', '/shop', 'x'.repeat(1001)), 'x'.repeat(1001))
   t.equal(call('profilerWhole', '/shop', 'x'.repeat(1001)), '')
 })
