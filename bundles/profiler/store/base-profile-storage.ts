@@ -33,6 +33,48 @@ export interface UnwrittenProfiles extends Pick<StorageUsage, 'dropped' | 'probl
   flush(): Promise<void>
 }
 
+/** What the queues of all storages have in common: the counts, and the pauses between two groups of profiles. */
+export abstract class ProfileQueue implements UnwrittenProfiles {
+  /** How many profiles were dropped. */
+  dropped = 0
+  /** Why the last one was dropped. */
+  problem: string | undefined
+  isFailing = false
+  length = 0
+  #pause: NodeJS.Timeout | undefined
+  #endPause: (() => void) | undefined
+
+  abstract flush(): Promise<void>
+
+  /** Waits before the next group. If `isIdle`, the pause does not keep the process running. */
+  protected async pause(milliseconds: number, isIdle: boolean): Promise<void> {
+    await new Promise<void>(resolve => {
+      this.#endPause = resolve
+      this.#pause = setTimeout(resolve, milliseconds)
+      if (isIdle) this.#pause.unref()
+    })
+    clearTimeout(this.#pause)
+    this.#pause = undefined
+    this.#endPause = undefined
+  }
+
+  /** From now on the current pause keeps the process running: a profile waits. */
+  protected refPause(): void {
+    this.#pause?.ref()
+  }
+
+  protected endPause(): void {
+    this.#endPause?.()
+  }
+
+  /** Counts a dropped profile. Returns false. */
+  protected drop(reason: string, error?: unknown): false {
+    this.dropped++
+    this.problem = error instanceof Error ? error.message : reason
+    return false
+  }
+}
+
 /** Reports a problem with a constant sentence. */
 export type ReportProblem = (message: string, error: unknown) => void
 

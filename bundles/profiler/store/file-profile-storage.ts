@@ -9,6 +9,7 @@ import {
   coalesce,
   type FoundProfile,
   limitReports,
+  ProfileQueue,
   type ReportProblem,
   timeout,
   within,
@@ -261,34 +262,22 @@ interface WriteQueueOptions {
   readonly onDrop: (reason: string, error: unknown) => void
 }
 
-/** Milliseconds between two groups: under load, one write takes all profiles of the pause. */
-const pause = 20
-
-/** Milliseconds until the next attempt after a write failed. */
-const pauseAfterFailure = 1000
+/** Milliseconds between two groups, and until the next attempt after a write failed. Under load, one write takes all profiles of a pause. */
+const pauses = { group: 20, failure: 1000 } as const
 
 /**
  * Adds profiles to the index at once and writes them in groups: immediately when nothing was written just before. It
  * never holds more than its limit. A profile that cannot be written is dropped, also from the index. The queue keeps
  * the process running only while a profile waits.
  */
-class WriteQueue {
-  /** How many profiles were dropped. */
-  dropped = 0
-  /** Why the last one was dropped. */
-  problem: string | undefined
-  /** Whether the last write failed. */
-  isFailing = false
-  /** Characters that are not written yet. */
-  length = 0
+class WriteQueue extends ProfileQueue {
   readonly #options: WriteQueueOptions
   #waiting: QueueItem[] = []
   #writing: readonly QueueItem[] = []
   #isRunning = false
-  #timer: NodeJS.Timeout | undefined
-  #endPause: (() => void) | undefined
 
   constructor(options: WriteQueueOptions) {
+    super()
     this.#options = options
   }
 
@@ -297,10 +286,10 @@ class WriteQueue {
     const { clock, index, limit, writer } = this.#options
     // In UTF-8, a character of a JavaScript string has at most three bytes.
     if (3 * text.length > lineLimits.profile && Buffer.byteLength(text) > lineLimits.profile) {
-      return this.#drop('A profile was dropped because it is too long.')
+      return this.drop('A profile was dropped because it is too long.')
     }
     if (this.length + text.length > limit) {
-      return this.#drop('Profiles are dropped because the disk is too slow.')
+      return this.drop('Profiles are dropped because the disk is too slow.')
     }
     const version = { summary, text, facts }
     const known = other ?? index.find(summary.token, writer.id)
@@ -309,7 +298,7 @@ class WriteQueue {
     else known.update(version)
     this.length += text.length
     this.#waiting.push({ entry, version, isSettled: false, callbacks: [] })
-    this.#timer?.ref()
+    this.refPause()
     if (!this.#isRunning) void this.#run()
     return true
   }
@@ -318,7 +307,7 @@ class WriteQueue {
   async flush(): Promise<void> {
     const last = this.#waiting.at(-1) ?? this.#writing.at(-1)
     if (last === undefined || last.isSettled) return
-    this.#endPause?.()
+    this.endPause()
     await new Promise<void>(resolve => last.callbacks.push(resolve))
   }
 
@@ -350,7 +339,9 @@ class WriteQueue {
       this.#waiting = []
       await this.#write(this.#writing)
       this.#writing = []
-      await this.#pause(this.isFailing ? pauseAfterFailure : pause)
+      // A caller of flush() does not wait for the pause.
+      if (this.#waiting.some(({ callbacks }) => callbacks.length > 0)) continue
+      await this.pause(this.isFailing ? pauses.failure : pauses.group, this.#waiting.length === 0)
     }
     this.#isRunning = false
   }
@@ -369,18 +360,6 @@ class WriteQueue {
     }
   }
 
-  async #pause(milliseconds: number): Promise<void> {
-    if (this.#waiting.some(({ callbacks }) => callbacks.length > 0)) return
-    await new Promise<void>(resolve => {
-      this.#endPause = resolve
-      this.#timer = setTimeout(resolve, milliseconds)
-      if (this.#waiting.length === 0) this.#timer.unref()
-    })
-    clearTimeout(this.#timer)
-    this.#timer = undefined
-    this.#endPause = undefined
-  }
-
   /** Settles an item, once: flushNow() does not wait for a write that has begun, so two writes may end with the same item. */
   #settle(item: QueueItem | undefined, place?: Place): void {
     if (item === undefined || item.isSettled) return
@@ -393,18 +372,16 @@ class WriteQueue {
   #dropAll(items: readonly QueueItem[], error: unknown): void {
     const gone = new Set<IndexEntry>()
     for (const item of items.filter(({ isSettled }) => !isSettled)) {
-      this.#drop('Profiles are dropped because they cannot be written.', error)
+      this.drop('Profiles are dropped because they cannot be written.', error)
       if (!item.entry.drop(item.version)) gone.add(item.entry)
       this.#settle(item)
     }
     this.#options.index.remove(entry => gone.has(entry))
   }
 
-  #drop(reason: string, error?: unknown): false {
-    this.dropped++
-    this.problem = error instanceof Error ? error.message : reason
+  protected override drop(reason: string, error?: unknown): false {
     this.#options.onDrop(reason, error)
-    return false
+    return super.drop(reason, error)
   }
 }
 

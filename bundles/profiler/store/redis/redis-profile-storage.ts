@@ -9,6 +9,7 @@ import { type ProfileSummary, parseProfile, sizeLimit } from '../../profile/prof
 import {
   BaseProfileStorage,
   limitReports,
+  ProfileQueue,
   type ReportProblem,
   timeout,
   type WaitingProfile,
@@ -243,15 +244,7 @@ const groupLimits = { profiles: 64, length: 1_000_000 } as const
  * Writes profiles in groups. Of several versions of a profile only the newest is written. A profile stays here until the server
  * has answered; when the queue is full, further profiles are dropped.
  */
-export class RedisQueue {
-  /** How many profiles were dropped. */
-  dropped = 0
-  /** Why the last one was dropped. */
-  problem: string | undefined
-  /** Whether the last attempt to write failed. */
-  isFailing = false
-  /** Characters that are not written yet. */
-  length = 0
+export class RedisQueue extends ProfileQueue {
   readonly #options: RedisQueueOptions
   /** Starts to write, outside of the context of the request that is over. */
   readonly #start: () => Promise<void> = AsyncResource.bind(() => this.#run())
@@ -260,10 +253,10 @@ export class RedisQueue {
   #running: Promise<void> | undefined
   #group: Promise<unknown> = Promise.resolve()
   #hold: Promise<unknown> | undefined
-  #endPause: (() => void) | undefined
   #flushes = 0
 
   constructor(options: RedisQueueOptions) {
+    super()
     this.#options = options
   }
 
@@ -294,7 +287,7 @@ export class RedisQueue {
   /** Resolves when all profiles are written or dropped, or when an attempt fails. */
   async flush(): Promise<void> {
     this.#flushes++
-    this.#endPause?.()
+    this.endPause()
     await this.#running
     this.#flushes--
     if (this.#waiting.size > 0) this.#running ??= this.#start()
@@ -330,8 +323,8 @@ export class RedisQueue {
       const group = this.#writeGroup()
       this.#group = group
       await group
-      if (this.isFailing && this.#flushes > 0) break
-      await this.#pause(this.isFailing ? pauses.failure : pauses.group)
+      if (this.#flushes === 0) await this.pause(this.isFailing ? pauses.failure : pauses.group, false)
+      else if (this.isFailing) break
     }
     this.#running = undefined
   }
@@ -374,23 +367,9 @@ export class RedisQueue {
     }
   }
 
-  async #pause(milliseconds: number): Promise<void> {
-    if (this.#flushes > 0) return
-    await new Promise<void>(resolve => {
-      const timer = setTimeout(resolve, milliseconds)
-      this.#endPause = () => {
-        clearTimeout(timer)
-        resolve()
-      }
-    })
-    this.#endPause = undefined
-  }
-
   #drop(profile: WaitingProfile, reason: string, error?: unknown): false {
-    this.dropped++
-    this.problem = error instanceof Error ? error.message : reason
     this.#options.onDrop(profile, reason, error)
-    return false
+    return this.drop(reason, error)
   }
 }
 
