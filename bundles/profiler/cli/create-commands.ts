@@ -12,10 +12,16 @@ import type { Output } from '../../../lib/console/output.ts'
 import { flattenError } from '../../../lib/errors/flat-error.ts'
 import { readProperty } from '../../../lib/text/describe-value.ts'
 import { showProfile } from '../insight/relatives.ts'
-import { gatherStatistics, measureStatistics, type RouteStatistics, statisticFields } from '../insight/routes.ts'
+import {
+  describeStatistics,
+  gatherStatistics,
+  measureStatistics,
+  type RouteStatistics,
+  statisticFields,
+} from '../insight/routes.ts'
 import { searchMains } from '../insight/search-list.ts'
 import { toSummaryView } from '../insight/summary-view.ts'
-import { formatBytes, formatCount, formatDuration, formatNumber, formatShare, formatText } from '../profile/format.ts'
+import { formatBytes, formatCount, formatText } from '../profile/format.ts'
 import type { DataForm, ExportKind } from '../profile/links.ts'
 import type { ProfileStorage } from '../store/profile-storage.ts'
 import { explainDialects, explainQuery, findObstacle, findUnknown, toExplainable } from '../subjects/queries/explain.ts'
@@ -348,25 +354,18 @@ const columns: readonly Column[] = [
   { title: 'Token', cut: 'never' },
 ]
 
-function toRow({
-  count,
-  errorRate,
-  errors,
-  mostQueries,
-  p50,
-  p95,
-  p99,
-  queries,
-  route,
-  worst,
-}: RouteStatistics): Cell[] {
+function toRow(statistics: RouteStatistics): Cell[] {
+  const { count, errorRate, mostQueries, p50, p95, p99, queries, slowest } = describeStatistics(statistics)
+  const { errors, route, worst } = statistics
   return [
     route ?? { text: '(no route)', tone: 'muted' },
-    formatNumber(count),
-    ...[p50, p95, p99].map(formatDuration),
-    mostQueries === 0 ? '' : `${formatNumber(queries)} to ${formatNumber(mostQueries)}`,
-    { text: formatShare(errorRate, 1), tone: errors > 0 ? 'error' : 'muted' },
-    formatDuration(worst.duration),
+    count,
+    p50,
+    p95,
+    p99,
+    queries && `${queries} to ${mostQueries}`,
+    { text: errorRate, tone: errors > 0 ? 'error' : 'muted' },
+    slowest,
     { text: worst.token, tone: 'strong' },
   ]
 }

@@ -1,5 +1,5 @@
 import type { ListRequest } from '../insight/list-request.ts'
-import type { RouteReport, RoutesReport, RoutesRequest } from '../insight/routes.ts'
+import { describeStatistics, type RouteReport, type RoutesReport, type RoutesRequest } from '../insight/routes.ts'
 import { describeCount, type ListResult } from '../insight/search-list.ts'
 import { formatCount, formatDuration, formatMoment, formatShare } from '../profile/format.ts'
 import { listDataLink, listLink, profileDataLink, routesDataLink, routesLink } from '../profile/links.ts'
@@ -141,41 +141,22 @@ export function routesToMarkdown({ notes, requests, routes, startedAt }: PublicR
 }
 
 function writeRoute(report: RouteReport): string {
-  const {
-    changes,
-    clientErrors,
-    count,
-    errorRate,
-    failed,
-    mostQueries,
-    p50,
-    p95,
-    p99,
-    queries,
-    route,
-    slowest,
-    total,
-  } = report
+  const { changes, failed, route, slowest } = report
+  const { clientErrors, errorRate, percentiles, queryCounts, requests, total } = describeStatistics(report)
   const { errorRate: errors, p50: median, p95: slow, queries: changed } = changes
   const facts = [
-    `${route === null ? 'no route' : toSpan(route)}: ${formatCount(count, 'request')}`,
-    `total ${formatDuration(total)}`,
-    `p50 ${formatDuration(p50)}, p95 ${formatDuration(p95)}, p99 ${formatDuration(p99)}`,
-    ...(mostQueries === 0 ? [] : [`queries: median ${queries}, most ${mostQueries}`]),
-    `${formatShare(errorRate, 1)} errors`,
-    ...(clientErrors === 0 ? [] : [`${formatCount(clientErrors, 'response')} with a status of 4xx`]),
+    `${route === null ? 'no route' : toSpan(route)}: ${requests}`,
+    `total ${total}`,
+    percentiles,
+    queryCounts,
+    `${errorRate} errors`,
+    clientErrors && `${formatCount(report.clientErrors, 'response')} with a status of 4xx`,
     `slowest ${slowest.map(({ duration, token }) => `${toSpan(token)} ${formatDuration(duration)}`).join(', ')}`,
-    ...(failed.length === 0
-      ? []
-      : [`failed ${failed.map(({ status, token }) => `${toSpan(token)} ${status}`).join(', ')}`]),
-    ...(median === null
-      ? []
-      : [`since the restart p50 ${formatDuration(median.before)} → ${formatDuration(median.since)}`]),
-    ...(slow === null ? [] : [`p95 ${formatDuration(slow.before)} → ${formatDuration(slow.since)}`]),
-    ...(changed === null || changed.before + changed.since === 0
-      ? []
-      : [`queries ${changed.before} → ${changed.since}`]),
-    ...(errors === null ? [] : [`errors ${formatShare(errors.before, 1)} → ${formatShare(errors.since, 1)}`]),
+    failed.length > 0 && `failed ${failed.map(({ status, token }) => `${toSpan(token)} ${status}`).join(', ')}`,
+    median && `since the restart p50 ${formatDuration(median.before)} → ${formatDuration(median.since)}`,
+    slow && `p95 ${formatDuration(slow.before)} → ${formatDuration(slow.since)}`,
+    changed && changed.before + changed.since > 0 && `queries ${changed.before} → ${changed.since}`,
+    errors && `errors ${formatShare(errors.before, 1)} → ${formatShare(errors.since, 1)}`,
   ]
-  return facts.join('; ')
+  return facts.filter(Boolean).join('; ')
 }

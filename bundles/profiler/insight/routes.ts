@@ -1,3 +1,4 @@
+import { formatCount, formatDuration, formatNumber, formatShare } from '../profile/format.ts'
 import { groupBy } from '../profile/group-by.ts'
 import type { Outcome, Profile, ProfileSummary } from '../profile/profile.ts'
 import { workTime } from '../profile/work.ts'
@@ -65,6 +66,31 @@ type StatisticField = (typeof statisticFields)[number]
 /** Returns the value of a numeric column. */
 export function measureStatistics(statistics: RouteStatistics, field: StatisticField): number {
   return field === 'worst' ? statistics.worst.duration : statistics[field]
+}
+
+/** Writes the statistics of a route for people: pages, Markdown, the console and MCP choose from these texts. A number of 0 is empty. */
+export function describeStatistics(statistics: RouteStatistics) {
+  const { clientErrors, count, errorRate, errors, mostQueries, queries, total, worst } = statistics
+  const p50 = formatDuration(statistics.p50)
+  const p95 = formatDuration(statistics.p95)
+  const p99 = formatDuration(statistics.p99)
+  const orEmpty = (number: number, text = formatNumber(number)) => (number === 0 ? '' : text)
+  return {
+    count: formatNumber(count),
+    requests: formatCount(count, 'request'),
+    total: formatDuration(total),
+    p50,
+    p95,
+    p99,
+    percentiles: `p50 ${p50}, p95 ${p95}, p99 ${p99}`,
+    queries: orEmpty(mostQueries, formatNumber(queries)),
+    mostQueries: orEmpty(mostQueries),
+    queryCounts: orEmpty(mostQueries, `queries: median ${formatNumber(queries)}, most ${formatNumber(mostQueries)}`),
+    errors: orEmpty(errors),
+    errorRate: formatShare(errorRate, 1),
+    clientErrors: orEmpty(clientErrors),
+    slowest: formatDuration(worst.duration),
+  }
 }
 
 /**

@@ -11,10 +11,10 @@ import type { Inspector } from '../../insight/findings/inspector.ts'
 import { type ListRequest, parseCountRange, parseMoment, rangeHint } from '../../insight/list-request.ts'
 import { findPredecessors, type ShownProfile, showProfile } from '../../insight/relatives.ts'
 import { planReplay, type Replayer, repeatRequest } from '../../insight/replay/replay.ts'
-import { gatherStatistics, type RouteStatistics } from '../../insight/routes.ts'
+import { describeStatistics, gatherStatistics, type RouteStatistics } from '../../insight/routes.ts'
 import { searchList, searchMains, searchProfiles } from '../../insight/search-list.ts'
 import { isError } from '../../insight/summary-view.ts'
-import { formatCount, formatDuration, formatShare } from '../../profile/format.ts'
+import { formatCount } from '../../profile/format.ts'
 import type { DataForm } from '../../profile/links.ts'
 import type { ProfileSummary } from '../../profile/profile.ts'
 import { isToken } from '../../profile/schema.ts'
@@ -222,7 +222,7 @@ export function addTools(z: Zod, services: ToolServices, add: AddTool): void {
       const title = `# ${formatCount(main.length, 'request')} of ${formatCount(routes.length, 'route')}`
       const forms = {
         json: () => ({ requests: main.length, total: routes.length, routes: routes.slice(0, limit) }),
-        md: () => `${[title, toList(routes, limit, describeRoute)].filter(part => part !== '').join('\n\n')}\n`,
+        md: () => `${[title, toList(routes, limit, writeRoute)].filter(part => part !== '').join('\n\n')}\n`,
       }
       return writeAnswer(forms, { format, max_length })
     },
@@ -264,16 +264,17 @@ function explainNoFailure(other: ProfileSummary | undefined): string {
   return `No such failure is stored; the latest exception was answered with ${other.status}: ask with status "${other.status}".`
 }
 
-function describeRoute(statistics: RouteStatistics): string {
-  const { count, errorRate, errors, mostQueries, p50, p95, p99, queries, route, worst } = statistics
-  const parts = [
-    `${route === null ? 'no route' : toSpan(route)}: ${formatCount(count, 'request')}`,
-    `p50 ${formatDuration(p50)}, p95 ${formatDuration(p95)}, p99 ${formatDuration(p99)}`,
-    ...(mostQueries === 0 ? [] : [`queries: median ${queries}, most ${mostQueries}`]),
-    ...(errors === 0 ? [] : [`${formatCount(errors, 'error')} (${formatShare(errorRate, 1)})`]),
-    `slowest ${formatDuration(worst.duration)} ${toSpan(worst.token)}`,
+function writeRoute(statistics: RouteStatistics): string {
+  const { errorRate, percentiles, queryCounts, requests, slowest } = describeStatistics(statistics)
+  const { errors, route, worst } = statistics
+  const facts = [
+    `${route === null ? 'no route' : toSpan(route)}: ${requests}`,
+    percentiles,
+    queryCounts,
+    errors === 0 ? '' : `${formatCount(errors, 'error')} (${errorRate})`,
+    `slowest ${slowest} ${toSpan(worst.token)}`,
   ]
-  return parts.join('; ')
+  return facts.filter(fact => fact !== '').join('; ')
 }
 
 /** The findings of one rule. */

@@ -5,6 +5,7 @@ import type { RouteCollection } from '../../../../lib/routing/route-collection.t
 import { percentile, sortDurations } from '../../insight/durations.ts'
 import { parseListRequest } from '../../insight/list-request.ts'
 import {
+  describeStatistics,
   gatherRoute,
   gatherRoutes,
   leastForP99,
@@ -123,32 +124,23 @@ function createColumns(
 }
 
 function viewRoute(report: RouteReport, whole: number, known: RouteCollection, editor: EditorLinks) {
-  const { clientErrors, count, errors, failed, mostQueries, p50, p95, p99, queries, route, total, trend, worst } =
-    report
+  const { count, failed, route, total, trend, worst } = report
   const { methods, pattern } = route === null ? { methods: '', pattern: '' } : nameRoute(known, route)
+  const { mostQueries, queries, ...texts } = describeStatistics(report)
   return {
+    ...texts,
     name: route ?? '',
     place: route !== null && editor.viewRoute(route),
     methods,
     pattern,
     link: route === null ? listLink({ status_code: '404' }) : routeLink(route),
-    count: formatNumber(count),
-    total: formatDuration(total),
     // Of the total time of all routes, in percent.
     share: (whole === 0 ? 0 : (100 * total) / whole).toFixed(1),
-    p50: formatDuration(p50),
-    p95: formatDuration(p95),
     // A dash with too few requests.
-    p99: count < leastForP99 ? '–' : formatDuration(p99),
-    queries:
-      mostQueries === 0
-        ? ''
-        : formatNumber(queries) + (mostQueries > queries ? ` to ${formatNumber(mostQueries)}` : ''),
-    clientErrors: clientErrors === 0 ? '' : formatNumber(clientErrors),
-    errors: errors === 0 ? '' : formatNumber(errors),
+    p99: count < leastForP99 ? '–' : texts.p99,
+    queries: queries === mostQueries ? queries : `${queries} to ${mostQueries}`,
     // The latest failed request.
     failedLink: failed[0] === undefined ? '' : profileLink(failed[0].token),
-    slowest: formatDuration(worst.duration),
     slowestLink: profileLink(worst.token),
     trend: drawTrend(trend),
     change: viewChange(report),
@@ -220,27 +212,21 @@ function nameRoute(routes: RouteCollection, name: string) {
 
 function viewDetails(details: RouteDetails) {
   const { errors, findings, machines, queries, read, restarts, statistics, stored, summaries } = details
-  const { clientErrors, count, errorRate, mostQueries, p50, p95, p99, total } = statistics
+  const { clientErrors, count, p50, p95 } = statistics
+  const { queries: queried, ...texts } = describeStatistics(statistics)
   const sorted = sortDurations(summaries)
   const view = (summary: ProfileSummary) => ({ ...toSummaryView(summary), link: profileLink(summary.token) })
   const slowest = summaries.toSorted((one, other) => other.duration - one.duration)
   return {
     metrics: [
       { name: 'Requests', value: formatNumber(stored) },
-      { name: 'Total time', value: formatDuration(total) },
-      { name: 'p50', value: formatDuration(p50) },
-      { name: 'p95', value: formatDuration(p95) },
-      ...(count < leastForP99 ? [] : [{ name: 'p99', value: formatDuration(p99) }]),
-      { name: '5xx and failures', value: formatShare(errorRate, 1) },
+      { name: 'Total time', value: texts.total },
+      { name: 'p50', value: texts.p50 },
+      { name: 'p95', value: texts.p95 },
+      ...(count < leastForP99 ? [] : [{ name: 'p99', value: texts.p99 }]),
+      { name: '5xx and failures', value: texts.errorRate },
       { name: '4xx', value: formatShare(clientErrors, count) },
-      ...(mostQueries === 0
-        ? []
-        : [
-            {
-              name: 'Queries: median, most',
-              value: `${formatNumber(statistics.queries)}, ${formatNumber(mostQueries)}`,
-            },
-          ]),
+      ...(queried === '' ? [] : [{ name: 'Queries: median, most', value: `${queried}, ${texts.mostQueries}` }]),
     ],
     histogram: drawHistogram(sorted, { p50, p95 }),
     overTime: drawOverTime(summaries, restarts),
@@ -258,13 +244,10 @@ function viewDetails(details: RouteDetails) {
       latest: toSummaryView(latest).time,
       link: fingerprint === '' ? profileLink(latest.token) : listLink({ error: fingerprint }),
     })),
-    machines: machines.map(({ machine, statistics: { count, errors, p50, p95, route } }) => ({
+    machines: machines.map(({ machine, statistics }) => ({
+      ...describeStatistics(statistics),
       name: machine,
-      link: listLink({ route: route ?? '', machine }),
-      count: formatNumber(count),
-      p50: formatDuration(p50),
-      p95: formatDuration(p95),
-      errors: errors === 0 ? '' : formatNumber(errors),
+      link: listLink({ route: statistics.route ?? '', machine }),
     })),
     queries: queries.map(({ index, perRequest, text, time, token }) => ({
       text: shorten(toOneLine(text), textLimit),
