@@ -199,6 +199,7 @@ export interface CallNode {
 interface CallTree {
   /** V8's `(root)`. */
   readonly root: CallNode
+  /** Microseconds in which the process waited, or had no processor. */
   readonly idle: number
   /** Samples per line (from 1, of the compiled code), for each function. */
   readonly ticks: ReadonlyMap<string, ReadonlyMap<number, number>>
@@ -215,9 +216,9 @@ function keyOf({ columnNumber, functionName, lineNumber, url }: CalledFunction):
  */
 export function createCallTree(profile: Profiler.Profile, isLeftOut: (called: CalledFunction) => boolean): CallTree {
   const nodes = new Map(profile.nodes.map(node => [node.id, node]))
-  const times = measure(profile)
+  const { gaps, times } = measure(profile)
   const ticks = new Map<string, Map<number, number>>()
-  let idle = 0
+  let idle = gaps
 
   function take({ callFrame, children = [], id, positionTicks = [] }: Profiler.ProfileNode, into: CallNode): number {
     const own = times.get(id) ?? 0
@@ -265,17 +266,33 @@ function createNode(called: CalledFunction): CallNode {
   return { called, self: 0, total: 0, children: new Map() }
 }
 
-/** A sample stands for the time until the next sample. */
-function measure({ endTime, samples = [], startTime, timeDeltas = [] }: Profiler.Profile): Map<number, number> {
+/**
+ * The longest time between two samples of running code, in microseconds: 50 times the interval. In a longer gap the
+ * process has no processor, because other programs have it.
+ */
+const longestSample = 5_000
+
+/**
+ * The microseconds for each node, and those between samples that are no work of a node. A sample stands for the time
+ * until the next sample, but not for a gap: a single sample before it would name a function as hot that is not.
+ */
+function measure({ endTime, samples = [], startTime, timeDeltas = [] }: Profiler.Profile): {
+  readonly times: ReadonlyMap<number, number>
+  readonly gaps: number
+} {
   const times = new Map<number, number>()
+  let gaps = 0
   let at = startTime
   for (const [index, id] of samples.entries()) {
     at += timeDeltas[index] ?? 0
     const next = index + 1 < samples.length ? at + (timeDeltas[index + 1] ?? 0) : endTime
     // The clocks of several cores may differ.
-    times.set(id, (times.get(id) ?? 0) + Math.max(0, next - at))
+    const time = Math.max(0, next - at)
+    const own = Math.min(time, longestSample)
+    times.set(id, (times.get(id) ?? 0) + own)
+    gaps += time - own
   }
-  return times
+  return { times, gaps }
 }
 
 /** A place in a source file. */

@@ -40,6 +40,31 @@ function summarize(profile: Profiler.Profile, names: ReadonlyMap<string, string>
   return summarizeSamples({ profile, startup: 1.5, others: 0, isCut: false }, services)
 }
 
+t.test('a process without a processor does not make the function of the last sample hot', async t => {
+  const { busy, functions, idle } = summarize(
+    createProfile(
+      [
+        [0, '(root)'],
+        [1, 'a'],
+        [2, 'b'],
+      ],
+      [
+        [2, 0],
+        [3, 100_000],
+        [3, 4_000],
+      ],
+    ),
+  )
+  t.strictSame({ busy, idle }, { busy: 9_100, idle: 95_000 })
+  t.strictSame(
+    functions.map(({ name, self }) => [name, self]),
+    [
+      ['a', 5_000],
+      ['b', 4_100],
+    ],
+  )
+})
+
 t.test('a sample stands for the time until the next sample; waiting is not work', async t => {
   const profile = createProfile(
     [
