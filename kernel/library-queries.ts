@@ -196,7 +196,7 @@ function watchNodeRedis(services: WatchServices): () => void {
   const findCaller = () => (pools.caller === undefined ? search() : (callers.list(1)[0] ?? pools.caller))
   const stop = subscribeChannels({
     'node-redis:pool:connection-wait': listenTo<object>(() => {
-      if (context.current !== undefined && callers.isWithin('@redis/client')) context.leave()
+      if (context.current !== undefined && callers.isWithin('@redis/client')) context.enter(undefined)
     }),
     ...listenToOperations<RedisCommand>(
       'node-redis:command',

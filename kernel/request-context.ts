@@ -37,8 +37,11 @@ export class RequestContext {
     return () => void channel.unbindStore(storage)
   }
 
-  /** The rest of the running code works for no request: its library has called it while another request ran. */
-  leave(): void {
-    this.#storage?.enterWith(undefined)
+  /**
+   * The rest of the running code works for this request, or for none: its library has called it while another request ran, or
+   * before any.
+   */
+  enter(request: Request | undefined): void {
+    this.#storage?.enterWith(request)
   }
 }

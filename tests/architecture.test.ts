@@ -106,7 +106,7 @@ t.test('bundles do not import one another', async t => {
  * The rooms of the profiler, which are folders of it: each imports only from itself and from those before it. The code of
  * browsers is the first, because it cannot import code of the server.
  */
-const rooms = ['client', 'profile', 'store', 'record', 'insight', 'export', 'web', 'cli']
+const rooms = ['client', 'profile', 'store', 'record', 'any-server', 'insight', 'export', 'web', 'cli']
 
 /** Beside the rooms: the testing kit imports all that has no screens. */
 const besides: Readonly<Record<string, readonly string[]>> = {
@@ -296,16 +296,21 @@ t.test('the entry points are the files of bin/exports, which contain exports onl
   }
 })
 
-t.test('only the server, the handlers of node and the list of statuses import node:http', async t => {
-  t.strictSame(
-    importsThat(
-      (file, name) =>
-        name === 'node:http' &&
-        !/^kernel\/server\/|^kernel\/interop\/node-handlers\.ts$|^lib\/http\/response\.ts$/.test(file),
-    ),
-    [],
-  )
-})
+t.test(
+  'only the server, the handlers of node, the list of statuses and the watch of servers import node:http',
+  async t => {
+    t.strictSame(
+      importsThat(
+        (file, name) =>
+          name === 'node:http' &&
+          !/^kernel\/server\/|^kernel\/interop\/node-handlers\.ts$|^lib\/http\/response\.ts$|^bundles\/profiler\/any-server\/servers\.ts$/.test(
+            file,
+          ),
+      ),
+      [],
+    )
+  },
+)
 
 t.test('there are no import cycles, not even of types', async t => {
   const cycles: string[] = []

@@ -339,7 +339,7 @@ export class TracedContext extends RequestContext {
     return this.#inner.carry(...parameters)
   }
 
-  override leave(): void {
-    this.#inner.leave()
+  override enter(request: Request | undefined): void {
+    this.#inner.enter(request)
   }
 }

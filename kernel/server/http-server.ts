@@ -31,14 +31,26 @@ export async function createServer(
   messages: MessageClasses = nodeMessages,
 ): Promise<Server | TlsServer> {
   const options = { ...timeouts, ...messages }
-  if (identity === undefined) return createHttpServer(options, listener)
+  if (identity === undefined) return marked(createHttpServer(options, listener))
   // Loaded only when needed: most servers are behind a proxy that does TLS.
   const https = await import('node:https')
   try {
-    return https.createServer({ ...options, handshakeTimeout: timeouts.headersTimeout, ...identity }, listener)
+    return marked(https.createServer({ ...options, handshakeTimeout: timeouts.headersTimeout, ...identity }, listener))
   } catch (error) {
     throw new SERVER_TLS_INVALID([(error as Error).message], { cause: error })
   }
+}
+
+const kernelServers = new WeakSet<object>()
+
+function marked<AnyServer extends Server | TlsServer>(server: AnyServer): AnyServer {
+  kernelServers.add(server)
+  return server
+}
+
+/** Whether a server serves a kernel, which records its requests itself. */
+export function isKernelServer(server: object): boolean {
+  return kernelServers.has(server)
 }
 
 /**

@@ -154,7 +154,7 @@ t.test('a request is carried across a channel, and left', async t => {
   const pool = channel('tests:pool')
   const currentWithin = () => pool.runStores({}, () => context.current)
   t.equal(context.carry(pool, () => request)(), undefined, 'the context is not enabled')
-  context.leave()
+  context.enter(undefined)
   t.equal(currentWithin(), undefined)
   context.enable()
   const stop = context.carry(pool, () => request)
@@ -162,7 +162,7 @@ t.test('a request is carried across a channel, and left', async t => {
   stop()
   t.equal(context.run(other, currentWithin), other)
   const leave = () => {
-    context.leave()
+    context.enter(undefined)
     return context.current
   }
   t.equal(context.run(other, leave), undefined)

@@ -99,7 +99,7 @@ t.test('the traced context has each part of a request context, and passes it on'
   const request = createRequest()
   const seen = inner.run(request, () => {
     const before = traced.current
-    traced.leave()
+    traced.enter(undefined)
     return [before, inner.current]
   })
   t.strictSame(seen, [request, undefined])

@@ -1,0 +1,230 @@
+import { subscribe, unsubscribe } from 'node:diagnostics_channel'
+import http, { type IncomingMessage, type ServerResponse } from 'node:http'
+import http2, { Http2ServerRequest, Http2ServerResponse } from 'node:http2'
+import type { RequestContext } from '../../../kernel/request-context.ts'
+import { isKernelServer } from '../../../kernel/server/http-server.ts'
+import type { Request } from '../../../lib/http/request.ts'
+
+/** A request as a server of Node receives it. */
+export type ServerMessage = IncomingMessage | Http2ServerRequest
+
+/** The response to a message. */
+export type ServerReply = ServerResponse | Http2ServerResponse
+
+/** One observed request. Its methods are called in the order of the events of the exchange; an error that they throw is reported. */
+export interface ObservedExchange {
+  /** The request that the code of the application works for. */
+  readonly request: Request
+  /** The parser passes on a part of the body; `null` at its end. */
+  receive(chunk: unknown): void
+  /** Returns the fields that are added to the head of the response. `given` are those that `writeHead` was called with. */
+  fieldsFor(given: unknown): Readonly<Record<string, string>>
+  /** The head of the response was written. */
+  noteHead(): void
+  /** A part of the body of the response was written; the encoding is that of a text. */
+  send(chunk: string | Uint8Array, encoding: unknown): void
+  /** The application has ended the response. */
+  finish(): void
+  /** The response was sent, or the client has left. */
+  end(): void
+}
+
+/** What observes servers. */
+export interface ServerObserver {
+  readonly context: Pick<RequestContext, 'current' | 'enter' | 'run'>
+  /** Begins an exchange before the application sees its message; `undefined` if it is not observed. */
+  begin(message: ServerMessage, reply: ServerReply): ObservedExchange | undefined
+  /** Called with an error of the observer itself, which must not become one of the application. */
+  onFailure(error: unknown): void
+}
+
+/**
+ * Observes the requests of all HTTP servers of the process, except for those of kernels, until the returned function is called.
+ * Upgrades, and the streams of the core API of HTTP/2, are not observed.
+ *
+ * Node publishes the channel `http.server.request.start` before the application sees a request, with and without TLS, however
+ * the server was made. A subscriber cannot run the application, so the context is entered, and entered again for each event of
+ * the message and of its reply: from Node.js 24 on, the parser calls back in the context of its connection. HTTP/2 has no such
+ * channel: there, its servers emit the request in its context.
+ *
+ * The methods of the prototypes are patched once. A symbol on the message and on the reply leads to the exchange, so that a
+ * request costs no listener and no closure.
+ */
+export function watchServers(observer: ServerObserver): () => void {
+  const { context } = observer
+  const begin = (message: ServerMessage, reply: ServerReply) => begun(observer, message, reply)
+  const onStart = (event: unknown) => {
+    const { request, response, server } = event as RequestStart
+    if (isKernelServer(server)) return
+    // Without an exchange, the request would run in the context of an earlier one on its connection.
+    context.enter(begin(request, response)?.request)
+  }
+  subscribe('http.server.request.start', onStart)
+  const restores = [
+    () => unsubscribe('http.server.request.start', onStart),
+    ...patchMessages(http.IncomingMessage.prototype, observer),
+    ...patchReplies(http.ServerResponse.prototype, observer),
+    ...patchMessages(Http2ServerRequest.prototype, observer),
+    ...patchReplies(Http2ServerResponse.prototype, observer),
+    // The classes are not exported.
+    ...[http2.createServer(), http2.createSecureServer()].map(server =>
+      patch(Object.getPrototypeOf(server), 'emit', original => {
+        return function emit(this: object, ...values: unknown[]) {
+          const [name, message, reply] = values
+          if (
+            !(message instanceof Http2ServerRequest && reply instanceof Http2ServerResponse && requestEvents.has(name))
+          )
+            return original.apply(this, values)
+          const exchange = begin(message, reply)
+          if (exchange === undefined) return original.apply(this, values)
+          return context.run(exchange.request, () => original.apply(this, values))
+        }
+      }),
+    ),
+  ]
+  return () => {
+    for (const restore of restores) restore()
+  }
+}
+
+/** The events with which a server of HTTP/2 passes a message to the application. */
+const requestEvents: ReadonlySet<unknown> = new Set(['request', 'checkContinue', 'checkExpectation'])
+
+/** A message of the channel `http.server.request.start`. */
+interface RequestStart {
+  readonly request: IncomingMessage
+  readonly response: ServerResponse
+  readonly server: object
+}
+
+/** A property leads to the exchange: the values of a WeakMap survive minor garbage collections. */
+const exchangeKey: unique symbol = Symbol('exchange')
+
+/** The exchange of a message, or of a reply; `undefined` if it is not observed. */
+export function exchangeOf(part: object): ObservedExchange | undefined {
+  return (part as { readonly [exchangeKey]?: ObservedExchange })[exchangeKey]
+}
+
+function begun(observer: ServerObserver, message: ServerMessage, reply: ServerReply): ObservedExchange | undefined {
+  try {
+    const exchange = observer.begin(message, reply)
+    if (exchange === undefined) return undefined
+    // Not enumerable: the application may print its request.
+    for (const part of [message, reply]) Object.defineProperty(part, exchangeKey, { value: exchange })
+    return exchange
+  } catch (error) {
+    observer.onFailure(error)
+    return undefined
+  }
+}
+
+type Method = (this: object, ...values: unknown[]) => unknown
+
+/** Replaces a method of a prototype. The returned function restores it, unless another tool has replaced it since. */
+function patch(prototype: object, name: string, create: (original: Method) => Method): () => void {
+  const own = Object.getOwnPropertyDescriptor(prototype, name)
+  const original = Reflect.get(prototype, name) as Method
+  const method = Object.defineProperties(create(original), {
+    name: { value: original.name },
+    length: { value: original.length },
+  })
+  const shape = own ?? { writable: true, configurable: true, enumerable: false }
+  Object.defineProperty(prototype, name, { ...shape, value: method })
+  return () => {
+    if (Reflect.get(prototype, name) !== method) return
+    if (own === undefined) Reflect.deleteProperty(prototype, name)
+    else Object.defineProperty(prototype, name, own)
+  }
+}
+
+/** Runs the listeners of a message, and of a reply, in the context of its request. */
+function patchEmit(prototype: object, { context, onFailure }: ServerObserver, isReply: boolean): () => void {
+  return patch(prototype, 'emit', original => {
+    return function emit(this: object, ...values: unknown[]) {
+      const exchange = exchangeOf(this)
+      if (exchange === undefined) return original.apply(this, values)
+      const isCurrent = context.current === exchange.request
+      try {
+        if (isCurrent) return original.apply(this, values)
+        return context.run(exchange.request, () => original.apply(this, values))
+      } finally {
+        if (isReply && values[0] === 'close') attempt(() => exchange.end(), onFailure)
+      }
+    }
+  })
+}
+
+function patchMessages(prototype: object, observer: ServerObserver): (() => void)[] {
+  return [
+    patchEmit(prototype, observer, false),
+    patch(prototype, 'push', original => {
+      return function push(this: object, ...values: unknown[]) {
+        const exchange = exchangeOf(this)
+        if (exchange !== undefined) attempt(() => exchange.receive(values[0]), observer.onFailure)
+        return original.apply(this, values)
+      }
+    }),
+  ]
+}
+
+/** Each head is written by `writeHead`, which `write`, `end` and `flushHeaders` call. */
+function patchReplies(prototype: ServerReply, observer: ServerObserver): (() => void)[] {
+  const { onFailure } = observer
+  const isHttp2 = prototype instanceof Http2ServerResponse
+  const patchBody = (name: 'write' | 'end') =>
+    patch(prototype, name, original => {
+      return function send(this: object, ...values: unknown[]) {
+        const exchange = exchangeOf(this)
+        const isOver = (this as ServerReply).writableEnded
+        const result = original.apply(this, values)
+        if (exchange === undefined || isOver) return result
+        attempt(() => {
+          // Of HTTP/2, `end` calls `write` with its chunk.
+          const [chunk, encoding] = values
+          const isChunk = typeof chunk === 'string' || chunk instanceof Uint8Array
+          if (isChunk && (name === 'write' || !isHttp2)) exchange.send(chunk, encoding)
+          if (name === 'end') exchange.finish()
+        }, onFailure)
+        return result
+      }
+    })
+  return [
+    patchEmit(prototype, observer, true),
+    patchBody('write'),
+    patchBody('end'),
+    patch(prototype, 'writeHead', original => {
+      return function writeHead(this: object, ...values: unknown[]) {
+        const exchange = exchangeOf(this)
+        // Another status is interim, or that of an upgrade by hand.
+        if (exchange === undefined || (this as ServerReply).headersSent || Number(values[0]) < 200) {
+          return original.apply(this, values)
+        }
+        const at = typeof values[1] === 'string' || values[2] != null ? 2 : 1
+        const added = attempt(() => exchange.fieldsFor(values[at]), onFailure) ?? {}
+        const result = original.apply(this, withFields(values, at, added))
+        attempt(() => exchange.noteHead(), onFailure)
+        return result
+      }
+    }),
+  ]
+}
+
+function attempt<Result>(task: () => Result, onFailure: ServerObserver['onFailure']): Result | undefined {
+  try {
+    return task()
+  } catch (error) {
+    onFailure(error)
+    return undefined
+  }
+}
+
+/** Passes fields to `writeHead`: with `setHeader`, the application would find them, and Node would merge its own in another way. */
+function withFields(values: readonly unknown[], at: number, added: Readonly<Record<string, string>>): unknown[] {
+  const args = [...values]
+  const given = values[at]
+  const pairs = Object.entries(added)
+  if (pairs.length === 0) return args
+  if (!Array.isArray(given)) args[at] = { ...(given as object | undefined), ...added }
+  else args[at] = [...given, ...(Array.isArray(given[0]) ? pairs : pairs.flat())]
+  return args
+}
