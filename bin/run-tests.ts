@@ -96,7 +96,10 @@ function runByNode(
 /** Tests that use the test runner of Node report as tap expects it. */
 const asTap = '--test-reporter=tap'
 
-/** Runs files of tests without the program of tap. Returns 1 if one of them fails. The signal ends the running one. */
+/**
+ * Runs files of tests without the program of tap. Returns 1 if one of them fails. A signal ends the running one with its processes, and
+ * leaves out the others.
+ */
 async function runFiles(
   tests: readonly string[],
   directory: string,
@@ -104,16 +107,24 @@ async function runFiles(
   { preload, signal }: RunOptions,
 ): Promise<number> {
   let exitCode = 0
+  const stop = new AbortController()
+  const end = () => stop.abort()
+  if (signal === undefined) for (const each of endSignals) process.on(each, end)
   // Below another run of tap, a test would leave out its totals.
   const variables = { TAP_TIMEOUT: readTimeout(directory), TAP_CHILD_ID: undefined }
   for (const program of tests.map(file => sources.toProgram(file))) {
+    if (stop.signal.aborted) break
     const command = [...listPreloads(directory, sources, preload), asTap, '--enable-source-maps', program]
-    const ended = await runProgram(command, directory, variables, printFailures, signal)
+    const ended = await runProgram(command, directory, variables, printFailures, signal ?? stop.signal)
     process.stdout.write(`${ended === 0 ? 'ok' : 'FAILED'} ${path.relative(directory, program)}\n`)
     if (ended !== 0) exitCode = 1
   }
+  for (const each of endSignals) process.off(each, end)
   return exitCode
 }
+
+/** Ctrl-C, the end by another program, and the end of the terminal. */
+const endSignals = ['SIGINT', 'SIGTERM', 'SIGHUP'] as const
 
 /** The options of Node for a test: modules that are loaded before it, such as the instrumentations of an application. */
 function listPreloads(directory: string, sources: Sources, preload: string | undefined): string[] {
@@ -161,7 +172,8 @@ function runProgram(
     // The signal is for the processes of the test, too.
     detached: signal !== undefined,
   })
-  signal?.addEventListener('abort', () => endGroup(child))
+  const onAbort = () => void endGroup(child)
+  signal?.addEventListener('abort', onAbort)
   const printed = child.stdout === null ? undefined : print?.(child.stdout)
   // Ctrl-C reaches the runner, too, which then reports the tests that have run.
   const onInterrupt = () => undefined
@@ -172,6 +184,7 @@ function runProgram(
   return new Promise(resolve =>
     child.on('close', async code => {
       process.off('SIGINT', onInterrupt).off('SIGTERM', onTerminate)
+      signal?.removeEventListener('abort', onAbort)
       await printed
       resolve(code ?? 1)
     }),

@@ -400,6 +400,28 @@ t.test('bin/test prints only the failures of named files, which run without the 
   )
 })
 
+t.test('a signal ends the running one of named files with its processes, and leaves out the others', async t => {
+  const files = ['hanging', 'later'].map(name => inApplication(`tests/${name}.test.ts`))
+  const code = `
+    import { spawn } from 'node:child_process'
+    import { writeSync } from 'node:fs'
+    const { pid } = spawn(process.execPath, ['-e', 'setInterval(() => {}, 1000)'], { stdio: 'ignore' })
+    for (const signal of ['SIGINT', 'SIGTERM']) process.on(signal, () => undefined)
+    writeSync(2, 'It has started ' + pid + '.')
+    Atomics.wait(new Int32Array(new SharedArrayBuffer(4)), 0, 0)
+  `
+  for (const file of files) {
+    writeFileSync(file, code)
+    t.teardown(() => rmSync(file))
+  }
+  const program = startProgram(t, [process.execPath, inApplication('bin/test'), ...files], {})
+  const [, pid] = await program.until(/It has started (\d+)\./)
+  program.child.kill()
+  t.equal(await program.end(), 1)
+  t.match(program.stdout, /^FAILED \S+hanging\.test\.[jt]s\n$/)
+  await until(() => !existsSync(`/proc/${pid}`))
+})
+
 /** A folder that every user may read, with the folder `private` that only root can read. */
 function createPartlyPrivate(t: Test, name: string): string {
   const folder = mkdtempSync(path.join(tmpdir(), `${name}-`))
