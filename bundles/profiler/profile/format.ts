@@ -156,6 +156,11 @@ export interface Row {
   readonly value: string
 }
 
+/** Creates an item of the template `profiler/options`: a choice of a menu. */
+export function toOption(value: string, label: string, chosen: string | undefined) {
+  return { value, label, isSelected: value === chosen }
+}
+
 /** The properties of an object as rows, sorted by name; none of anything else. */
 export function toRows(data: unknown): Row[] {
   if (typeof data !== 'object' || data === null || Array.isArray(data)) return []

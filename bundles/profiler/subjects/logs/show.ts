@@ -3,7 +3,15 @@ import { type LogLevel, logLevels } from '../../../../lib/log/logger.ts'
 import { toList, toSpan, toValueSpan } from '../../export/markdown-text.ts'
 import { readEventTree } from '../../profile/event-tree.ts'
 import { readExcerpts, type StoredException, toPlace } from '../../profile/exceptions.ts'
-import { formatCount, formatMicroseconds, formatNumber, shorten, TreeViewer, toTarget } from '../../profile/format.ts'
+import {
+  formatCount,
+  formatMicroseconds,
+  formatNumber,
+  shorten,
+  TreeViewer,
+  toOption,
+  toTarget,
+} from '../../profile/format.ts'
 import { groupBy } from '../../profile/group-by.ts'
 import { profileLink } from '../../profile/links.ts'
 import type { Profile, ProfileSummary } from '../../profile/profile.ts'
@@ -127,7 +135,7 @@ async function toView({ findChildren, profile, query }: PanelProfile, editor: Ed
     action: profileLink(token),
     parent: parent ?? '',
     levels: toLevels(profile, logs, filter),
-    channels: channels.map(channel => ({ channel, isSelected: channel === filter.channel })),
+    channels: channels.map(channel => toOption(channel, channel, filter.channel)),
     text: filter.text,
     events: notifications.length === 0 ? '' : formatCount(notifications.length, 'event notification'),
     hasEvents: filter.hasEvents,

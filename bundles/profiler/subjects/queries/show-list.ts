@@ -11,6 +11,7 @@ import {
   type Row,
   shorten,
   toOneLine,
+  toOption,
 } from '../../profile/format.ts'
 import { groupBy } from '../../profile/group-by.ts'
 import { profileLink } from '../../profile/links.ts'
@@ -65,7 +66,7 @@ export async function viewQueries(
     duplicates: duplicates.length,
     duplicatesLink: `${link}&show=duplicate#${kind}-queries`,
     choices: toChoices(list, filter),
-    shapes: sets.map(({ id, text }) => ({ id, text: shortName(text), isSelected: filter.shape === String(id) })),
+    shapes: sets.map(({ id, text }) => toOption(String(id), shortName(text), filter.shape)),
     text: filter.text,
     rows: list,
     hasRows: queries.some(({ rows }) => rows !== undefined),

@@ -22,7 +22,15 @@ import {
   searchList,
 } from '../../insight/search-list.ts'
 import { type Badge, isBrowserProbe, toSummaryView, withBadge } from '../../insight/summary-view.ts'
-import { formatBytes, formatCount, formatNumber, formatTime, shorten, toTarget } from '../../profile/format.ts'
+import {
+  formatBytes,
+  formatCount,
+  formatNumber,
+  formatTime,
+  shorten,
+  toOption,
+  toTarget,
+} from '../../profile/format.ts'
 import { listChangeLink, listDataLink, listLink, liveLink, profileLink } from '../../profile/links.ts'
 import type { ProfileSummary } from '../../profile/profile.ts'
 import { clientOf } from '../../record/collect.ts'
@@ -492,10 +500,10 @@ export function createSearchForm(
   const hasMachines = machines.length > 1 || machine !== ''
   return {
     values: Object.fromEntries(searchParameters.map(name => [name, parameters[name] ?? ''])),
-    methods: [choose('', 'Any', method), ...choices(methods, method.toUpperCase())],
-    types: types.map(([value, label]) => choose(value, label, type)),
-    contents: [choose('', 'Any', content), ...choices(contents.toSorted(), content)],
-    machines: hasMachines ? [choose('', 'Any', machine), ...choices(machines, machine)] : [],
+    methods: [toOption('', 'Any', method), ...choices(methods, method.toUpperCase())],
+    types: types.map(([value, label]) => toOption(value, label, type)),
+    contents: [toOption('', 'Any', content), ...choices(contents.toSorted(), content)],
+    machines: hasMachines ? [toOption('', 'Any', machine), ...choices(machines, machine)] : [],
     routes: listMostFrequent(mains.map(({ route }) => route)).toSorted(),
     route,
     start: boundOf('from'),
@@ -520,11 +528,7 @@ function listMostFrequent(values: readonly (string | null)[]): string[] {
 /** A value from a link stays selected, even if it is not one of the usual choices. */
 function choices(usual: readonly string[], chosen: string) {
   const all = chosen === '' || usual.includes(chosen) ? usual : [...usual, chosen]
-  return all.map(value => choose(value, value, chosen))
-}
-
-function choose(value: string, label: string, chosen: string) {
-  return { value, label, isSelected: value === chosen }
+  return all.map(value => toOption(value, value, chosen))
 }
 
 /** The format of `datetime-local`, without seconds if they are 0; a bound ends with the last millisecond of a minute. */

@@ -9,7 +9,7 @@ import type { Route } from '../../../../lib/routing/route.ts'
 import { SourceExcerpts } from '../../../../lib/stack/source-excerpts.ts'
 import { startLimit } from '../../insight/list-request.ts'
 import { pinFamily, RowFacts } from '../../insight/search-list.ts'
-import { formatCount, formatTime } from '../../profile/format.ts'
+import { formatCount, formatTime, toOption } from '../../profile/format.ts'
 import {
   brokenLink,
   cpuLink,
@@ -267,8 +267,8 @@ function renderCpu(request: Request, app: ProfilerApplication, asked?: WantedTar
     armed: armed && { text: describeTarget(armed.target), until: formatTime(armed.until), visit: linkOf(armed.target) },
     last: last === undefined ? false : { token: last, link: profileLink(last, 'cpu') },
     latest: latestLink('cpu'),
-    routes: shown.map(({ name, path }) => ({ name, pattern: path.source, isSelected: name === asked?.route })),
-    methods: knownMethods.map(name => ({ name, isSelected: name === (asked?.method ?? 'GET') })),
+    routes: shown.map(({ name, path }) => toOption(name, `${name} – ${path.source}`, asked?.route)),
+    methods: knownMethods.map(name => toOption(name, name, asked?.method ?? 'GET')),
     asked: asked?.path ?? '',
   }
   return renderPage('profiler/cpu', model, request, app, problem === '' ? 200 : 422)

@@ -12,6 +12,7 @@ import {
   formatMicroseconds,
   formatPlace,
   type Row,
+  toOption,
   toPairRows,
   toValueRow,
 } from '../../profile/format.ts'
@@ -89,7 +90,7 @@ async function toView(
     wholeLink: `${profileLink(token, 'time')}${[...query].map(toParameter).join('')}`,
     hasAll: filter.hasAll,
     fitting: `${readFilter(new URLSearchParams(), axis).threshold / 1000}`,
-    thresholds: thresholds.map(value => ({ value, isChosen: value === filter.chosen })),
+    thresholds: thresholds.map(value => toOption(value, `${value} ms`, filter.chosen)),
     dropped: readStopwatch(profile).dropped,
     trace: toTraceView(profile, placed),
   }

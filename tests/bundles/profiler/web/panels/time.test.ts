@@ -197,7 +197,7 @@ t.test('threshold and categories are chosen in the URL', async t => {
   t.equal(calls.hidden, 25 - 5)
   t.equal(calls.names.length, 25 - 5)
   const view1 = await timePanel.toView({ ...shown, query: new URLSearchParams('threshold=1&show=http') })
-  t.hasStrict(view1.thresholds, [{ isChosen: false }, {}, {}, { value: '1', isChosen: true }, {}, {}])
+  t.hasStrict(view1.thresholds, [{ isSelected: false }, {}, {}, { value: '1', isSelected: true }, {}, {}])
   t.match((view1.timeline as TimelineView).lanes, [
     { isShown: false },
     {},
