@@ -1,4 +1,5 @@
 import { randomUUID } from 'node:crypto'
+import { rmSync } from 'node:fs'
 import { copyFile, lstat, mkdtemp, readdir, rm } from 'node:fs/promises'
 import path from 'node:path'
 import { refuseKeys } from '../errors/arguments.ts'
@@ -104,6 +105,34 @@ const ownName = new RegExp(`^${prefix}[A-Za-z0-9]{6}$`)
 /** An hour, in milliseconds: no upload takes as long. */
 const staleAfter = 3_600_000
 
+/** Temporary files and directories of requests that have not ended. */
+const inUse = new Set<string>()
+
+/**
+ * Removes a temporary file or directory of a request at the exit of the process, unless {@link noteRemoval} was called before: the process
+ * may end before the request. A process that is killed removes nothing.
+ */
+export function removeAtExit(file: string): void {
+  if (inUse.size === 0) process.on('exit', removeAll)
+  inUse.add(file)
+}
+
+/** Notes that a temporary file or directory was removed, or cannot be removed. */
+export function noteRemoval(file: string): void {
+  inUse.delete(file)
+  if (inUse.size === 0) process.off('exit', removeAll)
+}
+
+function removeAll(): void {
+  for (const file of inUse) {
+    try {
+      rmSync(file, { recursive: true, force: true, maxRetries: 3 })
+    } catch {
+      // It cannot be removed. The others are.
+    }
+  }
+}
+
 /** The temporary files of one request, in their own directory, which is created with the first file. */
 export class TemporaryFiles {
   readonly #parent: string
@@ -115,17 +144,23 @@ export class TemporaryFiles {
 
   /** A new, unguessable path. mkdtemp creates the directory with mode 0700, so no other user can create a file in it. */
   async createPath(): Promise<string> {
-    this.#directory ??= mkdtemp(path.join(this.#parent, prefix))
+    this.#directory ??= this.#createDirectory()
     return path.join(await this.#directory, randomUUID())
   }
 
   /** Removes the directory and its files. Never rejects. */
   async remove(): Promise<void> {
-    try {
-      if (this.#directory !== undefined) await rm(await this.#directory, { recursive: true, force: true })
-    } catch {
-      // It was not created, or it cannot be removed.
-    }
+    const directory = await this.#directory?.catch(() => undefined)
+    if (directory === undefined) return
+    // A directory that cannot be removed stays.
+    await rm(directory, { recursive: true, force: true }).catch(() => undefined)
+    noteRemoval(directory)
+  }
+
+  async #createDirectory(): Promise<string> {
+    const directory = await mkdtemp(path.join(this.#parent, prefix))
+    removeAtExit(directory)
+    return directory
   }
 }
 

@@ -4,6 +4,7 @@ import { readFile, realpath, stat, unlink } from 'node:fs/promises'
 import path from 'node:path'
 import { Readable } from 'node:stream'
 import { pipeline } from 'node:stream/promises'
+import { noteRemoval, removeAtExit } from '../body/form-data.ts'
 import { ARGUMENT_INVALID, checkOptions } from '../errors/arguments.ts'
 import { describeValue } from '../text/describe-value.ts'
 import type { ShapeOf } from '../text/mistakes.ts'
@@ -338,13 +339,14 @@ function readLazily(file: string, range?: ByteRange): Readable {
   return Readable.from(read())
 }
 
-/** The kernel deletes the file after the main request. */
+/** The kernel deletes the file after the main request, or the process at its exit. */
 function deleteAtEnd(request: Request, file: string): void {
   if (request.parent !== undefined) {
     deleteAtEnd(request.parent, file)
     return
   }
   const { attributes } = request
+  removeAtExit(file)
   attributes.set('_temporary_files', [...(attributes.get('_temporary_files') ?? []), file])
 }
 
@@ -357,7 +359,15 @@ export function removeFiles({ attributes, body }: Request): Promise<void> | unde
   const files = attributes.get('_temporary_files')
   if (files === undefined) return disposed
   // A file that is gone, or cannot be deleted, does not keep the others.
-  return Promise.allSettled([disposed, ...files.map(file => unlink(file))]).then(() => undefined)
+  return Promise.allSettled([disposed, ...files.map(removeFile)]).then(() => undefined)
+}
+
+async function removeFile(file: string): Promise<void> {
+  try {
+    await unlink(file)
+  } finally {
+    noteRemoval(file)
+  }
 }
 
 /** Whether a browser shows a file or saves it. */

@@ -1,7 +1,18 @@
-import { chownSync, existsSync, lstatSync, mkdirSync, symlinkSync, utimesSync, writeFileSync } from 'node:fs'
+import {
+  chownSync,
+  existsSync,
+  lstatSync,
+  mkdirSync,
+  readdirSync,
+  symlinkSync,
+  utimesSync,
+  writeFileSync,
+} from 'node:fs'
 import path from 'node:path'
+import { pathToFileURL } from 'node:url'
 import { t } from 'tap'
 import { sweepTemporaryFiles, TemporaryFiles } from '#lib/body/form-data.ts'
+import { runProcess } from '#tests/support/start-process.ts'
 
 const old = new Date(Date.now() - 2 * 3_600_000)
 
@@ -39,6 +50,26 @@ t.test(
     t.ok(existsSync(left))
   },
 )
+
+t.test('a process that ends before its requests removes their files', async t => {
+  const parent = t.testdir({ archive: 'content' })
+  const archive = path.join(parent, 'archive')
+  const code = `
+    import { writeFile } from 'node:fs/promises'
+    const load = file => import(${JSON.stringify(pathToFileURL(path.resolve('dist/lib')).href)} + file)
+    const { TemporaryFiles } = await load('/body/form-data.js')
+    const { createFileResponse } = await load('/http/file-response.js')
+    const { Request } = await load('/http/request.js')
+    const [ended, other] = [new TemporaryFiles('.'), new TemporaryFiles('.')]
+    for (const files of [ended, other]) await writeFile(await files.createPath(), 'content')
+    await ended.remove()
+    await createFileResponse(new Request({ target: '/' }), ${JSON.stringify(archive)}, { deleteAfterSending: true })
+    process.exit()`
+  const { code: exitCode, stderr } = await runProcess(t, [process.execPath, '--input-type=module', '-e', code], {
+    cwd: parent,
+  })
+  t.strictSame([exitCode, stderr, readdirSync(parent)], [0, '', []])
+})
 
 t.test('a missing directory is no error', async t => {
   await t.resolves(sweepTemporaryFiles(path.join(t.testdir(), 'nowhere')))
