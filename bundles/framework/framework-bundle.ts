@@ -3,19 +3,15 @@ import { tmpdir } from 'node:os'
 import path from 'node:path'
 import type { Application, Bundle } from '../../kernel/bundle.ts'
 import { readsBody } from '../../kernel/controller.ts'
-import type { FinishedRequest } from '../../kernel/events.ts'
 import { ThrownFrames } from '../../kernel/thrown-frames.ts'
 import { sweepTemporaryFiles } from '../../lib/body/form-data.ts'
 import { type BundleSettings, defineSettings } from '../../lib/env/settings.ts'
-import type { Request } from '../../lib/http/request.ts'
-import { AccessEntry } from '../../lib/log/logger.ts'
 import { packageDirectory } from '../../lib/package.ts'
-import { cut } from '../../lib/redact/masking-copier.ts'
-import type { Redactor } from '../../lib/redact/redactor.ts'
 import { describeHiddenRoute, findHiddenRoutes } from '../../lib/routing/hidden-routes.ts'
 import { FileSessionStore } from '../../lib/session/file-session-store.ts'
 import type { SessionStore } from '../../lib/session/session-store.ts'
 import { asFlag, asListOf, asRedisUrl, type Conversion } from '../../lib/text/conversion.ts'
+import { startAccessLog } from './access-log.ts'
 import { createErrorController, createErrorPreview, createKeyRoute } from './error-controller.ts'
 import { HealthChecks, HealthListener } from './health.ts'
 import { createHiddenRouteRule } from './hidden-route-rule.ts'
@@ -190,38 +186,3 @@ const frameworkSettings: BundleSettings<FrameworkSettings> = defineSettings({
     secret: true,
   },
 })
-
-/** The services of the access log. */
-type AccessLogServices = Pick<Application, 'logger' | 'redactor' | 'signals'>
-
-/** Logs a line for each finished main request, except for health checks and routes with `_log: false`. */
-function startAccessLog({ logger, redactor, signals }: AccessLogServices): void {
-  signals.on('request.finished', (finished: FinishedRequest) => {
-    const { bytesSent, duration, isSent, request, response, route } = finished
-    if (isHealthCheck(request) || request.attributes.get('_log') === false) return
-    const { clientIp, id, method } = request
-    const { status } = response
-    const path = maskPath(request, redactor)
-    const ms = Math.round(duration * 10) / 10
-    const entry = new AccessEntry({ method, path, route, status, ms, bytes: bytesSent, client: clientIp })
-    logger.access(`${method} ${path} ${status}`, id, isSent ? entry : { ...entry, isSent })
-  })
-}
-
-/** The most characters of a path. */
-const pathLimit = 1024
-
-function isHealthCheck({ path }: Request): boolean {
-  return path === '/_health' || path === '/_health/live'
-}
-
-/** The path without its query, which may have secrets. Masked as a URL: in a path alone, a secret at its beginning is not recognised. */
-function maskPath({ origin, rawPath }: Request, redactor: Redactor): string {
-  // The path of a request with a malformed target is the whole target.
-  const end = rawPath.indexOf('?')
-  const path = end === -1 ? rawPath : rawPath.slice(0, end)
-  const url = origin + path
-  const masked = redactor.text(url)
-  if (masked === url) return cut(path, pathLimit)
-  return cut(masked.startsWith(origin) ? masked.slice(origin.length) : masked, pathLimit)
-}

@@ -6,8 +6,8 @@ import { Redactor } from '../redact/redactor.ts'
 import { formatFrame } from '../stack/stack-frames.ts'
 import { describeValue, readProperty } from '../text/describe-value.ts'
 import { escapeControls } from '../text/escapes.ts'
+import { AccessEntry } from './access-entry.ts'
 import {
-  AccessEntry,
   type LogContext,
   type Logger,
   type LogIds,
@@ -232,12 +232,11 @@ class LogWriter {
     const entries = this.#entries
     this.#entries = []
     const isJson = this.#toText === toJsonLine
-    return entries
-      .map(
-        entry =>
-          (isJson ? toAccessLine(entry) : undefined) ?? this.#toText({ ...entry, level: 'info', channel: 'access' }),
-      )
-      .join('')
+    const lines = entries.map(({ time, message, requestId, context }) => {
+      const line = isJson ? context.toLine(time, message, requestId) : undefined
+      return line ?? this.#toText({ time, level: 'info', channel: 'access', message, context, requestId })
+    })
+    return lines.join('')
   }
 
   /** A time as ISO 8601. The text of the last one is kept: to make it costs half as much as the rest of a line. */
@@ -297,18 +296,6 @@ function toJsonLine({ time, level, channel, message, template, context, requestI
   const hasContext = Object.keys(context).length > 0
   const line = { time, level, channel, message, template, ...ids, context: hasContext ? context : undefined }
   return `${escapeControls(JSON.stringify(line))}\n`
-}
-
-/** Printable ASCII without the two characters that JSON escapes. */
-const plainText = /^[ !#-[\]-~]*$/
-
-/** A line of the access log as {@link toJsonLine} writes it, in a fifth of its time; `undefined` if a text is not plain. */
-function toAccessLine({ time, message, requestId, context }: WaitingEntry): string | undefined {
-  const { method, path, route, status, ms, bytes, client } = context
-  // One test of all texts takes less than half of the time of six.
-  if (!plainText.test(message + method + path + requestId + (route ?? '') + client)) return undefined
-  const ofRoute = route === undefined ? '' : `,"route":"${route}"`
-  return `{"time":"${time}","level":"info","channel":"access","message":"${message}","request_id":"${requestId}","context":{"method":"${method}","path":"${path}"${ofRoute},"status":${status},"ms":${ms},"bytes":${bytes},"client":"${client}"}}\n`
 }
 
 const colours = {

@@ -28,36 +28,6 @@ export interface Logger {
   observe(observer: LogObserver): () => void
 }
 
-/** The facts of a line of the access log, whose response was sent. The numbers are finite. */
-export class AccessEntry {
-  readonly [name: string]: unknown
-  readonly method: string
-  readonly path: string
-  readonly route: string | undefined
-  readonly status: number
-  readonly ms: number
-  readonly bytes: number
-  readonly client: string
-
-  constructor({
-    method,
-    path,
-    route,
-    status,
-    ms,
-    bytes,
-    client,
-  }: Pick<AccessEntry, 'method' | 'path' | 'route' | 'status' | 'ms' | 'bytes' | 'client'>) {
-    this.method = method
-    this.path = path
-    this.route = route
-    this.status = status
-    this.ms = ms
-    this.bytes = bytes
-    this.client = client
-  }
-}
-
 /** Called while a record is logged: the caller of the logger is still on the stack. */
 export type LogObserver = (record: LogRecord) => void
 

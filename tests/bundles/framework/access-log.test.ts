@@ -1,6 +1,7 @@
 import { once } from 'node:events'
 import { connect } from 'node:net'
 import { Readable } from 'node:stream'
+import fc from 'fast-check'
 import { type Bundle, createFrameworkBundle, type FinishedRequest } from 'sinfonietta'
 import { createRequest, createTestKernel, type TestKernel } from 'sinfonietta/testing'
 import { type Test, t } from 'tap'
@@ -79,6 +80,44 @@ t.test('the access log', async t => {
     t.equal(long?.message, `GET /${'x'.repeat(1022)}… 404`)
     await client.get('/malformed/%zz?key=value')
     t.equal(lines().at(-1)?.message, 'GET /malformed/%zz 400', 'without a query, if the target is malformed as well')
+  })
+
+  t.test('a request has the same line as its equals before, and no part of a line of others', async t => {
+    const { app, client, lines } = await start(t)
+    const requests = fc.array(
+      fc.record({
+        method: fc.constantFrom('GET', 'POST'),
+        host: fc.constantFrom('localhost', 'localhost:71', 'token=abc'),
+        path: fc.constantFrom(
+          '/articles/7',
+          '/articles/8',
+          '/reset/first',
+          '/articles/password=x',
+          '/none/7',
+          '/none/8',
+        ),
+        query: fc.constantFrom('', '?page=2', `?token=${'x'.repeat(300)}`),
+      }),
+      { minLength: 30, maxLength: 30 },
+    )
+    const property = fc.asyncProperty(requests, async list => {
+      const before = lines().length
+      const expected: string[] = []
+      for (const { host, method, path, query } of list) {
+        const { status } = await client.request(method, path + query, { headers: { host } })
+        const origin = host === 'token=abc' ? '' : `http://${host}`
+        expected.push(`${method} ${app.redactor.text(origin + path).slice(origin.length)} ${status}`)
+      }
+      t.strictSame(
+        lines()
+          .slice(before)
+          .map(({ message }) => message),
+        expected,
+      )
+      // What is masked may change at any time.
+      app.redactor.add(text => text.replaceAll('8', '9'))
+    })
+    await fc.assert(property, { numRuns: 5 })
   })
 
   t.test('health checks are not logged, nor are routes that ask for it', async t => {
