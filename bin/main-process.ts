@@ -10,7 +10,7 @@ import { exitCodes } from '../kernel/console-command.ts'
 import { isDebugOn } from '../kernel/debug-gate.ts'
 import type { Kernel } from '../kernel/kernel.ts'
 import { SERVER_LISTEN_FAILED, SERVER_PORT_TAKEN, SERVER_TLS_INVALID } from '../kernel/server/errors.ts'
-import { type ClosingTimes, idleTime } from '../kernel/server/http-server.ts'
+import { type ClosingTimes, keepAliveTime } from '../kernel/server/http-server.ts'
 import type { Config } from '../lib/env/config.ts'
 import {
   checkSettings,
@@ -29,7 +29,7 @@ import { leaveMainProcess, runWorkers, untilRetired } from './workers.ts'
 /** The times of a shutdown. */
 const stopTimes = { deadline: 10_000, linger: 500 }
 /** A new worker already serves, so an idle connection stays open as long as the server has announced to its client. */
-const retirementTimes = { deadline: 30_000, linger: idleTime }
+const retirementTimes = { deadline: 30_000, linger: keepAliveTime }
 /**
  * The next main process waits until this one takes no requests, and then serves: a reload of a page must show its code. A client
  * that has just connected may be slow to send its request, if the machine is busy.

@@ -25,8 +25,8 @@ export class Exchange {
   streamError: unknown
   /** How much of the response's stream was sent; `undefined` if the response is no stream. */
   progress: StreamProgress | undefined
-  /** The time of the first check that has found this exchange open, by `performance.now()`. */
-  firstCheck: number | undefined
+  /** The time of the first call of `watch`, by `performance.now()`. */
+  watchedSince: number | undefined
   /** Whether the exchange is in the list of open exchanges; the neighbours in this list. */
   isOpen: boolean
   previous: Exchange | undefined
@@ -41,7 +41,7 @@ export class Exchange {
     this.isOpen = true
     this.streamError = undefined
     this.progress = undefined
-    this.firstCheck = undefined
+    this.watchedSince = undefined
     this.previous = undefined
     this.next = undefined
   }
@@ -57,18 +57,18 @@ export class Exchange {
    * Called from time to time: ends the exchange of a closed connection, and begins to watch an open one for traffic. Returns
    * whether the request waits too long for its response.
    */
-  check({ answerTimeout, idleTimeout }: ExchangeTimeouts): boolean {
+  watch({ answerTimeout, idleTimeout }: ExchangeTimeouts): boolean {
     const { socket } = this.target.req
     // Node itself emits `close` only for the response that was being sent.
     if (socket.destroyed) this.target.emit('close')
     const now = performance.now()
-    if (this.firstCheck === undefined) {
-      this.firstCheck = now
-      // A client that does not read a response keeps the rest of it in memory. Most exchanges end before their first
-      // check: a timer for each of them would cost more.
+    if (this.watchedSince === undefined) {
+      this.watchedSince = now
+      // A client that does not read a response keeps the rest of it in memory. Most exchanges end before they
+      // are watched: a timer for each of them would cost more.
       socket.setTimeout(idleTimeout)
     }
-    return this.response === undefined && now - this.firstCheck >= answerTimeout
+    return this.response === undefined && now - this.watchedSince >= answerTimeout
   }
 }
 

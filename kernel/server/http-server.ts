@@ -5,7 +5,7 @@ import { EventStream } from '../../lib/http/event-stream.ts'
 import type { Response } from '../../lib/http/response.ts'
 import { SERVER_LISTEN_FAILED, SERVER_PORT_TAKEN, SERVER_TLS_INVALID } from './errors.ts'
 import type { Exchanges } from './exchanges.ts'
-import { type MessageClasses, nodeMessages } from './messages.ts'
+import { type MessageClasses, nodeMessageClasses } from './messages.ts'
 
 /** The certificate and the private key of a server for `https:`, as PEM texts. */
 export interface TlsIdentity {
@@ -22,13 +22,13 @@ const timeouts = {
 }
 
 /** Milliseconds until an idle connection is closed: Node adds a second to the time that it announces to clients. */
-export const idleTime: number = timeouts.keepAliveTimeout + 1_000
+export const keepAliveTime: number = timeouts.keepAliveTimeout + 1_000
 
 /** Creates a server for `http:`, or with an identity for `https:`, with timeouts. @throws SERVER_TLS_INVALID */
 export async function createServer(
   listener: RequestListener,
   identity: TlsIdentity | undefined,
-  messages: MessageClasses = nodeMessages,
+  messages: MessageClasses = nodeMessageClasses,
 ): Promise<Server | TlsServer> {
   const options = { ...timeouts, ...messages }
   if (identity === undefined) return marked(createHttpServer(options, listener))
@@ -182,7 +182,7 @@ export async function closeConnections(
 const [firstRetry, lastRetry] = [1_000, 3_000]
 
 /** Ends a stream of events, because the server stops. Its clients connect again, not all at the same time. */
-export function endEvents(response: Response | undefined): void {
+export function endEventStream(response: Response | undefined): void {
   if (!(response instanceof EventStream)) return
   response.send({ retry: Math.round(firstRetry + Math.random() * (lastRetry - firstRetry)) })
   response.end()

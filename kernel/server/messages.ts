@@ -16,7 +16,7 @@ import { UpgradableMessage } from './websocket-upgrade.ts'
  * - a second check of the fields of a response: `Headers` has checked them, and is the only guard against response splitting;
  * - separate writes of the head and the text of a response.
  *
- * They use internals of Node, such as `_header`. {@link fastMessages} tries them once, and takes Node's own classes if
+ * They use internals of Node, such as `_header`. {@link fastMessageClasses} tries them once, and takes Node's own classes if
  * they have changed.
  */
 export class FastMessage extends UpgradableMessage implements DirectStream {
@@ -268,14 +268,14 @@ function keepAliveFields(timeout: number): string {
 export type MessageClasses = Pick<ServerOptions, 'IncomingMessage' | 'ServerResponse'>
 
 /** Node's own, but for upgrades: see {@link UpgradableMessage}. */
-export const nodeMessages: MessageClasses = { IncomingMessage: UpgradableMessage }
+export const nodeMessageClasses: MessageClasses = { IncomingMessage: UpgradableMessage }
 
 let isSupported: boolean | undefined
 
 /** The fast classes, or those of Node if an internal of Node has changed. */
-export function fastMessages(): MessageClasses {
+export function fastMessageClasses(): MessageClasses {
   isSupported ??= canBeFast()
-  return isSupported ? { IncomingMessage: FastMessage, ServerResponse: FastResponse as never } : nodeMessages
+  return isSupported ? { IncomingMessage: FastMessage, ServerResponse: FastResponse as never } : nodeMessageClasses
 }
 
 /** Whether requests have the accessors that are replaced, and both kinds of responses the same bytes. */

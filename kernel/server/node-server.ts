@@ -16,12 +16,12 @@ import {
   type ClosingTimes,
   closeConnections,
   createServer,
-  endEvents,
+  endEventStream,
   listen,
   stopAccepting,
   type TlsIdentity,
 } from './http-server.ts'
-import { FastMessage, fastMessages, nodeMessages as ownMessages } from './messages.ts'
+import { FastMessage, fastMessageClasses, nodeMessageClasses } from './messages.ts'
 import { toNode } from './to-node.ts'
 import { Handshake, WebSocketUpgrade } from './websocket-upgrade.ts'
 
@@ -87,10 +87,10 @@ export class NodeServer {
    */
   async listen(host: string, port: number, socket?: number): Promise<string> {
     const { answerTimeout, identity, idleTimeout, nodeMessages = false } = this.#options
-    const messages = nodeMessages ? ownMessages : fastMessages()
-    const server = await createServer((message, target) => this.#answer(message, target), identity, messages)
+    const messages = nodeMessages ? nodeMessageClasses : fastMessageClasses()
+    const server = await createServer((message, target) => this.#receive(message, target), identity, messages)
     // The client waits for `100 Continue` before it sends the body: the server answers that when the body is read.
-    server.on('checkContinue', (message, target) => this.#answer(message, target, true))
+    server.on('checkContinue', (message, target) => this.#receive(message, target, true))
     // Node removes its listeners from this connection. An error without a listener would end the process, and a client that
     // does not read an earlier response would keep it in memory.
     server.on('connect', (_message, socket) => {
@@ -111,7 +111,7 @@ export class NodeServer {
     this.#server = server
     const checker = setInterval(
       () => {
-        for (const exchange of [...this.#exchanges]) this.#check(exchange)
+        for (const exchange of [...this.#exchanges]) this.#watch(exchange)
       },
       Math.min(longestInterval, answerTimeout, idleTimeout),
     ).unref()
@@ -131,7 +131,7 @@ export class NodeServer {
     const { logger, signals } = this.#app
     this.#isDraining = true
     signals.emit('server.draining', undefined)
-    for (const { response } of this.#exchanges) endEvents(response)
+    for (const { response } of this.#exchanges) endEventStream(response)
     this.#stopped ??= stopAccepting(server).then(() => {
       this.#stopped = undefined
     })
@@ -142,9 +142,9 @@ export class NodeServer {
   }
 
   /** Handles one request and sends its response: at once, unless the kernel has to wait. */
-  #answer(message: IncomingMessage, target: ServerResponse, asksToContinue = false): void {
+  #receive(message: IncomingMessage, target: ServerResponse, asksToContinue = false): void {
     if (this.#stopped !== undefined) {
-      void this.#stopped.then(() => this.#answer(message, target, asksToContinue))
+      void this.#stopped.then(() => this.#receive(message, target, asksToContinue))
       return
     }
     // An earlier response had `Connection: close`: the client has to send this request again (RFC 9112, section 9.6).
@@ -170,7 +170,7 @@ export class NodeServer {
     await this.#stopped
     await this.#exchanges.whenAnswered(message.socket)
     target.begin()
-    this.#answer(message, target)
+    this.#receive(message, target)
   }
 
   readonly #respond = (exchange: Exchange, response: Response): void => {
@@ -260,7 +260,7 @@ export class NodeServer {
 
   /** During a shutdown the last response closes the connection: earlier pipelined requests are still answered. */
   #announceEnd(exchange: Exchange, response: Response): void {
-    endEvents(response)
+    endEventStream(response)
     if (!this.#exchanges.isLast(exchange)) return
     this.#endAfter(exchange.target)
     response.headers.set('connection', 'close')
@@ -314,8 +314,8 @@ export class NodeServer {
   }
 
   /** Answers an overdue request with 503, and drops its own response: without an answer, an exchange would never end. */
-  #check(exchange: Exchange): void {
-    if (!exchange.check(this.#options)) return
+  #watch(exchange: Exchange): void {
+    if (!exchange.watch(this.#options)) return
     const { request, target } = exchange
     const { method, url } = request
     this.#log(exchange).critical('A request was not answered in time: {method} {url}.', { method, url })

@@ -99,7 +99,7 @@ function isHandshake({ httpVersion, method = '', rawHeaders }: IncomingMessage):
 }
 
 /** Milliseconds until a connection is closed on which no request follows a refused handshake. */
-const idleTime = 5_000
+const nextRequestTime = 5_000
 
 /**
  * The target of the response to a WebSocket handshake. Node has given the socket away, so this object does the work of Node's
@@ -125,7 +125,7 @@ export class Handshake extends ServerResponse {
       this.#release()
       if (this.shouldKeepAlive) {
         socket.unshift(head)
-        giveBack(socket.off('error', this.#onError).setTimeout(idleTime))
+        giveBack(socket.off('error', this.#onError).setTimeout(nextRequestTime))
       } else socket.destroySoon()
       this.emit('close')
     })

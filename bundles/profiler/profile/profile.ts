@@ -239,9 +239,9 @@ export function parseSummary(value: unknown): ProfileSummary | undefined {
  * Parses the stored text of a profile, and of the process that recorded it (nothing by default). `undefined` when the
  * profile is damaged, too long, too deep, or of another schema version. A damaged part of a collector is `undefined`.
  */
-export function parseProfile(text: string, processText = ''): Profile | undefined {
+export function parseProfile(text: string, facts = ''): Profile | undefined {
   const document = parse(documentSchema, parseBounded(text))
-  return document && new ParsedProfile(document, () => readProcess(processText))
+  return document && new ParsedProfile(document, () => readProcess(facts))
 }
 
 /** Makes a profile of its stored document, and of the stored data of its process. */

@@ -26,13 +26,13 @@ import {
 /*
  * The way of a profile to the disk. Each step has one verb:
  *
- * begin, finish, end   RequestRecorder → Profiler     the trace of a request, which subjects fill
- * collect              Profiler → ProfileMaker        the collectors make the data of the profile
- * schedule, store      ProfileMaker                   later, when other requests are answered: the profile as text
- * append               ProfileMaker → ProfileStorage  from now on, `find` and `search` know it
- * add                  BaseProfileStorage → queue     the profiles that wait, and the index in memory
- * write                queue → segment, or Redis      in groups
- * settle               queue → index                  the place in the file replaces the text in memory
+ * begin, finish, terminate   RequestRecorder → Profiler     the trace of a request, which subjects fill
+ * collect                    Profiler → ProfileMaker        the collectors make the data of the profile
+ * schedule, store            ProfileMaker                   later, when other requests are answered: the profile as text
+ * append                     ProfileMaker → ProfileStorage  from now on, `find` and `search` know it
+ * add                        BaseProfileStorage → queue     the profiles that wait, and the index in memory
+ * write                      queue → segment, or Redis      in groups
+ * settle                     queue → index                  the place in the file replaces the text in memory
  *
  * Late work and errors of the page amend a profile: it is found, changed, and appended again.
  */
@@ -62,7 +62,7 @@ export type SampleStart = (request: Request, token: string, others: number) => (
 const coldRequests = 3
 
 /**
- * Records requests, many at once: `begin` a trace, `finish` it when the request is handled, `end` it when the response
+ * Records requests, many at once: `begin` a trace, `finish` it when the request is handled, `terminate` it when the response
  * was sent. The `ProfileMaker` then stores the profiles of the traces. `RequestRecorder` makes these calls; listeners and
  * watches add to the trace that `find` gives them.
  */
@@ -176,7 +176,7 @@ export class Profiler {
    * Called when the response of a main request was sent, or cannot be sent. The trace is collected now, and its
    * profile is stored in the background.
    */
-  end(trace: Trace, { isSent, response, sentBytes, streamError }: TerminateEvent): void {
+  terminate(trace: Trace, { isSent, response, sentBytes, streamError }: TerminateEvent): void {
     removeFrom(this.#inFlight, trace)
     trace.response = response
     trace.sentBytes = sentBytes
@@ -242,7 +242,7 @@ interface ProfileMakerServices {
   /** Runs the collectors of late work once more, on a trace whose response was sent. */
   readonly collectLate: (trace: Trace) => void
   /** The data of the collectors about the process, as JSON: the same text until templates are edited. */
-  readonly processData: () => string
+  readonly facts: () => string
   readonly redactor: Redactor
   readonly logger: Logger
   readonly signals: Signals
@@ -383,11 +383,11 @@ class ProfileMaker {
 
   /** Asks the policy again: the request may have failed while a collector was at work. */
   #store(trace: Trace): void {
-    const { logger, policy, processData, redactor, signals, storage } = this.#services
+    const { logger, policy, facts, redactor, signals, storage } = this.#services
     try {
       if (policy.keeps(trace)) {
         const serialized = serializeProfile(trace, this.#collected(trace), redactor, undefined, this.#machine)
-        storage.append(serialized, processData())
+        storage.append(serialized, facts())
         trace.isStored = true
         signals.emit('profile.saved', serialized.summary)
       }

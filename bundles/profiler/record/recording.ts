@@ -47,7 +47,7 @@ export class Recording {
     const begun: ((trace: Trace) => void)[] = []
     // Both are created when a request ends: by then all bundles have added their collectors.
     let collectors: readonly Collector<Trace>[] | undefined
-    let processData: string | undefined
+    let facts: string | undefined
     this.#storage = storage
     this.profiler = new Profiler({
       storage,
@@ -58,7 +58,7 @@ export class Recording {
         return collectData(trace, collectors, redactor)
       },
       collectLate: trace => collectLate(trace, this.#collectors),
-      processData: () => (processData ??= redactor.knownSecrets(JSON.stringify(describeProcess(this.#collectors)))),
+      facts: () => (facts ??= redactor.knownSecrets(JSON.stringify(describeProcess(this.#collectors)))),
       onBegin: trace => {
         for (const listener of begun) listener(trace)
       },
@@ -68,7 +68,7 @@ export class Recording {
     })
     // Edits are facts about the process.
     signals.on('files.changed', () => {
-      processData = undefined
+      facts = undefined
     })
     context.enable()
     const recorder = new RequestRecorder({ profiler: this.profiler, context, sites: this.#sites, directory })

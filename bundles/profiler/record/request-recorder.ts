@@ -109,7 +109,7 @@ export class RequestRecorder implements DispatchTracer {
     if (event instanceof ControllerArgumentsEvent) trace.controller = event.controller.name
     else if (event instanceof ResponseEvent) trace.response = event.response
     else if (event instanceof FinishRequestEvent) this.#finish(trace)
-    else if (event instanceof TerminateEvent) this.#profiler.end(trace, event)
+    else if (event instanceof TerminateEvent) this.#profiler.terminate(trace, event)
   }
 
   /** Ends the event trace before the profiler collects the trace. */

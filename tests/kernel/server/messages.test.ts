@@ -6,7 +6,13 @@ import fc from 'fast-check'
 import { Headers, type HttpError, type Request, setCookie } from 'sinfonietta'
 import { type Test, t } from 'tap'
 import { createServer, listen } from '#kernel/server/http-server.ts'
-import { FastMessage, FastResponse, fastMessages, type MessageClasses, nodeMessages } from '#kernel/server/messages.ts'
+import {
+  FastMessage,
+  FastResponse,
+  fastMessageClasses,
+  type MessageClasses,
+  nodeMessageClasses,
+} from '#kernel/server/messages.ts'
 import { contentDisposition } from '#lib/http/file-response.ts'
 import { addVary, setChecked } from '#lib/http/headers.ts'
 import { Response } from '#lib/http/response.ts'
@@ -88,7 +94,7 @@ function toResponse({ body, fields, status }: Conversation[number][1]): Response
 }
 
 t.test('a client receives the same bytes from the fast messages as from those of Node', async t => {
-  t.not(fastMessages(), nodeMessages, 'this version of Node is known')
+  t.not(fastMessageClasses(), nodeMessageClasses, 'this version of Node is known')
   let talk: Conversation = []
   const handler = async (request: { path: string; body: { text(): Promise<string> }; method: string }) => {
     if (request.method === 'POST') await request.body.text()
@@ -287,7 +293,11 @@ t.test('the field Keep-Alive and the last response of a connection follow the se
     { maxRequestsPerSocket: 2 },
   ]
   for (const setting of settings) {
-    t.equal(await heads(fastMessages(), setting), await heads(nodeMessages, setting), JSON.stringify(setting))
+    t.equal(
+      await heads(fastMessageClasses(), setting),
+      await heads(nodeMessageClasses, setting),
+      JSON.stringify(setting),
+    )
   }
 })
 
@@ -300,7 +310,7 @@ async function open(t: Test, onRequest: (message: IncomingMessage) => void, isAn
       if (isAnswered && reply instanceof FastResponse) reply.sendText(200, ['Content-Length', '2'], 'ok')
     },
     undefined,
-    fastMessages(),
+    fastMessageClasses(),
   )
   const url = new URL(await listen(server, '127.0.0.1', 0, undefined))
   t.teardown(() => server.close())
@@ -383,7 +393,7 @@ async function readLater(t: Test, method: 'on' | 'once' | 'addListener' | 'prepe
       })
     },
     undefined,
-    fastMessages(),
+    fastMessageClasses(),
   )
   const url = new URL(await listen(server, '127.0.0.1', 0, undefined))
   t.teardown(() => server.close())
@@ -403,7 +413,7 @@ t.test('a message that was read later has ended', async t => {
       })
     },
     undefined,
-    fastMessages(),
+    fastMessageClasses(),
   )
   const url = new URL(await listen(server, '127.0.0.1', 0, undefined))
   t.teardown(() => server.close())

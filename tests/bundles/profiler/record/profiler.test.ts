@@ -213,7 +213,7 @@ t.test('a profile is updated at most eight times, and never after the client has
   const countAmendments = async (isSent: boolean) => {
     const trace = profiler.begin(createRequest('/'))
     if (trace === undefined) throw new Error('It is recorded.')
-    profiler.end(trace, createTerminateEvent({ isSent }))
+    profiler.terminate(trace, createTerminateEvent({ isSent }))
     await profiler.whenIdle()
     return Array.from({ length: 10 }, () => {
       trace.touch()
@@ -589,7 +589,7 @@ function createBareProfiler(
     collect,
     collectLate: () => undefined,
     onBegin: () => undefined,
-    processData: () => '{}',
+    facts: () => '{}',
     redactor: new Redactor(),
     logger,
     signals: createSignals(() => {}),
@@ -610,7 +610,7 @@ t.test('late data of an unfinished request does not replace the data of the fini
   const trace = profiler.begin(sub)
   if (main === undefined || trace === undefined) throw new Error('Both are recorded.')
   profiler.finish(main)
-  profiler.end(main, createTerminateEvent())
+  profiler.terminate(main, createTerminateEvent())
   profiler.finish(trace)
   gate.open()
   await profiler.whenIdle()
@@ -640,7 +640,7 @@ t.test('a profile that cannot be made is logged, and affects nothing else', asyn
   const trace = profiler.begin(createRequest('/'))
   if (trace === undefined) throw new Error('It is recorded.')
   profiler.crash(new Error('x'), trace.request)
-  profiler.end(trace, createTerminateEvent())
+  profiler.terminate(trace, createTerminateEvent())
   await profiler.whenIdle()
   t.hasStrict(records, [{ message: 'A profile could not be written.' }, { message: 'A profile could not be written.' }])
   t.notOk(storage.has(trace.token))
@@ -658,7 +658,7 @@ t.test('an update that cannot be made is logged, and the profile stays as it was
   const trace = profiler.begin(createRequest('/'))
   if (trace === undefined) throw new Error('It is recorded.')
   profiler.finish(trace)
-  profiler.end(trace, createTerminateEvent())
+  profiler.terminate(trace, createTerminateEvent())
   await profiler.whenIdle()
   data = { big: 1n }
   trace.collected = undefined
