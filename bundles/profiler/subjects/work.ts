@@ -3,5 +3,11 @@ import { callWork } from './http/read.ts'
 import { cacheWork, databaseWork } from './queries/read.ts'
 import { renderWork } from './templates/read.ts'
 
-/** The kinds of work of the profiler's own subjects. The timeline, the overview and Compare show all of them in this order. */
-export const workKinds: readonly WorkKind[] = [databaseWork, cacheWork, callWork, renderWork]
+/** Work outside of the process: the code that starts it waits for it. */
+export const awaitedWork: readonly WorkKind[] = [databaseWork, cacheWork, callWork]
+
+/** Work of the process itself. */
+export const ownWork: readonly WorkKind[] = [renderWork]
+
+/** The kinds of work of the profiler's own subjects. The overview and Compare show all of them in this order. */
+export const workKinds: readonly WorkKind[] = [...awaitedWork, ...ownWork]

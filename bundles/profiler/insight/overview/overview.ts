@@ -88,12 +88,9 @@ function describePart(part: TimePart, parts: readonly TimePart[], profile: Profi
     text: `${what} ${verbOf(part, parts)} ${time}`.trim(),
     where,
   })
+  const kind = workKinds.find(({ category }) => category === part.of)
+  if (kind !== undefined) return describeWork(kind, profile, took)
   switch (part.of) {
-    case 'database':
-    case 'cache':
-    case 'http':
-    case 'template':
-      return describeWork(part.of, profile, took)
     case 'stopwatch':
       return took([toValue(part.label, causeNameLimit), ' '])
     case 'request':
@@ -117,8 +114,7 @@ function describePart(part: TimePart, parts: readonly TimePart[], profile: Profi
       }
     case 'kernel':
       return part.kind === 'waiting' ? took([], 'arguments of the controller') : undefined
-    case 'unknown':
-    case 'waiting':
+    default:
       return undefined
   }
 }
@@ -138,12 +134,11 @@ function verbOf({ event, isShared, kind, of }: TimePart, parts: readonly TimePar
 type Write = (subject: Sentence, what?: string, where?: Sentence) => Description
 
 /** Describes work by its number and the line that has started most of it; templates by the one with most of the time. */
-function describeWork(category: WorkKind['category'], profile: Profile, took: Write): Description | undefined {
-  const kind = workKinds.find(each => each.category === category)
-  const work = kind?.list(profile) ?? []
+function describeWork(kind: WorkKind, profile: Profile, took: Write): Description | undefined {
+  const work = kind.list(profile)
   // The time of work that has not ended is not known.
-  if (kind === undefined || coveredWorkTime(work) === 0) return undefined
-  if (category === 'template') return took([], 'templates', nameTemplate(work))
+  if (coveredWorkTime(work) === 0) return undefined
+  if (kind.category === 'template') return took([], 'templates', nameTemplate(work))
   return took([], formatCount(kind.count(profile), ...kind.nouns), describePlace(work))
 }
 

@@ -3,30 +3,37 @@ import { type EventNode, findBundle, findKernelGaps, readEventTree, readHandledT
 import { shorten } from '../../profile/format.ts'
 import { groupBy } from '../../profile/group-by.ts'
 import type { Profile } from '../../profile/profile.ts'
+import type { WorkKind } from '../../profile/work.ts'
 import { readPauses } from '../../subjects/memory/read.ts'
 import { readStopwatch } from '../../subjects/time/read.ts'
-import { workKinds } from '../../subjects/work.ts'
+import { awaitedWork, ownWork, workKinds } from '../../subjects/work.ts'
 
 /** The kinds of parts. The name is also the class of its bar. */
-export type PartKind = (typeof kinds)[number]
+export type PartKind =
+  | WorkKind['category']
+  | (
+      | 'unknown'
+      | 'kernel'
+      | 'sending'
+      | 'controller'
+      | 'listener'
+      | 'stopwatch'
+      | 'request'
+      | 'gc'
+      | 'blocked'
+      | 'waiting'
+    )
+
+const categoryOf = ({ category }: WorkKind) => category
 
 /** In the order of their ranks: a moment at which several parts were at work belongs to the last of these in this list. */
-const kinds = [
-  'unknown',
-  'kernel',
-  'sending',
-  'controller',
-  'listener',
-  'template',
-  'stopwatch',
-  'request',
-  'http',
-  'cache',
-  'database',
-  'gc',
-  'blocked',
-  'waiting',
-] as const
+const kinds: readonly PartKind[] = [
+  ...(['unknown', 'kernel', 'sending', 'controller', 'listener'] as const),
+  ...ownWork.map(categoryOf),
+  ...(['stopwatch', 'request'] as const),
+  ...awaitedWork.map(categoryOf).reverse(),
+  ...(['gc', 'blocked', 'waiting'] as const),
+]
 
 /** A part of the time of a request. */
 export interface TimePart {

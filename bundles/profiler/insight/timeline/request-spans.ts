@@ -9,10 +9,10 @@ import {
 import { toTarget } from '../../profile/format.ts'
 import { describeSubRequest, profileLink } from '../../profile/links.ts'
 import type { Profile, ProfileSummary } from '../../profile/profile.ts'
-import { endOf, type Period, type Work } from '../../profile/work.ts'
+import { endOf, type Period, type Work, type WorkKind } from '../../profile/work.ts'
 import { readLogs, severityOf } from '../../subjects/logs/read.ts'
 import { readStopwatch } from '../../subjects/time/read.ts'
-import { workKinds } from '../../subjects/work.ts'
+import { awaitedWork, ownWork, workKinds } from '../../subjects/work.ts'
 
 /** Something that took time, once or several times, with the spans within it. */
 export interface TimelineSpan {
@@ -51,35 +51,34 @@ interface RequestFrame {
   readonly handled: number
 }
 
-/** The kinds of spans, in the order of their lanes. The name is also a class and a parameter of the page. */
-export const categories = [
+/** A kind of spans. The name is also a class and a parameter of the page. */
+export type Category =
+  | WorkKind['category']
+  | ('kernel' | 'event' | 'listener' | 'controller' | 'service' | 'stopwatch' | 'request')
+
+/** The kinds of spans, in the order of their lanes. */
+export const categories: readonly { readonly name: Category; readonly label: string }[] = [
   { name: 'kernel', label: 'Kernel' },
   { name: 'event', label: 'Application events' },
   { name: 'listener', label: 'Listeners' },
   { name: 'controller', label: 'Controller' },
-  { name: 'template', label: 'Templates' },
-  { name: 'database', label: 'Database queries' },
-  { name: 'cache', label: 'Cache calls' },
-  { name: 'http', label: 'HTTP client calls' },
+  ...[...ownWork, ...awaitedWork].map(({ category, label }) => ({ name: category, label })),
   { name: 'service', label: 'Other services' },
   { name: 'stopwatch', label: 'Stopwatch' },
   { name: 'request', label: 'Sub-Requests' },
-] as const
+]
 
-/** One of {@link categories}. */
-export type Category = (typeof categories)[number]['name']
+/** The categories of work outside of the process or of the request, which the spans around them wait for, and what these wait for. */
+export const awaitedCategories: ReadonlyMap<Category, string> = new Map([
+  ...awaitedWork.map(({ category, label }) => [category, toWords(label)] as const),
+  ['service', 'other services'],
+  ['request', 'sub-requests'],
+])
 
-/** The categories of work outside of the process or of the request, which the spans around them wait for. */
-export const awaitedCategories: Readonly<Record<AwaitedCategory, string>> = {
-  database: 'database queries',
-  cache: 'cache calls',
-  http: 'HTTP client calls',
-  service: 'other services',
-  request: 'sub-requests',
+/** Writes a label within a sentence: its first letter is small, except in an abbreviation. */
+function toWords(label: string): string {
+  return label.replace(/^[A-Z](?=[a-z])/, letter => letter.toLowerCase())
 }
-
-/** One of {@link awaitedCategories}. */
-export type AwaitedCategory = Extract<Category, 'database' | 'cache' | 'http' | 'service' | 'request'>
 
 /** Whether a moment lies within a period. */
 export function holds(period: Period | undefined, moment: number): boolean {

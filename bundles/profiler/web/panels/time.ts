@@ -24,7 +24,7 @@ import { keyOfListener, summarizeListeners } from '../../subjects/events/read.ts
 import { readTrace } from '../../subjects/exchange/read.ts'
 import { listUsage, readPauses } from '../../subjects/memory/read.ts'
 import { readStopwatch } from '../../subjects/time/read.ts'
-import { workKinds } from '../../subjects/work.ts'
+import { awaitedWork, workKinds } from '../../subjects/work.ts'
 import type { EditorLinks, PlaceView } from '../editor-links.ts'
 import { cutText, item, limitRows, row, type ToolbarItem, type ToolbarProfile } from '../toolbar/toolbar-items.ts'
 import type { PanelModel, PanelProfile, SubjectView } from './subject-view.ts'
@@ -130,7 +130,7 @@ function createMetrics(profile: Profile, rows: readonly TimelineRow[]): Row[] {
     },
     ...part('Controller', 'controller'),
     ...part(hasSubRequests ? 'Templates, with those of sub-requests' : 'Templates', 'template'),
-    ...workKinds.flatMap(({ category, label }) => (category === 'template' ? [] : counted(label, category))),
+    ...awaitedWork.flatMap(({ category, label }) => counted(label, category)),
     ...counted('Other services', 'service'),
     ...counted('Sub-requests', 'request'),
     ...listUsage(profile),

@@ -11,7 +11,6 @@ import {
   wholeWindow,
 } from '../../client/time-axis.ts'
 import {
-  type AwaitedCategory,
   awaitedCategories,
   type Category,
   categories,
@@ -106,7 +105,7 @@ interface LineView {
   /** All its periods; empty when it has no spans within it. */
   readonly bars: readonly Bar[]
   /** What it waited for. */
-  readonly awaited: readonly (Bar & { readonly category: AwaitedCategory })[]
+  readonly awaited: readonly (Bar & { readonly category: Category })[]
   readonly own: readonly Bar[]
   readonly duration: string
   readonly ownTime: string
@@ -263,15 +262,15 @@ function toLine(row: TimelineRow, filter: TimelineFilter, axis: TimeAxis, barLim
   }
 }
 
-function inOrder(awaited: TimelineRow['awaited']): [AwaitedCategory, readonly Period[]][] {
-  const order = Object.keys(awaitedCategories)
+function inOrder(awaited: TimelineRow['awaited']): [Category, readonly Period[]][] {
+  const order = [...awaitedCategories.keys()]
   return [...awaited].sort(([one], [other]) => order.indexOf(one) - order.indexOf(other))
 }
 
 /** When it was, and for what it waited: `1.2 ms to 9 ms, waiting: 3.1 ms for database queries`. */
 function describe({ awaited, end, start }: TimelineRow): string {
   const waits = inOrder(awaited).map(
-    ([of, periods]) => `${formatMicroseconds(totalOf(periods))} for ${awaitedCategories[of]}`,
+    ([of, periods]) => `${formatMicroseconds(totalOf(periods))} for ${awaitedCategories.get(of)}`,
   )
   const when = `${formatMicroseconds(start)} to ${formatMicroseconds(end)}`
   return waits.length === 0 ? when : `${when}, waiting ${waits.join(', ')}`
@@ -330,10 +329,10 @@ export interface TimelineRow extends TimelineSpan {
   /** The sum of these. */
   readonly ownTime: number
   /** The periods of the queries, HTTP client calls and sub-requests within it. */
-  readonly awaited: ReadonlyMap<AwaitedCategory, readonly Period[]>
+  readonly awaited: ReadonlyMap<Category, readonly Period[]>
 }
 
-type Awaited = Map<AwaitedCategory, Period[]>
+type Awaited = Map<Category, Period[]>
 
 /** Turns a tree of spans into rows, in the order of time, each after the row that contains it. */
 export function createTimelineRows(root: TimelineSpan): TimelineRow[] {
@@ -390,9 +389,8 @@ function gatherAwaited(rows: readonly TimelineRow[], parents: readonly number[],
     const inner = [...waits].map(([of, periods]) => [of, joinPeriods(periods)] as const)
     // A call may end after the row in which it began.
     for (const [of, periods] of inner) waits.set(of, overlapPeriods(periods, covered))
-    // The keys of awaitedCategories are these categories.
-    const found = category in awaitedCategories ? [[category as AwaitedCategory, covered] as const] : inner
-    const above = awaited[parents[index] ?? -1] ?? new Map<AwaitedCategory, Period[]>()
+    const found = awaitedCategories.has(category) ? [[category, covered] as const] : inner
+    const above = awaited[parents[index] ?? -1] ?? new Map<Category, Period[]>()
     for (const [of, periods] of found) {
       const known = above.get(of) ?? []
       for (const period of periods) known.push(period)
