@@ -9,9 +9,10 @@ import { childrenOf } from '#tests/support/children-of.ts'
 import { createSmallApplication } from '#tests/support/create-small-application.ts'
 import { findPort, isFree } from '#tests/support/find-port.ts'
 import { until } from '#tests/support/until.ts'
-import { startCountedProgram } from './site-process.ts'
+import { endAtFirstFailure, startCountedProgram } from './site-process.ts'
 
 // More claims about a running site are in supervisor.test.ts.
+endAtFirstFailure(t)
 const directory = t.testdir()
 createSmallApplication(directory)
 const inCopy = (file: string) => path.join(directory, file)

@@ -124,6 +124,20 @@ function start(t: Test, options: string[], command: string[], variables: NodeJS.
   return new SiteProcess(t, ['env', ...options, ...command], { env, stdio: ['ignore', 'pipe', 'pipe', 'ipc'] })
 }
 
+/**
+ * For tests that continue one another, such as those of one site: after the first one that fails, the others fail at once. Each of
+ * them would wait for its time limit.
+ */
+export function endAtFirstFailure(t: Test): void {
+  let failed: string | undefined
+  t.beforeEach(() => {
+    if (failed !== undefined) throw new Error(`It was not run: "${failed}" has failed.`)
+  })
+  t.afterEach(test => {
+    if (!test.passing()) failed ??= test.name
+  })
+}
+
 /** Copies the files of the site, so that a test may change them. */
 export function copyProject(directory: string): void {
   const parts = ['bin', 'bundles', 'kernel', 'lib', 'templates', '.env', 'package.json', 'tsconfig.json']

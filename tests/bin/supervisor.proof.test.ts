@@ -8,11 +8,12 @@ import { runsTypeScript } from '#bin/sources.ts'
 import { runProcess } from '#tests/support/start-process.ts'
 import { superviseSite } from '#tests/support/supervised-site.ts'
 import { until } from '#tests/support/until.ts'
-import { pause } from './site-process.ts'
+import { endAtFirstFailure, pause } from './site-process.ts'
 
 /** Options of a test of the compiler. */
 const compiled = { skip: runsTypeScript && 'Node runs the sources' }
 
+endAtFirstFailure(t)
 const supervised = superviseSite(t)
 const { add, bundle, change, directory, inCopy, page, readProfile, replace, shows, site, template, visit } = supervised
 const stylesheet = 'bundles/home/assets/home.css'
