@@ -2,7 +2,9 @@ import { mkdirSync, rmSync } from 'node:fs'
 import { t } from 'tap'
 import { superviseSite } from '#tests/support/supervised-site.ts'
 import { until } from '#tests/support/until.ts'
-import { startCountedProgram } from './site-process.ts'
+import { endAtFirstFailure, startCountedProgram } from './site-process.ts'
+
+endAtFirstFailure(t)
 
 // Each claim once, in the life of one supervisor. supervisor.proof.test.ts has all cases.
 const { add, bundle, change, inCopy, page, readProfile, replace, serves, shows, site, template, visit } = superviseSite(
@@ -49,12 +51,16 @@ t.test('a changed source is served by a new process, and a type error stops noth
   await until(async () => (await (await visit(`/_wdt/${token}`)).text()).includes('1 type error'), 50)
 })
 
-t.test('a new process that does not start changes nothing', async t => {
+t.test('a new process that does not start changes nothing, and the page shows the mistake', async t => {
   const restore = add(bundle, "\nthrow new Error('on purpose')\n")
   await site.until(
     /Error: on purpose\n[\s\S]*The new process has ended \(exit code 1\): the one before goes on, waiting/,
   )
   t.match(await page(), '</body></html>')
+  const token = (await visit('/')).headers.get('x-debug-token')
+  // The message to the process may be later than the line in the terminal.
+  const toolbar = async () => (await visit(`/_wdt/${token}`)).text()
+  await until(async () => /This page is older than your files[\s\S]*on purpose/.test(await toolbar()), 50)
   restore()
   await serves()
 })
