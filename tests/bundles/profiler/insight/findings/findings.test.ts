@@ -1,7 +1,7 @@
 import { setTimeout as sleep } from 'node:timers/promises'
 import { addNodeMiddleware, createFrameworkBundle, RequestEvent } from 'sinfonietta'
 import { type Test, t } from 'tap'
-import { type Finding, writeProblem } from '#bundles/profiler/insight/findings/finding.ts'
+import { type Finding, linkToFinding, writeProblem } from '#bundles/profiler/insight/findings/finding.ts'
 import { findFindings } from '#bundles/profiler/insight/findings/inspector.ts'
 import type { Profile } from '#bundles/profiler/profile/profile.ts'
 import { createUnlimitedCallRule } from '#bundles/profiler/subjects/http/rules.ts'
@@ -11,6 +11,7 @@ import { Response } from '#lib/http/response.ts'
 import { findMarkedLines, type Page, pathOf } from '#tests/bundles/profiler/insight/findings/planted/page.ts'
 import { createPlantedBundle } from '#tests/bundles/profiler/insight/findings/planted/planted-bundle.ts'
 import { toil } from '#tests/bundles/profiler/insight/findings/planted/work-pages.ts'
+import { plainEquals } from '#tests/support/html.ts'
 import { rulesOfMachine } from '#tests/support/machine-rules.ts'
 import { createProfiledKernel, waitForProfile } from '#tests/support/profiled-kernel.ts'
 import { provenRuns } from '#tests/support/sample.ts'
@@ -41,6 +42,22 @@ async function serve(t: Test) {
   return { ...kernel, url, ask, find, visit, pages: Object.entries(pages) }
 }
 
+/** The findings whose links lead to no panel, or to no place in the HTML of it. */
+async function findMisplaced(findings: readonly Finding[], { summary }: Profile, url: string): Promise<string[]> {
+  const misplaced: string[] = []
+  for (const finding of findings) {
+    const link = linkToFinding(finding, summary.token)
+    const [path, anchor] = link.split('#')
+    const page = await fetch(`${url}${path}${anchor === undefined ? '' : `&find=${anchor}`}`)
+    const html = plainEquals(await page.text())
+    const panel = new URLSearchParams(path?.split('?')[1]).get('panel')
+    const isShown = page.status === 200 && html.includes(`?panel=${panel}#panel" aria-current="page"`)
+    if (!isShown || (anchor !== undefined && !html.includes(` id="${anchor}"`)))
+      misplaced.push(`${finding.rule}: ${link}`)
+  }
+  return misplaced
+}
+
 /** The rules of the machine that find something in more than half of the profiles without such a fault: that is not the machine. */
 function findOverzealous(found: readonly (readonly string[])[]): string[] {
   return rulesOfMachine.filter(name => found.filter(rules => rules.includes(name)).length > found.length / 2)
@@ -64,8 +81,11 @@ t.test('every planted fault is found by its rule, at its line, and no healthy pa
   const offenders = new Map(profilerRules.map(({ name }): [string, string[]] => [name, []]))
   const falseWarnings: string[] = []
   const ofHealthy: string[][] = []
+  const misplaced: string[] = []
   for (const [name, page] of server.pages) {
-    const all = findFindings(await server.visit(name, page), rules)
+    const profile = await server.visit(name, page)
+    const all = findFindings(profile, rules)
+    misplaced.push(...(await findMisplaced(all, profile, server.url)))
     const findings = all.filter(({ rule }) => rule === page.answer || !rulesOfMachine.includes(rule))
     const texts = findings.map(finding => `${name}: ${describe(finding)}`)
     t.comment(texts.join('\n'))
@@ -84,6 +104,7 @@ t.test('every planted fault is found by its rule, at its line, and no healthy pa
   for (const [rule, found] of offenders) t.strictSame(found, [], `the faults of ${rule} are found`)
   t.strictSame(falseWarnings, [], 'the healthy pages, and those whose fault is out of sight, have no finding')
   t.strictSame(findOverzealous(ofHealthy), [])
+  t.strictSame(misplaced, [], 'the panel and the anchor of each finding are in the HTML of its page')
   const faults = server.pages.filter(([, page]) => isPlanted(page)).length
   const healthy = server.pages.filter(([, { answer }]) => answer === 'healthy').length
   t.ok(faults >= 40 && healthy >= 40, `${faults} faults, ${healthy} healthy pages`)
