@@ -11,6 +11,7 @@ import { describeDebugAccess } from '#bin/main-process.ts'
 import { PeerUsers } from '#kernel/debug-gate.ts'
 import { TrustedProxies } from '#lib/http/trusted-proxies.ts'
 import { runProcess, startProcess } from '#tests/support/start-process.ts'
+import { until } from '#tests/support/until.ts'
 import { pause } from './bin/site-process.ts'
 import { findPort } from './support/find-port.ts'
 import { createProfiledKernel, type ProfiledKernel } from './support/profiled-kernel.ts'
@@ -96,11 +97,8 @@ async function startNginx(t: Test, site: number, ways: readonly string[]): Promi
      events {} http { access_log off; ${temporary.join(' ')} ${servers.join(' ')} }`,
   )
   startProcess(t, ['nginx', '-p', folder, '-c', 'nginx.conf', '-e', 'stderr'], { stdio: 'ignore' })
-  for (let attempt = 0; attempt < 200; attempt++) {
-    if (await isOpen(ports[0] ?? 0)) return ports
-    await pause(50)
-  }
-  throw new Error('nginx has not started.')
+  await until(() => isOpen(ports[0] ?? 0), 50)
+  return ports
 }
 
 async function isOpen(port: number): Promise<boolean> {

@@ -12,6 +12,7 @@ import { WebSocket, WebSocketServer } from 'ws'
 import { createFileResponse } from '#lib/http/file-response.ts'
 import { Response } from '#lib/http/response.ts'
 import { startProcess } from '#tests/support/start-process.ts'
+import { until } from '#tests/support/until.ts'
 import { pause, startSite } from './bin/site-process.ts'
 import { findPort } from './support/find-port.ts'
 import { createHandlerBundle } from './support/handler-bundle.ts'
@@ -70,12 +71,11 @@ async function startNginx(t: Test, site: number, uploads = 'var/uploads'): Promi
   child.stderr?.on('data', chunk => {
     errors += chunk
   })
-  for (let attempt = 0; attempt < 100; attempt++) {
-    const answer = await ask({ port: plain, path: '/' }, httpRequest).catch(() => undefined)
-    if (answer !== undefined) return { plain, secure }
-    await pause(50)
-  }
-  throw new Error(`nginx has not started: ${errors}`)
+  const asks = () => ask({ port: plain, path: '/' }, httpRequest).catch(() => undefined)
+  await until(asks, 50).catch((cause: unknown) => {
+    throw new Error(`nginx has not started: ${errors}`, { cause })
+  })
+  return { plain, secure }
 }
 
 interface Answer {

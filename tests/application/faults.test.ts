@@ -23,6 +23,7 @@ import { lifecycle } from '#tests/support/lifecycle.ts'
 import { probeBundle } from '#tests/support/probe-bundle.ts'
 import { createProject } from '#tests/support/project.ts'
 import { provenSample } from '#tests/support/sample.ts'
+import { until } from '#tests/support/until.ts'
 
 const events = lifecycle.map(({ eventName }) => eventName)
 
@@ -274,12 +275,9 @@ async function findSummary(storage: MemoryProfileStorage, part: string): Promise
     { field: 'url', test: 'contains', value: part },
     { field: 'parent', test: 'among', value: new Set(['']) },
   ] as const
-  for (let attempt = 0; attempt < 1000; attempt++) {
-    const { summaries } = await storage.search({ filters, limit: 1 })
-    if (summaries[0] !== undefined) return summaries[0]
-    await wait(5)
-  }
-  return undefined
+  const find = async () => (await storage.search({ filters, limit: 1 })).summaries[0]
+  await until(find)
+  return find()
 }
 
 t.test('rt-template-throws: where the debug error page fails in the middle, the plain one is shown', async t => {

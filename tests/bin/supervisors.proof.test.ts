@@ -50,12 +50,8 @@ t.test('while the application cannot start, a page waits for it at its port', as
   const other = startCountedProgram(t, ['serve', copy, `--port=${new URL(address).port}`])
   await other.until(/The site has ended \(exit code 1\): waiting/)
   const wait = async (status: number) => {
-    for (let attempt = 0; attempt < 500; attempt++) {
-      const response = await fetch(address).catch(() => undefined)
-      if (response?.status === status) return response
-      await pause(20)
-    }
-    throw new Error(`There was no response with the status ${status}.`)
+    await until(async () => (await fetch(address).catch(() => undefined))?.status === status, 20)
+    return fetch(address)
   }
   const held = await wait(503)
   t.match(held.headers.get('cache-control'), 'no-store')

@@ -1,11 +1,30 @@
-import assert from 'node:assert'
 import { setTimeout as delay } from 'node:timers/promises'
+import { inspect } from 'node:util'
 
-/** Waits until a condition holds, and asks it every few milliseconds. @throws AssertionError after 30 seconds */
+/** Milliseconds. Nothing takes so long, on a busy machine either. */
+const limit = 30_000
+
+/**
+ * Waits until a condition holds, and asks it every few milliseconds.
+ * @throws after 30 seconds, with the condition and what it has returned last; also if its promise does not settle
+ */
 export async function until(holds: () => unknown, interval = 5): Promise<void> {
-  const end = performance.now() + 30_000
-  while (!(await holds())) {
-    assert(performance.now() < end, `This never became true: ${holds}`)
-    await delay(interval)
+  const timer = new AbortController()
+  const expired = delay(limit, true, { signal: timer.signal }).catch(() => false)
+  let isOver = false
+  let last = 'it has not settled'
+  const ask = async () => {
+    while (!isOver) {
+      const value = await holds()
+      if (value) return
+      last = `it is ${inspect(value)}`
+      await delay(interval)
+    }
+  }
+  try {
+    if (await Promise.race([ask(), expired])) throw new Error(`After ${limit / 1000} s, ${last}: ${holds}`)
+  } finally {
+    isOver = true
+    timer.abort()
   }
 }

@@ -57,14 +57,14 @@ async function startRecording(t: Test, init: ProfiledInit) {
   const { storage } = kernel
   /** Waits until the profile of the only request fulfils a condition. */
   async function only(isWanted: (profile: Profile) => boolean = () => true): Promise<Profile> {
-    for (let attempt = 0; attempt < 1000; attempt++) {
+    const found: Profile[] = []
+    await until(async () => {
       const { summaries } = await storage.search({ limit: 10 })
       const main = summaries.find(({ parent }) => parent === null)
       const profile = main && (await storage.find(main.token))?.profile
-      if (profile !== undefined && isWanted(profile)) return profile
-      await new Promise(resolve => setTimeout(resolve, 10))
-    }
-    throw new Error('There is no such profile.')
+      return profile !== undefined && isWanted(profile) && found.push(profile)
+    })
+    return found[0] as Profile
   }
   return { ...(await serveKernel(t, kernel)), storage, only, show: kernel.show }
 }

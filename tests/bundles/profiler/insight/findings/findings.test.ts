@@ -281,9 +281,9 @@ t.test('requests to pages without flaws have no finding', async t => {
     }
   }
   await Promise.all([visit(), visit(), visit(), visit()])
-  await new Promise(resolve => setTimeout(resolve, 200))
-  const { summaries } = await kernel.storage.search({ limit: 10_000 })
-  t.ok(summaries.length >= count * 0.9, `${summaries.length} profiles`)
+  const find = async () => (await kernel.storage.search({ limit: 10_000 })).summaries
+  await until(async () => (await find()).length >= count * 0.9)
+  const summaries = await find()
   const offenders: string[] = []
   const ofAll: string[][] = []
   for (const { token } of summaries) {
