@@ -1,7 +1,7 @@
 import { once } from 'node:events'
 import { Worker } from 'node:worker_threads'
 
-/** How many requests were answered, reset and refused, or had no answer for some seconds. */
+/** How many requests were answered, reset and refused, or had no answer for a minute. */
 export interface Outcomes {
   answered: number
   reset: number
@@ -16,7 +16,7 @@ const program = `
   const ask = () => new Promise(resolve => {
     const message = request({ port, host: '127.0.0.1', path, agent: false }, response =>
       response.on('error', () => resolve('reset')).resume().on('end', () => resolve('answered')))
-    message.setTimeout(5_000, () => resolve('silent'))
+    message.setTimeout(60_000, () => resolve('silent'))
     message.on('error', ({ code }) => resolve(code === 'ECONNREFUSED' ? 'refused' : 'reset')).end()
   })
   const send = async () => {

@@ -1,13 +1,16 @@
 import { once } from 'node:events'
 import { createServer } from 'node:net'
 
+/** How many ports this process has looked at. */
+let looks = 0
+
 /**
  * A port of 127.0.0.1 that no program listens on. It is below the range from which Linux takes the ports of clients, so that the
- * connection of another test does not take it.
+ * connection of another test does not take it; and each process has ports of its own, so that no other test finds it.
  */
 export async function findPort(): Promise<number> {
   for (;;) {
-    const port = 20_000 + Math.floor(Math.random() * 12_000)
+    const port = 20_000 + (process.pid % 600) * 20 + (looks++ % 20)
     if (await isFree(port)) return port
   }
 }

@@ -8,6 +8,7 @@ import type { Profile } from '#bundles/profiler/profile/profile.ts'
 import { CallTrace } from '#bundles/profiler/subjects/http/traced-calls.ts'
 import { Response } from '#lib/http/response.ts'
 import { createProfile } from '#tests/support/create-profile.ts'
+import { findPort } from '#tests/support/find-port.ts'
 import { textOf } from '#tests/support/html.ts'
 import { createProfiledKernel } from '#tests/support/profiled-kernel.ts'
 
@@ -56,15 +57,6 @@ async function listen(t: Test, listener: RequestListener = answer): Promise<{ ur
     server.close()
   })
   return { url: `http://127.0.0.1:${(server.address() as AddressInfo).port}`, server }
-}
-
-/** Returns a port on which no server listens any more. */
-async function findClosedPort(): Promise<number> {
-  const server = createServer()
-  await new Promise<void>(resolve => server.listen(0, '127.0.0.1', resolve))
-  const { port } = server.address() as AddressInfo
-  await new Promise(resolve => server.close(resolve))
-  return port
 }
 
 function readWithHttp(url: string, agent?: Agent): Promise<string> {
@@ -224,7 +216,7 @@ t.test('calls outside of requests belong to no request, even if they fail during
 
 t.test('failures are recorded: refused, aborted, cut off, never sent', async t => {
   const { url } = await listen(t)
-  const refused = `http://127.0.0.1:${await findClosedPort()}`
+  const refused = `http://127.0.0.1:${await findPort()}`
   const ignore = () => undefined
   const kernel = await createProfiledKernel(t, {
     handlers: {

@@ -1,6 +1,7 @@
 import { existsSync, mkdirSync, writeFileSync } from 'node:fs'
 import type { Session } from 'node:inspector'
 import path from 'node:path'
+import { mock } from 'node:test'
 import { setTimeout as delay } from 'node:timers/promises'
 import type { Request } from 'sinfonietta'
 import { createRequest } from 'sinfonietta/testing'
@@ -106,9 +107,12 @@ t.test('an arming expires', async t => {
   const { armFile, cpu, file, starts } = create(t)
   cpu.listen()
   t.teardown(() => cpu.close())
-  file.write({ target, until: Date.now() + 2000 })
+  mock.timers.enable({ apis: ['setTimeout'] })
+  t.teardown(() => mock.timers.reset())
+  file.write({ target, until: Date.now() + 60_000 })
   await until(() => cpu.armed !== undefined)
-  await until(() => cpu.armed === undefined)
+  mock.timers.tick(60_000)
+  t.equal(cpu.armed, undefined)
   t.notOk(existsSync(armFile))
   t.equal(starts.length, 0)
 })
