@@ -65,16 +65,20 @@ export async function runDocumented(line: string): Promise<RunResult> {
   }
 }
 
-function run(line: string, directory: string = project): Promise<RunResult> {
+async function run(line: string, directory: string = project): Promise<RunResult> {
   const storage = createStorage(...records)
-  const armFile = path.join(tmpdir(), `documented-console-${process.pid}`, 'armed.json')
-  const profiler = createProfilerBundle({ storage, armFile })
-  return runInTerminal(line, {
-    load: async () => [createFrameworkBundle(), siteBundle, makerBundle, profiler],
-    directory,
-    signal: AbortSignal.abort(),
-    env: { APP_ENV: 'dev', APP_HOSTS: 'booths.test' },
-  })
+  const folder = mkdtempSync(path.join(tmpdir(), 'documented-console-'))
+  const profiler = createProfilerBundle({ storage, armFile: path.join(folder, 'armed.json') })
+  try {
+    return await runInTerminal(line, {
+      load: async () => [createFrameworkBundle(), siteBundle, makerBundle, profiler],
+      directory,
+      signal: AbortSignal.abort(),
+      env: { APP_ENV: 'dev', APP_HOSTS: 'booths.test' },
+    })
+  } finally {
+    rmSync(folder, { recursive: true })
+  }
 }
 
 /** An output without what any line or file more in the project changes. */
