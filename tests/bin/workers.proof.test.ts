@@ -26,7 +26,7 @@ function ask(url: string, agent: Agent): Promise<string> {
     request(url, { agent }, response => {
       response.resume().on('close', () => resolve(`status ${response.statusCode}`))
     })
-      .setTimeout(10_000, () => resolve('no answer'))
+      .setTimeout(60_000, () => resolve('no answer'))
       .on('error', error => resolve(String(error)))
       .end()
   })

@@ -142,8 +142,8 @@ t.test('a hidden page has no stream; a page whose server stops shows it', needsB
   await hide(false)
   await page.getByText('Live', { exact: true }).waitFor()
   const begin = performance.now()
-  await server.close()
-  t.ok(performance.now() - begin < 5000)
+  await server.close({ deadline: 100_000 })
+  t.ok(performance.now() - begin < 90_000, 'it does not wait for the stream')
   await page.getByText('Reconnecting', { exact: true }).waitFor()
 })
 

@@ -71,6 +71,11 @@ class Shop {
   }
 }
 
+/** The median of some times. */
+function medianOf(times: readonly { readonly time: number }[]): number {
+  return Number(times.map(({ time }) => time).toSorted((one, other) => one - other)[times.length >> 1])
+}
+
 t.test('sessions and faults of a Redis', { skip: lacksRedis }, async t => {
   t.test('it is not there at the start, and comes later', async t => {
     const port = await findPort()
@@ -133,6 +138,8 @@ t.test('sessions and faults of a Redis', { skip: lacksRedis }, async t => {
     })
     await until(() => times.length > 100)
     t.strictSame(shop.errors, [])
+    // A busy machine is as slow with a Redis that answers.
+    const before = medianOf(times)
     server.process.kill('SIGSTOP')
     const stopped = performance.now() - start
     const late = () => times.filter(({ begin }) => begin > stopped + 2000)
@@ -143,12 +150,12 @@ t.test('sessions and faults of a Redis', { skip: lacksRedis }, async t => {
     isOver = true
     await Promise.all(load)
     t.ok(
-      times.every(({ time }) => time < 3000),
+      times.every(({ time }) => time < 3000 + 10 * before),
       'no request waits longer than for one command',
     )
     t.ok(answers.every(({ answer }) => answer === '503'))
-    const middle = answers.map(({ time }) => time).toSorted((one, other) => one - other)[answers.length >> 1]
-    t.ok(Number(middle) < 500, `then at once: in ${middle} ms`)
+    const after = medianOf(answers)
+    t.ok(after < 500 + before, `then at once: in ${after} ms, not longer than before, in ${before} ms`)
     t.strictSame(shop.messages, [outage, recovery])
     t.strictSame(shop.errors, ['SESSION_STORE_UNREACHABLE'])
     for (const [client, items] of stored) {

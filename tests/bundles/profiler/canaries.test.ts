@@ -1,7 +1,6 @@
 import { deepStrictEqual } from 'node:assert'
 import { createServer } from 'node:http'
 import type { AddressInfo } from 'node:net'
-import { setTimeout as pause } from 'node:timers/promises'
 import { inspect } from 'node:util'
 import { SpanStatusCode, trace } from '@opentelemetry/api'
 import { type Application, type Bundle, dump, HttpError, type Request, RequestEvent, setCookie } from 'sinfonietta'
@@ -17,6 +16,7 @@ import type { StandardSchema } from '#lib/schema/standard-schema.ts'
 import { createProfiledKernel } from '#tests/support/profiled-kernel.ts'
 import { provenSample } from '#tests/support/sample.ts'
 import { startTraceReceiver } from '#tests/support/trace-receiver.ts'
+import { until } from '#tests/support/until.ts'
 
 /** Part of the name of each planted secret, so that a leaked secret identifies itself. */
 const canary = 'canary-9x3z'
@@ -428,14 +428,20 @@ t.test('no profile and no span contains a planted secret', async t => {
     headers: { origin: 'http://localhost' },
   })
   t.equal(reported.status, 204)
-  await pause(100)
-  const { summaries } = await storage.search({ limit: 1000 })
-  t.ok(summaries.length > asked.length, 'sub-requests have their records')
   t.ok(records.length >= asked.length)
-  const profiles = await Promise.all(summaries.map(({ token }) => storage.find(token)))
-  const calls = profiles.flatMap(found => found?.profile.collectors.http?.calls ?? [])
-  t.ok(calls.some(({ request, response }) => request?.content?.json && response?.content?.json))
+  const list = async () => {
+    const { summaries } = await storage.search({ limit: 1000 })
+    return { summaries, profiles: await Promise.all(summaries.map(({ token }) => storage.find(token))) }
+  }
+  await until(async () => {
+    const { profiles, summaries } = await list()
+    const calls = profiles.flatMap(found => found?.profile.collectors.http?.calls ?? [])
+    const hasContents = calls.some(({ request, response }) => request?.content?.json && response?.content?.json)
+    // Sub-requests have their records.
+    return summaries.length > asked.length && hasContents
+  }, 50)
   await close()
+  const { profiles, summaries } = await list()
   const { spans } = receiver
   t.ok(spans.length >= 3 * asked.length, 'spans of requests, controllers, queries and the application')
   t.ok(spans.some(({ name }) => name === 'leaky'))

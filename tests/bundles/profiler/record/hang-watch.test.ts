@@ -60,7 +60,8 @@ t.test('a listener that does not end is logged by its name, once for each reques
   await until(() => records.length === 4)
   await sleep(30)
   t.strictSame(
-    records.map(({ level, message }) => [level, message]),
+    // A busy machine may look a second later.
+    records.map(({ level, message }) => [level, message.replace(/after \d+ s/, 'after 0 s')]),
     [
       [
         'warning',

@@ -121,11 +121,18 @@ t.test('a share of the requests is recorded, and each one whose client asks for 
 
 t.test('profiles without an error, or that are not slow, are dropped before they are collected', async t => {
   let collected = 0
+  let passed = 0
+  const { now } = performance
+  performance.now = () => now.call(performance) + passed
+  t.teardown(() => Object.assign(performance, { now }))
   const kernel = await createProfiledKernel(t, {
-    variables: { PROFILER_ONLY_ERRORS: '1', PROFILER_SLOWER_THAN: '400' },
+    variables: { PROFILER_ONLY_ERRORS: '1', PROFILER_SLOWER_THAN: '60000' },
     handlers: {
       '/ok': () => new Response('fine'),
-      '/slow': () => new Promise(resolve => setTimeout(resolve, 450, new Response('late'))),
+      '/slow': () => {
+        passed = 61_000
+        return new Response('late')
+      },
       '/broken': () => {
         throw new Error('It is broken.')
       },

@@ -11,9 +11,11 @@ import {
   writeFileSync,
 } from 'node:fs'
 import path from 'node:path'
+import { mock } from 'node:test'
 import { t } from 'tap'
 import type { FileProfileStorage } from '#bundles/profiler/store/file-profile-storage.ts'
 import { createRecord, createRecords, facts, tokenOf, tokensOf } from '#tests/support/create-profile.ts'
+import { turns } from '#tests/support/turns.ts'
 import { until } from '#tests/support/until.ts'
 import { createDisk, createError, type Operation } from './disk.ts'
 import { createDirectory, createFileStorage, listFiles, pause } from './file-storage.ts'
@@ -127,13 +129,17 @@ t.test('unwritten profiles can be read while no retry is due', async t => {
     if (isFailing && name === 'write') throw createError('ENOSPC')
   }
   const { storage, directory } = createFileStorage(t, { fileSystem: createDisk({ before }) })
+  mock.timers.enable({ apis: ['setTimeout'] })
+  t.teardown(() => mock.timers.reset())
   storage.append(createRecord({ token: '000001' }), facts)
   await until(async () => (await storage.usage()).dropped === 1)
   isFailing = false
   storage.append(createRecord({ token: '000002' }), facts)
-  await pause(50)
+  mock.timers.tick(999)
+  await turns()
   t.ok(await storage.find('000002'))
   t.strictSame(readdirSync(directory), [], 'it rests for a second')
+  mock.timers.tick(1)
   await until(() => listFiles(directory).length === 2)
   t.ok(await storage.find('000002'), 'and goes on by itself')
 })
