@@ -167,6 +167,7 @@ const serverShape: ShapeOf<NodeServerOptions> = {
   answerTimeout: 'number',
   idleTimeout: 'number',
   nodeMessages: 'boolean',
+  isBackground: 'boolean',
 }
 
 /** Creates the server of a booted application. By default it trusts the proxies of the application's settings. */

@@ -15,9 +15,15 @@ interface ProgramContext {
 }
 
 const help = `Usage: sinfonietta new <folder>
+       sinfonietta profile [options of node] <file> [arguments]
 
-Creates an application that depends on this package, in a folder that is empty or does not exist.
+new: creates an application that depends on this package, in a folder that is empty or does not exist.
 The name of the folder becomes the name of the application.
+
+profile: runs a Node.js program, and makes profiles of the requests to its HTTP servers, whichever framework they use.
+The program is not changed. The address of the profiles is printed at the start.
+  PROFILER_PORT=8200        the port of their pages; by default 8100, or a free one
+  PROFILER_IN_PRODUCTION=1  makes profiles also if NODE_ENV is production
 
   -h, --help     shows this help
   -V, --version  shows the version
@@ -25,7 +31,7 @@ The name of the folder becomes the name of the application.
 
 const options = { help: { type: 'boolean', short: 'h' }, version: { type: 'boolean', short: 'V' } } as const
 
-/** Runs the program `sinfonietta`, which creates applications. Returns the exit code. */
+/** Runs the program `sinfonietta` for everything but `profile`. Returns the exit code. */
 export function runSinfonietta(
   commandLine: readonly string[],
   { directory, stderr, stdout }: ProgramContext,

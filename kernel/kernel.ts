@@ -43,6 +43,8 @@ interface KernelOptions {
   readonly config: Config
   /** The directory of the application. */
   readonly directory: string
+  /** The directory of its templates and public files, if it is another one. */
+  readonly files?: string
   readonly bundles: readonly Bundle[]
   readonly logger: Logger
   readonly redactor: Redactor
@@ -109,7 +111,7 @@ export class Kernel {
 
   /** Adds each bundle to `begun` when it has decorated or registered something. */
   static async #assemble(
-    { settings, config, directory, bundles, logger, redactor }: KernelOptions,
+    { settings, config, directory, files = directory, bundles, logger, redactor }: KernelOptions,
     steps: BundleSteps,
     begun: Set<Bundle>,
   ): Promise<Kernel> {
@@ -125,7 +127,7 @@ export class Kernel {
       config,
       directory,
       dispatcher: createEventDispatcher(),
-      view: createView(findTemplateFolders(directory, bundles), names),
+      view: createView(findTemplateFolders(files, bundles), names),
       context: new RequestContext(),
       queries: new Queries(),
       logger,
@@ -166,7 +168,7 @@ export class Kernel {
       ...foundation,
       routes,
       urls: createUrlGenerator(routes, foundation),
-      files: createStaticFiles(directory, bundles),
+      files: createStaticFiles(files, bundles),
       controllers,
       healthChecks: [],
       kernel: new HttpKernel({ ...foundation, controllers, isolation }),

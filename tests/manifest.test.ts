@@ -65,7 +65,8 @@ t.test('a module has no side effects when it is imported, as package.json says',
   t.ok(sources.length > 100, 'sources are found')
   t.strictSame(
     sources.filter(file => /^import '/m.test(readFileSync(file, 'utf8'))),
-    [],
+    // A preload of Node, which no bundler includes.
+    ['bin/exports/profile.ts'],
   )
 })
 

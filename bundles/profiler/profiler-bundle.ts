@@ -2,6 +2,7 @@ import path from 'node:path'
 import type { Application, Bundle, Foundation } from '../../kernel/bundle.ts'
 import { checkFunction, checkOptions } from '../../lib/errors/arguments.ts'
 import type { Request } from '../../lib/http/request.ts'
+import { Response } from '../../lib/http/response.ts'
 import { packageDirectory, version } from '../../lib/package.ts'
 import { loadRedis } from '../../lib/redis/redis-connection.ts'
 import { showPath } from '../../lib/stack/stack-frames.ts'
@@ -9,6 +10,7 @@ import type { ShapeOf } from '../../lib/text/mistakes.ts'
 import { addMcp } from './cli/mcp/server.ts'
 import type { Inspector } from './insight/findings/inspector.ts'
 import { Replayer } from './insight/replay/replay.ts'
+import { home } from './profile/links.ts'
 import { collectData } from './record/collect.ts'
 import { Recording } from './record/recording.ts'
 import { type RecordingOptions, RecordingPolicy, type SamplingOptions } from './record/recording-policy.ts'
@@ -54,11 +56,37 @@ const optionShape: ShapeOf<ProfilerOptions> = {
 /** Creates the bundle that stores a profile of every request and shows it at `/_profiler`; for development only. */
 export function createProfilerBundle(options: ProfilerOptions = {}): Bundle {
   checkOptions('createProfilerBundle()', options, optionShape)
+  return createBundle(options)
+}
+
+/** The options of a viewer. */
+export interface ViewerOptions extends Required<Pick<ProfilerOptions, 'storage' | 'armFile'>> {
+  /** Called before the first request of the application: whether its requests are recorded. */
+  readonly onFirst: () => boolean
+}
+
+/**
+ * Creates the bundle of a kernel that only shows profiles: those of the requests of all other servers of the process. They are recorded
+ * from the signal `server.listening` on, which names the address of the pages.
+ */
+export async function createViewerBundle({ onFirst, ...options }: ViewerOptions): Promise<Bundle> {
+  const servers = await import('./any-server/exchange.ts')
+  // Other servers have no probes of a kernel, and their assets are a part of what they do.
+  const ignoredPaths = ['/.well-known/appspecific/com.chrome.devtools.json']
+  return createBundle({ ...options, ignoredPaths }, { ...servers, onFirst })
+}
+
+/** What records the requests of other servers. */
+type ServerRecorder = typeof import('./any-server/exchange.ts') & Pick<ViewerOptions, 'onFirst'>
+
+/** With `servers`, the requests of other servers are recorded instead of those of the kernel. */
+function createBundle(options: ProfilerOptions, servers?: ServerRecorder): Bundle {
   let findOwnPage: FindOwnPage
   let storage: ProfileStorage
   let policy: RecordingPolicy
   let recording: Recording
   let cpu: CpuProfiler
+  let stopServers: (() => void) | undefined
 
   return {
     name: 'profiler',
@@ -75,7 +103,10 @@ export function createProfilerBundle(options: ProfilerOptions = {}): Bundle {
           : (options.storage ?? createStorage(foundation))
       checkFunction('createProfilerBundle()', 'the method append() of "storage"', storage?.append)
       policy = new RecordingPolicy(options, debugGate, readSampling(settings.of(profilerSettings)))
-      const isForProfiler = (request: Request) => findOwnPage(request) === 'match' || isRefused(request, debugGate)
+      const isForProfiler = (request: Request) =>
+        servers === undefined
+          ? findOwnPage(request) === 'match' || isRefused(request, debugGate)
+          : !servers.isOfServer(request)
       recording = new Recording(foundation, { storage, policy, isForProfiler })
       const { dispatcher, profiler, view } = recording
       return { ...foundation, dispatcher, view, lastResort: decorateLastResort(lastResort, { profiler, debugGate }) }
@@ -105,7 +136,7 @@ export function createProfilerBundle(options: ProfilerOptions = {}): Bundle {
       app.signals.on('sources.broken', value => {
         brokenSources = value
       })
-      const replayer = new Replayer({ ...app, profiler })
+      const replayer = new Replayer({ ...app, profiler, isElsewhere: servers !== undefined })
       const editor = createEditorLinks(app)
       const services = {
         ...app,
@@ -131,7 +162,15 @@ export function createProfilerBundle(options: ProfilerOptions = {}): Bundle {
       new ToolbarListener({ ...app, profiler, redirects, assets, policy, isOwnPage }).subscribe(app.dispatcher)
       app.signals.on('kernel.booted', () => reportReplaced(app))
       if (app.debugGate.isDebug) new MissingAssetsListener({ ...app, profiler, storage }).subscribe(app.dispatcher)
-      new WelcomeListener({ ...app, assets, editor, version }).subscribe(app.dispatcher)
+      if (servers === undefined) new WelcomeListener({ ...app, assets, editor, version }).subscribe(app.dispatcher)
+      else {
+        app.routes.get('_profiler_viewer', '/', () => Response.redirect(home))
+        const { toServerTiming } = recording
+        const parts = { ...app, ...servers, profiler, toServerTiming, logger: app.logger.channel('profiler') }
+        app.signals.on('server.listening', ({ url }) => {
+          stopServers ??= servers.recordServers({ ...parts, viewer: url })
+        })
+      }
       addErrorPage({ ...app, editor, storage }, recording, assets)
       app.commands.push(async () => {
         const { createCommands } = await import('./cli/create-commands.ts')
@@ -142,6 +181,7 @@ export function createProfilerBundle(options: ProfilerOptions = {}): Bundle {
 
     async close() {
       cpu?.close()
+      stopServers?.()
       await recording.close()
     },
   }

@@ -2,6 +2,7 @@ import { AsyncResource } from 'node:async_hooks'
 import type { Socket } from 'node:net'
 import { finished, Readable } from 'node:stream'
 import { HTTP_STREAM_USED } from '../../lib/http/errors.ts'
+import { isEventStream } from '../../lib/http/event-stream.ts'
 import type { Headers } from '../../lib/http/headers.ts'
 import { discard, isBodiless, type Response } from '../../lib/http/response.ts'
 import { SERVER_STREAM_INVALID } from './errors.ts'
@@ -186,8 +187,4 @@ function sendStream(
     } else if (sendHead()) target.end()
   })
   return progress
-}
-
-function isEventStream(headers: Headers): boolean {
-  return headers.get('content-type')?.startsWith('text/event-stream') === true
 }

@@ -27,6 +27,8 @@ interface BodyGlimpse {
   readonly bytes: Uint8Array | undefined
   /** The form, after it was parsed. */
   readonly form: FormData | undefined
+  /** The bytes of a content that was read, and was too long to be kept. */
+  readonly size?: number
 }
 
 /**

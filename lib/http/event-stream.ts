@@ -2,6 +2,7 @@ import { Readable } from 'node:stream'
 import { checkFunction, checkOptions } from '../errors/arguments.ts'
 import type { ShapeOf } from '../text/mistakes.ts'
 import { HTTP_EVENT_INVALID, HTTP_EVENTS_UNREAD } from './errors.ts'
+import type { Headers } from './headers.ts'
 import type { Request } from './request.ts'
 import { Response } from './response.ts'
 
@@ -210,4 +211,9 @@ function toText(data: unknown): string {
   const text = typeof data === 'string' ? data : (JSON.stringify(data) as string | undefined)
   if (text === undefined) throw new HTTP_EVENT_INVALID([`JSON cannot represent its data, a ${typeof data}`])
   return text
+}
+
+/** Whether the fields of a response are those of server-sent events. */
+export function isEventStream(headers: Headers): boolean {
+  return headers.get('content-type')?.startsWith('text/event-stream') === true
 }

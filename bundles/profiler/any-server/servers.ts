@@ -11,7 +11,10 @@ export type ServerMessage = IncomingMessage | Http2ServerRequest
 /** The response to a message. */
 export type ServerReply = ServerResponse | Http2ServerResponse
 
-/** One observed request. Its methods are called in the order of the events of the exchange; an error that they throw is reported. */
+/**
+ * One observed request. Of a reply that waits behind the last one of its connection, Node never emits `close`: it has no `end`. The methods are called in
+ * the order of the events of the exchange; an error that they throw is reported.
+ */
 export interface ObservedExchange {
   /** The request that the code of the application works for. */
   readonly request: Request
@@ -170,7 +173,7 @@ function patchMessages(prototype: object, observer: ServerObserver): (() => void
 /** Each head is written by `writeHead`, which `write`, `end` and `flushHeaders` call. */
 function patchReplies(prototype: ServerReply, observer: ServerObserver): (() => void)[] {
   const { onFailure } = observer
-  const isHttp2 = prototype instanceof Http2ServerResponse
+  const isHttp2 = prototype === Http2ServerResponse.prototype
   const patchBody = (name: 'write' | 'end') =>
     patch(prototype, name, original => {
       return function send(this: object, ...values: unknown[]) {

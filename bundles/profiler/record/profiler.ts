@@ -1,8 +1,7 @@
 import { randomInt } from 'node:crypto'
 import { hostname } from 'node:os'
 import { setImmediate as nextTurn } from 'node:timers/promises'
-import type { TerminateEvent } from '../../../kernel/events.ts'
-import { EventStream } from '../../../lib/http/event-stream.ts'
+import { isEventStream } from '../../../lib/http/event-stream.ts'
 import type { Request } from '../../../lib/http/request.ts'
 import { Response } from '../../../lib/http/response.ts'
 import type { Logger } from '../../../lib/log/logger.ts'
@@ -57,6 +56,15 @@ interface ProfilerServices extends ProfileMakerServices {
  * returns a function that is called with its trace.
  */
 export type SampleStart = (request: Request, token: string, others: number) => ((trace: Trace) => void) | undefined
+
+/** How an exchange has ended. See the members of `TerminateEvent`. */
+interface ExchangeEnd {
+  readonly isSent: boolean
+  /** `undefined` if the client has left before the response began. */
+  readonly response: Response | undefined
+  readonly sentBytes: number | undefined
+  readonly streamError: unknown
+}
 
 /** The first main requests of a process load code that all share. */
 const coldRequests = 3
@@ -162,7 +170,7 @@ export class Profiler {
     if (!takeWarmth(trace)) trace.isCold = true
     if (trace.request.parent === undefined) {
       this.#handled++
-      if (trace.response instanceof EventStream) void this.#maker.storeOpen(trace)
+      if (trace.response !== undefined && isEventStream(trace.response.headers)) void this.#maker.storeOpen(trace)
       return
     }
     trace.outcome = 'complete'
@@ -176,7 +184,7 @@ export class Profiler {
    * Called when the response of a main request was sent, or cannot be sent. The trace is collected now, and its
    * profile is stored in the background.
    */
-  terminate(trace: Trace, { isSent, response, sentBytes, streamError }: TerminateEvent): void {
+  terminate(trace: Trace, { isSent, response, sentBytes, streamError }: ExchangeEnd): void {
     removeFrom(this.#inFlight, trace)
     trace.response = response
     trace.sentBytes = sentBytes
@@ -191,7 +199,7 @@ export class Profiler {
     // The collectors are most of the cost of a profile.
     if (this.keeps(trace)) this.#maker.collect(trace)
     // The body of the response need not stay in memory until the profile is stored. That of a WebSocket has none.
-    if (response.body !== null) trace.response = new Response(null, response)
+    if (response != null && response.body !== null) trace.response = new Response(null, response)
     trace.page = undefined
     this.#maker.schedule(trace)
   }

@@ -14,7 +14,7 @@ import { ContentCopier } from './copy.ts'
 import { Profiler } from './profiler.ts'
 import type { Stop } from './recorded-subject.ts'
 import type { RecordingPolicy } from './recording-policy.ts'
-import { ProfilerListener, RequestRecorder } from './request-recorder.ts'
+import { ProfilerListener, RequestRecorder, toServerTiming } from './request-recorder.ts'
 import type { FindTrace, Trace } from './trace.ts'
 
 /** The parts that the bundle passes to a recording. */
@@ -111,6 +111,9 @@ export class Recording {
   collectorsOf(names: readonly string[]): readonly ProfileCollector[] {
     return this.#collectors.filter(({ name }) => names.includes(name))
   }
+
+  /** The header `server-timing` of a request, as far as its times are known. */
+  readonly toServerTiming = (trace: Trace): string => toServerTiming(trace, this.#collectors)
 
   /** Stops all watches, waits until the ended requests are written, and closes the store. */
   async close(): Promise<void> {

@@ -14,6 +14,14 @@ const thrownLimit = 10
  */
 export type WarmKinds = Map<string, number>
 
+/** The body of a response. */
+interface NotedPage {
+  readonly body: Body
+  readonly encoding: string
+  /** Bytes of the whole body, if `body` may be only its beginning. */
+  readonly whole?: number
+}
+
 /** The data that is recorded in memory while a request runs. The profile is made of it. */
 export class Trace implements CollectedRequest {
   readonly token: string
@@ -38,7 +46,7 @@ export class Trace implements CollectedRequest {
   outcome: Outcome = 'unfinished'
   response: Response | undefined
   /** The body of the response before the toolbar and the compression; `undefined` when it was not noted. */
-  page: { readonly body: Body; readonly encoding: string } | undefined
+  page: NotedPage | undefined
   /** The name of the controller. */
   controller: string | undefined
   /** The values that were thrown, in order and each once. A value may have any type, also `undefined`. */

@@ -234,6 +234,8 @@ export interface ReplayerServices {
   readonly kernel: Pick<HttpKernel, 'answerError' | 'handle' | 'run' | 'terminate'>
   readonly profiler: Pick<Profiler, 'find' | 'whenStored'>
   readonly debugGate: Pick<DebugGate, 'refuse'>
+  /** Whether another server has handled the requests: they are not replayed. */
+  readonly isElsewhere?: boolean
   /** The time limit for the response, in milliseconds; 30 seconds by default. */
   readonly patience?: number
   /** The time limit for reading a stream, in milliseconds; 5 seconds by default. */
@@ -255,7 +257,9 @@ export class Replayer {
    * Replays a request, and waits until its profile is stored. @throws HTTP_HEADER_INVALID before the request is sent
    */
   async replay(plan: PossibleReplay, input?: ReplayInput): Promise<ReplayResult> {
-    const { debugGate, patience = 30_000, profiler } = this.#services
+    const { debugGate, isElsewhere = false, patience = 30_000, profiler } = this.#services
+    if (isElsewhere)
+      return { problem: 'Requests of other servers cannot be replayed here. Their export is a command of curl.' }
     const request = createReplayRequest(plan, input)
     // Without proxy headers the request looks like a local one, which the debug gate allows.
     if (!plan.isDebugAllowed) debugGate.refuse(request)

@@ -72,6 +72,8 @@ function copyAttributes({ attributes }: Request, copier: MaskingCopier): Pairs {
 /** Characters of a text that are parsed: the profile keeps the first 16 KiB at most. */
 const parseLimit = 262_144
 
+const tooLarge = 'Too large to be stored.'
+
 /** More than the application accepts by default. */
 const fieldLimit = 1000
 
@@ -81,13 +83,14 @@ const fieldLimit = 1000
  */
 export function describeBody({ body, headers, parent }: Request, redactor: Redactor): BodyData | undefined {
   if (!body.isPresent) return undefined
-  const { bytes, form } = body.peek()
+  const { bytes, form, size } = body.peek()
   const type = createCopier(redactor).text(body.contentType)
   const announced = headers.get('content-length')
-  const length = bytes?.length ?? (announced === null ? null : Number(announced))
+  const length = bytes?.length ?? size ?? (announced === null ? null : Number(announced))
   if (parent !== undefined) return { type, length, state: 'parent' }
   if (form !== undefined) return { type, length, state: 'read', ...describeForm(form, redactor) }
   if (bytes !== undefined) return { type, length, state: 'read', ...describeBytes(body.contentType, bytes, redactor) }
+  if (size !== undefined) return { type, length, state: 'read', note: tooLarge }
   return { type, length, state: body.wasRead ? 'broken' : 'unread' }
 }
 
@@ -110,7 +113,7 @@ function describeBytes(type: string, bytes: Uint8Array, redactor: Redactor): Pic
   const isJson = type === 'application/json' || type.endsWith('+json')
   if (!isForm && !isJson)
     return { note: 'Only forms and JSON are recorded: in other content, secrets cannot be detected.' }
-  if (bytes.length > parseLimit) return { note: 'Too large to be stored.' }
+  if (bytes.length > parseLimit) return { note: tooLarge }
   try {
     const text = decodeUtf8(bytes).replace(/^\ufeff/, '')
     if (isForm) return describeForm(parseForm(text, fieldLimit), redactor)
@@ -172,7 +175,7 @@ function copyContent(
   if (sent.body === null || sent.body instanceof Readable) return undefined
   // Not earlier: under load, most contents are not copied.
   const hide = (text: string) => createEchoMask(request, { headers }, redactor.isSecret)(text)
-  return contents.copy({ body: sent.body, type, encoding: sent.encoding, hide })
+  return contents.copy({ body: sent.body, type, encoding: sent.encoding, whole: page?.whole, hide })
 }
 
 function sizeOf({ body, headers, originalSize }: Response): number | null {

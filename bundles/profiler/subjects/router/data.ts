@@ -12,6 +12,8 @@ export interface FoundRouteData {
   readonly outcome: 'match'
   readonly route: string
   readonly parameters?: unknown
+  /** The pattern of a route of another server, such as `/users/:id`. */
+  readonly pattern?: string | undefined
 }
 
 /** A route that matched after its slash was corrected. */
@@ -48,7 +50,13 @@ const nearRoute: Schema<NearRoute> = v.object({
 })
 
 export const routerSchema: Schema<RouterData> = v.variant('outcome', [
-  v.object({ outcome: v.literal('match'), route: text, parameters: v.optional(v.unknown()) }),
+  v.object({
+    outcome: v.literal('match'),
+    route: text,
+    parameters: v.optional(v.unknown()),
+    /** The pattern of a route of another server; without its framework, the path with `*` in the place of numbers. */
+    pattern: maybe(text),
+  }),
   v.object({ outcome: v.literal('redirect'), route: text, parameters: v.optional(v.unknown()), location: text }),
   v.object({
     outcome: v.picklist(['not-found', 'method-not-allowed']),

@@ -55,6 +55,8 @@ function createRouterCollector({ redactor, routes }: Pick<Application, 'redactor
 
 function describeFound(route: string, { attributes }: Request, redactor: Redactor): RouterData {
   const parameters = redactor.value('', attributes.get('_route_params'))
+  const pattern = attributes.get('_route_pattern')
+  if (pattern !== undefined) return { outcome: 'match', route, parameters, pattern: redactor.text(pattern) }
   if (attributes.get('_controller') !== redirectController) return { outcome: 'match', route, parameters }
   const location = redactor.text(attributes.get('_location') ?? '')
   return { outcome: 'redirect', route, parameters, location }

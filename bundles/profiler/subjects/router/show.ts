@@ -52,10 +52,12 @@ function toView({ profile }: PanelProfile, app: PanelServices) {
   const { summary } = profile
   const { router } = profile.collectors
   const { location, parameters, route } = { ...noMatch, ...(router !== undefined && 'route' in router && router) }
+  const pattern = router?.outcome === 'match' ? router.pattern : undefined
   const declared = profile.process.router?.routes ?? []
   const known = declared.find(({ name }) => name === route)
   const request = rebuildRequest(summary)
-  const log = router === undefined ? noLog : (readRouteLog(profile) ?? computeLog(profile, app))
+  const log =
+    router === undefined || pattern !== undefined ? noLog : (readRouteLog(profile) ?? computeLog(profile, app))
   const methods = new Map(declared.map(({ methods, name }) => [name, methods?.join(', ')]))
   const rows = toLogRows(log, router?.outcome === 'match' ? route : '').map(row => ({
     methods: methods.get(row.name) ?? '',
@@ -71,7 +73,8 @@ function toView({ profile }: PanelProfile, app: PanelServices) {
     nearest: nearest ?? false,
     route,
     routePlace: app.editor.viewRoute(route),
-    routePath: known?.path ?? '',
+    routePath: known?.path ?? pattern ?? '',
+    isElsewhere: pattern !== undefined,
     controller: summary.controller ?? '',
     controllerPlace: app.editor.viewController(summary.controller ?? ''),
     allow: log.allow.join(', '),

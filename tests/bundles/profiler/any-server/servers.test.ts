@@ -248,7 +248,10 @@ t.test('HTTP/2 is seen as far as it uses messages and replies', async t => {
   await until(() => ['/body', '/secure', '/old'].every(target => stepsOf(target).includes(`${target} end`)))
   t.strictSame(table(), { listener: 'right', data: 'right', end: 'right', finish: 'right', close: 'right' })
   // At the end of a stream, Node passes on the end of the body again.
-  const stepsOnce = (target: string) => [...new Set(stepsOf(target).map(step => step.slice(target.length + 1)))]
+  const stepsOnce = (target: string) =>
+    stepsOf(target)
+      .map(step => step.slice(target.length + 1))
+      .filter((step, index, all) => step !== 'received' || all.indexOf(step) === index)
   t.strictSame(stepsOnce('/text'), ['begin', 'received', 'head', 'send 4', 'finish', 'end'])
   t.strictSame(stepsOnce('/empty'), ['begin', 'received', 'head', 'finish', 'end'])
   t.strictSame(stepsOnce('/bare'), ['begin', 'received', 'head', 'finish', 'end'])

@@ -1,0 +1,112 @@
+import { type ChildProcess, spawn } from 'node:child_process'
+import { randomBytes } from 'node:crypto'
+import { existsSync } from 'node:fs'
+import { tmpdir } from 'node:os'
+import path from 'node:path'
+import { isMainThread } from 'node:worker_threads'
+import { createFrameworkBundle } from '../bundles/framework/framework-bundle.ts'
+import { home } from '../bundles/profiler/profile/links.ts'
+import { createViewerBundle } from '../bundles/profiler/profiler-bundle.ts'
+import { FileProfileStorage } from '../bundles/profiler/store/file-profile-storage.ts'
+import { Kernel } from '../kernel/kernel.ts'
+import { readConfig } from '../lib/env/config.ts'
+import { Settings } from '../lib/env/settings.ts'
+import { createLogger } from '../lib/log/create-logger.ts'
+import { Redactor } from '../lib/redact/redactor.ts'
+import { createNodeServer, type Variables } from './application.ts'
+
+/** The variables that are settings of the viewer. The application may have others of the same names as settings of a kernel. */
+const ownSettings = /^(?:PROFILER_|DEBUG_ALLOWED_|DEBUG_KEY$|EDITOR_)/
+
+/** The variable by which child processes, such as workers of a cluster, know the address of the pages. */
+const viewerVariable = 'PROFILER_VIEWER'
+
+const defaultPort = 8100
+
+/**
+ * Records the requests of all servers of this process, and shows them on a port of its own, only for this machine. Reads no file of the
+ * application, and does not keep the process alive.
+ *
+ * @throws the errors of `Kernel.boot`
+ */
+export async function profileProcess(
+  directory: string = process.cwd(),
+  env: NodeJS.ProcessEnv = process.env,
+): Promise<void> {
+  // A thread has the output and the port of its process.
+  if (!isMainThread) return
+  if (isRefused(env)) {
+    process.stderr.write(`${refusal}\n`)
+    return
+  }
+  const { PROFILER_PORT: port, PROFILER_IN_PRODUCTION: _, [viewerVariable]: parent, ...own } = pickSettings(env)
+  const settings = new Settings({ variables: { ...own, APP_ENV: 'dev', APP_SECRET: randomBytes(32).toString('hex') } })
+  const config = readConfig(settings)
+  // The object itself: the application may set variables while it starts.
+  const redactor = new Redactor(env)
+  const logger = createLogger({ level: 'warning', format: 'readable', stream: process.stderr, redactor })
+  const folder = findFolder(directory)
+  const storage = new FileProfileStorage({
+    directory: path.join(folder, 'profiler'),
+    onProblem: (message, error) => logger.warning(message, { exception: error }),
+  })
+  const onFirst = () => {
+    redactor.declare([])
+    if (isRefused(env)) logger.warning(refusal)
+    return !isRefused(env)
+  }
+  const viewer = await createViewerBundle({ storage, armFile: path.join(folder, 'cpu-profile.json'), onFirst })
+  const bundles = [createFrameworkBundle(), viewer]
+  const { app } = await Kernel.boot({ settings, config, directory, files: folder, bundles, logger, redactor })
+  process.on('exit', () => storage.flushNow())
+  if (parent !== undefined) {
+    app.signals.emit('server.listening', { url: parent })
+    return
+  }
+  const url = await listen(createNodeServer(app, { isBackground: true }), port)
+  env[viewerVariable] = url
+  process.stderr.write(`Profiler: ${url}${home}\n`)
+}
+
+const refusal =
+  'Nothing is profiled: NODE_ENV is production. PROFILER_IN_PRODUCTION=1 allows it, and stores what requests contain.'
+
+function isRefused({ NODE_ENV, PROFILER_IN_PRODUCTION }: Variables): boolean {
+  return NODE_ENV === 'production' && PROFILER_IN_PRODUCTION !== '1'
+}
+
+function pickSettings(env: Variables): Record<string, string> {
+  const pairs = Object.entries(env).filter((pair): pair is [string, string] => ownSettings.test(pair[0]) && !!pair[1])
+  return Object.fromEntries(pairs)
+}
+
+/** Watchers of sources leave out `node_modules`, and so does git. */
+function findFolder(directory: string): string {
+  const parent = path.dirname(directory)
+  const modules = path.join(directory, 'node_modules')
+  if (existsSync(modules)) return path.join(modules, '.cache/sinfonietta')
+  return parent === directory ? path.join(tmpdir(), 'sinfonietta') : findFolder(parent)
+}
+
+/** Listens on the wanted port; without one on the usual port, or on a free one. */
+async function listen(server: ReturnType<typeof createNodeServer>, port: string | undefined): Promise<string> {
+  const host = '127.0.0.1'
+  if (port !== undefined) return server.listen(host, Number(port))
+  return server.listen(host, defaultPort).catch(() => server.listen(host, 0))
+}
+
+/** Runs a program of Node with the profiler, and ends as it ends: with its exit code, or by its signal. */
+export function runProfiled(commandLine: readonly string[]): ChildProcess {
+  const preload = new URL('exports/profile.js', import.meta.url).href
+  const child = spawn(process.execPath, ['--import', preload, ...commandLine], { stdio: 'inherit' })
+  const signals = ['SIGINT', 'SIGTERM', 'SIGHUP'] as const
+  // A terminal sends its signals to both processes; a second one would end many programs at once.
+  for (const signal of signals) process.on(signal, () => void (process.stdin.isTTY || child.kill(signal)))
+  child.on('exit', (code, signal) => {
+    process.exitCode = code ?? 1
+    if (signal === null) return
+    for (const each of signals) process.removeAllListeners(each)
+    process.kill(process.pid, signal)
+  })
+  return child
+}

@@ -1,0 +1,332 @@
+import type { ServerResponse } from 'node:http'
+import { Http2ServerRequest } from 'node:http2'
+import type { DebugGate } from '../../../kernel/debug-gate.ts'
+import type { RequestContext } from '../../../kernel/request-context.ts'
+import { decodeUtf8 } from '../../../lib/body/body-source.ts'
+import { type FormData, parseForm } from '../../../lib/body/form-data.ts'
+import { RequestBody } from '../../../lib/body/request-body.ts'
+import { Headers } from '../../../lib/http/headers.ts'
+import { type Connection, Request } from '../../../lib/http/request.ts'
+import { isBodiless, Response } from '../../../lib/http/response.ts'
+import type { Logger } from '../../../lib/log/logger.ts'
+import { profileLink } from '../profile/links.ts'
+import type { Profiler } from '../record/profiler.ts'
+import type { Trace } from '../record/trace.ts'
+import { type ObservedExchange, type ServerMessage, type ServerReply, watchServers } from './servers.ts'
+
+declare module '../../../lib/http/request.ts' {
+  interface KnownAttributes {
+    /** Of a request of another server: the pattern of its route, such as `/users/:id`. */
+    _route_pattern: string
+  }
+}
+
+/** The services that record the requests of servers. */
+interface ExchangeServices {
+  readonly profiler: Profiler
+  readonly context: RequestContext
+  readonly debugGate: Pick<DebugGate, 'allows' | 'identify'>
+  readonly logger: Logger
+  /** The value of the header `server-timing`. */
+  readonly toServerTiming: (trace: Trace) => string
+  /** The origin of the pages of the profiler. */
+  readonly viewer: string
+  /** Called before the first request, when the application has started: whether requests are recorded. */
+  readonly onFirst: () => boolean
+}
+
+/** Records the requests of all servers of the process but those of kernels, until the returned function is called. */
+export function recordServers(services: ExchangeServices): () => void {
+  const { context, debugGate, logger, onFirst, profiler } = services
+  let isRecording: boolean | undefined
+  return watchServers({
+    context,
+    begin(message, reply) {
+      isRecording ??= onFirst()
+      if (!isRecording) return undefined
+      const request = new ServerRequest(message)
+      // Before the trace begins: it may read a file of the system.
+      debugGate.identify(request)
+      const trace = profiler.begin(request)
+      return trace && new ServerExchange(services, trace, request, message, reply)
+    },
+    onFailure: error => logger.error('A request could not be recorded.', { exception: error }),
+  })
+}
+
+/** Whether a request is one of another server. */
+export function isOfServer(request: Request): boolean {
+  return request instanceof ServerRequest
+}
+
+/** Bytes of a body that are kept: more is not parsed. */
+const bodyLimit = 262_144
+
+/** The last exchange of a connection, until it ends. */
+const latest = new WeakMap<object, ServerExchange>()
+
+/** A request that another server answers, from its head to the end of its response. */
+class ServerExchange implements ObservedExchange {
+  readonly request: ServerRequest
+  readonly trace: Trace
+  readonly #services: ExchangeServices
+  readonly #message: ServerMessage
+  readonly #reply: ServerReply
+  readonly #content = new BodyCopy()
+  #isEnded = false
+  /** The next request of the connection, if it has come before this one has ended. */
+  #next: ServerExchange | undefined
+
+  constructor(
+    services: ExchangeServices,
+    trace: Trace,
+    request: ServerRequest,
+    message: ServerMessage,
+    reply: ServerReply,
+  ) {
+    this.#services = services
+    this.trace = trace
+    this.request = request
+    this.#message = message
+    this.#reply = reply
+    // The streams of HTTP/2 do not wait for one another.
+    if (message instanceof Http2ServerRequest) return
+    const earlier = latest.get(message.socket)
+    if (earlier !== undefined) earlier.#next = this
+    latest.set(message.socket, this)
+  }
+
+  receive(chunk: unknown): void {
+    this.request.observed?.note(chunk)
+  }
+
+  /** The profile is named for clients that may see debug output, as in an application of our own. */
+  fieldsFor(given: unknown): Readonly<Record<string, string>> {
+    const { debugGate, profiler, toServerTiming, viewer } = this.#services
+    const { request, trace } = this
+    if (!debugGate.allows(request) || !profiler.keeps(trace)) return {}
+    const has = (name: string) => this.#reply.hasHeader(name) || hasField(given, name)
+    return {
+      ...(!has('x-debug-token') && {
+        'x-debug-token': trace.token,
+        'x-debug-token-link': `${viewer}${profileLink(trace.token)}`,
+      }),
+      ...(!has('server-timing') && { 'server-timing': toServerTiming(trace) }),
+    }
+  }
+
+  /** A stream of events may stay open for hours: its profile is stored when it begins. */
+  noteHead(): void {
+    this.trace.response = readHead(this.#reply)
+    if (this.trace.response.headers.get('content-type')?.startsWith('text/event-stream')) this.finish()
+  }
+
+  send(chunk: string | Uint8Array, encoding: unknown): void {
+    if (this.request.method === 'HEAD' || isBodiless(this.#reply.statusCode)) return
+    // Node has accepted the encoding.
+    const code = typeof encoding === 'string' ? (encoding as BufferEncoding) : 'utf8'
+    this.#content.add(typeof chunk === 'string' ? Buffer.from(chunk, code) : chunk)
+  }
+
+  finish(): void {
+    const { request, trace } = this
+    if (trace.duration !== undefined) return
+    if (!this.#message.readableDidRead) request.observed?.ignore()
+    const pattern = foldPath(request.path)
+    request.attributes.set('_route_pattern', pattern)
+    request.attributes.set('_route', `${request.method} ${pattern}`)
+    trace.events.finish()
+    this.#services.profiler.finish(trace)
+  }
+
+  /** Replies that wait behind the last one of a connection are never sent, and Node does not close them. */
+  #endNext(): void {
+    const { socket } = this.#message
+    if (latest.get(socket) === this) latest.delete(socket)
+    const { shouldKeepAlive } = this.#reply as Partial<ServerResponse>
+    if (this.#next !== undefined && (shouldKeepAlive === false || socket.destroyed)) this.#next.end()
+  }
+
+  end(): void {
+    if (this.#isEnded) return
+    this.#isEnded = true
+    this.#endNext()
+    this.finish()
+    const { trace } = this
+    const { bytes, length } = this.#content
+    trace.sentAt = trace.elapsed()
+    trace.page = { body: bytes, encoding: trace.response?.headers.get('content-encoding') ?? '', whole: length }
+    const { writableEnded, writableFinished } = this.#reply as Partial<ServerReply & { writableFinished: boolean }>
+    this.#services.profiler.terminate(trace, {
+      // A reply of HTTP/2 does not have the second property.
+      isSent: writableEnded === true && writableFinished !== false && !this.#message.aborted,
+      response: trace.response,
+      sentBytes: length,
+      streamError: undefined,
+    })
+  }
+}
+
+/** Whether fields for `writeHead` have a name: they are an object, names and values in turn, or pairs. */
+function hasField(given: unknown, name: string): boolean {
+  if (typeof given !== 'object' || given === null) return false
+  const names = Array.isArray(given) ? given.flat().filter((_, index) => index % 2 === 0) : Object.keys(given)
+  return names.some(each => String(each).toLowerCase() === name)
+}
+
+/** Reads the head as it was written. Node keeps the text of HTTP/1 in a property that many packages read. */
+function readHead(reply: ServerReply): Response {
+  const { _header: text } = reply as { readonly _header?: unknown }
+  const fields = typeof text === 'string' ? parseHead(text) : listFields(reply)
+  // Node sends any status up to 999.
+  return new Response(null, { status: Math.min(reply.statusCode, 599), headers: fields })
+}
+
+function parseHead(text: string): [string, string][] {
+  const lines = text.split('\r\n').slice(1).filter(Boolean)
+  return lines.map(line => {
+    const at = line.indexOf(':')
+    return [line.slice(0, at), line.slice(at + 2)]
+  })
+}
+
+function listFields(reply: ServerReply): [string, string][] {
+  const fields = Object.entries(reply.getHeaders()).filter(([name]) => !name.startsWith(':'))
+  return fields.flatMap(([name, value]) => [value].flat().map((each): [string, string] => [name, String(each)]))
+}
+
+/** Without the pattern of a route, paths that differ in numbers and ids only are one route. */
+function foldPath(path: string): string {
+  return path.replace(/\/(?:\d+|[\da-f]{8}-[\da-f-]{27}|[\da-f]{24,})(?=\/|$)/gi, '/*')
+}
+
+/** A request that another server answers. The profiler only looks at it. */
+class ServerRequest extends Request {
+  /** Its body, as far as the parser has passed it on. */
+  readonly observed: ObservedBody | undefined
+
+  constructor(message: ServerMessage) {
+    const headers = readFields(message)
+    const hasBody = headers.has('content-length') || headers.has('transfer-encoding') || isStreaming(message)
+    const body = hasBody ? new ObservedBody(message, headers) : undefined
+    super({
+      // A message that a server receives has a method and a URL.
+      method: message.method as string,
+      target: message.url as string,
+      httpVersion: message.httpVersion,
+      headers,
+      connection: connectionOf(message),
+      body,
+    })
+    this.observed = body
+  }
+}
+
+/** A body in HTTP/2 may have no length. */
+function isStreaming(message: ServerMessage): boolean {
+  return message instanceof Http2ServerRequest && !message.stream.endAfterHeaders
+}
+
+/** The fields of HTTP/2 begin with pseudo-header fields (RFC 9113, section 8.3). */
+function readFields({ rawHeaders }: ServerMessage): Headers {
+  if (!rawHeaders.some(field => field.startsWith(':'))) return Headers.fromRaw([...rawHeaders])
+  const fields: string[] = []
+  for (let at = 0; at < rawHeaders.length; at += 2) {
+    const [name = '', value = ''] = rawHeaders.slice(at, at + 2)
+    if (name === ':authority') fields.push('host', value)
+    else if (!name.startsWith(':')) fields.push(name, value)
+  }
+  return Headers.fromRaw(fields)
+}
+
+/** The ends of the connections of HTTP/2, by their sessions: Node throws when the socket of an ended session is read. */
+const connections = new WeakMap<object, Connection>()
+
+function connectionOf(message: ServerMessage): Connection {
+  // A TLS socket has the property `encrypted`; a plain one does not.
+  const socket = message.socket as Connection
+  const session = message instanceof Http2ServerRequest ? message.stream.session : undefined
+  if (session === undefined) return socket
+  const known = connections.get(session)
+  if (known !== undefined) return known
+  const { encrypted, localAddress, localPort, remoteAddress, remotePort } = socket
+  const connection = { encrypted: encrypted === true, localAddress, localPort, remoteAddress, remotePort }
+  connections.set(session, connection)
+  return connection
+}
+
+/** A body that the application reads. Its bytes are kept as they pass by, as long as they are few. */
+class ObservedBody extends RequestBody {
+  readonly #copy = new BodyCopy()
+  #isComplete = false
+  #isIgnored = false
+  #form: FormData | undefined
+
+  constructor(message: ServerMessage, headers: Headers) {
+    const length = headers.get('content-length')
+    super({
+      stream: message,
+      length: length === null ? undefined : Number(length),
+      contentType: headers.get('content-type') ?? undefined,
+    })
+  }
+
+  /** Notes a part that the parser passes on; `null` at the end. */
+  note(chunk: unknown): void {
+    if (chunk === null) this.#isComplete = true
+    else if (chunk instanceof Uint8Array) this.#copy.add(chunk)
+  }
+
+  /** The application has answered without reading it. */
+  ignore(): void {
+    this.#isIgnored = true
+  }
+
+  override get wasRead(): boolean {
+    return this.#copy.length > 0 && !this.#isIgnored
+  }
+
+  override peek(): ReturnType<RequestBody['peek']> {
+    const { isWhole, length } = this.#copy
+    if (!this.#isComplete || this.#isIgnored) return { bytes: undefined, form: undefined }
+    if (!isWhole) return { bytes: undefined, form: undefined, size: length }
+    const { bytes } = this.#copy
+    if (this.contentType === 'application/x-www-form-urlencoded') this.#form ??= readForm(bytes)
+    return { bytes, form: this.#form }
+  }
+}
+
+const fieldLimit = 1000
+
+function readForm(bytes: Uint8Array): FormData | undefined {
+  try {
+    return parseForm(decodeUtf8(bytes), fieldLimit)
+  } catch {
+    return undefined
+  }
+}
+
+/** The first bytes of a body. They are copied: the application may use its buffers again. */
+class BodyCopy {
+  /** Bytes of the whole body. */
+  length = 0
+  readonly #parts: Uint8Array[] = []
+  #kept = 0
+
+  add(part: Uint8Array): void {
+    this.length += part.length
+    const room = Math.min(bodyLimit - this.#kept, part.length)
+    if (room <= 0) return
+    this.#parts.push(Buffer.from(part.subarray(0, room)))
+    this.#kept += room
+  }
+
+  get isWhole(): boolean {
+    return this.length === this.#kept
+  }
+
+  /** The bytes that are kept. */
+  get bytes(): Uint8Array {
+    return Buffer.concat(this.#parts)
+  }
+}
