@@ -37,18 +37,13 @@ function endAfterFailure(root: Test): void {
     if (--running === 0) void endProgram()
   })
   process.on('exit', () => {
-    const folders = [root, ...tests].filter(({ saveFixture }) => !saveFixture).map(({ testdirName }) => testdirName)
-    removeFolders(folders)
-    if (root.passing()) return
     // Writes that have begun end in other threads, on a busy machine some time later. They can create a folder again.
-    Atomics.wait(new Int32Array(new SharedArrayBuffer(4)), 0, 0, 500)
-    removeFolders(folders)
+    if (!root.passing()) Atomics.wait(new Int32Array(new SharedArrayBuffer(4)), 0, 0, 500)
+    // Work that a test has left still wrote while tap removed its folder.
+    for (const { saveFixture, testdirName } of [root, ...tests]) {
+      if (!saveFixture) rmSync(testdirName, { recursive: true, force: true, maxRetries: 5 })
+    }
   })
-}
-
-/** Removes folders into which the work that a test has left still wrote while tap removed them. */
-function removeFolders(folders: readonly string[]): void {
-  for (const folder of folders) rmSync(folder, { recursive: true, force: true, maxRetries: 5 })
 }
 
 /** The end of a teardown; for a failed test at most the limit, so that the next teardown is called. */

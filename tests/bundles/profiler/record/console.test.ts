@@ -357,7 +357,7 @@ t.test('the panel, the toolbar, the list and the exports show dumps', async t =>
   const markdown = (await kernel.client.get(`/_profiler/${token}.md?panel=console`)).text
   t.match(
     markdown,
-    /\+[\d.]+ ms dump `a <label>` at `tests\/.+console\.test\.[jt]s:\d+`\n\n```text\nObject\n {2}list: Array\(2\)\n/,
+    /\+[\d.]+ m?s dump `a <label>` at `tests\/.+console\.test\.[jt]s:\d+`\n\n```text\nObject\n {2}list: Array\(2\)\n/,
   )
   t.match(markdown, /```text\nsaid <i>\n```/)
   t.match(markdown, /```text\ntraced\nat .+console\.test/)

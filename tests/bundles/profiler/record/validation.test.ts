@@ -84,7 +84,7 @@ t.test('a refused JSON body is in the profile, the panel, the toolbar and the ex
 
   const html = plainEquals(await kernel.show('validation', profile))
   t.match(html, '<h3>JSON body <span class="level level-warning">refused, 4 issues</span></h3>')
-  t.match(html, /<p class="soft">Cart \(valibot\), \+[\d.]+ ms, took [\d.]+ ms<\/p>/)
+  t.match(html, /<p class="soft">Cart \(valibot\), \+[\d.]+ m?s, took [\d.]+ m?s<\/p>/)
   t.match(html, '<td><code>items.0.price</code></td>')
   t.match(html, '<code>&quot;&lt;5&gt;&quot;</code>')
   t.match(html, '<td class="full" data-label="received"><code>******</code></td>', 'a received password')
@@ -94,7 +94,7 @@ t.test('a refused JSON body is in the profile, the panel, the toolbar and the ex
   const bar = toText(plainEquals((await kernel.client.get(`/_wdt/${token}`)).text))
   t.match(bar, 'Validation 4 issues Validation items.0.price Invalid type: Expected number but received "<5>"')
   const markdown = (await kernel.client.get(`/_profiler/${token}.md?panel=validation`)).text
-  t.match(markdown, /\n\nJSON body: refused, 4 issues by `Cart \(valibot\)`, took [\d.]+ ms\n\n- `items\.0\.price`: /)
+  t.match(markdown, /\n\nJSON body: refused, 4 issues by `Cart \(valibot\)`, took [\d.]+ m?s\n\n- `items\.0\.price`: /)
   t.match(markdown, '`Invalid type: Expected number but received "<5>"`, received `"<5>"`\n')
   t.match((await kernel.client.get(`/_profiler/${token}.md`)).text, '## Validation')
   t.match((await kernel.client.get(`/_profiler/${token}.json?panel=validation`)).json(), {
@@ -132,13 +132,13 @@ t.test('accepted inputs are in the panel, without a badge and an item of the too
   )
   t.strictSame(kernel.panel('validation').badge?.(profile), { text: '', level: 'warning' })
   const text = toText(plainEquals(await kernel.show('validation', profile)))
-  t.match(text, /Route parameters accepted arktype, \+[\d.]+ ms, took [\d.]+ ms Received values Object id : "7"/)
+  t.match(text, /Route parameters accepted arktype, \+[\d.]+ m?s, took [\d.]+ m?s Received values Object id : "7"/)
   t.match(text, /Query accepted valibot,/)
   t.notMatch((await kernel.client.get(`/_wdt/${profile.summary.token}`)).text, 'Validation')
   const markdown = toMarkdown(createShown({}, { profile }), 'validation')
   t.match(
     markdown,
-    /Query: accepted by `valibot`, took [\d.]+ ms\n\n```text\nObject\n {2}page: "2"\n {2}code: "\*{6}"\n {2}state: "1"\n```/,
+    /Query: accepted by `valibot`, took [\d.]+ m?s\n\n```text\nObject\n {2}page: "2"\n {2}code: "\*{6}"\n {2}state: "1"\n```/,
   )
 
   const none = await kernel.profileOf(await kernel.client.get('/_none'))
