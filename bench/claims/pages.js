@@ -4,6 +4,7 @@ import { createFrameworkBundle } from '../../dist/bundles/framework/framework-bu
 import { findPredecessors } from '../../dist/bundles/profiler/insight/relatives.js'
 import { createProfilerBundle } from '../../dist/bundles/profiler/profiler-bundle.js'
 import { MemoryProfileStorage } from '../../dist/bundles/profiler/store/memory-profile-storage.js'
+import { readLimit } from '../../dist/bundles/profiler/store/profile-storage.js'
 import { siteBundle } from '../../dist/bundles/site/site-bundle.js'
 import { createTestKernel } from '../../dist/kernel/testing/create-test-kernel.js'
 import { createRequest } from '../../dist/kernel/testing/event-factories.js'
@@ -150,7 +151,7 @@ export const panelTimes = {
   },
 }
 
-/** The search for earlier requests like one of 10,000, of which two thirds have the same route. */
+/** The search for earlier requests like one of 10,000, of which two thirds have the same route; with the read of the store. */
 function createUsualSearch() {
   const storage = new MemoryProfileStorage()
   const { summary } = createProfile({})
@@ -159,7 +160,10 @@ function createUsualSearch() {
     const token = (0x100000 + index).toString(16)
     storage.append({ summary: { ...summary, token, route, time: summary.time + index }, text: '{}' }, '{}')
   }
-  return () => findPredecessors(storage, { ...summary, time: summary.time + searchedProfiles })
+  return async () => {
+    const { summaries } = await storage.search({ limit: readLimit })
+    return findPredecessors(summaries, { ...summary, time: summary.time + searchedProfiles })
+  }
 }
 
 /** A site that has recorded a 404, and the pages about it. */

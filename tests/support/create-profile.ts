@@ -112,7 +112,7 @@ export function createShown(data: Profile['data'], more: Partial<PanelProfile> =
     earlier: [],
     query: new URLSearchParams(),
     findChildren: finds([]),
-    findOccurrences: finds(undefined),
+    findOccurrences: () => undefined,
     findPrevious: finds(undefined),
     findDistributedTrace: finds({ spans: [], profiles: [] }),
     ...more,

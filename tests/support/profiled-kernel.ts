@@ -9,6 +9,7 @@ import { findChildren, findOccurrences, findRelatives } from '#bundles/profiler/
 import { findSinceEdit } from '#bundles/profiler/insight/since-edit.ts'
 import { findDistributedTrace } from '#bundles/profiler/insight/timeline/services.ts'
 import type { Profile } from '#bundles/profiler/profile/profile.ts'
+import { readLimit } from '#bundles/profiler/store/profile-storage.ts'
 import { CpuSampler } from '#bundles/profiler/subjects/cpu/cpu-sampler.ts'
 import { listViews } from '#bundles/profiler/subjects/views.ts'
 import {
@@ -95,7 +96,8 @@ export async function createProfiledKernel(t: Test, init: ProfiledInit = {}): Pr
     const find = async (token: string) => (await storage.find(token))?.profile.summary
     const { children, summary } = shown.profile
     const found = await Promise.all(children.map(find))
-    const { earlier } = await findRelatives(storage, shown.profile)
+    const { summaries } = await storage.search({ limit: readLimit })
+    const { earlier } = findRelatives(summaries, shown.profile)
     return {
       isPinned: false,
       findings: inspector.inspect(shown.profile),
@@ -104,10 +106,10 @@ export async function createProfiledKernel(t: Test, init: ProfiledInit = {}): Pr
       earlier,
       sinceEdit: await findSinceEdit(shown.profile, earlier, { storage, judge: new Inspector([]) }),
       query: new URLSearchParams(),
-      findChildren: profile => findChildren(storage, profile),
-      findOccurrences: ({ summary }) => findOccurrences(storage, summary),
-      findPrevious: profile => compareWithPrevious(storage, profile),
-      findDistributedTrace: profile => findDistributedTrace(storage, profile),
+      findChildren: profile => findChildren(storage, summaries, profile),
+      findOccurrences: ({ summary }) => findOccurrences(summaries, summary),
+      findPrevious: profile => compareWithPrevious(storage, summaries, profile),
+      findDistributedTrace: profile => findDistributedTrace(storage, summaries, profile),
       ...shown,
     }
   }

@@ -23,7 +23,7 @@ import {
 import { findRestart } from '../insight/since-edit.ts'
 import type { Profile } from '../profile/profile.ts'
 import { readOriginal } from '../record/recording-policy.ts'
-import type { ProfileStorage } from '../store/profile-storage.ts'
+import { type ProfileStorage, readLimit } from '../store/profile-storage.ts'
 import { type Delta, toCompareView } from '../web/pages/compare-page.ts'
 import { type CommandServices, fail, findNamed, latest, tokenArgument } from './profiler-list.ts'
 
@@ -226,7 +226,8 @@ export function createProfilerCompare(storage: ProfileStorage): ConsoleCommand {
     async run({ arguments: { a = '', b } }, output) {
       const named = await findNamed(storage, a, output)
       if (named === undefined) return exitCodes.failure
-      const word = b ?? (await findPredecessors(storage, named.profile.summary)).previous?.token
+      const { summaries } = await storage.search({ limit: readLimit })
+      const word = b ?? findPredecessors(summaries, named.profile.summary).previous?.token
       if (word === undefined) output.error(`There is no earlier profile of the same request as "${a}".`)
       const other = word === undefined ? undefined : await findNamed(storage, word, output)
       if (other === undefined) return exitCodes.failure
@@ -249,7 +250,8 @@ export async function compareStored(
   first: Profile,
   second: Profile,
 ): Promise<CompareDocument> {
-  const { spread } = await findPredecessors(storage, second.summary)
+  const { summaries } = await storage.search({ limit: readLimit })
+  const { spread } = findPredecessors(summaries, second.summary)
   const comparison = compareProfiles(first, second, spread)
   const likeness = likenessOf(first.summary, second.summary)
   const { parts, records, restart, verdict } = toCompareView(first, second, comparison)

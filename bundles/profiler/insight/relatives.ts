@@ -1,5 +1,6 @@
 import type { Profile, ProfileSummary } from '../profile/profile.ts'
-import type { ProfileFilter, ProfileStorage, StoredProfile } from '../store/profile-storage.ts'
+import { selectSorted } from '../store/base-profile-storage.ts'
+import { type ProfileFilter, type ProfileStorage, readLimit, type StoredProfile } from '../store/profile-storage.ts'
 import { measureSpread } from './durations.ts'
 import type { Finding } from './findings/finding.ts'
 import type { Inspector } from './findings/inspector.ts'
@@ -27,13 +28,16 @@ export async function showProfile(
   inspector: Inspector,
 ): Promise<ShownProfile & Relatives> {
   const { profile } = stored
-  const relatives = await findRelatives(storage, profile)
+  const { summaries } = await storage.search({ limit: readLimit })
+  const relatives = findRelatives(summaries, profile)
   const sinceEdit = await findSinceEdit(profile, relatives.earlier, { judge: inspector, storage })
   return { ...stored, ...relatives, findings: inspector.inspect(profile), sinceEdit }
 }
 
-/** The stored profiles that the page of a profile links to. */
+/** The stored profiles that the page of a profile links to, and those in which it searches for others. */
 export interface Relatives {
+  /** All stored profiles when the profile was read, the newest first. Its panels search here: a search of the store reads its files again. */
+  readonly summaries: readonly ProfileSummary[]
   readonly parent: ProfileSummary | undefined
   /** In the order of `children` in the profile. */
   readonly children: readonly ProfileSummary[]
@@ -41,53 +45,67 @@ export interface Relatives {
   readonly older: ProfileSummary | undefined
   /** The next main request. */
   readonly newer: ProfileSummary | undefined
-  /** The number of later main requests that were found. */
+  /** The number of later main requests, of the next 200 requests. */
   readonly newerCount: number
-  /** Whether there may be more later requests than were searched. */
+  /** Whether there are later requests that were not counted. */
   readonly hasMore: boolean
   /** The latest similar requests before this one that were complete, at most 200, the newest first. */
   readonly earlier: readonly ProfileSummary[]
 }
 
-/** The maximal number of sub-requests that are searched for. */
-const childLimit = 1000
+/** The number of later requests in which main requests are counted. */
+const newerLimit = 200
 
-/** The number of requests in which the next main request is searched: most may be sub-requests. */
-const neighbourLimit = 200
-
-/** Finds the relatives of a profile. It searches: `find` would wait a second for each profile that was deleted. */
-export async function findRelatives(storage: ProfileStorage, { summary, children }: Profile): Promise<Relatives> {
-  const { parent, time, token } = summary
-  const search = async (filter: ProfileFilter, limit: number, direction?: 'ascending' | 'descending') => {
-    const sort = direction && { sort: { field: 'time', direction } as const }
-    const { summaries } = await storage.search({ filters: [filter], limit, ...sort })
-    return summaries
-  }
-  const [parents, found, before, after, earlier] = await Promise.all([
-    parent === null ? [] : search({ field: 'token', test: 'contains', value: parent }, 1),
-    children.length === 0 ? [] : search({ field: 'parent', test: 'contains', value: token }, childLimit),
-    search({ field: 'time', test: 'until', value: time }, neighbourLimit, 'descending'),
-    search({ field: 'time', test: 'from', value: time }, neighbourLimit, 'ascending'),
-    findSimilar(storage, summary),
-  ])
+/** Finds the relatives of a profile. They are searched: `storage.find` would wait a second for each profile that was deleted. */
+export function findRelatives(summaries: readonly ProfileSummary[], { children, summary }: Profile): Relatives {
+  const { parent, token } = summary
+  const found = children.length === 0 ? [] : summaries.filter(other => other.parent === token)
   const byToken = new Map(found.map(child => [child.token, child]))
-  const isMain = (other: ProfileSummary) => other.parent === null
-  const newer = after
-    .filter(isMain)
-    .toSorted(compareTime)
-    .filter(other => compareTime(other, summary) > 0)
+  const { older, since } = lookAround(summaries, summary)
+  const next = selectSorted(since, other => other, newerLimit, { field: 'time', direction: 'ascending' })
+  const newer = next.filter(other => isMain(other) && compareTime(other, summary) > 0).sort(compareTime)
   return {
-    parent: parents.find(other => other.token === parent),
+    summaries,
+    parent: parent === null ? undefined : summaries.find(other => other.token === parent),
     children: children.flatMap(child => byToken.get(child) ?? []),
-    older: before
-      .filter(isMain)
-      .toSorted(compareTime)
-      .findLast(other => compareTime(other, summary) < 0),
+    older,
     newer: newer[0],
     newerCount: newer.length,
-    hasMore: after.length === neighbourLimit,
-    earlier: earlier.filter(other => other.outcome === 'complete' && compareTime(other, summary) < 0),
+    hasMore: next.length === newerLimit,
+    earlier: findEarlier(summaries, summary).filter(({ outcome }) => outcome === 'complete'),
   }
+}
+
+function isMain({ parent }: ProfileSummary): boolean {
+  return parent === null
+}
+
+/** Finds the last main request before another request, and all requests since, in one pass: there may be 100,000 summaries. */
+function lookAround(summaries: readonly ProfileSummary[], summary: ProfileSummary) {
+  const { time } = summary
+  const since: ProfileSummary[] = []
+  let older: ProfileSummary | undefined
+  for (const other of summaries) {
+    if (other.time >= time) since.push(other)
+    // Most requests are before the one that was found: for them, this is enough.
+    if (!isMain(other) || other.time > time || (older !== undefined && other.time < older.time)) continue
+    if (compareTime(other, summary) < 0 && (older === undefined || compareTime(other, older) > 0)) older = other
+  }
+  return { older, since }
+}
+
+/** Takes the first summaries that meet a condition. */
+function take(
+  summaries: readonly ProfileSummary[],
+  limit: number,
+  isWanted: (summary: ProfileSummary) => boolean,
+): ProfileSummary[] {
+  const taken: ProfileSummary[] = []
+  for (const summary of summaries) {
+    if (taken.length === limit) break
+    if (isWanted(summary)) taken.push(summary)
+  }
+  return taken
 }
 
 /** Compares the times of two requests. The token orders requests of the same millisecond, so that the order is stable. */
@@ -96,44 +114,31 @@ function compareTime(a: ProfileSummary, b: ProfileSummary): number {
 }
 
 /** The maximal number of profiles of sub-requests that are read. */
-const readLimit = 100
+const childLimit = 100
 
-/** Reads the profiles of the sub-requests of a profile. They are searched first: `find` would wait a second for each that was deleted. */
+/** Reads the profiles of the sub-requests of a profile; `summaries` are those of all stored profiles. */
 export async function findChildren(
-  storage: Pick<ProfileStorage, 'find' | 'search'>,
+  storage: Pick<ProfileStorage, 'find'>,
+  summaries: readonly ProfileSummary[],
   { children, summary }: Profile,
 ): Promise<Profile[]> {
   if (children.length === 0) return []
-  const filters = [{ field: 'parent', test: 'contains', value: summary.token } as const]
-  const { summaries } = await storage.search({ filters, limit: readLimit })
-  const found = await Promise.all(
-    summaries.filter(({ token }) => children.includes(token)).map(({ token }) => storage.find(token)),
-  )
+  const isChild = ({ parent, token }: ProfileSummary) => parent === summary.token && children.includes(token)
+  const found = await Promise.all(take(summaries, childLimit, isChild).map(({ token }) => storage.find(token)))
   return found.flatMap(stored => stored?.profile ?? [])
 }
 
 /** The number of similar profiles that are compared. */
 const similarLimit = 200
 
-/** Finds the previous profiles with the same method and route (without a route, with the same path), the newest first. */
-export async function findSimilar(
-  storage: Pick<ProfileStorage, 'search'>,
-  summary: ProfileSummary,
-): Promise<readonly ProfileSummary[]> {
-  const { method, route, time, token, url } = summary
-  // The filter with the fewest results comes first.
-  const filters: ProfileFilter[] = [
-    route === null
-      ? { field: 'url', test: 'contains', value: withoutQuery(url) }
-      : { field: 'route', test: 'among', value: new Set([route]) },
-    { field: 'time', test: 'until', value: time },
-    { field: 'method', test: 'contains', value: method },
-    ...(summary.parent === null ? [mainRequests] : []),
-  ]
-  // The results are the profiles that were stored last. A search sorted by time would have to compare all that match.
-  const { summaries } = await storage.search({ filters, limit: similarLimit })
-  const similar = summaries.filter(other => other.token !== token && isSameRequest(other, summary))
-  return similar.sort((one, other) => compareTime(other, one))
+/**
+ * Finds the requests before a request with the same method and route (without a route, with the same path), the newest first. They are
+ * the profiles that were stored last: in the order of their times, all would have to be compared.
+ */
+function findEarlier(summaries: readonly ProfileSummary[], summary: ProfileSummary): ProfileSummary[] {
+  const isSimilar = (other: ProfileSummary) => other.time <= summary.time && isSameRequest(other, summary)
+  const earlier = take(summaries, similarLimit, isSimilar).filter(other => compareTime(other, summary) < 0)
+  return earlier.sort((one, other) => compareTime(other, one))
 }
 
 function isSameRequest(one: ProfileSummary, other: ProfileSummary): boolean {
@@ -183,35 +188,20 @@ interface Predecessors {
 const candidateLimit = 8
 const sameLimit = 50
 
-/** Finds the earlier requests with which a request can be compared. */
-export async function findPredecessors(
-  storage: Pick<ProfileStorage, 'search'>,
-  summary: ProfileSummary,
-): Promise<Predecessors> {
-  const similar = await findSimilar(storage, summary)
-  const earlier = similar.filter(other => compareTime(other, summary) < 0)
-  // The limit of the search may have left out the requests of this URL.
-  const same = earlier.some(({ url }) => url === summary.url) ? [] : await findSame(storage, summary)
+/** Finds the earlier requests with which a request can be compared; `summaries` are those of all stored profiles, the newest first. */
+export function findPredecessors(summaries: readonly ProfileSummary[], summary: ProfileSummary): Predecessors {
+  const earlier = findEarlier(summaries, summary)
+  // The limit may have left out the requests of this URL.
+  const same = earlier.some(({ url }) => url === summary.url) ? [] : findSame(summaries, summary)
   const rankOf = (other: ProfileSummary) => likenesses.indexOf(likenessOf(other, summary))
   const candidates = [...same, ...earlier].sort((a, b) => rankOf(a) - rankOf(b)).slice(0, candidateLimit)
   return { previous: candidates[0], candidates, spread: measureSpread(earlier) }
 }
 
-async function findSame(
-  storage: Pick<ProfileStorage, 'search'>,
-  summary: ProfileSummary,
-): Promise<readonly ProfileSummary[]> {
-  const { time, url } = summary
-  const { summaries } = await storage.search({
-    filters: [
-      { field: 'url', test: 'among', value: new Set([url]) },
-      { field: 'time', test: 'until', value: time },
-    ],
-    limit: sameLimit,
-  })
-  return summaries
-    .filter(other => isSameRequest(other, summary) && compareTime(other, summary) < 0)
-    .sort((a, b) => compareTime(b, a))
+function findSame(summaries: readonly ProfileSummary[], summary: ProfileSummary): ProfileSummary[] {
+  const isSame = (other: ProfileSummary) =>
+    other.url === summary.url && isSameRequest(other, summary) && compareTime(other, summary) < 0
+  return take(summaries, sameLimit, isSame).sort((a, b) => compareTime(b, a))
 }
 
 /** The number of main requests that are searched. */
@@ -225,9 +215,10 @@ const pageSpan = 2_000
  * (`Sec-Fetch-Dest`, W3C Fetch Metadata), the result is the page.
  */
 export async function findLatest(storage: Pick<ProfileStorage, 'search'>): Promise<ProfileSummary | undefined> {
-  const { summaries } = await storage.search({ filters: [mainRequests], limit: latestLimit })
-  const wanted = summaries.filter(summary => !isBrowserProbe(summary))
-  const [newest = summaries[0]] = wanted
+  const { summaries } = await storage.search({ limit: readLimit })
+  const mains = take(summaries, latestLimit, isMain)
+  const wanted = mains.filter(summary => !isBrowserProbe(summary))
+  const [newest = mains[0]] = wanted
   if (newest === undefined || (newest.destination ?? 'document') === 'document') return newest
   const isPage = ({ contentType, time }: ProfileSummary) =>
     contentType?.startsWith('text/html') === true && newest.time - time <= pageSpan
@@ -255,29 +246,26 @@ export interface Occurrences {
 const occurrenceLimit = 1000
 const shownLimit = 3
 
-/** Finds the other requests with the same error in one search; `undefined` for a request without a fingerprint. */
-export async function findOccurrences(
-  storage: Pick<ProfileStorage, 'search'>,
+/** Finds the other requests with the same error; `undefined` for a request without a fingerprint. */
+export function findOccurrences(
+  summaries: readonly ProfileSummary[],
   { fingerprint, parent, route, token }: ProfileSummary,
-): Promise<Occurrences | undefined> {
+): Occurrences | undefined {
   if (fingerprint === null) return undefined
-  const { summaries, total } = await storage.search({ filters: [sameError(fingerprint)], limit: occurrenceLimit })
+  const all = take(summaries, occurrenceLimit + 1, other => other.fingerprint === fingerprint)
+  const found = all.slice(0, occurrenceLimit)
   // An error of a sub-request is usually an error of its main request, too, and is then counted once.
-  const tokens = new Set(summaries.map(each => each.token))
+  const tokens = new Set(found.map(each => each.token))
   const isOwn = (each: ProfileSummary) => each.token === token || each.parent === token || each.token === parent
-  const others = summaries.filter(each => !isOwn(each) && !(each.parent !== null && tokens.has(each.parent)))
+  const others = found.filter(each => !isOwn(each) && !(each.parent !== null && tokens.has(each.parent)))
   const times = others.map(({ time }) => time)
   return {
     fingerprint,
     count: others.length,
-    hasMore: total > summaries.length,
+    hasMore: all.length > found.length,
     first: others.length === 0 ? undefined : Math.min(...times),
     last: others.length === 0 ? undefined : Math.max(...times),
     routes: new Set([route, ...others.map(other => other.route)]).size,
     latest: others.slice(0, shownLimit),
   }
-}
-
-function sameError(fingerprint: string): ProfileFilter {
-  return { field: 'fingerprint', test: 'among', value: new Set([fingerprint]) }
 }

@@ -3,7 +3,7 @@ import { formatNumber } from '../profile/format.ts'
 import { groupBy } from '../profile/group-by.ts'
 import type { Profile, ProfileSummary } from '../profile/profile.ts'
 import { selectSorted } from '../store/base-profile-storage.ts'
-import type { ProfileStorage } from '../store/profile-storage.ts'
+import { type ProfileStorage, readLimit } from '../store/profile-storage.ts'
 import { leastForMedian, measureDurations } from './durations.ts'
 import { toBadge } from './findings/finding.ts'
 import type { Inspector } from './findings/inspector.ts'
@@ -236,9 +236,6 @@ interface FamilyMember {
 
 /** Deeper sub-requests are on this level: damaged profiles may be the parents of each other. */
 const depthLimit = 20
-
-/** The number of profiles that lists read: the newest. */
-export const readLimit = 100_000
 
 /** Groups profiles, the newest first, into families in the order of their main requests. */
 export function groupFamilies(summaries: readonly ProfileSummary[]): Family[] {

@@ -324,8 +324,10 @@ export function searchSummaries(
     const page = profiles.slice(Math.max(0, profiles.length - end), Math.max(0, profiles.length - offset))
     return { summaries: page.reverse().map(({ summary }) => summary), total: profiles.length }
   }
-  const summaries = profiles.map(({ summary }) => summary).reverse()
-  const found = filters.reduce((left, filter) => left.filter(matchFilter(filter)), summaries)
+  const tests = filters.map(matchFilter)
+  const found: ProfileSummary[] = []
+  for (const { summary } of profiles) if (tests.every(test => test(summary))) found.push(summary)
+  found.reverse()
   const sorted = sort === undefined ? found : selectSorted(found, summary => summary, end, sort)
   return { summaries: sorted.slice(offset, end), total: found.length }
 }

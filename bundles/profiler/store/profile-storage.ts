@@ -39,7 +39,7 @@ export interface ProfileQuery {
    */
   readonly sort?: { readonly field: SummaryField; readonly direction: 'ascending' | 'descending' }
   readonly offset?: number
-  /** The list of profiles asks for 100,000 without filters and without a sort: it counts, groups and filters them itself. */
+  /** The pages ask for 100,000 without filters and without a sort: they count, group and filter them themselves. */
   readonly limit: number
 }
 
@@ -86,6 +86,9 @@ export interface SpanStorage {
   /** Removes all spans. */
   purge(): Promise<void>
 }
+
+/** The number of profiles that lists and pages read: the newest. They search these themselves, in one pass. */
+export const readLimit = 100_000
 
 /** The most spans of a trace that are found. */
 export const foundLimit = 2000

@@ -8,17 +8,18 @@ import { toJson } from '../export/json.ts'
 import { toMarkdown } from '../export/markdown.ts'
 import { createCurl, toFetch } from '../export/snippets.ts'
 import { toCpuProfileFile, toTraceEvents } from '../export/timeline-files.ts'
-import { findChildren, type ShownProfile } from '../insight/relatives.ts'
+import { findChildren, type Relatives, type ShownProfile } from '../insight/relatives.ts'
 import { toSummaryView } from '../insight/summary-view.ts'
 import { createRequestSpans } from '../insight/timeline/request-spans.ts'
 import { findDistributedTrace, placeTrace } from '../insight/timeline/services.ts'
 import { type DataForm, type ExportKind, profileLink } from '../profile/links.ts'
-import type { Profile } from '../profile/profile.ts'
 import type { ProfileStorage } from '../store/profile-storage.ts'
 import type { Assets } from './assets.ts'
 import type { ProfilerApplication } from './page.ts'
 import { createPanelProfile, hasContent, renderPanel } from './panels/render-panel.ts'
 import type { PanelServices } from './panels/subject-view.ts'
+
+type ExportedProfile = ShownProfile & Pick<Relatives, 'summaries'>
 
 type ExportServices = PanelServices &
   Pick<ProfilerApplication, 'logger' | 'storage'> & {
@@ -28,7 +29,7 @@ type ExportServices = PanelServices &
 /** Formats a profile as the text of a file; `undefined` for the CPU profile of a request that was not sampled. */
 export function formatProfile(
   kind: ExportKind | DataForm,
-  shown: ShownProfile,
+  shown: ExportedProfile,
   services: ExportServices,
 ): string | undefined | Promise<string> {
   const { profile } = shown
@@ -40,7 +41,7 @@ export function formatProfile(
     case 'fetch':
       return toFetch(profile)
     case 'trace':
-      return formatTrace(profile, services.storage)
+      return formatTrace(shown, services.storage)
     case 'cpuprofile': {
       const file = toCpuProfileFile(profile)
       return file && formatJson(file)
@@ -54,10 +55,10 @@ export function formatProfile(
   }
 }
 
-async function formatTrace(profile: Profile, storage: ProfileStorage): Promise<string> {
+async function formatTrace({ profile, summaries }: ExportedProfile, storage: ProfileStorage): Promise<string> {
   const [spans, parts] = await Promise.all([
-    createRequestSpans(profile, of => findChildren(storage, of)),
-    findDistributedTrace(storage, profile),
+    createRequestSpans(profile, of => findChildren(storage, summaries, of)),
+    findDistributedTrace(storage, summaries, profile),
   ])
   placeTrace(spans.root, profile, parts)
   return formatJson(toTraceEvents(profile, spans))
@@ -67,7 +68,7 @@ async function formatTrace(profile: Profile, storage: ProfileStorage): Promise<s
  * Creates one HTML file of a profile, with all its panels and the stylesheet. It can be stored or sent. It has no scripts and loads
  * nothing, which its content security policy ensures; its links lead within it. Control characters are written as escapes.
  */
-async function toHtmlFile(shown: ShownProfile, services: ExportServices): Promise<string> {
+async function toHtmlFile(shown: ExportedProfile, services: ExportServices): Promise<string> {
   const { assets, storage, view } = services
   const { stylesheet } = assets
   const { profile } = shown

@@ -2,12 +2,11 @@ import { HttpError, type Request } from 'sinfonietta'
 import { t } from 'tap'
 import { findOccurrences } from '#bundles/profiler/insight/relatives.ts'
 import { type Profile, type ProfileSummary, parseSummary } from '#bundles/profiler/profile/profile.ts'
-import { MemoryProfileStorage } from '#bundles/profiler/store/memory-profile-storage.ts'
 import { fingerprintOf } from '#bundles/profiler/subjects/exception/record.ts'
 import { exchangeView } from '#bundles/profiler/subjects/exchange/show.ts'
 import { createEditorLinks } from '#bundles/profiler/web/editor-links.ts'
 import { Response } from '#lib/http/response.ts'
-import { createProfile, createRecord } from '#tests/support/create-profile.ts'
+import { createProfile, createSummary, tokenOf } from '#tests/support/create-profile.ts'
 import { toText } from '#tests/support/html.ts'
 import { createProfiledKernel } from '#tests/support/profiled-kernel.ts'
 
@@ -45,17 +44,16 @@ t.test('a summary of a version without fingerprints has none', async t => {
   t.equal(parseSummary({ ...old, fingerprint: 'abcdef12' })?.fingerprint, 'abcdef12')
 })
 
-async function storageOf(...changes: readonly Partial<ProfileSummary>[]): Promise<MemoryProfileStorage> {
-  const storage = new MemoryProfileStorage()
-  for (const [at, change] of changes.entries()) {
-    const token = (at + 1).toString(16).padStart(6, '0')
-    storage.append(createRecord({ token, time: at, fingerprint: 'abcdef12', ...change }), '{}')
-  }
-  return storage
+/** The summaries of failed requests, the newest first: of the given ones each is later than the one before. */
+function summariesOf(...changes: readonly Partial<ProfileSummary>[]): readonly ProfileSummary[] {
+  const summaries = changes.map((change, at) =>
+    createSummary({ token: tokenOf(at + 1), time: at, fingerprint: 'abcdef12', ...change }),
+  )
+  return summaries.reverse()
 }
 
 t.test('the other requests with an error are counted once, with their times and routes', async t => {
-  const storage = await storageOf(
+  const summaries = summariesOf(
     { route: 'a' },
     { route: 'a', fingerprint: 'other' },
     { route: 'b', parent: '000004' },
@@ -66,24 +64,27 @@ t.test('the other requests with an error are counted once, with their times and 
     { route: 'b', parent: 'aaaaaa' },
   )
   const { summary } = createProfile({}, { token: 'aaaaaa', route: 'b', fingerprint: 'abcdef12' })
-  const found = await findOccurrences(storage, summary)
+  const found = findOccurrences(summaries, summary)
   t.hasStrict(found, { fingerprint: 'abcdef12', count: 4, hasMore: false, first: 0, last: 5, routes: 3 })
   t.strictSame(
     found?.latest.map(({ token }) => token),
     ['000006', '000005', '000004'],
   )
-  t.equal(await findOccurrences(storage, { ...summary, fingerprint: null }), undefined)
-  const alone = await findOccurrences(storage, { ...summary, fingerprint: 'unseen' })
+  t.equal(findOccurrences(summaries, { ...summary, fingerprint: null }), undefined)
+  const alone = findOccurrences(summaries, { ...summary, fingerprint: 'unseen' })
   t.hasStrict(alone, { count: 0, first: undefined, last: undefined, routes: 1, latest: [] })
 })
 
 t.test('a search for an error reads 1,000 profiles at most', async t => {
-  const storage = await storageOf(...Array.from({ length: 1001 }, () => ({})))
+  const summaries = summariesOf(...Array.from({ length: 1001 }, () => ({})))
   const { summary } = createProfile({}, { token: 'aaaaaa', fingerprint: 'abcdef12' })
-  t.hasStrict(await findOccurrences(storage, summary), { count: 1000, hasMore: true })
+  t.hasStrict(findOccurrences(summaries, summary), { count: 1000, hasMore: true })
   const { show } = await createProfiledKernel(t)
   const profile = createProfile({ exception: { exceptions: [exception], excerpts } }, { fingerprint: 'abcdef12' })
-  const html = await show('exception', { profile, findOccurrences: ({ summary }) => findOccurrences(storage, summary) })
+  const html = await show('exception', {
+    profile,
+    findOccurrences: ({ summary }) => findOccurrences(summaries, summary),
+  })
   t.match(toText(html), 'Seen in more than 1,000 other requests : first')
 })
 

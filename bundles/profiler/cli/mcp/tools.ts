@@ -19,7 +19,7 @@ import type { DataForm } from '../../profile/links.ts'
 import type { ProfileSummary } from '../../profile/profile.ts'
 import { isToken } from '../../profile/schema.ts'
 import type { Profiler } from '../../record/profiler.ts'
-import type { ProfileStorage, StoredProfile } from '../../store/profile-storage.ts'
+import { type ProfileStorage, readLimit, type StoredProfile } from '../../store/profile-storage.ts'
 import { hasContent } from '../../web/panels/render-panel.ts'
 import type { Inspected, SubjectView } from '../../web/panels/subject-view.ts'
 import { filterOptions, findByWord, latest, missing, pagingOptions, parseSearch } from '../profiler-list.ts'
@@ -191,7 +191,8 @@ export function addTools(z: Zod, services: ToolServices, add: AddTool): void {
     },
     async ({ token, with: other, ...options }) => {
       const { profile } = await findStored(token, services)
-      const before = other ?? (await findPredecessors(storage, profile.summary)).previous?.token
+      const { summaries } = await storage.search({ limit: readLimit })
+      const before = other ?? findPredecessors(summaries, profile.summary).previous?.token
       if (before === undefined) throw new ToolError(`There is no earlier profile of the same request as "${token}".`)
       const { profile: first } = await findStored(before, services)
       return writeAnswer(formsOfDocument(await compareStored(storage, first, profile)), options)

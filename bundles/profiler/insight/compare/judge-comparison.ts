@@ -99,13 +99,14 @@ export interface PreviousComparison {
   readonly verdict: Verdict
 }
 
-/** Compares a profile with the closest previous one; `undefined` if there is none. */
+/** Compares a profile with the closest previous one of the stored ones, the newest first; `undefined` if there is none. */
 export async function compareWithPrevious(
-  storage: Pick<ProfileStorage, 'find' | 'search'>,
+  storage: Pick<ProfileStorage, 'find'>,
+  summaries: readonly ProfileSummary[],
   profile: Profile,
 ): Promise<PreviousComparison | undefined> {
   const { summary } = profile
-  const { previous, spread } = await findPredecessors(storage, summary)
+  const { previous, spread } = findPredecessors(summaries, summary)
   const found = previous && (await storage.find(previous.token))
   if (previous === undefined || found === undefined) return undefined
   const verdict = judgeComparison(compareProfiles(found.profile, profile, spread))

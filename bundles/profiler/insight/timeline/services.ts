@@ -1,7 +1,7 @@
 import { toTarget } from '../../profile/format.ts'
 import { groupBy } from '../../profile/group-by.ts'
 import { profileLink } from '../../profile/links.ts'
-import type { Profile } from '../../profile/profile.ts'
+import type { Profile, ProfileSummary } from '../../profile/profile.ts'
 import type { ReceivedSpan } from '../../profile/span-data.ts'
 import type { ProfileStorage } from '../../store/profile-storage.ts'
 import { createSpan, type TimelineSpan } from './request-spans.ts'
@@ -20,9 +20,10 @@ const profileLimit = 30
 /** Milliseconds before the start and after the end of a request in which other requests of its trace may begin. */
 const margin = 2000
 
-/** Finds the other parts of the trace of a profile: nothing if it belongs to none. */
+/** Finds the other parts of the trace of a profile, in the stored ones, the newest first: nothing if it belongs to none. */
 export async function findDistributedTrace(
-  storage: Pick<ProfileStorage, 'find' | 'search' | 'spans'>,
+  storage: Pick<ProfileStorage, 'find' | 'spans'>,
+  summaries: readonly ProfileSummary[],
   { collectors, summary }: Profile,
 ): Promise<DistributedTrace> {
   const { spanId, traceId } = collectors.request ?? {}
@@ -31,14 +32,8 @@ export async function findDistributedTrace(
   const moments = spans.flatMap(({ end, start }) => [start / 1000, end / 1000])
   const from = moments.reduce((first, moment) => Math.min(first, moment), summary.time)
   const until = moments.reduce((last, moment) => Math.max(last, moment), summary.time + summary.duration)
-  const { summaries } = await storage.search({
-    filters: [
-      { field: 'time', test: 'from', value: from - margin },
-      { field: 'time', test: 'until', value: until + margin },
-    ],
-    limit: profileLimit,
-  })
-  const others = summaries.filter(({ parent, token }) => parent === null && token !== summary.token)
+  const near = summaries.filter(({ time }) => time >= from - margin && time <= until + margin).slice(0, profileLimit)
+  const others = near.filter(({ parent, token }) => parent === null && token !== summary.token)
   const found = await Promise.all(others.map(({ token }) => storage.find(token)))
   const profiles = found.flatMap(stored => stored?.profile ?? [])
   const isPart = ({ collectors: { request } }: Profile) => request?.traceId === traceId && request.spanId !== spanId

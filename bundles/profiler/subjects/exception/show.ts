@@ -32,7 +32,7 @@ export const exceptionView: SubjectView = {
   toView: async ({ findOccurrences, profile }, { editor }) => ({
     isCrash: profile.summary.outcome === 'crashed',
     cut: profile.summary.outcome === 'stream-failed' ? formatSize(profile.collectors.response?.sent ?? 0) : '',
-    occurrences: viewOccurrences(await findOccurrences(profile)),
+    occurrences: viewOccurrences(findOccurrences(profile)),
     prompt: writeErrorPrompt(profile, profile.summary.token),
     verification: profile.summary.exception !== null && viewVerification(profile, 'exception'),
     trace: readExceptions(profile).map(toTrace).join('\n\n'),

@@ -16,7 +16,7 @@ import { type Profile, toProfile } from '../../profile/profile.ts'
 import { serializeProfile } from '../../record/collect.ts'
 import type { Profiler } from '../../record/profiler.ts'
 import { type CollectedData, Trace } from '../../record/trace.ts'
-import type { ProfileStorage } from '../../store/profile-storage.ts'
+import { type ProfileStorage, readLimit } from '../../store/profile-storage.ts'
 import { exceptionView } from '../../subjects/exception/show.ts'
 import { exchangeView } from '../../subjects/exchange/show.ts'
 import { logsView } from '../../subjects/logs/show.ts'
@@ -101,7 +101,9 @@ export class ErrorPage {
   }
 
   async #findOccurrences({ summary }: Profile) {
-    return viewOccurrences(await within(searchLimit, findOccurrences(this.#services.storage, summary)))
+    if (summary.fingerprint === null) return viewOccurrences(undefined)
+    const found = await within(searchLimit, this.#services.storage.search({ limit: readLimit }))
+    return viewOccurrences(found && findOccurrences(found.summaries, summary))
   }
 }
 

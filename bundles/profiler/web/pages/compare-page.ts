@@ -18,6 +18,7 @@ import { formatCount, formatDuration, formatMicroseconds, formatShare, formatTim
 import { compareLink } from '../../profile/links.ts'
 import type { Profile } from '../../profile/profile.ts'
 import { readOriginal } from '../../record/recording-policy.ts'
+import { readLimit } from '../../store/profile-storage.ts'
 import { keyOfListener, type ListenerUse, summarizeListeners } from '../../subjects/events/read.ts'
 import { patternOf, readCalls } from '../../subjects/http/read.ts'
 import type { LogUse } from '../../subjects/logs/read.ts'
@@ -52,7 +53,8 @@ export async function renderCompare(
     )
   }
   const { summary } = second.profile
-  const { candidates, previous, spread } = await findPredecessors(storage, summary)
+  const { summaries } = await storage.search({ limit: readLimit })
+  const { candidates, previous, spread } = findPredecessors(summaries, summary)
   if (first === undefined) {
     if (previous !== undefined) return redirect(compareLink(previous.token, b))
     return explain('No profile to compare with', `There is no earlier profile of the same request before "${b}".`, 404)

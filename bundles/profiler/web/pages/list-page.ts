@@ -49,7 +49,10 @@ export async function renderList(
   const { policy, storage } = app
   const wanted = parseListRequest(request.query)
   const { isPinned, notes, page, parameters } = wanted
-  const result = await searchList(storage, wanted, toListContext(request, facts))
+  const [result, usage] = await Promise.all([
+    searchList(storage, wanted, toListContext(request, facts)),
+    storage.usage(),
+  ])
   if (form !== 'html') {
     const { listToJson, listToMarkdown } = await import('../../export/lists.ts')
     const list = listToJson(result, wanted)
@@ -78,7 +81,7 @@ export async function renderList(
     notes,
     form: searchForm,
     ...describePage(wanted, result),
-    ...describeRecording(policy, await storage.usage()),
+    ...describeRecording(policy, usage),
   }
   return renderPage('profiler/list', model, request, app)
 }

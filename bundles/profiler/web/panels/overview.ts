@@ -43,11 +43,12 @@ export const overviewView: SubjectView = {
     const { findings, findPrevious, profile, sinceEdit } = shown
     const { token } = profile.summary
     const { parts, sentence, usual } = summarizeProfile(shown)
+    const exception = viewException(profile, editor)
     return {
       sentence: sentence.map(part => ({ ...part, place: part.isValue && viewValue(part.text, profile, editor) })),
-      exception: viewException(profile, editor),
+      exception,
       exceptionLink: profileLink(token, 'exception'),
-      prompt: writeErrorPrompt(profile, token),
+      prompt: exception !== false && writeErrorPrompt(profile, token),
       verification: profile.summary.exception !== null && viewVerification(profile, 'exception'),
       sinceEdit: sinceEdit !== undefined && viewSinceEdit(sinceEdit, token, editor),
       previous: viewPrevious(await findPrevious(profile), shown),

@@ -2,7 +2,7 @@ import { flattenError } from '../../../../lib/errors/flat-error.ts'
 import type { Request } from '../../../../lib/http/request.ts'
 import { HtmlFragment } from '../../../../lib/view/view.ts'
 import { compareWithPrevious } from '../../insight/compare/judge-comparison.ts'
-import { findChildren, findOccurrences, type ShownProfile } from '../../insight/relatives.ts'
+import { findChildren, findOccurrences, type Relatives, type ShownProfile } from '../../insight/relatives.ts'
 import { isDirect, planReplay } from '../../insight/replay/replay.ts'
 import type { Badge } from '../../insight/summary-view.ts'
 import { findDistributedTrace } from '../../insight/timeline/services.ts'
@@ -46,14 +46,19 @@ export async function renderPanel(
 }
 
 /** Creates the profile that panels show, which reads related profiles from the store. `query` has the filters of a panel. */
-export function createPanelProfile(shown: ShownProfile, query: URLSearchParams, storage: ProfileStorage): PanelProfile {
+export function createPanelProfile(
+  shown: ShownProfile & Pick<Relatives, 'summaries'>,
+  query: URLSearchParams,
+  storage: Pick<ProfileStorage, 'find' | 'spans'>,
+): PanelProfile {
+  const { summaries } = shown
   return {
     ...shown,
     query,
-    findChildren: profile => findChildren(storage, profile),
-    findOccurrences: ({ summary }) => findOccurrences(storage, summary),
-    findPrevious: profile => compareWithPrevious(storage, profile),
-    findDistributedTrace: profile => findDistributedTrace(storage, profile),
+    findChildren: profile => findChildren(storage, summaries, profile),
+    findOccurrences: ({ summary }) => findOccurrences(summaries, summary),
+    findPrevious: profile => compareWithPrevious(storage, summaries, profile),
+    findDistributedTrace: profile => findDistributedTrace(storage, summaries, profile),
   }
 }
 

@@ -17,7 +17,7 @@ export interface PanelProfile extends ShownProfile {
   /** Reads the stored profiles of the sub-requests of a profile. */
   readonly findChildren: (profile: Profile) => Promise<readonly Profile[]>
   /** Finds the other requests with the error of a profile. */
-  readonly findOccurrences: (profile: Profile) => Promise<Occurrences | undefined>
+  readonly findOccurrences: (profile: Profile) => Occurrences | undefined
   /** Compares a profile with the previous one of the same request. */
   readonly findPrevious: (profile: Profile) => Promise<PreviousComparison | undefined>
   /** Reads the other parts of the distributed trace of a profile. */

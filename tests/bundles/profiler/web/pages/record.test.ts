@@ -9,7 +9,7 @@ import { Assets } from '#bundles/profiler/web/assets.ts'
 import { createEditorLinks } from '#bundles/profiler/web/editor-links.ts'
 import { renderProfile } from '#bundles/profiler/web/pages/profile-page.ts'
 import type { SubjectView } from '#bundles/profiler/web/panels/subject-view.ts'
-import { createRecord, type RecordInit } from '#tests/support/create-profile.ts'
+import { createRecord, type RecordInit, tokenOf } from '#tests/support/create-profile.ts'
 import { disarm } from '#tests/support/hostile-texts.ts'
 import { plainEquals, skeletonOf, textOf } from '#tests/support/html.ts'
 import { createProfiledKernel } from '#tests/support/profiled-kernel.ts'
@@ -168,6 +168,36 @@ t.test('neighbours keep the current panel; newer profiles are counted', async t 
   for (let number = 100_003; number < 100_300; number++) keep({ token: String(number), time: number })
   t.match(await show('/100001?panel=time'), '199+ newer')
   t.notMatch(await show('/100299?panel=time'), 'newer</a>')
+})
+
+t.test('the previous main request is found before any number of sub-requests', async t => {
+  const { show, storage } = await withPanels(t)
+  storage.append(createRecord({ token: '0000aa', time: 1 }), '{}')
+  for (let number = 0; number < 300; number++) {
+    storage.append(createRecord({ token: tokenOf(1000 + number), parent: '0000ff', time: 2 + number }), '{}')
+  }
+  storage.append(createRecord({ token: '0000bb', time: 400 }), '{}')
+  t.match(plainEquals(await show('0000bb')), 'rel="prev" href="/_profiler/0000aa"')
+})
+
+t.test('each page of a profile, and its toolbar, asks for the stored profiles once', async t => {
+  const { client, panels, profileOf, storage } = await createProfiledKernel(t)
+  await profileOf(await client.get('/nowhere'))
+  const { token } = (await profileOf(await client.get('/nowhere'))).summary
+  let searches = 0
+  const { search } = storage
+  storage.search = query => {
+    searches++
+    return search.call(storage, query)
+  }
+  const pages = panels().map(({ name }) => `/_profiler/${token}?panel=${name}`)
+  const counts: number[] = []
+  for (const page of [...pages, `/_wdt/${token}`, '/_profiler/empty/search/results']) {
+    searches = 0
+    t.equal((await client.get(page)).status, 200, page)
+    counts.push(searches)
+  }
+  t.strictSame(new Set(counts), new Set([1]))
 })
 
 t.test('deleted related profiles keep their links', async t => {

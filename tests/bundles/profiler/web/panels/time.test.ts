@@ -379,8 +379,9 @@ t.test('a page of the profiler finds the sub-requests of a profile, and nested o
   t.match(page, /of-request depth-2.*of-request depth-4.*of-controller depth-5/s)
   t.match(toText(page), /Sub-Request middle .* Sub-Request innermost/)
   t.ok(page.length < 60_000)
-  const gone = { search: () => storage.search({ limit: 9 }), find: async () => undefined }
-  t.strictSame(await findChildren(gone, profile), [], 'profiles that were deleted meanwhile')
+  const { summaries } = await storage.search({ limit: 9 })
+  const gone = { find: async () => undefined }
+  t.strictSame(await findChildren(gone, summaries, profile), [], 'profiles that were deleted meanwhile')
 })
 
 t.test('the slowest rows have their places in the code', async t => {

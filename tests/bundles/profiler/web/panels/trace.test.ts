@@ -200,9 +200,10 @@ t.test('the parts of a trace are read only for a request that has one', async t 
     storage.append({ summary, text: JSON.stringify({ children, data, failures, schemaVersion, summary }) }, '{}')
   }
   storage.append({ summary: { ...other.summary, token: 'eeeeee' }, text: 'damaged' }, '{}')
-  const { profiles, spans } = await findDistributedTrace(storage, profile)
+  const { summaries } = await storage.search({ limit: 9 })
+  const { profiles, spans } = await findDistributedTrace(storage, summaries, profile)
   t.strictSame([spans.length, profiles.map(({ summary }) => summary.token)], [1, ['bbbbbb']])
-  t.strictSame(await findDistributedTrace(storage, createProfile({})), { spans: [], profiles: [] })
+  t.strictSame(await findDistributedTrace(storage, summaries, createProfile({})), { spans: [], profiles: [] })
 })
 
 t.test('the other requests of a trace may begin during a long request, and shortly after it', async t => {
@@ -215,7 +216,8 @@ t.test('the other requests of a trace may begin during a long request, and short
   for (const { children, data, failures, schemaVersion, summary } of [profile, ...others]) {
     storage.append({ summary, text: JSON.stringify({ children, data, failures, schemaVersion, summary }) }, '{}')
   }
-  const { profiles } = await findDistributedTrace(storage, profile)
+  const { summaries } = await storage.search({ limit: 9 })
+  const { profiles } = await findDistributedTrace(storage, summaries, profile)
   t.strictSame(profiles.map(({ summary }) => summary.token).sort(), ['bbbbbb', 'cccccc'])
 })
 
