@@ -1,10 +1,17 @@
-// Handles pages in applications with and without the profiler, in turns, and reports microseconds for each, by round. The applications log
-// to its output.
-import { createRun } from './http/servers/development.js'
-import { measureFunctions } from './measure-functions.js'
+// Handles pages in an application with a feature of `servers/development.js`, and reports the microseconds of a request of each turn. The
+// application logs to its output.
 
-const [rounds, calls] = process.argv.slice(2).map(Number)
-const functions = { plain: await createRun('plain'), profiled: await createRun('profiled') }
-const measured = await measureFunctions(functions, { rounds: rounds ?? 1, calls: calls ?? 1 })
+import { measureCpu } from './http/measure-cpu.js'
+import { createRun } from './http/servers/development.js'
+
+const [feature, requests, turns, warmUp] = process.argv.slice(2)
+const run = await createRun(feature === 'plain' ? undefined : feature)
+await run(Number(warmUp))
+const costs = []
+for (let turn = 0; turn < Number(turns); turn++) {
+  const before = measureCpu()
+  await run(Number(requests))
+  costs.push((measureCpu() - before) / Number(requests))
+}
 process.on('disconnect', () => process.exit())
-process.send?.(Object.fromEntries([...measured].map(([name, values]) => [name, values.map(cost => cost / 1000)])))
+process.send?.({ costs })

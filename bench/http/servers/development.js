@@ -1,12 +1,14 @@
 import { mkdtempSync, rmSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import path from 'node:path'
+import { setImmediate as nextTurn } from 'node:timers/promises'
 import { tuneGarbageCollector } from '../../../dist/bin/main-process.js'
 import { createProfilerBundle } from '../../../dist/bundles/profiler/profiler-bundle.js'
 import { FileProfileStorage } from '../../../dist/bundles/profiler/store/file-profile-storage.js'
 import { ArmFile } from '../../../dist/bundles/profiler/subjects/cpu/record.js'
 import { RequestEvent } from '../../../dist/kernel/events.js'
 import { NodeServer } from '../../../dist/kernel/server/node-server.js'
+import { setContentLength } from '../../../dist/kernel/server/to-node.js'
 import { Request } from '../../../dist/lib/http/request.js'
 import { TrustedProxies } from '../../../dist/lib/http/trusted-proxies.js'
 import { bootKernel } from '../../boot-kernel.js'
@@ -26,20 +28,32 @@ export async function start(feature) {
 }
 
 /**
- * Creates a function that handles a request for the page to its end, without HTTP.
+ * Creates a function that handles some requests for the page to their ends, without HTTP, until their profiles are written. The
+ * event loop turns after four of them: profiles are stored in later turns.
  *
- * @param {'plain' | 'profiled'} form
+ * @param {string} [feature] as of `start`
  */
-export async function createRun(form) {
-  const app = await boot(form === 'profiled' ? form : undefined)
+export async function createRun(feature) {
+  const app = await boot(feature)
+  app.signals.emit('kernel.booted', undefined)
   const { connection: _, ...headers } = browserHeaders
-  return async () => {
-    const connection = { remoteAddress: '127.0.0.1' }
-    const request = new Request({ target: targets.page, headers: { host: 'localhost', ...headers }, connection })
-    const response = await app.kernel.handle(request)
-    await app.kernel.terminate(request, response)
+  return async (/** @type {number} */ requests) => {
+    for (let made = 1; made <= requests; made++) {
+      const connection = { remoteAddress: '127.0.0.1' }
+      const request = new Request({ target: targets.page, headers: { host: 'localhost', ...headers }, connection })
+      const response = await app.kernel.handle(request)
+      setContentLength(response)
+      await app.kernel.terminate(request, response)
+      if (made % 4 === 0) await nextTurn()
+    }
+    // Profiles are stored two turns later.
+    for (let turn = 0; turn < 3; turn++) await nextTurn()
+    await storage?.flush()
   }
 }
+
+/** The storage of this process, if it records. @type {FileProfileStorage | undefined} */
+let storage
 
 /** @param {string} [feature] */
 async function boot(feature) {
@@ -74,7 +88,7 @@ function createProfiler(isArmed) {
   const directory = mkdtempSync(path.join(tmpdir(), 'profiles-'))
   process.on('exit', () => rmSync(directory, { recursive: true }))
   // Load without a pause is no use of a development server: nothing may be dropped here, or the cost would look smaller.
-  const storage = new FileProfileStorage({ directory, onProblem: console.error, queueLength: 1e9 })
+  storage = new FileProfileStorage({ directory, onProblem: console.error, queueLength: 1e9 })
   const armFile = path.join(directory, 'armed.json')
   // Longer than any benchmark: it is not to be disarmed on the way.
   if (isArmed) new ArmFile(armFile).write({ target: { route: 'partnership' }, until: Date.now() + 86_400_000 })
