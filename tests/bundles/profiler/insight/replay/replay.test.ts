@@ -1,7 +1,6 @@
 import { readFileSync, writeFileSync } from 'node:fs'
 import path from 'node:path'
 import { PassThrough, Readable } from 'node:stream'
-import { setTimeout as pause } from 'node:timers/promises'
 import type { ClientRequestInit, TestResponse } from 'sinfonietta/testing'
 import { type Test, t } from 'tap'
 import { planReplay, Replayer, type ReplayerServices } from '#bundles/profiler/insight/replay/replay.ts'
