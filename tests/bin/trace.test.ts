@@ -1,4 +1,3 @@
-import { once } from 'node:events'
 import { mkdirSync, writeFileSync } from 'node:fs'
 import path from 'node:path'
 import type { Request } from 'sinfonietta'
@@ -10,6 +9,7 @@ import { Response } from '#lib/http/response.ts'
 import { createProfiledKernel } from '#tests/support/profiled-kernel.ts'
 import { startProcess } from '#tests/support/start-process.ts'
 import { serveKernel } from '#tests/support/test-server.ts'
+import { until } from '#tests/support/until.ts'
 
 const undiciInstrumentation = `
 import { UndiciInstrumentation } from '@opentelemetry/instrumentation-undici'
@@ -39,7 +39,9 @@ t.test('two processes that call each other are one tree in the profiles of their
   const program = path.join(import.meta.dirname, '../fixtures/traced-service.js')
   const command = [process.execPath, program, `${url}/_profiler/otlp/v1/traces`]
   const service = startProcess(t, command, { stdio: ['ignore', 'inherit', 'inherit', 'ipc'] })
-  const [port] = await once(service, 'message', { signal: AbortSignal.timeout(20_000) })
+  let port: unknown
+  service.once('message', message => (port = message))
+  await until(() => port !== undefined, 20)
   stockUrl = `http://127.0.0.1:${port}`
 
   const response = await fetch(`${url}/front`)
