@@ -83,7 +83,7 @@ async function createExpectation(
 }
 
 /** Milliseconds: a profile is stored after its response was sent, on a busy machine much later. */
-const patience = 5000
+const patience = 15_000
 
 /** Waits until a profile is stored and `isWanted` accepts it. @throws Error after `limit` milliseconds */
 export async function waitForStored(
@@ -96,7 +96,11 @@ export async function waitForStored(
   for (;;) {
     const stored = await storage.find(token)
     if (stored !== undefined && isWanted(stored.profile)) return stored
-    if (performance.now() > end) throw new Error(`There is no such profile "${token}".`)
+    if (performance.now() > end) {
+      const problem =
+        stored === undefined ? 'There is no such profile' : `This never became true: ${isWanted}, of the profile`
+      throw new Error(`${problem} "${token}".`)
+    }
     await wait(1)
   }
 }

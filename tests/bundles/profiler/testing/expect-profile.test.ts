@@ -407,6 +407,11 @@ t.test('a profile is found by the request, or by the header of the response', as
   await t.rejects(waitForStored(kernel.storage, 'ffffff', undefined, 1), {
     message: 'There is no such profile "ffffff".',
   })
+  const token = String(fetched.headers.get('x-debug-token'))
+  await t.rejects(
+    waitForStored(kernel.storage, token, ({ summary }) => summary.status === 201, 1),
+    /^This never became true: .*summary\.status === 201, of the profile "[0-9a-f]+"\.$/,
+  )
 })
 
 t.test('the profiler needs the framework', async t => {
