@@ -12,7 +12,8 @@ import type { Logger } from '../../../lib/log/logger.ts'
 import { profileLink } from '../profile/links.ts'
 import type { Profiler } from '../record/profiler.ts'
 import type { Trace } from '../record/trace.ts'
-import { type ObservedExchange, type ServerMessage, type ServerReply, watchServers } from './servers.ts'
+import { type FrameworkRoute, readExpressRoute, watchFrameworks } from './frameworks.ts'
+import { exchangeOf, type ObservedExchange, type ServerMessage, type ServerReply, watchServers } from './servers.ts'
 
 declare module '../../../lib/http/request.ts' {
   interface KnownAttributes {
@@ -39,7 +40,11 @@ interface ExchangeServices {
 export function recordServers(services: ExchangeServices): () => void {
   const { context, debugGate, logger, onFirst, profiler } = services
   let isRecording: boolean | undefined
-  return watchServers({
+  const stopFrameworks = watchFrameworks({
+    onRoute: (message, route) => findExchange(message)?.noteRoute(route),
+    onError: (message, error) => findExchange(message)?.trace.addThrown(error),
+  })
+  const stopServers = watchServers({
     context,
     begin(message, reply) {
       isRecording ??= onFirst()
@@ -52,6 +57,15 @@ export function recordServers(services: ExchangeServices): () => void {
     },
     onFailure: error => logger.error('A request could not be recorded.', { exception: error }),
   })
+  return () => {
+    stopFrameworks()
+    stopServers()
+  }
+}
+
+function findExchange(message: object): ServerExchange | undefined {
+  const exchange = exchangeOf(message)
+  return exchange instanceof ServerExchange ? exchange : undefined
 }
 
 /** Whether a request is one of another server. */
@@ -74,6 +88,7 @@ class ServerExchange implements ObservedExchange {
   readonly #reply: ServerReply
   readonly #content = new BodyCopy()
   #isEnded = false
+  #route: FrameworkRoute | undefined
   /** The next request of the connection, if it has come before this one has ended. */
   #next: ServerExchange | undefined
 
@@ -94,6 +109,11 @@ class ServerExchange implements ObservedExchange {
     const earlier = latest.get(message.socket)
     if (earlier !== undefined) earlier.#next = this
     latest.set(message.socket, this)
+  }
+
+  /** The framework calls a function of the route; it may call others for its error, outside of the router of the route. */
+  noteRoute(route: FrameworkRoute): void {
+    if (this.#route?.key !== route.key) this.#route = route
   }
 
   receive(chunk: unknown): void {
@@ -132,9 +152,16 @@ class ServerExchange implements ObservedExchange {
     const { request, trace } = this
     if (trace.duration !== undefined) return
     if (!this.#message.readableDidRead) request.observed?.ignore()
-    const pattern = foldPath(request.path)
-    request.attributes.set('_route_pattern', pattern)
+    const route = this.#route ?? readExpressRoute(this.#message)
+    const { handler, parameters, pattern } = route ?? {
+      handler: '',
+      parameters: undefined,
+      pattern: foldPath(request.path),
+    }
     request.attributes.set('_route', `${request.method} ${pattern}`)
+    request.attributes.set('_route_pattern', pattern)
+    if (parameters !== undefined) request.attributes.set('_route_params', parameters as Record<string, unknown>)
+    if (handler !== '') trace.controller = handler
     trace.events.finish()
     this.#services.profiler.finish(trace)
   }
