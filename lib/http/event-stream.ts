@@ -47,7 +47,9 @@ export class EventStream extends Response {
   /** The id of the last event that the client has received; `undefined` at its first connection. */
   readonly lastEventId: string | undefined
   readonly #source: Readable
-  readonly #over = new AbortController()
+  /** Made when `signal` is read: most streams do without it. */
+  #over: AbortController | undefined
+  #isOver = false
   /** The function that `open` has returned, if it has returned one. */
   #stop: (() => unknown) | undefined
   #sentEvents = 0
@@ -80,6 +82,8 @@ export class EventStream extends Response {
 
   /** Aborted when the stream is over, for any reason: for `fetch`, timers and other work that takes a signal. */
   get signal(): AbortSignal {
+    this.#over ??= new AbortController()
+    if (this.#isOver) this.#over.abort()
     return this.#over.signal
   }
 
@@ -101,7 +105,7 @@ export class EventStream extends Response {
    * data that JSON cannot represent; TypeError for a BigInt or a cycle
    */
   send(event: ServerEvent): void {
-    if (this.signal.aborted) return
+    if (this.#isOver) return
     let text: string
     try {
       checkOptions('EventStream.send()', event, eventShape)
@@ -123,7 +127,7 @@ export class EventStream extends Response {
 
   /** Ends the stream after its last event. `EventSource` connects again, until it gets a response with status 204. */
   end(): void {
-    if (this.signal.aborted) return
+    if (this.#isOver) return
     this.#begin()
     const error = this.#finish()
     if (error === undefined) this.#source.push(null)
@@ -134,7 +138,8 @@ export class EventStream extends Response {
   #finish(): unknown {
     const stop = this.#stop
     this.#stop = undefined
-    this.#over.abort()
+    this.#isOver = true
+    this.#over?.abort()
     try {
       stop?.()
       return undefined
@@ -150,11 +155,11 @@ export class EventStream extends Response {
       const stop = await pending
       if (typeof stop !== 'function') return
       // `open` may have sent more than a client reads, or may have ended the stream.
-      if (this.signal.aborted) stop()
+      if (this.#isOver) stop()
       else this.#stop = stop as () => unknown
     } catch (error) {
       // After the end, work that `signal` has stopped may reject.
-      if (!this.signal.aborted) this.#source.destroy(error as Error)
+      if (!this.#isOver) this.#source.destroy(error as Error)
     }
   }
 
@@ -170,7 +175,7 @@ export class EventStream extends Response {
 
   /** A comment, which clients ignore. A client that is behind gets its events instead. */
   #beat(): void {
-    if (!this.isBehind && !this.signal.aborted) this.#source.push(':\n\n')
+    if (!this.isBehind && !this.#isOver) this.#source.push(':\n\n')
   }
 }
 
@@ -183,23 +188,21 @@ const headers = {
 
 /** The lines of an event. @throws HTTP_EVENT_INVALID */
 function format({ data, event, id, retry }: ServerEvent): string {
-  const lines: string[] = []
-  if (event !== undefined) lines.push(`event: ${check('event', event)}`)
-  if (id !== undefined) lines.push(`id: ${check('id', String(id))}`)
+  let lines = ''
+  if (event !== undefined) lines += `event: ${check('event', event)}\n`
+  if (id !== undefined) lines += `id: ${check('id', String(id))}\n`
   if (retry !== undefined) {
     if (!Number.isSafeInteger(retry) || retry < 0) throw new HTTP_EVENT_INVALID([`retry is ${retry}: use milliseconds`])
-    lines.push(`retry: ${retry}`)
+    lines += `retry: ${retry}\n`
   }
-  if (data !== undefined)
-    lines.push(
-      ...toText(data)
-        .split(/\r\n|\r|\n/)
-        .map(line => `data: ${line}`),
-    )
+  if (data !== undefined) lines += `data: ${toText(data).replace(lineBreaks, '\ndata: ')}\n`
   // Clients ignore an event without data.
-  else if (event !== undefined) lines.push('data:')
-  return `${lines.join('\n')}\n\n`
+  else if (event !== undefined) lines += 'data:\n'
+  // Without a part it is two line breaks.
+  return `${lines || '\n'}\n`
 }
+
+const lineBreaks = /\r\n|\r|\n/g
 
 function check(part: string, text: string): string {
   if (/[\r\n\0]/.test(text)) throw new HTTP_EVENT_INVALID([`${part} has a line break or a NUL character`])

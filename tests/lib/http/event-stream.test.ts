@@ -1,6 +1,7 @@
 import { once } from 'node:events'
 import type { Readable } from 'node:stream'
 import { setImmediate as nextTurn } from 'node:timers/promises'
+import fc from 'fast-check'
 import { EventStream, Request, type ServerEvent } from 'sinfonietta'
 import { t } from 'tap'
 
@@ -26,6 +27,26 @@ t.test('events are written as the HTML Standard reads them', async t => {
   t.match(await sent({ event: 'x' }), '\n\nevent: x\ndata:\n\n', 'clients ignore an event without data')
   t.match(await sent({ id: '' }, { retry: 0 }), '\n\nid: \n\nretry: 0\n\n')
   t.match(await sent({ data: null }, { data: '' }), '\n\ndata: null\n\ndata: \n\n')
+  t.equal(await sent({}), ':\n\n\n\n')
+})
+
+t.test('each line of a text is a line of data', async t => {
+  const text = fc.array(fc.constantFrom('a', '\r', '\n', '\u2028', '$&', ' ', 'data:')).map(parts => parts.join(''))
+  const property = fc.asyncProperty(text, async data => {
+    const lines = data.split(/\r\n|\r|\n/).map(line => `data: ${line}\n`)
+    return (await sent({ data })) === `:\n\n${lines.join('')}\n`
+  })
+  t.equal((await fc.check(property)).counterexample, null)
+})
+
+t.test('a signal that is first read after the end is aborted', async t => {
+  let ended: EventStream | undefined
+  await receive(stream => {
+    ended = stream
+    stream.end()
+  })
+  t.equal(ended?.signal.aborted, true)
+  t.equal(ended?.signal, ended?.signal)
 })
 
 t.test('an event that clients would read as another is refused', async t => {
