@@ -147,10 +147,13 @@ t.test('a back end that is slow delays no request, and few spans wait for it', a
     createServer(() => connections++),
   )
   const kernel = await boot(t, { OTEL_EXPORTER_OTLP_ENDPOINT: url, OTEL_EXPORTER_OTLP_TIMEOUT: '300' })
+  const begin = performance.now()
   await send(kernel, 100)
-  t.ok(connections <= 1, 'one batch is sent at a time')
+  // On a busy machine, the first ones have ended.
+  const ended = Math.floor((performance.now() - begin) / 300)
+  t.ok(connections <= 1 + ended, 'one batch is sent at a time')
   await kernel.close()
-  t.ok(connections <= 10, `${connections} connections for 400 spans or more: the others were dropped`)
+  t.ok(connections <= 10 + ended, `${connections} connections for 400 spans or more: the others were dropped`)
   t.equal(warningsOf(kernel).length, 1)
 })
 

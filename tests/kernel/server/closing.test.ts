@@ -131,13 +131,13 @@ t.test(
     const chunks: Buffer[] = []
     asking?.on('data', chunk => chunks.push(chunk))
     await Promise.all([asking, silent].map(socket => once(socket as Socket, 'secureConnect')))
-    const end = server.close({ deadline: 20_000 })
+    const end = server.close({ deadline: 100_000 })
     await wait(50)
     asking?.write(head('GET /text'))
     const begin = performance.now()
     await end
     t.match(String(Buffer.concat(chunks)), /^HTTP\/1\.1 200 OK/)
-    t.ok(performance.now() - begin < 15_000, 'the silent one was closed')
+    t.ok(performance.now() - begin < 90_000, 'the silent one was closed')
   },
 )
 

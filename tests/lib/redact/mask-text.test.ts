@@ -706,12 +706,12 @@ t.test('masking hostile markup ends', async t => {
     t.equal(maskMarkup(text, masker), text)
   }
   const texts = { text: (text: string) => text, isSecret: isSecretName }
-  const start = performance.now()
+  const start = process.cpuUsage()
   for (const part of ['a', ' ', '&', `<b>${' '.repeat(90)}`, `${'a'.repeat(100)}${' '.repeat(900)}`]) {
     for (const before of ['', '<input ', '<input "', '<b>x</b><td>']) {
       const text = before + part.repeat(500_000 / part.length)
       t.equal(maskMarkup(text, texts), text)
     }
   }
-  t.ok(performance.now() - start < 10_000, 'in linear time: in quadratic time it takes minutes')
+  t.ok(process.cpuUsage(start).user < 10_000_000, 'in linear time: in quadratic time it takes minutes')
 })

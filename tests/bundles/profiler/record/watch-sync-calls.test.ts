@@ -8,8 +8,14 @@ t.test('only long calls are reported, also those of names that were imported bef
   const stop = watchSyncCalls(call => calls.push(call))
   t.teardown(stop)
   const begin = performance.now()
-  for (let time = 0; time < 1000; time++) existsSync('package.json')
-  t.equal(calls.length, 0)
+  let suspended = 0
+  for (let time = 0; time < 1000; time++) {
+    const before = performance.now()
+    existsSync('package.json')
+    if (performance.now() - before > 10) suspended++
+  }
+  t.ok(calls.length <= suspended, 'a busy machine may suspend the process during a call')
+  calls.length = 0
   execFileSync('sleep', ['0.06'])
   t.match(calls, [{ name: 'child_process.execFileSync' }], 'one call, although it calls others of the functions')
   const [{ duration, start } = { duration: 0, start: 0 }] = calls
