@@ -34,6 +34,9 @@ export function createCopier(redactor: Redactor): MaskingCopier {
 const ownTiming =
   /^profile;desc="(?:[\da-f]{6}){1,2}"(?:, method;desc="[A-Z]{1,20}"|, (?:total|kernel|ctrl|tpl|http);desc="[A-Z][A-Za-z ]{1,30}";dur=[\d.]{1,16})+$/
 
+/** The id that a request gets by default. It has no form of a secret, and the values of variables are looked for in the whole profile. */
+const ownId = /^[\da-f]{32}$/
+
 /**
  * Copies headers for a profile: values are masked, cookies keep their names and attributes. Names are copied as they
  * are: a secret is not recognised in a name (RFC 9110, section 5.6.2), and this runs twice for each request.
@@ -60,6 +63,9 @@ function copyValue(name: string, value: string, copier: MaskingCopier): unknown 
     case 'x-debug-token-link':
     case 'x-previous-debug-token':
       return value
+    // It differs in each request: a search would fill the memory of harmless texts.
+    case 'x-request-id':
+      return ownId.test(value) ? value : copier.value(name, value)
     case 'server-timing':
       return ownTiming.test(value) ? value : copier.value(name, value)
     default:

@@ -254,6 +254,14 @@ t.test('the response', async t => {
     ])
   })
 
+  t.test('the default id of a request is kept as it is; another id is masked like other headers', async t => {
+    const id = '0123456789abcdef'.repeat(2)
+    const ids = [id, 'token=hunter2', `Bearer ${id}`]
+    const headers = ids.map((id): [string, string] => ['X-Request-Id', id])
+    const values = collectResponse(new Response(null, { headers }))?.headers.map(([, value]) => value)
+    t.strictSame(values, [id, 'token=******', 'Bearer ******'])
+  })
+
   t.test('times of the profiler are kept; times of the application are masked like other headers', async t => {
     const trace = traceOf(createRequest())
     const renders = renderPart.of(trace)
