@@ -1,4 +1,6 @@
+import fc from 'fast-check'
 import { t } from 'tap'
+import { joinPeriods, totalOf } from '#bundles/profiler/profile/work.ts'
 import { readQueries } from '#bundles/profiler/subjects/queries/read.ts'
 import { QueryTrace } from '#bundles/profiler/subjects/queries/record.ts'
 import { Response } from '#lib/http/response.ts'
@@ -110,6 +112,30 @@ t.test('the time with a query counts queries at the same time once', async t => 
   cache?.finish({}, String)
   t.strictSame([trace.time('database'), trace.time('cache')], [5, 9])
   t.strictSame([other?.end, other?.rows], [5, undefined], 'a query ends once')
+})
+
+t.test('in any order of their reports, queries take the time of their joined periods', async t => {
+  const time = fc.integer({ min: 0, max: 30 })
+  const reports = fc.array(fc.record({ start: time, end: fc.option(time), system: fc.constantFrom('sqlite', 'redis') }))
+  fc.assert(
+    fc.property(reports, reports => {
+      let now = 0
+      const owner = { elapsed: () => now, touch: () => {} }
+      const trace = new QueryTrace()
+      for (const { end, start, system } of reports) {
+        now = start
+        const query = trace.begin({ system, text: 'x', source: 'measure' }, undefined, owner)
+        now = start + (end ?? 0)
+        if (end !== null) query.finish({}, String)
+      }
+      for (const [kind, system] of [['database', 'sqlite'] as const, ['cache', 'redis'] as const]) {
+        const ended = reports.flatMap(report =>
+          report.system === system && report.end !== null ? [{ start: report.start, duration: report.end }] : [],
+        )
+        t.equal(trace.time(kind), totalOf(joinPeriods(ended)))
+      }
+    }),
+  )
 })
 
 t.test('queries are numbered by the transactions of their request', async t => {

@@ -24,6 +24,10 @@ const valueBounds = { depth: 4, entries: 200, text: 500, total: 8000 }
 interface NamedValue {
   /** Empty where no name is known. */
   readonly names: readonly string[]
+  /** Whether it may be the name of another value: it is that of a column such as `key`. */
+  readonly isNaming: boolean
+  /** Whether another value may be its name: it is that of a column such as `value`. */
+  readonly isOfName: boolean
   /** The name without another one: `$1`, `2`. */
   readonly place: string
   /** The key of its parameter; of a literal its index among the literals. */
@@ -117,20 +121,18 @@ export class QueryDescriber {
     const { isSecret } = this.#redactor
     const isSecretTable = tables.some(isSecret)
     // `name = 'smtp_password' AND value = …`: one value names the other.
-    const namesSecret = values.some(
-      value => value.names.some(name => namingKeys.includes(name.toLowerCase())) && isSecret(String(readValue(value))),
-    )
+    const namesSecret = values.some(value => value.isNaming && isSecret(String(readValue(value))))
     const copier = new MaskingCopier(this.#redactor, valueBounds)
-    const pairs = values.slice(0, pairLimit).map((named): Pairs[number] => {
+    const pairs: [string, unknown][] = []
+    for (const named of values) {
+      if (pairs.length === pairLimit) break
       const { names, place } = named
       const value = readValue(named)
-      const [shown = place] = names
-      const isNamed = names.length > 0
-      const isMasked =
-        names.some(isSecret) || (namesSecret && names.some(name => valueKeys.includes(name.toLowerCase())))
-      if (isMasked && value !== null && value !== undefined) return [shown, mask]
-      return [shown, isNamed && !isSecretTable ? showValue(value, copier) : summarize(value)]
-    })
+      const shown = names[0] ?? place
+      const isMasked = (namesSecret && named.isOfName) || names.some(isSecret)
+      if (isMasked && value !== null && value !== undefined) pairs.push([shown, mask])
+      else pairs.push([shown, names.length > 0 && !isSecretTable ? showValue(value, copier) : summarize(value)])
+    }
     return values.length > pairLimit ? [...pairs, ['…', '…']] : pairs
   }
 }
@@ -169,7 +171,7 @@ function nameValues(
   system: string,
 ): NamedValues {
   const given = new Set(keys)
-  const values = new Map<string, NamedValue & { names: string[] }>()
+  const values = new Map<string, Pick<NamedValue, 'place' | 'key'> & { names: string[] }>()
   let isComplete = true
   let literals = 0
   for (const [index, slot] of slots.entries()) {
@@ -191,7 +193,13 @@ function nameValues(
     const place = isByPosition ? `${Number(key) + 1}` : key
     values.set(key, { names: isByPosition ? [] : [key], place, key })
   }
-  return { values: [...values.values()], isComplete }
+  return { values: Array.from(values.values(), describeNames), isComplete }
+}
+
+function describeNames(value: Pick<NamedValue, 'names' | 'place' | 'key'>): NamedValue {
+  const names = value.names.map(name => name.toLowerCase())
+  const isNaming = names.some(name => namingKeys.includes(name))
+  return { ...value, isNaming, isOfName: names.some(name => valueKeys.includes(name)) }
 }
 
 /** The key under which a parameter is given. Names may be given with the sign of the placeholder. */

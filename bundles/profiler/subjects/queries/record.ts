@@ -184,9 +184,27 @@ export class QueryTrace {
 
   /** Milliseconds in which at least one recorded query ran. Queries that have not ended do not count. */
   time(kind: 'database' | 'cache'): number {
+    const isOfCache = kind === 'cache'
+    let total = 0
+    let start = 0
+    let duration = 0
+    for (const query of this.queries) {
+      if (query.end === undefined || query.isCache !== isOfCache) continue
+      // A source that reports a query at its end may report a later one before.
+      if (query.start < start) return this.#timeInAnyOrder(isOfCache)
+      if (query.start > start + duration) {
+        total += duration
+        start = query.start
+        duration = query.end - query.start
+      } else duration = Math.max(duration, query.end - start)
+    }
+    return roundTime(total + duration)
+  }
+
+  #timeInAnyOrder(isOfCache: boolean): number {
     const periods: Period[] = []
     for (const { end, isCache, start } of this.queries) {
-      if (end !== undefined && isCache === (kind === 'cache')) periods.push({ start, duration: end - start })
+      if (end !== undefined && isCache === isOfCache) periods.push({ start, duration: end - start })
     }
     return roundTime(totalOf(joinPeriods(periods)))
   }
