@@ -1,7 +1,7 @@
 import { existsSync } from 'node:fs'
 import path from 'node:path'
 import { pathToFileURL } from 'node:url'
-import { instrumentations } from '../bundles/opentelemetry/instrumentations.ts'
+import { instrumentations, isInstrumented } from '../bundles/opentelemetry/instrumentations.ts'
 import type { Application, Bundle } from '../kernel/bundle.ts'
 import { checkBundles, declareSettings, Kernel } from '../kernel/kernel.ts'
 import { NodeServer, type NodeServerOptions } from '../kernel/server/node-server.ts'
@@ -115,7 +115,10 @@ async function loadBundles(
   { isServed, load }: Pick<LoadOptions, 'isServed' | 'load'>,
 ): Promise<readonly Bundle[]> {
   try {
-    const loaded = await (load ?? (await importBundles(directory)))(config).catch(error => fail(error, directory))
+    const isProfiled = isServed && config.environment === 'dev'
+    const loaded = await (load ?? (await importBundles(directory, { isProfiled })))(config).catch(error =>
+      fail(error, directory),
+    )
     const bundles = checkBundles(loaded)
     return [...(await loadTracing(settings, bundles, isServed)), ...bundles]
   } catch (error) {
@@ -178,16 +181,24 @@ export function createNodeServer(app: Application, options: Partial<NodeServerOp
 }
 
 /**
- * Imports the function of an application that loads its bundles, after its instrumentations are registered.
+ * Imports the function of an application that loads its bundles, after its instrumentations are registered, and the channels
+ * of its database libraries are open if its requests are profiled.
  *
  * @throws APPLICATION_BUNDLES_MISSING APPLICATION_BUNDLES_INVALID and the errors of {@link loadInstrumentations}
  */
-export async function importBundles(directory: string, isDirect?: boolean): Promise<LoadBundles> {
+export async function importBundles(
+  directory: string,
+  { isDirect, isProfiled }: { readonly isDirect?: boolean; readonly isProfiled?: boolean } = {},
+): Promise<LoadBundles> {
   const { bundles } = createSources(directory, isDirect)
   // An installed application may have compiled files only.
   const source = path.join(directory, 'bundles/index.ts')
   if (!existsSync(bundles)) throw new APPLICATION_BUNDLES_MISSING([existsSync(source) ? bundles : source])
   await loadInstrumentations(directory, isDirect)
+  if (isProfiled) {
+    const { openLibraryChannels } = await import('../kernel/library-channels.ts')
+    await openLibraryChannels(directory, isInstrumented)
+  }
   const { loadBundles }: { loadBundles?: unknown } = await import(pathToFileURL(bundles).href).catch(error =>
     fail(error, directory),
   )

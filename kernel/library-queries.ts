@@ -6,6 +6,7 @@ import { type ChannelListeners, createCallerSearch, listenTo, subscribeChannels 
 import type { Request } from '../lib/http/request.ts'
 import { type Caller, Callers } from '../lib/stack/callers.ts'
 import type { Foundation } from './bundle.ts'
+import type { PostgresQuery } from './library-channels.ts'
 import { isMeasured } from './measure-sqlite.ts'
 import { countRows, hiddenValue, type Queries, type QueryEnd, type QueryLibrary, type QueryResult } from './queries.ts'
 import type { RequestContext } from './request-context.ts'
@@ -16,7 +17,7 @@ export function watchLibraries({
   directory,
   queries,
 }: Pick<Foundation, 'context' | 'directory' | 'queries'>): () => void {
-  const watches = [watchMysql2, watchIoredis, watchNodeRedis, watchNodeSqlite]
+  const watches = [watchMysql2, watchPg, watchPostgres, watchIoredis, watchNodeRedis, watchNodeSqlite]
   // The callers of a library mostly have the same depth, so each has its own search.
   const stops = watches.map(watch => watch({ queries, context, callers: new Callers(directory) }))
   return () => {
@@ -32,11 +33,11 @@ interface WatchServices {
   readonly callers: Callers
 }
 
-/** A message of `mysql2:query` and `mysql2:execute`; mysql2 3.20 and later publish them. */
-interface MysqlQuery {
+/** A message of `mysql2:query` and `mysql2:execute`, which mysql2 3.20 and later publish, and of the channels of pg. */
+interface SqlQuery {
   /** The statement; for `mysql2:query` with its values. */
   readonly query: string
-  /** The values of `mysql2:execute`. Those of `mysql2:query` are in the statement. */
+  /** The values of `mysql2:execute` and of pg. Those of `mysql2:query` are in the statement. */
   readonly values?: readonly unknown[]
   /** Empty without a database. */
   readonly database: string
@@ -44,19 +45,42 @@ interface MysqlQuery {
   readonly serverPort: number | undefined
 }
 
-const connecting = 'mysql2:pool:connect'
-const operations = ['mysql2:query', 'mysql2:execute']
+function watchMysql2(services: WatchServices): () => void {
+  const place = { system: 'mysql', library: 'mysql2', prefix: 'mysql2' } as const
+  return watchPools(services, place, { query: () => undefined, execute: ({ values }) => values })
+}
+
+/** Records queries of pg, whose channels `openLibraryChannels` adds. */
+function watchPg(services: WatchServices): () => void {
+  const place = { system: 'postgresql', library: 'pg', prefix: 'sinfonietta:pg' } as const
+  return watchPools(services, place, { query: ({ values }) => values })
+}
+
+/** A library, and the first part of the names of its channels. */
+interface PoolLibrary {
+  readonly system: string
+  readonly library: QueryLibrary
+  readonly prefix: string
+}
 
 /**
- * Records queries of mysql2 until the returned function is called. A pool passes a connection to the next waiting caller
+ * Records queries of a library with pools until the returned function is called. The operations have the values of a query by
+ * the last part of the name of its channel. A pool passes a connection to the next waiting caller
  * while the request runs that has released it. So the request is taken when a connection is asked for, and is current
  * again when the connection is there; for other code, no request is current then. The same is true of callbacks of queries.
  */
-function watchMysql2({ callers, context, queries }: WatchServices): () => void {
+function watchPools(
+  { callers, context, queries }: WatchServices,
+  { library, prefix, system }: PoolLibrary,
+  operations: Readonly<Record<string, (query: SqlQuery) => SqlQuery['values']>>,
+): () => void {
+  const connecting = `${prefix}:pool:connect`
   const requests = new WeakMap<object, Request>()
   const places = new WeakMap<object, Caller>()
   /** Where the connection was asked for: `pool.query` runs its query before the end of its callback. */
   let connected: Caller | undefined
+  /** The code that has returned the connection, if it runs now. */
+  let returning: Caller | undefined
   /** When requests asked for connections, by `performance.now()`. Those for which the pool opens a connection are removed. */
   const waits = new WeakMap<object, number>()
   /** The connection that is being asked for, in the synchronous part. */
@@ -66,18 +90,21 @@ function watchMysql2({ callers, context, queries }: WatchServices): () => void {
     if (current !== undefined) requests.set(message, current)
   }
   const search = createCallerSearch(callers, `tracing:${connecting}:start`)
-  const findCaller = () => search() ?? connected
-  const begin = (message: MysqlQuery, values: MysqlQuery['values']): QueryEnd | undefined => {
+  const findCaller = () => {
+    const caller = search()
+    return caller === undefined || isSamePlace(caller, returning) ? connected : caller
+  }
+  const begin = (message: SqlQuery, values: SqlQuery['values']): QueryEnd | undefined => {
     const { database, query, serverAddress, serverPort } = message
     keep(message)
     return queries.begin({
-      system: 'mysql',
+      system,
       text: query,
       parameters: values,
       namespace: database || undefined,
       server: toServer(serverAddress, serverPort),
       source: 'channel',
-      library: 'mysql2',
+      library,
       findCaller,
     })
   }
@@ -94,29 +121,79 @@ function watchMysql2({ callers, context, queries }: WatchServices): () => void {
       asked = undefined
     },
     // The pool opens another connection instead of waiting.
-    'tracing:mysql2:connect:start': () => {
+    [`tracing:${prefix}:connect:start`]: () => {
       if (asked !== undefined) waits.delete(asked)
     },
     [`tracing:${connecting}:asyncStart`]: listenTo<object>(message => {
       connected = places.get(message)
+      returning = search()
       const since = waits.get(message)
       if (since === undefined) return
       const duration = performance.now() - since
-      queries.noteWait({ system: 'mysql', request: requests.get(message), duration, caller: connected })
+      queries.noteWait({ system, request: requests.get(message), duration, caller: connected })
     }),
     [`tracing:${connecting}:asyncEnd`]: () => {
       connected = undefined
+      returning = undefined
     },
-    ...listenToOperations<MysqlQuery>('mysql2:query', message => begin(message, undefined), countRows),
-    ...listenToOperations<MysqlQuery>('mysql2:execute', message => begin(message, message.values), countRows),
+    ...Object.assign(
+      {},
+      ...Object.entries(operations).map(([name, valuesOf]) =>
+        listenToOperations<SqlQuery>(`${prefix}:${name}`, message => begin(message, valuesOf(message)), countRows),
+      ),
+    ),
   })
-  const unbinds = [connecting, ...operations].map(name =>
-    context.carry(channel(`tracing:${name}:asyncStart`), message => requests.get(Object(message))),
+  const unbinds = ['pool:connect', 'callback', ...Object.keys(operations)].map(name =>
+    context.carry(channel(`tracing:${prefix}:${name}:asyncStart`), message => requests.get(Object(message))),
   )
   return () => {
     stop()
     for (const unbind of unbinds) unbind()
   }
+}
+
+function isSamePlace(one: Caller, other: Caller | undefined): boolean {
+  return one.file === other?.file && one.line === other?.line && one.column === other?.column
+}
+
+/** Where a query of postgres.js was created. */
+interface Creation {
+  readonly request: Request
+  readonly caller: Caller | undefined
+}
+
+/**
+ * Records queries of postgres.js, whose channels `openLibraryChannels` adds, until the returned function is called. A query
+ * belongs to the request that has created it; the library's own question for the types of a database belongs to none.
+ */
+function watchPostgres({ callers, context, queries }: WatchServices): () => void {
+  const creations = new WeakMap<object, Creation>()
+  const search = createCallerSearch(callers, 'sinfonietta:postgres:create')
+  return subscribeChannels({
+    'sinfonietta:postgres:create': listenTo<object>(query => {
+      const { current: request } = context
+      if (request !== undefined) creations.set(query, { request, caller: search() })
+    }),
+    ...listenToOperations<{ readonly query: PostgresQuery }>(
+      'sinfonietta:postgres:query',
+      ({ query }) => {
+        const creation = creations.get(query)
+        // A connection runs its own questions itself.
+        if (creation === undefined || query.handler.name === 'execute') return undefined
+        const { caller, request } = creation
+        return queries.begin({
+          system: 'postgresql',
+          text: query.string ?? query.strings.join('?'),
+          parameters: query.parameters,
+          source: 'channel',
+          library: 'postgres',
+          request,
+          findCaller: () => caller,
+        })
+      },
+      result => Object(result).count ?? countRows(result),
+    ),
+  })
 }
 
 /** The place of a message of ioredis and node-redis. */

@@ -9,7 +9,7 @@ export const hiddenValue: unique symbol = Symbol('?')
 export type QueryParameters = readonly unknown[] | Readonly<Record<string, unknown>>
 
 /** The libraries whose diagnostics channels are read. */
-export type QueryLibrary = 'mysql2' | 'ioredis' | 'node-redis' | 'node:sqlite'
+export type QueryLibrary = 'mysql2' | 'pg' | 'postgres' | 'ioredis' | 'node-redis' | 'node:sqlite'
 
 /** A query as its source reports it when it begins. Nothing in it is masked: its receiver masks it before it is stored. */
 export interface QueryStart {

@@ -14,6 +14,8 @@ import type { ClientEnd, RequestSpans } from './request-spans.ts'
 /** The instrumentations that make spans of the same queries. */
 const instrumentationsOf: Readonly<Record<QueryLibrary, string>> = {
   mysql2: 'mysql2',
+  pg: 'pg',
+  postgres: 'postgres',
   ioredis: 'ioredis',
   'node-redis': 'redis',
   'node:sqlite': 'sqlite',

@@ -144,14 +144,14 @@ t.test('the list of bundles is a function of bundles/index.ts', async t => {
     message: `The file ${file} must export a function "loadBundles", which returns the list of bundles.`,
   })
   // The source is named, also where Node runs the compiled file.
-  await t.rejects(importBundles(empty, true), isMissing(source))
-  await t.rejects(importBundles(empty, false), isMissing(source))
+  await t.rejects(importBundles(empty, { isDirect: true }), isMissing(source))
+  await t.rejects(importBundles(empty, { isDirect: false }), isMissing(source))
   writeFileSync(compiled, 'export const bundles = []\n')
-  await t.rejects(importBundles(empty, false), isInvalid(compiled))
+  await t.rejects(importBundles(empty, { isDirect: false }), isInvalid(compiled))
   writeFileSync(source, 'export const bundles = []\n')
-  await t.rejects(importBundles(empty, false), isInvalid(source))
+  await t.rejects(importBundles(empty, { isDirect: false }), isInvalid(source))
   rmSync(compiled)
-  await t.rejects(importBundles(empty, false), isMissing(compiled))
+  await t.rejects(importBundles(empty, { isDirect: false }), isMissing(compiled))
 })
 
 t.test(
