@@ -65,7 +65,7 @@ const pgCallbacks = tracingChannel<object, Outcome>('sinfonietta:pg:callback')
 /** A client of pg, as far as it is used. */
 interface PgClient {
   readonly database?: string | null
-  readonly host: string
+  readonly host?: string
   readonly port: number
   connect: AnyFunction
   query: AnyFunction
@@ -89,7 +89,9 @@ async function openPg(): Promise<void> {
   isPgOpen = true
   const { Hook } = await import('require-in-the-middle')
   new Hook(['pg', 'pg-pool'], { internals: true }, (exports, name) => {
-    const prototype = Object(exports).prototype
+    const { prototype } = Object(exports)
+    // A later version may have other classes: its queries are not seen.
+    if (typeof prototype?.connect !== 'function' || typeof prototype.query !== 'function') return exports
     if (name === path.join('pg', 'lib', 'client.js')) changeClient(prototype)
     if (name === 'pg-pool') changePool(prototype)
     return exports
@@ -107,13 +109,15 @@ function changeClient(prototype: PgClient): void {
   prototype.query = function (this: PgClient, ...args) {
     const [given, values, callback] = args
     if (!pgQueries.start.hasSubscribers || given === null || given === undefined) return query.apply(this, args)
+    const { database, host = '', port } = this
     const config: Submittable = typeof given === 'string' ? { text: given } : Object(given)
     const message: PgQuery & Outcome = {
       query: config.text ?? config.cursor?.text ?? config.name ?? '',
       values: Array.isArray(values) ? values : (config.values ?? config.cursor?.values ?? undefined),
-      database: this.database ?? '',
-      serverAddress: this.host,
-      serverPort: this.host.startsWith('/') ? undefined : this.port,
+      database: database ?? '',
+      serverAddress: host,
+      // A socket has no port.
+      serverPort: host.startsWith('/') ? undefined : port,
     }
     pgQueries.start.publish(message)
     try {
@@ -251,7 +255,7 @@ async function openPostgres(folder: string): Promise<void> {
       () => ({}),
     )
     const Query = exports.Query ?? commonJs?.Query
-    if (Query !== undefined) changePostgresQuery(Query)
+    if (typeof Query?.prototype.handle === 'function') changePostgresQuery(Query)
   }
 }
 

@@ -199,6 +199,23 @@ t.test('with PostgreSQL', { skip: lacksPostgres }, async t => {
         await run(libraries[library as keyof typeof ways], String(name))
         return new Response('')
       },
+      async '/forms'() {
+        const { default: Cursor } = await import('pg-cursor')
+        const single = await pool.connect()
+        const failed = await single
+          .query(new Cursor('SELECT * FROM nowhere'))
+          .read(1)
+          .catch(error => error.message)
+        const config = { text: 'SELECT 1 AS b', callback: undefined as unknown }
+        const rows = await new Promise((resolve, reject) => {
+          config.callback = (error: Error, result: QueryResult) => (error ? reject(error) : resolve(result.rows))
+          void single.query(config as never)
+        })
+        const own = config.callback
+        await new Promise(resolve => single.query(new pg.Query('SELECT 2 AS c')).on('end', resolve))
+        single.release()
+        return Response.json([failed, rows, config.callback === own])
+      },
       async '/starved'() {
         await Promise.all([1, 2, 3, 4, 5].map(() => pool.query('SELECT pg_sleep(0.08)')))
         return new Response('')
@@ -261,6 +278,20 @@ t.test('with PostgreSQL', { skip: lacksPostgres }, async t => {
     ])
     const queries = await queriesOf(response)
     t.strictSame(queries.map(({ code }) => code).sort(), ['42P01', '42P01', 'ECONNREFUSED'])
+  })
+
+  await t.test('cursors that fail, callbacks in objects, and objects of queries', async t => {
+    const response = await client.get('/forms')
+    t.strictSame(await response.json(), ['relation "nowhere" does not exist', [{ b: 1 }], true])
+    const queries = await queriesOf(response)
+    t.has(
+      queries.map(({ code, end, rows, text }) => ({ code, isEnded: end !== undefined, rows, text })),
+      [
+        { code: '42P01', isEnded: true, text: 'SELECT * FROM nowhere' },
+        { isEnded: true, rows: 1, text: 'SELECT ? AS b' },
+        { isEnded: true, rows: 1, text: 'SELECT ? AS c' },
+      ],
+    )
   })
 
   await t.test('a pool that starves is a finding', async t => {
@@ -356,7 +387,8 @@ t.test('only development with one of the libraries loads what changes them', asy
   }
   t.equal(isLoaded('dev'), 'false', 'no library')
   mkdirSync(path.join(folder, 'node_modules/pg'), { recursive: true })
-  writeFileSync(path.join(folder, 'node_modules/pg/package.json'), '{}')
+  mkdirSync(path.join(folder, 'node_modules/postgres'))
+  for (const name of ['pg', 'postgres']) writeFileSync(path.join(folder, `node_modules/${name}/package.json`), '{}')
   t.equal(isLoaded('dev'), 'true')
   t.equal(isLoaded('prod'), 'false')
   t.equal(isLoaded('dev', 'pg'), 'false', 'excluded')
