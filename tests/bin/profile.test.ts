@@ -3,13 +3,15 @@ import { existsSync, readdirSync, readFileSync } from 'node:fs'
 import http2 from 'node:http2'
 import { networkInterfaces } from 'node:os'
 import path from 'node:path'
+import { pathToFileURL } from 'node:url'
 import { type Test, t } from 'tap'
 import { createSender } from '#tests/support/raw-connection.ts'
 import { type ProcessOptions, runProcess, startProcess } from '#tests/support/start-process.ts'
 import { until } from '#tests/support/until.ts'
 
 const root = path.resolve(import.meta.dirname, '../../..')
-const program = path.join(root, 'bin/sinfonietta')
+/** The command of `sinfonietta profile`. */
+const profiled = [process.execPath, path.join(root, 'dist/tests/fixtures/profiled-program.js')]
 const preload = path.join(root, 'dist/bin/exports/profile.js')
 
 /** The environment of the tests, without what they set for themselves. */
@@ -29,7 +31,10 @@ const pages = {
     console.log('one line')
     reply.end()
   },
-  '/unread': undefined,
+  '/odd': (body, reply) => {
+    reply.hasHeader = () => { throw new Error('The application has replaced it.') }
+    reply.end('odd')
+  },
 }
 const server = createServer((message, reply) => {
   if (message.url === '/unread') return reply.end('no')
@@ -109,7 +114,7 @@ function readStored(directory: string): string {
 
 t.test('sinfonietta profile shows the requests of a program that knows nothing of it', async t => {
   const directory = t.testdir(files)
-  const { child, output, ports, viewer } = await start(t, [process.execPath, program, 'profile', 'app.mjs'])
+  const { child, output, ports, viewer } = await start(t, [...profiled, 'app.mjs'])
   const [port, newer] = ports
   const own = `http://127.0.0.1:${port}`
 
@@ -226,11 +231,20 @@ t.test('sinfonietta profile shows the requests of a program that knows nothing o
   )
 })
 
-t.test('a signal ends the program and the command', async t => {
-  t.testdir(files)
-  const { child } = await start(t, [process.execPath, program, 'profile', 'app.mjs'])
-  child.kill('SIGTERM')
-  t.strictSame(await once(child, 'exit'), [null, 'SIGTERM'])
+t.test('a signal ends the program, and the command as the program has ended', async t => {
+  t.testdir({
+    ...files,
+    'app.mjs': `process.stdout.write('[0]\\n')\nsetInterval(() => undefined, 1000)`,
+    'own.mjs': `process.stdout.write('[0]\\n')\nprocess.on('SIGTERM', () => process.exit(5))\nsetInterval(() => undefined, 1000)`,
+  })
+  for (const [file, end] of [
+    ['app.mjs', [null, 'SIGTERM']],
+    ['own.mjs', [5, null]],
+  ] as const) {
+    const { child } = await start(t, [...profiled, file])
+    child.kill('SIGTERM')
+    t.strictSame(await once(child, 'exit'), end, file)
+  }
 })
 
 t.test('with NODE_ENV=production nothing is recorded, unless a setting allows it', async t => {
@@ -262,6 +276,16 @@ t.test('an application that calls itself production while it starts is not recor
   t.equal(list.total, 0)
 })
 
+t.test('what the profiler cannot do is no error of the application', async t => {
+  t.testdir({ ...files, node_modules: { '.cache': { sinfonietta: { profiler: 'a file' } } } })
+  const { child, output, ports } = await start(t, [process.execPath, '--import', preload, 'app.mjs'])
+  t.equal(await (await fetch(`http://127.0.0.1:${ports[0]}/odd`)).text(), 'odd')
+  await until(() => output.stderr.includes('A request could not be recorded.'))
+  await until(() => /WARNING .*profile/i.test(output.stderr))
+  child.stdin?.end()
+  t.strictSame(await once(child, 'exit'), [3, null])
+})
+
 t.test('secrets that the application reads while it starts are masked', async t => {
   const source = `process.env.SHOP_PASSWORD = 'late-secret-value'\n${application}`
   const directory = t.testdir({ ...files, 'app.mjs': source })
@@ -287,8 +311,15 @@ t.test('processes of an application have one list', async t => {
   t.equal(output.stderr.match(/Profiler: /g)?.length, 1)
 })
 
-t.test('the help of the program names the command', async t => {
-  const { stdout } = await runProcess(t, [process.execPath, program, 'profile', '--help'])
-  t.match(stdout, /sinfonietta profile \[options of node\] <file>/)
-  t.match(await runProcess(t, [process.execPath, program, 'profile']), { code: 64 })
+t.test('the program of the package has the command', async t => {
+  // The hooks of tap cannot load a main file without an ending.
+  const text = readFileSync(path.join(root, 'bin/sinfonietta'), 'utf8')
+  const directory = t.testdir({ 'program.mjs': text.replaceAll("'../", `'${pathToFileURL(root)}/`) })
+  const run = (...values: string[]) =>
+    runProcess(t, [process.execPath, path.join(directory, 'program.mjs'), ...values], {
+      env: { ...environment, PROFILER_PORT: '0' },
+    })
+  t.match((await run('profile', '--help')).stdout, /sinfonietta profile \[options of node\] <file>/)
+  t.match(await run('profile'), { code: 64 })
+  t.match(await run('profile', '-e', 'process.exit(4)'), { code: 4, stderr: /^Profiler: / })
 })
