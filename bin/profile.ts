@@ -9,6 +9,7 @@ import { home } from '../bundles/profiler/profile/links.ts'
 import { createViewerBundle } from '../bundles/profiler/profiler-bundle.ts'
 import { FileProfileStorage } from '../bundles/profiler/store/file-profile-storage.ts'
 import { Kernel } from '../kernel/kernel.ts'
+import { openLibraryChannels } from '../kernel/library-channels.ts'
 import { readConfig } from '../lib/env/config.ts'
 import { Settings } from '../lib/env/settings.ts'
 import { createLogger } from '../lib/log/create-logger.ts'
@@ -57,6 +58,7 @@ export async function profileProcess(
   }
   const viewer = await createViewerBundle({ storage, armFile: path.join(folder, 'cpu-profile.json'), onFirst })
   const bundles = [createFrameworkBundle(), viewer]
+  await openLibraryChannels(directory)
   const { app } = await Kernel.boot({ settings, config, directory, files: folder, bundles, logger, redactor })
   process.on('exit', () => storage.flushNow())
   if (parent !== undefined) {
