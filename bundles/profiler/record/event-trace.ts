@@ -390,11 +390,12 @@ export class ResponseWatch {
   }
 }
 
-/** Most changes append a field, so the common start of both lists is skipped. */
+/** Most changes append fields: these are not compared with all others. */
 function compareFields(before: readonly string[], after: readonly string[]): string[] {
   let same = 0
   while (same < before.length && before[same] === after[same]) same++
   const start = same - (same % 2)
+  if (start === before.length) return compareAppended(after, start)
   const changes: string[] = []
   for (const name of new Set([...namesFrom(after, start), ...namesFrom(before, start)])) {
     const old = valuesOf(before, name)
@@ -404,6 +405,23 @@ function compareFields(before: readonly string[], after: readonly string[]): str
     else if (old !== value) changes.push(`changed header ${name}`)
   }
   return changes
+}
+
+/** The changes by the fields from `start`, which follow those from before. */
+function compareAppended(fields: readonly string[], start: number): string[] {
+  const changes: string[] = []
+  for (let at = start; at < fields.length; at += 2) {
+    const name = (fields[at] ?? '').toLowerCase()
+    const change = `${indexOfField(fields, name) < start ? 'changed' : 'set'} header ${name}`
+    if (!changes.includes(change)) changes.push(change)
+  }
+  return changes
+}
+
+function indexOfField(fields: readonly string[], name: string): number {
+  let at = 0
+  while (fields[at]?.length !== name.length || fields[at]?.toLowerCase() !== name) at += 2
+  return at
 }
 
 function namesFrom(fields: readonly string[], start: number): string[] {

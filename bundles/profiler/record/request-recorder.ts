@@ -176,7 +176,9 @@ export function toServerTiming(trace: Trace, collectors: readonly ProfileCollect
     metrics.push(toMetric(['ctrl', 'Controller', controller]))
   }
   const traces = withDescendants(trace)
-  for (const collector of collectors) metrics.push(...(collector.measure?.(traces) ?? []).map(toMetric))
+  for (const collector of collectors) {
+    for (const metric of collector.measure?.(traces) ?? []) metrics.push(toMetric(metric))
+  }
   return metrics.join(', ')
 }
 

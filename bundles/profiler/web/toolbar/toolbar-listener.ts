@@ -73,7 +73,7 @@ export class ToolbarListener {
     const end = page === undefined ? undefined : findBodyEnd(page)
     if (page === undefined || end === undefined) return
     const { headers } = response
-    const { nonce, obstacle } = allowToolbar(headers, { ...sourcesOf(request), createNonce })
+    const { nonce, obstacle } = allowToolbar(headers, () => ({ ...sourcesOf(request), createNonce }))
     if (obstacle !== '') {
       logger.channel('profiler').info('The page has no toolbar: {obstacle}.', { obstacle })
       return
@@ -219,13 +219,14 @@ const headerNames: readonly string[] = ['content-security-policy', 'content-secu
  * nonce is added, unless that would disable `'unsafe-inline'`: then the policy gets the address of the script. Stylesheets
  * need no source, because the script constructs them. The policy of a page in a sandbox stays as it is.
  */
-export function allowToolbar(headers: Headers, needs: PolicyNeeds): PolicyAnswer {
+export function allowToolbar(headers: Headers, describeNeeds: () => PolicyNeeds): PolicyAnswer {
   const isSent = headerNames.some(name => headers.has(name))
   if (!isSent) return { nonce: undefined, obstacle: '' }
   const sent = headerNames.map(name => headers.getAll(name).map(field => field.split(',').map(parsePolicy)))
   const policies = sent.flat(2)
   if (sent[0]?.flat().some(isSandbox)) return { nonce: undefined, obstacle: 'the policy of the page is a sandbox' }
 
+  const needs = describeNeeds()
   const nonce = chooseNonce(policies, needs)
   for (const [index, fields] of sent.entries()) {
     const extended = fields.map(field => field.map(policy => allowFetches(allowScript(policy, needs, nonce), needs)))

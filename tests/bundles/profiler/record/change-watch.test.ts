@@ -88,6 +88,33 @@ t.test('a replaced response is reported as replaced, and the new one is watched'
   t.strictSame(watch.take(), ['set header x-a'])
 })
 
+t.test('the reported changes of headers equal those of a full comparison', async t => {
+  const name = fc.constantFrom('a', 'B', 'b', 'c')
+  const change = fc.record({ how: fc.constantFrom('set', 'append', 'delete'), name, value: fc.constantFrom('1', '2') })
+  const group = fc.array(change, { maxLength: 4 })
+  fc.assert(
+    fc.property(fc.array(group), groups => {
+      const response = new Response()
+      const { headers } = response
+      const watch = new ResponseWatch(createResponseEvent({ response }))
+      for (const changes of groups) {
+        const before = new Map(['a', 'b', 'c'].map(name => [name, headers.getAll(name).join('\n')]))
+        for (const { how, name, value } of changes) {
+          if (how === 'delete') headers.delete(name)
+          else headers[how === 'set' ? 'set' : 'append'](name, value)
+        }
+        const expected = Array.from(before).flatMap(([name, old]) => {
+          const value = headers.getAll(name).join('\n')
+          if (value === old) return []
+          return `${old === '' ? 'set' : value === '' ? 'removed' : 'changed'} header ${name}`
+        })
+        t.strictSame((watch.take() ?? []).sort(), expected.sort())
+      }
+    }),
+    { numRuns: 100 },
+  )
+})
+
 t.test('the revision of headers changes with each difference that a comparison finds', async t => {
   const name = fc.constantFrom('a', 'B', 'b', 'c')
   const change = fc.record({ how: fc.constantFrom('set', 'append', 'delete'), name, value: fc.constantFrom('1', '2') })

@@ -12,7 +12,7 @@ const needs = { scripts: [files], fetches: [files, fragments], createNonce: () =
 /** The changed policy, and the nonce of the tag. */
 function extend(policy: string): [policy: string | null, nonce: string | undefined] {
   const headers = new Headers({ 'content-security-policy': policy })
-  const { nonce } = allowToolbar(headers, needs)
+  const { nonce } = allowToolbar(headers, () => needs)
   return [headers.get('content-security-policy'), nonce]
 }
 
@@ -101,7 +101,10 @@ t.test('report-only policies are extended, too, and each header separately', asy
     ['Content-Security-Policy-Report-Only', "script-src 'nonce-abc'"],
     ['Content-Security-Policy-Report-Only', "connect-src 'none'"],
   ])
-  t.strictSame(allowToolbar(headers, needs), { nonce: 'fresh', obstacle: '' })
+  t.strictSame(
+    allowToolbar(headers, () => needs),
+    { nonce: 'fresh', obstacle: '' },
+  )
   t.strictSame(headers.getAll('content-security-policy'), ["script-src 'self'", "script-src 'nonce-fresh'"])
   t.strictSame(headers.getAll('content-security-policy-report-only'), [
     "script-src 'nonce-abc' 'nonce-fresh'",
@@ -112,9 +115,15 @@ t.test('report-only policies are extended, too, and each header separately', asy
 t.test('a policy that allows the toolbar is not changed', async t => {
   const headers = new Headers({ 'content-security-policy': "default-src 'self'" })
   const { revision } = headers
-  t.strictSame(allowToolbar(headers, needs), { nonce: undefined, obstacle: '' })
+  t.strictSame(
+    allowToolbar(headers, () => needs),
+    { nonce: undefined, obstacle: '' },
+  )
   t.equal(headers.revision, revision)
-  t.strictSame(allowToolbar(new Headers(), needs), { nonce: undefined, obstacle: '' })
+  t.strictSame(
+    allowToolbar(new Headers(), () => needs),
+    { nonce: undefined, obstacle: '' },
+  )
 })
 
 t.test('a page in a sandbox is not changed', async t => {
@@ -126,10 +135,10 @@ t.test('a page in a sandbox is not changed', async t => {
     const [extended, nonce] = extend(policy)
     t.equal(extended, policy)
     t.equal(nonce, undefined)
-    t.match(allowToolbar(new Headers({ 'content-security-policy': policy }), needs).obstacle, /sandbox/)
+    t.match(allowToolbar(new Headers({ 'content-security-policy': policy }), () => needs).obstacle, /sandbox/)
   }
   const reporting = new Headers({ 'content-security-policy-report-only': 'sandbox' })
-  t.equal(allowToolbar(reporting, needs).obstacle, '', 'one that only reports puts nothing into a sandbox')
+  t.equal(allowToolbar(reporting, () => needs).obstacle, '', 'one that only reports puts nothing into a sandbox')
 })
 
 /** A source that a policy allows or forbids: a URL, or an inline script; with the nonce of its tag, or without. */
