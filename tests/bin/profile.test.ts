@@ -132,6 +132,8 @@ t.test('sinfonietta profile shows the requests of a program that knows nothing o
     const page = await (await fetch(`${viewer}/_profiler/${token}`)).text()
     t.match(page, 'GET /users/*')
     t.notMatch(await (await fetch(`${viewer}/_profiler/${token}?panel=router`)).text(), 'Route matching')
+    const events = await (await fetch(`${viewer}/_profiler/${token}?panel=events`)).text()
+    t.notMatch(events, 'RouterListener', 'no listener of the kernel that shows the profile')
   })
 
   await t.test('bodies are stored, and masked before', async t => {

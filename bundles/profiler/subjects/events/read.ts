@@ -74,6 +74,8 @@ function findCalled(dispatches: readonly EventNode[], sites: ListenerTables['sit
 }
 
 function findUncalled(dispatches: readonly EventNode[], listeners: readonly RegisteredListener[]): UncalledListener[] {
+  // The request of another server: the listeners are those of the kernel that shows the profile.
+  if (dispatches.length === 0) return []
   // Functions may have the same name: one call of `anonymous` is not a call of two listeners.
   const called = new Map<string, number>()
   for (const { children, name } of dispatches) {
