@@ -82,14 +82,18 @@ function isMain({ parent }: ProfileSummary): boolean {
 
 /** Finds the last main request before another request, and all requests since, in one pass: there may be 100,000 summaries. */
 function lookAround(summaries: readonly ProfileSummary[], summary: ProfileSummary) {
-  const { time } = summary
   const since: ProfileSummary[] = []
   let older: ProfileSummary | undefined
+  const most = summary.time
+  let least = Number.NEGATIVE_INFINITY
   for (const other of summaries) {
-    if (other.time >= time) since.push(other)
-    // Most requests are before the one that was found: for them, this is enough.
-    if (!isMain(other) || other.time > time || (older !== undefined && other.time < older.time)) continue
-    if (compareTime(other, summary) < 0 && (older === undefined || compareTime(other, older) > 0)) older = other
+    const { time } = other
+    if (time >= most) since.push(other)
+    // Most requests are before the one that was found: of them, only the time is read.
+    if (time < least || time > most || !isMain(other) || compareTime(other, summary) >= 0) continue
+    if (older !== undefined && compareTime(other, older) <= 0) continue
+    older = other
+    least = time
   }
   return { older, since }
 }
