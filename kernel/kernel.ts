@@ -43,7 +43,7 @@ interface KernelOptions {
   readonly config: Config
   /** The directory of the application. */
   readonly directory: string
-  /** The directory of its templates and public files, if it is another one. */
+  /** The directory of its templates and public files, if it is another one. Then templates are read with the first render. */
   readonly files?: string
   readonly bundles: readonly Bundle[]
   readonly logger: Logger
@@ -72,7 +72,7 @@ export class Kernel {
   static async boot(options: KernelOptions): Promise<Kernel> {
     const kernel = await Kernel.assemble(options)
     try {
-      await kernel.#start()
+      await kernel.#start(options.files === undefined)
       return kernel
     } catch (error) {
       // A failure to close would hide the first one.
@@ -81,10 +81,10 @@ export class Kernel {
     }
   }
 
-  async #start(): Promise<void> {
+  async #start(loadsView: boolean): Promise<void> {
     const { queries, signals, view } = this.app
     checkRoutes(this.app)
-    view.load()
+    if (loadsView) view.load()
     if (queries.areObserved) {
       const { watchLibraries } = await import('./library-queries.ts')
       this.#stopWatches = watchLibraries(this.app)
