@@ -266,7 +266,10 @@ export class FinishedRequest {
     const { body } = response
     if (this.#sentBytes !== undefined) return this.#sentBytes
     const isText = typeof body === 'string' || body instanceof Uint8Array
-    return isText && isSent && request.method !== 'HEAD' ? Buffer.byteLength(body) : 0
+    if (!isText || !isSent || request.method === 'HEAD') return 0
+    // The server has counted the bytes. To count those of a page again costs as much as all the rest of its access log.
+    const length = response.headers.get('content-length')
+    return length === null ? Buffer.byteLength(body) : Number(length)
   }
 }
 

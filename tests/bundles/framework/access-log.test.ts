@@ -191,10 +191,10 @@ t.test('request.finished', async t => {
     await raw(`${head}Content-Type: text/plain\r\nTransfer-Encoding: chunked\r\n\r\n5\r\nhello\r\n0\r\n\r\n`)
     await raw(`${head}Content-Type: image/png\r\nTransfer-Encoding: chunked\r\n\r\n5\r\nhello\r\n0\r\n\r\n`)
     t.strictSame(
-      kernel.finished.map(({ bytesReceived, traceId }) => [bytesReceived, traceId]),
+      kernel.finished.map(({ bytesReceived, bytesSent, traceId }) => [bytesReceived, bytesSent, traceId]),
       [
-        [5, trace],
-        [undefined, trace],
+        [5, 2, trace],
+        [undefined, 2, trace],
       ],
     )
     t.match(
