@@ -269,7 +269,7 @@ export class FinishedRequest {
     if (!isText || !isSent || request.method === 'HEAD') return 0
     // The server has counted the bytes. To count those of a page again costs as much as all the rest of its access log.
     const length = response.headers.get('content-length')
-    return length === null ? Buffer.byteLength(body) : Number(length)
+    return length !== null && /^\d+$/.test(length) ? Number(length) : Buffer.byteLength(body)
   }
 }
 

@@ -24,6 +24,7 @@ async function start(t: Test, variables: Record<string, string> = {}, bundles: r
       add('reset', '/reset/:token', () => Response.text('reset'))
       add('stream', '/stream', () => Response.stream(Readable.from(['one', 'two'])))
       add('endless', '/endless', () => Response.stream(Readable.from(endless())))
+      add('misleading', '/misleading', () => Response.text('ä', { headers: { 'content-length': 'many' } }))
       add('empty', '/empty', () => new Response(null, { status: 204 }))
       routes.add({ name: 'quiet', path: '/quiet', defaults: { _log: false }, controller: () => Response.text('') })
       add('broken', '/broken', async () => {
@@ -160,6 +161,8 @@ t.test('request.finished', async t => {
     await client.get('/stream')
     await client.head('/articles/7')
     await client.get('/empty')
+    // Without our server, a field of the application stays.
+    await client.get('/misleading')
     await client.get('/nowhere')
     const [first] = finished
     t.strictSame(
@@ -176,6 +179,7 @@ t.test('request.finished', async t => {
         ['GET', 'stream', 200, 0, 6, true],
         ['HEAD', 'article', 200, 0, 0, true],
         ['GET', 'empty', 204, 0, 0, true],
+        ['GET', 'misleading', 200, 0, 2, true],
         ['GET', undefined, 404, 0, 'a page', true],
       ],
     )
