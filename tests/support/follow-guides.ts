@@ -21,7 +21,7 @@ const elsewhere: Readonly<Record<string, readonly string[]>> = {
   ini: ['deploy.md', 'several-machines.md'],
   nginx: ['deploy.md', 'several-machines.md'],
   yaml: ['several-machines.md'],
-  text: ['several-machines.md'],
+  text: ['several-machines.md', 'profile-any-server.md'],
   json: ['coding-agents.md'],
   md: ['cpu-profile.md'],
 }
