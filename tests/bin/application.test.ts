@@ -414,7 +414,7 @@ t.test('a signal ends the running one of named files with its processes, and lea
     writeFileSync(file, code)
     t.teardown(() => rmSync(file))
   }
-  const program = startProgram(t, [process.execPath, inApplication('bin/test'), ...files], {})
+  const program = startCountedProgram(t, ['runTests', directory, ...files])
   const [, pid] = await program.until(/It has started (\d+)\./)
   program.child.kill()
   t.equal(await program.end(), 1)
