@@ -21,6 +21,8 @@ export type Tone = 'plain' | 'ok' | 'warning' | 'error'
 export interface Badge {
   readonly text: string
   readonly tone: Tone
+  /** The panel of a profile that says more. */
+  readonly link?: string
 }
 
 /** The summary of a profile for templates: texts and links. */
@@ -151,15 +153,26 @@ export function isError({ outcome, status }: ProfileSummary): boolean {
 
 function badgesOf(summary: ProfileSummary): Badge[] {
   if (isBrowserProbe(summary)) return [{ text: 'browser probe', tone: 'plain' }]
-  const { exception, outcome } = summary
+  const { exception, outcome, token } = summary
   const badges: Badge[] = []
-  if (exception !== null) badges.push({ text: exception, tone: 'error' })
+  if (exception !== null) badges.push({ text: exception, tone: 'error', link: profileLink(token, 'exception') })
   if (outcome !== 'complete') badges.push({ text: outcome.replace('-', ' '), tone: outcomes[outcome].tone })
-  for (const { badge, field } of summaryCounts) {
+  for (const { badge, field, panel } of summaryCounts) {
     if (badge !== undefined && summary[field] > 0)
-      badges.push({ text: formatCount(summary[field], badge.one), tone: badge.tone })
+      badges.push({ text: formatCount(summary[field], badge.one), tone: badge.tone, link: profileLink(token, panel) })
   }
   return badges
+}
+
+/** The badges of the page of a profile: also those of its findings and of its queries, for which the list has columns. */
+export function toHeadBadges(summary: ProfileSummary, findings: Badge | undefined): readonly Badge[] {
+  const { queries, queryTime, token } = summary
+  const count = `${formatCount(queries, 'query', 'queries')} · ${formatDuration(queryTime)}`
+  return [
+    ...badgesOf(summary),
+    ...(queries === 0 ? [] : [{ text: count, tone: 'plain' as const, link: profileLink(token, 'database') }]),
+    ...(findings === undefined ? [] : [{ ...findings, link: profileLink(token, 'findings') }]),
+  ]
 }
 
 /** Returns the view with an additional badge, or the same view without one. */

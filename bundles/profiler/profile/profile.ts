@@ -138,6 +138,8 @@ interface CountWords {
   readonly one: string
   /** The noun for several, if it is not `one` with an s. */
   readonly many?: string
+  /** The panel that has all of them. */
+  readonly panel: string
   /** The badge of a request: its noun and its colour. Queries have a column instead. */
   readonly badge?: { readonly one: string; readonly tone: 'plain' | 'warning' | 'error' }
   /** Whether two requests are compared by it. */
@@ -153,6 +155,7 @@ const counts = [
     field: 'errors',
     name: 'errors',
     one: 'logged error',
+    panel: 'logger',
     badge: { one: 'error', tone: 'error' },
     isCompared: true,
     after: 'exception',
@@ -161,6 +164,7 @@ const counts = [
     field: 'warnings',
     name: 'warnings',
     one: 'logged warning',
+    panel: 'logger',
     badge: { one: 'warning', tone: 'warning' },
     isCompared: true,
     after: 'exception',
@@ -169,6 +173,7 @@ const counts = [
     field: 'browserErrors',
     name: 'errors in the browser',
     one: 'browser error',
+    panel: 'browser',
     badge: { one: 'browser error', tone: 'error' },
     after: 'exception',
   },
@@ -177,6 +182,7 @@ const counts = [
     name: 'queries',
     one: 'query',
     many: 'queries',
+    panel: 'database',
     isCompared: true,
     part: 'queries',
     after: 'duration',
@@ -185,6 +191,7 @@ const counts = [
     field: 'cacheCalls',
     name: 'cache calls',
     one: 'cache call',
+    panel: 'cache',
     badge: { one: 'cache call', tone: 'plain' },
     isCompared: true,
     part: 'queries',
@@ -194,6 +201,7 @@ const counts = [
     field: 'calls',
     name: 'HTTP client calls',
     one: 'HTTP client call',
+    panel: 'http',
     badge: { one: 'HTTP client call', tone: 'plain' },
     isCompared: true,
     part: 'calls',
@@ -203,11 +211,12 @@ const counts = [
     field: 'subRequests',
     name: 'sub-requests',
     one: 'sub-request',
-    badge: { one: 'direct sub-request', tone: 'plain' },
+    panel: 'request',
+    badge: { one: 'sub-request', tone: 'plain' },
     isCompared: true,
     after: 'exception',
   },
-  { field: 'dumps', name: 'dumps', one: 'dump', badge: { one: 'dump', tone: 'plain' } },
+  { field: 'dumps', name: 'dumps', one: 'dump', panel: 'console', badge: { one: 'dump', tone: 'plain' } },
 ] as const satisfies readonly (CountWords & { readonly field: keyof ProfileSummary })[]
 
 type CountName = (typeof counts)[number]['field']

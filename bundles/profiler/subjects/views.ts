@@ -19,25 +19,25 @@ import { routerView } from './router/show.ts'
 import { templatesView } from './templates/show.ts'
 import { validationView } from './validation/show.ts'
 
-/** What is shown of each subject, in the order of the menu. */
+/** What is shown of each subject, in the order of the menu, which shows the first eight. */
 export const subjectViews: readonly SubjectView[] = [
   overviewView,
   exchangeView,
   timeView,
   exceptionView,
   findingsView,
-  validationView,
   databaseView,
-  cacheView,
   logsView,
-  consoleView,
-  browserView,
   eventsView,
+  callsView,
+  cacheView,
+  consoleView,
+  validationView,
   routerView,
   templatesView,
+  browserView,
   memoryView,
   cpuView,
-  callsView,
   configView,
 ]
 

@@ -8,8 +8,9 @@ import { toJson } from '../export/json.ts'
 import { toMarkdown } from '../export/markdown.ts'
 import { createCurl, toFetch } from '../export/snippets.ts'
 import { toCpuProfileFile, toTraceEvents } from '../export/timeline-files.ts'
+import { toBadge } from '../insight/findings/finding.ts'
 import { findChildren, type Relatives, type ShownProfile } from '../insight/relatives.ts'
-import { toSummaryView } from '../insight/summary-view.ts'
+import { toHeadBadges, toSummaryView } from '../insight/summary-view.ts'
 import { createRequestSpans } from '../insight/timeline/request-spans.ts'
 import { findDistributedTrace, placeTrace } from '../insight/timeline/services.ts'
 import { type DataForm, type ExportKind, profileLink } from '../profile/links.ts'
@@ -87,6 +88,7 @@ async function toHtmlFile(shown: ExportedProfile, services: ExportServices): Pro
     policy: `default-src 'none'; style-src '${hashOf(stylesheet)}'; base-uri 'none'; form-action 'none'`,
     stylesheet: new HtmlFragment(stylesheet),
     summary,
+    badges: toHeadBadges(profile.summary, toBadge(shown.findings)),
     // The file has no script that opens an editor: the place is text.
     controllerPlace: { place: summary.controller, link: '', at: '', call: '' },
     failures: Object.entries(profile.failures).map(([name, message]) => ({ name, message })),

@@ -70,11 +70,6 @@ export const eventsView: SubjectView = {
     const left = Math.max(0, nodes.length - Math.min(lines.length, room)) + dropped
     return ['## Events', lines.slice(0, room).join('\n'), ...writeRest(left, 'listed')]
   },
-
-  toNumbers(profile) {
-    const value = countOf(readEventTree(profile), 'call')
-    return value === '0' ? [] : [{ name: 'Listener calls', value }]
-  },
 }
 
 function countOf({ nodes }: EventTree, kind: EventNode['kind']): string {

@@ -6,7 +6,7 @@ import { groupBy } from '../../profile/group-by.ts'
 import { profileLink } from '../../profile/links.ts'
 import { coveredWorkTime, type Period, workTime } from '../../profile/work.ts'
 import type { EditorLinks } from '../../web/editor-links.ts'
-import { countWork, toBar, viewContent } from '../../web/panels/parts.ts'
+import { toBar, viewContent } from '../../web/panels/parts.ts'
 import type { SubjectView } from '../../web/panels/subject-view.ts'
 import { cutText, item, itemRowLimit, limitRows, row, type ToolbarRow } from '../../web/toolbar/toolbar-items.ts'
 import { callWork, patternOf, phasesOf, readCalls, type StoredCall } from './read.ts'
@@ -68,8 +68,6 @@ export const callsView: SubjectView = {
       }),
     ]
   },
-
-  toNumbers: profile => countWork(callWork, profile),
 }
 
 /** The facts of a call that the panel and Markdown show. Those that are not known are empty. */

@@ -68,13 +68,6 @@ export const logsView: SubjectView = {
     ]
   },
 
-  toNumbers(profile) {
-    const { length } = readLogs(profile).logs
-    if (length === 0) return []
-    const severe = describeSevere(profile.summary)
-    return [{ name: 'Log messages', value: severe === '' ? String(length) : `${length} (${severe})` }]
-  },
-
   toEntries: profile =>
     readLogs(profile)
       .logs.slice(0, entryLimit)

@@ -5,7 +5,6 @@ import { toBar } from '../../web/panels/parts.ts'
 import type { SubjectView } from '../../web/panels/subject-view.ts'
 import { item, row } from '../../web/toolbar/toolbar-items.ts'
 import type { MemoryData } from './data.ts'
-import { describeCpuTime } from './read.ts'
 
 /** What the process used during a request, and how much of that time it only waited. */
 export const memoryView: SubjectView = {
@@ -53,12 +52,6 @@ export const memoryView: SubjectView = {
         ],
       }),
     ]
-  },
-
-  toNumbers(profile) {
-    const cpuTime = describeCpuTime(profile)
-    const heap = { name: 'Heap', value: formatBytes(profile.summary.memory) }
-    return cpuTime === undefined ? [heap] : [{ name: 'On CPU', value: cpuTime }, heap]
   },
 }
 

@@ -6,7 +6,6 @@ import { profileLink } from '../../profile/links.ts'
 import type { Profile } from '../../profile/profile.ts'
 import { workTime } from '../../profile/work.ts'
 import type { EditorLinks } from '../../web/editor-links.ts'
-import { countWork } from '../../web/panels/parts.ts'
 import { entryLimit, type SubjectView } from '../../web/panels/subject-view.ts'
 import {
   cutText,
@@ -16,7 +15,7 @@ import {
   type ToolbarItem,
   type ToolbarProfile,
 } from '../../web/toolbar/toolbar-items.ts'
-import { cacheWork, countQueries, databaseWork, type QuerySet, readQueries, type StoredQuery, shapeOf } from './read.ts'
+import { countQueries, type QuerySet, readQueries, type StoredQuery, shapeOf } from './read.ts'
 import {
   countOmitted,
   type Kind,
@@ -38,12 +37,6 @@ export const databaseView: SubjectView = {
     if (count === 0) return []
     const text = `${formatCount(count, 'query', 'queries')}, ${formatDuration(queryTime)}`
     return [toItem('database', 'Database', { text }, shown)]
-  },
-
-  toNumbers(profile) {
-    const { length } = readQueries(profile).database.duplicates
-    const duplicates = length === 0 ? [] : [{ name: 'Duplicate queries', value: formatNumber(length) }]
-    return [...countWork(databaseWork, profile), ...duplicates]
   },
 
   /** The failed queries of databases and caches, the latest last. */
@@ -80,8 +73,6 @@ export const cacheView: SubjectView = {
     if (count === 0) return []
     return [toItem('cache', 'Cache', { text: formatCount(count, 'cache call'), isMinor: true }, shown)]
   },
-
-  toNumbers: profile => countWork(cacheWork, profile),
 }
 
 /** The last failed queries, which the error page shows. */

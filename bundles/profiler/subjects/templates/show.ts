@@ -3,18 +3,10 @@ import { markdownDepth, toSpan, writeRest } from '../../export/markdown-text.ts'
 import { formatCount, formatDuration, formatShare } from '../../profile/format.ts'
 import { profileLink } from '../../profile/links.ts'
 import type { Period } from '../../profile/work.ts'
-import { countWork, toBar } from '../../web/panels/parts.ts'
+import { toBar } from '../../web/panels/parts.ts'
 import type { SubjectView } from '../../web/panels/subject-view.ts'
 import { cutText, item, limitRows, row } from '../../web/toolbar/toolbar-items.ts'
-import {
-  flattenRenders,
-  type Render,
-  type RenderLine,
-  readRenders,
-  renderOwnTime,
-  renderTime,
-  renderWork,
-} from './read.ts'
+import { flattenRenders, type Render, type RenderLine, readRenders, renderOwnTime, renderTime } from './read.ts'
 
 /**
  * The rendered templates: how often they were rendered, for how long, and by which templates. The panel leads to their files,
@@ -91,8 +83,6 @@ export const templatesView: SubjectView = {
       }),
     ]
   },
-
-  toNumbers: profile => countWork(renderWork, profile),
 }
 
 /** More rows would make a heavy page. */

@@ -3,7 +3,7 @@ import { Response } from '../../../../lib/http/response.ts'
 import { toSpan } from '../../export/markdown-text.ts'
 import { toBadge } from '../../insight/findings/finding.ts'
 import { findLatest, type Relatives, type ShownProfile, showProfile } from '../../insight/relatives.ts'
-import { toSummaryView, withBadge } from '../../insight/summary-view.ts'
+import { toHeadBadges, toSummaryView } from '../../insight/summary-view.ts'
 import { type ContentData, writeContent } from '../../profile/content.ts'
 import { readHandledTime } from '../../profile/event-tree.ts'
 import { formatDuration, formatNumber, formatTime, formatValue } from '../../profile/format.ts'
@@ -36,7 +36,14 @@ import {
   respondMarkdown,
 } from '../page.ts'
 import { isPage } from '../panels/parts.ts'
-import { createMenu, createPanelProfile, listPanels, renderPanel, toReplayButton } from '../panels/render-panel.ts'
+import {
+  createMenu,
+  createPanelProfile,
+  divideMenu,
+  listPanels,
+  renderPanel,
+  toReplayButton,
+} from '../panels/render-panel.ts'
 import type { PanelServices } from '../panels/subject-view.ts'
 import { renderMissing } from './list-page.ts'
 
@@ -65,11 +72,12 @@ export async function renderProfile(
   const unknownPanel = panel?.name === wanted ? '' : wanted
   const shown = createPanelProfile(found, request.query, app.storage)
   const rendered = panel && (await renderPanel(panel, shown, request, app))
-  const summary = withBadge(toSummaryView(profile.summary), toBadge(findings))
+  const summary = toSummaryView(profile.summary)
   const model = {
     title: `${summary.status} ${summary.method} ${summary.target}`,
     icon: app.assets.link(summary.tone === 'error' ? 'icon-error.svg' : 'icon.svg'),
     summary,
+    badges: toHeadBadges(profile.summary, toBadge(findings)),
     controllerPlace: app.editor.viewController(summary.controller),
     routePlace: app.editor.viewFile(app.editor.findRoute(summary.route)),
     answerPlace: viewAnswer(profile, app.editor),
@@ -83,9 +91,11 @@ export async function renderProfile(
     original: describeOriginal(profile),
     isPinned,
     pinLink: changeLink(token, isPinned ? 'unpin' : 'pin', panel?.name ?? ''),
-    menu: createMenu(panels, found, panel),
+    menu: divideMenu(createMenu(panels, found, panel)),
     unknownPanel,
     label: panel?.label ?? '',
+    // Its sentence is its title.
+    isOverview: panel?.name === 'overview',
     panel: rendered?.content ?? '',
     isEmpty: rendered?.isEmpty ?? false,
     problem: rendered?.problem ?? '',

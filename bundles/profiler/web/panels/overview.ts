@@ -3,10 +3,11 @@ import { toList, toSpan } from '../../export/markdown-text.ts'
 import type { PreviousComparison } from '../../insight/compare/judge-comparison.ts'
 import type { Durations } from '../../insight/durations.ts'
 import { linkToPlace } from '../../insight/findings/finding.ts'
-import { summarizeProfile, type UsualTime } from '../../insight/overview/overview.ts'
+import { summarizeProfile, toPlainText, type UsualTime } from '../../insight/overview/overview.ts'
 import type { TimePart } from '../../insight/overview/time-parts.ts'
 import type { ShownProfile } from '../../insight/relatives.ts'
 import { describeTimes, type EditChange, listClaims, type SinceEdit } from '../../insight/since-edit.ts'
+import { readExceptions } from '../../profile/exceptions.ts'
 import {
   type FormattedTime,
   formatCount,
@@ -19,7 +20,7 @@ import {
 } from '../../profile/format.ts'
 import { compareLink, profileLink, routeLink } from '../../profile/links.ts'
 import type { Profile } from '../../profile/profile.ts'
-import { readLogs, severityOf } from '../../subjects/logs/read.ts'
+import { readLogs, type StoredLog, severityOf } from '../../subjects/logs/read.ts'
 import type { EditorLinks, PlaceView } from '../editor-links.ts'
 import { type ExceptionView, type FrameView, viewExceptions } from '../exceptions.ts'
 import { cutText, item, limitRows, row, type ToolbarItem, type ToolbarProfile } from '../toolbar/toolbar-items.ts'
@@ -43,7 +44,8 @@ export const overviewView: SubjectView = {
     const { findings, findPrevious, profile, sinceEdit } = shown
     const { token } = profile.summary
     const { parts, sentence, usual } = summarizeProfile(shown)
-    const exception = viewException(profile, editor)
+    const exception = viewException(profile, toPlainText(sentence), editor)
+    const shownParts = viewParts(parts, profile)
     return {
       sentence: sentence.map(part => ({ ...part, place: part.isValue && viewValue(part.text, profile, editor) })),
       exception,
@@ -52,16 +54,14 @@ export const overviewView: SubjectView = {
       verification: profile.summary.exception !== null && viewVerification(profile, 'exception'),
       sinceEdit: sinceEdit !== undefined && viewSinceEdit(sinceEdit, token, editor),
       previous: viewPrevious(await findPrevious(profile), shown),
-      parts: viewParts(parts, profile),
+      parts: shownParts,
+      longest: Math.max(0, ...shownParts.map(({ width }) => Number(width))),
       total: formatDuration(profile.summary.duration),
       errors: viewErrors(profile, editor),
       findings: await viewFindings(findings.slice(0, listLimit), shown, app),
       more: findings.length > listLimit ? formatCount(findings.length - listLimit, 'more finding') : '',
       findingsLink: profileLink(token, 'findings'),
       usual: viewUsual(usual, profile),
-      numbers: (await app.panels()).flatMap(({ name: panel, toNumbers }) =>
-        (toNumbers?.(profile) ?? []).map(row => ({ ...row, link: profileLink(token, panel) })),
-      ),
     }
   },
 
@@ -97,19 +97,31 @@ function viewValue(text: string, { summary }: Profile, editor: EditorLinks): Pla
 }
 
 /** The first exception with its first place in the application. The panel of exceptions has all of them. */
-function viewException(profile: Profile, editor: EditorLinks): object | false {
+function viewException(profile: Profile, sentence: string, editor: EditorLinks): object | false {
   const { exceptions } = viewExceptions(profile, editor)
   const [first, ...others] = exceptions
   if (first === undefined) return false
   const { message, name } = first
   const frames = exceptions.flatMap(framesOf)
   const frame = frames.find(({ isOpen }) => isOpen) ?? frames.find(({ origin }) => origin === 'application')
+  // If the sentence has room for the message, it is not repeated.
+  const isSaid = message !== '' && sentence.includes(message.replace(/\.$/, ''))
   return {
     name,
     message,
-    frame: frame ?? false,
+    isSaid,
+    hasBlock: !isSaid || frame !== undefined,
+    frame: frame !== undefined && { ...frame, lines: cutLines(frame.lines) },
     others: others.length === 0 ? '' : formatCount(others.length, 'more exception'),
   }
+}
+
+/** Lines of source around the one that has thrown. */
+const linesAround = 3
+
+function cutLines(lines: FrameView['lines']): FrameView['lines'] {
+  const marked = lines.findIndex(({ isMarked }) => isMarked)
+  return lines.filter((_, index) => Math.abs(index - marked) <= linesAround)
 }
 
 function framesOf({ groups }: ExceptionView): readonly FrameView[] {
@@ -164,13 +176,25 @@ function viewParts(parts: readonly TimePart[], { summary }: Profile): PartView[]
     return {
       kind,
       label,
-      time: formatMicroseconds(time),
-      share: formatShare(time, whole),
+      time: formatAligned(time, whole),
+      share: formatPercent(time, whole),
       link: linkToPlace(place, summary.token),
       x: toUnits(x, whole),
       width: toUnits(time, whole),
     }
   })
+}
+
+/** Writes a time of a column: in milliseconds, with as many digits after the point as the whole needs. */
+function formatAligned(time: number, whole: number): string {
+  const digits = whole >= 100_000 ? 0 : whole >= 10_000 ? 1 : 2
+  return `${Number((time / 1000).toFixed(digits)).toLocaleString('en', { minimumFractionDigits: digits })} ms`
+}
+
+/** Writes a share of a column: `32 %`. */
+function formatPercent(time: number, whole: number): string {
+  const percent = Math.round((time / whole) * 100)
+  return `${percent === 0 ? '<1' : percent} %`
 }
 
 function toUnits(time: number, whole: number): string {
@@ -181,11 +205,15 @@ function toUnits(time: number, whole: number): string {
 const messageLimit = 300
 
 function viewErrors(profile: Profile, editor: EditorLinks): PanelModel {
-  const { errors } = profile.summary
   const link = profileLink(profile.summary.token, 'logger')
-  const logs = readLogs(profile).logs.filter(({ level }) => severityOf(level) === 'error')
+  const [thrown] = readExceptions(profile)
+  // The exception is shown above.
+  const isThrown = ({ exceptions }: StoredLog) =>
+    exceptions.some(({ chain }) => chain[0]?.name === thrown?.name && chain[0]?.message === thrown?.message)
+  const all = readLogs(profile).logs.filter(({ level }) => severityOf(level) === 'error')
+  const logs = all.filter(log => thrown === undefined || !isThrown(log))
+  const errors = profile.summary.errors - all.length + logs.length
   return {
-    count: errors,
     logs: logs.slice(0, listLimit).map(({ caller, index, level, message }) => {
       return {
         level,
@@ -200,7 +228,7 @@ function viewErrors(profile: Profile, editor: EditorLinks): PanelModel {
 }
 
 function viewUsual(usual: UsualTime, { summary }: Profile): PanelModel {
-  const { before, lastBefore, since, start } = usual
+  const { before, lastBefore, since } = usual
   return {
     count: usual.count,
     rows: [
@@ -210,8 +238,6 @@ function viewUsual(usual: UsualTime, { summary }: Profile): PanelModel {
     ].flat(),
     own: formatDuration(summary.duration),
     routeLink: summary.route === null ? '' : routeLink(summary.route),
-    startedAt: start === undefined ? false : formatTime(start),
-    isFirst: before !== undefined && since === undefined,
     compareLink: lastBefore === undefined ? '' : compareLink(lastBefore.token, summary.token),
   }
 }

@@ -4,7 +4,6 @@ import { type BodyData, type ContentData, writeContent } from '../../profile/con
 import {
   type FormattedTime,
   formatCount,
-  formatDuration,
   formatSize,
   formatTime,
   type Row,
@@ -15,7 +14,7 @@ import {
 } from '../../profile/format.ts'
 import { listLink, profileLink, replayLink, verifyLink } from '../../profile/links.ts'
 import type { Profile } from '../../profile/profile.ts'
-import { coveredWorkTime, type Period, type WorkKind } from '../../profile/work.ts'
+import type { Period } from '../../profile/work.ts'
 import type { PanelModel } from './subject-view.ts'
 
 /** A content as the partial `profiler/content` shows it. Parts that do not exist are empty. */
@@ -164,13 +163,6 @@ interface VerificationView {
 export function viewVerification(profile: Profile, flaw: string): VerificationView | false {
   const { time, token } = profile.summary
   return planReplay(profile).isPossible && { link: replayLink(token), verifyLink: verifyLink(token), flaw, time }
-}
-
-/** The number of pieces of work of a kind, and the time in which at least one of them was not over; nothing without any. */
-export function countWork({ count, label, list }: WorkKind, profile: Profile): Row[] {
-  const [number, time] = [count(profile), coveredWorkTime(list(profile))]
-  if (number === 0) return []
-  return [{ name: label, value: time === 0 ? String(number) : `${number} in ${formatDuration(time)}` }]
 }
 
 /** A bar in a picture: in units of its width of 1,000, or in percent. */

@@ -72,13 +72,13 @@ interface MenuEntry {
   readonly badges: readonly Badge[]
 }
 
-/** Creates the menu of a profile: panels with content come first. */
+/** Creates the menu of a profile. The order is always the same. */
 export function createMenu(
   panels: readonly SubjectView[],
   shown: Inspected,
   current: SubjectView | undefined,
 ): MenuEntry[] {
-  const entries = panels.map(panel => ({
+  return panels.map(panel => ({
     label: panel.label,
     // The page stays where it is: the panel begins below the head.
     link: `${profileLink(shown.profile.summary.token, panel.name)}#panel`,
@@ -86,7 +86,22 @@ export function createMenu(
     isEmpty: !hasContent(panel, shown),
     badges: badgesOf(panel, shown),
   }))
-  return [...entries.filter(({ isEmpty }) => !isEmpty), ...entries.filter(({ isEmpty }) => isEmpty)]
+}
+
+/** The panels that are always in sight. The others are behind "More". */
+const menuLimit = 8
+
+/** Divides a menu. `badge` is the worst one that is out of sight. */
+export function divideMenu(entries: readonly MenuEntry[]) {
+  const more = entries.slice(menuLimit)
+  const hidden = more.flatMap(({ badges }) => badges)
+  const badge = hidden.find(({ tone }) => tone === 'error') ?? hidden.find(({ tone }) => tone === 'warning')
+  return {
+    first: entries.slice(0, menuLimit),
+    more,
+    isOpen: more.some(({ isCurrent }) => isCurrent),
+    badges: badge === undefined ? [] : [badge],
+  }
 }
 
 /** Lists the names of the parts of a profile: the panels, and the collectors of its data that have no panel here. */

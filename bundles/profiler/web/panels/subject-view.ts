@@ -2,7 +2,6 @@ import type { Application } from '../../../../kernel/bundle.ts'
 import type { PreviousComparison } from '../../insight/compare/judge-comparison.ts'
 import type { Occurrences, ShownProfile } from '../../insight/relatives.ts'
 import type { DistributedTrace } from '../../insight/timeline/services.ts'
-import type { Row } from '../../profile/format.ts'
 import type { Profile } from '../../profile/profile.ts'
 import type { EditorLinks } from '../editor-links.ts'
 import type { ToolbarItem, ToolbarProfile } from '../toolbar/toolbar-items.ts'
@@ -48,7 +47,7 @@ export interface SubjectView {
   readonly template: string
   /** The names of the stored parts that are shown; by default the name of the view. */
   readonly stored?: readonly string[]
-  /** Whether the panel has data to show. The menu lists the panels without data last. */
+  /** Whether the panel has data to show. The menu dims the others. */
   hasContent(shown: Inspected): boolean
   /** A short count beside the label, such as `3`; empty when there is nothing to count. */
   badge?(shown: Inspected): { readonly text: string; readonly level: 'plain' | 'warning' | 'error' }
@@ -62,8 +61,6 @@ export interface SubjectView {
   readonly nothing?: string
   /** Creates the items of the toolbar; none without data. */
   toItems?(shown: ToolbarProfile): readonly ToolbarItem[]
-  /** Lists the numbers of the overview that lead to the panel. */
-  toNumbers?(profile: Profile): readonly Row[]
   /** Lists what the palette finds in the panel. */
   toEntries?(profile: Profile): readonly SearchEntry[]
   /** Its part of the error page. */

@@ -57,10 +57,6 @@ export const timeView: SubjectView = {
   },
 
   toItems: shown => [toTimeItem(shown), ...toSubRequestItem(shown)],
-
-  toNumbers({ summary: { subRequests } }) {
-    return subRequests === 0 ? [] : [{ name: 'Direct sub-requests', value: String(subRequests) }]
-  },
 }
 
 async function toView(
@@ -286,7 +282,7 @@ function toSubRequestItem({ children, editor, profile, summary }: ToolbarProfile
   const link = profileLink(summary.token, 'time')
   return [
     item('sub-requests', 'Sub-requests', {
-      text: formatCount(tokens.length, 'direct sub-request'),
+      text: formatCount(tokens.length, 'sub-request'),
       link,
       isMinor: true,
       rows: limitRows(tokens.map(describe), link),

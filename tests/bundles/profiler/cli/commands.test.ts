@@ -88,7 +88,7 @@ t.test(
     t.match(lines[0], /^Status +Method +URL +Route +Duration +Queries +Token +Notes +Time +IP$/)
     t.match(
       lines[1],
-      /^ +404 +GET +\/\\u001b\[2Jnowhere +5\.\d* ms +00000d +1 direct sub-request +2026-11-20 15:00:00 +127\.0\.0\.1$/,
+      /^ +404 +GET +\/\\u001b\[2Jnowhere +5\.\d* ms +00000d +1 sub-request +2026-11-20 15:00:00 +127\.0\.0\.1$/,
     )
     t.match(lines[2], /^ +\d+ +GET +└ .* 00000e /)
     t.match(

@@ -77,12 +77,12 @@ t.test('a 404 shows its summary and its forward', async t => {
   t.match(html, '<a href="/_profiler/empty/search/results?ip=127.0.0.1">127.0.0.1</a>')
   t.match(text, /Profiled on \d+ \w+ \d{4}, \d\d:\d\d:\d\d UTC/)
   t.match(text, /Outcome Completed/)
-  t.match(text, `Sub Requests 404 error_controller ${sub}`)
+  t.match(text, `Sub-requests 404 error_controller ${sub}`)
   t.match(html, `<form action="/_profiler/${main}/pin?panel=`)
 
   const ofSub = textOf((await client.get(`/_profiler/${sub}`)).text)
-  t.match(ofSub, `Parent Request 404 GET /missing-x?a=1 ${main}`)
-  t.notMatch(ofSub, 'Sub Requests')
+  t.match(ofSub, `Parent request 404 GET /missing-x?a=1 ${main}`)
+  t.notMatch(ofSub, 'Sub-requests')
 })
 
 t.test('a successful page shows route and controller; HEAD has no body', async t => {
@@ -205,14 +205,14 @@ t.test('deleted related profiles keep their links', async t => {
   storage.append(createRecord({ token: '0000bb', parent: '0000aa', controller: null }), '{}')
   storage.append(createRecord({ token: '0000cc', parent: 'eeeeee', children: ['0000bb', '0000dd'] }), '{}')
   const gone = await show('0000cc')
-  t.match(textOf(gone), 'Parent Request Profile deleted eeeeee')
+  t.match(textOf(gone), 'Parent request Profile deleted eeeeee')
   t.match(
     textOf(gone),
-    'Sub Requests Profile deleted 0000bb Profile deleted 0000dd',
+    'Sub-requests Profile deleted 0000bb Profile deleted 0000dd',
     'and they are not those of another profile',
   )
   storage.append(createRecord({ token: '0000aa', children: ['0000bb'] }), '{}')
-  t.match(textOf(await show('0000aa')), 'Sub Requests 200 no controller 0000bb')
+  t.match(textOf(await show('0000aa')), 'Sub-requests 200 no controller 0000bb')
 })
 
 t.test('the overview is the default panel, also after an exception', async t => {
@@ -276,7 +276,7 @@ t.test('a panel that fails does not affect the others', async t => {
   t.match(await show('/abc123?panel=menu'), '<pre>menu is shown</pre>')
 })
 
-t.test('the menu lists the panels, with empty panels last', async t => {
+t.test('the order of the menu is always the same, and empty panels are marked', async t => {
   const badge = () => ({ text: '3', level: 'error' as const })
   const c = panel('c', { badge: () => ({ text: '', level: 'plain' }) })
   const { show, storage } = await withPanels(t, panel('a'), panel('b', { badge }), c)
@@ -290,12 +290,52 @@ t.test('the menu lists the panels, with empty panels last', async t => {
       [empty, current].flatMap(each => each?.trim() ?? []),
     ]),
     [
+      ['The a', '/_profiler/abc123?panel=a#panel', ['class="is-empty"']],
       ['The b3', '/_profiler/abc123?panel=b#panel', []],
       ['The c', '/_profiler/abc123?panel=c#panel', ['aria-current="page"']],
-      ['The a', '/_profiler/abc123?panel=a#panel', ['class="is-empty"']],
     ],
   )
   t.match(menu, /badge-error[^>]*>3/)
+  t.notMatch(menu, 'More')
+})
+
+t.test('the menu has eight panels, and the others behind More, which has their worst badge', async t => {
+  const names = [...'abcdefghij']
+  const badgeOf = (level: 'error' | 'warning') => ({ badge: () => ({ text: '7', level }) })
+  const panels = names.map(name =>
+    panel(name, name === 'i' ? badgeOf('warning') : name === 'j' ? badgeOf('error') : {}),
+  )
+  const { show, storage } = await withPanels(t, ...panels)
+  storage.append(createRecord({ token: 'abc123', data: Object.fromEntries(names.map(name => [name, 1])) }), '{}')
+  const moreOf = async (name: string) => {
+    const html = plainEquals(await show(`/abc123?panel=${name}`))
+    return /<details class="more-panels"( open)?>\s*<summary[^>]*>(.*?)<\/summary>(.*?)<\/details>/s.exec(html) ?? []
+  }
+  const [, isOpen, summary, links = ''] = await moreOf('a')
+  t.equal(isOpen, undefined)
+  t.match(summary, /More.*badge-error[^>]*>7/s)
+  t.match(textOf(links), /The i\s*7\s+The j\s*7/)
+  t.notMatch(links, 'The h')
+  t.equal((await moreOf('j'))[1], ' open', 'the current panel is in sight')
+})
+
+t.test('the numbers of the head lead to their panels', async t => {
+  const { client, storage } = await createProfiledKernel(t)
+  const summary = { errors: 2, queries: 27, queryTime: 236, calls: 1, exception: 'TypeError', status: 500 }
+  storage.append(createRecord({ token: 'abc123', ...summary }), '{}')
+  const html = plainEquals((await client.get('/_profiler/abc123')).text)
+  const [badges = ''] = /<ul class="badges".*?<\/ul>/s.exec(html) ?? []
+  t.strictSame(
+    Array.from(badges.matchAll(/href="[^"]*\?panel=(\w+)">([^<]*)</g), ([, panel, text]) => [panel, text]),
+    [
+      ['exception', 'TypeError'],
+      ['logger', '2 errors'],
+      ['http', '1 HTTP client call'],
+      ['database', '27 queries · 236.0 ms'],
+    ],
+  )
+  const file = (await client.get('/_profiler/abc123/export/html')).text
+  t.match(textOf(file), '27 queries · 236.0 ms', 'also in a file')
 })
 
 t.test('collectors of other bundles are shown with their own panel, or as a table', async t => {

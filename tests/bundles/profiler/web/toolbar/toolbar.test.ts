@@ -50,7 +50,7 @@ t.test('the toolbar of an error shows the exception, the log messages, and the f
   t.match(text, /Exception Error/)
   t.match(text, /1 error/)
   t.match(text, `Forwarded to error_controller · ${previous}`)
-  t.match(text, /1 direct sub-request/)
+  t.match(text, /1 sub-request/)
 })
 
 t.test('the toolbar says what has changed since an edit, if anything has', async t => {
@@ -314,7 +314,7 @@ t.test('the toolbar shows all conspicuous facts', async t => {
   )
   t.match(html, '<a href="/_profiler/abc123?panel=http">4 more</a>')
   t.match(html, 'href="/_profiler/abc123?panel=http#call-2"')
-  t.match(text, /2 direct sub-requests .*no controller · 5\.000 ms · aaaaaa .*– bbbbbb/)
+  t.match(text, /2 sub-requests .*no controller · 5\.000 ms · aaaaaa .*– bbbbbb/)
   t.match(text, /Before 1\.0 KiB Limit 4\.0 KiB Garbage collection 2 runs, 1\.500 ms/)
   t.match(text, /m{299}…/)
   t.match(html, 'toolbar-link-warning" href="/_profiler/abc123?panel=time"')
