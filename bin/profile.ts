@@ -19,8 +19,9 @@ import { createNodeServer, type Variables } from './application.ts'
 /** The variables that are settings of the viewer. The application may have others of the same names as settings of a kernel. */
 const ownSettings = /^(?:PROFILER_|DEBUG_ALLOWED_|DEBUG_KEY$|EDITOR_)/
 
-/** The variable by which child processes, such as workers of a cluster, know the address of the pages. */
+/** The variables by which child processes, such as workers of a cluster, know the address of the pages, and the mark of replays. */
 const viewerVariable = 'PROFILER_VIEWER'
+const secretVariable = 'PROFILER_REPLAY_SECRET'
 
 const defaultPort = 8100
 
@@ -40,7 +41,9 @@ export async function profileProcess(
     process.stderr.write(`${refusal}\n`)
     return
   }
-  const { PROFILER_PORT: port, PROFILER_IN_PRODUCTION: _, [viewerVariable]: parent, ...own } = pickSettings(env)
+  const { PROFILER_PORT: port, PROFILER_IN_PRODUCTION: _, ...picked } = pickSettings(env)
+  const { [viewerVariable]: parent, [secretVariable]: known, ...own } = picked
+  const replaySecret = known ?? randomBytes(16).toString('hex')
   const settings = new Settings({ variables: { ...own, APP_ENV: 'dev', APP_SECRET: randomBytes(32).toString('hex') } })
   const config = readConfig(settings)
   // The object itself: the application may set variables while it starts.
@@ -56,7 +59,12 @@ export async function profileProcess(
     if (isRefused(env)) logger.warning(refusal)
     return !isRefused(env)
   }
-  const viewer = await createViewerBundle({ storage, armFile: path.join(folder, 'cpu-profile.json'), onFirst })
+  const viewer = await createViewerBundle({
+    storage,
+    armFile: path.join(folder, 'cpu-profile.json'),
+    onFirst,
+    replaySecret,
+  })
   const bundles = [createFrameworkBundle(), viewer]
   await openLibraryChannels(directory)
   const { app } = await Kernel.boot({ settings, config, directory, files: folder, bundles, logger, redactor })
@@ -66,7 +74,7 @@ export async function profileProcess(
     return
   }
   const url = await listen(createNodeServer(app, { isBackground: true }), port)
-  env[viewerVariable] = url
+  Object.assign(env, { [viewerVariable]: url, [secretVariable]: replaySecret })
   process.stderr.write(`Profiler: ${url}${home}\n`)
 }
 

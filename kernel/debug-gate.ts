@@ -56,6 +56,9 @@ export type DebugDecision =
   | { readonly isAllowed: true }
   | { readonly isAllowed: false; readonly reason: string; readonly remedy: string }
 
+/** HTTP/1.0 is the version of proxies. Servers of other frameworks may have clients of HTTP/2. */
+const directVersions: readonly string[] = ['1.1', '2']
+
 /**
  * The one gate of all debug output: headers, error details, toolbar and profiler. It allows a client only in debug mode,
  * for a valid request from a peer on this machine (or a listed one), under a host name of this machine (or
@@ -71,7 +74,10 @@ export function decideDebugAccess(request: Request, policy: DebugPolicy, user: P
 
   // A trusted proxy that does not name its client is handled like any other peer.
   const forwardedFor = request.forwarded.clientIp
-  if (forwardedFor === undefined && (request.httpVersion !== '1.1' || hasProxyHeader(request.headers))) {
+  if (
+    forwardedFor === undefined &&
+    (!directVersions.includes(request.httpVersion) || hasProxyHeader(request.headers))
+  ) {
     return refuse('the request came through a proxy that is not trusted', 'TRUSTED_PROXIES')
   }
   const disputing = forwardedFor === undefined ? undefined : findDisputing(request, policy.trustedHeaders)

@@ -10,6 +10,7 @@ import type { ShapeOf } from '../../lib/text/mistakes.ts'
 import { addMcp } from './cli/mcp/server.ts'
 import type { Inspector } from './insight/findings/inspector.ts'
 import { Replayer } from './insight/replay/replay.ts'
+import type { ServerReplayer } from './insight/replay/server-replayer.ts'
 import { home } from './profile/links.ts'
 import { collectData } from './record/collect.ts'
 import { Recording } from './record/recording.ts'
@@ -63,21 +64,23 @@ export function createProfilerBundle(options: ProfilerOptions = {}): Bundle {
 export interface ViewerOptions extends Required<Pick<ProfilerOptions, 'storage' | 'armFile'>> {
   /** Called before the first request of the application: whether its requests are recorded. */
   readonly onFirst: () => boolean
+  /** The secret by which the processes of the application know the replays of the profiler. */
+  readonly replaySecret: string
 }
 
 /**
  * Creates the bundle of a kernel that only shows profiles: those of the requests of all other servers of the process. They are recorded
  * from the signal `server.listening` on, which names the address of the pages.
  */
-export async function createViewerBundle({ onFirst, ...options }: ViewerOptions): Promise<Bundle> {
+export async function createViewerBundle({ onFirst, replaySecret, ...options }: ViewerOptions): Promise<Bundle> {
   const servers = await import('./any-server/exchange.ts')
   // Other servers have no probes of a kernel, and their assets are a part of what they do.
   const ignoredPaths = ['/.well-known/appspecific/com.chrome.devtools.json']
-  return createBundle({ ...options, ignoredPaths }, { ...servers, onFirst })
+  return createBundle({ ...options, ignoredPaths }, { ...servers, onFirst, replaySecret })
 }
 
 /** What records the requests of other servers. */
-type ServerRecorder = typeof import('./any-server/exchange.ts') & Pick<ViewerOptions, 'onFirst'>
+type ServerRecorder = typeof import('./any-server/exchange.ts') & Pick<ViewerOptions, 'onFirst' | 'replaySecret'>
 
 /** With `servers`, the requests of other servers are recorded instead of those of the kernel. */
 function createBundle(options: ProfilerOptions, servers?: ServerRecorder): Bundle {
@@ -136,7 +139,10 @@ function createBundle(options: ProfilerOptions, servers?: ServerRecorder): Bundl
       app.signals.on('sources.broken', value => {
         brokenSources = value
       })
-      const replayer = new Replayer({ ...app, profiler, isElsewhere: servers !== undefined })
+      const replayer =
+        servers === undefined
+          ? new Replayer({ ...app, profiler })
+          : createLazyReplayer({ profiler, storage, secret: servers.replaySecret })
       const editor = createEditorLinks(app)
       const services = {
         ...app,
@@ -165,6 +171,14 @@ function createBundle(options: ProfilerOptions, servers?: ServerRecorder): Bundl
       if (servers === undefined) new WelcomeListener({ ...app, assets, editor, version }).subscribe(app.dispatcher)
       else {
         app.routes.get('_profiler_viewer', '/', () => Response.redirect(home))
+        // The error of a missing route would be logged, as if it were one of the application.
+        const isMissing = { status: 404 }
+        app.routes.add({
+          name: '_profiler_viewer_missing',
+          path: '/{*_rest}',
+          defaults: { _log: false },
+          controller: () => Response.text(`Only the profiler is here: ${home}\n`, isMissing),
+        })
         const { toServerTiming } = recording
         const parts = { ...app, ...servers, profiler, toServerTiming, logger: app.logger.channel('profiler') }
         app.signals.on('server.listening', ({ url }) => {
@@ -199,6 +213,16 @@ function reportReplaced({ directory, logger, view }: Application): void {
   if (replaced.length === 0) return
   const files = replaced.map(({ file }) => showPath(file, directory)).join(', ')
   logger.channel('profiler').warning('The application replaces templates of the profiler: {files}.', { files })
+}
+
+/** Most requests to other servers are never replayed: the code is loaded with the first replay. */
+function createLazyReplayer(services: ConstructorParameters<typeof ServerReplayer>[0]): Pick<Replayer, 'replay'> {
+  return {
+    async replay(plan, input) {
+      const { ServerReplayer } = await import('./insight/replay/server-replayer.ts')
+      return new ServerReplayer(services).replay(plan, input)
+    },
+  }
 }
 
 function readSampling(settings: ProfilerSettings): SamplingOptions {

@@ -41,9 +41,9 @@ export function findProblem(request: Request): HttpError | undefined {
   return undefined
 }
 
-/** Node also accepts 0.9 and 2.0, and demands a Host only in 1.1. */
+/** Node also accepts 0.9 and 2.0, and demands a Host only in 1.1. Only another server receives `2`, which is HTTP/2 itself. */
 function checkVersion({ httpVersion }: Request): HttpError | undefined {
-  if (httpVersion === '1.1' || httpVersion === '1.0') return undefined
+  if (['1.1', '1.0', '2'].includes(httpVersion)) return undefined
   return new HTTP_VERSION_UNSUPPORTED([httpVersion])
 }
 

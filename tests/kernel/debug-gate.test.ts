@@ -72,12 +72,12 @@ t.test('the truth table: all of debug, peer, host, headers, version and user mus
         ['', false],
       ] as const) {
         for (const forwarding of [undefined, ...forwardingHeaders]) {
-          for (const httpVersion of ['1.1', '1.0', '2.0']) {
+          for (const httpVersion of ['1.1', '1.0', '2', '2.0']) {
             for (const user of [1000, 0, 'none', 'unknown'] as const) {
               const headers = { ...(host && { host }), ...(forwarding && { [forwarding]: '127.0.0.1' }) }
               const { isAllowed } = decide({ headers, peer, httpVersion, user }, isDebug)
               const isUser = user === 1000 || user === 'unknown' || peer !== '127.0.0.1'
-              const isDirect = forwarding === undefined && httpVersion === '1.1'
+              const isDirect = forwarding === undefined && ['1.1', '2'].includes(httpVersion)
               const expected = isDebug && isPeer && isHost && isDirect && isUser
               if (isAllowed !== expected) {
                 t.fail(JSON.stringify({ isDebug, peer, host, forwarding, httpVersion, user, isAllowed }))

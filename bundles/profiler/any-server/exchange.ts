@@ -11,8 +11,10 @@ import { isBodiless, Response } from '../../../lib/http/response.ts'
 import type { Logger } from '../../../lib/log/logger.ts'
 import { profileLink } from '../profile/links.ts'
 import type { Profiler } from '../record/profiler.ts'
+import { replayAttribute } from '../record/recording-policy.ts'
 import type { Trace } from '../record/trace.ts'
 import { type FrameworkRoute, readExpressRoute, watchFrameworks } from './frameworks.ts'
+import { takeReplayMark } from './replay-mark.ts'
 import { exchangeOf, type ObservedExchange, type ServerMessage, type ServerReply, watchServers } from './servers.ts'
 
 declare module '../../../lib/http/request.ts' {
@@ -32,13 +34,15 @@ interface ExchangeServices {
   readonly toServerTiming: (trace: Trace) => string
   /** The origin of the pages of the profiler. */
   readonly viewer: string
+  /** The secret in the mark of a replay. */
+  readonly replaySecret: string
   /** Called before the first request, when the application has started: whether requests are recorded. */
   readonly onFirst: () => boolean
 }
 
 /** Records the requests of all servers of the process but those of kernels, until the returned function is called. */
 export function recordServers(services: ExchangeServices): () => void {
-  const { context, debugGate, logger, onFirst, profiler } = services
+  const { context, debugGate, logger, onFirst, profiler, replaySecret } = services
   let isRecording: boolean | undefined
   const stopFrameworks = watchFrameworks({
     onRoute: (message, route) => findExchange(message)?.noteRoute(route),
@@ -50,6 +54,8 @@ export function recordServers(services: ExchangeServices): () => void {
       isRecording ??= onFirst()
       if (!isRecording) return undefined
       const request = new ServerRequest(message)
+      const original = takeReplayMark(message, request.headers, replaySecret)
+      if (original !== undefined) request.attributes.set(replayAttribute, original)
       // Before the trace begins: it may read a file of the system.
       debugGate.identify(request)
       const trace = profiler.begin(request)
@@ -120,11 +126,12 @@ class ServerExchange implements ObservedExchange {
     this.request.observed?.note(chunk)
   }
 
-  /** The profile is named for clients that may see debug output, as in an application of our own. */
+  /** The profile is named for clients that may see debug output, as in an application of our own, and for the profiler itself. */
   fieldsFor(given: unknown): Readonly<Record<string, string>> {
     const { debugGate, profiler, toServerTiming, viewer } = this.#services
     const { request, trace } = this
-    if (!debugGate.allows(request) || !profiler.keeps(trace)) return {}
+    const isReplay = request.attributes.has(replayAttribute)
+    if (!(isReplay || debugGate.allows(request)) || !profiler.keeps(trace)) return {}
     const has = (name: string) => this.#reply.hasHeader(name) || hasField(given, name)
     return {
       ...(!has('x-debug-token') && {
@@ -236,17 +243,28 @@ class ServerRequest extends Request {
     const headers = readFields(message)
     const hasBody = headers.has('content-length') || headers.has('transfer-encoding') || isStreaming(message)
     const body = hasBody ? new ObservedBody(message, headers) : undefined
+    const connection = connectionOf(message)
     super({
       // A message that a server receives has a method and a URL.
       method: message.method as string,
       target: message.url as string,
-      httpVersion: message.httpVersion,
+      // A client of HTTP/1 may send `HTTP/2.0`, which is not HTTP/2.
+      httpVersion: message instanceof Http2ServerRequest ? '2' : message.httpVersion,
       headers,
-      connection: connectionOf(message),
+      connection,
       body,
     })
     this.observed = body
+    const address = addressOf(connection)
+    if (address !== undefined) this.attributes.set('_server_address', address)
   }
+}
+
+/** The address at which a replay reaches the server; `undefined` for a socket of the file system. */
+function addressOf({ localAddress, localPort }: Connection): string | undefined {
+  if (localAddress === undefined || localPort === undefined) return undefined
+  const address = localAddress.replace(/^::ffff:(?=\d+\.)/, '')
+  return `${address.includes(':') ? `[${address}]` : address}:${localPort}`
 }
 
 /** A body in HTTP/2 may have no length. */

@@ -105,12 +105,23 @@ declare module '../../../lib/http/request.ts' {
   interface KnownAttributes {
     /** Of a replay: the token of the original profile. */
     _replay_of: string
+    /** Of a request to another server: its address, such as `127.0.0.1:3000`. */
+    _server_address: string
   }
 }
 
 /** The token of the original profile of a replay; `undefined` when the profile is no replay. */
-export function readOriginal({ collectors }: Pick<Profile, 'collectors'>): string | undefined {
-  const { attributes = [] } = collectors.request ?? {}
-  const token = attributes.find(([name]) => name === replayAttribute)?.[1]
+export function readOriginal(profile: Pick<Profile, 'collectors'>): string | undefined {
+  const token = readAttribute(profile, replayAttribute)
   return isToken(token) ? token : undefined
+}
+
+/** The address of the server that has answered a request; `undefined` for a request of the kernel. */
+export function readServerAddress(profile: Pick<Profile, 'collectors'>): string | undefined {
+  const address = readAttribute(profile, '_server_address')
+  return typeof address === 'string' && /^[\d.]+:\d+$|^\[[\da-f:.]+\]:\d+$/i.test(address) ? address : undefined
+}
+
+function readAttribute({ collectors }: Pick<Profile, 'collectors'>, wanted: string): unknown {
+  return collectors.request?.attributes.find(([name]) => name === wanted)?.[1]
 }

@@ -24,7 +24,8 @@ export interface ProfilerApplication extends Application {
   readonly assets: Assets
   /** Opens the places that the pages name. */
   readonly editor: EditorLinks
-  readonly replayer: Replayer
+  /** Replays recorded requests: those of the kernel in this process, those of another server by sending them to it. */
+  readonly replayer: Pick<Replayer, 'replay'>
   readonly cpu: CpuProfiler
   /** Applies the rules of findings. Their code is loaded with the first call. */
   readonly inspector: () => Promise<Inspector>

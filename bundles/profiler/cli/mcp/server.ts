@@ -21,7 +21,7 @@ import type { ToolAnswer, ToolServices } from './tools.ts'
 export function addMcp(app: Omit<ProfilerApplication, 'assets' | 'policy' | 'cpu'>): Controller {
   const { profiler, storage } = app
   const logger = app.logger.channel('profiler')
-  const load = async (replayer?: Replayer) => {
+  const load = async (replayer?: Pick<Replayer, 'replay'>) => {
     const [sdk, panels, inspector] = await Promise.all([loadSdk(), app.panels(), app.inspector()])
     return { sdk, open: () => openServer(sdk, { inspector, profiler, storage, replayer, panels }, logger) }
   }

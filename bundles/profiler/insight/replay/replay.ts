@@ -15,7 +15,7 @@ import { formatCount, formatSize, formatText } from '../../profile/format.ts'
 import type { Profile } from '../../profile/profile.ts'
 import type { Pairs } from '../../profile/schema.ts'
 import type { Profiler } from '../../record/profiler.ts'
-import { replayAttribute } from '../../record/recording-policy.ts'
+import { readServerAddress, replayAttribute } from '../../record/recording-policy.ts'
 import { within } from '../../store/base-profile-storage.ts'
 import type { ProfileStorage } from '../../store/profile-storage.ts'
 import { splitUrl } from '../../subjects/router/data.ts'
@@ -33,6 +33,8 @@ export interface PossibleReplay {
   readonly scheme: 'http' | 'https'
   readonly ip: string
   readonly httpVersion: string
+  /** Of a request that another server has answered: the address of that server, such as `127.0.0.1:3000`. */
+  readonly address: string | undefined
   /** Whether the client was allowed to see debug output; `false` if the profile does not contain it. */
   readonly isDebugAllowed: boolean
   /** The headers whose values are stored in full. */
@@ -88,8 +90,11 @@ export function planReplay({ collectors, summary }: Pick<Profile, 'collectors' |
   if (parts === undefined) return { isPossible: false, reason: 'The recorded URL is not valid.', parent: '' }
 
   const { request } = collectors
-  const { headers, notes, secrets } = planHeaders(request?.headers ?? [], parts.host)
+  const address = readServerAddress({ collectors })
+  const isElsewhere = address !== undefined
+  const { headers, notes, secrets } = planHeaders(request?.headers ?? [], parts.host, isElsewhere)
   const isDebugAllowed = request?.isDebugAllowed ?? false
+  const { httpVersion = '' } = request ?? {}
   const contentType = headers.find(([name]) => name.toLowerCase() === 'content-type')?.[1] ?? ''
   return {
     isPossible: true,
@@ -98,13 +103,14 @@ export function planReplay({ collectors, summary }: Pick<Profile, 'collectors' |
     target: parts.target,
     scheme: parts.scheme,
     ip,
-    httpVersion: request?.httpVersion === '1.0' ? '1.0' : '1.1',
+    httpVersion: ['1.0', ...(isElsewhere ? ['2'] : [])].includes(httpVersion) ? httpVersion : '1.1',
+    address,
     isDebugAllowed,
     headers,
     secrets,
     isTargetMasked: parts.target.includes(mask),
     body: planBody(request?.body, contentType),
-    notes: isDebugAllowed ? notes : [...notes, refusedNote],
+    notes: isDebugAllowed || isElsewhere ? notes : [...notes, refusedNote],
     caution: cautionOf(method, outcome),
   }
 }
@@ -129,7 +135,8 @@ function cautionOf(method: string, outcome: Profile['summary']['outcome']): stri
 
 type Field = readonly [name: string, value: string]
 
-function planHeaders(fields: Pairs, host: string | undefined) {
+/** The header fields of proxies are for the application: another server gets them as they were. */
+function planHeaders(fields: Pairs, host: string | undefined, isElsewhere: boolean) {
   const headers: Field[] = []
   const secrets = new Map<string, string>()
   const lost: string[] = []
@@ -138,7 +145,7 @@ function planHeaders(fields: Pairs, host: string | undefined) {
   for (const [field, value] of fields) {
     const name = field.toLowerCase()
     if (field === '…') isCut = true
-    else if (forwarding.has(name)) forwarded.push(name)
+    else if (!isElsewhere && forwarding.has(name)) forwarded.push(name)
     else if (isSecret(name, value)) secrets.set(name, hintOf(name, value))
     else if (isSendable(name, value)) headers.push([field, formatText(value)])
     else lost.push(name)
@@ -234,8 +241,6 @@ export interface ReplayerServices {
   readonly kernel: Pick<HttpKernel, 'answerError' | 'handle' | 'run' | 'terminate'>
   readonly profiler: Pick<Profiler, 'find' | 'whenStored'>
   readonly debugGate: Pick<DebugGate, 'refuse'>
-  /** Whether another server has handled the requests: they are not replayed. */
-  readonly isElsewhere?: boolean
   /** The time limit for the response, in milliseconds; 30 seconds by default. */
   readonly patience?: number
   /** The time limit for reading a stream, in milliseconds; 5 seconds by default. */
@@ -243,7 +248,7 @@ export interface ReplayerServices {
 }
 
 /** The result of a replay: the token of its profile, or a sentence why there is no profile. */
-type ReplayResult = { readonly token: string } | { readonly problem: string }
+export type ReplayResult = { readonly token: string } | { readonly problem: string }
 
 /** Replays recorded requests in this process. Each replay is a main request with its own profile. */
 export class Replayer {
@@ -257,9 +262,7 @@ export class Replayer {
    * Replays a request, and waits until its profile is stored. @throws HTTP_HEADER_INVALID before the request is sent
    */
   async replay(plan: PossibleReplay, input?: ReplayInput): Promise<ReplayResult> {
-    const { debugGate, isElsewhere = false, patience = 30_000, profiler } = this.#services
-    if (isElsewhere)
-      return { problem: 'Requests of other servers cannot be replayed here. Their export is a command of curl.' }
+    const { debugGate, patience = 30_000, profiler } = this.#services
     const request = createReplayRequest(plan, input)
     // Without proxy headers the request looks like a local one, which the debug gate allows.
     if (!plan.isDebugAllowed) debugGate.refuse(request)
@@ -334,17 +337,23 @@ export interface ReplayInput {
   readonly body?: string | Uint8Array
 }
 
+/** Creates the header fields of a replay and its body, with the values of a user. @throws HTTP_HEADER_INVALID */
+export function createReplayMessage(plan: PossibleReplay, input: ReplayInput = {}) {
+  const headers = new Headers(plan.headers)
+  for (const [name, value] of input.headers ?? []) headers.set(name, value)
+  const body = Buffer.from(input.body ?? plan.body.content)
+  if (body.length === 0) headers.delete('transfer-encoding')
+  // A chunked body has no content-length (RFC 9112, section 6.2).
+  if (headers.has('content-length') || (body.length > 0 && !headers.has('transfer-encoding'))) {
+    headers.set('content-length', String(body.length))
+  }
+  return { headers, body }
+}
+
 /** Creates the request of a replay, with the attribute that marks a replay. @throws HTTP_HEADER_INVALID */
 export function createReplayRequest(plan: PossibleReplay, input: ReplayInput = {}): Request {
   const { httpVersion, ip, method, scheme, token } = plan
-  const headers = new Headers(plan.headers)
-  for (const [name, value] of input.headers ?? []) headers.set(name, value)
-  const bytes = Buffer.from(input.body ?? plan.body.content)
-  if (bytes.length === 0) headers.delete('transfer-encoding')
-  // A chunked body has no content-length (RFC 9112, section 6.2).
-  if (headers.has('content-length') || (bytes.length > 0 && !headers.has('transfer-encoding'))) {
-    headers.set('content-length', String(bytes.length))
-  }
+  const { body: bytes, headers } = createReplayMessage(plan, input)
   const request = new Request({
     method,
     target: input.target ?? plan.target,

@@ -37,6 +37,7 @@ export async function renderReplay(
     link: replayLink(token),
     reason: plan.isPossible ? '' : plan.reason,
     parentLink: plan.isPossible || plan.parent === '' ? '' : profileLink(plan.parent),
+    address: plan.isPossible && plan.address,
     caution: plan.isPossible ? plan.caution : '',
     notes: plan.isPossible ? plan.notes : [],
     form: plan.isPossible && createReplayForm(plan, request),
@@ -82,15 +83,14 @@ const longestBox = 16
 
 /** Creates the form of a replay: the fields for what was masked or not stored, and the field that confirms the caution. */
 function createReplayForm(plan: PossibleReplay, request: Request) {
-  const { body, isDebugAllowed, isTargetMasked, secrets, target } = plan
+  const { body, isTargetMasked, secrets, target } = plan
   const hadCookies = secrets.some(({ name }) => name === 'cookie')
   const more = usual.filter(name => !secrets.some(secret => secret.name === name)).map(name => ({ name, hint: '' }))
   const isKnown = body.state === 'none' || body.state === 'whole'
   return {
     headers: [...secrets, ...more].map(({ hint, name }) => ({ field: fields.header + name, name, hint })),
-    // The cookies of the developer's browser can take the place of those that were not stored, except those of a client that may not see
-    // debug output.
-    ownCookies: isDebugAllowed && hadCookies && request.headers.has('cookie') && fields.ownCookies,
+    // The cookies of the developer's browser can take the place of those that were not stored.
+    ownCookies: takesOwnValues(plan, request) && hadCookies && request.headers.has('cookie') && fields.ownCookies,
     target: isTargetMasked && { field: fields.target, value: target },
     body: !isKnown && {
       field: fields.body,
@@ -100,6 +100,15 @@ function createReplayForm(plan: PossibleReplay, request: Request) {
     },
     consent: fields.consent,
   }
+}
+
+/**
+ * Whether the replay may get the cookies and credentials of the developer's browser: it would send them with the replayed request, too.
+ * A client that may not see debug output is another one. Browsers send cookies to all ports of a host name, and to no other name.
+ */
+function takesOwnValues({ address, headers, isDebugAllowed }: PossibleReplay, request: Request): boolean {
+  const host = headers.find(([name]) => name.toLowerCase() === 'host')?.[1] ?? ''
+  return isDebugAllowed && (address === undefined || host.replace(/:\d+$/, '') === request.hostname)
 }
 
 /** Reads the values of the form; an empty field has no value. */
@@ -148,8 +157,7 @@ type VerifyServices = Pick<ProfilerApplication, 'inspector' | 'profiler' | 'repl
 
 /**
  * Replays the request of a profile if that is safe, and answers whether the flaw of the form is gone. Cookies and credentials
- * that were not stored are those of this request: the browser would send them with the replayed request, too. A request that may
- * not see debug output is from another client, and gets none.
+ * that were not stored are those of this request.
  */
 export async function verifyFix(token: string, request: Request, app: VerifyServices): Promise<Response> {
   const { profiler, storage } = app
@@ -167,7 +175,7 @@ export async function verifyFix(token: string, request: Request, app: VerifyServ
   const obstacle = findReplayObstacle(plan)
   if (obstacle !== '') return respond('unsure', `Not replayed: ${obstacle}`, [form])
 
-  const secrets = plan.isDebugAllowed ? plan.secrets : []
+  const secrets = takesOwnValues(plan, request) ? plan.secrets : []
   const own = secrets.flatMap(({ name }): [string, string][] => {
     const value = request.headers.get(name)
     return value === null ? [] : [[name, value]]
