@@ -196,7 +196,7 @@ export async function importBundles(
   if (!existsSync(bundles)) throw new APPLICATION_BUNDLES_MISSING([existsSync(source) ? bundles : source])
   await loadInstrumentations(directory, isDirect)
   if (isProfiled) {
-    const { openLibraryChannels } = await import('../kernel/library-channels.ts')
+    const { openLibraryChannels } = await import('../kernel/libraries/open-channels.ts')
     await openLibraryChannels(directory, isInstrumented)
   }
   const { loadBundles }: { loadBundles?: unknown } = await import(pathToFileURL(bundles).href).catch(error =>

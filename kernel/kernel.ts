@@ -86,7 +86,7 @@ export class Kernel {
     checkRoutes(this.app)
     if (loadsView) view.load()
     if (queries.areObserved) {
-      const { watchLibraries } = await import('./library-queries.ts')
+      const { watchLibraries } = await import('./libraries/watch-libraries.ts')
       this.#stopWatches = watchLibraries(this.app)
     }
     signals.emit('kernel.booted', undefined)

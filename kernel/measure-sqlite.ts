@@ -1,5 +1,6 @@
 import { checkFunction } from '../lib/errors/arguments.ts'
 import type { Queries, QueryEnd, QueryParameters } from './queries.ts'
+import { noteMeasured, SqliteTransactions, serverOf, toParameters, watchRows } from './sqlite-statements.ts'
 
 /** A prepared statement of node:sqlite and better-sqlite3. */
 export interface SqliteStatement {
@@ -15,26 +16,13 @@ export interface SqliteDatabase {
   exec(text: string): unknown
 }
 
-/** Members that one of the two libraries has. */
-interface Details {
-  /** Of node:sqlite: the path of the file, `null` in memory. */
-  location?(): string | null
-  readonly isTransaction?: boolean
-  /** Of better-sqlite3: the path of the file. */
-  readonly name?: string
-  readonly inTransaction?: boolean
+/** Of better-sqlite3: runs a function in a transaction. */
+interface Transactions {
   transaction?(work: Work): unknown
 }
 
 /** A function with any values and any result. */
 type Work = (this: unknown, ...values: unknown[]) => unknown
-
-const measured = new WeakSet<object>()
-
-/** Whether the queries of a database are reported by {@link measureSqlite}. */
-export function isMeasured(database: object): boolean {
-  return measured.has(database)
-}
 
 /**
  * Reports the queries of an SQLite database, with their rows and transactions, and returns the database: `const database =
@@ -45,8 +33,7 @@ export function measureSqlite<Database extends SqliteDatabase>(database: Databas
   const call = 'measureSqlite(database, app.queries)'
   checkFunction(call, 'the method prepare() of the database', database?.prepare)
   checkFunction(call, 'the method begin() of the queries', queries?.begin)
-  if (measured.has(database)) return database
-  measured.add(database)
+  if (noteMeasured(database)) return database
   const reports = new SqliteReports(database, queries)
   const exec = database.exec.bind(database)
   const prepare = database.prepare.bind(database)
@@ -63,16 +50,16 @@ export function measureSqlite<Database extends SqliteDatabase>(database: Databas
 }
 
 class SqliteReports {
-  readonly #database: SqliteDatabase & Details
+  readonly #database: SqliteDatabase & Transactions
   readonly #queries: Queries
   readonly #server: string | undefined
-  /** Identifies the open transaction. */
-  #transaction: object | undefined
+  readonly #transactions: SqliteTransactions
 
-  constructor(database: SqliteDatabase & Details, queries: Queries) {
+  constructor(database: SqliteDatabase & Transactions, queries: Queries) {
     this.#database = database
     this.#queries = queries
-    this.#server = database.location?.() ?? database.name
+    this.#server = serverOf(database)
+    this.#transactions = new SqliteTransactions(database)
   }
 
   /** Runs a query and reports it; `count` counts the rows of its result. */
@@ -95,6 +82,7 @@ class SqliteReports {
   }
 
   wrap(text: string, statement: SqliteStatement): SqliteStatement {
+    noteMeasured(statement)
     const { all, get, iterate, run } = statement
     const report =
       (method: (...values: never[]) => unknown, count: (result: unknown) => number | undefined) =>
@@ -106,7 +94,8 @@ class SqliteReports {
     statement.iterate = (...values) => {
       const end = this.#begin(text, toParameters(values))
       const rows = iterate.apply(statement, values)
-      return end === undefined ? rows : countRows(rows, end)
+      if (end !== undefined) watchRows(rows as Iterable<unknown> & Iterator<unknown>, end)
+      return rows
     }
     return statement
   }
@@ -118,7 +107,7 @@ class SqliteReports {
     let depth = 0
     const runWithin = (work: () => unknown) => {
       // A transaction in another one is a part of it.
-      if (depth === 0) this.#transaction = {}
+      if (depth === 0) this.#transactions.begin()
       depth++
       try {
         return work()
@@ -135,49 +124,13 @@ class SqliteReports {
   }
 
   #begin(text: string, parameters: QueryParameters | undefined): QueryEnd | undefined {
-    if (this.#isInTransaction()) this.#transaction ??= {}
-    else this.#transaction = /^\s*begin\b/i.test(text) ? {} : undefined
-    const transaction = this.#transaction
     return this.#queries.begin({
       system: 'sqlite',
       text,
       parameters,
       server: this.#server,
       source: 'measure',
-      transaction,
+      transaction: this.#transactions.find(text),
     })
   }
-
-  #isInTransaction(): boolean {
-    const { inTransaction, isTransaction } = this.#database
-    return isTransaction ?? inTransaction ?? false
-  }
-}
-
-/** Passes rows on, and reports their number when they end, or when no further row is read. */
-function* countRows(given: Iterable<unknown>, end: QueryEnd): Generator<unknown> {
-  let rows = 0
-  try {
-    for (const row of given) {
-      rows++
-      yield row
-    }
-  } catch (error) {
-    end({ error })
-    throw error
-  } finally {
-    end({ rows })
-  }
-}
-
-/** Values are given one by one, as a list, or as an object with their names. */
-function toParameters(values: readonly unknown[]): QueryParameters {
-  const [first] = values
-  if (Array.isArray(first)) return first
-  return values.length === 1 && isRecord(first) ? first : values
-}
-
-function isRecord(value: unknown): value is Readonly<Record<string, unknown>> {
-  const prototype: unknown = typeof value === 'object' && value !== null ? Object.getPrototypeOf(value) : undefined
-  return prototype === Object.prototype || prototype === null
 }

@@ -9,11 +9,19 @@ export const hiddenValue: unique symbol = Symbol('?')
 export type QueryParameters = readonly unknown[] | Readonly<Record<string, unknown>>
 
 /** The libraries whose diagnostics channels are read. */
-export type QueryLibrary = 'mysql2' | 'pg' | 'postgres' | 'ioredis' | 'node-redis' | 'node:sqlite'
+export type QueryLibrary =
+  | 'mysql2'
+  | 'pg'
+  | 'postgres'
+  | 'mongodb'
+  | 'ioredis'
+  | 'node-redis'
+  | 'better-sqlite3'
+  | 'node:sqlite'
 
 /** A query as its source reports it when it begins. Nothing in it is masked: its receiver masks it before it is stored. */
 export interface QueryStart {
-  /** The `db.system.name` of OpenTelemetry: `postgresql`, `mysql`, `mariadb`, `sqlite`, `redis`. */
+  /** The `db.system.name` of OpenTelemetry: `postgresql`, `mysql`, `mariadb`, `sqlite`, `mongodb`, `redis`. */
   readonly system: string
   /** The statement; of a cache the command with its key. */
   readonly text: string

@@ -5,7 +5,7 @@ import { listenTo, subscribeChannels } from '../../lib/channels.ts'
 import { cut } from '../../lib/redact/masking-copier.ts'
 import type { Redactor } from '../../lib/redact/redactor.ts'
 import { readStatement } from '../../lib/sql/statement.ts'
-import { isCache } from '../../lib/sql/tokens.ts'
+import { isCache, isDocumentStore } from '../../lib/sql/tokens.ts'
 import { errorType } from './attributes.ts'
 import { isInstrumented } from './instrumentations.ts'
 import type { Packages } from './load-packages.ts'
@@ -18,6 +18,8 @@ const instrumentationsOf: Readonly<Record<QueryLibrary, string>> = {
   postgres: 'postgres',
   ioredis: 'ioredis',
   'node-redis': 'redis',
+  mongodb: 'mongodb',
+  'better-sqlite3': 'better-sqlite3',
   'node:sqlite': 'sqlite',
 }
 
@@ -90,6 +92,11 @@ const textLimit = 4096
 
 /** Removes the values of a statement. Of a command for a cache only its name remains: its key may be the id of a session. */
 export function describeQuery(system: string, text: string, redactor: Redactor): QueryText {
+  if (isDocumentStore(system)) {
+    const [operation = '', collection = ''] = text.split(' ', 2)
+    const summary = cut(`${operation} ${collection}`.trim(), 255)
+    return { text: cut(redactor.text(text), textLimit), summary, operation }
+  }
   const { shape, tables } = isCache(system)
     ? { shape: wordOf(text).toUpperCase(), tables: [] }
     : readStatement(text, system)

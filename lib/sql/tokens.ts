@@ -182,6 +182,11 @@ export function isCache(system: string): boolean {
   return caches.has(system.toLowerCase())
 }
 
+/** Whether the statements of a system are commands with documents, whose values their source has taken out. */
+export function isDocumentStore(system: string): boolean {
+  return system.toLowerCase() === 'mongodb'
+}
+
 const likePostgres: ReadonlySet<string> = new Set(['postgresql', 'cockroachdb', 'aws.redshift', 'redshift'])
 
 /** Whether statements of a system are written as for PostgreSQL. `redshift` is an older name of OpenTelemetry. */

@@ -1,67 +1,162 @@
-import { once } from 'node:events'
-import path from 'node:path'
-import { t } from 'tap'
+import { type Test, t } from 'tap'
+import type { QueryData } from '#tests/support/create-profile.ts'
+import { provenRuns } from '#tests/support/sample.ts'
+import { lacksMariadb, startMariadb } from '#tests/support/start-mariadb.ts'
+import { startMongodb } from '#tests/support/start-mongodb.ts'
 import { lacksPostgres, startPostgres } from '#tests/support/start-postgres.ts'
-import { startProcess } from '#tests/support/start-process.ts'
+import { readProfile, startProfiled } from '#tests/support/start-profiled.ts'
+import { lacksRedis, startRedis } from '#tests/support/start-redis.ts'
 import { until } from '#tests/support/until.ts'
 
-const preload = path.join(import.meta.dirname, '../../bin/exports/profile.js')
-const { NODE_ENV: _, PROFILER_VIEWER: __, ...environment } = process.env
+const lacksSqlite = Number(process.versions.node.split('.')[0]) < 22 && 'needs node:sqlite of Node 22'
 
-/** Each request makes three queries over a pool of two connections; each statement has the number of its request. */
-const application = `
-import { createServer } from 'node:http'
-import pg from 'pg'
-const pool = new pg.Pool({ ...JSON.parse(process.env.DATABASE), max: 2 })
-const server = createServer(async (message, reply) => {
-  const name = message.url.slice(1)
-  await pool.query('SELECT 1 AS ' + name)
-  await Promise.all([pool.query('SELECT 2 AS ' + name), pool.query('SELECT $1::text AS ' + name, ['x'])])
-  reply.end(name)
-})
-server.listen(0, '127.0.0.1', () => process.stdout.write(server.address().port + '\\n'))
-process.stdin.on('end', () => process.exit()).resume()
-`
-
-interface Found {
-  readonly summary: Readonly<Record<string, unknown>> & { readonly token: string; readonly url: string }
-  readonly data: Readonly<Record<string, unknown>>
+interface Client {
+  /** Why its test is skipped. */
+  readonly lacks: string | false
+  /** Starts its server. Returns its place, which the program has as `place`. */
+  readonly start: (t: Test) => Promise<object>
+  /** Opens it, with pools of two connections, and defines the function `query(name, number)`, whose statement has the name. */
+  readonly source: string
+  /** What each query has. */
+  readonly expected: (place: Readonly<Record<string, unknown>>) => object
 }
 
-t.test('requests to any server have their own queries, also behind a pool', { skip: lacksPostgres }, async t => {
-  const database = await startPostgres(t)
-  const child = startProcess(t, [process.execPath, '--import', preload, 'app.mjs'], {
-    cwd: t.testdir({ 'app.mjs': application, node_modules: {} }),
-    stdio: ['pipe', 'pipe', 'pipe'],
-    env: { ...environment, PROFILER_PORT: '0', DATABASE: JSON.stringify(database) },
-  })
-  const output = { stdout: '', stderr: '' }
-  for (const name of ['stdout', 'stderr'] as const) {
-    child[name]?.setEncoding('utf8').on('data', text => {
-      output[name] += text
-    })
-  }
-  await until(() => output.stdout.includes('\n'))
-  const [, viewer = ''] = /^Profiler: (http:\S+)\/_profiler\/\n/.exec(output.stderr) ?? []
-  const names = Array.from({ length: 60 }, (_, index) => `r${index}x`)
-  const answers = names.map(async name => (await fetch(`http://127.0.0.1:${Number(output.stdout)}/${name}`)).text())
-  t.strictSame(await Promise.all(answers), names)
-  const read = async (link: string) => (await (await fetch(`${viewer}/_profiler/${link}`)).json()) as unknown
-  let records: readonly Found[] = []
-  await until(async () => {
-    records = ((await read('search.json?limit=100')) as { readonly records: Found[] }).records
-    return records.length === names.length
-  })
-  const wrong: unknown[] = []
-  for (const { summary } of records) {
-    const name = summary.url.split('/').at(-1)
-    const { data } = (await read(`${summary.token}.json`)) as Found
-    const found = JSON.stringify(data.queries).match(/\br\d+x\b/g) ?? []
-    const hasPlaces = JSON.stringify(data.queries).includes('app.mjs')
-    if (summary.queries !== 3 || !hasPlaces || found.some(each => each !== name))
-      wrong.push([name, summary.queries, found])
-  }
-  t.strictSame(wrong, [])
-  child.stdin?.end()
-  await once(child, 'exit')
+const postgres = { lacks: lacksPostgres, start: startPostgres }
+const redis = {
+  lacks: lacksRedis,
+  start: async (t: Test) => {
+    const { host, port } = await startRedis(t)
+    return { host, port }
+  },
+}
+
+const clients: Readonly<Record<string, Client>> = {
+  pg: {
+    ...postgres,
+    source: `
+      import pg from 'pg'
+      const pool = new pg.Pool({ ...place, max: 2 })
+      const query = (name, number) => pool.query('SELECT $1::int AS ' + name, [number])`,
+    expected: ({ port }) => ({ system: 'postgresql', namespace: 'postgres', server: `127.0.0.1:${port}`, rows: 1 }),
+  },
+  'postgres.js': {
+    ...postgres,
+    source: `
+      import postgres from 'postgres'
+      const sql = postgres({ ...place, username: place.user, max: 2 })
+      const query = (name, number) => sql\`SELECT \${number}::int AS \${sql(name)}\``,
+    expected: () => ({ system: 'postgresql', rows: 1 }),
+  },
+  mysql2: {
+    lacks: lacksMariadb,
+    start: startMariadb,
+    source: `
+      import mysql from 'mysql2/promise'
+      const pool = mysql.createPool({ ...place, connectionLimit: 2 })
+      const query = (name, number) => pool.query('SELECT ? AS ' + name, [number])`,
+    expected: ({ port }) => ({ system: 'mysql', namespace: 'shop', server: `127.0.0.1:${port}`, rows: 1 }),
+  },
+  mongodb: {
+    lacks: false,
+    start: async t => ({ address: await startMongodb(t) }),
+    source: `
+      import { MongoClient } from 'mongodb'
+      const client = new MongoClient('mongodb://' + place.address, { maxPoolSize: 2 })
+      const items = client.db('shop').collection('items')
+      const query = (name, number) => items.find({ [name]: number }).toArray()`,
+    expected: ({ address }) => ({ system: 'mongodb', namespace: 'shop', server: address, rows: 0 }),
+  },
+  ioredis: {
+    ...redis,
+    source: `
+      import { Redis } from 'ioredis'
+      const client = new Redis(place)
+      await client.ping()
+      const query = (name, number) => client.get(name + ':' + number)`,
+    expected: ({ port }) => ({ system: 'redis', namespace: '0', server: `127.0.0.1:${port}`, rows: 0 }),
+  },
+  'node-redis': {
+    ...redis,
+    source: `
+      import { createClientPool } from 'redis'
+      const pool = await createClientPool({ socket: place }, { minimum: 1, maximum: 2 }).connect()
+      const query = (name, number) => pool.get(name + ':' + number)`,
+    expected: ({ port }) => ({ system: 'redis', namespace: '0', server: `127.0.0.1:${port}`, rows: 0 }),
+  },
+  'better-sqlite3': {
+    lacks: lacksSqlite,
+    start: async () => ({}),
+    source: `
+      import Database from 'better-sqlite3'
+      const database = new Database(':memory:')
+      const query = (name, number) => database.prepare('SELECT ? AS ' + name).all(number)`,
+    expected: () => ({ system: 'sqlite', server: ':memory:', rows: 1 }),
+  },
+  'node:sqlite': {
+    lacks: lacksSqlite,
+    start: async () => ({}),
+    source: `
+      import { DatabaseSync } from 'node:sqlite'
+      const database = new DatabaseSync(':memory:')
+      const query = (name, number) => database.prepare('SELECT ? AS ' + name).all(number)`,
+    expected: () => ({ system: 'sqlite', rows: 1 }),
+  },
+}
+
+/** Each request makes three queries. */
+const application = (source: string) => `
+import { createServer } from 'node:http'
+const place = JSON.parse(process.env.PLACE)
+process.stdin.on('end', () => process.exit()).resume()
+${source}
+const server = createServer(async (message, reply) => {
+  const name = message.url.slice(1)
+  await query(name, 1)
+  await Promise.all([query(name, 2), query(name, 3)])
+  reply.end(name)
 })
+server.listen(0, '127.0.0.1', () => process.stdout.write(JSON.stringify([server.address().port]) + '\\n'))
+`
+
+/** What a request was answered, and the queries of its profile. */
+interface Answered {
+  readonly text: string
+  readonly queries: readonly QueryData[]
+}
+
+/** What the profile of a request has that it must not have, or lacks. */
+function findWrong(name: string, source: string, { queries, text }: Answered): unknown[] {
+  const names = queries.flatMap(({ text }) => /\br\d+x\b/.exec(text) ?? [])
+  const lines = source.split('\n')
+  const strange = queries.filter(
+    ({ caller, end }) =>
+      end === undefined || caller?.file !== 'app.mjs' || !lines[(caller.line ?? 0) - 1]?.includes('query = '),
+  )
+  const isRight = text === name && names.length === 3 && queries.length === 3 && names.every(each => each === name)
+  return isRight && strange.length === 0 ? [] : [{ name, text, names, strange }]
+}
+
+for (const [client, { expected, lacks, source, start }] of Object.entries(clients)) {
+  t.test(`${client}: requests at once have their own queries, with their lines`, { skip: lacks }, async t => {
+    const place = await start(t)
+    const program = application(source)
+    const { stop, url, viewer } = await startProfiled(t, program, { PLACE: JSON.stringify(place) })
+    const ask = async (name: string): Promise<Answered> => {
+      const response = await fetch(`${url}/${name}`)
+      const text = await response.text()
+      const token = String(response.headers.get('x-debug-token'))
+      // It is stored soon after the response.
+      await until(async () => (await fetch(`${viewer}/_profiler/${token}.json`)).ok)
+      const { data } = await readProfile(viewer, token)
+      return { text, queries: (data.queries?.queries ?? []) as readonly QueryData[] }
+    }
+    const names = Array.from({ length: provenRuns(200) }, (_, index) => `r${index}x`)
+    const answers = await Promise.all(names.map(ask))
+    t.strictSame(
+      answers.flatMap((answer, index) => findWrong(String(names[index]), program, answer)),
+      [],
+    )
+    t.match(answers[0]?.queries, Array(3).fill({ ...expected({ ...place }), source: 'channel' }))
+    await stop()
+  })
+}

@@ -10,7 +10,7 @@ import {
   type SqlStatement,
   statementLimit,
 } from '../../../../lib/sql/statement.ts'
-import { isCache, isLikePostgres } from '../../../../lib/sql/tokens.ts'
+import { isCache, isDocumentStore, isLikePostgres } from '../../../../lib/sql/tokens.ts'
 import { TextMemo } from '../../../../lib/text/text-memo.ts'
 import type { Pairs } from '../../profile/schema.ts'
 import type { QueryData } from './data.ts'
@@ -78,6 +78,19 @@ export class QueryDescriber {
       const command = describeCommand(text, parameters, this.#redactor)
       return { namespace, server, text: command, parameters: undefined, twin: findTwin?.() }
     }
+    if (isDocumentStore(system)) {
+      const [, collection = ''] = text.split(' ', 2)
+      const values = Object.keys(parameters).map(key =>
+        describeNames({ names: [key, ...key.split('.')], place: key, key }),
+      )
+      return {
+        namespace,
+        server,
+        text: this.#redactor.text(text),
+        parameters: this.#mask(values, ({ key }) => Reflect.get(parameters, key), { tables: [collection] }),
+        twin: findTwin?.(),
+      }
+    }
     const { known, literals } = this.#read(text, system)
     const { isComplete, values } = namesOf(known, parameters)
     const readValue = (value: NamedValue) => valueUnder(value, parameters, literals)
@@ -117,7 +130,11 @@ export class QueryDescriber {
     return statements
   }
 
-  #mask(values: readonly NamedValue[], readValue: (value: NamedValue) => unknown, { tables }: SqlStatement): Pairs {
+  #mask(
+    values: readonly NamedValue[],
+    readValue: (value: NamedValue) => unknown,
+    { tables }: Pick<SqlStatement, 'tables'>,
+  ): Pairs {
     const { isSecret } = this.#redactor
     const isSecretTable = tables.some(isSecret)
     // `name = 'smtp_password' AND value = …`: one value names the other.

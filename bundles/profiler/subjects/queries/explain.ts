@@ -1,7 +1,7 @@
 import type { ExplainConnection } from '../../../../kernel/bundle.ts'
 import { mask } from '../../../../lib/redact/secret-names.ts'
 import { readStatement } from '../../../../lib/sql/statement.ts'
-import { readTokens } from '../../../../lib/sql/tokens.ts'
+import { isDocumentStore, readTokens } from '../../../../lib/sql/tokens.ts'
 import type { StoredQuery } from './read.ts'
 
 /** A value that EXPLAIN needs: its name, and the value if it is known. */
@@ -34,6 +34,7 @@ export function findObstacle({
   text,
 }: Pick<StoredQuery, 'kind' | 'system' | 'text'>): string | undefined {
   if (kind === 'cache') return 'it is a command of a cache'
+  if (isDocumentStore(system)) return 'it is a command of MongoDB'
   if (text.endsWith('…')) return 'its text is too long, and was cut'
   const tokens = [...readTokens(text, system)]
   if (tokens.at(-1)?.text === ';') tokens.pop()

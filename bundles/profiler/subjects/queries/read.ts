@@ -1,5 +1,5 @@
 import { readStatement } from '../../../../lib/sql/statement.ts'
-import { isCache } from '../../../../lib/sql/tokens.ts'
+import { isCache, isDocumentStore } from '../../../../lib/sql/tokens.ts'
 import { type Caller, type CallerPlace, choosePlaces } from '../../../../lib/stack/callers.ts'
 import { toOneLine } from '../../profile/format.ts'
 import { groupBy } from '../../profile/group-by.ts'
@@ -118,6 +118,7 @@ export const cacheWork: WorkKind = {
 
 /** Names a statement by its operation and its first table: `SELECT … orders`; empty for a statement without a table. */
 function nameStatement({ operation, system, text }: StoredQuery): string {
+  if (isDocumentStore(system)) return text.split(' ', 2).join(' ')
   const [table] = readStatement(text, system).tables
   return table === undefined ? '' : `${operation} … ${table}`
 }
@@ -209,6 +210,7 @@ function operationAfterWith(text: string): string {
 
 const reads: ReadonlySet<string> = new Set([
   ...['SELECT', 'SHOW', 'EXPLAIN', 'DESCRIBE', 'DESC', 'VALUES', 'TABLE', 'PRAGMA'],
+  ...['FIND', 'GETMORE', 'AGGREGATE', 'COUNT', 'DISTINCT', 'LISTCOLLECTIONS', 'LISTINDEXES'],
   ...['GET', 'MGET', 'GETRANGE', 'STRLEN', 'EXISTS', 'TTL', 'PTTL', 'TYPE', 'KEYS', 'SCAN'],
   ...['HGET', 'HMGET', 'HGETALL', 'HKEYS', 'HVALS', 'HLEN', 'HEXISTS', 'HSCAN'],
   ...['LRANGE', 'LINDEX', 'LLEN', 'SMEMBERS', 'SISMEMBER', 'SCARD', 'SSCAN'],
@@ -219,6 +221,7 @@ const reads: ReadonlySet<string> = new Set([
 export const controlOperations: ReadonlySet<string> = new Set([
   ...['BEGIN', 'START', 'COMMIT', 'END', 'ROLLBACK', 'ABORT', 'SAVEPOINT', 'RELEASE'],
   ...['SET', 'USE', 'PRAGMA', 'DISCARD'],
+  ...['COMMITTRANSACTION', 'ABORTTRANSACTION', 'KILLCURSORS', 'ENDSESSIONS'],
 ])
 
 /** The fields of a query that its transaction depends on. */
@@ -233,7 +236,9 @@ interface OrderedQuery
 /** The operations with which a transaction begins, and those with which it ends. */
 const beginnings: ReadonlySet<string> = new Set(['BEGIN', 'START'])
 
-const endings: ReadonlySet<string> = new Set(['COMMIT', 'END', 'ROLLBACK', 'ABORT'])
+const endings: ReadonlySet<string> = new Set([
+  ...['COMMIT', 'END', 'ROLLBACK', 'ABORT', 'COMMITTRANSACTION', 'ABORTTRANSACTION'],
+])
 
 /** Whether a query begins a transaction. */
 export function beginsTransaction({ operation }: Pick<OrderedQuery, 'operation'>): boolean {

@@ -1,4 +1,5 @@
 import { formatSql } from '../../../../lib/sql/format.ts'
+import { isDocumentStore } from '../../../../lib/sql/tokens.ts'
 import { highlightSql, type Token } from '../../../../lib/stack/highlight.ts'
 import { TextMemo } from '../../../../lib/text/text-memo.ts'
 import { HtmlFragment, type View } from '../../../../lib/view/view.ts'
@@ -329,7 +330,7 @@ function outcomeOf(queries: readonly StoredQuery[]): TransactionView['outcome'] 
   const last = queries.findLast(endsTransaction)
   if (last === undefined) return 'not ended'
   if (last.error !== '') return 'failed'
-  return last.operation === 'COMMIT' || last.operation === 'END' ? 'committed' : 'rolled back'
+  return /^(?:COMMIT|END)/.test(last.operation) ? 'committed' : 'rolled back'
 }
 
 /** What queries can be chosen by, with the label of the choice. */
@@ -461,7 +462,7 @@ export async function viewStatements(
     if (views.has(shape)) continue
     const known = kept[kind].get(shape)
     const hasColours = known === undefined && coloured < colourLimit && text.length <= longestColoured
-    const found = known ?? (await viewStatement(statement, hasColours ? colours[kind] : plain, view))
+    const found = known ?? (await viewStatement(statement, hasColours ? coloursOf(kind, statement) : plain, view))
     views.set(shape, found)
     if (!hasColours) continue
     coloured++
@@ -503,6 +504,11 @@ const plain: Colours = { layOut: text => text, split: text => [[{ kind: '', text
 const colours: Readonly<Record<StoredQuery['kind'], Colours>> = {
   database: { layOut: formatSql, split: highlightSql },
   cache: { layOut: text => text, split: splitCommand },
+}
+
+/** A command of MongoDB has a name and a collection, as one of a cache has a name and a key. */
+function coloursOf(kind: StoredQuery['kind'], { system }: Statement): Colours {
+  return isDocumentStore(system) ? colours.cache : colours[kind]
 }
 
 /** Splits a command of a cache into its name, its key, and the rest. */

@@ -1,0 +1,102 @@
+import { AsyncLocalStorage } from 'node:async_hooks'
+import { channel } from 'node:diagnostics_channel'
+import { listenTo, subscribeChannels } from '../../lib/channels.ts'
+import type { Request } from '../../lib/http/request.ts'
+import type { Caller } from '../../lib/stack/callers.ts'
+import type { QueryEnd, QueryResult } from '../queries.ts'
+import { readCommand } from './mongodb-command.ts'
+import type { MongodbCommand } from './open-mongodb.ts'
+import type { WatchServices } from './watch.ts'
+
+/** The reply of a server: a document, or an object that reads it when it is asked. */
+interface Reply {
+  /** The documents of a cursor in this reply. */
+  readonly batchSize?: number
+  toObject?(): WriteResult
+}
+
+/** What a server says about a command that changes documents. */
+interface WriteResult {
+  /** The documents that were inserted, changed or removed. */
+  readonly n?: number
+  /** Of `findAndModify`. */
+  readonly lastErrorObject?: { readonly n?: number }
+  readonly writeErrors?: readonly { readonly code?: number; readonly errmsg?: string }[]
+}
+
+/** The requests that wait for a connection, and since when. */
+interface Wait {
+  readonly request: Request | undefined
+  readonly since: number
+  readonly caller: Caller | undefined
+}
+
+/**
+ * Records commands of mongodb, whose channels `openLibraryChannels` adds, until the returned function is called. An operation
+ * waits for a connection before it sends its command: its place in the code is kept meanwhile.
+ */
+export function watchMongodb({ callers, context, queries }: WatchServices): () => void {
+  const places = new AsyncLocalStorage<Caller | undefined>()
+  const ends = new WeakMap<object, QueryEnd>()
+  const waits = new WeakMap<object, Wait>()
+  const operations = channel('sinfonietta:mongodb:operation')
+  operations.bindStore(places, () => {
+    try {
+      return context.current && callers.find(operations.runStores)
+    } catch {
+      // Node would end the process for it.
+      return undefined
+    }
+  })
+  const stop = subscribeChannels({
+    'tracing:sinfonietta:mongodb:command:start': listenTo<MongodbCommand>(message => {
+      if (context.current === undefined) return
+      const { command, database, server } = message
+      const end = queries.begin({
+        system: 'mongodb',
+        ...readCommand(command),
+        namespace: database,
+        server,
+        source: 'channel',
+        library: 'mongodb',
+        transaction: findTransaction(message),
+        findCaller: () => places.getStore(),
+      })
+      if (end !== undefined) ends.set(message, end)
+    }),
+    'tracing:sinfonietta:mongodb:command:asyncStart': listenTo<MongodbCommand>(message => {
+      const { command, error, result } = message
+      ends.get(message)?.(error === undefined ? readReply(command, Object(result)) : { error })
+    }),
+    'tracing:sinfonietta:mongodb:pool:wait:start': listenTo<object>(message => {
+      waits.set(message, { request: context.current, since: performance.now(), caller: places.getStore() })
+    }),
+    'tracing:sinfonietta:mongodb:pool:wait:asyncStart': listenTo<object>(message => {
+      const { since = Infinity, ...wait } = waits.get(message) ?? {}
+      queries.noteWait({ system: 'mongodb', duration: performance.now() - since, ...wait })
+    }),
+  })
+  return () => {
+    stop()
+    operations.unbindStore(places)
+  }
+}
+
+/** A session has another object for each of its transactions. */
+function findTransaction({ command, session }: MongodbCommand): object | undefined {
+  const transaction: { readonly isActive?: boolean } | undefined = Object(session).transaction
+  const isEnd = 'commitTransaction' in command || 'abortTransaction' in command
+  return isEnd || transaction?.isActive === true ? transaction : undefined
+}
+
+/** The commands that change documents, whose replies are small. */
+const changing: ReadonlySet<string | undefined> = new Set(['insert', 'update', 'delete', 'findAndModify'])
+
+/** A reply may say that some of the changes have failed. */
+function readReply(command: object, reply: Reply & WriteResult): QueryResult {
+  const [name] = Object.keys(command)
+  if (!changing.has(name)) return { rows: reply.batchSize }
+  const { lastErrorObject, n = lastErrorObject?.n, writeErrors: [failed] = [] } = reply.toObject?.() ?? reply
+  if (failed === undefined) return { rows: n }
+  return { error: Object.assign(new Error(failed.errmsg), { code: failed.code }) }
+}

@@ -1,0 +1,130 @@
+import { channel } from 'node:diagnostics_channel'
+import { createCallerSearch, listenTo, subscribeChannels } from '../../lib/channels.ts'
+import type { Request } from '../../lib/http/request.ts'
+import type { Caller } from '../../lib/stack/callers.ts'
+import { countRows, type QueryEnd, type QueryLibrary } from '../queries.ts'
+import { listenToOperations, toServer, type WatchServices } from './watch.ts'
+
+/** A message of `mysql2:query` and `mysql2:execute`, which mysql2 3.20 and later publish, and of the channels of pg. */
+interface SqlQuery {
+  /** The statement; for `mysql2:query` with its values. */
+  readonly query: string
+  /** The values of `mysql2:execute` and of pg. Those of `mysql2:query` are in the statement. */
+  readonly values?: readonly unknown[]
+  /** Empty without a database. */
+  readonly database: string
+  readonly serverAddress: string
+  readonly serverPort: number | undefined
+}
+
+/** Records queries of mysql2 (3.20 and later). */
+export function watchMysql2(services: WatchServices): () => void {
+  const place = { system: 'mysql', library: 'mysql2', prefix: 'mysql2' } as const
+  return watchPools(services, place, { query: () => undefined, execute: ({ values }) => values })
+}
+
+/** Records queries of pg, whose channels `openLibraryChannels` adds. */
+export function watchPg(services: WatchServices): () => void {
+  const place = { system: 'postgresql', library: 'pg', prefix: 'sinfonietta:pg' } as const
+  return watchPools(services, place, { query: ({ values }) => values })
+}
+
+/** A library, and the first part of the names of its channels. */
+interface PoolLibrary {
+  readonly system: string
+  readonly library: QueryLibrary
+  readonly prefix: string
+}
+
+/**
+ * Records queries of a library with pools until the returned function is called. The operations have the values of a query by
+ * the last part of the name of its channel. A pool passes a connection to the next waiting caller
+ * while the request runs that has released it. So the request is taken when a connection is asked for, and is current
+ * again when the connection is there; for other code, no request is current then. The same is true of callbacks of queries.
+ */
+function watchPools(
+  { callers, context, queries }: WatchServices,
+  { library, prefix, system }: PoolLibrary,
+  operations: Readonly<Record<string, (query: SqlQuery) => SqlQuery['values']>>,
+): () => void {
+  const connecting = `${prefix}:pool:connect`
+  const requests = new WeakMap<object, Request>()
+  const places = new WeakMap<object, Caller>()
+  /** Where the connection was asked for: `pool.query` runs its query before the end of its callback. */
+  let connected: Caller | undefined
+  /** The code that has returned the connection, if it runs now. */
+  let returning: Caller | undefined
+  /** When requests asked for connections, by `performance.now()`. Those for which the pool opens a connection are removed. */
+  const waits = new WeakMap<object, number>()
+  /** The connection that is being asked for, in the synchronous part. */
+  let asked: object | undefined
+  const keep = (message: object) => {
+    const { current } = context
+    if (current !== undefined) requests.set(message, current)
+  }
+  const search = createCallerSearch(callers, `tracing:${connecting}:start`)
+  const findCaller = () => {
+    const caller = search()
+    return caller === undefined || isSamePlace(caller, returning) ? connected : caller
+  }
+  const begin = (message: SqlQuery, values: SqlQuery['values']): QueryEnd | undefined => {
+    const { database, query, serverAddress, serverPort } = message
+    keep(message)
+    return queries.begin({
+      system,
+      text: query,
+      parameters: values,
+      namespace: database || undefined,
+      server: toServer(serverAddress, serverPort),
+      source: 'channel',
+      library,
+      findCaller,
+    })
+  }
+  const stop = subscribeChannels({
+    [`tracing:${connecting}:start`]: listenTo<object>(message => {
+      asked = message
+      if (context.current === undefined) return
+      keep(message)
+      const caller = search()
+      if (caller !== undefined) places.set(message, caller)
+      waits.set(message, performance.now())
+    }),
+    [`tracing:${connecting}:end`]: () => {
+      asked = undefined
+    },
+    // The pool opens another connection instead of waiting.
+    [`tracing:${prefix}:connect:start`]: () => {
+      if (asked !== undefined) waits.delete(asked)
+    },
+    [`tracing:${connecting}:asyncStart`]: listenTo<object>(message => {
+      connected = places.get(message)
+      returning = search()
+      const since = waits.get(message)
+      if (since === undefined) return
+      const duration = performance.now() - since
+      queries.noteWait({ system, request: requests.get(message), duration, caller: connected })
+    }),
+    [`tracing:${connecting}:asyncEnd`]: () => {
+      connected = undefined
+      returning = undefined
+    },
+    ...Object.assign(
+      {},
+      ...Object.entries(operations).map(([name, valuesOf]) =>
+        listenToOperations<SqlQuery>(`${prefix}:${name}`, message => begin(message, valuesOf(message)), countRows),
+      ),
+    ),
+  })
+  const unbinds = ['pool:connect', 'callback', ...Object.keys(operations)].map(name =>
+    context.carry(channel(`tracing:${prefix}:${name}:asyncStart`), message => requests.get(Object(message))),
+  )
+  return () => {
+    stop()
+    for (const unbind of unbinds) unbind()
+  }
+}
+
+function isSamePlace(one: Caller, other: Caller | undefined): boolean {
+  return one.file === other?.file && one.line === other?.line && one.column === other?.column
+}

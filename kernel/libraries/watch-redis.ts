@@ -1,0 +1,209 @@
+import { AsyncResource } from 'node:async_hooks'
+import { createRequire } from 'node:module'
+import path from 'node:path'
+import { createCallerSearch, listenTo, subscribeChannels } from '../../lib/channels.ts'
+import type { Caller } from '../../lib/stack/callers.ts'
+import { hiddenValue, type QueryEnd, type QueryLibrary } from '../queries.ts'
+import { listenToOperations, toServer, type WatchServices } from './watch.ts'
+
+/** The place of a message of ioredis and node-redis. */
+interface RedisPlace {
+  /** The number of the database. */
+  readonly database: number
+  readonly serverAddress: string
+  readonly serverPort: number | undefined
+}
+
+/** A message of `ioredis:command` and `node-redis:command`. */
+interface RedisCommand extends RedisPlace {
+  readonly command: string
+  /** Arguments that may be values are `?`. The arguments of node-redis begin with the command. */
+  readonly args: readonly string[]
+  /** The number of commands, in a pipeline of node-redis. */
+  readonly batchSize?: number
+}
+
+/** A message of `ioredis:batch` and `node-redis:batch`. */
+interface RedisBatch extends RedisPlace {
+  readonly batchMode: 'MULTI' | 'PIPELINE'
+  readonly batchSize: number
+}
+
+/**
+ * Records commands of ioredis (5.11 and later) until the returned function is called. Commands that ioredis sends by itself
+ * later, such as those that waited for the connection, run in the context of another request: they are not recorded.
+ */
+export function watchIoredis({ callers, context, queries }: WatchServices): () => void {
+  /** Set while the commands of a MULTI are sent, which are one query. */
+  let isInBatch = false
+  const search = createCallerSearch(callers, 'tracing:ioredis:command:start')
+  const begin = (place: RedisPlace, command: string, args: readonly string[], batch?: number): QueryEnd | undefined => {
+    if (context.current === undefined) return undefined
+    const caller = search()
+    if (caller === undefined && callers.isWithin('ioredis', 'standard-as-callback')) return undefined
+    const findCaller = () => caller
+    return queries.begin({
+      ...describeRedis('ioredis', place),
+      text: command,
+      parameters: toValues(args),
+      batch,
+      findCaller,
+    })
+  }
+  return subscribeChannels({
+    ...listenToOperations<RedisCommand>(
+      'ioredis:command',
+      message => (isInBatch ? undefined : begin(message, message.command, message.args)),
+      countValues,
+    ),
+    ...listenToOperations<RedisBatch>(
+      'ioredis:batch',
+      message => {
+        const end = begin(message, message.batchMode, [], message.batchSize)
+        isInBatch = true
+        return end
+      },
+      () => undefined,
+    ),
+    'tracing:ioredis:batch:end': () => {
+      isInBatch = false
+    },
+  })
+}
+
+/**
+ * Records commands of node-redis (5.12 and later) until the returned function is called. If the class of a pool is not found,
+ * because the application is bundled, waiting commands run while another request returns its client: their request is not
+ * known, so they are not recorded.
+ */
+export function watchNodeRedis(services: WatchServices): () => void {
+  const { callers, context, queries } = services
+  const pools = new NodeRedisPools(services)
+  const search = createCallerSearch(callers, 'tracing:node-redis:command:start')
+  const findCaller = () => (pools.caller === undefined ? search() : (callers.list(1)[0] ?? pools.caller))
+  const stop = subscribeChannels({
+    'node-redis:pool:connection-wait': listenTo<object>(() => {
+      if (context.current !== undefined && callers.isWithin('@redis/client')) context.enter(undefined)
+    }),
+    ...listenToOperations<RedisCommand>(
+      'node-redis:command',
+      message => {
+        const { args, batchSize: batch, command } = message
+        const parameters = toValues(args.slice(1))
+        return queries.begin({ ...describeRedis('node-redis', message), text: command, parameters, batch, findCaller })
+      },
+      countValues,
+    ),
+    ...listenToOperations<RedisBatch>(
+      'node-redis:batch',
+      message =>
+        // The commands of a pipeline are published, too.
+        message.batchMode === 'PIPELINE'
+          ? undefined
+          : queries.begin({
+              ...describeRedis('node-redis', message),
+              text: message.batchMode,
+              batch: message.batchSize,
+              findCaller,
+            }),
+      () => undefined,
+    ),
+  })
+  return () => {
+    stop()
+    pools.stop()
+  }
+}
+
+function describeRedis(library: QueryLibrary, { database, serverAddress, serverPort }: RedisPlace) {
+  const server = toServer(serverAddress, serverPort)
+  return { system: 'redis', namespace: `${database}`, server, source: 'channel', library } as const
+}
+
+function toValues(args: readonly string[]): readonly unknown[] {
+  return args.map(arg => (arg === '?' ? hiddenValue : arg))
+}
+
+/** How many values a command has found: 0 for a miss. A number and `OK` are no found values. */
+function countValues(result: unknown): number | undefined {
+  if (result === null || result === undefined) return 0
+  if (Array.isArray(result)) return result.filter(value => value !== null).length
+  if (typeof result === 'object') return Buffer.isBuffer(result) ? 1 : Object.keys(result).length
+  return typeof result === 'string' && result !== 'OK' ? 1 : undefined
+}
+
+/** The part of the class of a pool that is used. */
+interface Pool {
+  readonly idleClients: number
+  execute(task: (client: unknown) => unknown): Promise<unknown>
+}
+
+const require = createRequire(import.meta.url)
+
+/** The main module of the package, which exports the class. */
+const clientModule = path.join('node_modules', '@redis', 'client', 'dist', 'index.js')
+
+/**
+ * Runs each command that waits for a client of a pool of node-redis in the context of its own request. The pool would run it
+ * in that of the request that returns the client, and it publishes nothing when the command begins to wait. So the method of
+ * the loaded classes is replaced, until `stop` is called.
+ */
+class NodeRedisPools {
+  readonly #services: WatchServices
+  readonly #restores = new Map<Pool, () => void>()
+  readonly #unsubscribe: () => void
+  #caller: Caller | undefined
+
+  constructor(services: WatchServices) {
+    this.#services = services
+    this.#replace()
+    // The package may be loaded later. A pool connects before it takes commands.
+    this.#unsubscribe = subscribeChannels({
+      'tracing:node-redis:connect:start': listenTo<object>(() => this.#replace()),
+    })
+  }
+
+  /** The place of the code that waited for the client; `undefined` for code that has not waited. */
+  get caller(): Caller | undefined {
+    return this.#caller
+  }
+
+  stop(): void {
+    this.#unsubscribe()
+    for (const restore of this.#restores.values()) restore()
+  }
+
+  #replace(): void {
+    for (const [file, loaded] of Object.entries(require.cache)) {
+      if (!file.endsWith(clientModule)) continue
+      const prototype: Pool | undefined = loaded?.exports.RedisClientPool?.prototype
+      if (prototype !== undefined && !this.#restores.has(prototype))
+        this.#restores.set(prototype, this.#bind(prototype))
+    }
+  }
+
+  #bind(prototype: Pool): () => void {
+    const { execute } = prototype
+    const { callers, context } = this.#services
+    const pools = this
+    let isStopped = false
+    function executeBound(this: Pool, task: (client: unknown) => unknown): Promise<unknown> {
+      if (isStopped || this.idleClients > 0) return execute.call(this, task)
+      const caller = context.current && callers.find(executeBound)
+      const bound = AsyncResource.bind((client: unknown) => {
+        pools.#caller = caller
+        try {
+          return task(client)
+        } finally {
+          pools.#caller = undefined
+        }
+      })
+      return execute.call(this, bound)
+    }
+    prototype.execute = executeBound
+    return () => {
+      isStopped = true
+      if (prototype.execute === executeBound) prototype.execute = execute
+    }
+  }
+}
