@@ -136,27 +136,29 @@ function findWrong(name: string, source: string, { queries, text }: Answered): u
   return isRight && strange.length === 0 ? [] : [{ name, text, names, strange }]
 }
 
-for (const [client, { expected, lacks, source, start }] of Object.entries(clients)) {
-  t.test(`${client}: requests at once have their own queries, with their lines`, { skip: lacks }, async t => {
-    const place = await start(t)
-    const program = application(source)
-    const { stop, url, viewer } = await startProfiled(t, program, { PLACE: JSON.stringify(place) })
-    const ask = async (name: string): Promise<Answered> => {
-      const response = await fetch(`${url}/${name}`)
-      const text = await response.text()
-      const token = String(response.headers.get('x-debug-token'))
-      // It is stored soon after the response.
-      await until(async () => (await fetch(`${viewer}/_profiler/${token}.json`)).ok)
-      const { data } = await readProfile(viewer, token)
-      return { text, queries: (data.queries?.queries ?? []) as readonly QueryData[] }
-    }
-    const names = Array.from({ length: provenRuns(200) }, (_, index) => `r${index}x`)
-    const answers = await Promise.all(names.map(ask))
-    t.strictSame(
-      answers.flatMap((answer, index) => findWrong(String(names[index]), program, answer)),
-      [],
-    )
-    t.match(answers[0]?.queries, Array(3).fill({ ...expected({ ...place }), source: 'channel' }))
-    await stop()
-  })
-}
+t.test('requests at once have their own queries, with their lines', async t => {
+  for (const [client, { expected, lacks, source, start }] of Object.entries(clients)) {
+    await t.test(client, { skip: lacks }, async t => {
+      const place = await start(t)
+      const program = application(source)
+      const { stop, url, viewer } = await startProfiled(t, program, { PLACE: JSON.stringify(place) })
+      const ask = async (name: string): Promise<Answered> => {
+        const response = await fetch(`${url}/${name}`)
+        const text = await response.text()
+        const token = String(response.headers.get('x-debug-token'))
+        // It is stored soon after the response.
+        await until(async () => (await fetch(`${viewer}/_profiler/${token}.json`)).ok)
+        const { data } = await readProfile(viewer, token)
+        return { text, queries: (data.queries?.queries ?? []) as readonly QueryData[] }
+      }
+      const names = Array.from({ length: provenRuns(200) }, (_, index) => `r${index}x`)
+      const answers = await Promise.all(names.map(ask))
+      t.strictSame(
+        answers.flatMap((answer, index) => findWrong(String(names[index]), program, answer)),
+        [],
+      )
+      t.match(answers[0]?.queries, Array(3).fill({ ...expected({ ...place }), source: 'channel' }))
+      await stop()
+    })
+  }
+})
