@@ -40,7 +40,7 @@ t.test('the error page works at any width, with and without scripts', needsBrows
     }
     t.equal(await page.locator('pre.source mark:visible').count(), 1, 'one source is open')
     t.equal(await page.getByRole('button', { name: 'Copy as Markdown' }).count(), javaScriptEnabled ? 1 : 0)
-    await page.getByRole('link', { name: 'RangeError' }).click()
+    await page.getByRole('link', { name: 'RangeError' }).first().click()
     t.ok(await page.locator('#exception-2').isVisible(), 'the way to a cause opens it')
     t.strictSame([foreign, complaints], [[], []])
   }

@@ -64,6 +64,11 @@ export function readChain(
   return [exception, ...inner, ...(cause === undefined ? [] : readChain(cause, 'Caused by'))]
 }
 
+/** Finds the exception that the error page answers: the last one that was thrown. */
+export function findAnswered(profile: Profile): StoredException | undefined {
+  return readExceptions(profile).findLast(({ relation }) => relation === '' || relation === 'Thrown later')
+}
+
 /** Finds the innermost call of the application in the stacks of the exceptions. */
 export function findThrowFrame(profile: Profile): RecordedFrame | undefined {
   const frames = readExceptions(profile).flatMap(({ frames }) => frames)

@@ -64,9 +64,24 @@ export const exceptionView: SubjectView = {
 
   onErrorPage: {
     toView({ profile }, { editor }) {
-      const view = viewExceptions(profile, editor)
-      const frames = view.exceptions.flatMap(({ groups }) => groups.flatMap(({ frames }) => frames))
-      return { first: frames.find(({ isOpen }) => isOpen), ...view }
+      const { crumbs, exceptions } = viewExceptions(profile, editor)
+      const frames = exceptions.flatMap(({ groups }) => groups.flatMap(({ frames }) => frames))
+      const open = frames.filter(({ isOpen }) => isOpen)
+      const first = open.find(({ origin }) => origin === 'application') ?? open[0]
+      return {
+        first: first ?? false,
+        // Of a chain, the last one.
+        cause: crumbs.length > 0 && (exceptions.at(-1) ?? false),
+        crumbs,
+        // The page begins with the source.
+        exceptions: exceptions.map(exception => ({
+          ...exception,
+          groups: exception.groups.map(({ frames, label }) => ({
+            label,
+            frames: frames.map(frame => (frame === first ? { ...frame, lines: [] } : frame)),
+          })),
+        })),
+      }
     },
   },
 }

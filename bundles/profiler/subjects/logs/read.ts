@@ -43,6 +43,11 @@ export function severityOf(level: LogLevel): 'plain' | 'warning' | 'error' {
   return level === 'warning' ? 'warning' : 'plain'
 }
 
+/** Whether a message reports an exception, which is shown elsewhere. */
+export function isReportOf({ exceptions }: StoredLog, thrown: StoredException | undefined): boolean {
+  return exceptions.some(({ chain: [first] }) => first?.name === thrown?.name && first?.message === thrown?.message)
+}
+
 function toLog(log: LogMessage, index: number, caller: CallerPlace = {}): StoredLog {
   const { at, channel, context = {}, isCut = false, level, message, template = '' } = log
   const place = formatCaller(caller)

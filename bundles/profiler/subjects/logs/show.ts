@@ -2,7 +2,7 @@ import { isDeepStrictEqual } from 'node:util'
 import { type LogLevel, logLevels } from '../../../../lib/log/logger.ts'
 import { toList, toSpan, toValueSpan } from '../../export/markdown-text.ts'
 import { readEventTree } from '../../profile/event-tree.ts'
-import { readExcerpts, type StoredException, toPlace } from '../../profile/exceptions.ts'
+import { findAnswered, readExcerpts, type StoredException, toPlace } from '../../profile/exceptions.ts'
 import {
   formatCount,
   formatMicroseconds,
@@ -19,7 +19,7 @@ import type { EditorLinks } from '../../web/editor-links.ts'
 import { type ExceptionView, viewChain } from '../../web/exceptions.ts'
 import { entryLimit, type PanelModel, type PanelProfile, type SubjectView } from '../../web/panels/subject-view.ts'
 import { cutText, item, itemRowLimit, limitRows, row } from '../../web/toolbar/toolbar-items.ts'
-import { deriveNotifications, type Notification, readLogs, type StoredLog, severityOf } from './read.ts'
+import { deriveNotifications, isReportOf, type Notification, readLogs, type StoredLog, severityOf } from './read.ts'
 
 /** The log messages. The panel also has the notifications of listeners, which follow from the event tree. */
 export const logsView: SubjectView = {
@@ -77,7 +77,8 @@ export const logsView: SubjectView = {
 
   onErrorPage: {
     toView({ profile }, { editor }) {
-      const { logs } = readLogs(profile)
+      // The page begins with the exception.
+      const logs = readLogs(profile).logs.filter(log => !isReportOf(log, findAnswered(profile)))
       return {
         logs: logs.slice(-shownLimit).map(log => ({
           ...log,

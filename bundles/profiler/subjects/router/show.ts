@@ -174,7 +174,6 @@ function viewMissed(profile: Profile, { editor, routes }: Pick<PanelServices, 'e
   const declared = new Map(
     Array.from(routes, route => [route.name, { methods: route.methods.join(', '), link: visitLink(route) }]),
   )
-  const hasRoutes = Array.from(routes).some(({ name }) => !name.startsWith('_'))
   const rows = log.routes.map(({ position, name, path, text, reason }) => {
     const isNear = reason !== 'path'
     const level = isNear ? 'warning' : 'plain'
@@ -192,7 +191,6 @@ function viewMissed(profile: Profile, { editor, routes }: Pick<PanelServices, 'e
     rows: rows.slice(0, shown),
     folded: rows.slice(shown),
     hasResults: rows.some(({ level }) => level === 'warning'),
-    emptyText: hasRoutes ? 'No similar route.' : 'The application has no routes yet.',
   }
 }
 

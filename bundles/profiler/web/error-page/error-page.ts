@@ -9,8 +9,8 @@ import { findOccurrences } from '../../insight/relatives.ts'
 import { findReplayObstacle, planReplay } from '../../insight/replay/replay.ts'
 import { templateOf } from '../../profile/code.ts'
 import { type EventNode, type EventTree, readEventTree } from '../../profile/event-tree.ts'
-import { readExceptions } from '../../profile/exceptions.ts'
-import { shorten } from '../../profile/format.ts'
+import { findAnswered, readExceptions } from '../../profile/exceptions.ts'
+import { shorten, toReadableUrl, toTarget } from '../../profile/format.ts'
 import { home, profileLink } from '../../profile/links.ts'
 import { type Profile, toProfile } from '../../profile/profile.ts'
 import { serializeProfile } from '../../record/collect.ts'
@@ -24,6 +24,7 @@ import { databaseView } from '../../subjects/queries/show.ts'
 import { routerView } from '../../subjects/router/show.ts'
 import type { Assets } from '../assets.ts'
 import type { EditorLinks } from '../editor-links.ts'
+import type { ExceptionView } from '../exceptions.ts'
 import { filesOf } from '../page.ts'
 import { describeOccurrences, viewOccurrences, viewVerification } from '../panels/parts.ts'
 import type { FailedRequest, PanelServices, SubjectView } from '../panels/subject-view.ts'
@@ -44,7 +45,7 @@ const longMessage = 200
 const listLimit = 50
 
 /** The views with a part of the page, in the order of its Markdown. */
-const views: readonly SubjectView[] = [exceptionView, databaseView, routerView, logsView, exchangeView]
+const errorViews: readonly SubjectView[] = [exceptionView, databaseView, routerView, logsView, exchangeView]
 
 /** The error page for developers: a rendering of the profile so far. */
 export class ErrorPage {
@@ -61,17 +62,24 @@ export class ErrorPage {
     const { answered, lineage, profile, token } = preview
     const { message, name } = answered
     const occurrences = await this.#findOccurrences(profile)
-    const parts = views.map(async ({ name, onErrorPage }) => [name, await onErrorPage?.toView(preview, this.#services)])
+    const views = errorViews.map(async ({ name, onErrorPage }) => [
+      name,
+      await onErrorPage?.toView(preview, this.#services),
+    ])
+    const parts = Object.fromEntries(await Promise.all(views))
+    const { method, url } = profile.summary
+    const headline = writeHeadline(message, method, parts.router)
+    const isLong = headline.length > longMessage
     const model = {
       status,
       statusText: statusText(status),
       name,
-      message,
-      method: profile.summary.method,
-      address: profile.summary.url,
+      headline,
+      isLong,
+      method,
+      address: headline.includes(url) ? '' : toReadableUrl(toTarget(url)),
       occurrences,
       title: `${shorten(message, longMessage)} (${status} ${statusText(status)})`,
-      isLong: message.length > longMessage,
       tone: status < 500 ? 'warning' : 'error',
       markdown: writeMarkdown(preview, status, occurrences),
       prompt: writeErrorPrompt(profile, token),
@@ -79,7 +87,11 @@ export class ErrorPage {
       profileLink: token === '' ? '' : profileLink(token),
       token,
       steps: viewSteps(findWay(lineage, token !== ''), editor),
-      parts: Object.fromEntries(await Promise.all(parts)),
+      parts,
+      // The headline is not repeated, if all of it is shown.
+      exceptions: parts.exception.exceptions.map((exception: ExceptionView) =>
+        exception.message === headline && !isLong ? { ...exception, message: '' } : exception,
+      ),
       home,
       ...filesOf(assets),
       icon: assets.link('icon-error.svg'),
@@ -107,6 +119,12 @@ export class ErrorPage {
   }
 }
 
+/** Writes the headline: the cause in words, if the router knows it, or else the message. */
+function writeHeadline(message: string, method: string, { missed }: { missed: false | { allow: string } }): string {
+  const allow = missed === false ? '' : missed.allow
+  return allow === '' ? message : `This URL accepts ${allow.replace(/, (?=[^,]*$)/, ' and ')}, not ${method}.`
+}
+
 /** The result of some work; `undefined` if it takes longer. */
 async function within<result>(milliseconds: number, work: Promise<result>): Promise<result | undefined> {
   const end = new AbortController()
@@ -118,8 +136,8 @@ async function within<result>(milliseconds: number, work: Promise<result>): Prom
 }
 
 /** The error that is answered. @throws Error if it was not collected */
-function findAnswered(profile: Profile): Preview['answered'] {
-  const answered = readExceptions(profile).findLast(({ relation }) => relation === '' || relation === 'Thrown later')
+function readAnswered(profile: Profile): Preview['answered'] {
+  const answered = findAnswered(profile)
   if (answered === undefined) throw new Error(`The error was not collected: ${profile.failures.exception}`)
   const { message, name } = answered
   return { name, message: message || name }
@@ -161,7 +179,7 @@ function writeMarkdown(
     ...write(exceptionView),
     '## Path to the error',
     toList(findWay(lineage, false), listLimit, ({ kind, name }) => `${kind}: ${toSpan(name)}`),
-    ...views.filter(view => view !== exceptionView).flatMap(write),
+    ...errorViews.filter(view => view !== exceptionView).flatMap(write),
   ])
 }
 
@@ -290,7 +308,7 @@ function createPreview(request: Request, { collect, profiler, redactor }: Previe
   return {
     profile,
     lineage,
-    answered: findAnswered(profile),
+    answered: readAnswered(profile),
     token: main.token !== '' && profiler.keeps(main) ? main.token : '',
   }
 }

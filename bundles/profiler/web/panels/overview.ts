@@ -20,7 +20,7 @@ import {
 } from '../../profile/format.ts'
 import { compareLink, profileLink, routeLink } from '../../profile/links.ts'
 import type { Profile } from '../../profile/profile.ts'
-import { readLogs, type StoredLog, severityOf } from '../../subjects/logs/read.ts'
+import { isReportOf, readLogs, severityOf } from '../../subjects/logs/read.ts'
 import type { EditorLinks, PlaceView } from '../editor-links.ts'
 import { type ExceptionView, type FrameView, viewExceptions } from '../exceptions.ts'
 import { cutText, item, limitRows, row, type ToolbarItem, type ToolbarProfile } from '../toolbar/toolbar-items.ts'
@@ -206,12 +206,9 @@ const messageLimit = 300
 
 function viewErrors(profile: Profile, editor: EditorLinks): PanelModel {
   const link = profileLink(profile.summary.token, 'logger')
-  const [thrown] = readExceptions(profile)
-  // The exception is shown above.
-  const isThrown = ({ exceptions }: StoredLog) =>
-    exceptions.some(({ chain }) => chain[0]?.name === thrown?.name && chain[0]?.message === thrown?.message)
   const all = readLogs(profile).logs.filter(({ level }) => severityOf(level) === 'error')
-  const logs = all.filter(log => thrown === undefined || !isThrown(log))
+  // The exception is shown above.
+  const logs = all.filter(log => !isReportOf(log, readExceptions(profile)[0]))
   const errors = profile.summary.errors - all.length + logs.length
   return {
     logs: logs.slice(0, listLimit).map(({ caller, index, level, message }) => {
