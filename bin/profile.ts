@@ -3,6 +3,7 @@ import { randomBytes } from 'node:crypto'
 import { existsSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import path from 'node:path'
+import { isatty } from 'node:tty'
 import { isMainThread } from 'node:worker_threads'
 import { createFrameworkBundle } from '../bundles/framework/framework-bundle.ts'
 import { home } from '../bundles/profiler/profile/links.ts'
@@ -68,7 +69,6 @@ export async function profileProcess(
   const bundles = [createFrameworkBundle(), viewer]
   await openLibraryChannels(directory)
   const { app } = await Kernel.boot({ settings, config, directory, files: folder, bundles, logger, redactor })
-  process.on('exit', () => storage.flushNow())
   if (parent !== undefined) {
     app.signals.emit('server.listening', { url: parent })
     return
@@ -105,17 +105,22 @@ async function listen(server: ReturnType<typeof createNodeServer>, port: string 
   return server.listen(host, defaultPort).catch(() => server.listen(host, 0))
 }
 
+/** The signals that are passed to the program, each with whether terminals send it. SIGUSR1 starts the debugger, and nodemon sends SIGUSR2. */
+const passedSignals = { SIGINT: true, SIGHUP: true, SIGQUIT: true, SIGTERM: false, SIGUSR1: false, SIGUSR2: false }
+
 /** Runs a program of Node with the profiler, and ends as it ends: with its exit code, or by its signal. */
 export function runProfiled(commandLine: readonly string[]): ChildProcess {
   const preload = new URL('exports/profile.js', import.meta.url).href
   const child = spawn(process.execPath, ['--import', preload, ...commandLine], { stdio: 'inherit' })
-  const signals = ['SIGINT', 'SIGTERM', 'SIGHUP'] as const
-  // A terminal sends its signals to both processes; a second one would end many programs at once.
-  for (const signal of signals) process.on(signal, () => void (process.stdin.isTTY || child.kill(signal)))
+  // A terminal sends some signals to both processes; a second one would end many programs at once.
+  const isInTerminal = isatty(0)
+  for (const [signal, isOfTerminal] of Object.entries(passedSignals)) {
+    process.on(signal, () => void ((isOfTerminal && isInTerminal) || child.kill(signal as NodeJS.Signals)))
+  }
   child.on('exit', (code, signal) => {
     process.exitCode = code ?? 1
     if (signal === null) return
-    for (const each of signals) process.removeAllListeners(each)
+    for (const each of Object.keys(passedSignals)) process.removeAllListeners(each)
     process.kill(process.pid, signal)
   })
   return child

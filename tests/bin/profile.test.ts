@@ -251,6 +251,23 @@ t.test('a signal ends the program, and the command as the program has ended', as
   }
 })
 
+t.test('requests in flight are stored when the program exits', async t => {
+  const source = application.replace("'/never':", "'/exit': () => process.exit(4),\n  '/never':")
+  const directory = t.testdir({ ...files, 'app.mjs': source })
+  const { child, output, ports } = await start(t, [...profiled, 'app.mjs'])
+  const own = `http://127.0.0.1:${ports[0]}`
+  const ended = once(child, 'exit')
+  const answers = Promise.allSettled([fetch(`${own}/never`), until(() => output.stdout.includes('never'))])
+  await until(() => output.stdout.includes('never'))
+  await t.rejects(fetch(`${own}/exit`))
+  await answers
+  t.strictSame(await ended, [4, null])
+  const stored = readStored(directory).split('\n')
+  const outcomeOf = (target: string) =>
+    stored.find(line => line.includes(`${target}"`))?.match(/"outcome":"(\w+)"/)?.[1]
+  t.strictSame(['/never', '/exit'].map(outcomeOf), ['crashed', 'crashed'])
+})
+
 t.test('with NODE_ENV=production nothing is recorded, unless a setting allows it', async t => {
   const directory = t.testdir({ ...files, 'short.mjs': 'process.stdout.write("done")' })
   const run = (env: Record<string, string>, ...more: string[]) =>

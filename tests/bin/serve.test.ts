@@ -279,7 +279,7 @@ t.test('rt-throw-late: in development the log names the request of an uncaught e
     const [, named] =
       /The process ends because of an uncaught exception in the work for GET (\S+)\.\s/.exec(site.stdout) ?? []
     t.equal(named, `${url}${target.replace('hunter2', '******')}`)
-    const [, token = ''] = /The profile ([\da-f]{6}) has the exception that ends the process\./.exec(site.stdout) ?? []
+    const [, token = ''] = /The profile ([\da-f]{6}) has the uncaught exception\./.exec(site.stdout) ?? []
     const storage = new FileProfileStorage({ directory, onProblem: () => undefined })
     const { summary, data } = (await storage.find(token))?.profile ?? {}
     t.hasStrict(summary, { outcome: 'crashed', status: 200, exception: 'Error' })

@@ -63,7 +63,10 @@ export function recordServers(services: ExchangeServices): () => void {
     },
     onFailure: error => logger.error('A request could not be recorded.', { exception: error }),
   })
+  const onExit = () => profiler.exit()
+  process.on('exit', onExit)
   return () => {
+    process.off('exit', onExit)
     stopFrameworks()
     stopServers()
   }

@@ -215,6 +215,12 @@ export class Profiler {
     for (const main of mains) this.#maker.storeCrashed(main, lineage)
     this.#services.storage.flushNow()
   }
+
+  /** Called when the process exits. Stores the requests that are not stored yet, also those in flight, before it returns. Never throws. */
+  exit(): void {
+    for (const main of this.unstored) if (!main.isStored) this.#maker.storeCrashed(main, [])
+    this.#services.storage.flushNow()
+  }
 }
 
 /** Whether a handled request began when its kind was warm. Its kind is warm from now on. */

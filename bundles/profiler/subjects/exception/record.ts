@@ -175,8 +175,7 @@ function watchCrashes(profiler: Profiler, context: RequestContext, logger: Logge
     const culprit = context.current
     profiler.crash(error, culprit)
     const token = profiler.find(culprit)?.token
-    if (token !== undefined)
-      logger.critical('The profile {profile} has the exception that ends the process.', { profile: token })
+    if (token !== undefined) logger.critical('The profile {profile} has the uncaught exception.', { profile: token })
   }
   process.on('uncaughtExceptionMonitor', onCrash)
   return () => process.off('uncaughtExceptionMonitor', onCrash)
