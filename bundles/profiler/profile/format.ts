@@ -207,7 +207,7 @@ const lineLimit = 15
 const startLength = 120
 
 /** JSON that is shorter is shown in one line. */
-const shortLength = 60
+const shortLength = 24
 
 /** Makes a row: JSON is a tree, and a long text is folded. */
 export function toValueRow({ name, value }: Row): ValueRow {

@@ -160,6 +160,8 @@ function toView({ children, parent, profile }: PanelProfile, editor: EditorLinks
     configLink: profileLink(summary.token, 'config'),
     isSubRequest,
     headers,
+    shownHeaders: divideOrigins(headers),
+    shownAttributes: divideOrigins(views.request.attributes),
     removedHeaders: findRemovedHeaders(origins),
     forwardedTo: viewForwarded(responseHeaders, children, editor),
     requestId: collectors.request?.id ?? '',
@@ -167,6 +169,15 @@ function toView({ children, parent, profile }: PanelProfile, editor: EditorLinks
     ...views,
   }
 }
+
+/** The rows of the application, and those of this package, which are folded. */
+function divideOrigins(rows: readonly OriginRow[]) {
+  const others = rows.filter(({ isOurs }) => isOurs)
+  return others.length < leastFolded ? { rows, others: [] } : { rows: rows.filter(({ isOurs }) => !isOurs), others }
+}
+
+/** Fewer rows are as short as the row that folds them. */
+const leastFolded = 2
 
 /** A link to the trace in the timeline; `false` without a trace. */
 function viewTrace({ collectors: { request }, summary }: Profile): object | false {

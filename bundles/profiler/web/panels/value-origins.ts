@@ -20,6 +20,8 @@ export interface Origin {
   readonly how: 'set' | 'changed' | 'removed' | 'came with'
   /** The token of its sub-request that made the response. Empty if there was none. */
   readonly token: string
+  /** Whether it is a listener of this package, or the kernel. */
+  readonly isOurs: boolean
 }
 
 /** The changes of the headers of a response and of the attributes of a request, by name, in their order. */
@@ -43,6 +45,11 @@ export function findOrigins(profile: Profile, editor: EditorLinks): ChangeOrigin
   const tree = readEventTree(profile)
   const { sites } = summarizeListeners(tree, profile.process)
   const events = new Map<OutlineNode, string>()
+  const ours = new Set(
+    profile.process.events?.listeners.filter(({ bundle }) => bundle !== undefined).map(keyOfListener),
+  )
+  const findKey = ({ name, priority = 0, ...node }: OutlineNode, event: string) =>
+    node.kind === 'dispatch' ? '' : keyOfListener({ event, name, priority })
   const findSite = (node: OutlineNode) => {
     const { kind, name, priority = 0 } = node
     if (kind === 'controller') return editor.findController(name)
@@ -56,6 +63,7 @@ export function findOrigins(profile: Profile, editor: EditorLinks): ChangeOrigin
     for (const child of node.children) events.set(child, node.name)
     const maker = {
       ...describeMaker(node, forwarded),
+      isOurs: node.kind === 'dispatch' || ours.has(findKey(node, events.get(node) ?? '')),
       site: node.changes.length > 0 || node.kind === 'controller' ? findSite(node) : '',
     }
     if (node.kind === 'controller') response = { how: 'came with', ...maker }
@@ -77,7 +85,10 @@ export function findOrigins(profile: Profile, editor: EditorLinks): ChangeOrigin
   return { token, headers, attributes, response, isComplete, editor }
 }
 
-function describeMaker({ anchor, children, kind, name }: OutlineNode, forwarded: string): Omit<Origin, 'how' | 'site'> {
+function describeMaker(
+  { anchor, children, kind, name }: OutlineNode,
+  forwarded: string,
+): Omit<Origin, 'how' | 'isOurs' | 'site'> {
   const token = children.some(child => child.kind === 'request' && child.name === forwarded) ? forwarded : ''
   if (kind === 'dispatch') return { who: 'the kernel', anchor, token }
   return { who: kind === 'controller' && name !== '' ? `controller ${name}` : name || 'the controller', anchor, token }
@@ -86,6 +97,8 @@ function describeMaker({ anchor, children, kind, name }: OutlineNode, forwarded:
 /** A row with the origin of its value. */
 export interface OriginRow extends ValueRow {
   readonly origin: OriginView | false
+  /** Whether only this package has set the value. */
+  readonly isOurs: boolean
 }
 
 /** The origin of a value as a table shows it. */
@@ -116,12 +129,14 @@ export function createHeaderRows(headers: readonly Row[], origins: ChangeOrigins
     headers.map(row => {
       const name = row.name.toLowerCase()
       const known = origins.headers.get(name)
-      if (known !== undefined) return withOrigin(row, viewOrigins(known, origins, rowId('header', name)))
-      if (name === 'content-length' && isMeasured) return withOrigin(row, viewOther('the server'))
+      if (known !== undefined)
+        return withOrigin(row, viewOrigins(known, origins, rowId('header', name)), areOurs(known))
+      if (name === 'content-length' && isMeasured) return withOrigin(row, viewOther('the server'), true)
       const { isComplete, response } = origins
       return withOrigin(
         row,
         isComplete && response !== undefined && viewOrigins([response], origins, rowId('header', name)),
+        response?.isOurs,
       )
     }),
   )
@@ -136,8 +151,8 @@ export function createAttributeRows(pairs: Pairs, origins: ChangeOrigins, isSubR
     'attribute',
     rows.map(row => {
       const known = origins.attributes.get(row.name)
-      if (known !== undefined) return withOrigin(row, viewOrigins(known, origins, ''))
-      if (row.name === '_stopwatch_token') return withOrigin(row, viewOther('the profiler'))
+      if (known !== undefined) return withOrigin(row, viewOrigins(known, origins, ''), areOurs(known))
+      if (row.name === '_stopwatch_token') return withOrigin(row, viewOther('the profiler'), true)
       return withOrigin(row, isComplete && others)
     }),
   )
@@ -150,8 +165,12 @@ export function findRemovedHeaders(origins: ChangeOrigins): RemovedRow[] {
   )
 }
 
-function withOrigin(row: Row, origin: OriginView | false): OriginRow {
-  return { origin, ...toValueRow(row) }
+function areOurs(origins: readonly Origin[]): boolean {
+  return origins.every(({ isOurs }) => isOurs)
+}
+
+function withOrigin(row: Row, origin: OriginView | false, isOurs = false): OriginRow {
+  return { origin, isOurs, ...toValueRow(row) }
 }
 
 /** Only the first row of a name gets the id. */

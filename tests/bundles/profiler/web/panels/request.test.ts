@@ -101,6 +101,22 @@ t.test('each header has its origin', async t => {
   t.match(html, /<code><span class="place" data-at="tests\/[^"]+:\d+:1">request\.test\.ts:\d+<\/span><\/code>/)
 })
 
+t.test('the headers and attributes that only the framework has set are folded', async t => {
+  const { html } = await ask(t, ({ dispatcher }) => {
+    dispatcher.on(ResponseEvent, ({ response }) => response.headers.set('x-robots-tag', 'all'), -200, 'Own.onResponse')
+    dispatcher.on(RequestEvent, ({ request }) => request.attributes.set('team', { name: 'Ada', roles: ['one', 'two'] }))
+  })
+  const [headers = ''] = /Response Headers.*?<\/section>/s.exec(html) ?? []
+  const [own = '', folded = ''] = headers.split(/<summary>\d+ set by the framework<\/summary>/)
+  t.match(own, /x-own.*x-robots-tag/s, 'also one that the application has changed')
+  t.notMatch(own, 'x-debug-token')
+  t.match(folded, 'x-debug-token')
+  const [attributes = ''] = /Request Attributes.*?<\/section>/s.exec(html) ?? []
+  const [shown = '', others = ''] = attributes.split(/<summary>\d+ set by the framework<\/summary>/)
+  t.match(toText(shown), /team .*Object .*roles/, 'values are trees')
+  t.match(others, '_controller')
+})
+
 t.test('a header can come with the response of a listener, or replace another one', async t => {
   const early = await ask(t, ({ dispatcher }) => {
     const answer = (event: RequestEvent) => {
