@@ -2,21 +2,17 @@ import { existsSync } from 'node:fs'
 import path from 'node:path'
 import { pathToFileURL } from 'node:url'
 import { instrumentations, isInstrumented } from '../bundles/opentelemetry/instrumentations.ts'
-import type { Application, Bundle } from '../kernel/bundle.ts'
+import type { Bundle } from '../kernel/bundle.ts'
 import { checkBundles, declareSettings, Kernel } from '../kernel/kernel.ts'
-import { NodeServer, type NodeServerOptions } from '../kernel/server/node-server.ts'
 import { type Config, readConfig } from '../lib/env/config.ts'
 import { readDotenv } from '../lib/env/dotenv.ts'
 import { CONFIG_INVALID } from '../lib/env/errors.ts'
 import { Settings, warnOfUnknownSettings } from '../lib/env/settings.ts'
-import { checkOptions } from '../lib/errors/arguments.ts'
 import { HttpError } from '../lib/errors/http-error.ts'
-import { TrustedProxies } from '../lib/http/trusted-proxies.ts'
 import { createLogger, type LogStream } from '../lib/log/create-logger.ts'
 import type { Logger, LogLevel } from '../lib/log/logger.ts'
 import { Redactor } from '../lib/redact/redactor.ts'
 import { addOwnPlace } from '../lib/stack/stack-frames.ts'
-import type { ShapeOf } from '../lib/text/mistakes.ts'
 import {
   APPLICATION_BUNDLES_FAILED,
   APPLICATION_BUNDLES_INVALID,
@@ -162,22 +158,6 @@ export async function bootServed(directory: string | URL, environment?: string):
   const settings = readSettings(root, process.env, environment)
   if (!(await createSources(root).buildWhenStale())) throw new APPLICATION_NOT_COMPILED([root])
   return loadApplication(settings, { logger: createProcessLogger(settings), isServed: true, warns: true })
-}
-
-const serverShape: ShapeOf<NodeServerOptions> = {
-  trustedProxies: 'object',
-  identity: 'object',
-  answerTimeout: 'number',
-  idleTimeout: 'number',
-  nodeMessages: 'boolean',
-  isBackground: 'boolean',
-}
-
-/** Creates the server of a booted application. By default it trusts the proxies of the application's settings. */
-export function createNodeServer(app: Application, options: Partial<NodeServerOptions> = {}): NodeServer {
-  checkOptions('createNodeServer()', options, serverShape)
-  const trustedProxies = new TrustedProxies(app.config.trustedProxies, app.config.trustedHeaders)
-  return new NodeServer(app, { trustedProxies, ...options })
 }
 
 /**

@@ -12,15 +12,9 @@ import type { Kernel } from '../kernel/kernel.ts'
 import { SERVER_LISTEN_FAILED, SERVER_PORT_TAKEN, SERVER_TLS_INVALID } from '../kernel/server/errors.ts'
 import { type ClosingTimes, keepAliveTime } from '../kernel/server/http-server.ts'
 import type { Config } from '../lib/env/config.ts'
-import {
-  checkSettings,
-  createNodeServer,
-  createProcessLogger,
-  type LoadBundles,
-  loadApplication,
-  readSettings,
-} from './application.ts'
+import { checkSettings, createProcessLogger, type LoadBundles, loadApplication, readSettings } from './application.ts'
 import { report, type ToMainProcess } from './child-processes.ts'
+import { createNodeServer } from './create-node-server.ts'
 import { describeFailure, toSourceProblems } from './describe-failure.ts'
 import { help, type Options, parseOptions, UsageError } from './serve-options.ts'
 import { flushCodeCache } from './sources.ts'

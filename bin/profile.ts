@@ -1,10 +1,7 @@
-import { type ChildProcess, spawn } from 'node:child_process'
 import { randomBytes } from 'node:crypto'
 import { existsSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import path from 'node:path'
-import { isatty } from 'node:tty'
-import { isMainThread } from 'node:worker_threads'
 import { createFrameworkBundle } from '../bundles/framework/framework-bundle.ts'
 import { home } from '../bundles/profiler/profile/links.ts'
 import { createViewerBundle } from '../bundles/profiler/profiler-bundle.ts'
@@ -15,7 +12,8 @@ import { readConfig } from '../lib/env/config.ts'
 import { Settings } from '../lib/env/settings.ts'
 import { createLogger } from '../lib/log/create-logger.ts'
 import { Redactor } from '../lib/redact/redactor.ts'
-import { createNodeServer, type Variables } from './application.ts'
+import { createNodeServer } from './create-node-server.ts'
+import { isRefused, refusal } from './profile-refusal.ts'
 
 /** The variables that are settings of the viewer. The application may have others of the same names as settings of a kernel. */
 const ownSettings = /^(?:PROFILER_|DEBUG_ALLOWED_|DEBUG_KEY$|EDITOR_)/
@@ -36,12 +34,6 @@ export async function profileProcess(
   directory: string = process.cwd(),
   env: NodeJS.ProcessEnv = process.env,
 ): Promise<void> {
-  // A thread has the output and the port of its process.
-  if (!isMainThread) return
-  if (isRefused(env)) {
-    process.stderr.write(`${refusal}\n`)
-    return
-  }
   const { PROFILER_PORT: port, PROFILER_IN_PRODUCTION: _, ...picked } = pickSettings(env)
   const { [viewerVariable]: parent, [secretVariable]: known, ...own } = picked
   const replaySecret = known ?? randomBytes(16).toString('hex')
@@ -78,14 +70,7 @@ export async function profileProcess(
   process.stderr.write(`Profiler: ${url}${home}\n`)
 }
 
-const refusal =
-  'Nothing is profiled: NODE_ENV is production. PROFILER_IN_PRODUCTION=1 allows it, and stores what requests contain.'
-
-function isRefused({ NODE_ENV, PROFILER_IN_PRODUCTION }: Variables): boolean {
-  return NODE_ENV === 'production' && PROFILER_IN_PRODUCTION !== '1'
-}
-
-function pickSettings(env: Variables): Record<string, string> {
+function pickSettings(env: NodeJS.ProcessEnv): Record<string, string> {
   const pairs = Object.entries(env).filter((pair): pair is [string, string] => ownSettings.test(pair[0]) && !!pair[1])
   return Object.fromEntries(pairs)
 }
@@ -103,25 +88,4 @@ async function listen(server: ReturnType<typeof createNodeServer>, port: string 
   const host = '127.0.0.1'
   if (port !== undefined) return server.listen(host, Number(port))
   return server.listen(host, defaultPort).catch(() => server.listen(host, 0))
-}
-
-/** The signals that are passed to the program, each with whether terminals send it. SIGUSR1 starts the debugger, and nodemon sends SIGUSR2. */
-const passedSignals = { SIGINT: true, SIGHUP: true, SIGQUIT: true, SIGTERM: false, SIGUSR1: false, SIGUSR2: false }
-
-/** Runs a program of Node with the profiler, and ends as it ends: with its exit code, or by its signal. */
-export function runProfiled(commandLine: readonly string[]): ChildProcess {
-  const preload = new URL('exports/profile.js', import.meta.url).href
-  const child = spawn(process.execPath, ['--import', preload, ...commandLine], { stdio: 'inherit' })
-  // A terminal sends some signals to both processes; a second one would end many programs at once.
-  const isInTerminal = isatty(0)
-  for (const [signal, isOfTerminal] of Object.entries(passedSignals)) {
-    process.on(signal, () => void ((isOfTerminal && isInTerminal) || child.kill(signal as NodeJS.Signals)))
-  }
-  child.on('exit', (code, signal) => {
-    process.exitCode = code ?? 1
-    if (signal === null) return
-    for (const each of Object.keys(passedSignals)) process.removeAllListeners(each)
-    process.kill(process.pid, signal)
-  })
-  return child
 }

@@ -80,7 +80,7 @@ export async function bootApplication(directory: string | URL, options: BootOpti
  * application's settings.
  */
 export async function createNodeServer(app: Application, options?: Partial<NodeServerOptions>): Promise<NodeServer> {
-  const { createNodeServer } = await import('./application.ts')
+  const { createNodeServer } = await import('./create-node-server.ts')
   return createNodeServer(app, options)
 }
 

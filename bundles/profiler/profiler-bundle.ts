@@ -185,7 +185,8 @@ function createBundle(options: ProfilerOptions, servers?: ServerRecorder): Bundl
           stopServers ??= servers.recordServers({ ...parts, viewer: url })
         })
       }
-      addErrorPage({ ...app, editor, storage }, recording, assets)
+      const loadsErrorPage = servers === undefined
+      addErrorPage({ ...app, editor, storage, loadsErrorPage }, recording, assets)
       app.commands.push(async () => {
         const { createCommands } = await import('./cli/create-commands.ts')
         const boot = () => prepareForRequests(app)
@@ -251,7 +252,12 @@ function createAssets({ signals }: Foundation): Assets {
 const earlyCollectors: readonly string[] = ['request', 'session', 'events', 'queries', 'logger', 'exception', 'router']
 
 function addErrorPage(
-  app: Application & { readonly editor: EditorLinks; readonly storage: ProfileStorage },
+  app: Application & {
+    readonly editor: EditorLinks
+    readonly storage: ProfileStorage
+    /** Whether an error page is likely: those of a viewer are seldom. */
+    readonly loadsErrorPage: boolean
+  },
   recording: Recording,
   assets: Assets,
 ): void {
@@ -265,7 +271,8 @@ function addErrorPage(
     return loaded
   }
   // Loaded in a later turn: neither the first failing request nor the start of the server waits for it.
-  app.signals.on('kernel.booted', () => void setImmediate(() => void Promise.allSettled([page()])))
+  if (app.loadsErrorPage)
+    app.signals.on('kernel.booted', () => void setImmediate(() => void Promise.allSettled([page()])))
   const services = { ...app, page, logger: app.logger.channel('profiler') }
   app.controllers.decorate('error_controller', controller => decorateErrorController(controller, services))
 }
