@@ -1,6 +1,7 @@
 import { existsSync, mkdirSync, readdirSync, readFileSync, realpathSync, statSync, writeFileSync } from 'node:fs'
 import path from 'node:path'
 import { parseArgs } from 'node:util'
+import { profilerSettings } from '../bundles/profiler/web/settings.ts'
 import { CommandUsageError, type ExitCode, exitCodes } from '../kernel/console-command.ts'
 import type { OutputStream } from '../lib/console/output.ts'
 import { packageDirectory, packageName, version } from '../lib/package.ts'
@@ -14,16 +15,31 @@ interface ProgramContext {
   readonly stderr: OutputStream
 }
 
+/** The variables of `profile` that are no settings of the profiler's pages. */
+const variables: readonly (readonly [name: string, help: string])[] = [
+  ['PROFILER_PORT=8200', 'the port of their pages; by default 8100, or a free one'],
+  ['PROFILER_IN_PRODUCTION=1', 'makes profiles also if NODE_ENV is production'],
+]
+
+function describeVariables(): string {
+  const settings = Object.entries(profilerSettings.definitions).filter(([name]) => name !== 'PROFILER_URL')
+  const all = [...variables, ...settings.map(([name, { help }]) => [name, help] as const)]
+  const width = Math.max(...all.map(([name]) => name.length))
+  return all.map(([name, help]) => `  ${name.padEnd(width)}  ${help}`).join('\n')
+}
+
 const help = `Usage: sinfonietta new <folder>
        sinfonietta profile [options of node] <file> [arguments]
+       sinfonietta mcp [folder]
 
 new: creates an application that depends on this package, in a folder that is empty or does not exist.
 The name of the folder becomes the name of the application.
 
 profile: runs a Node.js program, and makes profiles of the requests to its HTTP servers, whichever framework they use.
-The program is not changed. The address of the profiles is printed at the start.
-  PROFILER_PORT=8200        the port of their pages; by default 8100, or a free one
-  PROFILER_IN_PRODUCTION=1  makes profiles also if NODE_ENV is production
+The program is not changed. The address of the profiles is printed at the start. Options are variables of the environment:
+${describeVariables()}
+
+mcp: answers a coding agent on stdin and stdout (Model Context Protocol), from the profiles of the program in a folder.
 
   -h, --help     shows this help
   -V, --version  shows the version

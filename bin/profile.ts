@@ -1,5 +1,5 @@
 import { randomBytes } from 'node:crypto'
-import { existsSync } from 'node:fs'
+import { existsSync, mkdirSync, readFileSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import path from 'node:path'
 import { createFrameworkBundle } from '../bundles/framework/framework-bundle.ts'
@@ -12,6 +12,7 @@ import { readConfig } from '../lib/env/config.ts'
 import { Settings } from '../lib/env/settings.ts'
 import { createLogger } from '../lib/log/create-logger.ts'
 import { Redactor } from '../lib/redact/redactor.ts'
+import { readProperty } from '../lib/text/describe-value.ts'
 import { createNodeServer } from './create-node-server.ts'
 import { isRefused, refusal } from './profile-refusal.ts'
 
@@ -34,15 +35,29 @@ export async function profileProcess(
   directory: string = process.cwd(),
   env: NodeJS.ProcessEnv = process.env,
 ): Promise<void> {
+  const { kernelOptions, parent, port, replaySecret } = await prepareViewer(directory, env)
+  await openLibraryChannels(directory)
+  const { app } = await Kernel.boot(kernelOptions)
+  if (parent !== undefined) {
+    app.signals.emit('server.listening', { url: parent })
+    return
+  }
+  const url = await listen(createNodeServer(app, { isBackground: true }), port)
+  Object.assign(env, { [viewerVariable]: url, [secretVariable]: replaySecret })
+  process.stderr.write(`Profiler: ${url}${home}\n`)
+}
+
+/** Prepares the kernel that shows profiles. It is not booted. */
+async function prepareViewer(directory: string, env: NodeJS.ProcessEnv) {
   const { PROFILER_PORT: port, PROFILER_IN_PRODUCTION: _, ...picked } = pickSettings(env)
   const { [viewerVariable]: parent, [secretVariable]: known, ...own } = picked
-  const replaySecret = known ?? randomBytes(16).toString('hex')
   const settings = new Settings({ variables: { ...own, APP_ENV: 'dev', APP_SECRET: randomBytes(32).toString('hex') } })
   const config = readConfig(settings)
   // The object itself: the application may set variables while it starts.
   const redactor = new Redactor(env)
   const logger = createLogger({ level: 'warning', format: 'readable', stream: process.stderr, redactor })
   const folder = findFolder(directory)
+  const replaySecret = known ?? keepSecret(path.join(folder, 'replay-secret'))
   const storage = new FileProfileStorage({
     directory: path.join(folder, 'profiler'),
     onProblem: (message, error) => logger.warning(message, { exception: error }),
@@ -59,15 +74,41 @@ export async function profileProcess(
     replaySecret,
   })
   const bundles = [createFrameworkBundle(), viewer]
-  await openLibraryChannels(directory)
-  const { app } = await Kernel.boot({ settings, config, directory, files: folder, bundles, logger, redactor })
-  if (parent !== undefined) {
-    app.signals.emit('server.listening', { url: parent })
-    return
+  const kernelOptions = { settings, config, directory, files: folder, bundles, logger, redactor }
+  return { kernelOptions, parent, port, replaySecret }
+}
+
+/** Reads the secret that marks replays, or creates it: all processes that use the folder have the same. */
+function keepSecret(file: string): string {
+  try {
+    mkdirSync(path.dirname(file), { recursive: true, mode: 0o700 })
+    writeFileSync(file, randomBytes(16).toString('hex'), { flag: 'wx', mode: 0o600 })
+  } catch (error) {
+    // Without a file, only child processes have the same secret.
+    if (readProperty(error, 'code') !== 'EEXIST') return randomBytes(16).toString('hex')
   }
-  const url = await listen(createNodeServer(app, { isBackground: true }), port)
-  Object.assign(env, { [viewerVariable]: url, [secretVariable]: replaySecret })
-  process.stderr.write(`Profiler: ${url}${home}\n`)
+  return readFileSync(file, 'utf8')
+}
+
+/** Answers a coding agent on stdin and stdout, from the profiles of the application in a directory. Resolves with the exit code. */
+export async function answerAgent(directory: string): Promise<number> {
+  const { env, stderr, stdin, stdout } = process
+  const { Output } = await import('../lib/console/output.ts')
+  const { kernelOptions } = await prepareViewer(directory, env)
+  const kernel = await Kernel.assemble(kernelOptions)
+  const interrupted = new AbortController()
+  for (const signal of ['SIGINT', 'SIGTERM'] as const) process.once(signal, () => interrupted.abort())
+  try {
+    const commands = await Promise.all(
+      kernel.app.commands.map(source => (typeof source === 'function' ? source() : [source])),
+    )
+    const input = { arguments: {}, options: {}, stdin, signal: interrupted.signal, confirm: async () => false }
+    const output = new Output({ stdout, stderr, env })
+    const code = await commands.flat().find(({ name }) => name === 'mcp')?.run(input, output)
+    return code ?? 0
+  } finally {
+    await kernel.close()
+  }
 }
 
 function pickSettings(env: NodeJS.ProcessEnv): Record<string, string> {

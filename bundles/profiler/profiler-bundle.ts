@@ -154,6 +154,7 @@ function createBundle(options: ProfilerOptions, servers?: ServerRecorder): Bundl
         panels,
         inspector,
         replayer,
+        isViewer: servers !== undefined,
         cpu,
         brokenSources: () => brokenSources,
       }

@@ -134,6 +134,14 @@ t.test('sinfonietta profile shows the requests of a program that knows nothing o
     t.notMatch(await (await fetch(`${viewer}/_profiler/${token}?panel=router`)).text(), 'Route matching')
     const events = await (await fetch(`${viewer}/_profiler/${token}?panel=events`)).text()
     t.notMatch(events, 'RouterListener', 'no listener of the kernel that shows the profile')
+    for (const link of [`${token}?panel=config`, 'cpu']) {
+      const shown = await (await fetch(`${viewer}/_profiler/${link}`)).text()
+      t.notMatch(
+        shown,
+        /Enabled Bundles|APP_ENV|_profiler_viewer|bin\/console/,
+        'nor its bundles, settings, routes and commands',
+      )
+    }
   })
 
   await t.test('bodies are stored, and masked before', async t => {

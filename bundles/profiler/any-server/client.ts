@@ -37,8 +37,15 @@ function sendByHttp1({ address, body, headers, method, scheme, target }: Outgoin
   const { request } = scheme === 'https' ? https : http
   const { hostname, port } = new URL(`http://${address}`)
   const host = hostname.replace(/^\[|\]$/g, '')
-  // Fields in a list are sent as they are.
-  const sent = request({ host, port, method, path: target, headers: headers.flat(), agent: false, ...tls })
+  const sent = request({ host, port, method, path: target, agent: false, setHost: false, ...tls })
+  for (const name of new Set(headers.map(([name]) => name))) {
+    const values = headers.filter(([other]) => other === name).map(([, value]) => value)
+    sent.setHeader(name, values.length === 1 ? String(values[0]) : values)
+  }
+  // Node adds these if they are neither set nor removed.
+  for (const name of ['connection', 'content-length', 'transfer-encoding']) {
+    if (!sent.hasHeader(name)) sent.removeHeader(name)
+  }
   // An error may come after the time limit. Without a listener, it would end the application.
   sent.on('error', () => undefined).end(body)
   const response = once(sent, 'response', { signal }).then(([response]) => response as IncomingMessage)

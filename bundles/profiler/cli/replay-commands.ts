@@ -22,7 +22,7 @@ import {
 } from '../insight/replay/replay.ts'
 import { findRestart } from '../insight/since-edit.ts'
 import type { Profile } from '../profile/profile.ts'
-import { readOriginal } from '../record/recording-policy.ts'
+import { readOriginal, readServerAddress } from '../record/recording-policy.ts'
 import { type ProfileStorage, readLimit } from '../store/profile-storage.ts'
 import { type Delta, toCompareView } from '../web/pages/compare-page.ts'
 import { type CommandServices, fail, findNamed, latest, tokenArgument } from './profiler-list.ts'
@@ -196,10 +196,15 @@ export async function verifyRequest(
         ...(replays.length === 1
           ? []
           : [{ kind: 'text', text: `Times are the medians of ${replays.length} replays.` } as const]),
-        {
-          kind: 'text',
-          text: `bin/console profiler:compare ${tokens.original} ${tokens.replay} shows all differences.`,
-        },
+        // Another application has no console.
+        ...(readServerAddress(original) === undefined
+          ? [
+              {
+                kind: 'text',
+                text: `bin/console profiler:compare ${tokens.original} ${tokens.replay} shows all differences.`,
+              } as const,
+            ]
+          : []),
       ],
       json: { isFixed: areFixed, ...tokens, verdicts },
     },

@@ -4,6 +4,7 @@ import { planReplay } from '../insight/replay/replay.ts'
 import { readExceptions, type StoredException } from '../profile/exceptions.ts'
 import { formatDuration, formatPlace } from '../profile/format.ts'
 import type { Profile } from '../profile/profile.ts'
+import { readServerAddress } from '../record/recording-policy.ts'
 import { toSpan } from './markdown-text.ts'
 
 /** Writes a finding on one line; `token` is that of its profile. */
@@ -70,10 +71,15 @@ function writePlace(code: Caller | undefined): string[] {
 function writeTools(profile: Profile, token: string, flaw: string): string[] {
   if (token === '') return []
   const canVerify = token === profile.summary.token && planReplay(profile).isPossible
-  const verify = `- After the change: ${toSpan(`bin/console profiler:verify ${token} --finding ${flaw}`)}, or the MCP tool ${toSpan('verify_request')}`
+  // Another application has no console.
+  const hasConsole = readServerAddress(profile) === undefined
+  const write = (command: string, tool: string) =>
+    [...(hasConsole ? [toSpan(`bin/console ${command}`)] : []), `the MCP tool ${toSpan(tool)}`].join(', or ')
   return [
-    `- Everything recorded: ${toSpan(`bin/console profiler:show ${token}`)}, or the MCP tool ${toSpan('read_profile')}`,
-    ...(canVerify ? [verify] : []),
+    `- Everything recorded: ${write(`profiler:show ${token}`, 'read_profile')}`,
+    ...(canVerify
+      ? [`- After the change: ${write(`profiler:verify ${token} --finding ${flaw}`, 'verify_request')}`]
+      : []),
   ]
 }
 

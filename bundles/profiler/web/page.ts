@@ -27,6 +27,8 @@ export interface ProfilerApplication extends Application {
   /** Replays recorded requests: those of the kernel in this process, those of another server by sending them to it. */
   readonly replayer: Pick<Replayer, 'replay'>
   readonly cpu: CpuProfiler
+  /** Whether the profiles are those of other servers: there are no routes and no console commands of an application. */
+  readonly isViewer: boolean
   /** Applies the rules of findings. Their code is loaded with the first call. */
   readonly inspector: () => Promise<Inspector>
   /** The changed files that have mistakes. */

@@ -25,10 +25,10 @@ export function addMcp(app: Omit<ProfilerApplication, 'assets' | 'policy' | 'cpu
     const [sdk, panels, inspector] = await Promise.all([loadSdk(), app.panels(), app.inspector()])
     return { sdk, open: () => openServer(sdk, { inspector, profiler, storage, replayer, panels }, logger) }
   }
-  // Without replay: a command runs the code of its start, and only a server can show the effect of a change.
-  app.commands.push(async () => [createMcpCommand(app, load)])
   const { PROFILER_MCP, PROFILER_MCP_REPLAY } = app.settings.of(profilerSettings)
   const replayer = PROFILER_MCP_REPLAY ? app.replayer : undefined
+  // Without replay: a command runs the code of its start, and only a server can show the effect of a change. Another server does.
+  app.commands.push(async () => [createMcpCommand(app, () => load(app.isViewer ? replayer : undefined))])
   const route = createMcpRoute(app, PROFILER_MCP, () => load(replayer))
   app.routes.add(route)
   return route.controller

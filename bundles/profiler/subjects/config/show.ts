@@ -1,5 +1,6 @@
 import { type FormattedTime, formatTime, type Row, toRows, toValueRow } from '../../profile/format.ts'
 import { compareWithPreviousLink, home } from '../../profile/links.ts'
+import { readServerAddress } from '../../record/recording-policy.ts'
 import type { PanelModel, SubjectView } from '../../web/panels/subject-view.ts'
 import { item, row } from '../../web/toolbar/toolbar-items.ts'
 import type { ServerProcessData } from './data.ts'
@@ -13,11 +14,14 @@ export const configView: SubjectView = {
   hasContent: () => true,
   toView({ profile }) {
     const { config, server } = profile.process
+    // The settings are those of the kernel that shows the profile.
+    const isElsewhere = readServerAddress(profile) !== undefined
     const { node, sinfonietta, ...others } = server?.versions ?? {}
     return {
       version: sinfonietta || 'n/a',
       node: node || 'n/a',
       environment: config?.environment || 'n/a',
+      isElsewhere,
       isDebug: config?.isDebug ?? false,
       logLevel: config?.logLevel || 'n/a',
       versions: toRows(others),
@@ -35,7 +39,7 @@ export const configView: SubjectView = {
 
   toItems({ profile, summary: { link, time, token } }) {
     const { config, server } = profile.process
-    const { environment = '', isDebug = false } = config ?? {}
+    const { environment = '', isDebug = false } = (readServerAddress(profile) === undefined && config) || {}
     const { node = '', sinfonietta = '' } = server?.versions ?? {}
     const known = (name: string, value: string) => (value === '' ? [] : [row(name, value)])
     return [

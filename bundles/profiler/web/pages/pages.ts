@@ -264,6 +264,8 @@ function renderCpu(request: Request, app: ProfilerApplication, asked?: WantedTar
     title: 'CPU profile',
     problem,
     page: cpuLink,
+    // Frameworks name their routes after the request has begun.
+    isViewer: app.isViewer,
     armed: armed && { text: describeTarget(armed.target), until: formatTime(armed.until), visit: linkOf(armed.target) },
     last: last === undefined ? false : { token: last, link: profileLink(last, 'cpu') },
     latest: latestLink('cpu'),

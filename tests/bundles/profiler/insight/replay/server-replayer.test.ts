@@ -130,6 +130,39 @@ t.test('a stream that does not end is cut off', async t => {
   t.equal(closed.length, 1, 'the application notices it')
 })
 
+t.test('a replay has exactly the fields that were recorded', async t => {
+  const seen: unknown[] = []
+  const server = http.createServer((message, reply) => {
+    seen.push(message.rawHeaders.filter((_, at, all) => !all[at - (at % 2)]?.startsWith('x-profiler')))
+    reply.setHeader('x-debug-token', token)
+    reply.end()
+  })
+  const address = await listen(t, server)
+  for (const [method, headers] of [
+    ['GET', [['Host', 'a']]],
+    [
+      'POST',
+      [
+        ['host', 'a'],
+        ['Connection', 'close'],
+        ['Accept', 'b'],
+        ['Accept', 'c'],
+      ],
+    ],
+    [
+      'DELETE',
+      [
+        ['Host', 'a'],
+        ['Content-Length', '0'],
+        ['x-Own', 'd'],
+      ],
+    ],
+  ] as const) {
+    await replayAt(address, { method }, { headers }).result
+    t.strictSame(seen.pop(), headers.flat(), method)
+  }
+})
+
 t.test('the mark of a replay is taken away before the application sees it', async t => {
   const send = async (mark: string) => {
     let read: (value: unknown) => void = () => {}

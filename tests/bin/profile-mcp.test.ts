@@ -1,0 +1,55 @@
+import { readFileSync, writeFileSync } from 'node:fs'
+import path from 'node:path'
+import { pathToFileURL } from 'node:url'
+import { StdioClientTransport } from '@modelcontextprotocol/sdk/client/stdio.js'
+import { t } from 'tap'
+import { connectAgent } from '#tests/support/agent.ts'
+import { findProfile, startProfiled } from '#tests/support/start-profiled.ts'
+
+const application = `
+import { createServer } from 'node:http'
+let count = 0
+const server = createServer((message, reply) => {
+  console.error('request', ++count)
+  reply.writeHead(count === 1 ? 500 : 200, { 'content-type': 'text/plain' }).end('answer ' + count)
+})
+server.listen(0, '127.0.0.1', () => process.stdout.write('[' + server.address().port + ']\\n'))
+process.stdin.on('end', () => process.exit()).resume()
+`
+
+/** The program of the package. The hooks of tap cannot load a main file without an ending. */
+function copyProgram(directory: string): string {
+  const root = path.resolve(import.meta.dirname, '../../..')
+  const file = path.join(directory, 'program.mjs')
+  const text = readFileSync(path.join(root, 'bin/sinfonietta'), 'utf8')
+  writeFileSync(file, text.replaceAll("'../", `'${pathToFileURL(root)}/`))
+  return file
+}
+
+t.test('a coding agent reads the profiles of any server, and replays its requests', async t => {
+  const { cwd, stop, url, viewer } = await startProfiled(t, application)
+  await fetch(`${url}/order?token=hunter2hunter2`)
+  const { summary } = await findProfile(viewer, '/order?token=******')
+  const connect = (env: Record<string, string>) => {
+    const args = [copyProgram(cwd), 'mcp', cwd]
+    const inherited = { PATH: String(process.env.PATH), NODE_V8_COVERAGE: process.env.NODE_V8_COVERAGE ?? '' }
+    return new StdioClientTransport({
+      command: process.execPath,
+      args,
+      env: { ...inherited, ...env },
+      stderr: 'ignore',
+    })
+  }
+  const reader = await connectAgent(t, connect({}))
+  const names = (await reader.client.listTools()).tools.map(({ name }) => name)
+  t.ok(names.includes('read_profile') && !names.includes('replay_request'), names.join())
+  const { text } = await reader.ask('read_profile', { token: summary.token })
+  t.match(text, /GET \/order[\s\S]*answer 1/)
+  t.notMatch(text, /hunter2|bin\/console/)
+
+  const { ask } = await connectAgent(t, connect({ PROFILER_MCP_REPLAY: '1' }))
+  t.match((await ask('replay_request', { token: summary.token })).text, /500[\s\S]*200/)
+  const list = await ask('find_profiles')
+  t.equal(list.text.match(/GET http/g)?.length, 2, 'the running application has answered the replay')
+  await stop()
+})
