@@ -13,6 +13,7 @@ import { createLogger, type LogStream } from '../lib/log/create-logger.ts'
 import type { Logger, LogLevel } from '../lib/log/logger.ts'
 import { Redactor } from '../lib/redact/redactor.ts'
 import { addOwnPlace } from '../lib/stack/stack-frames.ts'
+import { completeBundles } from './complete-bundles.ts'
 import {
   APPLICATION_BUNDLES_FAILED,
   APPLICATION_BUNDLES_INVALID,
@@ -22,7 +23,7 @@ import {
 import { loadInstrumentations } from './instrumentation.ts'
 import { createSources, toDirectory } from './sources.ts'
 
-/** Loads the bundles of an application. */
+/** Loads the bundles of an application, all that it has. */
 export type LoadBundles = (config: Config) => Promise<readonly Bundle[]>
 
 /** An application whose own settings are read, and whose bundles are not loaded yet. */
@@ -61,7 +62,7 @@ export function createProcessLogger(
 /** How an application is loaded. */
 export interface LoadOptions {
   readonly logger: Logger
-  /** By default the exported function of the application's `bundles/index.ts`. */
+  /** By default those of the application's `bundles/index.ts`, with those that it needs not list. */
   readonly load?: LoadBundles | undefined
   /** Whether the application handles requests: then its templates are checked. */
   readonly isServed: boolean
@@ -112,10 +113,7 @@ async function loadBundles(
 ): Promise<readonly Bundle[]> {
   try {
     const isProfiled = isServed && config.environment === 'dev'
-    const loaded = await (load ?? (await importBundles(directory, { isProfiled })))(config).catch(error =>
-      fail(error, directory),
-    )
-    const bundles = checkBundles(loaded)
+    const bundles = checkBundles(await (load ?? (await importBundles(directory, { isProfiled })))(config))
     return [...(await loadTracing(settings, bundles, isServed)), ...bundles]
   } catch (error) {
     settings.check()
@@ -161,8 +159,8 @@ export async function bootServed(directory: string | URL, environment?: string):
 }
 
 /**
- * Imports the function of an application that loads its bundles, after its instrumentations are registered, and the channels
- * of its database libraries are open if its requests are profiled.
+ * Imports the function of an application that creates its bundles, after its instrumentations are registered, and the channels
+ * of its database libraries are open if its requests are profiled. Returns a function that calls it, and completes the list.
  *
  * @throws APPLICATION_BUNDLES_MISSING APPLICATION_BUNDLES_INVALID and the errors of {@link loadInstrumentations}
  */
@@ -179,10 +177,11 @@ export async function importBundles(
     const { openLibraryChannels } = await import('../kernel/libraries/open-channels.ts')
     await openLibraryChannels(directory, isInstrumented)
   }
-  const { loadBundles }: { loadBundles?: unknown } = await import(pathToFileURL(bundles).href).catch(error =>
+  const { createBundles }: { createBundles?: unknown } = await import(pathToFileURL(bundles).href).catch(error =>
     fail(error, directory),
   )
-  if (typeof loadBundles !== 'function') throw new APPLICATION_BUNDLES_INVALID([existsSync(source) ? source : bundles])
-  // The application's own compiler checks the type.
-  return loadBundles as LoadBundles
+  if (typeof createBundles !== 'function')
+    throw new APPLICATION_BUNDLES_INVALID([existsSync(source) ? source : bundles])
+  const create = async (config: Config) => createBundles(config)
+  return async config => completeBundles(await create(config).catch(error => fail(error, directory)), config)
 }

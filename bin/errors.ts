@@ -2,23 +2,23 @@ import { type CodedErrorClass, defineError } from '../lib/errors/http-error.ts'
 
 /**
  * There is no `bundles/index.ts` (or no `dist/bundles/index.js`, its compiled file). Write it, with a function
- * `loadBundles`: see docs/guides/application.md#the-files.
+ * `createBundles`: see docs/guides/application.md#the-files.
  */
 export const APPLICATION_BUNDLES_MISSING: CodedErrorClass<[file: string]> = defineError(
   'APPLICATION_BUNDLES_MISSING',
   500,
-  'There is no list of bundles: the file %s does not exist. It must export a function "loadBundles".',
+  'There is no list of bundles: the file %s does not exist. It must export a function "createBundles".',
 )
 
-/** `bundles/index.ts` does not export a function `loadBundles`. Export it. */
+/** `bundles/index.ts` does not export a function `createBundles`. Export it. */
 export const APPLICATION_BUNDLES_INVALID: CodedErrorClass<[file: string]> = defineError(
   'APPLICATION_BUNDLES_INVALID',
   500,
-  'The file %s must export a function "loadBundles", which returns the list of bundles.',
+  'The file %s must export a function "createBundles", which returns the list of bundles.',
 )
 
 /**
- * `loadBundles` throws a foreseen error, such as that of a wrong option. Correct the reason in the message, which is
+ * `createBundles` throws a foreseen error, such as that of a wrong option. Correct the reason in the message, which is
  * also the `cause`.
  */
 export const APPLICATION_BUNDLES_FAILED: CodedErrorClass<[reason: string]> = defineError(

@@ -16,6 +16,7 @@ import { checkSettings, createProcessLogger, type LoadBundles, loadApplication, 
 import { report, type ToMainProcess } from './child-processes.ts'
 import { createNodeServer } from './create-node-server.ts'
 import { describeFailure, toSourceProblems } from './describe-failure.ts'
+import { watchReadFiles } from './read-files.ts'
 import { help, type Options, parseOptions, UsageError } from './serve-options.ts'
 import { flushCodeCache } from './sources.ts'
 import { leaveMainProcess, runWorkers, untilRetired } from './workers.ts'
@@ -36,7 +37,11 @@ const developmentTimes = { deadline: 1_000, linger: 0 }
 const flushTime = 3_000
 
 /** The main process and each worker of the application in a directory, from the start to the end of the process. */
-export async function runMainProcess(directory: string, commandLine: readonly string[]): Promise<void> {
+export async function runMainProcess(
+  directory: string,
+  commandLine: readonly string[],
+  load?: LoadBundles,
+): Promise<void> {
   // Not in a worker: its IPC channel belongs to node:cluster, which ends the worker when the channel is closed.
   if (cluster.isPrimary) {
     // The supervisor has ended, and no other process would end this one.
@@ -45,7 +50,7 @@ export async function runMainProcess(directory: string, commandLine: readonly st
     reportPorts()
   }
   process.setSourceMapsEnabled(true)
-  await serveApplication(directory, commandLine)
+  await serveApplication(directory, commandLine, load)
   // The process ends even if a bundle has left a handle open, but after stdout has taken the last log lines.
   setTimeout(process.exit, flushTime)
   process.stdout.write('', () => process.exit())
@@ -92,6 +97,8 @@ function reportPorts(): void {
 
 type ListenError = NodeJS.ErrnoException & { readonly address?: string; readonly port?: number }
 
+const startProgram = path.join(import.meta.dirname, 'start.js')
+
 const usageErrors = [UsageError, SERVER_PORT_TAKEN, SERVER_LISTEN_FAILED, SERVER_TLS_INVALID]
 
 function print(error: unknown): void {
@@ -110,11 +117,14 @@ async function serveUntilEnd(
   if (options.workers > 0 && cluster.isPrimary) {
     // A worker that refuses its settings would be started again and again.
     await checkSettings(settings, load)
-    return serveWithWorkers(options, [directory, ...commandLine], config)
+    // A program of its own is also the program of its workers.
+    const [program = '', ...parameters] = load === undefined ? [startProgram, directory] : process.argv.slice(1, 2)
+    return serveWithWorkers(options, program, [...parameters, ...commandLine], config)
   }
   if (options.inspectPort !== undefined) await openInspector(options.inspectPort)
 
   const isDevelopment = config.environment === 'dev'
+  const isOwnProgram = load !== undefined
   const logger = createProcessLogger(settings)
   const isFirst = cluster.isPrimary || cluster.worker?.id === 1
   const warns = isFirst && !options.isRestarted
@@ -133,7 +143,10 @@ async function serveUntilEnd(
   }
   // Each of them closes the server, also if it is not the first: a signal shortens the time of a retiring worker.
   const ended = Promise.race([
-    untilSignal().then(signal => close(stopTimes, isDevelopment && signal === 'SIGINT').then(() => 0)),
+    // To a program of its own, `node --watch` sends SIGTERM after each change.
+    untilSignal().then(signal =>
+      close(stopTimes, isDevelopment && (isOwnProgram || signal === 'SIGINT')).then(() => 0),
+    ),
     untilRetired().then(() => close(isDevelopment ? replacementTimes : retirementTimes, false).then(() => 0)),
     untilCrash(error => {
       logCrash(app, error)
@@ -160,7 +173,11 @@ async function serveUntilEnd(
     if (cluster.isPrimary) announce(url, config, options)
   }
 
+  const onFiles = (names: readonly string[]) => onMessage({ reload: names })
+  const stopWatch = isDevelopment && isOwnProgram ? watchReadFiles(directory, onFiles) : undefined
+
   const code = await ended
+  stopWatch?.()
   process.off('message', onMessage)
   await kernel.close()
   await leaveMainProcess()
@@ -180,13 +197,18 @@ async function untilPredecessorRetired(): Promise<void> {
 }
 
 /** The main process with `--workers`: it serves no request itself. */
-function serveWithWorkers(options: Options, parameters: readonly string[], config: Config): Promise<number> {
+function serveWithWorkers(
+  options: Options,
+  program: string,
+  commandLine: readonly string[],
+  config: Config,
+): Promise<number> {
   const { host, identity, workers } = options
   const scheme = identity === undefined ? 'http' : 'https'
   return runWorkers({
     count: workers,
-    program: path.join(import.meta.dirname, 'start.js'),
-    commandLine: parameters,
+    program,
+    commandLine,
     finalCode: exitCodes.usage,
     report: message => process.stderr.write(`${message}\n`),
     onReady: ({ port }) => announce(`${scheme}://${host.includes(':') ? `[${host}]` : host}:${port}`, config, options),

@@ -2,19 +2,26 @@ import { parseArgs } from 'node:util'
 import type { Application } from '../kernel/bundle.ts'
 import type { Kernel } from '../kernel/kernel.ts'
 import type { NodeServer, NodeServerOptions } from '../kernel/server/node-server.ts'
-import { readDotenv } from '../lib/env/dotenv.ts'
+import { environmentOf, readDotenv } from '../lib/env/dotenv.ts'
 import { checkOptions } from '../lib/errors/arguments.ts'
+import type { ServeOptions } from './own-program.ts'
 import { createSources, enableCodeCache, toDirectory } from './sources.ts'
 
 // What a program does not need is not loaded: the supervisor needs no kernel, and the server no parser of commands.
 
 /**
- * The program `bin/serve` of the application in a directory. In development it starts a supervisor, which starts the
- * server again after a change. Elsewhere this process is the server, or with `--workers` it starts several. The options
- * are those of the command line of the process.
+ * Serves an application, with the options of the command line of the process. The application is the list of its bundles, or its
+ * directory, with `bundles/index.ts`: that is the program `bin/serve`. In development `bin/serve` starts a supervisor, which starts
+ * the server again after a change. Elsewhere this process is the server, or with `--workers` it starts several.
+ *
+ * @throws ARGUMENT_INVALID
  */
-export async function serve(directory: string | URL): Promise<void> {
-  const root = toDirectory(directory)
+export async function serve(application: string | URL | ServeOptions): Promise<void> {
+  if (typeof application !== 'string' && !(application instanceof URL)) {
+    const { serveOwnProgram } = await import('./own-program.ts')
+    return serveOwnProgram(application)
+  }
+  const root = toDirectory(application)
   enableCodeCache(root)
   const commandLine = process.argv.slice(2)
   if (isDevelopment(root, commandLine)) {
@@ -90,7 +97,7 @@ function isDevelopment(directory: string, commandLine: readonly string[]): boole
   const { values } = parseArgs({ args: [...commandLine], options, strict: false })
   try {
     const { variables } = readDotenv(directory, process.env, values.env?.toString())
-    return (variables.APP_ENV || 'dev') === 'dev' && !values.help
+    return environmentOf(variables) === 'dev' && !values.help
   } catch {
     // A .env file has a mistake. The main process reports it.
     return false

@@ -5,12 +5,13 @@ import type { SignalMap } from '../lib/signals.ts'
 
 /** The text of `--help`. */
 export const help = `Usage: bin/serve [options]
+       node app.ts [options]
 
 Serves the application.
 
   --port <number>    the port to listen on; 0 for any free port (default 8000)
   --host <address>   the address to listen on (default 127.0.0.1)
-  --env <name>       dev, prod or test (default: APP_ENV, else dev)
+  --env <name>       dev, prod or test (default: APP_ENV, else dev; prod with NODE_ENV=production)
   --workers <number> serves with several worker processes and replaces each one that ends (default: no workers)
   --tls-cert <file>  serves HTTPS with this certificate (PEM); needs --tls-key
   --tls-key <file>   the private key of the certificate (PEM)

@@ -6,6 +6,7 @@ import type { SourceProblem } from '../kernel/bundle.ts'
 import { packageDirectory } from '../lib/package.ts'
 import { bindSharedSocket } from './child-processes.ts'
 import { HoldingPage } from './holding-page.ts'
+import { isRead, isVisible, nameLimit, quietTime } from './read-files.ts'
 import { type Options, parseOptions } from './serve-options.ts'
 import { defaultTimes, type FailedStart, type ProcessEnd, type ProcessTimes, SiteProcesses } from './site-processes.ts'
 import { createSources, isSource, listPackageFolders, mayContainSources, type Sources } from './sources.ts'
@@ -15,7 +16,6 @@ import { watchFolder } from './watch.ts'
 const usageError = 64
 
 /** Milliseconds. */
-const quietTime = 60
 const firstWait = 100
 const longestWait = 30_000
 /** In a shorter time, requests wait for the next process. In a longer one, they get a page. */
@@ -24,9 +24,8 @@ const patience = 1_000
 /** A mistake of types does not stop the application. */
 const lenient = { isLenient: true }
 
-/** The most edits that a process is started with, and the most files of each. */
+/** The most edits that a process is started with. */
 const editLimit = 20
-const nameLimit = 50
 
 /** Bytes of all edits: Linux starts no program with an argument of 128 KiB. */
 const editBytes = 100_000
@@ -227,7 +226,6 @@ export async function supervise(
   async function update(): Promise<void> {
     isBusy = true
     while (hasChanged && !isStopping) {
-      // Editors write a file in several steps, and other tools many files at once.
       while (hasChanged) {
         hasChanged = false
         await delay(quietTime)
@@ -277,7 +275,3 @@ function readOptions(commandLine: readonly string[]): Options | undefined {
 }
 
 const isSetting = (name: string) => /^(?:\.env(?:\.dev)?(?:\.local)?|tsconfig\.json)$/.test(name)
-/** Whether a child reads a file of the application again: a template or a static file, also of `packages/…/templates`. */
-const isRead = (name: string) => /(?:^|[\\/])(?:assets|bundles|public|templates)[\\/]/.test(name) && isVisible(name)
-/** Editors keep files of their own beside the edited files. */
-const isVisible = (file: string) => !/^\.|~$/.test(path.basename(file))

@@ -4,6 +4,7 @@ import type { HttpError } from '../lib/errors/http-error.ts'
 import { isThenable } from '../lib/event-dispatcher/event-dispatcher.ts'
 import { isHeaderName } from '../lib/http/headers.ts'
 import type { Request } from '../lib/http/request.ts'
+import type { Argument } from '../lib/routing/sources.ts'
 import {
   describeIssues,
   type ReadableIssues,
@@ -15,7 +16,7 @@ import {
 import type { Session } from '../lib/session/session.ts'
 import { asText, type Conversion, findStandInMistake } from '../lib/text/conversion.ts'
 import { describeValue, isPlainObject } from '../lib/text/describe-value.ts'
-import { type Argument, noteBody, noteParameter } from './controller.ts'
+import { noteBody, noteParameter } from './controller.ts'
 import {
   KERNEL_ARGUMENT_MISSING,
   KERNEL_CONVERSION_INVALID,

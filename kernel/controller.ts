@@ -4,13 +4,11 @@ import type { Request } from '../lib/http/request.ts'
 import { Response } from '../lib/http/response.ts'
 import type { Route, RouteParameters } from '../lib/routing/route.ts'
 import type { RequestHandler } from '../lib/routing/route-collection.ts'
+import type { Argument, ValuesOf } from '../lib/routing/sources.ts'
 import { Declarations, noteDeclaration } from '../lib/stack/declaration-sites.ts'
 import { describeLostThis, describeValue, isClass, losesThis, readProperty } from '../lib/text/describe-value.ts'
 import { suggestNames } from '../lib/text/mistakes.ts'
 import { KERNEL_CONTROLLER_INVALID, KERNEL_CONTROLLER_MISSING } from './errors.ts'
-
-/** Computes the value of one argument from a request. */
-export type Argument<value = unknown> = (request: Request) => value | PromiseLike<value>
 
 /** Answers requests: a name for profiles, the sources of the arguments, and the function that takes them. */
 export interface Controller {
@@ -31,20 +29,28 @@ export function defineController<
   // A parameter of its own: the sources are inferred from their list alone.
   call extends (...values: ValuesOf<sources>) => unknown,
 >(name: string, sources: sources & readonly Argument[], call: call): Controller {
-  checkDefinition(name, sources, call)
-  nameFunction(call, name)
-  // The values are resolved from these very sources.
-  const controller: Controller = { name, arguments: sources, call: call as unknown as Controller['call'] }
+  const controller = defineSourced('defineController(name, [sources], function)', name, sources, call)
   noteDeclaration([controller], defineController)
   return controller
+}
+
+/** Makes a controller, also for a route that is declared with sources and a function. @throws ARGUMENT_INVALID */
+export function defineSourced(
+  definition: string,
+  name: string,
+  sources: readonly unknown[],
+  call: unknown,
+): Controller {
+  checkDefinition(definition, name, sources, call)
+  nameFunction(call as Controller['call'], name)
+  // The values are resolved from these very sources.
+  return { name, arguments: sources as readonly Argument[], call: call as Controller['call'] }
 }
 
 /** Whether a value is the result of {@link defineController} or {@link toController}. */
 export function isController(value: unknown): value is Controller {
   return typeof value === 'object' && value !== null && 'call' in value && 'arguments' in value
 }
-
-const definition = 'defineController(name, [sources], function)'
 
 /** The functions that make sources. As a source itself, such a function would give the controller a function. */
 const makers: readonly string[] = [
@@ -61,7 +67,7 @@ const makers: readonly string[] = [
 ]
 
 /** Refuses arguments that the compiler would refuse. @throws ARGUMENT_INVALID */
-function checkDefinition(name: unknown, sources: unknown, call: unknown): void {
+function checkDefinition(definition: string, name: unknown, sources: unknown, call: unknown): void {
   if (typeof name !== 'string') throw new ARGUMENT_INVALID([definition, `the name is ${describeValue(name)}`])
   if (!Array.isArray(sources)) {
     throw new ARGUMENT_INVALID([definition, `the sources of "${name}" are ${describeValue(sources)}, not a list`])
@@ -114,11 +120,6 @@ export function readsBody(controller: unknown): boolean {
 /** The parameters of a route that a controller needs. */
 function listParameters(controller: Controller): string[] {
   return controller.arguments.flatMap(argument => parameterNames.get(argument) ?? [])
-}
-
-/** The types of the values of argument sources. */
-type ValuesOf<sources extends readonly unknown[]> = {
-  -readonly [index in keyof sources]: sources[index] extends Argument<infer value> ? value : never
 }
 
 /**

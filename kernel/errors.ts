@@ -178,11 +178,11 @@ export const KERNEL_BUNDLE_INVALID: CodedErrorClass<[position: number, found: st
   'The list of bundles is wrong: number %s is %s. A bundle is an object with a name and the method register().%s',
 )
 
-/** `loadBundles` returns no list. Return an array of bundles. */
+/** `createBundles` returns no list, or `serve` gets none. Use an array of bundles. */
 export const KERNEL_BUNDLES_MISSING: CodedErrorClass<[found: string]> = defineError(
   'KERNEL_BUNDLES_MISSING',
   500,
-  'The list of bundles is %s: loadBundles() returns an array of bundles.',
+  'The list of bundles is %s: it must be an array of bundles.',
 )
 
 /**

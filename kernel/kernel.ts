@@ -21,7 +21,7 @@ import type { TemplateFolder } from '../lib/view/template-files.ts'
 import { createView } from '../lib/view/view.ts'
 import { type Application, type Bundle, bundleShape, type Foundation, kernelSignals } from './bundle.ts'
 import { BundleSteps, checkRoutes } from './bundle-steps.ts'
-import { ControllerResolver } from './controller.ts'
+import { ControllerResolver, defineSourced } from './controller.ts'
 import { createDebugPolicy, DebugGate } from './debug-gate.ts'
 import {
   KERNEL_BUNDLE_INVALID,
@@ -160,7 +160,7 @@ export class Kernel {
       isCore: ({ owner = '' }: RegisteredListener) => core.has(owner),
     }
     const controllers = new ControllerResolver()
-    const routes: Application['routes'] = new RouteCollection()
+    const routes: Application['routes'] = new RouteCollection(defineSourced)
     const secretPaths = new SecretPaths(routes, foundation.redactor.isSecret)
     foundation.redactor.add(secretPaths.mask)
     foundation.signals.on('kernel.booted', () => secretPaths.prepare())

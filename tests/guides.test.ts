@@ -1,8 +1,12 @@
+import { writeFileSync } from 'node:fs'
 import path from 'node:path'
 import { t } from 'tap'
 import { createApplication } from '#bin/new-application.ts'
+import { runsTypeScript } from '#bin/sources.ts'
+import { startProgram } from '#tests/bin/site-process.ts'
+import { makeApplication } from '#tests/support/new-application.ts'
 import { followGuides } from './support/follow-guides.ts'
-import { applyDiff, parseGuide } from './support/guide.ts'
+import { applyDiff, parseGuide, readGuide } from './support/guide.ts'
 import { readRows, readSections } from './support/markdown.ts'
 
 // `npm run proof` follows all guides.
@@ -13,6 +17,22 @@ t.test('the guide to applications lists the files of a new one', async t => {
   const rows = readRows(readSections('docs/guides/application.md').get('The files') ?? '')
   const listed = rows.flatMap(([names = '']) => names.match(/[^`,\s]+/g) ?? [])
   t.strictSame(listed.toSorted(), files.toSorted())
+})
+
+t.test('the program in one file of the README and the first guide serves', async t => {
+  const [program, same] = ['README.md', 'docs/guides/first-page.md'].map(
+    document => readGuide(document).find(({ file }) => file === 'app.ts')?.text,
+  )
+  t.equal(program, same, 'both show the same')
+  const directory = makeApplication(t)
+  const file = path.join(directory, runsTypeScript ? 'app.ts' : 'app.js')
+  writeFileSync(file, String(program))
+  const site = startProgram(t, [process.execPath, file, '--port=0'], {})
+  const url = await site.url()
+  t.equal(await (await fetch(`${url}/hello/Ada`)).text(), 'Hello, Ada!')
+  t.match(await (await fetch(`${url}/_profiler/`)).text(), '/hello/Ada')
+  site.child.kill('SIGINT')
+  t.equal(await site.end(), 0)
 })
 
 t.test('a block or a change that cannot be applied is an error', async t => {

@@ -26,7 +26,7 @@ export type {
   HealthCheck,
   Routes,
 } from '../../kernel/bundle.ts'
-export { type Argument, type Controller, defineController, toController } from '../../kernel/controller.ts'
+export { type Controller, defineController, toController } from '../../kernel/controller.ts'
 export { isDebugOn } from '../../kernel/debug-gate.ts'
 export { dump } from '../../kernel/dump.ts'
 export {
@@ -99,6 +99,7 @@ export { Response } from '../../lib/http/response.ts'
 export type { Logger } from '../../lib/log/logger.ts'
 export type { RouteDefinition } from '../../lib/routing/route.ts'
 export type { RequestHandler } from '../../lib/routing/route-collection.ts'
+export type { Argument } from '../../lib/routing/sources.ts'
 export type { UrlGenerator } from '../../lib/routing/url-generator.ts'
 export type { StandardSchema } from '../../lib/schema/standard-schema.ts'
 export type { Secrets } from '../../lib/secrets.ts'

@@ -1,6 +1,5 @@
 import { existsSync, readdirSync, readFileSync } from 'node:fs'
 import path from 'node:path'
-import type { Declaration } from 'acorn'
 import type { Application } from '../../kernel/bundle.ts'
 import { type CommandInput, CommandUsageError, type ExitCode, exitCodes } from '../../kernel/console-command.ts'
 import type { Output } from '../../lib/console/output.ts'
@@ -8,7 +7,6 @@ import { packageDirectory } from '../../lib/package.ts'
 import type { Route } from '../../lib/routing/route.ts'
 import { carryOut } from './plan.ts'
 import { createImport, listBundle, orderImports, registerInBundle } from './source-edits.ts'
-import { isFunction, parseSource, unwrap } from './syntax.ts'
 
 /** The bundle for the generated code. */
 interface ChosenBundle {
@@ -77,7 +75,7 @@ export function makeCollector(
   const { file, name: bundle, text } = chooseBundle(directory, input)
   const path = `bundles/${bundle.kebab}/${name.kebab}-collector`
   const test = `tests/${path}.test.ts`
-  const replacements = { ...replaceBundle(bundle), ...replaceExport(text, bundle), ...replaceName(name) }
+  const replacements = { ...replaceBundle(bundle), ...replaceName(name) }
   const fill = (skeleton: string) => fillSkeleton(skeleton, replacements)
   const files = [
     { path: `${path}.ts`, text: fill('collector.ts.txt') },
@@ -139,7 +137,7 @@ export function makePage(directory: string, routes: Iterable<Route>, input: Comm
   }
   const path = `bundles/${bundle.kebab}/${name.kebab}-page`
   const test = `tests/${path}.test.ts`
-  const replacements = { ...replaceBundle(bundle), ...replaceExport(text, bundle), ...replaceName(name) }
+  const replacements = { ...replaceBundle(bundle), ...replaceName(name) }
   const fill = (skeleton: string) => fillSkeleton(skeleton, replacements)
   const files = [
     { path: `${path}.ts`, text: fill('page.ts.txt') },
@@ -160,12 +158,6 @@ function replaceBundle({ camel, kebab }: Pick<Name, 'camel' | 'kebab'>): Replace
   return { 'acme-shop': kebab, acmeShop: camel }
 }
 
-/** Tests import the bundle itself, however its file exports it. */
-function replaceExport(text: string | undefined, { camel }: Name): Replacements {
-  const { name, value } = findExportedBundle(text, `${camel}Bundle`)
-  return { '{ acmeShopBundle }': `{ ${name} }`, 'acmeShopBundle]': `${value}]` }
-}
-
 /** The replacements of the generated thing, which is called `sample-name` in skeletons. */
 function replaceName({ camel, kebab, pascal, snake, title }: Name): Replacements {
   return { 'sample-name': kebab, sampleName: camel, SampleName: pascal, sample_name: snake, 'Sample name': title }
@@ -178,35 +170,6 @@ function fillSkeleton(skeleton: string, replacements: Replacements): string {
   const known = Object.keys(replacements).sort((one, other) => other.length - one.length)
   const pattern = new RegExp(known.map(word => word.replace(/[(){}\].]/g, '\\$&')).join('|'), 'g')
   return orderImports(text.replace(pattern, word => replacements[word] ?? word))
-}
-
-/** The bundle of a file: the name that others import, and an expression for the bundle. */
-interface ExportedBundle {
-  readonly name: string
-  readonly value: string
-}
-
-/**
- * Finds the bundle that a file exports: a constant, a class, or a function that creates it. Otherwise it is the constant
- * that `make:bundle` writes.
- */
-function findExportedBundle(text: string | undefined, usual: string): ExportedBundle {
-  const body = (text === undefined ? undefined : parseSource(text))?.program.body ?? []
-  const found = body.flatMap(node =>
-    node.type === 'ExportNamedDeclaration' && node.declaration ? readDeclaration(node.declaration) : [],
-  )
-  return found.find(({ name }) => name.endsWith('Bundle')) ?? { name: usual, value: usual }
-}
-
-function readDeclaration(node: Declaration): ExportedBundle[] {
-  if (node.type === 'VariableDeclaration') {
-    return node.declarations.flatMap(({ id, init }) => {
-      if (id.type !== 'Identifier') return []
-      return [{ name: id.name, value: init && isFunction(unwrap(init)) ? `${id.name}()` : id.name }]
-    })
-  }
-  if (node.type === 'ClassDeclaration') return [{ name: node.id.name, value: `new ${node.id.name}()` }]
-  return node.type === 'FunctionDeclaration' ? [{ name: node.id.name, value: `${node.id.name}()` }] : []
 }
 
 /** A name in the spellings of files, code, routes and titles. */

@@ -18,7 +18,7 @@ import {
   unwrap,
 } from './syntax.ts'
 
-/** Adds a bundle to the list of bundles that `loadBundles` returns, however it is written. */
+/** Adds a bundle to the list of bundles that `createBundles` returns, however it is written. */
 export function listBundle(text: string, bundle: string, file: string): FileChange {
   const added = createImport(bundle, file)
   const source = parseSource(text)
@@ -31,7 +31,7 @@ export function listBundle(text: string, bundle: string, file: string): FileChan
 function addToList(source: Source, bundle: string, added: string): string | undefined {
   const { program } = source
   const [list, ...others] = new Set(
-    returned(findValue(program, 'loadBundles')).flatMap(node => findArrays(program, node)),
+    returned(findValue(program, 'createBundles')).flatMap(node => findArrays(program, node)),
   )
   const imported = addImport(source, added)
   if (list === undefined || others.length > 0 || imported === undefined) return undefined

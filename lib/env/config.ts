@@ -9,7 +9,7 @@ import {
 } from '../http/trusted-proxies.ts'
 import { type LogLevel, logLevels } from '../log/logger.ts'
 import { asFlag, asListOf, asOneOf, type Conversion } from '../text/conversion.ts'
-import { type Environment, environments } from './dotenv.ts'
+import { type Environment, environmentOf, environments } from './dotenv.ts'
 import { CONFIG_INVALID } from './errors.ts'
 import { type BundleSettings, defineSettings, kernelName, type Settings } from './settings.ts'
 
@@ -40,7 +40,7 @@ export interface Config {
   readonly logLevel: LogLevel
 }
 
-/** The `APP_SECRET` of the `.env` file in the repository. It is public: only for development. */
+/** The `APP_SECRET` of a new application, and of one without the setting. It is public: only for development. */
 export const shippedSecret = 'shipped-for-development-only-never-for-production'
 
 /**
@@ -49,9 +49,11 @@ export const shippedSecret = 'shipped-for-development-only-never-for-production'
  */
 export function readConfig(settings: Settings): Config {
   // The defaults of other settings depend on these two.
-  const environment = asEnvironment.convert(settings.textOf('APP_ENV') ?? 'dev') ?? 'prod'
-  const isProduction = settings.textOf('NODE_ENV') === 'production'
-  const isSecretOwn = settings.textOf('APP_ENV') === 'prod'
+  const [APP_ENV, NODE_ENV] = [settings.textOf('APP_ENV'), settings.textOf('NODE_ENV')]
+  const name = environmentOf({ APP_ENV, NODE_ENV })
+  const environment = asEnvironment.convert(name) ?? 'prod'
+  const isProduction = NODE_ENV === 'production'
+  const isSecretOwn = name === 'prod'
   const values = settings.declare(kernelName, createKernelSettings({ environment, isProduction, isSecretOwn }))
   return Object.freeze({
     environment,
@@ -101,11 +103,11 @@ interface KernelConditions {
 function createKernelSettings(conditions: KernelConditions): BundleSettings<KernelSettings> {
   const { environment, isProduction, isSecretOwn } = conditions
   return defineSettings({
-    NODE_ENV: { help: 'production turns debug off, independent of other settings', default: undefined },
+    NODE_ENV: { help: 'production turns debug off; without APP_ENV, it also chooses prod', default: undefined },
     APP_ENV: {
       help: 'the environment: dev is for your own machine, prod for all others',
       schema: asEnvironment,
-      default: 'dev',
+      default: isProduction ? 'prod' : 'dev',
     },
     APP_DEBUG: {
       help: 'shows details of errors; the profiler and all debug output also need APP_ENV=dev',
@@ -120,6 +122,7 @@ function createKernelSettings(conditions: KernelConditions): BundleSettings<Kern
       help: 'for signatures and encryption, by app.secrets',
       schema: createSecretConversion(isSecretOwn),
       secret: true,
+      ...(environment !== 'prod' && !isProduction && { default: shippedSecret }),
     },
     APP_SECRET_OLD: {
       help: 'earlier values of APP_SECRET: what they have signed or encrypted is still accepted',

@@ -13,7 +13,7 @@ interface DotenvResult {
 /**
  * Reads `.env`, `.env.local` (not for tests), `.env.<environment>` and `.env.<environment>.local` of a directory, as
  * Symfony does: later files win over earlier ones, and the environment of the process wins over all files. The name of
- * the environment is the argument, which then is `APP_ENV`, or else `APP_ENV`. Files may be missing; variables are not
+ * the environment is the argument, which then is `APP_ENV`, or else that of {@link environmentOf}. Files may be missing; variables are not
  * expanded.
  *
  * @throws CONFIG_FILE_UNREADABLE CONFIG_FILE_MALFORMED
@@ -31,7 +31,7 @@ export function readDotenv(
     Object.assign(values, variables)
     for (const key of Object.keys(variables)) if (!Object.hasOwn(regular, key)) files[key] = name
   }
-  const current = () => (regular.APP_ENV ?? values.APP_ENV) || 'dev'
+  const current = () => environmentOf({ ...values, ...regular })
 
   read('.env')
   if (current() !== 'test') read('.env.local')
@@ -42,6 +42,11 @@ export function readDotenv(
     read(`.env.${name}.local`)
   }
   return { variables: { ...values, ...regular }, files }
+}
+
+/** The name of the environment: `APP_ENV`, or without it `prod` if `NODE_ENV` is `production`, and else `dev`. */
+export function environmentOf({ APP_ENV, NODE_ENV }: Readonly<Record<string, string | undefined>>): string {
+  return APP_ENV || (NODE_ENV === 'production' ? 'prod' : 'dev')
 }
 
 function definedOf(variables: Readonly<Record<string, string | undefined>>): Record<string, string> {

@@ -15,6 +15,7 @@ import {
   type RouteParameters,
   type RouteRequirements,
 } from './route.ts'
+import type { Argument, DefineSourced, ValuesOf } from './sources.ts'
 
 /**
  * A function that answers requests: the short form of a controller. `parameters` are those of the route: the values of its
@@ -60,11 +61,28 @@ type Merged<outer extends object, inner extends object> = {
       : never
 }
 
+/** Declares a route for one method. As methods, they let a collection for controllers be used as one for any values. */
+declare abstract class Short<controller, prefix extends string, host extends string, defaults extends object> {
+  /** With a controller, or a function that takes the request and the parameters of the route. */
+  abstract declare<path extends string>(
+    name: string,
+    path: path,
+    controller: Answering<controller, `${prefix}${path} ${host}`, defaults>,
+  ): Route
+  /** With sources of arguments, which also determine the types of the function's arguments. */
+  abstract declare<const sources extends readonly unknown[], call extends (...values: ValuesOf<sources>) => unknown>(
+    name: string,
+    path: string,
+    sources: sources & readonly Argument[],
+    call: call,
+  ): Route
+}
+
 /** The arguments of `get` and the like. In other frameworks, functions that run before the controller come between them. */
 type ShortDefinition = readonly [name: string, path: string, controller: unknown, ...others: unknown[]]
 
 const manyControllers =
-  "it has one controller: sources are a part of it, as in defineController('books', [sources], function), and what runs before it is a listener of RequestEvent"
+  "it has one controller: sources are a list before it, as in get('books', '/books', [sources], function), and what runs before it is a listener of RequestEvent"
 
 /** Declares routes: all of an application, or those of a group. The type parameters are those of the group. */
 export abstract class RouteDeclarations<
@@ -73,8 +91,17 @@ export abstract class RouteDeclarations<
   host extends string = '',
   defaults extends object = NoDefaults,
 > {
+  /** Makes the controllers of routes with sources. */
+  protected readonly define: DefineSourced
+  /** The beginning of the names of all routes. */
+  readonly #names: string
   /** Routes that were declared here and in groups of it. */
   #count = 0
+
+  constructor(define: DefineSourced, names = '') {
+    this.define = define
+    this.#names = names
+  }
 
   /** Declares a route. `shared` are the requirements of groups around it. */
   protected abstract declare(definition: RouteDefinition, shared: RouteRequirements): Route
@@ -100,55 +127,25 @@ export abstract class RouteDeclarations<
     return this.#declare(definition, {})
   }
 
-  /** Declares a route for GET and HEAD. @throws ROUTE_DEFINITION_INVALID ROUTE_NAME_TAKEN */
-  get<path extends string>(
-    name: string,
-    path: path,
-    controller: Answering<controller, `${prefix}${path} ${host}`, defaults>,
-  ): Route
-  get(...definition: ShortDefinition): Route {
-    return this.#declareFor('GET', definition)
-  }
+  /** Declares a route for GET and HEAD. @throws ROUTE_DEFINITION_INVALID ROUTE_NAME_TAKEN ARGUMENT_INVALID */
+  readonly get: Short<controller, prefix, host, defaults>['declare'] = (...definition: ShortDefinition) =>
+    this.#declareFor('GET', definition)
 
-  /** Declares a route for POST. @throws ROUTE_DEFINITION_INVALID ROUTE_NAME_TAKEN */
-  post<path extends string>(
-    name: string,
-    path: path,
-    controller: Answering<controller, `${prefix}${path} ${host}`, defaults>,
-  ): Route
-  post(...definition: ShortDefinition): Route {
-    return this.#declareFor('POST', definition)
-  }
+  /** Declares a route for POST. @throws ROUTE_DEFINITION_INVALID ROUTE_NAME_TAKEN ARGUMENT_INVALID */
+  readonly post: Short<controller, prefix, host, defaults>['declare'] = (...definition: ShortDefinition) =>
+    this.#declareFor('POST', definition)
 
-  /** Declares a route for PUT. @throws ROUTE_DEFINITION_INVALID ROUTE_NAME_TAKEN */
-  put<path extends string>(
-    name: string,
-    path: path,
-    controller: Answering<controller, `${prefix}${path} ${host}`, defaults>,
-  ): Route
-  put(...definition: ShortDefinition): Route {
-    return this.#declareFor('PUT', definition)
-  }
+  /** Declares a route for PUT. @throws ROUTE_DEFINITION_INVALID ROUTE_NAME_TAKEN ARGUMENT_INVALID */
+  readonly put: Short<controller, prefix, host, defaults>['declare'] = (...definition: ShortDefinition) =>
+    this.#declareFor('PUT', definition)
 
-  /** Declares a route for PATCH. @throws ROUTE_DEFINITION_INVALID ROUTE_NAME_TAKEN */
-  patch<path extends string>(
-    name: string,
-    path: path,
-    controller: Answering<controller, `${prefix}${path} ${host}`, defaults>,
-  ): Route
-  patch(...definition: ShortDefinition): Route {
-    return this.#declareFor('PATCH', definition)
-  }
+  /** Declares a route for PATCH. @throws ROUTE_DEFINITION_INVALID ROUTE_NAME_TAKEN ARGUMENT_INVALID */
+  readonly patch: Short<controller, prefix, host, defaults>['declare'] = (...definition: ShortDefinition) =>
+    this.#declareFor('PATCH', definition)
 
-  /** Declares a route for DELETE. @throws ROUTE_DEFINITION_INVALID ROUTE_NAME_TAKEN */
-  delete<path extends string>(
-    name: string,
-    path: path,
-    controller: Answering<controller, `${prefix}${path} ${host}`, defaults>,
-  ): Route
-  delete(...definition: ShortDefinition): Route {
-    return this.#declareFor('DELETE', definition)
-  }
+  /** Declares a route for DELETE. @throws ROUTE_DEFINITION_INVALID ROUTE_NAME_TAKEN ARGUMENT_INVALID */
+  readonly delete: Short<controller, prefix, host, defaults>['declare'] = (...definition: ShortDefinition) =>
+    this.#declareFor('DELETE', definition)
 
   /**
    * Declares routes with a common prefix of their paths and names, with common defaults, requirements, host, schemes or
@@ -163,6 +160,8 @@ export abstract class RouteDeclarations<
     const group = new RouteGroup<controller, `${prefix}${inner}`, ownHost, Merged<defaults, own>>(
       options,
       (definition, shared) => this.#declare(definition, shared),
+      this.define,
+      this.#names,
     )
     const before = this.#count
     group.check(declare(group))
@@ -172,9 +171,19 @@ export abstract class RouteDeclarations<
     }
   }
 
-  #declareFor(method: RouteMethod, [name, path, controller, ...others]: ShortDefinition): Route {
-    if (others.length > 0) throw new ROUTE_DEFINITION_INVALID([name, manyControllers])
+  #declareFor(method: RouteMethod, [name, path, ...rest]: ShortDefinition): Route {
+    const [first, call] = rest
+    const isSourced = Array.isArray(first)
+    if (rest.length > (isSourced ? 2 : 1)) throw new ROUTE_DEFINITION_INVALID([name, manyControllers])
+    const controller = isSourced ? this.#defineSourced(method, name, first, call) : first
     return this.#declare({ name, path, controller, methods: [method] }, {})
+  }
+
+  #defineSourced(method: RouteMethod, name: string, sources: readonly unknown[], call: unknown): object {
+    const definition = `routes.${method.toLowerCase()}(name, path, [sources], function)`
+    const controller = this.define(definition, `${this.#names}${name}`, sources, call)
+    noteDeclaration([controller], this.#defineSourced)
+    return controller
   }
 }
 
@@ -193,8 +202,10 @@ class RouteGroup<
   constructor(
     options: RouteGroupOptions,
     declareOutside: (definition: RouteDefinition, shared: RouteRequirements) => Route,
+    define: DefineSourced,
+    names: string,
   ) {
-    super()
+    super(define, `${names}${options.name ?? ''}`)
     this.#options = options
     this.#declareOutside = declareOutside
     if (options.prefix?.endsWith('/')) this.#refuse('its prefix ends with a slash, with which each path begins')
@@ -255,6 +266,11 @@ export class RouteCollection<controller = unknown> extends RouteDeclarations<con
   readonly #ordered: Route[] = []
   readonly #named = new Map<string, Route>()
   readonly #aliases = new Map<string, Route>()
+
+  /** By default, the controller of a route with sources is an object with the sources and the function. */
+  constructor(define: DefineSourced = (_definition, name, sources, call) => ({ name, sources, call })) {
+    super(define)
+  }
 
   get size(): number {
     return this.#ordered.length

@@ -503,9 +503,29 @@ const inRegister: readonly Mistake<Application>[] = [
       `a function before the controller of routes.${method}()`,
       ({ routes }) => Reflect.apply(routes[method], routes, ['a', '/a', answer, answer]),
       'ROUTE_DEFINITION_INVALID',
-      "it has one controller: sources are a part of it, as in defineController('books', [sources], function)",
+      "it has one controller: sources are a list before it, as in get('books', '/books', [sources], function)",
     ],
   ),
+  [
+    'a route with sources and no function',
+    ({ routes }) => Reflect.apply(routes.get, routes, ['a', '/a', [currentRequest]]),
+    'ARGUMENT_INVALID',
+    'routes.get(name, path, [sources], function): the last argument of "a" must be a function, not undefined',
+  ],
+  [
+    'a route whose function takes more arguments than it has sources',
+    ({ routes }) =>
+      routes.group({ name: 'b_' }, group =>
+        group.post(
+          'a',
+          '/a',
+          [currentRequest],
+          wrong((a: unknown, b: unknown) => [a, b]),
+        ),
+      ),
+    'ARGUMENT_INVALID',
+    'routes.post(name, path, [sources], function): the function of "b_a" takes 2 arguments, so the list needs 2 sources, not 1',
+  ],
   [
     'options for a fallback',
     () => queryValue('page', asInteger, wrong({ fallback: 1 })),
@@ -1549,7 +1569,10 @@ t.test('a value in the list of bundles that is none is refused with the way to m
     offences.push(...compare(await createTestKernel({ bundles }).catch((error: unknown) => error), mistake))
   }
   t.strictSame(offences, [])
-  t.throws(() => checkBundles(undefined), { code: 'KERNEL_BUNDLES_MISSING', message: 'is undefined: loadBundles()' })
+  t.throws(() => checkBundles(undefined), {
+    code: 'KERNEL_BUNDLES_MISSING',
+    message: 'is undefined: it must be an array of bundles',
+  })
 })
 
 t.test('a command of the console that cannot be used is refused when the console runs', async t => {

@@ -137,11 +137,11 @@ t.test('the list of bundles is a function of bundles/index.ts', async t => {
   const compiled = path.join(empty, 'dist/bundles/index.js')
   const isMissing = (file: string) => ({
     code: 'APPLICATION_BUNDLES_MISSING',
-    message: `There is no list of bundles: the file ${file} does not exist. It must export a function "loadBundles".`,
+    message: `There is no list of bundles: the file ${file} does not exist. It must export a function "createBundles".`,
   })
   const isInvalid = (file: string) => ({
     code: 'APPLICATION_BUNDLES_INVALID',
-    message: `The file ${file} must export a function "loadBundles", which returns the list of bundles.`,
+    message: `The file ${file} must export a function "createBundles", which returns the list of bundles.`,
   })
   // The source is named, also where Node runs the compiled file.
   await t.rejects(importBundles(empty, { isDirect: true }), isMissing(source))

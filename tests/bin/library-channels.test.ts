@@ -369,7 +369,7 @@ t.test('only development with one of the libraries loads what changes them', asy
   const bundles = createSources(folder).toProgram(path.join(folder, 'bundles/index.ts'))
   mkdirSync(path.dirname(bundles), { recursive: true })
   writeFileSync(path.join(folder, 'package.json'), '{"type":"module"}')
-  writeFileSync(bundles, "export const loadBundles = () => Promise.resolve([{ name: 'empty', register() {} }])")
+  writeFileSync(bundles, "export const createBundles = () => Promise.resolve([{ name: 'empty', register() {} }])")
   const [programs, channels] = ['bin/programs.js', 'kernel/libraries/open-channels.js'].map(file =>
     JSON.stringify(new URL(`../../${file}`, import.meta.url)),
   )

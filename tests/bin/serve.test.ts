@@ -56,7 +56,7 @@ function createApplication(t: Test, bundles: string): string {
 }
 
 t.test('a program of your own boots an application, and serves it', async t => {
-  const directory = createApplication(t, 'export const loadBundles = async () => []')
+  const directory = createApplication(t, 'export const createBundles = async () => []')
   const kernel = await bootApplication(pathToFileURL(`${directory}/`), { environment: 'test' })
   t.teardown(() => kernel.close())
   t.equal(kernel.app.directory, directory)
@@ -64,7 +64,7 @@ t.test('a program of your own boots an application, and serves it', async t => {
   const server = await createNodeServer(kernel.app)
   t.teardown(() => server.close())
   const url = await server.listen('127.0.0.1', 0)
-  t.equal((await fetch(url)).status, 500, 'the last resort of a kernel without bundles')
+  t.equal((await fetch(url)).status, 404, 'the framework bundle is added to an empty list')
 })
 
 t.test(

@@ -83,6 +83,11 @@ export function startCounted(t: Test, options: readonly string[], variables: Nod
   return start(t, [], [process.execPath, 'dist/bin/start.js', '.', ...options], variables)
 }
 
+/** Starts a program with coverage, such as an application in one file. */
+export function startCountedFile(t: Test, file: string, parameters: readonly string[]): SiteProcess {
+  return start(t, [], [process.execPath, '--enable-source-maps', file, ...parameters])
+}
+
 /** Starts a program of `tests/fixtures` with coverage. */
 export function startFixture(
   t: Test,

@@ -25,14 +25,8 @@ const files: Readonly<Record<string, string>> = {
   'bundles/index.ts': `import { type Bundle, createFrameworkBundle } from 'sinfonietta'
 import { homeBundle } from './home/home-bundle.ts'
 
-export async function loadBundles({ isDebug }: { readonly isDebug: boolean }): Promise<readonly Bundle[]> {
-  const bundles = [createFrameworkBundle(), homeBundle]
-  return isDebug ? [...bundles, ...(await loadDevelopment())] : bundles
-}
-
-async function loadDevelopment(): Promise<readonly Bundle[]> {
-  const { createProfilerBundle } = await import('sinfonietta/profiler')
-  return [createProfilerBundle()]
+export function createBundles(): Bundle[] {
+  return [createFrameworkBundle(), homeBundle]
 }
 `,
   'bundles/home/home-bundle.ts': `import { type Application, type Bundle, Response } from 'sinfonietta'
@@ -49,10 +43,10 @@ export const homeBundle: Bundle = {
   'templates/home/home.hbs':
     '<html><head><link rel="stylesheet" href="{{asset \'home/home.css\'}}"></head><body>Hello.</body></html>\n',
   'tests/home.test.ts': `import { t } from 'tap'
-import { loadBundles } from '../bundles/index.ts'
+import { createBundles } from '../bundles/index.ts'
 
 t.test('there are two bundles', async t => {
-  t.equal((await loadBundles({ isDebug: false })).length, 2)
+  t.equal(createBundles().length, 2)
 })
 `,
 }

@@ -44,7 +44,7 @@ export async function followGuides(t: Test, names: readonly string[]): Promise<v
       project.reset()
       const files = writeFiles(blocks, project)
       for (const block of blocks) checkText(t, block, name, files, project)
-      await followGuide(t, blocks, files, project)
+      await followGuide(t, name, blocks, files, project)
     })
   }
 }
@@ -65,7 +65,7 @@ async function checkCode(t: Test, all: readonly Guide[], project: GuideProject):
       }
     }
     for (const [file, text] of changed) {
-      const place = file.replace(/[^/]+$/, own => `${name}.${own}`)
+      const place = toChanged(file, name)
       project.write(place, text)
       written.push(place)
     }
@@ -73,6 +73,15 @@ async function checkCode(t: Test, all: readonly Guide[], project: GuideProject):
   await succeed(t, project, `node_modules/.bin/tsc --project . --noEmit false --outDir ${compiled} --sourceMap`)
   await succeed(t, project, `node_modules/.bin/biome check ${written.join(' ')}`)
   for (const file of written.filter(file => /\.m?js$/.test(file))) await succeed(t, project, `node --check ${file}`)
+}
+
+/** The name under which a file that a guide changes is compiled, because other guides change it, too. */
+function toChanged(file: string, guide: string): string {
+  return file.replace(/[^/]+$/, own => `${guide}.${own}`)
+}
+
+function toCompiled(file: string): string {
+  return `${compiled}/${file.replace(/ts$/, 'js')}`
 }
 
 async function succeed(
@@ -119,11 +128,16 @@ function checkText(
 /** Runs the tests of a guide in one process, and then its commands in their order. */
 async function followGuide(
   t: Test,
+  name: string,
   blocks: readonly GuideBlock[],
   files: readonly string[],
   project: GuideProject,
 ): Promise<void> {
   const tests = files.filter(file => file.endsWith('.test.ts'))
+  for (const file of files) {
+    const changed = toCompiled(toChanged(file, name))
+    if (project.has(changed)) project.write(toCompiled(file), project.read(changed))
+  }
   if (tests.length > 0) {
     project.write(`${compiled}/tests.js`, tests.map(file => `import './${file.replace(/ts$/, 'js')}'\n`).join(''))
     const needsDatabase = blocks.some(({ text }) => text.includes('TEST_DATABASE_URL'))

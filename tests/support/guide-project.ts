@@ -63,6 +63,10 @@ export class GuideProject {
     cpSync(this.#origin, this.directory, { recursive: true })
   }
 
+  has(file: string): boolean {
+    return existsSync(path.join(this.directory, file))
+  }
+
   read(file: string): string {
     return readFileSync(path.join(this.directory, file), 'utf8')
   }

@@ -11,11 +11,12 @@ import {
   ViewEvent,
 } from 'sinfonietta'
 import { createRequest } from 'sinfonietta/testing'
-import { type Argument, type Controller, ControllerResolver } from '#kernel/controller.ts'
+import { type Controller, ControllerResolver } from '#kernel/controller.ts'
 import { HttpKernel } from '#kernel/http-kernel.ts'
 import { createEventDispatcher, type EventClass, type EventDispatcher } from '#lib/event-dispatcher/event-dispatcher.ts'
 import { TraceableEventDispatcher } from '#lib/event-dispatcher/traceable-event-dispatcher.ts'
 import { Response } from '#lib/http/response.ts'
+import type { Argument } from '#lib/routing/sources.ts'
 import type { Act, ApplicationSpec, ControllerSpec, Ending, ListenerSpec, RequestSpec } from './random-application.ts'
 import type { Values } from './random-values.ts'
 import { RunLog } from './run-log.ts'

@@ -25,54 +25,55 @@ const spread = (mark: string) =>
 /** Spellings of lists. A list without a change is left to the user. */
 const lists = {
   'a list of names':
-    'export async function loadBundles() {\n  const bundles = [a, b«, shopBundle»]\n  return bundles\n}\n',
-  'an empty list': 'export const loadBundles = async () => [«shopBundle»]\n',
+    'export async function createBundles() {\n  const bundles = [a, b«, shopBundle»]\n  return bundles\n}\n',
+  'an empty list': 'export const createBundles = async () => [«shopBundle»]\n',
   'with a type':
-    'export function loadBundles() {\n  const bundles: readonly Bundle[] = [a()«, shopBundle»]\n  return bundles\n}\n',
-  'with satisfies and as': 'export const loadBundles = () => [a«, shopBundle»] as const satisfies Bundle[]\n',
-  'in parentheses': 'export const loadBundles = function () {\n  return ([a«, shopBundle»])\n}\n',
-  'calls with options': "export const loadBundles = async () => [a({ b: ['c', 'd]'] }, [e])«, shopBundle»]\n",
-  'a comma at the end': 'export const loadBundles = async () => [a, b,« shopBundle,»]\n',
+    'export function createBundles() {\n  const bundles: readonly Bundle[] = [a()«, shopBundle»]\n  return bundles\n}\n',
+  'with satisfies and as': 'export const createBundles = () => [a«, shopBundle»] as const satisfies Bundle[]\n',
+  'in parentheses': 'export const createBundles = function () {\n  return ([a«, shopBundle»])\n}\n',
+  'calls with options': "export const createBundles = async () => [a({ b: ['c', 'd]'] }, [e])«, shopBundle»]\n",
+  'a comma at the end': 'export const createBundles = async () => [a, b,« shopBundle,»]\n',
   'lines, commas and comments':
-    'export const loadBundles = async () => [\n  // the first\n  a,\n  b({\n    c: 1,\n  }), // the [last]\n«  shopBundle,\n»]\n',
+    'export const createBundles = async () => [\n  // the first\n  a,\n  b({\n    c: 1,\n  }), // the [last]\n«  shopBundle,\n»]\n',
   'lines without a comma at the end':
-    'export const loadBundles = () => [\n\ta,\n\tb«,» /* the last */\n«\tshopBundle\n»]\n',
+    'export const createBundles = () => [\n\ta,\n\tb«,» /* the last */\n«\tshopBundle\n»]\n',
   'lines with comments before the comma':
-    'export const loadBundles = () => [\n  a /* one */ /* , two */,«\n  shopBundle,»\n  ...b\n]\n',
-  'only a comment': 'export const loadBundles = () => [\n  // nothing yet\n«  shopBundle,\n»]\n',
-  'a comment within': `export const loadBundles = () => [${long.join(', ')}«, shopBundle» /* all */]\n`,
-  'a long line': `export async function loadBundles() {\n  return ${spread('  ')}\n}\n`,
+    'export const createBundles = () => [\n  a /* one */ /* , two */,«\n  shopBundle,»\n  ...b\n]\n',
+  'only a comment': 'export const createBundles = () => [\n  // nothing yet\n«  shopBundle,\n»]\n',
+  'a comment within': `export const createBundles = () => [${long.join(', ')}«, shopBundle» /* all */]\n`,
+  'a long line': `export async function createBundles() {\n  return ${spread('  ')}\n}\n`,
   'bundles of development stay the last':
-    'export const loadBundles = async ({ isDebug }) => [a,« shopBundle,» ...(isDebug ? [b] : [])]\n',
-  'a spread of an imported list': 'export const loadBundles = async () => [...others«, shopBundle»]\n',
+    'export const createBundles = async ({ isDebug }) => [a,« shopBundle,» ...(isDebug ? [b] : [])]\n',
+  'a spread of an imported list': 'export const createBundles = async () => [...others«, shopBundle»]\n',
   'a list with and without development':
-    'export async function loadBundles(config) {\n  const bundles = [a«, shopBundle»]\n  return config.isDebug ? [...(await load()), ...bundles] : bundles\n}\nasync function load() {\n  return [b]\n}\n',
+    'export async function createBundles(config) {\n  const bundles = [a«, shopBundle»]\n  return config.isDebug ? [...(await load()), ...bundles] : bundles\n}\nasync function load() {\n  return [b]\n}\n',
   'two returns':
-    'const all = [a«, shopBundle»]\nexport function loadBundles(debug) {\n  if (!debug) return all\n  return all.concat([b])\n}\n',
+    'const all = [a«, shopBundle»]\nexport function createBundles(debug) {\n  if (!debug) return all\n  return all.concat([b])\n}\n',
   'a push afterwards':
-    'export function loadBundles(debug) {\n  const all = [a«, shopBundle»]\n  if (debug) all.push(b)\n  return all\n}\n',
-  'a call around the list': 'export const loadBundles = () => Promise.resolve(Object.freeze([a«, shopBundle»]))\n',
+    'export function createBundles(debug) {\n  const all = [a«, shopBundle»]\n  if (debug) all.push(b)\n  return all\n}\n',
+  'a call around the list': 'export const createBundles = () => Promise.resolve(Object.freeze([a«, shopBundle»]))\n',
   'a call of a function of the file':
-    'const create = () => [a«, shopBundle»]\nexport const loadBundles = async () => await create()\n',
+    'const create = () => [a«, shopBundle»]\nexport const createBundles = async () => await create()\n',
   'destructured from an object':
-    'export function loadBundles() {\n  const { c, all: bundles } = { c: [], all: [a«, shopBundle»] }\n  return bundles\n}\n',
-  'a property of an object': 'const groups = { all: [a«, shopBundle»] }\nexport const loadBundles = () => groups.all\n',
-  'a hole': 'export const loadBundles = () => [, a«, shopBundle»]\n',
-  'two different lists': 'export const loadBundles = debug => (debug ? [a, b] : [a])\n',
-  'an unknown list': 'export const loadBundles = async () => others\n',
-  'a list of another file': 'export const loadBundles = async () => load()\n',
-  'an unknown property': 'const groups = load()\nexport const loadBundles = () => groups.all ?? groups[0]\n',
-  'a computed property': "const groups = { all: [a] }\nexport const loadBundles = () => groups['all']\n",
+    'export function createBundles() {\n  const { c, all: bundles } = { c: [], all: [a«, shopBundle»] }\n  return bundles\n}\n',
+  'a property of an object':
+    'const groups = { all: [a«, shopBundle»] }\nexport const createBundles = () => groups.all\n',
+  'a hole': 'export const createBundles = () => [, a«, shopBundle»]\n',
+  'two different lists': 'export const createBundles = debug => (debug ? [a, b] : [a])\n',
+  'an unknown list': 'export const createBundles = async () => others\n',
+  'a list of another file': 'export const createBundles = async () => load()\n',
+  'an unknown property': 'const groups = load()\nexport const createBundles = () => groups.all ?? groups[0]\n',
+  'a computed property': "const groups = { all: [a] }\nexport const createBundles = () => groups['all']\n",
   'a function within':
-    'export function loadBundles() {\n  const others = () => {\n    return [b]\n  }\n  return [a(others)«, shopBundle»]\n}\n',
-  'a property of a call': 'export const loadBundles = () => load().all\n',
-  'a name that leads to itself': 'const { bundles } = bundles\nexport const loadBundles = () => bundles\n',
-  'a destructured rest': 'const { ...bundles } = { a: [] }\nexport const loadBundles = () => bundles\n',
-  'a missing property': 'const { [name]: bundles } = { a: [], ...b }\nexport const loadBundles = () => bundles\n',
-  'no function': 'export const loadBundles = bundles\n',
-  'a return without a value': 'export function loadBundles() {\n  return\n}\n',
-  'no declaration': 'export { loadBundles } from "./others.ts"\n',
-  'a syntax error': 'export const loadBundles = () => [a\n',
+    'export function createBundles() {\n  const others = () => {\n    return [b]\n  }\n  return [a(others)«, shopBundle»]\n}\n',
+  'a property of a call': 'export const createBundles = () => load().all\n',
+  'a name that leads to itself': 'const { bundles } = bundles\nexport const createBundles = () => bundles\n',
+  'a destructured rest': 'const { ...bundles } = { a: [] }\nexport const createBundles = () => bundles\n',
+  'a missing property': 'const { [name]: bundles } = { a: [], ...b }\nexport const createBundles = () => bundles\n',
+  'no function': 'export const createBundles = bundles\n',
+  'a return without a value': 'export function createBundles() {\n  return\n}\n',
+  'no declaration': 'export { createBundles } from "./others.ts"\n',
+  'a syntax error': 'export const createBundles = () => [a\n',
 }
 
 t.test('a bundle is added to the list of bundles, however it is written', async t => {

@@ -1,5 +1,5 @@
 import { type } from 'arktype'
-import type { HttpError } from 'sinfonietta'
+import type { Argument, HttpError } from 'sinfonietta'
 import { createRequest } from 'sinfonietta/testing'
 import { t } from 'tap'
 import * as v from 'valibot'
@@ -14,7 +14,7 @@ import {
   type Validation,
   type ValidationEnd,
 } from '#kernel/argument-sources.ts'
-import { type Argument, defineController } from '#kernel/controller.ts'
+import { defineController } from '#kernel/controller.ts'
 import { UploadedFile } from '#lib/body/form-data.ts'
 import type { StandardSchema } from '#lib/schema/standard-schema.ts'
 

@@ -1,5 +1,7 @@
+import { asInteger } from 'sinfonietta'
 import { t } from 'tap'
-import { defineController, nameOfController, toController } from '#kernel/controller.ts'
+import { currentRequest, routeParameter } from '#kernel/argument-sources.ts'
+import { defineController, defineSourced, isController, nameOfController, toController } from '#kernel/controller.ts'
 import { RouteCollection } from '#lib/routing/route-collection.ts'
 import { Declarations, noteDeclaration } from '#lib/stack/declaration-sites.ts'
 import { parseStack } from '#lib/stack/stack-frames.ts'
@@ -23,6 +25,30 @@ t.test('a route, its function and a controller are declared where the applicatio
   )
   const [defined = 0, grouped, used, plain = 0] = lines.map(site => site?.line)
   t.strictSame([grouped, used, plain], [defined + 2, defined + 2, defined + 4])
+})
+
+t.test('the controller of a route with sources has the name and the place of the route', async t => {
+  const routes = new RouteCollection(defineSourced)
+  let line = 0
+  routes.group({ prefix: '/shop', name: 'shop_' }, group => {
+    line = Number(parseStack(new Error('here'))[0]?.line)
+    group.get('item', '/:id', [routeParameter('id', asInteger), currentRequest], (id, request) => [
+      id + 1,
+      request.path,
+    ])
+  })
+  const route = routes.find('shop_item')
+  t.ok(isController(route?.controller))
+  t.equal(nameOfController(route?.controller), 'shop_item')
+  t.match(
+    [route, route?.controller].map(each => declarations.find(each)),
+    [
+      { file: here, line: line + 1 },
+      { file: here, line: line + 1 },
+    ],
+  )
+  const unnamed = new RouteCollection().get('plain', '/', [], () => 'plain')
+  t.match(unnamed.controller, { name: 'plain', sources: [], call: Function }, 'routing alone makes no controller')
 })
 
 t.test('a helper that declares several routes is the place of none of them', async t => {

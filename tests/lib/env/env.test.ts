@@ -116,7 +116,22 @@ t.test('config', async t => {
     t.equal(files.APP_SECRET, '.env')
   })
 
-  t.test('only a secret is needed', async t => {
+  t.test('in development and tests, nothing is needed', async t => {
+    t.hasStrict(parseConfig({}), { environment: 'dev', isDebug: true, secret: shippedSecret })
+    t.equal(parseConfig({ APP_ENV: 'test' }).secret, shippedSecret)
+    t.throws(() => parseConfig({ APP_ENV: 'prod' }), { code: 'CONFIG_INVALID', message: 'APP_SECRET is not set' })
+  })
+
+  t.test('without APP_ENV, the environment is prod where NODE_ENV is production', async t => {
+    t.hasStrict(parseConfig({ NODE_ENV: 'production', APP_SECRET }), { environment: 'prod', isDebug: false })
+    const secret = { NODE_ENV: 'production', APP_SECRET: shippedSecret }
+    t.throws(() => parseConfig(secret), { message: 'APP_SECRET is not a secret of its own' })
+    const directory = t.testdir({ '.env.dev': 'A=dev', '.env.prod': 'A=prod' })
+    t.equal(readDotenv(directory, { NODE_ENV: 'production' }).variables.A, 'prod')
+    t.equal(readDotenv(directory, { NODE_ENV: 'production', APP_ENV: 'dev' }).variables.A, 'dev')
+  })
+
+  t.test('without other settings, they have their defaults', async t => {
     t.strictSame(parseConfig({ APP_SECRET }), {
       environment: 'dev',
       isDebug: true,
@@ -247,7 +262,7 @@ t.test('config', async t => {
       '  LOG_LEVEL "warn" is not one of debug, info, warning, error, critical.',
     ].join('\n')
     t.throws(() => parseConfig(variables), { code: 'CONFIG_INVALID', message })
-    t.throws(() => parseConfig({}), {
+    t.throws(() => parseConfig({ NODE_ENV: 'production', APP_ENV: 'dev' }), {
       message:
         'The configuration has mistakes:\n  APP_SECRET is not set; it must be a text of at least 32 random characters.',
     })

@@ -1,4 +1,4 @@
-import { type Bundle, checkedForm, currentRequest, defineController, type Request, Response } from 'sinfonietta'
+import { type Bundle, checkedForm, currentRequest, type Request, Response } from 'sinfonietta'
 import * as v from 'valibot'
 import type { Database } from '../database/database.ts'
 import { UserListener } from './user-listener.ts'
@@ -34,28 +34,20 @@ export function createAccountsBundle(database: Database): Bundle {
       }
 
       routes.get('join', '/join', request => show(request, 'accounts/join'))
-      routes.post(
-        'join_send',
-        '/join',
-        defineController('join_send', [currentRequest, checkedForm(newUser)], async (request, form) => {
-          if (form.issues) return show(request, 'accounts/join', form, 422)
-          const { email, name, password } = form.value
-          const user = await users.add(email, name, password)
-          if (user !== undefined) return logIn(request, user)
-          const issues = { email: ['There is an account with this address. Log in instead.'] }
-          return show(request, 'accounts/join', { issues, values: { email, name } }, 422)
-        }),
-      )
+      routes.post('join_send', '/join', [currentRequest, checkedForm(newUser)], async (request, form) => {
+        if (form.issues) return show(request, 'accounts/join', form, 422)
+        const { email, name, password } = form.value
+        const user = await users.add(email, name, password)
+        if (user !== undefined) return logIn(request, user)
+        const issues = { email: ['There is an account with this address. Log in instead.'] }
+        return show(request, 'accounts/join', { issues, values: { email, name } }, 422)
+      })
       routes.get('login', '/login', request => show(request, 'accounts/login'))
-      routes.post(
-        'login_send',
-        '/login',
-        defineController('login_send', [currentRequest, checkedForm(credentials)], async (request, form) => {
-          const user = form.issues ? undefined : await users.authenticate(form.value.email, form.value.password)
-          if (user !== undefined) return logIn(request, user)
-          return show(request, 'accounts/login', { issues: { '': ['The address or the password is wrong.'] } }, 422)
-        }),
-      )
+      routes.post('login_send', '/login', [currentRequest, checkedForm(credentials)], async (request, form) => {
+        const user = form.issues ? undefined : await users.authenticate(form.value.email, form.value.password)
+        if (user !== undefined) return logIn(request, user)
+        return show(request, 'accounts/login', { issues: { '': ['The address or the password is wrong.'] } }, 422)
+      })
       routes.post('logout', '/logout', async ({ session }) => {
         await session.invalidate()
         return Response.redirect(urls.generate('tools'), 303)

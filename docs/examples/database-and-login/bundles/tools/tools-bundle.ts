@@ -1,5 +1,5 @@
 import path from 'node:path'
-import { asInteger, asText, type Bundle, checkedForm, currentRequest, defineController, queryValue } from 'sinfonietta'
+import { asInteger, asText, type Bundle, checkedForm, currentRequest, queryValue } from 'sinfonietta'
 import type { Database } from '../database/database.ts'
 import { Photos } from './photos.ts'
 import { newTool, ToolPages } from './tool-pages.ts'
@@ -19,18 +19,10 @@ export function createToolsBundle(database: Database): Bundle {
         defaults: { _role: 'member' },
       } as const
 
-      app.routes.get(
-        'tools',
-        '/',
-        defineController('tools', search, (...values) => pages.list(...values)),
-      )
+      app.routes.get('tools', '/', search, (...values) => pages.list(...values))
       app.routes.group(forMembers, routes => {
         routes.get('tool_new', '/new', request => pages.showForm(request))
-        routes.post(
-          'tool_add',
-          '',
-          defineController('tool_add', add, (...values) => pages.add(...values)),
-        )
+        routes.post('tool_add', '', add, (...values) => pages.add(...values))
         routes.get('tool', '/:id', (request, { id }) => pages.show(request, Number(id)))
         routes.get('tool_photo', '/:id/photo', (request, { id }) => pages.showPhoto(request, Number(id)))
         routes.post('tool_borrow', '/:id/borrow', (request, { id }) => pages.borrow(request, Number(id)))

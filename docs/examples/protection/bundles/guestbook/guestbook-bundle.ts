@@ -1,4 +1,4 @@
-import { type Bundle, currentRequest, defineController, type Request, Response, setCookie } from 'sinfonietta'
+import { type Bundle, type Request, Response, setCookie } from 'sinfonietta'
 
 /** Seconds for which a browser keeps the name of a guest. */
 const month = 30 * 86_400
@@ -28,31 +28,29 @@ export const guestbookBundle: Bundle = {
     const pay = () => Response.redirect(urls.generate('guestbook'), 303)
     const list = () => Response.json([...entries.values()])
 
-    const by = (name: string, call: (request: Request) => Response | Promise<Response>) =>
-      defineController(name, [currentRequest], call)
-    routes.get('guestbook', '/guestbook', by('guestbook', show))
+    routes.get('guestbook', '/guestbook', show)
     routes.add({
       name: 'guestbook_write',
       path: '/guestbook',
       methods: ['POST'],
       defaults: { _rate_limit: { points: 3, duration: 60 } },
-      controller: by('guestbook_write', write),
+      controller: write,
     })
-    routes.delete('guestbook_remove', '/guestbook/:id', by('guestbook_remove', remove))
+    routes.delete('guestbook_remove', '/guestbook/:id', remove)
     routes.add({
       name: 'guestbook_paid',
       path: '/guestbook/paid',
       methods: ['POST'],
       // The page of the payment service sends the user back by a form.
       defaults: { _cross_origin: ['https://pay.example'] },
-      controller: by('guestbook_paid', pay),
+      controller: pay,
     })
     routes.add({
       name: 'guestbook_list',
       path: '/guestbook.json',
       methods: ['GET'],
       defaults: { _cors: { origins: ['https://app.example'], maxAge: 3600 } },
-      controller: by('guestbook_list', list),
+      controller: list,
     })
   },
 }

@@ -1,13 +1,5 @@
 import { createHash, timingSafeEqual } from 'node:crypto'
-import {
-  type Bundle,
-  currentRequest,
-  defineController,
-  defineSettings,
-  type Request,
-  RequestEvent,
-  Response,
-} from 'sinfonietta'
+import { type Bundle, defineSettings, type Request, RequestEvent, Response } from 'sinfonietta'
 
 const adminSettings = defineSettings({
   ADMIN_PASSWORD: { help: 'the password of the administrator', secret: true, default: undefined },
@@ -49,11 +41,9 @@ export const adminBundle: Bundle = {
       return Response.redirect(urls.generate('login'), 303)
     }
 
-    const add = (name: string, path: string, method: 'GET' | 'POST', answer: (request: Request) => Promise<Response>) =>
-      routes.add({ name, path, methods: [method], controller: defineController(name, [currentRequest], answer) })
-    add('login', '/login', 'GET', request => show(request))
-    add('login_send', '/login', 'POST', login)
-    add('logout', '/logout', 'POST', logout)
+    routes.get('login', '/login', request => show(request))
+    routes.post('login_send', '/login', login)
+    routes.post('logout', '/logout', logout)
   },
 }
 

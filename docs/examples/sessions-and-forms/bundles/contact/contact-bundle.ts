@@ -34,11 +34,7 @@ export const contactBundle: Bundle = {
       createFileResponse(request, `${id}.picture`, { root: folder.directory, name: 'picture' })
 
     routes.get('contact', '/contact', request => show(request))
-    routes.post(
-      'contact_send',
-      '/contact',
-      defineController('contact_send', [checkedForm(messageSchema), currentRequest], send),
-    )
+    routes.post('contact_send', '/contact', [checkedForm(messageSchema), currentRequest], send)
     routes.add({
       name: 'contact_picture',
       path: '/contact/pictures/:id',

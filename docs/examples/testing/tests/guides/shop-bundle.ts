@@ -1,11 +1,10 @@
-import { type Bundle, defineController, HttpError, queryValue, type Request, Response, setCookie } from 'sinfonietta'
+import { type Bundle, HttpError, queryValue, type Request, Response, setCookie } from 'sinfonietta'
 
 /** A search, a cart and an album. */
 export const shopBundle: Bundle = {
   name: 'shop',
   register({ routes }) {
-    const search = defineController('search', [queryValue('for')], text => Response.json({ found: [text] }))
-    routes.get('search', '/search', search)
+    routes.get('search', '/search', [queryValue('for')], text => Response.json({ found: [text] }))
     routes.post('add', '/cart', addToCart)
     routes.get('cart', '/cart', showCart)
     routes.post('photos', '/photos', countPhotos)
