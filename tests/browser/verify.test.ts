@@ -48,6 +48,10 @@ t.test('a finding is fixed in the file, and verified by the page', needsBrowser,
   await status.getByText('Less, but still there: 30 queries → 20').waitFor()
   write(text => text.replace('id < 20', 'id < 1'))
   await status.getByText('Fixed: 30 queries → 1').waitFor()
+  t.match(
+    await status.locator('pre').innerText(),
+    /Before +Replay 1 +Replay 2 +Replay 3\nSELECT \* FROM prices WHERE id = \? +30 queries +1 +1 +1\nRequest/,
+  )
 
   await status.getByRole('link', { name: 'New profile' }).click()
   const section = await page.locator('#since-edit').innerText()

@@ -11,6 +11,8 @@ interface VerifyAnswer {
   readonly state: 'fixed' | 'doubtful' | 'present' | 'failing' | 'unsure'
   readonly text: string
   readonly links: readonly { readonly text: string; readonly link: string }[]
+  /** What was measured before and in each replay: a table as text. */
+  readonly proof: string
 }
 
 /** Milliseconds before a retry after the stream has ended: doubled with each failure. */
@@ -29,7 +31,7 @@ export function enableVerification(root: ParentNode): void {
 
 class Verification {
   readonly #form: HTMLFormElement
-  readonly #status = createElement('p', { class: 'verify-status', role: 'status' })
+  readonly #status = createElement('div', { class: 'verify-status', role: 'status' })
   readonly #cancel = createElement('button', { class: 'button small', type: 'button', hidden: '' }, 'Cancel')
   /** The version of the code that was verified last. */
   #verified: number
@@ -127,10 +129,11 @@ class Verification {
     // The server has stopped meanwhile: its next process sends its state.
     if (!this.#isWaiting || answer === undefined) return
     this.#verified = version
-    const { links, state, text } = answer
+    const { links, proof, state, text } = answer
     this.#verdict = [
       createElement('strong', {}, text),
       ...links.map(({ link, text }) => createElement('a', { href: link }, text)),
+      createElement('pre', {}, proof),
     ]
     const isWrong = state === 'present' || state === 'failing'
     if (!isWrong) this.#stop()

@@ -111,7 +111,7 @@ export interface Verification {
 }
 
 /**
- * Replays a request and judges its flaws: once, and three times if a flaw is a time and the request changes no data. A page
+ * Replays a request and judges its flaws: once, and three times if a flaw can be measured and the request changes no data. A page
  * that fails is not replayed again.
  */
 export async function verifyFlaws(
@@ -120,8 +120,8 @@ export async function verifyFlaws(
   judge: Judge,
   repeat: () => Promise<Repeated>,
 ): Promise<Verification | { readonly problem: string }> {
-  const isOften = flaws.some(({ finding }) => finding !== undefined && isTimed(finding, original, judge))
-  const count = isOften && isSafe(original.summary.method) ? timedCount : 1
+  const isMeasured = flaws.some(({ finding }) => finding && judge.measure(finding, original) !== undefined)
+  const count = isMeasured && isSafe(original.summary.method) ? timedCount : 1
   const replays: Profile[] = []
   for (;;) {
     const result = await repeat()
@@ -136,6 +136,29 @@ export async function verifyFlaws(
     if (isOver || versions.length >= count) return { verdicts, replays: versions }
     replays.unshift(result.profile)
   }
+}
+
+const nameLimit = 40
+
+/**
+ * Writes what a verdict is about as a table: the amount of exactly this flaw, and the duration, before and in each replay.
+ */
+export function writeProof({ finding }: Flaw, original: Profile, replays: Versions, judge: Judge): string {
+  const inOrder = [original, ...replays.toReversed()]
+  const amounts = inOrder.flatMap(profile => (finding && judge.measure(finding, profile)) ?? [])
+  const values = amounts.map(({ unit, value }, index) =>
+    unit === 'ms' ? formatDuration(value) : `${formatNumber(value)}${index === 0 ? ` ${unit}` : ''}`,
+  )
+  const name = finding && (splitSentence('problem', finding).find(({ isValue }) => isValue)?.text ?? finding.title)
+  const rows = [
+    ['', 'Before', ...replays.map((_, index) => `Replay ${index + 1}`)],
+    ...(name === undefined || values.length === 0 ? [] : [[shorten(toOneLine(name), nameLimit), ...values]]),
+    ['Request', ...inOrder.map(({ summary }) => formatDuration(summary.duration))],
+  ]
+  const widthOf = (column: number) => Math.max(...rows.map(row => row[column]?.length ?? 0))
+  const pad = (cell: string, column: number) =>
+    column === 0 ? cell.padEnd(widthOf(column)) : cell.padStart(widthOf(column))
+  return rows.map(row => row.map(pad).join('  ')).join('\n')
 }
 
 function toFixed(cautions: readonly string[], facts: string): FixVerdict {

@@ -1,8 +1,12 @@
 import { formatSql } from '../../../../lib/sql/format.ts'
 import { isDocumentStore } from '../../../../lib/sql/tokens.ts'
+import type { Caller, CallerPlace } from '../../../../lib/stack/callers.ts'
 import { highlightSql, type Token } from '../../../../lib/stack/highlight.ts'
+import { SourceExcerpts } from '../../../../lib/stack/source-excerpts.ts'
+import { resolveLocated } from '../../../../lib/stack/stack-frames.ts'
 import { TextMemo } from '../../../../lib/text/text-memo.ts'
 import { HtmlFragment, type View } from '../../../../lib/view/view.ts'
+import { nameFrame } from '../../profile/code.ts'
 import {
   formatCount,
   formatDuration,
@@ -19,6 +23,7 @@ import { profileLink } from '../../profile/links.ts'
 import type { Profile } from '../../profile/profile.ts'
 import { type Period, workTime } from '../../profile/work.ts'
 import type { EditorLinks } from '../../web/editor-links.ts'
+import { viewSource } from '../../web/exceptions.ts'
 import { toBar } from '../../web/panels/parts.ts'
 import type { PanelModel, PanelProfile, PanelServices } from '../../web/panels/subject-view.ts'
 import {
@@ -42,7 +47,7 @@ export type Kind = StoredQuery['kind']
 export async function viewQueries(
   kind: Kind,
   { profile, query }: PanelProfile,
-  { editor, view }: PanelServices,
+  { directory, editor, redactor, view }: PanelServices,
 ): Promise<PanelModel> {
   const group = readQueries(profile)[kind]
   const { covered, duplicates, queries } = group
@@ -52,7 +57,14 @@ export async function viewQueries(
   const link = profileLink(profile.summary.token, kind)
   const filter = readQueryFilter(query, sets)
   const tables = { kind, views, editor, link, whole: covered, chosen: filter.shape }
-  const list = createList(group, { profile, views, editor, sets, filter })
+  const sources = new SourceExcerpts(directory, redactor)
+  const findLines = ({ file = '', line = 0 }: Caller) => {
+    const path = resolveLocated(file, directory)
+    const excerpt = sources.find(path, line)
+    return viewSource(excerpt && { ...excerpt, file, line }).filter(({ number }) => Math.abs(number - line) <= 1)
+  }
+  const unfolded = query.get('code') ?? ''
+  const list = createList(group, { profile, views, editor, sets, filter, link, unfolded, findLines })
   return {
     isEmpty: queries.length === 0,
     isCache: kind === 'cache',
@@ -196,7 +208,11 @@ interface QueryRow extends PanelModel {
 }
 
 /** What the list is made with. */
-interface ListParts extends Pick<TableParts, 'views' | 'editor'> {
+interface ListParts extends Pick<TableParts, 'views' | 'editor' | 'link'> {
+  /** The index of the query whose calls are shown with their code; empty for none. */
+  readonly unfolded: string
+  /** Reads the lines around a line, as they are now. */
+  readonly findLines: (caller: Caller) => ReturnType<typeof viewSource>
   readonly profile: Profile
   readonly sets: readonly QuerySet[]
   readonly filter: QueryFilter
@@ -204,7 +220,7 @@ interface ListParts extends Pick<TableParts, 'views' | 'editor'> {
 
 function createList(
   { duplicates, queries }: QueryGroup,
-  { editor, filter, profile, sets, views }: ListParts,
+  { editor, filter, findLines, link, profile, sets, unfolded, views }: ListParts,
 ): QueryRow[] {
   const whole = wholeOf(profile, queries)
   const transactions = findTransactions(queries)
@@ -223,6 +239,7 @@ function createList(
     const { connection, error, parameters } = facts
     const marks = marksOf(query, repeated)
     const shape = shapes.get(index) ?? 0
+    const isUnfolded = unfolded === String(index)
     const names = () => parameters.map(({ name }) => name)
     const words = () => [text, place.place, place.call, connection, error, code, ...names()].join(' ')
     return {
@@ -234,6 +251,16 @@ function createList(
       firstLink: first !== index && statement?.isCut ? `#statement-${first}` : '',
       firstNumber: first + 1,
       ...place,
+      codeLink:
+        place.place === '' ? '' : `${link}${isUnfolded ? '' : `&code=${index}&find=query-${index}`}#query-${index}`,
+      isUnfolded,
+      chain:
+        isUnfolded &&
+        listCalls(query.caller).map(call => ({
+          ...editor.viewWhole(nameFrame(call), call),
+          call: '',
+          lines: findLines(call),
+        })),
       parameterCount: formatCount(parameters.length, 'parameter'),
       slowness: slownessOf(query),
       isOpen: end === undefined,
@@ -248,6 +275,11 @@ function createList(
       isHidden: !isQueryShown(filter, { marks, shape, words }),
     }
   })
+}
+
+/** The calls that led to a query, the outermost first. */
+function listCalls({ callers = [], via = [], ...place }: CallerPlace): readonly Caller[] {
+  return [...callers.toReversed(), place, ...via]
 }
 
 function toTransactionLine(transaction: TransactionView | undefined): PanelModel | false {

@@ -3,7 +3,7 @@ import { Headers } from '../../../../lib/http/headers.ts'
 import type { Request } from '../../../../lib/http/request.ts'
 import { Response } from '../../../../lib/http/response.ts'
 import { readProperty } from '../../../../lib/text/describe-value.ts'
-import { type FixVerdict, listFlaws, verifyFlaws } from '../../insight/replay/judge-fix.ts'
+import { type FixVerdict, listFlaws, verifyFlaws, writeProof } from '../../insight/replay/judge-fix.ts'
 import {
   findReplayObstacle,
   type PossibleReplay,
@@ -186,18 +186,20 @@ export async function verifyFix(token: string, request: Request, app: VerifyServ
   const replay = result.replays[0].summary.token
   // One flaw has one verdict.
   const { state, text } = result.verdicts[0] as FixVerdict
-  return respond(state, text, [
+  const links = [
     { text: 'New profile', link: profileLink(replay) },
     { text: 'Compare', link: compareLink(token, replay) },
-  ])
+  ]
+  return respond(state, text, links, 200, writeProof(flaw, original, result.replays, inspector))
 }
 
-/** Answers a page that verifies a fix; `links` lead to the replay, or to the form that asks before it. */
+/** Answers a page that verifies a fix; `links` lead to the replay, or to the form that asks before it. `proof` is a table as text. */
 function respond(
   state: FixVerdict['state'],
   text: string,
   links: readonly { readonly text: string; readonly link: string }[] = [],
   status = 200,
+  proof = '',
 ): Response {
-  return protect(Response.json({ state, text, links }, { status }))
+  return protect(Response.json({ state, text, links, proof }, { status }))
 }

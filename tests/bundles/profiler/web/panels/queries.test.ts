@@ -90,6 +90,32 @@ t.test('a statement is unfolded at its first query, and its values on demand', a
   t.match(html, '<span class="hl-keyword">SELECT</span>')
 })
 
+t.test('the calls that led to a query unfold to their lines of code', async t => {
+  const directory = t.testdir({
+    'shop.ts': 'const one = 1\nfor (const id of ids) load(id)\nconst three = 3\nconst four = 4\n',
+    'load.ts': 'query(id)\n',
+    '.env': 'SECRET=1\n',
+  })
+  const { show } = await createProfiledKernel(t, { directory })
+  const at = (name: string, file: string, line: number) => ({ function: name, file, line, column: 1 })
+  const query = (start: number, loop: number) =>
+    createQuery({
+      start,
+      caller: { ...at('load', 'load.ts', 1), callers: [at('list', 'shop.ts', loop), at('hidden', '.env', 1)] },
+    })
+  const queries = [query(1, 2), query(2, 3)]
+  const closed = unescapeHtml(await show('database', withQueries(queries)))
+  t.notMatch(closed, 'class="chain"')
+  const link = '/_profiler/abc123?panel=database'
+  t.match(closed, `<a class="code-link" href="${link}&code=1&find=query-1#query-1">Code</a>`)
+  const html = unescapeHtml(await show('database', withQueries(queries, { query: new URLSearchParams('code=1') })))
+  t.strictSame(textsOf(html, /<ol class="chain">(.*?)<\/ol>/gs), [
+    'hidden:1list:32 for (const id of ids) load(id)3 const three = 34 const four = 4 load:11 query(id)2',
+  ])
+  t.match(html, `href="${link}#query-1">Hide code</a>`)
+  t.notMatch(html, 'SECRET')
+})
+
 t.test('a damaged parameter is shown without a value', async t => {
   const { show } = await createProfiledKernel(t)
   const html = await show('database', withQueries([createQuery({ parameters: [['id', undefined]] })]))
