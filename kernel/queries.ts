@@ -38,6 +38,11 @@ export interface QueryStart {
   readonly request?: Request
   /** Finds the place in the application's code. The default is the place of the running code. */
   readonly findCaller?: (() => Caller | undefined) | undefined
+  /**
+   * Finds it when the request is collected, if it was not found: code that awaits a query builder is known only when the query
+   * has ended.
+   */
+  readonly findLateCaller?: (() => Caller | undefined) | undefined
   /** How many commands are sent as one: a MULTI or a pipeline. */
   readonly batch?: number | undefined
   /** Milliseconds since the query began, for a source that reports it at its end. */

@@ -18,6 +18,8 @@ export interface PgQuery {
 
 const pgQueries = tracingChannel<object, OperationOutcome>('sinfonietta:pg:query')
 const pgWaits = tracingChannel<object, OperationOutcome>('sinfonietta:pg:pool:connect')
+/** Queries of a pool that return a promise. */
+const pgPoolQueries = tracingChannel<object, OperationOutcome>('sinfonietta:pg:pool:query')
 const pgConnects = channel('tracing:sinfonietta:pg:connect:start')
 /** Other callbacks of a query, which run for its request: those of a cursor. */
 const pgCallbacks = tracingChannel<object, OperationOutcome>('sinfonietta:pg:callback')
@@ -27,6 +29,12 @@ interface PgClient {
   readonly database?: string | null
   readonly host?: string
   readonly port: number
+  connect: AnyFunction
+  query: AnyFunction
+}
+
+/** A pool of pg-pool, as far as it is used. */
+interface PgPool {
   connect: AnyFunction
   query: AnyFunction
 }
@@ -50,8 +58,8 @@ export const pgFiles: FileChanges = {
     if (typeof connect === 'function' && typeof query === 'function') changeClient(prototype as PgClient)
   },
   'pg-pool': ({ prototype }) => {
-    const { connect } = Object(prototype)
-    if (typeof connect === 'function') changePool(prototype as { connect: AnyFunction })
+    const { connect, query } = Object(prototype)
+    if (typeof connect === 'function' && typeof query === 'function') changePool(prototype as PgPool)
   },
 }
 
@@ -134,8 +142,18 @@ function wrap(target: Submittable, name: string, before: (first: unknown) => voi
   }
 }
 
-function changePool(prototype: { connect: AnyFunction }): void {
-  const { connect } = prototype
+function changePool(prototype: PgPool): void {
+  const { connect, query } = prototype
+  prototype.query = function (...args) {
+    if (!pgPoolQueries.start.hasSubscribers || typeof args.at(-1) === 'function') return query.apply(this, args)
+    const message: OperationOutcome = {}
+    pgPoolQueries.start.publish(message)
+    try {
+      return publishPromise(pgPoolQueries, message, query.apply(this, args))
+    } finally {
+      pgPoolQueries.end.publish(message)
+    }
+  }
   prototype.connect = function (...args) {
     if (!pgWaits.start.hasSubscribers) return connect.apply(this, args)
     const [callback] = args

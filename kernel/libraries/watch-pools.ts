@@ -29,6 +29,15 @@ export function watchPg(services: WatchServices): () => void {
   return watchPools(services, place, { query: ({ values }) => values })
 }
 
+/**
+ * The place of a query without code of the application on its stack: `await` runs a query builder. When the query has ended, its
+ * promise leads to the code that waits for it.
+ */
+interface LatePlace {
+  isMissing?: boolean
+  caller?: Caller | undefined
+}
+
 /** A library, and the first part of the names of its channels. */
 interface PoolLibrary {
   readonly system: string
@@ -58,6 +67,11 @@ function watchPools(
   const waits = new WeakMap<object, number>()
   /** The connection that is being asked for, in the synchronous part. */
   let asked: object | undefined
+  const latePlaces = new WeakMap<object, LatePlace>()
+  /** The call of `query` of a pool, in the synchronous part. */
+  let pooled: LatePlace | undefined
+  /** The call of `query` for which the pool has got a connection. */
+  let late: LatePlace | undefined
   const keep = (message: object) => {
     const { current } = context
     if (current !== undefined) requests.set(message, current)
@@ -67,10 +81,14 @@ function watchPools(
     const caller = search()
     return caller === undefined || isSamePlace(caller, returning) ? connected : caller
   }
+  const complete = (place: LatePlace | undefined) => {
+    if (place?.isMissing) place.caller ??= search()
+  }
   const begin = (message: SqlQuery, values: SqlQuery['values']): QueryEnd | undefined => {
     const { database, query, serverAddress, serverPort } = message
     keep(message)
-    return queries.begin({
+    const place = late ?? {}
+    const end = queries.begin({
       system,
       text: query,
       parameters: values,
@@ -78,8 +96,20 @@ function watchPools(
       server: toServer(serverAddress, serverPort),
       source: 'channel',
       library,
-      findCaller,
+      findCaller() {
+        const caller = findCaller()
+        place.isMissing = caller === undefined
+        return caller
+      },
+      findLateCaller: () => place.caller,
     })
+    return (
+      end &&
+      (result => {
+        complete(place)
+        end(result)
+      })
+    )
   }
   const stop = subscribeChannels({
     [`tracing:${connecting}:start`]: listenTo<object>(message => {
@@ -88,6 +118,7 @@ function watchPools(
       keep(message)
       const caller = search()
       if (caller !== undefined) places.set(message, caller)
+      else if (pooled !== undefined) latePlaces.set(message, pooled)
       waits.set(message, performance.now())
     }),
     [`tracing:${connecting}:end`]: () => {
@@ -99,6 +130,7 @@ function watchPools(
     },
     [`tracing:${connecting}:asyncStart`]: listenTo<object>(message => {
       connected = places.get(message)
+      late = latePlaces.get(message)
       returning = search()
       const since = waits.get(message)
       if (since === undefined) return
@@ -107,8 +139,17 @@ function watchPools(
     }),
     [`tracing:${connecting}:asyncEnd`]: () => {
       connected = undefined
+      late = undefined
       returning = undefined
     },
+    [`tracing:${prefix}:pool:query:start`]: listenTo<object>(message => {
+      pooled = {}
+      latePlaces.set(message, pooled)
+    }),
+    [`tracing:${prefix}:pool:query:end`]: () => {
+      pooled = undefined
+    },
+    [`tracing:${prefix}:pool:query:asyncStart`]: listenTo<object>(message => complete(latePlaces.get(message))),
     ...Object.assign(
       {},
       ...Object.entries(operations).map(([name, valuesOf]) =>

@@ -1,4 +1,5 @@
 import { once } from 'node:events'
+import { writeFileSync } from 'node:fs'
 import path from 'node:path'
 import type { Test } from 'tap'
 import { startProcess } from '#tests/support/start-process.ts'
@@ -26,11 +27,16 @@ interface Output {
 }
 
 /**
- * Starts an application of another framework under the profiler, in the folder of the test. It prints the ports of its servers as a line
+ * Starts an application of another framework under the profiler, by default in the folder of the test. It prints the ports of its servers as a line
  * of JSON, and ends with its input.
  */
-export async function startProfiled(t: Test, source: string, env: Readonly<Record<string, string>> = {}) {
-  const cwd = t.testdir({ 'app.mjs': source, node_modules: {} })
+export async function startProfiled(
+  t: Test,
+  source: string,
+  env: Readonly<Record<string, string>> = {},
+  cwd: string = t.testdir({ node_modules: {} }),
+) {
+  writeFileSync(path.join(cwd, 'app.mjs'), source)
   const child = startProcess(t, [process.execPath, '--import', preload, 'app.mjs'], {
     cwd,
     stdio: ['pipe', 'pipe', 'pipe'],

@@ -54,10 +54,13 @@ export class QueryRecorder implements QueryObserver {
     if (trace === undefined) return undefined
     const queries = queryPart.of(trace)
     if (!queries.count(start.system)) return undefined
-    const caller = (start.findCaller === undefined ? callers.find(below) : start.findCaller()) ?? findRunning(trace)
+    const { findCaller, findLateCaller } = start
+    const found = findCaller === undefined ? callers.find(below) : findCaller()
+    const running = found ?? findRunning(trace)
+    const place = found === undefined && findLateCaller !== undefined ? () => findLateCaller() ?? running : running
     // A span gets its statement and its values after it has begun. They are copies already.
     const raw = start.source === 'span' ? start : captureQuery(start, redactor)
-    const query = queries.begin(raw, caller, trace)
+    const query = queries.begin(raw, place, trace)
     return result => query.finish(result, text => maskAndCut(text, messageLimit, redactor))
   }
 
@@ -71,6 +74,9 @@ export class QueryRecorder implements QueryObserver {
     return this.#services.findTrace(request) !== undefined
   }
 }
+
+/** The place of a query in the code, or what finds it when the query is collected. */
+type Place = Caller | (() => Caller | undefined) | undefined
 
 /** One query while it runs. Times are in milliseconds since the request began. */
 class TracedQuery {
@@ -93,19 +99,19 @@ class TracedQuery {
   /** The masked values; see {@link QueryData}. */
   parameters: QueryData['parameters']
   twin: number | undefined
-  readonly #caller: Caller | undefined
+  readonly #place: Place
   /** The report of its source, not masked. */
   #raw: QueryStart | undefined
   readonly #owner: WorkOwner
 
-  constructor(raw: QueryStart, place: Pick<TracedQuery, 'index' | 'transaction'>, owner: WorkOwner, caller?: Caller) {
-    this.index = place.index
-    this.transaction = place.transaction
+  constructor(raw: QueryStart, numbers: Pick<TracedQuery, 'index' | 'transaction'>, owner: WorkOwner, place: Place) {
+    this.index = numbers.index
+    this.transaction = numbers.transaction
     this.isCache = isCache(raw.system)
     this.source = raw.source
     this.batch = raw.batch
     this.#raw = raw
-    this.#caller = caller
+    this.#place = place
     this.#owner = owner
     this.start = roundTime(owner.elapsed() - (raw.elapsed ?? 0))
   }
@@ -116,7 +122,8 @@ class TracedQuery {
     if (raw === undefined) return
     const { namespace, parameters, server, text, twin } = mask(raw, this.index)
     const { source, system } = raw
-    this.statement = statements.add({ system, namespace, server, text, caller: this.#caller, source })
+    const caller = typeof this.#place === 'function' ? this.#place() : this.#place
+    this.statement = statements.add({ system, namespace, server, text, caller, source })
     this.text = text
     this.parameters = parameters
     this.twin = twin
@@ -168,9 +175,9 @@ export class QueryTrace {
   }
 
   /** Records a query that was counted. */
-  begin(raw: QueryStart, caller: Caller | undefined, owner: WorkOwner): TracedQuery {
-    const place = { index: this.queries.length, transaction: this.#number(raw.transaction) }
-    const query = new TracedQuery(raw, place, owner, caller)
+  begin(raw: QueryStart, place: Place, owner: WorkOwner): TracedQuery {
+    const numbers = { index: this.queries.length, transaction: this.#number(raw.transaction) }
+    const query = new TracedQuery(raw, numbers, owner, place)
     this.queries.push(query)
     owner.touch()
     return query
