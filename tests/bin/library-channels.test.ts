@@ -22,6 +22,13 @@ type Way<library> = (library: library, name: string) => Promise<unknown>
 
 const require = createRequire(import.meta.url)
 
+/** A query builder of code that has no file: `await` runs its query, without code of the application on the stack. */
+const build = new Function(
+  'pool',
+  'text',
+  'return { then: (resolve, reject) => pool.query(text).then(resolve, reject) }',
+) as (pool: Pool, text: string) => PromiseLike<unknown>
+
 /** The ways of pg. */
 const pgWays: Readonly<Record<string, Way<Pool>>> = {
   query: (pool, name) => pool.query(`SELECT 1 AS ${name}_a`),
@@ -37,6 +44,11 @@ const pgWays: Readonly<Record<string, Way<Pool>>> = {
       pool.query(`SELECT 1 AS ${name}_b`),
       pool.query(`SELECT 1 AS ${name}_c`),
     ]),
+
+  async builder(pool, name) {
+    await build(pool, `SELECT 1 AS ${name}_a`)
+    await Promise.all([build(pool, `SELECT 1 AS ${name}_b`)])
+  },
 
   prepared: (pool, name) => pool.query({ name: `p_${name}`, text: `SELECT $1::int AS ${name}_a`, values: [1] }),
 
