@@ -59,13 +59,24 @@ export function toFetchHandler<context extends readonly unknown[] = []>(
   }
 }
 
+/**
+ * The messages that are not answered yet. Without it, nothing may refer to a message whose code waits, and the signal of a message
+ * that was collected is never aborted.
+ */
+const open = new Set<globalThis.Request>()
+
 /** A reply that is closed when the client leaves. */
-function createReply({ method, signal }: globalThis.Request): FetchReply {
+function createReply(message: globalThis.Request): FetchReply {
+  const { method, signal } = message
   const reply = new FetchReply(method)
   const leave = () => void reply.destroy()
   if (signal.aborted) leave()
+  open.add(message)
   signal.addEventListener('abort', leave)
-  reply.once('close', () => signal.removeEventListener('abort', leave))
+  reply.once('close', () => {
+    open.delete(message)
+    signal.removeEventListener('abort', leave)
+  })
   return reply
 }
 

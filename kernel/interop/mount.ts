@@ -89,9 +89,13 @@ export function checkSegments({ rawPath }: Request): void {
 
 const requests = new WeakMap<object, Request>()
 
+/** Keeps each message as long as its request: the signal of a message of the Fetch API that was collected is never aborted. */
+const messages = new WeakMap<Request, object>()
+
 /** Remembers the request for which a message of a mounted handler was made. */
 export function rememberRequest(message: object, request: Request): void {
   requests.set(message, request)
+  messages.set(request, message)
 }
 
 /**

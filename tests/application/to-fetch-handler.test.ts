@@ -1,7 +1,10 @@
+import { once } from 'node:events'
 import { createServer, request as httpRequest, type IncomingMessage } from 'node:http'
 import type { AddressInfo, Socket } from 'node:net'
 import { PassThrough, Readable } from 'node:stream'
 import { setImmediate as nextTurn } from 'node:timers/promises'
+import { setFlagsFromString } from 'node:v8'
+import { runInNewContext } from 'node:vm'
 import fc from 'fast-check'
 import { Hono } from 'hono'
 import {
@@ -9,6 +12,7 @@ import {
   EventStream,
   ExceptionEvent,
   type FetchHandlerOptions,
+  mountFetchHandler,
   setCookie,
   TerminateEvent,
   toFetchHandler,
@@ -25,6 +29,9 @@ import { serveKernel } from '#tests/support/test-server.ts'
 import { until } from '#tests/support/until.ts'
 
 const { Request: WebRequest } = globalThis
+
+setFlagsFromString('--expose-gc')
+const collectGarbage: () => void = runInNewContext('gc')
 
 interface Ended {
   readonly path: string
@@ -200,6 +207,33 @@ t.test('an error page may be a stream that fails, too, and the client may leave 
   await until(() => ended.length === 2)
   t.match(ended, [{ isSent: true }, { isSent: false }])
   t.ok(records.some(({ message }) => message === 'A response could not be sent.'))
+})
+
+t.test('a client that leaves is noticed after a garbage collection, too, also by a mounted handler', async t => {
+  const noticed: string[] = []
+  const { app, ...kernel } = await boot(t, {
+    '/waits': async ({ signal }) => {
+      await once(signal, 'abort')
+      noticed.push('kernel')
+      return Response.text('late')
+    },
+  })
+  mountFetchHandler(app.routes, '/mounted', async ({ signal }) => {
+    await once(signal, 'abort')
+    noticed.push('mount')
+    return new globalThis.Response('late')
+  })
+  const handle = toFetchHandler({ app, ...kernel })
+  for (const path of ['/waits', '/mounted']) {
+    const leaving = new AbortController()
+    const answered = handle(new WebRequest(`http://shop.test${path}`, { signal: leaving.signal }))
+    await nextTurn()
+    collectGarbage()
+    await nextTurn()
+    leaving.abort()
+    await t.rejects(answered, { name: 'AbortError' })
+  }
+  await until(() => noticed.length === 2)
 })
 
 async function* failsSoon(): AsyncGenerator<string> {
