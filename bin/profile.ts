@@ -104,7 +104,10 @@ export async function answerAgent(directory: string): Promise<number> {
     )
     const input = { arguments: {}, options: {}, stdin, signal: interrupted.signal, confirm: async () => false }
     const output = new Output({ stdout, stderr, env })
-    const code = await commands.flat().find(({ name }) => name === 'mcp')?.run(input, output)
+    const code = await commands
+      .flat()
+      .find(({ name }) => name === 'mcp')
+      ?.run(input, output)
     return code ?? 0
   } finally {
     await kernel.close()

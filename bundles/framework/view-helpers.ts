@@ -6,13 +6,15 @@ import { HttpError } from '../../lib/errors/http-error.ts'
 import type { Request } from '../../lib/http/request.ts'
 import { VIEW_REQUEST_MISSING } from '../../lib/view/errors.ts'
 import { type HelperCall, HtmlFragment } from '../../lib/view/view.ts'
+import { addComparisonHelpers } from './comparison-helpers.ts'
 
 /**
  * Adds the helpers of all templates: `{{path 'route' id=7}}`, `{{url 'route'}}` with scheme and host,
  * `{{asset 'site/site.css'}}`, `{{render (path 'route')}}`, which inserts the response of a sub-request, and
- * `{{dump value 'label'}}`, which writes nothing.
+ * `{{dump value 'label'}}`, which writes nothing; and those that compare values.
  */
 export function addViewHelpers({ view, urls, files, kernel }: Application): void {
+  addComparisonHelpers(view)
   view.addHelper('path', ({ positional: [route], named, request }) =>
     urls.generate(String(route), named, request && { request }),
   )

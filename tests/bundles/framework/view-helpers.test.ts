@@ -1,7 +1,9 @@
 import { type Bundle, createFrameworkBundle } from 'sinfonietta'
 import { createRequest, createTestKernel } from 'sinfonietta/testing'
 import { type Test, t } from 'tap'
+import { addComparisonHelpers } from '#bundles/framework/comparison-helpers.ts'
 import { Response } from '#lib/http/response.ts'
+import type { Helper } from '#lib/view/view.ts'
 
 /** Renders a template in an application of its own, as the page of `/page`. */
 async function render(
@@ -45,6 +47,31 @@ async function render(
   const { client, app } = await createTestKernel({ bundles: [createFrameworkBundle(), own], directory, variables })
   return { ...(await client.get('/page', { headers })), app }
 }
+
+t.test('values are compared and joined', async t => {
+  const cases: Readonly<Record<string, string>> = {
+    "{{eq 1 1}} {{eq '1' 1}}": 'true false',
+    "{{not 0}} {{not 'a'}}": 'true false',
+    "{{and 'a' 1}} {{and 'a' 0 1}}": 'true false',
+    "{{or 0 '' 'a'}} {{or 0 ''}}": 'true false',
+    "{{#if (or (eq 1 2) (not (eq 'a' 'b')))}}yes{{/if}}": 'yes',
+    "{{concat 'a' 1 null '<'}}": 'a1&lt;',
+  }
+  for (const [template, expected] of Object.entries(cases))
+    t.equal((await render(t, template)).text, expected, template)
+  t.match(await render(t, '{{eq 1}}'), { status: 500, text: /\{\{eq\}\}: it takes 2 values/ })
+  t.match((await render(t, '{{not 1 2}}')).text, /it takes 1 value\./)
+  t.match((await render(t, '{{concat 1}}')).text, /it takes two or more values/)
+})
+
+t.test('an empty list is false, as for #if', async t => {
+  const helpers = new Map<string, Helper>()
+  addComparisonHelpers({ addHelper: (name, helper) => helpers.set(name, helper) })
+  const call = (name: string, ...positional: unknown[]) =>
+    helpers.get(name)?.({ positional, named: {}, request: undefined })
+  t.equal(call('not', []), true)
+  t.equal(call('and', [0], [1]), true)
+})
 
 t.test('path and url lead to routes', async t => {
   const { text } = await render(t, `{{path 'item' id=7 page=2}} {{url 'item' id='a b'}}`)

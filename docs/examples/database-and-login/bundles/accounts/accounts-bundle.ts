@@ -24,7 +24,7 @@ export function createAccountsBundle(database: Database): Bundle {
       view.addGlobal('user', request => request.attributes.get('user'))
 
       const show = async (request: Request, template: string, model: object = {}, status = 200) =>
-        Response.html(await view.render(template, { issues: {}, values: {}, ...model }, request), { status })
+        Response.html(view.render(template, { issues: {}, values: {}, ...model }, request), { status })
 
       const logIn = async ({ session }: Request, { id }: User) => {
         // Another client may know the id of the session: from now on it has a new one.

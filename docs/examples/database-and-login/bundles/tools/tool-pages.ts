@@ -93,7 +93,7 @@ export class ToolPages {
   }
 
   async #render(request: Request, template: string, model: object, status = 200): Promise<Response> {
-    return Response.html(await this.#app.view.render(template, model, request), { status })
+    return Response.html(this.#app.view.render(template, model, request), { status })
   }
 
   #goTo(id: number): Response {

@@ -9,9 +9,9 @@ export const guestbookBundle: Bundle = {
   register({ routes, secrets, urls, view }) {
     const entries = new Map<string, string>([['1', 'A fine place']])
 
-    const show = async (request: Request) => {
+    const show = (request: Request) => {
       const name = secrets.verify('guest', request.cookies.get('guest')) ?? ''
-      return Response.html(await view.render('guestbook/page', { entries: [...entries], name }, request))
+      return Response.html(view.render('guestbook/page', { entries: [...entries], name }, request))
     }
     const write = async (request: Request) => {
       const form = await request.formData()

@@ -24,7 +24,7 @@ export const adminBundle: Bundle = {
 
     const show = async (request: Request, mistake = '', status = 200) => {
       const isAdmin = await request.session.has('admin')
-      return Response.html(await view.render('admin/login', { isAdmin, mistake }, request), { status })
+      return Response.html(view.render('admin/login', { isAdmin, mistake }, request), { status })
     }
     const login = async (request: Request) => {
       const password = (await request.formData()).get('password')

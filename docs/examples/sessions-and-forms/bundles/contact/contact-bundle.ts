@@ -22,7 +22,7 @@ export const contactBundle: Bundle = {
 
     const show = async (request: Request, form: ViewModel = { issues: {}, values: {} }, status = 200) => {
       const notices = await request.session.flashes('notice')
-      return Response.html(await view.render('contact/form', { notices, ...form }, request), { status })
+      return Response.html(view.render('contact/form', { notices, ...form }, request), { status })
     }
     const send = async (form: CheckedForm<Message>, request: Request) => {
       if (form.issues !== undefined) return show(request, form, 422)
