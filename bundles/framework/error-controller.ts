@@ -131,9 +131,14 @@ function renderErrorHtml(report: ErrorReport, pages: Pages, request: Request): R
   const text = details === undefined ? '' : toErrorText(report)
   // A question about a mistake of the server is about this request. Other errors explain themselves.
   const requestId = status >= 500 ? request.id : ''
-  const model: ErrorPage = { title, advice: advise(status), status, statusText, locale, requestId, report: text }
+  const reference = requestId.slice(0, referenceLength)
+  const [headline, advice] = advise(status)
+  const texts = { title, headline, advice, statusText, requestId, reference, report: text }
+  const model: ErrorPage = { ...texts, status, locale }
   return Response.html(pages.render(template, model, request))
 }
+
+const referenceLength = 8
 
 /** The template of error pages, which an application may replace. */
 const template = 'framework/error'
@@ -142,12 +147,15 @@ const ownTemplate = path.join(packageDirectory, `templates/${template}.hbs`)
 /** The model of an error page. */
 interface ErrorPage {
   readonly title: string
+  readonly headline: string
   readonly advice: string
   readonly status: number
   readonly statusText: string
   readonly locale: string
   /** Empty if the page does not show it. */
   readonly requestId: string
+  /** The beginning of the id, which finds the request in the log, and can be read out. */
+  readonly reference: string
   /** The details as text; empty if the client may not see them. */
   readonly report: string
 }
@@ -193,23 +201,29 @@ class KeptPages implements Pages {
   }
 }
 
-/** The sentence for visitors about each status. */
-const advices: ReadonlyMap<number, string> = new Map([
-  [401, 'You have to log in to see this page.'],
-  [403, 'You may not see this page.'],
-  [404, 'There is no page at this address. Please check it for typing mistakes.'],
-  [410, 'This page was removed.'],
-  [413, 'The request has too much data.'],
-  [429, 'There were too many requests. Please wait a moment, then try again.'],
-  [503, 'The website is busy at the moment, or under maintenance. Please try again in a few minutes.'],
+/** The headline and the sentence for visitors about each status. */
+const advices: ReadonlyMap<number, readonly [headline: string, advice: string]> = new Map([
+  [401, ['Please log in', 'You have to log in to see this page.']],
+  [403, ['No access', 'You may not see this page.']],
+  [404, ['Page not found', 'There is no page at this address. Please check it for typing mistakes.']],
+  [410, ['Page removed', 'This page was removed.']],
+  [413, ['Too much data', 'The request has too much data.']],
+  [429, ['Too many requests', 'There were too many requests. Please wait a moment, then try again.']],
+  [
+    503,
+    ['Back in a moment', 'The website is busy at the moment, or under maintenance. Please try again in a few minutes.'],
+  ],
 ])
 
-function advise(status: number): string {
-  const other =
-    status < 500
-      ? 'The request cannot be answered. Please go back and check what you have sent.'
-      : 'Something went wrong on the server. Please try again. If the problem remains, contact the operator of this website.'
-  return advices.get(status) ?? other
+function advise(status: number): readonly [headline: string, advice: string] {
+  const found = advices.get(status)
+  if (found !== undefined) return found
+  return status < 500
+    ? ['The request cannot be answered', 'Please go back and check what you have sent.']
+    : [
+        'Something went wrong',
+        'The mistake is on the server. Please try again. If the problem remains, contact the operator of this website.',
+      ]
 }
 
 /** Renders an error as plain text. */

@@ -140,7 +140,7 @@ t.test('an application in an empty directory has all pages of the package', asyn
 
   const production = await createTestKernel({ bundles, directory, variables: { APP_ENV: 'prod' } })
   t.teardown(production.close)
-  t.match((await production.client.get('/nowhere')).text, 'Oops! An Error Occurred')
+  t.match((await production.client.get('/nowhere')).text, 'Page not found')
 })
 
 t.test(

@@ -1,7 +1,7 @@
 import type { Page } from 'playwright-core'
 import { type Test, t } from 'tap'
 import { needsBrowser, openPage } from '#tests/support/browser.ts'
-import { createRecord } from '#tests/support/create-profile.ts'
+import { createRecord, keep } from '#tests/support/create-profile.ts'
 import { settle } from '#tests/support/page-checks.ts'
 import { createProfiledKernel } from '#tests/support/profiled-kernel.ts'
 import { serveKernel } from '#tests/support/test-server.ts'
@@ -64,7 +64,6 @@ t.test('the list filters while one types, and stays live with its filter', needs
   const wanted = await ask('/partnership?again')
   await page.locator(`tr[data-token="${wanted}"]`).waitFor()
   t.equal(await rows(page).count(), 2)
-  await page.getByText('Filter', { exact: true }).click()
   await page.getByLabel('Method').selectOption('POST')
   await page.getByText('The query returned no result.').waitFor()
   t.strictSame(complaints, [])
@@ -120,9 +119,9 @@ t.test('times are in the zone of the browser, with their age', needsBrowser, asy
   const time = page.locator('time[data-local]').first()
   const iso = String(await time.getAttribute('datetime'))
   const hour = (new Date(iso).getUTCHours() + 9) % 24
-  t.match(await time.innerText(), new RegExp(`(just now|s ago) ${String(hour).padStart(2, '0')}:`))
-  t.match(await time.getAttribute('title'), /\+09:00$/)
-  await page.getByText('Filter', { exact: true }).click()
+  t.match(await time.innerText(), /^(?:just now|\d+ s ago)$/)
+  t.match(await time.getAttribute('title'), new RegExp(`T${String(hour).padStart(2, '0')}:.*\\+09:00$`))
+  await page.getByText('More', { exact: true }).click()
   const [local = ''] = toLocal(iso).split('.')
   await page.getByLabel('From (GMT+9)').fill(local)
   await page.waitForURL(/start=/)
@@ -179,13 +178,84 @@ t.test('status, IP, method, URL, time and token are in the window at each width'
     'URL',
     'Route',
     'Machine',
-    'Findings',
     'Queries',
-    'Query time',
-    'Size',
-    'Heap',
     'Duration',
     'Time',
     'Token',
+  ])
+})
+
+t.test('a request is a line of 36 pixels, and 22 of them are in a window of 900 pixels', needsBrowser, async t => {
+  const kernel = await createProfiledKernel(t)
+  const { url } = await serveKernel(t, kernel)
+  const long = {
+    url: `http://localhost/${'long-'.repeat(60)}`,
+    exception: 'TypeError',
+    errors: 3,
+    warnings: 2,
+    queries: 51,
+  }
+  for (let number = 16; number < 46; number++) {
+    const more = { ...long, calls: number, subRequests: 2, controller: `${'Long'.repeat(20)}Controller` }
+    keep(kernel.storage, { token: `0000${number}`, ...(number % 2 === 0 && more) })
+  }
+  const page = await openPage(t)
+  await page.setViewportSize({ width: 1400, height: 900 })
+  await page.goto(`${url}/_profiler/`)
+  const heights = await page.evaluate<number[]>(
+    `[...document.querySelectorAll('tr[data-token]')].map(row => Math.round(row.getBoundingClientRect().height))`,
+  )
+  t.strictSame([...new Set(heights)], [36])
+  const seen = await page.evaluate<number>(
+    `[...document.querySelectorAll('tr[data-token]')].filter(row => row.getBoundingClientRect().bottom <= innerHeight).length`,
+  )
+  t.ok(seen >= 22, `${seen} rows`)
+})
+
+t.test('the keys show a preview beside the list; a narrow window has none', needsBrowser, async t => {
+  const { ask, complaints, page } = await open(t)
+  const latest = await ask('/partnership?preview')
+  await page.setViewportSize({ width: 1400, height: 900 })
+  await settle(page, () => page.reload())
+  const preview = page.getByRole('complementary', { name: 'Preview' })
+  t.equal(await preview.isVisible(), false)
+  await page.keyboard.press('ArrowDown')
+  await preview.getByRole('link', { name: '/partnership?preview', exact: true }).waitFor()
+  t.ok(await page.locator(`tr[data-token="${latest}"] .entry`).evaluate(link => link.matches(':focus')))
+  await page.keyboard.press('j')
+  await preview.getByRole('link', { name: '/star-photo-booth', exact: true }).waitFor()
+  const overflow = 'document.documentElement.scrollWidth - document.documentElement.clientWidth'
+  t.equal(await page.evaluate(overflow), 0)
+  await page.setViewportSize({ width: 1000, height: 900 })
+  t.equal(await preview.isVisible(), false)
+  await page.setViewportSize({ width: 1400, height: 900 })
+  await page.keyboard.press('Escape')
+  t.equal(await preview.isVisible(), false)
+  t.strictSame(complaints, [])
+})
+
+t.test('a page of the list is loaded once', needsBrowser, async t => {
+  const { ask, page, url } = await open(t)
+  const requests: string[] = []
+  page.on('request', request =>
+    requests.push(
+      request
+        .url()
+        .replace(url, '')
+        .replace(/[?#].*|\/[\da-f]{8}(?=\/)/g, ''),
+    ),
+  )
+  await settle(page, () => page.reload())
+  await page.getByText('Live', { exact: true }).waitFor()
+  await ask('/partnership')
+  await rows(page).nth(1).waitFor()
+  const pages = requests.filter(path => path.endsWith('/search/results'))
+  t.equal(pages.length, 2, 'once, and once more with the new profile')
+  t.strictSame([...new Set(requests)].sort(), [
+    '/_profiler/assets/icon.svg',
+    '/_profiler/assets/profiler.css',
+    '/_profiler/assets/profiler.js',
+    '/_profiler/empty/search/results',
+    '/_profiler/live',
   ])
 })

@@ -1,5 +1,4 @@
-import type { Page, Request } from 'playwright-core'
-import { until } from './until.ts'
+import type { Page } from 'playwright-core'
 
 /** Lays out the blocks that are out of sight, as scrolling does: until then, the places of what is below them are estimates. */
 export const layOut = `{
@@ -57,19 +56,10 @@ export function lookAt(page: Page): Promise<Look> {
   return page.evaluate<Look>(script)
 }
 
-/** Goes to a page, and waits until nothing moves: a list looks once more for records when it begins to follow them. */
+/** Goes to a page, and waits until nothing moves: a list follows new records. */
 export async function settle(page: Page, go: () => Promise<unknown>): Promise<void> {
-  let isFetched = false
-  const note = (request: Request) => {
-    if (request.resourceType() === 'fetch') isFetched = true
-  }
-  page.on('requestfinished', note)
   await go()
-  if ((await page.locator('[data-live]').count()) > 0) {
-    await until(() => isFetched)
-    await page.waitForTimeout(200)
-  }
-  page.off('requestfinished', note)
+  if ((await page.locator('[data-live]:not([data-live=""])').count()) > 0) await page.locator('.is-live').waitFor()
 }
 
 /** Collects problems of a page: failures, messages, violated policies, and requests to other sites. */

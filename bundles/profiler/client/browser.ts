@@ -146,7 +146,7 @@ export function showLocalTimes(): void {
 
 /**
  * Updates the times of a part of the page. The value of `data-local` is the form of a time: `full` for date, time and age,
- * `clock` for the time alone, and empty for an element with parts for both. The exact time becomes the title.
+ * `clock` for the time alone, `age` for the age or the day, and empty for an element with parts for both. The exact time becomes the title.
  */
 export function updateTimes(root: ParentNode): void {
   const now = Date.now()
@@ -180,6 +180,8 @@ function showTime(element: HTMLTimeElement, time: Date, now: number, formats: Re
     dayPlace.textContent = age < 3_600_000 ? describeAge(Math.max(0, age)) : day.format(time)
     clockPlace.textContent = hours
   } else if (element.dataset.local === 'clock') element.textContent = hours
+  else if (element.dataset.local === 'age')
+    element.textContent = age < 86_400_000 ? describeAge(Math.max(0, age)) : day.format(time)
   else element.textContent = `${day.format(time)}, ${hours} ${nameZone(time)}, ${describeAge(age)}`
 }
 

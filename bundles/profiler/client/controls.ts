@@ -3,30 +3,34 @@ import { copyText, countOf, createElement, createSearch, createStatus, recall, r
 /** The choices of a theme. */
 export const themes = ['system', 'light', 'dark'] as const
 
-const labels = { system: 'System', light: 'Light', dark: 'Dark' }
-
-/** Applies the stored theme, or the theme of the system by default. Adds a select for it to `place`. */
-export function chooseTheme(place: Element | null): void {
+/** Applies the stored theme, or the theme of the system by default. `button` changes it. */
+export function chooseTheme(button: HTMLElement | null): void {
   apply(recall('theme'))
-  if (place === null) return
-  const options = themes.map(theme => createElement('option', { value: theme }, labels[theme]))
-  const select = createElement('select', { class: 'small', 'aria-label': 'Theme' }, ...options)
-  select.value = recall('theme') ?? 'system'
-  select.addEventListener('change', () => setTheme(select.value))
-  place.append(select)
+  if (button === null) return
+  button.hidden = false
+  button.addEventListener('click', () => {
+    const next = { light: 'dark', dark: 'system' }[String(document.documentElement.dataset.theme)]
+    setTheme(next ?? 'light')
+  })
 }
 
 /** Applies a theme, and stores it. */
 export function setTheme(theme: string): void {
   remember('theme', theme)
   apply(theme)
-  const select = document.querySelector<HTMLSelectElement>('[data-theme-choice] select')
-  if (select !== null) select.value = theme
 }
 
 function apply(theme: string | null): void {
-  if (theme === 'light' || theme === 'dark') document.documentElement.dataset.theme = theme
-  else delete document.documentElement.dataset.theme
+  const { dataset } = document.documentElement
+  if (theme === 'light' || theme === 'dark') dataset.theme = theme
+  else delete dataset.theme
+  const button = document.querySelector<HTMLElement>('[data-theme-choice]')
+  const icon = button?.querySelector('use')
+  if (!button || !icon) return
+  const name = dataset.theme ?? 'system'
+  button.title = `Theme: ${name}`
+  button.setAttribute('aria-label', button.title)
+  icon.setAttribute('href', String(icon.getAttribute('href')).replace(/\w+$/, name))
 }
 
 /**

@@ -1,11 +1,12 @@
 import { closestTo, countOf, createElement, type FetchedPage, fetchPage, fieldsOf, updateTimes } from './browser.ts'
+import { Preview } from './preview.ts'
 
 /** Milliseconds after the last key before the list is filtered. */
 const debounce = 200
 
 /**
  * Makes the list of profiles interactive: it is filtered as the user types, shows new profiles, pins without a page load,
- * and has keyboard navigation.
+ * and has keyboard navigation with a preview.
  */
 export function enhanceList(): void {
   const search = document.getElementById('search')
@@ -15,7 +16,9 @@ export function enhanceList(): void {
     showLocalSpans(results)
     live.onShown()
     limitSelection(results)
+    preview.mark(rowsOf(results))
   }
+  const preview = new Preview(document.getElementById('preview'))
   const list = new ListLoader(results, { onLoad: () => live.onLoad(), onShown })
   const live = new LiveList(results, list)
   onShown()
@@ -33,7 +36,10 @@ export function enhanceList(): void {
     event.preventDefault()
     void list.submit(submitter)
   })
-  document.addEventListener('keydown', event => moveFocus(event, results))
+  document.addEventListener('keydown', event => {
+    if (event.key === 'Escape') preview.close()
+    else moveFocus(event, rowsOf(results), preview)
+  })
 }
 
 /** Names the bars of the histogram in the time zone of the browser; the server writes UTC. Their links have the exact times. */
@@ -123,7 +129,7 @@ class ListLoader {
     results.replaceChildren(...fresh.childNodes)
     // Keyboard navigation continues at the same row.
     if (focused) this.#focus(focused, '.entry')
-    results.dataset.live = fresh.dataset.live
+    Object.assign(results.dataset, fresh.dataset)
     document.title = page.title
     if (changesUrl) history.replaceState(null, '', url)
     this.#callbacks.onShown()
@@ -144,15 +150,18 @@ function selectedIn(results: HTMLElement): HTMLInputElement[] {
   return [...results.querySelectorAll<HTMLInputElement>('.select input:checked')]
 }
 
-/** `j` and `k` move the focus from row to row; Enter opens the profile, as for any link. */
-function moveFocus(event: KeyboardEvent, results: HTMLElement): void {
+/** `j`, `k` and the arrows move the focus from row to row, and show a preview; Enter opens the profile, as for any link. */
+function moveFocus(event: KeyboardEvent, rows: readonly HTMLElement[], preview: Preview): void {
   const { altKey, ctrlKey, key, metaKey } = event
-  if (altKey || ctrlKey || metaKey || (key !== 'j' && key !== 'k')) return
-  if (closestTo(event, 'input:not([type=checkbox]), select, textarea') !== null) return
-  const rows = rowsOf(results)
+  const step = ['k', 'ArrowUp', '', 'ArrowDown', 'j'].indexOf(key) - 2
+  if (altKey || ctrlKey || metaKey || Math.abs(step) > 2 || step === 0) return
+  if (closestTo(event, 'input:not([type=checkbox]), select, textarea, .preview, dialog') !== null) return
   const current = rows.findIndex(row => row.contains(document.activeElement))
-  const next = key === 'j' ? current + 1 : Math.max(0, current - 1)
-  rows[Math.min(next, rows.length - 1)]?.querySelector<HTMLElement>('.entry')?.focus()
+  const row = rows[Math.max(0, Math.min(current + Math.sign(step), rows.length - 1))]
+  if (row === undefined) return
+  event.preventDefault()
+  row.querySelector<HTMLElement>('.entry')?.focus()
+  preview.show(row, rows)
 }
 
 /** Limits the selection to two profiles: the third one replaces the first. */
@@ -184,7 +193,7 @@ interface Loader {
   load(url: string, options: { readonly marksNew: boolean }): Promise<boolean>
 }
 
-/** Milliseconds between two loads, so that a busy server is not loaded further. */
+/** Milliseconds between two loads, so that a busy server is not loaded further. The first one waits for nothing. */
 const loadInterval = 500
 
 /** New profiles are counted up to this number. */
@@ -213,6 +222,7 @@ class LiveList {
   /** The pending tokens that the results of the current request include. */
   #requested: readonly string[] = []
   #hasMany = false
+  #isResting = false
   #source: EventSource | undefined
   #streamUrl = ''
   #failures = 0
@@ -258,18 +268,17 @@ class LiveList {
   }
 
   #open(): void {
-    const source = new EventSource(this.#streamUrl)
+    // The stream begins with the profiles that were stored after those of the page.
+    const source = new EventSource(`${this.#streamUrl}&after=${this.#results.dataset.newest}`)
     this.#source = source
     source.addEventListener('open', () => {
       this.#failures = 0
       this.#showState('Live')
-      // Loads the profiles that were stored between the page load and the start of the stream.
-      if (!this.#isInUse() && !this.#loader.isLoading) void this.#load()
     })
     source.addEventListener('profiles', ({ data }) => {
       for (const token of String(data).split(' ')) this.#pending.add(token)
       if (this.#pending.size > pendingLimit) this.#stopCounting()
-      this.#schedule(loadInterval)
+      this.#schedule(this.#isResting ? loadInterval : 0)
     })
     source.addEventListener('reload', () => {
       this.#hasMany = true
@@ -342,6 +351,10 @@ class LiveList {
 
   async #load(): Promise<void> {
     const count = this.#countUnknown()
+    this.#isResting = true
+    setTimeout(() => {
+      this.#isResting = false
+    }, loadInterval)
     if (await this.#loader.load(location.href, { marksNew: true })) this.#announce(count)
   }
 
@@ -371,6 +384,7 @@ export function enhanceRoutes(): void {
     const fresh = page?.document.getElementById(results.id)
     if (!fresh) return false
     results.replaceChildren(...fresh.childNodes)
+    Object.assign(results.dataset, fresh.dataset)
     updateTimes(results)
     live.onShown()
     return true

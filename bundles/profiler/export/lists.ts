@@ -112,13 +112,14 @@ interface PublicRoutes extends RoutesReport {
 
 /** Creates the JSON of the route statistics. Each route links to its slowest profile. */
 export function routesToJson(
-  { requests, routes, startedAt }: RoutesReport,
+  { durations, requests, routes, startedAt }: RoutesReport,
   { notes, parameters }: RoutesRequest,
 ): PublicRoutes {
   return {
     schemaVersion,
     startedAt,
     requests,
+    durations,
     notes,
     routes: routes.map(route => ({ ...route, link: profileDataLink(route.worst.token, 'json') })),
     links: {

@@ -1,10 +1,11 @@
 import { formatCount, formatDuration, formatNumber, formatShare } from '../profile/format.ts'
 import { groupBy } from '../profile/group-by.ts'
+import { isOwnRoute } from '../profile/links.ts'
 import type { Outcome, Profile, ProfileSummary } from '../profile/profile.ts'
 import { workTime } from '../profile/work.ts'
 import type { ProfileStorage } from '../store/profile-storage.ts'
 import { readQueries, shapeOf } from '../subjects/queries/read.ts'
-import { findMedian, leastForMedian, percentile, sortDurations } from './durations.ts'
+import { leastForMedian, percentile, sortDurations } from './durations.ts'
 import type { Inspector } from './findings/inspector.ts'
 import { type ListRequest, parseListRequest } from './list-request.ts'
 import { mainRequests } from './relatives.ts'
@@ -94,14 +95,17 @@ export function describeStatistics(statistics: RouteStatistics) {
 }
 
 /**
- * Groups summaries of main requests by route, without the probes of browsers. The route with the most requests is
- * first.
+ * Groups summaries of main requests by route, without the probes of browsers and the profiler's own pages. The route with
+ * the most requests is first.
  */
 export function gatherStatistics(summaries: Iterable<ProfileSummary>): RouteStatistics[] {
-  const counted = Array.from(summaries).filter(summary => !isBrowserProbe(summary))
-  const groups = groupBy(counted, ({ route }) => route)
+  const groups = groupBy(Array.from(summaries).filter(isCounted), ({ route }) => route)
   const statistics = [...groups].map(([route, group]) => summarize(route, group))
   return statistics.sort((one, other) => other.count - one.count)
+}
+
+function isCounted(summary: ProfileSummary): boolean {
+  return !isBrowserProbe(summary) && !isOwnRoute(summary.route ?? '')
 }
 
 const worstLimit = 3
@@ -142,13 +146,15 @@ export interface RoutesReport {
   readonly startedAt: number
   /** The number of main requests. */
   readonly requests: number
+  /** The shortest and the longest duration of all routes: the scale of their distributions. */
+  readonly durations: readonly [least: number, most: number]
   readonly routes: readonly RouteReport[]
 }
 
 /** Statistics of one route, with a comparison of before and after the last restart. */
 export interface RouteReport extends RouteStatistics {
-  /** The median duration in each of 24 equal spans of time, the same for all routes; `null` in a span without requests. */
-  readonly trend: readonly (number | null)[]
+  /** The numbers of its requests by duration, in equal steps of {@link RoutesReport.durations} on a logarithmic scale. */
+  readonly distribution: readonly number[]
   /** The numbers of requests before and since the restart. */
   readonly counts: { readonly before: number; readonly since: number }
   /** The compared values; `null` if there were too few requests. */
@@ -181,38 +187,44 @@ export function gatherRoutes(
   { sort }: RoutesRequest,
   startedAt: number,
 ): RoutesReport {
-  const summaries = found.filter(({ parent }) => parent === null)
+  const summaries = found.filter(summary => summary.parent === null && isCounted(summary))
   const byRoute = (statistics: readonly RouteStatistics[]) => new Map(statistics.map(each => [each.route, each]))
   const before = byRoute(gatherStatistics(summaries.filter(({ time }) => time < startedAt)))
   const since = byRoute(gatherStatistics(summaries.filter(({ time }) => time >= startedAt)))
-  // These are the trends of all requests, so each route of the statistics has one.
-  const trends = gatherTrends(summaries)
-  const routes = gatherStatistics(summaries).map(statistics => {
+  const statistics = gatherStatistics(summaries)
+  const groups = groupBy(summaries, ({ route }) => route)
+  const sorted = sortDurations(summaries)
+  const durations = [sorted[0] ?? 0, sorted.at(-1) ?? 0] as const
+  const routes = statistics.map(statistics => {
     const { route } = statistics
     return {
       ...statistics,
-      trend: trends.get(route) as RouteReport['trend'],
+      distribution: countDurations(groups.get(route) ?? [], durations),
       ...compareWithBefore(before.get(route), since.get(route)),
     }
   })
-  return { startedAt, requests: routes.reduce((sum, { count }) => sum + count, 0), routes: sortRoutes(routes, sort) }
+  const requests = routes.reduce((sum, { count }) => sum + count, 0)
+  return { startedAt, requests, durations, routes: sortRoutes(routes, sort) }
 }
 
-const trendLength = 24
+const stepCount = 24
 
-/** The median durations of each route in equal spans between the first and the last request. */
-function gatherTrends(summaries: readonly ProfileSummary[]): ReadonlyMap<string | null, (number | null)[]> {
-  const first = summaries.reduce((first, { time }) => Math.min(first, time), Infinity)
-  const last = summaries.reduce((last, { time }) => Math.max(last, time), 0)
-  const spans = new Map<string | null, number[][]>()
-  for (const { duration, route, time } of summaries) {
-    const own = spans.get(route) ?? Array.from({ length: trendLength }, () => [])
-    spans.set(route, own)
-    const index = Math.floor((trendLength * (time - first)) / Math.max(1, last - first))
-    own[Math.min(trendLength - 1, index)]?.push(duration)
+/** Shorter durations are in the first step: a logarithm of 0 is no number. */
+const leastDuration = 0.01
+
+/** Counts durations in equal steps of a logarithmic scale. */
+function countDurations(
+  summaries: readonly ProfileSummary[],
+  [least, most]: RoutesReport['durations'],
+): RouteReport['distribution'] {
+  const place = (duration: number) => Math.log(Math.max(leastDuration, duration))
+  const [first, span] = [place(least), place(most) - place(least)]
+  const counts = new Array<number>(stepCount).fill(0)
+  for (const { duration } of summaries) {
+    const step = span === 0 ? 0 : Math.min(stepCount - 1, Math.floor((stepCount * (place(duration) - first)) / span))
+    counts[step] = (counts[step] ?? 0) + 1
   }
-  const medianOf = (durations: number[]) => (durations.length === 0 ? null : findMedian(durations))
-  return new Map([...spans].map(([route, own]) => [route, own.map(medianOf)]))
+  return counts
 }
 
 function compareWithBefore(
@@ -296,6 +308,8 @@ export interface RouteDetails {
   readonly statistics: RouteStatistics
   /** The latest requests, the newest first. */
   readonly summaries: readonly ProfileSummary[]
+  /** The token of the request that was appended last. */
+  readonly newest: string
   /** The number of stored requests; the other values are those of the latest 5,000. */
   readonly stored: number
   /** The starts of processes between the first and the last request, in milliseconds since 1970. */
@@ -374,6 +388,7 @@ export async function gatherRoute(
   return {
     statistics,
     summaries,
+    newest: found[0]?.token ?? '',
     stored: total,
     restarts: [...new Set(starts)].filter(time => time > first).sort((one, other) => one - other),
     read: read.length,

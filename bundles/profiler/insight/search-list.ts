@@ -33,6 +33,8 @@ export interface ListResult {
   /** All main requests, independent of the search: they give the choices of the form. */
   readonly mains: readonly ProfileSummary[]
   readonly pinned: ReadonlySet<string>
+  /** The token of the profile that was appended last, independent of the search; empty without one. */
+  readonly newest: string
   /** Tokens of the profiles that are only in memory, because writing fails; absent when writing works. */
   readonly unstored?: ReadonlySet<string>
 }
@@ -82,6 +84,7 @@ export async function searchList(
     probes: isOfProbes ? [] : probes.filter(isMain),
     mains,
     pinned,
+    newest: summaries[0]?.token ?? '',
     ...(unstored && { unstored }),
   }
 }
@@ -98,12 +101,12 @@ export async function searchMains(
   storage: Pick<ProfileStorage, 'pinned' | 'search'>,
   wanted: ListRequest,
   context?: ListContext,
-): Promise<Pick<ListResult, 'mains'> & { readonly found: readonly ProfileSummary[] }> {
+): Promise<Pick<ListResult, 'mains' | 'newest'> & { readonly found: readonly ProfileSummary[] }> {
   const query = { ...wanted.query, offset: 0, limit: Number.MAX_SAFE_INTEGER }
-  const { mains, profiles } = await searchList(storage, { ...wanted, query }, context)
+  const { mains, newest, profiles } = await searchList(storage, { ...wanted, query }, context)
   const isOfSubRequests = wanted.parameters.type === 'sub-request'
   const found = profiles.map(({ summary }) => summary).filter(summary => isOfSubRequests || isMain(summary))
-  return { mains, found }
+  return { mains, newest, found }
 }
 
 /** Searches all profiles that match by themselves, the newest first: main requests and sub-requests. */

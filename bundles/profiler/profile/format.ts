@@ -34,6 +34,13 @@ export function formatDuration(milliseconds: number): string {
   return `${(milliseconds / 1000).toFixed(2)} s`
 }
 
+/** Writes milliseconds in two significant digits, whole ones in full, to compare them at a glance: `0.042 ms`, `8.2 ms`, `236 ms`, `1.3 s`. */
+export function formatShortDuration(milliseconds: number): string {
+  const size = Math.abs(milliseconds)
+  if (size >= 999.5) return `${(milliseconds / 1000).toFixed(size < 9950 ? 1 : 0)} s`
+  return `${milliseconds.toFixed(size < 0.0995 ? 3 : size < 0.995 ? 2 : size < 9.95 ? 1 : 0)} ms`
+}
+
 /** Writes microseconds as milliseconds or seconds: `0.012 ms`. */
 export function formatMicroseconds(microseconds: number): string {
   return formatDuration(microseconds / 1000)

@@ -164,5 +164,10 @@ export function visitLink({ methods, path }: Pick<Route, 'methods' | 'path'>): s
 
 /** The routes of the application, without those of the profiler itself. */
 export function shownRoutes(routes: Iterable<Route>): Route[] {
-  return [...routes].filter(({ name }) => !/^_(?:profiler|wdt)/.test(name))
+  return [...routes].filter(({ name }) => !isOwnRoute(name))
+}
+
+/** Whether a route is of the profiler itself. */
+export function isOwnRoute(name: string): boolean {
+  return /^_(?:profiler|wdt)/.test(name)
 }

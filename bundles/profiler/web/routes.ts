@@ -121,7 +121,7 @@ export function addRoutes(app: ProfilerApplication): readonly Controller[] {
   return [
     addGet('_profiler_asset', `${home}assets/:version/:file`, request => respondAsset(request, assets)),
     addGet('_profiler_live', `${home}live`, async request => {
-      const { createLiveStream } = await import('./pages/list-page.ts')
+      const { createLiveStream } = await import('./pages/live-stream.ts')
       return protect(createLiveStream(request, storage))
     }),
     addGet('_profiler_state', stateLink, request => protect(states.open(request))),

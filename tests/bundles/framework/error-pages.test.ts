@@ -41,7 +41,7 @@ t.test('all other clients get the page of production, without debug headers', as
   ]) {
     t.equal(response.status, 500)
     t.match(response.text, '<title>An Error Occurred: Internal Server Error</title>')
-    t.match(response.text, 'Oops! An Error Occurred')
+    t.match(response.text, '<h1>Something went wrong</h1>')
     t.notMatch(response.text, /Boom|probe-bundle/)
     t.notOk([...response.headers].some(([name]) => name.startsWith('x-debug')))
   }
@@ -60,8 +60,11 @@ t.test('all other clients get the page of production, without debug headers', as
 t.test('the page of production has a sentence for each status, and a link home', async t => {
   const { client } = await boot(t, { APP_ENV: 'prod' })
   const missing = await client.get('/nowhere')
-  t.match(missing.text, 'There is no page at this address. Please check it for typing mistakes. <a href="/">')
-  t.match((await client.get('/boom')).text, 'Something went wrong on the server.')
+  t.match(missing.text, 'There is no page at this address. Please check it for typing mistakes.</p>\n<p><a href="/">')
+  t.match(
+    (await client.get('/boom')).text,
+    /The mistake is on the server\..* Reference: <code title="([\da-f]{8})[^"]+">\1<\/code>/s,
+  )
   t.match((await client.get('/teapot')).text, 'Please go back and check what you have sent.')
 })
 

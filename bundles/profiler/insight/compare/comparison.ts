@@ -27,7 +27,7 @@ export interface Comparison {
   readonly requestBody: readonly Compared<string>[]
   readonly responseHeaders: readonly Compared<readonly string[]>[]
   readonly responseBody: readonly Compared<string>[]
-  readonly exceptions: readonly Compared<number>[]
+  readonly exceptions: readonly Compared<ExceptionUse>[]
   readonly listeners: readonly Compared<ListenerUse>[]
   readonly templates: readonly Compared<number>[]
   readonly calls: readonly Compared<readonly string[]>[]
@@ -79,7 +79,7 @@ export function compareProfiles(first: Profile, second: Profile, spread = 0): Co
     requestBody: compare(readRequestBody),
     responseHeaders: compare(readResponseHeaders),
     responseBody: compareBodies(first, second),
-    exceptions: compare(readExceptionUses),
+    exceptions: compare(readExceptionUses, isSameTimes),
     listeners: compare(readListenerUses, isSameUse),
     templates: compare(readTemplateUses),
     calls: compare(readCallOutcomes),
@@ -266,9 +266,30 @@ function readPairs(pairs: Pairs | undefined, hasCase: boolean, without: readonly
   return new Map([...values].sort(([a], [b]) => (a < b ? -1 : 1)))
 }
 
-/** Counts the exceptions of a profile by class and message. */
-function readExceptionUses(profile: Profile): Map<string, number> {
-  return count(readExceptions(profile).map(({ message, name }) => (message === '' ? name : `${name}: ${message}`)))
+/** An exception of a profile. */
+export interface ExceptionUse {
+  /** Its class and its message. */
+  readonly text: string
+  readonly times: number
+}
+
+/** What differs in the messages of one error: numbers, and ids of hexadecimal digits. */
+const valueInMessage = /\b(?=[a-f-]*\d)[a-f\d-]{6,}\b|\d+/gi
+
+/**
+ * Counts the exceptions of a profile, whatever values their messages contain: by class, code and the innermost place in the
+ * application, or by the message without numbers if there is no such place.
+ */
+function readExceptionUses(profile: Profile): Map<string, ExceptionUse> {
+  const uses = new Map<string, ExceptionUse>()
+  for (const { code, frames, message, name } of readExceptions(profile)) {
+    const { call, file, line } = frames.find(({ origin }) => origin === 'application') ?? {}
+    const place = file === undefined ? [message.replaceAll(valueInMessage, '…')] : [call, file, line]
+    const key = JSON.stringify([name, code, ...place])
+    const text = message === '' ? name : `${name}: ${message}`
+    uses.set(key, { text, times: (uses.get(key)?.times ?? 0) + 1 })
+  }
+  return uses
 }
 
 /** Counts the renders of a profile by template. */

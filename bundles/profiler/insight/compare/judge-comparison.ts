@@ -1,4 +1,4 @@
-import { formatCount, formatShare, shorten } from '../../profile/format.ts'
+import { formatCount, shorten } from '../../profile/format.ts'
 import { type Profile, type ProfileSummary, type SummaryCount, summaryCounts } from '../../profile/profile.ts'
 import type { ProfileStorage } from '../../store/profile-storage.ts'
 import { findPredecessors, likenessOf } from '../relatives.ts'
@@ -153,7 +153,8 @@ function describeTimings(timings: Comparison['timings']): string {
   if (timings.every(({ first, second }) => first?.duration === second?.duration)) return 'Nothing changed'
   if (!timings.some(isDifferent)) return 'Only timings changed, within the usual range'
   if (total?.change === 'same' || before === 0) return 'Only timings changed'
-  return `Only timings changed: ${formatShare(Math.abs(after - before), before)} ${after > before ? 'slower' : 'faster'}`
+  const percent = Math.round((100 * Math.abs(after - before)) / before)
+  return `Only timings changed: ${percent < 200 ? `${percent} %` : `${(after / before).toFixed(1)} times`} ${after > before ? 'slower' : 'faster'}`
 }
 
 function describeValues(name: string, { first, second }: Compared<string | number>): string {

@@ -4,6 +4,7 @@ import type { CallerPlace } from '../../../../lib/stack/callers.ts'
 import {
   type Comparison,
   compareProfiles,
+  type ExceptionUse,
   nameOfField,
   neverCompared,
   type Timing,
@@ -14,7 +15,7 @@ import { findPredecessors, likenessOf } from '../../insight/relatives.ts'
 import { findRestart } from '../../insight/since-edit.ts'
 import { toSummaryView } from '../../insight/summary-view.ts'
 import { readEventTree } from '../../profile/event-tree.ts'
-import { formatCount, formatDuration, formatMicroseconds, formatShare, formatTime } from '../../profile/format.ts'
+import { formatCount, formatShortDuration, formatTime } from '../../profile/format.ts'
 import { compareLink } from '../../profile/links.ts'
 import type { Profile } from '../../profile/profile.ts'
 import { readOriginal } from '../../record/recording-policy.ts'
@@ -97,7 +98,7 @@ export function toCompareView(first: Profile, second: Profile, comparison: Compa
       ...viewQuery,
       place: ({ caller }) => places.ofCaller(caller),
     }),
-    viewPart('exceptions', 'Exceptions', comparison.exceptions, viewTimes('thrown')),
+    viewPart('exceptions', 'Exceptions', comparison.exceptions, viewException),
     viewPart('responseHeaders', 'Response headers', comparison.responseHeaders, viewValues),
     viewPart('responseBody', 'Response body', comparison.responseBody, viewText),
     viewPart('requestHeaders', 'Request headers', comparison.requestHeaders, viewValues),
@@ -169,7 +170,7 @@ interface Row {
 /** The difference of two times, and its bar: from the middle to the right when the second is slower. */
 export interface Delta {
   readonly text: string
-  /** In percent of the first; empty without a first. */
+  /** The change in percent of the first, or as a factor; empty without a first. */
   readonly share: string
   readonly tone: 'slower' | 'faster'
   /** Absent within the usual range. */
@@ -251,12 +252,17 @@ function viewTimes(done: string): View<number> {
   return { text: times => (times === 1 ? done : `${done} ${times} times`) }
 }
 
+const viewException: View<ExceptionUse> = {
+  name: ({ text }) => text,
+  text: ({ times }) => viewTimes('thrown').text(times),
+}
+
 const viewListener: View<ListenerUse> = {
   name: ({ name }) => name,
   note: ({ event, priority }) => `${event}, priority ${priority}`,
   text({ calls, changes, duration, hasThrown, isStopped }) {
     const facts = [
-      `called${calls === 1 ? '' : ` ${calls} times`}, ${formatMicroseconds(duration)}`,
+      `called${calls === 1 ? '' : ` ${calls} times`}, ${writeTime(duration)}`,
       ...(hasThrown ? ['threw'] : []),
       ...(isStopped ? ['stopped propagation'] : []),
       ...changes,
@@ -274,17 +280,19 @@ const viewLog: View<LogUse> = {
 const viewQuery: View<QueryUse> = {
   name: ({ text }) => text,
   note: ({ system }) => system,
-  text: ({ duration, times }) => `${formatCount(times, 'query', 'queries')}\n${formatDuration(duration)}`,
+  text: ({ duration, times }) => `${formatCount(times, 'query', 'queries')}\n${formatShortDuration(duration)}`,
 }
 
 /** The total time comes first, then the greatest differences. Usual differences are folded. */
 function viewTimings(timings: readonly Compared<Timing>[]): Part {
+  const differences = timings.map(({ first, second }) => Math.abs(durationOf(second) - durationOf(first)))
+  const greatest = Math.max(0, ...differences)
   const all = timings.map(timing => {
     const difference = durationOf(timing.second) - durationOf(timing.first)
     const { kind, times } = (timing.second ?? timing.first) as Timing
     const note = kind === 'main' || times === 1 ? '' : `${times} times`
-    const row = toRow(timing, { name: ({ name }) => name, text: ({ duration }) => formatMicroseconds(duration) })
-    return { row: { ...row, note, delta: toDelta(timing) }, kind, difference: Math.abs(difference) }
+    const row = toRow(timing, { name: ({ name }) => name, text: ({ duration }) => writeTime(duration) })
+    return { row: { ...row, note, delta: toDelta(timing, greatest) }, kind, difference: Math.abs(difference) }
   })
   const main = all.filter(({ kind }) => kind === 'main')
   const others = all.filter(({ kind }) => kind !== 'main').sort((a, b) => b.difference - a.difference)
@@ -307,20 +315,36 @@ function durationOf(timing: Timing | undefined): number {
   return timing?.duration ?? 0
 }
 
-/** Bars go from -100 to 100 %. A time that is only in the second has no percentage. */
-function toDelta(timing: Compared<Timing>): Delta {
+/** Writes microseconds. */
+function writeTime(microseconds: number): string {
+  return formatShortDuration(microseconds / 1000)
+}
+
+/** The bars have one scale, from -100 to 100: the `greatest` difference of all times is 100. */
+function toDelta(timing: Compared<Timing>, greatest: number): Delta {
   const [first, second] = [durationOf(timing.first), durationOf(timing.second)]
   const difference = second - first
-  const distance = Math.abs(difference)
   const sign = difference > 0 ? '+' : difference < 0 ? '−' : '±'
-  const width = first === 0 ? 100 : Math.min(100, (100 * distance) / first)
+  const width = greatest === 0 ? 0 : (100 * Math.abs(difference)) / greatest
   return {
-    text: `${sign}${formatMicroseconds(distance)}`,
-    share: first === 0 ? '' : `${sign}${formatShare(distance, first)}`,
+    text: `${sign}${writeTime(Math.abs(difference))}`,
+    share: writeRatio(first, second),
     tone: difference > 0 ? 'slower' : 'faster',
     bar:
       timing.change === 'same' ? undefined : { x: (difference > 0 ? 0 : -width).toFixed(1), width: width.toFixed(1) },
   }
+}
+
+/** A time from which a percentage says less than a factor. */
+const leastFactor = 3
+
+/** Writes how a time has changed: `+12 %`, `−30 %`, `×5.4`. Empty without a first time. */
+export function writeRatio(first: number, second: number): string {
+  if (first === 0) return ''
+  const ratio = second / first
+  if (ratio >= leastFactor) return `×${ratio.toFixed(ratio < 9.95 ? 1 : 0)}`
+  const percent = Math.round(100 * (ratio - 1))
+  return `${percent > 0 ? '+' : percent < 0 ? '−' : '±'}${Math.abs(percent)} %`
 }
 
 /** Creates the functions that find places in the code of two profiles. Without an editor, they find none. */

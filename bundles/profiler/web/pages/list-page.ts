@@ -1,4 +1,3 @@
-import { EventStream } from '../../../../lib/http/event-stream.ts'
 import type { Request } from '../../../../lib/http/request.ts'
 import type { Response } from '../../../../lib/http/response.ts'
 import {
@@ -12,7 +11,6 @@ import {
 import { mainRequests } from '../../insight/relatives.ts'
 import {
   type Bucket,
-  createFilter,
   describeCount,
   type ListContext,
   type ListEntry,
@@ -26,6 +24,7 @@ import {
   formatBytes,
   formatCount,
   formatNumber,
+  formatShortDuration,
   formatTime,
   shorten,
   toOption,
@@ -35,9 +34,10 @@ import { listChangeLink, listDataLink, listLink, liveLink, profileLink } from '.
 import type { ProfileSummary } from '../../profile/profile.ts'
 import { clientOf } from '../../record/collect.ts'
 import type { RecordingPolicy } from '../../record/recording-policy.ts'
-import type { ProfileStorage, StorageUsage } from '../../store/profile-storage.ts'
+import type { StorageUsage } from '../../store/profile-storage.ts'
 import type { EditorLinks, PlaceView } from '../editor-links.ts'
 import { alternatesOf, type PageForm, type ProfilerApplication, redirect, renderPage, respondData } from '../page.ts'
+import { toPosition } from './live-stream.ts'
 
 /** Renders the results of a search, the search form, and the state of recording; as data, the results only. */
 export async function renderList(
@@ -62,7 +62,7 @@ export async function renderList(
   const summaries = profiles.map(({ summary }) => summary)
   const known = await facts.find(summaries.map(({ token }) => token))
   const searchForm = createSearchForm(wanted, mains)
-  const shown = selectColumns(summaries, known, searchForm.machines.length > 0)
+  const shown = selectColumns(summaries, searchForm.machines.length > 0)
   const model = {
     rows: createRows(profiles, {
       facts: known,
@@ -73,6 +73,7 @@ export async function renderList(
     }),
     // A profile that is pinned later is not new, and a new profile moves all rows of later pages.
     liveLink: isPinned || page > 1 ? '' : liveLink(parameters),
+    newest: toPosition(result.newest),
     alternates: alternatesOf(form => listDataLink(form, parameters)),
     quickFilters: createQuickFilters(wanted, result),
     histogram: createHistogramView(wanted, histogram),
@@ -80,6 +81,7 @@ export async function renderList(
     probes: describeProbes(wanted, result),
     notes,
     form: searchForm,
+    activeFilters: listActiveFilters(wanted),
     ...describePage(wanted, result),
     ...describeRecording(policy, usage),
   }
@@ -139,68 +141,6 @@ export async function renderMissing(
   )
 }
 
-/** Milliseconds between a profile and its event: sub-requests are stored just before the request that they belong to. */
-const delay = 100
-
-/** The most tokens of one event. */
-const tokenLimit = 100
-
-/**
- * Creates a stream of events about new profiles of all processes that the list of the same address contains: `profiles`
- * with their tokens, or `reload` if there are too many. It may report more than the list contains.
- */
-export function createLiveStream(request: Request, storage: Pick<ProfileStorage, 'tail'>): EventStream {
-  const isListed = createFilter(parseListRequest(request.query), clientOf(request))
-  return new EventStream(request, stream => {
-    const reporter = new ProfileReporter(stream)
-    const stop = storage.tail(summary => {
-      if (isListed(summary)) reporter.add(summary.token)
-    })
-    return () => {
-      stop()
-      reporter.stop()
-    }
-  })
-}
-
-/** Reports to one client. At most a few tokens wait for it: a slow client gets `reload`. */
-class ProfileReporter {
-  readonly #stream: EventStream
-  readonly #tokens = new Set<string>()
-  #hasLost = false
-  #timer: NodeJS.Timeout | undefined
-
-  constructor(stream: EventStream) {
-    this.#stream = stream
-  }
-
-  add(token: string): void {
-    if (this.#tokens.size === tokenLimit) this.#hasLost = true
-    else this.#tokens.add(token)
-    this.#sendSoon()
-  }
-
-  stop(): void {
-    clearTimeout(this.#timer)
-  }
-
-  #sendSoon(): void {
-    this.#timer ??= setTimeout(() => this.#send(), delay).unref()
-  }
-
-  #send(): void {
-    this.#timer = undefined
-    if (this.#stream.isBehind) {
-      this.#sendSoon()
-      return
-    }
-    if (this.#hasLost) this.#stream.send({ event: 'reload', data: 'many' })
-    else this.#stream.send({ event: 'profiles', data: [...this.#tokens].join(' ') })
-    this.#tokens.clear()
-    this.#hasLost = false
-  }
-}
-
 function toQuery(parameters: Readonly<Record<string, string>>): string {
   return String(new URLSearchParams(parameters))
 }
@@ -213,26 +153,18 @@ function linkTo({ parameters }: ListRequest, changes: Readonly<Record<string, st
 }
 
 const quickFilters: Readonly<Record<ListMark, readonly [label: string, hint: string]>> = {
-  main: ['Main requests', 'Without sub-requests'],
+  main: ['Main', 'Main requests, without sub-requests'],
   errors: ['Errors', 'Status 500 and above, exceptions, failed streams, crashes'],
   slow: ['Slow', '500 ms or more, or three times the median of the route and at least 50 ms'],
   findings: ['Findings', 'With findings: of the newest 200 requests'],
   '4xx': ['4xx', 'Status 400 to 499'],
-  api: ['AJAX/API', 'Requests of scripts (fetch, XMLHttpRequest) and of programs'],
-  client: ['This client', 'Requests with your IP and browser'],
+  api: ['API', 'Requests of scripts (fetch, XMLHttpRequest) and of programs'],
+  client: ['Mine', 'Requests with your IP and browser'],
 }
 
 function createQuickFilters(wanted: ListRequest, { counts, mains }: ListResult) {
   if (mains.length === 0) return []
-  const all = {
-    label: 'All',
-    hint: '',
-    count: formatNumber(counts.all),
-    link: linkTo(wanted, { only: '' }),
-    isActive: wanted.marks.length === 0,
-    tone: '',
-  }
-  const filters = marks.map(mark => {
+  return marks.map(mark => {
     const isActive = wanted.marks.includes(mark)
     const only = isActive ? wanted.marks.filter(other => other !== mark) : [...wanted.marks, mark]
     const [label, hint] = quickFilters[mark]
@@ -245,11 +177,40 @@ function createQuickFilters(wanted: ListRequest, { counts, mains }: ListResult) 
       tone: counts[mark] === 0 ? 'none' : mark === 'errors' ? 'error' : '',
     }
   })
-  return [all, ...filters]
+}
+
+/** The labels of the filters in the order of the form, which are shown beside the list as long as they are used. */
+const filterLabels: Readonly<Record<string, string>> = {
+  text: 'Text',
+  method: 'Method',
+  status_code: 'Status',
+  route: 'Route',
+  url: 'URL',
+  slower: 'Slower than',
+  content: 'Content type',
+  exception: 'Exception',
+  error: 'Error',
+  queries: 'Queries',
+  ip: 'IP',
+  machine: 'Machine',
+  token: 'Token',
+  start: 'From',
+  end: 'Until',
+  type: 'Type',
+  pinned: 'Pinned',
+}
+
+/** The filters of the list, each with a link to the list without it. */
+function listActiveFilters(wanted: ListRequest) {
+  return Object.entries(filterLabels).flatMap(([name, label]) => {
+    const value = wanted.parameters[name]
+    if (value === undefined || (name === 'type' && value === 'request')) return []
+    return { label, value: name === 'pinned' ? '' : shorten(value, labelLimit), link: linkTo(wanted, { [name]: '' }) }
+  })
 }
 
 /** The height of the tallest bar. */
-const barHeight = 40
+const barHeight = 24
 
 function createHistogramView(wanted: ListRequest, buckets: readonly Bucket[]) {
   const [first] = buckets
@@ -265,8 +226,6 @@ function createHistogramView(wanted: ListRequest, buckets: readonly Bucket[]) {
   return {
     width: buckets.length * 10,
     height: barHeight,
-    start: formatTime(first.start),
-    end: formatTime(last.end),
     sentence: `${formatCount(total, 'request')}, ${errors} failed, from ${clock(first.start)} to ${clock(last.end)} UTC; most from ${clock(most.start)}: ${formatNumber(most.count)}.`,
     bars: buckets.flatMap((bucket, index) => {
       const { count, end, errors, start } = bucket
@@ -285,7 +244,7 @@ function createHistogramView(wanted: ListRequest, buckets: readonly Bucket[]) {
   }
 }
 
-const unsortable: readonly string[] = ['findings', 'token']
+const unsortable: readonly string[] = ['token']
 
 function createColumns(wanted: ListRequest, shown: ShownColumns) {
   const { sort = { field: 'time', direction: 'descending' } } = wanted.query
@@ -298,13 +257,16 @@ function createColumns(wanted: ListRequest, shown: ShownColumns) {
 
 function describePage(wanted: ListRequest, { profiles, total }: ListResult) {
   const { page, query } = wanted
-  const { offset } = query
+  const { limit, offset } = query
   const count = profiles.length
   const { found, inAll } = describeCount(count, total)
   return {
     title: found,
     inAll,
-    range: count > 0 && count < total ? `${formatNumber(offset + 1)}–${formatNumber(offset + count)}` : '',
+    range:
+      count > 0 && count < total
+        ? `${formatNumber(offset + 1)}–${formatNumber(offset + count)} · page ${formatNumber(page)} of ${formatNumber(Math.ceil(total / limit))}`
+        : '',
     previousLink: page > 1 && count > 0 ? linkTo(wanted, { page: String(page - 1) }) : '',
     nextLink: count > 0 && offset + count < total ? linkTo(wanted, { page: String(page + 1) }) : '',
     // The requested page is after the last one.
@@ -346,11 +308,7 @@ const columns: readonly (readonly [name: string, label: string, needs?: keyof Sh
   ['url', 'URL'],
   ['route', 'Route', 'hasRoutes'],
   ['machine', 'Machine', 'hasMachines'],
-  ['findings', 'Findings', 'hasFindings'],
   ['queries', 'Queries', 'hasQueries'],
-  ['queryTime', 'Query time', 'hasQueries'],
-  ['size', 'Size', 'hasSizes'],
-  ['memory', 'Heap', 'hasMemory'],
   ['duration', 'Duration'],
   ['time', 'Time'],
   ['token', 'Token'],
@@ -379,21 +337,14 @@ interface RowOptions {
 
 const notStored: Badge = { text: 'not stored', tone: 'warning' }
 
-/** A memory use that differs by more than this says something about the request. */
-const memorySpan = 32 * 1024 * 1024
-
 /** Chooses the columns for the content of a list. `hasMachines` is whether the store has profiles of several machines. */
-function selectColumns(summaries: readonly ProfileSummary[], facts?: RowOptions['facts'], hasMachines = false) {
+function selectColumns(summaries: readonly ProfileSummary[], hasMachines = false) {
   const differ = (read: (summary: ProfileSummary) => string) => new Set(summaries.map(read)).size > 1
-  const memory = summaries.map(summary => summary.memory)
   return {
     hasRoutes: summaries.some(({ route }) => route !== null),
     hasMachines,
     hasHosts: differ(({ url }) => hostOf(url)),
-    hasFindings: summaries.some(({ token }) => facts?.get(token)?.badge !== undefined),
     hasQueries: summaries.some(({ queries }) => queries > 0),
-    hasSizes: summaries.some(({ size }) => size !== null),
-    hasMemory: Math.max(...memory) - Math.min(...memory) > memorySpan,
   }
 }
 
@@ -414,7 +365,7 @@ function createRows(profiles: readonly ListEntry[], { columns, editor, facts, li
   }
   const longest = profiles.reduce((longest, { summary }) => Math.max(longest, summary.duration), 0)
   return profiles.map(({ depth, main, summary }) => {
-    const { duration, queries, size, token, url } = summary
+    const { duration, outcome, queryTime, token, url } = summary
     // Its badge counts the sub-requests without a row: they are on another page, or do not match.
     const shown = { ...summary, subRequests: summary.subRequests - (listed.get(token) ?? 0) }
     const view = withBadge(toSummaryView(shown), unstored?.has(token) ? notStored : undefined)
@@ -428,10 +379,9 @@ function createRows(profiles: readonly ListEntry[], { columns, editor, facts, li
       after: depth === 0 ? '' : `+ ${Math.max(0, summary.time - main.time)} ms`,
       name: shorten(`${columns.hasHosts ? hostOf(url) : ''}${view.target}`, addressLimit),
       handler: viewHandler(summary, facts?.get(token)?.place, editor),
-      size: size === null ? '' : formatBytes(size),
       findings: toFindings(token, facts?.get(token)?.badge),
-      // Narrow screens have no titles of columns.
-      queryUnit: queries === 1 ? 'query' : 'queries',
+      duration: `${outcome === 'unfinished' ? '> ' : ''}${formatShortDuration(duration)}`,
+      queryTime: formatShortDuration(queryTime),
       // The length of its bar, in percent of the longest.
       share: (longest === 0 ? 0 : Math.min(100, (100 * duration) / longest)).toFixed(1),
       actions: list !== undefined && createActions(token, list),
@@ -460,8 +410,7 @@ function isSameName(route: string, controller: string): boolean {
 
 function toFindings(token: string, badge: Badge | undefined) {
   if (badge === undefined) return false
-  const [count = '', unit = ''] = badge.text.split(' ')
-  return { count, unit, tone: badge.tone, link: profileLink(token, 'findings') }
+  return { ...badge, link: profileLink(token, 'findings') }
 }
 
 function createActions(token: string, { parameters, pinned }: NonNullable<RowOptions['list']>) {
@@ -471,10 +420,19 @@ function createActions(token: string, { parameters, pinned }: NonNullable<RowOpt
 
 const methods = ['DELETE', 'GET', 'HEAD', 'OPTIONS', 'PATCH', 'POST', 'PUT']
 const limits = ['10', '25', '50', '100']
-const keptNames: readonly string[] = ['only', 'sort', 'order']
 
-/** Fields that are always visible, or have no effect on the number of results. */
-const unfolded: readonly string[] = [...keptNames, 'text', 'page', 'limit']
+/** Parameters without a field, which a search keeps. */
+const keptNames: readonly string[] = ['only', 'url', 'content', 'error', 'queries', 'order']
+
+/** The orders that the form offers; the titles of the columns offer some of them, too. */
+const orders = [
+  ['', 'Time'],
+  ['duration', 'Duration'],
+  ['queries', 'Queries'],
+  ['queryTime', 'Query time'],
+  ['size', 'Size'],
+  ['memory', 'Heap'],
+] as const
 
 const types = [
   ['request', 'All requests'],
@@ -493,19 +451,17 @@ export function createSearchForm(
   { isFiltering, isPinned, marks, parameters, query }: ListRequest,
   mains: readonly ProfileSummary[] = [],
 ) {
-  const { content = '', machine = '', method = '', route = '', type = 'request' } = parameters
+  const { machine = '', method = '', route = '', sort = '', type = 'request' } = parameters
   const boundOf = (wanted: 'from' | 'until') => {
     const bound = query.filters.find(({ field, test }) => field === 'time' && test === wanted)
     return bound === undefined ? '' : toInputValue(Number(bound.value))
   }
-  const contents = listMostFrequent(mains.map(({ contentType }) => contentType?.split(';')[0] ?? null))
   const machines = listMostFrequent(mains.map(({ machine }) => machine)).toSorted()
   const hasMachines = machines.length > 1 || machine !== ''
   return {
     values: Object.fromEntries(searchParameters.map(name => [name, parameters[name] ?? ''])),
-    methods: [toOption('', 'Any', method), ...choices(methods, method.toUpperCase())],
+    methods: [toOption('', 'Method', method), ...choices(methods, method.toUpperCase())],
     types: types.map(([value, label]) => toOption(value, label, type)),
-    contents: [toOption('', 'Any', content), ...choices(contents.toSorted(), content)],
     machines: hasMachines ? [toOption('', 'Any', machine), ...choices(machines, machine)] : [],
     routes: listMostFrequent(mains.map(({ route }) => route)).toSorted(),
     route,
@@ -513,10 +469,11 @@ export function createSearchForm(
     end: boundOf('until'),
     isPinned,
     limits: choices(limits, String(query.limit)),
-    // Hidden fields that keep the order and the marks of the list.
+    orders: [
+      ...orders.map(([value, label]) => toOption(value, label, sort)),
+      ...(orders.some(([value]) => value === sort) ? [] : [toOption(sort, sort, sort)]),
+    ],
     kept: keptNames.flatMap(name => (parameters[name] === undefined ? [] : { name, value: parameters[name] })),
-    // Whether one of the folded fields is used.
-    isOpen: Object.entries(parameters).some(([name, value]) => !unfolded.includes(name) && value !== 'request'),
     isFiltering: isFiltering || isPinned || marks.length > 0 || type !== 'request',
   }
 }

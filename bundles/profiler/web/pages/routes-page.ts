@@ -25,6 +25,7 @@ import {
   formatDuration,
   formatNumber,
   formatShare,
+  formatShortDuration,
   formatTime,
   shorten,
   toOneLine,
@@ -34,6 +35,7 @@ import type { ProfileSummary } from '../../profile/profile.ts'
 import type { EditorLinks } from '../editor-links.ts'
 import { alternatesOf, type PageForm, type ProfilerApplication, renderPage, respondData } from '../page.ts'
 import { createSearchForm, toListContext } from './list-page.ts'
+import { toPosition } from './live-stream.ts'
 
 /** The start of this process, in milliseconds since 1970. Profiles from before it may be of other code. */
 const startedAt = Math.floor(processStart())
@@ -46,7 +48,7 @@ export async function renderRoutes(
   app: Pick<ProfilerApplication, 'assets' | 'editor' | 'routes' | 'storage' | 'view'>,
 ): Promise<Response> {
   const wanted = parseRoutesRequest(request.query)
-  const { found, mains } = await searchMains(app.storage, wanted.listed, toListContext(request, facts))
+  const { found, mains, newest } = await searchMains(app.storage, wanted.listed, toListContext(request, facts))
   const report = gatherRoutes(found, wanted, startedAt)
   if (form !== 'html') {
     const { routesToJson, routesToMarkdown } = await import('../../export/lists.ts')
@@ -54,13 +56,17 @@ export async function renderRoutes(
     return respondData(form, routes, () => routesToMarkdown(routes))
   }
   const alternates = alternatesOf(form => routesDataLink(form, wanted.parameters))
-  const model = { ...toRoutesView(report, wanted, app.routes, app.editor, mains), alternates }
+  const model = {
+    ...toRoutesView(report, wanted, app.routes, app.editor, mains),
+    newest: toPosition(newest),
+    alternates,
+  }
   return renderPage('profiler/route-statistics', model, request, app)
 }
 
 /** Creates the view of the statistics of routes. The choices of its form are those of `mains`. */
 export function toRoutesView(
-  { requests, routes, startedAt }: RoutesReport,
+  { durations, requests, routes, startedAt }: RoutesReport,
   wanted: RoutesRequest,
   known: RouteCollection,
   editor: EditorLinks,
@@ -70,6 +76,7 @@ export function toRoutesView(
   const whole = routes.reduce((sum, { total }) => sum + total, 0)
   const hasQueries = routes.some(({ mostQueries }) => mostQueries > 0)
   const hasP99 = routes.some(({ count }) => count >= leastForP99)
+  const rows = routes.map(report => viewRoute(report, whole, known, editor))
   const { machines, methods, route } = createSearchForm(parseListRequest(new URLSearchParams(parameters)), mains)
   return {
     title: formatCount(routes.length, 'route'),
@@ -79,7 +86,9 @@ export function toRoutesView(
     columns: createColumns(wanted, { hasQueries, hasP99 }),
     hasQueries,
     hasP99,
-    rows: routes.map(report => viewRoute(report, whole, known, editor)),
+    hasChanges: rows.some(({ change }) => change.text !== ''),
+    scale: `From ${formatShortDuration(durations[0])} to ${formatShortDuration(durations[1])}, logarithmic, the same for all routes`,
+    rows,
     notes,
     form: {
       route,
@@ -124,7 +133,7 @@ function createColumns(
 }
 
 function viewRoute(report: RouteReport, whole: number, known: RouteCollection, editor: EditorLinks) {
-  const { count, failed, route, total, trend, worst } = report
+  const { count, distribution, failed, p50, p95, p99, route, total, worst } = report
   const { methods, pattern } = route === null ? { methods: '', pattern: '' } : nameRoute(known, route)
   const { mostQueries, queries, ...texts } = describeStatistics(report)
   return {
@@ -137,12 +146,16 @@ function viewRoute(report: RouteReport, whole: number, known: RouteCollection, e
     // Of the total time of all routes, in percent.
     share: (whole === 0 ? 0 : (100 * total) / whole).toFixed(1),
     // A dash with too few requests.
-    p99: count < leastForP99 ? '–' : texts.p99,
+    total: formatShortDuration(total),
+    p50: formatShortDuration(p50),
+    p95: formatShortDuration(p95),
+    p99: count < leastForP99 ? '–' : formatShortDuration(p99),
+    slowest: formatShortDuration(worst.duration),
     queries: queries === mostQueries ? queries : `${queries} to ${mostQueries}`,
     // The latest failed request.
     failedLink: failed[0] === undefined ? '' : profileLink(failed[0].token),
     slowestLink: profileLink(worst.token),
-    trend: drawTrend(trend),
+    distribution: drawDistribution(distribution),
     change: viewChange(report),
   }
 }
@@ -154,7 +167,7 @@ const noticed = { share: 0.2, milliseconds: 0.5 }
 function viewChange({ changes, counts }: RouteReport) {
   const { errorRate, p50, p95, queries } = changes
   const numbers = `${formatNumber(counts.before)} requests before, ${formatNumber(counts.since)} since`
-  if (p50 === null) return { text: counts.before === 0 ? 'new' : '', title: numbers, tone: 'plain' }
+  if (p50 === null) return { text: '', title: numbers, tone: 'plain' }
   const difference = p50.since - p50.before
   const share = p50.before === 0 ? 0 : difference / p50.before
   const isNoticed = Math.abs(share) >= noticed.share && Math.abs(difference) >= noticed.milliseconds
@@ -192,6 +205,7 @@ export async function renderRoute(
   const model = {
     title: name,
     name,
+    newest: toPosition(details?.newest ?? ''),
     heading: nameRoute(app.routes, name),
     place: app.editor.viewRoute(name),
     listLink: listLink({ route: name }),
@@ -350,13 +364,13 @@ export function drawOverTime(summaries: readonly ProfileSummary[], restarts: rea
   }
 }
 
-/** Draws a trend as the points of a line, in a picture of 96 by 20 units. The line continues across spans without requests. */
-export function drawTrend(trend: readonly (number | null)[]): string {
-  const highest = Math.max(...trend.map(Number), 0.001)
-  const points = trend.flatMap((value, index) =>
-    value === null
-      ? []
-      : [`${((96 * index) / Math.max(1, trend.length - 1)).toFixed(0)},${(19 - (18 * value) / highest).toFixed(1)}`],
-  )
-  return points.length < 2 ? '' : points.join(' ')
+/** Draws a distribution as the bars of a picture of 96 by 20 units. */
+function drawDistribution(counts: readonly number[]) {
+  const highest = Math.max(...counts)
+  const width = 96 / counts.length
+  return counts.flatMap((count, step) => {
+    if (count === 0) return []
+    const height = Math.max(2, (20 * count) / highest)
+    return { x: step * width, width: width - 1, y: (20 - height).toFixed(1), height: height.toFixed(1) }
+  })
 }

@@ -8,7 +8,7 @@ const row = (token: string) =>
   <td><button class="pin" form="pins" formaction="/_profiler/${token}/pin">Pin</button></td></tr>`
 
 const results = (tokens: readonly string[], live = '/_profiler/live?') =>
-  `<section id="results" data-live="${live}"><div class="list-head"></div><form id="pins"></form>
+  `<section id="results" data-live="${live}" data-newest="${tokens[0]}"><div class="list-head"></div><form id="pins"></form>
   <form class="compare-bar"><p></p><button>Compare</button></form><table><tbody>${tokens.map(row).join('')}</tbody></table></section>`
 
 const search = `<form id="search" action="/_profiler/search"><input name="url"><input name="token" value="abc"><input name="ip"></form>`
@@ -159,19 +159,20 @@ t.test('j and k move from row to row', async t => {
 t.test('new profiles appear by themselves, marked and announced', async t => {
   const page = openPage(t, '')
   const { requests, served } = await openList(page, ['a'])
-  t.equal(lastStream()?.url, '/_profiler/live?')
+  t.equal(lastStream()?.url, '/_profiler/live?&after=a', 'it begins with the profiles that were stored after this one')
   served.tokens = ['b', 'a']
   lastStream()?.send('open')
   await page.settle()
   t.equal(page.find('.live-state').textContent, 'Live')
-  t.strictSame(listed(), ['b', 'a'], 'profiles from before the stream was open')
-  t.equal(requests.length, 1)
+  t.equal(requests.length, 0, 'the page is not loaded again')
+  lastStream()?.send('profiles', 'b')
+  await page.pass(0)
+  t.strictSame([listed(), requests.length], [['b', 'a'], 1], 'the first profile is shown at once')
+  await page.pass(5000)
   served.tokens = ['d', 'c', 'b', 'a']
   lastStream()?.send('profiles', 'c d')
   lastStream()?.send('profiles', 'c')
-  await page.pass(499)
-  t.equal(requests.length, 1)
-  await page.pass(1)
+  await page.pass(0)
   t.equal(requests.length, 2)
   const marked = [...document.querySelectorAll<HTMLElement>('.is-new')].map(({ dataset }) => dataset.token)
   t.strictSame(marked, ['d', 'c'])
@@ -283,6 +284,59 @@ t.test('the stream is opened again after errors, later each time, and only while
   t.equal(Stream.opened.length, length)
   dispatchEvent(Object.assign(new Event('pageshow'), { persisted: true }))
   t.equal(Stream.opened.length, length + 1, 'a page from the cache of the browser')
+})
+
+t.test('a busy server is asked for the list at most twice a second', async t => {
+  const page = openPage(t, '')
+  const { requests, served } = await openList(page, ['a'])
+  lastStream()?.send('open')
+  const counts: number[] = []
+  for (const token of ['b', 'c', 'd', 'e', 'f']) {
+    served.tokens = [token, ...served.tokens]
+    lastStream()?.send('profiles', token)
+    await page.pass(100)
+    counts.push(requests.length)
+  }
+  t.strictSame(counts, [1, 1, 1, 1, 1])
+  await page.pass(100)
+  t.strictSame([requests.length, listed()], [2, ['f', 'e', 'd', 'c', 'b', 'a']])
+})
+
+t.test('the row with the focus has a preview of its profile, until the Escape key', async t => {
+  const page = openPage(t, '')
+  page.replace('EventSource', Stream)
+  let isWide = true
+  page.replace('matchMedia', () => ({ matches: isWide }))
+  const requests: string[] = []
+  let isBroken = false
+  page.replace('fetch', async (url: string) => {
+    requests.push(url)
+    if (isBroken) throw new Error('ECONNREFUSED')
+    const text = async () => `<div id="panel"><h2>Overview</h2><p>What happened in ${url}</p></div>`
+    return { ok: true, url, text }
+  })
+  document.body.innerHTML = `${search}${results(['a', 'b', 'c'])}<aside id="preview" hidden></aside>`
+  await runScript()
+  const pane = page.find('#preview')
+  const shown = () => [...document.querySelectorAll<HTMLElement>('.is-shown')].map(({ dataset }) => dataset.token)
+  t.equal(page.press('ArrowDown'), false, 'the page does not scroll')
+  page.press('ArrowDown')
+  await page.pass(80)
+  t.strictSame(requests, ['http://localhost/_profiler/b?panel=overview'], 'a row that is passed is not loaded')
+  t.strictSame([pane.hidden, shown()], [false, ['b']])
+  t.match(pane.textContent, /^bWhat happened/)
+  t.equal(pane.querySelector('a')?.getAttribute('href'), 'http://localhost/_profiler/b')
+  isBroken = true
+  page.press('j')
+  await page.pass(80)
+  t.match([pane.hidden, pane.textContent], [false, /_profiler\/b/], 'the server restarts')
+  page.press('Escape')
+  t.strictSame([pane.hidden, shown()], [true, []])
+  isWide = false
+  page.press('k')
+  await page.pass(80)
+  t.equal(requests.length, 2, 'a narrow window has no room')
+  t.equal(document.activeElement?.closest('tr')?.dataset.token, 'b')
 })
 
 t.test('without a compare bar, and without a stream, the list is still filtered', async t => {

@@ -3,7 +3,7 @@ import { openPage, runScript } from './page.ts'
 import { Stream } from './stream.ts'
 
 const statistics = (count: number, id = 'route-statistics') =>
-  `<section id="${id}" data-live="/_profiler/live?route=a"><div class="list-head"><h1>${count} requests</h1></div><table><tbody></tbody></table></section>`
+  `<section id="${id}" data-live="/_profiler/live?route=a" data-newest="aaaaaa"><div class="list-head"><h1>${count} requests</h1></div><table><tbody></tbody></table></section>`
 
 t.test('the statistics follow new requests', async t => {
   const page = openPage(t, statistics(1))
@@ -21,8 +21,9 @@ t.test('the statistics follow new requests', async t => {
     stream?.send('profiles', `00000${requests}`)
     await page.pass(1000)
   }
+  t.equal(stream?.url, '/_profiler/live?route=a&after=aaaaaa')
   stream?.send('open')
-  await page.settle()
+  await send()
   t.equal(page.find('h1').textContent, '2 requests')
   served = statistics(3)
   await send()

@@ -35,27 +35,27 @@ t.test('a choice is stored for the next page; without storage there is none', as
   t.equal(recall('theme'), null)
 })
 
-t.test('the stored theme is applied, and can be changed', async t => {
-  const page = openPage(t, '<span id="place"></span>')
+t.test('the stored theme is applied, and a button changes it to the next one', async t => {
+  const page = openPage(t, '<button data-theme-choice hidden><svg><use href="/icon.svg#system"/></svg></button>')
   const root = document.documentElement
+  const button = page.find<HTMLButtonElement>('button')
+  const shown = () => [button.title, button.getAttribute('aria-label'), page.find('use').getAttribute('href')]
   remember('theme', 'dark')
   chooseTheme(null)
   t.equal(root.dataset.theme, 'dark')
-  chooseTheme(page.find('#place'))
-  t.equal(page.find<HTMLSelectElement>('select').value, 'dark')
-  page.enter('select', 'light')
+  t.equal(button.hidden, true, 'without scripts there is no button')
+  chooseTheme(button)
+  t.equal(button.hidden, false)
+  t.strictSame(shown(), ['Theme: dark', 'Theme: dark', '/icon.svg#dark'])
+  button.click()
+  t.strictSame([root.dataset.theme, recall('theme')], [undefined, 'system'])
+  t.strictSame(shown(), ['Theme: system', 'Theme: system', '/icon.svg#system'])
+  button.click()
   t.strictSame([root.dataset.theme, recall('theme')], ['light', 'light'])
-  page.enter('select', 'system')
-  t.equal(root.dataset.theme, undefined)
-  page.find('#place').dataset.themeChoice = ''
-  setTheme('dark')
-  t.strictSame([root.dataset.theme, page.find<HTMLSelectElement>('select').value], ['dark', 'dark'])
-})
-
-t.test('without a stored theme that of the system is selected', async t => {
-  const page = openPage(t, '<span id="place"></span>')
-  chooseTheme(page.find('#place'))
-  t.equal(page.find<HTMLSelectElement>('select').value, 'system')
+  button.click()
+  t.strictSame([root.dataset.theme, recall('theme')], ['dark', 'dark'])
+  setTheme('light')
+  t.strictSame(shown(), ['Theme: light', 'Theme: light', '/icon.svg#light'])
 })
 
 t.test('a button copies the text of its element, and shows the result for a while', async t => {

@@ -368,8 +368,8 @@ t.test('times differ if the difference is more than 5 %, 2 ms and the usual spre
     judgeComparison(compareProfiles(of(before), of(after), spread)).title
   t.equal(title(100, 104), 'Only timings changed, within the usual range')
   t.equal(title(10, 11.9), 'Only timings changed, within the usual range')
-  t.equal(title(100, 130), 'Only timings changed: 30.0 % slower')
-  t.equal(title(100, 80), 'Only timings changed: 20.0 % faster')
+  t.equal(title(100, 130), 'Only timings changed: 30 % slower')
+  t.equal(title(100, 80), 'Only timings changed: 20 % faster')
   t.equal(title(100, 130, 31), 'Only timings changed, within the usual range')
   t.equal(title(0, 30), 'Only timings changed')
 })

@@ -1,5 +1,13 @@
 import { t } from 'tap'
-import { TreeViewer, toValueRow } from '#bundles/profiler/profile/format.ts'
+import { formatShortDuration, TreeViewer, toValueRow } from '#bundles/profiler/profile/format.ts'
+
+t.test('a short duration has two significant digits, and all of its whole milliseconds', async t => {
+  const durations = [0, 0.004, 0.0421, 0.0996, 0.5, 0.996, 8.205, 9.96, 11.4, 236.4, 999.4, 999.6, 1007, 9960, 75_400]
+  t.strictSame(durations.map(formatShortDuration), [
+    ...['0.000 ms', '0.004 ms', '0.042 ms', '0.10 ms', '0.50 ms', '1.0 ms', '8.2 ms', '10 ms', '11 ms', '236 ms'],
+    ...['999 ms', '1.0 s', '1.0 s', '10 s', '75 s'],
+  ])
+})
 
 t.test('a value has its kind; an empty one is visible', async t => {
   const viewer = new TreeViewer()

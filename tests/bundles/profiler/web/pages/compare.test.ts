@@ -1,4 +1,5 @@
 import { type Test, t } from 'tap'
+import { writeRatio } from '#bundles/profiler/web/pages/compare-page.ts'
 import { Response } from '#lib/http/response.ts'
 import { createQuery, createRecord, type RecordInit } from '#tests/support/create-profile.ts'
 import { plainEquals, skeletonOf, textOf } from '#tests/support/html.ts'
@@ -62,13 +63,36 @@ t.test('a difference of times has its percentage, and a bar if it is more than n
     /<span class="name">([^<]*)<(?:(?!<\/tr>).)*<svg[^>]*>\s*(?:<rect x="[^"]*" width="([^"]*)")?(?:(?!<\/tr>).)*<span>([^<]*)<\/span>\s*(?:<small>([^<]*))?/gs
   const seen = Array.from(timings.matchAll(row), ([, name, width, text, share = '']) => [name, text, share, width])
   t.strictSame(seen, [
-    ['Total', '−1.200 ms', '−0.3 %', undefined],
-    ['m0', '+15.0 ms', '+150.0 %', '100.0'],
-    ['m3', '−3.000 ms', '−5.0 %', '5.0'],
-    ['m4', '+3.000 ms', '', '100.0'],
-    ['m2', '+15.0 ms', '+3.8 %', undefined],
-    ['m1', '+1.900 ms', '+190.0 %', undefined],
+    ['Total', '−1.2 ms', '±0 %', undefined],
+    ['m0', '+15 ms', '+150 %', '100.0'],
+    ['m3', '−3.0 ms', '−5 %', '20.0'],
+    ['m4', '+3.0 ms', '', '20.0'],
+    ['m2', '+15 ms', '+4 %', undefined],
+    ['m1', '+1.9 ms', '+190 %', undefined],
   ])
+})
+
+t.test('an error is the same whatever values its message contains', async t => {
+  const frame = (line: number) => ({ call: 'showOrder', file: 'src/orders.ts', line, origin: 'application' })
+  const thrown = (message: string, frames: readonly object[] = []): RecordInit => ({
+    data: { exception: { exceptions: [{ name: 'Error', message, frames }] } },
+  })
+  const changesOf = async (first: RecordInit, second: RecordInit) =>
+    /Exceptions (\d+) difference/.exec((await compare(t, first, second)).text)?.[1]
+  t.equal(await changesOf(thrown('No order 5.', [frame(7)]), thrown('No such article.', [frame(7)])), undefined)
+  t.equal(await changesOf(thrown('No order 5.', [frame(7)]), thrown('No order 5.', [frame(9)])), '2')
+  t.equal(await changesOf(thrown('No user 1 at /7f3a-41.'), thrown('No user 27 at /90bc-77e.')), undefined)
+  t.equal(await changesOf(thrown('No user 1.'), thrown('No order 1.')), '2')
+  const { text } = await compare(t, thrown('No order 4.', [frame(7)]), thrown('No order 5.', [frame(7)]))
+  t.match(text, /Exceptions no differences, 1 equal .*Error: No order 5\./)
+})
+
+t.test('a change of time is a percentage, or a factor where that says more', async t => {
+  const changes = [
+    ...[writeRatio(100, 112.4), writeRatio(100, 70), writeRatio(100, 100), writeRatio(0, 5)],
+    ...[writeRatio(10, 29), writeRatio(10, 54), writeRatio(1, 540.4)],
+  ]
+  t.strictSame(changes, ['+12 %', '−30 %', '±0 %', '', '+190 %', '×5.4', '×540'])
 })
 
 t.test('a longer time alone is neither good nor bad', async t => {
@@ -93,7 +117,7 @@ t.test('queries are compared statement by statement', async t => {
   t.notMatch(text, 'Summary 1 difference', 'each difference counts once')
   t.match(html, '<a href="#part-queries">queries (12 → 3)</a>')
   t.match(text, 'Queries 1 difference')
-  t.match(text, 'SELECT * FROM products WHERE id = ? postgresql products.ts:12 12 queries 12.0 ms 3 queries 3.000 ms')
+  t.match(text, 'SELECT * FROM products WHERE id = ? postgresql products.ts:12 12 queries 12 ms 3 queries 3.0 ms')
   t.match(html, '<a href="/_profiler/00000b?panel=database">3 in 38.0 ms</a>')
 })
 

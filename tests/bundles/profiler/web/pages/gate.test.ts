@@ -96,7 +96,7 @@ async function pathsOf({ client }: ProfiledKernel): Promise<string[]> {
   const { headers } = await client.get('/star-photo-booth')
   const token = headers.get('x-debug-token')
   const { text } = await client.get('/_profiler/empty/search/results')
-  const assets = [...text.matchAll(/href="(\/_profiler\/assets\/[^"]+)"/g)].map(([, path]) => String(path))
+  const assets = [...text.matchAll(/href="(\/_profiler\/assets\/[^"#]+)"/g)].map(([, path]) => String(path))
   const pages = [
     '',
     '/',

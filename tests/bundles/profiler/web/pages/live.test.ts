@@ -4,7 +4,7 @@ import { setTimeout as wait } from 'node:timers/promises'
 import { createRequest } from 'sinfonietta/testing'
 import { t } from 'tap'
 import { MemoryProfileStorage } from '#bundles/profiler/store/memory-profile-storage.ts'
-import { createLiveStream } from '#bundles/profiler/web/pages/list-page.ts'
+import { createLiveStream, toPosition } from '#bundles/profiler/web/pages/live-stream.ts'
 import { createRecord, type RecordInit } from '#tests/support/create-profile.ts'
 import { createProfiledKernel } from '#tests/support/profiled-kernel.ts'
 import { serveKernel } from '#tests/support/test-server.ts'
@@ -96,6 +96,40 @@ t.test('too many profiles are not named', async t => {
   t.equal(await readUntil(stream, '\n\n'), 'event: reload\ndata: many\n\n')
   keep('000001')
   t.equal(await readUntil(stream, '\n\n'), 'event: profiles\ndata: 000001\n\n')
+  stream.destroy()
+})
+
+t.test('a stream begins after the profile that its page knows, of all that match', async t => {
+  for (const [query, expected] of [
+    ['?after=2', '000003 000005'],
+    ['?after=1', '000002 000003 000005'],
+    ['?after=', '000001 000002 000003 000005'],
+    ['?after=ffffff', '000001 000002 000003 000005'],
+    ['?after=3&status_code=4xx', '000004'],
+  ] as const) {
+    const storage = new MemoryProfileStorage()
+    for (const token of ['000001', '000002', '000003', '000004', '000005']) {
+      const isIcon = token === '000004' && !query.includes('4xx')
+      const init = {
+        token,
+        status: token === '000004' ? 404 : 200,
+        ...(isIcon && { url: 'http://a/favicon.ico', route: null }),
+      }
+      storage.append(createRecord(init), '{}')
+    }
+    const stream = createLiveStream(createRequest(`/_profiler/live${query}`), storage).body as Readable
+    t.equal(
+      await readUntil(stream, 'data: '.concat(expected, '\n\n')),
+      `:\n\nevent: profiles\ndata: ${expected}\n\n`,
+      query,
+    )
+    stream.destroy()
+  }
+  const storage = new MemoryProfileStorage()
+  for (let number = 100_000; number < 100_102; number++) storage.append(createRecord({ token: String(number) }), '{}')
+  const stream = createLiveStream(createRequest(`/_profiler/live?after=${toPosition('100000')}`), storage)
+    .body as Readable
+  t.match(await readUntil(stream, 'many'), 'event: reload')
   stream.destroy()
 })
 

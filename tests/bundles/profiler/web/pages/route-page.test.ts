@@ -3,7 +3,7 @@ import { t } from 'tap'
 import { Inspector } from '#bundles/profiler/insight/findings/inspector.ts'
 import { gatherRoute } from '#bundles/profiler/insight/routes.ts'
 import { MemoryProfileStorage } from '#bundles/profiler/store/memory-profile-storage.ts'
-import { drawHistogram, drawOverTime, drawTrend } from '#bundles/profiler/web/pages/routes-page.ts'
+import { drawHistogram, drawOverTime } from '#bundles/profiler/web/pages/routes-page.ts'
 import { createProfile, createRecord, type RecordInit } from '#tests/support/create-profile.ts'
 import { plainEquals, textOf } from '#tests/support/html.ts'
 import { createProfiledKernel } from '#tests/support/profiled-kernel.ts'
@@ -106,8 +106,6 @@ t.test('durations over time are columns, with failed requests and restarts', asy
   t.hasStrict(drawn, { restarts: [{ x: '500.0' }], highest: '40.0 ms' })
   t.equal(drawn.restarts.length, 1, 'others are outside')
   t.equal(drawOverTime([at(5, 0)], []).columns.length, 1)
-  t.equal(drawTrend([null, 1, null, 2]), '32,10.0 96,1.0')
-  t.equal(drawTrend([3]), '')
 })
 
 t.test('the page of a route shows its requests, and is linked from its profiles', async t => {
