@@ -99,12 +99,12 @@ export function describeStatistics(statistics: RouteStatistics) {
  * the most requests is first.
  */
 export function gatherStatistics(summaries: Iterable<ProfileSummary>): RouteStatistics[] {
-  const groups = groupBy(Array.from(summaries).filter(isCounted), ({ route }) => route)
+  const groups = groupBy(Array.from(summaries).filter(isOfApplication), ({ route }) => route)
   const statistics = [...groups].map(([route, group]) => summarize(route, group))
   return statistics.sort((one, other) => other.count - one.count)
 }
 
-function isCounted(summary: ProfileSummary): boolean {
+function isOfApplication(summary: ProfileSummary): boolean {
   return !isBrowserProbe(summary) && !isOwnRoute(summary.route ?? '')
 }
 
@@ -187,7 +187,7 @@ export function gatherRoutes(
   { sort }: RoutesRequest,
   startedAt: number,
 ): RoutesReport {
-  const summaries = found.filter(summary => summary.parent === null && isCounted(summary))
+  const summaries = found.filter(summary => summary.parent === null && isOfApplication(summary))
   const byRoute = (statistics: readonly RouteStatistics[]) => new Map(statistics.map(each => [each.route, each]))
   const before = byRoute(gatherStatistics(summaries.filter(({ time }) => time < startedAt)))
   const since = byRoute(gatherStatistics(summaries.filter(({ time }) => time >= startedAt)))
