@@ -1,3 +1,4 @@
+import { packageName } from '../../../../lib/package.ts'
 import { markdownDepth, toSpan, writeRest } from '../../export/markdown-text.ts'
 import {
   type EventNode,
@@ -20,7 +21,7 @@ import { rowId } from '../../web/panels/value-origins.ts'
 import { keyOfListener, summarizeListeners } from './read.ts'
 
 /** The rows of a page; a link shows all of them. */
-const rowLimit = 120
+const rowLimit = 80
 
 /** The event tree: the dispatched events, their listeners with their times, and what these changed. */
 export const eventsView: SubjectView = {
@@ -109,8 +110,9 @@ function viewSite(
   return kind === 'call' && viewText(sites.get(keyOfListener({ event, name, priority: priority ?? 0 })), editor)
 }
 
+/** A place in this package is named by its file alone: its folders are of no use for the application. */
 function viewText(site = '', editor: EditorLinks): PlaceView | false {
-  return site !== '' && editor.viewText(site)
+  return site.startsWith(`${packageName}/`) ? editor.viewFile(site) : site !== '' && editor.viewText(site)
 }
 
 /** Creates the function that makes a row of a line, with the rows within it. */
