@@ -18,6 +18,8 @@ interface ProgramContext {
 /** The variables of `profile` that are no settings of the profiler's pages. */
 const variables: readonly (readonly [name: string, help: string])[] = [
   ['PROFILER_PORT=8200', 'the port of their pages; by default 8100, or a free one'],
+  ['PROFILER_SAME_PORT=1', 'shows the pages also at /_profiler/ of the program itself'],
+  ['PROFILER_TOOLBAR=1', 'adds the toolbar to HTML pages of the program, with PROFILER_SAME_PORT'],
   ['PROFILER_IN_PRODUCTION=1', 'makes profiles also if NODE_ENV is production'],
 ]
 

@@ -49,7 +49,13 @@ export async function profileProcess(
 
 /** Prepares the kernel that shows profiles. It is not booted. */
 async function prepareViewer(directory: string, env: NodeJS.ProcessEnv) {
-  const { PROFILER_PORT: port, PROFILER_IN_PRODUCTION: _, ...picked } = pickSettings(env)
+  const {
+    PROFILER_PORT: port,
+    PROFILER_IN_PRODUCTION: _,
+    PROFILER_SAME_PORT,
+    PROFILER_TOOLBAR,
+    ...picked
+  } = pickSettings(env)
   const { [viewerVariable]: parent, [secretVariable]: known, ...own } = picked
   const settings = new Settings({ variables: { ...own, APP_ENV: 'dev', APP_SECRET: randomBytes(32).toString('hex') } })
   const config = readConfig(settings)
@@ -72,6 +78,8 @@ async function prepareViewer(directory: string, env: NodeJS.ProcessEnv) {
     armFile: path.join(folder, 'cpu-profile.json'),
     onFirst,
     replaySecret,
+    sharesPort: PROFILER_SAME_PORT === '1' || PROFILER_TOOLBAR === '1',
+    hasToolbar: PROFILER_TOOLBAR === '1',
   })
   const bundles = [createFrameworkBundle(), viewer]
   const kernelOptions = { settings, config, directory, files: folder, bundles, logger, redactor }

@@ -1,8 +1,10 @@
 import path from 'node:path'
 import type { Application, Bundle, Foundation } from '../../kernel/bundle.ts'
+import { NodeServer } from '../../kernel/server/node-server.ts'
 import { checkFunction, checkOptions } from '../../lib/errors/arguments.ts'
 import type { Request } from '../../lib/http/request.ts'
 import { Response } from '../../lib/http/response.ts'
+import { TrustedProxies } from '../../lib/http/trusted-proxies.ts'
 import { packageDirectory, version } from '../../lib/package.ts'
 import { loadRedis } from '../../lib/redis/redis-connection.ts'
 import { showPath } from '../../lib/stack/stack-frames.ts'
@@ -28,7 +30,7 @@ import { decorateErrorController, decorateLastResort } from './web/error-page/de
 import type { ErrorPage } from './web/error-page/error-page.ts'
 import { createOtlpRoute } from './web/otlp/otlp-route.ts'
 import type { BrokenSources } from './web/page.ts'
-import { addRoutes, createFindOwnPage, type FindOwnPage, isRefused } from './web/routes.ts'
+import { addRoutes, createFindOwnPage, type FindOwnPage, isOwnPath, isRefused } from './web/routes.ts'
 import { type ProfilerSettings, profilerSettings } from './web/settings.ts'
 import { RecentRedirects, ToolbarListener } from './web/toolbar/toolbar-listener.ts'
 import { WelcomeListener } from './web/welcome-listener.ts'
@@ -66,21 +68,25 @@ export interface ViewerOptions extends Required<Pick<ProfilerOptions, 'storage' 
   readonly onFirst: () => boolean
   /** The secret by which the processes of the application know the replays of the profiler. */
   readonly replaySecret: string
+  /** Whether the pages of the profiler are also at the address of the application. */
+  readonly sharesPort: boolean
+  /** Whether pages of the application get the toolbar, which needs `sharesPort`. */
+  readonly hasToolbar: boolean
 }
 
 /**
  * Creates the bundle of a kernel that only shows profiles: those of the requests of all other servers of the process. They are recorded
  * from the signal `server.listening` on, which names the address of the pages.
  */
-export async function createViewerBundle({ onFirst, replaySecret, ...options }: ViewerOptions): Promise<Bundle> {
+export async function createViewerBundle({ armFile, storage, ...viewerOptions }: ViewerOptions): Promise<Bundle> {
   const servers = await import('./any-server/exchange.ts')
   // Other servers have no probes of a kernel, and their assets are a part of what they do.
   const ignoredPaths = ['/.well-known/appspecific/com.chrome.devtools.json']
-  return createBundle({ ...options, ignoredPaths }, { ...servers, onFirst, replaySecret })
+  return createBundle({ armFile, storage, ignoredPaths }, { ...servers, ...viewerOptions })
 }
 
 /** What records the requests of other servers. */
-type ServerRecorder = typeof import('./any-server/exchange.ts') & Pick<ViewerOptions, 'onFirst' | 'replaySecret'>
+type ServerRecorder = typeof import('./any-server/exchange.ts') & Omit<ViewerOptions, 'armFile' | 'storage'>
 
 /** With `servers`, the requests of other servers are recorded instead of those of the kernel. */
 function createBundle(options: ProfilerOptions, servers?: ServerRecorder): Bundle {
@@ -166,7 +172,8 @@ function createBundle(options: ProfilerOptions, servers?: ServerRecorder): Bundl
       findOwnPage = createFindOwnPage(app.routes, ownControllers)
       const isOwnPage = (request: Request) => findOwnPage(request) !== undefined
       app.isolated.push(isOwnPage)
-      new ToolbarListener({ ...app, profiler, redirects, assets, policy, isOwnPage }).subscribe(app.dispatcher)
+      const toolbar = new ToolbarListener({ ...app, profiler, redirects, assets, policy, isOwnPage })
+      toolbar.subscribe(app.dispatcher)
       app.signals.on('kernel.booted', () => reportReplaced(app))
       if (app.debugGate.isDebug) new MissingAssetsListener({ ...app, profiler, storage }).subscribe(app.dispatcher)
       if (servers === undefined) new WelcomeListener({ ...app, assets, editor, version }).subscribe(app.dispatcher)
@@ -181,7 +188,16 @@ function createBundle(options: ProfilerOptions, servers?: ServerRecorder): Bundl
           controller: () => Response.text(`Only the profiler is here: ${home}\n`, isMissing),
         })
         const { toServerTiming } = recording
-        const parts = { ...app, ...servers, profiler, toServerTiming, logger: app.logger.channel('profiler') }
+        const own = new NodeServer(app, { trustedProxies: new TrustedProxies() })
+        const parts = {
+          ...app,
+          ...servers,
+          profiler,
+          toServerTiming,
+          logger: app.logger.channel('profiler'),
+          ...(servers.sharesPort && { isOwnPath, answerOwn: own.receive }),
+          ...(servers.hasToolbar && { addToolbar: toolbar.addTo.bind(toolbar) }),
+        }
         app.signals.on('server.listening', ({ url }) => {
           stopServers ??= servers.recordServers({ ...parts, viewer: url })
         })

@@ -145,6 +145,9 @@ export class NodeServer {
     signals.emit('server.closed', undefined)
   }
 
+  /** Handles a request that another server of this process has received. */
+  readonly receive = (message: IncomingMessage, target: ServerResponse): void => this.#receive(message, target)
+
   /** Handles one request and sends its response: at once, unless the kernel has to wait. */
   #receive(message: IncomingMessage, target: ServerResponse, asksToContinue = false): void {
     if (this.#stopped !== undefined) {

@@ -1,4 +1,4 @@
-import type { ServerResponse } from 'node:http'
+import { type IncomingMessage, ServerResponse } from 'node:http'
 import { Http2ServerRequest } from 'node:http2'
 import type { DebugGate } from '../../../kernel/debug-gate.ts'
 import type { RequestContext } from '../../../kernel/request-context.ts'
@@ -16,6 +16,7 @@ import type { Trace } from '../record/trace.ts'
 import { type FrameworkRoute, readExpressRoute, watchFrameworks } from './frameworks.ts'
 import { takeReplayMark } from './replay-mark.ts'
 import { exchangeOf, type ObservedExchange, type ServerMessage, type ServerReply, watchServers } from './servers.ts'
+import { type AddToolbar, insertToolbar } from './toolbar.ts'
 
 declare module '../../../lib/http/request.ts' {
   interface KnownAttributes {
@@ -36,13 +37,20 @@ interface ExchangeServices {
   readonly viewer: string
   /** The secret in the mark of a replay. */
   readonly replaySecret: string
+  /** Whether a path is one of the pages of the profiler. Absent if they are on a port of their own only. */
+  readonly isOwnPath?: ((path: string) => boolean) | undefined
+  /** Answers a request for such a page. */
+  readonly answerOwn?: (message: IncomingMessage, reply: ServerResponse) => void
+  /** Absent if pages get no toolbar. */
+  readonly addToolbar?: AddToolbar | undefined
   /** Called before the first request, when the application has started: whether requests are recorded. */
   readonly onFirst: () => boolean
 }
 
 /** Records the requests of all servers of the process but those of kernels, until the returned function is called. */
 export function recordServers(services: ExchangeServices): () => void {
-  const { context, debugGate, logger, onFirst, profiler, replaySecret } = services
+  const { answerOwn, context, debugGate, isOwnPath, logger, onFirst, profiler, replaySecret } = services
+  const ownMessages = new WeakSet<ServerMessage>()
   let isRecording: boolean | undefined
   const stopFrameworks = watchFrameworks({
     onRoute: (message, route) => findExchange(message)?.noteRoute(route),
@@ -58,9 +66,20 @@ export function recordServers(services: ExchangeServices): () => void {
       if (original !== undefined) request.attributes.set(replayAttribute, original)
       // Before the trace begins: it may read a file of the system.
       debugGate.identify(request)
+      if (isOwnPath?.(request.path) && debugGate.allows(request)) {
+        ownMessages.add(message)
+        return undefined
+      }
       const trace = profiler.begin(request)
       return trace && new ServerExchange(services, trace, request, message, reply)
     },
+    answer:
+      answerOwn &&
+      ((message, reply) => {
+        const isOwn = ownMessages.has(message)
+        if (isOwn) answerOwn(message, reply)
+        return isOwn
+      }),
     onFailure: error => logger.error('A request could not be recorded.', { exception: error }),
   })
   const onExit = () => profiler.exit()
@@ -151,11 +170,20 @@ class ServerExchange implements ObservedExchange {
     if (this.trace.response.headers.get('content-type')?.startsWith('text/event-stream')) this.finish()
   }
 
+  /** A page gets the toolbar if its client gets the name of its profile, and if it is not a stream. */
+  replaceEnd(chunk: string | Uint8Array, encoding: unknown): Uint8Array | undefined {
+    const { request, trace } = this
+    const { addToolbar, debugGate, profiler } = this.#services
+    const reply = this.#reply
+    if (addToolbar === undefined || this.#content.length > 0 || !(reply instanceof ServerResponse)) return undefined
+    if (!debugGate.allows(request) || !profiler.keeps(trace)) return undefined
+    const head = trace.response ?? new Response(null, { status: reply.statusCode, headers: listFields(reply) })
+    return insertToolbar(reply, head, toBytes(chunk, encoding), page => addToolbar(page, request, trace.token))
+  }
+
   send(chunk: string | Uint8Array, encoding: unknown): void {
     if (this.request.method === 'HEAD' || isBodiless(this.#reply.statusCode)) return
-    // Node has accepted the encoding.
-    const code = typeof encoding === 'string' ? (encoding as BufferEncoding) : 'utf8'
-    this.#content.add(typeof chunk === 'string' ? Buffer.from(chunk, code) : chunk)
+    this.#content.add(toBytes(chunk, encoding))
   }
 
   finish(): void {
@@ -202,6 +230,12 @@ class ServerExchange implements ObservedExchange {
       streamError: undefined,
     })
   }
+}
+
+function toBytes(chunk: string | Uint8Array, encoding: unknown): Uint8Array {
+  if (typeof chunk !== 'string') return chunk
+  // Node accepts the encoding, or throws.
+  return Buffer.from(chunk, typeof encoding === 'string' ? (encoding as BufferEncoding) : 'utf8')
 }
 
 /** Whether fields for `writeHead` have a name: they are an object, names and values in turn, or pairs. */

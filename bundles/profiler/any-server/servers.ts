@@ -1,6 +1,7 @@
 import { subscribe, unsubscribe } from 'node:diagnostics_channel'
 import http, { type IncomingMessage, type ServerResponse } from 'node:http'
 import http2, { Http2ServerRequest, Http2ServerResponse } from 'node:http2'
+import https from 'node:https'
 import type { RequestContext } from '../../../kernel/request-context.ts'
 import { isKernelServer } from '../../../kernel/server/http-server.ts'
 import type { Request } from '../../../lib/http/request.ts'
@@ -24,6 +25,8 @@ export interface ObservedExchange {
   fieldsFor(given: unknown): Readonly<Record<string, string>>
   /** The head of the response was written. */
   noteHead(): void
+  /** The application ends the response with the rest of its body, or with all of it. Returns another body that is sent instead. */
+  replaceEnd(chunk: string | Uint8Array, encoding: unknown): Uint8Array | undefined
   /** A part of the body of the response was written; the encoding is that of a text. */
   send(chunk: string | Uint8Array, encoding: unknown): void
   /** The application has ended the response. */
@@ -37,6 +40,8 @@ export interface ServerObserver {
   readonly context: Pick<RequestContext, 'current' | 'enter' | 'run'>
   /** Begins an exchange before the application sees its message; `undefined` if it is not observed. */
   begin(message: ServerMessage, reply: ServerReply): ObservedExchange | undefined
+  /** Answers a message in the place of the application, and returns whether it does. It was passed to `begin` before. */
+  readonly answer?: ((message: IncomingMessage, reply: ServerResponse) => boolean) | undefined
   /** Called with an error of the observer itself, which must not become one of the application. */
   onFailure(error: unknown): void
 }
@@ -69,6 +74,7 @@ export function watchServers(observer: ServerObserver): () => void {
     ...patchReplies(http.ServerResponse.prototype, observer),
     ...patchMessages(Http2ServerRequest.prototype, observer),
     ...patchReplies(Http2ServerResponse.prototype, observer),
+    ...(observer.answer === undefined ? [] : patchServers(observer.answer)),
     // The classes are not exported.
     ...[http2.createServer(), http2.createSecureServer()].map(server =>
       patch(Object.getPrototypeOf(server), 'emit', original => {
@@ -88,6 +94,21 @@ export function watchServers(observer: ServerObserver): () => void {
   return () => {
     for (const restore of restores) restore()
   }
+}
+
+/** Lets the observer answer a message before its server passes it to the application. */
+function patchServers(answer: NonNullable<ServerObserver['answer']>): (() => void)[] {
+  return [http.Server.prototype, https.Server.prototype].map(prototype =>
+    patch(prototype, 'emit', original => {
+      return function emit(this: object, ...values: unknown[]) {
+        const [name, message, reply] = values
+        const isRequest = name === 'request' && message instanceof http.IncomingMessage
+        if (isRequest && reply instanceof http.ServerResponse && !isKernelServer(this) && answer(message, reply))
+          return true
+        return original.apply(this, values)
+      }
+    }),
+  )
 }
 
 /** The events with which a server of HTTP/2 passes a message to the application. */
@@ -174,12 +195,17 @@ function patchMessages(prototype: object, observer: ServerObserver): (() => void
 function patchReplies(prototype: ServerReply, observer: ServerObserver): (() => void)[] {
   const { onFailure } = observer
   const isHttp2 = prototype === Http2ServerResponse.prototype
+  const replaceEnd = (exchange: ObservedExchange, [chunk, encoding]: readonly unknown[]) =>
+    typeof chunk === 'string' || chunk instanceof Uint8Array
+      ? attempt(() => exchange.replaceEnd(chunk, encoding), onFailure)
+      : undefined
   const patchBody = (name: 'write' | 'end') =>
     patch(prototype, name, original => {
       return function send(this: object, ...values: unknown[]) {
         const exchange = exchangeOf(this)
         const isOver = (this as ServerReply).writableEnded
-        const result = original.apply(this, values)
+        const page = exchange !== undefined && !isOver && name === 'end' ? replaceEnd(exchange, values) : undefined
+        const result = original.apply(this, page === undefined ? values : [page, ...values.slice(1)])
         if (exchange === undefined || isOver) return result
         attempt(() => {
           // Of HTTP/2, `end` calls `write` with its chunk.

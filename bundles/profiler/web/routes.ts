@@ -179,10 +179,14 @@ function hasOwnOrigin({ headers, origin }: Pick<Fetch, 'headers' | 'origin'>): b
 /** Each path of the profiler begins with one of these. They have no slash at the end, which the router adds. */
 const beginnings: readonly string[] = [home, toolbarLink('')].map(link => link.slice(0, -1))
 
+/** Whether a path is one of the profiler. */
+export function isOwnPath(path: string): boolean {
+  return beginnings.some(beginning => `${path}/`.startsWith(`${beginning}/`))
+}
+
 /** Whether a request is for a path of the profiler, and its client may not see debug output. */
 export function isRefused(request: Request, debugGate: Pick<DebugGate, 'allows'>): boolean {
-  const isOwn = beginnings.some(beginning => `${request.path}/`.startsWith(`${beginning}/`))
-  return isOwn && !debugGate.allows(request)
+  return isOwnPath(request.path) && !debugGate.allows(request)
 }
 
 /** Whether the routes of the profiler exist for a request. */

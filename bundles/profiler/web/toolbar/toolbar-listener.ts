@@ -52,13 +52,13 @@ export class ToolbarListener {
   onResponse({ isMainRequest, request, response }: ResponseEvent): void {
     const { profiler, redirects } = this.#services
     const trace = isMainRequest ? profiler.find(request) : undefined
-    if (isMainRequest && trace === undefined && this.#isPaused(request)) this.#addTo(response, request, pausedToken)
+    if (isMainRequest && trace === undefined && this.#isPaused(request)) this.addTo(response, request, pausedToken)
     if (trace !== undefined)
       trace.page = { body: response.body, encoding: response.headers.get('content-encoding') ?? '' }
     // The header means that there will be a profile, and that the client may see it. As in Symfony.
     if (trace === undefined || response.headers.get('x-debug-token') !== trace.token) return
     redirects.note(trace, response)
-    this.#addTo(response, request, trace.token)
+    this.addTo(response, request, trace.token)
   }
 
   /** Whether a page has no profile because recording is paused: then its toolbar says so. */
@@ -67,7 +67,8 @@ export class ToolbarListener {
     return policy.isPaused && !isOwnPage(request) && debugGate.allows(request)
   }
 
-  #addTo(response: Response, request: Request, token: string): void {
+  /** Adds the toolbar to a response, if it is a page. */
+  addTo(response: Response, request: Request, token: string): void {
     const { assets, logger } = this.#services
     const page = findPage(request, response)
     const end = page === undefined ? undefined : findBodyEnd(page)

@@ -33,6 +33,7 @@ function observe(t: Test, change: (exchange: ObservedExchange) => Partial<Observ
       receive: chunk => note(chunk === null ? 'received' : `receive ${String(chunk)}`),
       fieldsFor: () => ({ 'x-observed': target }),
       noteHead: () => note('head'),
+      replaceEnd: () => undefined,
       send: chunk => note(`send ${chunk.length}`),
       finish: () => note('finish'),
       end: () => note('end'),
