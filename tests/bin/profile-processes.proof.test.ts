@@ -57,7 +57,7 @@ const programs: Readonly<Record<string, string>> = {
     server.close()`,
   'rejections.mjs': `${using}
     process.on('unhandledRejection', error => console.log('rejected', error.message))
-    const server = await listen(async (message, reply) => { reply.end('fine'); throw new Error('nobody waits') })
+    const server = await listen(async (message, reply) => { reply.end('fine'); throw new Error('no caller waits') })
     console.log(await ask(server))
     server.close()`,
   'reply-error.mjs': `${using} await ask(await listen((message, reply) => reply.emit('error', new Error('of the reply'))))`,
