@@ -1,4 +1,4 @@
-// Prepares `dist/` for `npm pack`: the tarball has the declarations that its entry points need, and each doc comment once.
+// Prepares `dist/` for `npm pack`: the tarball has the declarations that its entry points need, each doc comment once, and no others.
 import { existsSync, readdirSync, readFileSync, writeFileSync } from 'node:fs'
 import path from 'node:path'
 import { parse } from 'acorn'
@@ -26,7 +26,9 @@ for (const file of files.filter(file => file.endsWith('.js'))) {
   const comments = []
   const onComment = (isBlock, comment, start, end) => {
     const isAlone = /(?:^|\n)[ \t]*$/.test(text.slice(0, start)) && /^[ \t]*\n/.test(text.slice(end))
-    if (isBlock && comment.startsWith('*') && isAlone) comments.push({ start, end })
+    // A line for a tool, such as the address of a source map, has no blank at its beginning.
+    const isForReaders = isBlock ? comment.startsWith('*') : comment.startsWith(' ')
+    if (isForReaders && isAlone) comments.push({ start, end })
   }
   parse(text, { ecmaVersion: 'latest', sourceType: 'module', allowHashBang: true, onComment })
   // Editors show the doc comments of declarations. The lines stay, so source maps hold.
