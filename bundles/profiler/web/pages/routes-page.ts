@@ -226,18 +226,22 @@ function nameRoute(routes: RouteCollection, name: string) {
 
 function viewDetails(details: RouteDetails) {
   const { errors, findings, machines, queries, read, restarts, statistics, stored, summaries } = details
-  const { clientErrors, count, p50, p95 } = statistics
+  const { clientErrors, count, p50, p95, p99 } = statistics
   const { queries: queried, ...texts } = describeStatistics(statistics)
   const sorted = sortDurations(summaries)
-  const view = (summary: ProfileSummary) => ({ ...toSummaryView(summary), link: profileLink(summary.token) })
+  const view = (summary: ProfileSummary) => ({
+    ...toSummaryView(summary),
+    link: profileLink(summary.token),
+    duration: formatShortDuration(summary.duration),
+  })
   const slowest = summaries.toSorted((one, other) => other.duration - one.duration)
   return {
     metrics: [
       { name: 'Requests', value: formatNumber(stored) },
-      { name: 'Total time', value: texts.total },
-      { name: 'p50', value: texts.p50 },
-      { name: 'p95', value: texts.p95 },
-      ...(count < leastForP99 ? [] : [{ name: 'p99', value: texts.p99 }]),
+      { name: 'Total time', value: formatShortDuration(statistics.total) },
+      { name: 'p50', value: formatShortDuration(p50) },
+      { name: 'p95', value: formatShortDuration(p95) },
+      ...(count < leastForP99 ? [] : [{ name: 'p99', value: formatShortDuration(p99) }]),
       { name: '5xx and failures', value: texts.errorRate },
       { name: '4xx', value: formatShare(clientErrors, count) },
       ...(queried === '' ? [] : [{ name: 'Queries: median, most', value: `${queried}, ${texts.mostQueries}` }]),
@@ -266,7 +270,7 @@ function viewDetails(details: RouteDetails) {
     queries: queries.map(({ index, perRequest, text, time, token }) => ({
       text: shorten(toOneLine(text), textLimit),
       times: `${Number(perRequest.toFixed(1))} ×`,
-      time: formatDuration(time),
+      time: formatShortDuration(time),
       link: `${profileLink(token, 'database')}#query-${index}`,
     })),
   }
@@ -293,7 +297,7 @@ export function drawHistogram(sorted: Float64Array, marks: Readonly<Record<strin
   }
   const highest = Math.max(...counts)
   const rangeOf = (bin: number) =>
-    `${formatDuration(fromAxis(first + bin * size))} to ${formatDuration(fromAxis(first + (bin + 1) * size))}`
+    `${formatShortDuration(fromAxis(first + bin * size))} to ${formatShortDuration(fromAxis(first + (bin + 1) * size))}`
   return {
     bars: counts.flatMap((count, bin) => {
       if (count === 0) return []
@@ -309,7 +313,7 @@ export function drawHistogram(sorted: Float64Array, marks: Readonly<Record<strin
     }),
     labels: [0, 1, 2, 3, 4].map(part => ({
       x: `${25 * part}%`,
-      label: formatDuration(fromAxis(first + (part / 4) * size * binCount)),
+      label: formatShortDuration(fromAxis(first + (part / 4) * size * binCount)),
     })),
     marks: Object.entries(marks).map(([label, value]) => {
       const share = Math.min(1, Math.max(0, place(value)))
@@ -352,7 +356,7 @@ export function drawOverTime(summaries: readonly ProfileSummary[], restarts: rea
         y: Math.min(98, y).toFixed(1),
         height: height.toFixed(1),
         hasErrors: failed > 0,
-        title: `${group.length} × median ${formatDuration(median)}, p95 ${formatDuration(high)}${failed > 0 ? `, ${failed} failed` : ''}`,
+        title: `${group.length} × median ${formatShortDuration(median)}, p95 ${formatShortDuration(high)}${failed > 0 ? `, ${failed} failed` : ''}`,
       }
     }),
     restarts: restarts
@@ -360,7 +364,7 @@ export function drawOverTime(summaries: readonly ProfileSummary[], restarts: rea
       .map(time => ({ x: ((1000 * (time - first)) / span).toFixed(1), label: formatTime(time).iso })),
     first: formatTime(first),
     last: formatTime(last),
-    highest: formatDuration(highest),
+    highest: formatShortDuration(highest),
   }
 }
 

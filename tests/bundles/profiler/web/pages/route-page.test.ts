@@ -85,11 +85,11 @@ t.test('a histogram counts each duration once, and has no bar outside of the pic
   const { labels, summary } = drawHistogram(Float64Array.of(1, 1.1, 100), {})
   t.strictSame(
     labels.map(({ label }) => label),
-    ['1.000 ms', '3.162 ms', '10.0 ms', '31.6 ms', '100.0 ms'],
+    ['1.0 ms', '3.2 ms', '10 ms', '32 ms', '100 ms'],
     'logarithmic',
   )
-  t.equal(summary, 'Most requests took 1.000 ms to 1.166 ms.')
-  t.equal(drawHistogram(Float64Array.of(10, 30), {}).labels[2]?.label, '20.0 ms', 'linear')
+  t.equal(summary, 'Most requests took 1.0 ms to 1.2 ms.')
+  t.equal(drawHistogram(Float64Array.of(10, 30), {}).labels[2]?.label, '20 ms', 'linear')
 })
 
 t.test('durations over time are columns, with failed requests and restarts', async t => {
@@ -97,13 +97,13 @@ t.test('durations over time are columns, with failed requests and restarts', asy
   const at = (time: number, duration: number, status = 200) => ({ ...summary, time, duration, status })
   const drawn = drawOverTime([at(0, 10), at(600, 20, 500), at(600, 40)], [-5, 300, 900])
   t.strictSame(drawn.columns, [
-    { x: '0.0', width: '14.7', y: '75.5', height: '2.0', hasErrors: false, title: '1 × median 10.0 ms, p95 10.0 ms' },
+    { x: '0.0', width: '14.7', y: '75.5', height: '2.0', hasErrors: false, title: '1 × median 10 ms, p95 10 ms' },
     {
       ...{ x: '983.3', width: '14.7', y: '2.0', height: '49.0', hasErrors: true },
-      title: '2 × median 20.0 ms, p95 40.0 ms, 1 failed',
+      title: '2 × median 20 ms, p95 40 ms, 1 failed',
     },
   ])
-  t.hasStrict(drawn, { restarts: [{ x: '500.0' }], highest: '40.0 ms' })
+  t.hasStrict(drawn, { restarts: [{ x: '500.0' }], highest: '40 ms' })
   t.equal(drawn.restarts.length, 1, 'others are outside')
   t.equal(drawOverTime([at(5, 0)], []).columns.length, 1)
 })
@@ -130,7 +130,7 @@ t.test('the page of a route shows its requests, and is linked from its profiles'
   t.equal(hostile.status, 200)
   t.match(
     textOf(hostile.text),
-    /p99.*Queries: median, most.*Slow query 29 of 30.*Errors TypeError 100 ×.*Usual queries.*SELECT 1 1 × 2\.000 ms/s,
+    /p99.*Queries: median, most.*Slow query 29 of 30.*Errors TypeError 100 ×.*Usual queries.*SELECT 1 1 × 2\.0 ms/s,
   )
   t.match(plainEquals(hostile.text), 'search/results?error=aaaaaaaa')
   t.match(textOf(hostile.text), /stream failed 1 ×/)
