@@ -12,7 +12,7 @@ const help = `Usage: npm run bench -- [options]
                        router, profiler, recording, profiler-memory, cpu-profile, profile-search, profile-append, profile-bytes, redis-search,
                        redis-bytes, page-weights,
                        panel-times, worker-cost, worker-shares, dump, gate, memory, console, start-up, save, query-cost,
-                       query-page
+                       query-page, any-server
                        (comma-separated);
                        http is the first three, pages the two about pages, workers the two about workers; goals are those
                        with the goals of speed, streams those of streams, connections and memory
@@ -63,6 +63,7 @@ const claims = {
   save: async () => (await import('./claims/save.js')).save,
   'query-cost': async () => (await import('./claims/queries.js')).queryCost,
   'query-page': async () => (await import('./claims/queries.js')).queryPage,
+  'any-server': async () => (await import('./claims/any-server.js')).anyServer,
 }
 
 const { values } = parseArgs({

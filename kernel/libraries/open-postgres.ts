@@ -6,7 +6,11 @@ import type { AnyFunction, OperationOutcome } from './publish.ts'
 /** A query of postgres.js. It runs when it is awaited for the first time. */
 export interface PostgresQuery {
   /** The parts of a template, or the text alone. */
-  readonly strings: readonly string[]
+  strings: readonly string[]
+  /** The values between them. */
+  args: readonly unknown[]
+  /** The same object for all queries of a connection, once it is sent. */
+  readonly state: object | null
   /** Runs it. */
   readonly handler: { readonly name: string }
   /** The statement, once it is sent, and its values. */
@@ -16,23 +20,78 @@ export interface PostgresQuery {
   handle(): unknown
 }
 
+/** The options of a client of postgres.js. */
+interface PostgresOptions {
+  readonly database?: string
+  /** Of each server. */
+  readonly host?: readonly string[]
+  readonly port?: readonly number[]
+  /** The path of a socket. */
+  readonly path?: unknown
+}
+
+/** The place of the server of a connection. */
+export interface PostgresPlace {
+  readonly database: string | undefined
+  readonly server: string | undefined
+}
+
 const postgresCreations = channel('sinfonietta:postgres:create')
 const postgresQueries = tracingChannel<object, OperationOutcome & { readonly query: PostgresQuery }>(
   'sinfonietta:postgres:query',
 )
 
-/** The class of its queries is in a file without imports: one for ES modules, and one for CommonJS. */
+/** The classes of its queries and their parts are in files of their own: one for ES modules, and one for CommonJS. */
 export async function openPostgres(folder: string): Promise<void> {
-  for (const file of ['src/query.js', 'cjs/src/query.js']) {
-    const { default: commonJs, ...exports } = await import(pathToFileURL(path.join(folder, file)).href).catch(
-      () => ({}),
-    )
-    const Query = exports.Query ?? commonJs?.Query
-    if (typeof Query?.prototype.handle === 'function') changePostgresQuery(Query)
+  for (const sources of ['src', 'cjs/src']) {
+    const load = async (file: string, name: string) => {
+      const url = pathToFileURL(path.join(folder, sources, file)).href
+      const { default: commonJs, ...exports } = await import(url).catch(() => ({}))
+      return exports[name] ?? commonJs?.[name]
+    }
+    const Query = await load('query.js', 'Query')
+    const Builder = await load('types.js', 'Builder')
+    if (typeof Query?.prototype.handle === 'function') changePostgresQuery(Query, Object(Builder).prototype)
   }
 }
 
-function changePostgresQuery(Query: { readonly prototype: PostgresQuery }): void {
+/** The places of the connections, by the states of their queries. */
+const places = new WeakMap<object, PostgresPlace>()
+
+/** The place of the server that a query was sent to; `undefined` if it is not known. */
+export function postgresPlaceOf({ state }: PostgresQuery): PostgresPlace | undefined {
+  return state === null ? undefined : places.get(state)
+}
+
+/**
+ * The options of a client are passed to the parts of a statement only. So the question for the types of a database, which the library
+ * asks first on each connection, gets another part, which is empty. The returned function takes it out again.
+ */
+function askForPlace(query: PostgresQuery, builder: object): () => void {
+  const { args, strings } = query
+  query.strings = [...strings, '']
+  query.args = [
+    Object.create(builder, {
+      build: {
+        value(_before: string, _parameters: unknown, _types: unknown, options: PostgresOptions) {
+          if (query.state !== null) places.set(query.state, toPlace(options))
+          query.args = args
+          return ''
+        },
+      },
+    }),
+  ]
+  return () => {
+    query.strings = strings
+  }
+}
+
+function toPlace({ database, host = [], path: socket, port = [] }: PostgresOptions): PostgresPlace {
+  const address = host.length === 1 ? `${host[0]}:${port[0]}` : undefined
+  return { database, server: typeof socket === 'string' ? socket : address }
+}
+
+function changePostgresQuery(Query: { readonly prototype: PostgresQuery }, builder: object | undefined): void {
   const { prototype } = Query
   // The place in the code is known only while a query is created: `await` calls `then` without the code on the stack.
   class Created<Value> extends Promise<Value> {
@@ -46,19 +105,24 @@ function changePostgresQuery(Query: { readonly prototype: PostgresQuery }): void
   Object.setPrototypeOf(Query, Created)
   const { handle } = prototype
   prototype.handle = function () {
-    if (!this.executed && postgresQueries.start.hasSubscribers) publishPostgresQuery(this)
+    if (!this.executed && postgresQueries.start.hasSubscribers) {
+      const isOwn = this.handler.name === 'execute' && this.strings.length === 1 && this.args.length === 0
+      const canBuild = typeof Object(builder).build === 'function'
+      publishPostgresQuery(this, isOwn && builder !== undefined && canBuild ? askForPlace(this, builder) : undefined)
+    }
     return handle.call(this)
   }
 }
 
 /** A query is sent when it has its statement. One that is never sent begins when it fails. */
-function publishPostgresQuery(query: PostgresQuery): void {
+function publishPostgresQuery(query: PostgresQuery, restore?: () => void): void {
   const message: OperationOutcome & { readonly query: PostgresQuery } = { query }
   let isBegun = false
   let isEnded = false
   const begin = () => {
     if (isBegun) return
     isBegun = true
+    restore?.()
     postgresQueries.start.publish(message)
   }
   const end = (outcome: OperationOutcome) => {

@@ -2,7 +2,7 @@ import { createCallerSearch, listenTo, subscribeChannels } from '../../lib/chann
 import type { Request } from '../../lib/http/request.ts'
 import type { Caller } from '../../lib/stack/callers.ts'
 import { countRows } from '../queries.ts'
-import type { PostgresQuery } from './open-postgres.ts'
+import { type PostgresQuery, postgresPlaceOf } from './open-postgres.ts'
 import { listenToOperations, type WatchServices } from './watch.ts'
 
 /** Where a query of postgres.js was created. */
@@ -30,10 +30,13 @@ export function watchPostgres({ callers, context, queries }: WatchServices): () 
         // A connection runs its own questions itself.
         if (creation === undefined || query.handler.name === 'execute') return undefined
         const { caller, request } = creation
+        const { database: namespace, server } = postgresPlaceOf(query) ?? {}
         return queries.begin({
           system: 'postgresql',
           text: query.string ?? query.strings.join('?'),
           parameters: query.parameters,
+          namespace,
+          server,
           source: 'channel',
           library: 'postgres',
           request,

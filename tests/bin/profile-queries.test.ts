@@ -45,7 +45,7 @@ const clients: Readonly<Record<string, Client>> = {
       import postgres from 'postgres'
       const sql = postgres({ ...place, username: place.user, max: 2 })
       const query = (name, number) => sql\`SELECT \${number}::int AS \${sql(name)}\``,
-    expected: () => ({ system: 'postgresql', rows: 1 }),
+    expected: ({ port }) => ({ system: 'postgresql', namespace: 'postgres', server: `127.0.0.1:${port}`, rows: 1 }),
   },
   mysql2: {
     lacks: lacksMariadb,

@@ -10,15 +10,17 @@ import { RequestEvent } from '../../../dist/kernel/events.js'
 import { NodeServer } from '../../../dist/kernel/server/node-server.js'
 import { setContentLength } from '../../../dist/kernel/server/to-node.js'
 import { Request } from '../../../dist/lib/http/request.js'
+import { Response } from '../../../dist/lib/http/response.js'
 import { TrustedProxies } from '../../../dist/lib/http/trusted-proxies.js'
 import { bootKernel } from '../../boot-kernel.js'
-import { browserHeaders, host, targets } from '../work.js'
+import { browserHeaders, greeting, host, targets } from '../work.js'
 
 /**
  * This kernel as bin/serve starts it in development.
  *
  * @param {string} [feature] `profiled` records every request into separate files; `armed` also waits for a request of an
- *   unused route, to sample it; `queries` makes 20 queries for each request, `profiled-queries` also records them
+ *   unused route, to sample it; `queries` makes 20 queries for each request, `profiled-queries` also records them; `json` and
+ *   `profiled-json` have the JSON route
  */
 export async function start(feature) {
   const app = await boot(feature)
@@ -59,8 +61,8 @@ let storage
 async function boot(feature) {
   process.setSourceMapsEnabled(true)
   tuneGarbageCollector()
-  const isProfiled = feature !== undefined && feature !== 'queries'
-  const bundles = feature?.endsWith('queries') ? [queriesBundle] : []
+  const isProfiled = feature === 'armed' || feature?.startsWith('profiled')
+  const bundles = feature?.endsWith('queries') ? [queriesBundle] : feature?.endsWith('json') ? [jsonBundle] : []
   if (isProfiled) bundles.push(createProfiler(feature === 'armed'))
   return (await bootKernel(bundles, 'dev')).app
 }
@@ -80,6 +82,14 @@ const queriesBundle = {
     dispatcher.on(RequestEvent, function makeQueries() {
       for (let query = 0; query < 20; query++) queries.measure('postgresql', statement, ['tea', query], () => rows)
     })
+  },
+}
+
+/** @type {import('../../../dist/kernel/bundle.js').Bundle} */
+const jsonBundle = {
+  name: 'json',
+  register({ routes }) {
+    routes.get('json', targets.json, () => Response.json(greeting))
   },
 }
 
