@@ -21,7 +21,7 @@ import { rowId } from '../../web/panels/value-origins.ts'
 import { keyOfListener, summarizeListeners } from './read.ts'
 
 /** The rows of a page; a link shows all of them. */
-const rowLimit = 80
+const rowLimit = 75
 
 /** The event tree: the dispatched events, their listeners with their times, and what these changed. */
 export const eventsView: SubjectView = {

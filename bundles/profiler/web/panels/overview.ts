@@ -56,7 +56,6 @@ export const overviewView: SubjectView = {
       previous: viewPrevious(await findPrevious(profile), shown),
       parts: shownParts,
       longest: Math.max(0, ...shownParts.map(({ width }) => Number(width))),
-      total: formatDuration(profile.summary.duration),
       errors: viewErrors(profile, editor),
       findings: await viewFindings(findings.slice(0, listLimit), shown, app),
       more: findings.length > listLimit ? formatCount(findings.length - listLimit, 'more finding') : '',
@@ -233,7 +232,6 @@ function viewUsual(usual: UsualTime, { summary }: Profile): PanelModel {
       viewDurations('Before the restart', before),
       viewDurations('Since the restart', before === undefined ? undefined : since),
     ].flat(),
-    own: formatDuration(summary.duration),
     routeLink: summary.route === null ? '' : routeLink(summary.route),
     compareLink: lastBefore === undefined ? '' : compareLink(lastBefore.token, summary.token),
   }

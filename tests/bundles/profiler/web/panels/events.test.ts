@@ -174,7 +174,7 @@ t.test('a page is limited, keeps the important rows, and links to the rest', asy
   const html = await show('events', large)
   t.ok(html.length < 60_000, `${html.length} characters`)
   t.match(html, /id="span-981".*etag/)
-  t.match(html, '904 short calls without an effect are not listed')
+  t.match(html, '909 short calls without an effect are not listed')
   t.match(html, /href="\/_profiler\/\w+\?panel(=|&#x3D;)events&amp;spans(=|&#x3D;)all"/)
   const all = await show('events', { ...large, query: new URLSearchParams('spans=all') })
   t.match(all, 'id="span-982"')
