@@ -12,7 +12,6 @@ import { readConfig } from '../lib/env/config.ts'
 import { Settings } from '../lib/env/settings.ts'
 import { createLogger } from '../lib/log/create-logger.ts'
 import { Redactor } from '../lib/redact/redactor.ts'
-import { readProperty } from '../lib/text/describe-value.ts'
 import { createNodeServer } from './create-node-server.ts'
 import { isRefused, refusal } from './profile-refusal.ts'
 
@@ -88,14 +87,18 @@ async function prepareViewer(directory: string, env: NodeJS.ProcessEnv) {
 
 /** Reads the secret that marks replays, or creates it: all processes that use the folder have the same. */
 function keepSecret(file: string): string {
+  const secret = randomBytes(16).toString('hex')
   try {
     mkdirSync(path.dirname(file), { recursive: true, mode: 0o700 })
-    writeFileSync(file, randomBytes(16).toString('hex'), { flag: 'wx', mode: 0o600 })
-  } catch (error) {
-    // Without a file, only child processes have the same secret.
-    if (readProperty(error, 'code') !== 'EEXIST') return randomBytes(16).toString('hex')
+    writeFileSync(file, secret, { flag: 'wx', mode: 0o600 })
+  } catch {
+    // It exists, or cannot be written: then only child processes have the same secret.
   }
-  return readFileSync(file, 'utf8')
+  try {
+    return readFileSync(file, 'utf8') || secret
+  } catch {
+    return secret
+  }
 }
 
 /** Answers a coding agent on stdin and stdout, from the profiles of the application in a directory. Resolves with the exit code. */
