@@ -3,6 +3,7 @@ import { existsSync, mkdirSync, readFileSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import path from 'node:path'
 import { createFrameworkBundle } from '../bundles/framework/framework-bundle.ts'
+import { openFrameworks } from '../bundles/profiler/any-server/frameworks.ts'
 import { home } from '../bundles/profiler/profile/links.ts'
 import { createViewerBundle } from '../bundles/profiler/profiler-bundle.ts'
 import { FileProfileStorage } from '../bundles/profiler/store/file-profile-storage.ts'
@@ -36,6 +37,8 @@ export async function profileProcess(
 ): Promise<void> {
   const { kernelOptions, parent, port, replaySecret } = await prepareViewer(directory, env)
   await openLibraryChannels(directory)
+  const [, program] = process.argv
+  await openFrameworks([directory, ...(program === undefined ? [] : [path.dirname(program)])])
   const { app } = await Kernel.boot(kernelOptions)
   if (parent !== undefined) {
     app.signals.emit('server.listening', { url: parent })

@@ -4,50 +4,150 @@ import { type Test, t } from 'tap'
 import { startProcess } from '#tests/support/start-process.ts'
 import { until } from '#tests/support/until.ts'
 
+const root = path.resolve(import.meta.dirname, '../../..')
 const preload = path.join(import.meta.dirname, '../../bin/exports/profile.js')
 const { NODE_ENV: _, PROFILER_VIEWER: __, ...environment } = process.env
 
 const start = `
-const report = server => process.stdout.write(server.address().port + '\\n')
+const report = server => process.stdout.write('PORT ' + server.address().port + '\\n')
 process.stdin.on('end', () => process.exit()).resume()
 `
 
-/** The same application in each framework: two pages below a path, and an error that the application answers itself. */
-const express = (name: string) => `
-import express from '${name}'
+/** The same application in each framework: two pages below a path, an error that the application answers itself, and a refusal. */
+const express = `
+import express from 'express'
 ${start}
 const router = express.Router()
-router.get('/users/:id', function showUser(request, response) { response.json(request.params) })
+router.use(function check(request, response, next) { next() })
+router.get('/users/:id', function showUser(request, response) { console.log('a user'); response.json(request.params) })
 router.get('/fail', () => { throw new RangeError('The page is broken.') })
 router.get('/next', (request, response, next) => next(new TypeError('The next page is broken.')))
+router.get('/gone', () => { throw Object.assign(new Error('It is gone.'), { status: 404 }) })
 const app = express()
+app.use(express.json())
 app.use('/api', router)
 app.get(['/one', '/two'], (request, response) => response.send('some'))
-app.use((error, request, response, next) => response.status(418).send('handled'))
+app.use(function answer(error, request, response, next) { response.status(error.status ?? 500).send('handled') })
 const server = app.listen(0, '127.0.0.1', () => report(server))
 `
 const fastify = (name: string) => `
 import Fastify from '${name}'
 ${start}
 const app = Fastify()
+app.addHook('onRequest', async function check() {})
 app.register(async api => {
-  api.get('/users/:id', function showUser(request, reply) { reply.send(request.params) })
+  api.get('/users/:id', { preHandler: [function own(request, reply, done) { done() }] }, function showUser(request, reply) {
+    console.log('a user')
+    reply.send(request.params)
+  })
   api.get('/fail', () => { throw new RangeError('The page is broken.') })
   api.get('/next', async () => { throw new TypeError('The next page is broken.') })
+  api.get('/gone', async () => { throw Object.assign(new Error('It is gone.'), { status: 404 }) })
 }, { prefix: '/api' })
-app.setErrorHandler((error, request, reply) => reply.status(418).send('handled'))
-await app.listen({ host: '127.0.0.1', port: 0 })
-report(app.server)
+app.setErrorHandler((error, request, reply) => reply.status(error.status ?? 500).send('handled'))
+app.listen({ host: '127.0.0.1', port: 0 }).then(() => report(app.server))
+`
+const koa = `
+import Koa from 'koa'
+import Router from '@koa/router'
+${start}
+const app = new Koa()
+app.silent = true
+app.use(async function check(context, next) {
+  await next()
+  await new Promise(resolve => setTimeout(resolve, 2))
+})
+const router = new Router({ prefix: '/api' })
+router.get('/users/:id', async function showUser(context) { console.log('a user'); context.body = context.params })
+router.get('/fail', () => { throw new RangeError('The page is broken.') })
+router.get('/next', async () => { throw new TypeError('The next page is broken.') })
+router.get('/gone', context => context.throw(404, 'It is gone.'))
+app.use(router.routes())
+const server = app.listen(0, '127.0.0.1', () => report(server))
+`
+const hono = `
+import { Hono } from 'hono'
+import { HTTPException } from 'hono/http-exception'
+import { serve } from '@hono/node-server'
+${start}
+const app = new Hono()
+app.use(async function check(context, next) {
+  await next()
+  await new Promise(resolve => setTimeout(resolve, 2))
+})
+const api = new Hono()
+api.get('/users/:id', function showUser(context) { console.log('a user'); return context.json(context.req.param()) })
+api.get('/fail', () => { throw new RangeError('The page is broken.') })
+api.get('/gone', async () => { throw new HTTPException(404, { message: 'It is gone.' }) })
+app.route('/api', api)
+const own = new Hono()
+own.get('/next', () => { throw new TypeError('The next page is broken.') })
+own.onError((error, context) => context.text('handled', 500))
+app.route('/api', own)
+app.onError((error, context) => error.getResponse?.() ?? context.text('handled', 500))
+const server = serve({ fetch: app.fetch, hostname: '127.0.0.1', port: 0 }, () => report(server))
+`
+const nest = (imported: string, adapter: string) => `
+import 'reflect-metadata'
+import { Controller, Get, Module, NotFoundException, Param, UseGuards, UseInterceptors } from '@nestjs/common'
+import { NestFactory } from '@nestjs/core'
+${imported}
+${start}
+class Users {
+  showUser(id) { console.log('a user'); return { id } }
+  fail() { throw new RangeError('The page is broken.') }
+  async next() { throw new TypeError('The next page is broken.') }
+  gone() { throw new NotFoundException('It is gone.') }
+}
+class Guard { canActivate() { return true } }
+class Interceptor { intercept(context, next) { return next.handle() } }
+const decorate = (name, ...decorators) => {
+  for (const each of decorators) each(Users.prototype, name, Object.getOwnPropertyDescriptor(Users.prototype, name))
+}
+decorate('showUser', Get('users/:id'), UseGuards(Guard), UseInterceptors(Interceptor))
+Param('id')(Users.prototype, 'showUser', 0)
+for (const name of ['fail', 'next', 'gone']) decorate(name, Get(name))
+Controller('api')(Users)
+class App {}
+Module({ controllers: [Users] })(App)
+NestFactory.create(App, ${adapter} { logger: false }).then(async app => {
+  await app.listen(0, '127.0.0.1')
+  report(app.getHttpServer())
+})
 `
 
-interface Found {
-  readonly summary: Readonly<Record<string, unknown>> & { readonly token: string; readonly url: string }
+/** The same application as CommonJS. */
+function toCommonJs(source: string): string {
+  return source
+    .replace(/^import (.+) from '(.+)'$/gm, "const $1 = require('$2')")
+    .replace(/^import '(.+)'$/gm, "require('$1')")
 }
 
-/** Starts an application, and returns what the list of profiles has of a request. */
-async function profile(t: Test, source: string) {
-  const cwd = t.testdir({ 'app.mjs': source, node_modules: {} })
-  const child = startProcess(t, [process.execPath, '--import', preload, 'app.mjs'], {
+interface Summary extends Readonly<Record<string, unknown>> {
+  readonly token: string
+  readonly url: string
+}
+
+type Span = readonly [mark: number | null, name: string, start: number, duration: number | null, parent?: number]
+
+interface Stored {
+  readonly data: {
+    readonly events: { readonly spans: readonly Span[]; readonly places?: readonly [number, string][] }
+    readonly exception?: { readonly exceptions: readonly { readonly status?: number }[] }
+  }
+}
+
+/** Starts an application, and returns what its profiles have. `packages` are those that it names in package.json. */
+async function profile(t: Test, file: string, source: string, packages: Readonly<Record<string, string>>) {
+  const links = Object.entries(packages).filter(([name, real]) => name !== real)
+  const cwd = t.testdir({
+    [file]: source,
+    'package.json': JSON.stringify({ dependencies: packages }),
+    node_modules: Object.fromEntries(
+      links.map(([name, real]) => [name, t.fixture('symlink', path.join(root, 'node_modules', real))]),
+    ),
+  })
+  const child = startProcess(t, [process.execPath, '--import', preload, file], {
     cwd,
     stdio: ['pipe', 'pipe', 'pipe'],
     env: { ...environment, PROFILER_PORT: '0' },
@@ -60,19 +160,28 @@ async function profile(t: Test, source: string) {
   child.stderr?.setEncoding('utf8').on('data', text => {
     errors += text
   })
-  await until(() => output.includes('\n'))
+  await until(() => /PORT \d+\n/.test(output) && errors.includes('\n'))
+  const [, port] = /PORT (\d+)\n/.exec(output) ?? []
   const [, viewer = ''] = /^Profiler: (http:\S+)\/_profiler\/\n/.exec(errors) ?? []
+  const read = async (link: string) => fetch(`${viewer}/_profiler/${link}`)
   const find = async (target: string) => {
-    const response = await fetch(`http://127.0.0.1:${Number(output)}${target}`)
+    const response = await fetch(`http://127.0.0.1:${port}${target}`)
     const text = await response.text()
-    let found: Found['summary'] | undefined
+    let found: Summary | undefined
     await until(async () => {
-      const list = (await (await fetch(`${viewer}/_profiler/search.json`)).json()) as { readonly records: Found[] }
+      const list = (await (await read('search.json')).json()) as { readonly records: { readonly summary: Summary }[] }
       found = list.records.map(({ summary }) => summary).find(({ url }) => url.endsWith(target))
       return found !== undefined
     })
-    const page = await (await fetch(`${viewer}/_profiler/${found?.token}?panel=exception`)).text()
-    return { ...found, text, page }
+    const { data } = (await (await read(`${found?.token}.json`)).json()) as Stored
+    const { places = [], spans } = data.events
+    /** Each phase, and the functions that were called in it, with their places. */
+    const calls = spans.map(([mark, name], index) => {
+      const place = places.find(([at]) => at === index)?.[1]
+      return mark === null ? `${name}:` : place === undefined ? name : `${name} ${place.replace(/:\d+$/, '')}`
+    })
+    const panel = async (name: string) => (await read(`${found?.token}?panel=${name}`)).text()
+    return { ...found, text, status: response.status, calls, exceptions: data.exception?.exceptions, panel }
   }
   const stop = async () => {
     child.stdin?.end()
@@ -81,34 +190,87 @@ async function profile(t: Test, source: string) {
   return { find, stop }
 }
 
-for (const [name, source] of Object.entries({
-  'Express 5': express('express'),
-  'Fastify 4': fastify('fastify4'),
-  'Fastify 5': fastify('fastify'),
-})) {
-  t.test(`${name}: profiles have the pattern of the route, its function, and errors that were answered`, async t => {
-    const { find, stop } = await profile(t, source)
-    t.match(await find('/api/users/7'), {
-      text: '{"id":"7"}',
-      route: 'GET /api/users/:id',
-      controller: 'showUser',
-      exception: null,
-      status: 200,
-    })
-    const failed = await find('/api/fail')
-    t.match(failed, { text: 'handled', route: 'GET /api/fail', exception: 'RangeError', status: 418 })
-    t.match(failed.page, /The page is broken\.[\s\S]*app\.mjs/, 'with its place in the source')
-    t.match(await find('/api/next'), { text: 'handled', route: 'GET /api/next', exception: 'TypeError' })
-    t.match(await find('/missing/12'), { route: 'GET /missing/*', exception: null, status: 404 })
-    await stop()
-  })
+interface Framework {
+  readonly source: string
+  readonly packages: Readonly<Record<string, string>>
+  /** What the profile of `/api/users/7` has of the functions; `FILE` stands for the file of the application. */
+  readonly calls: readonly string[]
+  readonly handler: string
 }
 
-t.test('Express 4: profiles have the pattern of the route; answered errors are not published', async t => {
-  const { find, stop } = await profile(t, express('express4'))
-  t.match(await find('/api/users/7'), { text: '{"id":"7"}', route: 'GET /api/users/:id', controller: 'showUser' })
-  t.match(await find('/two'), { text: 'some', route: 'GET /one,/two' })
-  t.match(await find('/api/fail'), { text: 'handled', status: 418, exception: null })
-  t.match(await find('/missing/12'), { route: 'GET /missing/*', status: 404 })
-  await stop()
-})
+const same = (...names: readonly string[]) => Object.fromEntries(names.map(name => [name, name]))
+const inExpress = ['middleware:', 'jsonParser FILE', 'router FILE', 'check FILE', 'handler:', 'showUser FILE']
+const inFastify = ['onRequest:', 'check FILE', 'preHandler:', 'own FILE', 'handler:', 'showUser FILE']
+const inNest = ['guard:', 'Guard', 'interceptor:', 'Interceptor', 'handler:', 'Users.showUser']
+
+const frameworks: Readonly<Record<string, Framework>> = {
+  'Express 5': { source: express, packages: same('express'), calls: inExpress, handler: 'showUser' },
+  'Express 4': {
+    source: express,
+    packages: { express: 'express4' },
+    calls: ['middleware:', 'query FILE', 'expressInit FILE', ...inExpress.slice(1)],
+    handler: 'showUser',
+  },
+  'Fastify 5': { source: fastify('fastify'), packages: same('fastify'), calls: inFastify, handler: 'showUser' },
+  'Fastify 4': { source: fastify('fastify4'), packages: same('fastify4'), calls: inFastify, handler: 'showUser' },
+  Koa: {
+    source: koa,
+    packages: same('koa', '@koa/router'),
+    calls: [
+      ...['middleware:', 'check FILE', 'router FILE', 'handler:', 'showUser FILE'],
+      ...['middleware:', 'check FILE'],
+    ],
+    handler: 'showUser',
+  },
+  Hono: {
+    source: hono,
+    packages: same('hono', '@hono/node-server'),
+    calls: ['middleware:', 'check FILE', 'handler:', 'showUser FILE', 'middleware:', 'check FILE'],
+    handler: 'showUser',
+  },
+  'Nest on Express': {
+    source: nest('', ''),
+    packages: same('@nestjs/core'),
+    calls: inNest,
+    handler: 'Users.showUser',
+  },
+  'Nest on Fastify': {
+    source: nest("import { FastifyAdapter } from '@nestjs/platform-fastify'", 'new FastifyAdapter(),'),
+    packages: same('@nestjs/core'),
+    calls: inNest,
+    handler: 'Users.showUser',
+  },
+}
+
+/** Others are one copy of CommonJS for both kinds of modules. */
+const twice = ['Express 4', 'Koa', 'Hono']
+
+for (const [name, { calls, handler, packages, source }] of Object.entries(frameworks)) {
+  for (const file of twice.includes(name) ? ['app.mjs', 'app.cjs'] : ['app.mjs']) {
+    t.test(`${name}, ${file}: profiles have routes, functions, and errors that were answered`, async t => {
+      const { find, stop } = await profile(t, file, file === 'app.cjs' ? toCommonJs(source) : source, packages)
+      const shown = await find('/api/users/7')
+      t.match(shown, {
+        text: '{"id":"7"}',
+        route: 'GET /api/users/:id',
+        controller: handler,
+        exception: null,
+        status: 200,
+      })
+      // Nest has functions of its own before these.
+      const expected = calls.map(call => call.replace('FILE', file))
+      t.strictSame(shown.calls.slice(-expected.length), expected)
+      t.match(await shown.panel('console'), new RegExp(`a user[\\s\\S]*${file}`), 'the log has the line of its message')
+      t.notMatch(await shown.panel('overview'), 'Not recorded')
+      const failed = await find('/api/fail')
+      t.match(failed, { route: 'GET /api/fail', exception: 'RangeError', status: 500 })
+      t.match(await failed.panel('exception'), new RegExp(`The page is broken\\.[\\s\\S]*${file}`))
+      t.match(await find('/api/next'), { route: 'GET /api/next', exception: 'TypeError', status: 500 })
+      const gone = await find('/api/gone')
+      t.match(gone, { route: 'GET /api/gone', status: 404, exceptions: [{ status: 404 }] }, 'it is no crash')
+      t.match(await find('/missing/12'), { route: 'GET /missing/*', status: 404 })
+      if (name.startsWith('Express')) t.match(await find('/two'), { text: 'some', route: /^GET \/one,\/two$/ })
+      await stop()
+    })
+  }
+}

@@ -10,10 +10,13 @@ import { type Connection, Request } from '../../../lib/http/request.ts'
 import { isBodiless, Response } from '../../../lib/http/response.ts'
 import type { Logger } from '../../../lib/log/logger.ts'
 import { profileLink } from '../profile/links.ts'
+import { middlewarePart } from '../record/middleware-trace.ts'
 import type { Profiler } from '../record/profiler.ts'
 import { replayAttribute } from '../record/recording-policy.ts'
 import type { Trace } from '../record/trace.ts'
-import { type FrameworkRoute, readExpressRoute, watchFrameworks } from './frameworks.ts'
+import { readExpressRoute } from './express.ts'
+import type { FrameworkRoute } from './framework-calls.ts'
+import { watchFrameworks } from './frameworks.ts'
 import { takeReplayMark } from './replay-mark.ts'
 import { exchangeOf, type ObservedExchange, type ServerMessage, type ServerReply, watchServers } from './servers.ts'
 import { type AddToolbar, insertToolbar } from './toolbar.ts'
@@ -54,7 +57,16 @@ export function recordServers(services: ExchangeServices): () => void {
   let isRecording: boolean | undefined
   const stopFrameworks = watchFrameworks({
     onRoute: (message, route) => findExchange(message)?.noteRoute(route),
-    onError: (message, error) => findExchange(message)?.trace.addThrown(error),
+    onHandler: (message, name) => findExchange(message)?.noteHandler(name),
+    onError: (message, error) => findExchange(message)?.noteError(error),
+    onCall: (message, called) => {
+      const trace = findExchange(message)?.trace
+      if (trace !== undefined) middlewarePart.of(trace).begin(called)
+    },
+    onPass: (message, called) => {
+      const trace = findExchange(message)?.trace
+      return trace && middlewarePart.find(trace)?.pass(called)
+    },
   })
   const stopServers = watchServers({
     context,
@@ -117,6 +129,8 @@ class ServerExchange implements ObservedExchange {
   readonly #content = new BodyCopy()
   #isEnded = false
   #route: FrameworkRoute | undefined
+  /** The name of the handler, if the function of the route is that of a framework. */
+  #handler = ''
   /** The next request of the connection, if it has come before this one has ended. */
   #next: ServerExchange | undefined
 
@@ -142,6 +156,17 @@ class ServerExchange implements ObservedExchange {
   /** The framework calls a function of the route; it may call others for its error, outside of the router of the route. */
   noteRoute(route: FrameworkRoute): void {
     if (this.#route?.key !== route.key) this.#route = route
+  }
+
+  noteHandler(name: string): void {
+    this.#handler = name
+  }
+
+  /** A framework passes an error on from function to function. */
+  noteError(error: unknown): void {
+    if (this.trace.thrown.includes(error)) return
+    this.trace.addThrown(error)
+    middlewarePart.find(this.trace)?.fail()
   }
 
   receive(chunk: unknown): void {
@@ -199,7 +224,9 @@ class ServerExchange implements ObservedExchange {
     request.attributes.set('_route', `${request.method} ${pattern}`)
     request.attributes.set('_route_pattern', pattern)
     if (parameters !== undefined) request.attributes.set('_route_params', parameters as Record<string, unknown>)
-    if (handler !== '') trace.controller = handler
+    const name = this.#handler || handler
+    if (name !== '') trace.controller = name
+    middlewarePart.find(trace)?.finish()
     trace.events.finish()
     this.#services.profiler.finish(trace)
   }

@@ -1,87 +1,59 @@
-import { listenTo, subscribeChannels } from '../../../lib/channels.ts'
+import { existsSync, readFileSync } from 'node:fs'
+import path from 'node:path'
+import { subscribeChannels } from '../../../lib/channels.ts'
+import { createExpressListeners, openExpress } from './express.ts'
+import { createFastifyListeners } from './fastify.ts'
+import { type FrameworkListener, findPackage, listenToFrameworks } from './framework-calls.ts'
 
-/** The route of a request, as its framework knows it. */
-export interface FrameworkRoute {
-  /** The same object for all calls of its functions. */
-  readonly key: object
-  /** Such as `/users/:id`. */
-  readonly pattern: string
-  readonly parameters: unknown
-  /** The name of its function; empty for one without a name. */
-  readonly handler: string
-}
-
-/** What receives the facts that frameworks publish of a request. The request is its message of Node. */
-interface FrameworkListener {
-  onRoute(message: object, route: FrameworkRoute): void
-  /** An error that the framework answers itself. */
-  onError(message: object, error: unknown): void
+/** Listens to frameworks, until the returned function is called: to their channels, and to those that `openFrameworks` has changed. */
+export function watchFrameworks(listener: FrameworkListener): () => void {
+  const stopOpened = listenToFrameworks(listener)
+  const stopChannels = subscribeChannels({ ...createExpressListeners(listener), ...createFastifyListeners() })
+  return () => {
+    stopOpened()
+    stopChannels()
+  }
 }
 
 /**
- * Listens to the channels of frameworks, until the returned function is called. Express 5 publishes the calls of its
- * functions, with their errors (router 2.3 and later). Fastify 4 and 5 publish each new application, which then gets two hooks.
+ * Lets Express 4, Koa, Hono and Nest report what they publish nowhere. A framework is changed if it is a dependency in the package.json
+ * of one of the directories: then the application imports it anyway. It must be called before that.
  */
-export function watchFrameworks({ onError, onRoute }: FrameworkListener): () => void {
-  return subscribeChannels({
-    // Where an error is answered outside of a router, the path of the router is not known any more.
-    'tracing:express.router.request:start': listenTo<ExpressCall>(({ req }) => {
-      const route = readExpressRoute(req)
-      if (route !== undefined) onRoute(req, route)
-    }),
-    'tracing:express.router.request:error': listenTo<ExpressCall>(({ error, req }) => onError(req, error)),
-    'fastify.initialization': listenTo<FastifyCreation>(({ fastify }) => {
-      fastify.addHook('onRequest', (request, _reply, done) => {
-        const { params, raw, routeOptions } = request as FastifyRequest
-        const { handler, url } = routeOptions ?? {}
-        if (url !== undefined) onRoute(raw, { key: raw, pattern: url, parameters: params, handler: nameOf(handler) })
-        ;(done as () => void)()
-      })
-      fastify.addHook('onError', (request, _reply, error, done) => {
-        onError((request as FastifyRequest).raw, error)
-        ;(done as () => void)()
-      })
-    }),
-  })
+export async function openFrameworks(directories: readonly string[]): Promise<void> {
+  for (const folder of new Set(directories.map(findProject))) {
+    const names = readNames(folder)
+    for (const [name, open] of Object.entries(openers)) {
+      const found = names.has(name) ? findPackage(folder, name) : undefined
+      if (found === undefined || opened.has(found)) continue
+      opened.add(found)
+      await open(found)
+    }
+  }
 }
 
-/**
- * Reads the route that Express 4 and 5 keep on the message while its functions run, also below Nest; `undefined` for another
- * framework, or without a route. The message is that of Node.
- */
-export function readExpressRoute(message: object): FrameworkRoute | undefined {
-  const { baseUrl = '', params, route } = message as ExpressMessage
-  if (route === null || typeof route !== 'object' || typeof baseUrl !== 'string') return undefined
-  const { path, stack } = route
-  if (path === undefined) return undefined
-  const handler = Array.isArray(stack)
-    ? nameOf((stack.at(-1) as { readonly handle?: unknown } | undefined)?.handle)
-    : ''
-  return { key: route, pattern: `${baseUrl}${String(path)}`, parameters: params, handler }
+const opened = new Set<string>()
+
+const openers: Readonly<Record<string, (folder: string) => Promise<void>>> = {
+  express: openExpress,
+  koa: async folder => (await import('./koa.ts')).openKoa(folder),
+  '@koa/router': async folder => (await import('./koa.ts')).openKoaRouter(folder),
+  'koa-router': async folder => (await import('./koa.ts')).openKoaRouter(folder),
+  hono: async folder => (await import('./hono.ts')).openHono(folder),
+  '@nestjs/core': async folder => (await import('./nest.ts')).openNest(folder),
 }
 
-function nameOf(handler: unknown): string {
-  return typeof handler === 'function' ? handler.name.replace(/^(?:bound )+/, '') : ''
+/** The folder with the package.json of a directory. */
+function findProject(directory: string): string {
+  const parent = path.dirname(directory)
+  const isProject = parent === directory || existsSync(path.join(directory, 'package.json'))
+  return isProject ? directory : findProject(parent)
 }
 
-/** A message of Node, with what Express adds. A path may be a text, a pattern, or a list. */
-interface ExpressMessage {
-  readonly baseUrl?: unknown
-  readonly params?: unknown
-  readonly route?: { readonly path?: unknown; readonly stack?: unknown } | null
-}
-
-interface ExpressCall {
-  readonly req: object
-  readonly error?: unknown
-}
-
-interface FastifyCreation {
-  readonly fastify: { addHook(name: string, hook: (...values: unknown[]) => void): void }
-}
-
-interface FastifyRequest {
-  readonly raw: object
-  readonly params: unknown
-  readonly routeOptions?: { readonly url?: string; readonly handler?: unknown }
+function readNames(folder: string): ReadonlySet<string> {
+  try {
+    const { dependencies = {} } = JSON.parse(readFileSync(path.join(folder, 'package.json'), 'utf8'))
+    return new Set(Object.keys(dependencies))
+  } catch {
+    return new Set()
+  }
 }

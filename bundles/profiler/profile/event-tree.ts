@@ -19,6 +19,8 @@ export interface EventNode {
   readonly details: readonly string[]
   /** Of a dispatch: the changes just before it that the controller or the kernel made. */
   readonly before: readonly string[]
+  /** Where the function of a framework was registered: file and line; `undefined` for a listener. */
+  readonly place: string | undefined
   readonly parent: EventNode | undefined
   /** In the order in which they began. */
   readonly children: readonly EventNode[]
@@ -32,6 +34,8 @@ export interface EventTree {
   readonly nodes: readonly EventNode[]
   /** How many dispatches and sub-requests were not recorded, because there were too many. */
   readonly dropped: number
+  /** Whether its calls are those of a framework's functions, in the request of another server. */
+  readonly isOfServer: boolean
 }
 
 /** A trace has at most as many rows. */
@@ -39,16 +43,17 @@ const rowLimit = 5000
 
 /** Reads the event tree of a profile; an empty tree if there is none. Damaged rows are left out. */
 export const readEventTree: (profile: Profile) => EventTree = oncePerProfile(collectors => {
-  const { dropped = 0, spans = [] } = collectors.events ?? {}
+  const { dropped = 0, places, spans = [] } = collectors.events ?? {}
+  const placesByIndex = new Map(places)
   const byIndex: (GrowingNode | undefined)[] = []
   let lastDispatch: GrowingNode | undefined
   for (const row of spans.slice(0, rowLimit)) {
-    const node = row === null ? undefined : toNode(row, byIndex, lastDispatch)
+    const node = row === null ? undefined : toNode(row, byIndex, lastDispatch, placesByIndex)
     byIndex.push(node)
     if (node?.kind === 'dispatch') lastDispatch = node
   }
   const nodes = byIndex.filter(node => node !== undefined)
-  return { roots: nodes.filter(({ parent }) => parent === undefined), nodes, dropped }
+  return { roots: nodes.filter(({ parent }) => parent === undefined), nodes, dropped, isOfServer: places !== undefined }
 })
 
 /** The time of a span outside of its children, in microseconds. */
@@ -78,6 +83,7 @@ function toNode(
   [mark, name, start, duration, parentIndex, flags = 0, details = [], before = []]: SpanRow,
   above: readonly (GrowingNode | undefined)[],
   lastDispatch: GrowingNode | undefined,
+  places: ReadonlyMap<number, string>,
 ): GrowingNode | undefined {
   const kind = mark === null ? 'dispatch' : mark === 'request' ? 'request' : 'call'
   const isCall = kind === 'call'
@@ -97,6 +103,7 @@ function toNode(
     hasThrown: (flags & SpanFlag.Threw) !== 0,
     details,
     before,
+    place: places.get(above.length),
     parent,
     children: [],
   }
@@ -106,7 +113,7 @@ function toNode(
 
 /** The place where a listener was registered, mostly in the file that contains it; `undefined` if it is not known. */
 export function findSite(node: EventNode, profile: Profile): string | undefined {
-  return findListener(node, profile)?.site
+  return node.place ?? findListener(node, profile)?.site
 }
 
 /** The bundle of this package that has registered a listener; `undefined` for a listener of the application. */
@@ -132,8 +139,10 @@ export interface OutlineNode {
   readonly duration: number | undefined
   /** Its time without that of its children; `undefined` where it is not known. */
   readonly own: number | undefined
-  /** The priority of a listener. */
+  /** The priority of a listener; the function of a framework has none. */
   readonly priority: number | undefined
+  /** Where the function of a framework was registered. */
+  readonly place: string | undefined
   readonly isStopped: boolean
   readonly hasThrown: boolean
   /** The listeners that were not called: this one has stopped the event or thrown. */
@@ -152,11 +161,11 @@ interface Draft extends OutlineNode {
  * Lists what happened in a request, in its order: the event tree, and the controller, which stands for the gap between the
  * kernel's events, with what it has dispatched itself.
  */
-export function outlineEvents({ nodes, roots }: EventTree, controller: string): OutlineNode[] {
+export function outlineEvents({ isOfServer, nodes, roots }: EventTree, controller: string): OutlineNode[] {
   const drafts = new Map<EventNode, Draft>()
   // Parents come before their children; trees from the disk may be of any depth, so nothing here is recursive.
   for (const node of nodes) {
-    const draft = toDraft(node)
+    const draft = toDraft(node, isOfServer)
     drafts.set(node, draft)
     if (node.parent !== undefined) drafts.get(node.parent)?.children.push(draft)
   }
@@ -187,8 +196,8 @@ export function* walkOutline(nodes: readonly OutlineNode[]): Generator<OutlineNo
   }
 }
 
-function toDraft(node: EventNode): Draft {
-  const { before, details, duration, hasThrown, index, isStopped, kind, name, priority, start } = node
+function toDraft(node: EventNode, isOfServer: boolean): Draft {
+  const { before, details, duration, hasThrown, index, isStopped, kind, name, place, priority, start } = node
   const isCall = kind === 'call'
   return {
     kind,
@@ -198,7 +207,8 @@ function toDraft(node: EventNode): Draft {
     duration,
     // The events of a sub-request are in the tree of its own profile.
     own: duration === undefined || kind === 'request' ? undefined : ownTime(node),
-    priority: isCall ? priority : undefined,
+    priority: isCall && !isOfServer ? priority : undefined,
+    place,
     // The call that stopped the event or threw shows this, and not its dispatch.
     isStopped: isCall && isStopped,
     hasThrown: isCall && hasThrown,
@@ -226,6 +236,7 @@ function createController(gap: KernelGap, following: readonly EventNode[], name:
     duration,
     own: duration === undefined ? undefined : duration - coveredTime(inside, start, start + duration),
     priority: undefined,
+    place: undefined,
     isStopped: false,
     hasThrown: before !== undefined && before.name !== 'kernel.view' && before.name !== 'kernel.response',
     skipped: [],

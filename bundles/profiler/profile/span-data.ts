@@ -81,6 +81,11 @@ export const eventsSchema = v.object({
   waits: list(v.tuple([check.amount, check.amount, check.amount])),
   /** Whether the process handled other main requests at the same time. */
   isShared: flag,
+  /**
+   * Of the request of another server: its calls are those of a framework's functions, not of listeners. Where these were registered,
+   * by the index of their span: file, as seen from the application, and line.
+   */
+  places: maybe(list(v.tuple([check.amount, check.text]))),
 })
 
 export const eventsProcessSchema = v.object({

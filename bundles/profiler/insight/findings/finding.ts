@@ -86,11 +86,18 @@ export function findCode(node: EventNode, profile: Profile): Pick<RuleFinding, '
   return file === undefined ? {} : { code: { file, line: Number(line) } }
 }
 
+/** Without a handler, the function that answers is one of the middleware. */
+function isHandler({ name }: EventNode): boolean {
+  return name === 'handler'
+}
+
 /**
  * Whether a node is a listener of the application that delays the response. The application cannot make those of the
  * package faster, which wait for the client's body, the disk or other threads.
  */
 export function isAwaited(node: EventNode, profile: Profile): boolean {
+  const { isOfServer, roots } = readEventTree(profile)
+  if (isOfServer) return node.kind === 'call' && node.parent?.name !== 'handler' && roots.some(isHandler)
   return node.kind === 'call' && node.parent?.name !== 'kernel.terminate' && findBundle(node, profile) === undefined
 }
 

@@ -99,6 +99,7 @@ function describePart(part: TimePart, parts: readonly TimePart[], profile: Profi
       return describeListener(part, profile, took)
     case 'controller': {
       const { controller } = profile.summary
+      if (part.event === 'handler') return describeHandler(profile, took)
       return controller === null
         ? took([], 'the controller')
         : took(['controller ', toValue(controller, causeNameLimit), ' '])
@@ -113,7 +114,9 @@ function describePart(part: TimePart, parts: readonly TimePart[], profile: Profi
         text: `${part.place.token === undefined ? 'work that was not recorded' : 'other work'} blocked the event loop for ${time}`,
       }
     case 'kernel':
-      return part.kind === 'waiting' ? took([], 'arguments of the controller') : undefined
+      return part.kind === 'waiting' && !readEventTree(profile).isOfServer
+        ? took([], 'arguments of the controller')
+        : undefined
     default:
       return undefined
   }
@@ -167,6 +170,11 @@ function nameTemplate(pages: readonly Work[]): Sentence {
   return [pages.length === 1 ? ' in ' : ', most of it in ', toValue(longest.template, causeNameLimit)]
 }
 
+/** Names the function that answered for the route of another server. */
+function describeHandler({ summary: { controller } }: Profile, took: Write): Description {
+  return controller === null ? took([], 'the handler') : took(['handler ', toValue(controller, causeNameLimit), ' '])
+}
+
 /** Names the listener with most of the time, as far as there is one. */
 function describeListener({ event, kind }: TimePart, profile: Profile, took: Write): Description {
   const calls = readEventTree(profile)
@@ -175,13 +183,14 @@ function describeListener({ event, kind }: TimePart, profile: Profile, took: Wri
     .filter(call => findBundle(call, profile) !== 'profiler')
   const whole = calls.reduce((sum, call) => sum + ownTime(call), 0)
   const longest = calls.find(call => ownTime(call) > whole / 2)
+  const { isOfServer } = readEventTree(profile)
   // An application names its own events.
-  const all = ['listeners of ', toValue(event, causeNameLimit), ' ']
+  const all = isOfServer ? [`${event} `] : ['listeners of ', toValue(event, causeNameLimit), ' ']
   if (longest === undefined) return took(all)
   const site = findSite(longest, profile)
   const name = toValue(longest.name, causeNameLimit)
   const where = site === undefined ? [] : [' (', toPlaceValue(site, undefined), ')']
-  if (ownTime(longest) > whole * nearlyAll) return took(['listener ', name, ' '], '', where)
+  if (ownTime(longest) > whole * nearlyAll) return took([isOfServer ? `${event} ` : 'listener ', name, ' '], '', where)
   // Which of several listeners has waited is not known.
   return took(all, '', kind === 'waiting' ? [] : [', most of it in ', name, ...where])
 }

@@ -60,7 +60,11 @@ export function divideTime(profile: Profile): TimePart[] {
   const whole = Math.round(profile.summary.duration * 1000)
   const waits = listWaits(profile, whole)
   const moments = assign(listClaims(profile, whole), waits, whole)
-  const parts = separateWaiting(moments, waits, profile.collectors.events?.isShared === true)
+  const { isOfServer } = readEventTree(profile)
+  const parts = separateWaiting(moments, waits, {
+    isOfServer,
+    isShared: profile.collectors.events?.isShared === true,
+  })
   return sumUp(parts.filter(({ time }) => time > 0)).sort((one, other) => other.time - one.time)
 }
 
@@ -74,7 +78,7 @@ interface Claim {
 
 function listClaims(profile: Profile, whole: number): Claim[] {
   const { collectors, summary } = profile
-  const { nodes, roots } = readEventTree(profile)
+  const { isOfServer, nodes, roots } = readEventTree(profile)
   const claims: Claim[] = []
   const add = (part: Claim['part'], start: number, end = whole, depth = 0) => {
     claims.push({ part, depth, start: clamp(start, whole), end: clamp(end, whole) })
@@ -82,7 +86,7 @@ function listClaims(profile: Profile, whole: number): Claim[] {
   const inMilliseconds = (part: Claim['part'], start: number, end: number | undefined) =>
     add(part, start * 1000, end === undefined ? whole : end * 1000)
 
-  add(nodes.length === 0 ? unknown : kernel, 0)
+  add(nodes.length === 0 ? unknown : isOfServer ? framework : kernel, 0)
   if (nodes.length > 0) inMilliseconds(sending, readHandledTime(profile), undefined)
   for (const { duration, name, start } of findKernelGaps(roots)) {
     if (name === 'controller') add(controller, start, duration === undefined ? whole : start + duration)
@@ -93,7 +97,12 @@ function listClaims(profile: Profile, whole: number): Claim[] {
     depths.set(node, depth)
     if (node.kind === 'dispatch') continue
     const end = node.duration === undefined ? whole : node.start + node.duration
-    add(node.kind === 'request' ? subRequests : partOf(node, profile), node.start, end, depth)
+    add(
+      node.kind === 'request' ? subRequests : isOfServer ? functionsOf(node) : partOf(node, profile),
+      node.start,
+      end,
+      depth,
+    )
   }
   for (const { category, label, list, panel } of workKinds) {
     for (const { end, start } of list(profile)) inMilliseconds(part(category, label, panel), start, end)
@@ -125,6 +134,7 @@ function part(kind: PartKind, label: string, panel: string): Claim['part'] {
 
 const unknown = part('unknown', 'Not recorded', 'time')
 const kernel = part('kernel', 'Kernel', 'time')
+const framework = part('kernel', 'Framework', 'time')
 const profiler = part('kernel', 'Profiler', 'events')
 const sending = part('sending', 'Sending', 'time')
 const controller: Claim['part'] = {
@@ -139,6 +149,14 @@ function partOf(node: EventNode, profile: Profile): Claim['part'] {
   const event = node.parent?.name ?? ''
   const place = { panel: 'events', anchor: `span-${node.index}` }
   return { ...part('listener', `Listeners of ${event}`, 'events'), event, place }
+}
+
+/** The functions of a framework: the handler stands for the controller. */
+function functionsOf({ index, parent }: EventNode): Claim['part'] {
+  const event = parent?.name ?? ''
+  const kind = event === 'handler' ? 'controller' : 'listener'
+  const label = `${event.slice(0, 1).toUpperCase()}${event.slice(1)}`
+  return { ...part(kind, label, 'events'), event, place: { panel: 'events', anchor: `span-${index}` } }
 }
 
 function blockedBy(token: string): Claim['part'] {
@@ -212,6 +230,10 @@ const waitingPlaces: Partial<Readonly<Record<PartKind, string>>> = {
   template: 'templates',
 }
 
+function describeFunctions({ event }: Pick<TimePart, 'event'>): string {
+  return event === '' ? 'the framework' : event === 'handler' ? 'the handler' : event
+}
+
 /** Parts in which the event loop does not wait. */
 const busyKinds: readonly PartKind[] = ['gc', 'blocked']
 
@@ -219,7 +241,11 @@ const busyKinds: readonly PartKind[] = ['gc', 'blocked']
  * Divides the moments of the application into waiting and work, by the measured times in which the event loop waited. Where
  * such a time has several parts, a part has waited for as much of it as the others cannot have.
  */
-function separateWaiting(moments: readonly Moment[], waits: readonly WaitingPeriod[], isShared: boolean): TimePart[] {
+function separateWaiting(
+  moments: readonly Moment[],
+  waits: readonly WaitingPeriod[],
+  { isOfServer, isShared }: { readonly isOfServer: boolean; readonly isShared: boolean },
+): TimePart[] {
   let next = 0
   const findWait = ({ start }: Moment) => {
     while (next < waits.length && (waits[next]?.end ?? start) <= start) next++
@@ -237,7 +263,12 @@ function separateWaiting(moments: readonly Moment[], waits: readonly WaitingPeri
       const waited = Math.round(clamp(wait.idle - others, part.time))
       const label = isShared ? `${part.label} and other requests` : part.label
       return [
-        { ...part, kind: 'waiting', label: `Waiting in ${place}${part.event}`, time: waited },
+        {
+          ...part,
+          kind: 'waiting',
+          label: `Waiting in ${isOfServer ? describeFunctions(part) : place + part.event}`,
+          time: waited,
+        },
         // While the loop turned, it may have been at work for others.
         { ...part, isShared, label, time: part.time - waited },
       ]

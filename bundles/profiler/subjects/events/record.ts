@@ -2,6 +2,7 @@ import type { Application } from '../../../../kernel/bundle.ts'
 import type { EventsData, EventsProcessData, ListenerData } from '../../profile/span-data.ts'
 import type { ListenerSites } from '../../record/code-places.ts'
 import type { CollectorOf } from '../../record/collect.ts'
+import { middlewarePart } from '../../record/middleware-trace.ts'
 import type { RecordedSubject } from '../../record/recorded-subject.ts'
 import type { Trace } from '../../record/trace.ts'
 
@@ -17,12 +18,17 @@ function createEventsCollector(
 ): CollectorOf<'events'> {
   return {
     name: 'events',
-    collect: ({ events, main }: Trace): EventsData => ({
-      spans: events.rows,
-      dropped: events.dropped,
-      waits: events.waits,
-      isShared: main.mostOthers > 0,
-    }),
+    collect: (trace: Trace): EventsData => {
+      const { events, main } = trace
+      const places = middlewarePart.find(trace)?.places(directory)
+      return {
+        spans: events.rows,
+        dropped: events.dropped,
+        waits: events.waits,
+        isShared: main.mostOthers > 0,
+        ...(places && { places }),
+      }
+    },
     describeProcess: (): EventsProcessData => ({
       listeners: Array.from(dispatcher.types()).flatMap(type =>
         dispatcher.listeners(type).map(({ listener, name, priority }): ListenerData => {

@@ -46,12 +46,15 @@ export const eventsView: SubjectView = {
       editor,
     })
     return {
-      metrics: [
-        { name: 'Dispatched events', value: countOf(tree, 'dispatch') },
-        { name: 'Listener calls', value: countOf(tree, 'call') },
-        { name: 'Not called', value: String(tables.notCalled.length) },
-        { name: 'Orphaned events', value: String(tables.orphaned.length) },
-      ],
+      isOfServer: tree.isOfServer,
+      metrics: tree.isOfServer
+        ? [{ name: 'Calls', value: countOf(tree, 'call') }]
+        : [
+            { name: 'Dispatched events', value: countOf(tree, 'dispatch') },
+            { name: 'Listener calls', value: countOf(tree, 'call') },
+            { name: 'Not called', value: String(tables.notCalled.length) },
+            { name: 'Orphaned events', value: String(tables.orphaned.length) },
+          ],
       nodes: nodes.map(toView),
       left,
       allLink: `${profileLink(token, 'events')}&spans=all`,
@@ -63,13 +66,13 @@ export const eventsView: SubjectView = {
   },
 
   toMarkdown({ profile }, limit) {
-    const { dropped, nodes, roots } = readEventTree(profile)
+    const { dropped, isOfServer, nodes, roots } = readEventTree(profile)
     if (nodes.length === 0) return []
-    const lines = roots.flatMap(root => writeNode(root, 0))
+    const lines = roots.flatMap(root => writeNode(root, 0, isOfServer))
     // A tree has more items than other lists.
     const room = 3 * limit
     const left = Math.max(0, nodes.length - Math.min(lines.length, room)) + dropped
-    return ['## Events', lines.slice(0, room).join('\n'), ...writeRest(left, 'listed')]
+    return [isOfServer ? '## Middleware' : '## Events', lines.slice(0, room).join('\n'), ...writeRest(left, 'listed')]
   },
 }
 
@@ -100,14 +103,16 @@ interface RowContext {
 
 /** The view of the place of a listener, a controller or the controller of a sub-request; `false` if it is not known. */
 function viewSite(
-  { kind, name, priority }: FoldedNode['node'],
+  { kind, name, place, priority }: FoldedNode['node'],
   event: string,
   { children, editor, sites }: RowContext,
 ): PlaceView | false {
   const child = children.find(({ token }) => kind === 'request' && token === name)
   if (child !== undefined) return viewText(editor.findDefinition(child), editor)
   if (kind === 'controller') return viewText(editor.findController(name), editor)
-  return kind === 'call' && viewText(sites.get(keyOfListener({ event, name, priority: priority ?? 0 })), editor)
+  return (
+    kind === 'call' && viewText(place ?? sites.get(keyOfListener({ event, name, priority: priority ?? 0 })), editor)
+  )
 }
 
 /** A place in this package is named by its file alone: its folders are of no use for the application. */
@@ -310,18 +315,20 @@ function keyOf({ children, name }: OutlineNode): string {
   return JSON.stringify([name, ...children.map(child => child.name)])
 }
 
-function writeNode(node: EventNode, depth: number): string[] {
+function writeNode(node: EventNode, depth: number, isOfServer: boolean): string[] {
   if (depth === markdownDepth) return []
-  return [`${'  '.repeat(depth)}- ${describe(node)}`, ...node.children.flatMap(child => writeNode(child, depth + 1))]
+  const inner = node.children.flatMap(child => writeNode(child, depth + 1, isOfServer))
+  return [`${'  '.repeat(depth)}- ${describe(node, isOfServer)}`, ...inner]
 }
 
-function describe(node: EventNode): string {
-  const { before, children, details, duration, hasThrown, isStopped, kind, name, priority } = node
+function describe(node: EventNode, isOfServer: boolean): string {
+  const { before, children, details, duration, hasThrown, isStopped, kind, name, place, priority } = node
   const time = duration === undefined ? 'not finished' : formatMicroseconds(duration)
   const own = children.length === 0 ? '' : ` (own ${formatMicroseconds(ownTime(node))})`
   const facts = [
     `${kind === 'request' ? 'sub-request ' : ''}${toSpan(name)} ${time}${own}`,
-    ...(kind === 'call' ? [`priority ${priority}`] : []),
+    ...(kind === 'call' && !isOfServer ? [`priority ${priority}`] : []),
+    ...(place === undefined ? [] : [`at ${toSpan(place)}`]),
     ...(isStopped ? ['stopped propagation'] : []),
     ...(hasThrown ? ['threw'] : []),
     ...(details.length === 0

@@ -170,9 +170,10 @@ function withoutOwn(received: string): string {
     .replace(/^Date: .*$/gm, 'Date')
 }
 
-for (const kind of ['plain', 'express']) {
+for (const kind of ['plain', 'express', 'koa', 'hono']) {
   t.test(`${kind}: the profiler changes no byte but three fields, no event and no exit code`, async t => {
-    t.testdir({ node_modules: {} })
+    const manifest = JSON.stringify({ dependencies: { [kind]: '*' } })
+    t.testdir({ 'package.json': manifest, node_modules: {} })
     const [bare, profiled] = await Promise.all([startSite(t, kind, false), startSite(t, kind, true)])
     let count = 0
     let exchanges = 0

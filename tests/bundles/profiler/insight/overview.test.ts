@@ -223,6 +223,25 @@ t.test('without events, the time is not recorded in detail', async t => {
   t.strictSame(partsOf({}, { duration: 5 }), { 'Not recorded': 5 })
 })
 
+t.test('the functions of a framework have the time of listeners, and its handler that of the controller', async t => {
+  const spans = [
+    [null, 'middleware', 1000, 30_000],
+    [0, 'session', 1000, 30_000],
+    [null, 'handler', 31_000, 60_000],
+    [0, 'showUser', 31_000, 60_000],
+  ]
+  const data = { events: { spans, places: [[1, 'app.js:3']] } }
+  const init = { duration: 100, controller: 'showUser' }
+  t.strictSame(partsOf(data, init), { Framework: 10, Middleware: 30, Handler: 60 })
+  const sentence = sentenceOf(data, init)
+  t.equal(
+    sentence,
+    'GET /somewhere took 100.0 ms: handler showUser took 60.0 ms, middleware session took 30.0 ms (app.js:3).',
+  )
+  const waiting = { events: { ...data.events, waits: [[40_000, 20_000, 20_000]] } }
+  t.match(partsOf(waiting, init), { 'Waiting in the handler': 20, Handler: 40 })
+})
+
 t.test('the parts of any profile add up to its duration', async t => {
   const time = fc.integer({ min: -10, max: 200 })
   const row = fc.oneof(

@@ -125,6 +125,17 @@ t.test('a slow listener takes a least time, whatever the rest of its request tak
   t.strictSame(rulesOfListener({}), ['slow-listener'], 'the name is that of a listener of the framework')
   t.strictSame(rulesOfListener({ bundle: 'framework' }), [])
   t.strictSame(slow([[null, 'kernel.terminate', 0, 150_000], call('Mailer', 150_000)]), [])
+  const ofServer = (...spans: readonly unknown[]) =>
+    find({ events: { spans, places: [[1, 'app.js:3']] } }, { duration: 400 })
+  const middleware = [[null, 'middleware', 0, 150_000], call('session', 150_000)]
+  const handler = [
+    [null, 'handler', 150_000, 200_000],
+    [0, 'showUser', 150_000, 200_000],
+  ]
+  t.hasStrict(ofServer(...middleware, ...handler), [
+    { rule: 'slow-listener', values: { listener: 'session', event: 'middleware' }, code: { file: 'app.js', line: 3 } },
+  ])
+  t.strictSame(ofServer(...middleware), [], 'without a handler, it may be the function that answers')
   const nested = [request, call('Outer', 150_000), [null, 'a.b', 0, 140_000, 1], [0, 'Inner', 0, 140_000, 2]]
   t.hasStrict(slow(nested), [{ values: { listener: 'Inner', event: 'a.b' } }])
 })

@@ -310,6 +310,7 @@ t.test('the own time is the time without the inner spans; overlapping spans coun
     index: 0,
     kind: 'call',
     before: [],
+    place: undefined,
     name: '',
     start,
     duration,
@@ -330,4 +331,39 @@ t.test('an unfinished controller lasts until the request was handled', async t =
   const tree = readEventTree(createProfile({ events }))
   t.strictSame(controllerTimes(tree.roots, 1000), [850])
   t.strictSame(controllerTimes(tree.roots, 120), [0])
+})
+
+t.test('of the request of another server, the panel shows the functions of its framework', async t => {
+  const calls = [
+    [null, 'middleware', 1000, 3000],
+    [0, 'session', 1000, 2000],
+    [0, 'anonymous', 3000, 1000, 0, 2],
+    [null, 'error handler', 4000, 500],
+    [0, 'answer', 4000, 500],
+  ]
+  const events = {
+    spans: calls,
+    places: [
+      [1, 'app.js:3'],
+      [2, 'app.js:4'],
+    ],
+  }
+  const ofServer = createShown({}, { profile: createProfile({ events }, { processData }) })
+  t.hasStrict(await eventsPanel.toView(ofServer), {
+    metrics: [{ name: 'Calls', value: '3' }],
+    notCalled: [],
+    nodes: [
+      {
+        name: 'middleware',
+        children: [
+          { name: 'session', priority: '', own: '2.000 ms', site: { place: 'app.js:3' }, thrown: '' },
+          { name: 'anonymous', site: { place: 'app.js:4' }, thrown: 'threw an error' },
+        ],
+      },
+      { name: 'error handler', children: [{ name: 'answer', site: false }] },
+    ],
+  })
+  const html = await show('events', ofServer)
+  t.match(html, '<h3>Middleware</h3>')
+  t.notMatch(html, /Priority|Listeners|Orphaned/)
 })

@@ -1,0 +1,148 @@
+import { existsSync, realpathSync } from 'node:fs'
+import { createRequire } from 'node:module'
+import path from 'node:path'
+import { pathToFileURL } from 'node:url'
+import type { AnyFunction } from '../../../kernel/libraries/publish.ts'
+import type { FrameworkFunction } from '../record/middleware-trace.ts'
+
+/** The route of a request, as its framework knows it. */
+export interface FrameworkRoute {
+  /** The same object for all calls of its functions. */
+  readonly key: object
+  /** Such as `/users/:id`. */
+  readonly pattern: string
+  readonly parameters: unknown
+  /** The name of its function; empty for one without a name. */
+  readonly handler: string
+}
+
+/** What receives the facts that frameworks publish of a request. The request is its message of Node. */
+export interface FrameworkListener {
+  onRoute(message: object, route: FrameworkRoute): void
+  /** The name of the handler, where the function of the route calls it. */
+  onHandler(message: object, name: string): void
+  /** An error that the framework answers itself. */
+  onError(message: object, error: unknown): void
+  /** The framework calls a function of the application. */
+  onCall(message: object, called: FrameworkFunction): void
+  /** The functions behind one are done; the returned function is called when it is done itself. */
+  onPass(message: object, called: FrameworkFunction): (() => void) | undefined
+}
+
+let receiver: FrameworkListener | undefined
+
+/** Receives the facts of the frameworks that were changed, until the returned function is called. */
+export function listenToFrameworks(listener: FrameworkListener): () => void {
+  receiver = listener
+  return () => {
+    if (receiver === listener) receiver = undefined
+  }
+}
+
+/** Reports to the receiver, if there is one. An error of the profiler must not become one of the application. */
+export function report<Result>(take: (listener: FrameworkListener) => Result): Result | undefined {
+  try {
+    return receiver && take(receiver)
+  } catch {
+    return undefined
+  }
+}
+
+/** The name of a function; empty for one without a name. */
+export function nameOf(code: unknown): string {
+  return typeof code === 'function' ? code.name.replace(/^(?:bound )+/, '') : ''
+}
+
+/** Is called in the place of a function, with the object and the arguments of the call. */
+type Around = (code: AnyFunction, self: unknown, args: unknown[]) => unknown
+
+/**
+ * Wraps a function. Its name, its length and all other properties are seen through the wrapper: frameworks read them. Errors of the
+ * application have one frame of the wrapper in their stacks.
+ */
+export function wrapFunction(code: AnyFunction, apply: Around): AnyFunction {
+  return new Proxy(code, { apply })
+}
+
+/** Replaces a method of an object; nothing happens without the method. */
+export function wrapMethod(target: object | undefined, name: string, apply: Around): void {
+  const method: unknown = target && Reflect.get(target, name)
+  if (target === undefined || typeof method !== 'function') return
+  Reflect.set(target, name, wrapFunction(method as AnyFunction, apply))
+}
+
+/** An export of a file of a package; `undefined` if this version has no such file, or no such export. */
+export async function loadExport(file: string, name = 'default'): Promise<object | undefined> {
+  if (!existsSync(file)) return undefined
+  const exports: Record<string, unknown> = await import(pathToFileURL(file).href).catch(() => ({}))
+  // Node does not find all names of a CommonJS module.
+  const found = exports[name] ?? (exports.default as Record<string, unknown> | undefined)?.[name]
+  return Object(found) === found ? (found as object) : undefined
+}
+
+/** The prototype of a class that a file of a package exports. */
+export async function loadPrototype(file: string, name?: string): Promise<object | undefined> {
+  const found = await loadExport(file, name)
+  return typeof found === 'function' ? (found.prototype as object) : undefined
+}
+
+/** A promise that is followed: Node still reports a rejection without a handler. */
+function follow(result: unknown, onEnd: (error?: { readonly thrown: unknown }) => void): unknown {
+  if (typeof (result as PromiseLike<unknown> | undefined)?.then !== 'function') {
+    onEnd()
+    return result
+  }
+  return (result as PromiseLike<unknown>).then(
+    value => {
+      onEnd()
+      return value
+    },
+    thrown => {
+      onEnd({ thrown })
+      throw thrown
+    },
+  )
+}
+
+/**
+ * Calls a function that gets a context and the function `next`, and reports when the functions behind it, and it itself, are done.
+ * `findError` returns an error that it has not thrown.
+ */
+export function callAround(
+  message: object,
+  called: FrameworkFunction,
+  [code, self, [context, next, ...others]]: Parameters<Around>,
+  findError?: () => unknown,
+): unknown {
+  let end: (() => void) | undefined
+  const fail = (thrown: unknown) => report(({ onError }) => onError(message, thrown))
+  const pass = () => {
+    end = report(({ onPass }) => onPass(message, called))
+  }
+  const finish = (failure?: { readonly thrown: unknown }) => {
+    const error = failure === undefined ? findError?.() : failure.thrown
+    if (error !== undefined) fail(error)
+    report(() => end?.())
+  }
+  const passed =
+    typeof next === 'function'
+      ? wrapFunction(next as AnyFunction, (goOn, of, args) => follow(Reflect.apply(goOn, of, args), pass))
+      : next
+  report(({ onCall }) => onCall(message, called))
+  let result: unknown
+  try {
+    result = Reflect.apply(code, self, [context, passed, ...others])
+  } catch (error) {
+    fail(error)
+    throw error
+  }
+  return follow(result, finish)
+}
+
+/** The real folder of a package: its own packages are looked up from there. */
+export function findPackage(folder: string, name: string): string | undefined {
+  const found = (createRequire(path.join(folder, 'package.json')).resolve.paths(name) ?? [])
+    .map(place => path.join(place, name))
+    .find(place => existsSync(path.join(place, 'package.json')))
+  return found && realpathSync(found)
+}

@@ -1,0 +1,115 @@
+import path from 'node:path'
+import type { AnyFunction } from '../../../kernel/libraries/publish.ts'
+import { type FrameworkFunction, noteRegistration } from '../record/middleware-trace.ts'
+import {
+  callAround,
+  type FrameworkRoute,
+  loadExport,
+  loadPrototype,
+  nameOf,
+  report,
+  wrapFunction,
+  wrapMethod,
+} from './framework-calls.ts'
+
+interface KoaContext {
+  readonly req: object
+  readonly params?: unknown
+  readonly _matchedRoute?: unknown
+}
+
+interface KoaLayer {
+  readonly path?: unknown
+  readonly methods?: readonly string[]
+  stack: AnyFunction[]
+}
+
+/** A function of an application of Koa; that of a router leads to its routes. */
+type KoaFunction = AnyFunction & { readonly router?: { readonly stack?: readonly KoaLayer[] } }
+
+/** Changes the class of applications, and what their contexts inherit. Routers are found behind the functions of an application. */
+export async function openKoa(folder: string): Promise<void> {
+  const application = await loadPrototype(path.join(folder, 'lib/application.js'))
+  wrapMethod(application, 'use', (use, self, args) => {
+    noteFunctions(args)
+    return Reflect.apply(use, self, args)
+  })
+  wrapMethod(application, 'callback', (create, self, args) => {
+    const app = self as { middleware: KoaFunction[] }
+    const { middleware } = app
+    // The list itself: functions that are added later are called, too.
+    app.middleware = new Proxy(middleware, {
+      get(list, key) {
+        const value: unknown = Reflect.get(list, key)
+        return typeof key === 'string' && /^\d+$/.test(key) ? watchKoa(value as KoaFunction, 'middleware') : value
+      },
+    })
+    try {
+      return Reflect.apply(create, self, args)
+    } finally {
+      app.middleware = middleware
+    }
+  })
+  const context = await loadExport(path.join(folder, 'lib/context.js'))
+  wrapMethod(context, 'onerror', (answer, self, args) => {
+    const [error] = args
+    if (error !== null && error !== undefined) report(({ onError }) => onError((self as KoaContext).req, error))
+    return Reflect.apply(answer, self, args)
+  })
+}
+
+/** Notes the place that calls a method which wraps this: its arguments, or lists of them, may be functions. */
+function noteFunctions(args: readonly unknown[]): void {
+  for (const code of args.flat()) if (typeof code === 'function') noteRegistration(code, noteFunctions)
+}
+
+/** Changes the class of routers. An application has it as an ES module, or as CommonJS. */
+export async function openKoaRouter(folder: string): Promise<void> {
+  for (const file of ['dist/index.mjs', 'dist/index.js', 'lib/router.js']) {
+    const router = await loadPrototype(path.join(folder, file))
+    for (const name of ['register', 'use']) {
+      wrapMethod(router, name, (register, self, args) => {
+        noteFunctions(args)
+        return Reflect.apply(register, self, args)
+      })
+    }
+  }
+}
+
+/** The wrapper of each function of Koa; of a wrapper, itself. */
+const koaWrappers = new WeakMap<object, KoaFunction>()
+
+function watchKoa(code: KoaFunction, phase: string, layer?: KoaLayer): KoaFunction {
+  if (typeof code !== 'function') return code
+  const known = koaWrappers.get(code)
+  if (known !== undefined) return known
+  // The function of a router has no name.
+  const name = code.router === undefined ? nameOf(code) : 'router'
+  const called: FrameworkFunction = { phase, name, code }
+  const wrapped = wrapFunction(code, (call, self, args) => {
+    const context = args[0] as KoaContext
+    // Routes may be added at any time.
+    for (const each of code.router?.stack ?? []) watchKoaLayer(each)
+    if (layer !== undefined) report(({ onRoute }) => onRoute(context.req, readKoaRoute(context, layer, called.name)))
+    return callAround(context.req, called, [call, self, args])
+  })
+  koaWrappers.set(code, wrapped)
+  koaWrappers.set(wrapped, wrapped)
+  return wrapped
+}
+
+const koaLayers = new WeakSet<object>()
+
+/** The last function of a route is its handler; layers without methods have middleware. */
+function watchKoaLayer(layer: KoaLayer): void {
+  if (koaLayers.has(layer) || !Array.isArray(layer.stack)) return
+  koaLayers.add(layer)
+  const isRoute = (layer.methods?.length ?? 0) > 0
+  layer.stack = layer.stack.map((code, at) =>
+    isRoute && at === layer.stack.length - 1 ? watchKoa(code, 'handler', layer) : watchKoa(code, 'middleware'),
+  )
+}
+
+function readKoaRoute(context: KoaContext, { path: pattern }: KoaLayer, handler: string): FrameworkRoute {
+  return { key: context, pattern: String(context._matchedRoute ?? pattern), parameters: context.params, handler }
+}

@@ -1,0 +1,127 @@
+import { locateFrame, parseStack } from '../../../lib/stack/stack-frames.ts'
+import { SpanFlag, type SpanRow } from '../profile/span-data.ts'
+import { type Trace, TracePart } from './trace.ts'
+
+/** A function that a framework calls for a request: a middleware, a hook, or the handler of the route. */
+export interface FrameworkFunction {
+  /** Which functions it is one of, such as `middleware`, `handler` or `onRequest`. */
+  readonly phase: string
+  readonly name: string
+  /** The function of the application, by which its place is known. */
+  readonly code: object
+}
+
+/** Where functions were passed to a framework. */
+const registrations = new WeakMap<object, { message: string; stack?: string }>()
+
+/** Captures the place that registers a function now; `below` is the function whose callers are of interest. */
+export function noteRegistration(code: object, below: (...values: never[]) => unknown): void {
+  if (registrations.has(code)) return
+  const caught = { message: '' }
+  Error.captureStackTrace(caught, below)
+  registrations.set(code, caught)
+}
+
+/** The line of the application that has registered a function; `undefined` if it is not known. */
+function findRegistration(code: object, directory: string): string | undefined {
+  for (const frame of parseStack(registrations.get(code))) {
+    const { file, origin } = locateFrame(frame, directory)
+    if (origin === 'application') return `${file}:${frame.line}`
+  }
+  return undefined
+}
+
+/** Calls with less time after the functions behind them are not listed a second time. */
+const leastTimeAfter = 100
+
+const rowLimit = 1000
+
+/**
+ * Records the functions that a framework calls, as events record their listeners: a phase stands for an event. A call lasts until the
+ * next one begins, so that each moment belongs to one function. What a function does after those behind it is a second call.
+ */
+export class MiddlewareTrace {
+  readonly #trace: Trace
+  /** The functions of calls, by the index of their rows. */
+  readonly #functions = new Map<number, object>()
+  #phase: SpanRow | undefined
+  #phaseIndex = -1
+  #call: SpanRow | undefined
+
+  constructor(trace: Trace) {
+    this.#trace = trace
+  }
+
+  /** A framework calls a function. */
+  begin(called: FrameworkFunction): void {
+    if (this.#trace.duration !== undefined) return
+    const now = this.#trace.events.now()
+    this.#endCall(now)
+    this.#call = this.#add(called, now)
+  }
+
+  /** A call has thrown, or has passed an error on. */
+  fail(): void {
+    if (this.#call !== undefined) this.#call[5] = SpanFlag.Threw
+  }
+
+  /** The functions behind one are done. The returned function is called when it is done itself. */
+  pass(called: FrameworkFunction): () => void {
+    const start = this.#trace.events.now()
+    this.#endCall(start)
+    return () => {
+      if (this.#trace.duration !== undefined) return
+      const now = this.#trace.events.now()
+      if (now - start < leastTimeAfter) return
+      this.#call = this.#add(called, start)
+      this.#endCall(now)
+    }
+  }
+
+  /** The request is handled. */
+  finish(): void {
+    const now = this.#trace.events.now()
+    this.#endCall(now)
+    this.#endPhase(now)
+  }
+
+  /** The places of the calls, by the index of their rows. */
+  places(directory: string): [number, string][] {
+    return [...this.#functions].flatMap(([index, code]): [number, string][] => {
+      const place = findRegistration(code, directory)
+      return place === undefined ? [] : [[index, place]]
+    })
+  }
+
+  #add({ code, name, phase }: FrameworkFunction, start: number): SpanRow | undefined {
+    const { events } = this.#trace
+    if (events.rows.length >= rowLimit) {
+      events.dropped++
+      return undefined
+    }
+    if (this.#phase?.[1] !== phase) {
+      this.#endPhase(start)
+      this.#phase = [null, phase, start, null]
+      this.#phaseIndex = events.rows.push(this.#phase) - 1
+    }
+    const row: SpanRow = [0, name || 'anonymous', start, null, this.#phaseIndex]
+    this.#functions.set(events.rows.push(row) - 1, code)
+    return row
+  }
+
+  #endCall(now: number): void {
+    if (this.#call !== undefined) this.#call[3] = now - this.#call[2]
+    this.#call = undefined
+  }
+
+  #endPhase(now: number): void {
+    if (this.#phase !== undefined) this.#phase[3] = now - this.#phase[2]
+    this.#phase = undefined
+  }
+}
+
+/** The functions that were called for the request of another server. */
+export const middlewarePart: TracePart<MiddlewareTrace> = new TracePart(
+  'middleware',
+  trace => new MiddlewareTrace(trace),
+)
