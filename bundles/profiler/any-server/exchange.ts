@@ -290,7 +290,9 @@ function parseHead(text: string): [string, string][] {
 
 function listFields(reply: ServerReply): [string, string][] {
   const fields = Object.entries(reply.getHeaders()).filter(([name]) => !name.startsWith(':'))
-  return fields.flatMap(([name, value]) => [value].flat().map((each): [string, string] => [name, String(each)]))
+  // Node does not check the values of HTTP/2.
+  const show = (value: unknown) => String(value).replace(/[^\t\x20-\x7e\x80-\xff]/g, '?')
+  return fields.flatMap(([name, value]) => [value].flat().map((each): [string, string] => [name, show(each)]))
 }
 
 /** Without the pattern of a route, paths that differ in numbers and ids only are one route. */

@@ -230,7 +230,9 @@ function patchReplies(prototype: ServerReply, observer: ServerObserver): (() => 
         }
         const at = typeof values[1] === 'string' || values[2] != null ? 2 : 1
         const added = attempt(() => exchange.fieldsFor(values[at]), onFailure) ?? {}
-        const result = original.apply(this, withFields(values, at, added))
+        // Node refuses `null` of HTTP/2.
+        const isRefused = isHttp2 && values[at] === null
+        const result = original.apply(this, isRefused ? values : withFields(values, at, added))
         attempt(() => exchange.noteHead(), onFailure)
         return result
       }
