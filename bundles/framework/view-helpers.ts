@@ -2,11 +2,11 @@ import type { Application } from '../../kernel/bundle.ts'
 import { dump } from '../../kernel/dump.ts'
 import { KERNEL_FILE_UNKNOWN, KERNEL_FRAGMENT_FAILED, KERNEL_TOO_DEEP } from '../../kernel/errors.ts'
 import type { HttpKernel } from '../../kernel/http-kernel.ts'
+import { ARGUMENT_INVALID } from '../../lib/errors/arguments.ts'
 import { HttpError } from '../../lib/errors/http-error.ts'
 import type { Request } from '../../lib/http/request.ts'
 import { VIEW_REQUEST_MISSING } from '../../lib/view/errors.ts'
-import { type HelperCall, HtmlFragment } from '../../lib/view/view.ts'
-import { addComparisonHelpers } from './comparison-helpers.ts'
+import { type HelperCall, HtmlFragment, type View } from '../../lib/view/view.ts'
 
 /**
  * Adds the helpers of all templates: `{{path 'route' id=7}}`, `{{url 'route'}}` with scheme and host,
@@ -58,4 +58,26 @@ function rejectFragment(target: string, error: unknown): never {
   // The errors of the ten fragments around the innermost one would only repeat it.
   if (error instanceof KERNEL_TOO_DEEP) throw error
   throw new KERNEL_FRAGMENT_FAILED([target, error instanceof HttpError ? error.status : 500], { cause: error })
+}
+
+/**
+ * Adds the helpers that compare and join values: `{{#if (eq status 'open')}}`, `not`, `and`, `or`, and `{{concat 'a' b}}`. A value
+ * counts as true if it does for `{{#if}}`: not `0`, an empty text or an empty list.
+ */
+export function addComparisonHelpers(view: Pick<View, 'addHelper'>): void {
+  const add = (name: string, count: 1 | 2 | 'two or more', compute: (values: readonly unknown[]) => unknown) =>
+    view.addHelper(name, ({ positional }) => {
+      const isRight = typeof count === 'number' ? positional.length === count : positional.length >= 2
+      if (isRight) return compute(positional)
+      throw new ARGUMENT_INVALID([`{{${name}}}`, `it takes ${count} ${count === 1 ? 'value' : 'values'}`])
+    })
+  add('eq', 2, ([one, other]) => one === other)
+  add('not', 1, ([value]) => !isTrue(value))
+  add('and', 'two or more', values => values.every(isTrue))
+  add('or', 'two or more', values => values.some(isTrue))
+  add('concat', 'two or more', values => values.map(value => String(value ?? '')).join(''))
+}
+
+function isTrue(value: unknown): boolean {
+  return Array.isArray(value) ? value.length > 0 : Boolean(value)
 }

@@ -133,7 +133,7 @@ class Verification {
     this.#verdict = [
       createElement('strong', {}, text),
       ...links.map(({ link, text }) => createElement('a', { href: link }, text)),
-      createElement('pre', {}, proof),
+      ...(proof === '' ? [] : [createElement('pre', {}, proof)]),
     ]
     const isWrong = state === 'present' || state === 'failing'
     if (!isWrong) this.#stop()

@@ -227,7 +227,7 @@ t.test('the id of a request', async t => {
     const { headers, text } = await client.get('/broken')
     const id = String(headers.get('x-request-id'))
     t.equal(records.find(({ level }) => level === 'critical')?.requestId, id)
-    t.match(text, `<code>${id}</code>`)
+    t.match(text, `<code title="${id}">${id.slice(0, 8)}</code>`)
   })
 
   t.test('is in the messages of a bundle that uses the log, also after it has waited', async t => {

@@ -1,7 +1,7 @@
 import { type Bundle, createFrameworkBundle } from 'sinfonietta'
 import { createRequest, createTestKernel } from 'sinfonietta/testing'
 import { type Test, t } from 'tap'
-import { addComparisonHelpers } from '#bundles/framework/comparison-helpers.ts'
+import { addComparisonHelpers } from '#bundles/framework/view-helpers.ts'
 import { Response } from '#lib/http/response.ts'
 import type { Helper } from '#lib/view/view.ts'
 

@@ -17,7 +17,7 @@ async function openVerification(t: Parameters<typeof openPage>[0]) {
     requests.push(`${init.method} ${url} ${init.body}`)
     if (served.holds) await new Promise<void>(resolve => Object.assign(served, { release: resolve }))
     if (served.answer === undefined) throw new TypeError('Failed to fetch')
-    return { json: async () => served.answer }
+    return { json: async () => ({ proof: '', ...served.answer }) }
   })
   await runScript()
   const [button, cancel] = [...document.querySelectorAll('button')]
@@ -54,10 +54,10 @@ t.test('the page waits for a saved file, replays the request, and shows the verd
   await page.send(900)
   t.equal(page.text(), hint, 'this code has made the profile')
   t.strictSame(page.requests, [])
-  page.served.answer = { state: 'fixed', text: 'Fixed: 51 queries → 2', links }
+  page.served.answer = { state: 'fixed', text: 'Fixed: 51 queries → 2', links, proof: 'before 51, then 2, 2, 2' }
   await page.send(2000)
   t.strictSame(page.requests, ['POST /_profiler/abc123/verify flaw=n.0'])
-  t.strictSame([page.text(), page.state()], ['Fixed: 51 queries → 2 New profile', 'fixed'])
+  t.strictSame([page.text(), page.state()], ['Fixed: 51 queries → 2 New profile before 51, then 2, 2, 2', 'fixed'])
   t.equal(page.find<HTMLAnchorElement>('.verify-status a').getAttribute('href'), '/_profiler/def456')
   t.strictSame([page.stream().isClosed, page.cancel.hidden], [true, true])
   await page.send(3000)
