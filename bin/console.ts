@@ -82,7 +82,12 @@ export async function runCommand(
   }
 }
 
-async function loadCommands(sources: readonly CommandSource[]): Promise<ConsoleCommand[]> {
+/**
+ * Loads the commands of an application.
+ *
+ * @throws KERNEL_COMMAND_TAKEN KERNEL_COMMAND_INVALID
+ */
+export async function loadCommands(sources: readonly CommandSource[]): Promise<ConsoleCommand[]> {
   const loaded = sources.map(source => (typeof source === 'function' ? source() : [source]))
   const commands = (await Promise.all(loaded)).flat()
   checkCommands(commands)
@@ -130,7 +135,7 @@ interface ConsoleTerminal {
 }
 
 /** Runs the command of a command line, or prints what is wrong with it. Resolves with the exit code. */
-async function runCommandLine(
+export async function runCommandLine(
   commands: readonly ConsoleCommand[],
   commandLine: readonly string[],
   terminal: ConsoleTerminal,

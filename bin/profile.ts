@@ -107,22 +107,15 @@ function keepSecret(file: string): string {
 /** Answers a coding agent on stdin and stdout, from the profiles of the application in a directory. Resolves with the exit code. */
 export async function answerAgent(directory: string): Promise<number> {
   const { env, stderr, stdin, stdout } = process
-  const { Output } = await import('../lib/console/output.ts')
+  const { loadCommands, runCommandLine } = await import('./console.ts')
   const { kernelOptions } = await prepareViewer(directory, env)
   const kernel = await Kernel.assemble(kernelOptions)
+  const { commands, config } = kernel.app
   const interrupted = new AbortController()
   for (const signal of ['SIGINT', 'SIGTERM'] as const) process.once(signal, () => interrupted.abort())
   try {
-    const commands = await Promise.all(
-      kernel.app.commands.map(source => (typeof source === 'function' ? source() : [source])),
-    )
-    const input = { arguments: {}, options: {}, stdin, signal: interrupted.signal, confirm: async () => false }
-    const output = new Output({ stdout, stderr, env })
-    const code = await commands
-      .flat()
-      .find(({ name }) => name === 'mcp')
-      ?.run(input, output)
-    return code ?? 0
+    const terminal = { stdin, stdout, stderr, env, signal: interrupted.signal }
+    return await runCommandLine(await loadCommands(commands), ['mcp'], terminal, config.environment)
   } finally {
     await kernel.close()
   }

@@ -201,6 +201,7 @@ interface Framework {
 const same = (...names: readonly string[]) => Object.fromEntries(names.map(name => [name, name]))
 const inExpress = ['middleware:', 'jsonParser FILE', 'router FILE', 'check FILE', 'handler:', 'showUser FILE']
 const inFastify = ['onRequest:', 'check FILE', 'preHandler:', 'own FILE', 'handler:', 'showUser FILE']
+const inKoa = ['middleware:', 'check FILE', 'router FILE', 'handler:', 'showUser FILE', 'middleware:', 'check FILE']
 const inNest = ['guard:', 'Guard', 'interceptor:', 'Interceptor', 'handler:', 'Users.showUser']
 
 const frameworks: Readonly<Record<string, Framework>> = {
@@ -216,10 +217,14 @@ const frameworks: Readonly<Record<string, Framework>> = {
   Koa: {
     source: koa,
     packages: same('koa', '@koa/router'),
-    calls: [
-      ...['middleware:', 'check FILE', 'router FILE', 'handler:', 'showUser FILE'],
-      ...['middleware:', 'check FILE'],
-    ],
+    calls: inKoa,
+    handler: 'showUser',
+  },
+  'Koa with koa-router': {
+    source: koa.replace('@koa/router', 'koa-router'),
+    // The same router has two names.
+    packages: { ...same('koa'), 'koa-router': '@koa/router' },
+    calls: inKoa,
     handler: 'showUser',
   },
   Hono: {

@@ -40,8 +40,8 @@ export interface WorkKind {
   readonly nouns: readonly [one: string, several: string]
   /** The work of a request that is no part of other work, in the order in which it began. */
   readonly list: (profile: Profile) => readonly Work[]
-  /** How much of it there was, with parts and with what was only counted. */
-  readonly count: (profile: Profile) => number
+  /** How much of it there was, with what was only counted. Work without it is described by its template. */
+  readonly count?: (profile: Profile) => number
 }
 
 /** Creates a piece of work. Fields that are not given are empty. */

@@ -141,7 +141,7 @@ function describeWork(kind: WorkKind, profile: Profile, took: Write): Descriptio
   const work = kind.list(profile)
   // The time of work that has not ended is not known.
   if (coveredWorkTime(work) === 0) return undefined
-  if (kind.category === 'template') return took([], 'templates', nameTemplate(work))
+  if (kind.count === undefined) return took([], 'templates', nameTemplate(work))
   return took([], formatCount(kind.count(profile), ...kind.nouns), describePlace(work))
 }
 

@@ -44,7 +44,7 @@ interface StoredCalls {
 }
 
 /** The HTTP client calls as work. */
-export const callWork: WorkKind = {
+export const callWork: Required<WorkKind> = {
   panel: 'http',
   category: 'http',
   label: 'HTTP client calls',

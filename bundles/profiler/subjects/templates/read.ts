@@ -53,7 +53,6 @@ export const renderWork: WorkKind = {
   label: 'Templates',
   nouns: ['template', 'templates'],
   list: profile => readRenders(profile).pages.map(toWork),
-  count: profile => readRenders(profile).calls,
 }
 
 function toWork({ duration, hasFailed, index, name, partials, start }: Render): Work {

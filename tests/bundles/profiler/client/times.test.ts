@@ -19,7 +19,7 @@ t.test('times are shown with their age, and stay up to date', async t => {
   const page = openPage(t, '')
   const times: readonly (readonly [seconds: number, age: string])[] = [
     [1, 'just now'],
-    [30, '30 s ago'],
+    [30, '3\\d s ago'],
     [600, '10 min ago'],
     [7200, '2 h ago'],
     [200_000, '2 days ago'],
