@@ -85,7 +85,7 @@ export async function runCommand(
 /**
  * Loads the commands of an application.
  *
- * @throws KERNEL_COMMAND_TAKEN KERNEL_COMMAND_INVALID
+ * @throws KERNEL_COMMAND_TAKEN KERNEL_CONTRIBUTION_INVALID
  */
 export async function loadCommands(sources: readonly CommandSource[]): Promise<ConsoleCommand[]> {
   const loaded = sources.map(source => (typeof source === 'function' ? source() : [source]))
