@@ -196,7 +196,7 @@ for (const kind of ['installed', 'linked'] as const) {
       t.match(answers[name], { status: 200, type: /^text\/html/ }, name)
     t.match(answers.styles, { status: 200, type: /^text\/css/, text: ':root' })
     t.match(answers.script, { status: 200, type: /^text\/javascript/, text: 'followSources' })
-    t.match(answers.listeners.text, path.basename(places[kind]('bundles/framework/listeners/router-listener')))
+    t.match(answers.listeners.text, `x:${own}/${places[kind]('bundles/framework/listeners/router-listener')}`)
 
     t.match(answers.lost, { status: 500, text: /frame-application[\s\S]*bundles\/home\/home-bundle\.js:25/ })
     t.match(answers.lost.text, 'The order 42 is lost.')

@@ -291,7 +291,9 @@ t.test('HTTP/2: the profiler changes no response and no event', async t => {
   const sites = await Promise.all([startSite(t, 'http2', false), startSite(t, 'http2', true)])
   // How much of a response has come when its stream is destroyed is a matter of packets. A wrong length does so, too.
   // Behind the status 600, which HTTP/2 does not have, Node never closes it.
-  const isEven = ([name, value]: SiteStep) => name !== 'destroy' && value !== 'Content-Length' && value !== 600
+  // Behind other data, Node 20 sends a freed byte of memory for each byte of a string in latin1, with or without the profiler.
+  const isEven = ([name, value]: SiteStep) =>
+    !['destroy', 'latin'].includes(name) && value !== 'Content-Length' && value !== 600
   const evenRequest = requestTo(false).map(given => ({ ...given, target: (given.target as SiteStep[]).filter(isEven) }))
   const exchangeWith = async (site: Site, requests: Conversation['requests']) => {
     const responses = await converseInHttp2(site, requests)

@@ -17,9 +17,16 @@ const ago = (seconds: number) => new Date(Date.now() - 1000 * seconds).toISOStri
 
 t.test('times are shown with their age, and stay up to date', async t => {
   const page = openPage(t, '')
+  const now = Date.now()
+  page.replace(
+    'Date',
+    class extends Date {
+      static override now = () => now
+    },
+  )
   const times: readonly (readonly [seconds: number, age: string])[] = [
     [1, 'just now'],
-    [30, '3\\d s ago'],
+    [30, '30 s ago'],
     [600, '10 min ago'],
     [7200, '2 h ago'],
     [200_000, '2 days ago'],

@@ -66,6 +66,12 @@ function findOverzealous(found: readonly (readonly string[])[]): string[] {
 /** Instead of two seconds, a call of 400 ms is long. */
 const rules = profilerRules.map(rule => (rule.name === 'unlimited-call' ? createUnlimitedCallRule(400) : rule))
 
+/** The rule that answers a page. On a busy machine, a short call can take as long as a blocked event loop. */
+function expectedRule({ answer }: Page, { collectors }: Profile): Page['answer'] {
+  const isLong = collectors.memory?.blocks.some(({ duration }) => duration >= 200)
+  return answer === 'synchronous-call' && isLong ? 'blocked-loop' : answer
+}
+
 const isPlanted = ({ answer }: Page) => answer !== 'healthy' && answer !== 'out of sight'
 
 const placeOf = ({ code }: Finding) => code && `${code.file}:${code.line}`
@@ -86,9 +92,8 @@ t.test('every planted fault is found by its rule, at its line, and no healthy pa
     const profile = await server.visit(name, page)
     const all = findFindings(profile, rules)
     misplaced.push(...(await findMisplaced(all, profile, server.url)))
-    // On a busy machine, a short call blocks the event loop for long.
-    const answers = page.answer === 'synchronous-call' ? [page.answer, 'blocked-loop'] : [page.answer]
-    const findings = all.filter(({ rule }) => answers.includes(rule) || !rulesOfMachine.includes(rule))
+    const answer = expectedRule(page, profile)
+    const findings = all.filter(({ rule }) => rule === answer || !rulesOfMachine.includes(rule))
     const texts = findings.map(finding => `${name}: ${describe(finding)}`)
     t.comment(texts.join('\n'))
     if (!isPlanted(page)) {
@@ -98,7 +103,7 @@ t.test('every planted fault is found by its rule, at its line, and no healthy pa
       continue
     }
     const [found, ...others] = findings
-    const isFound = found !== undefined && answers.includes(found.rule) && others.length === 0
+    const isFound = found?.rule === answer && others.length === 0
     const isPlaced = !lines.has(name) || (found !== undefined && placeOf(found) === lines.get(name))
     if (!isFound || !isPlaced)
       offenders.get(page.answer)?.push(`${lines.get(name) ?? name} is answered by ${texts.join(' ') || 'nothing'}`)
