@@ -7,6 +7,7 @@ import { needsBrowser, openPage } from '#tests/support/browser.ts'
 import { watch } from '#tests/support/page-checks.ts'
 import { createProfiledKernel } from '#tests/support/profiled-kernel.ts'
 import { serveKernel } from '#tests/support/test-server.ts'
+import { until } from '#tests/support/until.ts'
 
 async function open(t: Test) {
   const armFile = path.join(t.testdir(), 'armed.json')
@@ -30,8 +31,13 @@ async function sample(page: Page, ask: (target: string) => Promise<string>, hasS
   const link = await ask('/primes')
   if (hasScripts) await page.waitForURL(link)
   else {
-    await page.reload()
-    await page.getByText('Last sampled request').getByRole('link').click()
+    const sampled = page.getByText('Last sampled request').getByRole('link')
+    // The profile is stored after the response.
+    await until(async () => {
+      await page.reload()
+      return (await sampled.count()) > 0
+    })
+    await sampled.click()
   }
   return link
 }
