@@ -21,6 +21,12 @@ const variables: readonly (readonly [name: string, help: string])[] = [
   ['PROFILER_SAME_PORT=1', 'shows the pages also at /_profiler/ of the program itself'],
   ['PROFILER_TOOLBAR=1', 'adds the toolbar to HTML pages of the program, with PROFILER_SAME_PORT'],
   ['PROFILER_IN_PRODUCTION=1', 'makes profiles also if NODE_ENV is production'],
+  [
+    'DEBUG_ALLOWED_IPS',
+    'addresses of other clients whose responses name their profiles, and who see the pages at the same port',
+  ],
+  ['DEBUG_ALLOWED_USERS', 'users of this machine who see the pages, too (Linux)'],
+  ['DEBUG_KEY', 'a secret that clients must show to see the pages'],
 ]
 
 function describeVariables(): string {
@@ -38,7 +44,9 @@ new: creates an application that depends on this package, in a folder that is em
 The name of the folder becomes the name of the application.
 
 profile: runs a Node.js program, and makes profiles of the requests to its HTTP servers, whichever framework they use.
-The program is not changed. The address of the profiles is printed at the start. Options are variables of the environment:
+The program is not changed. The address of the profiles is printed at the start. An example, which starts again after each change:
+  sinfonietta profile --watch app.js --port 3000
+Options are variables of the environment:
 ${describeVariables()}
 
 mcp: answers a coding agent on stdin and stdout (Model Context Protocol), from the profiles of the program in a folder.

@@ -14,4 +14,7 @@ async function profile(): Promise<void> {
 }
 
 // Before the application: the address of the pages is known when its first request comes.
-await profile().catch(error => process.stderr.write(`Nothing is profiled: ${error}\n`))
+await profile().catch(async error => {
+  const { describeFailure } = await import('./describe-failure.ts')
+  process.stderr.write(`Nothing is profiled: ${describeFailure(error)}\n`)
+})

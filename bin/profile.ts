@@ -7,8 +7,10 @@ import { openFrameworks } from '../bundles/profiler/any-server/frameworks.ts'
 import { home } from '../bundles/profiler/profile/links.ts'
 import { createViewerBundle } from '../bundles/profiler/profiler-bundle.ts'
 import { FileProfileStorage } from '../bundles/profiler/store/file-profile-storage.ts'
+import { CommandUsageError, exitCodes } from '../kernel/console-command.ts'
 import { Kernel } from '../kernel/kernel.ts'
 import { openLibraryChannels } from '../kernel/libraries/open-channels.ts'
+import { SERVER_PORT_TAKEN } from '../kernel/server/errors.ts'
 import { readConfig } from '../lib/env/config.ts'
 import { Settings } from '../lib/env/settings.ts'
 import { createLogger } from '../lib/log/create-logger.ts'
@@ -108,16 +110,22 @@ function keepSecret(file: string): string {
 export async function answerAgent(directory: string): Promise<number> {
   const { env, stderr, stdin, stdout } = process
   const { loadCommands, runCommandLine } = await import('./console.ts')
-  const { kernelOptions } = await prepareViewer(directory, env)
-  const kernel = await Kernel.assemble(kernelOptions)
-  const { commands, config } = kernel.app
   const interrupted = new AbortController()
   for (const signal of ['SIGINT', 'SIGTERM'] as const) process.once(signal, () => interrupted.abort())
+  const terminal = { stdin, stdout, stderr, env, signal: interrupted.signal }
   try {
-    const terminal = { stdin, stdout, stderr, env, signal: interrupted.signal }
-    return await runCommandLine(await loadCommands(commands), ['mcp'], terminal, config.environment)
-  } finally {
-    await kernel.close()
+    const { kernelOptions } = await prepareViewer(directory, env)
+    const kernel = await Kernel.assemble(kernelOptions)
+    try {
+      const { commands, config } = kernel.app
+      return await runCommandLine(await loadCommands(commands), ['mcp'], terminal, config.environment)
+    } finally {
+      await kernel.close()
+    }
+  } catch (error) {
+    const { describeFailure } = await import('./describe-failure.ts')
+    stderr.write(`${describeFailure(error)}\n`)
+    return exitCodes.failure
   }
 }
 
@@ -137,6 +145,12 @@ function findFolder(directory: string): string {
 /** Listens on the wanted port; without one on the usual port, or on a free one. */
 async function listen(server: ReturnType<typeof createNodeServer>, port: string | undefined): Promise<string> {
   const host = '127.0.0.1'
-  if (port !== undefined) return server.listen(host, Number(port))
-  return server.listen(host, defaultPort).catch(() => server.listen(host, 0))
+  if (port === undefined) return server.listen(host, defaultPort).catch(() => server.listen(host, 0))
+  if (!/^\d+$/.test(port) || Number(port) > 65_535) {
+    throw new CommandUsageError(`PROFILER_PORT must be a number from 0 to 65535, not "${port}".`)
+  }
+  return server.listen(host, Number(port)).catch(error => {
+    if (!(error instanceof SERVER_PORT_TAKEN)) throw error
+    throw new CommandUsageError(`Port ${port}, which PROFILER_PORT names, is taken by another program.`)
+  })
 }

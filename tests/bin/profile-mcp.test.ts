@@ -4,6 +4,7 @@ import { pathToFileURL } from 'node:url'
 import { StdioClientTransport } from '@modelcontextprotocol/sdk/client/stdio.js'
 import { t } from 'tap'
 import { connectAgent } from '#tests/support/agent.ts'
+import { runProcess } from '#tests/support/start-process.ts'
 import { findProfile, startProfiled } from '#tests/support/start-profiled.ts'
 
 const application = `
@@ -52,4 +53,18 @@ t.test('a coding agent reads the profiles of any server, and replays its request
   const list = await ask('find_profiles')
   t.equal(list.text.match(/GET http/g)?.length, 2, 'the running application has answered the replay')
   await stop()
+})
+
+t.test('a mistake in the environment of the command for agents is one message', async t => {
+  const cwd = t.testdir({ node_modules: {} })
+  const env = { ...process.env, PROFILER_SAMPLE: 'wrong' }
+  const { code, stderr, stdout } = await runProcess(t, [process.execPath, copyProgram(cwd), 'mcp'], { cwd, env })
+  t.strictSame(
+    { code, stdout, stderr },
+    {
+      code: 1,
+      stdout: '',
+      stderr: 'The configuration has mistakes:\n  PROFILER_SAMPLE "wrong" is not a number from 0 to 1.\n',
+    },
+  )
 })

@@ -1,6 +1,7 @@
 import { once } from 'node:events'
 import { existsSync, readdirSync, readFileSync } from 'node:fs'
 import http2 from 'node:http2'
+import { type AddressInfo, createServer } from 'node:net'
 import { networkInterfaces } from 'node:os'
 import path from 'node:path'
 import { pathToFileURL } from 'node:url'
@@ -292,6 +293,30 @@ t.test('with NODE_ENV=production nothing is recorded, unless a setting allows it
     stdout: 'done',
     stderr: /^Nothing is profiled: [\s\S]*PROFILER_SAMPLE/,
   })
+})
+
+t.test('a port that cannot be used is named with its variable', async t => {
+  const directory = t.testdir({ ...files, 'short.mjs': 'process.stdout.write("done")' })
+  const taken = createServer().listen(0, '127.0.0.1')
+  t.teardown(() => taken.close())
+  await once(taken, 'listening')
+  const { port } = taken.address() as AddressInfo
+  const run = async (PROFILER_PORT: string) => {
+    const command = [process.execPath, '--import', preload, 'short.mjs']
+    const { code, stderr, stdout } = await runProcess(t, command, {
+      cwd: directory,
+      env: { ...environment, PROFILER_PORT },
+    })
+    return { code, stdout, stderr }
+  }
+  const refusal = (reason: string) => ({ code: 0, stdout: 'done', stderr: `Nothing is profiled: ${reason}\n` })
+  t.strictSame(
+    [await run(`${port}`), await run('8x')],
+    [
+      refusal(`Port ${port}, which PROFILER_PORT names, is taken by another program.`),
+      refusal('PROFILER_PORT must be a number from 0 to 65535, not "8x".'),
+    ],
+  )
 })
 
 t.test('an application that calls itself production while it starts is not recorded', async t => {

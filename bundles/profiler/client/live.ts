@@ -31,6 +31,7 @@ export function enableVerification(root: ParentNode): void {
 
 class Verification {
   readonly #form: HTMLFormElement
+  readonly #hint: string
   readonly #status = createElement('div', { class: 'verify-status', role: 'status' })
   readonly #cancel = createElement('button', { class: 'button small', type: 'button', hidden: '' }, 'Cancel')
   /** The version of the code that was verified last. */
@@ -46,6 +47,8 @@ class Verification {
   constructor(form: HTMLFormElement) {
     this.#form = form
     this.#verified = Number(form.dataset.time)
+    const start = 'elsewhere' in form.dataset ? ', and start the application again if nothing does so' : ''
+    this.#hint = `Save the fix${start}: this request then runs again.`
     const button = form.querySelector('button')
     if (button !== null) {
       button.textContent = 'Fix and verify'
@@ -69,7 +72,7 @@ class Verification {
     this.#isWaiting = true
     this.#failures = 0
     this.#cancel.hidden = false
-    this.#show('waiting', 'Save the fix: this request then runs again.')
+    this.#show('waiting', this.#hint)
     this.#open()
   }
 
@@ -115,7 +118,7 @@ class Verification {
     if (!this.#isWaiting || this.#isReplaying) return
     if (problem !== '') this.#show('present', ...this.#verdict, `The changed files cannot be used: ${problem}`)
     else if (version > this.#verified) await this.#replay(version)
-    else this.#show('waiting', ...this.#verdict, 'Save the fix: this request then runs again.')
+    else this.#show('waiting', ...this.#verdict, this.#hint)
   }
 
   async #replay(version: number): Promise<void> {

@@ -110,7 +110,8 @@ export function summarize(trace: Trace, redactor: Redactor): ProfileSummary {
     type: 'request',
     outcome: trace.outcome,
     status: response?.status ?? 0,
-    ip: request.clientIp,
+    // A server that listens on `::` sees the addresses of IPv4 within those of IPv6.
+    ip: request.clientIp.replace(/^::ffff:(?=\d+\.)/, ''),
     method: request.method,
     url: redactor.text(request.url),
     route: routeNameOf(trace, redactor),

@@ -21,9 +21,9 @@ export const PROFILER_MCP_OFF: CodedErrorClass<[]> = defineError(
   'Coding agents are not answered here: PROFILER_MCP=1 turns it on.',
 )
 
-/** A coding agent sends a request, and the SDK of MCP is not installed. Run `npm install @modelcontextprotocol/sdk`. */
+/** A coding agent sends a request, and the SDK of MCP is not installed. Run `npm install --save-dev @modelcontextprotocol/sdk zod`. */
 export const PROFILER_MCP_PACKAGE_MISSING: CodedErrorClass<[]> = defineError(
   'PROFILER_MCP_PACKAGE_MISSING',
   501,
-  'The package for coding agents is not installed: npm install @modelcontextprotocol/sdk',
+  'The packages for coding agents are not installed: npm install --save-dev @modelcontextprotocol/sdk zod',
 )

@@ -157,12 +157,17 @@ interface VerificationView {
   readonly flaw: string
   /** When the request began: code that came into use later may have the fix. */
   readonly time: number
+  /** Whether it runs in another server, which uses a changed file only after a start that may be left to the developer. */
+  readonly isElsewhere: boolean
 }
 
 /** Creates the view of the button that verifies a fix; `false` for a request that cannot be replayed. */
 export function viewVerification(profile: Profile, flaw: string): VerificationView | false {
   const { time, token } = profile.summary
-  return planReplay(profile).isPossible && { link: replayLink(token), verifyLink: verifyLink(token), flaw, time }
+  const plan = planReplay(profile)
+  if (!plan.isPossible) return false
+  const isElsewhere = plan.address !== undefined
+  return { link: replayLink(token), verifyLink: verifyLink(token), flaw, time, isElsewhere }
 }
 
 /** A bar in a picture: in units of its width of 1,000, or in percent. */

@@ -7,8 +7,8 @@ const body = `<li class="finding"><a class="place" href="#editor">shop.ts:9</a>
 
 const links = [{ text: 'New profile', link: '/_profiler/def456' }]
 
-async function openVerification(t: Parameters<typeof openPage>[0]) {
-  const page = openPage(t, body)
+async function openVerification(t: Parameters<typeof openPage>[0], html: string = body) {
+  const page = openPage(t, html)
   const requests: string[] = []
   const served: { answer?: object; release?: () => void; holds: boolean } = { holds: false }
   Stream.opened = []
@@ -62,6 +62,15 @@ t.test('the page waits for a saved file, replays the request, and shows the verd
   t.strictSame([page.stream().isClosed, page.cancel.hidden], [true, true])
   await page.send(3000)
   t.equal(page.requests.length, 1, 'the verdict is final')
+})
+
+t.test('another server may not start again by itself', async t => {
+  const page = await openVerification(t, body.replace('data-time', 'data-elsewhere data-time'))
+  page.button.click()
+  t.equal(
+    page.text(),
+    'Save the fix, and start the application again if nothing does so: this request then runs again.',
+  )
 })
 
 t.test('a flaw that is still there is verified again after the next save', async t => {
