@@ -248,7 +248,7 @@ t.test('a signal ends the program, and the command as the program has ended', as
   t.testdir({
     ...files,
     'app.mjs': `process.stdout.write('[0]\\n')\nsetInterval(() => undefined, 1000)`,
-    'own.mjs': `process.stdout.write('[0]\\n')\nprocess.on('SIGTERM', () => process.exit(5))\nsetInterval(() => undefined, 1000)`,
+    'own.mjs': `process.on('SIGTERM', () => process.exit(5))\nprocess.stdout.write('[0]\\n')\nsetInterval(() => undefined, 1000)`,
   })
   for (const [file, end] of [
     ['app.mjs', [null, 'SIGTERM']],
@@ -376,4 +376,17 @@ t.test('the program of the package has the command', async t => {
   t.match((await run('profile', '--help')).stdout, /sinfonietta profile \[options of node\] <file>/)
   t.match(await run('profile'), { code: 64 })
   t.match(await run('profile', '-e', 'process.exit(4)'), { code: 4, stderr: /^Profiler: / })
+})
+
+t.test('the client of a server that listens on all addresses is named by its address of IPv4', async t => {
+  const source = `
+    import { createServer } from 'node:http'
+    const server = createServer((message, reply) => reply.end('everywhere'))
+    server.listen(0, () => process.stdout.write('[' + server.address().port + ']\\n'))
+    process.stdin.on('end', () => process.exit()).resume()
+  `
+  t.testdir({ ...files, 'app.mjs': source })
+  const { ports, viewer } = await start(t, [process.execPath, '--import', preload, 'app.mjs'])
+  await fetch(`http://127.0.0.1:${ports[0]}/everywhere`)
+  t.equal((await findProfile(viewer, '/everywhere')).summary.ip, '127.0.0.1')
 })
