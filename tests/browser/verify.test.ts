@@ -53,6 +53,11 @@ t.test('a finding is fixed in the file, and verified by the page', needsBrowser,
     /Before +Replay 1 +Replay 2 +Replay 3\nSELECT \* FROM prices WHERE id = \? +30 queries +1 +1 +1\nRequest/,
   )
 
+  await page.setViewportSize({ width: 400, height: 800 })
+  const proof = await status.locator('pre').boundingBox()
+  t.ok(proof !== null && proof.x + proof.width <= 400, 'the measurements scroll within their finding')
+  await page.setViewportSize({ width: 1280, height: 720 })
+
   await status.getByRole('link', { name: 'New profile' }).click()
   const section = await page.locator('#since-edit').innerText()
   t.match(section, /bundles\/home\/home-bundle\.ts/)
