@@ -4,6 +4,7 @@ import type { HttpError } from '../lib/errors/http-error.ts'
 import { isThenable } from '../lib/event-dispatcher/event-dispatcher.ts'
 import { isHeaderName } from '../lib/http/headers.ts'
 import type { Request } from '../lib/http/request.ts'
+import type { Route } from '../lib/routing/route.ts'
 import type { Argument } from '../lib/routing/sources.ts'
 import {
   describeIssues,
@@ -16,7 +17,7 @@ import {
 import type { Session } from '../lib/session/session.ts'
 import { asText, type Conversion, findStandInMistake } from '../lib/text/conversion.ts'
 import { describeValue, isPlainObject } from '../lib/text/describe-value.ts'
-import { noteBody, noteParameter } from './controller.ts'
+import { isController, noteBody, noteParameter } from './controller.ts'
 import {
   KERNEL_ARGUMENT_MISSING,
   KERNEL_CONVERSION_INVALID,
@@ -112,7 +113,8 @@ export function uploadedFile(name: string): Argument<UploadedFile> {
  */
 export function jsonBody<value>(schema: StandardSchema<value>): Argument<value> {
   check('jsonBody', schema)
-  return noteBody(async request => accept(request, 'json', schema, await request.json()), 'json')
+  const read = async (request: Request) => accept(request, 'json', schema, await request.json())
+  return noteInput(noteBody(read, 'json'), { source: 'json', schema })
 }
 
 /**
@@ -122,7 +124,8 @@ export function jsonBody<value>(schema: StandardSchema<value>): Argument<value> 
  */
 export function formBody<value>(schema: StandardSchema<value>): Argument<value> {
   check('formBody', schema)
-  return noteBody(async request => accept(request, 'form', schema, await readForm(request)), 'form')
+  const read = async (request: Request) => accept(request, 'form', schema, await readForm(request))
+  return noteInput(noteBody(read, 'form'), { source: 'form', schema })
 }
 
 /**
@@ -131,7 +134,8 @@ export function formBody<value>(schema: StandardSchema<value>): Argument<value> 
  */
 export function queryValues<value>(schema: StandardSchema<value>): Argument<value> {
   check('queryValues', schema)
-  return request => accept(request, 'query', schema, toObject(request.query))
+  const read = (request: Request) => accept(request, 'query', schema, toObject(request.query))
+  return noteInput(read, { source: 'query', schema })
 }
 
 /**
@@ -140,12 +144,13 @@ export function queryValues<value>(schema: StandardSchema<value>): Argument<valu
  */
 export function routeParameters<value>(schema: StandardSchema<value>): Argument<value> {
   check('routeParameters', schema)
-  return request => {
+  const read = (request: Request) => {
     const parameters = Object.entries(request.attributes.get('_route_params') ?? {})
     // Other defaults, such as `_format`, are for the kernel.
     const own = parameters.filter(([name]) => !name.startsWith('_'))
     return accept(request, 'route', schema, toObject(own))
   }
+  return noteInput(read, { source: 'route', schema })
 }
 
 /** The result of a form: the value of its schema, or the issues and the texts with which the form is shown again. */
@@ -167,7 +172,25 @@ export function checkedForm<value>(schema: StandardSchema<value>): Argument<Chec
     if (result.issues === undefined) return { value: result.value }
     return { issues: groupByField(result.issues), values: textsOf(input) }
   }
-  return noteBody(read, 'form')
+  return noteInput(noteBody(read, 'form'), { source: 'form', schema })
+}
+
+/** An input that a schema validates: the part of the request, and the schema. */
+export interface RouteInput {
+  readonly source: 'json' | 'form' | 'query' | 'route'
+  readonly schema: StandardSchema
+}
+
+const inputs = new WeakMap<Argument, RouteInput>()
+
+function noteInput<value>(argument: Argument<value>, input: RouteInput): Argument<value> {
+  inputs.set(argument, input)
+  return argument
+}
+
+/** The inputs of a route that schemas validate, in the order of its sources; for descriptions of an API, such as OpenAPI. */
+export function inputsOf({ controller }: Pick<Route, 'controller'>): RouteInput[] {
+  return isController(controller) ? controller.arguments.flatMap(argument => inputs.get(argument) ?? []) : []
 }
 
 /** Whether a fallback is in an object, as other frameworks take it. */
@@ -293,7 +316,7 @@ function textsOf(input: Values): Record<string, string | string[]> {
 }
 
 /** The part of a request that a schema validates. */
-type InputSource = 'json' | 'form' | 'query' | 'route'
+type InputSource = RouteInput['source']
 
 /** An input and its schema. The input is not masked. */
 export interface Validation<value = unknown> {

@@ -7,6 +7,7 @@ import { z } from 'zod'
 import {
   checkedForm,
   formBody,
+  inputsOf,
   jsonBody,
   observeValidations,
   queryValues,
@@ -298,4 +299,28 @@ t.test('observers see each validation with its end, until they are removed', asy
     ['json', 'own', 1, { error }],
     ['json', 'own', 2, { error }],
   ])
+})
+
+t.test('a route knows the schemas of its inputs, in the order of its sources', async t => {
+  const schema = v.object({ id: v.string() })
+  const sources = [
+    [routeParameters(schema), 'route'],
+    [queryValues(schema), 'query'],
+    [jsonBody(schema), 'json'],
+    [formBody(schema), 'form'],
+    [checkedForm(schema), 'form'],
+  ] as const
+  for (const [argument, source] of sources) {
+    const controller = defineController('item', [() => 'none', argument], () => undefined)
+    const [input, ...others] = inputsOf({ controller })
+    t.equal(input?.source, source)
+    t.equal(input?.schema, schema)
+    t.strictSame(others, [], 'only sources with schemas are inputs')
+  }
+  const both = defineController('item', [queryValues(schema), routeParameters(schema)], () => undefined)
+  t.strictSame(
+    inputsOf({ controller: both }).map(({ source }) => source),
+    ['query', 'route'],
+  )
+  t.strictSame(inputsOf({ controller: () => 'a function' }), [])
 })
