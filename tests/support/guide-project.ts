@@ -19,6 +19,7 @@ const packages = [
   '@biomejs',
   '@opentelemetry',
   'express',
+  'fastify',
   'hono',
   'ioredis',
   'pg',
