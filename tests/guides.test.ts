@@ -5,6 +5,7 @@ import { createApplication } from '#bin/new-application.ts'
 import { runsTypeScript } from '#bin/sources.ts'
 import { startProgram } from '#tests/bin/site-process.ts'
 import { makeApplication } from '#tests/support/new-application.ts'
+import { listRecipes, proven } from './cookbook/recipes.ts'
 import { followGuides } from './support/follow-guides.ts'
 import { applyDiff, parseGuide, readGuide } from './support/guide.ts'
 import { readRows, readSections } from './support/markdown.ts'
@@ -33,6 +34,10 @@ t.test('the program in one file of the README and the first guide serves', async
   t.match(await (await fetch(`${url}/_profiler/`)).text(), '/hello/Ada')
   site.child.kill('SIGINT')
   t.equal(await site.end(), 0)
+})
+
+t.test('each recipe of the cookbook has a proof', async t => {
+  t.strictSame(listRecipes(), Object.values(proven).flat())
 })
 
 t.test('a block or a change that cannot be applied is an error', async t => {
