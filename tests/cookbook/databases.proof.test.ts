@@ -69,4 +69,6 @@ t.test('the recipes of databases', { skip }, async t => {
 
   site.child.kill('SIGTERM')
   t.equal(await site.end(), 0, 'all connections are closed')
+  redis.process.kill('SIGKILL')
+  t.match(await recipes.run('bin/console debug:routes visits'), '/visits', 'the console needs no Redis')
 })

@@ -34,6 +34,7 @@ class Visitor {
     return {
       url,
       status: response.statusCode,
+      token: response.headers['x-debug-token'],
       text: await text(response),
       location: location && new URL(location, url).href,
     }
@@ -102,7 +103,7 @@ t.test('the recipes of logins', { skip: noRegistry || lacksPostgres }, async t =
   recipes.write('provider.mjs', provider)
   const command = [process.execPath, 'provider.mjs', String(providerPort), `${url}/sign-in/done`, tls]
   await new SiteProcess(t, command, { cwd: recipes.directory }).until(/The provider is ready/)
-  const { site } = await recipes.serve(t, [`--port=${port}`], {
+  const { readProfile, site } = await recipes.serve(t, [`--port=${port}`], {
     NODE_EXTRA_CA_CERTS: path.join(tls, 'cert.pem'),
   })
 
@@ -123,7 +124,10 @@ t.test('the recipes of logins', { skip: noRegistry || lacksPostgres }, async t =
     const account = JSON.stringify({ name: 'Ada', email: 'ada@example.org', password: 'a good password' })
     const join = () => visitor.ask(`${url}/api/auth/sign-up/email`, account, 'application/json')
     t.equal((await join()).status, 200)
-    t.equal((await visitor.ask(`${url}/account`)).text, '{"name":"Ada"}')
+    const known = await visitor.ask(`${url}/account`)
+    t.equal(known.text, '{"name":"Ada"}')
+    const { queries } = await readProfile(known.token)
+    t.match(queries?.queries, [{ text: /from "session"/i, system: 'postgresql' }], 'its queries are in the profile')
     const again = new Visitor()
     const logIn = (body: object) => again.ask(`${url}/api/auth/sign-in/email`, JSON.stringify(body), 'application/json')
     t.equal((await logIn({ email: 'ada@example.org', password: 'a bad password' })).status, 401)
@@ -136,7 +140,14 @@ t.test('the recipes of logins', { skip: noRegistry || lacksPostgres }, async t =
   await t.test('openid-client', async t => {
     const visitor = new Visitor()
     t.equal((await visitor.ask(`${url}/sign-in/done?code=stolen`)).status, 400)
-    const login = await visitor.follow(`${url}/sign-in`)
+    const begun = await visitor.ask(`${url}/sign-in`)
+    const login = await visitor.follow(String(begun.location))
+    const { http } = await readProfile(begun.token)
+    t.match(
+      http?.calls,
+      [{ url: /^https:\/\/localhost:\d+\/\.well-known\/openid-configuration/ }],
+      'a call is in the profile',
+    )
     t.match(login.url, `https://localhost:${providerPort}/interaction/`)
     const consent = await visitor.submit(login, { login: 'ada', password: 'any' })
     const back = await visitor.submit(consent, {})

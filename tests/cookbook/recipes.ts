@@ -40,6 +40,8 @@ export interface Served {
   readonly url: string
   /** Sends a request, and reads the profile of it. */
   profile(target: string): Promise<{ readonly body: unknown; readonly data: ProfileParts }>
+  /** Reads the profile with a token, which a response has. */
+  readProfile(token: unknown): Promise<ProfileParts>
 }
 
 /** The parts of a profile by the names of their collectors. */
@@ -111,15 +113,16 @@ export function createBundles(): Bundle[] {
   ): Promise<Served> => {
     const site = startApplication(t, directory, options, variables)
     const url = await site.url()
+    const readProfile = async (token: unknown) => {
+      const address = `${url}/_profiler/${token}.json`
+      await until(async () => (await fetch(address)).ok)
+      return ((await (await fetch(address)).json()) as { readonly data: ProfileParts }).data
+    }
     const profile = async (target: string) => {
       const response = await fetch(url + target)
-      const body = await response.json()
-      const address = `${url}/_profiler/${response.headers.get('x-debug-token')}.json`
-      await until(async () => (await fetch(address)).ok)
-      const { data } = (await (await fetch(address)).json()) as { data: ProfileParts }
-      return { body, data }
+      return { body: await response.json(), data: await readProfile(response.headers.get('x-debug-token')) }
     }
-    return { site, url, profile }
+    return { site, url, profile, readProfile }
   }
 
   const read = (file: string) => readFileSync(path.join(directory, file), 'utf8')
