@@ -135,6 +135,8 @@ t.test('sinfonietta profile shows the requests of a program that knows nothing o
     t.notMatch(await (await fetch(`${viewer}/_profiler/${token}?panel=router`)).text(), 'Route matching')
     const events = await (await fetch(`${viewer}/_profiler/${token}?panel=events`)).text()
     t.notMatch(events, 'RouterListener', 'no listener of the kernel that shows the profile')
+    const logs = await (await fetch(`${viewer}/_profiler/${token}?panel=logger`)).text()
+    t.match(logs, /with <code>console<\/code> is in <a href="[^"]+">Console<\/a>/, 'it has no logger of this package')
     for (const link of [`${token}?panel=config`, 'cpu']) {
       const shown = await (await fetch(`${viewer}/_profiler/${link}`)).text()
       t.notMatch(

@@ -15,6 +15,7 @@ import {
 import { groupBy } from '../../profile/group-by.ts'
 import { profileLink } from '../../profile/links.ts'
 import type { Profile, ProfileSummary } from '../../profile/profile.ts'
+import { readServerAddress } from '../../record/recording-policy.ts'
 import type { EditorLinks } from '../../web/editor-links.ts'
 import { type ExceptionView, viewChain } from '../../web/exceptions.ts'
 import { entryLimit, type PanelModel, type PanelProfile, type SubjectView } from '../../web/panels/subject-view.ts'
@@ -126,6 +127,8 @@ async function toView({ findChildren, profile, query }: PanelProfile, editor: Ed
   )?.group
   const lines = group === undefined ? all : toLogLines(logs, { ...view, group }).filter(line => line.group === group)
   return {
+    // Another server has no logger of this package.
+    consoleLink: readServerAddress(profile) === undefined ? '' : profileLink(token, 'console'),
     action: profileLink(token),
     parent: parent ?? '',
     levels: toLevels(profile, logs, filter),
