@@ -1,7 +1,11 @@
 // Takes the pictures of the documents: `npm run screenshots`, with a Chromium and a PostgreSQL on the PATH.
+import { t } from 'tap'
 import { openCamera } from './camera.js'
 import { takeFrameworks } from './take-frameworks.js'
 import { takeSite } from './take-site.js'
+
+// The helpers of the tests load tap, which would end this program after 30 seconds.
+t.setTimeout(0)
 
 const camera = await openCamera()
 await takeSite(camera)
