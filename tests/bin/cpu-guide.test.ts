@@ -19,6 +19,6 @@ t.test('the bundle of the guide is the tested one, and its hot spot is the one i
   await client.post('/_profiler/cpu/arm', { form: { route: 'primes' }, headers })
   t.equal((await client.get('/primes')).text, '2262')
   const { text } = await client.get('/_profiler/latest.md?panel=cpu')
-  const hottest = (markdown: string) => /\n- \d+\.\d % (`.*:)\d+(`.*): own/.exec(markdown)?.slice(1).join(' ')
+  const hottest = (markdown: string) => /\n- \d+ % (`.*:)\d+(`.*): own/.exec(markdown)?.slice(1).join(' ')
   t.equal(hottest(text)?.replace('tests/fixtures', 'bundles/primes'), hottest(guide))
 })

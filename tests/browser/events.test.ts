@@ -56,7 +56,7 @@ for (const scripts of ['on', 'off'] as const) {
       const row = page.locator('#header-x-twice')
       t.match(
         await row.innerText(),
-        /changed by Second.onResponse events\.test\.ts:\d+\s+before: First.onResponse events\.test\.ts:\d+/,
+        /changed by Second.onResponse events\.test\.ts:\d+\s+before: 1 First.onResponse events\.test\.ts:\d+/,
       )
       await row.getByRole('link', { name: 'Second.onResponse' }).click()
       const target = page.locator('#event-tree li:target')
@@ -95,7 +95,12 @@ t.test('typing leaves what has the text, with the way to it; an event keeps its 
   await input.fill('SECOND.')
   t.strictSame(await seen(page), ['kernel.response', 'Second.onResponse'])
   await input.fill('x-robots')
-  t.strictSame(await seen(page), ['kernel.response', 'RobotsListener.onResponse'])
+  const found = await seen(page)
+  t.strictSame(
+    found.filter(name => !name.endsWith('listeners of the framework')),
+    ['kernel.response', 'RobotsListener.onResponse'],
+    'a folded listener is opened',
+  )
   await input.fill('kernel.response')
   t.ok((await seen(page)).includes('First.onResponse'))
   await input.fill('')

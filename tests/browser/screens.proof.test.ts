@@ -1,11 +1,11 @@
 import { t } from 'tap'
 import { needsBrowser, openPage } from '#tests/support/browser.ts'
 import { watch } from '#tests/support/page-checks.ts'
-import { findMisfits, findScripted } from '#tests/support/screen-checks.ts'
+import { findMisfits, findScripted, findSmallTargets } from '#tests/support/screen-checks.ts'
 import { openScreens } from '#tests/support/screens.ts'
 
 t.test(
-  'no screen complains, leaves the site, or is too wide; without scripts it says the same',
+  'no screen complains, leaves the site, is too wide, or has too small targets; without scripts it says the same',
   needsBrowser,
   async t => {
     const { screens, url } = await openScreens(t)
@@ -16,7 +16,8 @@ t.test(
     for (const { path } of screens) {
       for (const each of [page, plain]) await each.setViewportSize({ width: 1400, height: 900 })
       await Promise.all([page.goto(url + path), plain.goto(url + path)])
-      found.push(...(await findScripted(page, plain)), ...(await findMisfits(page, [400, 1400])))
+      found.push(...(await findScripted(page, plain)), ...(await findMisfits(page, [1400, 400])))
+      if (path.startsWith('/_profiler/')) found.push(...(await findSmallTargets(page)))
     }
     t.strictSame([...found, ...complaints()], [])
   },

@@ -1,7 +1,14 @@
 import { type Test, t } from 'tap'
 import { needsBrowser, openPage } from '#tests/support/browser.ts'
 import { watch } from '#tests/support/page-checks.ts'
-import { findMisfits, findScripted, findUnreached, findViolationsIn, windows } from '#tests/support/screen-checks.ts'
+import {
+  findMisfits,
+  findScripted,
+  findSmallTargets,
+  findUnreached,
+  findViolationsIn,
+  windows,
+} from '#tests/support/screen-checks.ts'
 import { openScreens, type Screen, type Screens } from '#tests/support/screens.ts'
 
 // The proofs have all screens in all windows: screens, keyboard, accessibility-….
@@ -41,6 +48,7 @@ async function testWindows(t: Test, site: Screens) {
   for (const [index, { path }] of screens.entries()) {
     const size = windows[index % windows.length] as (typeof windows)[number]
     found.push(...(await findViolationsIn(page, site.url + path, [size])), ...(await findMisfits(page, [size.width])))
+    if (size.width === 400 && path.startsWith('/_profiler/')) found.push(...(await findSmallTargets(page)))
   }
   t.strictSame(found, [])
   t.strictSame(complaints(), [])

@@ -90,6 +90,21 @@ export async function findMisfits(page: Page, widths: readonly number[]): Promis
   return found.map(text => `${page.url()}: ${text}`)
 }
 
+/** Pixels that a finger needs. */
+const leastTarget = 40
+
+/** The links of badges, tokens, rows and menus of the open page that are lower than a finger needs. */
+export async function findSmallTargets(page: Page): Promise<string[]> {
+  const targets =
+    'a.badge, a.pill, .token-link, .entry, .panel-link, .quick-filter, .export a, .export button, .button, select'
+  const small = await page.evaluate<string[]>(`[...document.querySelectorAll('${targets}')]
+    .filter(target => target.checkVisibility() && target.closest('p, pre') === null)
+    .map(target => [target, target.getBoundingClientRect()])
+    .filter(([, { height }]) => height > 0 && Math.round(height) < ${leastTarget})
+    .map(([target, { height }]) => target.localName + '.' + target.className + ' of ' + Math.round(height) + ' pixels: ' + target.textContent.trim().slice(0, 20))`)
+  return [...new Set(small)].map(text => `${page.url()}: ${text}`)
+}
+
 /** The text of a page that can be seen, without the masthead, whose search and themes need scripts. */
 async function textOf(page: Page): Promise<string> {
   await page.evaluate(layOut)

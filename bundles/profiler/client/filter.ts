@@ -2,7 +2,7 @@ import { createElement, createStatus, fetchPage, fieldsOf, openAround } from './
 
 /**
  * Makes `<input data-filter="id" hidden>` filter the rows of the element with that id: its table rows, or the children of a
- * list. A `<select>`, a radio button or a checkbox with this attribute filters too, by the `data-` attribute of its name:
+ * list. A `<select>` or a radio button with this attribute filters too, by the `data-` attribute of its name:
  * see {@link RowFilter}. Without scripts the form of the controls is submitted; with scripts it has no button, and the URL
  * of the page follows the filter. If the rows need several pages, the server filters.
  */
@@ -31,7 +31,7 @@ function connect(controls: readonly (HTMLInputElement | HTMLSelectElement)[], ta
       apply()
       if (control.form !== null) updateUrl(control.form)
     })
-    if (control.matches('select, [type="radio"], [type="checkbox"]')) continue
+    if (!isText(control)) continue
     // The status is outside of the label, because all text in a label is the name of its control.
     const place = control.closest('label') ?? control
     place.after(status)
@@ -75,8 +75,7 @@ type Control = HTMLInputElement | HTMLSelectElement
 
 /**
  * Hides the rows of a table or list that do not match all controls. All words of a text must occur in the row. The value of
- * a `<select>` or radio button named `level` must be one of the words in `data-level`; an empty value matches all rows. A
- * checkbox named `level` shows the rows with a `data-level`; they are hidden while it is off.
+ * a `<select>` or radio button named `level` must be one of the words in `data-level`; an empty value matches all rows.
  */
 class RowFilter {
   readonly #controls: readonly Control[]
@@ -93,13 +92,11 @@ class RowFilter {
     const rows = rowsOf(this.#target)
     const texts = this.#controls.filter(isText)
     const words = texts.flatMap(({ value }) => value.toLowerCase().split(/\s+/).filter(Boolean))
-    const switches = this.#controls.filter(isCheckbox)
-    const choices = this.#controls.filter(control => !isText(control) && !isCheckbox(control) && isChosen(control))
+    const choices = this.#controls.filter(control => !isText(control) && isChosen(control))
     let found = 0
     for (const row of rows) {
       const isFound =
         choices.every(({ name, value }) => hasWord(row.dataset[name], value)) &&
-        switches.every(({ checked, name }) => checked || row.dataset[name] === undefined) &&
         words.every(word => this.#textOf(row).includes(word))
       row.hidden = !isFound
       if (isFound) found++
@@ -128,11 +125,7 @@ function rowsOf(target: HTMLElement): HTMLElement[] {
 }
 
 function isText(control: Control): boolean {
-  return control instanceof HTMLInputElement && !control.matches('[type="radio"], [type="checkbox"]')
-}
-
-function isCheckbox(control: Control): control is HTMLInputElement {
-  return control instanceof HTMLInputElement && control.type === 'checkbox'
+  return control instanceof HTMLInputElement && control.type !== 'radio'
 }
 
 function isChosen(control: Control): boolean {

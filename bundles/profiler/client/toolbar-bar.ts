@@ -387,7 +387,7 @@ function toRow([latest, ...others]: readonly [Call, ...Call[]]): HTMLTableRowEle
 }
 
 function formatSize(bytes: number): string {
-  return bytes < 1024 ? `${bytes} B` : `${(bytes / 1024).toFixed(1)} KiB`
+  return bytes < 1024 ? `${bytes} B` : `${(bytes / 1024).toFixed(bytes < 10_189 ? 1 : 0)} KiB`
 }
 
 /** An error of the page. */

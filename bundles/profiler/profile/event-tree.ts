@@ -1,5 +1,6 @@
+import { groupBy } from './group-by.ts'
 import { oncePerProfile, type Profile } from './profile.ts'
-import { type ListenerData, SpanFlag, type SpanRow } from './span-data.ts'
+import { type ListenerData, type OldHeaderRow, SpanFlag, type SpanRow } from './span-data.ts'
 
 /** A dispatch, the call of a listener, or a sub-request. Times are microseconds since the request began. */
 export interface EventNode {
@@ -19,6 +20,8 @@ export interface EventNode {
   readonly details: readonly string[]
   /** Of a dispatch: the changes just before it that the controller or the kernel made. */
   readonly before: readonly string[]
+  /** The headers among these changes that were changed or removed, with their values before. */
+  readonly oldHeaders: readonly OldHeaderRow[]
   /** Where the function of a framework was registered: file and line; `undefined` for a listener. */
   readonly place: string | undefined
   readonly parent: EventNode | undefined
@@ -43,12 +46,13 @@ const rowLimit = 5000
 
 /** Reads the event tree of a profile; an empty tree if there is none. Damaged rows are left out. */
 export const readEventTree: (profile: Profile) => EventTree = oncePerProfile(collectors => {
-  const { dropped = 0, places, spans = [] } = collectors.events ?? {}
+  const { dropped = 0, oldHeaders = [], places, spans = [] } = collectors.events ?? {}
   const placesByIndex = new Map(places)
+  const oldByIndex = groupBy(oldHeaders, ([span]) => span)
   const byIndex: (GrowingNode | undefined)[] = []
   let lastDispatch: GrowingNode | undefined
   for (const row of spans.slice(0, rowLimit)) {
-    const node = row === null ? undefined : toNode(row, byIndex, lastDispatch, placesByIndex)
+    const node = row === null ? undefined : toNode(row, byIndex, lastDispatch, placesByIndex, oldByIndex)
     byIndex.push(node)
     if (node?.kind === 'dispatch') lastDispatch = node
   }
@@ -84,6 +88,7 @@ function toNode(
   above: readonly (GrowingNode | undefined)[],
   lastDispatch: GrowingNode | undefined,
   places: ReadonlyMap<number, string>,
+  oldHeaders: ReadonlyMap<number, readonly OldHeaderRow[]>,
 ): GrowingNode | undefined {
   const kind = mark === null ? 'dispatch' : mark === 'request' ? 'request' : 'call'
   const isCall = kind === 'call'
@@ -103,6 +108,7 @@ function toNode(
     hasThrown: (flags & SpanFlag.Threw) !== 0,
     details,
     before,
+    oldHeaders: oldHeaders.get(above.length) ?? [],
     place: places.get(above.length),
     parent,
     children: [],
@@ -197,7 +203,8 @@ export function* walkOutline(nodes: readonly OutlineNode[]): Generator<OutlineNo
 }
 
 function toDraft(node: EventNode, isOfServer: boolean): Draft {
-  const { before, details, duration, hasThrown, index, isStopped, kind, name, place, priority, start } = node
+  const { before, details, duration, hasThrown, index, isStopped, kind, name, oldHeaders, place, priority, start } =
+    node
   const isCall = kind === 'call'
   return {
     kind,
@@ -213,7 +220,7 @@ function toDraft(node: EventNode, isOfServer: boolean): Draft {
     isStopped: isCall && isStopped,
     hasThrown: isCall && hasThrown,
     skipped: skippedBy(node),
-    changes: (isCall ? details : before).map(parseChange),
+    changes: parseChanges(isCall ? details : before, oldHeaders),
     children: [],
   }
 }
@@ -253,10 +260,24 @@ export interface ListenerChange {
   readonly what: string
   /** The name of the header or of the attribute; empty for other changes. */
   readonly name: string
+  /** The values before of a header that was changed or removed, each a line; `undefined` if they are not known. */
+  readonly old?: string | undefined
 }
 
 const pattern =
   /^(set|changed|removed|replaced) (?:(header|attribute) (.*)|the (response|status|body|controller|error))$/s
+
+/** Reads the changes of a span. A header that it changed twice has its values before twice, in their order. */
+function parseChanges(texts: readonly string[], oldHeaders: readonly OldHeaderRow[]): ListenerChange[] {
+  const left = [...oldHeaders]
+  return texts.map(text => {
+    const change = parseChange(text)
+    const isLost = change.what === 'header' && change.verb !== 'set'
+    const at = isLost ? left.findIndex(([, name]) => name === change.name) : -1
+    const [old] = at === -1 ? [] : left.splice(at, 1)
+    return old === undefined ? change : { ...change, old: old[2] }
+  })
+}
 
 /** Reads a change as it was recorded: `set header etag`, `replaced the response`. */
 function parseChange(text: string): ListenerChange {
@@ -305,6 +326,16 @@ export function controllerTimes(roots: readonly EventNode[], until: number): num
 /** Whether it is one of the kernel's own events. */
 export function isKernelDispatch({ kind, name }: Pick<EventNode, 'name'> & { readonly kind: string }): boolean {
   return kind === 'dispatch' && name.startsWith('kernel.')
+}
+
+/** Whether the kernel handled a request, and not another server of the process; also if no events were recorded. */
+export function isOfKernel(profile: Profile): boolean {
+  return profile.collectors.events === undefined || readEventTree(profile).roots.some(isKernelDispatch)
+}
+
+/** The word for what has answered a request: other servers have no controllers. */
+export function nameHandler(profile: Profile): string {
+  return isOfKernel(profile) ? 'Controller' : 'Handler'
 }
 
 /**

@@ -17,28 +17,25 @@ export function capitalize(text: string): string {
   return `${text.slice(0, 1).toUpperCase()}${text.slice(1)}`
 }
 
+/** Writes a measured number in two significant digits, to compare it at a glance, and from 10 on as a whole number: `0.042`, `8.2`, `236`. */
+function formatMeasured(number: number): string {
+  const size = Math.abs(number)
+  return number.toFixed(size === 0 ? 0 : size < 0.0995 ? 3 : size < 0.995 ? 2 : size < 9.95 ? 1 : 0)
+}
+
 /** Writes a number of bytes for people, in the units of 1024: `512 B`, `4.2 KiB`, `-1.5 MiB`. */
 export function formatBytes(bytes: number): string {
   const size = Math.abs(bytes)
   if (size < 1024) return `${bytes} B`
-  if (size < 1024 ** 2) return `${(bytes / 1024).toFixed(1)} KiB`
-  if (size < 1024 ** 3) return `${(bytes / 1024 ** 2).toFixed(1)} MiB`
-  return `${(bytes / 1024 ** 3).toFixed(1)} GiB`
+  if (size < 1024 ** 2) return `${formatMeasured(bytes / 1024)} KiB`
+  if (size < 1024 ** 3) return `${formatMeasured(bytes / 1024 ** 2)} MiB`
+  return `${formatMeasured(bytes / 1024 ** 3)} GiB`
 }
 
-/** Writes milliseconds for people: `0.042 ms`, `12.3 ms`, `1.25 s`. */
+/** Writes milliseconds for people: `0.042 ms`, `8.2 ms`, `236 ms`, `1.3 s`. */
 export function formatDuration(milliseconds: number): string {
-  const size = Math.abs(milliseconds)
-  if (size < 10) return `${milliseconds.toFixed(3)} ms`
-  if (size < 1000) return `${milliseconds.toFixed(1)} ms`
-  return `${(milliseconds / 1000).toFixed(2)} s`
-}
-
-/** Writes milliseconds in two significant digits, whole ones in full, to compare them at a glance: `0.042 ms`, `8.2 ms`, `236 ms`, `1.3 s`. */
-export function formatShortDuration(milliseconds: number): string {
-  const size = Math.abs(milliseconds)
-  if (size >= 999.5) return `${(milliseconds / 1000).toFixed(size < 9950 ? 1 : 0)} s`
-  return `${milliseconds.toFixed(size < 0.0995 ? 3 : size < 0.995 ? 2 : size < 9.95 ? 1 : 0)} ms`
+  const isLong = Math.abs(milliseconds) >= 999.5
+  return isLong ? `${formatMeasured(milliseconds / 1000)} s` : `${formatMeasured(milliseconds)} ms`
 }
 
 /** Writes microseconds as milliseconds or seconds: `0.012 ms`. */
@@ -64,9 +61,10 @@ export function formatPeriod(seconds: number): string {
   return parts.slice(0, 2).join(' ')
 }
 
-/** Writes a part of a whole in percent: `12.5 %`; of nothing it is `0.0 %`. */
+/** Writes a part of a whole in percent: `12 %`, `4.2 %`; of nothing it is `0 %`. */
 export function formatShare(part: number, whole: number): string {
-  return `${(whole > 0 ? (part / whole) * 100 : 0).toFixed(1)} %`
+  const percent = whole > 0 ? (part / whole) * 100 : 0
+  return percent > 0 && percent < 0.1 ? '<0.1 %' : `${formatMeasured(percent)} %`
 }
 
 /** A moment, for a `<time>`: for programs, and for people in UTC. */

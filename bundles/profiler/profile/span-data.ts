@@ -48,6 +48,12 @@ export type SpanRow = [
  */
 export type WaitRow = [start: number, duration: number, idle: number]
 
+/**
+ * A header of the response that a listener, the controller or the kernel has changed or removed: the index of the span that has the
+ * change, the name in lower case, and the values before, masked, each a line.
+ */
+export type OldHeaderRow = [span: number, name: string, value: string]
+
 /** The dispatches of a request. */
 export type EventsData = v.InferOutput<typeof eventsSchema>
 
@@ -86,6 +92,11 @@ export const eventsSchema = v.object({
    * by the index of their span: file, as seen from the application, and line.
    */
   places: maybe(list(v.tuple([check.amount, check.text]))),
+  /**
+   * The headers of the response that were changed or removed, in the order of the changes: the index of the span with the change, the
+   * name, and the values before, masked, each a line. Absent without any.
+   */
+  oldHeaders: maybe(list(v.tuple([check.amount, check.text, check.text]))),
 })
 
 export const eventsProcessSchema = v.object({

@@ -52,6 +52,12 @@ export function copyHeaders(headers: Pick<Headers, 'toRaw'>, copier: MaskingCopi
   return copies
 }
 
+/** Copies the values of a header, each a line, as {@link copyHeaders} does. */
+export function copyHeader(name: string, values: string, copier: MaskingCopier): string {
+  const lines = values.split('\n').map(value => (copier.isSpent() ? '…' : String(copyValue(name, value, copier))))
+  return lines.join('\n')
+}
+
 function copyValue(name: string, value: string, copier: MaskingCopier): unknown {
   switch (name.toLowerCase()) {
     case 'cookie':

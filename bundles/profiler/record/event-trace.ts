@@ -9,7 +9,7 @@ import {
 import type { Event, EventClass, RegisteredListener } from '../../../lib/event-dispatcher/event-dispatcher.ts'
 import type { TraceSpan } from '../../../lib/event-dispatcher/traceable-event-dispatcher.ts'
 import type { Body, Response } from '../../../lib/http/response.ts'
-import { SpanFlag, type SpanRow, type WaitRow } from '../profile/span-data.ts'
+import { type OldHeaderRow, SpanFlag, type SpanRow, type WaitRow } from '../profile/span-data.ts'
 import { type Actor, eventLoop, leastPause, noteActivity } from './loop-activity.ts'
 
 /** The kernel's own events have room even if an application dispatches very many. */
@@ -18,6 +18,8 @@ const spanLimit = 1000
 const kernelSpanLimit = 2000
 
 const waitLimit = 200
+
+const oldHeaderLimit = 100
 
 /**
  * The tree of the dispatches of one request: each dispatch, each call of a listener, and each sub-request. A call is
@@ -31,6 +33,8 @@ export class EventTrace {
   readonly rows: SpanRow[] = []
   /** The times in which the event loop has turned. */
   readonly waits: WaitRow[] = []
+  /** The headers of the response that were changed or removed, with their values before. These are not masked. */
+  readonly oldHeaders: OldHeaderRow[] = []
   /** The number of dispatches and sub-requests without room. */
   dropped = 0
   readonly #actor: Actor
@@ -59,7 +63,7 @@ export class EventTrace {
     if (!this.#hasRoom(kernelEvent === undefined ? spanLimit : kernelSpanLimit)) return ignoredSpan
     const caller = this.#calls.at(-1)
     // Changes before a dispatch were made by its caller: a listener, else the controller or the kernel.
-    const changes = this.#watch.take()
+    const changes = this.#takeChanges(caller?.index ?? this.rows.length)
     if (caller !== undefined && changes !== undefined) caller.addChanges(changes)
     if (kernelEvent !== undefined) this.#watch.follow(kernelEvent)
 
@@ -155,7 +159,7 @@ export class EventTrace {
   endCall(span: CallSpan): void {
     if (this.#calls.at(-1) === span) this.#calls.pop()
     else this.#calls = this.#calls.filter(other => other !== span)
-    const changes = this.#watch.take()
+    const changes = this.#takeChanges(span.index)
     if (changes !== undefined) span.addChanges(changes)
   }
 
@@ -165,6 +169,17 @@ export class EventTrace {
     else this.#dispatches = this.#dispatches.filter(other => other !== span)
     const outer = this.#dispatches.at(-1)?.event
     if (outer instanceof KernelEvent) this.#watch.follow(outer)
+  }
+
+  /** Takes the changes that the span with this index has made. */
+  #takeChanges(index: number): string[] | undefined {
+    const changes = this.#watch.take()
+    const old = this.#watch.oldHeaders
+    for (const [name, value] of old.splice(0, oldHeaderLimit - this.oldHeaders.length)) {
+      this.oldHeaders.push([index, name, value])
+    }
+    old.length = 0
+    return changes
   }
 
   #hasRoom(limit: number): boolean {
@@ -284,8 +299,13 @@ interface Watch {
 
 const changeLimit = 50
 
+/** A header that was changed or removed, and its values before, which are lines. */
+type OldHeader = readonly [name: string, value: string]
+
 /** Watches what listeners change: the attributes of the request, and the response, controller and error of an event. */
 export class ChangeWatch {
+  /** The headers that were changed or removed; the caller of `take` empties the list. */
+  readonly oldHeaders: OldHeader[] = []
   readonly #attributes: AttributeWatch
   #watches: readonly Watch[] = []
 
@@ -295,7 +315,7 @@ export class ChangeWatch {
 
   /** Watches this event instead of the previous one. */
   follow(event: KernelEvent): void {
-    this.#watches = createWatches(event)
+    this.#watches = createWatches(event, this.oldHeaders)
   }
 
   /** Returns the changes since the last call, such as `set attribute _route`; `undefined` without changes. */
@@ -310,13 +330,13 @@ export class ChangeWatch {
   }
 }
 
-function createWatches(event: KernelEvent): readonly Watch[] {
-  if (event instanceof ResponseEvent) return [new ResponseWatch(event)]
+function createWatches(event: KernelEvent, oldHeaders: OldHeader[]): readonly Watch[] {
+  if (event instanceof ResponseEvent) return [new ResponseWatch(event, oldHeaders)]
   if (event instanceof ControllerEvent || event instanceof ControllerArgumentsEvent) {
     return [new IdentityWatch(() => event.controller, 'replaced the controller')]
   }
   if (!(event instanceof AnswerableEvent)) return []
-  const response = new ResponseWatch(event)
+  const response = new ResponseWatch(event, oldHeaders)
   return event instanceof ExceptionEvent
     ? [response, new IdentityWatch(() => event.error, 'replaced the error')]
     : [response]
@@ -349,14 +369,17 @@ interface Answered {
 /** Watches the response of an event. Headers are compared only when their revision has changed. */
 export class ResponseWatch {
   readonly #event: Answered
+  readonly #oldHeaders: OldHeader[]
   #response: Response | undefined
   #revision = 0
   #fields: readonly string[] = []
   #status = 0
   #body: Body = null
 
-  constructor(event: Answered) {
+  /** Adds the headers that were changed or removed to `oldHeaders`. */
+  constructor(event: Answered, oldHeaders: OldHeader[] = []) {
     this.#event = event
+    this.#oldHeaders = oldHeaders
     this.#remember(event.response)
   }
 
@@ -373,7 +396,7 @@ export class ResponseWatch {
     const hasSameHeaders = headers.revision === this.#revision
     if (hasSameHeaders && status === this.#status && body === this.#body) return undefined
 
-    const changes = hasSameHeaders ? [] : compareFields(this.#fields, headers.toRaw())
+    const changes = hasSameHeaders ? [] : compareFields(this.#fields, headers.toRaw(), this.#oldHeaders)
     if (status !== this.#status) changes.push('changed the status')
     if (body !== this.#body) changes.push('changed the body')
     this.#remember(response)
@@ -391,29 +414,34 @@ export class ResponseWatch {
 }
 
 /** Most changes append fields: these are not compared with all others. */
-function compareFields(before: readonly string[], after: readonly string[]): string[] {
+function compareFields(before: readonly string[], after: readonly string[], oldHeaders: OldHeader[]): string[] {
   let same = 0
   while (same < before.length && before[same] === after[same]) same++
   const start = same - (same % 2)
-  if (start === before.length) return compareAppended(after, start)
+  if (start === before.length) return compareAppended(after, start, oldHeaders)
   const changes: string[] = []
   for (const name of new Set([...namesFrom(after, start), ...namesFrom(before, start)])) {
     const old = valuesOf(before, name)
     const value = valuesOf(after, name)
     if (old === undefined) changes.push(`set header ${name}`)
-    else if (value === undefined) changes.push(`removed header ${name}`)
-    else if (old !== value) changes.push(`changed header ${name}`)
+    else if (old !== value) {
+      changes.push(`${value === undefined ? 'removed' : 'changed'} header ${name}`)
+      oldHeaders.push([name, old])
+    }
   }
   return changes
 }
 
 /** The changes by the fields from `start`, which follow those from before. */
-function compareAppended(fields: readonly string[], start: number): string[] {
+function compareAppended(fields: readonly string[], start: number, oldHeaders: OldHeader[]): string[] {
   const changes: string[] = []
   for (let at = start; at < fields.length; at += 2) {
     const name = (fields[at] ?? '').toLowerCase()
-    const change = `${indexOfField(fields, name) < start ? 'changed' : 'set'} header ${name}`
-    if (!changes.includes(change)) changes.push(change)
+    const isChanged = indexOfField(fields, name) < start
+    const change = `${isChanged ? 'changed' : 'set'} header ${name}`
+    if (changes.includes(change)) continue
+    changes.push(change)
+    if (isChanged) oldHeaders.push([name, valuesOf(fields.slice(0, start), name) ?? ''])
   }
   return changes
 }

@@ -72,7 +72,9 @@ export class Assets {
       ['icon-error.svg', { content: Buffer.from(icon.replace('</svg>', `${mark}</svg>`)), type: types.svg }],
     ])
     for (const name of scripts) {
-      files.set(name, { content: Buffer.from(joinModules(this.#modules, name)), type: types.js })
+      // Indentation is a sixth of the code. No text of it has several lines, which a test checks.
+      const script = joinModules(this.#modules, name).replaceAll(/^ +/gm, '')
+      files.set(name, { content: Buffer.from(script), type: types.js })
     }
     const hash = createHash('sha256')
     for (const [name, { content }] of files) hash.update(name).update(content)

@@ -13,6 +13,7 @@ import { findChildren, type Relatives, type ShownProfile } from '../insight/rela
 import { toHeadBadges, toSummaryView } from '../insight/summary-view.ts'
 import { createRequestSpans } from '../insight/timeline/request-spans.ts'
 import { findDistributedTrace, placeTrace } from '../insight/timeline/services.ts'
+import { nameHandler } from '../profile/event-tree.ts'
 import { type DataForm, type ExportKind, profileLink } from '../profile/links.ts'
 import type { ProfileStorage } from '../store/profile-storage.ts'
 import type { Assets } from './assets.ts'
@@ -90,6 +91,7 @@ async function toHtmlFile(shown: ExportedProfile, services: ExportServices): Pro
     summary,
     badges: toHeadBadges(profile.summary, toBadge(shown.findings)),
     // The file has no script that opens an editor: the place is text.
+    handlerLabel: nameHandler(profile),
     controllerPlace: { place: summary.controller, link: '', at: '', call: '' },
     failures: Object.entries(profile.failures).map(([name, message]) => ({ name, message })),
     sections,

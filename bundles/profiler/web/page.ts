@@ -118,10 +118,10 @@ export function respondMarkdown(text: string, status: number): Response {
 }
 
 /** The most rows of a table on a page. */
-const rowLimit = 100
+const rowLimit = 75
 
 /** The most characters of data in these rows: fewer rows are on a page if they are long. */
-const sizeLimit = 100_000
+const sizeLimit = 75_000
 
 /** Characters of a value that a page shows. */
 const valueLimit = 1000

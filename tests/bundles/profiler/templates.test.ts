@@ -286,12 +286,12 @@ t.test('the panel distinguishes the template that threw from its callers', async
   const view = await kernel.panel('templates').toView(shown)
   t.hasStrict(view, {
     calls: 7,
-    renderTime: '1.000 ms',
-    waited: '1.50 s',
+    renderTime: '1.0 ms',
+    waited: '1.5 s',
     templates: [
-      { name: 'list', count: 2, own: '1.000 ms', time: '1.000 ms', share: '100.0 %' },
+      { name: 'list', count: 2, own: '1.0 ms', time: '1.0 ms', share: '100 %' },
       { name: 'other', count: 1 },
-      { name: 'page', count: 1, own: '0.000 ms', time: '1.000 ms' },
+      { name: 'page', count: 1, own: '0 ms', time: '1.0 ms' },
     ],
   })
   t.same(kernel.panel('templates').badge?.(shown.profile), { text: '7', level: 'error' })

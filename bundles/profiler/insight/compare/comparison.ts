@@ -29,6 +29,8 @@ export interface Comparison {
   readonly responseBody: readonly Compared<string>[]
   readonly exceptions: readonly Compared<ExceptionUse>[]
   readonly listeners: readonly Compared<ListenerUse>[]
+  /** The functions of the framework, of requests of another server. */
+  readonly middleware: readonly Compared<ListenerUse>[]
   readonly templates: readonly Compared<number>[]
   readonly calls: readonly Compared<readonly string[]>[]
   readonly queries: readonly Compared<QueryUse>[]
@@ -80,7 +82,14 @@ export function compareProfiles(first: Profile, second: Profile, spread = 0): Co
     responseHeaders: compare(readResponseHeaders),
     responseBody: compareBodies(first, second),
     exceptions: compare(readExceptionUses, isSameTimes),
-    listeners: compare(readListenerUses, isSameUse),
+    listeners: compare(
+      profile => (readEventTree(profile).isOfServer ? new Map() : readListenerUses(profile)),
+      isSameUse,
+    ),
+    middleware: compare(
+      profile => (readEventTree(profile).isOfServer ? readListenerUses(profile) : new Map()),
+      isSameUse,
+    ),
     templates: compare(readTemplateUses),
     calls: compare(readCallOutcomes),
     queries: compare(readQueryUses, isSameTimes),

@@ -12,6 +12,8 @@ interface ListenerTables {
   readonly orphaned: readonly { readonly event: string; readonly times: string }[]
   /** The places where listeners were registered, by {@link keyOfListener}; unknown places are absent. */
   readonly sites: ReadonlyMap<string, string>
+  /** The listeners of this package, by {@link keyOfListener}. */
+  readonly ours: ReadonlySet<string>
 }
 
 /** A listener that was called. */
@@ -44,6 +46,7 @@ export function summarizeListeners({ isOfServer, nodes }: EventTree, { events }:
   const sites = new Map(listeners.filter(({ site }) => site !== '').map(known => [keyOfListener(known), known.site]))
   return {
     sites,
+    ours: new Set(listeners.filter(({ bundle }) => bundle !== undefined).map(keyOfListener)),
     called: findCalled(dispatches, sites),
     notCalled: findUncalled(dispatches, listeners),
     orphaned: [...groupBy(orphaned, ({ name }) => name)].map(([event, { length }]) => ({

@@ -1,7 +1,8 @@
 import type { Application } from '../../../../kernel/bundle.ts'
-import type { EventsData, EventsProcessData, ListenerData } from '../../profile/span-data.ts'
+import type { EventsData, EventsProcessData, ListenerData, OldHeaderRow } from '../../profile/span-data.ts'
 import type { ListenerSites } from '../../record/code-places.ts'
 import type { CollectorOf } from '../../record/collect.ts'
+import { copyHeader, createCopier } from '../../record/copy.ts'
 import { middlewarePart } from '../../record/middleware-trace.ts'
 import type { RecordedSubject } from '../../record/recorded-subject.ts'
 import type { Trace } from '../../record/trace.ts'
@@ -13,7 +14,7 @@ export const eventsSubject: RecordedSubject = {
 
 /** Collects the event tree of a request. For the process, collects the listeners and where they were registered. */
 function createEventsCollector(
-  { directory, dispatcher }: Pick<Application, 'directory' | 'dispatcher'>,
+  { directory, dispatcher, redactor }: Pick<Application, 'directory' | 'dispatcher' | 'redactor'>,
   sites: ListenerSites,
 ): CollectorOf<'events'> {
   return {
@@ -21,12 +22,17 @@ function createEventsCollector(
     collect: (trace: Trace): EventsData => {
       const { events, main } = trace
       const places = middlewarePart.find(trace)?.places(directory)
+      const copier = createCopier(redactor)
+      const oldHeaders = events.oldHeaders.map(
+        ([span, name, value]): OldHeaderRow => [span, name, copyHeader(name, value, copier)],
+      )
       return {
         spans: events.rows,
         dropped: events.dropped,
         waits: events.waits,
         isShared: main.mostOthers > 0,
         ...(places && { places }),
+        ...(oldHeaders.length > 0 && { oldHeaders }),
       }
     },
     describeProcess: (): EventsProcessData => ({

@@ -36,7 +36,7 @@ export const eventsView: SubjectView = {
     const tables = summarizeListeners(tree, profile.process)
     const isAll = query.get('spans') === 'all'
     const outline = outlineEvents(tree, controller ?? '')
-    const { left, nodes } = foldOutline(outline, isAll ? Number.POSITIVE_INFINITY : rowLimit)
+    const { left, nodes } = foldOutline(outline, tables.ours, isAll ? Number.POSITIVE_INFINITY : rowLimit)
     const toView = createRowViewer({
       token,
       children,
@@ -128,19 +128,20 @@ function createRowViewer(context: RowContext): (line: FoldedNode) => PanelModel 
     const { children, duration, left, node, times } = line
     const isGroup = times > 1
     const subRequest = node.kind === 'request' ? describeSubRequest(node, context.children) : undefined
-    const name = subRequest?.name ?? node.name
+    const isOurs = isGroup && node.kind === 'call'
+    const name = isOurs ? `${times} listeners of the framework` : (subRequest?.name ?? node.name)
     const remark = isGroup ? '' : remarkOf(node)
-    const site = viewSite(node, event, context)
+    const site = !isOurs && viewSite(node, event, context)
     const changes = isGroup ? [] : node.changes.map(change => toChip(change, requestLink))
     return {
       id: isGroup ? '' : node.anchor,
       kind: node.kind,
       marks: marksOf(line),
       name: node.kind === 'controller' ? name || 'the controller' : name,
-      times: isGroup ? `× ${times}` : '',
+      times: isGroup && !isOurs ? `× ${times}` : '',
       token: subRequest?.token ?? '',
       site,
-      priority: node.priority === undefined ? '' : String(node.priority),
+      priority: isOurs || node.priority === undefined ? '' : String(node.priority),
       start: formatMicroseconds(node.start),
       duration: duration === undefined ? '' : formatMicroseconds(duration),
       own: isGroup || node.own === undefined ? '' : formatMicroseconds(node.own),
@@ -159,7 +160,7 @@ function createRowViewer(context: RowContext): (line: FoldedNode) => PanelModel 
         node.isStopped ||
         changes.length > 0,
       isOpen: !isGroup,
-      children: children.map(child => toView(child, node.name)),
+      children: children.map(child => toView(child, isGroup ? event : node.name)),
       left: left === 0 ? '' : String(left),
     }
   }
@@ -170,7 +171,7 @@ function createRowViewer(context: RowContext): (line: FoldedNode) => PanelModel 
 function marksOf({ duration = 0, node, times }: FoldedNode): string {
   const marks: string[] = [`node-${node.kind}`]
   if (node.kind === 'dispatch' && !isKernelDispatch(node)) marks.push('of-event')
-  if (times > 1) marks.push('alike')
+  if (times > 1) marks.push(node.kind === 'call' ? 'of-framework' : 'alike')
   if (node.changes.length > 0) marks.push('changed')
   if (node.isStopped || node.hasThrown) marks.push('troubled')
   if (duration >= 100) marks.push('lasts-100us')
@@ -202,9 +203,9 @@ function toChip({ name, verb, what }: ListenerChange, requestLink: string): Pane
   }
 }
 
-/** A line of a folded outline: one node, or several similar nodes. */
+/** A line of a folded outline: one node, several similar dispatches, or several listeners of this package. */
 interface FoldedNode {
-  /** The node, or the first of several equal nodes. */
+  /** The node, or the first of several nodes. */
   readonly node: OutlineNode
   /** The number of nodes. */
   readonly times: number
@@ -223,8 +224,11 @@ interface FoldedOutline {
   readonly left: number
 }
 
-/** Fewer similar nodes in a row are not folded. */
+/** Fewer similar dispatches in a row are not folded. */
 const leastAlike = 3
+
+/** Fewer listeners of this package in a row are not folded. */
+const leastOurs = 2
 
 /** Microseconds: longer nodes are not folded. */
 const shortDuration = 1000
@@ -234,12 +238,13 @@ const depthLimit = 24
 
 /**
  * Folds an outline into a limited number of lines. Similar dispatches in a row that are short and without effects become one
- * line. The steps of the kernel are kept first, then nodes that changed something, stopped or threw, then the longest.
+ * line, and so do listeners of this package in a row: `ours` has their keys. The steps of the kernel are kept first, then nodes that changed something, stopped or threw, then the longest.
  */
-function foldOutline(outline: readonly OutlineNode[], limit: number): FoldedOutline {
+function foldOutline(outline: readonly OutlineNode[], ours: ReadonlySet<string>, limit: number): FoldedOutline {
   const all = [...walkOutline(outline)]
   const kept = all.length <= limit ? new Set(all) : chooseLines(all, limit)
-  return { nodes: fold(outline, kept, findQuiet(all), 0), left: all.length - kept.size }
+  const keys = new Map([...keysOfQuiet(all), ...keysOfOurs(all, ours)])
+  return { nodes: fold(outline, kept, keys, 0), left: all.length - kept.size }
 }
 
 /** Each chosen line is kept with its parents. */
@@ -279,40 +284,56 @@ function findQuiet(all: readonly OutlineNode[]): Set<OutlineNode> {
 function fold(
   nodes: readonly OutlineNode[],
   kept: ReadonlySet<OutlineNode>,
-  quiet: ReadonlySet<OutlineNode>,
+  keys: ReadonlyMap<OutlineNode, string>,
   depth: number,
 ): FoldedNode[] {
   const toFolded = (node: OutlineNode): FoldedNode => {
     const inside = depth < depthLimit ? node.children : depth === depthLimit ? [...walkOutline(node.children)] : []
     const left = inside.filter(child => !kept.has(child)).length
-    return { node, times: 1, duration: node.duration, children: fold(inside, kept, quiet, depth + 1), left }
+    return { node, times: 1, duration: node.duration, children: fold(inside, kept, keys, depth + 1), left }
   }
-  return findRuns(nodes, quiet).flatMap(run => {
+  return findRuns(nodes, keys).flatMap(run => {
     const shown = run.filter(node => kept.has(node)).map(toFolded)
     const [node] = run
-    if (run.length < leastAlike || node === undefined || shown.length === 0) return shown
+    const least = node?.kind === 'call' ? leastOurs : leastAlike
+    if (run.length < least || node === undefined || shown.length === 0) return shown
     const duration = run.reduce((sum, line) => sum + durationOf(line), 0)
     return [{ node, times: run.length, duration, children: shown, left: run.length - shown.length }]
   })
 }
 
-/** Splits a list into runs of similar nodes. */
-function findRuns(nodes: readonly OutlineNode[], quiet: ReadonlySet<OutlineNode>): OutlineNode[][] {
+/** Splits a list into runs of nodes with the same key; a node without a key is a run of its own. */
+function findRuns(nodes: readonly OutlineNode[], keys: ReadonlyMap<OutlineNode, string>): OutlineNode[][] {
   const runs: OutlineNode[][] = []
-  let last = ''
+  let last: string | undefined
   for (const node of nodes) {
-    const key = node.kind === 'dispatch' && quiet.has(node) ? keyOf(node) : ''
+    const key = keys.get(node)
     const run = runs.at(-1)
-    if (key !== '' && key === last && run !== undefined) run.push(node)
+    if (key !== undefined && key === last && run !== undefined) run.push(node)
     else runs.push([node])
     last = key
   }
   return runs
 }
 
-/** An event without a name is identified by its listeners. */
-function keyOf({ children, name }: OutlineNode): string {
-  return JSON.stringify([name, ...children.map(child => child.name)])
+/** The keys of quiet dispatches. An event without a name is identified by its listeners. */
+function keysOfQuiet(all: readonly OutlineNode[]): [OutlineNode, string][] {
+  return [...findQuiet(all)]
+    .filter(({ kind }) => kind === 'dispatch')
+    .map(node => [node, JSON.stringify([node.name, ...node.children.map(({ name }) => name)])])
+}
+
+/** The key of all short listeners of this package that called nothing, and neither stopped nor threw. */
+function keysOfOurs(all: readonly OutlineNode[], ours: ReadonlySet<string>): [OutlineNode, string][] {
+  return all.flatMap(({ children, kind, name: event }) =>
+    kind === 'dispatch' ? children.filter(call => isFoldable(call, event, ours)).map(call => [call, '']) : [],
+  )
+}
+
+function isFoldable(call: OutlineNode, event: string, ours: ReadonlySet<string>): boolean {
+  const { children, duration = Infinity, hasThrown, isStopped, name, priority = 0 } = call
+  const isShort = duration < shortDuration && children.length === 0
+  return isShort && !hasThrown && !isStopped && ours.has(keyOfListener({ event, name, priority }))
 }
 
 function writeNode(node: EventNode, depth: number, isOfServer: boolean): string[] {

@@ -3,6 +3,7 @@ import { toList, toSpan, writeContentBlocks, writePairs } from '../../export/mar
 import { createCurl } from '../../export/snippets.ts'
 import { outcomes } from '../../insight/summary-view.ts'
 import type { BodyData } from '../../profile/content.ts'
+import { isOfKernel, nameHandler } from '../../profile/event-tree.ts'
 import {
   formatCount,
   formatDuration,
@@ -152,7 +153,8 @@ function toView({ children, parent, profile }: PanelProfile, editor: EditorLinks
   return {
     outcome: endings.get(summary.outcome) ?? '',
     isFailed: summary.status >= 400,
-    ...createContents(views, headers, relativesLabel, summary.status >= 400),
+    handlerLabel: nameHandler(profile),
+    ...createContents(views, headers, relativesLabel, profile),
     relativesLabel,
     controller: summary.controller !== null && editor.viewController(summary.controller),
     route: summary.route !== null && editor.viewRoute(summary.route),
@@ -172,8 +174,10 @@ function toView({ children, parent, profile }: PanelProfile, editor: EditorLinks
 
 /** The rows of the application, and those of this package, which are folded. */
 function divideOrigins(rows: readonly OriginRow[]) {
+  const hasOrigins = rows.some(({ origin }) => origin !== false)
   const others = rows.filter(({ isOurs }) => isOurs)
-  return others.length < leastFolded ? { rows, others: [] } : { rows: rows.filter(({ isOurs }) => !isOurs), others }
+  if (others.length < leastFolded) return { hasOrigins, rows, others: [] }
+  return { hasOrigins, rows: rows.filter(({ isOurs }) => !isOurs), others }
 }
 
 /** Fewer rows are as short as the row that folds them. */
@@ -314,7 +318,7 @@ function createContents(
   { request, response, session, relatives }: Views,
   headers: readonly Row[],
   relativesLabel: string,
-  isFailed: boolean,
+  profile: Profile,
 ) {
   const parts: readonly (readonly [section: string, name: string, count: number])[] = [
     ['request', 'GET Parameters', request.query.length],
@@ -336,17 +340,22 @@ function createContents(
   const section = (id: string, label: string, isListed = countOf(id) > 0, count = countOf(id)) =>
     isListed ? [{ id, label, count: count === 0 ? '' : String(count) }] : []
   const messages = [...section('request', 'Request', true, 0), ...section('response', 'Response', true, 0)]
+  // The session of another server is not known.
+  const hasSession = isOfKernel(profile) || countOf('session') > 0
   return {
     contents: [
-      ...(isFailed ? messages.reverse() : messages),
+      ...(profile.summary.status >= 400 ? messages.reverse() : messages),
       ...section('cookies', 'Cookies'),
-      ...section('session', 'Session', true, session.attributes.length),
+      ...section('session', 'Session', hasSession, session.attributes.length),
       ...section('flashes', 'Flashes'),
       ...section('relatives', relativesLabel),
     ],
-    has: Object.fromEntries(['cookies', 'flashes', 'relatives'].map(id => [id, countOf(id) > 0])),
+    has: {
+      ...Object.fromEntries(['cookies', 'flashes', 'relatives'].map(id => [id, countOf(id) > 0])),
+      session: hasSession,
+    },
     empty: parts
-      .filter(([, , count]) => count === 0)
+      .filter(([section, , count]) => count === 0 && (section !== 'session' || hasSession))
       .map(([, name]) => name)
       .join(', '),
   }

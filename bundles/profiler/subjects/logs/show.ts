@@ -3,15 +3,7 @@ import { type LogLevel, logLevels } from '../../../../lib/log/logger.ts'
 import { toList, toSpan, toValueSpan } from '../../export/markdown-text.ts'
 import { readEventTree } from '../../profile/event-tree.ts'
 import { findAnswered, readExcerpts, type StoredException, toPlace } from '../../profile/exceptions.ts'
-import {
-  formatCount,
-  formatMicroseconds,
-  formatNumber,
-  shorten,
-  TreeViewer,
-  toOption,
-  toTarget,
-} from '../../profile/format.ts'
+import { formatCount, formatMicroseconds, formatNumber, shorten, TreeViewer, toTarget } from '../../profile/format.ts'
 import { groupBy } from '../../profile/group-by.ts'
 import { profileLink } from '../../profile/links.ts'
 import type { Profile, ProfileSummary } from '../../profile/profile.ts'
@@ -125,23 +117,34 @@ async function toView({ findChildren, profile, query }: PanelProfile, editor: Ed
   const group = all.find(
     line => line.group !== undefined && (isNamed(line) || String(line.group) === query.get('group')),
   )?.group
-  const lines = group === undefined ? all : toLogLines(logs, { ...view, group }).filter(line => line.group === group)
+  const grouped = group === undefined ? all : toLogLines(logs, { ...view, group }).filter(line => line.group === group)
+  const lines = grouped.filter(line => isListed(filter, line))
+  const parametersOf = (change: Readonly<Record<string, string>>) =>
+    Object.entries({ ...writeLogFilter(filter), group: String(group ?? ''), ...change }).filter(
+      ([, value]) => value !== '',
+    )
+  const linkTo: LinkToLogs = change =>
+    `${profileLink(token)}?${new URLSearchParams([['panel', 'logger'], ...parametersOf(change)])}#log`
   return {
     // Another server has no logger of this package.
     consoleLink: readServerAddress(profile) === undefined ? '' : profileLink(token, 'console'),
     action: profileLink(token),
     parent: parent ?? '',
-    levels: toLevels(profile, logs, filter),
-    channels: channels.map(channel => toOption(channel, channel, filter.channel)),
+    levels: toLevels(profile, logs, filter, linkTo),
+    channels: channels.length < 2 ? [] : toChannels(channels, filter, linkTo),
+    events: notifications.length > 0 && {
+      label: formatCount(notifications.length, 'event notification'),
+      link: linkTo({ events: filter.hasEvents ? '' : '1' }),
+      isSelected: filter.hasEvents,
+    },
+    notified: filter.hasEvents ? [] : notifications.slice(0, notifiedLimit).map(viewNotification),
     text: filter.text,
-    events: notifications.length === 0 ? '' : formatCount(notifications.length, 'event notification'),
-    hasEvents: filter.hasEvents,
+    kept: parametersOf({ text: '' }).map(([name, value]) => ({ name, value })),
     hasLogs: logs.length > 0,
     dropped,
-    hasLines: lines.length > 0,
+    hasLines: all.length > 0,
     lines,
     isGroup: group !== undefined,
-    group,
     allLink: `${profileLink(token, 'logger')}#panel`,
     // A script filters the lines of the page: if there are more, the server filters.
     filterId: lines.some(({ more }) => more !== undefined) ? '' : 'logs',
@@ -149,14 +152,35 @@ async function toView({ findChildren, profile, query }: PanelProfile, editor: Ed
 }
 
 /** The number of messages of each level and above. The summary also counts the messages that were dropped. */
-function toLevels({ summary }: Profile, logs: readonly MergedLog[], filter: LogFilter): PanelModel[] {
+function toLevels(
+  { summary }: Profile,
+  logs: readonly MergedLog[],
+  filter: LogFilter,
+  linkTo: LinkToLogs,
+): PanelModel[] {
   const counted = { error: summary.errors, warning: summary.errors + summary.warnings }
   return logLevels.map(level => {
     const kept = logs.filter(({ log }) => levelsUpTo(log.level).includes(level)).length
     const count = level === 'error' || level === 'warning' ? Math.max(kept, counted[level]) : kept
-    return { level, value: level === 'debug' ? '' : level, count, isSelected: level === filter.level }
+    return {
+      label: level,
+      count: String(count),
+      link: linkTo({ level: level === 'debug' ? '' : level }),
+      isSelected: level === filter.level,
+    }
   })
 }
+
+function toChannels(channels: readonly string[], { channel }: LogFilter, linkTo: LinkToLogs): PanelModel[] {
+  return ['', ...channels].map(name => ({
+    label: name || 'all channels',
+    link: linkTo({ channel: name }),
+    isSelected: name === channel,
+  }))
+}
+
+/** Links to the log with another filter. */
+type LinkToLogs = (change: Readonly<Record<string, string>>) => string
 
 function writeLog({ at, channel, context, exceptions, level, message, place }: StoredLog): string {
   const line = `+${formatMicroseconds(at)} ${level} ${toSpan(channel)} ${toSpan(message)}`
@@ -193,6 +217,10 @@ interface LogView {
 /** A line of the panel: one message, a group of messages, or notifications. */
 export interface Line extends PanelModel {
   readonly at: number
+  readonly level: LogLevel
+  readonly channel: string
+  readonly isEvent: boolean
+  /** Whether the text of the filter is not in the line: a script shows it when the text changes. */
   readonly isHidden: boolean
   /** The numbers of the messages of the profile itself, which links name. */
   readonly ids: readonly number[]
@@ -267,6 +295,9 @@ function isRepeated(
 
 const namesLimit = 80
 
+/** The characters of a context of plain values that is one line of JSON, not a tree. */
+const briefLimit = 100
+
 /** Entries of the context of a message as a tree; the others are text. */
 const contextLimit = 20
 
@@ -281,6 +312,7 @@ function toLogLine([first, ...again]: readonly MergedLog[], previous: number, vi
   const errors = exceptions.map(({ message, name }) => `${name} ${message}`)
   const place = view.editor.view(caller)
   const json = names.length === 0 ? '' : JSON.stringify(values)
+  const isBrief = json.length <= briefLimit && !Object.values(values).some(value => typeof value === 'object')
   const text = [message, channel, level, template, json, place.place, place.call, ...errors].join(' ')
   const isOwn = profile === view.profile
   const line = toLine(at, previous, { level, channel, text, isEvent: false }, view)
@@ -292,7 +324,8 @@ function toLogLine([first, ...again]: readonly MergedLog[], previous: number, vi
     template,
     times: again.length === 0 ? '' : `${again.length + 1} times`,
     again: isOwn ? again.map(({ log }) => log.index) : [],
-    context: json !== '' && !line.isHidden && new TreeViewer(contextLimit).viewJson(values, true),
+    values: isBrief ? json : '',
+    context: json !== '' && !isBrief && !line.isHidden && new TreeViewer(contextLimit).viewJson(values, true),
     names: shorten(names.join(', '), namesLimit),
     exceptions,
     crumbs: [],
@@ -319,7 +352,7 @@ function toGroupLine(
     // Values that are in the message are not repeated.
     const others = Object.entries(context).filter(([name]) => !template.includes(`{${name}}`))
     const extra = others.length === 0 ? '' : JSON.stringify(Object.fromEntries(others))
-    const delta = formatDelta(at - (group[position - 1]?.at ?? previous))
+    const delta = `+${formatMicroseconds(at - (group[position - 1]?.at ?? previous))}`
     return { id: isOwn ? `log-${index}` : '', parts, extra, delta }
   })
   const text = [
@@ -347,12 +380,19 @@ function markOf({ summary: { controller, route, token, url } }: Profile, { profi
   return { name: controller ?? route ?? toTarget(url), link: profileLink(token, 'logger') }
 }
 
+/** Notifications below the log. A link shows all of them between its messages. */
+const notifiedLimit = 100
+
+function viewNotification({ at, message }: Notification) {
+  return { offset: `+${formatMicroseconds(at)}`, message }
+}
+
 /** Creates the lines of notifications: those without a log message between them are one line. */
 function toEventLines(notifications: readonly Notification[], logs: readonly MergedLog[], view: LogView): Line[] {
   const times = logs.map(({ at }) => at)
   const groups = groupBy(notifications, ({ at }) => times.filter(time => time <= at).length)
   return [...groups].map(([logged, group]) => {
-    const messages = group.map(({ at, message }) => ({ offset: `+${formatMicroseconds(at)}`, message }))
+    const messages = group.map(viewNotification)
     const text = messages.map(({ message }) => message).join(' ')
     const at = Math.min(...group.map(({ at }) => at))
     return {
@@ -366,26 +406,18 @@ function toEventLines(notifications: readonly Notification[], logs: readonly Mer
 }
 
 function toLine(at: number, previous: number, found: FilteredLine, { filter, profile }: LogView) {
-  const { channel, isEvent, level } = found
+  const { channel, isEvent, level, text } = found
   const date = new Date(profile.summary.time + at / 1000)
   return {
     at,
-    delta: formatDelta(at - previous),
+    delta: `+${formatMicroseconds(at - previous)}`,
     offset: `+${formatMicroseconds(at)}`,
     iso: Number.isNaN(date.getTime()) ? '' : date.toISOString(),
     level,
     channel,
-    levels: levelsUpTo(level).join(' '),
     isEvent,
-    isHidden: !isShown(filter, found),
+    isHidden: !hasWords(filter.text, text),
   }
-}
-
-/** A time since the log message before, or since the start of the request, short: `+0.1 ms`. */
-function formatDelta(microseconds: number): string {
-  const milliseconds = microseconds / 1000
-  if (milliseconds < 10) return `+${milliseconds.toFixed(2)} ms`
-  return milliseconds < 1000 ? `+${milliseconds.toFixed(0)} ms` : `+${(milliseconds / 1000).toFixed(2)} s`
 }
 
 /** A part of a log message. */
@@ -452,18 +484,27 @@ function readLogFilter(query: URLSearchParams): LogFilter {
   }
 }
 
-/** Whether a line is shown. The client script filters by the same rules, without a request. */
-export function isShown(filter: LogFilter, line: FilteredLine): boolean {
-  const text = line.text.toLowerCase()
+/** Writes a filter as the parameters of an address; those that filter nothing are empty. */
+function writeLogFilter({ channel, hasEvents, level, text }: LogFilter): Readonly<Record<string, string>> {
+  return { level: level === 'debug' ? '' : level, channel, text, events: hasEvents ? '1' : '' }
+}
+
+/** Whether a line has the level, the channel and the kind of the filter. */
+function isListed(filter: LogFilter, line: Pick<Line, 'channel' | 'isEvent' | 'level'>): boolean {
   return (
     levelsUpTo(line.level).includes(filter.level) &&
     (filter.channel === '' || line.channel === filter.channel) &&
-    (filter.hasEvents || !line.isEvent) &&
-    filter.text
-      .toLowerCase()
-      .split(/\s+/)
-      .every(word => text.includes(word))
+    (filter.hasEvents || !line.isEvent)
   )
+}
+
+/** Whether a line has all words. The script of the page filters by the same rule, without a request. */
+function hasWords(words: string, line: string): boolean {
+  const text = line.toLowerCase()
+  return words
+    .toLowerCase()
+    .split(/\s+/)
+    .every(word => text.includes(word))
 }
 
 /** The levels for which a message of this level is shown, when they are the lowest level of the filter. */

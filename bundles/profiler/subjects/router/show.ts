@@ -3,6 +3,7 @@ import { mask } from '../../../../lib/redact/secret-names.ts'
 import { NearestRoutes, type NearRoute } from '../../../../lib/routing/nearest-routes.ts'
 import { nearestNames } from '../../../../lib/text/mistakes.ts'
 import { toList, toSpan, toValueSpan } from '../../export/markdown-text.ts'
+import { nameHandler } from '../../profile/event-tree.ts'
 import { toRows, toTarget, toValueRow } from '../../profile/format.ts'
 import { shownRoutes, visitLink } from '../../profile/links.ts'
 import type { Profile, ProfileSummary } from '../../profile/profile.ts'
@@ -75,6 +76,7 @@ function toView({ profile }: PanelProfile, app: PanelServices) {
     routePlace: app.editor.viewRoute(route),
     routePath: known?.path ?? pattern ?? '',
     isElsewhere: pattern !== undefined,
+    handlerLabel: nameHandler(profile),
     controller: summary.controller ?? '',
     controllerPlace: app.editor.viewController(summary.controller ?? ''),
     allow: log.allow.join(', '),

@@ -15,7 +15,7 @@ import { findPredecessors, likenessOf } from '../../insight/relatives.ts'
 import { findRestart } from '../../insight/since-edit.ts'
 import { toSummaryView } from '../../insight/summary-view.ts'
 import { readEventTree } from '../../profile/event-tree.ts'
-import { formatCount, formatShortDuration, formatTime } from '../../profile/format.ts'
+import { formatCount, formatDuration, formatTime } from '../../profile/format.ts'
 import { compareLink } from '../../profile/links.ts'
 import type { Profile } from '../../profile/profile.ts'
 import { readOriginal } from '../../record/recording-policy.ts'
@@ -110,6 +110,7 @@ export function toCompareView(first: Profile, second: Profile, comparison: Compa
       ...viewListener,
       place: places.ofListener,
     }),
+    viewPart('middleware', 'Middleware', comparison.middleware, { ...viewListener, note: ({ event }) => event }),
     viewPart('templates', 'Templates', comparison.templates, {
       ...viewTimes('rendered'),
       place: (_, name) => places.ofTemplate(name),
@@ -280,7 +281,7 @@ const viewLog: View<LogUse> = {
 const viewQuery: View<QueryUse> = {
   name: ({ text }) => text,
   note: ({ system }) => system,
-  text: ({ duration, times }) => `${formatCount(times, 'query', 'queries')}\n${formatShortDuration(duration)}`,
+  text: ({ duration, times }) => `${formatCount(times, 'query', 'queries')}\n${formatDuration(duration)}`,
 }
 
 /** The total time comes first, then the greatest differences. Usual differences are folded. */
@@ -317,7 +318,7 @@ function durationOf(timing: Timing | undefined): number {
 
 /** Writes microseconds. */
 function writeTime(microseconds: number): string {
-  return formatShortDuration(microseconds / 1000)
+  return formatDuration(microseconds / 1000)
 }
 
 /** The bars have one scale, from -100 to 100: the `greatest` difference of all times is 100. */

@@ -23,8 +23,8 @@ import { type Badge, isBrowserProbe, toSummaryView, withBadge } from '../../insi
 import {
   formatBytes,
   formatCount,
+  formatDuration,
   formatNumber,
-  formatShortDuration,
   formatTime,
   shorten,
   toOption,
@@ -369,6 +369,7 @@ function createRows(profiles: readonly ListEntry[], { columns, editor, facts, li
     // Its badge counts the sub-requests without a row: they are on another page, or do not match.
     const shown = { ...summary, subRequests: summary.subRequests - (listed.get(token) ?? 0) }
     const view = withBadge(toSummaryView(shown), unstored?.has(token) ? notStored : undefined)
+    const findings = toFindings(token, facts?.get(token)?.badge)
     return {
       ...view,
       address: shorten(view.address, addressLimit),
@@ -379,9 +380,10 @@ function createRows(profiles: readonly ListEntry[], { columns, editor, facts, li
       after: depth === 0 ? '' : `+ ${Math.max(0, summary.time - main.time)} ms`,
       name: shorten(`${columns.hasHosts ? hostOf(url) : ''}${view.target}`, addressLimit),
       handler: viewHandler(summary, facts?.get(token)?.place, editor),
-      findings: toFindings(token, facts?.get(token)?.badge),
-      duration: `${outcome === 'unfinished' ? '> ' : ''}${formatShortDuration(duration)}`,
-      queryTime: formatShortDuration(queryTime),
+      findings,
+      hasBadges: findings !== false || view.badges.length > 0,
+      duration: `${outcome === 'unfinished' ? '> ' : ''}${formatDuration(duration)}`,
+      queryTime: formatDuration(queryTime),
       // The length of its bar, in percent of the longest.
       share: (longest === 0 ? 0 : Math.min(100, (100 * duration) / longest)).toFixed(1),
       actions: list !== undefined && createActions(token, list),

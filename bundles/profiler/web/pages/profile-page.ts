@@ -5,7 +5,7 @@ import { toBadge } from '../../insight/findings/finding.ts'
 import { findLatest, type Relatives, type ShownProfile, showProfile } from '../../insight/relatives.ts'
 import { toHeadBadges, toSummaryView } from '../../insight/summary-view.ts'
 import { type ContentData, writeContent } from '../../profile/content.ts'
-import { readHandledTime } from '../../profile/event-tree.ts'
+import { nameHandler, readHandledTime } from '../../profile/event-tree.ts'
 import { formatDuration, formatNumber, formatTime, formatValue } from '../../profile/format.ts'
 import {
   changeLink,
@@ -78,6 +78,7 @@ export async function renderProfile(
     icon: app.assets.link(summary.tone === 'error' ? 'icon-error.svg' : 'icon.svg'),
     summary,
     badges: toHeadBadges(profile.summary, toBadge(findings)),
+    handlerLabel: nameHandler(profile),
     controllerPlace: app.editor.viewController(summary.controller),
     routePlace: app.editor.viewFile(app.editor.findRoute(summary.route)),
     answerPlace: viewAnswer(profile, app.editor),

@@ -25,7 +25,6 @@ import {
   formatDuration,
   formatNumber,
   formatShare,
-  formatShortDuration,
   formatTime,
   shorten,
   toOneLine,
@@ -87,7 +86,7 @@ export function toRoutesView(
     hasQueries,
     hasP99,
     hasChanges: rows.some(({ change }) => change.text !== ''),
-    scale: `From ${formatShortDuration(durations[0])} to ${formatShortDuration(durations[1])}, logarithmic, the same for all routes`,
+    scale: `From ${formatDuration(durations[0])} to ${formatDuration(durations[1])}, logarithmic, the same for all routes`,
     rows,
     notes,
     form: {
@@ -146,11 +145,11 @@ function viewRoute(report: RouteReport, whole: number, known: RouteCollection, e
     // Of the total time of all routes, in percent.
     share: (whole === 0 ? 0 : (100 * total) / whole).toFixed(1),
     // A dash with too few requests.
-    total: formatShortDuration(total),
-    p50: formatShortDuration(p50),
-    p95: formatShortDuration(p95),
-    p99: count < leastForP99 ? '–' : formatShortDuration(p99),
-    slowest: formatShortDuration(worst.duration),
+    total: formatDuration(total),
+    p50: formatDuration(p50),
+    p95: formatDuration(p95),
+    p99: count < leastForP99 ? '–' : formatDuration(p99),
+    slowest: formatDuration(worst.duration),
     queries: queries === mostQueries ? queries : `${queries} to ${mostQueries}`,
     // The latest failed request.
     failedLink: failed[0] === undefined ? '' : profileLink(failed[0].token),
@@ -232,16 +231,16 @@ function viewDetails(details: RouteDetails) {
   const view = (summary: ProfileSummary) => ({
     ...toSummaryView(summary),
     link: profileLink(summary.token),
-    duration: formatShortDuration(summary.duration),
+    duration: formatDuration(summary.duration),
   })
   const slowest = summaries.toSorted((one, other) => other.duration - one.duration)
   return {
     metrics: [
       { name: 'Requests', value: formatNumber(stored) },
-      { name: 'Total time', value: formatShortDuration(statistics.total) },
-      { name: 'p50', value: formatShortDuration(p50) },
-      { name: 'p95', value: formatShortDuration(p95) },
-      ...(count < leastForP99 ? [] : [{ name: 'p99', value: formatShortDuration(p99) }]),
+      { name: 'Total time', value: formatDuration(statistics.total) },
+      { name: 'p50', value: formatDuration(p50) },
+      { name: 'p95', value: formatDuration(p95) },
+      ...(count < leastForP99 ? [] : [{ name: 'p99', value: formatDuration(p99) }]),
       { name: '5xx and failures', value: texts.errorRate },
       { name: '4xx', value: formatShare(clientErrors, count) },
       ...(queried === '' ? [] : [{ name: 'Queries: median, most', value: `${queried}, ${texts.mostQueries}` }]),
@@ -270,7 +269,7 @@ function viewDetails(details: RouteDetails) {
     queries: queries.map(({ index, perRequest, text, time, token }) => ({
       text: shorten(toOneLine(text), textLimit),
       times: `${Number(perRequest.toFixed(1))} ×`,
-      time: formatShortDuration(time),
+      time: formatDuration(time),
       link: `${profileLink(token, 'database')}#query-${index}`,
     })),
   }
@@ -297,7 +296,7 @@ export function drawHistogram(sorted: Float64Array, marks: Readonly<Record<strin
   }
   const highest = Math.max(...counts)
   const rangeOf = (bin: number) =>
-    `${formatShortDuration(fromAxis(first + bin * size))} to ${formatShortDuration(fromAxis(first + (bin + 1) * size))}`
+    `${formatDuration(fromAxis(first + bin * size))} to ${formatDuration(fromAxis(first + (bin + 1) * size))}`
   return {
     bars: counts.flatMap((count, bin) => {
       if (count === 0) return []
@@ -313,7 +312,7 @@ export function drawHistogram(sorted: Float64Array, marks: Readonly<Record<strin
     }),
     labels: [0, 1, 2, 3, 4].map(part => ({
       x: `${25 * part}%`,
-      label: formatShortDuration(fromAxis(first + (part / 4) * size * binCount)),
+      label: formatDuration(fromAxis(first + (part / 4) * size * binCount)),
     })),
     marks: Object.entries(marks).map(([label, value]) => {
       const share = Math.min(1, Math.max(0, place(value)))
@@ -356,7 +355,7 @@ export function drawOverTime(summaries: readonly ProfileSummary[], restarts: rea
         y: Math.min(98, y).toFixed(1),
         height: height.toFixed(1),
         hasErrors: failed > 0,
-        title: `${group.length} × median ${formatShortDuration(median)}, p95 ${formatShortDuration(high)}${failed > 0 ? `, ${failed} failed` : ''}`,
+        title: `${group.length} × median ${formatDuration(median)}, p95 ${formatDuration(high)}${failed > 0 ? `, ${failed} failed` : ''}`,
       }
     }),
     restarts: restarts
@@ -364,7 +363,7 @@ export function drawOverTime(summaries: readonly ProfileSummary[], restarts: rea
       .map(time => ({ x: ((1000 * (time - first)) / span).toFixed(1), label: formatTime(time).iso })),
     first: formatTime(first),
     last: formatTime(last),
-    highest: formatShortDuration(highest),
+    highest: formatDuration(highest),
   }
 }
 

@@ -175,25 +175,13 @@ function viewParts(parts: readonly TimePart[], { summary }: Profile): PartView[]
     return {
       kind,
       label,
-      time: formatAligned(time, whole),
-      share: formatPercent(time, whole),
+      time: formatMicroseconds(time),
+      share: formatShare(time, whole),
       link: linkToPlace(place, summary.token),
       x: toUnits(x, whole),
       width: toUnits(time, whole),
     }
   })
-}
-
-/** Writes a time of a column: in milliseconds, with as many digits after the point as the whole needs. */
-function formatAligned(time: number, whole: number): string {
-  const digits = whole >= 100_000 ? 0 : whole >= 10_000 ? 1 : 2
-  return `${Number((time / 1000).toFixed(digits)).toLocaleString('en', { minimumFractionDigits: digits })} ms`
-}
-
-/** Writes a share of a column: `32 %`. */
-function formatPercent(time: number, whole: number): string {
-  const percent = Math.round((time / whole) * 100)
-  return `${percent === 0 ? '<1' : percent} %`
 }
 
 function toUnits(time: number, whole: number): string {

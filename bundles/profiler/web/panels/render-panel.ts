@@ -88,16 +88,17 @@ export function createMenu(
   }))
 }
 
-/** The panels that are always in sight. The others are behind "More". */
+/** The panels that are in sight if they have content. The others are behind "More". */
 const menuLimit = 8
 
-/** Divides a menu. `badge` is the worst one that is out of sight. */
+/** Divides a menu: a panel without content is never in sight. `badges` has the worst one that is out of sight. */
 export function divideMenu(entries: readonly MenuEntry[]) {
-  const more = entries.slice(menuLimit)
+  const first = entries.slice(0, menuLimit).filter(({ isCurrent, isEmpty }) => isCurrent || !isEmpty)
+  const more = entries.filter(entry => !first.includes(entry))
   const hidden = more.flatMap(({ badges }) => badges)
   const badge = hidden.find(({ tone }) => tone === 'error') ?? hidden.find(({ tone }) => tone === 'warning')
   return {
-    first: entries.slice(0, menuLimit),
+    first,
     more,
     isOpen: more.some(({ isCurrent }) => isCurrent),
     badges: badge === undefined ? [] : [badge],

@@ -1,5 +1,5 @@
 import { type OutlineNode, outlineEvents, readEventTree, walkOutline } from '../../profile/event-tree.ts'
-import { type Row, toPairRows, toValueRow, type ValueRow } from '../../profile/format.ts'
+import { type Row, shorten, toPairRows, toValueRow, type ValueRow } from '../../profile/format.ts'
 import { profileLink } from '../../profile/links.ts'
 import type { Profile } from '../../profile/profile.ts'
 import type { Pairs } from '../../profile/schema.ts'
@@ -22,6 +22,8 @@ export interface Origin {
   readonly token: string
   /** Whether it is a listener of this package, or the kernel. */
   readonly isOurs: boolean
+  /** The value of a header before the change; `undefined` if it is not known. */
+  readonly old?: string | undefined
 }
 
 /** The changes of the headers of a response and of the attributes of a request, by name, in their order. */
@@ -43,11 +45,8 @@ export function findOrigins(profile: Profile, editor: EditorLinks): ChangeOrigin
   const { controller, token } = profile.summary
   const forwarded = readForwarded(profile)
   const tree = readEventTree(profile)
-  const { sites } = summarizeListeners(tree, profile.process)
+  const { ours, sites } = summarizeListeners(tree, profile.process)
   const events = new Map<OutlineNode, string>()
-  const ours = new Set(
-    profile.process.events?.listeners.filter(({ bundle }) => bundle !== undefined).map(keyOfListener),
-  )
   const findKey = ({ name, priority = 0, ...node }: OutlineNode, event: string) =>
     node.kind === 'dispatch' ? '' : keyOfListener({ event, name, priority })
   const findSite = (node: OutlineNode) => {
@@ -67,7 +66,7 @@ export function findOrigins(profile: Profile, editor: EditorLinks): ChangeOrigin
       site: node.changes.length > 0 || node.kind === 'controller' ? findSite(node) : '',
     }
     if (node.kind === 'controller') response = { how: 'came with', ...maker }
-    for (const { name, verb, what } of node.changes) {
+    for (const { name, old, verb, what } of node.changes) {
       if (what === '') isComplete = false
       if (what === 'response') {
         response = { how: 'came with', ...maker }
@@ -75,7 +74,7 @@ export function findOrigins(profile: Profile, editor: EditorLinks): ChangeOrigin
       }
       const how = verb === 'set' || verb === 'changed' || verb === 'removed' ? verb : undefined
       if (how === undefined) continue
-      const origin: Origin = { how, ...maker }
+      const origin: Origin = { how, ...maker, old }
       // A header that is changed before it is set came with the response.
       const first = response !== undefined && how !== 'set' ? [response] : []
       if (what === 'header') headers.set(name, [...(headers.get(name) ?? first), origin])
@@ -88,7 +87,7 @@ export function findOrigins(profile: Profile, editor: EditorLinks): ChangeOrigin
 function describeMaker(
   { anchor, children, kind, name }: OutlineNode,
   forwarded: string,
-): Omit<Origin, 'how' | 'isOurs' | 'site'> {
+): Pick<Origin, 'anchor' | 'token' | 'who'> {
   const token = children.some(child => child.kind === 'request' && child.name === forwarded) ? forwarded : ''
   if (kind === 'dispatch') return { who: 'the kernel', anchor, token }
   return { who: kind === 'controller' && name !== '' ? `controller ${name}` : name || 'the controller', anchor, token }
@@ -112,6 +111,8 @@ interface OriginView {
   readonly site: PlaceView | false
   /** The address of the same value in the sub-request that made the response; empty if there was none. */
   readonly subLink: string
+  /** The value until the next change, shortened; empty if it is not known. */
+  readonly value: string
   /** The changes before it, the latest first. */
   readonly earlier: readonly OriginView[]
 }
@@ -119,6 +120,8 @@ interface OriginView {
 /** A header that was removed. */
 interface RemovedRow {
   readonly name: string
+  /** The value that it had, shortened. */
+  readonly value: string
   readonly by: OriginView
 }
 
@@ -161,7 +164,9 @@ export function createAttributeRows(pairs: Pairs, origins: ChangeOrigins, isSubR
 /** Finds the headers that were removed and not set again. */
 export function findRemovedHeaders(origins: ChangeOrigins): RemovedRow[] {
   return [...origins.headers].flatMap(([name, changes]) =>
-    changes.at(-1)?.how === 'removed' ? [{ name, by: viewOrigins(changes, origins, '') }] : [],
+    changes.at(-1)?.how === 'removed'
+      ? [{ name, value: writeOld(changes.at(-1)), by: viewOrigins(changes, origins, '') }]
+      : [],
   )
 }
 
@@ -186,7 +191,9 @@ function withIds(what: 'header' | 'attribute', rows: readonly OriginRow[]): Orig
 
 function viewOrigins(changes: readonly Origin[], { editor, token }: ChangeOrigins, id: string): OriginView {
   const events = profileLink(token, 'events')
-  const [last, ...earlier] = changes.map(change => viewOrigin(change, events, id, editor)).reverse()
+  const [last, ...earlier] = changes
+    .map((change, at) => ({ ...viewOrigin(change, events, id, editor), value: writeOld(changes[at + 1]) }))
+    .reverse()
   return { ...(last as OriginView), earlier }
 }
 
@@ -195,7 +202,7 @@ function viewOrigin(
   events: string,
   id: string,
   editor: EditorLinks,
-): OriginView {
+): Omit<OriginView, 'value'> {
   const isFromResponse = how === 'came with'
   return {
     how: how === 'set' ? '' : isFromResponse ? 'the response of' : `${how} by`,
@@ -208,7 +215,15 @@ function viewOrigin(
 }
 
 function viewOther(who: string): OriginView {
-  return { how: '', who, link: '', site: false, subLink: '', earlier: [] }
+  return { how: '', who, link: '', site: false, subLink: '', value: '', earlier: [] }
+}
+
+/** Characters of a value that was changed later. */
+const oldLimit = 200
+
+/** The value that a change has replaced or removed. */
+function writeOld({ old = '' }: Partial<Origin> = {}): string {
+  return shorten(old.replaceAll('\n', ', '), oldLimit)
 }
 
 /** The id of the row of a header or an attribute in the request panel; empty for a name that cannot be an id. */

@@ -83,9 +83,9 @@ t.test('the command waits for the request, and lists its hot spots', async t => 
   t.equal(
     stdout,
     [
-      'Own time   Share  With calls  Function     Place',
-      '0.900 ms  90.0 %    0.900 ms  countPrimes  src/primes.ts:5',
-      '0.100 ms  10.0 %    1.000 ms  emit         node:events',
+      'Own time  Share  With calls  Function     Place',
+      ' 0.90 ms   90 %     0.90 ms  countPrimes  src/primes.ts:5',
+      ' 0.10 ms   10 %      1.0 ms  emit         node:events',
       '',
       'The flame graph is in the profile bbbbbb: /_profiler/bbbbbb?panel=cpu',
       '',

@@ -250,26 +250,26 @@ t.test('unusual facts are written', async t => {
   for (const line of [
     '# No response: `GET http://localhost:8000/somewhere?q=1`',
     '- Token: `abc123`, pinned',
-    '- Sub-request of `abcdef` 200 `http://localhost:8000/somewhere?q=1` 5.000 ms',
+    '- Sub-request of `abcdef` 200 `http://localhost:8000/somewhere?q=1` 5.0 ms',
     '`text/plain`, of unknown length, state `read`',
     '`not shown`',
     'Body: not known (streamed)',
     '`text/csv`, of unknown length, cut',
     '- Stateless: yes',
-    '- Queries: 3 in 2.500 ms',
+    '- Queries: 3 in 2.5 ms',
     '- Cache calls: 1',
     '- HTTP client calls: 2',
-    '- 1. `GET` `http://a/`: 200, 1.000 ms; by `ask` at `a.ts:7`',
-    '- 2. `GET` `http://a/`: 200, 1.000 ms; by `ask` at `a.ts:7`; same as 1',
-    '- 4. `GET` `http://b/`: 200, 1.000 ms; at `b.ts`',
+    '- 1. `GET` `http://a/`: 200, 1.0 ms; by `ask` at `a.ts:7`',
+    '- 2. `GET` `http://a/`: 200, 1.0 ms; by `ask` at `a.ts:7`; same as 1',
+    '- 4. `GET` `http://b/`: 200, 1.0 ms; at `b.ts`',
     '4 more not recorded.',
     '- `kernel.request` not finished',
     '- `a.b` 0.001 ms; before it `set attribute x`',
     '`the cause is the error itself`',
     '- `query` (`sql`) 0.009 ms, 2 times',
     'Redirected to `/slash/`.',
-    '- `page` 9.000 ms (own 7.000 ms); failed; model `title`',
-    '  - `row` 2.000 ms (own 2.000 ms); 2 times',
+    '- `page` 9.0 ms (own 7.0 ms); failed; model `title`',
+    '  - `row` 2.0 ms (own 2.0 ms); 2 times',
   ]) {
     t.match(markdown, `\n${line}\n`.slice(line.startsWith('# ') ? 1 : 0))
   }
@@ -280,8 +280,8 @@ t.test('unusual facts are written', async t => {
   const result = { profiles, total: 3, pinned: new Set(['abc123']) }
   const list = listToMarkdown(listToJson(result, parseListRequest(new URLSearchParams())))
   t.match(list, /^# 1 results found · 3 in all\n/)
-  t.match(list, '- `abc123` no response `GET http://localhost:8000/somewhere?q=1`; 5.000 ms;')
-  t.match(list, '; queries: 3 in 2.500 ms; cache calls: 1; HTTP client calls: 2')
+  t.match(list, '- `abc123` no response `GET http://localhost:8000/somewhere?q=1`; 5.0 ms;')
+  t.match(list, '; queries: 3 in 2.5 ms; cache calls: 1; HTTP client calls: 2')
   t.match(list, '; crashed; sub-request of `abcdef`; pinned')
 })
 
@@ -313,19 +313,19 @@ t.test('queries are written by statement shape, then each with its values', asyn
   const markdown = toMarkdown(shown)
   for (const line of [
     '## Database',
-    'Queries: 6; Statement shapes: 4; Duplicates: 2; Elapsed (overlap removed): 4.500 ms; Slowest: 1.500 ms; Rows: 2; Transactions: 1; Errors: 2',
+    'Queries: 6; Statement shapes: 4; Duplicates: 2; Elapsed (overlap removed): 4.5 ms; Slowest: 1.5 ms; Rows: 2; Transactions: 1; Errors: 2',
     '1 more not recorded.',
-    '- 2 × `SELECT * FROM products`: 2.500 ms, slowest 1.500 ms; 2 rows; at `bundles/shop/products.ts:12`',
-    '- 1 × `` UPDATE `stock` ``: 0.000 ms, slowest 0.000 ms',
-    '- 1. +1.500 ms `SELECT * FROM products`: 1.500 ms; `postgresql shop on localhost:5432`; 1 row; with `id` `7`; by `findProduct` at `bundles/shop/products.ts:12`',
-    '- 2. +3.000 ms `SELECT * FROM products`: 1.000 ms; `postgresql shop on localhost:5432`; 1 row; same as 1; transaction 2; by `findProduct` at `bundles/shop/products.ts:12`',
-    '- 3. +4.000 ms `` UPDATE `stock` ``: not finished; `postgresql on localhost:5432`; with `id` `7`',
-    '- 4. +5.000 ms `SELECT broken`: 1.000 ms; `postgresql shop on localhost:5432`; 0 rows; with `id` `7`; failed: `no column "broken"` (`42703`); by `findProduct` at `bundles/shop/products.ts:12`',
-    '- 5. +6.000 ms `SELECT`: 1.000 ms; `postgresql shop on localhost:5432`; with `id` `7`; failed: `gone`; at `a.ts`',
+    '- 2 × `SELECT * FROM products`: 2.5 ms, slowest 1.5 ms; 2 rows; at `bundles/shop/products.ts:12`',
+    '- 1 × `` UPDATE `stock` ``: 0 ms, slowest 0 ms',
+    '- 1. +1.5 ms `SELECT * FROM products`: 1.5 ms; `postgresql shop on localhost:5432`; 1 row; with `id` `7`; by `findProduct` at `bundles/shop/products.ts:12`',
+    '- 2. +3.0 ms `SELECT * FROM products`: 1.0 ms; `postgresql shop on localhost:5432`; 1 row; same as 1; transaction 2; by `findProduct` at `bundles/shop/products.ts:12`',
+    '- 3. +4.0 ms `` UPDATE `stock` ``: not finished; `postgresql on localhost:5432`; with `id` `7`',
+    '- 4. +5.0 ms `SELECT broken`: 1.0 ms; `postgresql shop on localhost:5432`; 0 rows; with `id` `7`; failed: `no column "broken"` (`42703`); by `findProduct` at `bundles/shop/products.ts:12`',
+    '- 5. +6.0 ms `SELECT`: 1.0 ms; `postgresql shop on localhost:5432`; with `id` `7`; failed: `gone`; at `a.ts`',
     '## Cache',
-    'Commands: 3; Elapsed (overlap removed): 1.000 ms; Slowest: 1.000 ms; Batches: 1; Commands in batches: 3',
+    'Commands: 3; Elapsed (overlap removed): 1.0 ms; Slowest: 1.0 ms; Batches: 1; Commands in batches: 3',
     '2 more not recorded.',
-    '- 6. +1.000 ms `MULTI`: 1.000 ms; `redis 0 on localhost:5432`; with `id` `7`; batch of 3 commands',
+    '- 6. +1.0 ms `MULTI`: 1.0 ms; `redis 0 on localhost:5432`; with `id` `7`; batch of 3 commands',
   ]) {
     t.ok(markdown.includes(`\n${line}\n`), line)
   }
@@ -353,7 +353,7 @@ t.test('long lists are cut, and end with the number of omitted items', async t =
   t.match(markdown, '7 log messages in the middle were not recorded.')
   t.match(markdown, '103 more not listed.')
   t.match(markdown, '50 more not listed.')
-  t.match(markdown, 'Waiting for sub-requests and globals: 2.000 ms.')
+  t.match(markdown, 'Waiting for sub-requests and globals: 2.0 ms.')
   t.match(toMarkdown(shown, 'logger'), '- … and 200 more')
   t.match(toMarkdown(createShown({ events: { spans: deep } }), 'events'), '40 more not listed.')
   t.match(toMarkdown(createShown({}), 'memory'), 'No data for this panel.')
@@ -368,11 +368,11 @@ t.test(
     const { summary } = profile
     const earlier = [1, 60_000_000].map(age => ({ ...summary, duration: 4, time: summary.time - age }))
     const shown = createShown({}, { profile, earlier })
-    const times = 'median 4.000 ms, 95 % within 4.000 ms'
+    const times = 'median 4.0 ms, 95 % within 4.0 ms'
     t.match(
       toMarkdown(shown, 'overview'),
       [
-        '## Overview\n\n- `Not recorded` 5.000 ms, 100.0 %\n',
+        '## Overview\n\n- `Not recorded` 5.0 ms, 100 %\n',
         `- Usual: ${times}, 2 earlier requests`,
         '- The process started at 2026-11-20T23:00:00.000Z',
         `- Before the start: ${times}, 1 earlier request`,
@@ -388,7 +388,7 @@ t.test(
     const edited = toMarkdown({ ...shown, sinceEdit }, 'overview')
     t.match(edited, '### Since your edit\n\n- Edited: `shop.ts`, `a.hbs`, at 2026-11-20T23:15:09.042Z\n')
     t.match(edited, '- Compared with `abc123`, the last request of the same route before\n')
-    t.match(edited, '- `Time` `4.000 ms` → `4.000 ms`: `too few requests to compare (1 and 1)`\n')
+    t.match(edited, '- `Time` `4.0 ms` → `4.0 ms`: `too few requests to compare (1 and 1)`\n')
     t.match(edited, '- `Queries` `51` → `2`: `49 queries fewer`\n')
     t.match(toMarkdown({ ...shown, sinceEdit: { ...sinceEdit, isSameUrl: true } }), 'of the same URL before')
   },

@@ -128,7 +128,7 @@ t.test('a measurement of the stopwatch is a part, without the queries and the sh
   t.match(parts, { inner: 10, outer: 30, 'Database queries': 20, Controller: 25, [`${'x'.repeat(60)}…`]: 5 })
   t.equal(
     sentenceOf(data, { duration: 100, url: '/x', controller: 'show' }),
-    'GET /x took 100.0 ms: outer took 30.0 ms, controller show took 25.0 ms, 1 query took 20.0 ms.',
+    'GET /x took 100 ms: outer took 30 ms, controller show took 25 ms, 1 query took 20 ms.',
   )
   const only = (duration: number, start = 10) => ({
     ...data,
@@ -136,9 +136,9 @@ t.test('a measurement of the stopwatch is a part, without the queries and the sh
     time: { measured: [measuredOf('short', 5, 1), measuredOf('SELECT', start, duration)], dropped: 0 },
   })
   const init = { duration: 100, url: '/x', controller: 'show' }
-  const ofShow = 'GET /x took 100.0 ms: controller show took'
-  t.equal(sentenceOf(only(40), init), `${ofShow} 49.0 ms, SELECT took 40.0 ms.`)
-  t.equal(sentenceOf(only(5), init), `${ofShow} 84.0 ms.`, 'a short measurement is not named')
+  const ofShow = 'GET /x took 100 ms: controller show took'
+  t.equal(sentenceOf(only(40), init), `${ofShow} 49 ms, SELECT took 40 ms.`)
+  t.equal(sentenceOf(only(5), init), `${ofShow} 84 ms.`, 'a short measurement is not named')
 })
 
 t.test('a part is divided into waiting and work by what the event loop did meanwhile', async t => {
@@ -146,10 +146,7 @@ t.test('a part is divided into waiting and work by what the event loop did meanw
   const eventsOf = (waits: number[][], isShared = false) => ({ spans: spansOf(92), dropped: 0, waits, isShared })
   const waited = { events: eventsOf([[2000, 90_000, 78_000]]) }
   t.match(partsOf(waited, init), { 'Waiting in the controller': 78, Controller: 12 })
-  t.equal(
-    sentenceOf(waited, init),
-    'GET /x took 100.0 ms: controller show waited 78.0 ms, controller show worked 12.0 ms.',
-  )
+  t.equal(sentenceOf(waited, init), 'GET /x took 100 ms: controller show waited 78 ms, controller show worked 12 ms.')
   t.strictSame(partsOf({ events: eventsOf([[100, 800, 800]]) }, init), {
     Controller: 90,
     Sending: 7,
@@ -176,7 +173,7 @@ t.test('a part is divided into waiting and work by what the event loop did meanw
   })
   t.equal(
     sentenceOf(shared, init),
-    'GET /x took 100.0 ms: controller show and other requests worked 40.0 ms, controller show worked 30.0 ms, controller show waited 20.0 ms.',
+    'GET /x took 100 ms: controller show and other requests worked 40 ms, controller show worked 30 ms, controller show waited 20 ms.',
   )
 })
 
@@ -186,10 +183,7 @@ t.test('the named parts are links to their details', async t => {
   const { sentence } = summarizeProfile({ profile, earlier: [], findings: [] })
   t.strictSame(
     sentence.filter(({ link }) => link !== '').map(({ link, text }) => `${text}: ${link}`),
-    [
-      'took 60.0 ms: /_profiler/abc123?panel=events#controller',
-      '3 queries took 30.0 ms: /_profiler/abc123?panel=database',
-    ],
+    ['took 60 ms: /_profiler/abc123?panel=events#controller', '3 queries took 30 ms: /_profiler/abc123?panel=database'],
   )
 })
 
@@ -206,7 +200,7 @@ t.test("the profiler's own listeners are never the cause", async t => {
   const processData = { events: { listeners: [toolbar] } }
   const init = { duration: 100, url: '/x', controller: 'show', processData }
   t.match(partsOf(data, init), { Profiler: 78, 'Listeners of kernel.response': 2 })
-  t.equal(sentenceOf(data, init), 'GET /x took 100.0 ms: controller show took 10.0 ms.')
+  t.equal(sentenceOf(data, init), 'GET /x took 100 ms: controller show took 10 ms.')
   const both = [
     ...spans.slice(0, 5),
     [-128, 'ToolbarListener.onResponse', 12_000, 60_000, 4],
@@ -215,7 +209,7 @@ t.test("the profiler's own listeners are never the cause", async t => {
   ]
   t.equal(
     sentenceOf({ events: { spans: both, dropped: 0 } }, init),
-    'GET /x took 100.0 ms: listener StampListener.onResponse took 12.0 ms, controller show took 10.0 ms.',
+    'GET /x took 100 ms: listener StampListener.onResponse took 12 ms, controller show took 10 ms.',
   )
 })
 
@@ -236,7 +230,7 @@ t.test('the functions of a framework have the time of listeners, and its handler
   const sentence = sentenceOf(data, init)
   t.equal(
     sentence,
-    'GET /somewhere took 100.0 ms: handler showUser took 60.0 ms, middleware session took 30.0 ms (app.js:3).',
+    'GET /somewhere took 100 ms: handler showUser took 60 ms, middleware session took 30 ms (app.js:3).',
   )
   const waiting = { events: { ...data.events, waits: [[40_000, 20_000, 20_000]] } }
   t.match(partsOf(waiting, init), { 'Waiting in the handler': 20, Handler: 40 })
@@ -309,17 +303,17 @@ t.test('the sentence names the longest part with its line, the usual time, and a
   const other = { ...finding, title: 'Insecure cookie', place: { panel: 'request' } }
   t.equal(
     sentenceOf(data, init, { earlier, findings: [other, finding] }),
-    'GET /blog took 412.0 ms, 4.2 times as long as usual: 50 queries took 380.0 ms (blog/list.ts:24); finding: N+1 queries.',
+    'GET /blog took 412 ms, 4.2 times as long as usual: 50 queries took 380 ms (blog/list.ts:24); finding: N+1 queries.',
   )
   t.equal(
     sentenceOf(data, init, { findings: [{ ...finding, place: { panel: 'events' } }, other] }),
-    'GET /blog took 412.0 ms: 50 queries took 380.0 ms (blog/list.ts:24); finding: N+1 queries.',
+    'GET /blog took 412 ms: 50 queries took 380 ms (blog/list.ts:24); finding: N+1 queries.',
     'otherwise the worst',
   )
   const several = [...queriesOf(30, 7), ...queriesOf(10, 3, 90)]
   t.equal(
     sentenceOf({ ...data, queries: { queries: several, omitted: 0 } }, { ...init, duration: 250, queries: 40 }),
-    'GET /blog took 250.0 ms: 40 queries took 210.0 ms, most of it at blog/list.ts:24.',
+    'GET /blog took 250 ms: 40 queries took 210 ms, most of it at blog/list.ts:24.',
   )
 })
 
@@ -335,34 +329,34 @@ t.test(
     const { place: _, ...unplaced } = finding
     const findings = [{ ...unplaced, title: 'A finding with a rather long title' }]
     const earlier = earlierOf(10, 10, 10, 10, 10)
-    const start = `GET /${'long-'.repeat(20).slice(0, 54)}… took 100.0 ms, 10 times as long as usual`
+    const start = `GET /${'long-'.repeat(20).slice(0, 54)}… took 100 ms, 10 times as long as usual`
     t.equal(
       sentenceOf({ events, queries: { queries, omitted: 0 } }, init, { earlier }),
-      `${start}: 9 queries took 90.0 ms.`,
+      `${start}: 9 queries took 90 ms.`,
     )
     const file = `a/${'folder/'.repeat(9)}list.ts`
     const one = queriesOf(1, 80).map(query => ({ ...query, caller: { file, line: 7 } }))
     const data = { events, queries: { queries: one, omitted: 0 } }
     t.equal(
       sentenceOf(data, { ...init, queries: 1 }, { earlier }),
-      `${start}: 1 query took 80.0 ms (…/folder/folder/folder/folder/list.ts:7).`,
+      `${start}: 1 query took 80 ms (…/folder/folder/folder/folder/list.ts:7).`,
     )
     const long = { ...init, queries: 1, errors: 1, exception: 'AnExceptionWithARatherLongNameThatSaysAll' }
     t.equal(
       sentenceOf(data, { ...long, status: 200 }, { earlier, findings }),
-      `${start}: 1 query took 80.0 ms (…/folder/folder/folder/folder/list.ts:7); exception: AnExceptionWithARatherLongNameThatSaysA….`,
+      `${start}: 1 query took 80 ms (…/folder/folder/folder/folder/list.ts:7); exception: AnExceptionWithARatherLongNameThatSaysA….`,
     )
     const controller = `${'long-'.repeat(20)}`
     const shorter = { events, queries: { queries: queriesOf(1, 50), omitted: 0 } }
-    const startOfThree = `GET /x took 100.0 ms: 1 query took 50.0 ms (blog/list.ts:24), controller`
+    const startOfThree = `GET /x took 100 ms: 1 query took 50 ms (blog/list.ts:24), controller`
     t.match(sentenceOf(shorter, { ...init, url: '/x', controller, queries: 1 }, { findings }), startOfThree)
     t.equal(
       sentenceOf(shorter, { ...init, controller, queries: 1 }, { earlier, findings }),
-      `${start}: 1 query took 50.0 ms (blog/list.ts:24); finding: A finding with a rather long title.`,
+      `${start}: 1 query took 50 ms (blog/list.ts:24); finding: A finding with a rather long title.`,
     )
     t.equal(
       sentenceOf({}, { url: '/', duration: 9 }, { findings }),
-      'GET / took 9.000 ms; finding: A finding with a rather long title.',
+      'GET / took 9.0 ms; finding: A finding with a rather long title.',
     )
   },
 )
@@ -372,29 +366,29 @@ t.test('the sentence names other causes', async t => {
   const events = { spans: spansOf(92), dropped: 0 }
   const init = { duration: 100, url: '/x', controller: 'ShopController.show' }
   const cases: [Profile['data'], string, ProfileInit?][] = [
-    [{ events, memory }, 'controller ShopController.show took 90.0 ms'],
-    [{ events, memory }, 'the controller took 90.0 ms', { controller: null }],
-    [{ events: { ...events, waits: [[2000, 90_000, 90_000]] } }, 'controller ShopController.show waited 90.0 ms'],
+    [{ events, memory }, 'controller ShopController.show took 90 ms'],
+    [{ events, memory }, 'the controller took 90 ms', { controller: null }],
+    [{ events: { ...events, waits: [[2000, 90_000, 90_000]] } }, 'controller ShopController.show waited 90 ms'],
     [
       {
         events,
         http: { calls: [{ client: 'fetch', method: 'GET', url: 'http://x/', start: 10, end: 90 }], omitted: 2 },
       },
-      '3 HTTP client calls took 80.0 ms',
+      '3 HTTP client calls took 80 ms',
     ],
     [
       {
         events,
         queries: { queries: [{ system: 'redis', text: 'GET a', start: 10, end: 90, source: 'channel' }], omitted: 0 },
       },
-      '1 cache call took 80.0 ms',
+      '1 cache call took 80 ms',
     ],
     [
       {
         events,
         templates: { renders: [{ name: 'shop/show', parent: -1, start: 10, duration: 80 }], omitted: 0, waited: 0 },
       },
-      'templates took 80.0 ms in shop/show',
+      'templates took 80 ms in shop/show',
     ],
     [
       {
@@ -408,7 +402,7 @@ t.test('the sentence names other causes', async t => {
           waited: 0,
         },
       },
-      'templates took 80.0 ms, most of it in shop/show',
+      'templates took 80 ms, most of it in shop/show',
     ],
     [
       {
@@ -422,34 +416,34 @@ t.test('the sentence names other causes', async t => {
           waited: 0,
         },
       },
-      'templates took 80.0 ms',
+      'templates took 80 ms',
     ],
     [
       { events: { spans: [...spansOf(92), ['request', 'ffffff', 10_000, 70_000, -1]], dropped: 0 } },
-      '1 sub-request took 70.0 ms, controller ShopController.show took 20.0 ms',
+      '1 sub-request took 70 ms, controller ShopController.show took 20 ms',
     ],
-    [{ events: { spans: spansOf(12), dropped: 0 } }, 'sending took 87.0 ms'],
+    [{ events: { spans: spansOf(12), dropped: 0 } }, 'sending took 87 ms'],
     [
       { events, memory: { ...memory, pauses: { count: 1, total: 60, first: [{ start: 10, duration: 60 }] } } },
-      'garbage collection took 60.0 ms, controller ShopController.show took 30.0 ms',
+      'garbage collection took 60 ms, controller ShopController.show took 30 ms',
     ],
     [
       { events, memory: { ...memory, blocks: [{ start: 10, duration: 70, cpu: 70, by: 'ffffff' }] } },
-      'other work blocked the event loop for 70.0 ms, controller ShopController.show took 20.0 ms',
+      'other work blocked the event loop for 70 ms, controller ShopController.show took 20 ms',
     ],
     [
       { events, memory: { ...memory, blocks: [{ start: 10, duration: 70, cpu: 70, by: '', isAlone: true }] } },
-      'work that was not recorded blocked the event loop for 70.0 ms, controller ShopController.show took 20.0 ms',
+      'work that was not recorded blocked the event loop for 70 ms, controller ShopController.show took 20 ms',
     ],
   ]
   for (const [data, cause, change] of cases)
-    t.equal(sentenceOf(data, { ...init, ...change }), `GET /x took 100.0 ms: ${cause}.`)
+    t.equal(sentenceOf(data, { ...init, ...change }), `GET /x took 100 ms: ${cause}.`)
   t.equal(
     sentenceOf(
       { events, queries: { queries: [{ system: 'mysql', text: 'SELECT 1', start: 10, source: 'span' }], omitted: 0 } },
       init,
     ),
-    'GET /x took 100.0 ms.',
+    'GET /x took 100 ms.',
     'the time of a query that is not over is not known',
   )
   t.equal(
@@ -457,9 +451,9 @@ t.test('the sentence names other causes', async t => {
       { events, http: { calls: [{ client: 'fetch', method: 'GET', url: 'http://x/', start: 10 }], omitted: 0 } },
       init,
     ),
-    'GET /x took 100.0 ms.',
+    'GET /x took 100 ms.',
   )
-  t.equal(sentenceOf({}, { ...init, duration: 0.9 }), 'GET /x took 0.900 ms.')
+  t.equal(sentenceOf({}, { ...init, duration: 0.9 }), 'GET /x took 0.90 ms.')
 })
 
 t.test('a slow listener is named with the line where it was registered', async t => {
@@ -474,25 +468,25 @@ t.test('a slow listener is named with the line where it was registered', async t
   const init = { duration: 100, url: '/x' }
   t.equal(
     sentenceOf({ events: { spans, dropped: 0 } }, { ...init, processData: { events: { listeners } } }),
-    'GET /x took 100.0 ms: listeners of kernel.request took 88.0 ms, most of it in GeoListener.onRequest (geo/geo-bundle.ts:12).',
+    'GET /x took 100 ms: listeners of kernel.request took 88 ms, most of it in GeoListener.onRequest (geo/geo-bundle.ts:12).',
   )
   t.equal(
     sentenceOf({ events: { spans: spans.slice(0, 2), dropped: 0 } }, init),
-    'GET /x took 100.0 ms: listener GeoListener.onRequest took 80.0 ms.',
+    'GET /x took 100 ms: listener GeoListener.onRequest took 80 ms.',
   )
   const even = [spans[0], ...[0, 1, 2].map(index => [5, `Part${index}.on`, index * 30_000, 30_000, 0])]
   t.equal(
     sentenceOf({ events: { spans: even, dropped: 0 } }, init),
-    'GET /x took 100.0 ms: listeners of kernel.request took 90.0 ms.',
+    'GET /x took 100 ms: listeners of kernel.request took 90 ms.',
   )
   const waits = [[0, 80_000, 80_000]]
   t.equal(
     sentenceOf({ events: { spans: spans.slice(0, 2), dropped: 0, waits } }, init),
-    'GET /x took 100.0 ms: listener GeoListener.onRequest waited 80.0 ms.',
+    'GET /x took 100 ms: listener GeoListener.onRequest waited 80 ms.',
   )
   t.equal(
     sentenceOf({ events: { spans, dropped: 0, waits } }, init),
-    'GET /x took 100.0 ms: listeners of kernel.request waited 80.0 ms.',
+    'GET /x took 100 ms: listeners of kernel.request waited 80 ms.',
     'which of two listeners has waited is not known',
   )
 })
@@ -507,17 +501,17 @@ t.test('the sentence of a failed request leads with the exception, and has no ot
   const init = { duration: 412, status: 500, exception: 'TypeError', url: '/blog', errors: 1 }
   t.equal(
     sentenceOf(data, init, { findings: [finding] }),
-    'GET /blog failed with 500 after 412.0 ms: TypeError at blog/list.ts:24: Cannot read properties of undefined.',
+    'GET /blog failed with 500 after 412 ms: TypeError at blog/list.ts:24: Cannot read properties of undefined.',
   )
-  t.equal(sentenceOf({}, { ...init, status: 404 }), 'GET /blog failed with 404 after 412.0 ms: TypeError.')
-  t.equal(sentenceOf({}, { ...init, status: 0 }), 'GET /blog had no response after 412.0 ms: TypeError.')
+  t.equal(sentenceOf({}, { ...init, status: 404 }), 'GET /blog failed with 404 after 412 ms: TypeError.')
+  t.equal(sentenceOf({}, { ...init, status: 0 }), 'GET /blog had no response after 412 ms: TypeError.')
   t.equal(
     sentenceOf(data, { ...init, outcome: 'crashed' }),
-    'GET /blog ended with the process after 412.0 ms: TypeError at blog/list.ts:24: Cannot read properties of undefined.',
+    'GET /blog ended with the process after 412 ms: TypeError at blog/list.ts:24: Cannot read properties of undefined.',
   )
   t.equal(
     sentenceOf({ exception: data.exception }, { ...init, status: 200, exception: 'TypeError' }),
-    'GET /blog took 412.0 ms; exception: TypeError.',
+    'GET /blog took 412 ms; exception: TypeError.',
     'an exception that a listener handled',
   )
 })
@@ -527,7 +521,7 @@ t.test('without a route, the sentence names the nearest one, or the methods of t
   const nearest = [{ name: 'blog', path: '/blog', position: 1, reason: 'path', text: 'Path does not match' }]
   const router = { outcome: 'not-found', path: '/blgo', nearest, total: 1 }
   const init = { duration: 5, url: 'http://localhost/blgo', exception: 'KERNEL_NO_ROUTE', status: 404 }
-  const start = 'GET /blgo failed with 404 after 5.000 ms: KERNEL_NO_ROUTE: '
+  const start = 'GET /blgo failed with 404 after 5.0 ms: KERNEL_NO_ROUTE: '
   t.equal(sentenceOf({ exception, router }, init), `${start}no route matches, the nearest is /blog.`)
   t.equal(
     sentenceOf({ exception, router: { ...router, allow: ['GET', 'POST'] } }, init),
@@ -541,21 +535,21 @@ t.test('without a route, the sentence names the nearest one, or the methods of t
 
 t.test('the sentence says how the request ended', async t => {
   const init = { url: 'http://localhost:8000/blog', duration: 12 }
-  t.equal(sentenceOf({}, { ...init, outcome: 'aborted' }), 'GET /blog took 12.0 ms and was aborted by the client.')
-  t.equal(sentenceOf({}, { ...init, outcome: 'stream-failed' }), 'GET /blog broke off after 12.0 ms.')
-  t.equal(sentenceOf({}, { ...init, outcome: 'unfinished' }), 'GET /blog was not complete after 12.0 ms.')
-  t.equal(sentenceOf({}, { ...init, status: 422, method: 'POST' }), 'POST /blog was answered with 422 in 12.0 ms.')
+  t.equal(sentenceOf({}, { ...init, outcome: 'aborted' }), 'GET /blog took 12 ms and was aborted by the client.')
+  t.equal(sentenceOf({}, { ...init, outcome: 'stream-failed' }), 'GET /blog broke off after 12 ms.')
+  t.equal(sentenceOf({}, { ...init, outcome: 'unfinished' }), 'GET /blog was not complete after 12 ms.')
+  t.equal(sentenceOf({}, { ...init, status: 422, method: 'POST' }), 'POST /blog was answered with 422 in 12 ms.')
   const response = { headers: [['location', 'http://localhost:8000/news']] }
-  t.equal(sentenceOf({ response }, { ...init, status: 302 }), 'GET /blog redirected to /news in 12.0 ms.')
-  t.equal(sentenceOf({}, { ...init, status: 304 }), 'GET /blog took 12.0 ms.')
+  t.equal(sentenceOf({ response }, { ...init, status: 302 }), 'GET /blog redirected to /news in 12 ms.')
+  t.equal(sentenceOf({}, { ...init, status: 304 }), 'GET /blog took 12 ms.')
   t.equal(
     sentenceOf({}, { ...init, parent: 'ffffff', controller: 'ShopController.price' }),
-    'Sub-request ShopController.price took 12.0 ms.',
+    'Sub-request ShopController.price took 12 ms.',
   )
-  t.equal(sentenceOf({}, { ...init, parent: 'ffffff', controller: null }), 'Sub-request GET /blog took 12.0 ms.')
-  t.equal(sentenceOf({}, { ...init, errors: 2, warnings: 1 }), 'GET /blog took 12.0 ms; 2 errors logged.')
-  t.equal(sentenceOf({}, { ...init, warnings: 1 }), 'GET /blog took 12.0 ms; 1 warning logged.')
-  t.equal(sentenceOf({}, init, { findings: [{ ...finding, severity: 'info' }] }), 'GET /blog took 12.0 ms.')
+  t.equal(sentenceOf({}, { ...init, parent: 'ffffff', controller: null }), 'Sub-request GET /blog took 12 ms.')
+  t.equal(sentenceOf({}, { ...init, errors: 2, warnings: 1 }), 'GET /blog took 12 ms; 2 errors logged.')
+  t.equal(sentenceOf({}, { ...init, warnings: 1 }), 'GET /blog took 12 ms; 1 warning logged.')
+  t.equal(sentenceOf({}, init, { findings: [{ ...finding, severity: 'info' }] }), 'GET /blog took 12 ms.')
 })
 
 t.test('a difference from the usual time is named from half as much on, with five earlier requests', async t => {
@@ -567,21 +561,21 @@ t.test('a difference from the usual time is named from half as much on, with fiv
   t.equal(compareWithUsual(5, { ...times, median: 1 }), undefined, 'milliseconds are noise')
   const init = { url: '/', duration: 100 }
   const earlier = earlierOf(...Array(5).fill(5))
-  t.equal(sentenceOf({}, init, { earlier }), 'GET / took 100.0 ms, 20 times as long as usual.')
+  t.equal(sentenceOf({}, init, { earlier }), 'GET / took 100 ms, 20 times as long as usual.')
   const cold = earlier.map(summary => ({ ...summary, isCold: true }))
-  t.equal(sentenceOf({}, init, { earlier: cold }), 'GET / took 100.0 ms.', 'cold requests are no measure')
-  t.equal(sentenceOf({}, { ...init, isCold: true }, { earlier }), 'GET / took 100.0 ms.', 'nor is one compared')
+  t.equal(sentenceOf({}, init, { earlier: cold }), 'GET / took 100 ms.', 'cold requests are no measure')
+  t.equal(sentenceOf({}, { ...init, isCold: true }, { earlier }), 'GET / took 100 ms.', 'nor is one compared')
   const slow = earlierOf(20, 20, 20, 20, 20)
-  t.equal(sentenceOf({}, { url: '/', duration: 10 }, { earlier: slow }), 'GET / took 10.0 ms.', 'not faster by itself')
+  t.equal(sentenceOf({}, { url: '/', duration: 10 }, { earlier: slow }), 'GET / took 10 ms.', 'not faster by itself')
   const afterEdit = (time: string) => {
     const edits = [{ time: Date.parse(time), files: ['shop.ts'] }]
     return sentenceOf({}, { url: '/', duration: 10, processData: { server: { edits } } }, { earlier: slow })
   }
-  t.equal(afterEdit('2026-11-20T23:15:09.000Z'), 'GET / took 10.0 ms, 2 times as fast as before the edit.')
-  t.equal(afterEdit('2026-11-20T23:15:05.000Z'), 'GET / took 10.0 ms.', 'only one request is from before the edit')
+  t.equal(afterEdit('2026-11-20T23:15:09.000Z'), 'GET / took 10 ms, 2 times as fast as before the edit.')
+  t.equal(afterEdit('2026-11-20T23:15:05.000Z'), 'GET / took 10 ms.', 'only one request is from before the edit')
   t.equal(
     sentenceOf({}, { ...init, outcome: 'aborted' }, { earlier }),
-    'GET / took 100.0 ms and was aborted by the client.',
+    'GET / took 100 ms and was aborted by the client.',
   )
 })
 

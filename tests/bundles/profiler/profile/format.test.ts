@@ -1,12 +1,20 @@
 import { t } from 'tap'
-import { formatShortDuration, TreeViewer, toValueRow } from '#bundles/profiler/profile/format.ts'
+import { formatBytes, formatDuration, formatShare, TreeViewer, toValueRow } from '#bundles/profiler/profile/format.ts'
 
-t.test('a short duration has two significant digits, and all of its whole milliseconds', async t => {
+t.test('a measured number has two significant digits, and all of its digits before the point', async t => {
   const durations = [0, 0.004, 0.0421, 0.0996, 0.5, 0.996, 8.205, 9.96, 11.4, 236.4, 999.4, 999.6, 1007, 9960, 75_400]
-  t.strictSame(durations.map(formatShortDuration), [
-    ...['0.000 ms', '0.004 ms', '0.042 ms', '0.10 ms', '0.50 ms', '1.0 ms', '8.2 ms', '10 ms', '11 ms', '236 ms'],
+  t.strictSame(durations.map(formatDuration), [
+    ...['0 ms', '0.004 ms', '0.042 ms', '0.10 ms', '0.50 ms', '1.0 ms', '8.2 ms', '10 ms', '11 ms', '236 ms'],
     ...['999 ms', '1.0 s', '1.0 s', '10 s', '75 s'],
   ])
+  const sizes = [0, -1023, 1024, -1536, 242_000, 1_500_000, 3 * 1024 ** 3]
+  t.strictSame(sizes.map(formatBytes), ['0 B', '-1023 B', '1.0 KiB', '-1.5 KiB', '236 KiB', '1.4 MiB', '3.0 GiB'])
+  const shares = [0, 0.0004, 0.004, 0.042, 0.125, 1]
+  t.strictSame(
+    shares.map(share => formatShare(share, 1)),
+    ['0 %', '<0.1 %', '0.40 %', '4.2 %', '13 %', '100 %'],
+  )
+  t.equal(formatShare(1, 0), '0 %', 'of nothing')
 })
 
 t.test('a value has its kind; an empty one is visible', async t => {

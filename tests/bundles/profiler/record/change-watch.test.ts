@@ -62,7 +62,8 @@ t.test('the reported changes of attributes equal those of a full comparison', as
 
 t.test('changes of headers, status and body of a response are reported', async t => {
   const response = Response.html('a')
-  const watch = new ResponseWatch(createResponseEvent({ response }))
+  const old: [string, string][] = []
+  const watch = new ResponseWatch(createResponseEvent({ response }), old)
   t.equal(watch.take(), undefined)
   response.headers.set('ETag', '1')
   response.headers.set('content-type', 'text/plain')
@@ -77,6 +78,11 @@ t.test('changes of headers, status and body of a response are reported', async t
   response.status = 404
   response.body = 'b'
   t.strictSame(watch.take(), ['removed header etag', 'changed the status', 'changed the body'])
+  t.strictSame(old, [
+    ['content-type', 'text/html; charset=UTF-8'],
+    ['etag', '1'],
+    ['etag', '1\n2'],
+  ])
 })
 
 t.test('a replaced response is reported as replaced, and the new one is watched', async t => {
@@ -96,7 +102,8 @@ t.test('the reported changes of headers equal those of a full comparison', async
     fc.property(fc.array(group), groups => {
       const response = new Response()
       const { headers } = response
-      const watch = new ResponseWatch(createResponseEvent({ response }))
+      const old: [string, string][] = []
+      const watch = new ResponseWatch(createResponseEvent({ response }), old)
       for (const changes of groups) {
         const before = new Map(['a', 'b', 'c'].map(name => [name, headers.getAll(name).join('\n')]))
         for (const { how, name, value } of changes) {
@@ -108,7 +115,13 @@ t.test('the reported changes of headers equal those of a full comparison', async
           if (value === old) return []
           return `${old === '' ? 'set' : value === '' ? 'removed' : 'changed'} header ${name}`
         })
+        old.length = 0
         t.strictSame((watch.take() ?? []).sort(), expected.sort())
+        const lost = expected.filter(change => !change.startsWith('set')).map(change => change.replace(/.* /, ''))
+        t.strictSame(
+          Object.fromEntries(old),
+          Object.fromEntries(lost.map(name => [name, before.get(name.toLowerCase())])),
+        )
       }
     }),
     { numRuns: 100 },

@@ -176,8 +176,8 @@ t.test('a validation that is not over, and issues that are not listed', async t 
   const whole = { ...open, end: 2, issues, omittedIssues: 1200 }
   const profile = createProfile({ validation: { validations: [open, whole], omitted: 0 } })
   const text = toText(plainEquals(await kernel.show('validation', profile)))
-  t.match(text, 'JSON body not over zod, +1.000 ms Received values 5')
-  t.match(text, 'JSON body refused, 1,201 issues zod, +1.000 ms, took 1.000 ms Field Message Received (all) wrong 5')
+  t.match(text, 'JSON body not over zod, +1.0 ms Received values 5')
+  t.match(text, 'JSON body refused, 1,201 issues zod, +1.0 ms, took 1.0 ms Field Message Received (all) wrong 5')
   t.match(text, '… 1,200 more issues')
   const markdown = toMarkdown(createShown({}, { profile }))
   t.match(markdown, 'JSON body: not over by `zod`\n')

@@ -1,3 +1,5 @@
+import { readdirSync, readFileSync } from 'node:fs'
+import path from 'node:path'
 import { t } from 'tap'
 import { joinModules } from '#bundles/profiler/web/assets.ts'
 
@@ -20,6 +22,17 @@ t.test('a module is joined with its imports: each of them runs once, before the 
 t.test('a module without imports stays as it is', async t => {
   const folder = t.testdir({ 'alone.js': '{\n  const local = 1;\n}\n' })
   t.equal(joinModules(folder, 'alone.js'), '{\n  const local = 1;\n}\n')
+})
+
+t.test('no text in the code of browsers has several lines, because indentation is removed', async t => {
+  const folder = path.resolve('dist/bundles/profiler/client')
+  const modules = readdirSync(folder).filter(name => name.endsWith('.js'))
+  t.ok(modules.length > 10)
+  const lines = modules.flatMap(name => readFileSync(path.join(folder, name), 'utf8').split('\n'))
+  t.strictSame(
+    lines.filter(line => line.split('`').length % 2 === 0),
+    [],
+  )
 })
 
 t.test('other imports and exports are refused', async t => {

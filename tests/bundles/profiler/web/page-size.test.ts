@@ -23,19 +23,19 @@ const rowsOf = (count: number) => Array.from({ length: count }, (_, index) => ({
 
 t.test('a table with more rows than a page has pages by the query', async t => {
   const first = page('/_profiler/abc?panel=logger', rowsOf(250))
-  t.equal(first.rows.length, 100)
+  t.equal(first.rows.length, 75)
   t.strictSame(first.pages, {
     table: 'logs',
-    range: '1–100 of 250',
+    range: '1–75 of 250',
     previousLink: '',
     nextLink: '/_profiler/abc?panel=logger&logs=2#logs',
   })
-  const last = page('/_profiler/abc?logs=3&text=x', rowsOf(250))
-  t.strictSame([last.rows.length, last.pages.range, last.pages.nextLink], [50, '201–250 of 250', ''])
-  t.equal(last.pages.previousLink, '/_profiler/abc?logs=2&text=x#logs')
+  const last = page('/_profiler/abc?logs=4&text=x', rowsOf(250))
+  t.strictSame([last.rows.length, last.pages.range, last.pages.nextLink], [25, '226–250 of 250', ''])
+  t.equal(last.pages.previousLink, '/_profiler/abc?logs=3&text=x#logs')
   t.strictSame(
     page('/_profiler/x?logs=99', rowsOf(250)).pages,
-    page('/_profiler/x?logs=3', rowsOf(250)).pages,
+    page('/_profiler/x?logs=4', rowsOf(250)).pages,
     'a page that is too high',
   )
   for (const search of ['logs=', 'logs=x', 'logs=-3', 'logs=0'])
@@ -43,7 +43,7 @@ t.test('a table with more rows than a page has pages by the query', async t => {
 })
 
 t.test('a short table is one page, with the rows that a filter hides', async t => {
-  const rows = rowsOf(100).map(row => ({ ...row, isHidden: row.index > 5 }))
+  const rows = rowsOf(75).map(row => ({ ...row, isHidden: row.index > 5 }))
   t.strictSame(page('/_profiler/x?logs=2', rows), { rows, pages: false })
   t.strictSame(page('/_profiler/x', undefined), { rows: [], pages: false })
 })
@@ -63,9 +63,9 @@ t.test('the page of a row is found by the id of its element', async t => {
   const rows = rowsOf(250).map(row => ({ ...row, again: [row.index + 5000], id: `own-${row.index}` }))
   for (const id of ['log-150', 'log-1150', 'log-5150', 'own-150']) {
     const found = page(`/_profiler/x?find=${id}&logs=3`, rows, 'log-')
-    t.strictSame([found.rows[0]?.index, found.pages.nextLink], [100, '/_profiler/x?logs=3#logs'], id)
+    t.strictSame([found.rows[0]?.index, found.pages.nextLink], [150, '/_profiler/x?logs=4#logs'], id)
   }
-  t.equal(page('/_profiler/x?find=log-999&logs=3', rows, 'log-').rows[0]?.index, 200, 'no row has it')
+  t.equal(page('/_profiler/x?find=log-999&logs=3', rows, 'log-').rows[0]?.index, 150, 'no row has it')
 })
 
 t.test('the pages have each row once, and are within the limits of rows and of characters', async t => {
@@ -76,8 +76,8 @@ t.test('the pages have each row once, and are within the limits of rows and of c
     for (let number = 1; ; number++) {
       const { pages, rows: shown } = page(`/_profiler/x?logs=${number}`, rows)
       seen.push(...shown.map(({ index }) => index))
-      assert(shown.length <= 100)
-      assert(shown.length === 1 || JSON.stringify(shown).length <= 101_000)
+      assert(shown.length <= 75)
+      assert(shown.length === 1 || JSON.stringify(shown).length <= 76_000)
       if (!pages || pages.nextLink === '') break
     }
     assert.deepEqual(

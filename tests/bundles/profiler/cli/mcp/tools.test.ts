@@ -174,9 +174,9 @@ t.test('statistics count main requests by route', async t => {
     await ask('route_statistics'),
     [
       '# 4 requests of 3 routes\n',
-      '- `shop`: 2 requests; p50 4.000 ms, p95 9.000 ms, p99 9.000 ms; slowest 9.000 ms `00000b`',
-      '- no route: 1 request; p50 5.000 ms, p95 5.000 ms, p99 5.000 ms; slowest 5.000 ms `00000d`',
-      '- `buy`: 1 request; p50 40.0 ms, p95 40.0 ms, p99 40.0 ms; queries: median 12, most 12; 1 error (100.0 %); slowest 40.0 ms `00000c`\n',
+      '- `shop`: 2 requests; p50 4.0 ms, p95 9.0 ms, p99 9.0 ms; slowest 9.0 ms `00000b`',
+      '- no route: 1 request; p50 5.0 ms, p95 5.0 ms, p99 5.0 ms; slowest 5.0 ms `00000d`',
+      '- `buy`: 1 request; p50 40 ms, p95 40 ms, p99 40 ms; queries: median 12, most 12; 1 error (100 %); slowest 40 ms `00000c`\n',
     ].join('\n'),
   )
   t.match(await ask('route_statistics', { sort: 'p99', limit: 1 }), /routes\n\n- `buy`.*\n- … and 2 more\n$/)

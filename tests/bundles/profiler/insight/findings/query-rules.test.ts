@@ -33,7 +33,7 @@ t.test('queries of one shape with other values are N+1, with the line of the app
     code: { file: 'bundles/shop/products.ts', line: 12 },
     evidence: { count: 51, time: 51 },
   })
-  t.equal(writeProblem(finding), 'N+1: SELECT * FROM products WHERE id = ? ran 51 times, 51.0 ms in total.')
+  t.equal(writeProblem(finding), 'N+1: SELECT * FROM products WHERE id = ? ran 51 times, 51 ms in total.')
   t.equal(
     writeAdvice(finding),
     'Load the rows of all items with one query (a join, or WHERE … IN (…)) instead of one per item: bundles/shop/products.ts:12.',
@@ -89,7 +89,7 @@ t.test('a slow query is a warning, a very slow one an error; each shape is repor
   t.hasStrict(worst, { severity: 'error', place: { anchor: 'query-1' }, evidence: { count: 2, time: 501 } })
   t.equal(
     worst && writeProblem(worst),
-    'SELECT * FROM products WHERE id = ? took 501.0 ms, and 1 other query of the same shape 100 ms or more.',
+    'SELECT * FROM products WHERE id = ? took 501 ms, and 1 other query of the same shape 100 ms or more.',
   )
   t.equal(others.length, 1)
   t.equal(
@@ -111,7 +111,7 @@ t.test('many rows and many queries are reported, but not for a second time', asy
   t.match(find(different, { queryTime: 38 }), [
     {
       rule: 'many-queries',
-      problem: 'The request ran 50 queries, which took 38.0 ms of its time.',
+      problem: 'The request ran 50 queries, which took 38 ms of its time.',
       place: { panel: 'database', anchor: undefined },
     },
   ])
@@ -227,7 +227,7 @@ t.test('queries after the response are late', async t => {
   t.match(late, [
     {
       rule: 'late-work',
-      problem: 'Work continued after the response was sent, for 20.0 ms: 1 query.',
+      problem: 'Work continued after the response was sent, for 20 ms: 1 query.',
       place: { panel: 'database', anchor: 'query-1' },
     },
   ])

@@ -143,7 +143,7 @@ t.test('a slow listener takes a least time, whatever the rest of its request tak
 t.test('the event loop was blocked by this request, by another one, or by unrecorded work', async t => {
   const blocked = (...blocks: readonly object[]) => find({ memory: { blocks } })
   t.hasStrict(blocked({ by: 'abc123', cpu: 200 }, { by: 'abc123', cpu: 250 }, { by: 'abc123', cpu: 199 }), [
-    { problem: 'This request blocked the event loop for 450.0 ms.', place: { panel: 'time' }, evidence: { count: 2 } },
+    { problem: 'This request blocked the event loop for 450 ms.', place: { panel: 'time' }, evidence: { count: 2 } },
   ])
   const [other, unknown] = blocked({ by: 'fedcba', cpu: 300 }, { cpu: 300 })
   t.hasStrict(other, { values: { token: 'fedcba' }, place: { panel: 'time', token: 'fedcba' } })
@@ -163,7 +163,7 @@ t.test('a synchronous call that waits blocks the event loop for all of its time,
   const inListener = { start: 10, duration: 801, cpu: 4, by: 'abc123', isOwn: true }
   t.hasStrict(blocked(inListener), [
     {
-      problem: 'This request blocked the event loop for 801.0 ms, in {name}.',
+      problem: 'This request blocked the event loop for 801 ms, in {name}.',
       values: { name: 'GeoListener.onRequest' },
       place: { panel: 'events', anchor: 'span-1' },
       evidence: { count: 1, time: 801 },
@@ -182,7 +182,7 @@ t.test('a synchronous call that waits blocks the event loop for all of its time,
     [
       {
         rule: 'blocked-loop',
-        problem: 'This request blocked the event loop for 801.0 ms, in {name}.',
+        problem: 'This request blocked the event loop for 801 ms, in {name}.',
         values: { name: 'execSync()' },
         code: { file: 'shop/show.ts', line: 12 },
       },
@@ -191,7 +191,7 @@ t.test('a synchronous call that waits blocks the event loop for all of its time,
   )
   const alone = { ...inListener, cpu: 801, by: '', isOwn: false }
   t.match(blocked({ ...alone, isAlone: false }), [
-    { problem: 'The event loop was blocked for 801.0 ms by work that was not recorded.' },
+    { problem: 'The event loop was blocked for 801 ms by work that was not recorded.' },
   ])
   t.match(blocked({ ...alone, isAlone: true }), [{ problem: /, in \{name\} or in work that was not recorded\.$/ }])
 })
@@ -204,7 +204,7 @@ t.test('work is late if it began after the response, or had not ended', async t 
   ])
   const log = (at: number) => ({ at, level: 'info', message: 'late' })
   t.match(late({ logger: { records: [log(9000), log(11_000), log(12_000)] } }), [
-    { problem: /for 2\.000 ms: 2 log messages\.$/, place: { panel: 'logger', anchor: 'log-1' } },
+    { problem: /for 2\.0 ms: 2 log messages\.$/, place: { panel: 'logger', anchor: 'log-1' } },
   ])
   t.strictSame(late({ logger: { records: [log(9000)] } }), [])
   const aborted = { ...call, end: 30, error: 'aborted', isAborted: true }

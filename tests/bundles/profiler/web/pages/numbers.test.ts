@@ -1,5 +1,5 @@
 import { t } from 'tap'
-import { formatShortDuration } from '#bundles/profiler/profile/format.ts'
+import { formatDuration } from '#bundles/profiler/profile/format.ts'
 import type { Profile } from '#bundles/profiler/profile/profile.ts'
 import { textOf } from '#tests/support/html.ts'
 import { createProfiledKernel } from '#tests/support/profiled-kernel.ts'
@@ -31,7 +31,7 @@ t.test('all panels of a profile, and the list, agree about its numbers', async t
   t.match(duration.request, /^[\d.]+ m?s$/)
   t.strictSame(duration, all(['request', 'overview', 'time'], duration.request))
   const list = textOf((await kernel.client.get('/_profiler/empty/search/results?limit=10&url=rich')).text)
-  t.match(list, formatShortDuration(summary.duration))
+  t.match(list, formatDuration(summary.duration))
 
   const queries = await valuesOf({ request: /([\d,]+) queries · /, time: /Database queries ?([\d,]+) in/ })
   t.strictSame(queries, all(['request', 'time'], String(summary.queries)))

@@ -48,6 +48,24 @@ t.test('a page of many recorded values is bounded, and has pages of rows', async
   t.match(pages[2], /1–\d+ of 450/)
 })
 
+t.test('a log of 500 messages and a list of 100 requests are light', async t => {
+  const kernel = await createProfiledKernel(t)
+  const { url } = await serveKernel(t, kernel)
+  const site = { file: 'bundles/shop/orders.ts', line: 12, column: 5, function: 'handleOrder' }
+  const records = Array.from({ length: 500 }, (_, order) => {
+    const template = `Order {order} was ${['priced', 'checked', 'sent'][order % 3]}.`
+    const message = template.replace('{order}', String(order))
+    return { at: order * 800, level: 'info', channel: 'shop', message, template, context: { order }, site }
+  })
+  const many = Array.from({ length: 100 }, (_, index) => ({ token: String(200_000 + index), queries: 3, queryTime: 2 }))
+  keep(kernel.storage, ...many, { token: 'abc123', data: { logger: { records, dropped: 0 } } })
+  const sizeOf = async (path: string) => Buffer.byteLength(await (await fetch(`${url}/_profiler/${path}`)).text())
+  const log = await sizeOf('abc123?panel=logger')
+  t.ok(log <= 60_000, `the log: ${log} bytes`)
+  const [few, all] = [await sizeOf('empty/search/results?limit=10'), await sizeOf('empty/search/results?limit=100')]
+  t.ok((all - few) / 90 <= 1250, `a row of the list: ${(all - few) / 90} bytes`)
+})
+
 t.test('a page of many calls with long bodies is bounded, and leads to all of a body', async t => {
   const kernel = await createProfiledKernel(t)
   const { url } = await serveKernel(t, kernel)

@@ -55,8 +55,8 @@ t.test('the tree shows the events in order, with times, places and changes', asy
     {
       id: 'span-0',
       name: 'kernel.request',
-      duration: '1.000 ms',
-      own: '0.100 ms',
+      duration: '1.0 ms',
+      own: '0.10 ms',
       bar: { x: '0.0', width: '20.0' },
       marks: 'node-dispatch lasts-100us lasts-1ms',
       children: [
@@ -64,7 +64,7 @@ t.test('the tree shows the events in order, with times, places and changes', asy
           id: 'span-1',
           name: 'Early.onRequest',
           priority: '8',
-          own: '0.140 ms',
+          own: '0.14 ms',
           site: { place: 'src/early.ts:7', at: '1' },
           marks: 'node-call changed lasts-100us',
           changes: [
@@ -112,8 +112,8 @@ t.test('the controller is at its call, with its dispatches, changes and exceptio
     {
       id: 'controller',
       name: 'SomeController',
-      duration: '1.000 ms',
-      own: '0.400 ms',
+      duration: '1.0 ms',
+      own: '0.40 ms',
       thrown: '',
       changes: [{ action: 'set attribute' }, { action: 'changed attribute' }],
       children: [{ name: 'custom', changes: [] }, { token: 'abcdef' }],
@@ -158,6 +158,50 @@ t.test('short repeated events without changes are one line', async t => {
   t.match(nodes, [{ children: [{ id: 'span-0' }, { id: 'span-2' }, { id: 'span-4' }] }])
 })
 
+t.test('listeners of the framework in a row are one line, except those that say something', async t => {
+  const bundle = 'framework'
+  const listener = (name: string, more: object = {}) => ({ event: 'kernel.request', name, priority: 5, ...more })
+  const names = ['one', 'two', 'slow', 'three', 'own', 'four', 'five', 'thrower']
+  const listeners = names.map(name => listener(name, name === 'own' ? {} : { bundle, site: 'sinfonietta/x.ts:1' }))
+  const call = (name: string, at: number, duration: number, ...more: unknown[]) => [5, name, at, duration, 0, ...more]
+  const spans = [
+    [null, 'kernel.request', 0, 5000],
+    call('one', 10, 100, 0, ['set attribute a']),
+    call('two', 120, 200),
+    call('slow', 400, 1500),
+    call('three', 2000, 10),
+    call('own', 2100, 10),
+    call('four', 2200, 10),
+    call('five', 2300, 20),
+    call('thrower', 2400, 20, 2),
+  ]
+  const profile = createProfile({ events: { spans } }, { processData: { events: { listeners } } })
+  const { nodes } = await eventsPanel.toView(createShown({}, { profile }))
+  const fold = { times: '', isOpen: false, priority: '', site: false, marks: /of-framework/ }
+  t.match(nodes, [
+    {
+      children: [
+        {
+          ...fold,
+          name: '2 listeners of the framework',
+          duration: '0.30 ms',
+          children: [{ id: 'span-1' }, { name: 'two' }],
+        },
+        { name: 'slow' },
+        { name: 'three', priority: '5', site: { place: 'x.ts:1' } },
+        { name: 'own' },
+        {
+          ...fold,
+          name: '2 listeners of the framework',
+          duration: '0.030 ms',
+          children: [{ name: 'four' }, { name: 'five' }],
+        },
+        { name: 'thrower' },
+      ],
+    },
+  ])
+})
+
 t.test('a page is limited, keeps the important rows, and links to the rest', async t => {
   const tick = (at: number) => [
     [null, `tick ${at % 4}`, at, 10],
@@ -189,13 +233,13 @@ t.test('listeners are called, or not called with the reason; events are orphaned
       name: 'Early.onRequest',
       priority: '8',
       calls: '1',
-      duration: '0.400 ms',
+      duration: '0.40 ms',
       site: { place: 'src/early.ts:7', at: '1' },
     },
     { name: 'Stopper.onRequest' },
-    { event: 'custom', name: 'anonymous', calls: '2', duration: '0.150 ms' },
+    { event: 'custom', name: 'anonymous', calls: '2', duration: '0.15 ms' },
     { name: 'thrower' },
-    { name: 'hanging', duration: '0.000 ms' },
+    { name: 'hanging', duration: '0 ms' },
   ])
   t.strictSame(view.notCalled, [
     {
@@ -310,6 +354,7 @@ t.test('the own time is the time without the inner spans; overlapping spans coun
     index: 0,
     kind: 'call',
     before: [],
+    oldHeaders: [],
     place: undefined,
     name: '',
     start,
@@ -356,7 +401,7 @@ t.test('of the request of another server, the panel shows the functions of its f
       {
         name: 'middleware',
         children: [
-          { name: 'session', priority: '', own: '2.000 ms', site: { place: 'app.js:3' }, thrown: '' },
+          { name: 'session', priority: '', own: '2.0 ms', site: { place: 'app.js:3' }, thrown: '' },
           { name: 'anonymous', site: { place: 'app.js:4' }, thrown: 'threw an error' },
         ],
       },

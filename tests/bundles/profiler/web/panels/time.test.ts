@@ -99,31 +99,31 @@ t.test('each duration is a row within its parent, also in sub-requests', async t
   t.strictSame(
     lines.map(({ className, duration, name, ownTime }) => [depthOf(className), name, duration, ownTime]),
     [
-      [0, 'GET /somewhere?q=1', '5.000 ms', '0.040 ms'],
-      [1, 'kernel.request', '1.000 ms', '0.800 ms'],
-      [2, 'SessionListener.onRequest', '0.200 ms', ''],
+      [0, 'GET /somewhere?q=1', '5.0 ms', '0.040 ms'],
+      [1, 'kernel.request', '1.0 ms', '0.80 ms'],
+      [2, 'SessionListener.onRequest', '0.20 ms', ''],
       [1, 'controller.get_callable', '0.050 ms', ''],
       [1, 'kernel.controller', '0.020 ms', ''],
       [1, 'controller.get_arguments', '0.030 ms', ''],
       [1, 'kernel.controller_arguments', '0.010 ms', ''],
-      [1, 'controller SomeController', '2.000 ms', '0.270 ms'],
-      [2, 'query', '0.230 ms', ''],
-      [2, 'custom.event', '0.600 ms', '0.000 ms'],
-      [3, 'GET shop.test/a', '1.000 ms', ''],
-      [3, 'listen', '0.500 ms', '0.040 ms'],
+      [1, 'controller SomeController', '2.0 ms', '0.27 ms'],
+      [2, 'query', '0.23 ms', ''],
+      [2, 'custom.event', '0.60 ms', '0 ms'],
+      [3, 'GET shop.test/a', '1.0 ms', ''],
+      [3, 'listen', '0.50 ms', '0.040 ms'],
       [4, 'PUT shop.test/b', '0.050 ms', ''],
-      [4, 'GET shop.test/a', '3.700 ms', ''],
-      [2, 'Sub-Request inner', '1.000 ms', '0.700 ms'],
-      [3, 'kernel.request', '0.300 ms', ''],
-      [2, 'page', '0.100 ms', '0.070 ms'],
+      [4, 'GET shop.test/a', '3.7 ms', ''],
+      [2, 'Sub-Request inner', '1.0 ms', '0.70 ms'],
+      [3, 'kernel.request', '0.30 ms', ''],
+      [2, 'page', '0.10 ms', '0.070 ms'],
       [3, 'part', '0.030 ms', ''],
-      [1, 'kernel.response', '1.800 ms', '0.990 ms'],
-      [2, 'SessionListener.onResponse', '0.800 ms', ''],
+      [1, 'kernel.response', '1.8 ms', '0.99 ms'],
+      [2, 'SessionListener.onResponse', '0.80 ms', ''],
       [2, 'open', '0.010 ms', ''],
       [1, 'kernel.finish_request', '0.010 ms', ''],
-      [1, 'response.send', '4.040 ms', ''],
-      [1, 'kernel.terminate', '0.500 ms', '0.050 ms'],
-      [2, 'Mailer.onTerminate', '0.450 ms', ''],
+      [1, 'response.send', '4.0 ms', ''],
+      [1, 'kernel.terminate', '0.50 ms', '0.050 ms'],
+      [2, 'Mailer.onTerminate', '0.45 ms', ''],
     ],
   )
 })
@@ -142,10 +142,10 @@ t.test('rows link to their details, and show problems', async t => {
   t.hasStrict(find('PUT shop.test/b'), [{ problem: 'failed' }])
   t.hasStrict(find('Sub-Request inner'), [{ link: '/_profiler/bcd234?panel=time' }])
   t.hasStrict(find('kernel.request'), [
-    { detail: '0.000 ms to 1.000 ms' },
-    { link: '/_profiler/bcd234?panel=events#span-0', detail: '2.000 ms to 2.300 ms' },
+    { detail: '0 ms to 1.0 ms' },
+    { link: '/_profiler/bcd234?panel=events#span-0', detail: '2.0 ms to 2.3 ms' },
   ])
-  t.hasStrict(find('query'), [{ link: '', note: 'database', detail: '1.150 ms to 1.500 ms' }])
+  t.hasStrict(find('query'), [{ link: '', note: 'database', detail: '1.1 ms to 1.5 ms' }])
   t.hasStrict(find('open'), [{ note: '', problem: 'not stopped' }])
 })
 
@@ -161,23 +161,23 @@ t.test('there is a lane for each category, one for warnings, and one for the gar
   t.strictSame(
     lanes.map(({ category, duration }) => [category, duration]),
     [
-      ['kernel', '7.760 ms'],
-      ['event', '0.600 ms'],
-      ['listener', '1.950 ms'],
-      ['controller', '2.000 ms'],
-      ['template', '0.100 ms'],
-      ['http', '3.800 ms'],
-      ['stopwatch', '0.240 ms'],
-      ['request', '1.000 ms'],
+      ['kernel', '7.8 ms'],
+      ['event', '0.60 ms'],
+      ['listener', '1.9 ms'],
+      ['controller', '2.0 ms'],
+      ['template', '0.10 ms'],
+      ['http', '3.8 ms'],
+      ['stopwatch', '0.24 ms'],
+      ['request', '1.0 ms'],
     ],
   )
   t.hasStrict(marks, [
-    { isError: false, title: 'warning at 1.500 ms: slow', link: '/_profiler/abc123?panel=logger#log-1' },
-    { isError: true, title: 'critical at 2.000 ms: down', link: '/_profiler/abc123?panel=logger#log-2' },
-    { isError: true, title: 'error at 1.950 ms: within', link: '/_profiler/bcd234?panel=logger#log-0' },
+    { isError: false, title: 'warning at 1.5 ms: slow', link: '/_profiler/abc123?panel=logger#log-1' },
+    { isError: true, title: 'critical at 2.0 ms: down', link: '/_profiler/abc123?panel=logger#log-2' },
+    { isError: true, title: 'error at 1.9 ms: within', link: '/_profiler/bcd234?panel=logger#log-0' },
   ])
   t.equal(moreMarks, 0)
-  t.strictSame({ pauseCount, pauseTime, pauses: pauses.length }, { pauseCount: 2, pauseTime: '0.100 ms', pauses: 2 })
+  t.strictSame({ pauseCount, pauseTime, pauses: pauses.length }, { pauseCount: 2, pauseTime: '0.10 ms', pauses: 2 })
 })
 
 t.test('threshold and categories are chosen in the URL', async t => {
@@ -249,13 +249,13 @@ t.test('in a part of the axis, rows of this part come before others', async t =>
 t.test('the slowest rows by own time are listed first, and rows name what they waited for', async t => {
   const { lines, slowest } = await view(shown)
   t.hasStrict(slowest.slice(0, 3), [
-    { name: 'response.send', time: '4.040 ms', width: '100%' },
-    { name: 'GET shop.test/a', time: '3.700 ms', category: 'http' },
-    { name: 'GET shop.test/a', time: '1.000 ms' },
+    { name: 'response.send', time: '4.0 ms', width: '100%' },
+    { name: 'GET shop.test/a', time: '3.7 ms', category: 'http' },
+    { name: 'GET shop.test/a', time: '1.0 ms' },
   ])
   t.equal(slowest.length, 10)
   const controller = lines.find(({ name }) => name === 'controller SomeController')
-  t.equal(controller?.detail, '1.110 ms to 3.110 ms, waiting 1.910 ms for HTTP client calls, 1.000 ms for sub-requests')
+  t.equal(controller?.detail, '1.1 ms to 3.1 ms, waiting 1.9 ms for HTTP client calls, 1.0 ms for sub-requests')
   t.strictSame(
     controller?.awaited.map(({ category }) => category),
     ['http', 'request'],
@@ -279,7 +279,7 @@ t.test('an unfinished call lasts until the profile was made', async t => {
   const hung = createShown({ events: { spans: spans.slice(0, 4) } })
   t.hasStrict((await view(hung)).lines.at(-1), {
     name: 'controller SomeController',
-    duration: '3.890 ms',
+    duration: '3.9 ms',
     problem: 'not finished',
   })
   const within = [
@@ -289,8 +289,8 @@ t.test('an unfinished call lasts until the profile was made', async t => {
   ]
   const { lines } = await view(createShown({ events: { spans: within } }))
   t.hasStrict(lines.slice(1), [
-    { name: 'kernel.request', duration: '5.000 ms', problem: 'not finished' },
-    { name: 'Hanging.onRequest', duration: '4.990 ms' },
+    { name: 'kernel.request', duration: '5.0 ms', problem: 'not finished' },
+    { name: 'Hanging.onRequest', duration: '5.0 ms' },
     { name: 'Sub-Request', link: '' },
   ])
   const late = createShown({ events: { spans: [[null, 'kernel.controller_arguments', 0, null]] } })
@@ -306,7 +306,7 @@ t.test('work after the response has a separate part, drawn smaller if it is long
     return (await view(createShown({ events: { spans: after } }))).after
   }
   t.strictSame(await afterOf(1500), { x: '80%', width: '20%', end: '' })
-  t.strictSame(await afterOf(60_000), { x: '70%', width: '30%', end: '66.0 ms' })
+  t.strictSame(await afterOf(60_000), { x: '70%', width: '30%', end: '66 ms' })
   t.equal(await afterOf(0), false)
   t.equal(await afterOf(50), false, 'too narrow to be seen')
 })
@@ -314,16 +314,16 @@ t.test('work after the response has a separate part, drawn smaller if it is long
 t.test('the metrics show the total, its parts, and the waiting time', async t => {
   const { metrics } = await timePanel.toView(shown)
   t.strictSame(metrics, [
-    { name: 'Total execution time', value: '5.000 ms' },
-    { name: 'Response ready · last byte', value: '4.960 ms · 5.000 ms' },
-    { name: 'Controller', value: '2.000 ms' },
-    { name: 'Templates, with those of sub-requests', value: '0.100 ms' },
-    { name: 'HTTP client calls', value: '3 in 3.800 ms' },
-    { name: 'Sub-requests', value: '1 in 1.000 ms' },
-    { name: 'On CPU', value: '1.500 ms (16.7 % of 9.000 ms)' },
-    { name: 'Waiting', value: '4.500 ms (50.0 % of 9.000 ms)' },
-    { name: 'Heap at the end', value: '12.0 MiB' },
-    { name: 'Peak memory usage of the process', value: '96.0 MiB' },
+    { name: 'Total execution time', value: '5.0 ms' },
+    { name: 'Response ready · last byte', value: '5.0 ms · 5.0 ms' },
+    { name: 'Controller', value: '2.0 ms' },
+    { name: 'Templates, with those of sub-requests', value: '0.10 ms' },
+    { name: 'HTTP client calls', value: '3 in 3.8 ms' },
+    { name: 'Sub-requests', value: '1 in 1.0 ms' },
+    { name: 'On CPU', value: '1.5 ms (17 % of 9.0 ms)' },
+    { name: 'Waiting', value: '4.5 ms (50 % of 9.0 ms)' },
+    { name: 'Heap at the end', value: '12 MiB' },
+    { name: 'Peak memory usage of the process', value: '96 MiB' },
   ])
 })
 
