@@ -18,7 +18,7 @@ const sources = path.join(import.meta.dirname, 'applications')
  * @type {readonly (readonly [name: string, dependencies: readonly string[], page: (visit: Visit) => Promise<string>, height: number])[]}
  */
 const frameworks = [
-  ['express', ['express', 'pg'], visit => visit('/articles'), 560],
+  ['express', ['express', 'pg'], visit => visit('/articles'), 590],
   ['fastify', ['fastify'], async visit => `${await visit('/orders/7/invoice')}?panel=exception`, 640],
   ['koa', ['koa', '@koa/router'], async visit => `${await visit('/basket')}?panel=time#timeline`, 720],
   ['hono', ['hono', '@hono/node-server'], async visit => `${await visit('/login', login)}?panel=console`, 520],
