@@ -8,12 +8,19 @@ import type { Redactor } from '../../lib/redact/redactor.ts'
 /** The services of the access log. */
 type AccessLogServices = Pick<Application, 'logger' | 'redactor' | 'signals'>
 
-/** Logs a line for each finished main request, except for health checks and routes with `_log: false`. */
-export function startAccessLog({ logger, redactor, signals }: AccessLogServices): void {
+/**
+ * Logs a line for each finished main request, except for health checks and routes with `_log: false`. `onlyPages` leaves out
+ * requests that no route has answered, such as those for assets, unless they have failed.
+ */
+export function startAccessLog(
+  { logger, redactor, signals }: AccessLogServices,
+  { onlyPages }: { readonly onlyPages: boolean },
+): void {
   const kinds = new AccessKinds(redactor)
   signals.on('request.finished', (finished: FinishedRequest) => {
     const { bytesSent, duration, isSent, request, response, route } = finished
     if (isHealthCheck(request) || request.attributes.get('_log') === false) return
+    if (onlyPages && route === undefined && response.status < 400) return
     const kind = kinds.find(request, route, response.status)
     const ms = Math.round(duration * 10) / 10
     const entry = new AccessEntry(kind, ms, bytesSent, request.clientIp)

@@ -1,5 +1,6 @@
 import { statSync } from 'node:fs'
 import path from 'node:path'
+import { inputsOf, type RouteInput } from '../../kernel/argument-sources.ts'
 import type { Application, Foundation } from '../../kernel/bundle.ts'
 import { type ConsoleCommand, exitCodes } from '../../kernel/console-command.ts'
 import { nameOfController } from '../../kernel/controller.ts'
@@ -12,6 +13,7 @@ import { NearestRoutes, type NearRoute } from '../../lib/routing/nearest-routes.
 import type { Route } from '../../lib/routing/route.ts'
 import type { RouteCollection } from '../../lib/routing/route-collection.ts'
 import { type RouteMatch, RouteMatcher } from '../../lib/routing/route-matcher.ts'
+import { type DescribedSchema, describeSchema } from '../../lib/schema/describe-schema.ts'
 import { showPath } from '../../lib/stack/stack-frames.ts'
 
 /** Creates the commands that describe the application. */
@@ -42,6 +44,7 @@ function createDebugRoutes(routes: Iterable<Route>): ConsoleCommand {
       { line: 'debug:routes', purpose: 'lists all routes' },
       { line: 'debug:routes home', purpose: 'shows the details of the route "home"' },
       { line: 'debug:routes /api --md', purpose: 'lists routes with "/api" in them, as Markdown' },
+      { line: 'debug:routes --json', purpose: 'lists all routes with the schemas of their inputs' },
     ],
     run({ arguments: { filter = '' } }, output) {
       const all = [...routes]
@@ -104,6 +107,7 @@ function describeRoute(route: Route, position: number): Document {
     ['Defaults', Object.keys(defaults).length === 0 ? 'none' : JSON.stringify(defaults)],
     ['Condition', condition === undefined ? 'none' : String(condition).replace(/\s+/g, ' ')],
     ['Controller', controllerOf(route)],
+    ['Inputs', describeInputs(route).map(inputToText).join('; ') || 'without a schema'],
     ['Priority', String(priority)],
     ['Position', String(position)],
   ]
@@ -124,8 +128,22 @@ function routeToJson(route: Route): object {
     defaults,
     hasCondition: route.condition !== undefined,
     controller: controllerOf(route),
+    inputs: describeInputs(route),
     priority,
   }
+}
+
+/** An input that a schema validates. */
+interface DescribedInput extends DescribedSchema {
+  readonly source: RouteInput['source']
+}
+
+function describeInputs(route: Route): DescribedInput[] {
+  return inputsOf(route).map(({ schema, source }) => ({ source, ...describeSchema(schema) }))
+}
+
+function inputToText({ fields, source, vendor }: DescribedInput): string {
+  return fields === undefined ? `${source} by ${vendor}` : `${source} by ${vendor}: ${fields.join(', ')}`
 }
 
 /** How many of the other routes are listed by default. */

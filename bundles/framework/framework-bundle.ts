@@ -65,7 +65,9 @@ function register(app: Application, options: ResolvedOptions, store: SessionStor
   addViewHelpers(app)
   addListeners(app, options, store, thrown)
   const { ACCEL_REDIRECT, ACCESS_LOG } = app.settings.of(frameworkSettings)
-  if (ACCESS_LOG ?? app.config.environment === 'prod') startAccessLog(app)
+  if (ACCESS_LOG ?? app.config.environment !== 'test') {
+    startAccessLog(app, { onlyPages: ACCESS_LOG === undefined && app.config.environment === 'dev' })
+  }
   if (ACCEL_REDIRECT.length > 0) new AccelRedirectListener(ACCEL_REDIRECT, app.directory).subscribe(app.dispatcher)
   app.commands.push(async () => (await import('./commands.ts')).createCommands(app))
   app.signals.on('server.listening', () => {
@@ -149,7 +151,7 @@ function addDevelopmentParts(app: Application, { without }: ResolvedOptions): vo
 
 /** The values of the settings of the framework bundle. */
 interface FrameworkSettings {
-  /** Whether a line is logged for each request. By default only in production. */
+  /** Whether a line is logged for each request. By default in production, and in development for pages only. */
   readonly ACCESS_LOG: boolean | undefined
   readonly ACCEL_REDIRECT: readonly AccelRedirect[]
   /** The Redis that stores the sessions of several machines. By default they are files in `var/sessions`. */
@@ -168,7 +170,7 @@ const asAccelRedirect: Conversion<AccelRedirect> = {
 const frameworkSettings: BundleSettings<FrameworkSettings> = defineSettings({
   /** It does not depend on `LOG_LEVEL`: see docs/guides/operation.md#the-access-log. */
   ACCESS_LOG: {
-    help: 'logs a line for each request; by default in production only',
+    help: 'logs a line for each request; by default in production, and in development for pages only',
     schema: asFlag,
     default: undefined,
   },

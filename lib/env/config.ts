@@ -180,7 +180,7 @@ function createKernelSettings(conditions: KernelConditions): BundleSettings<Kern
     LOG_LEVEL: {
       help: 'the lowest level that is logged',
       schema: asOneOf(...logLevels),
-      default: environment === 'dev' ? 'debug' : 'warning',
+      default: environment === 'dev' ? 'info' : 'warning',
     },
   })
 }

@@ -315,7 +315,7 @@ function formatReadable(record: LogRecord, isColoured: boolean): string {
   const style = (colour: Parameters<typeof styleText>[0], text: string) =>
     isColoured ? styleText(colour, text, { validateStream: false }) : text
 
-  const filled = new Set(placeholdersOf(template))
+  const filled = new Set(channel === 'access' ? accessNames : placeholdersOf(template))
   const isRest = (name: string, value: unknown) => value !== undefined && !filled.has(name) && !isLogError(value)
   const rest = Object.entries(context).filter(([name, value]) => isRest(name, value))
   // An error without a stack whose message is part of the line adds nothing.
@@ -332,6 +332,9 @@ function formatReadable(record: LogRecord, isColoured: boolean): string {
   ].join(' ')
   return [line, ...errors.flatMap(error => linesOf(error, ''))].map(text => `${text}\n`).join('')
 }
+
+/** The parts of a line of the access log that its message has. */
+const accessNames: readonly string[] = ['method', 'path', 'status']
 
 function toLocalTime(time: string): string {
   const date = new Date(time)

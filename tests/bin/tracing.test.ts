@@ -4,7 +4,7 @@ import { t } from 'tap'
 import { startTraceReceiver, toTree } from '#tests/support/trace-receiver.ts'
 import { startFixture, startProgram, startSite } from './site-process.ts'
 
-const production = { APP_ENV: 'prod', APP_SECRET: 'of one’s own, and long enough for production', LOG_LEVEL: 'info' }
+const production = { APP_ENV: 'prod', APP_SECRET: 'of one’s own, and long enough for production', LOG_LEVEL: 'debug' }
 
 t.test('the traces of two processes that call each other are one tree', async t => {
   const receiver = await startTraceReceiver(t)

@@ -79,8 +79,8 @@ export class RouterListener {
     const controller = route.controller as KnownAttributes['_controller']
     attributes.set('_controller', match.outcome === 'redirect' ? redirectController : controller)
     if (match.outcome === 'redirect') attributes.set('_location', match.location)
-    if (!this.#logger.isLevelEnabled('info') || attributes.get('_log') === false) return
-    this.#logger.withRequestId(request.id).info('Matched route "{route}".', {
+    if (!this.#logger.isLevelEnabled('debug') || attributes.get('_log') === false) return
+    this.#logger.withRequestId(request.id).debug('Matched route "{route}".', {
       route: route.name,
       route_parameters: parameters,
       request_uri: request.url,

@@ -130,15 +130,29 @@ t.test('the access log', async t => {
     t.equal(finished.length, 3)
   })
 
-  t.test('ACCESS_LOG turns it off in production, and on elsewhere', async t => {
+  t.test('ACCESS_LOG turns it off, and on in tests', async t => {
     const requestAll = async (variables: Record<string, string>) => {
       const { client, lines } = await start(t, variables)
       await client.get('/articles/7')
       return lines().length
     }
     t.equal(await requestAll({ ACCESS_LOG: '0' }), 0)
-    t.equal(await requestAll({ APP_ENV: 'dev' }), 0)
-    t.equal(await requestAll({ APP_ENV: 'dev', ACCESS_LOG: '1' }), 1)
+    t.equal(await requestAll({ APP_ENV: 'dev', ACCESS_LOG: '0' }), 0)
+    t.equal(await requestAll({ APP_ENV: 'test' }), 0)
+    t.equal(await requestAll({ APP_ENV: 'test', ACCESS_LOG: '1' }), 1)
+  })
+
+  t.test('in development, INFO has one line for each page, and none for an asset', async t => {
+    const listInfo = async (variables: Record<string, string>) => {
+      const { client, records } = await start(t, { APP_ENV: 'dev', ...variables })
+      await client.get('/articles/7')
+      await client.get('/assets/framework/error.css')
+      await client.get('/assets/framework/missing.css')
+      return records.filter(({ level }) => level === 'info').map(({ message }) => message)
+    }
+    const pages = ['GET /articles/7 200', 'GET /assets/framework/missing.css 404']
+    t.strictSame(await listInfo({}), pages)
+    t.strictSame(await listInfo({ ACCESS_LOG: '1' }), pages.toSpliced(1, 0, 'GET /assets/framework/error.css 200'))
   })
 
   t.test('a response that a client did not wait for is marked', async t => {

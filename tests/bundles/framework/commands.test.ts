@@ -1,13 +1,23 @@
 import path from 'node:path'
-import { type Bundle, createFrameworkBundle } from 'sinfonietta'
+import { type } from 'arktype'
+import { type Bundle, createFrameworkBundle, UploadedFile } from 'sinfonietta'
 import { createProfilerBundle } from 'sinfonietta/profiler'
 import { createTestKernel } from 'sinfonietta/testing'
 import { t } from 'tap'
+import * as v from 'valibot'
+import { z } from 'zod'
 import { createHiddenRouteRule } from '#bundles/framework/hidden-route-rule.ts'
 import { MemoryProfileStorage } from '#bundles/profiler/store/memory-profile-storage.ts'
 import { createProfiledTestKernel } from '#bundles/profiler/testing/create-profiled-test-kernel.ts'
 import { siteBundle } from '#bundles/site/site-bundle.ts'
-import { jsonBody } from '#kernel/argument-sources.ts'
+import {
+  checkedForm,
+  currentRequest,
+  formBody,
+  jsonBody,
+  queryValues,
+  routeParameters,
+} from '#kernel/argument-sources.ts'
 import { defineController } from '#kernel/controller.ts'
 import { Response } from '#lib/http/response.ts'
 import { Redactor } from '#lib/redact/redactor.ts'
@@ -59,6 +69,7 @@ t.test('debug:routes lists routes in the order in which they are tried', async t
       defaults: { _format: 'json' },
       hasCondition: true,
       controller: 'tenant',
+      inputs: [],
       priority: 5,
     },
   ])
@@ -66,6 +77,44 @@ t.test('debug:routes lists routes in the order in which they are tried', async t
   t.equal(none.code, 1)
   t.equal(none.stderr, 'No route has "nowhere" in its name, path, host or controller.\n')
   t.equal((await runInTerminal('__complete debug:routes ten', { load })).stdout, 'tenant\t/tenant/:id\n')
+})
+
+t.test('debug:routes describes the inputs of routes by their schemas', async t => {
+  const answer = () => Response.json({})
+  const broken = { '~standard': { version: 1, vendor: 'own', validate: (value: unknown) => ({ value }) } } as const
+  const shop: Bundle = {
+    name: 'shop',
+    register({ routes }) {
+      routes.post('order', '/order', [jsonBody(z.object({ item: z.string(), count: z.int().min(1) }))], answer)
+      routes.post(
+        'form',
+        '/form',
+        [checkedForm(v.object({ name: v.string(), photo: v.instance(UploadedFile) }))],
+        answer,
+      )
+      routes.post('file', '/file', [formBody(z.object({ photo: z.instanceof(UploadedFile) }))], answer)
+      routes.get('list', '/list', [queryValues(type({ 'page?': 'string' })), currentRequest], answer)
+      routes.get('item', '/item/:id', [routeParameters(broken)], answer)
+    },
+  }
+  const load = async () => [createFrameworkBundle(), shop]
+  const { stdout } = await run('debug:routes --json', { load })
+  const routes: { name: string; inputs: unknown[] }[] = JSON.parse(stdout)
+  const inputsOf = (wanted: string) => routes.find(({ name }) => name === wanted)?.inputs
+  t.match(inputsOf('order'), [
+    {
+      source: 'json',
+      vendor: 'zod',
+      schema: { type: 'object', properties: { item: { type: 'string' }, count: { type: 'integer', minimum: 1 } } },
+      fields: ['item', 'count'],
+    },
+  ])
+  t.strictSame(inputsOf('form'), [{ source: 'form', vendor: 'valibot', fields: ['name', 'photo'] }])
+  t.strictSame(inputsOf('file'), [{ source: 'form', vendor: 'zod', fields: ['photo'] }], 'JSON has no files')
+  t.match(inputsOf('list'), [{ source: 'query', vendor: 'arktype', schema: { type: 'object' }, fields: ['page'] }])
+  t.strictSame(inputsOf('item'), [{ source: 'route', vendor: 'own' }])
+  t.match((await run('debug:routes form', { load })).stdout, /^Inputs +form by valibot: name, photo$/m)
+  t.match((await run('debug:routes item', { load })).stdout, /^Inputs +route by own$/m)
 })
 
 t.test('debug:routes shows the details of a named route', async t => {
@@ -77,6 +126,7 @@ t.test('debug:routes shows the details of a named route', async t => {
   t.match(stdout, /^Defaults +\{"_format":"json"\}$/m)
   t.match(stdout, /^Condition +request => request\.query\.has\('yes'\)$/m)
   t.match(stdout, /^Position +1$/m)
+  t.match(stdout, /^Inputs +without a schema$/m)
   t.match((await run('debug:routes wild')).stdout, /^Aliases +none$\n(?:.*\n)*Methods +any$/m)
 })
 
@@ -276,7 +326,7 @@ t.test('debug:config lists settings and their origin, and no secret', async t =>
   )
   const some = JSON.parse((await run('debug:config log_ --json', { env: { APP_DEBUG: '0' } })).stdout)
   const help = 'the lowest level that is logged'
-  t.strictSame(some.settings, [{ name: 'LOG_LEVEL', value: 'debug', from: 'default', bundle: 'kernel', help }])
+  t.strictSame(some.settings, [{ name: 'LOG_LEVEL', value: 'info', from: 'default', bundle: 'kernel', help }])
   t.equal(some.isDebug, false)
   const flags = { APP_DEBUG: '0', PROFILER_MCP: '1', PROFILER_MCP_REPLAY: '1' }
   t.match(

@@ -417,6 +417,20 @@ t.test('a line of the access log has the same bytes, the first and later ones of
   t.equal(fc.check(property, { numRuns: 1000 }).counterexample, null)
 })
 
+t.test('a readable line of the access log says each fact once', t => {
+  const chunks: string[] = []
+  const stream = { write: (text: string) => chunks.push(text) }
+  const logger = createLogger({ level: 'info', format: 'readable', stream })
+  const kind = new AccessKind('GET', '/ferries/7', 'ferry', 200)
+  logger.access(kind.message, 'an-id', new AccessEntry(kind, 1.5, 30, '127.0.0.1'))
+  logger.error('Failed.')
+  t.match(
+    chunks.join(''),
+    /^\S+ INFO {5}access {2}GET \/ferries\/7 200 \{"route":"ferry","ms":1.5,"bytes":30,"client":"127.0.0.1"\} request=an-id\n/,
+  )
+  t.end()
+})
+
 t.test('lines of the access log are written together, a moment later or before another line', async t => {
   const chunks: string[] = []
   const stream = { write: (text: string) => chunks.push(text) }

@@ -44,7 +44,7 @@ t.test('the match is logged', async t => {
   listener.onRequest(createRequestEvent({ request: createRequest('/item/7') }))
   t.hasStrict(records, [
     {
-      level: 'info',
+      level: 'debug',
       channel: 'request',
       message: 'Matched route "item".',
       context: { route: 'item', request_uri: 'http://localhost/item/7', method: 'GET' },

@@ -115,7 +115,7 @@ t.test('claims can be chained', async t => {
     .calledInOrder('RouterListener.onRequest', 'CartListener.onResponse')
     .not.rendered()
     .logged('info', 'An order of Ada')
-    .logged('info', /^Matched route "\w+"\.$/, 1)
+    .logged('debug', /^Matched route "\w+"\.$/, 1)
     .logged('warning', undefined, 1)
     .not.logged('error')
     .sentRequests(2)

@@ -114,7 +114,7 @@ t.test('failed queries are shown with their statement and values, and lead to th
     report,
     /## Failed queries\n\n- 3\. .*\n- 4\. .*\n- 5\. .*FROM orders.*failed: `relation "orders" does not exist`/,
   )
-  t.match(report, /## Logs\n\n- \+[\d.]+ m?s info `request` `Matched route /)
+  t.match(report, /## Logs\n\n- \+[\d.]+ m?s debug `request` `Matched route /)
   t.notMatch(report, secret)
   t.notMatch((await client.get('/nowhere')).text, 'id="queries"')
 })

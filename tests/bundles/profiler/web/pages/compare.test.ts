@@ -41,7 +41,7 @@ t.test('two profiles are side by side, the differences first', async t => {
     text,
     /RouterListener\.onRequest ?kernel\.request, priority 32 router-listener\.ts:\d+ called, [^ ]+ m?s threw called/,
   )
-  t.match(text, 'Matched route &quot;{route}&quot;. only in B info, request logged')
+  t.match(text, 'Matched route &quot;{route}&quot;. only in B debug, request logged')
   t.match(text, /Controller only in B/)
   t.match(html, /<td class="delta full (slower|faster)">\s*<svg viewBox="-100 0 200 8"/)
   t.notMatch(html, 'style=')
