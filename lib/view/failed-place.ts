@@ -98,13 +98,21 @@ interface RenderFailure {
 }
 
 /**
- * Explains what was thrown during a render; `root` is the directory to which the names of files are relative, and `model` that of
- * the page.
+ * Explains what was thrown during a render; `root` is the directory to which the names of files are relative, `model` that of
+ * the page, and `innermost` the file of the innermost template that is known.
  */
-export function explainFailure(failure: unknown, root: string, model: object): RenderFailure {
+export function explainFailure(
+  failure: unknown,
+  root: string,
+  model: object,
+  innermost: string | undefined,
+): RenderFailure {
   const { column, lineNumber } = Object(failure) as { readonly column?: unknown; readonly lineNumber?: unknown }
   const [, file, line] = /^(.*): line (\d+)$/s.exec(String(lineNumber)) ?? []
-  if (file === undefined) return { reason: messageOf(failure), cause: failure, place: undefined }
+  if (file === undefined) {
+    const found = innermost === undefined ? undefined : explainArgument(failure, innermost, root, model)
+    return found ?? { reason: messageOf(failure), cause: failure, place: undefined }
+  }
   const place = { file: path.resolve(root, file), line: Number(line), column: Number(column) + 1 }
   if (failure instanceof HelperFailure) {
     const { thrown } = failure
@@ -128,18 +136,46 @@ function explainMissing(missing: MissingValue, { column, file, line }: CodePosit
   return `"${key}" of {{${path}}} is not defined, because "${above.join('.')}" is ${parent}${suggestion}`
 }
 
+/**
+ * Explains a missing parent in an argument of a helper, such as `{{#if user.name}}`: the error of Handlebars has no place. If
+ * several places have such a path, only the file is certain.
+ */
+function explainArgument(failure: unknown, file: string, root: string, model: object): RenderFailure | undefined {
+  const pattern = /^Cannot read properties of (null|undefined) \(reading '(.*)'\)$/
+  const [, parent, key = ''] = (failure instanceof TypeError && pattern.exec(failure.message)) || []
+  if (parent === undefined) return undefined
+  const found = listPaths(file).flatMap(({ loc, original = '', parts = [] }) => {
+    const above = parts.slice(0, parts.lastIndexOf(key))
+    return above.length > 0 && `${valueAt(model, above)}` === parent ? [{ above: above.join('.'), loc, original }] : []
+  })
+  const [first] = found
+  if (first?.loc === undefined || found.some(({ original }) => original !== first.original)) return undefined
+  const reason = `"${key}" of ${first.original} is not defined, because "${first.above}" is ${parent}`
+  const shown = path.relative(root, file)
+  if (found.length > 1) return { reason: `${shown}: ${reason}`, cause: undefined, place: undefined }
+  const { column, line } = first.loc.start
+  return { reason: `${shown}: line ${line}: ${reason}`, cause: undefined, place: { file, line, column: column + 1 } }
+}
+
+function valueAt(model: object, keys: readonly string[]): unknown {
+  return keys.reduce<unknown>((value, key) => (value === null ? null : Object(value)[key]), model)
+}
+
 type CodePosition = Pick<TemplatePlace, 'file' | 'line' | 'column'>
 
 /** The text of the path at a place in a template; empty if the file has changed since it was loaded. */
 function findPath(file: string, line: number, column: number): string {
+  const found = listPaths(file).find(({ loc }) => loc?.start.line === line && loc.start.column === column - 1)
+  return String(found?.original ?? '')
+}
+
+/** The paths in a template; none if the file has changed, and has a mistake now. */
+function listPaths(file: string) {
   try {
     const nodes = listNodes(createHandlebars().parseWithoutProcessing(readTemplate(file)))
-    const isThere = (start: { readonly line: number; readonly column: number } | undefined) =>
-      start?.line === line && start.column === column - 1
-    const found = nodes.find(({ loc, type }) => type === 'PathExpression' && isThere(loc?.start))
-    return String(found?.original ?? '')
+    return nodes.filter(({ type }) => type === 'PathExpression')
   } catch {
-    return ''
+    return []
   }
 }
 

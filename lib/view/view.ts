@@ -258,7 +258,9 @@ class HandlebarsView implements View {
 
   /** Makes the error of a page. Its first calls are the places in templates, as far as they are known. */
   #explain(name: string, failure: unknown, model: ViewModel): Error {
-    const { cause, place, reason } = explainFailure(failure, this.#root, Object(model))
+    const [innermost = name] = notedTemplates(failure)
+    const file = this.#files.find(each => each.name === innermost)?.file
+    const { cause, place, reason } = explainFailure(failure, this.#root, Object(model), file)
     const error = new VIEW_RENDER_FAILED([name, reason], cause === undefined ? {} : { cause })
     if (place === undefined) return error
     const failed = { name: this.#nameOf(place.file), ...place }

@@ -218,6 +218,22 @@ t.test('a field that the model lacks is an error that names file and line', asyn
   )
 })
 
+t.test('a missing parent in an argument of a helper is named, with its line if only one place has it', async t => {
+  const prepare = (view: View) => view.addHelper('eq', ({ positional: [one, other] }) => one === other)
+  const one = viewOfTemplates(t, { 'page.hbs': '{{#if other.name}}{{/if}}\n{{eq user.name "Ada"}}' }, prepare)
+  const reason = '"name" of user.name is not defined, because "user" is undefined'
+  t.equal(failureOf(t, one, { other: {} }), `templates/page.hbs: line 2: ${reason}`)
+  const two = viewOfTemplates(t, { 'page.hbs': '{{#if user.name}}{{/if}}\n{{eq user.name "Ada"}}' }, prepare)
+  t.equal(failureOf(t, two), `templates/page.hbs: ${reason}`)
+  const nothing = viewOfTemplates(t, { 'page.hbs': '{{#with order}}{{#if user.name.first}}{{/if}}{{/with}}' }, prepare)
+  t.equal(
+    failureOf(t, nothing, { order: { user: { name: null } }, user: { name: null } }),
+    'templates/page.hbs: line 1: "first" of user.name.first is not defined, because "user.name" is null',
+  )
+  const unsure = viewOfTemplates(t, { 'page.hbs': '{{#if user.name}}{{/if}}{{#if guest.name}}{{/if}}' }, prepare)
+  t.match(failureOf(t, unsure), /^Cannot read properties of undefined \(reading 'name'\)$/, 'two paths are possible')
+})
+
 t.test('the error of a page names the file whose text has failed', async t => {
   const partial = viewOfTemplates(t, { 'page.hbs': '\n\n{{> shop/menu}}', shop: { 'menu.hbs': '<nav>\n{{foo}}' } })
   t.equal(failureOf(t, partial), 'templates/shop/menu.hbs: line 2: "foo" is not defined')
