@@ -65,6 +65,7 @@ t.test('the documentation as a website', needsGenerator, async t => {
 
 async function checkInBrowser(t: Test, folder: string): Promise<void> {
   const place = '/assets/website'
+  const { version }: { version: string } = JSON.parse(readFileSync('package.json', 'utf8'))
   const kernel = await createTestKernel({
     bundles: [createFrameworkBundle(), { name: 'website', register: ({ files }) => files.add('website', folder) }],
   })
@@ -113,6 +114,23 @@ async function checkInBrowser(t: Test, folder: string): Promise<void> {
 
   await page.getByRole('searchbox').fill('<b>qwertzuiop</b>')
   await page.getByText('Nothing was found.').waitFor()
+  await page.keyboard.press('Escape')
+
+  const paper = () => page.evaluate<string>('getComputedStyle(document.body).backgroundColor')
+  await page.emulateMedia({ colorScheme: 'light' })
+  const light = await paper()
+  await page.emulateMedia({ colorScheme: 'dark' })
+  const dark = await paper()
+  t.not(light, dark)
+  await page.getByRole('button', { name: 'Theme: system' }).click()
+  t.equal(await paper(), light, 'a reader chooses the light theme')
+  await page.getByRole('link', { name: `Version ${version}` }).click()
+  t.equal(await page.locator('h1').innerText(), 'Changelog', 'the version leads to its changes')
+  t.equal(await paper(), light, 'the next page has the chosen theme')
+  await page.getByRole('button', { name: 'Theme: light' }).click()
+  t.equal(await paper(), dark)
+  await page.getByRole('button', { name: 'Theme: dark' }).click()
+  await page.getByRole('button', { name: 'Theme: system' }).waitFor()
   t.strictSame(complaints(), [], 'nothing fails, and nothing is loaded from elsewhere')
 }
 

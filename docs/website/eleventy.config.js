@@ -1,4 +1,4 @@
-import { readdirSync } from 'node:fs'
+import { readdirSync, readFileSync } from 'node:fs'
 import path from 'node:path'
 import { setUpMarkdown, toTitle } from './markdown.js'
 import { readNavigation } from './navigation.js'
@@ -42,6 +42,7 @@ export default function configure(config) {
     place: ({ page }) => toPath(page.inputPath),
     title: ({ page }) => toTitle(page.rawInput),
   })
+  config.addGlobalData('version', () => JSON.parse(readFileSync('package.json', 'utf8')).version)
   config.addGlobalData('navigation', () => readNavigation('docs/README.md', toPath))
 
   // Relative addresses make the website independent of its place: a folder of a host, or of a disk.

@@ -1,4 +1,7 @@
 import { options, settings } from './search-settings.js'
+import { chooseTheme } from './theme.js'
+
+chooseTheme(document.querySelector('button.theme'))
 
 /** The search, whose index is loaded when the field is first used, and the place of the page in the contents. */
 const root = new URL('..', import.meta.url)
