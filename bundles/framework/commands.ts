@@ -13,7 +13,7 @@ import { NearestRoutes, type NearRoute } from '../../lib/routing/nearest-routes.
 import type { Route } from '../../lib/routing/route.ts'
 import type { RouteCollection } from '../../lib/routing/route-collection.ts'
 import { type RouteMatch, RouteMatcher } from '../../lib/routing/route-matcher.ts'
-import { type DescribedSchema, describeSchema } from '../../lib/schema/describe-schema.ts'
+import { type DescribedSchema, toDescribedSchema } from '../../lib/schema/describe-schema.ts'
 import { showPath } from '../../lib/stack/stack-frames.ts'
 
 /** Creates the commands that describe the application. */
@@ -139,7 +139,7 @@ interface DescribedInput extends DescribedSchema {
 }
 
 function describeInputs(route: Route): DescribedInput[] {
-  return inputsOf(route).map(({ schema, source }) => ({ source, ...describeSchema(schema) }))
+  return inputsOf(route).map(({ schema, source }) => ({ source, ...toDescribedSchema(schema) }))
 }
 
 function inputToText({ fields, source, vendor }: DescribedInput): string {

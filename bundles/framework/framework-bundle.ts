@@ -65,8 +65,11 @@ function register(app: Application, options: ResolvedOptions, store: SessionStor
   addViewHelpers(app)
   addListeners(app, options, store, thrown)
   const { ACCEL_REDIRECT, ACCESS_LOG } = app.settings.of(frameworkSettings)
-  if (ACCESS_LOG ?? app.config.environment !== 'test') {
-    startAccessLog(app, { onlyPages: ACCESS_LOG === undefined && app.config.environment === 'dev' })
+  const { environment } = app.config
+  if (ACCESS_LOG ?? environment === 'prod') startAccessLog(app, { onlyPages: false })
+  else if (ACCESS_LOG === undefined && environment === 'dev') {
+    // Only the log of a server is a list of pages: a test examines its own messages.
+    app.signals.on('server.listening', () => startAccessLog(app, { onlyPages: true }))
   }
   if (ACCEL_REDIRECT.length > 0) new AccelRedirectListener(ACCEL_REDIRECT, app.directory).subscribe(app.dispatcher)
   app.commands.push(async () => (await import('./commands.ts')).createCommands(app))

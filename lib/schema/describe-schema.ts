@@ -15,7 +15,7 @@ export interface DescribedSchema {
  * Describes a schema without a call of its `validate`. Schemas of zod and ArkType have https://standardschema.dev/json-schema,
  * those of valibot if `toStandardJsonSchema` of `@valibot/to-json-schema` has wrapped them.
  */
-export function describeSchema(schema: StandardSchema): DescribedSchema {
+export function toDescribedSchema(schema: StandardSchema): DescribedSchema {
   const { vendor } = schema['~standard']
   const described = toJsonSchema(schema)
   // `properties` of JSON Schema, `entries` of valibot, `shape` of zod.

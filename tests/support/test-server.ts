@@ -27,7 +27,7 @@ export async function startServer(
 ): Promise<TestServer> {
   const kernel = await createTestKernel({
     bundles: [createFrameworkBundle(), siteBundle, probeBundle, ...bundles],
-    variables,
+    variables: { ACCESS_LOG: '0', ...variables },
   })
   t.teardown(() => kernel.close())
   return { ...kernel, ...(await serveKernel(t, kernel)) }

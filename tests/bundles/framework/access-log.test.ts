@@ -142,9 +142,11 @@ t.test('the access log', async t => {
     t.equal(await requestAll({ APP_ENV: 'test', ACCESS_LOG: '1' }), 1)
   })
 
-  t.test('in development, INFO has one line for each page, and none for an asset', async t => {
+  t.test('in development, INFO has one line for each page of a server, and none for an asset', async t => {
     const listInfo = async (variables: Record<string, string>) => {
-      const { client, records } = await start(t, { APP_ENV: 'dev', ...variables })
+      const { app, client, records } = await start(t, { APP_ENV: 'dev', ...variables })
+      if (variables.ACCESS_LOG === undefined) await client.get('/articles/1')
+      app.signals.emit('server.listening', { url: 'http://127.0.0.1:8000' })
       await client.get('/articles/7')
       await client.get('/assets/framework/error.css')
       await client.get('/assets/framework/missing.css')

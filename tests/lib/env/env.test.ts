@@ -150,7 +150,7 @@ t.test('config', async t => {
       debugAllowedIps: [],
       debugAllowedUsers: [],
       debugKey: undefined,
-      logLevel: 'debug',
+      logLevel: 'info',
     })
   })
 
