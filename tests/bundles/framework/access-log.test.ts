@@ -5,6 +5,7 @@ import fc from 'fast-check'
 import { type Bundle, createFrameworkBundle, type FinishedRequest } from 'sinfonietta'
 import { createRequest, createTestKernel, type TestKernel } from 'sinfonietta/testing'
 import { type Test, t } from 'tap'
+import { createProfiledTestKernel } from '#bundles/profiler/testing/create-profiled-test-kernel.ts'
 import { Response } from '#lib/http/response.ts'
 import { serveKernel } from '#tests/support/test-server.ts'
 import { until } from '#tests/support/until.ts'
@@ -155,6 +156,21 @@ t.test('the access log', async t => {
     const pages = ['GET /articles/7 200', 'GET /assets/framework/missing.css 404']
     t.strictSame(await listInfo({}), pages)
     t.strictSame(await listInfo({ ACCESS_LOG: '1' }), pages.toSpliced(1, 0, 'GET /assets/framework/error.css 200'))
+  })
+
+  t.test('a line is no work of its request, so it is not in the profile', async t => {
+    const page: Bundle = {
+      name: 'page',
+      register({ routes }) {
+        routes.get('page', '/', () => Response.text(''))
+      },
+    }
+    const variables = { ACCESS_LOG: '1' }
+    const kernel = await createProfiledTestKernel({ bundles: [createFrameworkBundle(), page], variables })
+    t.teardown(kernel.close)
+    const profile = await kernel.expectProfile(await kernel.client.get('/'))
+    t.match(linesOf(kernel), [{ message: 'GET / 200' }])
+    profile.logged('debug').not.logged('info').not.hadFindings('late-work')
   })
 
   t.test('a response that a client did not wait for is marked', async t => {

@@ -227,7 +227,8 @@ function observeLog({ directory, logger }: Pick<Foundation, 'directory' | 'logge
   const callers = new Callers(directory)
   const locate = () => callers.find()
   return logger.observe(record => {
-    const trace = findTrace()
+    // The access log is about a request, and not a part of its work.
+    const trace = record.channel === 'access' ? undefined : findTrace()
     if (trace === undefined) return
     logPart.of(trace).add(record, locate)
     trace.touch()
