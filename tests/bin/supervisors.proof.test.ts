@@ -77,7 +77,8 @@ t.test('a process that does not stop is killed, and the next one serves meanwhil
   cpSync(directory, copy, { recursive: true, verbatimSymlinks: true })
   const file = path.join(copy, bundle)
   const text = readFileSync(file, 'utf8')
-  const route = "app.routes.add({ name: 'hang', path: '/hang', controller: () => { console.log('It hangs.'); for (;;); } })"
+  const route =
+    "app.routes.add({ name: 'hang', path: '/hang', controller: () => { console.log('It hangs.'); for (;;); } })"
   writeFileSync(file, text.replace('register(app: Application) {\n', `$&    ${route}\n`))
   const other = startCountedProgram(t, ['superviseHastily', copy, '--port=0'])
   const address = await other.url()
