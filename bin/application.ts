@@ -4,7 +4,7 @@ import { pathToFileURL } from 'node:url'
 import { instrumentations, isInstrumented } from '../bundles/opentelemetry/instrumentations.ts'
 import type { Bundle } from '../kernel/bundle.ts'
 import { checkBundles, declareSettings, Kernel } from '../kernel/kernel.ts'
-import { type Config, readConfig } from '../lib/env/config.ts'
+import { type Config, describeDisagreement, readConfig } from '../lib/env/config.ts'
 import { readDotenv } from '../lib/env/dotenv.ts'
 import { CONFIG_INVALID } from '../lib/env/errors.ts'
 import { Settings, warnOfUnknownSettings } from '../lib/env/settings.ts'
@@ -82,6 +82,8 @@ export async function loadApplication(application: ApplicationSettings, options:
   try {
     const kernel = await (isServed ? Kernel.boot(kernelOptions) : Kernel.assemble(kernelOptions))
     await reportUnknown()
+    const disagreement = describeDisagreement(application.settings)
+    if (warns && disagreement !== undefined) logger.warning('{disagreement}.', { disagreement })
     return kernel
   } catch (error) {
     // The unknown name may be the mistyped name of a missing setting. After another failure, its bundle may be missing.

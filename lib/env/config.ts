@@ -53,8 +53,10 @@ export function readConfig(settings: Settings): Config {
   const name = environmentOf({ APP_ENV, NODE_ENV })
   const environment = asEnvironment.convert(name) ?? 'prod'
   const isProduction = NODE_ENV === 'production'
-  const isSecretOwn = name === 'prod'
-  const values = settings.declare(kernelName, createKernelSettings({ environment, isProduction, isSecretOwn }))
+  const isSecretOwn = name === 'prod' || isProduction || asFlag.convert(settings.textOf('APP_DEBUG') ?? '') === false
+  const disagreement = describeDisagreement(settings)
+  const advice = disagreement === undefined ? '' : `. ${disagreement}`
+  const values = settings.declare(kernelName, createKernelSettings({ environment, isProduction, isSecretOwn, advice }))
   return Object.freeze({
     environment,
     isDebug: !isProduction && (values.APP_DEBUG ?? false),
@@ -69,6 +71,18 @@ export function readConfig(settings: Settings): Config {
     debugKey: values.DEBUG_KEY,
     logLevel: values.LOG_LEVEL ?? 'warning',
   })
+}
+
+/**
+ * What is wrong if `NODE_ENV` is `production`, but `APP_ENV` chooses another environment: a new application has `APP_ENV=dev` in its
+ * `.env`, which then has no debug output, but is not in production.
+ */
+export function describeDisagreement(settings: Settings): string | undefined {
+  const APP_ENV = settings.textOf('APP_ENV')
+  if (settings.textOf('NODE_ENV') !== 'production' || APP_ENV === undefined || APP_ENV === 'prod') return undefined
+  const file = settings.files.APP_ENV
+  const place = file === undefined ? '' : ` in ${file}`
+  return `NODE_ENV is production, but APP_ENV is ${APP_ENV}${place}: set APP_ENV=prod in .env.local or the environment`
 }
 
 const none: readonly never[] = Object.freeze([])
@@ -98,10 +112,12 @@ interface KernelConditions {
   readonly isProduction: boolean
   /** Whether the secret must not be the shipped one. */
   readonly isSecretOwn: boolean
+  /** The end of the message about the secret. */
+  readonly advice: string
 }
 
 function createKernelSettings(conditions: KernelConditions): BundleSettings<KernelSettings> {
-  const { environment, isProduction, isSecretOwn } = conditions
+  const { environment, isProduction, isSecretOwn, advice } = conditions
   return defineSettings({
     NODE_ENV: { help: 'production turns debug off; without APP_ENV, it also chooses prod', default: undefined },
     APP_ENV: {
@@ -115,14 +131,14 @@ function createKernelSettings(conditions: KernelConditions): BundleSettings<Kern
       default: environment !== 'prod' && !isProduction,
     },
     /**
-     * The public one of a new application is refused in `prod`. See
+     * The public one of a new application is refused in `prod`, and where debug is off. See
      * docs/guides/protection.md#signed-and-encrypted-cookies.
      */
     APP_SECRET: {
       help: 'for signatures and encryption, by app.secrets',
-      schema: createSecretConversion(isSecretOwn),
+      schema: createSecretConversion(isSecretOwn, advice),
       secret: true,
-      ...(environment !== 'prod' && !isProduction && { default: shippedSecret }),
+      ...(environment !== 'prod' && !isSecretOwn && { default: shippedSecret }),
     },
     APP_SECRET_OLD: {
       help: 'earlier values of APP_SECRET: what they have signed or encrypted is still accepted',
@@ -188,10 +204,10 @@ function createKernelSettings(conditions: KernelConditions): BundleSettings<Kern
 /** A command for each system: Windows has no openssl. */
 const makeSecret = `node -p "crypto.randomBytes(32).toString('hex')"`
 
-function createSecretConversion(isOwn: boolean): Conversion<string> {
+function createSecretConversion(isOwn: boolean, advice: string): Conversion<string> {
   return {
     expected: isOwn
-      ? `a secret of its own with at least 32 random characters (${makeSecret} prints one); the one of the shipped .env is public`
+      ? `a secret of its own with at least 32 random characters (${makeSecret} prints one); the one of the shipped .env is public${advice}`
       : 'a text of at least 32 random characters',
     convert: text => (text.length >= 32 && !(isOwn && text === shippedSecret) ? text : undefined),
   }

@@ -264,7 +264,7 @@ t.test('config', async t => {
     t.throws(() => parseConfig(variables), { code: 'CONFIG_INVALID', message })
     t.throws(() => parseConfig({ NODE_ENV: 'production', APP_ENV: 'dev' }), {
       message:
-        'The configuration has mistakes:\n  APP_SECRET is not set; it must be a text of at least 32 random characters.',
+        /mistakes:\n {2}APP_SECRET is not set; it must be a secret of its own .*\. NODE_ENV is production, but APP_ENV is dev: /,
     })
     t.strictSame(
       readConfig(new Settings({ variables })),
@@ -294,4 +294,21 @@ t.test('config', async t => {
     })
     t.ok(parseConfig({ APP_SECRET: shippedSecret, APP_ENV: 'test' }))
   })
+
+  t.test(
+    'the shipped secret is refused where debug is off, with the reason if APP_ENV disagrees with NODE_ENV',
+    async t => {
+      const variables = { APP_SECRET: shippedSecret, APP_ENV: 'dev', NODE_ENV: 'production' }
+      const settings = new Settings({ variables, files: { APP_SECRET: '.env', APP_ENV: '.env' } })
+      readConfig(settings)
+      t.throws(() => settings.check(), {
+        message:
+          / APP_SECRET is not a secret of its own .* is public\. NODE_ENV is production, but APP_ENV is dev in \.env: set APP_ENV=prod in \.env\.local or the environment\.$/,
+      })
+      t.throws(() => parseConfig({ APP_SECRET: shippedSecret, APP_DEBUG: '0' }), { message: /own .* is public\.$/ })
+      t.throws(() => parseConfig({ APP_DEBUG: '0' }), {
+        message: / APP_SECRET is not set; it must be a secret of its own/,
+      })
+    },
+  )
 })
