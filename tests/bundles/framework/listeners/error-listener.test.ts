@@ -75,12 +75,13 @@ t.test('an error is critical, and logged with its place', async t => {
 })
 
 t.test(
-  'a request that is refused before routing, or that no route takes, is as loud as it is wanted to be',
+  'a request that is refused before routing, without a route or without a login, is as loud as it is wanted to be',
   async t => {
     const errors = [
       createError('KERNEL_NO_ROUTE', 404),
       createError('KERNEL_METHOD_NOT_ALLOWED', 405),
       createError('HTTP_HOST_FOREIGN', 400),
+      new HttpError(401, 'Log in.'),
       createError('HTTP_METHOD_UNKNOWN', 501),
       createError('HTTP_VERSION_UNSUPPORTED', 505),
     ]
