@@ -19,7 +19,7 @@ import type { Collector, FindingRule } from './profiler-contract.ts'
 // The import adds the types of the kernel's attributes.
 import type {} from './request-attributes.ts'
 
-/** Milliseconds after which a bundle that is still in `register` is logged. */
+/** Milliseconds after which a bundle that is still in `register` or `close` is logged. */
 const slowTime = 10_000
 
 /** Runs the steps of bundles. The error of a failed step names the bundle and the place in the application; its cause is the thrown value. */
@@ -63,24 +63,21 @@ export class BundleSteps {
   async close(bundles: readonly Bundle[]): Promise<Error[]> {
     const failures: Error[] = []
     for (const bundle of bundles.toReversed()) {
+      const slow = this.#warnWhenSlow(bundle, 'close')
       try {
         await bundle.close?.()
       } catch (error) {
         failures.push(this.#failed(bundle, 'close', error))
+      } finally {
+        clearTimeout(slow)
       }
     }
     return failures
   }
 
   /** @throws KERNEL_BUNDLE_WAITING if the process would end, because nothing is left that could settle the promise */
-  async #untilEnd({ name }: Bundle, pending: PromiseLike<unknown>): Promise<unknown> {
-    const slow = setTimeout(() => {
-      this.#logger.warning('The bundle "{bundle}" is still in register() after {seconds} seconds.', {
-        bundle: name,
-        seconds: slowTime / 1000,
-      })
-    }, slowTime)
-    slow.unref()
+  async #untilEnd(bundle: Bundle, pending: PromiseLike<unknown>): Promise<unknown> {
+    const slow = this.#warnWhenSlow(bundle, 'register')
     const ended = new AbortController()
     const idle = once(process, 'beforeExit', { signal: ended.signal }).then(() => {
       throw new KERNEL_BUNDLE_WAITING([])
@@ -91,6 +88,13 @@ export class BundleSteps {
       ended.abort()
       clearTimeout(slow)
     }
+  }
+
+  #warnWhenSlow({ name }: Bundle, step: 'register' | 'close'): NodeJS.Timeout {
+    const message = `The bundle "{bundle}" is still in ${step}() after {seconds} seconds.`
+    return setTimeout(() => {
+      this.#logger.warning(message, { bundle: name, seconds: slowTime / 1000 })
+    }, slowTime).unref()
   }
 
   #failed(bundle: Bundle, step: 'decorate' | 'register' | 'close', cause: unknown, services: object = {}): Error {

@@ -197,7 +197,7 @@ export const KERNEL_BUNDLE_KEY_INVALID: CodedErrorClass<[name: string, mistake: 
 
 /**
  * `register` waits for a promise, and the process would end because nothing is left that could settle it; the cause of
- * `KERNEL_BUNDLE_FAILED`. Settle the promise, or do not wait for it. A bundle that is still in `register` after ten
+ * `KERNEL_BUNDLE_FAILED`. Settle the promise, or do not wait for it. A bundle that is still in `register` or `close` after ten
  * seconds is logged.
  */
 export const KERNEL_BUNDLE_WAITING: CodedErrorClass<[]> = defineError(

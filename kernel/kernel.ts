@@ -14,7 +14,7 @@ import { RouteCollection } from '../lib/routing/route-collection.ts'
 import { SecretPaths } from '../lib/routing/secret-paths.ts'
 import { UrlGenerator } from '../lib/routing/url-generator.ts'
 import { Secrets } from '../lib/secrets.ts'
-import { createSignals } from '../lib/signals.ts'
+import { createSignals, ownSignals } from '../lib/signals.ts'
 import { describeValue, isClass, isPlainObject } from '../lib/text/describe-value.ts'
 import { findShapeMistakes } from '../lib/text/mistakes.ts'
 import type { TemplateFolder } from '../lib/view/template-files.ts'
@@ -134,7 +134,10 @@ export class Kernel {
       redactor,
       secrets: new Secrets(config.secret, config.oldSecrets),
       signals: createSignals(
-        error => logger.error('A signal handler failed.', { exception: error }),
+        (exception, signal, bundle) => {
+          const owner = bundle === undefined ? '' : ' (bundle "{bundle}")'
+          logger.error(`The handler of "{signal}"${owner} failed.`, { signal, bundle, exception })
+        },
         kernelSignals,
         (name, nearest) =>
           logger.warning('The signal "{name}" has no handler, but "{nearest}" has one.', { name, nearest }),
@@ -209,11 +212,12 @@ export class Kernel {
 }
 
 /**
- * The application as a bundle sees it: its listeners have its name. If a bundle of the application uses the log, the request
+ * The application as a bundle sees it: its listeners and signal handlers have its name. If a bundle of the application uses the log, the request
  * context is enabled, so that its messages have the ids of requests. An application that logs nothing does not pay for it.
  */
 function forBundle(app: Application, { isCore, name }: Bundle): Application {
-  const own = { ...app, dispatcher: new OwnedEventDispatcher(app.dispatcher, name) }
+  const dispatcher = new OwnedEventDispatcher(app.dispatcher, name)
+  const own = { ...app, dispatcher, signals: ownSignals(app.signals, name) }
   if (isCore) return own
   return Object.defineProperty(own, 'logger', {
     enumerable: true,

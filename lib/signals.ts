@@ -19,13 +19,30 @@ export interface Signals {
   emit<name extends keyof SignalMap>(name: name, value: SignalMap[name]): void
 }
 
+/** What is told of the error of a handler: the name of the signal, and the owner of the handler if it has one. */
+type OnHandlerError = (error: unknown, name: string, owner: string | undefined) => void
+
+const owners = new WeakMap<object, string>()
+
+/** Signals whose handlers have an owner, such as a bundle, which is told with their errors. */
+export function ownSignals(signals: Signals, owner: string): Signals {
+  return {
+    on(name, handler) {
+      if (typeof handler === 'function') owners.set(handler, owner)
+      return signals.on(name, handler)
+    },
+    has: name => signals.has(name),
+    emit: (name, value) => signals.emit(name, value),
+  }
+}
+
 /**
  * Creates signals. The error of a handler goes to `onError`, also that of a promise: it affects neither other handlers nor the emitter.
  * `known` are the names that have a meaning; other names are free, unless they are nearly the same. `onUnheard` is called once for
  * a name that is emitted without a handler, while a similar name has one.
  */
 export function createSignals(
-  onError: (error: unknown) => void,
+  onError: OnHandlerError,
   known: readonly string[] = [],
   onUnheard?: (name: string, nearest: string) => void,
 ): Signals {
@@ -41,12 +58,13 @@ export function createSignals(
     on(name, handler) {
       check('signals.on()', name)
       checkFunction(`signals.on("${name}", handler)`, 'the handler', handler)
+      const report = (error: unknown) => onError(error, name, owners.get(handler))
       const guarded = (value: unknown) => {
         try {
           const result: unknown = handler(value as SignalMap[typeof name])
-          if (isThenable(result)) result.then(undefined, onError)
+          if (isThenable(result)) result.then(undefined, report)
         } catch (error) {
-          onError(error)
+          report(error)
         }
       }
       emitter.on(name, guarded)

@@ -1,4 +1,6 @@
 import { mkdirSync, writeFileSync } from 'node:fs'
+import { mock } from 'node:test'
+import { setImmediate as nextTurn } from 'node:timers/promises'
 import { asInteger, type Bundle, HttpError } from 'sinfonietta'
 import { createTestKernel, silentLogger } from 'sinfonietta/testing'
 import { type Test, t } from 'tap'
@@ -35,6 +37,22 @@ t.test('bundles are registered in order, each when the one before it is ready, a
   const { close } = await boot(t, [bundle('a'), bundle('b'), { name: 'c', register() {} }])
   await close()
   t.strictSame(calls, ['register a', 'a is ready', 'register b', 'b is ready', 'close b', 'close a'])
+})
+
+t.test('a bundle that is still in register() or close() after ten seconds is logged', async t => {
+  mock.timers.enable({ apis: ['setTimeout'] })
+  t.teardown(() => mock.timers.reset())
+  const work = (milliseconds: number) => async () => {
+    await nextTurn()
+    mock.timers.tick(milliseconds)
+  }
+  const bundle = (name: string, time: number): Bundle => ({ name, register: work(time), close: work(time) })
+  const { close, records } = await boot(t, [bundle('quick', 9_999), bundle('mails', 10_000)])
+  await close()
+  t.strictSame(
+    records.map(({ level, message }) => [level, message]),
+    ['register', 'close'].map(step => ['warning', `The bundle "mails" is still in ${step}() after 10 seconds.`]),
+  )
 })
 
 t.test('a refused route is named, also when the place of its declaration is not known', async t => {
@@ -305,14 +323,19 @@ t.test('a mistake in a template is found when the kernel boots', async t => {
   await t.rejects(boot(t, [], { 'page.hbs': '{{> nowhere}}' }), { code: 'VIEW_TEMPLATE_INVALID' })
 })
 
-t.test('a signal handler that throws is logged', async t => {
-  const { app, records } = await boot(t, [])
-  app.signals.on('test.kernel', () => {
+t.test('a signal handler that throws is logged, with the signal and its bundle', async t => {
+  const fail = () => {
     throw new Error('deaf')
-  })
+  }
+  const bundle: Bundle = { name: 'mails', register: ({ signals }) => void signals.on('test.kernel', fail) }
+  const { app, records } = await boot(t, [bundle])
+  app.signals.on('test.kernel', async () => fail())
   app.signals.emit('test.kernel', undefined)
-  t.hasStrict(records, [
-    { level: 'error', message: 'A signal handler failed.', context: { exception: { message: 'deaf' } } },
+  await nextTurn()
+  const logged = records.map(({ context, level, message }) => [level, message, context.exception])
+  t.match(logged, [
+    ['error', 'The handler of "test.kernel" (bundle "mails") failed.', { message: 'deaf' }],
+    ['error', 'The handler of "test.kernel" failed.', { message: 'deaf' }],
   ])
 })
 
