@@ -15,7 +15,7 @@ interface TestOptions {
   readonly isDirect?: boolean
   /** Makes programs of all tests, for a run in which no test is named. By default each test is a program. */
   readonly group?: (programs: readonly string[]) => readonly string[]
-  /** A module that is loaded before each test. */
+  /** A module that is loaded before each test; by default, one that lets the libraries of databases report their queries. */
   readonly preload?: string
   /** Prints the output of tap, which always runs then. By default, tap prints it. */
   readonly print?: (tap: Readable) => Promise<void>
@@ -129,7 +129,10 @@ const endSignals = ['SIGINT', 'SIGTERM', 'SIGHUP'] as const
 /** The options of Node for a test: modules that are loaded before it, such as the instrumentations of an application. */
 function listPreloads(directory: string, sources: Sources, preload: string | undefined): string[] {
   const isInstrumented = existsSync(sources.toProgram(path.join(directory, 'instrumentation.ts')))
-  const modules = [...(isInstrumented ? [new URL('instrument-tests.js', import.meta.url)] : []), preload ?? []].flat()
+  const modules = [
+    ...(isInstrumented ? [new URL('instrument-tests.js', import.meta.url)] : []),
+    preload ?? new URL('open-libraries.js', import.meta.url),
+  ]
   return modules.map(module => `--import=${module}`)
 }
 

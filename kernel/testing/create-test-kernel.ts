@@ -1,6 +1,7 @@
 import { readConfig } from '../../lib/env/config.ts'
+import { CONFIG_INVALID } from '../../lib/env/errors.ts'
 import { Settings } from '../../lib/env/settings.ts'
-import { checkOptions } from '../../lib/errors/arguments.ts'
+import { checkObject, checkOptions } from '../../lib/errors/arguments.ts'
 import type { EventDispatcher } from '../../lib/event-dispatcher/event-dispatcher.ts'
 import type { Request } from '../../lib/http/request.ts'
 import { Response } from '../../lib/http/response.ts'
@@ -15,7 +16,7 @@ import { ControllerResolver } from '../controller.ts'
 import { KERNEL_CONTROLLER_MISSING } from '../errors.ts'
 import { RequestEvent } from '../events.ts'
 import { HttpKernel } from '../http-kernel.ts'
-import { Kernel } from '../kernel.ts'
+import { checkBundles, Kernel } from '../kernel.ts'
 import { RequestContext } from '../request-context.ts'
 import {
   type ClientRequestInit,
@@ -59,6 +60,7 @@ export interface TestKernel {
 
 /** Boots a kernel with these bundles for a test. It prints nothing, and ignores the environment of the process. */
 export async function createTestKernel(options: TestKernelOptions): Promise<TestKernel> {
+  checkObject('createTestKernel()', options, testKernelShape)
   checkOptions('createTestKernel()', options, testKernelShape)
   const { bundles, directory = process.cwd(), dispatcher, variables } = options
   const records: LogRecord[] = []
@@ -70,11 +72,22 @@ export async function createTestKernel(options: TestKernelOptions): Promise<Test
   const logger = createLogger({ level: 'debug', format: 'json', stream, redactor })
   logger.observe(record => records.push(record))
   const test = dispatcher === undefined ? [] : [createDispatcherBundle(dispatcher)]
-  const all = [...test, ...bundles]
-  const kernel = await Kernel.boot({ settings, config, directory, bundles: all, logger, redactor })
+  const all = [...test, ...checkBundles(bundles)]
+  const kernel = await Kernel.boot({ settings, config, directory, bundles: all, logger, redactor }).catch(
+    adviseOnVariables,
+  )
   const trustedProxies = new TrustedProxies(config.trustedProxies, config.trustedHeaders)
   const createClient = (client: TestClientOptions = {}) => new KernelClient(kernel.app, { trustedProxies, ...client })
   return { app: kernel.app, client: createClient(), createClient, records, close: () => kernel.close() }
+}
+
+/** A setting without a value may have one in the environment, which tests do not read. */
+function adviseOnVariables(error: Error): never {
+  const missing = [...error.message.matchAll(/^ {2}([A-Z][A-Z\d_]*) is not set/gm)].map(([, name]) => `${name}: …`)
+  if (!(error instanceof CONFIG_INVALID) || missing.length === 0) throw error
+  const mistakes = error.message.slice(error.message.indexOf('\n') + 1)
+  const advice = `A test reads neither .env files nor the environment: pass variables: { ${missing.join(', ')} }.`
+  throw new CONFIG_INVALID([`${mistakes}\n${advice}`])
 }
 
 /** Refuses requests for routes that no listener would find: the test would only see the status 500. */

@@ -244,7 +244,8 @@ t.test('tests are given to tap by their programs, and its exit code is theirs', 
   writeFileSync(path.join(alone, 'tests/deep/helper.ts'), '')
   const noted = () => JSON.parse(readFileSync(path.join(alone, 'noted.json'), 'utf8'))
   const reporter = '--node-arg=--test-reporter=tap'
-  const defaults = [reporter, '--disable-coverage', '--test-env=TAP_TYPE_STRIP_ONLY=1']
+  const libraries = `--node-arg=--import=${pathToFileURL(path.resolve('dist/bin/open-libraries.js'))}`
+  const defaults = [libraries, reporter, '--disable-coverage', '--test-env=TAP_TYPE_STRIP_ONLY=1']
 
   t.equal(await runApplicationTests(alone, ['--reporter=tap'], { isDirect: true }), 3)
   t.strictSame(noted(), {
@@ -257,6 +258,7 @@ t.test('tests are given to tap by their programs, and its exit code is theirs', 
     3,
   )
   t.strictSame(noted().parameters, [
+    libraries,
     reporter,
     '--allow-incomplete-coverage',
     '--test-env=TAP_TYPE_STRIP_ONLY=1',

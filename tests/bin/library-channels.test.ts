@@ -1,8 +1,9 @@
 import { execFileSync, spawnSync } from 'node:child_process'
-import { mkdirSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
+import { mkdirSync, mkdtempSync, readFileSync, rmSync, symlinkSync, writeFileSync } from 'node:fs'
 import { createRequire } from 'node:module'
 import { tmpdir } from 'node:os'
 import path from 'node:path'
+import { pathToFileURL } from 'node:url'
 import type { Client, Pool, QueryResult } from 'pg'
 import type { Sql } from 'postgres'
 import type { Request } from 'sinfonietta'
@@ -404,4 +405,26 @@ t.test('only development with one of the libraries loads what changes them', asy
   t.equal(isLoaded('dev'), 'true')
   t.equal(isLoaded('prod'), 'false')
   t.equal(isLoaded('dev', 'pg'), 'false', 'excluded')
+})
+
+t.test('the tests of an application see the queries of its libraries', async t => {
+  const folder = mkdtempSync(path.join(tmpdir(), 'queries-'))
+  t.teardown(() => rmSync(folder, { recursive: true }))
+  mkdirSync(path.join(folder, 'node_modules'))
+  symlinkSync(process.cwd(), path.join(folder, 'node_modules/sinfonietta'))
+  symlinkSync(path.resolve('node_modules/better-sqlite3'), path.join(folder, 'node_modules/better-sqlite3'))
+  mkdirSync(path.join(folder, 'templates'))
+  const program = `
+    import Database from 'better-sqlite3'
+    import { createFrameworkBundle, Response } from 'sinfonietta'
+    import { createProfiledTestKernel } from 'sinfonietta/profiler/testing'
+    const database = new Database(':memory:')
+    const show = () => Response.json(database.prepare('SELECT 1').all())
+    const shop = { name: 'shop', register: ({ routes }) => void routes.get('home', '/', show) }
+    const kernel = await createProfiledTestKernel({ bundles: [createFrameworkBundle(), shop] })
+    ;(await kernel.expectProfile(await kernel.client.get('/'))).ran(1)
+    await kernel.close()`
+  writeFileSync(path.join(folder, 'shop.mjs'), program)
+  const preload = `--import=${pathToFileURL(path.resolve('dist/bin/open-libraries.js'))}`
+  t.equal(spawnSync(process.execPath, [preload, 'shop.mjs'], { cwd: folder, encoding: 'utf8' }).stderr, '')
 })

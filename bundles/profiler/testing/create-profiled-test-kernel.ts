@@ -1,9 +1,11 @@
 import { setTimeout as wait } from 'node:timers/promises'
+import { checkBundles } from '../../../kernel/kernel.ts'
 import {
   createTestKernel,
   type TestKernel,
   type TestKernelOptions,
 } from '../../../kernel/testing/create-test-kernel.ts'
+import { checkObject } from '../../../lib/errors/arguments.ts'
 import type { Request } from '../../../lib/http/request.ts'
 import { Inspector } from '../insight/findings/inspector.ts'
 import { showProfile } from '../insight/relatives.ts'
@@ -38,8 +40,9 @@ export interface ProfiledTestKernel extends TestKernel {
  * the disk.
  */
 export async function createProfiledTestKernel(options: ProfiledTestKernelOptions): Promise<ProfiledTestKernel> {
+  checkObject('createProfiledTestKernel()', options, { bundles: true })
   const { bundles, directory, dispatcher, variables, ...recording } = options
-  if (!bundles.some(({ name }) => name === 'framework')) {
+  if (!checkBundles(bundles).some(({ name }) => name === 'framework')) {
     throw new TypeError('The profiler needs the framework: put createFrameworkBundle first among the bundles.')
   }
   const storage = new MemoryProfileStorage()
@@ -79,7 +82,8 @@ async function createExpectation(
   const found = await Promise.all(stored.profile.children.map(token => storage.find(token)))
   const children = found.filter(child => child !== undefined)
   const subRequests = await Promise.all(children.map(child => createExpectation(storage, inspector, child)))
-  return new ProfileExpectation(await showProfile(stored, storage, inspector), subRequests)
+  const rules = inspector.rules.map(({ name }) => name)
+  return new ProfileExpectation(await showProfile(stored, storage, inspector), subRequests, undefined, rules)
 }
 
 /** Milliseconds: a profile is stored after its response was sent, on a busy machine much later. */

@@ -1,9 +1,12 @@
 import { AssertionError } from 'node:assert'
+import { ARGUMENT_INVALID } from '../../../lib/errors/arguments.ts'
 import type { EventClass } from '../../../lib/event-dispatcher/event-dispatcher.ts'
 import type { LogLevel } from '../../../lib/log/logger.ts'
+import { suggestNames } from '../../../lib/text/mistakes.ts'
 import { toMarkdown } from '../export/markdown.ts'
 import type { ShownProfile } from '../insight/relatives.ts'
 import type { Profile } from '../profile/profile.ts'
+import { profilerRules } from '../subjects/rules.ts'
 import {
   checkCalled,
   checkDispatched,
@@ -37,18 +40,25 @@ export class ProfileExpectation {
   readonly subRequests: readonly ProfileExpectation[]
   readonly #subject: ShownProfile
   readonly #affirmed: ProfileExpectation | undefined
+  readonly #rules: readonly string[]
 
-  /** `affirmed` is the expectation that this one negates. */
-  constructor(subject: ShownProfile, subRequests: readonly ProfileExpectation[], affirmed?: ProfileExpectation) {
+  /** `affirmed` is the expectation that this one negates; `rules` are the names of the rules that the findings are of. */
+  constructor(
+    subject: ShownProfile,
+    subRequests: readonly ProfileExpectation[],
+    affirmed?: ProfileExpectation,
+    rules: readonly string[] = profilerRules.map(({ name }) => name),
+  ) {
     this.profile = subject.profile
     this.subRequests = subRequests
     this.#subject = subject
     this.#affirmed = affirmed
+    this.#rules = rules
   }
 
   /** Negates the next claim. */
   get not(): ProfileExpectation {
-    return this.#affirmed ?? new ProfileExpectation(this.#subject, this.subRequests, this)
+    return this.#affirmed ?? new ProfileExpectation(this.#subject, this.subRequests, this, this.#rules)
   }
 
   /** The response has this status. */
@@ -137,8 +147,12 @@ export class ProfileExpectation {
     return this.#hold(checkDuration(milliseconds, part), this.tookAtMost)
   }
 
-  /** The request has findings, by default at least one: of any rule, or of the given one. */
+  /** The request has findings, by default at least one: of any rule, or of the given one. @throws ARGUMENT_INVALID for an unknown rule */
   hadFindings(rule?: string, count?: number): ProfileExpectation {
+    if (rule !== undefined && !this.#rules.includes(rule)) {
+      const right = suggestNames(rule, this.#rules) || `: use ${this.#rules.join(', ')}`
+      throw new ARGUMENT_INVALID(['hadFindings(rule)', `there is no rule "${rule}"${right}`])
+    }
     return this.#hold(checkFindings(rule, count), this.hadFindings)
   }
 

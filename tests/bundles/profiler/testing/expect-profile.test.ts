@@ -1,6 +1,15 @@
 import { AssertionError } from 'node:assert'
-import { type Bundle, createFrameworkBundle, Headers, type Request, RequestEvent, ResponseEvent } from 'sinfonietta'
+import {
+  type Bundle,
+  createFrameworkBundle,
+  defineSettings,
+  Headers,
+  type Request,
+  RequestEvent,
+  ResponseEvent,
+} from 'sinfonietta'
 import { ProfileAssertionError, type ProfileCheck, ProfileExpectation } from 'sinfonietta/profiler/testing'
+import { createTestKernel } from 'sinfonietta/testing'
 import { type Test, t } from 'tap'
 import {
   createProfiledTestKernel,
@@ -335,6 +344,31 @@ t.test(
     t.equal(profile.not.not, profile)
   },
 )
+
+t.test('an unknown rule is refused, also where none of it is expected', async t => {
+  const quiet = await ask(t, '/quiet')
+  t.throws(() => quiet.not.hadFindings('repeated-query'), { code: 'ARGUMENT_INVALID', message: '"repeated-queries"' })
+  t.throws(() => quiet.not.hadFindings('n+1'), { message: /there is no rule "n\+1": use .*repeated-queries/ })
+})
+
+t.test('wrong options are refused', async t => {
+  const create = createProfiledTestKernel as (options?: unknown) => Promise<unknown>
+  for (const boot of [create, createTestKernel as typeof create]) {
+    await t.rejects(boot(), { code: 'ARGUMENT_INVALID', message: /options are an object with bundles.*not undefined/ })
+    await t.rejects(boot({ bundles: () => [] }), { code: 'KERNEL_BUNDLES_MISSING' })
+  }
+})
+
+t.test('a setting without a value is told what tests do not read', async t => {
+  const settings = defineSettings({ TEST_ADDRESS: { help: 'an address' }, TEST_COUNT: { help: 'a count' } })
+  const booted = createTestKernel({
+    bundles: [{ name: 'needy', settings, register() {} }],
+    variables: { TEST_COUNT: '1' },
+  })
+  const message =
+    /TEST_ADDRESS is not set; .*\nA test reads neither .env files nor the environment: pass variables: { TEST_ADDRESS: … }\.$/
+  await t.rejects(booted, { code: 'CONFIG_INVALID', message })
+})
 
 t.test('a test can add its own claims', async t => {
   const cheap: ProfileCheck = {
