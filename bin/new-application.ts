@@ -7,6 +7,7 @@ import type { OutputStream } from '../lib/console/output.ts'
 import { packageDirectory, packageName, version } from '../lib/package.ts'
 import { readProperty } from '../lib/text/describe-value.ts'
 import { quoteForShell } from '../lib/text/escapes.ts'
+import { suggestNames } from '../lib/text/mistakes.ts'
 
 /** Streams and working directory of the program `sinfonietta`: those of the process, or those of a test. */
 interface ProgramContext {
@@ -57,6 +58,15 @@ mcp: answers a coding agent on stdin and stdout (Model Context Protocol), from t
 
 const options = { help: { type: 'boolean', short: 'h' }, version: { type: 'boolean', short: 'V' } } as const
 
+const commands = ['new', 'profile', 'mcp']
+
+function describeUnknown(command: string): string {
+  const console = command.includes(':')
+    ? ' Commands such as this are those of bin/console, in the folder of an application.'
+    : ''
+  return `There is no command "${command}"${suggestNames(command, commands) || `: use ${commands.join(', ')}`}.${console}`
+}
+
 /** Runs the program `sinfonietta` for everything but `profile`. Returns the exit code. */
 export function runSinfonietta(
   commandLine: readonly string[],
@@ -69,6 +79,7 @@ export function runSinfonietta(
       return exitCodes.success
     }
     const [command, folder, ...others] = positionals
+    if (command !== undefined && !commands.includes(command)) throw new CommandUsageError(describeUnknown(command))
     if (command !== 'new' || folder === undefined || others.length > 0) throw new CommandUsageError(help.trimEnd())
     const target = path.resolve(directory, folder)
     const files = createApplication(target, findPackage(packageDirectory, target))

@@ -16,10 +16,10 @@ import { type HelperCall, HtmlFragment, type View } from '../../lib/view/view.ts
 export function addViewHelpers({ view, urls, files, kernel }: Application): void {
   addComparisonHelpers(view)
   view.addHelper('path', ({ positional: [route], named, request }) =>
-    urls.generate(String(route), named, request && { request }),
+    urls.generate(toRouteName('path', route), named, request && { request }),
   )
   view.addHelper('url', ({ positional: [route], named, request }) =>
-    urls.generate(String(route), named, { absolute: true, ...(request && { request }) }),
+    urls.generate(toRouteName('url', route), named, { absolute: true, ...(request && { request }) }),
   )
   view.addHelper('asset', ({ positional: [name], request }) => {
     const url = files.url(String(name))
@@ -34,6 +34,13 @@ export function addViewHelpers({ view, urls, files, kernel }: Application): void
     const target = String(call.positional[0])
     return new HtmlFragment(renderFragment(kernel, requestOf(call, 'render'), target))
   })
+}
+
+/** @throws ARGUMENT_INVALID */
+function toRouteName(helper: string, route: unknown): string {
+  if (typeof route === 'string') return route
+  const mistake = `the name of the route is missing: write it in quotes, as in {{${helper} 'home'}}`
+  throw new ARGUMENT_INVALID([`{{${helper}}}`, mistake])
 }
 
 function requestOf({ request }: HelperCall, helper: string): Request {

@@ -146,9 +146,18 @@ t.test('a wrong command line prints the usage', async t => {
   const directory = t.testdir()
   t.match(run(directory, '--help'), { code: 0, stderr: '', stdout: /^Usage: sinfonietta new <folder>\n/ })
   t.strictSame(run(directory, '-V'), { code: 0, stderr: '', stdout: `${version}\n` })
-  for (const words of [[], ['new'], ['old', 'shop'], ['new', 'shop', 'office'], ['new', 'shop', '--yes']]) {
+  for (const words of [[], ['new'], ['new', 'shop', 'office'], ['new', 'shop', '--yes']]) {
     t.match(run(directory, ...words), { code: 64, stdout: '', stderr: 'Usage: sinfonietta new <folder>\n' })
   }
+})
+
+t.test('an unknown command is named, with the nearest or with the console', async t => {
+  const directory = t.testdir()
+  t.equal(run(directory, 'nwe', 'shop').stderr, 'There is no command "nwe"; the nearest is "new".\n')
+  t.equal(
+    run(directory, 'profiler:show').stderr,
+    'There is no command "profiler:show": use new, profile, mcp. Commands such as this are those of bin/console, in the folder of an application.\n',
+  )
 })
 
 t.test('the application depends on the package that has created it', async t => {

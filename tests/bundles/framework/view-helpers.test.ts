@@ -73,6 +73,12 @@ t.test('an empty list is false, as for #if', async t => {
   t.equal(call('and', [0], [1]), true)
 })
 
+t.test('without the name of a route, path and url say that it is missing', async t => {
+  for (const call of ['path page', 'path', 'url page id=7']) {
+    t.match((await render(t, `{{${call}}}`)).text, 'the name of the route is missing: write it in quotes')
+  }
+})
+
 t.test('path and url lead to routes', async t => {
   const { text } = await render(t, `{{path 'item' id=7 page=2}} {{url 'item' id='a b'}}`)
   t.equal(text, '/item/7?page&#x3D;2 http://localhost/item/a%20b')

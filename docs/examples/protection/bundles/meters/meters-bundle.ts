@@ -12,7 +12,7 @@ export function createMetersBundle(owners: ReadonlyMap<string, string>): Bundle 
       dispatcher.on(
         RequestEvent,
         ({ request }) => {
-          if (request.attributes.get('_needs_token') !== true) return
+          if (request.attributes.get('_needs_owner') !== true) return
           const [, token = ''] = /^Bearer (\S+)$/i.exec(request.headers.get('authorization') ?? '') ?? []
           const owner = owners.get(digest(token))
           if (owner === undefined) {
@@ -22,7 +22,7 @@ export function createMetersBundle(owners: ReadonlyMap<string, string>): Bundle 
         },
         afterRouter,
       )
-      routes.group({ prefix: '/api', defaults: { _needs_token: true, _format: 'json' } }, routes => {
+      routes.group({ prefix: '/api', defaults: { _needs_owner: true, _format: 'json' } }, routes => {
         routes.get('meters', '/meters', ({ attributes }) => Response.json({ owner: attributes.get('owner') }))
       })
     },
