@@ -5,8 +5,8 @@ import path from 'node:path'
 import { createFrameworkBundle } from '../bundles/framework/framework-bundle.ts'
 import { openFrameworks } from '../bundles/profiler/any-server/frameworks.ts'
 import { home } from '../bundles/profiler/profile/links.ts'
-import { createViewerBundle } from '../bundles/profiler/profiler-bundle.ts'
 import { FileProfileStorage } from '../bundles/profiler/store/file-profile-storage.ts'
+import { createViewerBundle } from '../bundles/profiler/viewer-bundle.ts'
 import { CommandUsageError, exitCodes } from '../kernel/console-command.ts'
 import { Kernel } from '../kernel/kernel.ts'
 import { openLibraryChannels } from '../kernel/libraries/open-channels.ts'
@@ -37,7 +37,7 @@ export async function profileProcess(
   directory: string = process.cwd(),
   env: NodeJS.ProcessEnv = process.env,
 ): Promise<void> {
-  const { kernelOptions, parent, port, replaySecret } = await prepareViewer(directory, env)
+  const { kernelOptions, parent, port, replaySecret } = prepareViewer(directory, env)
   await openLibraryChannels(directory)
   const [, program] = process.argv
   await openFrameworks([directory, ...(program === undefined ? [] : [path.dirname(program)])])
@@ -52,7 +52,7 @@ export async function profileProcess(
 }
 
 /** Prepares the kernel that shows profiles. It is not booted. */
-async function prepareViewer(directory: string, env: NodeJS.ProcessEnv) {
+function prepareViewer(directory: string, env: NodeJS.ProcessEnv) {
   const {
     PROFILER_PORT: port,
     PROFILER_IN_PRODUCTION: _,
@@ -77,7 +77,7 @@ async function prepareViewer(directory: string, env: NodeJS.ProcessEnv) {
     if (isRefused(env)) logger.warning(refusal)
     return !isRefused(env)
   }
-  const viewer = await createViewerBundle({
+  const viewer = createViewerBundle({
     storage,
     armFile: path.join(folder, 'cpu-profile.json'),
     onFirst,
@@ -114,7 +114,7 @@ export async function answerAgent(directory: string): Promise<number> {
   for (const signal of ['SIGINT', 'SIGTERM'] as const) process.once(signal, () => interrupted.abort())
   const terminal = { stdin, stdout, stderr, env, signal: interrupted.signal }
   try {
-    const { kernelOptions } = await prepareViewer(directory, env)
+    const { kernelOptions } = prepareViewer(directory, env)
     const kernel = await Kernel.assemble(kernelOptions)
     try {
       const { commands, config } = kernel.app

@@ -159,7 +159,7 @@ const subjectExceptions = [
 const sharedFields = ['isAborted', 'isDebugAllowed', 'parentSpanId']
 
 t.test('no subject imports another one; what has no screens imports only what subjects have stored', async t => {
-  const isStored = (file: string) => /\/(?:data|read)\.ts$/.test(file)
+  const isStored = (file: string) => /\/(?:data|pack|read)\.ts$/.test(file)
   const hasScreens = (file: string) => ['web', 'cli', ''].includes(roomOf(file))
   const isOffence = (file: string, name: string) =>
     subjectOf(name) !== '' &&
@@ -192,7 +192,7 @@ t.test('a field that only one subject stores stands in its folder', async t => {
   const rooms = filesWith('cacheCalls').map(file => subjectOf(file) || file)
   t.strictSame(
     [...new Set(rooms)],
-    ['bundles/profiler/profile/profile.ts', 'bundles/profiler/subjects/queries/'],
+    ['bundles/profiler/profile/document-schema.ts', 'bundles/profiler/subjects/queries/'],
     'a count',
   )
 })

@@ -52,7 +52,7 @@ export {
 } from '../../kernel/interop/fetch-handlers.ts'
 export { kernelRequestOf, type MountOptions } from '../../kernel/interop/mount.ts'
 export { addNodeMiddleware, mountNodeHandler, type NodeHandler } from '../../kernel/interop/node-handlers.ts'
-export { measureSqlite, type SqliteDatabase, type SqliteStatement } from '../../kernel/measure-sqlite.ts'
+export { measureSqlite, type SqliteDatabase, type SqliteStatement } from '../../kernel/libraries/measure-sqlite.ts'
 export type {
   Queries,
   QueryEnd,

@@ -1,6 +1,6 @@
-import { existsSync } from 'node:fs'
-import { createRequire, isBuiltin } from 'node:module'
+import { isBuiltin } from 'node:module'
 import path from 'node:path'
+import { findPackage } from '../../lib/find-package.ts'
 import type { FileChanges } from './publish.ts'
 
 /** The libraries that get diagnostics channels here. */
@@ -48,11 +48,6 @@ const openers: Readonly<Record<SilentLibrary, Opener>> = {
     if (isBuiltin('node:sqlite')) (await import('./open-sqlite.ts')).openNodeSqlite()
     return undefined
   },
-}
-
-function findPackage(directory: string, name: string): string | undefined {
-  const folders = createRequire(path.join(directory, 'package.json')).resolve.paths(name) ?? []
-  return folders.map(folder => path.join(folder, name)).find(folder => existsSync(path.join(folder, 'package.json')))
 }
 
 /** ES modules import the files of CommonJS packages through `require`, too, except for the main file. */

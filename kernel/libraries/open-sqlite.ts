@@ -1,8 +1,8 @@
 import { subscribe, tracingChannel, unsubscribe } from 'node:diagnostics_channel'
 import { createRequire } from 'node:module'
 import type { QueryResult } from '../queries.ts'
-import { runReported, watchRows } from '../sqlite-statements.ts'
 import type { AnyFunction, FileChanges } from './publish.ts'
+import { runReported, watchRows } from './sqlite-statements.ts'
 
 /** A message of the channels of better-sqlite3 and node:sqlite. */
 export interface SqliteCall {

@@ -1,7 +1,7 @@
 import { createCallerSearch, listenTo, subscribeChannels } from '../../lib/channels.ts'
 import type { QueryEnd } from '../queries.ts'
-import { isMeasured, isReporting, SqliteTransactions, serverOf, toParameters } from '../sqlite-statements.ts'
 import type { SqliteCall } from './open-sqlite.ts'
+import { isMeasured, isReporting, SqliteTransactions, serverOf, toParameters } from './sqlite-statements.ts'
 import type { WatchServices } from './watch.ts'
 
 /** A message of later versions of Node, when a statement has ended. */

@@ -392,3 +392,30 @@ t.test('the client of a server that listens on all addresses is named by its add
   await fetch(`http://127.0.0.1:${ports[0]}/everywhere`)
   t.equal((await findProfile(viewer, '/everywhere')).summary.ip, '127.0.0.1')
 })
+
+t.test('the start loads what records requests, and no schema, rule or page of profiles', async t => {
+  const directory = t.testdir({ 'app.mjs': '', coverage: {}, node_modules: {} })
+  const coverage = path.join(directory, 'coverage')
+  const env = { ...environment, PROFILER_PORT: '0', NODE_V8_COVERAGE: coverage, NODE_OPTIONS: '' }
+  const { code, stderr } = await runProcess(t, [process.execPath, '--import', preload, 'app.mjs'], {
+    cwd: directory,
+    env,
+  })
+  t.equal(code, 0, stderr)
+  const reports: { result: { url: string }[] }[] = readdirSync(coverage).map(file =>
+    JSON.parse(readFileSync(path.join(coverage, file), 'utf8')),
+  )
+  const loaded = [...new Set(reports.flatMap(({ result }) => result.map(({ url }) => url)))]
+  const own = loaded.filter(
+    url => url.startsWith(pathToFileURL(path.join(root, 'dist/')).href) && !url.includes('/tests/'),
+  )
+  t.ok(own.includes(pathToFileURL(preload).href), 'the coverage lists the loaded files')
+  const unwanted =
+    /\/node_modules\/(?:valibot|handlebars)\/|\/(?:data|show|rules)\.js$|\/(?:pages|panels|findings|redis)\//
+  t.strictSame(
+    loaded.filter(url => unwanted.test(url)),
+    [],
+  )
+  // Each module takes about half a millisecond of the start.
+  t.ok(own.length <= 220, `${own.length} modules are loaded`)
+})

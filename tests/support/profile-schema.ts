@@ -34,7 +34,7 @@ const generated: readonly (readonly [constant: string, file: string])[] = [
   ['recordedException', `${folder}/profile/code.ts`],
   ['codePlace', `${folder}/profile/code.ts`],
   ['caller', `${folder}/profile/code.ts`],
-  ['summarySchema', `${folder}/profile/profile.ts`],
+  ['summarySchema', `${folder}/profile/document-schema.ts`],
 ]
 
 /** The values that a function accepts in `v.custom(isNumber)`. */

@@ -3,8 +3,8 @@ import { tmpdir } from 'node:os'
 import path from 'node:path'
 import express from 'express'
 import { createFrameworkBundle } from '../../../dist/bundles/framework/framework-bundle.js'
-import { createViewerBundle } from '../../../dist/bundles/profiler/profiler-bundle.js'
 import { FileProfileStorage } from '../../../dist/bundles/profiler/store/file-profile-storage.js'
+import { createViewerBundle } from '../../../dist/bundles/profiler/viewer-bundle.js'
 import { Kernel } from '../../../dist/kernel/kernel.js'
 import { readConfig } from '../../../dist/lib/env/config.js'
 import { Settings } from '../../../dist/lib/env/settings.js'
@@ -36,7 +36,7 @@ async function recordServers() {
   process.on('exit', () => rmSync(directory, { recursive: true }))
   const storage = new FileProfileStorage({ directory, onProblem: console.error, queueLength: 1e9 })
   const armFile = path.join(directory, 'armed.json')
-  const viewer = await createViewerBundle({ storage, armFile, onFirst: () => true, replaySecret: 'of the benchmark' })
+  const viewer = createViewerBundle({ storage, armFile, onFirst: () => true, replaySecret: 'of the benchmark' })
   const settings = new Settings({
     variables: { APP_ENV: 'dev', APP_SECRET: 'a secret for the benchmark, of enough characters' },
   })

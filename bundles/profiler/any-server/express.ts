@@ -2,11 +2,11 @@ import { existsSync } from 'node:fs'
 import path from 'node:path'
 import type { AnyFunction } from '../../../kernel/libraries/publish.ts'
 import { type ChannelListeners, listenTo } from '../../../lib/channels.ts'
+import { findPackage } from '../../../lib/find-package.ts'
 import { type FrameworkFunction, noteRegistration } from '../record/middleware-trace.ts'
 import {
   type FrameworkListener,
   type FrameworkRoute,
-  findPackage,
   loadPrototype,
   nameOf,
   report,

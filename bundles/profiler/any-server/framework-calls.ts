@@ -1,6 +1,4 @@
-import { existsSync, realpathSync } from 'node:fs'
-import { createRequire } from 'node:module'
-import path from 'node:path'
+import { existsSync } from 'node:fs'
 import { pathToFileURL } from 'node:url'
 import type { AnyFunction } from '../../../kernel/libraries/publish.ts'
 import type { FrameworkFunction } from '../record/middleware-trace.ts'
@@ -137,12 +135,4 @@ export function callAround(
     throw error
   }
   return follow(result, finish)
-}
-
-/** The real folder of a package: its own packages are looked up from there. */
-export function findPackage(folder: string, name: string): string | undefined {
-  const found = (createRequire(path.join(folder, 'package.json')).resolve.paths(name) ?? [])
-    .map(place => path.join(place, name))
-    .find(place => existsSync(path.join(place, 'package.json')))
-  return found && realpathSync(found)
 }

@@ -1,9 +1,10 @@
 import { existsSync, readFileSync } from 'node:fs'
 import path from 'node:path'
 import { subscribeChannels } from '../../../lib/channels.ts'
+import { findPackage } from '../../../lib/find-package.ts'
 import { createExpressListeners, openExpress } from './express.ts'
 import { createFastifyListeners } from './fastify.ts'
-import { type FrameworkListener, findPackage, listenToFrameworks } from './framework-calls.ts'
+import { type FrameworkListener, listenToFrameworks } from './framework-calls.ts'
 
 /** Listens to frameworks, until the returned function is called: to their channels, and to those that `openFrameworks` has changed. */
 export function watchFrameworks(listener: FrameworkListener): () => void {

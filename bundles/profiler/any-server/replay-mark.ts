@@ -1,6 +1,6 @@
 import { timingSafeEqual } from 'node:crypto'
 import type { Headers } from '../../../lib/http/headers.ts'
-import { isToken } from '../profile/schema.ts'
+import { isToken } from '../profile/json.ts'
 import type { ServerMessage } from './servers.ts'
 
 /**

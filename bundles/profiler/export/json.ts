@@ -5,9 +5,9 @@ import { summarizeProfile, toPlainText } from '../insight/overview/overview.ts'
 import type { PartKind } from '../insight/overview/time-parts.ts'
 import type { ShownProfile } from '../insight/relatives.ts'
 import type { SinceEdit } from '../insight/since-edit.ts'
+import type { JsonObject } from '../profile/json.ts'
 import { type ExportKind, exportKindsOf, exportLink, profileDataLink, profileLink } from '../profile/links.ts'
 import type { Profile, ProfileSummary } from '../profile/profile.ts'
-import type { JsonObject } from '../profile/schema.ts'
 import { partsOf } from '../subjects/views.ts'
 
 /** The JSON of a profile; `docs/reference/profile.md` describes each field. */

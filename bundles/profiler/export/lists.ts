@@ -2,8 +2,9 @@ import type { ListRequest } from '../insight/list-request.ts'
 import { describeStatistics, type RouteReport, type RoutesReport, type RoutesRequest } from '../insight/routes.ts'
 import { describeCount, type ListResult } from '../insight/search-list.ts'
 import { formatCount, formatDuration, formatMoment, formatShare } from '../profile/format.ts'
+import { schemaVersion } from '../profile/json.ts'
 import { listDataLink, listLink, profileDataLink, routesDataLink, routesLink } from '../profile/links.ts'
-import { type ProfileSummary, schemaVersion } from '../profile/profile.ts'
+import type { ProfileSummary } from '../profile/profile.ts'
 import { joinBlocks, toList, toSpan, writeCounts } from './markdown-text.ts'
 
 /** The JSON of a search result; `docs/reference/profile.md` describes it. */

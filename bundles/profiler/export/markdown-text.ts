@@ -1,5 +1,5 @@
 import type { CallerPlace } from '../../../lib/stack/callers.ts'
-import { formatCaller } from '../profile/code.ts'
+import { formatCaller } from '../profile/callers.ts'
 import type { BodyData, ContentData } from '../profile/content.ts'
 import { formatDuration, formatNumber, formatPlace, formatSize } from '../profile/format.ts'
 import { type ProfileSummary, type SummaryCount, summaryCounts } from '../profile/profile.ts'

@@ -1,6 +1,7 @@
 import { groupBy } from './group-by.ts'
 import { oncePerProfile, type Profile } from './profile.ts'
-import { type ListenerData, type OldHeaderRow, SpanFlag, type SpanRow } from './span-data.ts'
+import type { ListenerData, OldHeaderRow } from './span-data.ts'
+import { SpanFlag, type SpanRow } from './span-rows.ts'
 
 /** A dispatch, the call of a listener, or a sub-request. Times are microseconds since the request began. */
 export interface EventNode {

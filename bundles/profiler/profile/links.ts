@@ -1,7 +1,7 @@
 import type { Route } from '../../../lib/routing/route.ts'
 import { toTarget } from './format.ts'
+import { isToken } from './json.ts'
 import type { Profile, ProfileSummary } from './profile.ts'
-import { isToken } from './schema.ts'
 
 /** All pages of the profiler are below this path. */
 export const home = '/_profiler/'

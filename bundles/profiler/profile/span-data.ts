@@ -1,52 +1,7 @@
 import * as v from 'valibot'
-import {
-  check,
-  count,
-  flag,
-  indexedList,
-  isAmount,
-  isNumber,
-  isTexts,
-  list,
-  maybe,
-  number,
-  pairs,
-  text,
-} from './schema.ts'
-
-/** How a span ended, as bits: its event was stopped; an error was thrown. */
-export const SpanFlag = { Stopped: 1, Threw: 2 } as const
-
-/**
- * One span of the event tree as it is stored: an array, and short, because each request has dozens of them. Times are
- * whole microseconds since the request began. Elements at the end are left out when they have their default.
- */
-export type SpanRow = [
-  /** `null` for a dispatch; for a call, the listener's priority; `request` for a sub-request. */
-  mark: null | number | 'request',
-  /** The event; the listener; the token of the sub-request. */
-  name: string,
-  start: number,
-  /** `null` while it is not over. */
-  duration: number | null,
-  /**
-   * The index of the row that contains this one. For a call: its dispatch, by default the nearest one above. For the
-   * others: the call in which they began, by default none (-1).
-   */
-  parent?: number,
-  /** Bits of {@link SpanFlag}. */
-  flags?: number,
-  /** What a call changed, such as `set header etag`; the listeners that a dispatch skipped. */
-  details?: readonly string[],
-  /** The changes just before a dispatch that the controller or the kernel made. */
-  before?: readonly string[],
-]
-
-/**
- * A time between two recorded moments of a request in which the event loop has turned, and how long the loop has waited in
- * it: for timers, sockets and other threads. Whole microseconds, the start from that of the request.
- */
-export type WaitRow = [start: number, duration: number, idle: number]
+import { isAmount, isNumber, isTexts } from './json.ts'
+import { check, count, flag, indexedList, list, maybe, number, pairs, text } from './schema.ts'
+import { type SpanRow, spanKinds } from './span-rows.ts'
 
 /**
  * A header of the response that a listener, the controller or the kernel has changed or removed: the index of the span that has the
@@ -112,12 +67,6 @@ export const eventsProcessSchema = v.object({
     }),
   ),
 })
-
-/** What a span stands for, by the words of OpenTelemetry. */
-export const spanKinds = ['internal', 'server', 'client', 'producer', 'consumer'] as const
-
-/** One of {@link spanKinds}. */
-export type SpanKind = (typeof spanKinds)[number]
 
 /** A span that a service has sent to the profiler. Its texts are masked and shortened. */
 export type ReceivedSpan = v.InferOutput<typeof receivedSpanSchema>

@@ -6,6 +6,7 @@ import type { Request } from '../../../lib/http/request.ts'
 import type { Redactor } from '../../../lib/redact/redactor.ts'
 import { TextMemo } from '../../../lib/text/text-memo.ts'
 import { roundTime } from '../profile/format.ts'
+import { schemaVersion } from '../profile/json.ts'
 import {
   type CollectorTypes,
   noCounts,
@@ -13,10 +14,9 @@ import {
   type Profile,
   type ProfileDocument,
   type ProfileSummary,
-  schemaVersion,
 } from '../profile/profile.ts'
 import type { ProfileStorage, SerializedProfile } from '../store/profile-storage.ts'
-import { packData } from '../subjects/schemas.ts'
+import { packData } from '../subjects/pack.ts'
 import type { CollectedData, Trace } from './trace.ts'
 
 /** An entry of the header `server-timing`: its name, a description, and milliseconds. */

@@ -9,7 +9,8 @@ import {
 import type { Event, EventClass, RegisteredListener } from '../../../lib/event-dispatcher/event-dispatcher.ts'
 import type { TraceSpan } from '../../../lib/event-dispatcher/traceable-event-dispatcher.ts'
 import type { Body, Response } from '../../../lib/http/response.ts'
-import { type OldHeaderRow, SpanFlag, type SpanRow, type WaitRow } from '../profile/span-data.ts'
+import type { OldHeaderRow } from '../profile/span-data.ts'
+import { SpanFlag, type SpanRow, type WaitRow } from '../profile/span-rows.ts'
 import { type Actor, eventLoop, leastPause, noteActivity } from './loop-activity.ts'
 
 /** The kernel's own events have room even if an application dispatches very many. */

@@ -1,5 +1,5 @@
 import { locateFrame, parseStack } from '../../../lib/stack/stack-frames.ts'
-import { SpanFlag, type SpanRow } from '../profile/span-data.ts'
+import { SpanFlag, type SpanRow } from '../profile/span-rows.ts'
 import { type Trace, TracePart } from './trace.ts'
 
 /** A function that a framework calls for a request: a middleware, a hook, or the handler of the route. */

@@ -1,4 +1,5 @@
-import { leakChannel } from '../subjects/logs/data.ts'
+/** The channel of the warnings of Node.js about an object with too many listeners of an event. */
+export const leakChannel = 'listeners'
 
 /** The warnings of Node.js and of packages that are recorded as log messages: the channels of the messages, by their names. */
 export const warningChannels: ReadonlyMap<string, string> = new Map([

@@ -1,7 +1,7 @@
 import type { DebugGate } from '../../../kernel/debug-gate.ts'
 import type { Request } from '../../../lib/http/request.ts'
+import { isToken } from '../profile/json.ts'
 import type { Profile } from '../profile/profile.ts'
-import { isToken } from '../profile/schema.ts'
 import type { Trace } from './trace.ts'
 
 /** Which requests become profiles. */

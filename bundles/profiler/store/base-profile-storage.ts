@@ -1,6 +1,6 @@
 import { setTimeout as wait } from 'node:timers/promises'
+import { isToken } from '../profile/json.ts'
 import type { ProfileSummary } from '../profile/profile.ts'
-import { isToken } from '../profile/schema.ts'
 import type {
   ProfileChange,
   ProfileFilter,

@@ -2,8 +2,7 @@ import { constants } from 'node:fs'
 import { mkdir, open, rename, rm } from 'node:fs/promises'
 import path from 'node:path'
 import { setImmediate as nextTurn } from 'node:timers/promises'
-import { parseProfile } from '../profile/profile.ts'
-import { parseReceivedSpan, type ReceivedSpan } from '../profile/span-data.ts'
+import type { ReceivedSpan } from '../profile/span-data.ts'
 import {
   BaseProfileStorage,
   coalesce,
@@ -25,6 +24,7 @@ import {
 } from './profile-storage.ts'
 import {
   lineLimits,
+  loadParsers,
   type Place,
   readTexts,
   type Segment,
@@ -195,6 +195,7 @@ export class FileProfileStorage extends BaseProfileStorage<LocatedProfile> {
 
   async #read(entry: IndexEntry): Promise<LocatedProfile | undefined> {
     const texts = entry.waiting ?? (await this.#readStored(entry))
+    const { parseProfile } = await loadParsers()
     const profile = texts && parseProfile(texts.text, texts.facts)
     // A damaged file may have another profile at this place.
     if (texts === undefined || profile?.summary.token !== entry.token) return undefined
@@ -415,10 +416,11 @@ export class SpanFiles implements SpanStorage {
   }
 
   async find(traceId: string): Promise<ReceivedSpan[]> {
+    const { parseReceivedSpan } = await import('../profile/span-data.ts')
     const found = new Map<string, ReceivedSpan>()
     for (const name of [older, newer]) {
       for (const line of await this.#findLines(name, `${traceId} `)) {
-        const span = parseLine(line)
+        const span = parseLine(line, parseReceivedSpan)
         if (span !== undefined) found.set(span.spanId, span)
       }
     }
@@ -477,9 +479,9 @@ const lineFeed = 0x0a
 /** A link is not followed. */
 const appendFlags = constants.O_WRONLY | constants.O_APPEND | constants.O_CREAT | constants.O_NOFOLLOW
 
-function parseLine(line: string): ReceivedSpan | undefined {
+function parseLine(line: string, parse: (value: unknown) => ReceivedSpan | undefined): ReceivedSpan | undefined {
   try {
-    return parseReceivedSpan(JSON.parse(line.slice(line.indexOf(' '))))
+    return parse(JSON.parse(line.slice(line.indexOf(' '))))
   } catch {
     return undefined
   }

@@ -1,4 +1,5 @@
-import { type ProfileSummary, parseProfile } from '../profile/profile.ts'
+import { parseProfile } from '../profile/parse-profile.ts'
+import type { ProfileSummary } from '../profile/profile.ts'
 import type { ReceivedSpan } from '../profile/span-data.ts'
 import {
   BaseProfileStorage,

@@ -1,6 +1,6 @@
 import { randomBytes } from 'node:crypto'
 import path from 'node:path'
-import { type ProfileSummary, parseProfile } from '../profile/profile.ts'
+import type { ProfileSummary } from '../profile/profile.ts'
 import {
   createFile,
   type FileSystem,
@@ -20,6 +20,8 @@ import {
   type IndexLine,
   isFactsLine,
   lineLimits,
+  loadParsers,
+  type Parsers,
   parseIndexLine,
   Segment,
   type SegmentSize,
@@ -224,9 +226,10 @@ class SegmentReader {
   }
 
   async #readIndex(): Promise<IndexLine[]> {
+    const { parseSummary } = await loadParsers()
     const lines: IndexLine[] = []
     const onLine = (text: string) => {
-      const line = parseIndexLine(text)
+      const line = parseIndexLine(text, parseSummary)
       if (line !== undefined) lines.push(line)
     }
     await readFile(this.#fileSystem, this.#segment.indexPath, async (file, { size }) => {
@@ -257,18 +260,19 @@ class SegmentReader {
       this.#known = until
       return
     }
-    const onLine = (text: string, span: Span) => this.#takeSegmentLine(text, span)
+    const { parseProfile } = await loadParsers()
+    const onLine = (text: string, span: Span) => this.#takeSegmentLine(text, span, parseProfile)
     await readFile(this.#fileSystem, this.#segment.path, async file => {
       this.#known = await readLines(file, { from, until, longest: lineLimits.profile, onLine })
     })
   }
 
-  #takeSegmentLine(text: string, span: Span): void {
+  #takeSegmentLine(text: string, span: Span, parse: Parsers['parseProfile']): void {
     if (isFactsLine(text)) {
       this.#facts = span
       return
     }
-    const summary = parseProfile(text)?.summary
+    const summary = parse(text)?.summary
     if (summary === undefined) return
     // Only the index has the exact time. It is never before the time of the profile before.
     const ended = Math.round(summary.time + summary.duration)
@@ -380,7 +384,7 @@ export class Pins {
       if (size < pinSizeLimit) await readLines(opened, { from: 0, until: size, longest: lineLimits.profile, onLine })
       return size
     })
-    const line = parseIndexLine(last)
+    const line = parseIndexLine(last, (await loadParsers()).parseSummary)
     if (line === undefined || line.summary.token !== token || bytes === undefined) return undefined
     const { facts, profile, summary, time } = line
     return { path: file, writer, newest: time, version: { summary, place: { file, profile, facts } }, bytes }

@@ -1,7 +1,7 @@
 import { randomBytes } from 'node:crypto'
 import path from 'node:path'
-import { type ProfileSummary, parseSummary, sizeLimit } from '../profile/profile.ts'
-import { isObject, parseJsonObject } from '../profile/schema.ts'
+import { isObject, parseJsonObject, sizeLimit } from '../profile/json.ts'
+import type { ProfileSummary } from '../profile/profile.ts'
 import type { WaitingProfile } from './base-profile-storage.ts'
 import {
   createFile,
@@ -20,6 +20,14 @@ import {
  * for the facts of the process wherever they differ from the facts before. `….index` has a line for each profile: its summary,
  * and where the profile and its facts are.
  */
+
+/** The functions that parse stored profiles. */
+export type Parsers = Pick<typeof import('../profile/parse-profile.ts'), 'parseProfile' | 'parseSummary'>
+
+/** Loads them with the first reading: a process that only writes profiles does not need the schemas. */
+export function loadParsers(): Promise<Parsers> {
+  return import('../profile/parse-profile.ts')
+}
 
 /** A segment, of this process or of another. */
 export class Segment {
@@ -112,14 +120,14 @@ function formatIndexLine({ facts, profile, summary, time, writer }: IndexLine): 
   return `{"kept":${time},${spans},"summary":${JSON.stringify(summary)}}\n`
 }
 
-/** Parses a line of an index; `undefined` when it is damaged. */
-export function parseIndexLine(text: string): IndexLine | undefined {
+/** Parses a line of an index, and its summary as `parse` does; `undefined` when it is damaged. */
+export function parseIndexLine(text: string, parse: Parsers['parseSummary']): IndexLine | undefined {
   const value = parseJsonObject(text)
   if (value === undefined) return undefined
   const time = value.kept
   const profile = parseSpan(value.record)
   const facts = parseSpan(value.facts)
-  const summary = isObject(value.summary) ? parseSummary(value.summary) : undefined
+  const summary = isObject(value.summary) ? parse(value.summary) : undefined
   if (!isWhole(time) || profile === undefined || facts === undefined || summary === undefined) return undefined
   const { writer } = value
   return { time, profile, facts, summary, ...(typeof writer === 'string' && writerId.test(writer) && { writer }) }

@@ -1,5 +1,3 @@
-import { packCallers, unpackCallers } from '../profile/code.ts'
-import type { JsonObject } from '../profile/schema.ts'
 import { eventsProcessSchema, eventsSchema } from '../profile/span-data.ts'
 import { missingAssetsSchema } from './assets/data.ts'
 import { browserSchema } from './browser/data.ts'
@@ -11,7 +9,7 @@ import { redirectsSchema, requestSchema, responseSchema, sessionSchema } from '.
 import { httpSchema } from './http/data.ts'
 import { loggerSchema } from './logs/data.ts'
 import { memorySchema } from './memory/data.ts'
-import { packQueries, queriesSchema, unpackQueries } from './queries/data.ts'
+import { queriesSchema } from './queries/data.ts'
 import { routerProcessSchema, routerSchema } from './router/data.ts'
 import { templatesSchema } from './templates/data.ts'
 import { lateSchema, timeSchema } from './time/data.ts'
@@ -50,14 +48,4 @@ export const processSchemas = {
   router: routerProcessSchema,
   server: serverProcessSchema,
   config: configProcessSchema,
-}
-
-/** Shortens the parts that are stored in a shorter form. */
-export function packData(data: JsonObject): JsonObject {
-  return packCallers(packQueries(data))
-}
-
-/** Reverts {@link packData}. */
-export function unpackData(data: JsonObject): JsonObject {
-  return unpackQueries(unpackCallers(data))
 }

@@ -4,7 +4,7 @@ import type { Route } from '../../../lib/routing/route.ts'
 import type { Caller, CallerPlace } from '../../../lib/stack/callers.ts'
 import { resolveLocated, showPath } from '../../../lib/stack/stack-frames.ts'
 import type { View } from '../../../lib/view/view.ts'
-import { nameFrame } from '../profile/code.ts'
+import { nameFrame } from '../profile/callers.ts'
 import { formatPlace } from '../profile/format.ts'
 import { knownEditors, type PathMapping, profilerSettings } from './settings.ts'
 

@@ -1,5 +1,6 @@
 import { highlightSource, type TokenKind } from '../../../lib/stack/highlight.ts'
-import { type RecordedFrame, templateOf } from '../profile/code.ts'
+import { templateOf } from '../profile/callers.ts'
+import type { RecordedFrame } from '../profile/code.ts'
 import { readExceptions, readExcerpts, type StoredException, toPlace, toRest } from '../profile/exceptions.ts'
 import { toValueRow, type ValueRow } from '../profile/format.ts'
 import type { Profile } from '../profile/profile.ts'

@@ -1,5 +1,6 @@
 import t from 'tap'
-import { type Profile, toProfile } from '#bundles/profiler/profile/profile.ts'
+import { toProfile } from '#bundles/profiler/profile/parse-profile.ts'
+import type { Profile } from '#bundles/profiler/profile/profile.ts'
 import { rebuildRequest } from '#bundles/profiler/subjects/router/show.ts'
 import { Response } from '#lib/http/response.ts'
 import { createProfile } from '#tests/support/create-profile.ts'

@@ -1,7 +1,7 @@
 import { isDeepStrictEqual } from 'node:util'
 import type { ContentData } from '../../profile/content.ts'
 import { formatText } from '../../profile/format.ts'
-import { isObject } from '../../profile/schema.ts'
+import { isObject } from '../../profile/json.ts'
 
 /** Whether a value is equal in both profiles, different, or in one of them only. */
 export type DifferenceKind = 'same' | 'changed' | 'onlyFirst' | 'onlySecond'

@@ -1,6 +1,6 @@
 import type { FindingPlace, RuleFinding, Severity } from '../../../../kernel/profiler-contract.ts'
 import type { CallerPlace } from '../../../../lib/stack/callers.ts'
-import { formatCaller } from '../../profile/code.ts'
+import { formatCaller } from '../../profile/callers.ts'
 import { type EventNode, findBundle, findSite, readEventTree } from '../../profile/event-tree.ts'
 import { formatCount } from '../../profile/format.ts'
 import { groupBy } from '../../profile/group-by.ts'

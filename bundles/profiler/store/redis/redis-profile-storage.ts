@@ -5,7 +5,9 @@ import { setImmediate as nextTurn } from 'node:timers/promises'
 import { checkOptions } from '../../../../lib/errors/arguments.ts'
 import { RedisError } from '../../../../lib/redis/errors.ts'
 import { RedisConnection, type RedisConnectionOptions } from '../../../../lib/redis/redis-connection.ts'
-import { type ProfileSummary, parseProfile, sizeLimit } from '../../profile/profile.ts'
+import { sizeLimit } from '../../profile/json.ts'
+import { parseProfile } from '../../profile/parse-profile.ts'
+import type { ProfileSummary } from '../../profile/profile.ts'
 import {
   BaseProfileStorage,
   limitReports,

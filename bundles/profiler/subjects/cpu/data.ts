@@ -1,6 +1,7 @@
 import * as v from 'valibot'
 import type { RecordedFrame } from '../../profile/code.ts'
-import { check, count, excerpts, flag, indexedList, isNumber, maybe, oneOf, text } from '../../profile/schema.ts'
+import { isNumber } from '../../profile/json.ts'
+import { check, count, excerpts, flag, indexedList, maybe, oneOf, text } from '../../profile/schema.ts'
 
 /** Whose code it is: beside those of a stack, the garbage collector. */
 export type CpuOrigin = RecordedFrame['origin'] | 'gc'

@@ -1,12 +1,12 @@
 import * as v from 'valibot'
 import { body, contentSchema } from '../../profile/content.ts'
+import { isToken } from '../../profile/json.ts'
 import {
   amount,
   amountOrNull,
   check,
   count,
   flag,
-  isToken,
   list,
   maybe,
   number,

@@ -370,11 +370,10 @@ function loadDispatcher(): void {
 }
 
 function patch(): () => void {
-  // Other dispatchers than this one are those of the application. The start does not wait for it.
-  setImmediate(loadDispatcher).unref()
   const original = globalThis.fetch
   function observed(this: unknown, ...values: Parameters<typeof fetch>): ReturnType<typeof fetch> {
     const outer = starting
+    // Node.js loads it with the first call, too. Other dispatchers than this one are those of the application.
     loadDispatcher()
     const signal = findSignal(...values)
     starting = { isLimited: isLimited(signal, ...values), signal, below: observed }

@@ -9,9 +9,6 @@ export type LoggerData = v.InferOutput<typeof loggerSchema>
 /** A log message. */
 export type LogMessage = LoggerData['records'][number]
 
-/** The channel of the warnings of Node.js about an object with too many listeners of an event. */
-export const leakChannel = 'listeners'
-
 /** A message without its level or its text is left out. */
 export const loggerSchema = v.object({
   records: list(

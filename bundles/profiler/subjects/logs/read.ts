@@ -1,10 +1,10 @@
 import type { LogLevel } from '../../../../lib/log/logger.ts'
 import { type CallerPlace, choosePlaces } from '../../../../lib/stack/callers.ts'
-import { formatCaller } from '../../profile/code.ts'
+import { formatCaller } from '../../profile/callers.ts'
 import type { EventNode, EventTree } from '../../profile/event-tree.ts'
 import { readChain, type StoredException } from '../../profile/exceptions.ts'
+import type { JsonObject } from '../../profile/json.ts'
 import { oncePerProfile, type Profile } from '../../profile/profile.ts'
-import type { JsonObject } from '../../profile/schema.ts'
 import type { LogMessage } from './data.ts'
 
 /** A log message of a profile. */

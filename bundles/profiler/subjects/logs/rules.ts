@@ -2,7 +2,7 @@ import type { FindingRule } from '../../../../kernel/profiler-contract.ts'
 import { describePlaces } from '../../insight/findings/finding.ts'
 import { formatNumber, shorten, toOneLine } from '../../profile/format.ts'
 import type { Profile } from '../../profile/profile.ts'
-import { leakChannel } from './data.ts'
+import { leakChannel } from '../../record/node-warnings.ts'
 import { readLogs } from './read.ts'
 import { mostLogs } from './record.ts'
 

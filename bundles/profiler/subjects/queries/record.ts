@@ -12,8 +12,9 @@ import type { FindRunning } from '../../record/code-places.ts'
 import type { Metric, ProfileCollector } from '../../record/collect.ts'
 import type { RecordedSubject } from '../../record/recorded-subject.ts'
 import { type FindTrace, type Trace, TracePart, type WorkOwner } from '../../record/trace.ts'
-import { type ConnectionWaitData, type PackedQueries, type PackedQuery, type QueryData, StatementList } from './data.ts'
+import type { ConnectionWaitData, QueryData } from './data.ts'
 import { captureQuery, type DescribedQuery, identityOf, QueryDescriber } from './describe-query.ts'
+import { type PackedQueries, type PackedQuery, StatementList } from './pack.ts'
 import { controlOperations, operationOf } from './read.ts'
 
 /** The queries of databases and caches. */

@@ -6,7 +6,7 @@ import { SourceExcerpts } from '../../../../lib/stack/source-excerpts.ts'
 import { resolveLocated } from '../../../../lib/stack/stack-frames.ts'
 import { TextMemo } from '../../../../lib/text/text-memo.ts'
 import { HtmlFragment, type View } from '../../../../lib/view/view.ts'
-import { nameFrame } from '../../profile/code.ts'
+import { nameFrame } from '../../profile/callers.ts'
 import {
   formatCount,
   formatDuration,

@@ -1,6 +1,6 @@
 import { toList, toSpan, writeCaller, writeRest } from '../../export/markdown-text.ts'
 import { toneOf } from '../../insight/findings/finding.ts'
-import { formatCaller } from '../../profile/code.ts'
+import { formatCaller } from '../../profile/callers.ts'
 import { formatCount, formatDuration, formatNumber } from '../../profile/format.ts'
 import { profileLink } from '../../profile/links.ts'
 import type { Profile } from '../../profile/profile.ts'

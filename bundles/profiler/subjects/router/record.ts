@@ -10,7 +10,8 @@ import { shownRoutes } from '../../profile/links.ts'
 import type { CollectorOf } from '../../record/collect.ts'
 import type { RecordedSubject } from '../../record/recorded-subject.ts'
 import type { Trace } from '../../record/trace.ts'
-import { type MissingRouteData, maskNearRoute, type RouteData, type RouterData } from './data.ts'
+import type { MissingRouteData, RouteData, RouterData } from './data.ts'
+import { maskNearRoute } from './near-route.ts'
 
 /** The route of a request. */
 export const routerSubject: RecordedSubject = {

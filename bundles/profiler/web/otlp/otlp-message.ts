@@ -1,6 +1,6 @@
 import { PbfReader, PbfWriter } from 'pbf'
 import { parseJson } from '../../../../lib/body/parse-json.ts'
-import { isObject, type JsonObject } from '../../profile/schema.ts'
+import { isObject, type JsonObject } from '../../profile/json.ts'
 
 /** Names and values of a resource or of a span. */
 export type OtlpAttributes = readonly (readonly [name: string, value: unknown])[]

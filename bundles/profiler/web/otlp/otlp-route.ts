@@ -19,7 +19,8 @@ import {
   systemAttributes,
 } from '../../../../lib/sql/tokens.ts'
 import { home } from '../../profile/links.ts'
-import { type ReceivedSpan, spanKinds } from '../../profile/span-data.ts'
+import type { ReceivedSpan } from '../../profile/span-data.ts'
+import { spanKinds } from '../../profile/span-rows.ts'
 import type { SpanStorage } from '../../store/profile-storage.ts'
 import { QueryDescriber } from '../../subjects/queries/describe-query.ts'
 import { protect } from '../page.ts'

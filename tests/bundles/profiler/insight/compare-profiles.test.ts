@@ -3,7 +3,8 @@ import { t } from 'tap'
 import { type Comparison, compareProfiles } from '#bundles/profiler/insight/compare/comparison.ts'
 import { type Compared, compareMaps, type DifferenceKind } from '#bundles/profiler/insight/compare/differences.ts'
 import { judgeComparison, writeChanges } from '#bundles/profiler/insight/compare/judge-comparison.ts'
-import { type Profile, toProfile } from '#bundles/profiler/profile/profile.ts'
+import { toProfile } from '#bundles/profiler/profile/parse-profile.ts'
+import type { Profile } from '#bundles/profiler/profile/profile.ts'
 import { createProfile, createQuery } from '#tests/support/create-profile.ts'
 
 const text = fc.constantFrom('a', 'b', 'A', 'kernel.request', 'date', '', 'ä')

@@ -1,5 +1,6 @@
 import { t } from 'tap'
-import { type Profile, parseProfile, parseSummary, toProfile } from '#bundles/profiler/profile/profile.ts'
+import { parseProfile, parseSummary, toProfile } from '#bundles/profiler/profile/parse-profile.ts'
+import type { Profile } from '#bundles/profiler/profile/profile.ts'
 import { createProfile } from '#tests/support/create-profile.ts'
 
 const { collectors: _, ...document } = toProfile(createProfile({}))

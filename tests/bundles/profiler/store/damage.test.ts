@@ -20,7 +20,7 @@ import {
 import path from 'node:path'
 import fc from 'fast-check'
 import { type Test, t } from 'tap'
-import { parseProfile, parseSummary } from '#bundles/profiler/profile/profile.ts'
+import { parseProfile, parseSummary } from '#bundles/profiler/profile/parse-profile.ts'
 import { type FileSystem, nodeFileSystem, readLines, type Span } from '#bundles/profiler/store/file-system.ts'
 import { createRecord, createRecords, createSummary, facts, tokenOf, tokensOf } from '#tests/support/create-profile.ts'
 import { abandon, createDirectory, createFileStorage, listFiles } from './file-storage.ts'

@@ -1,7 +1,7 @@
 import fc from 'fast-check'
 import { createRequest } from 'sinfonietta/testing'
 import { t } from 'tap'
-import { parseProfile } from '#bundles/profiler/profile/profile.ts'
+import { parseProfile } from '#bundles/profiler/profile/parse-profile.ts'
 import { Trace } from '#bundles/profiler/record/trace.ts'
 import { createQueriesCollector, QueryRecorder } from '#bundles/profiler/subjects/queries/record.ts'
 import type { QueryParameters, QueryResult, QueryStart } from '#kernel/queries.ts'

@@ -1,6 +1,6 @@
 import { t } from 'tap'
 import { controllerTimes, type EventNode, ownTime, readEventTree } from '#bundles/profiler/profile/event-tree.ts'
-import { toProfile } from '#bundles/profiler/profile/profile.ts'
+import { toProfile } from '#bundles/profiler/profile/parse-profile.ts'
 import { createProfile, createShown } from '#tests/support/create-profile.ts'
 import { plainEquals } from '#tests/support/html.ts'
 import { createProfiledKernel } from '#tests/support/profiled-kernel.ts'

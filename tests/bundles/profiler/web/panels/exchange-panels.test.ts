@@ -1,7 +1,7 @@
 import { type Bundle, type Request, setCookie } from 'sinfonietta'
 import { t } from 'tap'
 import { formatMoment, formatSize } from '#bundles/profiler/profile/format.ts'
-import { toProfile } from '#bundles/profiler/profile/profile.ts'
+import { toProfile } from '#bundles/profiler/profile/parse-profile.ts'
 import { Response } from '#lib/http/response.ts'
 import { createProfile, type StoredProfile } from '#tests/support/create-profile.ts'
 import { textOf, unescapeHtml } from '#tests/support/html.ts'

@@ -1,5 +1,5 @@
 import { t } from 'tap'
-import { toProfile } from '#bundles/profiler/profile/profile.ts'
+import { toProfile } from '#bundles/profiler/profile/parse-profile.ts'
 import type { PanelProfile } from '#bundles/profiler/web/panels/subject-view.ts'
 import { Response } from '#lib/http/response.ts'
 import { createShown } from '#tests/support/create-profile.ts'

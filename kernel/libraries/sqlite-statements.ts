@@ -1,4 +1,4 @@
-import type { QueryEnd, QueryParameters } from './queries.ts'
+import type { QueryEnd, QueryParameters } from '../queries.ts'
 
 /** Members that a database of node:sqlite or of better-sqlite3 has. */
 interface Details {

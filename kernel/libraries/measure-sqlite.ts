@@ -1,5 +1,5 @@
-import { checkFunction } from '../lib/errors/arguments.ts'
-import type { Queries, QueryEnd, QueryParameters } from './queries.ts'
+import { checkFunction } from '../../lib/errors/arguments.ts'
+import type { Queries, QueryEnd, QueryParameters } from '../queries.ts'
 import { noteMeasured, SqliteTransactions, serverOf, toParameters, watchRows } from './sqlite-statements.ts'
 
 /** A prepared statement of node:sqlite and better-sqlite3. */

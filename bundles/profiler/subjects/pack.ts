@@ -1,0 +1,13 @@
+import { packCallers, unpackCallers } from '../profile/callers.ts'
+import type { JsonObject } from '../profile/json.ts'
+import { packQueries, unpackQueries } from './queries/pack.ts'
+
+/** Shortens the parts that are stored in a shorter form. */
+export function packData(data: JsonObject): JsonObject {
+  return packCallers(packQueries(data))
+}
+
+/** Reverts {@link packData}. */
+export function unpackData(data: JsonObject): JsonObject {
+  return unpackQueries(unpackCallers(data))
+}
