@@ -61,7 +61,9 @@ function prepareViewer(directory: string, env: NodeJS.ProcessEnv) {
     ...picked
   } = pickSettings(env)
   const { [viewerVariable]: parent, [secretVariable]: known, ...own } = picked
-  const settings = new Settings({ variables: { ...own, APP_ENV: 'dev', APP_SECRET: randomBytes(32).toString('hex') } })
+  // The terminal belongs to the application: the pages of the viewer are not listed there.
+  const fixed = { APP_ENV: 'dev', APP_SECRET: randomBytes(32).toString('hex'), ACCESS_LOG: '0' }
+  const settings = new Settings({ variables: { ...own, ...fixed } })
   const config = readConfig(settings)
   // The object itself: the application may set variables while it starts.
   const redactor = new Redactor(env)
