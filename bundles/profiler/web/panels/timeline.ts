@@ -237,7 +237,7 @@ function toLine(row: TimelineRow, filter: TimelineFilter, axis: TimeAxis, barLim
   const { awaited, category, children, covered, depth, duration, index, link, name, note, own } = row
   const { ownTime, periods, problem, text } = row
   const times = periods.length === 1 ? '' : `${periods.length} times`
-  const hasInner = children.length > 0
+  const hasInner = children.length > 0 || ownTime < totalOf(covered)
   const isOpen = problem.startsWith('not ')
   return {
     index,
@@ -324,7 +324,7 @@ export interface TimelineRow extends TimelineSpan {
   readonly duration: number
   /** Its periods in order, without overlaps. */
   readonly covered: readonly Period[]
-  /** Its periods without those of the spans within it. */
+  /** Its periods without those of the spans within it. A measurement of the stopwatch contains all spans that run at the same time. */
   readonly own: readonly Period[]
   /** The sum of these. */
   readonly ownTime: number
@@ -340,12 +340,13 @@ export function createTimelineRows(root: TimelineSpan): TimelineRow[] {
   const parents: number[] = []
   const awaited: Awaited[] = []
   // Not recursive: trees from the disk may be of any depth.
-  const waiting = [{ span: root, depth: 0, parent: -1 }]
+  const waiting = [{ span: root, depth: 0, parent: -1, beside: [] as readonly TimelineSpan[] }]
   for (let next = waiting.pop(); next !== undefined; next = waiting.pop()) {
-    const { depth, parent, span } = next
+    const { beside, depth, parent, span } = next
     const { category, children, link, name, note, periods, problem, spanId, text } = span
     const covered = joinPeriods(periods)
-    const inner = joinPeriods(children.flatMap(({ periods }) => periods))
+    const within = category === 'stopwatch' ? beside.filter(other => isWithin(other, span)) : children
+    const inner = joinPeriods(within.flatMap(({ periods }) => periods))
     const own = subtractPeriods(covered, inner)
     const end = periods.reduce((last, period) => Math.max(last, endOf(period)), 0)
     const index = rows.length
@@ -373,10 +374,19 @@ export function createTimelineRows(root: TimelineSpan): TimelineRow[] {
     })
     parents.push(parent)
     awaited.push(waits)
-    for (const child of merge(children).toReversed()) waiting.push({ span: child, depth: depth + 1, parent: index })
+    const merged = merge(children)
+    for (const child of merged.toReversed()) {
+      waiting.push({ span: child, depth: depth + 1, parent: index, beside: merged })
+    }
   }
   gatherAwaited(rows, parents, awaited)
   return rows
+}
+
+/** Whether a span beside a measurement belongs to it. Of two measurements, the longer one contains the other. */
+function isWithin(other: TimelineSpan, measured: TimelineSpan): boolean {
+  if (other === measured) return false
+  return other.category !== 'stopwatch' || totalOf(other.periods) < totalOf(measured.periods)
 }
 
 /** A row waits for the queries, calls and sub-requests within it, but not for those within one of these. */

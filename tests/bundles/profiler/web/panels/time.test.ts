@@ -107,7 +107,7 @@ t.test('each duration is a row within its parent, also in sub-requests', async t
       [1, 'controller.get_arguments', '0.030 ms', ''],
       [1, 'kernel.controller_arguments', '0.010 ms', ''],
       [1, 'controller SomeController', '2.0 ms', '0.27 ms'],
-      [2, 'query', '0.23 ms', ''],
+      [2, 'query', '0.23 ms', '0.030 ms'],
       [2, 'custom.event', '0.60 ms', '0 ms'],
       [3, 'GET shop.test/a', '1.0 ms', ''],
       [3, 'listen', '0.50 ms', '0.040 ms'],

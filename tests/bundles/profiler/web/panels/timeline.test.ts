@@ -81,6 +81,32 @@ t.test('spans with the same name and parent are one row, with the inner spans of
   t.equal(root.children.length, 3, 'the spans are as they were')
 })
 
+t.test('the own time of a measurement is without all work that runs at the same time', async t => {
+  const part = (
+    name: string,
+    category: Parameters<typeof createSpan>[0]['category'],
+    start: number,
+    duration: number,
+  ) => createSpan({ name, category, periods: [{ start, duration }] })
+  const children = [
+    part('report', 'stopwatch', 10, 60),
+    part('format', 'stopwatch', 50, 15),
+    part('query', 'database', 10, 25),
+    part('later', 'database', 90, 5),
+  ]
+  const root = createSpan({ name: 'all', category: 'request', periods: [{ start: 0, duration: 100 }] }, { children })
+  t.strictSame(
+    createTimelineRows(root).map(({ name, ownTime }) => [name, ownTime]),
+    [
+      ['all', 35],
+      ['report', 20],
+      ['query', 25],
+      ['format', 15],
+      ['later', 5],
+    ],
+  )
+})
+
 t.test('a row waits for the queries, calls and sub-requests within it, not for those within one of these', async t => {
   const part = (
     name: string,
