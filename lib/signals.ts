@@ -19,12 +19,12 @@ export interface Signals {
   emit<name extends keyof SignalMap>(name: name, value: SignalMap[name]): void
 }
 
-/** What is told of the error of a handler: the name of the signal, and the owner of the handler if it has one. */
+/** Receives the error of a handler, the name of the signal, and the owner of the handler if it has one. */
 type OnHandlerError = (error: unknown, name: string, owner: string | undefined) => void
 
 const owners = new WeakMap<object, string>()
 
-/** Signals whose handlers have an owner, such as a bundle, which is told with their errors. */
+/** Signals whose handlers have an owner, such as a bundle. `onError` of `createSignals` receives it with an error. */
 export function ownSignals(signals: Signals, owner: string): Signals {
   return {
     on(name, handler) {

@@ -359,7 +359,7 @@ t.test('wrong options are refused', async t => {
   }
 })
 
-t.test('a setting without a value is told what tests do not read', async t => {
+t.test('the error of a setting without a value names what tests do not read', async t => {
   const settings = defineSettings({ TEST_ADDRESS: { help: 'an address' }, TEST_COUNT: { help: 'a count' } })
   const booted = createTestKernel({
     bundles: [{ name: 'needy', settings, register() {} }],
