@@ -396,10 +396,11 @@ t.test('the client of a server that listens on all addresses is named by its add
 t.test('the start loads what records requests, and no schema, rule or page of profiles', async t => {
   const directory = t.testdir({ 'app.mjs': '', coverage: {}, node_modules: {} })
   const coverage = path.join(directory, 'coverage')
-  const env = { ...environment, PROFILER_PORT: '0', NODE_V8_COVERAGE: coverage, NODE_OPTIONS: '' }
-  const { code, stderr } = await runProcess(t, [process.execPath, '--import', preload, 'app.mjs'], {
+  // Tap would add its own options, and collect the coverage itself.
+  const node = ['env', '-u', 'NODE_OPTIONS', `NODE_V8_COVERAGE=${coverage}`, process.execPath]
+  const { code, stderr } = await runProcess(t, [...node, '--import', preload, 'app.mjs'], {
     cwd: directory,
-    env,
+    env: { ...environment, PROFILER_PORT: '0' },
   })
   t.equal(code, 0, stderr)
   const reports: { result: { url: string }[] }[] = readdirSync(coverage).map(file =>
