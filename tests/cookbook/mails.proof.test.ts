@@ -60,7 +60,9 @@ t.test('the recipes of mails and queues', { skip: noRegistry || lacksRedis }, as
       body: '{"order":7}',
     })
     t.strictSame([added.status, await added.json()], [202, { id: '1' }])
-    const worker = new SiteProcess(t, [process.execPath, 'bin/console', 'receipts:work'], { cwd: recipes.directory })
+    // Tap adds its loader to the environment, with which Node does not find the program.
+    const command = ['env', '-u', 'NODE_OPTIONS', process.execPath, 'bin/console', 'receipts:work']
+    const worker = new SiteProcess(t, command, { cwd: recipes.directory })
     await worker.until(/Order 7/)
     worker.child.kill('SIGTERM')
     t.equal(await worker.end(), 0, 'it ends in order', { output: worker.stderr })
