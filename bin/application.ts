@@ -161,8 +161,8 @@ export async function bootServed(directory: string | URL, environment?: string):
 }
 
 /**
- * Imports the function of an application that creates its bundles, after its instrumentations are registered, and the channels
- * of its database libraries are open if its requests are profiled. Returns a function that calls it, and completes the list.
+ * Imports the function of an application that creates its bundles, after its instrumentations are registered, and, if its requests
+ * are profiled, its database libraries and the frameworks of its mounts report what they do. Returns a function that calls it, and completes the list.
  *
  * @throws APPLICATION_BUNDLES_MISSING APPLICATION_BUNDLES_INVALID and the errors of {@link loadInstrumentations}
  */
@@ -178,6 +178,8 @@ export async function importBundles(
   if (isProfiled) {
     const { openLibraryChannels } = await import('../kernel/libraries/open-channels.ts')
     await openLibraryChannels(directory, isInstrumented)
+    const { openFrameworks } = await import('../bundles/profiler/any-server/frameworks.ts')
+    await openFrameworks([directory])
   }
   const { createBundles }: { createBundles?: unknown } = await import(pathToFileURL(bundles).href).catch(error =>
     fail(error, directory),

@@ -3,6 +3,7 @@ import type { Bundle, Foundation } from '../../kernel/bundle.ts'
 import { checkOptions } from '../../lib/errors/arguments.ts'
 import { loadRedis } from '../../lib/redis/redis-connection.ts'
 import type { ShapeOf } from '../../lib/text/mistakes.ts'
+import { recordMounts } from './any-server/mounts.ts'
 import { createBundle } from './create-bundle.ts'
 import type { RecordingOptions } from './record/recording-policy.ts'
 import { FileProfileStorage } from './store/file-profile-storage.ts'
@@ -36,12 +37,18 @@ const optionShape: ShapeOf<ProfilerOptions> = {
 export function createProfilerBundle(options: ProfilerOptions = {}): Bundle {
   checkOptions('createProfilerBundle()', options, optionShape)
   const bundle = createBundle({ ...options, storage: options.storage ?? createStorage })
+  let stopMounts: (() => void) | undefined
   return {
     ...bundle,
     async register(app) {
       // The mistake of a missing package ends the start.
       if (app.settings.of(profilerSettings).PROFILER_URL !== undefined) await loadRedis()
       await bundle.register(app)
+      stopMounts = recordMounts()
+    },
+    async close() {
+      stopMounts?.()
+      await bundle.close?.()
     },
   }
 }

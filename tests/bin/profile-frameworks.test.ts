@@ -128,7 +128,7 @@ interface Summary extends Readonly<Record<string, unknown>> {
   readonly url: string
 }
 
-type Span = readonly [mark: number | null, name: string, start: number, duration: number | null, parent?: number]
+type Span = readonly [mark: unknown, name: string, start: number, duration: number | null, parent?: number]
 
 interface Stored {
   readonly data: {
@@ -178,7 +178,7 @@ async function profile(t: Test, file: string, source: string, packages: Readonly
     /** Each phase, and the functions that were called in it, with their places. */
     const calls = spans.map(([mark, name], index) => {
       const place = places.find(([at]) => at === index)?.[1]
-      return mark === null ? `${name}:` : place === undefined ? name : `${name} ${place.replace(/:\d+$/, '')}`
+      return mark === 'phase' ? `${name}:` : place === undefined ? name : `${name} ${place.replace(/:\d+$/, '')}`
     })
     const panel = async (name: string) => (await read(`${found?.token}?panel=${name}`)).text()
     return { ...found, text, status: response.status, calls, exceptions: data.exception?.exceptions, panel }

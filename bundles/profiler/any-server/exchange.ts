@@ -15,8 +15,8 @@ import type { Profiler } from '../record/profiler.ts'
 import { replayAttribute } from '../record/recording-policy.ts'
 import type { Trace } from '../record/trace.ts'
 import { readExpressRoute } from './express.ts'
-import type { FrameworkRoute } from './framework-calls.ts'
-import { watchFrameworks } from './frameworks.ts'
+import { recordFrameworks } from './framework-calls.ts'
+import { listenToFrameworks } from './frameworks.ts'
 import { takeReplayMark } from './replay-mark.ts'
 import { exchangeOf, type ObservedExchange, type ServerMessage, type ServerReply, watchServers } from './servers.ts'
 import { type AddToolbar, insertToolbar } from './toolbar.ts'
@@ -55,18 +55,10 @@ export function recordServers(services: ExchangeServices): () => void {
   const { answerOwn, context, debugGate, isOwnPath, logger, onFirst, profiler, replaySecret } = services
   const ownMessages = new WeakSet<ServerMessage>()
   let isRecording: boolean | undefined
-  const stopFrameworks = watchFrameworks({
-    onRoute: (message, route) => findExchange(message)?.noteRoute(route),
-    onHandler: (message, name) => findExchange(message)?.noteHandler(name),
-    onError: (message, error) => findExchange(message)?.noteError(error),
-    onCall: (message, called) => {
-      const trace = findExchange(message)?.trace
-      if (trace !== undefined) middlewarePart.of(trace).begin(called)
-    },
-    onPass: (message, called) => {
-      const trace = findExchange(message)?.trace
-      return trace && middlewarePart.find(trace)?.pass(called)
-    },
+  listenToFrameworks()
+  const stopFrameworks = recordFrameworks(message => {
+    const exchange = exchangeOf(message)
+    return exchange instanceof ServerExchange ? exchange.trace : undefined
   })
   const stopServers = watchServers({
     context,
@@ -103,11 +95,6 @@ export function recordServers(services: ExchangeServices): () => void {
   }
 }
 
-function findExchange(message: object): ServerExchange | undefined {
-  const exchange = exchangeOf(message)
-  return exchange instanceof ServerExchange ? exchange : undefined
-}
-
 /** Whether a request is one of another server. */
 export function isOfServer(request: Request): boolean {
   return request instanceof ServerRequest
@@ -128,9 +115,6 @@ class ServerExchange implements ObservedExchange {
   readonly #reply: ServerReply
   readonly #content = new BodyCopy()
   #isEnded = false
-  #route: FrameworkRoute | undefined
-  /** The name of the handler, if the function of the route is that of a framework. */
-  #handler = ''
   /** The next request of the connection, if it has come before this one has ended. */
   #next: ServerExchange | undefined
 
@@ -151,22 +135,6 @@ class ServerExchange implements ObservedExchange {
     const earlier = latest.get(message.socket)
     if (earlier !== undefined) earlier.#next = this
     latest.set(message.socket, this)
-  }
-
-  /** The framework calls a function of the route; it may call others for its error, outside of the router of the route. */
-  noteRoute(route: FrameworkRoute): void {
-    if (this.#route?.key !== route.key) this.#route = route
-  }
-
-  noteHandler(name: string): void {
-    this.#handler = name
-  }
-
-  /** A framework passes an error on from function to function. */
-  noteError(error: unknown): void {
-    if (this.trace.thrown.includes(error)) return
-    this.trace.addThrown(error)
-    middlewarePart.find(this.trace)?.fail()
   }
 
   receive(chunk: unknown): void {
@@ -215,7 +183,8 @@ class ServerExchange implements ObservedExchange {
     const { request, trace } = this
     if (trace.duration !== undefined) return
     if (!this.#message.readableDidRead) request.observed?.ignore()
-    const route = this.#route ?? readExpressRoute(this.#message)
+    const part = middlewarePart.find(trace)
+    const route = part?.route ?? readExpressRoute(this.#message)
     const { handler, parameters, pattern } = route ?? {
       handler: '',
       parameters: undefined,
@@ -224,9 +193,9 @@ class ServerExchange implements ObservedExchange {
     request.attributes.set('_route', `${request.method} ${pattern}`)
     request.attributes.set('_route_pattern', pattern)
     if (parameters !== undefined) request.attributes.set('_route_params', parameters as Record<string, unknown>)
-    const name = this.#handler || handler
+    const name = part?.handler || handler
     if (name !== '') trace.controller = name
-    middlewarePart.find(trace)?.finish()
+    part?.finish()
     trace.events.finish()
     this.#services.profiler.finish(trace)
   }

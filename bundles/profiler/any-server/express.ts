@@ -3,28 +3,22 @@ import path from 'node:path'
 import type { AnyFunction } from '../../../kernel/libraries/publish.ts'
 import { type ChannelListeners, listenTo } from '../../../lib/channels.ts'
 import { findPackage } from '../../../lib/find-package.ts'
-import { type FrameworkFunction, noteRegistration } from '../record/middleware-trace.ts'
-import {
-  type FrameworkListener,
-  type FrameworkRoute,
-  loadPrototype,
-  nameOf,
-  report,
-  wrapFunction,
-  wrapMethod,
-} from './framework-calls.ts'
+import { type FrameworkFunction, type FrameworkRoute, noteRegistration } from '../record/middleware-trace.ts'
+import { loadPrototype, nameOf, report, wrapFunction, wrapMethod } from './framework-calls.ts'
 
 /** Express 5 publishes the calls of its functions, with their errors (router 2.3 and later). */
-export function createExpressListeners({ onCall, onError, onRoute }: FrameworkListener): ChannelListeners {
-  return {
-    // Where an error is answered outside of a router, the path of the router is not known any more.
-    'tracing:express.router.request:start': listenTo<ExpressCall>(({ errorHandler, handler, layer, req }) => {
-      const route = readExpressRoute(req)
+export const expressListeners: ChannelListeners = {
+  // Where an error is answered outside of a router, the path of the router is not known any more.
+  'tracing:express.router.request:start': listenTo<ExpressCall>(({ errorHandler, handler, layer, req }) => {
+    const route = readExpressRoute(req)
+    report(({ onCall, onRoute }) => {
       if (route !== undefined) onRoute(req, route)
       if (handler !== undefined) onCall(req, readCall(req, layer, handler, errorHandler === true))
-    }),
-    'tracing:express.router.request:error': listenTo<ExpressCall>(({ error, req }) => onError(req, error)),
-  }
+    })
+  }),
+  'tracing:express.router.request:error': listenTo<ExpressCall>(({ error, req }) => {
+    report(({ onError }) => onError(req, error))
+  }),
 }
 
 /**

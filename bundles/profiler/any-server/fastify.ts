@@ -1,13 +1,11 @@
 import type { AnyFunction } from '../../../kernel/libraries/publish.ts'
 import { type ChannelListeners, listenTo } from '../../../lib/channels.ts'
 import { noteRegistration } from '../record/middleware-trace.ts'
-import { nameOf, report, wrapFunction } from './framework-calls.ts'
+import { mountedAt, nameOf, report, wrapFunction } from './framework-calls.ts'
 
 /** Fastify 4 and 5 publish each new application. */
-export function createFastifyListeners(): ChannelListeners {
-  return {
-    'fastify.initialization': listenTo<FastifyCreation>(({ fastify }) => watchFastify(fastify)),
-  }
+export const fastifyListeners: ChannelListeners = {
+  'fastify.initialization': listenTo<FastifyCreation>(({ fastify }) => watchFastify(fastify)),
 }
 
 /** The hooks of Fastify that run before a response ends. */
@@ -37,7 +35,9 @@ function watchFastify(fastify: FastifyApplication): void {
     const { params, raw, routeOptions } = request
     const { handler, url } = routeOptions ?? {}
     if (url !== undefined) {
-      const route = { key: raw, pattern: url, parameters: params, handler: nameOf(handler) }
+      // A copy: they have a class of the router.
+      const parameters = { ...(params as object) }
+      const route = { key: raw, pattern: mountedAt(raw) + url, parameters, handler: nameOf(handler) }
       report(({ onRoute }) => onRoute(raw, route))
     }
     done()

@@ -1,21 +1,16 @@
 import { existsSync } from 'node:fs'
 import { pathToFileURL } from 'node:url'
 import type { AnyFunction } from '../../../kernel/libraries/publish.ts'
-import type { FrameworkFunction } from '../record/middleware-trace.ts'
+import {
+  type FrameworkFunction,
+  type FrameworkRoute,
+  type MiddlewareTrace,
+  middlewarePart,
+} from '../record/middleware-trace.ts'
+import type { Trace } from '../record/trace.ts'
 
-/** The route of a request, as its framework knows it. */
-export interface FrameworkRoute {
-  /** The same object for all calls of its functions. */
-  readonly key: object
-  /** Such as `/users/:id`. */
-  readonly pattern: string
-  readonly parameters: unknown
-  /** The name of its function; empty for one without a name. */
-  readonly handler: string
-}
-
-/** What receives the facts that frameworks publish of a request. The request is its message of Node. */
-export interface FrameworkListener {
+/** What receives the facts that frameworks publish of a request. `message` is that of Node, or of the Fetch API. */
+interface FrameworkListener {
   onRoute(message: object, route: FrameworkRoute): void
   /** The name of the handler, where the function of the route calls it. */
   onHandler(message: object, name: string): void
@@ -27,23 +22,54 @@ export interface FrameworkListener {
   onPass(message: object, called: FrameworkFunction): (() => void) | undefined
 }
 
-let receiver: FrameworkListener | undefined
+/** Finds the trace of the request that a framework has a message of; `undefined` if it is not recorded. */
+type FindTraceOf = (message: object) => Trace | undefined
 
-/** Receives the facts of the frameworks that were changed, until the returned function is called. */
-export function listenToFrameworks(listener: FrameworkListener): () => void {
-  receiver = listener
-  return () => {
-    if (receiver === listener) receiver = undefined
-  }
+const searches = new Set<FindTraceOf>()
+
+/** Records what frameworks do for the requests whose traces a function finds, until the returned function is called. */
+export function recordFrameworks(find: FindTraceOf): () => void {
+  searches.add(find)
+  return () => void searches.delete(find)
 }
 
-/** Reports to the receiver, if there is one. An error of the profiler must not become one of the application. */
+function findTrace(message: object): Trace | undefined {
+  for (const find of searches) {
+    const trace = find(message)
+    if (trace !== undefined) return trace
+  }
+  return undefined
+}
+
+/** What a framework did for the request of a message so far; `undefined` if the request is not recorded. */
+function partOf(message: object): MiddlewareTrace | undefined {
+  const trace = findTrace(message)
+  return trace && middlewarePart.of(trace)
+}
+
+const recorder: FrameworkListener = {
+  onRoute: (message, route) => partOf(message)?.noteRoute(route),
+  onHandler(message, name) {
+    const part = partOf(message)
+    if (part !== undefined) part.handler = name
+  },
+  onError: (message, error) => partOf(message)?.fail(error),
+  onCall: (message, called) => partOf(message)?.begin(called),
+  onPass: (message, called) => partOf(message)?.pass(called),
+}
+
+/** Reports a fact. An error of the profiler must not become one of the application. */
 export function report<Result>(take: (listener: FrameworkListener) => Result): Result | undefined {
   try {
-    return receiver && take(receiver)
+    return take(recorder)
   } catch {
     return undefined
   }
+}
+
+/** The path below which an application is mounted, as Express keeps it on the message of Node: other frameworks do not know it. */
+export function mountedAt({ baseUrl = '' }: { readonly baseUrl?: unknown }): string {
+  return typeof baseUrl === 'string' ? baseUrl : ''
 }
 
 /** The name of a function; empty for one without a name. */

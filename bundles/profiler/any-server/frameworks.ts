@@ -2,18 +2,16 @@ import { existsSync, readFileSync } from 'node:fs'
 import path from 'node:path'
 import { subscribeChannels } from '../../../lib/channels.ts'
 import { findPackage } from '../../../lib/find-package.ts'
-import { createExpressListeners, openExpress } from './express.ts'
-import { createFastifyListeners } from './fastify.ts'
-import { type FrameworkListener, listenToFrameworks } from './framework-calls.ts'
+import { expressListeners, openExpress } from './express.ts'
+import { fastifyListeners } from './fastify.ts'
 
-/** Listens to frameworks, until the returned function is called: to their channels, and to those that `openFrameworks` has changed. */
-export function watchFrameworks(listener: FrameworkListener): () => void {
-  const stopOpened = listenToFrameworks(listener)
-  const stopChannels = subscribeChannels({ ...createExpressListeners(listener), ...createFastifyListeners() })
-  return () => {
-    stopOpened()
-    stopChannels()
-  }
+let isListening = false
+
+/** Listens to the channels of Express 5 and Fastify. An application of Fastify is seen if it is created later. */
+export function listenToFrameworks(): void {
+  if (isListening) return
+  isListening = true
+  subscribeChannels({ ...expressListeners, ...fastifyListeners })
 }
 
 /**
@@ -21,6 +19,7 @@ export function watchFrameworks(listener: FrameworkListener): () => void {
  * of one of the directories: then the application imports it anyway. It must be called before that.
  */
 export async function openFrameworks(directories: readonly string[]): Promise<void> {
+  listenToFrameworks()
   for (const folder of new Set(directories.map(findProject))) {
     const names = readNames(folder)
     for (const [name, open] of Object.entries(openers)) {

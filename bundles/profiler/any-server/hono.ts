@@ -6,7 +6,7 @@ import { callAround, loadPrototype, nameOf, report, wrapFunction, wrapMethod } f
 interface HonoContext {
   readonly env?: { readonly incoming?: object }
   readonly error?: unknown
-  readonly req: { param(): unknown }
+  readonly req: { readonly raw: object; param(): unknown }
 }
 
 interface HonoRoute {
@@ -49,8 +49,8 @@ function watchHono(code: HonoFunction, { method, path: pattern }: HonoRoute): An
   const called: FrameworkFunction = { phase: isHandler ? 'handler' : 'middleware', name, code: inner }
   return wrapFunction(code, (call, self, args) => {
     const context = args[0] as HonoContext
-    const message = context.env?.incoming
-    if (message === undefined) return Reflect.apply(call, self, args)
+    // Where it is mounted by its `fetch`, there is no message of Node.
+    const message = context.env?.incoming ?? context.req.raw
     if (isHandler || method !== 'ALL') {
       report(({ onRoute }) =>
         onRoute(message, { key: context, pattern, parameters: context.req.param(), handler: isHandler ? name : '' }),

@@ -1,11 +1,11 @@
 import path from 'node:path'
 import type { AnyFunction } from '../../../kernel/libraries/publish.ts'
-import { type FrameworkFunction, noteRegistration } from '../record/middleware-trace.ts'
+import { type FrameworkFunction, type FrameworkRoute, noteRegistration } from '../record/middleware-trace.ts'
 import {
   callAround,
-  type FrameworkRoute,
   loadExport,
   loadPrototype,
+  mountedAt,
   nameOf,
   report,
   wrapFunction,
@@ -111,5 +111,6 @@ function watchKoaLayer(layer: KoaLayer): void {
 }
 
 function readKoaRoute(context: KoaContext, { path: pattern }: KoaLayer, handler: string): FrameworkRoute {
-  return { key: context, pattern: String(context._matchedRoute ?? pattern), parameters: context.params, handler }
+  const path = String(context._matchedRoute ?? pattern)
+  return { key: context, pattern: mountedAt(context.req) + path, parameters: context.params, handler }
 }

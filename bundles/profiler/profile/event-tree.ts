@@ -8,6 +8,8 @@ export interface EventNode {
   /** The index among the recorded spans. */
   readonly index: number
   readonly kind: 'dispatch' | 'call' | 'request'
+  /** Whether it is a phase of another framework, or the call of a function by it: it has no event, or no listener. */
+  readonly isOfFramework: boolean
   /** The event; the listener; the token of the sub-request. */
   readonly name: string
   readonly start: number
@@ -38,7 +40,7 @@ export interface EventTree {
   readonly nodes: readonly EventNode[]
   /** How many dispatches and sub-requests were not recorded, because there were too many. */
   readonly dropped: number
-  /** Whether its calls are those of a framework's functions, in the request of another server. */
+  /** Whether another server has answered the request: all calls are those of a framework's functions. */
   readonly isOfServer: boolean
 }
 
@@ -55,10 +57,11 @@ export const readEventTree: (profile: Profile) => EventTree = oncePerProfile(col
   for (const row of spans.slice(0, rowLimit)) {
     const node = row === null ? undefined : toNode(row, byIndex, lastDispatch, placesByIndex, oldByIndex)
     byIndex.push(node)
-    if (node?.kind === 'dispatch') lastDispatch = node
+    if (node?.kind === 'dispatch' && !node.isOfFramework) lastDispatch = node
   }
   const nodes = byIndex.filter(node => node !== undefined)
-  return { roots: nodes.filter(({ parent }) => parent === undefined), nodes, dropped, isOfServer: places !== undefined }
+  const roots = nodes.filter(({ parent }) => parent === undefined)
+  return { roots, nodes, dropped, isOfServer: places !== undefined && !roots.some(isKernelDispatch) }
 })
 
 /** The time of a span outside of its children, in microseconds. */
@@ -91,7 +94,7 @@ function toNode(
   places: ReadonlyMap<number, string>,
   oldHeaders: ReadonlyMap<number, readonly OldHeaderRow[]>,
 ): GrowingNode | undefined {
-  const kind = mark === null ? 'dispatch' : mark === 'request' ? 'request' : 'call'
+  const kind = mark === null || mark === 'phase' ? 'dispatch' : mark === 'request' ? 'request' : 'call'
   const isCall = kind === 'call'
   const byDefault = isCall ? lastDispatch : undefined
   const named = parentIndex === undefined ? byDefault : above[parentIndex]
@@ -101,10 +104,11 @@ function toNode(
   const node: GrowingNode = {
     index: above.length,
     kind,
+    isOfFramework: mark === 'phase' || mark === 'function',
     name,
     start,
     duration: duration ?? undefined,
-    priority: isCall ? Number(mark) : 0,
+    priority: typeof mark === 'number' ? mark : 0,
     isStopped: (flags & SpanFlag.Stopped) !== 0,
     hasThrown: (flags & SpanFlag.Threw) !== 0,
     details,
@@ -168,11 +172,11 @@ interface Draft extends OutlineNode {
  * Lists what happened in a request, in its order: the event tree, and the controller, which stands for the gap between the
  * kernel's events, with what it has dispatched itself.
  */
-export function outlineEvents({ isOfServer, nodes, roots }: EventTree, controller: string): OutlineNode[] {
+export function outlineEvents({ nodes, roots }: EventTree, controller: string): OutlineNode[] {
   const drafts = new Map<EventNode, Draft>()
   // Parents come before their children; trees from the disk may be of any depth, so nothing here is recursive.
   for (const node of nodes) {
-    const draft = toDraft(node, isOfServer)
+    const draft = toDraft(node)
     drafts.set(node, draft)
     if (node.parent !== undefined) drafts.get(node.parent)?.children.push(draft)
   }
@@ -203,9 +207,21 @@ export function* walkOutline(nodes: readonly OutlineNode[]): Generator<OutlineNo
   }
 }
 
-function toDraft(node: EventNode, isOfServer: boolean): Draft {
-  const { before, details, duration, hasThrown, index, isStopped, kind, name, oldHeaders, place, priority, start } =
-    node
+function toDraft(node: EventNode): Draft {
+  const {
+    before,
+    details,
+    duration,
+    hasThrown,
+    index,
+    isOfFramework,
+    isStopped,
+    kind,
+    name,
+    oldHeaders,
+    place,
+    start,
+  } = node
   const isCall = kind === 'call'
   return {
     kind,
@@ -215,7 +231,7 @@ function toDraft(node: EventNode, isOfServer: boolean): Draft {
     duration,
     // The events of a sub-request are in the tree of its own profile.
     own: duration === undefined || kind === 'request' ? undefined : ownTime(node),
-    priority: isCall && !isOfServer ? priority : undefined,
+    priority: isCall && !isOfFramework ? node.priority : undefined,
     place,
     // The call that stopped the event or threw shows this, and not its dispatch.
     isStopped: isCall && isStopped,

@@ -22,7 +22,7 @@ function isSpanRow(row: unknown): boolean {
   if (!Array.isArray(row)) return false
   const [mark, name, start, duration, parent, flags, details, before] = row
   return (
-    (mark === null || mark === 'request' || isNumber(mark)) &&
+    (mark === null || isNumber(mark) || mark === 'request' || mark === 'phase' || mark === 'function') &&
     typeof name === 'string' &&
     isAmount(start) &&
     (duration === null || isAmount(duration)) &&
@@ -43,8 +43,8 @@ export const eventsSchema = v.object({
   /** Whether the process handled other main requests at the same time. */
   isShared: flag,
   /**
-   * Of the request of another server: its calls are those of a framework's functions, not of listeners. Where these were registered,
-   * by the index of their span: file, as seen from the application, and line.
+   * Where the functions of another framework were registered, by the index of their span: file, as seen from the application, and
+   * line. Present if a framework was seen.
    */
   places: maybe(list(v.tuple([check.amount, check.text]))),
   /**

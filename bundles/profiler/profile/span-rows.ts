@@ -6,9 +6,12 @@ export const SpanFlag = { Stopped: 1, Threw: 2 } as const
  * whole microseconds since the request began. Elements at the end are left out when they have their default.
  */
 export type SpanRow = [
-  /** `null` for a dispatch; for a call, the listener's priority; `request` for a sub-request. */
-  mark: null | number | 'request',
-  /** The event; the listener; the token of the sub-request. */
+  /**
+   * `null` for a dispatch; for a call, the listener's priority; `request` for a sub-request. Of another framework, `phase` stands for
+   * a dispatch, and `function` for a call.
+   */
+  mark: null | number | 'request' | 'phase' | 'function',
+  /** The event; the listener; the token of the sub-request; the phase; the function. */
   name: string,
   start: number,
   /** `null` while it is not over. */

@@ -117,6 +117,13 @@ export class EventTrace {
     return this.#calls.at(-1)?.listener
   }
 
+  /** Calls a function when that call ends. Returns the index of its row; `undefined` without a call. */
+  atCallEnd(finish: () => void): number | undefined {
+    const call = this.#calls.at(-1)
+    if (call !== undefined) call.finishInner = finish
+    return call?.index
+  }
+
   /** Called when the request is handled. */
   finish(): void {
     this.#inParent?.end(false)
@@ -251,6 +258,8 @@ class CallSpan implements TraceSpan {
   readonly #row: SpanRow
   readonly #dispatch: DispatchSpan
   readonly listener: RegisteredListener
+  /** Ends what the listener has begun. */
+  finishInner: (() => void) | undefined
 
   constructor(trace: EventTrace, row: SpanRow, index: number, dispatch: DispatchSpan, listener: RegisteredListener) {
     this.listener = listener
@@ -261,6 +270,7 @@ class CallSpan implements TraceSpan {
   }
 
   end(hasFailed: boolean): void {
+    this.finishInner?.()
     const row = this.#row
     row[3] = this.#trace.now() - row[2]
     const isStopped = this.#dispatch.event.isPropagationStopped

@@ -11,6 +11,17 @@ export interface FrameworkFunction {
   readonly code: object
 }
 
+/** The route of a request, as its framework knows it. */
+export interface FrameworkRoute {
+  /** The same object for all calls of its functions. */
+  readonly key: object
+  /** Such as `/users/:id`. */
+  readonly pattern: string
+  readonly parameters: unknown
+  /** The name of its function; empty for one without a name. */
+  readonly handler: string
+}
+
 /** Where functions were passed to a framework. */
 const registrations = new WeakMap<object, { message: string; stack?: string }>()
 
@@ -37,8 +48,8 @@ const leastTimeAfter = 100
 const rowLimit = 1000
 
 /**
- * Records the functions that a framework calls, as events record their listeners: a phase stands for an event. A call lasts until the
- * next one begins, so that each moment belongs to one function. What a function does after those behind it is a second call.
+ * Records the route of a framework, and the functions that it calls, as events record their listeners: a phase stands for an event. A
+ * call lasts until the next one begins, so that each moment belongs to one function. What a function does after those behind it is a second call.
  */
 export class MiddlewareTrace {
   readonly #trace: Trace
@@ -47,6 +58,10 @@ export class MiddlewareTrace {
   #phase: SpanRow | undefined
   #phaseIndex = -1
   #call: SpanRow | undefined
+  /** The route; `undefined` if the framework has none. */
+  route: FrameworkRoute | undefined
+  /** The name of the handler, if the function of the route is that of the framework. */
+  handler = ''
 
   constructor(trace: Trace) {
     this.#trace = trace
@@ -60,8 +75,15 @@ export class MiddlewareTrace {
     this.#call = this.#add(called, now)
   }
 
-  /** A call has thrown, or has passed an error on. */
-  fail(): void {
+  /** It calls a function of the route; it may call others for its error, outside of the router of the route. */
+  noteRoute(route: FrameworkRoute): void {
+    if (this.route?.key !== route.key) this.route = route
+  }
+
+  /** A call has thrown, or has passed an error on to the next function. */
+  fail(error: unknown): void {
+    if (this.#trace.thrown.includes(error)) return
+    this.#trace.addThrown(error)
     if (this.#call !== undefined) this.#call[5] = SpanFlag.Threw
   }
 
@@ -78,7 +100,7 @@ export class MiddlewareTrace {
     }
   }
 
-  /** The request is handled. */
+  /** The framework has answered. */
   finish(): void {
     const now = this.#trace.events.now()
     this.#endCall(now)
@@ -101,10 +123,12 @@ export class MiddlewareTrace {
     }
     if (this.#phase?.[1] !== phase) {
       this.#endPhase(start)
-      this.#phase = [null, phase, start, null]
+      this.#phase = ['phase', phase, start, null]
+      const inListener = events.atCallEnd(() => this.finish())
+      if (inListener !== undefined) this.#phase[4] = inListener
       this.#phaseIndex = events.rows.push(this.#phase) - 1
     }
-    const row: SpanRow = [0, name || 'anonymous', start, null, this.#phaseIndex]
+    const row: SpanRow = ['function', name || 'anonymous', start, null, this.#phaseIndex]
     this.#functions.set(events.rows.push(row) - 1, code)
     return row
   }
@@ -120,7 +144,7 @@ export class MiddlewareTrace {
   }
 }
 
-/** The functions that were called for the request of another server. */
+/** What another framework did for a request: that of another server, or that of a mounted handler. */
 export const middlewarePart: TracePart<MiddlewareTrace> = new TracePart(
   'middleware',
   trace => new MiddlewareTrace(trace),

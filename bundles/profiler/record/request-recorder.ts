@@ -24,6 +24,7 @@ import type { SpanRow } from '../profile/span-rows.ts'
 import type { ListenerSites } from './code-places.ts'
 import type { Metric, ProfileCollector } from './collect.ts'
 import { ignoredSpan } from './event-trace.ts'
+import { middlewarePart } from './middleware-trace.ts'
 import type { Profiler } from './profiler.ts'
 import { type Trace, withDescendants } from './trace.ts'
 
@@ -67,6 +68,8 @@ export class RequestRecorder implements DispatchTracer {
     const trace = event instanceof RequestEvent ? this.#profiler.begin(event.request) : this.#traceOf(event)
     if (trace === undefined) return ignoredSpan
     if (event instanceof TerminateEvent) trace.sentAt = trace.elapsed()
+    // A mounted handler has answered, or has failed.
+    if (event instanceof ResponseEvent || event instanceof ExceptionEvent) middlewarePart.find(trace)?.finish()
     const span = trace.events.beginDispatch(event, listeners)
     if (!(event instanceof KernelEvent)) return span
     if (options?.onFailure !== undefined) this.#skipping.add(event)
@@ -114,6 +117,10 @@ export class RequestRecorder implements DispatchTracer {
 
   /** Ends the event trace before the profiler collects the trace. */
   #finish(trace: Trace): void {
+    const mounted = middlewarePart.find(trace)
+    mounted?.finish()
+    const name = mounted?.handler || mounted?.route?.handler
+    if (name) trace.controller = name
     trace.events.finish()
     this.#profiler.finish(trace)
   }

@@ -87,8 +87,8 @@ export function findCode(node: EventNode, profile: Profile): Pick<RuleFinding, '
 }
 
 /** Without a handler, the function that answers is one of the middleware. */
-function isHandler({ name }: EventNode): boolean {
-  return name === 'handler'
+function isHandler(node: EventNode | undefined): boolean {
+  return node?.isOfFramework === true && node.kind === 'dispatch' && node.name === 'handler'
 }
 
 /**
@@ -96,8 +96,9 @@ function isHandler({ name }: EventNode): boolean {
  * package faster, which wait for the client's body, the disk or other threads.
  */
 export function isAwaited(node: EventNode, profile: Profile): boolean {
-  const { isOfServer, roots } = readEventTree(profile)
-  if (isOfServer) return node.kind === 'call' && node.parent?.name !== 'handler' && roots.some(isHandler)
+  if (node.isOfFramework) {
+    return node.kind === 'call' && !isHandler(node.parent) && readEventTree(profile).nodes.some(isHandler)
+  }
   return node.kind === 'call' && node.parent?.name !== 'kernel.terminate' && findBundle(node, profile) === undefined
 }
 

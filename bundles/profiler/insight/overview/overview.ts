@@ -183,14 +183,15 @@ function describeListener({ event, kind }: TimePart, profile: Profile, took: Wri
     .filter(call => findBundle(call, profile) !== 'profiler')
   const whole = calls.reduce((sum, call) => sum + ownTime(call), 0)
   const longest = calls.find(call => ownTime(call) > whole / 2)
-  const { isOfServer } = readEventTree(profile)
+  const isOfFramework = calls.some(call => call.isOfFramework)
   // An application names its own events.
-  const all = isOfServer ? [`${event} `] : ['listeners of ', toValue(event, causeNameLimit), ' ']
+  const all = isOfFramework ? [`${event} `] : ['listeners of ', toValue(event, causeNameLimit), ' ']
   if (longest === undefined) return took(all)
   const site = findSite(longest, profile)
   const name = toValue(longest.name, causeNameLimit)
   const where = site === undefined ? [] : [' (', toPlaceValue(site, undefined), ')']
-  if (ownTime(longest) > whole * nearlyAll) return took([isOfServer ? `${event} ` : 'listener ', name, ' '], '', where)
+  if (ownTime(longest) > whole * nearlyAll)
+    return took([isOfFramework ? `${event} ` : 'listener ', name, ' '], '', where)
   // Which of several listeners has waited is not known.
   return took(all, '', kind === 'waiting' ? [] : [', most of it in ', name, ...where])
 }

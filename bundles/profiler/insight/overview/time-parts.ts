@@ -60,9 +60,10 @@ export function divideTime(profile: Profile): TimePart[] {
   const whole = Math.round(profile.summary.duration * 1000)
   const waits = listWaits(profile, whole)
   const moments = assign(listClaims(profile, whole), waits, whole)
-  const { isOfServer } = readEventTree(profile)
+  const { isOfServer, nodes } = readEventTree(profile)
+  const phases = new Set(nodes.filter(({ isOfFramework }) => isOfFramework).map(({ name }) => name))
   const parts = separateWaiting(moments, waits, {
-    isOfServer,
+    isOfFramework: ({ event }) => (event === '' ? isOfServer : phases.has(event)),
     isShared: profile.collectors.events?.isShared === true,
   })
   return sumUp(parts.filter(({ time }) => time > 0)).sort((one, other) => other.time - one.time)
@@ -98,7 +99,7 @@ function listClaims(profile: Profile, whole: number): Claim[] {
     if (node.kind === 'dispatch') continue
     const end = node.duration === undefined ? whole : node.start + node.duration
     add(
-      node.kind === 'request' ? subRequests : isOfServer ? functionsOf(node) : partOf(node, profile),
+      node.kind === 'request' ? subRequests : node.isOfFramework ? functionsOf(node) : partOf(node, profile),
       node.start,
       end,
       depth,
@@ -244,7 +245,10 @@ const busyKinds: readonly PartKind[] = ['gc', 'blocked']
 function separateWaiting(
   moments: readonly Moment[],
   waits: readonly WaitingPeriod[],
-  { isOfServer, isShared }: { readonly isOfServer: boolean; readonly isShared: boolean },
+  {
+    isOfFramework,
+    isShared,
+  }: { readonly isOfFramework: (part: Pick<TimePart, 'event'>) => boolean; readonly isShared: boolean },
 ): TimePart[] {
   let next = 0
   const findWait = ({ start }: Moment) => {
@@ -266,7 +270,7 @@ function separateWaiting(
         {
           ...part,
           kind: 'waiting',
-          label: `Waiting in ${isOfServer ? describeFunctions(part) : place + part.event}`,
+          label: `Waiting in ${isOfFramework(part) ? describeFunctions(part) : place + part.event}`,
           time: waited,
         },
         // While the loop turned, it may have been at work for others.

@@ -36,7 +36,7 @@ interface UncalledListener extends Omit<CalledListener, 'calls' | 'duration'> {
 
 /** Compares the event tree of a profile with the registered listeners of its process. */
 export function summarizeListeners({ isOfServer, nodes }: EventTree, { events }: Profile['process']): ListenerTables {
-  const dispatches = nodes.filter(({ kind }) => kind === 'dispatch')
+  const dispatches = nodes.filter(({ isOfFramework, kind }) => kind === 'dispatch' && !isOfFramework)
   const orphaned = dispatches.filter(({ children, details }) => children.length === 0 && details.length === 0)
   // The listeners of the process are those of the kernel that shows the request of another server.
   const listeners = (isOfServer ? [] : (events?.listeners ?? [])).map(({ site = '', ...listener }) => ({
@@ -65,15 +65,15 @@ interface RegisteredListener {
 
 function findCalled(dispatches: readonly EventNode[], sites: ListenerTables['sites']): CalledListener[] {
   const calls = dispatches.flatMap(({ children, name: event }) =>
-    children.map(({ duration, name, place = '', priority }) => ({ event, name, place, priority, duration })),
+    children.map(({ duration, name, priority }) => ({ event, name, priority, duration })),
   )
-  return [...groupBy(calls, call => `${keyOfListener(call)}\n${call.place}`).values()].flatMap(group => {
+  return [...groupBy(calls, keyOfListener).values()].flatMap(group => {
     const duration = group.reduce((sum, { duration = 0 }) => sum + duration, 0)
-    return group.slice(0, 1).map(({ event, name, place, priority }) => ({
+    return group.slice(0, 1).map(({ event, name, priority }) => ({
       event,
       priority: String(priority),
       name,
-      site: place || (sites.get(keyOfListener({ event, name, priority })) ?? ''),
+      site: sites.get(keyOfListener({ event, name, priority })) ?? '',
       calls: String(group.length),
       duration: formatMicroseconds(duration),
     }))

@@ -19,7 +19,7 @@ export const slowListenerRule: FindingRule<Profile> = {
         severity: 'warning',
         problem: `{listener} took ${formatDuration(time)} of {event}, ${formatShare(time, whole)} of the request.`,
         values: { listener: node.name, event: node.parent?.name ?? '' },
-        advice: `Do less per request, cache the result, or ${readEventTree(profile).isOfServer ? 'do work that the response does not need after it' : 'move work that the response does not need to kernel.terminate'}.`,
+        advice: `Do less per request, cache the result, or ${node.isOfFramework ? 'do work that the response does not need after it' : 'move work that the response does not need to kernel.terminate'}.`,
         ...findCode(node, profile),
         place: { panel: 'events', anchor: `span-${node.index}` },
         evidence: { time, duration: whole },

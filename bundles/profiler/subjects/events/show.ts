@@ -48,10 +48,10 @@ export const eventsView: SubjectView = {
     return {
       isOfServer: tree.isOfServer,
       metrics: tree.isOfServer
-        ? [{ name: 'Calls', value: countOf(tree, 'call') }]
+        ? [{ name: 'Calls', value: countOf(tree, 'call', true) }]
         : [
-            { name: 'Dispatched events', value: countOf(tree, 'dispatch') },
-            { name: 'Listener calls', value: countOf(tree, 'call') },
+            { name: 'Dispatched events', value: countOf(tree, 'dispatch', false) },
+            { name: 'Listener calls', value: countOf(tree, 'call', false) },
             { name: 'Not called', value: String(tables.notCalled.length) },
             { name: 'Orphaned events', value: String(tables.orphaned.length) },
           ],
@@ -68,7 +68,7 @@ export const eventsView: SubjectView = {
   toMarkdown({ profile }, limit) {
     const { dropped, isOfServer, nodes, roots } = readEventTree(profile)
     if (nodes.length === 0) return []
-    const lines = roots.flatMap(root => writeNode(root, 0, isOfServer))
+    const lines = roots.flatMap(root => writeNode(root, 0))
     // A tree has more items than other lists.
     const room = 3 * limit
     const left = Math.max(0, nodes.length - Math.min(lines.length, room)) + dropped
@@ -76,8 +76,8 @@ export const eventsView: SubjectView = {
   },
 }
 
-function countOf({ nodes }: EventTree, kind: EventNode['kind']): string {
-  return String(nodes.filter(node => node.kind === kind).length)
+function countOf({ nodes }: EventTree, kind: EventNode['kind'], isOfFramework: boolean): string {
+  return String(nodes.filter(node => node.kind === kind && node.isOfFramework === isOfFramework).length)
 }
 
 /** The name of the only exception. Empty when there are several, because it is not recorded which of them a listener threw. */
@@ -336,19 +336,19 @@ function isFoldable(call: OutlineNode, event: string, ours: ReadonlySet<string>)
   return isShort && !hasThrown && !isStopped && ours.has(keyOfListener({ event, name, priority }))
 }
 
-function writeNode(node: EventNode, depth: number, isOfServer: boolean): string[] {
+function writeNode(node: EventNode, depth: number): string[] {
   if (depth === markdownDepth) return []
-  const inner = node.children.flatMap(child => writeNode(child, depth + 1, isOfServer))
-  return [`${'  '.repeat(depth)}- ${describe(node, isOfServer)}`, ...inner]
+  const inner = node.children.flatMap(child => writeNode(child, depth + 1))
+  return [`${'  '.repeat(depth)}- ${describe(node)}`, ...inner]
 }
 
-function describe(node: EventNode, isOfServer: boolean): string {
-  const { before, children, details, duration, hasThrown, isStopped, kind, name, place, priority } = node
+function describe(node: EventNode): string {
+  const { before, children, details, duration, hasThrown, isOfFramework, isStopped, kind, name, place, priority } = node
   const time = duration === undefined ? 'not finished' : formatMicroseconds(duration)
   const own = children.length === 0 ? '' : ` (own ${formatMicroseconds(ownTime(node))})`
   const facts = [
     `${kind === 'request' ? 'sub-request ' : ''}${toSpan(name)} ${time}${own}`,
-    ...(kind === 'call' && !isOfServer ? [`priority ${priority}`] : []),
+    ...(kind === 'call' && !isOfFramework ? [`priority ${priority}`] : []),
     ...(place === undefined ? [] : [`at ${toSpan(place)}`]),
     ...(isStopped ? ['stopped propagation'] : []),
     ...(hasThrown ? ['threw'] : []),

@@ -68,7 +68,7 @@ export interface Notification {
  */
 export function deriveNotifications({ nodes }: EventTree): Notification[] {
   return nodes
-    .filter(({ kind }) => kind === 'dispatch')
+    .filter(({ isOfFramework, kind }) => kind === 'dispatch' && !isOfFramework)
     .sort((a, b) => endOf(a) - endOf(b) || b.start - a.start)
     .flatMap(dispatch => dispatch.children.flatMap(call => notificationsOf(dispatch, call)))
 }

@@ -12,6 +12,15 @@ export interface FoundRouteData {
   readonly parameters?: unknown
   /** The pattern of a route of another server, such as `/users/:id`. */
   readonly pattern?: string | undefined
+  /** The route that the framework of a mounted handler has found. */
+  readonly mounted?: MountedRouteData | undefined
+}
+
+/** A route of another framework. */
+interface MountedRouteData {
+  /** With the path of the mount, such as `/legacy/orders/:id`. */
+  readonly pattern: string
+  readonly parameters?: unknown
 }
 
 /** A route that matched after its slash was corrected. */
@@ -54,6 +63,7 @@ export const routerSchema: Schema<RouterData> = v.variant('outcome', [
     parameters: v.optional(v.unknown()),
     /** The pattern of a route of another server; without its framework, the path with `*` in the place of numbers. */
     pattern: maybe(text),
+    mounted: maybe(v.object({ pattern: text, parameters: v.optional(v.unknown()) })),
   }),
   v.object({ outcome: v.literal('redirect'), route: text, parameters: v.optional(v.unknown()), location: text }),
   v.object({

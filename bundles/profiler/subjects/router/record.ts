@@ -1,13 +1,13 @@
 import type { Application } from '../../../../kernel/bundle.ts'
 import { redirectController } from '../../../../kernel/controller.ts'
 import { KERNEL_METHOD_NOT_ALLOWED, KERNEL_NO_ROUTE } from '../../../../kernel/errors.ts'
-import type { Request } from '../../../../lib/http/request.ts'
 import type { Redactor } from '../../../../lib/redact/redactor.ts'
 import { NearestRoutes } from '../../../../lib/routing/nearest-routes.ts'
 import type { Route } from '../../../../lib/routing/route.ts'
 import { readProperty } from '../../../../lib/text/describe-value.ts'
 import { shownRoutes } from '../../profile/links.ts'
 import type { CollectorOf } from '../../record/collect.ts'
+import { middlewarePart } from '../../record/middleware-trace.ts'
 import type { RecordedSubject } from '../../record/recorded-subject.ts'
 import type { Trace } from '../../record/trace.ts'
 import type { MissingRouteData, RouteData, RouterData } from './data.ts'
@@ -39,7 +39,7 @@ function createRouterCollector({ redactor, routes }: Pick<Application, 'redactor
     collect(trace) {
       const { request, thrown } = trace
       const route = request.attributes.get('_route')
-      if (typeof route === 'string') return describeFound(route, request, redactor)
+      if (typeof route === 'string') return describeFound(route, trace, redactor)
       for (const error of thrown) {
         const code = readProperty(error, 'code')
         if (code === KERNEL_NO_ROUTE.code) return describeMissed('not-found', trace)
@@ -54,11 +54,19 @@ function createRouterCollector({ redactor, routes }: Pick<Application, 'redactor
   }
 }
 
-function describeFound(route: string, { attributes }: Request, redactor: Redactor): RouterData {
+function describeFound(route: string, trace: Trace, redactor: Redactor): RouterData {
+  const { attributes } = trace.request
   const parameters = redactor.value('', attributes.get('_route_params'))
   const pattern = attributes.get('_route_pattern')
   if (pattern !== undefined) return { outcome: 'match', route, parameters, pattern: redactor.text(pattern) }
-  if (attributes.get('_controller') !== redirectController) return { outcome: 'match', route, parameters }
+  if (attributes.get('_controller') !== redirectController) {
+    const inner = middlewarePart.find(trace)?.route
+    const mounted = inner && {
+      pattern: redactor.text(inner.pattern),
+      parameters: redactor.value('', inner.parameters),
+    }
+    return { outcome: 'match', route, parameters, ...(mounted && { mounted }) }
+  }
   const location = redactor.text(attributes.get('_location') ?? '')
   return { outcome: 'redirect', route, parameters, location }
 }

@@ -54,7 +54,7 @@ function toView({ profile }: PanelProfile, app: PanelServices) {
   const { summary } = profile
   const { router } = profile.collectors
   const { location, parameters, route } = { ...noMatch, ...(router !== undefined && 'route' in router && router) }
-  const pattern = router?.outcome === 'match' ? router.pattern : undefined
+  const { mounted, pattern } = router?.outcome === 'match' ? router : noMatch
   const declared = profile.process.router?.routes ?? []
   const known = declared.find(({ name }) => name === route)
   const request = rebuildRequest(summary)
@@ -84,6 +84,8 @@ function toView({ profile }: PanelProfile, app: PanelServices) {
     location,
     pathToMatch: request?.path ?? '',
     parameters: toRows(parameters).map(toValueRow),
+    mounted: mounted?.pattern ?? '',
+    mountedParameters: toRows(mounted?.parameters).map(toValueRow),
     requirements: (known?.requirements ?? []).map(({ name, text }) => toValueRow({ name, value: text })),
     rows: rows.slice(0, unfolded),
     folded: rows.slice(unfolded),
@@ -97,7 +99,7 @@ function toView({ profile }: PanelProfile, app: PanelServices) {
   }
 }
 
-const noMatch = { route: '', location: '', parameters: undefined }
+const noMatch = { route: '', location: '', parameters: undefined, mounted: undefined, pattern: undefined }
 
 const noLog: RouteLog = { routes: [], total: 0, isRecorded: false, allow: [] }
 
@@ -143,9 +145,14 @@ export function rebuildRequest({
 }
 
 function writeFoundRoute(found: FoundRouteData | RedirectRouteData, limit: number): string[] {
-  const parameters = isObject(found.parameters) ? Object.entries(found.parameters) : []
+  const mounted = found.outcome === 'match' ? found.mounted : undefined
+  const parameters = Object.entries({
+    ...(isObject(found.parameters) && found.parameters),
+    ...(isObject(mounted?.parameters) && mounted.parameters),
+  })
   return [
     `Matched ${toSpan(found.route)}.`,
+    ...(mounted === undefined ? [] : [`In the mounted handler: ${toSpan(mounted.pattern)}.`]),
     ...(found.outcome === 'redirect' ? [`Redirected to ${toSpan(found.location)}.`] : []),
     ...(parameters.length === 0
       ? []

@@ -228,7 +228,8 @@ const aftermath: readonly string[] = ['kernel.exception', 'kernel.finish_request
 
 /** From the current dispatch to the innermost listener that threw; the dispatch alone when none of its listeners threw. */
 function findThrower({ roots }: EventTree): EventNode[] {
-  const dispatches = roots.filter(({ kind }) => kind === 'dispatch')
+  // The functions of another framework run in a listener or in the controller.
+  const dispatches = roots.filter(({ isOfFramework, kind }) => kind === 'dispatch' && !isOfFramework)
   const exception = dispatches.findLastIndex(({ name }) => name === 'kernel.exception')
   const before = exception === -1 ? dispatches : dispatches.slice(0, exception)
   const way: EventNode[] = []

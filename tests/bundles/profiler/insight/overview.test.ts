@@ -219,10 +219,10 @@ t.test('without events, the time is not recorded in detail', async t => {
 
 t.test('the functions of a framework have the time of listeners, and its handler that of the controller', async t => {
   const spans = [
-    [null, 'middleware', 1000, 30_000],
-    [0, 'session', 1000, 30_000],
-    [null, 'handler', 31_000, 60_000],
-    [0, 'showUser', 31_000, 60_000],
+    ['phase', 'middleware', 1000, 30_000],
+    ['function', 'session', 1000, 30_000, 0],
+    ['phase', 'handler', 31_000, 60_000],
+    ['function', 'showUser', 31_000, 60_000, 2],
   ]
   const data = { events: { spans, places: [[1, 'app.js:3']] } }
   const init = { duration: 100, controller: 'showUser' }
@@ -234,6 +234,30 @@ t.test('the functions of a framework have the time of listeners, and its handler
   )
   const waiting = { events: { ...data.events, waits: [[40_000, 20_000, 20_000]] } }
   t.match(partsOf(waiting, init), { 'Waiting in the handler': 20, Handler: 40 })
+})
+
+t.test('the functions of a mounted framework have their time beside listeners and the controller', async t => {
+  const spans = [
+    [null, 'kernel.request', 0, 10_000],
+    [48, 'SiteListener.onRequest', 0, 10_000],
+    [null, 'kernel.controller_arguments', 10_000, 0],
+    ['phase', 'middleware', 15_000, 30_000],
+    ['function', 'session', 15_000, 30_000, 3],
+    ['phase', 'handler', 45_000, 40_000],
+    ['function', 'showUser', 45_000, 40_000, 5],
+    [null, 'kernel.response', 95_000, 5000],
+  ]
+  const data = { events: { spans, places: [[4, 'app.js:3']], waits: [[50_000, 20_000, 20_000]] } }
+  const init = { duration: 100, controller: 'showUser' }
+  t.strictSame(partsOf(data, init), {
+    'Listeners of kernel.request': 10,
+    Controller: 15,
+    Middleware: 30,
+    'Waiting in the handler': 20,
+    Handler: 20,
+    Kernel: 5,
+  })
+  t.match(sentenceOf(data, init), /middleware session took 30\.0 ms \(app\.js:3\)/)
 })
 
 t.test('the parts of any profile add up to its duration', async t => {

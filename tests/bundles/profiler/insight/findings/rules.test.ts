@@ -127,10 +127,13 @@ t.test('a slow listener takes a least time, whatever the rest of its request tak
   t.strictSame(slow([[null, 'kernel.terminate', 0, 150_000], call('Mailer', 150_000)]), [])
   const ofServer = (...spans: readonly unknown[]) =>
     find({ events: { spans, places: [[1, 'app.js:3']] } }, { duration: 400 })
-  const middleware = [[null, 'middleware', 0, 150_000], call('session', 150_000)]
+  const middleware = [
+    ['phase', 'middleware', 0, 150_000],
+    ['function', 'session', 0, 150_000, 0],
+  ]
   const handler = [
-    [null, 'handler', 150_000, 200_000],
-    [0, 'showUser', 150_000, 200_000],
+    ['phase', 'handler', 150_000, 200_000],
+    ['function', 'showUser', 150_000, 200_000, 2],
   ]
   t.hasStrict(ofServer(...middleware, ...handler), [
     { rule: 'slow-listener', values: { listener: 'session', event: 'middleware' }, code: { file: 'app.js', line: 3 } },

@@ -353,6 +353,7 @@ t.test('the own time is the time without the inner spans; overlapping spans coun
   const create = (start: number, duration: number | undefined, children: EventNode[] = []): EventNode => ({
     index: 0,
     kind: 'call',
+    isOfFramework: false,
     before: [],
     oldHeaders: [],
     place: undefined,
@@ -380,11 +381,11 @@ t.test('an unfinished controller lasts until the request was handled', async t =
 
 t.test('of the request of another server, the panel shows the functions of its framework', async t => {
   const calls = [
-    [null, 'middleware', 1000, 3000],
-    [0, 'session', 1000, 2000],
-    [0, 'anonymous', 3000, 1000, 0, 2],
-    [null, 'error handler', 4000, 500],
-    [0, 'answer', 4000, 500],
+    ['phase', 'middleware', 1000, 3000],
+    ['function', 'session', 1000, 2000, 0],
+    ['function', 'anonymous', 3000, 1000, 0, 2],
+    ['phase', 'error handler', 4000, 500],
+    ['function', 'answer', 4000, 500, 3],
   ]
   const events = {
     spans: calls,
@@ -412,3 +413,57 @@ t.test('of the request of another server, the panel shows the functions of its f
   t.match(html, '<h3>Middleware</h3>')
   t.notMatch(html, /Priority|Listeners|Orphaned/)
 })
+
+t.test(
+  'the functions of a mounted framework are within the controller, or within the listener that has called it',
+  async t => {
+    const spans = [
+      [null, 'kernel.request', 0, 900],
+      [40, 'app', 0, 500],
+      ['phase', 'middleware', 0, 500, 1],
+      ['function', 'early', 0, 500, 2],
+      [32, 'RouterListener.onRequest', 500, 300],
+      [null, 'kernel.controller_arguments', 900, 50],
+      ['phase', 'handler', 1000, 2000],
+      ['function', 'showUser', 1000, 2000, 6],
+      [null, 'kernel.response', 3000, 500],
+    ]
+    const shown = createShown(
+      { events: { spans, places: [[7, 'app.js:3']] } },
+      {
+        profile: createProfile(
+          { events: { spans, places: [[7, 'app.js:3']] } },
+          { processData, controller: 'showUser' },
+        ),
+      },
+    )
+    const view = await eventsPanel.toView(shown)
+    t.hasStrict(view, {
+      isOfServer: false,
+      metrics: [
+        { name: 'Dispatched events', value: '3' },
+        { name: 'Listener calls', value: '2' },
+      ],
+      nodes: [
+        {
+          name: 'kernel.request',
+          children: [
+            {
+              name: 'app',
+              priority: '40',
+              children: [{ name: 'middleware', children: [{ name: 'early', priority: '' }] }],
+            },
+            { name: 'RouterListener.onRequest', priority: '32' },
+          ],
+        },
+        { name: 'kernel.controller_arguments' },
+        {
+          kind: 'controller',
+          children: [{ name: 'handler', children: [{ name: 'showUser', priority: '', site: { place: 'app.js:3' } }] }],
+        },
+        { name: 'kernel.response' },
+      ],
+    })
+    t.match(await show('events', shown), '<h3>Dispatched Events</h3>')
+  },
+)
