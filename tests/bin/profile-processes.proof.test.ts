@@ -38,6 +38,37 @@ export const ask = (server, target = '/', body) => new Promise(resolve => {
 `
 const using = `import { ask, listen } from './site.mjs'\n`
 
+/** A client of a WebSocket: it prints all that it gets, and what the server has got. */
+const chat = `
+import { once } from 'node:events'
+import { WebSocket } from 'ws'
+export const answer = (socket, { url }) => {
+  socket.send('hello ' + url)
+  socket.on('message', (data, isBinary) => socket.send(isBinary ? Buffer.from(data).reverse() : 'echo ' + data))
+  socket.on('close', (code, reason) => console.log('server', code, String(reason)))
+}
+export const talk = async port => {
+  const open = target => new WebSocket('ws://127.0.0.1:' + port + target)
+  const client = open('/chat?room=1')
+  const get = async () => (await once(client, 'message'))[0]
+  console.log(String(await get()))
+  for (const text of ['one', 'two', 'x'.repeat(100_000)]) {
+    client.send(text)
+    console.log(String(await get()).length)
+  }
+  client.send(Buffer.alloc(300_000, 'abc'))
+  console.log((await get()).subarray(0, 4))
+  client.ping('are you there')
+  console.log(String((await once(client, 'pong'))[0]))
+  client.close(4001, 'enough')
+  console.log('client', (await once(client, 'close'))[0])
+  const refused = open('/other')
+  const [error] = await once(refused, 'error')
+  console.log(error.message)
+  console.log(await (await fetch('http://127.0.0.1:' + port + '/page')).text())
+}
+`
+
 /** Programs, by what they do to their process. */
 const programs: Readonly<Record<string, string>> = {
   'exit.mjs': `${using}
@@ -126,6 +157,62 @@ const programs: Readonly<Record<string, string>> = {
       server.close()
       parentPort.once('message', () => { throw new Error('in a thread') })
     }`,
+  'thread-work.mjs': `${using}
+    import { isMainThread, parentPort, Worker, workerData } from 'node:worker_threads'
+    if (isMainThread) {
+      const server = await listen((message, reply) => {
+        const worker = new Worker(new URL(import.meta.url), { workerData: [1, 2, 3], argv: ['own'] })
+        worker.once('message', sum => worker.once('exit', code => reply.end(sum + ' exit ' + code)))
+      })
+      console.log(await ask(server))
+      server.close()
+    } else {
+      console.log('in a thread', process.argv.slice(2))
+      parentPort.postMessage(workerData.reduce((sum, each) => sum + each))
+      process.exit(7)
+    }`,
+  'thread-servers.cjs': `
+    const http = require('node:http')
+    const { isMainThread, parentPort, threadId, Worker } = require('node:worker_threads')
+    const server = http.createServer((message, reply) => reply.end(isMainThread ? 'main' : 'thread ' + threadId))
+    const get = port => new Promise(resolve => http.get({ port, agent: false }, async message => {
+      let text = ''
+      for await (const chunk of message) text += chunk
+      resolve(text)
+    }))
+    server.listen(0, async () => {
+      const { port } = server.address()
+      if (!isMainThread) return parentPort.postMessage(port)
+      const workers = [1, 2, 3].map(() => new Worker(__filename))
+      const ports = await Promise.all(workers.map(worker => new Promise(resolve => worker.once('message', resolve))))
+      console.log(await Promise.all([...ports, port, ...ports].map(get)))
+      console.log(await Promise.all(workers.map(worker => worker.terminate())))
+      server.close()
+    })`,
+  'websocket-express.mjs': `
+    import express from 'express'
+    import { WebSocketServer } from 'ws'
+    import { answer, talk } from './chat.mjs'
+    const app = express().get('/page', (request, response) => response.send('a page'))
+    const server = app.listen(0, '127.0.0.1', async () => {
+      await talk(server.address().port)
+      process.exitCode = 6
+      server.close()
+      server.closeAllConnections()
+    })
+    new WebSocketServer({ server, path: '/chat' }).on('connection', answer)`,
+  'websocket-fastify.mjs': `
+    import Fastify from 'fastify'
+    import websocket from '@fastify/websocket'
+    import { answer, talk } from './chat.mjs'
+    const app = Fastify({ forceCloseConnections: true })
+    await app.register(websocket)
+    app.get('/page', async () => 'a page')
+    app.get('/chat', { websocket: true }, (socket, request) => answer(socket, request.raw))
+    await app.listen({ host: '127.0.0.1', port: 0 })
+    await talk(app.server.address().port)
+    await app.close()
+    process.exitCode = 6`,
   'cluster.cjs': `
     const cluster = require('node:cluster')
     const http = require('node:http')
@@ -157,14 +244,14 @@ function withoutOwn({ stderr, ...others }: Ran): Ran {
 }
 
 t.test('a program ends as without the profiler, with the same output', async t => {
-  t.testdir({ 'a folder': { node_modules: {}, 'site.mjs': site, ...programs } })
+  t.testdir({ 'a folder': { node_modules: {}, 'site.mjs': site, 'chat.mjs': chat, ...programs } })
   for (const name of Object.keys(programs)) {
     const file = path.join('a folder', name)
     const wanted = await run(t, [...node, file])
     for (const [way, command] of Object.entries(ways)) {
       const found = await run(t, [...command, file])
       t.strictSame(withoutOwn(found), withoutOwn(wanted), `${name} by ${way}`)
-      t.match(found.stderr, /^Profiler: /m, `${name} by ${way} is profiled`)
+      t.equal(found.stderr.match(/^Profiler: /gm)?.length, 1, `${name} by ${way} is profiled, on one port`)
     }
   }
 })
@@ -236,4 +323,36 @@ t.test('an application whose folder cannot be written runs as before', async t =
   })
   t.match(found, { code: 8, stdout: '200 fine\n', stderr: /WARNING .*Profiles are dropped/ })
   t.notOk(existsSync(path.join(folder, 'node_modules/.cache')))
+})
+
+t.test('requests to the main thread are recorded, those to a server of a thread are not', async t => {
+  const folder = t.testdir({
+    node_modules: {},
+    'site.mjs': site,
+    'app.mjs': `${using}
+      import { isMainThread, parentPort, Worker } from 'node:worker_threads'
+      const server = await listen((message, reply) => reply.end('fine'))
+      if (isMainThread) {
+        new Worker(new URL(import.meta.url)).once('message', port => console.log(port + ' ' + server.address().port))
+      } else parentPort.postMessage(server.address().port)`,
+  })
+  const child = startProcess(t, [...node, '--import', preload, 'app.mjs'], { cwd: folder, env: environment })
+  let output = ''
+  for (const stream of [child.stdout, child.stderr]) stream?.setEncoding('utf8').on('data', text => (output += text))
+  await until(() => /^\d+ \d+$/m.test(output) && output.includes('Profiler: '))
+  const [, viewer] = /Profiler: (http:\S+)\n/.exec(output) ?? []
+  const [, ofThread, ofMain] = /^(\d+) (\d+)$/m.exec(output) ?? []
+  for (const [port, target] of [
+    [ofThread, '/thread'],
+    [ofMain, '/main'],
+  ] as const) {
+    const response = await fetch(`http://127.0.0.1:${port}${target}`)
+    t.equal(await response.text(), 'fine')
+    t.equal(response.headers.has('x-debug-token'), port === ofMain, target)
+  }
+  const list = async () => (await fetch(`${viewer}search.json`)).text()
+  await until(async () => (await list()).includes('/main'))
+  t.notMatch(await list(), '/thread')
+  child.kill('SIGTERM')
+  await once(child, 'exit')
 })
