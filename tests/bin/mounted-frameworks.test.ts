@@ -242,13 +242,15 @@ t.test('hundreds of requests at once have their own routes and functions', async
   const mounts = ['koa', 'fastify', 'hono', 'nest']
   const targets = Array.from({ length: 400 }, (_, index) => `/${mounts[index % mounts.length]}/api/users/${index}`)
   const alone: Record<string, readonly string[]> = {}
-  for (const name of mounts) alone[name] = (await get(`/${name}/api/users/0`)).calls
+  // The time of a middleware after the others is a row of its own, if it is long enough.
+  const once = (calls: readonly string[]) => [...new Set(calls)]
+  for (const name of mounts) alone[name] = once((await get(`/${name}/api/users/0`)).calls)
   const found = await Promise.all(targets.map(async target => ({ target, ...(await get(target)) })))
   const wrong = found.filter(({ calls, router, target, text }) => {
     const [, mount = '', , , id] = target.split('/')
     const isOwn =
       JSON.stringify(router.mounted) === JSON.stringify({ pattern: `/${mount}/api/users/:id`, parameters: { id } })
-    return text !== JSON.stringify({ id }) || !isOwn || String(calls) !== String(alone[mount])
+    return text !== JSON.stringify({ id }) || !isOwn || String(once(calls)) !== String(alone[mount])
   })
   t.strictSame(
     wrong.map(({ calls, router, target }) => [target, calls, router.mounted]),

@@ -257,7 +257,7 @@ t.test('the functions of a mounted framework have their time beside listeners an
     Handler: 20,
     Kernel: 5,
   })
-  t.match(sentenceOf(data, init), /middleware session took 30\.0 ms \(app\.js:3\)/)
+  t.match(sentenceOf(data, init), /middleware session took 30 ms \(app\.js:3\)/)
 })
 
 t.test('the parts of any profile add up to its duration', async t => {
