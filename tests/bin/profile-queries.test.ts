@@ -109,7 +109,8 @@ import { createServer } from 'node:http'
 const place = JSON.parse(process.env.PLACE)
 process.stdin.on('end', () => process.exit()).resume()
 ${source}
-const server = createServer(async (message, reply) => {
+// Longer than the tests: a connection that is closed when it is used again is an error of fetch.
+const server = createServer({ keepAliveTimeout: 600_000 }, async (message, reply) => {
   const name = message.url.slice(1)
   await query(name, 1)
   await Promise.all([query(name, 2), query(name, 3)])
