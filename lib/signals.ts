@@ -27,12 +27,11 @@ const owners = new WeakMap<object, string>()
 /** Signals whose handlers have an owner, such as a bundle. `onError` of `createSignals` receives it with an error. */
 export function ownSignals(signals: Signals, owner: string): Signals {
   return {
+    ...signals,
     on(name, handler) {
       if (typeof handler === 'function') owners.set(handler, owner)
       return signals.on(name, handler)
     },
-    has: name => signals.has(name),
-    emit: (name, value) => signals.emit(name, value),
   }
 }
 

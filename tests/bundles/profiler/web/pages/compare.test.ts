@@ -201,6 +201,23 @@ t.test('a restart between two profiles is named, with the files that were edited
   t.notMatch(await compare('00000b', '00000c'), 'restarted', 'one process')
 })
 
+t.test('the functions of another server are middleware', async t => {
+  const served = (name: string) => ({
+    data: {
+      events: {
+        spans: [
+          ['phase', 'middleware', 0, 500],
+          ['function', name, 0, 400, 0],
+        ],
+        places: [[1, 'app.js:3']],
+      },
+    },
+  })
+  const { text } = await compare(t, served('session'), served('guard'))
+  t.match(text, /Middleware 2 differences .* guard only in B middleware called, 0\.40 ms session only in A middleware/)
+  t.notMatch(text, 'Listeners')
+})
+
 t.test('a profile does not differ from itself', async t => {
   const { client } = await createProfiledKernel(t)
   const token = (await client.get('/star-photo-booth')).headers.get('x-debug-token')
