@@ -29,8 +29,11 @@ export function ownSignals(signals: Signals, owner: string): Signals {
   return {
     ...signals,
     on(name, handler) {
-      if (typeof handler === 'function') owners.set(handler, owner)
-      return signals.on(name, handler)
+      if (typeof handler !== 'function') return signals.on(name, handler)
+      // A function of its own: two bundles may add the same handler.
+      const own: typeof handler = value => handler(value)
+      owners.set(own, owner)
+      return signals.on(name, own)
     },
   }
 }

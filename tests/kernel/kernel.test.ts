@@ -327,14 +327,18 @@ t.test('a signal handler that throws is logged, with the signal and its bundle',
   const fail = () => {
     throw new Error('deaf')
   }
-  const bundle: Bundle = { name: 'mails', register: ({ signals }) => void signals.on('test.kernel', fail) }
-  const { app, records } = await boot(t, [bundle])
+  const createBundle = (name: string): Bundle => ({
+    name,
+    register: ({ signals }) => void signals.on('test.kernel', fail),
+  })
+  const { app, records } = await boot(t, ['mails', 'news'].map(createBundle))
   app.signals.on('test.kernel', async () => fail())
   app.signals.emit('test.kernel', undefined)
   await nextTurn()
   const logged = records.map(({ context, level, message }) => [level, message, context.exception])
   t.match(logged, [
     ['error', 'The handler of "test.kernel" (bundle "mails") failed.', { message: 'deaf' }],
+    ['error', 'The handler of "test.kernel" (bundle "news") failed.', { message: 'deaf' }],
     ['error', 'The handler of "test.kernel" failed.', { message: 'deaf' }],
   ])
 })

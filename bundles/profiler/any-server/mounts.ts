@@ -3,25 +3,12 @@ import { attachedTrace } from '../record/trace.ts'
 import { recordFrameworks } from './framework-calls.ts'
 import { listenToFrameworks } from './frameworks.ts'
 
-/** How many kernels of this process record their requests. */
-let kernels = 0
-
-let stop: (() => void) | undefined
-
-/**
- * Records what frameworks do for the requests that kernels pass to mounted handlers, until the returned function is called. A request
- * leads to its trace, so all kernels of a process share one recording.
- */
+/** Records what frameworks do for the requests that kernels pass to mounted handlers, until the returned function is called. */
 export function recordMounts(): () => void {
-  kernels++
   listenToFrameworks()
-  stop ??= recordFrameworks(message => {
+  // A function of its own for each kernel: the others go on when one is closed. A request leads to its trace, whichever kernel has it.
+  return recordFrameworks(message => {
     const request = kernelRequestOf(message)
     return request && attachedTrace(request)
   })
-  return () => {
-    if (--kernels > 0) return
-    stop?.()
-    stop = undefined
-  }
 }
