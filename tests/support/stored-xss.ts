@@ -1,6 +1,8 @@
 import assert from 'node:assert'
 import { setTimeout as delay } from 'node:timers/promises'
 import { isDeepStrictEqual } from 'node:util'
+import { setFlagsFromString } from 'node:v8'
+import { runInNewContext } from 'node:vm'
 import fc from 'fast-check'
 import { type Bundle, TerminateEvent } from 'sinfonietta'
 import type { Test } from 'tap'
@@ -306,9 +308,14 @@ const inHeader = (text: string) => text.replace(/[^ -~]/g, '').trim()
 
 /** Tests that texts from a client do not change the tags of any page. */
 export async function checkClientTexts(t: Test, texts: readonly string[] = hostileTexts): Promise<void> {
-  // The timeline has a mark for the work after the response, if it lasts: here each request has such work.
+  // The timeline has marks for a garbage collection and for work after the response that lasts: here each request has both.
+  setFlagsFromString('--expose-gc')
+  const collectGarbage: () => void = runInNewContext('gc')
   const register: Bundle['register'] = ({ dispatcher }) => {
-    dispatcher.on(TerminateEvent, () => delay(5))
+    dispatcher.on(TerminateEvent, () => {
+      collectGarbage()
+      return delay(5)
+    })
   }
   const kernel = await createProfiledKernel(t, { register })
   const { client, storage } = kernel
