@@ -2,12 +2,13 @@ import { existsSync } from 'node:fs'
 import { loadavg } from 'node:os'
 import path from 'node:path'
 import { parseArgs } from 'node:util'
+import { Child } from './http/child.js'
 import { peersLeftOut } from './http/peers.js'
 import { toGoalTable, toMarkdown } from './report.js'
 
 const help = `Usage: npm run bench -- [options]
 
-  --only <claims>      some of: page, json, not-found, page-busy, json-busy, post-json, post-large, access-log, request-context,
+  --only <claims>      some of: page, json, not-found, post-json, post-large, access-log, request-context,
                        download, upload, events, latency, connection-memory, request-memory, first-request, tracing, dispatcher,
                        router, profiler, recording, profiler-memory, cpu-profile, profile-search, profile-append, profile-bytes, redis-search,
                        redis-bytes, page-weights,
@@ -18,6 +19,7 @@ const help = `Usage: npm run bench -- [options]
                        with the goals of speed, streams those of streams, connections and memory
   --rounds <number>    default 10
   --requests <number>  in a round, for each server; default 25000
+  --busy               beside a process that fights with the servers for the caches of the processor
   --quick              3 rounds of 2000: shows that it works, and nothing else
 `
 
@@ -26,8 +28,6 @@ const claims = {
   page: async () => (await import('./claims/http.js')).page,
   json: async () => (await import('./claims/http.js')).json,
   'not-found': async () => (await import('./claims/http.js')).notFound,
-  'page-busy': async () => (await import('./claims/http.js')).pageBusy,
-  'json-busy': async () => (await import('./claims/http.js')).jsonBusy,
   'post-json': async () => (await import('./claims/http.js')).postJson,
   'post-large': async () => (await import('./claims/http.js')).postLarge,
   'access-log': async () => (await import('./claims/http.js')).accessLog,
@@ -71,16 +71,14 @@ const { values } = parseArgs({
     only: { type: 'string', default: Object.keys(claims).join(',') },
     rounds: { type: 'string' },
     requests: { type: 'string' },
+    busy: { type: 'boolean', default: false },
     quick: { type: 'boolean', default: false },
     help: { type: 'boolean', default: false },
   },
 })
 const names = values.only
   .replace(/\bhttp\b/, 'page,json,not-found')
-  .replace(
-    /\bgoals\b/,
-    'json,page,not-found,json-busy,page-busy,post-json,post-large,access-log,first-request,recording,query-page',
-  )
+  .replace(/\bgoals\b/, 'json,page,not-found,post-json,post-large,access-log,first-request,recording,query-page')
   .replace(/\bstreams\b/, 'download,upload,events,latency,connection-memory,request-memory,worker-cost')
   .replace(/\bpages\b/, 'page-weights,panel-times')
   .replace(/\bworkers\b/, 'worker-cost,worker-shares')
@@ -94,12 +92,17 @@ const options = {
 
 if (values.help) console.log(help)
 else if (!existsSync(path.join(import.meta.dirname, '../dist/kernel/kernel.js')))
-  fail('Build first: npm run build in the folder above.')
+  fail('Compile first: npx tsc -b tests in the folder above.')
 else if (!names.every(name => Object.hasOwn(claims, name))) fail(help)
 else await run()
 
 async function run() {
-  console.log(`${options.rounds} rounds of ${options.requests} requests; Node ${process.version}; ${describeLoad()}\n`)
+  const busy = values.busy ? new Child(path.join(import.meta.dirname, 'http/busy.js')) : undefined
+  await busy?.receive()
+  const place = busy === undefined ? '' : 'beside a busy process; '
+  console.log(
+    `${options.rounds} rounds of ${options.requests} requests; Node ${process.version}; ${place}${describeLoad()}\n`,
+  )
   for (const { name, fromNode } of peersLeftOut) console.log(`${name} is left out: it needs Node.js ${fromNode}.\n`)
   const results = []
   for (const name of names) {
@@ -112,6 +115,7 @@ async function run() {
     results.push({ claim, measured })
   }
   if (results.length > 1) console.log(`### Goals\n\n${toGoalTable(results)}\n`)
+  await busy?.end()
   console.log(describeLoad())
 }
 

@@ -1,5 +1,3 @@
-import path from 'node:path'
-import { Child } from '../http/child.js'
 import { measureLanes } from '../http/measure-lanes.js'
 import { documentedPeers, peers } from '../http/peers.js'
 import { fileSize, largeMessage, message, targets } from '../http/work.js'
@@ -28,28 +26,6 @@ export const json = {
   unit: 'CPU µs/request',
   comparisons: compareWithPeers({ best: 1, protected: 1.15, 'bare node:http': 0.88 }),
   measure: options => measureLanes(lanesOf({ target: targets.json, status: 200 }), { ...options, hasSameBody: true }),
-}
-
-/**
- * A page beside a program that fights for the caches.
- *
- * @type {Claim}
- */
-export const pageBusy = {
-  ...page,
-  title: 'The star photo booth page, beside a process that fights for the caches',
-  measure: options => besideBusyProcess(() => page.measure(options)),
-}
-
-/**
- * A JSON hello beside a program that fights for the caches.
- *
- * @type {Claim}
- */
-export const jsonBusy = {
-  ...json,
-  title: 'A JSON hello, beside a process that fights for the caches',
-  measure: options => besideBusyProcess(() => json.measure(options)),
 }
 
 /**
@@ -235,15 +211,4 @@ function compareWithPeers({ best, protected: bestProtected, ...goals }) {
 function compare(name, numerator, atLeast) {
   const goal = atLeast === undefined ? {} : { goal: { atLeast } }
   return { name: `${name} / Sinfonietta`, numerator, denominator: 'Sinfonietta', ...goal }
-}
-
-/** @param {() => Promise<Map<string, number[]>>} measure */
-async function besideBusyProcess(measure) {
-  const busy = new Child(path.join(import.meta.dirname, '../http/busy.js'))
-  await busy.receive()
-  try {
-    return await measure()
-  } finally {
-    await busy.end()
-  }
 }

@@ -48,8 +48,9 @@ async function send(load) {
   const connections = (opened.get(load.port) ?? []).filter(({ isOpen }) => isOpen)
   while (connections.length < load.connections) connections.push(new Connection(load.port))
   opened.set(load.port, connections)
+  const used = connections.slice(0, load.connections)
   const request = Buffer.concat([Buffer.from(toText(load)), Buffer.alloc(load.bytes ?? 0)])
-  await Promise.all(connections.map(connection => connection.send(request, load, left)))
+  await Promise.all(used.map(connection => connection.send(request, load, left)))
   return left.times
 }
 
