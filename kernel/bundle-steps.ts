@@ -120,9 +120,12 @@ function adviseOnServices(cause: unknown, services: object): string {
   const [, undeclared = ''] = /^(\w+) is not defined$/.exec(message) ?? []
   if (Object.hasOwn(services, undeclared))
     return `: it is a service of the application: write register({ ${undeclared} })`
+  const [similar] = undeclared === '' ? [] : nearestNames(undeclared, Object.keys(services))
+  if (similar !== undefined) return `: is it the service "${similar}"? Write register({ ${similar} })`
   const [, owner = '', method = ''] = /(\w+)\.(\w+) is not a function$/.exec(message) ?? []
   if (owner === 'app') {
-    const fitting = Object.keys(services).filter(name => listMethods(readProperty(services, name)).includes(method))
+    const hasMethod = (service: unknown) => typeof readProperty(service, method) === 'function'
+    const fitting = Object.keys(services).filter(name => hasMethod(readProperty(services, name)))
     if (fitting.length > 0) return `: use ${fitting.map(name => `app.${name}.${method}()`).join(' or ')}`
     return `: it has the services ${Object.keys(services).join(', ')}`
   }
@@ -270,6 +273,9 @@ const routeAttributes: ShapeOf<
   _format: 'string',
   _locale: 'string',
 }
+
+/** The names of the attributes that the defaults of a route can set, and that the framework reads. */
+export const knownDefaults: ReadonlySet<string> = new Set(Object.keys(routeAttributes))
 
 /**
  * Refuses a route whose controller cannot answer, or whose defaults would have no effect: a request would be the first to notice.

@@ -17,6 +17,7 @@ import { Secrets } from '../lib/secrets.ts'
 import { createSignals, ownSignals } from '../lib/signals.ts'
 import { describeValue, isClass, isPlainObject } from '../lib/text/describe-value.ts'
 import { findShapeMistakes } from '../lib/text/mistakes.ts'
+import type { MissingList } from '../lib/view/missing-lists.ts'
 import type { TemplateFolder } from '../lib/view/template-files.ts'
 import { createView } from '../lib/view/view.ts'
 import { type Application, type Bundle, bundleShape, type Foundation, kernelSignals } from './bundle.ts'
@@ -127,7 +128,11 @@ export class Kernel {
       config,
       directory,
       dispatcher: createEventDispatcher(),
-      view: createView(findTemplateFolders(files, bundles), names),
+      view: createView(
+        findTemplateFolders(files, bundles),
+        names,
+        debugGate.isDebug ? missing => logMissingList(logger, missing) : undefined,
+      ),
       context: new RequestContext(),
       queries: new Queries(),
       logger,
@@ -243,6 +248,11 @@ function findTemplateFolders(directory: string, bundles: readonly Bundle[]): Tem
     templates === undefined || isOwn(templates, name) ? [] : { path: templates, bundle: name },
   )
   return [{ path: own }, ...others]
+}
+
+function logMissingList(logger: Logger, { call, mistake, place, request }: MissingList): void {
+  const log = request === undefined ? logger : logger.withRequestId(request.id)
+  log.warning('{call} in {place} shows nothing: {mistake}.', { call, place, mistake })
 }
 
 function createUrlGenerator(routes: Application['routes'], foundation: Foundation): UrlGenerator {

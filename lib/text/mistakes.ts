@@ -118,9 +118,13 @@ export function nearestNames(
 
 /** The end of a message about an unknown name: `; the nearest are "…", "…"`. Empty without similar names. */
 export function suggestNames(mistyped: string, names: Iterable<string>): string {
-  const nearest = nearestNames(mistyped, names).map(name => `"${name}"`)
-  if (nearest.length === 0) return ''
-  return `; the nearest ${nearest.length > 1 ? 'are' : 'is'} ${nearest.join(', ')}`
+  return quoteNearest(nearestNames(mistyped, names))
+}
+
+/** The end of a message with names: `; the nearest are "…", "…"`. Empty without names. */
+export function quoteNearest(names: readonly string[]): string {
+  if (names.length === 0) return ''
+  return `; the nearest ${names.length > 1 ? 'are' : 'is'} ${names.map(name => `"${name}"`).join(', ')}`
 }
 
 /** The number of characters to add, remove or change to get from one text to the other (Levenshtein). */

@@ -1,10 +1,13 @@
 import { showPath } from '../stack/stack-frames.ts'
-import { suggestNames } from '../text/mistakes.ts'
+import { nearestNames, quoteNearest, suggestNames } from '../text/mistakes.ts'
 import { VIEW_TEMPLATE_INVALID } from './errors.ts'
 import { addFrames, type TemplatePlace } from './failed-place.ts'
 import { dataNames } from './globals.ts'
-import { bundleOf, readTemplate, type TemplateFile } from './template-files.ts'
+import { readTemplate, type TemplateFile, type UnusedTemplate } from './template-files.ts'
 import { createReader, namesOf, type Parse, partialNames, type Use } from './template-uses.ts'
+
+/** The name by which a template inserts the block of its call. */
+const block = '@partial-block'
 
 /** What a check needs of the template engine. */
 export interface TemplateEngine {
@@ -15,8 +18,8 @@ export interface TemplateEngine {
 
 /**
  * Parses all templates: Handlebars itself would compile them, and find their mistakes, at the first render. `sources` are
- * their texts by name. Messages show files below the directory relative to it. The callback lists templates that are not
- * used, because their bundles are not in the list: they may be the reason of a mistake. Returns the globals that pages and
+ * their texts by name. Messages show files below the directory relative to it. The callback lists files that are not used as
+ * templates: they may be the reason of a mistake. Returns the globals that pages and
  * their partials use, by the names of the pages; pages without any are left out.
  *
  * @throws VIEW_TEMPLATE_INVALID with every mistake
@@ -26,7 +29,7 @@ export function checkTemplates(
   sources: ReadonlyMap<string, string>,
   { globals, helpers, parse }: TemplateEngine,
   directory: string,
-  listUnlisted: () => readonly TemplateFile[],
+  listUnused: () => readonly UnusedTemplate[],
 ): ReadonlyMap<string, readonly string[]> {
   const mistakes: Mistake[] = []
   const show = (file: string) => showPath(file, directory)
@@ -45,15 +48,18 @@ export function checkTemplates(
   // The inline partials of replaced templates, too: a layout that needs one of them has no mistake of its own.
   const inline = parsed.flatMap(({ replaced, uses }) => namesOf('inline', [...uses, ...replaced]))
   const templates = new Set([...sources.keys(), ...inline])
+  const called = new Set(parsed.flatMap(({ uses }) => partialNames(uses)))
+  const dropsBlock = ({ name, uses }: (typeof parsed)[number]) =>
+    !inline.includes(name) && !partialNames(uses).includes(block)
+  const dropping = new Set(parsed.filter(dropsBlock).map(({ name }) => name))
   const explainMissing = (name: string) => {
-    const unlisted = listUnlisted()
-    const file = unlisted.find(each => each.name === name)?.file
-    const reason = `no bundle "${bundleOf(name)}" is in the list of bundles`
-    if (file !== undefined) return `: the file ${show(file)} exists, but ${reason}`
-    // A page of a bundle that is not in the list fills this part of a layout.
-    return unlisted.some(each => definesInline(each, name, read)) ? undefined : ''
+    const unused = listUnused()
+    const found = unused.find(each => each.name === name)
+    if (found !== undefined) return `: the file ${show(found.file)} exists, but ${found.reason}`
+    // A page that is not used fills this part of a layout.
+    return unused.some(each => definesInline(each, name, read)) ? undefined : ''
   }
-  const names = { templates, helpers, globals, explainMissing }
+  const names = { templates, called, dropping, helpers, globals, explainMissing }
   for (const { file, name, replaced, replaces, uses } of parsed) {
     for (const { column, line, text } of findMistakes(uses, names)) {
       mistakes.push({ name, file, text: `${show(file)}: line ${line}: ${text}`, line, column })
@@ -96,6 +102,10 @@ function explain(message: string): string {
 /** The names that a template may use. */
 interface KnownNames {
   readonly templates: ReadonlySet<string>
+  /** The names of the partials that are called. */
+  readonly called: ReadonlySet<string>
+  /** The names of templates that do not insert the block of their call. */
+  readonly dropping: ReadonlySet<string>
   readonly helpers: ReadonlySet<string>
   readonly globals: ReadonlySet<string>
   /** Returns the end of the message about a missing partial; `undefined` if it is no mistake. */
@@ -133,8 +143,8 @@ function definesInline({ file }: TemplateFile, name: string, read: (source: stri
 }
 
 /**
- * Yields the mistakes that Handlebars would find only during a render: partials and helpers that do not exist, partials with
- * a computed name (no name may come from data), and unescaped output.
+ * Yields the mistakes that Handlebars would find only during a render, or not at all: partials and helpers that do not exist, blocks and
+ * inline partials that are not shown, partials with a computed name (no name may come from data), and unescaped output.
  */
 function* findMistakes(uses: readonly Use[], known: KnownNames): Generator<Pick<Mistake, 'text' | 'line' | 'column'>> {
   for (const use of uses) {
@@ -144,17 +154,24 @@ function* findMistakes(uses: readonly Use[], known: KnownNames): Generator<Pick<
 }
 
 function mistakeOf(
-  { kind, name }: Use,
-  { explainMissing, globals, helpers, templates }: KnownNames,
+  { hasContent, kind, name }: Use,
+  { called, dropping, explainMissing, globals, helpers, templates }: KnownNames,
 ): string | undefined {
   switch (kind) {
     case 'computed':
       return 'a partial must be named, not computed'
     case 'partial':
     case 'layout': {
-      if (name === '@partial-block' || templates.has(name)) return undefined
+      if (hasContent && dropping.has(name))
+        return `"${name}" does not show the block: insert it there with {{> ${block}}}`
+      if (name === block || templates.has(name)) return undefined
       const end = explainMissing(name)
       return end === undefined ? undefined : `there is no partial "${name}"${end || suggestNames(name, templates)}`
+    }
+    case 'inline': {
+      // A similar name of a few letters is often another one.
+      const nearest = called.has(name) ? [] : nearestNames(name, called, Math.max(1, name.length / 3))
+      return nearest.length === 0 ? undefined : `no template calls the partial "${name}"${quoteNearest(nearest)}`
     }
     case 'unescaped':
       return 'output must be escaped: use two braces'

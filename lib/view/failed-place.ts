@@ -1,8 +1,14 @@
 import path from 'node:path'
 import { describeValue } from '../text/describe-value.ts'
 import { suggestNames } from '../text/mistakes.ts'
-import { createHandlebars } from './handlebars.ts'
-import { readTemplate, type TemplateFile } from './template-files.ts'
+import {
+  explainPartial,
+  findIncompleteCall,
+  type PageTemplates,
+  readNodes,
+  readTemplateCalls,
+} from './partial-calls.ts'
+import type { TemplateFile } from './template-files.ts'
 import { listNodes } from './template-uses.ts'
 
 /**
@@ -69,10 +75,13 @@ function describeMissing(parent: unknown, key: string): string {
   if (parent === null || parent === undefined) return `"${key}" is not defined: it is a key of ${parent}`
   const object = Object(parent)
   if (Object.hasOwn(object, key)) return `"${key}" is a promise: await it before render()`
-  if (key in object) {
-    return `"${key}" is not defined: templates do not read methods and getters of ${describeValue(parent)}`
-  }
+  if (key in object) return describeUnread(object, key)
   return `"${key}" is not defined${suggestNames(key, Object.keys(object))}`
+}
+
+/** Why a template does not have the value of a method or getter. */
+export function describeUnread(parent: object, key: string): string {
+  return `"${key}" is not defined: templates do not read methods and getters of ${describeValue(parent)}`
 }
 
 /** A place in a template. */
@@ -87,6 +96,11 @@ export interface TemplatePlace {
   readonly column: number
 }
 
+/** A page whose render has failed. */
+interface FailedPage extends PageTemplates {
+  readonly model: object
+}
+
 /** Why a page cannot be rendered. */
 interface RenderFailure {
   /** The reason in words, after the file and the line if they are known. */
@@ -97,21 +111,20 @@ interface RenderFailure {
   readonly place: Omit<TemplatePlace, 'name'> | undefined
 }
 
-/**
- * Explains what was thrown during a render; `root` is the directory to which the names of files are relative, `model` that of
- * the page, and `innermost` the file of the innermost template that is known.
- */
-export function explainFailure(
-  failure: unknown,
-  root: string,
-  model: object,
-  innermost: string | undefined,
-): RenderFailure {
+/** Explains what was thrown during a render; `innermost` is the file of the innermost template that is known. */
+export function explainFailure(failure: unknown, page: FailedPage, innermost: string | undefined): RenderFailure {
+  const { model, root } = page
   const { column, lineNumber } = Object(failure) as { readonly column?: unknown; readonly lineNumber?: unknown }
   const [, file, line] = /^(.*): line (\d+)$/s.exec(String(lineNumber)) ?? []
   if (file === undefined) {
     const found = innermost === undefined ? undefined : explainArgument(failure, innermost, root, model)
-    return found ?? { reason: messageOf(failure), cause: failure, place: undefined }
+    if (found !== undefined) return found
+    const message = messageOf(failure)
+    const [, partial] = /^The partial (.+) could not be found$/.exec(message) ?? []
+    const explained = partial === undefined ? undefined : explainPartial(partial, page)
+    // The error of Handlebars says nothing more.
+    if (explained !== undefined) return { ...explained, cause: undefined }
+    return { reason: message, cause: failure, place: undefined }
   }
   const place = { file: path.resolve(root, file), line: Number(line), column: Number(column) + 1 }
   if (failure instanceof HelperFailure) {
@@ -119,20 +132,23 @@ export function explainFailure(
     return { reason: `${lineNumber}: ${messageOf(thrown)}`, cause: thrown, place }
   }
   const message = messageOf(failure).replace(` - ${lineNumber}:${column}`, '')
-  const words = failure instanceof MissingValue ? explainMissing(failure, place, model) : message
-  // The error of Handlebars says nothing more.
+  const words = failure instanceof MissingValue ? explainMissing(failure, place, page) : message
   return { reason: `${lineNumber}: ${words}`, cause: undefined, place }
 }
 
 /** Names the parent of a missing value by the path in the template: `{{user.name}}`. */
-function explainMissing(missing: MissingValue, { column, file, line }: CodePosition, model: object): string {
+function explainMissing(missing: MissingValue, place: CodePosition, page: FailedPage): string {
+  const { column, file, line } = place
   const { key, message, parent } = missing
-  if (parent !== null && parent !== undefined) return message
+  if (parent !== null && parent !== undefined) {
+    const call = Object.hasOwn(Object(parent), key) ? undefined : findIncompleteCall(key, place, page)
+    return call === undefined ? message : `${message}; ${call} does not pass it`
+  }
   const path = findPath(file, line, column)
   const above = path.split(/[./]/).slice(0, -1)
   if (above.length === 0) return message
   const [first = ''] = above
-  const suggestion = first in model ? '' : suggestNames(first, Object.keys(model))
+  const suggestion = first in page.model ? '' : suggestNames(first, Object.keys(page.model))
   return `"${key}" of {{${path}}} is not defined, because "${above.join('.')}" is ${parent}${suggestion}`
 }
 
@@ -157,7 +173,8 @@ function explainArgument(failure: unknown, file: string, root: string, model: ob
   return { reason: `${shown}: line ${line}: ${reason}`, cause: undefined, place: { file, line, column: column + 1 } }
 }
 
-function valueAt(model: object, keys: readonly string[]): unknown {
+/** The value at the end of a path in a model. */
+export function valueAt(model: object, keys: readonly string[]): unknown {
   return keys.reduce<unknown>((value, key) => (value === null ? null : Object(value)[key]), model)
 }
 
@@ -171,38 +188,22 @@ function findPath(file: string, line: number, column: number): string {
 
 /** The paths in a template; none if the file has changed, and has a mistake now. */
 function listPaths(file: string) {
-  try {
-    const nodes = listNodes(createHandlebars().parseWithoutProcessing(readTemplate(file)))
-    return nodes.filter(({ type }) => type === 'PathExpression')
-  } catch {
-    return []
-  }
+  return readNodes(file).filter(({ type }) => type === 'PathExpression')
 }
 
 /** The places in which the templates of a failed render call each other, innermost first, where they are unambiguous. */
 export function findCallers(names: readonly string[], files: readonly TemplateFile[]): TemplatePlace[] {
   if (names.length < 2) return []
-  const { parseWithoutProcessing } = createHandlebars()
   const called = new Map(names.slice(1).map((name, index) => [name, names[index] ?? '']))
   return files
     .filter(({ name }) => called.has(name))
     .sort((one, other) => names.indexOf(one.name) - names.indexOf(other.name))
     .flatMap(template => {
-      try {
-        return findCall(parseWithoutProcessing(readTemplate(template.file)), called.get(template.name) ?? '', template)
-      } catch {
-        // The file has changed since it was loaded.
-        return []
-      }
+      const calls = readTemplateCalls(template).calls.filter(({ partial }) => partial === called.get(template.name))
+      const [call] = calls
+      if (call === undefined || calls.length > 1) return []
+      return [{ name: template.name, file: template.file, line: call.line, column: call.column }]
     })
-}
-
-/** The place where a template calls a partial; none if it does not call it exactly once. */
-function findCall(tree: unknown, partial: string, template: Pick<TemplatePlace, 'name' | 'file'>): TemplatePlace[] {
-  const isCall = (type: string) => type === 'PartialStatement' || type === 'PartialBlockStatement'
-  const calls = listNodes(tree).filter(({ name, type }) => isCall(type) && name?.original === partial)
-  const start = calls.length === 1 ? calls[0]?.loc?.start : undefined
-  return start === undefined ? [] : [{ ...template, line: start.line, column: start.column + 1 }]
 }
 
 function messageOf(thrown: unknown): string {

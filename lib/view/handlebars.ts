@@ -53,21 +53,30 @@ export function readHandlebarsVersion(): string {
   return load('handlebars/package.json').version
 }
 
+/** Called with the data of a template and the options of Handlebars, for an `{{#each}}` whose list is `undefined`. */
+export type OnNoList = (data: unknown, options: never) => void
+
 /** Creates a template engine with helpers and partials of its own. */
-export function createHandlebars(): HandlebarsPackage {
+export function createHandlebars(onNoList?: OnNoList): HandlebarsPackage {
   // The type of `create` leaves out the same class.
   const handlebars = loadHandlebars().create() as HandlebarsPackage
   handlebars.JavaScriptCompiler = withDirectHelpers(handlebars.JavaScriptCompiler)
-  for (const name of ['each', 'if', 'unless', 'with']) handlebars.registerHelper(name, refusePromise(handlebars, name))
+  handlebars.registerHelper('each', refusePromise(handlebars, 'each', onNoList))
+  for (const name of ['if', 'unless', 'with']) handlebars.registerHelper(name, refusePromise(handlebars, name))
   return handlebars
 }
 
 /** A block helper of Handlebars that does not take a promise for a value. */
-function refusePromise({ Exception, helpers }: HandlebarsPackage, name: string): HandlebarsHelper {
+function refusePromise(
+  { Exception, helpers }: HandlebarsPackage,
+  name: string,
+  onUndefined?: OnNoList,
+): HandlebarsHelper {
   const inner = helpers[name] as HandlebarsHelper
   return function (this: unknown, value: unknown, options: Handlebars.HelperOptions) {
-    if (!(value instanceof Promise)) return inner.call(this, value, options)
     // The options contain the location, although their type leaves it out.
+    if (value === undefined) onUndefined?.(this, options as never)
+    if (!(value instanceof Promise)) return inner.call(this, value, options)
     throw new Exception(`the value of {{#${name}}} is a promise: await it before render()`, options as never)
   }
 }
@@ -149,11 +158,12 @@ export function capturePartialOptions(
   direct: Readonly<Record<string, (...values: never[]) => unknown>>,
 ): PartialOptions {
   let captured: PartialOptions = {}
-  handlebars.registerPartial('page', (_model: unknown, options: PartialOptions = {}) => {
+  // No template has this name.
+  handlebars.registerPartial('/', (_model: unknown, options: PartialOptions = {}) => {
     captured = options
     return ''
   })
-  handlebars.compile('{{> page}}')({})
-  handlebars.unregisterPartial('page')
+  handlebars.compile('{{> "/"}}')({})
+  handlebars.unregisterPartial('/')
   return { ...captured, helpers: { ...captured.helpers, ...direct } }
 }

@@ -72,13 +72,37 @@ export function foldersFor(name: string, folders: readonly TemplateFolder[]): st
     .map(folder => folder.path)
 }
 
-/** Lists the templates in the application's folder that are not used, because their bundles are not in the list. */
-export function listUnlisted(
+/** A file that is not used as a template, and the reason. */
+export interface UnusedTemplate extends TemplateFile {
+  readonly reason: string
+}
+
+/**
+ * Lists the files of an application that are not used as templates, because their bundles are not in the list, or because they are in
+ * the folder `bundles/<name>/templates` of a bundle that does not name it.
+ */
+export function listUnused(
   folders: readonly TemplateFolder[],
   bundles: readonly string[] | undefined,
-): readonly TemplateFile[] {
-  const isUnlisted = (name: string) => name.includes('/') && bundles?.includes(bundleOf(name)) === false
-  return listTemplates(folders.slice(0, 1), undefined).filter(({ name }) => isUnlisted(name))
+): readonly UnusedTemplate[] {
+  const own = listTemplates(folders.slice(0, 1), undefined).filter(({ name }) => name.includes('/'))
+  return [...own, ...listMisplaced(folders)].flatMap(({ file, name }) => {
+    const bundle = bundleOf(name)
+    if (bundles?.includes(bundle) === false) {
+      return [{ name, file, reason: `no bundle "${bundle}" is in the list of bundles` }]
+    }
+    return own.some(each => each.file === file)
+      ? []
+      : [{ name, file, reason: `its place is templates/${name}${suffix}` }]
+  })
+}
+
+function listMisplaced(folders: readonly TemplateFolder[]): TemplateFile[] {
+  const folder = path.join(path.dirname(folders[0]?.path ?? ''), 'bundles')
+  return readFolder({ path: folder }).flatMap(file => {
+    const [, bundle, name] = /^([^/]+)\/templates\/(.+)\.hbs$/.exec(file.replaceAll(path.sep, '/')) ?? []
+    return bundle === undefined ? [] : [{ name: `${bundle}/${name}`, file: path.join(folder, file) }]
+  })
 }
 
 /** The first part of the name of a template, which is the name of its bundle. */

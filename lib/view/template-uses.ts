@@ -12,6 +12,8 @@ export interface Use {
   readonly name: string
   readonly line: number
   readonly column: number
+  /** Whether the block of a layout has more than inline partials. */
+  readonly hasContent?: boolean
 }
 
 /** What the templates of the last check use, by their texts: to parse them takes most of the time of a start. */
@@ -40,7 +42,19 @@ function toUse(node: Node): Use | [] {
   if (kind === undefined) return []
   const names = { inline: node.params?.[0]?.original, helper: node.path?.original, global: node.parts?.[0] }
   const name = String(kind in names ? names[kind as keyof typeof names] : node.name?.original)
-  return { kind, name, line: node.loc?.start.line ?? 1, column: (node.loc?.start.column ?? 0) + 1 }
+  const use: Use = { kind, name, line: node.loc?.start.line ?? 1, column: (node.loc?.start.column ?? 0) + 1 }
+  return kind === 'layout' ? { ...use, hasContent: node.program?.body?.some(isShown) ?? false } : use
+}
+
+/** Whether a part of a block is shown where the block is inserted. */
+function isShown({ type, value }: Node): boolean {
+  if (type === 'ContentStatement')
+    return (
+      String(value)
+        .replace(/<!--[\s\S]*?-->/g, '')
+        .trim() !== ''
+    )
+  return type !== 'DecoratorBlock' && type !== 'CommentStatement'
 }
 
 function kindOf(node: Node): Use['kind'] | undefined {
@@ -81,11 +95,15 @@ interface Node {
   readonly path?: Node
   readonly name?: Node
   readonly original?: unknown
+  /** The text of a part without expressions. */
+  readonly value?: unknown
   /** Whether a path begins with `@`, which its parts leave out. */
   readonly data?: boolean
   readonly parts?: readonly string[]
+  /** How many levels above its place a path begins: 1 for `../books`. */
+  readonly depth?: number
   readonly params?: readonly Node[]
-  readonly hash?: { readonly pairs: readonly { readonly value: Node }[] }
+  readonly hash?: { readonly pairs: readonly { readonly key: string; readonly value: Node }[] }
   readonly program?: Node
   readonly inverse?: Node
   readonly body?: readonly Node[]

@@ -4,7 +4,7 @@ import { ARGUMENT_INVALID, checkFunction, checkString } from '../errors/argument
 import type { Request } from '../http/request.ts'
 import { showPath } from '../stack/stack-frames.ts'
 import { describeValue } from '../text/describe-value.ts'
-import { suggestNames } from '../text/mistakes.ts'
+import { quoteNearest, suggestNames } from '../text/mistakes.ts'
 import { checkTemplates, type TemplateEngine } from './check-templates.ts'
 import { VIEW_HELPER_TAKEN, VIEW_RENDER_FAILED, VIEW_TEMPLATE_UNKNOWN } from './errors.ts'
 import {
@@ -27,10 +27,11 @@ import {
   type PartialOptions,
   valueReader,
 } from './handlebars.ts'
+import { createListCheck, type MissingList } from './missing-lists.ts'
 import {
   foldersFor,
   listTemplates,
-  listUnlisted,
+  listUnused,
   readTemplate,
   type TemplateFile,
   type TemplateFolder,
@@ -111,10 +112,15 @@ export type TemplateDecorator = (name: string, template: Template) => Template
 /**
  * Creates a view of the `.hbs` files in and below some folders. The first folder is that of the application. The template
  * of a name is in the first folder that has it. Each template is also a partial under its name. `bundles` are the names
- * of the folders that are read in the application's folder; all by default.
+ * of the folders that are read in the application's folder; all by default. The callback gets the lists that pages show, and
+ * that their data does not have.
  */
-export function createView(folders: readonly TemplateFolder[], bundles?: readonly string[]): View {
-  return new HandlebarsView(folders, bundles)
+export function createView(
+  folders: readonly TemplateFolder[],
+  bundles?: readonly string[],
+  onMissingList?: (missing: MissingList) => void,
+): View {
+  return new HandlebarsView(folders, bundles, onMissingList)
 }
 
 /**
@@ -144,6 +150,7 @@ type Pending = Map<string, Promise<string>>
 class HandlebarsView implements View {
   readonly #folders: readonly TemplateFolder[]
   readonly #bundles: readonly string[] | undefined
+  readonly #onMissingList: ((missing: MissingList) => void) | undefined
   /** The application's directory, or its equivalent in a test. */
   readonly #root: string
   readonly #decorators: TemplateDecorator[] = []
@@ -156,9 +163,14 @@ class HandlebarsView implements View {
   #templates: ReadonlyMap<string, Template> | undefined
   #partialOptions: PartialOptions = {}
 
-  constructor(folders: readonly TemplateFolder[], bundles: readonly string[] | undefined) {
+  constructor(
+    folders: readonly TemplateFolder[],
+    bundles: readonly string[] | undefined,
+    onMissingList: ((missing: MissingList) => void) | undefined,
+  ) {
     this.#folders = folders
     this.#bundles = bundles
+    this.#onMissingList = onMissingList
     this.#root = path.dirname(folders[0]?.path ?? '')
   }
 
@@ -189,16 +201,16 @@ class HandlebarsView implements View {
   }
 
   #read(): ReadonlyMap<string, Template> {
-    const handlebars = createHandlebars()
+    const handlebars = createHandlebars(this.#onMissingList && createListCheck(this.#root, this.#onMissingList))
     const { parse } = handlebars
     handlebars.parse = (source, options) => locateNodes(parse(source, options), options?.srcName ?? '')
     const helpers = Object.fromEntries([...this.#helpers].map(each => [each[0], toHandlebars(each[1], handlebars)]))
     handlebars.registerHelper(helpers)
     const files = listTemplates(this.#folders, this.#bundles)
     const sources = new Map(files.map(each => [each.name, readTemplate(each.file)]))
-    const unlisted = () => listUnlisted(this.#folders, this.#bundles)
+    const unused = () => listUnused(this.#folders, this.#bundles)
     const engine = { ...toEngine(handlebars), globals: new Set(this.#globals.names()) }
-    this.#used = checkTemplates(files, sources, engine, this.#root, unlisted)
+    this.#used = checkTemplates(files, sources, engine, this.#root, unused)
 
     const compile = createCompiler(handlebars)
     const createTemplate = ({ file, name }: TemplateFile) => {
@@ -229,7 +241,7 @@ class HandlebarsView implements View {
     const template = templates.get(name)
     if (template === undefined) {
       const folders = foldersFor(name, this.#folders).join(' and ')
-      throw new VIEW_TEMPLATE_UNKNOWN([name, folders, suggestNames(name, templates.keys())])
+      throw new VIEW_TEMPLATE_UNKNOWN([name, folders, this.#explainUnknown(name, templates.keys())])
     }
     checkModel(name, model)
     const used = this.#used.get(name)
@@ -237,6 +249,15 @@ class HandlebarsView implements View {
     const goOn = (values: GlobalValues) => this.#render(name, template, model, request, { ...values, globals: used })
     const values = this.#globals.read(used, name, request)
     return values instanceof Promise ? values.then(goOn) : goOn(values)
+  }
+
+  /** The end of the message about an unknown template. */
+  #explainUnknown(name: string, known: Iterable<string>): string {
+    const unused = listUnused(this.#folders, this.#bundles).find(each => each.name === name)
+    if (unused !== undefined) return `: the file ${showPath(unused.file, this.#root)} exists, but ${unused.reason}`
+    const names = [...known]
+    const sameFile = names.filter(each => path.posix.basename(each) === path.posix.basename(name, '.hbs'))
+    return suggestNames(name, names) || quoteNearest(sameFile.slice(0, 3))
   }
 
   #render(
@@ -260,7 +281,8 @@ class HandlebarsView implements View {
   #explain(name: string, failure: unknown, model: ViewModel): Error {
     const [innermost = name] = notedTemplates(failure)
     const file = this.#files.find(each => each.name === innermost)?.file
-    const { cause, place, reason } = explainFailure(failure, this.#root, Object(model), file)
+    const page = { name, model: Object(model), files: this.#files, root: this.#root }
+    const { cause, place, reason } = explainFailure(failure, page, file)
     const error = new VIEW_RENDER_FAILED([name, reason], cause === undefined ? {} : { cause })
     if (place === undefined) return error
     const failed = { name: this.#nameOf(place.file), ...place }

@@ -604,7 +604,7 @@ const inRegister: readonly Mistake<Application>[] = [
   ]) as Mistake<Application>[]),
   ...([
     // @ts-expect-error
-    [({ routes }: Application) => routes.use(answer), 'routes.use is not a function: use ', 'group'],
+    [({ routes }: Application) => routes.listen(80), 'routes.listen is not a function: use ', 'group'],
     // @ts-expect-error
     [({ routes }: Application) => routes.gett('a', '/a', answer), 'the nearest is "get"'],
     // @ts-expect-error
@@ -626,6 +626,24 @@ const inRegister: readonly Mistake<Application>[] = [
     'ReferenceError',
     'routes is not defined: it is a service of the application: write register({ routes })',
   ],
+  [
+    'the router of another framework',
+    // @ts-expect-error
+    () => router.get('a', '/a', answer),
+    'ReferenceError',
+    'router is not defined: is it the service "routes"? Write register({ routes })',
+  ],
+  ...([
+    ['all', 'routes.add({ name, path, controller }), which answers all methods'],
+    ['head', 'routes.get(name, path, function), which answers HEAD, too'],
+    ['options', "routes.add({ name, path, methods: ['OPTIONS'], controller })"],
+    ['use', 'dispatcher.on(RequestEvent, listener), or routes.group({ prefix }, function)'],
+  ].map(([method = '', right]) => [
+    `routes.${method}() of another framework`,
+    ({ routes }) => routes.group({ prefix: '/b' }, group => Reflect.get(group, method)('a', '/a', answer)),
+    'MEMBER_UNKNOWN',
+    `There is no routes.${method}; use ${right}`,
+  ]) as Mistake<Application>[]),
 ]
 
 /** The lists to which bundles add objects: the place of the object is not known. */
@@ -1760,6 +1778,33 @@ t.test('a promise, and a value that the model has not, is named with its key', a
     }
   })
   t.strictSame(offences, [])
+})
+
+t.test('a list that a page shows, and that its data does not have, is logged in development only', async t => {
+  const templates = { shop: { 'list.hbs': '\n{{#each books}}{{/each}}{{#each tags}}{{/each}}' } }
+  const directory = t.testdir({ templates })
+  const shop: Bundle = {
+    name: 'shop',
+    register: ({ routes, view }) =>
+      void routes.get('list', '/list', request => Response.html(view.render('shop/list', { bookz: [] }, request))),
+  }
+  const recordsOf = async (variables: Record<string, string>) => {
+    const { client, close, records } = await createTestKernel({
+      bundles: [createFrameworkBundle(), shop],
+      directory,
+      variables,
+    })
+    t.teardown(close)
+    await client.get('/list')
+    return records.filter(({ message }) => message.startsWith('{{')).map(({ level, message }) => [level, message])
+  }
+  t.strictSame(await recordsOf({}), [
+    [
+      'warning',
+      '{{#each books}} in templates/shop/list.hbs:2 shows nothing: "books" is not defined; the nearest is "bookz".',
+    ],
+  ])
+  t.strictSame(await recordsOf({ APP_ENV: 'prod' }), [])
 })
 
 t.test('a mistyped helper or partial has the nearest name', async t => {

@@ -3,6 +3,7 @@ import { createRequire } from 'node:module'
 import path from 'node:path'
 import { Request } from 'sinfonietta'
 import { type Test, t } from 'tap'
+import type { MissingList } from '#lib/view/missing-lists.ts'
 import { createTraceableView } from '#lib/view/traceable-view.ts'
 import { createView, HtmlFragment, type View, type ViewModel } from '#lib/view/view.ts'
 
@@ -29,6 +30,11 @@ t.test('layouts are partials with blocks, named by their path', async t => {
     },
   })
   t.equal(view.render('site/page', { text: 'x' }), '<title>T</title><p>x</p>')
+})
+
+t.test('a template of any name is a partial', async t => {
+  const view = viewOf(t, { 'page.hbs': '<{{name}}>', 'list.hbs': '{{> page name="a"}}' })
+  t.equal(view.render('list', {}), '<a>')
 })
 
 t.test('a layout may use what its block holds', async t => {
@@ -236,14 +242,60 @@ t.test('a missing parent in an argument of a helper is named, with its line if o
 
 t.test('the error of a page names the file whose text has failed', async t => {
   const partial = viewOfTemplates(t, { 'page.hbs': '\n\n{{> shop/menu}}', shop: { 'menu.hbs': '<nav>\n{{foo}}' } })
-  t.equal(failureOf(t, partial), 'templates/shop/menu.hbs: line 2: "foo" is not defined')
+  t.equal(
+    failureOf(t, partial),
+    'templates/shop/menu.hbs: line 2: "foo" is not defined; {{> shop/menu}} in templates/page.hbs: line 3 does not pass it',
+  )
   const files = {
     'layout.hbs': '<title>{{title}}</title>\n\n\n{{> content}}',
     'page.hbs': '{{#> layout}}{{#*inline "content"}}\n{{foo}}{{/inline}}{{/layout}}',
   }
   const layout = viewOfTemplates(t, files)
-  t.equal(failureOf(t, layout), 'templates/layout.hbs: line 1: "title" is not defined')
+  t.equal(
+    failureOf(t, layout),
+    'templates/layout.hbs: line 1: "title" is not defined; {{#> layout}} in templates/page.hbs: line 1 does not pass it',
+  )
   t.equal(failureOf(t, layout, { title: 'T' }), 'templates/page.hbs: line 2: "foo" is not defined')
+})
+
+t.test('a call of a partial is named only if it is certain that it passes too little', async t => {
+  const plain = 'templates/menu.hbs: line 1: "foo" is not defined'
+  const pages = {
+    'several calls are possible': ['{{#if a}}{{> menu}}{{else}}{{> menu}}{{/if}}', '{{foo}}'],
+    'the value is one of an item': ['{{> menu}}', '{{#each items}}{{foo}}{{/each}}'],
+    'the value is one of another object': ['{{> menu}}', '{{#with item}}{{foo}}{{/with}}'],
+  }
+  for (const [reason, [page = '', menu = '']] of Object.entries(pages)) {
+    const view = viewOfTemplates(t, { 'page.hbs': page, 'menu.hbs': menu })
+    t.equal(failureOf(t, view, { a: 1, items: [{}], item: {} }), plain, reason)
+  }
+})
+
+t.test('a partial that a page does not have is explained by the call that lacks it', async t => {
+  const files = {
+    'frame.hbs': '<main>{{> @partial-block}}</main>',
+    'optional.hbs': '{{#if @partial-block}}{{> @partial-block}}{{/if}}',
+    'parts.hbs': '<head>\n{{> head}}</head>',
+    'other.hbs': '{{#> parts}}{{#*inline "head"}}{{/inline}}{{/parts}}{{#if no}}{{> heads}}{{/if}}',
+    'more.hbs': '{{#> parts}}{{#*inline "heads"}}{{/inline}}{{#*inline "head"}}{{/inline}}{{/parts}}',
+  }
+  const explain = (page: string, name = 'page') => {
+    const view = viewOfTemplates(t, { ...files, 'page.hbs': page })
+    const error = t.throws(() => view.render(name, {})) as Error
+    t.match(error, { code: 'VIEW_RENDER_FAILED', cause: undefined })
+    return [error.message.replace(/^.* cannot be rendered: /, ''), ...framesOf(t, () => view.render(name, {}))]
+  }
+  t.strictSame(explain('{{> optional}}\n {{> frame}}'), [
+    'templates/page.hbs: line 2: {{> frame}} has no block, which the partial inserts: write {{#> frame}}…{{/frame}}',
+    'template page /templates/page.hbs:2:2)',
+  ])
+  t.strictSame(explain('', 'frame'), [
+    'it is a layout, which inserts the block of its caller: render a template that calls {{#> frame}}',
+  ])
+  t.strictSame(explain('{{#> parts}}{{#*inline "heads"}}{{/inline}}{{/parts}}'), [
+    'templates/parts.hbs: line 2: {{> head}} finds no partial "head"; the nearest is "heads": a page defines it in the block of its layout: {{#*inline "head"}}…{{/inline}}',
+    'template parts /templates/parts.hbs:2:1)',
+  ])
 })
 
 t.test(
@@ -337,6 +389,82 @@ t.test('an unknown template is an error with the folder', async t => {
   const shop = viewOf(t, { 'books.hbs': '', 'order.hbs': '', 'other.hbs': '' })
   t.throws(() => shop.render('orher', {}), { message: /; the nearest are "order", "other"\.$/ })
   t.throws(() => shop.render('boks', {}), { message: /"boks\.hbs" in \S*; the nearest is "books"\.$/ })
+})
+
+t.test('an unknown template that has a file is an error with the reason why the file is not used', async t => {
+  const directory = t.testdir({
+    templates: { library: { 'books.hbs': '' }, home: { 'home.hbs': '' } },
+    bundles: { home: { templates: { 'about.hbs': '' } }, idle: { templates: { deep: { 'page.hbs': '' } } } },
+  })
+  const view = createView([{ path: `${directory}/templates` }], ['home'])
+  const reasonFor = (name: string) => {
+    const error = t.throws(() => view.render(name, {}), { code: 'VIEW_TEMPLATE_UNKNOWN' }) as Error
+    return error.message.replace(/^.*?\/templates(?=[:;])/, '')
+  }
+  t.strictSame(['library/books', 'home/about', 'idle/deep/page', 'home', 'home.hbs'].map(reasonFor), [
+    ': the file templates/library/books.hbs exists, but no bundle "library" is in the list of bundles.',
+    ': the file bundles/home/templates/about.hbs exists, but its place is templates/home/about.hbs.',
+    ': the file bundles/idle/templates/deep/page.hbs exists, but no bundle "idle" is in the list of bundles.',
+    '; the nearest is "home/home".',
+    '; the nearest is "home/home".',
+  ])
+})
+
+t.test('a list that the data of a page does not have is reported once for each render', async t => {
+  class Shop {
+    get books(): string[] {
+      return []
+    }
+  }
+  const templates = {
+    'page.hbs': '{{title}}\n{{#each repairz}}{{this}}{{else}}none{{/each}}',
+    'twice.hbs': '{{#each rows}}{{#each repairz}}{{/each}}{{#each tags}}{{/each}}{{/each}}',
+    'items.hbs':
+      '{{#each rows}}{{#each tags}}{{/each}}{{#each ../tagz}}{{/each}}{{#each @root.tagz}}{{/each}}{{/each}}',
+    'deep.hbs': '{{#each shop.books}}{{/each}}{{#each shop.names.long}}{{/each}}{{#each (list)}}{{/each}}',
+    'part.hbs': '{{> page title="T"}}',
+  }
+  const found: MissingList[] = []
+  const directory = t.testdir({ templates })
+  const view = createView([{ path: `${directory}/templates` }], undefined, missing => found.push(missing))
+  view.addHelper('list', () => undefined)
+  const listsOf = (name: string, model: ViewModel, request?: Request) => {
+    found.length = 0
+    void view.render(name, model, request)
+    return found.map(({ call, mistake, place }) => [call, place, mistake])
+  }
+  const request = new Request({ target: '/' })
+  const call = ['{{#each repairz}}', 'templates/page.hbs:2']
+  const nearest = '"repairz" is not defined; the nearest is "repairs"'
+  t.strictSame(listsOf('page', { title: '', repairs: [] }, request), [[...call, nearest]])
+  t.equal(found[0]?.request, request)
+  t.strictSame(listsOf('part', { repairs: [] }), [[...call, nearest]], 'a partial, too')
+  t.strictSame(listsOf('page', { title: '' }), [], 'it may be optional')
+  t.strictSame(listsOf('page', { title: '', repairz: undefined, repairs: [] }), [], 'it is optional')
+  t.strictSame(listsOf('page', { title: '', repairz: [] }), [])
+  const rows = [{ repairs: [], tag: '' }, { repairs: [] }]
+  t.strictSame(listsOf('twice', { rows }), [
+    ['{{#each repairz}}', 'templates/twice.hbs:1', nearest],
+    ['{{#each tags}}', 'templates/twice.hbs:1', '"tags" is not defined; the nearest is "tag"'],
+  ])
+  t.strictSame(listsOf('items', { rows, tags: [] }), [
+    ['{{#each tags}}', 'templates/items.hbs:1', 'its item has no "tags", but the page has: {{#each @root.tags}}'],
+  ])
+  const unread = '"books" is not defined: templates do not read methods and getters of an object of the class Shop'
+  t.strictSame(listsOf('deep', { shop: Object.assign(new Shop(), { names: { longs: [] } }) }), [
+    ['{{#each shop.books}}', 'templates/deep.hbs:1', unread],
+    ['{{#each shop.names.long}}', 'templates/deep.hbs:1', '"long" is not defined; the nearest is "longs"'],
+  ])
+})
+
+t.test('a list is not explained if its template has changed since it was loaded', async t => {
+  const directory = t.testdir({ 'page.hbs': '{{#each repairz}}{{/each}}' })
+  const found: MissingList[] = []
+  const view = createView([{ path: directory }], undefined, missing => found.push(missing))
+  view.load()
+  writeFileSync(`${directory}/page.hbs`, '{{#if')
+  t.equal(view.render('page', { repairs: [] }), '')
+  t.strictSame(found, [])
 })
 
 t.test('every mistake in every template is listed at once when they are loaded', async t => {
@@ -475,6 +603,27 @@ t.test('a partial of a bundle that is not listed is a mistake with its reason', 
   ])
 })
 
+t.test('a block or an inline partial that no page would show is a mistake', async t => {
+  const directory = t.testdir({
+    templates: {
+      'frame.hbs': '<main>{{> @partial-block}}</main>',
+      'parts.hbs': '{{> head}}{{#> content}}usual{{/content}}',
+      'outer.hbs': '{{#> frame}}{{> @partial-block}}{{/frame}}',
+      'good.hbs': '{{#> outer}}<p>{{/outer}}{{#> parts}} <!-- a --> {{! b }}{{#*inline "head"}}{{/inline}} {{/parts}}',
+      'full.hbs': '{{#> parts}}{{#*inline "head"}}{{/inline}}{{#*inline "content"}}text{{/inline}}{{/parts}}',
+      'text.hbs': '\n{{#> parts}}text{{#*inline "head"}}{{/inline}}{{/parts}}',
+      'typo.hbs': '{{#> parts}}{{#*inline "head"}}{{/inline}}{{#*inline "contnet"}}{{/inline}}{{/parts}}',
+      'own.hbs': '{{#*inline "later"}}{{/inline}}',
+    },
+  })
+  const view = createView([{ path: `${directory}/templates` }])
+  const error = t.throws(() => view.load(), { code: 'VIEW_TEMPLATE_INVALID' }) as Error
+  t.strictSame(error.message.split('\n').slice(1), [
+    'templates/text.hbs: line 2: "parts" does not show the block: insert it there with {{> @partial-block}}',
+    'templates/typo.hbs: line 1: no template calls the partial "contnet"; the nearest is "content"',
+  ])
+})
+
 t.test('a layout for all bundles is a file in the folder of the application itself', async t => {
   const page = (text: string) => `{{#> layout title="T"}}{{#*inline "content"}}${text}{{/inline}}{{/layout}}`
   const directory = t.testdir({
@@ -538,6 +687,7 @@ t.test('a template that replaces another one has the parts on which others depen
     'templates/site/layout.hbs: it replaces package/layout.hbs, which renders the partial "content": render it, too',
   ])
   t.strictSame(mistakesOf({ 'page.hbs': '{{#> site/layout}}<p>{{/site/layout}}' }), [
+    'templates/site/page.hbs: line 1: "site/layout" does not show the block: insert it there with {{> @partial-block}}',
     'templates/site/page.hbs: it replaces package/page.hbs, which has the inline partial "content" for "site/layout": define it, too',
   ])
   t.strictSame(mistakesOf({ 'page.hbs': '{{> nowhere}}' }), [

@@ -1,0 +1,68 @@
+import path from 'node:path'
+import type { Request } from '../http/request.ts'
+import { nearestNames, quoteNearest } from '../text/mistakes.ts'
+import { describeUnread, type HelperLocation, valueAt } from './failed-place.ts'
+import { readNodes } from './partial-calls.ts'
+
+/** A list that a template shows with `{{#each}}`, and that its data has under another name, or at another place. */
+export interface MissingList {
+  /** `{{#each books}}` */
+  readonly call: string
+  /** The file and the line: `templates/shop/list.hbs:3`. */
+  readonly place: string
+  readonly mistake: string
+  /** The request of the page, if it was passed to `render`. */
+  readonly request: Request | undefined
+}
+
+/** What Handlebars passes to `{{#each}}`. */
+interface EachOptions {
+  readonly loc: HelperLocation
+  readonly data: { readonly root: object; readonly request: Request | undefined; readonly pending: object }
+}
+
+/**
+ * Creates a function for each call of `{{#each}}` without a list, with its data. It reports the call once for each render of a
+ * page. A list may be optional, so one without a similar name in the data is not reported. `directory` is the one to which names of files are
+ * relative.
+ */
+export function createListCheck(
+  directory: string,
+  report: (missing: MissingList) => void,
+): (data: unknown, options: EachOptions) => void {
+  const lists = new Map<string, readonly string[]>()
+  const reported = new WeakMap<object, Set<string>>()
+  return (context, { data: { pending, request, root }, loc: { start } }) => {
+    const call = `${start.line}:${start.column}`
+    const known = reported.get(pending) ?? new Set()
+    reported.set(pending, known)
+    if (known.has(call)) return
+    known.add(call)
+    const keys = lists.get(call) ?? findKeys(directory, start)
+    lists.set(call, keys)
+    const [key] = keys.slice(-1)
+    const parent = valueAt(Object(context), keys.slice(0, -1))
+    if (key === undefined || typeof parent !== 'object' || parent === null || Object.hasOwn(parent, key)) return
+    const mistake = findMistake(parent, key, keys.length === 1 ? root : {})
+    if (mistake === undefined) return
+    report({ call: `{{#each ${keys.join('.')}}}`, place: start.line.replace(': line ', ':'), mistake, request })
+  }
+}
+
+function findMistake(parent: object, key: string, root: object): string | undefined {
+  if (key in parent) return describeUnread(parent, key)
+  if (Object.hasOwn(root, key)) return `its item has no "${key}", but the page has: {{#each @root.${key}}}`
+  // A similar name of a few letters is often another one.
+  const nearest = nearestNames(key, Object.keys(parent), Math.max(1, key.length / 3))
+  return nearest.length === 0 ? undefined : `"${key}" is not defined${quoteNearest(nearest)}`
+}
+
+/** The keys of the list of a call; none for a value of a helper, of another level (`../books`) or a global. */
+function findKeys(directory: string, { column, line }: HelperLocation['start']): readonly string[] {
+  const [, file = '', number] = /^(.*): line (\d+)$/s.exec(line) ?? []
+  const each = readNodes(path.resolve(directory, file)).find(
+    ({ loc, type }) => type === 'BlockStatement' && loc?.start.line === Number(number) && loc.start.column === column,
+  )
+  const { data, depth, parts = [] } = each?.params?.[0] ?? {}
+  return data === true || depth !== 0 ? [] : parts
+}
