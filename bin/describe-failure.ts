@@ -1,5 +1,6 @@
-import { existsSync, readFileSync } from 'node:fs'
+import { existsSync, readdirSync, readFileSync } from 'node:fs'
 import path from 'node:path'
+import { fileURLToPath } from 'node:url'
 import { inspect, stripVTControlCharacters } from 'node:util'
 import type { SourceProblem } from '../kernel/bundle.ts'
 import { CommandUsageError } from '../kernel/console-command.ts'
@@ -7,7 +8,7 @@ import { KERNEL_BUNDLE_FAILED } from '../kernel/errors.ts'
 import { HttpError } from '../lib/errors/http-error.ts'
 import { findOwnFrame, parseStack, type StackFrame, toPath } from '../lib/stack/stack-frames.ts'
 import { readProperty } from '../lib/text/describe-value.ts'
-import { suggestNames } from '../lib/text/mistakes.ts'
+import { nearestNames, suggestNames } from '../lib/text/mistakes.ts'
 import { VIEW_TEMPLATE_INVALID } from '../lib/view/errors.ts'
 import { UsageError } from './serve-options.ts'
 
@@ -20,16 +21,40 @@ export function describeFailure(error: unknown): string {
   if (stack !== '' && !stack.startsWith('SyntaxError')) {
     return `${stack.replace(/\n {4}at [\s\S]*/, '')}${hintAtName(String(error))}`
   }
-  return `${inspect(error)}${hintAtEnding(error)}`
+  return `${inspect(error)}${hintAtFile(error)}`
 }
 
-/** A line about an import such as `./home-bundle` or `./home-bundle.js` of a file that ends in `.ts`. */
-function hintAtEnding(error: unknown): string {
+/**
+ * A line about an import of an own file that does not exist: one such as `./home-bundle` or `./home-bundle.js` of a file that ends in
+ * `.ts`, one of a folder, or one with a wrong name.
+ */
+function hintAtFile(error: unknown): string {
+  const { file, importer } = readImport(error)
+  if (file === undefined || importer === undefined) return ''
+  const write = (wanted: string) => `"./${path.relative(path.dirname(importer), wanted)}"`.replace('./..', '..')
+  const source = /\.[cm]?ts$/.test(file) ? file : file.replace(/(?:\.([cm]?)js)?$/, '.$1ts')
+  if (existsSync(source)) return `\nImports of own files end in .ts: import ${write(source)} instead.`
+  if (readProperty(error, 'code') === 'ERR_UNSUPPORTED_DIR_IMPORT') {
+    const files = listSources(file).map(name => write(path.join(file, name)))
+    return files.length === 0 ? '' : `\nAn import names a file, not a folder: import ${files.join(' or ')} instead.`
+  }
+  const folder = path.dirname(file)
+  const nearest = nearestNames(path.basename(source), listSources(folder)).map(name => write(path.join(folder, name)))
+  return nearest.length === 0 ? '' : `\nThere is no such file: import ${nearest.join(' or ')} instead.`
+}
+
+/** The own file that an import of another one names, and does not find. */
+function readImport(error: unknown): { readonly file?: string; readonly importer?: string } {
   const url = readProperty(error, 'url')
-  if (readProperty(error, 'code') !== 'ERR_MODULE_NOT_FOUND' || typeof url !== 'string') return ''
-  const source = url.replace(/(?:\.([cm]?)js)?$/, '.$1ts')
-  if (!existsSync(new URL(source))) return ''
-  return `\nImports of own files end in .ts: import "${path.posix.basename(source)}" instead.`
+  const isImport = ['ERR_MODULE_NOT_FOUND', 'ERR_UNSUPPORTED_DIR_IMPORT'].includes(String(readProperty(error, 'code')))
+  const [, importer] = / imported from (.+)$/.exec(String(readProperty(error, 'message'))) ?? []
+  return isImport && typeof url === 'string' && importer !== undefined ? { file: fileURLToPath(url), importer } : {}
+}
+
+/** The sources of a folder, those of tests left out. */
+function listSources(folder: string): string[] {
+  if (!existsSync(folder)) return []
+  return readdirSync(folder).filter(name => /(?<!\.test|\.d)\.[cm]?ts$/.test(name))
 }
 
 /** A line about an import of a name that a module does not export: it may be a type, whose import Node does not remove. */
@@ -68,7 +93,8 @@ export function toSourceProblems(error: unknown, directory: string): SourceProbl
     .replace(/\n {4}at [\s\S]*/, '')
     .replace(/^\S+:\d+\n(?:.*\n)*?(?=SyntaxError)/, '')
     .slice(0, 4000)
-  return [{ message: short, ...(placeOfSetting(message, directory) ?? findPlace(error, directory)) }]
+  const place = placeOfSetting(message, directory) ?? placeOfImport(error) ?? findPlace(error, directory)
+  return [{ message: short + hintAtFile(error), ...place }]
 }
 
 /** The message has the mistakes in the order of the frames, which are their places. A mistake may have several lines. */
@@ -92,6 +118,15 @@ type Place = Pick<SourceProblem, 'file' | 'line' | 'column'>
 function placeOfSetting(message: string, directory: string): Place | undefined {
   const [, file, line] = /^The file "([^"]+)" is malformed at line (\d+)/.exec(message) ?? []
   return file === undefined ? undefined : { file: path.resolve(directory, file), line: Number(line), column: 1 }
+}
+
+/** The line of the import that finds no file. */
+function placeOfImport(error: unknown): Place | undefined {
+  const { file, importer } = readImport(error)
+  if (file === undefined || importer === undefined || !existsSync(importer)) return undefined
+  const lines = readFileSync(importer, 'utf8').split('\n')
+  const line = lines.findIndex(text => /\b(?:from|import)\b/.test(text) && text.includes(path.basename(file))) + 1
+  return { file: importer, line: Math.max(1, line), column: 1 }
 }
 
 /** The place of a syntax error, or the innermost call of the application in the stacks of an error and its causes. */

@@ -324,20 +324,35 @@ t.test('an import of a name that an entry point does not export is described by 
   t.match(await describe('other.mjs'), /\nIf "nothing" is a type: .* Otherwise export it from node:path\.$/)
 })
 
-t.test('an import of a source without .ts is described by a hint', async t => {
-  const folder = t.testdir({ 'home-bundle.ts': '', 'other.mts': '' })
-  const describe = (name: string) =>
-    import(pathToFileURL(path.join(folder, name)).href).then(() => 'imported', describeFailure)
-  const hint = (name: string) => new RegExp(`\\nImports of own files end in \\.ts: import "${name}" instead\\.$`)
-  for (const name of ['home-bundle', 'home-bundle.js']) t.match(await describe(name), hint('home-bundle\\.ts'))
-  t.match(await describe('other.mjs'), hint('other\\.mts'))
-  for (const name of ['nothing', 'nothing.js']) {
-    const text = await describe(name)
-    t.match(text, 'ERR_MODULE_NOT_FOUND')
-    t.notMatch(text, 'Imports of own files')
+t.test('an import of an own file that does not exist is described by a hint with the right path', async t => {
+  const folder = t.testdir({
+    'shared.ts': '',
+    bundles: {
+      home: { 'home-bundle.ts': '', 'home-bundle.test.ts': '', 'types.d.ts': '' },
+      other: { 'other.mts': '' },
+      empty: {},
+    },
+  })
+  const importing = path.join(folder, 'bundles/index.mjs')
+  const describe = async (name: string) => {
+    writeFileSync(importing, `import '${name}'`)
+    const url = `${pathToFileURL(importing).href}?${encodeURIComponent(name)}`
+    const text = await import(url).then(() => 'imported', describeFailure)
+    return text.slice(text.lastIndexOf('\n') + 1)
   }
-  const missing: string = 'a-package-that-is-missing'
-  t.notMatch(await import(missing).catch(describeFailure), 'Imports of own files')
+  const ending = (name: string) => `Imports of own files end in .ts: import "${name}" instead.`
+  const hints = {
+    './home/home-bundle': ending('./home/home-bundle.ts'),
+    './home/home-bundle.js': ending('./home/home-bundle.ts'),
+    '../shared': ending('../shared.ts'),
+    './other/other.mjs': ending('./other/other.mts'),
+    './home': 'An import names a file, not a folder: import "./home/home-bundle.ts" instead.',
+    './home/hom-bundle.ts': 'There is no such file: import "./home/home-bundle.ts" instead.',
+  }
+  for (const [name, hint] of Object.entries(hints)) t.equal(await describe(name), hint, name)
+  for (const name of ['./home/nothing', './nowhere/nothing.ts', './empty', 'a-package-that-is-missing']) {
+    t.notMatch(await describe(name), / instead\.$/, name)
+  }
 })
 
 t.test('without tap, Node runs the tests', async t => {

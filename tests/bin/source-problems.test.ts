@@ -4,6 +4,7 @@ import { get } from 'node:http'
 import { createRequire } from 'node:module'
 import path from 'node:path'
 import { text } from 'node:stream/consumers'
+import { pathToFileURL } from 'node:url'
 import { bootApplication } from 'sinfonietta/server'
 import { createTestKernel } from 'sinfonietta/testing'
 import { t } from 'tap'
@@ -101,6 +102,22 @@ t.test('a syntax error has the place that Node names; a setting that of its file
   const unknown = createTestKernel({ bundles: [], variables: { APP_ENV: 'nowhere' } })
   const [invalid] = toSourceProblems(await failureOf(unknown), directory)
   t.match(invalid?.message, 'APP_ENV')
+})
+
+t.test('an import that finds no file has its own line, and the right path', async t => {
+  const folder = realpathSync(
+    t.testdir({ 'index.mjs': "import 'node:fs'\nimport {\n  a,\n} from './shop'\n", 'shop.ts': '' }),
+  )
+  const importer = path.join(folder, 'index.mjs')
+  const failed = await failureOf(import(pathToFileURL(importer).href))
+  t.match(toSourceProblems(failed, folder), [
+    {
+      message: /Cannot find module [\s\S]*\nImports of own files end in \.ts: import "\.\/shop\.ts" instead\.$/,
+      file: importer,
+      line: 4,
+      column: 1,
+    },
+  ])
 })
 
 t.test('the page of the mistakes masks the source, and other sites cannot load it', async t => {
