@@ -36,6 +36,7 @@ import { RouterListener } from './listeners/router-listener.ts'
 import { SessionListener } from './listeners/session-listener.ts'
 import { checkStore, type FrameworkOptions, type ResolvedOptions, resolveOptions } from './options.ts'
 import { addProtection, crossOriginRule } from './protection.ts'
+import { reportUnreadDefaults } from './unread-defaults.ts'
 import { addViewHelpers } from './view-helpers.ts'
 
 /**
@@ -83,7 +84,7 @@ function register(app: Application, options: ResolvedOptions, store: SessionStor
 
 function addListeners(app: Application, options: ResolvedOptions, store: SessionStore, thrown: ThrownFrames): void {
   const { cookie, protection, times, without } = options
-  const { config, debugGate, dispatcher, files, healthChecks, logger, redactor, routes, signals } = app
+  const { config, debugGate, directory, dispatcher, files, healthChecks, logger, redactor, routes, signals } = app
   const checks = new HealthChecks(healthChecks, logger)
   const router = new RouterListener(routes, logger, debugGate.isDebug, files)
   signals.on('kernel.booted', () => router.prepare())
@@ -91,7 +92,7 @@ function addListeners(app: Application, options: ResolvedOptions, store: Session
   const listeners = [
     new ValidateRequestListener(),
     ...(without.has('health') ? [] : [new HealthListener({ signals, checks, debugGate, redactor })]),
-    new SessionListener({ store, times, cookie, logger, isDebug: config.isDebug, signals }),
+    new SessionListener({ store, times, cookie, directory, logger, isDebug: config.isDebug, signals }),
     new StaticFileListener(files),
     router,
     new BodyListener(),
@@ -140,6 +141,7 @@ function addDevelopmentParts(app: Application, { without }: ResolvedOptions): vo
   const { dispatcher, findingRules, routes, view, debugGate } = app
   new RemoveCspListener(debugGate).subscribe(dispatcher)
   if (!without.has('robots')) new RobotsListener().subscribe(dispatcher)
+  reportUnreadDefaults(app)
   findingRules.push(createHiddenRouteRule(routes), crossOriginRule)
   routes.add({
     name: '_preview_error',

@@ -5,9 +5,15 @@ import type { Request } from '../../../lib/http/request.ts'
 import type { Response } from '../../../lib/http/response.ts'
 import type { Logger } from '../../../lib/log/logger.ts'
 import { Session } from '../../../lib/session/session.ts'
-import { createStatelessCheck, type SessionTimes, type SessionUse } from '../../../lib/session/session-state.ts'
+import {
+  createStatelessCheck,
+  type SessionMethod,
+  type SessionTimes,
+  type SessionUse,
+} from '../../../lib/session/session-state.ts'
 import type { SessionStore } from '../../../lib/session/session-store.ts'
 import type { Signals } from '../../../lib/signals.ts'
+import { findOwnFrame, locateFrame } from '../../../lib/stack/stack-frames.ts'
 import type { SessionCookieSettings } from '../options.ts'
 
 /** Before routing, so that every later listener may use the session. */
@@ -16,13 +22,21 @@ const requestPriority = 128
 /** After all listeners that may change the session. */
 const responsePriority = -1000
 
+/** Milliseconds after a late change in which the application may save it itself. */
+const saveTime = 1000
+
+/** The methods of a session that only read. */
+const reading: ReadonlySet<SessionMethod> = new Set(['get', 'has', 'all', 'peekFlashes', 'metadata'])
+
 /** The services of the session listener. */
 interface SessionListenerServices {
+  /** The directory of the application. */
+  readonly directory: string
   readonly store: SessionStore
   readonly times: SessionTimes
   readonly cookie: SessionCookieSettings
   readonly logger: Logger
-  /** Whether the use of a session on a stateless route is an error; otherwise it is only logged. */
+  /** Whether the use of a session on a stateless route is an error, and a change after the response is logged. */
   readonly isDebug: boolean
   readonly signals: Signals
 }
@@ -30,6 +44,8 @@ interface SessionListenerServices {
 /** Provides the session of a request, which is read with its first use, and saves it with the response. */
 export class SessionListener {
   readonly #services: SessionListenerServices
+  /** The main requests that have a response, in debug mode: their sessions are saved. */
+  readonly #answered = new WeakSet<Request>()
 
   constructor(services: SessionListenerServices) {
     this.#services = services
@@ -45,10 +61,10 @@ export class SessionListener {
   }
 
   onResponse({ isMainRequest, request, response }: ResponseEvent): Promise<void> | undefined {
+    if (!isMainRequest) return undefined
+    if (this.#services.isDebug) this.#answered.add(request)
     const session = request.requestedSession
-    return isMainRequest && session !== undefined
-      ? saveSession(session, this.#services.cookie, request, response)
-      : undefined
+    return session && saveSession(session, this.#services.cookie, request, response)
   }
 
   readonly #createSession = (request: Request): Session => {
@@ -62,8 +78,24 @@ export class SessionListener {
     const onUse = (use: SessionUse) => {
       signals.emit('session.used', { request, use })
       check(use)
+      if (!this.#answered.has(request) || reading.has(use.method)) return
+      this.#answered.delete(request)
+      this.#reportLost(session, use)
     }
-    return new Session({ store, times, id: request.cookies.get(cookie.name), onUse })
+    const session = new Session({ store, times, id: request.cookies.get(cookie.name), onUse })
+    return session
+  }
+
+  /** Logs a change after the response, unless the application saves it. */
+  #reportLost(session: Session, { captureCallSite, method }: SessionUse): void {
+    const { directory, logger } = this.#services
+    const frame = findOwnFrame(captureCallSite(), directory)
+    const place = frame === undefined ? '' : ` in ${locateFrame(frame, directory).file}:${frame.line}`
+    const message =
+      'session.{method}(){place} came after the response, so its change is lost: change the session before, or call session.save().'
+    setTimeout(() => {
+      if (session.isChanged) logger.warning(message, { method, place })
+    }, saveTime).unref()
   }
 }
 

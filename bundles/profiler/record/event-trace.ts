@@ -510,20 +510,21 @@ export class AttributeWatch {
       if (before === -1) changes.push(`set attribute ${name}`)
       else if (!Object.is(this.#values[before], value)) changes.push(`changed attribute ${name}`)
     }
-    for (const name of this.#names) if (!attributes.has(name)) changes.push(`removed attribute ${name}`)
+    for (const name of this.#names) if (!names.includes(name)) changes.push(`removed attribute ${name}`)
     this.#names = names
     this.#values = values
     return changes
   }
 
+  /** Reads no attribute by its name: that would be a read of the application. */
   #isUnchanged(): boolean {
     const attributes = this.#attributes
     if (attributes.size > attributeLimit) return true
     if (attributes.size !== this.#names.length) return false
-    for (let at = 0; at < this.#names.length; at++) {
-      const name = this.#names[at] as string
-      const value = attributes.get(name)
-      if (!Object.is(value, this.#values[at]) || (value === undefined && !attributes.has(name))) return false
+    let at = 0
+    for (const [name, value] of attributes) {
+      if (name !== this.#names[at] || !Object.is(value, this.#values[at])) return false
+      at++
     }
     return true
   }

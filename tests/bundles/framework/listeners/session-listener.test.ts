@@ -18,7 +18,8 @@ function createListener({
   const { cookie, times } = resolveOptions({ session })
   const { logger, records } = createRecorder()
   const signals = createSignals(error => logger.error('A signal handler failed.', { exception: error }))
-  return { listener: new SessionListener({ store, times, cookie, logger, isDebug, signals }), records, signals, store }
+  const services = { store, times, cookie, directory: process.cwd(), logger, isDebug, signals }
+  return { listener: new SessionListener(services), records, signals, store }
 }
 
 /** A session that was created, and used, at these times. */
@@ -44,6 +45,43 @@ t.test('what a response forbids proxies and caches stays forbidden', async t => 
   const response = new Response('', { headers: { 'cache-control': 'no-store, no-transform, public' } })
   await listener.onResponse(createResponseEvent({ request, response }))
   t.equal(response.headers.get('cache-control'), 'max-age=0, must-revalidate, private, no-store, no-transform')
+})
+
+t.test('in debug mode, a change after the response that is not saved is logged once, with its place', async t => {
+  const respond = async (isDebug: boolean, isUsed = true) => {
+    const { listener, records } = createListener({ isDebug })
+    const request = createRequest()
+    listener.onRequest(createRequestEvent({ request }))
+    if (isUsed) await request.session.set('user', 'ada')
+    await listener.onResponse(createResponseEvent({ request }))
+    return { records, session: request.session }
+  }
+  const later: (() => void)[] = []
+  t.capture(globalThis, 'setTimeout', (callback: () => void) => {
+    later.push(callback)
+    return { unref: () => undefined }
+  })
+  const late = await respond(true)
+  await late.session.get('user')
+  await late.session.set('user', 'eve')
+  await late.session.delete('user')
+  const saved = await respond(true)
+  await saved.session.set('user', 'eve')
+  await saved.session.save()
+  const unused = await respond(true, false)
+  await unused.session.flash('notice', 'sent')
+  const production = await respond(false)
+  await production.session.set('user', 'eve')
+  for (const callback of later) callback()
+  t.match(late.records, [
+    {
+      level: 'warning',
+      message:
+        /^session\.set\(\) in tests\/\S+session-listener\.test\.[jt]s:\d+ came after the response, so its change is lost: change the session before, or call session\.save\(\)\.$/,
+    },
+  ])
+  t.match(unused.records, [{ message: /^session\.flash\(\) in / }])
+  t.strictSame([late.records.length, saved.records, production.records], [1, [], []])
 })
 
 t.test('a session that was written gets a cookie, by which the next request finds it', async t => {
