@@ -31,9 +31,17 @@ export const betterSqliteFiles: FileChanges = {
 /** The channels on which servers of Node publish that a request begins. */
 const requestChannels = ['http.server.request.start', 'http2.server.stream.start']
 
+let openWhenLoaded: (() => void) | undefined
+
+/** Changes the classes of node:sqlite now, if {@link openNodeSqlite} was called, and the application has loaded it since. */
+export function openLoadedSqlite(): void {
+  openWhenLoaded?.()
+}
+
 /**
- * Changes the classes of node:sqlite before the first request after the application has loaded it. It is not loaded here: in
- * some versions of Node it prints a warning then. Node publishes the statements of templates itself (`createTagStore`).
+ * Changes the classes of node:sqlite before the first request after the application has loaded it, and when a kernel has booted: the
+ * requests of a test have no server. It is not loaded here: in some versions of Node it prints a warning then. Node publishes the
+ * statements of templates itself (`createTagStore`).
  */
 export function openNodeSqlite(): void {
   const { moduleLoadList } = process as unknown as { readonly moduleLoadList: readonly string[] }
@@ -49,6 +57,7 @@ export function openNodeSqlite(): void {
     changeStatements(StatementSync.prototype, 'node:sqlite')
   }
   for (const name of requestChannels) subscribe(name, check)
+  openWhenLoaded = check
 }
 
 /** The databases of statements. */

@@ -1,6 +1,6 @@
 import { createCallerSearch, listenTo, subscribeChannels } from '../../lib/channels.ts'
 import type { QueryEnd } from '../queries.ts'
-import type { SqliteCall } from './open-sqlite.ts'
+import { openLoadedSqlite, type SqliteCall } from './open-sqlite.ts'
 import { isMeasured, isReporting, SqliteTransactions, serverOf, toParameters } from './sqlite-statements.ts'
 import type { WatchServices } from './watch.ts'
 
@@ -19,6 +19,7 @@ interface SqliteQuery {
  * errors. What `measureSqlite` reports is not recorded twice.
  */
 export function watchSqlite({ callers, queries }: WatchServices): () => void {
+  openLoadedSqlite()
   const transactions = new WeakMap<object, SqliteTransactions>()
   const ends = new WeakMap<object, QueryEnd>()
   const findTransactions = (database: object) => {

@@ -1,6 +1,6 @@
 import { execFileSync, spawnSync } from 'node:child_process'
 import { mkdirSync, mkdtempSync, readFileSync, rmSync, symlinkSync, writeFileSync } from 'node:fs'
-import { createRequire } from 'node:module'
+import { createRequire, isBuiltin } from 'node:module'
 import { tmpdir } from 'node:os'
 import path from 'node:path'
 import { pathToFileURL } from 'node:url'
@@ -414,8 +414,13 @@ t.test('the tests of an application see the queries of its libraries', async t =
   symlinkSync(process.cwd(), path.join(folder, 'node_modules/sinfonietta'))
   symlinkSync(path.resolve('node_modules/better-sqlite3'), path.join(folder, 'node_modules/better-sqlite3'))
   mkdirSync(path.join(folder, 'templates'))
-  const program = `
-    import Database from 'better-sqlite3'
+  const libraries = [
+    "import Database from 'better-sqlite3'",
+    // The requests of a test have no server.
+    ...(isBuiltin('node:sqlite') ? ["import { DatabaseSync as Database } from 'node:sqlite'"] : []),
+  ]
+  const programOf = (imported: string) => `
+    ${imported}
     import { createFrameworkBundle, Response } from 'sinfonietta'
     import { createProfiledTestKernel } from 'sinfonietta/profiler/testing'
     const database = new Database(':memory:')
@@ -424,7 +429,10 @@ t.test('the tests of an application see the queries of its libraries', async t =
     const kernel = await createProfiledTestKernel({ bundles: [createFrameworkBundle(), shop] })
     ;(await kernel.expectProfile(await kernel.client.get('/'))).ran(1)
     await kernel.close()`
-  writeFileSync(path.join(folder, 'shop.mjs'), program)
   const preload = `--import=${pathToFileURL(path.resolve('dist/bin/open-libraries.js'))}`
-  t.equal(spawnSync(process.execPath, [preload, 'shop.mjs'], { cwd: folder, encoding: 'utf8' }).stderr, '')
+  for (const imported of libraries) {
+    writeFileSync(path.join(folder, 'shop.mjs'), programOf(imported))
+    const options = [preload, '--disable-warning=ExperimentalWarning', 'shop.mjs']
+    t.equal(spawnSync(process.execPath, options, { cwd: folder, encoding: 'utf8' }).stderr, '', imported)
+  }
 })
