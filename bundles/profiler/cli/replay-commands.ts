@@ -22,7 +22,7 @@ import {
 } from '../insight/replay/replay.ts'
 import { findRestart } from '../insight/since-edit.ts'
 import type { Profile } from '../profile/profile.ts'
-import { readOriginal, readServerAddress } from '../record/recording-policy.ts'
+import { hasConsole, readOriginal } from '../record/recording-policy.ts'
 import { type ProfileStorage, readLimit } from '../store/profile-storage.ts'
 import { type Delta, toCompareView } from '../web/pages/compare-page.ts'
 import { type CommandServices, fail, findNamed, latest, tokenArgument } from './profiler-list.ts'
@@ -119,11 +119,16 @@ async function readInput({ options }: CommandInput): Promise<ReplayInput> {
   }
 }
 
+/** Values of the options for headers that are never stored. */
+const examples: Readonly<Record<string, string>> = { authorization: 'Bearer …', cookie: 'session=…' }
+
 /** The parts of the request that are not sent as they were. */
 function remarksOf({ body, isTargetMasked, notes, secrets }: PossibleReplay, supplied: ReplayInput): string[] {
   const left = secrets.filter(({ name }) => !supplied.headers?.has(name)).map(({ name }) => name)
+  const options = left.filter(name => name in examples).map(name => `--${name} '${examples[name]}'`)
+  const advice = options.length === 0 ? '' : ` Send them with ${options.join(' and ')}.`
   return [
-    ...(left.length === 0 ? [] : [`Not sent, because values are never stored: ${left.join(', ')}.`]),
+    ...(left.length === 0 ? [] : [`Not sent, because values are never stored: ${left.join(', ')}.${advice}`]),
     ...(isTargetMasked ? ['Secrets in the address are masked, and are sent as ******.'] : []),
     ...(body.note === '' || supplied.body !== undefined ? [] : [body.note]),
     ...notes,
@@ -196,8 +201,7 @@ export async function verifyRequest(
         ...(replays.length === 1
           ? []
           : [{ kind: 'text', text: `Times are the medians of ${replays.length} replays.` } as const]),
-        // Another application has no console.
-        ...(readServerAddress(original) === undefined
+        ...(hasConsole(original)
           ? [
               {
                 kind: 'text',

@@ -4,7 +4,7 @@ import { planReplay } from '../insight/replay/replay.ts'
 import { readExceptions, type StoredException } from '../profile/exceptions.ts'
 import { formatDuration, formatPlace } from '../profile/format.ts'
 import type { Profile } from '../profile/profile.ts'
-import { readServerAddress } from '../record/recording-policy.ts'
+import { hasConsole } from '../record/recording-policy.ts'
 import { toSpan } from './markdown-text.ts'
 
 /** Writes a finding on one line; `token` is that of its profile. */
@@ -71,10 +71,8 @@ function writePlace(code: Caller | undefined): string[] {
 function writeTools(profile: Profile, token: string, flaw: string): string[] {
   if (token === '') return []
   const canVerify = token === profile.summary.token && planReplay(profile).isPossible
-  // Another application has no console.
-  const hasConsole = readServerAddress(profile) === undefined
   const write = (command: string, tool: string) =>
-    [...(hasConsole ? [toSpan(`bin/console ${command}`)] : []), `the MCP tool ${toSpan(tool)}`].join(', or ')
+    [...(hasConsole(profile) ? [toSpan(`bin/console ${command}`)] : []), `the MCP tool ${toSpan(tool)}`].join(', or ')
   return [
     `- Everything recorded: ${write(`profiler:show ${token}`, 'read_profile')}`,
     ...(canVerify

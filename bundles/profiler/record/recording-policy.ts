@@ -1,7 +1,10 @@
+import { existsSync } from 'node:fs'
+import path from 'node:path'
 import type { DebugGate } from '../../../kernel/debug-gate.ts'
 import type { Request } from '../../../lib/http/request.ts'
 import { isToken } from '../profile/json.ts'
 import type { Profile } from '../profile/profile.ts'
+import { isOfProgram } from '../subjects/config/data.ts'
 import type { Trace } from './trace.ts'
 
 /** Which requests become profiles. */
@@ -120,6 +123,16 @@ export function readOriginal(profile: Pick<Profile, 'collectors'>): string | und
 export function readServerAddress(profile: Pick<Profile, 'collectors'>): string | undefined {
   const address = readAttribute(profile, '_server_address')
   return typeof address === 'string' && /^[\d.]+:\d+$|^\[[\da-f:.]+\]:\d+$/i.test(address) ? address : undefined
+}
+
+/** Whether the application in a folder is a program of its own: its profiles name no commands of `bin/console`. */
+export function isOwnProgram(directory: string): boolean {
+  return !existsSync(path.join(directory, 'bin/console'))
+}
+
+/** Whether the application of a profile has a console. */
+export function hasConsole(profile: Pick<Profile, 'collectors' | 'process'>): boolean {
+  return readServerAddress(profile) === undefined && !isOfProgram(profile.process.config)
 }
 
 function readAttribute({ collectors }: Pick<Profile, 'collectors'>, wanted: string): unknown {

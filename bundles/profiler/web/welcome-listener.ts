@@ -6,6 +6,7 @@ import { Response } from '../../../lib/http/response.ts'
 import { packageDirectory } from '../../../lib/package.ts'
 import type { Route } from '../../../lib/routing/route.ts'
 import { home, shownRoutes, visitLink } from '../profile/links.ts'
+import { isOwnProgram } from '../record/recording-policy.ts'
 import type { EditorLinks } from './editor-links.ts'
 import { filesOf, type ProfilerApplication } from './page.ts'
 
@@ -15,7 +16,10 @@ const priority = -64
 /** The documents of the package to read first. */
 const guides = ['first-page.md', 'routing.md', 'templates.md']
 
-type WelcomeServices = Pick<ProfilerApplication, 'assets' | 'debugGate' | 'editor' | 'routes' | 'view'> & {
+type WelcomeServices = Pick<
+  ProfilerApplication,
+  'assets' | 'debugGate' | 'directory' | 'editor' | 'routes' | 'view'
+> & {
   readonly version: string
 }
 
@@ -35,11 +39,12 @@ export class WelcomeListener {
   }
 
   async onException(event: ExceptionEvent): Promise<void> {
-    const { assets, debugGate, editor, routes, version, view } = this.#services
+    const { assets, debugGate, directory, editor, routes, version, view } = this.#services
     const { error, request } = event
     if (request.path !== '/' || !(error instanceof KERNEL_NO_ROUTE) || !debugGate.allows(request)) return
     const model = {
       version,
+      hasConsole: !isOwnProgram(directory),
       guides: guides.map(name =>
         editor.viewName(name, { file: path.join(packageDirectory, 'docs/guides', name), line: 1 }),
       ),

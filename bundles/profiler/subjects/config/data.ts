@@ -1,5 +1,5 @@
 import * as v from 'valibot'
-import { amount, flag, list, text, texts, textsByName } from '../../profile/schema.ts'
+import { amount, flag, list, maybe, text, texts, textsByName } from '../../profile/schema.ts'
 
 /** The settings that the application was started with. */
 export type ConfigProcessData = v.InferOutput<typeof configProcessSchema>
@@ -15,6 +15,8 @@ export const configProcessSchema = v.object({
   isDebug: flag,
   logLevel: text,
   bundles: texts,
+  /** Whether the application is a program of its own, which has no `bin/console`. */
+  isOneProgram: maybe(v.literal(true)),
   hosts: texts,
   trustedProxies: texts,
   debugAllowedIps: texts,
@@ -49,3 +51,8 @@ export const serverProcessSchema = v.object({
   process: v.fallback(v.record(v.string(), v.fallback(v.union([v.string(), v.number()]), '')), {}),
   versions: textsByName,
 })
+
+/** Whether the application is a program of its own. */
+export function isOfProgram(config: ConfigProcessData | undefined): boolean {
+  return config?.isOneProgram === true
+}

@@ -6,6 +6,7 @@ import type { Redactor } from '../../../../lib/redact/redactor.ts'
 import { readHandlebarsVersion } from '../../../../lib/view/handlebars.ts'
 import type { CollectorOf } from '../../record/collect.ts'
 import type { RecordedSubject } from '../../record/recorded-subject.ts'
+import { isOwnProgram } from '../../record/recording-policy.ts'
 import type { FileEdit } from './data.ts'
 
 /** The configuration of the application, and the environment of the process: the same for all requests. */
@@ -17,9 +18,10 @@ export const configSubject: RecordedSubject = {
 export function createConfigCollector({
   bundles,
   config,
+  directory,
   redactor,
   settings,
-}: Pick<Foundation, 'bundles' | 'config' | 'redactor' | 'settings'>) {
+}: Pick<Foundation, 'bundles' | 'config' | 'directory' | 'redactor' | 'settings'>) {
   return {
     name: 'config',
     collect: () => undefined,
@@ -28,7 +30,17 @@ export function createConfigCollector({
       const listed = settings.list().map(({ bundle, from, name, value }) => {
         return { name, value: redactor.text(value), bundle, from }
       })
-      return { environment, isDebug, logLevel, bundles, hosts, trustedProxies, debugAllowedIps, settings: listed }
+      return {
+        environment,
+        isDebug,
+        logLevel,
+        bundles,
+        ...(isOwnProgram(directory) && { isOneProgram: true }),
+        hosts,
+        trustedProxies,
+        debugAllowedIps,
+        settings: listed,
+      }
     },
   } satisfies CollectorOf<'config'>
 }

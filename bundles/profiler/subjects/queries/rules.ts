@@ -14,7 +14,7 @@ import { groupBy } from '../../profile/group-by.ts'
 import { oncePerProfile, type Profile } from '../../profile/profile.ts'
 import type { Pairs } from '../../profile/schema.ts'
 import { workTime } from '../../profile/work.ts'
-import { readServerAddress } from '../../record/recording-policy.ts'
+import { hasConsole } from '../../record/recording-policy.ts'
 import {
   beginsTransaction,
   controlOperations,
@@ -58,8 +58,9 @@ export const slowQueryRule: FindingRule<Profile> = {
 
 /** The command that shows the plan of a query; it explains reading queries only. */
 function explainOf({ index, isRead }: StoredQuery, profile: Profile): string {
-  const hasConsole = readServerAddress(profile) === undefined
-  return isRead && hasConsole ? `bin/console profiler:explain ${profile.summary.token} ${index + 1}` : 'EXPLAIN'
+  return isRead && hasConsole(profile)
+    ? `bin/console profiler:explain ${profile.summary.token} ${index + 1}`
+    : 'EXPLAIN'
 }
 
 /** More rows are seldom shown on one page. */

@@ -24,6 +24,7 @@ import {
   shownRoutes,
   visitLink,
 } from '../../profile/links.ts'
+import { isOwnProgram } from '../../record/recording-policy.ts'
 import { parseReports } from '../../subjects/browser/data.ts'
 import { BrowserErrors } from '../../subjects/browser/record.ts'
 import { type CpuTarget, describeTarget, readTarget, type WantedTarget } from '../../subjects/cpu/record.ts'
@@ -266,6 +267,7 @@ function renderCpu(request: Request, app: ProfilerApplication, asked?: WantedTar
     page: cpuLink,
     // Frameworks name their routes after the request has begun.
     isViewer: app.isViewer,
+    hasConsole: !app.isViewer && !isOwnProgram(app.directory),
     armed: armed && { text: describeTarget(armed.target), until: formatTime(armed.until), visit: linkOf(armed.target) },
     last: last === undefined ? false : { token: last, link: profileLink(last, 'cpu') },
     latest: latestLink('cpu'),

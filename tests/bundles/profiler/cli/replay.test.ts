@@ -193,7 +193,7 @@ t.test('the command asks before a change, and for values that are not stored', a
   t.equal(yes.code, 1)
   t.match(
     yes.stderr,
-    'Not sent, because values are never stored: cookie, authorization.\nSecrets in the body are masked',
+    "Not sent, because values are never stored: cookie, authorization. Send them with --cookie 'session=…' and --authorization 'Bearer …'.\nSecrets in the body are masked",
   )
   t.match(yes.stdout, 'Request differs: 2 request headers (authorization, cookie)')
   const body = path.join(t.testdir(), 'body')

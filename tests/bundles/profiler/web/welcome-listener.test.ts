@@ -27,6 +27,17 @@ t.test('a developer sees the routes, with links to the routes that can be visite
   }
 })
 
+t.test('a program of its own, which has no console, is shown no commands', async t => {
+  const { client: ofProgram } = await createProfiledKernel(t, { directory: t.testdir() })
+  const { text } = await ofProgram.get('/')
+  t.match(text, 'Write <code>routes.get(')
+  t.notMatch(text, 'bin/console')
+  t.notMatch((await ofProgram.get('/_profiler/cpu')).text, 'bin/console')
+  const { client } = await createProfiledKernel(t)
+  t.match((await client.get('/')).text, '<code>bin/console make:bundle home</code>')
+  t.match((await client.get('/_profiler/cpu')).text, '<code>bin/console profiler:cpu</code>')
+})
+
 t.test('another path, error or client gets the error page', async t => {
   const { client } = await createProfiledKernel(t, {
     register({ dispatcher }) {

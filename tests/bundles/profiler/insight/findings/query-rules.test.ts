@@ -96,6 +96,8 @@ t.test('a slow query is a warning, a very slow one an error; each shape is repor
     worst && writeAdvice(worst),
     'Look at its plan with bin/console profiler:explain abc123 2 (an index may be missing), or read less: bundles/shop/products.ts:12.',
   )
+  const [ofProgram] = find([took(100)], { processData: { config: { isOneProgram: true } } })
+  t.match(ofProgram && writeAdvice(ofProgram), 'Look at its plan with EXPLAIN (', 'it has no console')
   const [write] = find([took(100, { text: 'UPDATE stock' })])
   t.match(write && writeAdvice(write), 'Look at its plan with EXPLAIN (')
   t.strictSame(rulesOf(items(5, 100)), ['repeated-queries'], 'many at once wait for one another')
