@@ -130,13 +130,13 @@ export function enableUnfolding(root: ParentNode): void {
   }
 }
 
-/** Opens the page of the rows that has the element of the address, such as `#log-4`. */
+/** Asks for the element of the address, such as `#log-4`, if it is on another page of the rows, or not among those of the page. */
 export function findRow(): void {
   const id = location.hash.slice(1)
   const address = new URL(location.href)
   const isSearched = address.searchParams.get('find') === id
-  if (id === '' || isSearched || document.querySelector('[data-rows]') === null || document.getElementById(id) !== null)
-    return
+  const hasOthers = document.querySelector('[data-rows], [data-partial]') !== null
+  if (id === '' || isSearched || !hasOthers || document.getElementById(id) !== null) return
   address.searchParams.set('find', id)
   location.replace(address)
 }

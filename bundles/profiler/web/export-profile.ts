@@ -76,7 +76,8 @@ async function toHtmlFile(shown: ExportedProfile, services: ExportServices): Pro
   const { profile } = shown
   const { token } = profile.summary
   const request = new Request({ method: 'GET', target: '/' })
-  const panelProfile = createPanelProfile(shown, new URLSearchParams(), storage)
+  // All messages of the log: a file has no link to the others.
+  const panelProfile = createPanelProfile(shown, new URLSearchParams({ level: 'debug' }), storage)
   const panels = await services.panels()
   const sections: object[] = []
   for (const panel of panels.filter(panel => hasContent(panel, shown))) {

@@ -106,6 +106,7 @@ t.test('a link to a row of another page leads to its page, once', async t => {
   t.equal(addressOf('&logs=2#log-700'), '?panel=logger&logs=2&find=log-700#log-700')
   t.equal(addressOf('&find=log-700#log-700'), '', 'no page has it')
   t.equal(addressOf('#log-1'), '')
+  t.equal(addressOf('#log-700', '<ol data-partial></ol>'), '?panel=logger&find=log-700#log-700', 'a filter hides it')
   t.equal(addressOf('#log-700', '<p></p>'), '', 'there is one page')
   t.equal(addressOf(''), '')
 })

@@ -47,13 +47,13 @@ t.test('log messages are in the order of time, between lines from the event tree
       level: 'info',
       channel: 'request',
       offset: '+0.050 ms',
-      delta: '+0.050 ms',
+      since: '0.050 ms',
       times: '',
       context: false,
     },
     {
       title: '1 event notification',
-      delta: '+0.050 ms',
+      since: '0.050 ms',
       isEvent: true,
       isHidden: false,
       iso: '2026-11-20T23:15:09.042Z',
@@ -63,7 +63,7 @@ t.test('log messages are in the order of time, between lines from the event tree
     },
     {
       id: 'log-1',
-      delta: '+0.20 ms',
+      since: '0.20 ms',
       isHidden: false,
       parts: [
         { text: 'Uncaught "', isValue: false },
@@ -72,7 +72,7 @@ t.test('log messages are in the order of time, between lines from the event tree
       ],
       values: '{"message":"x"}',
       context: false,
-      names: 'message',
+      extra: '',
     },
     {
       id: 'log-2',
@@ -84,7 +84,7 @@ t.test('log messages are in the order of time, between lines from the event tree
     { id: 'log-4', times: '', place: { place: '' } },
     {
       title: '4 event notifications',
-      delta: '+0 ms',
+      since: '0 ms',
       messages: [
         { message: 'Notified event "nested" to listener "nested listener".' },
         { message: 'Notified event "kernel.exception" to listener "ErrorListener.logException".' },
@@ -97,28 +97,50 @@ t.test('log messages are in the order of time, between lines from the event tree
   t.equal(dropped, 9)
 })
 
-t.test('log messages are counted by level and above; the counts of the summary are exact', async t => {
+t.test('log messages are counted by level and above, also those that were not recorded', async t => {
   const { profile } = createLogs()
   const countsOf = async (more: object) => {
     const summary = { ...profile.summary, ...more }
     const { levels } = await loggerPanel.toView(createLogs({ profile: { ...profile, summary } }))
-    return (levels as { label: string; count: number }[]).map(({ count, label }) => `${label} ${count}`)
+    return (levels as { label: string; count: number; isSelected: boolean }[]).map(
+      ({ count, isSelected, label }) => `${label} ${count}${isSelected ? ' chosen' : ''}`,
+    )
   }
-  t.strictSame(await countsOf({}), ['debug 6', 'info 5', 'warning 4', 'error 1', 'critical 0'])
-  t.strictSame(await countsOf({ errors: 12, warnings: 34 }), [
-    'debug 6',
-    'info 5',
-    'warning 46',
-    'error 12',
-    'critical 0',
-  ])
+  t.strictSame(await countsOf({}), ['all 15', 'from info 5', 'warnings and errors 4 chosen', 'errors 1'])
+  t.strictSame(await countsOf({ errors: 3, warnings: 9 }), ['all 15', 'warnings and errors 12 chosen', 'errors 3'])
 })
 
-t.test('the first names of a long context are shown', async t => {
-  const context = Object.fromEntries(Array.from({ length: 30 }, (_, index) => [`name${index}`, index]))
-  const logger = { records: [{ at: 1, level: 'info', message: 'Many.', context }] }
-  const { lines } = await loggerPanel.toView(createShown({ logger }))
-  t.match(lines, [{ names: /^name0, name1, .{66}…$/ }])
+t.test('a log with warnings or errors shows these first, and says how many messages there are', async t => {
+  const viewOf = async (records: object[], query = '') =>
+    loggerPanel.toView(createShown({ logger: { records } }, { query: new URLSearchParams(query) }))
+  const log = (level: string, message: string) => ({ at: 1, level, message })
+  const info = Array.from({ length: 1200 }, (_, index) => log('info', `Line ${index}`))
+  const mixed = [...info, log('warning', 'late'), log('critical', 'down'), log('warning', 'later')]
+  const text = async (records: object[], query = '') => {
+    const { lines, severe } = await viewOf(records, query)
+    const shown = lines as { parts: { text: string }[] }[]
+    return { severe, count: shown.length, first: shown[0]?.parts[0]?.text }
+  }
+  t.strictSame(await text(mixed), { severe: { text: '1 error, 2 warnings', all: '1,203' }, count: 3, first: 'late' })
+  t.hasStrict(await text(mixed, 'level=debug'), { severe: false, count: 1203 })
+  t.hasStrict(await text(mixed, 'find=log-7'), { severe: false, count: 1203, first: 'Line 0' })
+  t.hasStrict(await text(info), { severe: false, count: 1200 })
+  t.hasStrict(await text([log('error', 'only')]), { severe: false, count: 1 })
+  const html = await show('logger', createShown({ logger: { records: mixed } }))
+  t.match(html, /1 error, 2 warnings of 1,203 messages\. <a href="[^"]*level&#x3D;debug#log">Show all<\/a>/)
+  t.match(html, '<ol class="logs" id="logs" data-partial>', 'a script asks for the other messages that links name')
+  t.notMatch(await show('logger', createShown({ logger: { records: info } })), 'data-partial')
+})
+
+t.test('what a message does not say of its context is beside it', async t => {
+  const extraOf = async (log: object) => {
+    const records = [{ at: 1, level: 'info', message: 'Paid 7.', template: 'Paid {sum}.', ...log }]
+    return (await loggerPanel.toView(createShown({ logger: { records } }))).lines
+  }
+  t.match(await extraOf({ context: { sum: 7, by: 'Ada\nL', to: { id: 1 } } }), [{ extra: 'by: Ada L, to: {"id":1}' }])
+  const error = { name: 'TypeError', message: 'no sum', frames: [] }
+  t.match(await extraOf({ exceptions: { exception: error } }), [{ extra: 'exception: TypeError no sum' }])
+  t.match(await extraOf({ context: { long: 'x'.repeat(500) } }), [{ extra: /^long: x{154}…$/ }])
 })
 
 t.test('the URL filters by level, channel and text, and shows event notifications', async t => {
@@ -128,7 +150,8 @@ t.test('the URL filters by level, channel and text, and shows event notification
       .filter(({ isHidden }) => !isHidden)
       .map(({ id }) => (id === undefined ? undefined : Number(id.slice('log-'.length))))
   }
-  t.strictSame(await shown(''), [0, 1, 2, 4, 5])
+  t.strictSame(await shown(''), [1, 2, 4])
+  t.strictSame(await shown('level=debug'), [0, 1, 2, 4, 5])
   t.strictSame(await shown('level=warning'), [1, 2, 4])
   t.strictSame(await shown('level=loud'), [0, 1, 2, 4, 5])
   t.strictSame(await shown('channel=app'), [2, 4, 5])
@@ -158,7 +181,8 @@ t.test('messages of sub-requests are between those of the request, with a link t
     abc123: [child, nest('dddddd', [], [])],
     bbbbbb: [inner, main],
   }
-  const shown = createLogs({ profile: main, findChildren: async of => children[of.summary.token] ?? [] })
+  const query = new URLSearchParams({ level: 'debug' })
+  const shown = createLogs({ profile: main, query, findChildren: async of => children[of.summary.token] ?? [] })
   const { lines } = await loggerPanel.toView(shown)
   const own = (lines as { at: number; mark: { name: string } | false; isLog: boolean }[]).filter(({ isLog }) => isLog)
   t.strictSame(
@@ -190,7 +214,7 @@ t.test('messages of sub-requests are between those of the request, with a link t
   }))
   const busy = toProfile({ ...child, data: { ...child.data, logger: { records: alike } } })
   const grouped = await show('logger', { ...shown, findChildren: async of => (of === main ? [busy] : []) })
-  t.match(grouped, /<li><span class="when">\+2\.0 s<\/span> Query <b class="value">3<\/b><\/li>/)
+  t.match(grouped, /<li><span class="when">\+6\.0 s<\/span> Query <b>3<\/b><\/li>/)
   const sub = { ...profile, summary: { ...profile.summary, parent: 'aaaaaa' } }
   t.match(await show('logger', createLogs({ profile: sub })), /aaaaaa[^>]*>Log messages of the main request/)
 })
@@ -212,10 +236,18 @@ t.test('many messages of one template are one line', async t => {
       items?: unknown[]
     }[]
   const [line, ...others] = await linesOf(many(100))
-  t.hasStrict(line, { times: '× 100', parts: [{ text: 'Query {i} executed.' }], hasMore: true })
+  t.hasStrict(line, {
+    times: '× 100',
+    parts: [
+      { text: 'Query ', isVarying: false },
+      { text: '0', isValue: true, isVarying: true },
+      { text: ' executed.', isVarying: false },
+    ],
+    hasMore: true,
+  })
   t.hasStrict(line?.items?.slice(0, 2), [
-    { id: 'log-0', delta: '+0 ms', extra: '' },
-    { id: 'log-1', delta: '+0.10 ms', extra: '{"sql":"SELECT \\"a\\""}' },
+    { id: 'log-0', offset: '+0 ms', extra: '' },
+    { id: 'log-1', offset: '+0.10 ms', extra: 'sql: SELECT "a"' },
   ])
   t.equal(others.length, 0)
   t.equal(
@@ -234,7 +266,7 @@ t.test('many messages of one template are one line', async t => {
   )
   t.match(
     await show('logger', createShown({ logger: { records: many(5) } })),
-    /<li id="log-4"><span class="when">\+0\.10 ms<\/span> Query <b class="value">4<\/b> executed\. <code>/,
+    /<li id="log-4"><span class="when">\+0\.40 ms<\/span> Query <b>4<\/b> executed\. <code>/,
   )
 })
 
@@ -246,7 +278,8 @@ t.test('a long group is one line of the log, and has a page of its own', async t
   const log = await page('')
   t.equal(log.match(/<li class="log /g)?.length, 2)
   t.equal(log.match(/<li id="log-/g)?.length, 10)
-  t.match(log, /\?panel&#x3D;logger&amp;group&#x3D;1#panel">All 430 messages</)
+  t.match(log, /\?panel&#x3D;logger&amp;level&#x3D;debug&amp;group&#x3D;1#log">All 430 messages</)
+  t.match(log, 'Query <b class="varying">0</b></span> <span class="badge badge-plain">× 430')
   t.notMatch(log, 'data-filter', 'the server filters: the page does not have all messages')
   const group = await page('group=1')
   t.match(group, '<input type="hidden" name="group" value="1">')
@@ -275,10 +308,11 @@ t.test('a long log has pages, which the server filters', async t => {
     (await client.get(`/_profiler/${profile.summary.token}?panel=logger&${search}`)).text
   const linesOf = (html: string) =>
     [...html.matchAll(/<li class="log [^>]*id="log-(\d+)"/g)].map(([, id]) => Number(id))
-  const first = await page('')
+  const first = await page('level=debug')
   const size = linesOf(first).length
   t.ok(size > 20 && size <= 100)
-  t.match(first, /&amp;logs&#x3D;2#logs">Next rows/)
+  t.match(first, /level&#x3D;debug&amp;logs&#x3D;2#logs">Next rows/)
+  t.strictSame(linesOf(await page('')), [8, 108, 208, 308, 408], 'without a filter, the errors')
   t.notMatch(first, 'Previous rows')
   const seen: number[] = []
   let number = 1
@@ -295,7 +329,8 @@ t.test('a long log has pages, which the server filters', async t => {
   const named = await page('text=line&find=log-498')
   t.ok(linesOf(named).includes(498), 'the page of a message')
   t.notMatch(named, 'find&#x3D;', 'no other page is that of the message')
-  for (const search of ['find=no', 'find=', 'logs=x', 'logs=-1']) t.equal(linesOf(await page(search))[0], 0, search)
+  for (const search of ['find=no', 'level=debug&find=', 'level=debug&logs=x', 'level=debug&logs=-1'])
+    t.equal(linesOf(await page(search))[0], 0, search)
   const errors = await page('level=error')
   t.equal(linesOf(errors).length, 5)
   t.notMatch(errors, 'Next rows')
@@ -318,8 +353,8 @@ t.test('the page has every line, and escapes it', async t => {
   t.match(html, '<i id="log-3"></i>')
   t.match(html, '<li class="log log-debug" id="log-5" hidden>', 'a line without the text')
   t.match(html, '<span class="level level-error">error</span>')
-  t.match(html, '<span class="when" title="+0.25 ms, 2026-11-20T23:15:09.042Z">+0.20 ms</span>')
-  t.match(html, 'Uncaught &quot;<b class="value">x</b>&quot;')
+  t.match(html, '<span class="when" title="0.20 ms after the last one, 2026-11-20T23:15:09.042Z">+0.25 ms</span>')
+  t.match(html, 'Uncaught &quot;<b>x</b>&quot;')
   t.match(html, 'a.ts:3')
   t.match(html, '9 log messages in the middle')
   t.match(html, 'Context over the limit, not recorded.')

@@ -1,7 +1,7 @@
 import fc from 'fast-check'
 import { t } from 'tap'
 import { toValueRow } from '#bundles/profiler/profile/format.ts'
-import { splitMessage } from '#bundles/profiler/subjects/logs/show.ts'
+import { splitMessage } from '#bundles/profiler/subjects/logs/lines.ts'
 import { toBar } from '#bundles/profiler/web/panels/parts.ts'
 import { createShown } from '#tests/support/create-profile.ts'
 import { createProfiledKernel } from '#tests/support/profiled-kernel.ts'
