@@ -132,7 +132,13 @@ const counts = [
     isCompared: true,
     after: 'exception',
   },
-  { field: 'dumps', name: 'dumps', one: 'dump', panel: 'console', badge: { one: 'dump', tone: 'plain' } },
+  {
+    field: 'dumps',
+    name: 'console calls',
+    one: 'console call',
+    panel: 'console',
+    badge: { one: 'console call', tone: 'plain' },
+  },
 ] as const satisfies readonly (CountWords & { readonly field: keyof ProfileSummary })[]
 
 type CountName = (typeof counts)[number]['field']

@@ -63,7 +63,7 @@ export const consoleView: SubjectView = {
     })
     return [
       item('console', 'Console', {
-        text: formatCount(dumps, 'dump'),
+        text: formatCount(dumps, 'call'),
         link,
         rows: limitRows(rows, link, dumps - itemRowLimit),
       }),

@@ -351,9 +351,9 @@ t.test('the panel, the toolbar, the list and the exports show dumps', async t =>
   t.match(html, /<ol class="frames"><li><span class="call">[^<]+<\/span>\s+<a class="place" href="editor:/)
   t.notMatch(html, /<b>|<i>s/)
   t.strictSame(kernel.panel('console').badge?.(profile), { text: '7', level: 'plain' })
-  t.match((await kernel.client.get('/_profiler/empty/search/results?limit=10')).text, '7 dumps')
+  t.match((await kernel.client.get('/_profiler/empty/search/results?limit=10')).text, '7 console calls')
   const bar = toText(plainEquals((await kernel.client.get(`/_wdt/${token}`)).text))
-  t.match(bar, /Console 7 dumps .*a <label> Object list: Array\(2\) 0: 1/)
+  t.match(bar, /Console 7 calls .*a <label> Object list: Array\(2\) 0: 1/)
   const markdown = (await kernel.client.get(`/_profiler/${token}.md?panel=console`)).text
   t.match(
     markdown,
@@ -370,7 +370,7 @@ t.test('a profile without dumps says how to make one', async t => {
   const profile = await kernel.profileOf(await kernel.client.get('/run'))
   const { name, hasContent, badge } = kernel.panel('console')
   t.strictSame([name, hasContent(profile), badge?.(profile)], ['console', false, { text: '', level: 'plain' }])
-  t.match(await kernel.show('console', profile), 'No dumps.')
+  t.match(await kernel.show('console', profile), 'No calls.')
   t.notMatch((await kernel.client.get(`/_profiler/${profile.summary.token}.md`)).text, '## Console')
   const markdown = await kernel.client.get(`/_profiler/${profile.summary.token}.md?panel=console`)
   t.match(markdown.text, 'No data for this panel.')
