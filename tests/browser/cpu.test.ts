@@ -62,7 +62,7 @@ for (const scripts of ['on', 'off'] as const) {
     await page.getByRole('link', { name: 'All frames' }).click()
     await page.getByRole('link', { name: 'expand all' }).click()
     t.match(page.url(), /&calls=all#flame$/)
-    t.match(await page.locator('svg.flame a').first().getAttribute('aria-label'), /^\S.+: [\d.]+ m?s, /)
+    t.match(await page.locator('svg.flame a title').first().textContent(), /^\S.+: [\d.]+ m?s, /)
     t.strictSame(wrong(), [])
   })
 }
@@ -72,7 +72,7 @@ async function testArrows(t: Test, page: Page) {
   t.equal(await page.locator('svg.flame a[tabindex="0"]').count(), 1)
   await page.locator('svg.flame a').first().focus()
   const detail = page.locator('.flame-detail')
-  const here = () => page.evaluate<string>('document.activeElement.getAttribute("aria-label")')
+  const here = () => page.evaluate<string>('document.activeElement.querySelector("title").textContent')
   const seen = [await here()]
   for (let step = 0; step < 40 && !seen.at(-1)?.startsWith('countPrimes'); step++) {
     await page.keyboard.press('ArrowDown')

@@ -130,7 +130,7 @@ export function enableUnfolding(root: ParentNode): void {
   }
 }
 
-/** Asks for the element of the address, such as `#log-4`, if it is on another page of the rows, or not among those of the page. */
+/** Asks for the element of the address, such as `#log-4`, if the page has other rows or messages than these. */
 export function findRow(): void {
   const id = location.hash.slice(1)
   const address = new URL(location.href)
@@ -178,7 +178,7 @@ export function enableFlameGraph(graph: SVGSVGElement | null): void {
     const showDetail = () => {
       if (!detail) return
       detail.hidden = false
-      detail.textContent = bar.getAttribute('aria-label')
+      detail.textContent = titleOf(bar)
     }
     bar.addEventListener('focus', () => {
       moveTabStop(index)
@@ -188,13 +188,18 @@ export function enableFlameGraph(graph: SVGSVGElement | null): void {
   }
 }
 
+/** All data of a frame, in one line. */
+function titleOf(bar: SVGAElement): string {
+  return bar.querySelector('title')?.textContent ?? ''
+}
+
 /** Adds a field that highlights the frames whose name or place contains a text, and shows their share. */
 function addSearch(graph: SVGSVGElement, bars: readonly SVGAElement[]): void {
   const field = createSearch('Search frames', { 'data-key': '/' })
   const status = createStatus()
   field.addEventListener('input', () => {
     const text = field.value.trim().toLowerCase()
-    const found = bars.map(bar => text !== '' && bar.getAttribute('aria-label')?.toLowerCase().includes(text) === true)
+    const found = bars.map(bar => text !== '' && titleOf(bar).toLowerCase().includes(text))
     for (const [index, bar] of bars.entries()) bar.classList.toggle('is-match', found[index])
     graph.classList.toggle('is-searching', text !== '')
     // A frame within another one that matches is a part of it.
