@@ -64,22 +64,18 @@ export const readEventTree: (profile: Profile) => EventTree = oncePerProfile(col
   return { roots, nodes, dropped, isOfServer: places !== undefined && !roots.some(isKernelDispatch) }
 })
 
-/** The time of a span outside of its children, in microseconds. */
+/** The time of a span outside of its children, in microseconds; overlapping children count once. */
 export function ownTime({ children, duration = 0, start }: EventNode): number {
-  return duration - coveredTime(children, start, start + duration)
-}
-
-/** The time between two moments during which a span ran; overlapping spans count once. */
-function coveredTime(spans: readonly EventNode[], from: number, until: number): number {
+  const until = start + duration
   let covered = 0
-  let end = from
-  for (const span of spans) {
+  let end = start
+  for (const span of children) {
     const spanEnd = Math.min(span.start + (span.duration ?? 0), until)
     if (spanEnd <= end) continue
     covered += spanEnd - Math.max(span.start, end)
     end = spanEnd
   }
-  return covered
+  return duration - covered
 }
 
 interface GrowingNode extends EventNode {
@@ -148,8 +144,6 @@ export interface OutlineNode {
   readonly start: number
   /** `undefined` if the event or the call had not ended. */
   readonly duration: number | undefined
-  /** Its time without that of its children; `undefined` where it is not known. */
-  readonly own: number | undefined
   /** The priority of a listener; the function of a framework has none. */
   readonly priority: number | undefined
   /** Where the function of a framework was registered. */
@@ -183,7 +177,7 @@ export function outlineEvents({ nodes, roots }: EventTree, controller: string): 
   const controllers = findKernelGaps(roots).filter(({ name }) => name === 'controller')
   const outline: OutlineNode[] = []
   let current: Draft | undefined
-  roots.forEach((root, at) => {
+  for (const root of roots) {
     const draft = drafts.get(root) as Draft
     const isStep = isKernelDispatch(root)
     if (current !== undefined) current.changes.push(...draft.changes.splice(0))
@@ -191,10 +185,10 @@ export function outlineEvents({ nodes, roots }: EventTree, controller: string): 
     const place = current === undefined ? outline : current.children
     place.push(draft)
     const gap = controllers.find(({ after }) => after === root)
-    if (gap === undefined) return
-    current = createController(gap, roots.slice(at + 1), controller)
+    if (gap === undefined) continue
+    current = createController(gap, controller)
     outline.push(current)
-  })
+  }
   return outline
 }
 
@@ -229,8 +223,6 @@ function toDraft(node: EventNode): Draft {
     name,
     start,
     duration,
-    // The events of a sub-request are in the tree of its own profile.
-    own: duration === undefined || kind === 'request' ? undefined : ownTime(node),
     priority: isCall && !isOfFramework ? node.priority : undefined,
     place,
     // The call that stopped the event or threw shows this, and not its dispatch.
@@ -249,16 +241,14 @@ function skippedBy({ children, details, hasThrown, isStopped, kind, parent }: Ev
 }
 
 /** Creates the line of a controller: from the end of the kernel's event before it to the start of the one after it. */
-function createController(gap: KernelGap, following: readonly EventNode[], name: string): Draft {
+function createController(gap: KernelGap, name: string): Draft {
   const { before, duration, start } = gap
-  const inside = before === undefined ? following : following.slice(0, following.indexOf(before))
   return {
     kind: 'controller',
     anchor: 'controller',
     name,
     start,
     duration,
-    own: duration === undefined ? undefined : duration - coveredTime(inside, start, start + duration),
     priority: undefined,
     place: undefined,
     isStopped: false,

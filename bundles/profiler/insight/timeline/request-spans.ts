@@ -9,7 +9,15 @@ import {
 import { toTarget } from '../../profile/format.ts'
 import { describeSubRequest, profileLink } from '../../profile/links.ts'
 import type { Profile, ProfileSummary } from '../../profile/profile.ts'
-import { endOf, type Period, type Work, type WorkKind } from '../../profile/work.ts'
+import {
+  endOf,
+  joinPeriods,
+  type Period,
+  subtractPeriods,
+  totalOf,
+  type Work,
+  type WorkKind,
+} from '../../profile/work.ts'
 import { readLogs, severityOf } from '../../subjects/logs/read.ts'
 import { readStopwatch } from '../../subjects/time/read.ts'
 import { awaitedWork, ownWork, workKinds } from '../../subjects/work.ts'
@@ -101,17 +109,10 @@ export async function createRequestSpans(
   profile: Profile,
   find: (profile: Profile) => Promise<readonly Profile[]>,
 ): Promise<RequestSpans> {
-  const { controller, duration, method, token, url } = profile.summary
-  const handled = duration * 1000
-  const root = createSpan({
-    name: `${method} ${toTarget(url)}`,
-    category: 'request',
-    periods: [{ start: 0, duration: handled }],
-  })
+  const main = toWaitingRequest(profile)
+  const root = main.holder
   const logs: LogMark[] = []
-  const waiting: WaitingRequest[] = [
-    { profile, holder: root, frame: { token, controller: controller ?? '', offset: 0, handled } },
-  ]
+  const waiting = [main]
   for (const request of waiting) {
     const children = new Map((await find(request.profile)).map(child => [child.summary.token, child]))
     logs.push(...readLogMarks(request.profile, request.frame))
@@ -131,6 +132,48 @@ interface WaitingRequest {
   readonly profile: Profile
   readonly holder: TimelineSpan
   readonly frame: RequestFrame
+}
+
+/** Creates the empty span of a main request. */
+function toWaitingRequest(profile: Profile): WaitingRequest {
+  const { controller, duration, method, token, url } = profile.summary
+  const handled = duration * 1000
+  const holder = createSpan({
+    name: `${method} ${toTarget(url)}`,
+    category: 'request',
+    periods: [{ start: 0, duration: handled }],
+  })
+  return { profile, holder, frame: { token, controller: controller ?? '', offset: 0, handled } }
+}
+
+/** Finds an own time, in microseconds, by the link of a span and the time at which it began; `undefined` without such a span. */
+export type FindOwnTime = (link: string, start: number) => number | undefined
+
+/** Reads the own times of the spans of a request, without its sub-requests: those of the timeline. */
+export function readOwnTimes(profile: Profile): FindOwnTime {
+  const main = toWaitingRequest(profile)
+  fill(main, new Map())
+  const times = new Map<string, number>()
+  const spans = [...main.holder.children]
+  for (const span of spans) {
+    times.set(keyOf(span.link, startOf(span)), totalOf(ownPeriods(span.periods, span.children)))
+    for (const child of span.children) spans.push(child)
+  }
+  return (link, start) => times.get(keyOf(link, start))
+}
+
+function keyOf(link: string, start: number): string {
+  return `${link} ${start}`
+}
+
+/** When a span began for the first time. */
+export function startOf({ periods }: Pick<TimelineSpan, 'periods'>): number {
+  return periods.reduce((first, { start }) => Math.min(first, start), Infinity)
+}
+
+/** The periods without those of the spans within them. */
+export function ownPeriods(periods: readonly Period[], within: readonly TimelineSpan[]): Period[] {
+  return subtractPeriods(joinPeriods(periods), joinPeriods(within.flatMap(({ periods }) => periods)))
 }
 
 /** Puts the spans of a request into its holder; gives its sub-requests by their tokens. */

@@ -1,5 +1,6 @@
 import { packageName } from '../../../../lib/package.ts'
 import { markdownDepth, toSpan, writeRest } from '../../export/markdown-text.ts'
+import { type FindOwnTime, readOwnTimes } from '../../insight/timeline/request-spans.ts'
 import {
   type EventNode,
   type EventTree,
@@ -7,7 +8,6 @@ import {
   type ListenerChange,
   type OutlineNode,
   outlineEvents,
-  ownTime,
   readEventTree,
   readHandledTime,
   walkOutline,
@@ -43,6 +43,7 @@ export const eventsView: SubjectView = {
       until: readHandledTime(profile) * 1000,
       thrown: readThrown(profile),
       sites: tables.sites,
+      findOwnTime: readOwnTimes(profile),
       editor,
     })
     return {
@@ -68,7 +69,10 @@ export const eventsView: SubjectView = {
   toMarkdown({ profile }, limit) {
     const { dropped, isOfServer, nodes, roots } = readEventTree(profile)
     if (nodes.length === 0) return []
-    const lines = roots.flatMap(root => writeNode(root, 0))
+    const link = profileLink(profile.summary.token, 'events')
+    const findOwnTime = readOwnTimes(profile)
+    const ownTimeOf = ({ index, start }: EventNode) => findOwnTime(`${link}#span-${index}`, start)
+    const lines = roots.flatMap(root => writeNode(root, 0, ownTimeOf))
     // A tree has more items than other lists.
     const room = 3 * limit
     const left = Math.max(0, nodes.length - Math.min(lines.length, room)) + dropped
@@ -98,6 +102,8 @@ interface RowContext {
   readonly thrown: string
   /** Where listeners were registered, by `keyOfListener`. */
   readonly sites: ReadonlyMap<string, string>
+  /** The own times are those of the timeline. */
+  readonly findOwnTime: FindOwnTime
   readonly editor: EditorLinks
 }
 
@@ -124,6 +130,7 @@ function viewText(site = '', editor: EditorLinks): PlaceView | false {
 function createRowViewer(context: RowContext): (line: FoldedNode) => PanelModel {
   const exceptionLink = profileLink(context.token, 'exception')
   const requestLink = profileLink(context.token, 'request')
+  const link = profileLink(context.token, 'events')
   const toView = (line: FoldedNode, event: string): PanelModel => {
     const { children, duration, left, node, times } = line
     const isGroup = times > 1
@@ -132,6 +139,8 @@ function createRowViewer(context: RowContext): (line: FoldedNode) => PanelModel 
     const name = isOurs ? `${times} listeners of the framework` : (subRequest?.name ?? node.name)
     const remark = isGroup ? '' : remarkOf(node)
     const site = !isOurs && viewSite(node, event, context)
+    const own =
+      isGroup || duration === undefined ? undefined : context.findOwnTime(`${link}#${node.anchor}`, node.start)
     const changes = isGroup ? [] : node.changes.map(change => toChip(change, requestLink))
     return {
       id: isGroup ? '' : node.anchor,
@@ -144,7 +153,7 @@ function createRowViewer(context: RowContext): (line: FoldedNode) => PanelModel 
       priority: isOurs || node.priority === undefined ? '' : String(node.priority),
       start: formatMicroseconds(node.start),
       duration: duration === undefined ? '' : formatMicroseconds(duration),
-      own: isGroup || node.own === undefined ? '' : formatMicroseconds(node.own),
+      own: own === undefined ? '' : formatMicroseconds(own),
       bar: toBar(node.start, duration, context.until),
       thrown: node.hasThrown ? `threw ${context.thrown || 'an error'}` : '',
       thrownLink: exceptionLink,
@@ -336,16 +345,18 @@ function isFoldable(call: OutlineNode, event: string, ours: ReadonlySet<string>)
   return isShort && !hasThrown && !isStopped && ours.has(keyOfListener({ event, name, priority }))
 }
 
-function writeNode(node: EventNode, depth: number): string[] {
+type OwnTimeOf = (node: EventNode) => number | undefined
+
+function writeNode(node: EventNode, depth: number, ownTimeOf: OwnTimeOf): string[] {
   if (depth === markdownDepth) return []
-  const inner = node.children.flatMap(child => writeNode(child, depth + 1))
-  return [`${'  '.repeat(depth)}- ${describe(node)}`, ...inner]
+  const inner = node.children.flatMap(child => writeNode(child, depth + 1, ownTimeOf))
+  return [`${'  '.repeat(depth)}- ${describe(node, ownTimeOf(node))}`, ...inner]
 }
 
-function describe(node: EventNode): string {
-  const { before, children, details, duration, hasThrown, isOfFramework, isStopped, kind, name, place, priority } = node
+function describe(node: EventNode, ownTime: number | undefined): string {
+  const { before, details, duration, hasThrown, isOfFramework, isStopped, kind, name, place, priority } = node
   const time = duration === undefined ? 'not finished' : formatMicroseconds(duration)
-  const own = children.length === 0 ? '' : ` (own ${formatMicroseconds(ownTime(node))})`
+  const own = ownTime === undefined || ownTime === duration ? '' : ` (own ${formatMicroseconds(ownTime)})`
   const facts = [
     `${kind === 'request' ? 'sub-request ' : ''}${toSpan(name)} ${time}${own}`,
     ...(kind === 'call' && !isOfFramework ? [`priority ${priority}`] : []),

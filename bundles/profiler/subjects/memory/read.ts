@@ -1,27 +1,18 @@
 import { formatBytes, formatDuration, formatShare, type Row } from '../../profile/format.ts'
 import type { Profile } from '../../profile/profile.ts'
 import type { Period } from '../../profile/work.ts'
-import type { MemoryData } from './data.ts'
 
 /** Lists the CPU time, the waiting and the memory of the process during a request: those that are known. */
 export function listUsage(profile: Profile): Row[] {
-  const { loop, peak, ...memory } = profile.collectors.memory ?? {}
+  const { cpu, loop, peak, wall = 0 } = profile.collectors.memory ?? {}
+  const toShare = (time: number) => `${formatDuration(time)} (${formatShare(time, wall)})`
   const usage: readonly [name: string, value: string | undefined][] = [
-    ['On CPU', describeCpuTime(profile)],
-    ['Waiting', loop && toShareOfWall(loop.idle, memory)],
+    ['On CPU', cpu && toShare(cpu.user + cpu.system)],
+    ['Waiting', loop && toShare(loop.idle)],
     ['Heap at the end', formatBytes(profile.summary.memory)],
     ['Peak memory usage of the process', peak === undefined ? undefined : formatBytes(peak)],
   ]
   return usage.flatMap(([name, value]) => (value === undefined ? [] : [{ name, value }]))
-}
-
-/** The CPU time of the process during a request; `undefined` if it is not known. */
-export function describeCpuTime({ collectors: { memory } }: Profile): string | undefined {
-  return memory && toShareOfWall(memory.cpu.user + memory.cpu.system, memory)
-}
-
-function toShareOfWall(time: number, { wall = 0 }: Partial<MemoryData>): string {
-  return `${formatDuration(time)} (${formatShare(time, wall)} of ${formatDuration(wall)})`
 }
 
 /** The runs of the garbage collector, in microseconds since the request began. */

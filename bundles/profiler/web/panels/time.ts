@@ -103,29 +103,23 @@ function findEnd(rows: readonly TimelineRow[], handled: number): number {
   return Math.max(handled, terminate?.start ?? handled)
 }
 
+/** The time of the request, and what the lanes of the timeline do not say: how often, and how much of the process. */
 function createMetrics(profile: Profile, rows: readonly TimelineRow[]): Row[] {
   const duration = describeDuration(profile.summary)
+  const ready = toDuration(readHandledTime(profile))
   const outer = withoutInnerRows(rows)
   const of = (category: Category, among = rows) => among.filter(row => row.category === category && row.depth > 0)
-  const covered = (category: Category) => totalOf(joinPeriods(of(category).flatMap(({ covered }) => covered)))
-  const part = (name: string, category: Category) =>
-    of(category).length === 0 ? [] : [{ name, value: formatMicroseconds(covered(category)) }]
   // Queries of one statement are one row.
   const count = (found: readonly TimelineRow[]) => found.reduce((sum, { periods }) => sum + periods.length, 0)
   const counted = (name: string, category: Category) => {
     const [all, direct] = [count(of(category)), count(of(category, outer))]
+    const covered = totalOf(joinPeriods(of(category).flatMap(({ covered }) => covered)))
     const remark = direct === all ? '' : ` (${direct} direct)`
-    return all === 0 ? [] : [{ name, value: `${all}${remark} in ${formatMicroseconds(covered(category))}` }]
+    return all === 0 ? [] : [{ name, value: `${all}${remark} in ${formatMicroseconds(covered)}` }]
   }
-  const hasSubRequests = of('request').length > 0
   return [
     { name: 'Total execution time', value: duration },
-    {
-      name: 'Response ready · last byte',
-      value: `${toDuration(readHandledTime(profile))} · ${duration}`,
-    },
-    ...part('Controller', 'controller'),
-    ...part(hasSubRequests ? 'Templates, with those of sub-requests' : 'Templates', 'template'),
+    ...(ready === duration ? [] : [{ name: 'Response ready', value: ready }]),
     ...awaitedWork.flatMap(({ category, label }) => counted(label, category)),
     ...counted('Other services', 'service'),
     ...counted('Sub-requests', 'request'),

@@ -15,10 +15,12 @@ import {
   type Category,
   categories,
   type LogMark,
+  ownPeriods,
+  startOf,
   type TimelineSpan,
 } from '../../insight/timeline/request-spans.ts'
 import { formatMicroseconds, formatShare, shorten } from '../../profile/format.ts'
-import { endOf, joinPeriods, overlapPeriods, type Period, subtractPeriods, totalOf } from '../../profile/work.ts'
+import { endOf, joinPeriods, overlapPeriods, type Period, totalOf } from '../../profile/work.ts'
 import { type Bar, toPercent } from './parts.ts'
 
 /** The content of a chart. Times are microseconds since the request began. */
@@ -346,8 +348,7 @@ export function createTimelineRows(root: TimelineSpan): TimelineRow[] {
     const { category, children, link, name, note, periods, problem, spanId, text } = span
     const covered = joinPeriods(periods)
     const within = category === 'stopwatch' ? beside.filter(other => isWithin(other, span)) : children
-    const inner = joinPeriods(within.flatMap(({ periods }) => periods))
-    const own = subtractPeriods(covered, inner)
+    const own = ownPeriods(periods, within)
     const end = periods.reduce((last, period) => Math.max(last, endOf(period)), 0)
     const index = rows.length
     const waits: Awaited = new Map()
@@ -428,10 +429,6 @@ function merge(spans: readonly TimelineSpan[]): readonly TimelineSpan[] {
     first.problem ||= problem
   }
   return [...merged.values()]
-}
-
-function startOf({ periods }: TimelineSpan): number {
-  return periods.reduce((first, { start }) => Math.min(first, start), Infinity)
 }
 
 /** The rows that are shown, and the visible part of the axis. */

@@ -86,7 +86,6 @@ t.test('a failed request shows where its error page was made; the error page has
   const time = await show('time', main)
   for (const text of [
     'Performance metrics',
-    'Response ready · last byte',
     'Total execution time',
     'Heap at the end',
     'Peak memory usage',

@@ -42,6 +42,12 @@ t.test('all panels of a profile, and the list, agree about its numbers', async t
   const subRequests = await valuesOf({ request: /(\d+) sub-requests?/, time: /Sub-requests ?(\d+) in/ })
   t.strictSame(subRequests, all(['request', 'time'], String(summary.subRequests)))
 
+  const own = await valuesOf({
+    events: /the controller .*?m?s ([\d.]+ m?s)/,
+    time: /controller \S+ [\d.]+ m?s ([\d.]+ m?s)/,
+  })
+  t.strictSame(own, all(['events', 'time'], own.time))
+
   const templates = await valuesOf({
     templates: /Render time ?([\d.]+ m?s)/,
     time: /Templates[a-z, -]* ?([\d.]+ m?s)/,

@@ -1,4 +1,5 @@
 import { t } from 'tap'
+import { toMarkdown } from '#bundles/profiler/export/markdown.ts'
 import { controllerTimes, type EventNode, ownTime, readEventTree } from '#bundles/profiler/profile/event-tree.ts'
 import { toProfile } from '#bundles/profiler/profile/parse-profile.ts'
 import { createProfile, createShown } from '#tests/support/create-profile.ts'
@@ -370,6 +371,24 @@ t.test('the own time is the time without the inner spans; overlapping spans coun
   const children = [create(10, 50), create(20, 10), create(40, 40), create(90, 1000), create(95, undefined)]
   t.equal(ownTime(create(0, 100, children)), 20)
   t.equal(ownTime(create(0, undefined)), 0)
+})
+
+t.test('own times are those of the timeline: without calls, queries and measurements', async t => {
+  const spans = [
+    [null, 'kernel.controller_arguments', 0, 10],
+    [null, 'kernel.response', 1010, 100],
+    [5, 'onResponse', 1010, 100],
+  ]
+  const call = (start: number, end: number) => ({ method: 'GET', url: 'http://shop.test/', start, end, status: 200 })
+  const measured = [{ name: 'sum', category: 'default', periods: [[600, 100]], duration: 100 }]
+  const data = { events: { spans }, http: { calls: [call(0.2, 0.5), call(1.02, 1.06)] }, time: { measured } }
+  const shown = createShown(data)
+  t.hasStrict((await eventsPanel.toView(shown)).nodes, [
+    {},
+    { kind: 'controller', duration: '1.0 ms', own: '0.60 ms' },
+    { own: '0 ms', children: [{ name: 'onResponse', duration: '0.10 ms', own: '0.060 ms' }] },
+  ])
+  t.match(toMarkdown(shown, 'events'), '`onResponse` 0.10 ms (own 0.060 ms); priority 5')
 })
 
 t.test('an unfinished controller lasts until the request was handled', async t => {
