@@ -356,7 +356,8 @@ function writeNode(node: EventNode, depth: number, ownTimeOf: OwnTimeOf): string
 function describe(node: EventNode, ownTime: number | undefined): string {
   const { before, details, duration, hasThrown, isOfFramework, isStopped, kind, name, place, priority } = node
   const time = duration === undefined ? 'not finished' : formatMicroseconds(duration)
-  const own = ownTime === undefined || ownTime === duration ? '' : ` (own ${formatMicroseconds(ownTime)})`
+  const hasInner = duration !== undefined && ownTime !== undefined && ownTime !== duration
+  const own = hasInner ? ` (own ${formatMicroseconds(ownTime)})` : ''
   const facts = [
     `${kind === 'request' ? 'sub-request ' : ''}${toSpan(name)} ${time}${own}`,
     ...(kind === 'call' && !isOfFramework ? [`priority ${priority}`] : []),

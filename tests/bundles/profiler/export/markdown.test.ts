@@ -264,7 +264,7 @@ t.test('unusual facts are written', async t => {
     '- 4. `GET` `http://b/`: 200, 1.0 ms; at `b.ts`',
     '4 more not recorded.',
     '- `kernel.request` not finished',
-    '- `a.b` 0.001 ms; before it `set attribute x`',
+    '- `a.b` 0.001 ms (own 0 ms); before it `set attribute x`',
     '`the cause is the error itself`',
     '- `query` (`sql`) 0.009 ms, 2 times',
     'Redirected to `/slash/`.',
