@@ -61,6 +61,19 @@ t.test('a request without a similar route says so, and names no route of develop
   }
 })
 
+t.test('the page of a missing route names the files of bundles that are not in the list', async t => {
+  const bundle = { 'shop-bundle.ts': '' }
+  const directory = t.testdir({
+    bundles: { 'index.ts': '', shop: bundle, tools: { 'tools.ts': '' }, probe: { 'probe-bundle.ts': '' } },
+  })
+  const { client } = await createProfiledKernel(t, { directory })
+  const { text } = await client.get('/shop')
+  t.match(toText(text), 'bundles/shop/shop-bundle.ts is not in the list of bundles.')
+  t.equal(text.split('is not in the list').length, 2)
+  const own = await createProfiledKernel(t)
+  t.notMatch((await own.client.get('/shop')).text, 'is not in the list')
+})
+
 t.test('a 405 is recorded with the allowed methods', async t => {
   const { client, profileOf, show } = await createProfiledKernel(t)
   const profile = await profileOf(await client.request('PATCH', '/multi'))

@@ -1,4 +1,7 @@
+import { existsSync, readdirSync } from 'node:fs'
+import path from 'node:path'
 import { Request } from '../../../../lib/http/request.ts'
+import { packageDirectory } from '../../../../lib/package.ts'
 import { mask } from '../../../../lib/redact/secret-names.ts'
 import { NearestRoutes, type NearRoute } from '../../../../lib/routing/nearest-routes.ts'
 import { nearestNames } from '../../../../lib/text/mistakes.ts'
@@ -177,7 +180,8 @@ function writeNearestRoutes({ allow = [], nearest, total }: MissingRouteData, li
 const missedLimit = 5
 
 /** Why no route has matched; `false` if one has. */
-function viewMissed(profile: Profile, { editor, routes }: Pick<PanelServices, 'editor' | 'routes'>) {
+function viewMissed(profile: Profile, app: Pick<PanelServices, 'bundles' | 'directory' | 'editor' | 'routes'>) {
+  const { editor, routes } = app
   const address = toTarget(profile.summary.url)
   const log = readRouteLog(profile)
   if (log === undefined) return false
@@ -197,11 +201,26 @@ function viewMissed(profile: Profile, { editor, routes }: Pick<PanelServices, 'e
   return {
     /** A path that the nearest route would match; empty if none is similar. */
     suggestion,
+    unlisted: findUnlisted(app),
     allow: log.allow.join(', '),
     rows: rows.slice(0, shown),
     folded: rows.slice(shown),
     hasResults: rows.some(({ level }) => level === 'warning'),
   }
+}
+
+/**
+ * The files of bundles that are not in the list of bundles, by the names that `make:bundle` gives them: their routes do not exist. The
+ * package has bundles for some applications only.
+ */
+function findUnlisted({ bundles, directory, editor }: Pick<PanelServices, 'bundles' | 'directory' | 'editor'>) {
+  const folder = path.join(directory, 'bundles')
+  if (directory === packageDirectory || !existsSync(folder)) return []
+  return readdirSync(folder)
+    .filter(name => !bundles.includes(name))
+    .map(name => `bundles/${name}/${name}-bundle.ts`)
+    .filter(file => existsSync(path.join(directory, file)))
+    .map(file => editor.viewName(file, { file: path.join(directory, file), line: 1 }))
 }
 
 /**

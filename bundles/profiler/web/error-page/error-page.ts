@@ -31,7 +31,9 @@ import { describeOccurrences, viewOccurrences, viewVerification } from '../panel
 import type { FailedRequest, PanelServices, SubjectView } from '../panels/subject-view.ts'
 
 /** What error pages need. */
-interface ErrorPageServices extends PreviewServices, Pick<PanelServices, 'editor' | 'routes' | 'view'> {
+interface ErrorPageServices
+  extends PreviewServices,
+    Pick<PanelServices, 'bundles' | 'directory' | 'editor' | 'routes' | 'view'> {
   readonly assets: Assets
   readonly storage: Pick<ProfileStorage, 'search'>
 }

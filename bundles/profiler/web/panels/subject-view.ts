@@ -28,7 +28,7 @@ export type Inspected = Pick<ShownProfile, 'findings' | 'profile'>
 
 /** What panels use of the application. */
 export interface PanelServices
-  extends Pick<Application, 'directory' | 'files' | 'findingRules' | 'redactor' | 'routes' | 'view'> {
+  extends Pick<Application, 'bundles' | 'directory' | 'files' | 'findingRules' | 'redactor' | 'routes' | 'view'> {
   readonly editor: EditorLinks
   /** All views, in the order of the menu. Their code is loaded with the first call. */
   readonly panels: () => Promise<readonly SubjectView[]>
@@ -93,7 +93,7 @@ interface ErrorPart {
   /** The data for the template of the page; `false` if there is nothing to show. */
   toView(
     failed: FailedRequest,
-    app: Pick<PanelServices, 'editor' | 'routes' | 'view'>,
+    app: Pick<PanelServices, 'bundles' | 'directory' | 'editor' | 'routes' | 'view'>,
   ): PanelModel | false | Promise<PanelModel | false>
   /** Without this method, the Markdown of the page has that of the view. `limit` is the maximal length of a list. */
   toMarkdown?(profile: Profile, limit: number): readonly string[]
