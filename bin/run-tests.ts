@@ -13,7 +13,10 @@ import { watchFolder } from './watch.ts'
 interface TestOptions {
   /** Whether Node runs the sources; by default, if it can. */
   readonly isDirect?: boolean
-  /** Makes programs of all tests, for a run in which no test is named. By default each test is a program. */
+  /**
+   * Makes programs of many tests, unless all are named by their files. By default each test is a program. Without options, Node alone
+   * runs these programs, too.
+   */
   readonly group?: (programs: readonly string[]) => readonly string[]
   /** A module that is loaded before each test; by default, one that lets the libraries of databases report their queries. */
   readonly preload?: string
@@ -28,7 +31,8 @@ interface TestOptions {
  * tests run again after each change.
  *
  * Tap measures coverage if an option begins with `--coverage-`. It need not be complete. Named files without options are run
- * by Node itself, one after the other, and only their failures are printed: the program of tap needs two CPU-seconds more.
+ * by Node itself, one after the other, and only their failures are printed: the program of tap needs two CPU-seconds more, and
+ * changes how modules are loaded in each process that a test starts.
  */
 export async function runApplicationTests(
   directory: string,
@@ -60,24 +64,31 @@ export async function runApplicationTests(
   if (!(await sources.buildTests())) return 1
   if (tap === undefined) return runByNode(chosen, directory, sources, { options, preload })
   const areFiles = named.length > 0 && named.every(name => tests.includes(path.resolve(name)))
-  if (areFiles && options.length === 0 && print === undefined) return runFiles(chosen, directory, sources, { preload })
-  const programs = chosen.map(file => sources.toProgram(file))
+  const isPlain = options.length === 0 && print === undefined
+  if (areFiles && isPlain) return runFiles(chosen, directory, sources, { preload })
+  const isGrouped = group !== undefined && !areFiles
+  const single = chosen.map(file => sources.toProgram(file))
+  const programs = isGrouped ? group(single) : single
+  if (isGrouped && isPlain) {
+    return runPrograms(programs, directory, sources, { preload, jobs: readNumber(directory, 'jobs') ?? 1 })
+  }
   const isCounted = options.some(option => option.startsWith('--coverage-'))
-  const isWhole = group !== undefined && named.length === 0
   const parameters = [
     ...[...listPreloads(directory, sources, preload), asTap].map(option => `--node-arg=${option}`),
     isCounted ? '--allow-incomplete-coverage' : '--disable-coverage',
     `--test-env=${withoutCompiler}`,
     ...options,
-    ...(isWhole ? group(programs) : programs).map(file => path.relative(directory, file)),
+    ...programs.map(file => path.relative(directory, file)),
   ]
   return runProgram([tap, ...parameters], directory, {}, print)
 }
 
-/** A module that is loaded before each test, and the signal that ends the running one. */
+/** A module that is loaded before each test, and the signal that ends those that run. */
 interface RunOptions {
   readonly preload: string | undefined
   readonly signal?: AbortSignal
+  /** How many programs run at once. By default, one. */
+  readonly jobs?: number
 }
 
 /** Runs tests with the test runner of Node. By default its report is that for readers: the one in TAP leaves out causes. */
@@ -96,31 +107,44 @@ function runByNode(
 /** Tests that use the test runner of Node report as tap expects it. */
 const asTap = '--test-reporter=tap'
 
+/** Runs files of tests without the program of tap. Returns 1 if one of them fails. */
+function runFiles(tests: readonly string[], directory: string, sources: Sources, options: RunOptions): Promise<number> {
+  const programs = tests.map(file => sources.toProgram(file))
+  return runPrograms(programs, directory, sources, options)
+}
+
 /**
- * Runs files of tests without the program of tap. Returns 1 if one of them fails. A signal ends the running one with its processes, and
- * leaves out the others.
+ * Runs programs of tests without the program of tap. Returns 1 if one of them fails. A signal ends the running ones with their
+ * processes, and leaves out the others.
  */
-async function runFiles(
-  tests: readonly string[],
+async function runPrograms(
+  programs: readonly string[],
   directory: string,
   sources: Sources,
-  { preload, signal }: RunOptions,
+  { jobs = 1, preload, signal }: RunOptions,
 ): Promise<number> {
-  let exitCode = 0
+  const failed: string[] = []
   const stop = new AbortController()
   const end = () => stop.abort()
   if (signal === undefined) for (const each of endSignals) process.on(each, end)
   // Below another run of tap, a test would leave out its totals.
-  const variables = { TAP_TIMEOUT: readTimeout(directory), TAP_CHILD_ID: undefined }
-  for (const program of tests.map(file => sources.toProgram(file))) {
-    if (stop.signal.aborted) break
-    const command = [...listPreloads(directory, sources, preload), asTap, '--enable-source-maps', program]
-    const ended = await runProgram(command, directory, variables, printFailures, signal ?? stop.signal)
-    process.stdout.write(`${ended === 0 ? 'ok' : 'FAILED'} ${path.relative(directory, program)}\n`)
-    if (ended !== 0) exitCode = 1
+  const variables = { TAP_TIMEOUT: String(readNumber(directory, 'timeout') ?? 30), TAP_CHILD_ID: undefined }
+  const waiting = programs.values()
+  const work = async () => {
+    for (const program of waiting) {
+      if (stop.signal.aborted) return
+      const command = [...listPreloads(directory, sources, preload), asTap, '--enable-source-maps', program]
+      const ended = await runProgram(command, directory, variables, printFailures, signal ?? stop.signal)
+      const name = path.relative(directory, program)
+      process.stdout.write(`${ended === 0 ? 'ok' : 'FAILED'} ${name}\n`)
+      if (ended !== 0) failed.push(name)
+    }
   }
+  await Promise.all(Array.from({ length: jobs }, work))
   for (const each of endSignals) process.off(each, end)
-  return exitCode
+  const { length } = programs
+  if (failed.length > 0 && length > 1) print(`${failed.length} of ${length} programs failed: ${failed.join(' ')}`)
+  return failed.length === 0 ? 0 : 1
 }
 
 /** Ctrl-C, the end by another program, and the end of the terminal. */
@@ -136,15 +160,19 @@ function listPreloads(directory: string, sources: Sources, preload: string | und
   return modules.map(module => `--import=${module}`)
 }
 
-/** Seconds for each test: the setting of the program of tap, which tests alone do not read. */
-function readTimeout(directory: string): string {
+/** A setting of the program of tap, such as `timeout`, the seconds for each test. Tests alone do not read it. */
+function readNumber(directory: string, name: 'jobs' | 'timeout'): number | undefined {
   const file = path.join(directory, '.taprc')
-  const [, seconds = '30'] = (existsSync(file) && /^timeout: *(\d+)/m.exec(readFileSync(file, 'utf8'))) || []
-  return seconds
+  const found = existsSync(file) ? new RegExp(`^${name}: *(\\d+)`, 'm').exec(readFileSync(file, 'utf8')) : null
+  return found === null ? undefined : Number(found[1])
 }
 
-/** Prints the failed assertions of a TAP stream with their diagnostics, the names of failed tests, and the totals. */
+/**
+ * Prints the failed assertions of a TAP stream with their diagnostics, the names of failed tests, and the totals, when the stream
+ * has ended: other programs may run at the same time.
+ */
 async function printFailures(tap: Readable): Promise<void> {
+  const shown: string[] = []
   let isShown = false
   let closedIndent = -1
   for await (const line of createInterface({ input: tap })) {
@@ -156,8 +184,9 @@ async function printFailures(tap: Readable): Promise<void> {
       isShown = isFailed && closedIndent !== indent + 4
       closedIndent = kind.endsWith('..') ? indent : -1
     }
-    if (isShown || isFailed || /^(?:# (?!Subtest)|Bail out!)/.test(line)) process.stdout.write(`${line}\n`)
+    if (isShown || isFailed || /^(?:# (?!Subtest)|Bail out!)/.test(line)) shown.push(`${line}\n`)
   }
+  process.stdout.write(shown.join(''))
 }
 
 function runProgram(

@@ -268,8 +268,12 @@ t.test('tests are given to tap by their programs, and its exit code is theirs', 
   const group = (programs: readonly string[]) => [path.join(alone, `group-of-${programs.length}.js`)]
   t.equal(await runApplicationTests(alone, ['--jobs=1'], { isDirect: true, group }), 3)
   t.strictSame(noted().parameters, [...defaults, '--jobs=1', 'group-of-2.js'])
-  t.equal(await runApplicationTests(alone, [path.join(alone, 'tests/deep')], { isDirect: true, group }), 3)
-  t.strictSame(noted().parameters, [...defaults, 'tests/deep/other.test.ts'])
+  const deep = [path.join(alone, 'tests/deep'), '--jobs=1']
+  t.equal(await runApplicationTests(alone, deep, { isDirect: true, group }), 3)
+  t.strictSame(noted().parameters, [...defaults, '--jobs=1', 'group-of-1.js'])
+  const file = path.join(alone, 'tests/deep/other.test.ts')
+  t.equal(await runApplicationTests(alone, [file, '--jobs=1'], { isDirect: true, group }), 3)
+  t.strictSame(noted().parameters, [...defaults, '--jobs=1', 'tests/deep/other.test.ts'])
   writeFileSync(path.join(alone, 'instrumentation.ts'), '')
   t.equal(await runApplicationTests(alone, [path.join(alone, 'tests/deep')], { isDirect: true }), 3)
   t.match(noted().parameters, [/^--node-arg=--import=file:.+\/dist\/bin\/instrument-tests\.js$/, ...defaults])
@@ -435,8 +439,33 @@ t.test('a signal ends the running one of named files with its processes, and lea
   const [, pid] = await program.until(/It has started (\d+)\./)
   program.child.kill()
   t.equal(await program.end(), 1)
-  t.match(program.stdout, /^FAILED \S+hanging\.test\.[jt]s\n$/)
+  t.match(program.stdout, /^FAILED (\S+hanging\.test\.[jt]s)\n1 of 2 programs failed: \1\n$/)
   await until(() => !existsSync(`/proc/${pid}`))
+})
+
+t.test('groups of tests run at once, without the program of tap; each reports when it has ended', async t => {
+  const waitFor = (own: string, other: string, end: string) => `
+    import { existsSync, writeFileSync } from 'node:fs'
+    console.log('not ok 1 - ${own} begins # TODO')
+    writeFileSync('${own}', '')
+    const timer = setInterval(() => {
+      if (!existsSync('${other}')) return
+      clearInterval(timer)
+      ${end}
+    }, 10)
+  `
+  writeFileSync(inApplication('.taprc'), 'jobs: 2\ntimeout: 77\n')
+  writeFileSync(
+    inApplication('left.mjs'),
+    waitFor('left', 'right', "console.log('not ok 2 - left'); process.exitCode = 1"),
+  )
+  writeFileSync(inApplication('right.mjs'), waitFor('right', 'left', "console.log('ok 2 - right')"))
+  const program = startCountedProgram(t, ['runGroups', directory])
+  t.equal(await program.end(), 1)
+  t.match(program.stdout, /^not ok 2 - left\n(?:ok right\.mjs\n)?FAILED left\.mjs$/m)
+  t.match(program.stdout, /^ok right\.mjs$/m)
+  t.match(program.stdout, /\n1 of 2 programs failed: left\.mjs\n$/)
+  t.notMatch(program.stdout, 'begins')
 })
 
 /** A folder that every user may read, with the folder `private` that only root can read. */
