@@ -29,8 +29,8 @@ const longestRun = 300_000
  * the folder of `t.testdir()` is removed. It is also ended when the program that runs the tests is killed.
  */
 export function startProcess(t: Test, command: readonly string[], options: ProcessOptions = {}): ChildProcess {
-  const [program = '', ...parameters] = command
   const { stop, ...rest } = options
+  const [program = '', ...parameters] = withoutLoader(command, rest.env)
   const child = spawn(program, parameters, { stdio: ['ignore', 'pipe', 'pipe'], ...rest, detached: true })
   // It is undefined if the program could not be started, which the event "error" reports.
   const group = child.pid
@@ -58,6 +58,16 @@ export function startProcess(t: Test, command: readonly string[], options: Proce
   if (stop === undefined) endFirst(t, end)
   else t.teardown(end)
   return child
+}
+
+/**
+ * Tap adds a loader to the environment of each process that a test starts. It takes as long as the start of Node itself, and only
+ * coverage needs it.
+ */
+function withoutLoader(command: readonly string[], { NODE_OPTIONS = '' } = process.env): readonly string[] {
+  if (process.env._TAPJS_PROCESSINFO_COVERAGE_ !== '0') return command
+  const options = NODE_OPTIONS.replace(/"?--import[ =]"?[^\s"]*@tapjs\/processinfo[^\s"]*"?/g, '').trim()
+  return ['/usr/bin/env', ...(options === '' ? ['-u', 'NODE_OPTIONS'] : [`NODE_OPTIONS=${options}`]), ...command]
 }
 
 /** Runs a command, and waits for its end. @throws with its output if it has not ended after five minutes */
