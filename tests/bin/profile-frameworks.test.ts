@@ -8,9 +8,9 @@ const root = path.resolve(import.meta.dirname, '../../..')
 const preload = path.join(import.meta.dirname, '../../bin/exports/profile.js')
 const { NODE_ENV: _, PROFILER_VIEWER: __, ...environment } = process.env
 
+/** Each application prints the name of its file, and its port. */
 const start = `
-const report = server => process.stdout.write('PORT ' + server.address().port + '\\n')
-process.stdin.on('end', () => process.exit()).resume()
+const report = server => process.stdout.write('PORT FILE ' + server.address().port + '\\n')
 `
 
 /** The same application in each framework: two pages below a path, an error that the application answers itself, and a refusal. */
@@ -137,17 +137,25 @@ interface Stored {
   }
 }
 
-/** Starts an application, and returns what its profiles have. `packages` are those that it names in package.json. */
-async function profile(t: Test, file: string, source: string, packages: Readonly<Record<string, string>>) {
+/** Starts applications in one program, and reads their profiles. `packages` are those that they name in package.json. */
+async function profile(
+  t: Test,
+  applications: Readonly<Record<string, string>>,
+  packages: Readonly<Record<string, string>>,
+) {
   const links = Object.entries(packages).filter(([name, real]) => name !== real)
+  const files = Object.keys(applications)
+  const imports = files.map(file => (file.endsWith('.cjs') ? `require('./${file}')` : `import './${file}'`))
+  const main = files[0]?.endsWith('.cjs') ? 'main.cjs' : 'main.mjs'
   const cwd = t.testdir({
-    [file]: source,
+    ...applications,
+    [main]: [...imports, "process.stdin.on('end', () => process.exit()).resume()"].join('\n'),
     'package.json': JSON.stringify({ dependencies: packages }),
     node_modules: Object.fromEntries(
       links.map(([name, real]) => [name, t.fixture('symlink', path.join(root, 'node_modules', real))]),
     ),
   })
-  const child = startProcess(t, [process.execPath, '--import', preload, file], {
+  const child = startProcess(t, [process.execPath, '--import', preload, main], {
     cwd,
     stdio: ['pipe', 'pipe', 'pipe'],
     env: { ...environment, PROFILER_PORT: '0' },
@@ -160,19 +168,20 @@ async function profile(t: Test, file: string, source: string, packages: Readonly
   child.stderr?.setEncoding('utf8').on('data', text => {
     errors += text
   })
-  await until(() => /PORT \d+\n/.test(output) && errors.includes('\n'))
-  const [, port] = /PORT (\d+)\n/.exec(output) ?? []
+  await until(() => errors.includes('\n') && output.split(/PORT \S+ \d+\n/).length > files.length)
+  const ports = new Map(Array.from(output.matchAll(/PORT (\S+) (\d+)\n/g), ([, file = '', port]) => [file, port]))
   const [, viewer = ''] = /^Profiler: (http:\S+)\/_profiler\/\n/.exec(errors) ?? []
   const read = async (link: string) => fetch(`${viewer}/_profiler/${link}`)
-  const find = async (target: string) => {
-    const response = await fetch(`http://127.0.0.1:${port}${target}`)
+  const find = async (file: string, target: string) => {
+    const address = `http://127.0.0.1:${ports.get(file)}${target}`
+    const response = await fetch(address)
     const text = await response.text()
     let found: Summary | undefined
     await until(async () => {
       const list = (await (await read('search.json')).json()) as { readonly records: { readonly summary: Summary }[] }
-      found = list.records.map(({ summary }) => summary).find(({ url }) => url.endsWith(target))
+      found = list.records.map(({ summary }) => summary).find(({ url }) => url === address)
       return found !== undefined
-    })
+    }, 20)
     const { data } = (await (await read(`${found?.token}.json`)).json()) as Stored
     const { places = [], spans } = data.events
     /** Each phase, and the functions that were called in it, with their places. */
@@ -247,35 +256,60 @@ const frameworks: Readonly<Record<string, Framework>> = {
   },
 }
 
-/** Others are one copy of CommonJS for both kinds of modules. */
-const twice = ['Express 4', 'Koa', 'Hono']
+/** The programs. Express 4 and Express 5 have one name; the others of CommonJS are one copy for both kinds of modules. */
+const programs: readonly (readonly [ending: '.mjs' | '.cjs', names: readonly string[]])[] = [
+  ['.mjs', ['Express 5', 'Fastify 5', 'Koa', 'Hono']],
+  ['.mjs', ['Express 4', 'Fastify 4', 'Koa with koa-router']],
+  ['.mjs', ['Nest on Express', 'Nest on Fastify']],
+  ['.cjs', ['Express 4', 'Koa', 'Hono']],
+]
 
-for (const [name, { calls, handler, packages, source }] of Object.entries(frameworks)) {
-  for (const file of twice.includes(name) ? ['app.mjs', 'app.cjs'] : ['app.mjs']) {
-    t.test(`${name}, ${file}: profiles have routes, functions, and errors that were answered`, async t => {
-      const { find, stop } = await profile(t, file, file === 'app.cjs' ? toCommonJs(source) : source, packages)
-      const shown = await find('/api/users/7')
-      t.match(shown, {
-        text: '{"id":"7"}',
-        route: 'GET /api/users/:id',
-        controller: handler,
-        exception: null,
-        status: 200,
-      })
-      // Nest has functions of its own before these.
-      const expected = calls.map(call => call.replace('FILE', file))
-      t.strictSame(shown.calls.slice(-expected.length), expected)
-      t.match(await shown.panel('console'), new RegExp(`a user[\\s\\S]*${file}`), 'the log has the line of its message')
-      t.notMatch(await shown.panel('overview'), 'Not recorded')
-      const failed = await find('/api/fail')
-      t.match(failed, { route: 'GET /api/fail', exception: 'RangeError', status: 500 })
-      t.match(await failed.panel('exception'), new RegExp(`The page is broken\\.[\\s\\S]*${file}`))
-      t.match(await find('/api/next'), { route: 'GET /api/next', exception: 'TypeError', status: 500 })
-      const gone = await find('/api/gone')
-      t.match(gone, { route: 'GET /api/gone', status: 404, exceptions: [{ status: 404 }] }, 'it is no crash')
-      t.match(await find('/missing/12'), { route: 'GET /missing/*', status: 404 })
-      if (name.startsWith('Express')) t.match(await find('/two'), { text: 'some', route: /^GET \/one,\/two$/ })
-      await stop()
+for (const [ending, names] of programs) {
+  t.test(`profiles of ${names.join(', ')} in ${ending}`, async t => {
+    const applications = Object.entries(frameworks).filter(([name]) => names.includes(name))
+    t.equal(applications.length, names.length)
+    const fileOf = (name: string) => `${name.toLowerCase().replaceAll(' ', '-')}${ending}`
+    const sources = applications.map(([name, { source }]) => {
+      const text = source.replace('FILE', fileOf(name))
+      return [fileOf(name), ending === '.cjs' ? toCommonJs(text) : text]
     })
-  }
+    const packages = Object.assign({}, ...applications.map(([, { packages }]) => packages))
+    const { find, stop } = await profile(t, Object.fromEntries(sources), packages)
+    for (const [name, framework] of applications) {
+      await t.test(`${name}: routes, functions, and errors that were answered`, t =>
+        checkProfiles(t, name, fileOf(name), framework, find),
+      )
+    }
+    await stop()
+  })
+}
+
+async function checkProfiles(
+  t: Test,
+  name: string,
+  file: string,
+  { calls, handler }: Framework,
+  find: Awaited<ReturnType<typeof profile>>['find'],
+) {
+  const shown = await find(file, '/api/users/7')
+  t.match(shown, {
+    text: '{"id":"7"}',
+    route: 'GET /api/users/:id',
+    controller: handler,
+    exception: null,
+    status: 200,
+  })
+  // Nest has functions of its own before these.
+  const expected = calls.map(call => call.replace('FILE', file))
+  t.strictSame(shown.calls.slice(-expected.length), expected)
+  t.match(await shown.panel('console'), new RegExp(`a user[\\s\\S]*${file}`), 'the log has the line of its message')
+  t.notMatch(await shown.panel('overview'), 'Not recorded')
+  const failed = await find(file, '/api/fail')
+  t.match(failed, { route: 'GET /api/fail', exception: 'RangeError', status: 500 })
+  t.match(await failed.panel('exception'), new RegExp(`The page is broken\\.[\\s\\S]*${file}`))
+  t.match(await find(file, '/api/next'), { route: 'GET /api/next', exception: 'TypeError', status: 500 })
+  const gone = await find(file, '/api/gone')
+  t.match(gone, { route: 'GET /api/gone', status: 404, exceptions: [{ status: 404 }] }, 'it is no crash')
+  t.match(await find(file, '/missing/12'), { route: 'GET /missing/*', status: 404 })
+  if (name.startsWith('Express')) t.match(await find(file, '/two'), { text: 'some', route: /^GET \/one,\/two$/ })
 }

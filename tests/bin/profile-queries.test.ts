@@ -103,15 +103,22 @@ const clients: Readonly<Record<string, Client>> = {
   },
 }
 
-/** Each request makes three queries. */
-const application = (source: string) => `
+/** The file of a client, and its text. It exports the function `query`. */
+const moduleOf = (client: string, { source }: Client): readonly [file: string, text: string] => [
+  `${client.replace(':', '-')}.mjs`,
+  `const place = JSON.parse(process.env.PLACES)['${client}']\n${source}\nexport { query }\n`,
+]
+
+/** A program with the clients of some files. Each request makes three queries of the client whose file its path names. */
+const application = (files: readonly string[]) => `
 import { createServer } from 'node:http'
-const place = JSON.parse(process.env.PLACE)
 process.stdin.on('end', () => process.exit()).resume()
-${source}
+const clients = {}
+for (const file of ${JSON.stringify(files)}) clients[file] = await import('./' + file)
 // Longer than the tests: a connection that is closed when it is used again is an error of fetch.
 const server = createServer({ keepAliveTimeout: 600_000 }, async (message, reply) => {
-  const name = message.url.slice(1)
+  const [, file, name] = message.url.split('/')
+  const { query } = clients[file]
   await query(name, 1)
   await Promise.all([query(name, 2), query(name, 3)])
   reply.end(name)
@@ -126,46 +133,59 @@ interface Answered {
 }
 
 /** What the profile of a request has that it must not have, or lacks. */
-function findWrong(name: string, source: string, { queries, text }: Answered): unknown[] {
-  const names = queries.flatMap(({ text }) => /\br\d+x\b/.exec(text) ?? [])
-  const lines = source.split('\n')
-  const strange = queries.filter(
+function findWrong(name: string, [file, text]: ReturnType<typeof moduleOf>, answered: Answered): unknown[] {
+  const names = answered.queries.flatMap(({ text }) => /\br\d+x\b/.exec(text) ?? [])
+  const lines = text.split('\n')
+  const strange = answered.queries.filter(
     ({ caller, end }) =>
-      end === undefined || caller?.file !== 'app.mjs' || !lines[(caller.line ?? 0) - 1]?.includes('query = '),
+      end === undefined || caller?.file !== file || !lines[(caller.line ?? 0) - 1]?.includes('query = '),
   )
-  const isRight = text === name && names.length === 3 && queries.length === 3 && names.every(each => each === name)
-  return isRight && strange.length === 0 ? [] : [{ name, text, names, strange }]
+  const isRight = answered.text === name && names.length === 3 && names.every(each => each === name)
+  return isRight && answered.queries.length === 3 && strange.length === 0
+    ? []
+    : [{ name, text: answered.text, names, strange }]
 }
 
 t.test('requests at once have their own queries, with their lines', async t => {
-  for (const [client, { expected, lacks, source, start }] of Object.entries(clients)) {
-    await t.test(client, { skip: lacks }, async t => {
-      const place = await start(t)
-      const program = application(source)
-      const { stop, url, viewer } = await startProfiled(t, program, { PLACE: JSON.stringify(place) })
-      const ask = async (name: string): Promise<Answered> => {
-        const response = await fetch(`${url}/${name}`)
-        const text = await response.text()
-        const token = String(response.headers.get('x-debug-token'))
-        // It is stored soon after the response.
-        await until(() =>
-          fetch(`${viewer}/_profiler/${token}.json`).then(
-            ({ ok }) => ok,
-            // The viewer may close an idle connection just when it is used again.
-            () => false,
-          ),
-        )
-        const { data } = await readProfile(viewer, token)
-        return { text, queries: (data.queries?.queries ?? []) as readonly QueryData[] }
-      }
-      const names = Array.from({ length: provenRuns(200) }, (_, index) => `r${index}x`)
-      const answers = await Promise.all(names.map(ask))
+  const usable = Object.entries(clients).filter(([, { lacks }]) => !lacks)
+  const starting = new Map<Client['start'], Promise<object>>()
+  const places: Record<string, object> = {}
+  for (const [client, { start }] of usable) {
+    const place = starting.get(start) ?? start(t)
+    starting.set(start, place)
+    places[client] = await place
+  }
+  const modules = Object.fromEntries(usable.map(([client, each]) => moduleOf(client, each)))
+  const cwd = t.testdir({ node_modules: {}, ...modules })
+  const variables = { PLACES: JSON.stringify(places) }
+  const { stop, url, viewer } = await startProfiled(t, application(Object.keys(modules)), variables, cwd)
+
+  const ask = async (target: string): Promise<Answered> => {
+    const response = await fetch(`${url}/${target}`)
+    const text = await response.text()
+    const token = String(response.headers.get('x-debug-token'))
+    // It is stored soon after the response. The viewer may close an idle connection just when it is used again.
+    const isStored = () =>
+      fetch(`${viewer}/_profiler/${token}.json`).then(
+        ({ ok }) => ok,
+        () => false,
+      )
+    await until(isStored, 50)
+    const { data } = await readProfile(viewer, token)
+    return { text, queries: (data.queries?.queries ?? []) as readonly QueryData[] }
+  }
+
+  for (const [client, each] of Object.entries(clients)) {
+    await t.test(client, { skip: each.lacks }, async t => {
+      const module = moduleOf(client, each)
+      const requests = Array.from({ length: provenRuns(200) }, (_, index) => `r${index}x`)
+      const answers = await Promise.all(requests.map(name => ask(`${module[0]}/${name}`)))
       t.strictSame(
-        answers.flatMap((answer, index) => findWrong(String(names[index]), program, answer)),
+        answers.flatMap((answer, index) => findWrong(String(requests[index]), module, answer)),
         [],
       )
-      t.match(answers[0]?.queries, Array(3).fill({ ...expected({ ...place }), source: 'channel' }))
-      await stop()
+      t.match(answers[0]?.queries, Array(3).fill({ ...each.expected({ ...places[client] }), source: 'channel' }))
     })
   }
+  await stop()
 })

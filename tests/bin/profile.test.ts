@@ -103,7 +103,7 @@ async function findProfile(viewer: string, url: string, outcome = 'complete'): P
     const list = (await (await fetch(`${viewer}/_profiler/search.json?limit=100`)).json()) as { records: Found[] }
     found = list.records.map(({ summary }) => summary).find(each => each.url.endsWith(url) && each.outcome === outcome)
     return found !== undefined
-  })
+  }, 20)
   return (await (await fetch(`${viewer}/_profiler/${found?.token}.json`)).json()) as Found
 }
 

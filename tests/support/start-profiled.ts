@@ -75,6 +75,6 @@ export async function findProfile(viewer: string, url: string, outcome = 'comple
   await until(async () => {
     found = (await listProfiles(viewer)).find(each => each.url.endsWith(url) && each.outcome === outcome)
     return found !== undefined
-  })
+  }, 20)
   return readProfile(viewer, String(found?.token))
 }
