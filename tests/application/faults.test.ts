@@ -190,7 +190,7 @@ for (const environment of ['dev', 'prod']) {
     }
     const faults = listFaults()
     t.ok(faults.length > 400, `there are ${faults.length}`)
-    await run(await startSite(t, environment), provenSample(faults, 50))
+    await run(await startSite(t, environment), provenSample(faults, 25))
     // On a busy machine the others may take as long as this.
     await run(await startSite(t, environment, { answerTimeout: 2_000 }), listHanging())
     t.strictSame(offenders, [])

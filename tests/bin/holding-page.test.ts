@@ -21,7 +21,7 @@ t.test('with broken settings, the reason is shown if no file could close debug o
     ['.env', 'LOG_LEVEL=loud\nDEBUG_KEY=Xk7Canary9Xk7Canary9Xk7Canary9\n', false],
     ['.env', 'LOG_LEVEL=loud\n', true],
   ]
-  for (const [name, content, isShown] of provenSample(files, 3)) {
+  for (const [name, content, isShown] of provenSample(files, 2)) {
     const port = await findPort()
     const folder = mkdtempSync(path.join(tmpdir(), 'broken-settings-'))
     t.teardown(() => rmSync(folder, { recursive: true }))

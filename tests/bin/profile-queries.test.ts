@@ -4,7 +4,7 @@ import { provenRuns } from '#tests/support/sample.ts'
 import { lacksMariadb, startMariadb } from '#tests/support/start-mariadb.ts'
 import { startMongodb } from '#tests/support/start-mongodb.ts'
 import { lacksPostgres, startPostgres } from '#tests/support/start-postgres.ts'
-import { readProfile, startProfiled } from '#tests/support/start-profiled.ts'
+import { type ProfileData, startProfiled } from '#tests/support/start-profiled.ts'
 import { lacksRedis, startRedis } from '#tests/support/start-redis.ts'
 import { until } from '#tests/support/until.ts'
 
@@ -164,15 +164,14 @@ t.test('requests at once have their own queries, with their lines', async t => {
     const response = await fetch(`${url}/${target}`)
     const text = await response.text()
     const token = String(response.headers.get('x-debug-token'))
+    let found: ProfileData | undefined
     // It is stored soon after the response. The viewer may close an idle connection just when it is used again.
-    const isStored = () =>
-      fetch(`${viewer}/_profiler/${token}.json`).then(
-        ({ ok }) => ok,
-        () => false,
-      )
-    await until(isStored, 50)
-    const { data } = await readProfile(viewer, token)
-    return { text, queries: (data.queries?.queries ?? []) as readonly QueryData[] }
+    await until(async () => {
+      const answer = await fetch(`${viewer}/_profiler/${token}.json`).catch(() => undefined)
+      if (answer?.ok) found = (await answer.json()) as ProfileData
+      return found !== undefined
+    }, 50)
+    return { text, queries: (found?.data.queries?.queries ?? []) as readonly QueryData[] }
   }
 
   for (const [client, each] of Object.entries(clients)) {

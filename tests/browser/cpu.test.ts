@@ -6,6 +6,7 @@ import { busyBundle } from '#tests/fixtures/busy-bundle.ts'
 import { needsBrowser, openPage } from '#tests/support/browser.ts'
 import { watch } from '#tests/support/page-checks.ts'
 import { createProfiledKernel } from '#tests/support/profiled-kernel.ts'
+import { provenSample } from '#tests/support/sample.ts'
 import { serveKernel } from '#tests/support/test-server.ts'
 import { until } from '#tests/support/until.ts'
 
@@ -42,7 +43,7 @@ async function sample(page: Page, ask: (target: string) => Promise<string>, hasS
   return link
 }
 
-for (const scripts of ['on', 'off'] as const) {
+for (const scripts of provenSample(['on', 'off'], 1)) {
   t.test(`with scripts ${scripts}, a CPU profile is asked for, and read`, needsBrowser, async t => {
     const { ask, url } = await open(t)
     const page = await openPage(t, { javaScriptEnabled: scripts === 'on' })

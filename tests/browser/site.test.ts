@@ -46,16 +46,17 @@ t.test('pages fit the window, stay on the site, and have their styles', needsBro
       const complaints = watch(page, url)
       await page.goto(url + path)
       const backgrounds = new Set<string>()
-      for (const colorScheme of ['light', 'dark'] as const) {
-        for (const width of [400, 1400]) {
-          await page.emulateMedia({ colorScheme })
-          await page.setViewportSize({ width, height: 900 })
-          const { background, overflow, rules, title: shown } = await lookAt(page)
-          t.match(shown, title)
-          t.equal(overflow, 0, `${width} pixels are enough`)
-          t.ok(rules > 0, 'styles are there')
-          backgrounds.add(background)
-        }
+      for (const [colorScheme, width] of [
+        ['light', 400],
+        ['dark', 1400],
+      ] as const) {
+        await page.emulateMedia({ colorScheme })
+        await page.setViewportSize({ width, height: 900 })
+        const { background, overflow, rules, title: shown } = await lookAt(page)
+        t.match(shown, title)
+        t.equal(overflow, 0, `${width} pixels are enough`)
+        t.ok(rules > 0, 'styles are there')
+        backgrounds.add(background)
       }
       t.strictSame(complaints(), [])
       t.equal(backgrounds.size, 2, 'light and dark differ')

@@ -64,9 +64,7 @@ for (const environment of ['dev', 'prod'] as const) {
     t.strictSame(offenders.splice(0), [], 'sent whole')
     const short = cases.filter(one => one.splitEvery === undefined && toSending(one).bytes.length < shortEnough)
     t.ok(short.length > 200, 'many are short')
-    await forEach(environment === 'prod' ? short : provenSample(short, 40), one =>
-      run(one, { ...toSending(one), pieceLength: 1 }),
-    )
+    await forEach(provenSample(short, 40), one => run(one, { ...toSending(one), pieceLength: 1 }))
     t.strictSame(offenders, [], 'sent byte by byte')
   })
 }

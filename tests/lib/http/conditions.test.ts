@@ -1,3 +1,4 @@
+import assert from 'node:assert'
 import fc from 'fast-check'
 import { Headers } from 'sinfonietta'
 import { t } from 'tap'
@@ -97,9 +98,9 @@ t.test('a verdict follows the steps of RFC 9110, section 13.2.2', async t => {
   )
   const selected = fc.record({ etag: tag, 'last-modified': fc.constant(day) }, { requiredKeys: [] })
   const property = fc.property(request, selected, (asked, has) => {
-    t.equal(check(asked, has), followSteps(asked, has), JSON.stringify([asked, has]))
+    assert.strictEqual(check(asked, has), followSteps(asked, has), JSON.stringify([asked, has]))
   })
-  fc.assert(property, { numRuns: 2_000 })
+  t.doesNotThrow(() => fc.assert(property, { numRuns: 2_000 }))
 })
 
 interface Asked {

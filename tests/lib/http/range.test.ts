@@ -1,3 +1,4 @@
+import assert from 'node:assert'
 import fc from 'fast-check'
 import { t } from 'tap'
 import { parseRange } from '#lib/http/file-response.ts'
@@ -50,9 +51,9 @@ t.test('a range is what counting byte by byte finds', async t => {
   )
   const header = fc.array(spec, { minLength: 1, maxLength: 4 }).map(specs => `bytes=${specs.join(',')}`)
   const property = fc.property(header, fc.integer({ min: 1, max: 12 }), (text, size) => {
-    t.equal(say(parseRange(text, size)), countBytes(text, size), `${text} of ${size}`)
+    assert.strictEqual(say(parseRange(text, size)), countBytes(text, size), `${text} of ${size}`)
   })
-  fc.assert(property, { numRuns: 2_000 })
+  t.doesNotThrow(() => fc.assert(property, { numRuns: 2_000 }))
 })
 
 function say(range: ReturnType<typeof parseRange>): string {

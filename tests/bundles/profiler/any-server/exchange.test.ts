@@ -240,7 +240,7 @@ for (const kind of provenSample(kinds, 2)) {
     const fail = (given: Conversation) => {
       throw new Error(`They differ: ${JSON.stringify(given)}`)
     }
-    await t.resolves(fc.assert(property, { numRuns: provenRuns(300), seed, endOnFailure: true }))
+    await t.resolves(fc.assert(property, { numRuns: provenRuns(100), seed, endOnFailure: true }))
     t.ok(exchanges > count / 2, 'profiles are named')
     const [viewer, ...others] = profiled.errors
     t.match(viewer, /^Profiler: http:\/\/127\.0\.0\.1:\d+\/_profiler\/$/)
@@ -314,7 +314,7 @@ t.test('HTTP/2: the profiler changes no response and no event', async t => {
     t.strictSame(differences, [], JSON.stringify(requests))
     throw new Error('They differ.')
   })
-  await t.resolves(fc.assert(property, { numRuns: provenRuns(300), seed, endOnFailure: true }))
+  await t.resolves(fc.assert(property, { numRuns: provenRuns(100), seed, endOnFailure: true }))
   const [bare, profiled] = sites
   t.strictSame(messagesIn(profiled.errors.slice(1)), messagesIn(bare.errors), 'the same errors are printed')
   for (const { child } of sites) {

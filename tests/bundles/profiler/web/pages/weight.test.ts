@@ -1,10 +1,10 @@
 import { brotliCompressSync } from 'node:zlib'
-import { t } from 'tap'
+import { type Test, t } from 'tap'
 import { keep } from '#tests/support/create-profile.ts'
 import { findAssets } from '#tests/support/find-assets.ts'
 import { askFor, heavyBundle } from '#tests/support/heavy-bundle.ts'
 import { createProfiledKernel, waitForProfile } from '#tests/support/profiled-kernel.ts'
-import { openScreens } from '#tests/support/screens.ts'
+import { openScreens, type Screen } from '#tests/support/screens.ts'
 import { serveKernel, startServer } from '#tests/support/test-server.ts'
 
 const pageLimit = 100_000
@@ -13,22 +13,48 @@ const fullPageLimit = 300_000
 const assetLimit = 60_000
 const toolbarLimit = 1_000
 
-t.test('every page is small, and so are the shared assets', async t => {
+t.test('pages with data for every panel', async t => {
   const { screens, url } = await openScreens(t)
   const ask = async (path: string) => (await fetch(url + path)).text()
-  const pages: string[] = []
-  for (const { name, path } of screens) {
-    const html = await ask(path)
-    pages.push(html)
-    t.ok(Buffer.byteLength(html) <= pageLimit, `${name}: ${Buffer.byteLength(html)} bytes`)
-  }
-  const assets = await findAssets(pages, ask)
+  const pages = new Map<Screen, string>()
+  for (const screen of screens) pages.set(screen, await ask(screen.path))
+  await t.test('every panel of a profile with much data is displayed', t => testPanels(t, pages))
+  await t.test('every page is small, and so are the shared assets', t => testSizes(t, pages, ask))
+  await t.test('the toolbar adds only little to a page', t => testToolbar(t, url))
+})
+
+async function testPanels(t: Test, pages: ReadonlyMap<Screen, string>) {
+  const panels = [...pages].filter(([{ path }]) => path.includes('?panel='))
+  const failed = panels.filter(([, html]) => /cannot be displayed|No data for this panel/.test(html))
+  t.ok(panels.length > 25, `${panels.length} panels`)
+  t.strictSame(
+    failed.map(([{ name }]) => name),
+    [],
+  )
+}
+
+async function testSizes(t: Test, pages: ReadonlyMap<Screen, string>, ask: (path: string) => Promise<string>) {
+  const sizes = Array.from(pages, ([{ name }, html]) => ({ name, size: Buffer.byteLength(html) }))
+  t.strictSame(
+    sizes.filter(({ size }) => size > pageLimit),
+    [],
+  )
+  const assets = await findAssets([...pages.values()], ask)
   const shared = [...assets].filter(([path]) => !path.startsWith('/assets/site/'))
   const scripts = shared.map(([path]) => path.replace(/.*\//, '')).filter(name => name.endsWith('.js'))
   t.strictSame(scripts.toSorted(), ['browser-errors.js', 'profiler.js', 'toolbar.js'], 'no script loads another one')
   const size = shared.reduce((sum, [, text]) => sum + brotliCompressSync(text).length, 0)
   t.ok(size <= assetLimit, `${shared.length} files of ${size} bytes, compressed`)
-})
+}
+
+async function testToolbar(t: Test, url: string) {
+  const bare = await startServer(t)
+  const lengthOf = async (address: string) => Buffer.byteLength(await (await fetch(address)).text())
+  for (const path of ['/star-photo-booth', '/partnership']) {
+    const added = (await lengthOf(url + path)) - (await lengthOf(bare.url + path))
+    t.ok(added >= 0 && added <= toolbarLimit, `${path}: ${added} bytes`)
+  }
+}
 
 t.test('a page of many recorded values is bounded, and has pages of rows', async t => {
   const kernel = await createProfiledKernel(t, { bundles: [heavyBundle] })
@@ -82,14 +108,4 @@ t.test('a page of many calls with long bodies is bounded, and leads to all of a 
   t.match(html, 'The first 4,000 characters are shown. <a href="/_profiler/abc123.json">All of it, as JSON</a>')
   const rows = html.split('<tr id="call-').slice(1)
   t.ok(rows.length > 1 && rows.every(row => row.split('<h3>Response').length === 2), 'each call has its messages')
-})
-
-t.test('the toolbar adds only little to a page', async t => {
-  const { url } = await openScreens(t)
-  const bare = await startServer(t)
-  const lengthOf = async (address: string) => Buffer.byteLength(await (await fetch(address)).text())
-  for (const path of ['/star-photo-booth', '/partnership']) {
-    const added = (await lengthOf(url + path)) - (await lengthOf(bare.url + path))
-    t.ok(added >= 0 && added <= toolbarLimit, `${path}: ${added} bytes`)
-  }
 })

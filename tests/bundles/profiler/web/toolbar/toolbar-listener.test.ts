@@ -196,21 +196,19 @@ t.test('errors are reported from the start of the head', async t => {
 t.test('the last end of a body is found in text and in bytes, as by a full search', async t => {
   const slow = (text: string) => Array.from(text.matchAll(/<\/body\s*>/gi)).at(-1)?.index
   const parts = ['</body>', '</BODY >', '</html>', '<body>', '</', 'é', 'text', '</body']
+  const wrong: string[] = []
   for (let round = 0; round < 500; round++) {
     const text = Array.from(
       { length: round % 7 },
       (_, at) => parts[(round * 31 + at * 17 + at * at) % parts.length],
     ).join('')
     const at = findBodyEnd(text)
-    t.equal(at, slow(text), text)
     const bytes = Buffer.from(text)
     const byte = findBodyEnd(bytes)
-    t.equal(byte === undefined, at === undefined)
-    if (at !== undefined && byte !== undefined) {
-      t.equal(
-        Buffer.from(insertTags(bytes, [0, '<b>'], [byte, '<hr>'])).toString(),
-        insertTags(text, [0, '<b>'], [at, '<hr>']),
-      )
-    }
+    const inText = at === undefined ? undefined : insertTags(text, [0, '<b>'], [at, '<hr>'])
+    const inBytes =
+      byte === undefined ? undefined : Buffer.from(insertTags(bytes, [0, '<b>'], [byte, '<hr>'])).toString()
+    if (at !== slow(text) || inBytes !== inText) wrong.push(text)
   }
+  t.strictSame(wrong, [])
 })
