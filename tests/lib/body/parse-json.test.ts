@@ -24,6 +24,16 @@ t.test('any JSON within the depth is parsed as JSON.parse does, unless its keys 
   t.equal(parseJson('"\\u00e9 __proto__"', 64), 'é __proto__')
 })
 
+t.test('JSON is refused if it is deeper than the limit, and only then, whatever its strings contain', async t => {
+  const stringUnit = fc.constantFrom('[', '{', ']', '}', '"', '\\', 'a')
+  const property = fc.property(fc.jsonValue({ maxDepth: 6, stringUnit }), fc.nat(6), (value, limit) => {
+    const text = JSON.stringify(value)
+    if (walk(value) <= limit) assert.deepStrictEqual(parseJson(text, limit), JSON.parse(text))
+    else assert.throws(() => parseJson(text, limit), { code: 'BODY_JSON_INVALID', message: /nested deeper/ })
+  })
+  t.doesNotThrow(() => fc.assert(property, { numRuns: 1000 }))
+})
+
 t.test('64 levels are accepted and 65 are not, closed or not', async t => {
   t.doesNotThrow(() => parseJson('['.repeat(64) + ']'.repeat(64), 64))
   const refused = { code: 'BODY_JSON_INVALID', status: 400, message: /nested deeper than 64 levels/ }
