@@ -28,10 +28,7 @@ interface ErrorControllerServices {
   readonly thrown: Pick<ThrownFrames, 'find'>
 }
 
-/** Renders pages; a view does. */
-type Pages = Pick<View, 'render'>
-
-type Renderer = (report: ErrorReport, pages: Pages, request: Request) => Response | Promise<Response>
+type Renderer = (report: ErrorReport, pages: ErrorPages, request: Request) => Response | Promise<Response>
 
 /** The media types of error responses. The first one is for clients without a preference. */
 const mediaTypes = ['text/html', 'application/problem+json', 'application/json', 'text/markdown', 'text/plain'] as const
@@ -64,7 +61,7 @@ export function createErrorController({
   directory,
   thrown,
 }: ErrorControllerServices): Controller {
-  const pages = debugGate.isDebug ? view : new KeptPages(view)
+  const pages = debugGate.isDebug ? new ErrorPages(view) : new KeptPages(view)
   return defineController('error_controller', [currentRequest], request => {
     const error = request.attributes.get('exception')
     const report = createErrorReport(error, { request, redactor, directory, isDebug: debugGate.allows(request) })
@@ -123,19 +120,9 @@ function encode(text: string): string {
   return encodeURIComponent(text).replace(/[!'()*]/g, mark => `%${mark.charCodeAt(0).toString(16).toUpperCase()}`)
 }
 
-/** Renders an error as a page: that of production, with the details as text if the client may see them. */
-function renderErrorHtml(report: ErrorReport, pages: Pages, request: Request): Response | Promise<Response> {
-  const { details, locale, status, statusText } = report
-  const title =
-    details === undefined ? `An Error Occurred: ${statusText}` : `${details.message} (${status} ${statusText})`
-  const text = details === undefined ? '' : toErrorText(report)
-  // A question about a mistake of the server is about this request. Other errors explain themselves.
-  const requestId = status >= 500 ? request.id : ''
-  const reference = requestId.slice(0, referenceLength)
-  const [headline, advice] = advise(status)
-  const texts = { title, headline, advice, statusText, requestId, reference, report: text }
-  const model: ErrorPage = { ...texts, status, locale }
-  return Response.html(pages.render(template, model, request))
+/** Renders an error as a page. */
+function renderErrorHtml(report: ErrorReport, pages: ErrorPages, request: Request): Response | Promise<Response> {
+  return Response.html(pages.render(report, request))
 }
 
 const referenceLength = 8
@@ -160,6 +147,33 @@ interface ErrorPage {
   readonly report: string
 }
 
+/** Renders the pages of errors: those of production, with the details as text if the client may see them. */
+class ErrorPages {
+  readonly #view: View
+
+  constructor(view: View) {
+    this.#view = view
+  }
+
+  render(report: ErrorReport, request: Request): string | Promise<string> {
+    const { details, locale, status, statusText } = report
+    const title =
+      details === undefined ? `An Error Occurred: ${statusText}` : `${details.message} (${status} ${statusText})`
+    const text = details === undefined ? '' : toErrorText(report)
+    const requestId = showsRequest(status) ? request.id : ''
+    const reference = requestId.slice(0, referenceLength)
+    const [headline, advice] = advise(status)
+    const texts = { title, headline, advice, statusText, requestId, reference, report: text }
+    const model: ErrorPage = { ...texts, status, locale }
+    return this.#view.render(template, model, request)
+  }
+}
+
+/** A question about a mistake of the server is about one request. Other errors explain themselves. */
+function showsRequest(status: number): boolean {
+  return status >= 500
+}
+
 /** The most pages that are kept: clients may be able to choose the language. */
 const pageLimit = 100
 
@@ -167,7 +181,7 @@ const pageLimit = 100
  * Error pages of production, kept by status and language: scanners cause many. A page is rendered each time if the application
  * has replaced the template, or if the page depends on its request.
  */
-class KeptPages implements Pages {
+class KeptPages extends ErrorPages {
   readonly #view: View
   readonly #pages = new Map<string, string>()
   /** The files with which the pages were rendered, and whether their template is that of the package. */
@@ -175,17 +189,17 @@ class KeptPages implements Pages {
   #isOwn = false
 
   constructor(view: View) {
+    super(view)
     this.#view = view
   }
 
-  render(name: string, model: ErrorPage, request: Request): string | Promise<string> {
-    if (model.requestId !== '' || request.basePath !== '' || !this.#isKept()) {
-      return this.#view.render(name, model, request)
-    }
-    const key = `${model.status} ${model.locale}`
+  override render(report: ErrorReport, request: Request): string | Promise<string> {
+    const { locale, status } = report
+    if (showsRequest(status) || request.basePath !== '' || !this.#isKept()) return super.render(report, request)
+    const key = `${status} ${locale}`
     const kept = this.#pages.get(key)
     if (kept !== undefined) return kept
-    const page = this.#view.render(name, model, request)
+    const page = super.render(report, request)
     if (typeof page === 'string' && this.#pages.size < pageLimit) this.#pages.set(key, page)
     return page
   }
@@ -399,7 +413,8 @@ export function createErrorPreview(view: View): Controller {
     async (code, request) => {
       if (code < 400 || code > 599)
         throw new HttpError(404, `There is no error page for the status ${code}; try 404 or 500.`)
-      const response = await renderErrorHtml({ status: code, statusText: statusText(code), locale: '' }, view, request)
+      const report = { status: code, statusText: statusText(code), locale: '' }
+      const response = await renderErrorHtml(report, new ErrorPages(view), request)
       response.status = code
       return response
     },

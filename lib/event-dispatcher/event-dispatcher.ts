@@ -268,7 +268,7 @@ function callWithOptions(
 }
 
 function finishCall(event: Event, result: unknown, entry: RegisteredListener): void {
-  event.checkResult(result, entry)
+  if (result !== undefined) event.checkResult(result, entry)
   const { failure } = event
   if (failure === undefined) return
   // The next listener is called if the failure is handled.

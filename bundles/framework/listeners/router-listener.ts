@@ -109,8 +109,8 @@ export class RouterListener {
     )
   }
 
-  #createError(createCause: () => Error, create: (options: HttpErrorOptions) => Error): Error {
-    return this.#isDebug ? create({ cause: createCause() }) : withoutStack(() => create({}))
+  #createError(createCause: () => Error, create: (options?: HttpErrorOptions) => Error): Error {
+    return this.#isDebug ? create({ cause: createCause() }) : withoutStack(create)
   }
 }
 
