@@ -124,6 +124,7 @@ function adviseOnServices(cause: unknown, services: object): string {
   if (similar !== undefined) return `: is it the service "${similar}"? Write register({ ${similar} })`
   const [, owner = '', method = ''] = /(\w+)\.(\w+) is not a function$/.exec(message) ?? []
   if (owner === 'app') {
+    if (method === 'use') return ': use app.dispatcher.on(RequestEvent, listener)'
     const hasMethod = (service: unknown) => typeof readProperty(service, method) === 'function'
     const fitting = Object.keys(services).filter(name => hasMethod(readProperty(services, name)))
     if (fitting.length > 0) return `: use ${fitting.map(name => `app.${name}.${method}()`).join(' or ')}`

@@ -610,7 +610,9 @@ const inRegister: readonly Mistake<Application>[] = [
     // @ts-expect-error
     [(app: Application) => app.get('a', '/a', answer), 'app.get is not a function: use app.routes.get()'],
     // @ts-expect-error
-    [(app: Application) => app.use(answer), 'app.use is not a function: it has the services settings'],
+    [(app: Application) => app.use(answer), 'app.use is not a function: use app.dispatcher.on(RequestEvent, listener)'],
+    // @ts-expect-error
+    [(app: Application) => app.listen(80), 'app.listen is not a function: it has the services settings'],
     // @ts-expect-error
     [({ healthChecks }: Application) => healthChecks.add({}), 'it is a list: use push()'],
   ].map(([make, ...parts]) => [
