@@ -2,6 +2,7 @@ import { type Test, t } from 'tap'
 import { needsBrowser, openPage } from '#tests/support/browser.ts'
 import { watch } from '#tests/support/page-checks.ts'
 import {
+  findExtraStyles,
   findMisfits,
   findScripted,
   findSmallTargets,
@@ -17,6 +18,7 @@ t.test('the screens, in one browser', needsBrowser, async t => {
   await t.test('each layout fits, can be read, stays on the site, complains of nothing, and passes axe', t =>
     testWindows(t, site),
   )
+  await t.test('a panel has four styles of text, and fingers can touch what it offers', t => testPanels(t, site))
   await t.test('without scripts, some screens say the same, and the keyboard reaches everything there', t =>
     testSome(t, site),
   )
@@ -41,10 +43,23 @@ async function testWindows(t: Test, site: Screens) {
   for (const [index, { path }] of screens.entries()) {
     const size = windows[index % windows.length] as (typeof windows)[number]
     found.push(...(await findViolationsIn(page, site.url + path, [size])), ...(await findMisfits(page, [size.width])))
-    if (size.width === 400 && path.startsWith('/_profiler/')) found.push(...(await findSmallTargets(page)))
   }
   t.strictSame(found, [])
   t.strictSame(complaints(), [])
+}
+
+/** Opens all panels on a narrow screen for fingers. */
+async function testPanels(t: Test, { screens, url }: Screens) {
+  const page = await openPage(t, { hasTouch: true })
+  await page.setViewportSize({ width: 400, height: 900 })
+  const panels = screens.filter(({ name }) => name.startsWith('panel ') || name === 'CPU profile')
+  t.ok(panels.length > 15)
+  const found: string[] = []
+  for (const { path } of panels) {
+    await page.goto(url + path)
+    found.push(...(await findExtraStyles(page)), ...(await findSmallTargets(page)))
+  }
+  t.strictSame(found, [])
 }
 
 async function testSome(t: Test, site: Screens) {

@@ -20,6 +20,8 @@ export const needsBrowser: { readonly skip: string | false } = {
 /** What a page cannot change after it was opened. Sizes and media are changed by its methods. */
 export interface PageOptions {
   readonly javaScriptEnabled?: boolean
+  /** A finger instead of a mouse. */
+  readonly hasTouch?: boolean
   readonly timezoneId?: string
 }
 

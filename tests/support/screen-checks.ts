@@ -97,19 +97,77 @@ export async function findMisfits(page: Page, widths: readonly number[]): Promis
   return found.map(text => `${page.url()}: ${text}`)
 }
 
+/** A title, text, labels and code. */
+const mostStyles = 4
+
+/** In the browser: the styles of the texts of a panel, each with a text that has it, those of the most texts first. */
+const listStyles = `(() => {
+  const styles = new Map()
+  const texts = document.createTreeWalker(document.querySelector('#panel'), NodeFilter.SHOW_TEXT)
+  const range = document.createRange()
+  while (texts.nextNode()) {
+    const { data, parentElement } = texts.currentNode
+    if (data.trim() === '' || !parentElement.checkVisibility()) continue
+    range.selectNodeContents(texts.currentNode)
+    // Texts for screen readers have the size of a point.
+    if (range.getClientRects().length === 0 || parentElement.getBoundingClientRect().width <= 1) continue
+    const { fontFamily, fontSize, fontStyle, fontWeight, letterSpacing, textTransform } = getComputedStyle(parentElement)
+    const style = [fontSize, fontWeight, fontStyle, fontFamily.split(',')[0], textTransform, letterSpacing].join(' ')
+    const { count, text } = styles.get(style) ?? { count: 0, text: data.trim().slice(0, 30) }
+    styles.set(style, { count: count + 1, text })
+  }
+  return [...styles].sort(([, a], [, b]) => b.count - a.count).map(([style, { text }]) => style + ': ' + text)
+})()`
+
+/** The styles of the text of the open panel, with its details open, that are too many; colours are left out. */
+export async function findExtraStyles(page: Page): Promise<string[]> {
+  await page.evaluate(unfold)
+  const styles = await page.evaluate<string[]>(listStyles)
+  return styles.slice(mostStyles).map(text => `${page.url()} has text of one more style: ${text}`)
+}
+
 /** Pixels that a finger needs. */
 const leastTarget = 40
 
-/** The links of badges, tokens, rows and menus of the open page that are lower than a finger needs. */
+/**
+ * In the browser: what a finger hits above and below the middle of each control that is in sight. Links of sentences stay in their
+ * lines, and marks of charts at their time.
+ */
+const listSmallTargets = `(() => {
+  const links = 'a[href], [role="link"]'
+  const controls = links + ', button, summary, select, textarea, input:not(label *), label:has(input)'
+  const small = []
+  const menus = [...document.querySelectorAll('details[data-menu]')]
+  for (const menu of menus) menu.open = false
+  for (const control of document.querySelectorAll(controls)) {
+    const menu = control.localName === 'summary' ? undefined : menus.find(menu => menu.contains(control))
+    if (menu) menu.open = true
+    const isSentence = control.matches(links) && control.closest('p, pre, .prose') !== null
+    const isMark = control.closest('svg') !== null && control.closest('.flame') === null
+    const isPart = control.parentElement.closest(controls) !== null
+    if (control.checkVisibility({ visibilityProperty: true, opacityProperty: true }) && !isSentence && !isMark && !isPart) {
+      control.scrollIntoView({ block: 'nearest', inline: 'nearest' })
+      const { height, width, x, y } = (control.closest('svg') ? control.querySelector('rect') : control).getClientRects()[0] ?? new DOMRect()
+      const isHit = below => control.contains(document.elementFromPoint(x + width / 2, y + height / 2 + below)?.closest(controls) ?? null)
+      const reach = ${leastTarget} / 2 - 1
+      // A bar may be narrower than a point.
+      if (width > 2 && isHit(0) && !(isHit(-reach) && isHit(reach))) {
+        small.push(control.localName + ' of ' + Math.round(height) + ' pixels: ' + control.textContent.trim().slice(0, 20))
+      }
+    }
+    if (menu) menu.open = false
+  }
+  return [...new Set(small)]
+})()`
+
+/** The controls of the open page that are lower than a finger needs. */
 export async function findSmallTargets(page: Page): Promise<string[]> {
-  const targets =
-    'a.badge, a.pill, .token-link, .entry, .panel-link, .quick-filter, .export a, .export button, .button, select'
-  const small = await page.evaluate<string[]>(`[...document.querySelectorAll('${targets}')]
-    .filter(target => target.checkVisibility() && target.closest('p, pre') === null)
-    .map(target => [target, target.getBoundingClientRect()])
-    .filter(([, { height }]) => height > 0 && Math.round(height) < ${leastTarget})
-    .map(([target, { height }]) => target.localName + '.' + target.className + ' of ' + Math.round(height) + ' pixels: ' + target.textContent.trim().slice(0, 20))`)
-  return [...new Set(small)].map(text => `${page.url()}: ${text}`)
+  await page.evaluate(unfold)
+  const { width } = page.viewportSize() ?? { width: 400 }
+  // Nothing is out of sight, and nothing sticks to an edge.
+  const height = await page.evaluate<number>('document.documentElement.scrollHeight')
+  await page.setViewportSize({ width, height })
+  return (await page.evaluate<string[]>(listSmallTargets)).map(text => `${page.url()}: ${text}`)
 }
 
 /** The text of a page that can be seen, without the masthead, whose search and themes need scripts. */

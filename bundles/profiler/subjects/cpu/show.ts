@@ -124,7 +124,7 @@ function viewSpot(
 
 /** Calls as bars below their callers. The width of a bar is the time of its call. */
 interface FlameGraph {
-  readonly height: number
+  readonly rows: number
   /** The lines of the axis, which shows how much CPU time a width is. */
   readonly ticks: readonly { readonly x: string; readonly label: string }[]
   readonly bars: readonly FlameBar[]
@@ -136,7 +136,7 @@ interface FlameGraph {
   readonly folded: number
 }
 
-/** A bar: `x` and `width` are in percent of the picture, `y` is in pixels. */
+/** A bar: `x` and `width` are in percent of the picture. */
 interface FlameBar {
   readonly index: number
   /** The index of the bar above it. */
@@ -146,7 +146,7 @@ interface FlameBar {
   readonly text: string
   readonly origin: StoredFunction['origin']
   readonly x: string
-  readonly y: number
+  readonly row: number
   readonly width: string
   readonly label: 'none' | 'wide' | 'always'
   /** The address that shows it in the whole width. */
@@ -162,8 +162,6 @@ interface FlameOptions {
   /** The address of the flame graph of a call. */
   readonly linkTo: (frame: StoredSample | undefined) => string
 }
-
-const rowHeight = 22
 
 const leastShare = 0.0015
 
@@ -200,7 +198,7 @@ function drawFlameGraph({ busy, calls, roots }: StoredCpu, options: FlameOptions
       text: describe(run, busy),
       origin: last.called.origin,
       x: toPercent(100 * at.x),
-      y: at.row * rowHeight,
+      row: at.row,
       width: toPercent(100 * Math.max(0, Math.min(share, 1 - at.x))),
       label: share >= labelShare.always ? 'always' : share >= labelShare.wide ? 'wide' : 'none',
       link: linkTo(last),
@@ -219,7 +217,7 @@ function drawFlameGraph({ busy, calls, roots }: StoredCpu, options: FlameOptions
   if (frame === undefined) drawAll(roots, { x: 0, row: 0, parent: -1 })
   else draw(frame, { x: 0, row: 0, parent: -1 })
   return {
-    height: (depth + 1) * rowHeight,
+    rows: depth + 1,
     ticks: listTicks(createAxis(whole, whole), wholeWindow).map(({ label, x }) => ({ x: toPercent(x), label })),
     bars,
     callers: callersOf(frame).map(call => ({ name: call.called.name, link: linkTo(call) })),

@@ -286,7 +286,7 @@ t.test('a controller and a sub-request have their places; those of rows with oth
     plainEquals(await show('events', { profile: createProfile({ events: { spans: list } }, named), children: [child] }))
   const html = await render(spans)
   const place = '<small><span class="place" data-at="1">bundles/site/site-bundle.ts:'
-  t.match(html, `<p class="chips">${place}`, 'the controller')
+  t.match(html, `<div class="chips">${place}`, 'the controller')
   t.match(html, `Sub-Request star_photo_booth</a> ${place}`)
   t.match(await render(spans.toSpliced(1, 1)), `star_photo_booth ${place}`, 'a controller without others within')
 })
