@@ -150,8 +150,8 @@ const listSmallTargets = `(() => {
       const { height, width, x, y } = (control.closest('svg') ? control.querySelector('rect') : control).getClientRects()[0] ?? new DOMRect()
       const isHit = below => control.contains(document.elementFromPoint(x + width / 2, y + height / 2 + below)?.closest(controls) ?? null)
       const reach = ${leastTarget} / 2 - 1
-      // A bar may be narrower than a point.
-      if (width > 2 && isHit(0) && !(isHit(-reach) && isHit(reach))) {
+      // A bar may be too narrow for a point of its own.
+      if (width > 8 && isHit(0) && !(isHit(-reach) && isHit(reach))) {
         small.push(control.localName + ' of ' + Math.round(height) + ' pixels: ' + control.textContent.trim().slice(0, 20))
       }
     }
