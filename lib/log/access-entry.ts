@@ -26,7 +26,8 @@ export class AccessKind {
     let start = this.#start
     let middle = this.#middle
     if (start !== '') {
-      if (!plainText.test(requestId + client)) return undefined
+      // Two tests of texts that exist take less time than one of a text that is made of them.
+      if (!plainText.test(requestId) || !isPlainClient(client)) return undefined
     } else {
       const { message, method, path, route, status } = this
       // One test of all texts takes less than half of the time of six. The message has no other texts.
@@ -45,6 +46,15 @@ export class AccessKind {
     this.#start = joinParts(start)
     this.#middle = joinParts(middle)
   }
+}
+
+/** The last client whose text is plain: a proxy, or a few clients, send most requests. */
+let plainClient = ''
+
+function isPlainClient(client: string): boolean {
+  if (client !== plainClient && !plainText.test(client)) return false
+  plainClient = client
+  return true
 }
 
 /** Printable ASCII without the two characters that JSON escapes. */

@@ -187,6 +187,9 @@ class LogWriter {
   #entries: WaitingEntry[] = []
   #timer: NodeJS.Timeout | undefined
   #ms = Number.NaN
+  #second = Number.NaN
+  /** The time of the second as ISO 8601, without milliseconds. */
+  #start = ''
   #time = ''
 
   constructor({ format, stream }: LoggerOptions) {
@@ -239,12 +242,16 @@ class LogWriter {
     return lines.join('')
   }
 
-  /** A time as ISO 8601. The text of the last one is kept: to make it costs half as much as the rest of a line. */
+  /** A time as ISO 8601. The texts of the last time and second are kept: to make one costs half as much as the rest of a line. */
   toTime(ms: number): string {
-    if (ms !== this.#ms) {
-      this.#time = new Date(ms).toISOString()
-      this.#ms = ms
+    if (ms === this.#ms) return this.#time
+    const second = Math.floor(ms / 1000)
+    if (second !== this.#second) {
+      this.#start = new Date(ms).toISOString().slice(0, -'000Z'.length)
+      this.#second = second
     }
+    this.#time = `${this.#start}${String(ms - second * 1000).padStart(3, '0')}Z`
+    this.#ms = ms
     return this.#time
   }
 

@@ -556,6 +556,20 @@ t.test('the mistake of a client is logged without a stack', async t => {
   t.strictSame(lines().slice(2), ['  HttpError [HTTP_ERROR]: not here', '  caused by Error: why'])
 })
 
+t.test('each line has its time in ISO 8601, whatever the time of the line before', t => {
+  const nearby = fc.integer({ min: -1500, max: 1500 }).map(ms => new Date(ms))
+  const dates = fc.array(fc.oneof(nearby, fc.date({ noInvalidDate: true })), { minLength: 1, maxLength: 6 })
+  const property = fc.property(dates, moments => {
+    let moment = now
+    const { logger, lines } = createTestLogger({ format: 'json', clock: () => moment })
+    for (moment of moments) logger.info('')
+    const times = lines().map(line => parse(line).time)
+    return times.join() === moments.map(each => each.toISOString()).join()
+  })
+  t.equal(fc.check(property, { numRuns: 1000 }).counterexample, null)
+  t.end()
+})
+
 t.test('the default clock is that of the machine', async t => {
   const chunks: string[] = []
   const before = Date.now()
