@@ -10,7 +10,6 @@ const serverShape: ShapeOf<NodeServerOptions> = {
   answerTimeout: 'number',
   idleTimeout: 'number',
   nodeMessages: 'boolean',
-  isBackground: 'boolean',
 }
 
 /** Creates the server of a booted application. By default it trusts the proxies of the application's settings. */

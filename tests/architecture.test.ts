@@ -146,6 +146,7 @@ const subjectOf = (file: string) => /^bundles\/profiler\/subjects\/[^/]+\//.exec
 const subjectLists = [
   'bundles/profiler/subjects/schemas.ts',
   'bundles/profiler/subjects/recorded.ts',
+  'bundles/profiler/subjects/recorded-by-kernels.ts',
   'bundles/profiler/subjects/rules.ts',
   'bundles/profiler/subjects/views.ts',
 ]

@@ -1,18 +1,40 @@
+import path from 'node:path'
 import type { Bundle } from '../../kernel/bundle.ts'
-import { isOfServer, recordServers } from './any-server/exchange.ts'
-import { type BundleOptions, createBundle, type ServerRecorder } from './create-bundle.ts'
+import { Response } from '../../lib/http/response.ts'
+import { packageDirectory } from '../../lib/package.ts'
+import { home } from './profile/links.ts'
+import { addScreens } from './screens.ts'
+import type { ServerRecorder } from './server-recorder.ts'
+import { profilerSettings } from './web/settings.ts'
 
-/** The options of a viewer. */
-export interface ViewerOptions
-  extends Required<Pick<BundleOptions, 'storage' | 'armFile'>>,
-    Omit<ServerRecorder, 'isOfServer' | 'recordServers'> {}
+/** Creates the bundle of a kernel that only shows profiles: those that a recorder makes of the requests of other servers. */
+export function createViewerBundle(recorder: ServerRecorder): Bundle {
+  const { profiler, replaySecret: secret, storage } = recorder
+  return {
+    name: 'profiler',
+    isCore: true,
+    templates: path.join(packageDirectory, 'templates/profiler'),
+    settings: profilerSettings,
 
-/**
- * Creates the bundle of a kernel that only shows profiles: those of the requests of all other servers of the process. They are recorded
- * from the signal `server.listening` on, which names the address of the pages.
- */
-export function createViewerBundle({ armFile, storage, ...options }: ViewerOptions): Bundle {
-  // Other servers have no probes of a kernel, and their assets are a part of what they do.
-  const ignoredPaths = ['/.well-known/appspecific/com.chrome.devtools.json']
-  return createBundle({ armFile, storage, ignoredPaths }, { isOfServer, recordServers, ...options })
+    register(app) {
+      addScreens(app, recorder, {
+        isViewer: true,
+        async loadReplayer() {
+          const { ServerReplayer } = await import('./insight/replay/server-replayer.ts')
+          return new ServerReplayer({ profiler, storage, secret })
+        },
+      })
+      recorder.signals.on('profile.saved', summary => app.signals.emit('profile.saved', summary))
+      app.routes.get('_profiler_viewer', '/', () => Response.redirect(home))
+      // The error of a missing route would be logged, as if it were one of the application.
+      app.routes.add({
+        name: '_profiler_viewer_missing',
+        path: '/{*_rest}',
+        defaults: { _log: false },
+        controller: () => Response.text(`Only the profiler is here: ${home}\n`, { status: 404 }),
+      })
+    },
+
+    close: () => recorder.close(),
+  }
 }

@@ -5,7 +5,7 @@ import { EventStream } from '../../lib/http/event-stream.ts'
 import type { Response } from '../../lib/http/response.ts'
 import { SERVER_LISTEN_FAILED, SERVER_PORT_TAKEN, SERVER_TLS_INVALID } from './errors.ts'
 import type { Exchanges } from './exchanges.ts'
-import { type MessageClasses, nodeMessageClasses } from './messages.ts'
+import type { MessageClasses } from './messages.ts'
 
 /** The certificate and the private key of a server for `https:`, as PEM texts. */
 export interface TlsIdentity {
@@ -28,7 +28,7 @@ export const keepAliveTime: number = timeouts.keepAliveTimeout + 1_000
 export async function createServer(
   listener: RequestListener,
   identity: TlsIdentity | undefined,
-  messages: MessageClasses = nodeMessageClasses,
+  messages: MessageClasses = {},
 ): Promise<Server | TlsServer> {
   const options = { ...timeouts, ...messages }
   if (identity === undefined) return marked(createHttpServer(options, listener))

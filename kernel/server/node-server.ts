@@ -51,8 +51,6 @@ export interface NodeServerOptions {
    * default.
    */
   readonly nodeMessages?: boolean
-  /** Whether the process may end while the server listens and has connections. `false` by default. */
-  readonly isBackground?: boolean
 }
 
 /** The most milliseconds between two checks of the open exchanges. */
@@ -88,7 +86,7 @@ export class NodeServer {
    * @throws SERVER_PORT_TAKEN SERVER_LISTEN_FAILED SERVER_TLS_INVALID
    */
   async listen(host: string, port: number, socket?: number): Promise<string> {
-    const { answerTimeout, identity, idleTimeout, isBackground = false, nodeMessages = false } = this.#options
+    const { answerTimeout, identity, idleTimeout, nodeMessages = false } = this.#options
     const messages = nodeMessages ? nodeMessageClasses : fastMessageClasses()
     const server = await createServer((message, target) => this.#receive(message, target), identity, messages)
     // The client waits for `100 Continue` before it sends the body: the server answers that when the body is read.
@@ -101,9 +99,7 @@ export class NodeServer {
       void this.#refuse({ code: 'CONNECT' }, socket as Socket)
     })
     server.on('upgrade', (message, _socket, head) => void this.#upgrade(message, head, server))
-    if (isBackground) server.unref()
     const keep = (socket: Socket) => {
-      if (isBackground) socket.unref()
       if (this.#sockets.has(socket)) return
       this.#sockets.add(socket)
       socket.on('close', () => this.#sockets.delete(socket))

@@ -393,7 +393,7 @@ t.test('the client of a server that listens on all addresses is named by its add
   t.equal((await findProfile(viewer, '/everywhere')).summary.ip, '127.0.0.1')
 })
 
-t.test('the start loads what records requests, and no schema, rule or page of profiles', async t => {
+t.test('the start loads what records requests, and no kernel, schema, rule or page of profiles', async t => {
   const directory = t.testdir({ 'app.mjs': '', coverage: {}, node_modules: {} })
   const coverage = path.join(directory, 'coverage')
   // Tap would add its own options, and collect the coverage itself.
@@ -412,11 +412,11 @@ t.test('the start loads what records requests, and no schema, rule or page of pr
   )
   t.ok(own.includes(pathToFileURL(preload).href), 'the coverage lists the loaded files')
   const unwanted =
-    /\/node_modules\/(?:valibot|handlebars)\/|\/(?:data|show|rules)\.js$|\/(?:pages|panels|findings|redis)\//
+    /\/node_modules\/(?:valibot|handlebars|path-to-regexp)\/|\/(?:data|show|rules|kernel|screens|view)\.js$|\/(?:framework|insight|pages|panels|redis|session)\//
   t.strictSame(
     loaded.filter(url => unwanted.test(url)),
     [],
   )
   // Each module takes about half a millisecond of the start.
-  t.ok(own.length <= 220, `${own.length} modules are loaded`)
+  t.ok(own.length <= 160, `${own.length} modules are loaded`)
 })

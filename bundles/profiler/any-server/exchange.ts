@@ -9,7 +9,7 @@ import { Headers } from '../../../lib/http/headers.ts'
 import { type Connection, Request } from '../../../lib/http/request.ts'
 import { isBodiless, Response } from '../../../lib/http/response.ts'
 import type { Logger } from '../../../lib/log/logger.ts'
-import { profileLink } from '../profile/links.ts'
+import { isOwnPath, profileLink } from '../profile/links.ts'
 import { middlewarePart } from '../record/middleware-trace.ts'
 import type { Profiler } from '../record/profiler.ts'
 import { replayAttribute } from '../record/recording-policy.ts'
@@ -29,7 +29,7 @@ declare module '../../../lib/http/request.ts' {
 }
 
 /** The services that record the requests of servers. */
-interface ExchangeServices {
+export interface ExchangeServices {
   readonly profiler: Profiler
   readonly context: RequestContext
   readonly debugGate: Pick<DebugGate, 'allows' | 'identify'>
@@ -40,10 +40,8 @@ interface ExchangeServices {
   readonly viewer: string
   /** The secret in the mark of a replay. */
   readonly replaySecret: string
-  /** Whether a path is one of the pages of the profiler. Absent if they are on a port of their own only. */
-  readonly isOwnPath?: ((path: string) => boolean) | undefined
-  /** Answers a request for such a page. */
-  readonly answerOwn?: (message: IncomingMessage, reply: ServerResponse) => void
+  /** Answers a request for a page of the profiler. Absent if these are on a port of their own only. */
+  readonly answerOwn?: ((message: IncomingMessage, reply: ServerResponse) => void) | undefined
   /** Absent if pages get no toolbar. */
   readonly addToolbar?: AddToolbar | undefined
   /** Called before the first request, when the application has started: whether requests are recorded. */
@@ -52,7 +50,7 @@ interface ExchangeServices {
 
 /** Records the requests of all servers of the process but those of kernels, until the returned function is called. */
 export function recordServers(services: ExchangeServices): () => void {
-  const { answerOwn, context, debugGate, isOwnPath, logger, onFirst, profiler, replaySecret } = services
+  const { answerOwn, context, debugGate, logger, onFirst, profiler, replaySecret } = services
   const ownMessages = new WeakSet<ServerMessage>()
   let isRecording: boolean | undefined
   listenToFrameworks()
@@ -70,7 +68,7 @@ export function recordServers(services: ExchangeServices): () => void {
       if (original !== undefined) request.attributes.set(replayAttribute, original)
       // Before the trace begins: it may read a file of the system.
       debugGate.identify(request)
-      if (isOwnPath?.(request.path) && debugGate.allows(request)) {
+      if (answerOwn !== undefined && isOwnPath(request.path) && debugGate.allows(request)) {
         ownMessages.add(message)
         return undefined
       }
@@ -93,11 +91,6 @@ export function recordServers(services: ExchangeServices): () => void {
     stopFrameworks()
     stopServers()
   }
-}
-
-/** Whether a request is one of another server. */
-export function isOfServer(request: Request): boolean {
-  return request instanceof ServerRequest
 }
 
 /** Bytes of a body that are kept: more is not parsed. */

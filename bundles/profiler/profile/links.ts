@@ -133,6 +133,14 @@ export function listLink(parameters: Readonly<Record<string, string>>, token = '
   return `${home}${encode(token)}/search/results?${new URLSearchParams(parameters)}`
 }
 
+/** Each path of the profiler begins with one of these. They have no slash at the end, which the router adds. */
+const beginnings: readonly string[] = [home, toolbarLink('')].map(link => link.slice(0, -1))
+
+/** Whether a path is one of the profiler. */
+export function isOwnPath(path: string): boolean {
+  return beginnings.some(beginning => `${path}/`.startsWith(`${beginning}/`))
+}
+
 function encode(text: string): string {
   return encodeURIComponent(text.toWellFormed())
 }

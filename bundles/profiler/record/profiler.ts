@@ -48,7 +48,7 @@ interface ProfilerServices extends ProfileMakerServices {
   /** Called when the trace of a main request has begun. */
   readonly onBegin: (trace: Trace) => void
   /** Whether a main request is one for the profiler's own pages, which are not recorded. */
-  readonly isForProfiler: (request: Request) => boolean
+  readonly isForProfiler?: ((request: Request) => boolean) | undefined
 }
 
 /**
@@ -133,7 +133,7 @@ export class Profiler {
     const { isForProfiler, logger, policy } = this.#services
     const parent = this.find(request.parent)
     const isWanted =
-      request.parent === undefined ? !isForProfiler(request) && policy.wants(request) : parent !== undefined
+      request.parent === undefined ? !isForProfiler?.(request) && policy.wants(request) : parent !== undefined
     if (!isWanted) return undefined
     const token = drawToken(token => this.#maker.knows(token), this.#draw)
     if (token === undefined) {

@@ -1,4 +1,5 @@
-import type { Application, Foundation } from '../../../kernel/bundle.ts'
+import type { Foundation } from '../../../kernel/bundle.ts'
+import type { Declaring } from '../../../kernel/controller.ts'
 import type { View } from '../../../lib/view/view.ts'
 import type { FindRunning, ListenerSites } from './code-places.ts'
 import type { ProfileCollector } from './collect.ts'
@@ -6,24 +7,45 @@ import type { ContentCopier } from './copy.ts'
 import type { Profiler } from './profiler.ts'
 import type { FindTrace, Trace } from './trace.ts'
 
+/** What subjects use of the process. */
+export type RecordedProcess = Pick<
+  Foundation,
+  | 'bundles'
+  | 'collectors'
+  | 'config'
+  | 'context'
+  | 'debugGate'
+  | 'directory'
+  | 'dispatcher'
+  | 'logger'
+  | 'queries'
+  | 'redactor'
+  | 'reservedCollectors'
+  | 'settings'
+  | 'signals'
+>
+
+/** What subjects use of an application. One without a kernel declares nothing. */
+export type RecordedApplication = RecordedProcess & Declaring
+
 /**
  * What a subject records, in the order in which its functions are called. They are called once for each application. A function
  * that starts to observe returns the functions that stop it. `subjects/recorded.ts` lists the subjects.
  */
 export interface RecordedSubject {
   /** Called when the process starts: for what no request starts, and for what bundles log or print while they are registered. */
-  observeProcess?(foundation: Foundation, services: ProcessServices): readonly Stop[]
+  observeProcess?(process: RecordedProcess, services: ProcessServices): readonly Stop[]
   /** Returns a view that renders as this one does, and records it. */
   traceView?(view: View, findTrace: FindTrace): View
   /**
    * Creates its collectors: they make the parts of a profile, counts of its summary, and entries of the header `server-timing`.
    * The names of the parts are those of `subjects/schemas.ts`.
    */
-  createCollectors(app: Application, services: CollectorServices): readonly ProfileCollector[]
+  createCollectors(app: RecordedApplication, services: CollectorServices): readonly ProfileCollector[]
   /** Called when the bundle is registered: for what requests do. */
-  observeRequests?(app: Application, services: RequestServices): readonly Stop[]
-  /** Called when the kernel has booted: for what libraries publish. Earlier, it would record the start of the application. */
-  observeLibraries?(app: Application, services: RequestServices): readonly Stop[]
+  observeRequests?(app: RecordedApplication, services: RequestServices): readonly Stop[]
+  /** Called when the application has started: for what libraries publish. Earlier, it would record the start. */
+  observeLibraries?(app: RecordedApplication, services: RequestServices): readonly Stop[]
 }
 
 /** Ends an observation. */

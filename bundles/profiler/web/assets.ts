@@ -1,6 +1,7 @@
 import { createHash } from 'node:crypto'
 import { readdirSync, readFileSync } from 'node:fs'
 import path from 'node:path'
+import { packageDirectory } from '../../../lib/package.ts'
 import { home } from '../profile/links.ts'
 
 /** A file that the pages of the profiler need. */
@@ -82,6 +83,11 @@ export class Assets {
     this.#files = files
     return files
   }
+}
+
+/** The files of the package. */
+export function createAssets(): Assets {
+  return new Assets(path.join(packageDirectory, 'bundles/profiler/assets'), path.join(import.meta.dirname, '../client'))
 }
 
 function joinStyles(folder: string): Buffer {

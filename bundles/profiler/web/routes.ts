@@ -17,10 +17,10 @@ import {
   cpuLink,
   dataForms,
   home,
+  isOwnPath,
   openEditorLink,
   routesLink,
   stateLink,
-  toolbarLink,
 } from '../profile/links.ts'
 import type { Assets } from './assets.ts'
 import { PROFILER_ASSET_UNKNOWN } from './errors.ts'
@@ -176,14 +176,6 @@ function hasOwnOrigin({ headers, origin }: Pick<Fetch, 'headers' | 'origin'>): b
   return from === null || from === origin
 }
 
-/** Each path of the profiler begins with one of these. They have no slash at the end, which the router adds. */
-const beginnings: readonly string[] = [home, toolbarLink('')].map(link => link.slice(0, -1))
-
-/** Whether a path is one of the profiler. */
-export function isOwnPath(path: string): boolean {
-  return beginnings.some(beginning => `${path}/`.startsWith(`${beginning}/`))
-}
-
 /** Whether a request is for a path of the profiler, and its client may not see debug output. */
 export function isRefused(request: Request, debugGate: Pick<DebugGate, 'allows'>): boolean {
   return isOwnPath(request.path) && !debugGate.allows(request)
@@ -204,7 +196,7 @@ export type FindOwnPage = (request: Request) => 'match' | 'redirect' | undefined
 export function createFindOwnPage(routes: RouteCollection, controllers: ReadonlySet<unknown>): FindOwnPage {
   let matcher: RouteMatcher | undefined
   return request => {
-    if (!beginnings.some(beginning => request.path.startsWith(beginning))) return undefined
+    if (!isOwnPath(request.path)) return undefined
     // At the first request, all bundles have added their routes.
     matcher ??= new RouteMatcher(routes)
     const match = matcher.match(request)

@@ -1,8 +1,9 @@
-import { type BundleSettings, defineSettings } from '../../../lib/env/settings.ts'
+import { type BundleSettings, defineSettings, type Settings } from '../../../lib/env/settings.ts'
 import { asFlag, asListOf, asMilliseconds, asRatio, asRedisUrl, type Conversion } from '../../../lib/text/conversion.ts'
+import type { SamplingOptions } from '../record/recording-policy.ts'
 
 /** The values of the profiler's settings. */
-export interface ProfilerSettings {
+interface ProfilerSettings {
   /** The pattern of links that open a file in an editor, with `{file}`, `{line}` and `{column}`. */
   readonly EDITOR_URL: string | undefined
   /** The folders that have another path for the editor than for the process. */
@@ -126,3 +127,13 @@ export const profilerSettings: BundleSettings<ProfilerSettings> = defineSettings
     default: undefined,
   },
 })
+
+/** Reads which requests are recorded. */
+export function readSampling(settings: Settings): SamplingOptions {
+  const {
+    PROFILER_ONLY_ERRORS: onlyErrors,
+    PROFILER_SAMPLE: sample,
+    PROFILER_SLOWER_THAN: slowerThan,
+  } = settings.of(profilerSettings)
+  return { sample, onlyErrors, slowerThan }
+}

@@ -1,19 +1,17 @@
 import { randomUUID } from 'node:crypto'
 import { mkdirSync, readFileSync, renameSync, unlinkSync, watch, writeFileSync } from 'node:fs'
 import path from 'node:path'
-import type { Application } from '../../../../kernel/bundle.ts'
 import { namedFunctionOf } from '../../../../kernel/controller.ts'
 import type { Request } from '../../../../lib/http/request.ts'
 import { knownMethods } from '../../../../lib/http/request-target.ts'
 import type { Logger } from '../../../../lib/log/logger.ts'
-import type { RouteCollection } from '../../../../lib/routing/route-collection.ts'
-import { RouteMatcher } from '../../../../lib/routing/route-matcher.ts'
+import type { Route } from '../../../../lib/routing/route.ts'
 import { SourceExcerpts } from '../../../../lib/stack/source-excerpts.ts'
 import { isAmount, isObject, parseJsonObject } from '../../profile/json.ts'
 import { shownRoutes } from '../../profile/links.ts'
 import type { CollectorOf } from '../../record/collect.ts'
 import type { Profiler, SampleStart } from '../../record/profiler.ts'
-import type { RecordedSubject } from '../../record/recorded-subject.ts'
+import type { RecordedApplication, RecordedSubject } from '../../record/recorded-subject.ts'
 import { TracePart } from '../../record/trace.ts'
 import { directoryMode, fileMode } from '../../store/file-system.ts'
 import { CpuRecording, type CpuSampler } from './cpu-sampler.ts'
@@ -28,7 +26,11 @@ export const cpuSubject: RecordedSubject = {
 export const cpuPart: TracePart<{ recording?: CpuRecording }> = new TracePart('cpu', () => ({}))
 
 /** Collects the CPU profile of a sampled request. */
-function createCpuCollector({ directory, redactor, routes }: Application): CollectorOf<'cpu'> {
+function createCpuCollector({
+  directory,
+  redactor,
+  routes,
+}: Pick<RecordedApplication, 'directory' | 'redactor' | 'routes'>): CollectorOf<'cpu'> {
   const sources = new SourceExcerpts(directory, redactor)
   return {
     name: 'cpu',
@@ -45,7 +47,8 @@ function createCpuCollector({ directory, redactor, routes }: Application): Colle
 /** The services that the CPU profiler uses. */
 interface CpuProfilerServices {
   readonly profiler: Pick<Profiler, 'sampleWith'>
-  readonly routes: RouteCollection
+  /** Returns the name of the route that a request will have. Absent if routes are not known before. */
+  readonly findRoute?: (request: Request) => string | undefined
   readonly file: ArmFile
   readonly logger: Logger
   readonly sampler: CpuSampler
@@ -65,7 +68,6 @@ export class CpuProfiler {
   #expiry: NodeJS.Timeout | undefined
   #unregister: (() => void) | undefined
   #unwatch: (() => void) | undefined
-  #matcher: RouteMatcher | undefined
 
   constructor(services: CpuProfilerServices) {
     this.#services = services
@@ -157,9 +159,7 @@ export class CpuProfiler {
     const { method, path, problem, rawPath } = request
     if (problem !== undefined) return false
     if ('path' in target) return method === target.method && (path === target.path || rawPath === target.path)
-    this.#matcher ??= new RouteMatcher(this.#services.routes)
-    const match = this.#matcher.match(request)
-    return match.outcome === 'match' && match.route.name === target.route
+    return this.#services.findRoute?.(request) === target.route
   }
 }
 
@@ -264,7 +264,7 @@ export interface WantedTarget {
 }
 
 /** Finds the target; or a sentence that says what is wrong. */
-export function readTarget({ method, path, route }: WantedTarget, routes: RouteCollection): CpuTarget | string {
+export function readTarget({ method, path, route }: WantedTarget, routes: Iterable<Route>): CpuTarget | string {
   if (route) {
     const isKnown = shownRoutes(routes).some(({ name }) => name === route)
     return isKnown ? { route } : `There is no route "${route}".`

@@ -1,10 +1,9 @@
-import type { Application } from '../../../../kernel/bundle.ts'
 import type { EventsData, EventsProcessData, ListenerData, OldHeaderRow } from '../../profile/span-data.ts'
 import type { ListenerSites } from '../../record/code-places.ts'
 import type { CollectorOf } from '../../record/collect.ts'
 import { copyHeader, createCopier } from '../../record/copy.ts'
 import { middlewarePart } from '../../record/middleware-trace.ts'
-import type { RecordedSubject } from '../../record/recorded-subject.ts'
+import type { RecordedApplication, RecordedSubject } from '../../record/recorded-subject.ts'
 import type { Trace } from '../../record/trace.ts'
 
 /** The events of requests. The dispatcher records them itself. */
@@ -14,7 +13,7 @@ export const eventsSubject: RecordedSubject = {
 
 /** Collects the event tree of a request. For the process, collects the listeners and where they were registered. */
 function createEventsCollector(
-  { directory, dispatcher, redactor }: Pick<Application, 'directory' | 'dispatcher' | 'redactor'>,
+  { directory, dispatcher, redactor }: Pick<RecordedApplication, 'directory' | 'dispatcher' | 'redactor'>,
   sites: ListenerSites,
 ): CollectorOf<'events'> {
   return {

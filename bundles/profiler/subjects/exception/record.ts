@@ -1,4 +1,3 @@
-import type { Application } from '../../../../kernel/bundle.ts'
 import type { RequestContext } from '../../../../kernel/request-context.ts'
 import { ThrownFrames } from '../../../../kernel/thrown-frames.ts'
 import { errorChain, type FlatError, flattenError } from '../../../../lib/errors/flat-error.ts'
@@ -14,7 +13,7 @@ import type { Excerpt } from '../../profile/schema.ts'
 import { countCommon, recordFrame } from '../../record/code-places.ts'
 import { type CollectorOf, hash, routeNameOf } from '../../record/collect.ts'
 import type { Profiler } from '../../record/profiler.ts'
-import type { RecordedSubject } from '../../record/recorded-subject.ts'
+import type { RecordedApplication, RecordedSubject } from '../../record/recorded-subject.ts'
 import type { Trace } from '../../record/trace.ts'
 import type { ExceptionData } from './data.ts'
 
@@ -54,7 +53,7 @@ export class ExceptionCollector implements CollectorOf<'exception'> {
   /** Equal stacks are the same list, which is masked once. */
   readonly #frames = new WeakMap<readonly StackFrame[], readonly RecordedFrame[]>()
 
-  constructor(app: Pick<Application, 'controllers' | 'directory' | 'redactor' | 'routes'>) {
+  constructor(app: Pick<RecordedApplication, 'controllers' | 'directory' | 'redactor' | 'routes'>) {
     const { directory, redactor } = app
     this.#directory = directory
     this.#redactor = redactor

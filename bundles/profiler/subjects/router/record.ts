@@ -1,4 +1,3 @@
-import type { Application } from '../../../../kernel/bundle.ts'
 import { redirectController } from '../../../../kernel/controller.ts'
 import { KERNEL_METHOD_NOT_ALLOWED, KERNEL_NO_ROUTE } from '../../../../kernel/errors.ts'
 import type { Redactor } from '../../../../lib/redact/redactor.ts'
@@ -8,7 +7,7 @@ import { readProperty } from '../../../../lib/text/describe-value.ts'
 import { shownRoutes } from '../../profile/links.ts'
 import type { CollectorOf } from '../../record/collect.ts'
 import { middlewarePart } from '../../record/middleware-trace.ts'
-import type { RecordedSubject } from '../../record/recorded-subject.ts'
+import type { RecordedApplication, RecordedSubject } from '../../record/recorded-subject.ts'
 import type { Trace } from '../../record/trace.ts'
 import type { MissingRouteData, RouteData, RouterData } from './data.ts'
 import { maskNearRoute } from './near-route.ts'
@@ -21,7 +20,10 @@ export const routerSubject: RecordedSubject = {
 const nearestLimit = 20
 
 /** Collects the route that matched; without a match, the nearest routes that are similar. */
-function createRouterCollector({ redactor, routes }: Pick<Application, 'redactor' | 'routes'>): CollectorOf<'router'> {
+function createRouterCollector({
+  redactor,
+  routes,
+}: Pick<RecordedApplication, 'redactor' | 'routes'>): CollectorOf<'router'> {
   let nearestRoutes: NearestRoutes | undefined
   const describeMissed = (outcome: MissingRouteData['outcome'], trace: Trace): MissingRouteData => {
     // When the first profile is written, all bundles have added their routes.

@@ -11,8 +11,8 @@ import { EditorLinks } from '../editor-links.ts'
 import { type BrokenSources, type ProfilerApplication, protect, sourceStates } from '../page.ts'
 import { type FindServices, findProfile } from '../pages/profile-page.ts'
 import type { PanelModel, SubjectView } from '../panels/subject-view.ts'
+import { pausedToken } from './page-toolbar.ts'
 import { cutText, item, limitRows, row, type ToolbarItem } from './toolbar-items.ts'
-import { pausedToken } from './toolbar-listener.ts'
 
 /** Renders the content of a toolbar. If the profile does not exist, the answer is an empty 404, as in Symfony. */
 export async function renderToolbar(

@@ -7,6 +7,7 @@ import { ListenerSites } from '#bundles/profiler/record/code-places.ts'
 import type { ProfileCollector } from '#bundles/profiler/record/collect.ts'
 import { ContentCopier } from '#bundles/profiler/record/copy.ts'
 import { createCollectors } from '#bundles/profiler/subjects/recorded.ts'
+import { kernelSubjects } from '#bundles/profiler/subjects/recorded-by-kernels.ts'
 import { RecentRedirects } from '#bundles/profiler/web/toolbar/toolbar-listener.ts'
 import { Response } from '#lib/http/response.ts'
 import { createProfile, type StoredProfile } from '#tests/support/create-profile.ts'
@@ -192,7 +193,7 @@ t.test('a stored profile is read with every field that the schema names', t => {
 t.test('the schema and its description name every collector, and every field', async t => {
   const { app } = await createProfiledKernel(t)
   const collectors: ProfileCollector[] = [
-    ...createCollectors(app, { sites: new ListenerSites(), contents: new ContentCopier(app.redactor) }),
+    ...createCollectors(kernelSubjects, app, { sites: new ListenerSites(), contents: new ContentCopier(app.redactor) }),
     new RecentRedirects(app.redactor),
   ]
   const facts = collectors.filter(({ describeProcess }) => describeProcess !== undefined).map(({ name }) => name)

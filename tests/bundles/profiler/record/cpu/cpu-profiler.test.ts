@@ -12,7 +12,6 @@ import { CpuSampler, type CpuSamplerOptions } from '#bundles/profiler/subjects/c
 import { ArmFile, CpuProfiler, cpuPart, parseArming } from '#bundles/profiler/subjects/cpu/record.ts'
 import { defineController, namedFunctionOf, toController } from '#kernel/controller.ts'
 import { Response } from '#lib/http/response.ts'
-import { RouteCollection } from '#lib/routing/route-collection.ts'
 import { createRecorder } from '#tests/support/recording-logger.ts'
 import { until } from '#tests/support/until.ts'
 
@@ -27,7 +26,7 @@ function create(t: Test, armFile = path.join(t.testdir(), 'armed.json')) {
   const file = new ArmFile(armFile)
   const sampler = new CpuSampler({ keepsCode: true })
   const { logger, records } = createRecorder()
-  const cpu = new CpuProfiler({ profiler, file, routes: new RouteCollection(), logger, sampler, limit: 20 })
+  const cpu = new CpuProfiler({ profiler, file, logger, sampler, limit: 20 })
   t.teardown(() => cpu.close())
   const begin = (target: string, others = 0) => {
     const request = createRequest(target)

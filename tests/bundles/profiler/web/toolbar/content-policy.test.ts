@@ -1,7 +1,7 @@
 import fc from 'fast-check'
 import { Headers } from 'sinfonietta'
 import { t } from 'tap'
-import { allowToolbar } from '#bundles/profiler/web/toolbar/toolbar-listener.ts'
+import { allowToolbar } from '#bundles/profiler/web/toolbar/page-toolbar.ts'
 import { provenRuns } from '#tests/support/sample.ts'
 
 const origin = 'http://localhost:8000'

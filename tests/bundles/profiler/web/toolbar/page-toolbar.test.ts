@@ -1,7 +1,7 @@
 import { Readable } from 'node:stream'
 import { createRequest } from 'sinfonietta/testing'
 import { t } from 'tap'
-import { findBodyEnd, findHeadStart, findPage, insertTags } from '#bundles/profiler/web/toolbar/toolbar-listener.ts'
+import { findBodyEnd, findHeadStart, findPage, insertTags } from '#bundles/profiler/web/toolbar/page-toolbar.ts'
 import { Response } from '#lib/http/response.ts'
 import type { RequestHandler } from '#lib/routing/route-collection.ts'
 import { createProfiledKernel } from '#tests/support/profiled-kernel.ts'

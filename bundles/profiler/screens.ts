@@ -1,0 +1,104 @@
+import type { Application } from '../../kernel/bundle.ts'
+import { showPath } from '../../lib/stack/stack-frames.ts'
+import { addMcp } from './cli/mcp/server.ts'
+import type { Inspector } from './insight/findings/inspector.ts'
+import type { Replayer } from './insight/replay/replay.ts'
+import type { Profiler } from './record/profiler.ts'
+import type { RecordingPolicy } from './record/recording-policy.ts'
+import type { ProfileStorage } from './store/profile-storage.ts'
+import type { ArmFile, CpuProfiler } from './subjects/cpu/record.ts'
+import { type Assets, createAssets } from './web/assets.ts'
+import { createEditorLinks, type EditorLinks } from './web/editor-links.ts'
+import { createOtlpRoute } from './web/otlp/otlp-route.ts'
+import type { BrokenSources } from './web/page.ts'
+import { addRoutes, createFindOwnPage, type FindOwnPage } from './web/routes.ts'
+
+/** What records the requests whose profiles are shown. */
+export interface ShownRecording {
+  readonly profiler: Profiler
+  readonly storage: ProfileStorage
+  readonly policy: RecordingPolicy
+  readonly cpu: CpuProfiler
+  readonly armFile: ArmFile
+}
+
+/** The options of the screens. */
+interface ScreenOptions {
+  /** Whether the profiles are those of other servers: there are no routes and no console commands of an application. */
+  readonly isViewer: boolean
+  /** Most requests are never replayed: the code is loaded with the first replay. */
+  readonly loadReplayer: () => Promise<Pick<Replayer, 'replay'>>
+}
+
+/** The parts of the screens that other parts of the profiler use. */
+interface Screens {
+  readonly assets: Assets
+  readonly editor: EditorLinks
+  readonly findOwnPage: FindOwnPage
+}
+
+/** Adds all that shows profiles to an application: the pages, the commands, and the tools for coding agents. */
+export function addScreens(
+  app: Application,
+  { armFile, cpu, policy, profiler, storage }: ShownRecording,
+  { isViewer, loadReplayer }: ScreenOptions,
+): Screens {
+  const assets = createAssets()
+  app.signals.on('files.changed', () => assets.forget())
+  const editor = createEditorLinks(app)
+  let loaded: Promise<Inspector> | undefined
+  const inspector = () => {
+    loaded ??= import('./insight/findings/inspector.ts').then(({ Inspector }) => new Inspector(app.findingRules))
+    return loaded
+  }
+  const panels = async () => (await import('./subjects/views.ts')).listViews(app.collectors)
+  const replayer: Pick<Replayer, 'replay'> = {
+    replay: async (plan, input) => (await loadReplayer()).replay(plan, input),
+  }
+  let brokenSources: BrokenSources = { problems: [], served: 'current' }
+  app.signals.on('sources.broken', value => {
+    brokenSources = value
+  })
+  const services = {
+    ...app,
+    profiler,
+    storage,
+    policy,
+    cpu,
+    assets,
+    editor,
+    panels,
+    inspector,
+    replayer,
+    isViewer,
+    brokenSources: () => brokenSources,
+  }
+
+  const otlpRoute = createOtlpRoute({ ...app, spans: storage.spans })
+  app.routes.add(otlpRoute)
+  // In this order: the route `/_profiler/:token` matches the path of the MCP route, too.
+  const ownControllers = new Set([otlpRoute.controller, addMcp(services), ...addRoutes(services)])
+  const findOwnPage = createFindOwnPage(app.routes, ownControllers)
+  app.isolated.push(request => findOwnPage(request) !== undefined)
+  app.signals.on('kernel.booted', () => reportReplaced(app))
+  app.commands.push(async () => {
+    const { createCommands } = await import('./cli/create-commands.ts')
+    const boot = () => prepareForRequests(app)
+    return createCommands({ ...services, inspector: await inspector(), armFile, boot })
+  })
+  return { assets, editor, findOwnPage }
+}
+
+/** Boots the kernel as a server does: a console command starts with an assembled kernel only. */
+function prepareForRequests({ signals, view }: Application): void {
+  view.load()
+  signals.emit('kernel.booted', undefined)
+}
+
+/** The view models of the profiler change with its versions: a copy of an old template would fail in a render. */
+function reportReplaced({ directory, logger, view }: Application): void {
+  const replaced = view.files().filter(({ name, replaces }) => name.startsWith('profiler/') && replaces !== undefined)
+  if (replaced.length === 0) return
+  const files = replaced.map(({ file }) => showPath(file, directory)).join(', ')
+  logger.channel('profiler').warning('The application replaces templates of the profiler: {files}.', { files })
+}
