@@ -113,7 +113,10 @@ interface Stored {
   readonly summary: { readonly controller: string | null; readonly exception: string | null; readonly route: string }
   readonly data: {
     readonly events: { readonly spans: readonly Span[]; readonly places?: readonly [number, string][] }
-    readonly router: { readonly mounted?: { readonly pattern: string; readonly parameters: unknown } }
+    readonly router: {
+      readonly route: string
+      readonly mounted?: { readonly pattern: string; readonly parameters: unknown }
+    }
     readonly exception?: { readonly exceptions: readonly { readonly name: string }[] }
   }
 }
@@ -180,7 +183,7 @@ for (const [name, packages] of Object.entries(versions)) {
     const shown = await get('/old/api/users/7')
     t.match(shown, {
       text: '{"id":"7"}',
-      route: 'old',
+      route: 'GET /old/api/users/:id',
       controller: 'showUser',
       exception: null,
       router: { mounted: { pattern: '/old/api/users/:id', parameters: { id: '7' } } },
@@ -198,7 +201,8 @@ for (const [name, packages] of Object.entries(versions)) {
       status: 500,
       text: 'handled',
       exception: 'RangeError',
-      router: { mounted: { pattern: '/old/api/fail' } },
+      route: 'GET /old/api/fail',
+      router: { route: 'old', mounted: { pattern: '/old/api/fail' } },
     })
     t.match(await failed.show('exception'), new RegExp(`The page is broken\\.[\\s\\S]*${file}`))
     t.strictSame(failed.calls.slice(-2), ['error handler:', `answer ${file}`])
@@ -206,7 +210,7 @@ for (const [name, packages] of Object.entries(versions)) {
     t.match(passed, { status: 418, exceptions: ['HttpError'] }, 'the kernel answers; the other error is its cause')
     t.equal(passed.calls.at(-1), `answer ${file}`)
     const plain = await get('/plain')
-    t.match(plain, { text: 'plain', controller: 'node handler /plain', router: { mounted: undefined } })
+    t.match(plain, { text: 'plain', route: 'plain', controller: 'node handler /plain', router: { mounted: undefined } })
     const route = await get('/own')
     t.strictSame([route.calls, route.router.mounted], [before, undefined], 'a route of the kernel has none')
   })
@@ -227,7 +231,13 @@ t.test('mounts of Koa, Fastify, Hono and Nest have theirs', async t => {
   for (const [mount, { calls, controller }] of Object.entries(expected)) {
     const shown = await get(`${mount}/api/users/7`)
     const mounted = { pattern: `${mount}/api/users/:id`, parameters: { id: '7' } }
-    t.match(shown, { text: '{"id":"7"}', route: mount.slice(1), controller, exception: null, router: { mounted } })
+    t.match(shown, {
+      text: '{"id":"7"}',
+      route: `GET ${mount}/api/users/:id`,
+      controller,
+      exception: null,
+      router: { mounted },
+    })
     t.ok(shown.calls.join().includes(calls.join()), shown.calls.join())
     const failed = await get(`${mount}/api/fail`)
     const fails = { status: 500, exception: 'RangeError', router: { mounted: { pattern: `${mount}/api/fail` } } }

@@ -17,6 +17,7 @@ import {
 } from '../profile/profile.ts'
 import type { ProfileStorage, SerializedProfile } from '../store/profile-storage.ts'
 import { packData } from '../subjects/pack.ts'
+import { middlewarePart } from './middleware-trace.ts'
 import type { CollectedData, Trace } from './trace.ts'
 
 /** An entry of the header `server-timing`: its name, a description, and milliseconds. */
@@ -134,9 +135,11 @@ export function summarize(trace: Trace, redactor: Redactor): ProfileSummary {
   }
 }
 
-/** The masked name of the route of a request; `null` without a route. */
-export function routeNameOf({ request }: Trace, redactor: Redactor): string | null {
-  const route = request.attributes.get('_route')
+/** The masked name of the route of a request, in a mounted handler that of its framework; `null` without a route. */
+export function routeNameOf(trace: Trace, redactor: Redactor): string | null {
+  const { attributes, method } = trace.request
+  const { route: inner } = middlewarePart.find(trace) ?? {}
+  const route = inner === undefined ? attributes.get('_route') : `${method} ${inner.pattern}`
   return typeof route === 'string' ? redactor.knownSecrets(route) : null
 }
 

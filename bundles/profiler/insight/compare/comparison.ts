@@ -7,7 +7,7 @@ import { type Profile, type ProfileSummary, summaryCounts } from '../../profile/
 import type { Pairs } from '../../profile/schema.ts'
 import { workTime } from '../../profile/work.ts'
 import { replayAttribute } from '../../record/recording-policy.ts'
-import { type ListenerUse, readListenerUses } from '../../subjects/events/read.ts'
+import { type ListenerUse, readFunctionUses, readListenerUses } from '../../subjects/events/read.ts'
 import { readCallOutcomes } from '../../subjects/http/read.ts'
 import { type LogUse, readLogUses } from '../../subjects/logs/read.ts'
 import { type QueryUse, readQueryUses } from '../../subjects/queries/read.ts'
@@ -30,8 +30,8 @@ export interface Comparison {
   readonly responseBody: readonly Compared<string>[]
   readonly exceptions: readonly Compared<ExceptionUse>[]
   readonly listeners: readonly Compared<ListenerUse>[]
-  /** The functions of the framework, of requests of another server. */
-  readonly middleware: readonly Compared<ListenerUse>[]
+  /** The functions of another framework: of another server, or of a mounted handler. */
+  readonly functions: readonly Compared<ListenerUse>[]
   readonly templates: readonly Compared<number>[]
   readonly calls: readonly Compared<readonly string[]>[]
   readonly queries: readonly Compared<QueryUse>[]
@@ -83,14 +83,8 @@ export function compareProfiles(first: Profile, second: Profile, spread = 0): Co
     responseHeaders: compare(readResponseHeaders),
     responseBody: compareBodies(first, second),
     exceptions: compare(readExceptionUses, isSameTimes),
-    listeners: compare(
-      profile => (readEventTree(profile).isOfServer ? new Map() : readListenerUses(profile)),
-      isSameUse,
-    ),
-    middleware: compare(
-      profile => (readEventTree(profile).isOfServer ? readListenerUses(profile) : new Map()),
-      isSameUse,
-    ),
+    listeners: compare(readListenerUses, isSameUse),
+    functions: compare(readFunctionUses, isSameUse),
     templates: compare(readTemplateUses),
     calls: compare(readCallOutcomes),
     queries: compare(readQueryUses, isSameTimes),

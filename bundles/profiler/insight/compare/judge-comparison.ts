@@ -40,7 +40,7 @@ const partNouns: readonly PartNoun[] = [
   { part: 'calls', noun: 'HTTP client call', isNamed: false, fields: fieldsOf('calls') },
   { part: 'queries', noun: 'statement shape', isNamed: false, fields: fieldsOf('queries') },
   { part: 'listeners', noun: 'listener', isNamed: false },
-  { part: 'middleware', noun: 'middleware function', isNamed: false },
+  { part: 'functions', noun: 'function', isNamed: false },
   { part: 'attributes', noun: 'request attribute', isNamed: true },
   { part: 'logs', noun: 'log message', isNamed: false },
 ]

@@ -115,7 +115,7 @@ export function keyOfListener({ event, name, priority }: Omit<RegisteredListener
   return `${event}\n${priority}\n${name}`
 }
 
-/** All calls of a listener for an event. */
+/** All calls of a listener for an event, or of a function of another framework in a phase. */
 export interface ListenerUse {
   readonly event: string
   readonly name: string
@@ -131,9 +131,18 @@ export interface ListenerUse {
 
 /** Reads the called listeners by event, listener and priority, in the order of their first calls. */
 export function readListenerUses(profile: Profile): Map<string, ListenerUse> {
+  return readUses(profile, false)
+}
+
+/** Reads the called functions of another framework: of another server, or of a mounted handler. */
+export function readFunctionUses(profile: Profile): Map<string, ListenerUse> {
+  return readUses(profile, true)
+}
+
+function readUses(profile: Profile, areOfFramework: boolean): Map<string, ListenerUse> {
   const uses = new Map<string, ListenerUse>()
-  for (const { details, duration = 0, hasThrown, isStopped, kind, name, parent, priority } of readEventTree(profile)
-    .nodes) {
+  const nodes = readEventTree(profile).nodes.filter(({ isOfFramework }) => isOfFramework === areOfFramework)
+  for (const { details, duration = 0, hasThrown, isStopped, kind, name, parent, priority } of nodes) {
     if (kind !== 'call' || parent === undefined) continue
     const key = JSON.stringify([parent.name, name, priority])
     const known = uses.get(key)

@@ -10,6 +10,11 @@ export interface RouteLog {
   readonly allow: readonly string[]
 }
 
+/** Reads the name of the route of the application that has matched: of a mounted handler, that of its mount. Empty without one. */
+export function readMatchedRoute({ collectors: { router }, summary }: Profile): string {
+  return (router !== undefined && 'route' in router ? router.route : summary.route) ?? ''
+}
+
 /** Reads the routes that came nearest when none was found; `undefined` where one was found, or the router was not asked. */
 export function readRouteLog({ collectors: { router } }: Profile): RouteLog | undefined {
   if (router === undefined || router.outcome === 'match' || router.outcome === 'redirect') return undefined

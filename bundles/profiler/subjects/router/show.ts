@@ -14,7 +14,7 @@ import type { Profile, ProfileSummary } from '../../profile/profile.ts'
 import type { PanelProfile, PanelServices, SubjectView } from '../../web/panels/subject-view.ts'
 import { type FoundRouteData, type MissingRouteData, type RedirectRouteData, splitUrl } from './data.ts'
 import { maskNearRoute } from './near-route.ts'
-import { type RouteLog, readRouteLog } from './read.ts'
+import { type RouteLog, readMatchedRoute, readRouteLog } from './read.ts'
 
 /**
  * The route that matched, and why the others did not. If no route matched, the reasons are recorded. Otherwise they are
@@ -36,11 +36,11 @@ export const routerView: SubjectView = {
 
   onErrorPage: {
     toView({ profile }, app) {
-      const { collectors, summary } = profile
-      const { parameters } = { ...noMatch, ...collectors.router }
+      const { parameters } = { ...noMatch, ...profile.collectors.router }
+      const route = readMatchedRoute(profile)
       return {
-        route: summary.route ?? '',
-        place: app.editor.viewRoute(summary.route ?? ''),
+        route,
+        place: app.editor.viewRoute(route),
         parameters: toRows(parameters).map(toValueRow),
         missed: viewMissed(profile, app),
       }

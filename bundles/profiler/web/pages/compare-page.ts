@@ -110,7 +110,7 @@ export function toCompareView(first: Profile, second: Profile, comparison: Compa
       ...viewListener,
       place: places.ofListener,
     }),
-    viewPart('middleware', 'Middleware', comparison.middleware, { ...viewListener, note: ({ event }) => event }),
+    viewPart('functions', 'Functions', comparison.functions, { ...viewListener, note: ({ event }) => event }),
     viewPart('templates', 'Templates', comparison.templates, {
       ...viewTimes('rendered'),
       place: (_, name) => places.ofTemplate(name),

@@ -24,6 +24,7 @@ import type { Profile, ProfileSummary } from '../../profile/profile.ts'
 import type { Profiler } from '../../record/profiler.ts'
 import { readOriginal } from '../../record/recording-policy.ts'
 import { readResponseContent } from '../../subjects/exchange/read.ts'
+import { readMatchedRoute } from '../../subjects/router/read.ts'
 import { viewAnswer } from '../answer-place.ts'
 import type { EditorLinks } from '../editor-links.ts'
 import {
@@ -80,7 +81,7 @@ export async function renderProfile(
     badges: toHeadBadges(profile.summary, toBadge(findings)),
     handlerLabel: nameHandler(profile),
     controllerPlace: app.editor.viewController(summary.controller),
-    routePlace: app.editor.viewFile(app.editor.findRoute(summary.route)),
+    routePlace: app.editor.viewFile(app.editor.findRoute(readMatchedRoute(profile))),
     answerPlace: viewAnswer(profile, app.editor),
     readyTime: formatDuration(readHandledTime(profile)),
     ...describeRelatives(found, wanted || undefined, app.editor),

@@ -201,7 +201,7 @@ t.test('a restart between two profiles is named, with the files that were edited
   t.notMatch(await compare('00000b', '00000c'), 'restarted', 'one process')
 })
 
-t.test('the functions of another server are middleware', async t => {
+t.test('the functions of another framework are no listeners', async t => {
   const served = (name: string) => ({
     data: {
       events: {
@@ -214,8 +214,25 @@ t.test('the functions of another server are middleware', async t => {
     },
   })
   const { text } = await compare(t, served('session'), served('guard'))
-  t.match(text, /Middleware 2 differences .* guard only in B middleware called, 0\.40 ms session only in A middleware/)
+  t.match(text, /Functions 2 differences .* guard only in B middleware called, 0\.40 ms session only in A middleware/)
   t.notMatch(text, 'Listeners')
+
+  const mounted = (name: string) => ({
+    data: {
+      events: {
+        spans: [
+          [null, 'kernel.request', 0, 100],
+          [0, 'mount', 0, 50, 0],
+          ['phase', 'middleware', 100, 500],
+          ['function', name, 100, 400, 2],
+        ],
+        places: [[3, 'app.js:3']],
+      },
+    },
+  })
+  const { text: inMount } = await compare(t, mounted('session'), mounted('guard'))
+  t.match(inMount, /Functions 2 differences .* guard only in B middleware/, 'those of a mounted handler')
+  t.match(inMount, /Listeners .*mount kernel\.request, priority 0/, 'the kernel has its listeners')
 })
 
 t.test('a profile does not differ from itself', async t => {

@@ -296,6 +296,13 @@ t.test('the routes are those of the requests that the list shows', async t => {
   }
 })
 
+t.test('a route that the application does not have is named once', async t => {
+  const { client, storage } = await createProfiledKernel(t)
+  storage.append(createRecord({ route: 'GET /users/*', duration: 2 }), '{}')
+  const text = textOf((await client.get('/_profiler/routes')).text)
+  t.strictSame(text.match(/GET \/users\/\*/g)?.length, 1, text)
+})
+
 t.test('the statistics exist as JSON and as Markdown', async t => {
   const { client, storage } = await createProfiledKernel(t)
   storage.append(createRecord({ token: '00000a', route: '`a`\n# b', duration: 2, status: 500 }), '{}')
