@@ -2,6 +2,7 @@ import { once } from 'node:events'
 import path from 'node:path'
 import { type Test, t } from 'tap'
 import { startProcess } from '#tests/support/start-process.ts'
+import { findProfile, startProfiled } from '#tests/support/start-profiled.ts'
 import { until } from '#tests/support/until.ts'
 
 const root = path.resolve(import.meta.dirname, '../../..')
@@ -89,7 +90,7 @@ const server = serve({ fetch: app.fetch, hostname: '127.0.0.1', port: 0 }, () =>
 `
 const nest = (imported: string, adapter: string) => `
 import 'reflect-metadata'
-import { Controller, Get, Module, NotFoundException, Param, UseGuards, UseInterceptors } from '@nestjs/common'
+import { BadRequestException, Controller, Get, Injectable, Module, NotFoundException, Param, UseGuards, UseInterceptors } from '@nestjs/common'
 import { NestFactory } from '@nestjs/core'
 ${imported}
 ${start}
@@ -101,11 +102,18 @@ class Users {
 }
 class Guard { canActivate() { return true } }
 class Interceptor { intercept(context, next) { return next.handle() } }
+class Pipe {
+  transform(id) {
+    if (id === 'odd') throw new BadRequestException('It is odd.')
+    return id
+  }
+}
+for (const each of [Guard, Interceptor, Pipe]) Injectable()(each)
 const decorate = (name, ...decorators) => {
   for (const each of decorators) each(Users.prototype, name, Object.getOwnPropertyDescriptor(Users.prototype, name))
 }
 decorate('showUser', Get('users/:id'), UseGuards(Guard), UseInterceptors(Interceptor))
-Param('id')(Users.prototype, 'showUser', 0)
+Param('id', Pipe)(Users.prototype, 'showUser', 0)
 for (const name of ['fail', 'next', 'gone']) decorate(name, Get(name))
 Controller('api')(Users)
 class App {}
@@ -211,7 +219,16 @@ const same = (...names: readonly string[]) => Object.fromEntries(names.map(name 
 const inExpress = ['middleware:', 'jsonParser FILE', 'router FILE', 'check FILE', 'handler:', 'showUser FILE']
 const inFastify = ['onRequest:', 'check FILE', 'preHandler:', 'own FILE', 'handler:', 'showUser FILE']
 const inKoa = ['middleware:', 'check FILE', 'router FILE', 'handler:', 'showUser FILE', 'middleware:', 'check FILE']
-const inNest = ['guard:', 'Guard', 'interceptor:', 'Interceptor', 'handler:', 'Users.showUser']
+const inNest = [
+  'guard:',
+  'Guard FILE',
+  'interceptor:',
+  'Interceptor FILE',
+  'pipe:',
+  'Pipe FILE',
+  'handler:',
+  'Users.showUser FILE',
+]
 
 const frameworks: Readonly<Record<string, Framework>> = {
   'Express 5': { source: express, packages: same('express'), calls: inExpress, handler: 'showUser' },
@@ -311,5 +328,30 @@ async function checkProfiles(
   const gone = await find(file, '/api/gone')
   t.match(gone, { route: 'GET /api/gone', status: 404, exceptions: [{ status: 404 }] }, 'it is no crash')
   t.match(await find(file, '/missing/12'), { route: 'GET /missing/*', status: 404 })
+  if (name.startsWith('Nest')) {
+    const { calls, ...refused } = await find(file, '/api/users/odd')
+    t.match(refused, { status: 400, exceptions: [{ status: 400 }] })
+    t.strictSame(calls.slice(-2), ['pipe:', `Pipe ${file}`], 'the handler is not called')
+  }
   if (name.startsWith('Express')) t.match(await find(file, '/two'), { text: 'some', route: /^GET \/one,\/two$/ })
 }
+
+t.test('a call that no stack names is in the function that runs', async t => {
+  const source = `
+import { get } from 'node:http'
+import express from 'express'
+const app = express()
+app.get('/later', function showLater(request, response) {
+  const address = 'http://127.0.0.1:' + server.address().port + '/other'
+  process.nextTick(get, address, inner => inner.resume().on('end', () => response.end()))
+})
+const server = app.listen(0, '127.0.0.1', () => process.stdout.write('[' + server.address().port + ']\\n'))
+process.stdin.on('end', () => process.exit()).resume()
+`
+  const cwd = t.testdir({ 'package.json': JSON.stringify({ dependencies: same('express') }), node_modules: {} })
+  const { stop, url, viewer } = await startProfiled(t, source, {}, cwd)
+  await (await fetch(`${url}/later`)).text()
+  const { data } = await findProfile(viewer, '/later')
+  t.match(data.http, { calls: [{ caller: { function: 'showLater', file: 'app.mjs', line: 5, isIn: true } }] })
+  await stop()
+})

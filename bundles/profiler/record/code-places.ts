@@ -13,6 +13,7 @@ import {
 } from '../../../lib/stack/stack-frames.ts'
 import type { RecordedException, RecordedFrame } from '../profile/code.ts'
 import type { ListenerData } from '../profile/span-data.ts'
+import { findRegistration, middlewarePart } from './middleware-trace.ts'
 import type { Trace } from './trace.ts'
 
 /** `subscribe` calls `on`: the caller of `subscribe` is the place of interest. */
@@ -62,7 +63,7 @@ export type FindRunning = (trace: Trace) => Caller | undefined
 
 /**
  * Creates the search for the callers that no stack names: a library that works with timers, events or promises of its own is called
- * by the listener that runs for the request, or else by its controller.
+ * by the function of another framework or the listener that runs for the request, or else by its controller.
  */
 export function createRunningSearch(
   thrown: Pick<ThrownFrames, 'findDefinition'>,
@@ -78,7 +79,14 @@ export function createRunningSearch(
     }
     return known.get(running)
   }
-  return ({ events: { openListener }, request }) => {
+  return trace => {
+    const { running } = middlewarePart.find(trace) ?? {}
+    const inFramework = running && remember(running.code, running.name, () => findRegistration(running.code, directory))
+    if (inFramework !== undefined) return inFramework
+    const {
+      events: { openListener },
+      request,
+    } = trace
     if (openListener !== undefined) {
       const { listener, name } = openListener
       return remember(listener, name, () => {

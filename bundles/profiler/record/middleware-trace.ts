@@ -1,4 +1,5 @@
-import { locateFrame, parseStack } from '../../../lib/stack/stack-frames.ts'
+import type { CodePlace } from '../../../lib/stack/callers.ts'
+import { locateFrame, parseStack, type StackFrame } from '../../../lib/stack/stack-frames.ts'
 import { SpanFlag, type SpanRow } from '../profile/span-rows.ts'
 import { type Trace, TracePart } from './trace.ts'
 
@@ -33,11 +34,16 @@ export function noteRegistration(code: object, below: (...values: never[]) => un
   registrations.set(code, caught)
 }
 
-/** The line of the application that has registered a function; `undefined` if it is not known. */
-function findRegistration(code: object, directory: string): string | undefined {
+/** Whether a function is one that a compiler writes into each file with decorators. */
+function isHelper({ function: name = '' }: StackFrame): boolean {
+  return /^_\w*decorate/i.test(name)
+}
+
+/** The place of the application that has registered a function; `undefined` if it is not known. */
+export function findRegistration(code: object, directory: string): CodePlace | undefined {
   for (const frame of parseStack(registrations.get(code))) {
     const { file, origin } = locateFrame(frame, directory)
-    if (origin === 'application') return `${file}:${frame.line}`
+    if (origin === 'application' && !isHelper(frame)) return { file, line: frame.line, column: frame.column }
   }
   return undefined
 }
@@ -58,6 +64,7 @@ export class MiddlewareTrace {
   #phase: SpanRow | undefined
   #phaseIndex = -1
   #call: SpanRow | undefined
+  #running: FrameworkFunction | undefined
   /** The route; `undefined` if the framework has none. */
   route: FrameworkRoute | undefined
   /** The name of the handler, if the function of the route is that of the framework. */
@@ -73,6 +80,12 @@ export class MiddlewareTrace {
     const now = this.#trace.events.now()
     this.#endCall(now)
     this.#call = this.#add(called, now)
+    this.#running = called
+  }
+
+  /** The function that was called last, and is not done; `undefined` if there is none. */
+  get running(): FrameworkFunction | undefined {
+    return this.#running
   }
 
   /** It calls a function of the route; it may call others for its error, outside of the router of the route. */
@@ -110,8 +123,8 @@ export class MiddlewareTrace {
   /** The places of the calls, by the index of their rows. */
   places(directory: string): [number, string][] {
     return [...this.#functions].flatMap(([index, code]): [number, string][] => {
-      const place = findRegistration(code, directory)
-      return place === undefined ? [] : [[index, place]]
+      const { file, line } = findRegistration(code, directory) ?? {}
+      return file === undefined ? [] : [[index, `${file}:${line}`]]
     })
   }
 
@@ -136,6 +149,7 @@ export class MiddlewareTrace {
   #endCall(now: number): void {
     if (this.#call !== undefined) this.#call[3] = now - this.#call[2]
     this.#call = undefined
+    this.#running = undefined
   }
 
   #endPhase(now: number): void {

@@ -4,7 +4,7 @@ import type { DebugGate } from '../../../kernel/debug-gate.ts'
 import type { Request } from '../../../lib/http/request.ts'
 import { isToken } from '../profile/json.ts'
 import type { Profile } from '../profile/profile.ts'
-import { isOfProgram } from '../subjects/config/data.ts'
+import { isOfProgram } from '../subjects/config/read.ts'
 import type { Trace } from './trace.ts'
 
 /** Which requests become profiles. */

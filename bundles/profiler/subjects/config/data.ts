@@ -51,8 +51,3 @@ export const serverProcessSchema = v.object({
   process: v.fallback(v.record(v.string(), v.fallback(v.union([v.string(), v.number()]), '')), {}),
   versions: textsByName,
 })
-
-/** Whether the application is a program of its own. */
-export function isOfProgram(config: ConfigProcessData | undefined): boolean {
-  return config?.isOneProgram === true
-}
