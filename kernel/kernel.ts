@@ -212,6 +212,7 @@ export class Kernel {
     this.#stopWatches()
     const failures = await this.#steps.close(this.#bundles)
     this.#uncorrelate()
+    this.app.context.end()
     if (failures.length > 0) throw failures[0]
   }
 }

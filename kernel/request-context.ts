@@ -14,6 +14,14 @@ export class RequestContext {
     this.#storage ??= new AsyncLocalStorage()
   }
 
+  /**
+   * Ends the context for all code, also for code that still runs. On Node 20, each context that has not ended makes each `await` of the
+   * process slower.
+   */
+  end(): void {
+    this.#storage?.disable()
+  }
+
   /** The current request; `undefined` outside of a request, and before `enable()`. */
   get current(): Request | undefined {
     return this.#storage?.getStore()

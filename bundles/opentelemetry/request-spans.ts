@@ -323,6 +323,10 @@ export class TracedContext extends RequestContext {
     this.#inner.enable()
   }
 
+  override end(): void {
+    this.#inner.end()
+  }
+
   override get current(): Request | undefined {
     return this.#inner.current
   }

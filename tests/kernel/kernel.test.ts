@@ -2,7 +2,7 @@ import { mkdirSync, writeFileSync } from 'node:fs'
 import { mock } from 'node:test'
 import { setImmediate as nextTurn } from 'node:timers/promises'
 import { asInteger, type Bundle, HttpError } from 'sinfonietta'
-import { createTestKernel, silentLogger } from 'sinfonietta/testing'
+import { createRequest, createTestKernel, silentLogger } from 'sinfonietta/testing'
 import { type Test, t } from 'tap'
 import { toController } from '#kernel/controller.ts'
 import { Kernel } from '#kernel/kernel.ts'
@@ -37,6 +37,24 @@ t.test('bundles are registered in order, each when the one before it is ready, a
   const { close } = await boot(t, [bundle('a'), bundle('b'), { name: 'c', register() {} }])
   await close()
   t.strictSame(calls, ['register a', 'a is ready', 'register b', 'b is ready', 'close b', 'close a'])
+})
+
+t.test('a closed kernel has no current request, also for code that still runs', async t => {
+  const { app, close } = await boot(t, [])
+  app.context.enable()
+  const request = createRequest()
+  let goOn = () => {}
+  const waiting = new Promise<void>(resolve => {
+    goOn = resolve
+  })
+  const seen = app.context.run(request, async () => {
+    const before = app.context.current
+    await waiting
+    return [before === request, app.context.current]
+  })
+  await close()
+  goOn()
+  t.strictSame(await seen, [true, undefined])
 })
 
 t.test('a bundle that is still in register() or close() after ten seconds is logged', async t => {
