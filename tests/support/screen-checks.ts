@@ -149,7 +149,8 @@ const listSmallTargets = `(() => {
       control.scrollIntoView({ block: 'nearest', inline: 'nearest' })
       const { height, width, x, y } = (control.closest('svg') ? control.querySelector('rect') : control).getClientRects()[0] ?? new DOMRect()
       const isHit = below => control.contains(document.elementFromPoint(x + width / 2, y + height / 2 + below)?.closest(controls) ?? null)
-      const reach = ${leastTarget} / 2 - 1
+      // The browser rounds points.
+      const reach = ${leastTarget} / 2 - 2
       // A bar may be too narrow for a point of its own.
       if (width > 8 && isHit(0) && !(isHit(-reach) && isHit(reach))) {
         small.push(control.localName + ' of ' + Math.round(height) + ' pixels: ' + control.textContent.trim().slice(0, 20))
