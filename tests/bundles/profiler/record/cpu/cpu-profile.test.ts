@@ -97,7 +97,10 @@ t.test('a CPU profile has a flame graph, hot spots with their source, Markdown a
   const token = (await client.get('/primes')).headers.get('x-debug-token')
   const page = plainEquals((await client.get(`/_profiler/${token}?panel=cpu`)).text)
   t.match(page, /<svg class="flame" height="\d+em"/)
-  t.match(page, /<a class="cpu-application" href="[^"]+&amp;frame=\d+#flame" [^>]+><svg [^>]+><title>countPrimes: [\d.]+ m?s, /)
+  t.match(
+    page,
+    /<a class="cpu-application" href="[^"]+&amp;frame=\d+#flame" [^>]+><svg [^>]+><title>countPrimes: [\d.]+ m?s, /,
+  )
   t.match(page, /<a class="call" href="[^"]+" title="[^"]+">countPrimes<\/a>/)
   t.match(page, /<a class="place" href="vscode:\/\/file\/[^"]+tests\/fixtures\/busy-bundle\.ts:\d+:1"/)
   t.match(page, /<mark class="line">/)
