@@ -532,6 +532,8 @@ t.test('facts of the process', async t => {
       hosts: ['example.org'],
       trustedProxies: [],
       debugAllowedIps: [],
+      // The folder of this test has no bin/console.
+      isOneProgram: true,
     })
   })
 })
