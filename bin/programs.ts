@@ -91,13 +91,13 @@ export async function createNodeServer(app: Application, options?: Partial<NodeS
   return createNodeServer(app, options)
 }
 
-/** Whether the settings choose development. `--help` needs no supervisor. */
+/** Whether the settings choose development. `--help` needs no supervisor, and with `NODE_ENV=production` nothing waits for changes. */
 function isDevelopment(directory: string, commandLine: readonly string[]): boolean {
   const options = { env: { type: 'string' }, help: { type: 'boolean' } } as const
   const { values } = parseArgs({ args: [...commandLine], options, strict: false })
   try {
     const { variables } = readDotenv(directory, process.env, values.env?.toString())
-    return environmentOf(variables) === 'dev' && !values.help
+    return environmentOf(variables) === 'dev' && variables.NODE_ENV !== 'production' && !values.help
   } catch {
     // A .env file has a mistake. The main process reports it.
     return false

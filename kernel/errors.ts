@@ -226,11 +226,11 @@ export const KERNEL_RESULT_UNUSED: CodedErrorClass<[listener: string, call: stri
   'The listener %s has returned a response, which has no effect: write %s.',
 )
 
-/** A bundle is listed twice. List it once. */
-export const KERNEL_BUNDLE_REPEATED: CodedErrorClass<[name: string]> = defineError(
+/** Two entries of the list of bundles have one name. List a bundle once, and give each one a name of its own. */
+export const KERNEL_BUNDLE_REPEATED: CodedErrorClass<[first: number, second: number, name: string]> = defineError(
   'KERNEL_BUNDLE_REPEATED',
   500,
-  'The bundle "%s" is listed twice.',
+  'The numbers %s and %s in the list of bundles are both named "%s": list a bundle once, and give each one a name of its own.',
 )
 
 /**

@@ -290,8 +290,9 @@ export function checkBundles(bundles: unknown): readonly Bundle[] {
     if (mistake !== undefined) throw new KERNEL_BUNDLE_KEY_INVALID([bundle.name, mistake])
   }
   const names = bundles.map(({ name }) => name)
-  const repeated = names.find((name, index) => names.indexOf(name) < index)
-  if (repeated !== undefined) throw new KERNEL_BUNDLE_REPEATED([repeated])
+  const second = names.findIndex((name, index) => names.indexOf(name) < index)
+  const [name] = names.slice(second)
+  if (second !== -1) throw new KERNEL_BUNDLE_REPEATED([names.indexOf(name) + 1, second + 1, name])
   return bundles
 }
 

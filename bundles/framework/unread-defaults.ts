@@ -4,6 +4,7 @@ import { RequestEvent, ResponseEvent } from '../../kernel/events.ts'
 import type { Request } from '../../lib/http/request.ts'
 import type { Logger } from '../../lib/log/logger.ts'
 import type { RouteCollection } from '../../lib/routing/route-collection.ts'
+import { suggestNames } from '../../lib/text/mistakes.ts'
 
 /** Before the router (32), and before every listener that reads a default of a route. */
 const requestPriority = 33
@@ -34,6 +35,8 @@ function ownNames(defaults: object): string[] {
 class UnreadDefaultsListener {
   /** The names that nothing has read yet, and that were not logged. */
   readonly #unread: Set<string>
+  /** The names of attributes that something has read: one of them may be meant. */
+  readonly #read = new Set<string>()
   readonly #routes: RouteCollection
   readonly #logger: Logger
 
@@ -51,6 +54,7 @@ class UnreadDefaultsListener {
     for (const method of ['get', 'has'] as const) {
       const read = (name: string) => {
         this.#unread.delete(name)
+        if (name.startsWith('_') && !knownDefaults.has(name)) this.#read.add(name)
         return Map.prototype[method].call(attributes, name)
       }
       Object.defineProperty(attributes, method, { value: read })
@@ -63,9 +67,10 @@ class UnreadDefaultsListener {
     for (const name of ownNames(route?.defaults ?? {})) {
       // A function may take it from its second argument.
       if (!this.#unread.delete(name) || String(route?.controller).includes(name)) continue
+      const nearest = suggestNames(name, this.#read)
       const message =
-        'Nothing has read the default "{name}" of the route "{route}": is the bundle with its listener in the list of bundles?'
-      this.#logger.warning(message, { name, route: route?.name })
+        'Nothing has read the default "{name}" of the route "{route}"{nearest}: is the bundle with its listener in the list of bundles?'
+      this.#logger.warning(message, { name, route: route?.name, nearest })
     }
   }
 }

@@ -241,7 +241,7 @@ class RouteGroup<
   protected override declare(definition: RouteDefinition, shared: RouteRequirements): Route {
     const { condition: ownCondition, requirements, defaults, name = '', prefix = '', ...common } = this.#options
     const { condition = ownCondition } = definition
-    if (prefix !== '' && /^[\w:*]/.test(definition.path)) {
+    if (prefix !== '' && typeof definition.path === 'string' && /^[\w:*]/.test(definition.path)) {
       this.#refuse(
         `the path "${definition.path}" of its route "${definition.name}" must begin with a slash, or be empty`,
       )
@@ -251,7 +251,8 @@ class RouteGroup<
         ...common,
         ...definition,
         name: `${name}${definition.name}`,
-        path: `${prefix}${definition.path}`,
+        // Other values are refused with the route.
+        path: typeof definition.path === 'string' ? `${prefix}${definition.path}` : definition.path,
         defaults: { ...defaults, ...definition.defaults },
         ...(condition && { condition: both(ownCondition, condition) }),
       },

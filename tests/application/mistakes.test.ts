@@ -107,6 +107,12 @@ const inRegister: readonly Mistake<Application>[] = [
     "get('books', '/books', …)",
   ],
   [
+    'a route of a group without a name',
+    ({ routes }) => routes.group({ prefix: '/a' }, group => void group.get('/b', wrong(answer), wrong(undefined))),
+    'ROUTE_DEFINITION_INVALID',
+    "get('books', '/books', …)",
+  ],
+  [
     'a condition that is no function',
     ({ routes }) => routes.add(wrong({ name: 'a', path: '/a', condition: /a/, controller: answer })),
     'ROUTE_DEFINITION_INVALID',

@@ -9,7 +9,7 @@ import { bootApplication, createNodeServer } from 'sinfonietta/server'
 import { type Test, t } from 'tap'
 import { serveApplication } from '#bin/main-process.ts'
 import { runsTypeScript } from '#bin/sources.ts'
-import { pause, startCounted, startFixture, startSite } from './site-process.ts'
+import { pause, startCounted, startFixture, startProgram, startSite } from './site-process.ts'
 
 const ownSecret = { APP_SECRET: 'of one’s own, and long enough for production' }
 
@@ -152,6 +152,11 @@ t.test('with NODE_ENV=production and APP_ENV=dev, the server warns, and does not
   await site.until(/NODE_ENV is production, but APP_ENV is dev in \.env: set APP_ENV=prod [\s\S]*\(dev, debug off\)\n/)
   site.child.kill()
   t.equal(await site.end(), 0)
+})
+
+t.test('with NODE_ENV=production, bin/serve ends after a mistake, and waits for no change', async t => {
+  const site = startProgram(t, [process.execPath, 'bin/serve', '--port=0'], { NODE_ENV: 'production' })
+  t.equal(await site.end(), 1)
 })
 
 t.test('an unforeseen error is shown with its stack and its cause', async t => {

@@ -156,9 +156,10 @@ t.test('a value in the list that is not a bundle is named', async t => {
   }
 })
 
-t.test('a bundle that is listed twice is named', async t => {
+t.test('two bundles of one name are named, with their numbers in the list', async t => {
   const bundle: Bundle = { name: 'twin', register() {} }
-  await t.rejects(boot(t, [bundle, bundle]), { code: 'KERNEL_BUNDLE_REPEATED', message: /"twin"/ })
+  const message = /^The numbers 2 and 3 in the list of bundles are both named "twin": /
+  await t.rejects(boot(t, [{ ...bundle, name: 'first' }, bundle, bundle]), { code: 'KERNEL_BUNDLE_REPEATED', message })
 })
 
 t.test('a bundle that fails while the kernel boots is named, and the cause is kept', async t => {

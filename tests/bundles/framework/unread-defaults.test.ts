@@ -66,6 +66,25 @@ t.test('a default that a listener or a controller reads is not logged', async t 
   t.strictSame(await warnings(t, [asking]), [])
 })
 
+t.test('a mistyped default is logged with the name that a listener reads', async t => {
+  const mistyped: Bundle = {
+    name: 'mistyped',
+    register: ({ routes }) =>
+      void routes.add({
+        name: 'mistyped',
+        path: '/menu',
+        defaults: { _rol: 'admin' },
+        controller: () => Response.text(''),
+      }),
+  }
+  const { client, close, records } = await createTestKernel({ bundles: [createFrameworkBundle(), mistyped, guard] })
+  t.teardown(close)
+  await client.get('/menu')
+  t.strictSame(warningsOf(records), [
+    'Nothing has read the default "_rol" of the route "mistyped"; the nearest is "_role": is the bundle with its listener in the list of bundles?',
+  ])
+})
+
 t.test('in production nothing is logged', async t => {
   t.strictSame(await warnings(t, [], { APP_ENV: 'prod' }), [])
 })

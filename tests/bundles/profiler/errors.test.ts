@@ -24,7 +24,9 @@ t.test('the fingerprint of an error depends on its class, code and place, and no
   t.equal(of({ message: 'No product 12' }), usual)
   t.equal(of({}, excerpts, 'other'), usual, 'the route does not matter')
   t.equal(of({ frames: [{ ...frame, line: 9, column: 3 }] }, moved), usual, 'the line has moved')
-  t.equal(of({ frames: [{ ...frame, origin: 'vendor' }], cause: exception }), usual, 'a place of the cause')
+  const caused = (cause: object) => of({ frames: [{ ...frame, origin: 'vendor' }], cause: { ...exception, ...cause } })
+  t.equal(caused({ message: 'No product 12' }), caused({}), 'a place of the cause')
+  t.not(caused({ code: 'E' }), caused({}), 'another cause')
   for (const other of [{ name: 'TypeError' }, { code: 'E' }, { frames: [{ ...frame, call: 'Shop.buy' }] }]) {
     t.not(of(other), usual)
   }

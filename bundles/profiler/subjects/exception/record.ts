@@ -182,16 +182,16 @@ function watchCrashes(profiler: Profiler, context: RequestContext, logger: Logge
 
 /**
  * The fingerprint of the last exception: the same for each occurrence of an error, whatever its message contains. It is a hash of
- * the class, the code, and the innermost place in the application: file, function, and the text of the line, so that it
- * stays when lines move. An error without such a place has that of its route; `null` without a route.
+ * the classes and codes of the error and its causes, and the innermost place in the application: file, function, and the text of the
+ * line, so that it stays when lines move. An error without such a place has that of its route; `null` without a route.
  */
 export function fingerprintOf({ exceptions, excerpts }: ExceptionData, route: string | null): string | null {
   const exception = exceptions.at(-1)
   if (exception === undefined) return null
-  const { code = '', name } = exception
+  const kinds = errorChain(exception).map(({ code = '', name }) => [name, code])
   const place = findPlace(exception, excerpts) ?? (route === null ? undefined : [route])
   if (place === undefined) return null
-  return hash(JSON.stringify([name, code, ...place]))
+  return hash(JSON.stringify([kinds, ...place]))
 }
 
 function findPlace(exception: RecordedException, excerpts: readonly Excerpt[]): unknown[] | undefined {

@@ -36,6 +36,6 @@ export class UserListener {
     const role = attributes.get('_role')
     if (role === undefined) return
     if (user === undefined) event.respond(Response.redirect(this.#urls.generate('login'), 303))
-    else if (role === 'admin' && user.role !== 'admin') throw new HttpError(403, 'Only administrators may do this.')
+    else if (user.role !== role && user.role !== 'admin') throw new HttpError(403, `Only for the role ${role}.`)
   }
 }
