@@ -35,7 +35,7 @@ function ownNames(defaults: object): string[] {
 class UnreadDefaultsListener {
   /** The names that nothing has read yet, and that were not logged. */
   readonly #unread: Set<string>
-  /** The names of attributes that something has read: one of them may be meant. */
+  /** The names of attributes that something has read. One that a request does not have may be meant. */
   readonly #read = new Set<string>()
   readonly #routes: RouteCollection
   readonly #logger: Logger
@@ -67,7 +67,8 @@ class UnreadDefaultsListener {
     for (const name of ownNames(route?.defaults ?? {})) {
       // A function may take it from its second argument.
       if (!this.#unread.delete(name) || String(route?.controller).includes(name)) continue
-      const nearest = suggestNames(name, this.#read)
+      const absent = [...this.#read].filter(read => !request.attributes.has(read))
+      const nearest = suggestNames(name, absent)
       const message =
         'Nothing has read the default "{name}" of the route "{route}"{nearest}: is the bundle with its listener in the list of bundles?'
       this.#logger.warning(message, { name, route: route?.name, nearest })

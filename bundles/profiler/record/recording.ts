@@ -29,7 +29,7 @@ interface RecordingParts {
 }
 
 /**
- * Assembles everything that records requests, whoever answers them: the profiler, the watches of the process, and the collectors
+ * Assembles everything that records the requests of any server: the profiler, the watches of the process, and the collectors
  * that read the traces. `traceKernel` and `recordServers` report the requests.
  */
 export class Recording {
