@@ -527,7 +527,6 @@ t.test('facts of the process', async t => {
     t.strictSame(rest, {
       environment: 'dev',
       isDebug: true,
-      isOneProgram: true,
       logLevel: 'info',
       bundles: ['framework', 'site'],
       hosts: ['example.org'],
