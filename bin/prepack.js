@@ -1,5 +1,5 @@
 // Prepares `dist/` for `npm pack`: the tarball has the declarations that its entry points need, each doc comment once, and no others.
-import { existsSync, readdirSync, readFileSync, writeFileSync } from 'node:fs'
+import { existsSync, readdirSync, readFileSync, renameSync, writeFileSync } from 'node:fs'
 import path from 'node:path'
 import { parse } from 'acorn'
 
@@ -35,5 +35,8 @@ for (const file of files.filter(file => file.endsWith('.js'))) {
   let short = text
   for (const { end, start } of comments.toReversed())
     short = short.slice(0, start) + short.slice(start, end).replace(/[^\n]/g, '') + short.slice(end)
-  if (short !== text) writeFileSync(path.join(dist, file), short)
+  if (short === text) continue
+  // Another program may load the file at this moment.
+  writeFileSync(path.join(dist, `${file}.new`), short)
+  renameSync(path.join(dist, `${file}.new`), path.join(dist, file))
 }

@@ -123,16 +123,15 @@ export class Kernel {
     settings.check()
 
     const debugGate = new DebugGate(createDebugPolicy(config), logger)
+    const lists = debugGate.isDebug ? await import('../lib/view/missing-lists.ts') : undefined
+    const createListCheck =
+      lists && ((root: string) => lists.createListCheck(root, missing => logMissingList(logger, missing)))
     let foundation: Foundation = {
       settings,
       config,
       directory,
       dispatcher: createEventDispatcher(),
-      view: createView(
-        findTemplateFolders(files, bundles),
-        names,
-        debugGate.isDebug ? missing => logMissingList(logger, missing) : undefined,
-      ),
+      view: createView(findTemplateFolders(files, bundles), names, createListCheck),
       context: new RequestContext(),
       queries: new Queries(),
       logger,

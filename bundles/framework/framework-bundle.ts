@@ -36,7 +36,6 @@ import { RouterListener } from './listeners/router-listener.ts'
 import { SessionListener } from './listeners/session-listener.ts'
 import { checkStore, type FrameworkOptions, type ResolvedOptions, resolveOptions } from './options.ts'
 import { addProtection, crossOriginRule } from './protection.ts'
-import { reportUnreadDefaults } from './unread-defaults.ts'
 import { addViewHelpers } from './view-helpers.ts'
 
 /**
@@ -55,6 +54,7 @@ export function createFrameworkBundle(options: FrameworkOptions = {}): Bundle {
     async register(app) {
       store = await createStore(app, resolved)
       register(app, resolved, store)
+      if (app.debugGate.isDebug) (await import('./unread-defaults.ts')).reportUnreadDefaults(app)
     },
     close: () => store?.close?.(),
   }
@@ -141,7 +141,6 @@ function addDevelopmentParts(app: Application, { without }: ResolvedOptions): vo
   const { dispatcher, findingRules, routes, view, debugGate } = app
   new RemoveCspListener(debugGate).subscribe(dispatcher)
   if (!without.has('robots')) new RobotsListener().subscribe(dispatcher)
-  reportUnreadDefaults(app)
   findingRules.push(createHiddenRouteRule(routes), crossOriginRule)
   routes.add({
     name: '_preview_error',

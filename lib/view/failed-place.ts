@@ -1,15 +1,15 @@
 import path from 'node:path'
 import { describeValue } from '../text/describe-value.ts'
 import { suggestNames } from '../text/mistakes.ts'
+import type { TemplateFile } from './template-files.ts'
 import {
   explainPartial,
   findIncompleteCall,
+  listNodes,
   type PageTemplates,
   readNodes,
   readTemplateCalls,
-} from './partial-calls.ts'
-import type { TemplateFile } from './template-files.ts'
-import { listNodes } from './template-uses.ts'
+} from './template-uses.ts'
 
 /**
  * Writes the name of the file into the lines of a syntax tree of Handlebars, before it is compiled: the errors of

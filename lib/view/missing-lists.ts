@@ -2,7 +2,7 @@ import path from 'node:path'
 import type { Request } from '../http/request.ts'
 import { nearestNames, quoteNearest } from '../text/mistakes.ts'
 import { describeUnread, type HelperLocation, valueAt } from './failed-place.ts'
-import { readNodes } from './partial-calls.ts'
+import { readNodes } from './template-uses.ts'
 
 /** A list that a template shows with `{{#each}}`, and that its data has under another name, or at another place. */
 export interface MissingList {
@@ -21,15 +21,15 @@ interface EachOptions {
   readonly data: { readonly root: object; readonly request: Request | undefined; readonly pending: object }
 }
 
+/** Called for each call of `{{#each}}` without a list, with its data. */
+export type ListCheck = (data: unknown, options: EachOptions) => void
+
 /**
- * Creates a function for each call of `{{#each}}` without a list, with its data. It reports the call once for each render of a
+ * Creates the check of the lists of one view. It reports the call once for each render of a
  * page. A list may be optional, so one without a similar name in the data is not reported. `directory` is the one to which names of files are
  * relative.
  */
-export function createListCheck(
-  directory: string,
-  report: (missing: MissingList) => void,
-): (data: unknown, options: EachOptions) => void {
+export function createListCheck(directory: string, report: (missing: MissingList) => void): ListCheck {
   const lists = new Map<string, readonly string[]>()
   const reported = new WeakMap<object, Set<string>>()
   return (context, { data: { pending, request, root }, loc: { start } }) => {

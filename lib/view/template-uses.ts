@@ -1,3 +1,6 @@
+import { showPath } from '../stack/stack-frames.ts'
+import { suggestNames } from '../text/mistakes.ts'
+import { createHandlebars } from './handlebars.ts'
 import { readTemplate, type TemplateFile } from './template-files.ts'
 
 /** Parses a template to a syntax tree. @throws Error for a mistake of its grammar */
@@ -133,3 +136,150 @@ export function listNodes(ast: unknown): readonly Node[] {
 function hasArguments(node: Node): boolean {
   return node.params?.length !== 0 || node.hash !== undefined
 }
+
+/** A call of a partial in a template. */
+interface PartialCall {
+  readonly file: string
+  /** From 1. */
+  readonly line: number
+  /** From 1. */
+  readonly column: number
+  readonly partial: string
+  /** Whether the call has a block: `{{#> frame}}`. */
+  readonly hasBlock: boolean
+  /** The names of the values that it passes. */
+  readonly passed: readonly string[]
+}
+
+/** A template, its syntax tree as a list, and its calls of partials. */
+interface ReadTemplate extends TemplateFile {
+  readonly nodes: readonly Node[]
+  readonly calls: readonly PartialCall[]
+}
+
+/** The syntax tree of a template as a list; empty if the file has changed since it was loaded, and has a mistake now. */
+export function readNodes(file: string): readonly Node[] {
+  try {
+    return listNodes(createHandlebars().parseWithoutProcessing(readTemplate(file)))
+  } catch {
+    return []
+  }
+}
+
+/** Reads a template again, with its calls of partials. */
+export function readTemplateCalls(template: TemplateFile): ReadTemplate {
+  const nodes = readNodes(template.file)
+  return { ...template, nodes, calls: nodes.flatMap(node => toCall(template, node)) }
+}
+
+function toCall({ file }: TemplateFile, { hash, loc, name, type }: Node): PartialCall | [] {
+  const isCall = type === 'PartialStatement' || type === 'PartialBlockStatement'
+  if (!isCall || loc === undefined) return []
+  return {
+    file,
+    line: loc.start.line,
+    column: loc.start.column + 1,
+    partial: String(name?.original),
+    hasBlock: type === 'PartialBlockStatement',
+    passed: hash?.pairs.map(({ key }) => key) ?? [],
+  }
+}
+
+/** Reads the templates that render a page: it, and those that it calls, directly or not. */
+function readReached(page: string, files: readonly TemplateFile[]): ReadTemplate[] {
+  const names = new Set([page])
+  const reached: ReadTemplate[] = []
+  // A set may grow while it is iterated.
+  for (const name of names) {
+    const file = files.find(each => each.name === name)
+    if (file === undefined) continue
+    const template = readTemplateCalls(file)
+    reached.push(template)
+    for (const { partial } of template.calls) names.add(partial)
+  }
+  return reached
+}
+
+/** The templates of a page that has failed. */
+export interface PageTemplates {
+  readonly name: string
+  /** All templates. */
+  readonly files: readonly TemplateFile[]
+  /** The directory to which the names of files are relative. */
+  readonly root: string
+}
+
+/**
+ * Explains why a page has no partial that one of its templates calls: it is the block of a call that has none, or an inline partial
+ * that the page does not define. Handlebars says only its name.
+ */
+export function explainPartial(name: string, { files, name: page, root }: PageTemplates) {
+  const reached = readReached(page, files)
+  const explain = (call: PartialCall, reason: string) => {
+    const place = { file: call.file, line: call.line, column: call.column }
+    return { reason: `${showPath(call.file, root)}: line ${call.line}: ${writeCall(call)} ${reason}`, place }
+  }
+  if (name !== '@partial-block') {
+    const inline = reached.flatMap(({ nodes }) => nodes.flatMap(toInline))
+    const call = reached.flatMap(({ calls }) => calls).find(({ partial }) => partial === name)
+    const advice = `a page defines it in the block of its layout: {{#*inline "${name}"}}…{{/inline}}`
+    return call && explain(call, `finds no partial "${name}"${suggestNames(name, inline)}: ${advice}`)
+  }
+  const layouts = reached.filter(each => insertsBlock(each) && !asksForBlock(each)).map(each => each.name)
+  if (layouts.includes(page)) {
+    const reason = `it is a layout, which inserts the block of its caller: render a template that calls {{#> ${page}}}`
+    return { reason, place: undefined }
+  }
+  const call = reached
+    .flatMap(({ calls }) => calls)
+    .find(({ hasBlock, partial }) => !hasBlock && layouts.includes(partial))
+  return call && explain(call, `has no block, which the partial inserts: write ${writeBlock(call.partial)}`)
+}
+
+function writeCall({ hasBlock, partial }: PartialCall): string {
+  return `{{${hasBlock ? '#' : ''}> ${partial}}}`
+}
+
+function writeBlock(partial: string): string {
+  return `{{#> ${partial}}}…{{/${partial}}}`
+}
+
+function toInline({ params, type }: Node): string | [] {
+  return type === 'DecoratorBlock' ? String(params?.[0]?.original) : []
+}
+
+function insertsBlock({ calls }: ReadTemplate): boolean {
+  return calls.some(({ partial }) => partial === '@partial-block')
+}
+
+/** Whether a template checks that it is called with a block: `{{#if @partial-block}}`. */
+function asksForBlock({ nodes }: ReadTemplate): boolean {
+  const names = new Set(nodes.map(({ name }) => name))
+  return nodes.some(node => node.original === '@partial-block' && !names.has(node))
+}
+
+/**
+ * The call of a partial that does not pass a value which the partial needs, with its place. `undefined` if several calls are
+ * possible, or if the value is one of an item, in a block of `{{#each}}` or `{{#with}}`.
+ */
+export function findIncompleteCall(
+  key: string,
+  { column, file, line }: Pick<PartialCall, 'column' | 'file' | 'line'>,
+  { files, name: page, root }: PageTemplates,
+): string | undefined {
+  const reached = readReached(page, files)
+  const failed = reached.find(each => each.file === file)
+  if (failed === undefined || failed.name === page) return undefined
+  const items = failed.nodes.filter(
+    ({ path, type }) => type === 'BlockStatement' && changing.has(String(path?.original)),
+  )
+  const isFailed = ({ loc }: Node) => loc?.start.line === line && loc.start.column === column - 1
+  if (items.some(({ program }) => listNodes(program).some(isFailed))) return undefined
+  const calls = reached.flatMap(({ calls }) => calls).filter(({ partial }) => partial === failed.name)
+  const [call] = calls
+  if (call === undefined || calls.length > 1 || call.passed.includes(key)) return undefined
+  return `${writeCall(call)} in ${showPath(call.file, root)}: line ${call.line}`
+}
+
+/** The helpers whose blocks have other data. */
+const changing: ReadonlySet<string> = new Set(['each', 'with'])

@@ -27,7 +27,7 @@ import {
   type PartialOptions,
   valueReader,
 } from './handlebars.ts'
-import { createListCheck, type MissingList } from './missing-lists.ts'
+import type { ListCheck } from './missing-lists.ts'
 import {
   foldersFor,
   listTemplates,
@@ -112,15 +112,15 @@ export type TemplateDecorator = (name: string, template: Template) => Template
 /**
  * Creates a view of the `.hbs` files in and below some folders. The first folder is that of the application. The template
  * of a name is in the first folder that has it. Each template is also a partial under its name. `bundles` are the names
- * of the folders that are read in the application's folder; all by default. The callback gets the lists that pages show, and
- * that their data does not have.
+ * of the folders that are read in the application's folder; all by default. The callback creates a check of the lists that pages show; it gets the
+ * directory to which names of files are relative.
  */
 export function createView(
   folders: readonly TemplateFolder[],
   bundles?: readonly string[],
-  onMissingList?: (missing: MissingList) => void,
+  createListCheck?: (directory: string) => ListCheck,
 ): View {
-  return new HandlebarsView(folders, bundles, onMissingList)
+  return new HandlebarsView(folders, bundles, createListCheck)
 }
 
 /**
@@ -150,7 +150,7 @@ type Pending = Map<string, Promise<string>>
 class HandlebarsView implements View {
   readonly #folders: readonly TemplateFolder[]
   readonly #bundles: readonly string[] | undefined
-  readonly #onMissingList: ((missing: MissingList) => void) | undefined
+  readonly #createListCheck: ((directory: string) => ListCheck) | undefined
   /** The application's directory, or its equivalent in a test. */
   readonly #root: string
   readonly #decorators: TemplateDecorator[] = []
@@ -166,11 +166,11 @@ class HandlebarsView implements View {
   constructor(
     folders: readonly TemplateFolder[],
     bundles: readonly string[] | undefined,
-    onMissingList: ((missing: MissingList) => void) | undefined,
+    createListCheck: ((directory: string) => ListCheck) | undefined,
   ) {
     this.#folders = folders
     this.#bundles = bundles
-    this.#onMissingList = onMissingList
+    this.#createListCheck = createListCheck
     this.#root = path.dirname(folders[0]?.path ?? '')
   }
 
@@ -201,7 +201,7 @@ class HandlebarsView implements View {
   }
 
   #read(): ReadonlyMap<string, Template> {
-    const handlebars = createHandlebars(this.#onMissingList && createListCheck(this.#root, this.#onMissingList))
+    const handlebars = createHandlebars(this.#createListCheck?.(this.#root))
     const { parse } = handlebars
     handlebars.parse = (source, options) => locateNodes(parse(source, options), options?.srcName ?? '')
     const helpers = Object.fromEntries([...this.#helpers].map(each => [each[0], toHandlebars(each[1], handlebars)]))

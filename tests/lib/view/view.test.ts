@@ -3,7 +3,7 @@ import { createRequire } from 'node:module'
 import path from 'node:path'
 import { Request } from 'sinfonietta'
 import { type Test, t } from 'tap'
-import type { MissingList } from '#lib/view/missing-lists.ts'
+import { createListCheck, type MissingList } from '#lib/view/missing-lists.ts'
 import { createTraceableView } from '#lib/view/traceable-view.ts'
 import { createView, HtmlFragment, type View, type ViewModel } from '#lib/view/view.ts'
 
@@ -426,7 +426,9 @@ t.test('a list that the data of a page does not have is reported once for each r
   }
   const found: MissingList[] = []
   const directory = t.testdir({ templates })
-  const view = createView([{ path: `${directory}/templates` }], undefined, missing => found.push(missing))
+  const view = createView([{ path: `${directory}/templates` }], undefined, root =>
+    createListCheck(root, missing => void found.push(missing)),
+  )
   view.addHelper('list', () => undefined)
   const listsOf = (name: string, model: ViewModel, request?: Request) => {
     found.length = 0
@@ -460,7 +462,9 @@ t.test('a list that the data of a page does not have is reported once for each r
 t.test('a list is not explained if its template has changed since it was loaded', async t => {
   const directory = t.testdir({ 'page.hbs': '{{#each repairz}}{{/each}}' })
   const found: MissingList[] = []
-  const view = createView([{ path: directory }], undefined, missing => found.push(missing))
+  const view = createView([{ path: directory }], undefined, root =>
+    createListCheck(root, missing => void found.push(missing)),
+  )
   view.load()
   writeFileSync(`${directory}/page.hbs`, '{{#if')
   t.equal(view.render('page', { repairs: [] }), '')
