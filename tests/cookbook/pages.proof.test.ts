@@ -59,9 +59,12 @@ t.test('the recipes of pages', { skip: noRegistry || needsBrowser.skip }, async 
     const words = [process.execPath, bin, '--port', String(vitePort), '--strictPort']
     await new SiteProcess(t, words, { cwd: recipes.directory }).until(/ready in/)
     const { site, url } = await recipes.serve(t)
+    // Vite sends a change only once, to the pages that are connected then.
+    const connected = page.waitForEvent('console', message => message.text() === '[vite] connected.')
     await page.goto(`${url}/web`)
     await until(async () => (await heading()) === 'Hello from TypeScript')
     await until(async () => (await colour()) === 'rgb(102, 51, 153)')
+    await connected
     recipes.write('web/main.css', recipes.read('web/main.css').replace('rebeccapurple', 'rgb(1, 2, 3)'))
     await until(async () => (await colour()) === 'rgb(1, 2, 3)')
     t.strictSame(problems, [])
