@@ -20,6 +20,7 @@ export class RequestContext {
    */
   end(): void {
     this.#storage?.disable()
+    this.#storage = undefined
   }
 
   /** The current request; `undefined` outside of a request, and before `enable()`. */
