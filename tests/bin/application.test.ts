@@ -330,7 +330,7 @@ t.test('an import of a name that an entry point does not export is described by 
 
 t.test('an import of an own file that does not exist is described by a hint with the right path', async t => {
   const folder = t.testdir({
-    'shared.ts': '',
+    'common.ts': '',
     bundles: {
       home: { 'home-bundle.ts': '', 'home-bundle.test.ts': '', 'types.d.ts': '' },
       other: { 'other.mts': '' },
@@ -348,7 +348,7 @@ t.test('an import of an own file that does not exist is described by a hint with
   const hints = {
     './home/home-bundle': ending('./home/home-bundle.ts'),
     './home/home-bundle.js': ending('./home/home-bundle.ts'),
-    '../shared': ending('../shared.ts'),
+    '../common': ending('../common.ts'),
     './other/other.mjs': ending('./other/other.mts'),
     './home': 'An import names a file, not a folder: import "./home/home-bundle.ts" instead.',
     './home/hom-bundle.ts': 'There is no such file: import "./home/home-bundle.ts" instead.',
