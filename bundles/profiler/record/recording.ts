@@ -5,7 +5,7 @@ import type { Redactor } from '../../../lib/redact/redactor.ts'
 import type { ProfileStorage } from '../store/profile-storage.ts'
 import { createCollectors } from '../subjects/recorded.ts'
 import { createRunningSearch, ListenerSites } from './code-places.ts'
-import { collectData, collectLate, type ProfileCollector } from './collect.ts'
+import { collectData, collectLate, type ProfileCollector, toServerTiming } from './collect.ts'
 import { ContentCopier } from './copy.ts'
 import { Profiler } from './profiler.ts'
 import type {
@@ -16,7 +16,6 @@ import type {
   Stop,
 } from './recorded-subject.ts'
 import type { RecordingPolicy } from './recording-policy.ts'
-import { toServerTiming } from './server-timing.ts'
 import type { FindTrace, Trace } from './trace.ts'
 
 /** The parts of a recording that differ between applications. */

@@ -26,12 +26,11 @@ import type { Request } from '../../../lib/http/request.ts'
 import { profileLink } from '../profile/links.ts'
 import { kernelSubjects } from '../subjects/recorded-by-kernels.ts'
 import type { ListenerSites } from './code-places.ts'
-import type { ProfileCollector } from './collect.ts'
+import { type ProfileCollector, toServerTiming } from './collect.ts'
 import { ignoredSpan } from './event-trace.ts'
 import { middlewarePart } from './middleware-trace.ts'
 import type { Profiler } from './profiler.ts'
 import type { Recording } from './recording.ts'
-import { toServerTiming } from './server-timing.ts'
 import type { Trace } from './trace.ts'
 
 /** Lets a kernel report its events and renders to a recording: returns its services with a dispatcher and a view that do so. */
