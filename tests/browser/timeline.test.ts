@@ -76,6 +76,23 @@ t.test(
   },
 )
 
+/** The colours of the bars of the timeline, and of its lines of waiting; evaluated in the browser. */
+const colours = `(() => {
+  const fills = selector => [...document.querySelectorAll('.chart table ' + selector)].map(bar => getComputedStyle(bar).fill)
+  return { bars: fills('rect:not(.on)'), waiting: [...new Set(fills('rect.on'))] }
+})()`
+
+t.test('waiting has one colour, which no kind of work has', needsBrowser, async t => {
+  const { page } = await open(t)
+  for (const colorScheme of ['light', 'dark'] as const) {
+    await page.emulateMedia({ colorScheme })
+    const { bars, waiting } = await page.evaluate<Record<'bars' | 'waiting', string[]>>(colours)
+    t.ok(bars.length > 20)
+    t.equal(waiting.length, 1, colorScheme)
+    t.notOk(bars.includes(String(waiting[0])), colorScheme)
+  }
+})
+
 t.test('rows are filtered at once, and the URL shows the same rows again', needsBrowser, async t => {
   const { link, page } = await open(t)
   const row = (text: string) => page.locator('.lines tr:visible', { hasText: text })

@@ -158,7 +158,8 @@ export function unfoldBy(button: HTMLElement, target: HTMLElement): void {
 export function enableFlameGraph(graph: SVGSVGElement | null): void {
   const bars = [...(graph?.querySelectorAll<SVGAElement>('a') ?? [])]
   if (graph === null || bars.length === 0) return
-  addSearch(graph, bars)
+  const parents = findParents(bars)
+  addSearch(graph, bars, parents)
   let current = 0
   const moveTabStop = (index: number) => {
     bars[current]?.setAttribute('tabindex', '-1')
@@ -168,7 +169,7 @@ export function enableFlameGraph(graph: SVGSVGElement | null): void {
   for (const bar of bars) bar.setAttribute('tabindex', '-1')
   moveTabStop(0)
   graph.addEventListener('keydown', event => {
-    const next = neighbourOf(bars, current, event.key)
+    const next = neighbourOf(parents, current, event.key)
     if (next === undefined || event.altKey || event.ctrlKey || event.metaKey) return
     event.preventDefault()
     bars[next]?.focus()
@@ -188,13 +189,23 @@ export function enableFlameGraph(graph: SVGSVGElement | null): void {
   }
 }
 
+/** The index of the bar above each bar, which is the last one before it in the row above; -1 in the first row. */
+function findParents(bars: readonly SVGAElement[]): readonly number[] {
+  const last: number[] = []
+  return bars.map((bar, index) => {
+    const row = Number.parseInt(bar.querySelector('svg')?.getAttribute('y') ?? '', 10)
+    last[row] = index
+    return last[row - 1] ?? -1
+  })
+}
+
 /** All data of a frame, in one line. */
 function titleOf(bar: SVGAElement): string {
   return bar.querySelector('title')?.textContent ?? ''
 }
 
 /** Adds a field that highlights the frames whose name or place contains a text, and shows their share. */
-function addSearch(graph: SVGSVGElement, bars: readonly SVGAElement[]): void {
+function addSearch(graph: SVGSVGElement, bars: readonly SVGAElement[], parents: readonly number[]): void {
   const field = createSearch('Search frames', { 'data-key': '/' })
   const status = createStatus()
   field.addEventListener('input', () => {
@@ -204,8 +215,8 @@ function addSearch(graph: SVGSVGElement, bars: readonly SVGAElement[]): void {
     graph.classList.toggle('is-searching', text !== '')
     // A frame within another one that matches is a part of it.
     const share = bars.reduce((sum, bar, index) => {
-      let parent = Number(bar.dataset.parent)
-      while (parent !== -1 && !found[parent]) parent = Number(bars[parent]?.dataset.parent)
+      let parent = parents[index] ?? -1
+      while (parent !== -1 && !found[parent]) parent = parents[parent] ?? -1
       const isOutermost = found[index] === true && parent === -1
       return sum + (isOutermost ? Number.parseFloat(bar.querySelector('svg')?.getAttribute('width') ?? '0') : 0)
     }, 0)
@@ -216,14 +227,13 @@ function addSearch(graph: SVGSVGElement, bars: readonly SVGAElement[]): void {
 }
 
 /** The index of the bar that a key moves to: the caller, the first call, or the neighbour with the same caller. */
-function neighbourOf(bars: readonly SVGAElement[], index: number, key: string): number | undefined {
-  const parentOf = (bar: SVGAElement | undefined) => Number(bar?.dataset.parent)
-  const parent = parentOf(bars[index])
-  const siblings = [...bars.keys()].filter(other => parentOf(bars[other]) === parent)
+function neighbourOf(parents: readonly number[], index: number, key: string): number | undefined {
+  const parent = parents[index] ?? -1
+  const siblings = [...parents.keys()].filter(other => parents[other] === parent)
   const place = siblings.indexOf(index)
   if (key === 'ArrowUp') return parent === -1 ? undefined : parent
   if (key === 'ArrowDown') {
-    const child = bars.findIndex(bar => parentOf(bar) === index)
+    const child = parents.indexOf(index)
     return child === -1 ? undefined : child
   }
   if (key === 'ArrowLeft') return siblings[place - 1]

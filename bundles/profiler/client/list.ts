@@ -48,11 +48,10 @@ function showLocalSpans(results: HTMLElement): void {
   for (const link of results.querySelectorAll('.histogram a')) {
     const { searchParams } = new URL(link.getAttribute('href') ?? '', location.href)
     const toDate = (name: string) => new Date(Number(searchParams.get(name)) * 1000)
-    const counts = (link.getAttribute('aria-label') ?? '').replace(/^.* UTC: /, '')
-    const label = `${format.formatRange(toDate('start'), toDate('end'))}: ${counts}`
-    link.setAttribute('aria-label', label)
     const title = link.querySelector('title')
-    if (title !== null) title.textContent = label
+    if (title === null) continue
+    const counts = String(title.textContent).replace(/^.* UTC: /, '')
+    title.textContent = `${format.formatRange(toDate('start'), toDate('end'))}: ${counts}`
   }
 }
 

@@ -31,6 +31,8 @@ export interface SummaryView {
   readonly link: string
   /** `404`, or a dash when there was no response. */
   readonly status: string
+  /** The words of the status of a failed request: `Not Found`; empty for other requests. */
+  readonly reason: string
   /** `Error 404 Not Found`, `200 OK`. */
   readonly statusText: string
   readonly tone: Tone
@@ -77,6 +79,7 @@ export function toSummaryView(summary: ProfileSummary): SummaryView {
     token,
     link: profileLink(token),
     status: status === 0 ? '–' : String(status),
+    reason: status >= 400 ? statusText(status) : '',
     statusText: describeStatus(status),
     tone: toneOfSummary(summary),
     method,

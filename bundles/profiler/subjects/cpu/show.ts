@@ -138,9 +138,6 @@ interface FlameGraph {
 
 /** A bar: `x` and `width` are in percent of the picture. */
 interface FlameBar {
-  readonly index: number
-  /** The index of the bar above it. */
-  readonly parent: number
   readonly name: string
   /** All its data in one line. */
   readonly text: string
@@ -182,7 +179,7 @@ function drawFlameGraph({ busy, calls, roots }: StoredCpu, options: FlameOptions
   let drawn = 0
   let folded = 0
 
-  const draw = (call: StoredSample, at: { readonly x: number; readonly row: number; readonly parent: number }) => {
+  const draw = (call: StoredSample, at: { readonly x: number; readonly row: number }) => {
     const run = options.isUnfolded ? { first: call, last: call, count: 1 } : runOf(call)
     const { count, last } = run
     const share = shareOf(call.total, whole)
@@ -190,10 +187,7 @@ function drawFlameGraph({ busy, calls, roots }: StoredCpu, options: FlameOptions
     drawn += count
     folded += count - 1
     depth = Math.max(depth, at.row)
-    const place = bars.length
     bars.push({
-      index: last.index,
-      parent: at.parent,
       name: nameOf(run),
       text: describe(run, busy),
       origin: last.called.origin,
@@ -203,10 +197,10 @@ function drawFlameGraph({ busy, calls, roots }: StoredCpu, options: FlameOptions
       label: share >= labelShare.always ? 'always' : share >= labelShare.wide ? 'wide' : 'none',
       link: linkTo(last),
     })
-    drawAll(last.children, { x: at.x, row: at.row + 1, parent: place })
+    drawAll(last.children, { x: at.x, row: at.row + 1 })
   }
 
-  const drawAll = (children: readonly StoredSample[], at: { x: number; row: number; parent: number }) => {
+  const drawAll = (children: readonly StoredSample[], at: { x: number; row: number }) => {
     let { x } = at
     for (const child of children) {
       draw(child, { ...at, x })
@@ -214,8 +208,8 @@ function drawFlameGraph({ busy, calls, roots }: StoredCpu, options: FlameOptions
     }
   }
 
-  if (frame === undefined) drawAll(roots, { x: 0, row: 0, parent: -1 })
-  else draw(frame, { x: 0, row: 0, parent: -1 })
+  if (frame === undefined) drawAll(roots, { x: 0, row: 0 })
+  else draw(frame, { x: 0, row: 0 })
   return {
     rows: depth + 1,
     ticks: listTicks(createAxis(whole, whole), wholeWindow).map(({ label, x }) => ({ x: toPercent(x), label })),

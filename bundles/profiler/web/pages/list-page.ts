@@ -356,6 +356,9 @@ function hostOf(url: string): string {
 const addressLimit = 500
 const labelLimit = 200
 
+/** Characters of a name for which each row has room. */
+const fittingName = 24
+
 /** Creates the rows of a list: of a main request, or of a sub-request below it. */
 function createRows(profiles: readonly ListEntry[], { columns, editor, facts, list, unstored }: RowOptions) {
   /** The number of rows of sub-requests, by the token of the request that made them. */
@@ -370,15 +373,17 @@ function createRows(profiles: readonly ListEntry[], { columns, editor, facts, li
     const shown = { ...summary, subRequests: summary.subRequests - (listed.get(token) ?? 0) }
     const view = withBadge(toSummaryView(shown), unstored?.has(token) ? notStored : undefined)
     const findings = toFindings(token, facts?.get(token)?.badge)
+    const name = shorten(`${columns.hasHosts ? hostOf(url) : ''}${view.target}`, addressLimit)
     return {
       ...view,
-      address: shorten(view.address, addressLimit),
+      // The row has no room for the whole of it, or shows it decoded.
+      address: name.length > fittingName || !url.endsWith(name) ? shorten(view.address, addressLimit) : '',
       target: shorten(view.target, labelLimit),
       ...columns,
       level: depth === 0 ? '' : `level-${Math.min(depth, 4)}`,
       // How long after its main request it began.
       after: depth === 0 ? '' : `+ ${Math.max(0, summary.time - main.time)} ms`,
-      name: shorten(`${columns.hasHosts ? hostOf(url) : ''}${view.target}`, addressLimit),
+      name,
       handler: viewHandler(summary, facts?.get(token)?.place, editor),
       findings,
       hasBadges: findings !== false || view.badges.length > 0,

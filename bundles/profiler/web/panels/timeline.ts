@@ -106,8 +106,8 @@ interface LineView {
   readonly detail: string
   /** All its periods; empty when it has no spans within it. */
   readonly bars: readonly Bar[]
-  /** What it waited for. */
-  readonly awaited: readonly (Bar & { readonly category: Category })[]
+  /** When it waited. */
+  readonly awaited: readonly Bar[]
   readonly own: readonly Bar[]
   readonly duration: string
   readonly ownTime: string
@@ -255,9 +255,7 @@ function toLine(row: TimelineRow, filter: TimelineFilter, axis: TimeAxis, barLim
     times,
     detail: describe(row),
     bars: hasInner ? createBars(covered, axis, barLimit) : [],
-    awaited: inOrder(awaited).flatMap(([category, periods]) =>
-      createBars(periods, axis, Math.ceil(barLimit / 2)).map(bar => ({ ...bar, category })),
-    ),
+    awaited: createBars(joinPeriods([...awaited.values()].flat()), axis, Math.ceil(barLimit / 2)),
     own: createBars(own, axis, barLimit),
     duration: formatMicroseconds(duration),
     ownTime: hasInner ? formatMicroseconds(ownTime) : '',

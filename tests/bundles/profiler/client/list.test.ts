@@ -351,19 +351,18 @@ t.test('without a compare bar, and without a stream, the list is still filtered'
 })
 
 t.test('the bars of the histogram have their times in the zone of the browser', async t => {
-  const page = openPage(
+  openPage(
     t,
     `${search}<section id="results" data-live=""><div class="list-head"></div>
     <div class="histogram">
-      <a href="?start=1000000000&end=1000000059" aria-label="01:46:40 to 01:47:40 UTC: 3 requests, 1 failed"><title></title></a>
-      <a href="?start=1000000060&end=1000000119" aria-label="01:47:40 to 01:48:40 UTC: 1 request"></a>
+      <a href="?start=1000000000&end=1000000059"><title>01:46:40 to 01:47:40 UTC: 3 requests, 1 failed</title></a>
+      <a href="?start=1000000060&end=1000000119"><title>01:47:40 to 01:48:40 UTC: 1 request</title></a>
     </div></section>`,
   )
   await runScript()
   const format = new Intl.DateTimeFormat('en-GB', { dateStyle: 'medium', timeStyle: 'medium' })
   const label = (first: number, last: number) => format.formatRange(new Date(first * 1000), new Date(last * 1000))
   const [first, second] = document.querySelectorAll('.histogram a')
-  t.equal(first?.getAttribute('aria-label'), `${label(1_000_000_000, 1_000_000_059)}: 3 requests, 1 failed`)
-  t.equal(page.find('.histogram title').textContent, first?.getAttribute('aria-label'))
-  t.equal(second?.getAttribute('aria-label'), `${label(1_000_000_060, 1_000_000_119)}: 1 request`)
+  t.equal(first?.textContent, `${label(1_000_000_000, 1_000_000_059)}: 3 requests, 1 failed`)
+  t.equal(second?.textContent, `${label(1_000_000_060, 1_000_000_119)}: 1 request`)
 })

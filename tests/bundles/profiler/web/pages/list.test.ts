@@ -203,7 +203,7 @@ t.test('a 404 is listed with the sub-request that answered it, right below it', 
   t.notMatch(textOf(html), 'in all')
   t.match(textOf(html), /404 127\.0\.0\.1 GET \/missing-x (?:\d findings? )?KERNEL_NO_ROUTE 1 error \d/)
   t.notMatch(textOf(html), 'sub-request', 'it is the next row')
-  t.match(html, `<a class="entry" href="/_profiler/${main}" title="http://localhost/missing-x">/missing-x</a>`)
+  t.match(html, `<a class="entry" href="/_profiler/${main}">/missing-x</a>`)
   t.match(html, '<tr class="sub level-1" data-token="')
   t.match(textOf(html), /404 127\.0\.0\.1 GET \/missing-x error_controller/)
   t.match(textOf(html), /\+ [\d.]+ m?s/)
@@ -398,12 +398,12 @@ t.test('a list with queries has their number and time, by which it is sorted and
     { token: '00000d', queries: 1, time: 0 },
   )
   const html = await show(client, '?limit=10')
-  t.match(html, '<td class="queries">1 <span class="soft">· 0 ms</span></td>')
+  t.match(html, '<td class="queries">1 <small>· 0 ms</small></td>')
   t.match(
     html,
     /<th scope="col" class="queries">\s*<a class="sort" href="[^"]*sort=queries&amp;order=desc">Queries<\/a>/,
   )
-  t.match(html, '<td class="queries">51 <span class="soft">· 38 ms</span></td>')
+  t.match(html, '<td class="queries">51 <small>· 38 ms</small></td>')
   t.match(html, '<td class="queries"></td>')
   t.match(textOf(html), '3 cache calls')
   t.strictSame(tokensOf(await show(client, '?sort=queries')), ['00000b', '00000a', '00000d', '00000c'])
@@ -459,14 +459,14 @@ t.test('a profile is pinned in the list, which is shown again; pinned profiles c
   const html = await show(client, '?url=some&limit=5')
   const [, link] = /formaction="([^"]*aaaaaa[^"]*)"/.exec(html) ?? []
   t.equal(link, '/_profiler/aaaaaa/pin?list=url%3Dsome%26limit%3D5')
-  t.match(html, 'aria-label="Pin aaaaaa" aria-pressed="false"')
+  t.match(html, 'title="Pin aaaaaa" aria-pressed="false"')
   t.match(html, '<rect width="0.0%"')
   const answer = await client.post(String(link), { headers: { origin: 'http://localhost' } })
   t.equal(answer.status, 303)
   t.equal(answer.headers.get('location'), '/_profiler/empty/search/results?url=some&limit=5')
   const pinned = await show(client, '?pinned=1')
   t.strictSame(tokensOf(pinned), ['aaaaaa'])
-  t.match(pinned, 'aria-label="Unpin aaaaaa" aria-pressed="true"')
+  t.match(pinned, 'title="Unpin aaaaaa" aria-pressed="true"')
   t.match(pinned, '/_profiler/aaaaaa/unpin?list=pinned%3D1')
   t.match(pinned, 'name="pinned" value="1" checked')
   t.match(pinned, 'data-live=""', 'nothing that comes is pinned')
@@ -540,7 +540,7 @@ t.test('columns are shown if they distinguish rows; a controller, if its route d
   const html = await show(client)
   t.strictSame(columnsOf(html), usual)
   t.match(html, '<a class="entry" href="/_profiler/00000b" title="http://shop.test/%E6%97%A5?a=1">shop.test/日?a=1</a>')
-  t.match(html, '<code class="origin"><span class="place">find_products</span></code>')
+  t.match(html, '<code><span class="place">find_products</span></code>')
   t.strictSame(columnsOf((await client.get('/_profiler/ffffff')).text).slice(0, 4), usual.slice(0, 4))
 })
 
@@ -562,7 +562,7 @@ t.test('each row has the place in the code that answered it', async t => {
     html
       .slice(html.indexOf(`data-token="${token}"`))
       .split('</tr>', 1)[0]
-      ?.match(/<code class="origin"><span class="place" data-at="([^"]+)">([^<]+)</)
+      ?.match(/<code><span class="place" data-at="([^"]+)">([^<]+)</)
       ?.slice(1)
   const defined = /^bundles\/site\/site-bundle\.ts:\d+:1$/
   t.match(placeOf('00000a'), [defined, /^site-bundle\.ts:\d+$/], 'the route has the name of the controller')
@@ -621,7 +621,7 @@ t.test('a histogram shows the requests over time, and leads to those of a span',
   const html = await show(client)
   t.match(
     html,
-    'href="?start=1795212000&amp;end=1795212014" tabindex="-1" aria-label="22:00:00 to 22:00:15 UTC: 1 request"><title>22:00:00 to 22:00:15 UTC: 1 request</title>',
+    'href="?start=1795212000&amp;end=1795212014" tabindex="-1"><title>22:00:00 to 22:00:15 UTC: 1 request</title>',
   )
   t.match(html, '22:01:00 to 22:01:15 UTC: 2 requests, 1 failed')
   const failed = [...html.matchAll(/<rect class="failed"[^>]* height="(\d+)"/g)].map(([, height]) => height)
@@ -632,7 +632,7 @@ t.test('a histogram shows the requests over time, and leads to those of a span',
   )
   t.strictSame(tokensOf(await show(client, '?start=1795212000&end=1795212014')), ['000000'])
   keep(storage, { token: '00000b', time: start + 3 * 3_600_000 })
-  t.match(await show(client), 'aria-label="20 Nov 2026 22:00:00 to 20 Nov 2026 22:05:00 UTC: 6 requests, 1 failed"')
+  t.match(await show(client), '<title>20 Nov 2026 22:00:00 to 20 Nov 2026 22:05:00 UTC: 6 requests, 1 failed</title>')
 })
 
 t.test('a paused recording is shown, with a button to resume; then the list is not live', async t => {

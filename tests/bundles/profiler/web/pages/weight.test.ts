@@ -89,7 +89,7 @@ t.test('a log of 500 messages and a list of 100 requests are light', async t => 
   const log = await sizeOf('abc123?panel=logger')
   t.ok(log <= 60_000, `the log: ${log} bytes`)
   const [few, all] = [await sizeOf('empty/search/results?limit=10'), await sizeOf('empty/search/results?limit=100')]
-  t.ok((all - few) / 90 <= 1250, `a row of the list: ${(all - few) / 90} bytes`)
+  t.ok((all - few) / 90 <= 1150, `a row of the list: ${(all - few) / 90} bytes`)
 })
 
 t.test('a page of many calls with long bodies is bounded, and leads to all of a body', async t => {

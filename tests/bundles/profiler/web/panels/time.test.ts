@@ -256,10 +256,7 @@ t.test('the slowest rows by own time are listed first, and rows name what they w
   t.equal(slowest.length, 10)
   const controller = lines.find(({ name }) => name === 'controller SomeController')
   t.equal(controller?.detail, '1.1 ms to 3.1 ms, waiting 1.9 ms for HTTP client calls, 1.0 ms for sub-requests')
-  t.strictSame(
-    controller?.awaited.map(({ category }) => category),
-    ['http', 'request'],
-  )
+  t.equal(controller?.awaited.length, 1, 'it is one line, whatever it waited for')
   const query = { system: 'postgresql', start: 1, end: 2, caller: {} }
   const texts = ['SELECT * FROM "orders"  WHERE id = ?', 'COMMIT', 'INSERT INTO visits VALUES (?)']
   const queries = [...texts.map(text => ({ ...query, text })), { ...query, system: 'redis', text: 'GET a:?' }]
