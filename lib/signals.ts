@@ -80,7 +80,10 @@ export function createSignals(
         const [nearest] = nearestNames(name, heard, 2)
         if (nearest !== undefined) onUnheard?.(name, nearest)
       }
-      emitter.emit(name, value)
+      const handlers = emitter.all.get(name) as readonly ((value: unknown) => void)[] | undefined
+      // mitt copies the list, which costs more than the rest. Most signals have one handler.
+      if (handlers?.length === 1) handlers[0]?.(value)
+      else emitter.emit(name, value)
     },
   }
 }

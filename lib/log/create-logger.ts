@@ -20,6 +20,8 @@ import {
 /** The stream that lines are written to, such as `process.stdout`. */
 export interface LogStream {
   write(text: string): unknown
+  /** Writes a text of ASCII characters. */
+  write(text: string, encoding: 'latin1'): unknown
   /** Readable lines are coloured if this is true. */
   readonly isTTY?: boolean
   on?(event: 'error', listener: () => void): unknown
@@ -99,13 +101,21 @@ class ChannelLogger implements Logger {
   access(message: string, requestId: string, context: LogContext): void {
     const { clock, finders, observers, writer } = this.#parts
     try {
-      const time = writer.toTime(clock())
-      const ids = findIds(finders, undefined)
-      if (context instanceof AccessEntry && ids === undefined && observers.size === 0) {
-        writer.appendEntry(time, message, requestId, context)
+      const span = findIds(finders, undefined)?.span
+      if (context instanceof AccessEntry && span === undefined && observers.size === 0 && context.message === message) {
+        writer.appendEntry({ at: clock(), requestId, context })
         return
       }
-      const record: LogRecord = { time, level: 'info', channel: 'access', message, context, ...ids, requestId }
+      const time = writer.toTime(clock())
+      const record: LogRecord = {
+        time,
+        level: 'info',
+        channel: 'access',
+        message,
+        context,
+        requestId,
+        ...(span && { span }),
+      }
       writer.append(record)
       for (const observer of observers) observer(record)
     } catch {
@@ -183,6 +193,8 @@ class LogWriter {
   readonly #toText: (record: LogRecord) => string
   /** The lines of the access log that are not written yet. */
   #batch = ''
+  /** Whether these lines are ASCII: Node writes them faster as Latin-1, in which they have the same bytes. */
+  #isAscii = true
   /** The entries of lines behind them. Many lines that are made together take half of the time. */
   #entries: WaitingEntry[] = []
   #timer: NodeJS.Timeout | undefined
@@ -208,15 +220,15 @@ class LogWriter {
   /** Writes a record a moment later, together with others; at the latest when the process exits. */
   append(record: LogRecord): void {
     this.#begin()
-    this.#batch += this.#takeEntries() + this.#toText(record)
+    this.#makeLines()
+    this.#addRecord(record)
     if (this.#batch.length > batchLength) this.flush()
   }
 
   /** Appends a record of the access log like {@link append}, and makes its line when it is written. */
-  appendEntry(time: string, message: string, requestId: string, context: AccessEntry): void {
+  appendEntry(entry: WaitingEntry): void {
     this.#begin()
-    this.#entries.push({ time, message, requestId, context })
-    if (this.#entries.length === entryLimit) this.flush()
+    if (this.#entries.push(entry) === entryLimit) this.flush()
   }
 
   /** The first line that waits sets the time of all. */
@@ -231,15 +243,22 @@ class LogWriter {
     return this.#entries.length > 0 || this.#batch !== ''
   }
 
-  #takeEntries(): string {
-    const entries = this.#entries
-    this.#entries = []
+  /** Makes the lines of the entries that wait. */
+  #makeLines(): void {
     const isJson = this.#toText === toJsonLine
-    const lines = entries.map(({ time, message, requestId, context }) => {
-      const line = isJson ? context.toLine(time, message, requestId) : undefined
-      return line ?? this.#toText({ time, level: 'info', channel: 'access', message, context, requestId })
-    })
-    return lines.join('')
+    for (const { at, requestId, context } of this.#entries) {
+      const time = this.toTime(at)
+      const line = isJson ? context.toLine(time, requestId) : undefined
+      if (line === undefined) {
+        this.#addRecord({ time, level: 'info', channel: 'access', message: context.message, context, requestId })
+      } else this.#batch += line
+    }
+    this.#entries = []
+  }
+
+  #addRecord(record: LogRecord): void {
+    this.#batch += this.#toText(record)
+    this.#isAscii = false
   }
 
   /** A time as ISO 8601. The texts of the last time and second are kept: to make one costs half as much as the rest of a line. */
@@ -258,14 +277,18 @@ class LogWriter {
   readonly flush = (): void => {
     if (!this.#hasLines()) return
     clearTimeout(this.#timer)
-    const text = this.#batch + this.#takeEntries()
+    this.#makeLines()
+    const text = this.#batch
+    const isAscii = this.#isAscii
     this.#batch = ''
-    this.#write(text)
+    this.#isAscii = true
+    this.#write(text, isAscii)
   }
 
-  #write(text: string): void {
+  #write(text: string, isAscii = false): void {
     try {
-      this.#stream.write(text)
+      if (isAscii) this.#stream.write(text, 'latin1')
+      else this.#stream.write(text)
     } catch {
       // The log itself has failed: there is no other place to report this.
     }
@@ -274,8 +297,8 @@ class LogWriter {
 
 /** A record of the access log whose line is not made yet. */
 interface WaitingEntry {
-  readonly time: string
-  readonly message: string
+  /** Milliseconds since 1970. */
+  readonly at: number
   readonly requestId: string
   readonly context: AccessEntry
 }
