@@ -70,7 +70,8 @@ export class FastMessage extends UpgradableMessage implements DirectStream {
 
   /** Whether the application, or other code, waits for an event of the stream. */
   #hasListener(): boolean {
-    return endEvents.some(name => this.listenerCount(name) > 0)
+    // Most messages have no listener at all. Node counts the events with listeners.
+    return (this as unknown as Listened)._eventsCount !== 0 && endEvents.some(name => this.listenerCount(name) > 0)
   }
 
   /** Node calls it with each chunk, and with `null` at the end of the message. */
@@ -131,6 +132,11 @@ export class FastMessage extends UpgradableMessage implements DirectStream {
 
 /** The events of a stream's end, and those that make a stream flow to its end. */
 const endEvents: readonly (string | symbol)[] = ['end', 'close', 'data', 'readable']
+
+/** An internal of Node's emitter. */
+interface Listened {
+  readonly _eventsCount?: number
+}
 
 /** Accessors of Node that are replaced. */
 const fields = accessor(IncomingMessage.prototype, 'headers')
