@@ -122,8 +122,8 @@ function findDisputing(
 }
 
 /** Whether the client is on this machine: the loopback that a proxy names is that of the proxy's own machine. */
-export function isLocal({ clientIp, forwarded: { proxies = [] }, peerAddress }: Request): boolean {
-  return [peerAddress, ...proxies, clientIp].every(isLoopback)
+export function isLocal({ clientIp, forwarded, peerAddress }: Request): boolean {
+  return isLoopback(peerAddress) && isLoopback(clientIp) && forwarded.proxies?.every(isLoopback) !== false
 }
 
 function isLoopback(address: string): boolean {
