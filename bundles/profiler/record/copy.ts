@@ -211,7 +211,8 @@ export function copyForm(fields: Iterable<readonly [string, unknown]>, copier: M
 
 /** The media type of a header, without its parameters. */
 function readType(header: string): string {
-  return header.split(';', 1).join().trim().toLowerCase()
+  const end = header.indexOf(';')
+  return (end === -1 ? header : header.slice(0, end)).trim().toLowerCase()
 }
 
 /** Whether content of a media type is text that can be read. */

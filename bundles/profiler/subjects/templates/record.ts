@@ -33,8 +33,10 @@ export function createTemplatesCollector(redactor: Redactor): CollectorOf<'templ
     },
     hasWorked: (trace, since) => (renderPart.find(trace)?.renders.at(-1)?.start ?? since) > since,
     measure(traces) {
-      const pages = traces.flatMap(trace => renderPart.find(trace)?.renders.filter(({ parent }) => parent === -1) ?? [])
-      const time = pages.reduce((sum, { duration }) => sum + duration, 0)
+      let time = 0
+      for (const trace of traces) {
+        for (const { duration, parent } of renderPart.find(trace)?.renders ?? []) if (parent === -1) time += duration
+      }
       return time > 0 ? [['tpl', 'Templates', time]] : []
     },
   }
