@@ -158,7 +158,13 @@ export function unfoldBy(button: HTMLElement, target: HTMLElement): void {
 export function enableFlameGraph(graph: SVGSVGElement | null): void {
   const bars = [...(graph?.querySelectorAll<SVGAElement>('a') ?? [])]
   if (graph === null || bars.length === 0) return
-  const parents = findParents(bars)
+  // The bar above each bar is the last one before it in the row above; the first row has none.
+  const last: number[] = []
+  const parents = bars.map((bar, index) => {
+    const row = Number.parseInt(bar.querySelector('svg')?.getAttribute('y') ?? '', 10)
+    last[row] = index
+    return last[row - 1] ?? -1
+  })
   addSearch(graph, bars, parents)
   let current = 0
   const moveTabStop = (index: number) => {
@@ -169,10 +175,10 @@ export function enableFlameGraph(graph: SVGSVGElement | null): void {
   for (const bar of bars) bar.setAttribute('tabindex', '-1')
   moveTabStop(0)
   graph.addEventListener('keydown', event => {
-    const next = neighbourOf(parents, current, event.key)
+    const next = bars[neighbourOf(parents, current, event.key) ?? -1]
     if (next === undefined || event.altKey || event.ctrlKey || event.metaKey) return
     event.preventDefault()
-    bars[next]?.focus()
+    next.focus()
   })
   const detail = document.querySelector<HTMLElement>('.flame-detail')
   for (const [index, bar] of bars.entries()) {
@@ -187,16 +193,6 @@ export function enableFlameGraph(graph: SVGSVGElement | null): void {
     })
     bar.addEventListener('pointerenter', showDetail)
   }
-}
-
-/** The index of the bar above each bar, which is the last one before it in the row above; -1 in the first row. */
-function findParents(bars: readonly SVGAElement[]): readonly number[] {
-  const last: number[] = []
-  return bars.map((bar, index) => {
-    const row = Number.parseInt(bar.querySelector('svg')?.getAttribute('y') ?? '', 10)
-    last[row] = index
-    return last[row - 1] ?? -1
-  })
 }
 
 /** All data of a frame, in one line. */
@@ -226,16 +222,13 @@ function addSearch(graph: SVGSVGElement, bars: readonly SVGAElement[], parents: 
   document.querySelector('.flame-head')?.append(createElement('div', { class: 'flame-search' }, field, status))
 }
 
-/** The index of the bar that a key moves to: the caller, the first call, or the neighbour with the same caller. */
+/** The index of the bar that a key moves to: the caller, the first call, or the neighbour with the same caller; none is -1 or nothing. */
 function neighbourOf(parents: readonly number[], index: number, key: string): number | undefined {
-  const parent = parents[index] ?? -1
+  const parent = parents[index]
   const siblings = [...parents.keys()].filter(other => parents[other] === parent)
   const place = siblings.indexOf(index)
-  if (key === 'ArrowUp') return parent === -1 ? undefined : parent
-  if (key === 'ArrowDown') {
-    const child = parents.indexOf(index)
-    return child === -1 ? undefined : child
-  }
+  if (key === 'ArrowUp') return parent
+  if (key === 'ArrowDown') return parents.indexOf(index)
   if (key === 'ArrowLeft') return siblings[place - 1]
   if (key === 'ArrowRight') return siblings[place + 1]
   return undefined

@@ -80,6 +80,7 @@ function viewCpu(cpu: StoredCpu, { profile, query }: PanelProfile, editor: Edito
     isRough: samples < fewSamples,
     flame,
     frameName: frame?.called.name ?? '',
+    token: profile.summary.token,
     allLink: linkTo(undefined),
     isUnfolded,
     foldLink: linkTo(frame, !isUnfolded),
@@ -145,9 +146,10 @@ interface FlameBar {
   readonly x: string
   readonly row: number
   readonly width: string
-  readonly label: 'none' | 'wide' | 'always'
-  /** The address that shows it in the whole width. */
-  readonly link: string
+  /** Where its name has room: nowhere, on a wide screen or on all screens. */
+  readonly label: '' | 'wide' | 'always'
+  /** The index of the call that it shows in the whole width. */
+  readonly frame: number
 }
 
 /** The options of a flame graph. */
@@ -194,8 +196,8 @@ function drawFlameGraph({ busy, calls, roots }: StoredCpu, options: FlameOptions
       x: toPercent(100 * at.x),
       row: at.row,
       width: toPercent(100 * Math.max(0, Math.min(share, 1 - at.x))),
-      label: share >= labelShare.always ? 'always' : share >= labelShare.wide ? 'wide' : 'none',
-      link: linkTo(last),
+      label: share >= labelShare.always ? 'always' : share >= labelShare.wide ? 'wide' : '',
+      frame: last.index,
     })
     drawAll(last.children, { x: at.x, row: at.row + 1 })
   }
@@ -263,7 +265,7 @@ const owners: Readonly<Record<StoredFunction['origin'], string>> = {
 function describe(run: Run, busy: number): string {
   const { count, first } = run
   const { called, self, total } = run.last
-  const place = placeOf(called)
+  const place = shortPlaceOf(called)
   const facts = [
     `${nameOf(run)}: ${formatMicroseconds(total)}, ${formatShare(total, busy)}`,
     ...(self > 0 ? [`own ${formatMicroseconds(self)}`] : []),
@@ -272,6 +274,13 @@ function describe(run: Run, busy: number): string {
     ...(count > 1 ? [`through ${formatCount(count - 1, 'call')} from ${first.called.name}`] : []),
   ]
   return facts.join('; ')
+}
+
+/** The place of a function: in this package the file alone, and in another one its path there, because the name of the package follows. */
+function shortPlaceOf(called: StoredFunction): string {
+  const place = placeOf(called)
+  if (called.origin === 'kernel') return place.replace(/^.*\//, '')
+  return place.split(`node_modules/${called.package}/`).at(-1) ?? place
 }
 
 const callerLimit = 8

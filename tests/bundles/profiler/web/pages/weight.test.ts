@@ -11,6 +11,8 @@ const pageLimit = 100_000
 /** Of a page with as much as the profiler records. */
 const fullPageLimit = 300_000
 const assetLimit = 60_000
+/** Of the scripts, uncompressed: they grow for a reason only. */
+const scriptLimit = 107_100
 const toolbarLimit = 1_000
 
 t.test('pages with data for every panel', async t => {
@@ -43,6 +45,9 @@ async function testSizes(t: Test, pages: ReadonlyMap<Screen, string>, ask: (path
   const shared = [...assets].filter(([path]) => !path.startsWith('/assets/site/'))
   const scripts = shared.map(([path]) => path.replace(/.*\//, '')).filter(name => name.endsWith('.js'))
   t.strictSame(scripts.toSorted(), ['browser-errors.js', 'profiler.js', 'toolbar.js'], 'no script loads another one')
+  const code = shared.filter(([path]) => path.endsWith('.js')).map(([, text]) => Buffer.byteLength(text))
+  const length = code.reduce((sum, bytes) => sum + bytes, 0)
+  t.ok(length <= scriptLimit, `scripts of ${length} bytes`)
   const size = shared.reduce((sum, [, text]) => sum + brotliCompressSync(text).length, 0)
   t.ok(size <= assetLimit, `${shared.length} files of ${size} bytes, compressed`)
 }
@@ -74,7 +79,7 @@ t.test('a page of many recorded values is bounded, and has pages of rows', async
   t.match(pages[2], /1–\d+ of 450/)
 })
 
-t.test('a log of 500 messages and a list of 100 requests are light', async t => {
+t.test('a log of 500 messages, a flame graph of 168 frames and a list of 100 requests are light', async t => {
   const kernel = await createProfiledKernel(t)
   const { url } = await serveKernel(t, kernel)
   const site = { file: 'bundles/shop/orders.ts', line: 12, column: 5, function: 'handleOrder' }
@@ -88,6 +93,15 @@ t.test('a log of 500 messages and a list of 100 requests are light', async t => 
   const sizeOf = async (path: string) => Buffer.byteLength(await (await fetch(`${url}/_profiler/${path}`)).text())
   const log = await sizeOf('abc123?panel=logger')
   t.ok(log <= 60_000, `the log: ${log} bytes`)
+  const frames = Array.from({ length: 168 }, (_, index) => index)
+  const file = 'node_modules/shop-server/lib/handle-orders.js'
+  const measured = { file, origin: 'vendor', package: 'shop-server', self: 1000, total: 1000 } as const
+  const functions = frames.map(index => ({ name: `handleOrder${index}`, line: index, ...measured }))
+  const calls = frames.map((index): [number, number, number, number] => [index, -1, 1000, 1000])
+  const times = { samples: 900, busy: 168_000, idle: 0, startup: 6000, others: 0, isCut: false, omitted: 0 }
+  keep(kernel.storage, { token: 'abc124', data: { cpu: { ...times, functions, calls, excerpts: [] } } })
+  const flame = await sizeOf('abc124?panel=cpu')
+  t.ok(flame <= 60_000, `the flame graph: ${flame} bytes`)
   const [few, all] = [await sizeOf('empty/search/results?limit=10'), await sizeOf('empty/search/results?limit=100')]
   t.ok((all - few) / 90 <= 1150, `a row of the list: ${(all - few) / 90} bytes`)
 })
