@@ -10,7 +10,7 @@ const compiler = path.join(root, 'node_modules/typescript/bin/tsc')
 export function prepare() {
   if (existsSync(path.join(root, 'dist/bin/sources.js'))) return true
   if (existsSync(compiler)) {
-    console.error('Compiling for the first time …')
+    console.error('Compiling all sources …')
     return spawnSync(process.execPath, [compiler, '--build'], { stdio: ['ignore', 2, 2], cwd: root }).status === 0
   }
   console.error('There is neither a dist/ nor a compiler: run "npm ci", then "npm run build".')

@@ -150,7 +150,7 @@ class CompiledSources implements Sources {
       return this.isBuilt()
     }
     const begin = Date.now()
-    if (!this.isBuilt()) process.stderr.write('Compiling for the first time …\n')
+    if (!this.isBuilt()) process.stderr.write('Compiling all sources …\n')
     const { isCompiled, problems } = await this.#compile(this.#compiler, isLenient ? this.#plan.emit : this.#plan.build)
     this.problems = problems
     if (!isCompiled) return false

@@ -74,7 +74,7 @@ t.test('elsewhere the sources are compiled when they are stale, and tests apart 
   const sources = createSources(directory, false)
   t.equal(sources.isBuilt(), false)
   const begin = Date.now()
-  t.strictSame(await capture(t, () => sources.buildWhenStale()), [true, 'Compiling for the first time …\n'])
+  t.strictSame(await capture(t, () => sources.buildWhenStale()), [true, 'Compiling all sources …\n'])
   t.equal(sources.isBuilt(), true)
   t.equal(sources.isBuiltSince(begin), true)
   t.equal(sources.isBuiltSince(Date.now() + 60_000), false)

@@ -36,7 +36,7 @@ t.test('it compiles, and prints its warnings when it serves for the first time',
   url = await supervised.serves()
   await site.until(/^ \(dev, debug on\)\nDebug output is for /)
   t.match(await page(), '</body></html>')
-  t.equal(/^Compiling for the first time …\n/.test(site.stderr), !runsTypeScript)
+  t.equal(/^Compiling all sources …\n/.test(site.stderr), !runsTypeScript)
   printed = site.stderr
 })
 

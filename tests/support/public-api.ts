@@ -23,7 +23,7 @@ export interface EntryPoint {
 
 /** The entry points of package.json, with their names in alphabetical order. */
 export function readEntryPoints(): EntryPoint[] {
-  return manifestEntries().map(({ name, types }) => {
+  return manifestEntries('.').map(({ name, types }) => {
     const source = types.replace(/^dist\/(.*)\.d\.ts$/, '$1.ts')
     const purpose = String(/^(?:\/\/ .*\n)+/m.exec(readFileSync(source, 'utf8'))?.[0])
     return {
@@ -34,15 +34,15 @@ export function readEntryPoints(): EntryPoint[] {
   })
 }
 
-/** The names of the entry points, and the files of their types. */
-function manifestEntries(): { readonly name: string; readonly types: string }[] {
-  const manifest = JSON.parse(readFileSync('package.json', 'utf8')) as {
+/** The names of the entry points of a package, and the files of their types. */
+function manifestEntries(directory: string): { readonly name: string; readonly types: string }[] {
+  const manifest = JSON.parse(readFileSync(path.join(directory, 'package.json'), 'utf8')) as {
     readonly name: string
     readonly exports: Readonly<Record<string, { readonly types: string }>>
   }
   return Object.entries(manifest.exports).map(([key, { types }]) => ({
     name: path.join(manifest.name, key),
-    types: path.join(types),
+    types: path.join(directory, types),
   }))
 }
 
@@ -64,17 +64,17 @@ export interface ReportedDeclaration {
 }
 
 /**
- * The declarations of all exported names, and of what they reach: a method of a parameter's type is public, too, even if
- * the name of the type is not exported.
+ * The declarations of all exported names of a package, and of what they reach: a method of a parameter's type is public, too,
+ * even if the name of the type is not exported. The package is in a folder, by default this repository.
  */
-export function readReport(): ReportedDeclaration[] {
-  const entries = readEntryPoints()
+export function readReport(directory = '.'): ReportedDeclaration[] {
+  const entries = manifestEntries(directory).map(({ name, types }) => ({ name, types, names: exportsOf(types) }))
   const exported = new Set(
     entries.flatMap(({ names }) => names.map(({ declaration, file }) => `${file} ${declaration.name}`)),
   )
   const reached = new Map<string, { text: string; name: string; file: string; by: Set<string> }>()
   const report: ReportedDeclaration[] = []
-  const visited = new Set(manifestEntries().flatMap(({ types }) => readDeclarations(types).wholeReexports))
+  const visited = new Set(entries.flatMap(({ types }) => readDeclarations(types).wholeReexports))
 
   function visit(file: string, name: string, text: string, by: string): void {
     for (const next of referencesOf(file, name, text)) {
