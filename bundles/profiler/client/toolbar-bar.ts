@@ -76,14 +76,21 @@ export class Bar {
 
   #update(): void {
     if (this.#section === undefined) return
-    const { build = '', exception = '', sentence = '', status = '', tone = 'plain' } = this.#section.dataset
+    const {
+      build = '',
+      exception = '',
+      mistake = '',
+      sentence = '',
+      status = '',
+      tone = 'plain',
+    } = this.#section.dataset
     const isFolded = this.#isFolded
     this.#frame.toggleAttribute('data-folded', isFolded)
     this.#host.toggleAttribute('data-folded', isFolded)
     this.#section.hidden = isFolded
     this.#toggle.setAttribute('aria-expanded', String(!isFolded))
     const purpose = `${isFolded ? 'Show' : 'Hide'} the profiler toolbar (${shortcut})`
-    this.#toggle.title = isFolded && sentence !== '' ? `${sentence}\n${purpose}` : purpose
+    this.#toggle.title = [...(isFolded ? [mistake, sentence] : []), purpose].filter(line => line !== '').join('\n')
     const label = `${isFolded ? 'Show' : 'Hide'} the profiler toolbar`
     this.#toggle.replaceChildren(createElement('span', { class: 'toolbar-title' }, label))
     this.#fit()

@@ -4,7 +4,7 @@ import { Response } from '../../../../lib/http/response.ts'
 import { summarizeProfile, toPlainText } from '../../insight/overview/overview.ts'
 import type { ShownProfile } from '../../insight/relatives.ts'
 import { type SummaryView, toSummaryView } from '../../insight/summary-view.ts'
-import { formatCount } from '../../profile/format.ts'
+import { formatCount, shorten, toOneLine } from '../../profile/format.ts'
 import { brokenLink, home } from '../../profile/links.ts'
 import { subjectViews } from '../../subjects/views.ts'
 import { EditorLinks } from '../editor-links.ts'
@@ -63,6 +63,7 @@ export function toToolbarView(
     status: summary.status,
     tone: summary.tone,
     build: build[0]?.pill ?? '',
+    mistake: build[0]?.text ?? '',
     exception: shown.profile.summary.exception ?? '',
     method: summary.method,
     target: summary.target,
@@ -70,6 +71,9 @@ export function toToolbarView(
     items: [...build, ...items.toSorted((one, other) => placeOf(one) - placeOf(other))],
   }
 }
+
+/** Characters of a mistake in the bar; its details have more. */
+const mistakeLimit = 60
 
 /** Creates the item that names the changed files that cannot be used: this page is older than they are. */
 function toBuildItem({ target }: SummaryView, { problems, served }: BrokenSources, editor: EditorLinks): ToolbarItem[] {
@@ -80,7 +84,7 @@ function toBuildItem({ target }: SummaryView, { problems, served }: BrokenSource
   return [
     item('build', 'Build', {
       pill: formatCount(problems.length, served === 'current' ? 'type error' : 'mistake'),
-      text: view(first).place,
+      text: `${shorten(toOneLine(first.message), mistakeLimit)} ${view(first).place}`.trim(),
       tone: 'error',
       link,
       rows: [
