@@ -62,7 +62,7 @@ export function measureSpread(summaries: readonly ProfileSummary[]): number {
 
 /** The durations of requests of one version of the code, in milliseconds. */
 interface Spread {
-  /** The number of durations, without the first one: the code was cold. */
+  /** The number of warm requests. Without any, the other values are those of cold ones. */
   readonly count: number
   readonly median: number
   readonly least: number
@@ -87,22 +87,30 @@ const leastNow = 4
 const leastShare = 0.05
 const leastDifference = 2
 
-/** Compares the durations of two versions, each with the latest first. */
-export function compareTimes(before: readonly number[], now: readonly number[]): ComparedTimes {
-  const first = toSample(before)
-  const second = toSample(now)
-  return { before: toSpread(first), now: toSpread(second), change: findChange(first, second) }
-}
+/** A request of one version of the code. */
+type TimedRequest = Pick<ProfileSummary, 'duration' | 'isCold'>
 
-/** The latest durations. The earliest one of a version is left out: it was measured with cold code and caches. */
-function toSample(durations: readonly number[]): readonly number[] {
-  return durations.slice(0, Math.min(sampleLimit, Math.max(1, durations.length - 1)))
-}
-
-function toSpread(sample: readonly number[]): Spread {
-  const sorted = Float64Array.from(sample).sort()
+/** Compares the durations of the requests of two versions, each with the latest first. */
+export function compareTimes(before: readonly TimedRequest[], now: readonly TimedRequest[]): ComparedTimes {
   return {
-    count: sorted.length,
+    before: toSpread(before),
+    now: toSpread(now),
+    change: findChange(warmDurations(before), warmDurations(now)),
+  }
+}
+
+function warmDurations(requests: readonly TimedRequest[]): readonly number[] {
+  return requests
+    .filter(({ isCold }) => !isCold)
+    .slice(0, sampleLimit)
+    .map(({ duration }) => duration)
+}
+
+function toSpread(requests: readonly TimedRequest[]): Spread {
+  const warm = warmDurations(requests)
+  const sorted = Float64Array.from(warm.length > 0 ? warm : requests.map(({ duration }) => duration)).sort()
+  return {
+    count: warm.length,
     median: percentile(sorted, 50),
     least: sorted[0] ?? 0,
     most: percentile(sorted, 100),

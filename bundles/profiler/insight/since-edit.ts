@@ -90,7 +90,7 @@ export async function findSinceEdit(
     time: edit.time,
     isSameUrl,
     before: last,
-    times: compareTimes(before.map(durationOf), now.map(durationOf)),
+    times: compareTimes(before, now),
     changes: isChanged ? compare([...latest, ...(await readMore(before))], await readMore(now), timedCount) : [],
   }
 }
@@ -100,15 +100,11 @@ function cookiesOf({ collectors }: Profile): string {
   return readHeader(collectors.request, 'cookie').join('; ')
 }
 
-function durationOf({ duration }: ProfileSummary): number {
-  return duration
-}
-
 /** The time of a request before the last edit and since, as a change. */
 export function describeTimes({ before, change, now }: ComparedTimes): EditChange {
   const share = ((now.median - before.median) / before.median) * 100
   const texts = {
-    unknown: `too few requests to compare (${formatNumber(before.count)} and ${formatNumber(now.count)})`,
+    unknown: `too few warm requests to compare (${formatNumber(before.count)} and ${formatNumber(now.count)})`,
     usual: `within the usual spread (${formatDuration(before.least)} to ${formatDuration(before.most)})`,
     slower: `+${share.toFixed(0)} %`,
     faster: `−${Math.abs(share).toFixed(0)} %`,
@@ -218,11 +214,15 @@ function compareFindings(requests: EditedRequests): EditChange[] {
   ]
 }
 
-/** The findings of some profiles that are fixed in others. A time is judged if it was measured often enough, and its file was edited. */
+/**
+ * The findings of some profiles that are fixed in others. A time is judged if it was measured often enough, in no cold request, and its
+ * file was edited.
+ */
 function findFixed(before: Versions, after: Versions, requests: EditedRequests): ReadonlyMap<Finding, FixVerdict> {
   const { files, judge, leastTimes } = requests
   const [profile] = before
-  const areEnough = Math.min(before.length, after.length) >= leastTimes
+  const isCold = [...before, ...after].some(({ summary }) => summary.isCold)
+  const areEnough = !isCold && Math.min(before.length, after.length) >= leastTimes
   const canJudge = (finding: Finding) =>
     finding.severity !== 'info' && (!isTimed(finding, profile, judge) || (areEnough && isEdited(finding, files)))
   return new Map(

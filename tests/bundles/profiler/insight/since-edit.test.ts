@@ -72,7 +72,7 @@ t.test('a request is compared with the last similar ones before the edit', async
     [6.5, 'b.ts'],
   ])
   add(1, { duration: 900, queries: 9 })
-  add(3, { duration: 100, queries: 31 })
+  add(3, { duration: 100, queries: 31, isCold: true })
   const before = add(4, { duration: 120, queries: 31 })
   const found = await show(7, { duration: 30, queries: 2 })
   assert(found)
@@ -80,11 +80,11 @@ t.test('a request is compared with the last similar ones before the edit', async
   t.equal(found.time, noon + 6.5 * minute)
   t.hasStrict(found.before, { token: before })
   t.equal(found.isSameUrl, true)
-  t.equal(found.times.before.count, 1, 'only of the version before the edit, without its first')
+  t.equal(found.times.before.count, 1, 'only of the version before the edit, without its cold first')
   const change = { name: 'Queries', before: '31', now: '2', text: '29 queries fewer', tone: 'ok' }
   t.strictSame(found.changes, [change])
   t.strictSame(listClaims(found), [change])
-  t.match(describeTimes(found.times), { name: 'Time', before: '120 ms', now: '30 ms', text: /too few requests/ })
+  t.match(describeTimes(found.times), { name: 'Time', before: '120 ms', now: '30 ms', text: /too few warm requests/ })
 })
 
 t.test('the same URL comes first, then the same route', async t => {
@@ -242,17 +242,40 @@ t.test('a response that says "not modified" is no change of the page', async t =
   t.match(await show(8, { status: 500 }), { changes: [{ name: 'Answer', text: '304 → 500' }] })
 })
 
+/** Requests with these durations, the latest first. The earliest one is cold. */
+const requestsOf = (durations: readonly number[]) =>
+  durations.map((duration, index) => ({ duration, isCold: index === durations.length - 1 }))
+
 t.test('times are compared when there are enough of them, and have changed if most of them are apart', async t => {
-  const times = (before: readonly number[], now: readonly number[]) => describeTimes(compareTimes(before, now)).text
+  const times = (before: readonly number[], now: readonly number[]) =>
+    describeTimes(compareTimes(requestsOf(before), requestsOf(now))).text
   const slow = [100, 101, 102, 103, 104, 300]
   t.equal(times(slow, [30, 31, 32, 33, 200]), '−70 %')
   t.equal(times([30, 31, 32, 33, 34, 90], slow), '+219 %')
   const unsteady = [30, 31, 32, 33, 34, 35, 36, 37, 38, 300, 90]
   t.equal(times(unsteady, [60, 61, 62, 63, 64, 200]), '+82 %', 'one of ten is unusual')
-  t.equal(times(slow, [30, 31, 32, 200]), 'too few requests to compare (5 and 3)')
+  t.equal(times(slow, [30, 31, 32, 200]), 'too few warm requests to compare (5 and 3)')
   t.equal(times(slow, [106, 105, 107, 108, 109]), 'within the usual spread (100 ms to 104 ms)', 'below 5 %')
   t.equal(times([1, 1, 1, 1, 1, 1], [2, 2, 2, 2, 2, 2]), 'within the usual spread (1.0 ms to 1.0 ms)', 'below 2 ms')
   t.equal(times([100, 110, 50, 60, 70, 1], [120, 90, 55, 130, 140, 1]), 'within the usual spread (50 ms to 110 ms)')
+})
+
+t.test('cold requests are no slower code: they do not count, and are shown only while there are no others', async t => {
+  const { add, show } = createStore([[50, 'shop.ts']])
+  for (let minute = 0; minute < 10; minute++) add(minute, { duration: 10 + minute / 10, isCold: minute < 3 })
+  const cold = await show(60, { duration: 90, isCold: true })
+  assert(cold)
+  t.strictSame(listClaims(cold), [])
+  t.match(describeTimes(cold.times), {
+    now: '90 ms',
+    text: 'too few warm requests to compare (7 and 0)',
+    tone: 'plain',
+  })
+  for (const minute of [61, 62, 63, 64]) await show(minute, { duration: 40, isCold: true })
+  for (const minute of [65, 66, 67]) await show(minute, { duration: 10 })
+  const warm = await show(68, { duration: 11 })
+  assert(warm)
+  t.match(describeTimes(warm.times), { now: '10 ms', text: 'within the usual spread (10 ms to 11 ms)' })
 })
 
 t.test('durations of one distribution rarely count as a change', t => {
@@ -262,7 +285,7 @@ t.test('durations of one distribution rarely count as a change', t => {
   const sample = fc.array(duration, { minLength: 5, maxLength: 30 })
   fc.assert(
     fc.property(sample, sample, (before, now) => {
-      const { change } = compareTimes(before, now)
+      const { change } = compareTimes(requestsOf(before), requestsOf(now))
       compared++
       if (change === 'faster' || change === 'slower') changes++
     }),
@@ -271,7 +294,8 @@ t.test('durations of one distribution rarely count as a change', t => {
   t.ok(changes / compared < 0.03, `${changes} of ${compared}`)
   fc.assert(
     fc.property(fc.array(duration, { minLength: 1, maxLength: 30 }), durations => {
-      return ['usual', 'unknown'].includes(compareTimes(durations, durations).change)
+      const requests = requestsOf(durations)
+      return ['usual', 'unknown'].includes(compareTimes(requests, requests).change)
     }),
   )
   t.end()
