@@ -22,6 +22,9 @@ export interface RequestKernel {
 
   /** Handles a request without a promise if nothing is pending; see `HttpKernel.answer`. */
   answer(request: Request, options?: HandleOptions): Eventual<Response>
+
+  /** In development: called if a listener answers an event again, after the response `before`. */
+  readonly onRepeatedAnswer?: ((event: AnswerableEvent, before: Response) => void) | undefined
 }
 
 /** The base class of the eight events of a request. */
@@ -66,10 +69,16 @@ export abstract class AnswerableEvent extends KernelEvent {
     throw new MEMBER_UNKNOWN(['setter of event.response', 'event.respond(response)'])
   }
 
-  /** Sets the response and stops the event: later listeners are not called. @throws KERNEL_RESPONSE_INVALID */
+  /**
+   * Sets the response and stops the event: later listeners are not called. Of two responses the last one is sent.
+   *
+   * @throws KERNEL_RESPONSE_INVALID
+   */
   respond(response: Response): void {
+    const before = this.#response
     this.#response = asResponse(response)
     this.stopPropagation()
+    if (before !== undefined && before !== response) this.kernel.onRepeatedAnswer?.(this, before)
   }
 
   /** @throws KERNEL_RESULT_UNUSED */

@@ -49,6 +49,7 @@ interface HttpKernelServices {
   readonly isolation?: Isolation
   /** For the signal `request.finished`. */
   readonly signals?: Signals
+  readonly onRepeatedAnswer?: RequestKernel['onRepeatedAnswer']
 }
 
 /**
@@ -58,6 +59,7 @@ interface HttpKernelServices {
  *     after an error: exception → response → finish_request          after sending: terminate
  */
 export class HttpKernel implements RequestKernel {
+  readonly onRepeatedAnswer: RequestKernel['onRepeatedAnswer']
   readonly #dispatcher: EventDispatcher
   readonly #controllers: ControllerResolver
   readonly #context: RequestContext
@@ -73,6 +75,7 @@ export class HttpKernel implements RequestKernel {
     this.#logger = services.logger
     this.#lastResort = services.lastResort ?? (() => createConstantResponse())
     this.#isolation = services.isolation
+    this.onRepeatedAnswer = services.onRepeatedAnswer
     this.#termination = new Termination(this, services)
   }
 

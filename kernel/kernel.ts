@@ -6,6 +6,7 @@ import {
   OwnedEventDispatcher,
   type RegisteredListener,
 } from '../lib/event-dispatcher/event-dispatcher.ts'
+import type { Response } from '../lib/http/response.ts'
 import { StaticFiles } from '../lib/http/static-files.ts'
 import type { Logger, LogIds } from '../lib/log/logger.ts'
 import type { Redactor } from '../lib/redact/redactor.ts'
@@ -15,6 +16,7 @@ import { SecretPaths } from '../lib/routing/secret-paths.ts'
 import { UrlGenerator } from '../lib/routing/url-generator.ts'
 import { Secrets } from '../lib/secrets.ts'
 import { createSignals, ownSignals } from '../lib/signals.ts'
+import { findOwnFrame, locateFrame } from '../lib/stack/stack-frames.ts'
 import { describeValue, isClass, isPlainObject } from '../lib/text/describe-value.ts'
 import { findShapeMistakes } from '../lib/text/mistakes.ts'
 import type { MissingList } from '../lib/view/missing-lists.ts'
@@ -31,6 +33,7 @@ import {
   KERNEL_BUNDLES_MISSING,
   KERNEL_COLLECTOR_TAKEN,
 } from './errors.ts'
+import type { KernelEvent } from './events.ts'
 import { HttpKernel } from './http-kernel.ts'
 import { createDebugLastResort } from './last-resort.ts'
 import type { Collector } from './profiler-contract.ts'
@@ -178,7 +181,12 @@ export class Kernel {
       files: createStaticFiles(files, bundles),
       controllers,
       healthChecks: [],
-      kernel: new HttpKernel({ ...foundation, controllers, isolation }),
+      kernel: new HttpKernel({
+        ...foundation,
+        controllers,
+        isolation,
+        ...(debugGate.isDebug && { onRepeatedAnswer: createAnswerReport(foundation) }),
+      }),
     }
     // One after another: a bundle may depend on registrations of earlier bundles.
     const collectorNames = new CollectorNames()
@@ -253,6 +261,17 @@ function findTemplateFolders(directory: string, bundles: readonly Bundle[]): Tem
 function logMissingList(logger: Logger, { call, mistake, place, request }: MissingList): void {
   const log = request === undefined ? logger : logger.withRequestId(request.id)
   log.warning('{call} in {place} shows nothing: {mistake}.', { call, place, mistake })
+}
+
+/** Reports a listener that answers an event twice. It may mean to, but usually it goes on after its first answer. */
+function createAnswerReport({ directory, logger }: Foundation) {
+  return ({ request }: KernelEvent, { status }: Response): void => {
+    const frame = findOwnFrame(new Error(), directory)
+    const place = frame === undefined ? '' : ` in ${locateFrame(frame, directory).file}:${frame.line}`
+    const message =
+      'event.respond(){place} replaces a response with the status {status}, which is not sent: is a "return" missing before this call?'
+    logger.withRequestId(request.id).warning(message, { place, status })
+  }
 }
 
 function createUrlGenerator(routes: Application['routes'], foundation: Foundation): UrlGenerator {

@@ -7,6 +7,7 @@ import { createFrameworkBundle } from 'sinfonietta'
 import { createRequest, createRequestEvent, createTestKernel } from 'sinfonietta/testing'
 import { maintenanceBundle } from '../../../bundles/maintenance/maintenance-bundle.ts'
 import { MaintenanceListener } from '../../../bundles/maintenance/maintenance-listener.ts'
+import { emitRefusals, logRefusals } from '../../../bundles/maintenance/refusals.ts'
 
 function makeDirectory(t: TestContext): string {
   const directory = mkdtempSync(path.join(tmpdir(), 'maintenance-'))
@@ -37,4 +38,17 @@ test('the health check works nevertheless', async t => {
   writeFileSync(path.join(directory, 'var/maintenance'), '')
   assert.equal((await client.get('/nowhere')).status, 503)
   assert.equal((await client.get('/_health')).status, 200)
+})
+
+test('a refused request is a signal, which another bundle logs', async t => {
+  const directory = makeDirectory(t)
+  mkdirSync(path.join(directory, 'var'))
+  writeFileSync(path.join(directory, 'var/maintenance'), '')
+  const emitter = { name: 'emitter', register: emitRefusals }
+  const log = { name: 'log', register: logRefusals }
+  const bundles = [createFrameworkBundle(), maintenanceBundle, emitter, log]
+  const { client, close, records } = await createTestKernel({ bundles, directory })
+  t.after(close)
+  await client.get('/cart')
+  assert.ok(records.some(({ context }) => context.path === '/cart'))
 })
