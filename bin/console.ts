@@ -3,6 +3,7 @@ import type { Readable } from 'node:stream'
 import { parseArgs } from 'node:util'
 import { Argument, Command, CommanderError, Option } from 'commander'
 import { createDebugConfig } from '../bundles/framework/commands.ts'
+import type { Application } from '../kernel/bundle.ts'
 import { checkCommands } from '../kernel/bundle-steps.ts'
 import {
   type CommandInput,
@@ -72,12 +73,26 @@ export async function runCommand(
       },
     )
     try {
-      return await run(await loadCommands(kernel.app.commands), commandLine, terminal, config)
+      return await runCommandOf(kernel.app, commandLine, terminal)
     } finally {
       await kernel.close()
     }
   } catch (error) {
     output.error(describeFailure(error))
+    return exitCodes.failure
+  }
+}
+
+/** Runs a command of a booted application. Resolves with the exit code and never rejects. */
+export async function runCommandOf(
+  { commands, config }: Pick<Application, 'commands' | 'config'>,
+  commandLine: readonly string[],
+  terminal: ConsoleTerminal,
+): Promise<number> {
+  try {
+    return await run(await loadCommands(commands), commandLine, terminal, config)
+  } catch (error) {
+    new Output(terminal).error(describeFailure(error))
     return error instanceof CommandUsageError ? exitCodes.usage : exitCodes.failure
   }
 }
