@@ -174,7 +174,10 @@ t.test('the usual time is divided by the start of the process', async t => {
   t.match(text, /95 % within Earlier requests 6 20 ms 40 ms/)
   t.match(text, /Before the restart 5 20 ms 20 ms\s+Since the restart 1 40 ms/)
   t.match(html, 'href="/_profiler/compare?a=000004&amp;b=abc123"')
-  t.match(text, /Since your edit blog\/list\.ts ·.* Time 20 ms 40 ms Time: too few warm requests to compare \(5 and 2\)\./)
+  t.match(
+    text,
+    /Since your edit blog\/list\.ts ·.* Time 20 ms 40 ms Time: too few warm requests to compare \(5 and 2\)\./,
+  )
   t.match(html, /href="editor:\/\/[^"]*blog\/list\.ts"/)
   const files = Array.from({ length: 7 }, (_, index) => `file-${index}.ts`)
   const many = { ...server, edits: [{ time: Date.parse(started), files }] }
