@@ -130,8 +130,8 @@ export async function findExtraStyles(page: Page): Promise<string[]> {
 const leastTarget = 40
 
 /**
- * In the browser: what a finger hits above and below the middle of each control that is in sight. Links of sentences stay in their
- * lines, and marks of charts at their time.
+ * In the browser: what a finger hits above and below the middle of each control that is in sight. Links of sentences and places
+ * after names stay in their lines, and marks of charts at their time.
  */
 const listSmallTargets = `(() => {
   const links = 'a[href], [role="link"]'
@@ -142,7 +142,7 @@ const listSmallTargets = `(() => {
   for (const control of document.querySelectorAll(controls)) {
     const menu = control.localName === 'summary' ? undefined : menus.find(menu => menu.contains(control))
     if (menu) menu.open = true
-    const isSentence = control.matches(links) && control.closest('p, pre, .prose') !== null
+    const isSentence = control.matches(links) && control.closest('p, pre, .prose, .set-by, code:has(> .place), small:has(> .place), .frame-place') !== null
     const isMark = control.closest('svg') !== null && control.closest('.flame') === null
     const isPart = control.parentElement.closest(controls) !== null
     if (control.checkVisibility({ visibilityProperty: true, opacityProperty: true }) && !isSentence && !isMark && !isPart) {

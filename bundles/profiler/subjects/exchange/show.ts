@@ -152,7 +152,6 @@ function toView({ children, parent, profile }: PanelProfile, editor: EditorLinks
   }
   return {
     outcome: endings.get(summary.outcome) ?? '',
-    isFailed: summary.status >= 400,
     handlerLabel: nameHandler(profile),
     ...createContents(views, headers, relativesLabel, profile),
     relativesLabel,
@@ -310,10 +309,7 @@ function viewRelative(
   }
 }
 
-/**
- * The sections in their order, with their numbers of entries, and the names of the parts without data, which are one line. The
- * response of a failed request is first.
- */
+/** The sections in their order, with their numbers of entries, and the names of the parts without data, which are one line. */
 function createContents(
   { request, response, session, relatives }: Views,
   headers: readonly Row[],
@@ -339,12 +335,12 @@ function createContents(
   const countOf = (id: string) => parts.reduce((sum, [section, , count]) => sum + (section === id ? count : 0), 0)
   const section = (id: string, label: string, isListed = countOf(id) > 0, count = countOf(id)) =>
     isListed ? [{ id, label, count: count === 0 ? '' : String(count) }] : []
-  const messages = [...section('request', 'Request', true, 0), ...section('response', 'Response', true, 0)]
   // The session of another server is not known.
   const hasSession = isOfKernel(profile) || countOf('session') > 0
   return {
     contents: [
-      ...(profile.summary.status >= 400 ? messages.reverse() : messages),
+      ...section('request', 'Request', true, 0),
+      ...section('response', 'Response', true, 0),
       ...section('cookies', 'Cookies'),
       ...section('session', 'Session', hasSession, session.attributes.length),
       ...section('flashes', 'Flashes'),

@@ -26,7 +26,7 @@ t.test('the request panel', async t => {
       t.equal(hasHeading, !empty.includes(heading), `${heading} has a section or is empty`)
     }
     t.match(html, 'Server Parameters</a>')
-    t.ok(html.indexOf('id="response"') < html.indexOf('id="request"'), 'the response of an error is first')
+    t.ok(html.indexOf('id="request"') < html.indexOf('id="response"'), 'the request is first')
     for (const text of ['_stopwatch_token', '_remove_csp_headers', 'x-debug-exception-file', '404 Not Found']) {
       t.match(html, text)
     }
