@@ -5,10 +5,11 @@ import {
   createFrameworkBundle,
   ExceptionEvent,
   type KernelEvent,
+  type Request,
   RequestEvent,
   ResponseEvent,
 } from 'sinfonietta'
-import { createRequest, createTestKernel, type TestKernel } from 'sinfonietta/testing'
+import { createTestKernel, type TestKernel } from 'sinfonietta/testing'
 import { type Test, t } from 'tap'
 import { defineController } from '#kernel/controller.ts'
 import type { EventClass } from '#lib/event-dispatcher/event-dispatcher.ts'
@@ -97,13 +98,19 @@ t.test('a listener that fails on error pages alone leaves their status and heade
 })
 
 t.test('a listener that asks for its own page, or for a page that fails, does not end in a loop', async t => {
-  const { client } = await boot(t, ({ dispatcher, kernel }) => {
-    const ask = () => kernel.handle(createRequest('/boom').duplicate())
-    dispatcher.on(ExceptionEvent, async () => void (await ask()), 0, 'asking')
+  const { client } = await boot(t, ({ dispatcher, kernel, routes }) => {
+    routes.get('again', '/again', boom)
+    const pages: Readonly<Record<string, (request: Request) => Promise<Response>>> = {
+      '/boom': request => kernel.handle(request.duplicate()),
+      '/again': request => kernel.forward(request, boom),
+    }
+    dispatcher.on(ExceptionEvent, async ({ request }) => void (await pages[request.path]?.(request)), 0, 'asking')
   })
-  const response = await client.get('/boom')
-  t.equal(response.status, 500)
-  t.match(response.text, 'the controller failed')
+  for (const path of ['/boom', '/again']) {
+    const response = await client.get(path)
+    t.equal(response.status, 500, path)
+    t.match(response.text, 'the controller failed', path)
+  }
 })
 
 const secret = 'hunter2'.repeat(2)

@@ -85,6 +85,8 @@ t.test('a log is filtered as one chooses and types, and its address follows', ne
 
   await show('logger')
   await levels.getByRole('link', { name: /^all/ }).click()
+  // Before that, no script of the page listens to keys.
+  await page.waitForLoadState()
   await page.keyboard.press('/')
   t.equal(await page.locator('[name="text"]:focus').count(), 1)
   await page.keyboard.type('lost MAIL')

@@ -10,6 +10,7 @@ import { readConfig } from '#lib/env/config.ts'
 import { defineSettings, Settings } from '#lib/env/settings.ts'
 import { Response } from '#lib/http/response.ts'
 import { Redactor } from '#lib/redact/redactor.ts'
+import { muteWarnings } from '#tests/support/mute-warnings.ts'
 
 declare module '../../lib/signals.ts' {
   interface SignalMap {
@@ -58,6 +59,7 @@ t.test('a closed kernel has no current request, also for code that still runs', 
 })
 
 t.test('a bundle that is still in register() or close() after ten seconds is logged', async t => {
+  muteWarnings(t, 'ExperimentalWarning')
   mock.timers.enable({ apis: ['setTimeout'] })
   t.teardown(() => mock.timers.reset())
   const work = (milliseconds: number) => async () => {

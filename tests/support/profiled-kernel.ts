@@ -2,7 +2,7 @@ import assert from 'node:assert'
 import { type Bundle, createFrameworkBundle } from 'sinfonietta'
 import type { ProfileStorage } from 'sinfonietta/profiler'
 import { createRequest } from 'sinfonietta/testing'
-import type { Test } from 'tap'
+import { t as root, type Test } from 'tap'
 import { compareWithPrevious } from '#bundles/profiler/insight/compare/judge-comparison.ts'
 import { Inspector } from '#bundles/profiler/insight/findings/inspector.ts'
 import { findChildren, findOccurrences, findRelatives } from '#bundles/profiler/insight/relatives.ts'
@@ -129,6 +129,14 @@ export async function createProfiledKernel(t: Test, init: ProfiledInit = {}): Pr
       return kernel.app.view.render(found.template, view, createRequest())
     },
   }
+}
+
+let shared: Promise<ProfiledKernel> | undefined
+
+/** The kernel of all tests of this process that only show panels: each kernel watches the requests of all tests that run beside it. */
+export function shareKernel(): Promise<Pick<ProfiledKernel, 'panel' | 'show'>> {
+  shared ??= createProfiledKernel(root)
+  return shared
 }
 
 /** Waits for the profile of a token, optionally until it fulfils a condition. */

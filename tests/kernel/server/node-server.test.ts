@@ -13,6 +13,7 @@ import { Response } from '#lib/http/response.ts'
 import { TrustedProxies } from '#lib/http/trusted-proxies.ts'
 import { isNode20 } from '#tests/support/bad-requests.ts'
 import { createHandlerBundle } from '#tests/support/handler-bundle.ts'
+import { muteWarnings } from '#tests/support/mute-warnings.ts'
 import { usesNodeMessages } from '#tests/support/node-messages.ts'
 import { openConnection, startServer } from '#tests/support/test-server.ts'
 import { until } from '#tests/support/until.ts'
@@ -630,6 +631,7 @@ t.test('the linger time ends while the event loop is busy: a request that came m
   const { socket, received } = openConnection(port)
   socket.write(`${head('/ok')}\r\n`)
   await until(() => received() !== '')
+  muteWarnings(t, 'ExperimentalWarning')
   mock.timers.enable({ apis: ['setTimeout'] })
   t.teardown(() => mock.timers.reset())
   const end = server.close({ linger: 500 })

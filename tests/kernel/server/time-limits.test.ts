@@ -7,6 +7,7 @@ import { type Test, t } from 'tap'
 import { createServer } from '#kernel/server/http-server.ts'
 import { Response } from '#lib/http/response.ts'
 import { startBareServer } from '#tests/support/bare-server.ts'
+import { muteWarnings } from '#tests/support/mute-warnings.ts'
 import { openConnection } from '#tests/support/test-server.ts'
 import { until } from '#tests/support/until.ts'
 
@@ -20,6 +21,7 @@ function documented(limit: string): number[] {
 
 /** Stops the timers of the server, not those of Node itself. The returned function passes time. */
 function stopTime(t: Test): (milliseconds: number) => void {
+  muteWarnings(t, 'ExperimentalWarning')
   mock.timers.enable({ apis: ['setTimeout', 'setInterval'] })
   const { now } = performance
   let passed = 0

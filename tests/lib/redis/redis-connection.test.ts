@@ -6,12 +6,14 @@ import { type Test, t } from 'tap'
 import { loadRedis, RedisConnection } from '#lib/redis/redis-connection.ts'
 import { readSessionScript } from '#lib/session/redis-session-store.ts'
 import { startFakeRedis } from '#tests/support/fake-redis.ts'
+import { muteWarnings } from '#tests/support/mute-warnings.ts'
 import { until } from '#tests/support/until.ts'
 
 const timeout = 1000
 
 /** Stops the timers of the connection and of its client, not those of Node itself. */
 function stopTime(t: Test): void {
+  muteWarnings(t, 'ExperimentalWarning')
   mock.timers.enable({ apis: ['setTimeout'] })
   t.teardown(() => mock.timers.reset())
 }

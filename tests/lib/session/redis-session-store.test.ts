@@ -3,6 +3,7 @@ import { type Test, t } from 'tap'
 import { createRedisSessionStore, RedisSessionStore } from '#lib/session/redis-session-store.ts'
 import type { SessionData, SessionLimits } from '#lib/session/session-store.ts'
 import { startFakeRedis } from '#tests/support/fake-redis.ts'
+import { muteWarnings } from '#tests/support/mute-warnings.ts'
 import { createRecorder } from '#tests/support/recording-logger.ts'
 import { lacksRedis, startRedis } from '#tests/support/start-redis.ts'
 import { until } from '#tests/support/until.ts'
@@ -84,6 +85,7 @@ t.test('without an answer each method rejects within its bound, and what Redis r
   t.strictSame(messages(), [outage, recovery], 'the server writes again')
   fake.isSilent = true
   // The timers of the store and of its client do not depend on the speed of the machine.
+  muteWarnings(t, 'ExperimentalWarning')
   mock.timers.enable({ apis: ['setTimeout'] })
   const clock = setInterval(() => mock.timers.tick(timeout / 20), 1)
   t.teardown(() => {

@@ -15,6 +15,7 @@ import { mock } from 'node:test'
 import { t } from 'tap'
 import type { FileProfileStorage } from '#bundles/profiler/store/file-profile-storage.ts'
 import { createRecord, createRecords, facts, tokenOf, tokensOf } from '#tests/support/create-profile.ts'
+import { muteWarnings } from '#tests/support/mute-warnings.ts'
 import { turns } from '#tests/support/turns.ts'
 import { until } from '#tests/support/until.ts'
 import { createDisk, createError, type Operation } from './disk.ts'
@@ -129,6 +130,7 @@ t.test('unwritten profiles can be read while no retry is due', async t => {
     if (isFailing && name === 'write') throw createError('ENOSPC')
   }
   const { storage, directory } = createFileStorage(t, { fileSystem: createDisk({ before }) })
+  muteWarnings(t, 'ExperimentalWarning')
   mock.timers.enable({ apis: ['setTimeout'] })
   t.teardown(() => mock.timers.reset())
   storage.append(createRecord({ token: '000001' }), facts)

@@ -12,6 +12,7 @@ import { CpuSampler, type CpuSamplerOptions } from '#bundles/profiler/subjects/c
 import { ArmFile, CpuProfiler, cpuPart, parseArming } from '#bundles/profiler/subjects/cpu/record.ts'
 import { defineController, namedFunctionOf, toController } from '#kernel/controller.ts'
 import { Response } from '#lib/http/response.ts'
+import { muteWarnings } from '#tests/support/mute-warnings.ts'
 import { createRecorder } from '#tests/support/recording-logger.ts'
 import { until } from '#tests/support/until.ts'
 
@@ -106,6 +107,7 @@ t.test('an arming expires', async t => {
   const { armFile, cpu, file, starts } = create(t)
   cpu.listen()
   t.teardown(() => cpu.close())
+  muteWarnings(t, 'ExperimentalWarning')
   mock.timers.enable({ apis: ['setTimeout'] })
   t.teardown(() => mock.timers.reset())
   file.write({ target, until: Date.now() + 60_000 })

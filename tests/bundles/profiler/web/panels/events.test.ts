@@ -4,9 +4,9 @@ import { controllerTimes, type EventNode, ownTime, readEventTree } from '#bundle
 import { toProfile } from '#bundles/profiler/profile/parse-profile.ts'
 import { createProfile, createShown } from '#tests/support/create-profile.ts'
 import { plainEquals } from '#tests/support/html.ts'
-import { createProfiledKernel } from '#tests/support/profiled-kernel.ts'
+import { shareKernel } from '#tests/support/profiled-kernel.ts'
 
-const { panel, show } = await createProfiledKernel(t)
+const { panel, show } = await shareKernel()
 const eventsPanel = panel('events')
 
 const spans = [

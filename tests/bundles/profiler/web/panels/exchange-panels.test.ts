@@ -5,9 +5,9 @@ import { toProfile } from '#bundles/profiler/profile/parse-profile.ts'
 import { Response } from '#lib/http/response.ts'
 import { createProfile, type StoredProfile } from '#tests/support/create-profile.ts'
 import { textOf, unescapeHtml } from '#tests/support/html.ts'
-import { createProfiledKernel } from '#tests/support/profiled-kernel.ts'
+import { createProfiledKernel, shareKernel } from '#tests/support/profiled-kernel.ts'
 
-const { panel, show } = await createProfiledKernel(t)
+const { panel, show } = await shareKernel()
 const requestPanel = panel('request')
 const configPanel = panel('config')
 

@@ -4,9 +4,9 @@ import type { PanelProfile } from '#bundles/profiler/web/panels/subject-view.ts'
 import { Response } from '#lib/http/response.ts'
 import { createShown } from '#tests/support/create-profile.ts'
 import { toText } from '#tests/support/html.ts'
-import { createProfiledKernel } from '#tests/support/profiled-kernel.ts'
+import { createProfiledKernel, shareKernel } from '#tests/support/profiled-kernel.ts'
 
-const { panel, show } = await createProfiledKernel(t)
+const { panel, show } = await shareKernel()
 const loggerPanel = panel('logger')
 
 const spans = [

@@ -4,9 +4,9 @@ import { toValueRow } from '#bundles/profiler/profile/format.ts'
 import { splitMessage } from '#bundles/profiler/subjects/logs/lines.ts'
 import { toBar } from '#bundles/profiler/web/panels/parts.ts'
 import { createShown } from '#tests/support/create-profile.ts'
-import { createProfiledKernel } from '#tests/support/profiled-kernel.ts'
+import { shareKernel } from '#tests/support/profiled-kernel.ts'
 
-const { panel } = await createProfiledKernel(t)
+const { panel } = await shareKernel()
 
 t.test('a log message is split into its template and its values', async t => {
   const split = (message: string, template: string) =>

@@ -4,9 +4,9 @@ import { Event } from '#lib/event-dispatcher/event-dispatcher.ts'
 import { Response } from '#lib/http/response.ts'
 import { createShown } from '#tests/support/create-profile.ts'
 import { plainEquals, toText } from '#tests/support/html.ts'
-import { createProfiledKernel, type ProfiledInit } from '#tests/support/profiled-kernel.ts'
+import { createProfiledKernel, type ProfiledInit, shareKernel } from '#tests/support/profiled-kernel.ts'
 
-const { panel, show } = await createProfiledKernel(t)
+const { panel, show } = await shareKernel()
 const requestPanel = panel('request')
 
 class Noted extends Event {

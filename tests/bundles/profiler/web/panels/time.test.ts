@@ -8,9 +8,9 @@ import { defineController } from '#kernel/controller.ts'
 import { Response } from '#lib/http/response.ts'
 import { createProfile, createQuery, createShown } from '#tests/support/create-profile.ts'
 import { plainEquals, toText } from '#tests/support/html.ts'
-import { createProfiledKernel } from '#tests/support/profiled-kernel.ts'
+import { createProfiledKernel, shareKernel } from '#tests/support/profiled-kernel.ts'
 
-const { panel, show } = await createProfiledKernel(t)
+const { panel, show } = await shareKernel()
 const timePanel = panel('time')
 
 const spans = [

@@ -4,6 +4,7 @@ import type { AddressInfo } from 'node:net'
 import { setTimeout as sleep } from 'node:timers/promises'
 import { type Bundle, ControllerEvent, ResponseEvent, setCookie, TerminateEvent } from 'sinfonietta'
 import type { Test } from 'tap'
+import { muteWarnings } from '#tests/support/mute-warnings.ts'
 import { createProject } from '#tests/support/project.ts'
 import { createCallPages } from './call-pages.ts'
 import { createClientPages } from './client-pages.ts'
@@ -47,6 +48,7 @@ const templates = {
 
 /** Creates the bundle, its templates, and the server that its pages call. */
 export async function createPlantedBundle(t: Test): Promise<Planted> {
+  muteWarnings(t, 'MaxListenersExceededWarning')
   const upstream = await startUpstream(t)
   const pages: Record<string, Pages[string]> = {}
   const folder = createProject(t.testdir(), templates)
