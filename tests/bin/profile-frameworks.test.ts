@@ -1,7 +1,7 @@
 import { once } from 'node:events'
 import path from 'node:path'
 import { type Test, t } from 'tap'
-import { startProcess } from '#tests/support/start-process.ts'
+import { runProcess, startProcess } from '#tests/support/start-process.ts'
 import { findProfile, startProfiled } from '#tests/support/start-profiled.ts'
 import { until } from '#tests/support/until.ts'
 
@@ -354,4 +354,27 @@ process.stdin.on('end', () => process.exit()).resume()
   const { data } = await findProfile(viewer, '/later')
   t.match(data.http, { calls: [{ caller: { function: 'showLater', file: 'app.mjs', line: 5, isIn: true } }] })
   await stop()
+})
+
+// Nest 12 is one of ES modules, of which some need `reflect-metadata` without importing it.
+t.test('the index of Nest is loaded before its other files, which need what it loads', async t => {
+  const core = {
+    'package.json': '{ "type": "module" }',
+    'index.js': "import './metadata.js'",
+    'metadata.js': 'globalThis.metadata = new Map()',
+    exceptions: { 'exceptions-handler.js': 'metadata.clear()\nexport class ExceptionsHandler { next() {} }' },
+  }
+  const source = `
+import '@nestjs/core/index.js'
+import { ExceptionsHandler } from '@nestjs/core/exceptions/exceptions-handler.js'
+process.stdout.write(typeof new ExceptionsHandler().next)
+`
+  const cwd = t.testdir({
+    'app.mjs': source,
+    'package.json': JSON.stringify({ dependencies: same('@nestjs/core') }),
+    node_modules: { '@nestjs': { core } },
+  })
+  const env = { ...environment, PROFILER_PORT: '0' }
+  const ran = await runProcess(t, [process.execPath, '--import', preload, 'app.mjs'], { cwd, env })
+  t.match(ran, { code: 0, stdout: 'function' }, ran.stderr)
 })

@@ -2,7 +2,7 @@ import { AsyncLocalStorage } from 'node:async_hooks'
 import path from 'node:path'
 import type { AnyFunction } from '../../../kernel/libraries/publish.ts'
 import { type FrameworkFunction, noteRegistration } from '../record/middleware-trace.ts'
-import { loadPrototype, nameOf, report, wrapFunction, wrapMethod } from './framework-calls.ts'
+import { loadExport, loadPrototype, nameOf, report, wrapFunction, wrapMethod } from './framework-calls.ts'
 
 interface NestFunction {
   readonly constructor: AnyFunction
@@ -11,6 +11,8 @@ interface NestFunction {
 
 /** Nest 12 has ES modules, and earlier versions CommonJS; the application imports all of them. */
 export async function openNest(folder: string): Promise<void> {
+  // As the application does: it loads `reflect-metadata`, without which the other files fail, then also for the application.
+  await loadExport(path.join(folder, 'index.js'))
   const find = (file: string, name: string) => loadPrototype(path.join(folder, file), name)
   wrapMethod(await find('exceptions/exceptions-handler.js', 'ExceptionsHandler'), 'next', (answer, self, args) => {
     const [error, host] = args
