@@ -1,6 +1,6 @@
 import type { ChildProcess } from 'node:child_process'
 import { once } from 'node:events'
-import { connect as connectInHttp2, type IncomingHttpHeaders } from 'node:http2'
+import { type ClientHttp2Session, connect as connectInHttp2, type IncomingHttpHeaders } from 'node:http2'
 import { connect, type Socket } from 'node:net'
 import path from 'node:path'
 import { connect as connectSecurely } from 'node:tls'
@@ -11,7 +11,7 @@ import { frameworks } from '#tests/fixtures/any-frameworks.ts'
 import type { SiteStep } from '#tests/fixtures/any-site.ts'
 import { provenRuns, provenSample, seed } from '#tests/support/sample.ts'
 import { startProcess } from '#tests/support/start-process.ts'
-import { until } from '#tests/support/until.ts'
+import { until, within } from '#tests/support/until.ts'
 
 const root = path.resolve(import.meta.dirname, '../../../..')
 const preload = path.join(root, 'bin/exports/profile.js')
@@ -188,7 +188,7 @@ async function converse(
   }
   // At once: the server may close the connection after the first one.
   if (isPipelined) socket.write(pipeline)
-  await over
+  await within(over, () => `the connection is open: ${JSON.stringify(requests)} has got ${JSON.stringify(received)}`)
   return received
 }
 
@@ -253,8 +253,8 @@ for (const kind of provenSample(kinds, 2)) {
 }
 
 /** Sends the requests of a conversation over one session of HTTP/2, and returns what the client has seen of each response. */
-async function converseInHttp2({ port }: Site, requests: Conversation['requests']): Promise<unknown[]> {
-  const session = connectInHttp2(`http://127.0.0.1:${port}`)
+async function converseInHttp2(site: Site, requests: Conversation['requests']): Promise<unknown[]> {
+  const session = connectToSession(site)
   const answers = requests.map(async ({ body, method, target }) => {
     const path = `/${encodeURIComponent(JSON.stringify(target))}`
     const expects = body?.expects === true && { expect: '100-continue' }
@@ -273,17 +273,33 @@ async function converseInHttp2({ port }: Site, requests: Conversation['requests'
       received += chunk
     })
     const over = new Promise(resolve => stream.on('close', resolve))
+    const showState = () => {
+      const { readableEnded, rstCode, writableFinished } = stream
+      return JSON.stringify({ method, body, seen, length: received.length, readableEnded, writableFinished, rstCode })
+    }
     for (const part of body?.parts ?? []) {
       stream.write(part)
       await new Promise(resolve => setImmediate(resolve))
     }
     if (body !== undefined) stream.end()
-    await over
+    await within(over, () => `the stream for ${decodeURIComponent(path)} is open: ${showState()}`)
     return [...seen, received, stream.rstCode]
   })
   const found = await Promise.all(answers)
-  await new Promise<void>(resolve => session.close(resolve))
+  await closeSession(session)
   return found
+}
+
+/** Connects to a site. It may reset the connection behind its last response; a stream that is open then has an error, too. */
+function connectToSession({ port }: Site): ClientHttp2Session {
+  return connectInHttp2(`http://127.0.0.1:${port}`).on('error', () => undefined)
+}
+
+/** Closes a session, and waits for it. Node does not call back for one that its server has ended. */
+async function closeSession(session: ClientHttp2Session): Promise<void> {
+  const closed = new Promise(resolve => session.on('close', resolve))
+  session.close()
+  if (!session.destroyed) await within(closed, () => `the session is open: ${JSON.stringify(session.state)}`)
 }
 
 t.test('HTTP/2: the profiler changes no response and no event', async t => {
@@ -297,9 +313,10 @@ t.test('HTTP/2: the profiler changes no response and no event', async t => {
   const evenRequest = requestTo(false).map(given => ({ ...given, target: (given.target as SiteStep[]).filter(isEven) }))
   const exchangeWith = async (site: Site, requests: Conversation['requests']) => {
     const responses = await converseInHttp2(site, requests)
-    const session = connectInHttp2(`http://127.0.0.1:${site.port}`)
-    await new Promise(resolve => session.request({ ':path': '/last' }).on('close', resolve).resume())
-    await new Promise<void>(resolve => session.close(resolve))
+    const session = connectToSession(site)
+    const last = new Promise(resolve => session.request({ ':path': '/last' }).on('close', resolve).resume())
+    await within(last, () => `a request of ${JSON.stringify(requests)} is not over; the site has printed ${site.lines}`)
+    await closeSession(session)
     // The streams of a session do not wait for one another.
     return { responses, lines: site.lines.splice(0).sort() }
   }
