@@ -19,6 +19,7 @@ t.test('the screens, in one browser', needsBrowser, async t => {
     testWindows(t, site),
   )
   await t.test('a panel has four styles of text, and fingers can touch what it offers', t => testPanels(t, site))
+  await t.test('on a phone the title and the names are whole, and sub-requests are indented', t => testPhone(t, site))
   await t.test('without scripts, some screens say the same, and the keyboard reaches everything there', t =>
     testSome(t, site),
   )
@@ -60,6 +61,27 @@ async function testPanels(t: Test, { screens, url }: Screens) {
     found.push(...(await findExtraStyles(page)), ...(await findSmallTargets(page)))
   }
   t.strictSame(found, [])
+}
+
+/** In the browser: names of at most 30 characters that take more than one line. */
+const brokenNames = `[...document.querySelectorAll('.pairs tbody th')].filter(name => {
+  const range = document.createRange()
+  range.selectNodeContents(name)
+  return name.textContent.length <= 30 && range.getClientRects().length > 1
+}).map(name => name.textContent)`
+
+async function testPhone(t: Test, { tokens, url }: Screens) {
+  const page = await openPage(t)
+  await page.setViewportSize({ width: 400, height: 900 })
+  await page.goto(`${url}/_profiler/${tokens.failed}?panel=request`)
+  t.equal(await page.evaluate(`(h1 => h1.scrollWidth - h1.clientWidth)(document.querySelector('.head h1'))`), 0)
+  t.ok(await page.locator('.pairs tbody th').count())
+  t.strictSame(await page.evaluate(brokenNames), [])
+
+  await page.goto(`${url}/_profiler/empty/search/results?limit=10`)
+  const boxOf = (row: string) => page.locator(`${row} .pill`).first().boundingBox()
+  const [main, sub] = [await boxOf('.main'), await boxOf('.sub')]
+  t.ok(Number(sub?.x) > Number(main?.x))
 }
 
 async function testSome(t: Test, site: Screens) {
