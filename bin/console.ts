@@ -45,19 +45,24 @@ export async function runConsoleProcess(directory: string, commandLine: readonly
       setTimeout(() => process.exit(130), 500).unref()
     })
   }
-  const code = await runCommand(directory, commandLine, { stdin, stdout, stderr, env, signal: interrupted.signal })
+  const code = await runApplicationCommand(directory, commandLine, {
+    stdin,
+    stdout,
+    stderr,
+    env,
+    signal: interrupted.signal,
+  })
   // A full pipe takes its texts later. Handles that a bundle has left open must not keep the process.
   stdout.write('', () => process.exit(code))
 }
 
 /** Runs a command of the application in a directory, without a server. Resolves with the exit code and never rejects. */
-export async function runCommand(
+export async function runApplicationCommand(
   directory: string,
   commandLine: readonly string[],
   terminal: ConsoleTerminal,
   load?: LoadBundles,
 ): Promise<number> {
-  const output = new Output(terminal)
   try {
     const { command, environment } = readCommandLine(commandLine)
     const settings = readSettings(directory, terminal.env, environment)
@@ -78,8 +83,7 @@ export async function runCommand(
       await kernel.close()
     }
   } catch (error) {
-    output.error(describeFailure(error))
-    return exitCodes.failure
+    return printFailure(error, terminal)
   }
 }
 
@@ -92,9 +96,14 @@ export async function runCommandOf(
   try {
     return await run(await loadCommands(commands), commandLine, terminal, config)
   } catch (error) {
-    new Output(terminal).error(describeFailure(error))
-    return error instanceof CommandUsageError ? exitCodes.usage : exitCodes.failure
+    return printFailure(error, terminal)
   }
+}
+
+/** Prints why a command has failed, and returns its exit code. */
+function printFailure(error: unknown, terminal: ConsoleTerminal): number {
+  new Output(terminal).error(describeFailure(error))
+  return error instanceof CommandUsageError ? exitCodes.usage : exitCodes.failure
 }
 
 /**

@@ -1,5 +1,5 @@
 // Prepares `dist/` for `npm pack`: declarations as far as the entry points need them, and code without comments.
-import { readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
+import { readdirSync, readFileSync, renameSync, rmSync, writeFileSync } from 'node:fs'
 import path from 'node:path'
 import { tsPlugin } from '@sveltejs/acorn-typescript'
 import { Parser } from 'acorn'
@@ -106,6 +106,12 @@ for (const entry of files.filter(file => /^bin\/exports\/[\w-]+\.d\.ts$/.test(fi
 rmSync(path.join(dist, '.tsbuildinfo'), { force: true })
 const others = files.filter(file => file.endsWith('.d.ts') && !modules.has(file))
 writeFileSync(path.join(dist, '.npmignore'), others.map(file => `/${file}\n`).join(''))
-for (const [file, module] of modules) writeFileSync(path.join(dist, file), neededText(module))
-for (const file of files.filter(file => file.endsWith('.js')))
-  writeFileSync(path.join(dist, file), uncommentedText(parse(file, Parser)))
+for (const [file, module] of modules) replace(file, neededText(module))
+for (const file of files.filter(file => file.endsWith('.js'))) replace(file, uncommentedText(parse(file, Parser)))
+
+/** Replaces a file as a whole: another program may load it at this moment. */
+function replace(file, text) {
+  const place = path.join(dist, file)
+  writeFileSync(`${place}.new`, text)
+  renameSync(`${place}.new`, place)
+}

@@ -278,7 +278,7 @@ export class FinishedRequest {
     if (!isText || !isSent || request.method === 'HEAD') return 0
     // The server has counted the bytes. To count those of a page again costs as much as all the rest of its access log.
     const length = Number(response.headers.get('content-length') || Number.NaN)
-    return Number.isInteger(length) ? length : Buffer.byteLength(body)
+    return Number.isInteger(length) && length >= 0 ? length : Buffer.byteLength(body)
   }
 }
 

@@ -246,14 +246,15 @@ class LogWriter {
   /** Makes the lines of the entries that wait. */
   #makeLines(): void {
     const isJson = this.#toText === toJsonLine
-    for (const { at, requestId, context } of this.#entries) {
+    const entries = this.#entries
+    this.#entries = []
+    for (const { at, requestId, context } of entries) {
       const time = this.toTime(at)
       const line = isJson ? context.toLine(time, requestId) : undefined
       if (line === undefined) {
         this.#addRecord({ time, level: 'info', channel: 'access', message: context.message, context, requestId })
       } else this.#batch += line
     }
-    this.#entries = []
   }
 
   #addRecord(record: LogRecord): void {

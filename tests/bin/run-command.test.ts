@@ -28,7 +28,7 @@ const numbers: Bundle = {
   },
 }
 
-t.test('a command runs in a test kernel, and prints nothing', async t => {
+t.test('a command runs in a test kernel', async t => {
   const { app, close } = await createTestKernel({ bundles: [createFrameworkBundle(), numbers] })
   t.teardown(close)
   const run = (...words: string[]) => runCommand(app, 'numbers:sum', words)

@@ -1,6 +1,6 @@
 import { PassThrough } from 'node:stream'
 import type { LoadBundles } from '#bin/application.ts'
-import { runCommand } from '#bin/console.ts'
+import { runApplicationCommand } from '#bin/console.ts'
 import type { OutputStream } from '#lib/console/output.ts'
 
 /** What a command is run with in a test. */
@@ -50,6 +50,6 @@ export async function runInTerminal(line: string | readonly string[], init: RunI
   const stdout = createFakeStream(width, onOutput)
   const stderr = createFakeStream(width)
   const words = typeof line === 'string' ? line.split(' ').filter(word => word !== '') : line
-  const code = await runCommand(directory, words, { stdin, stdout, stderr, env, signal }, load)
+  const code = await runApplicationCommand(directory, words, { stdin, stdout, stderr, env, signal }, load)
   return { code, stdout: stdout.text, stderr: stderr.text }
 }

@@ -32,8 +32,9 @@ function copyFirst(data: string): void {
     initialize(`${data}-first`)
     try {
       renameSync(`${data}-first`, first)
-    } catch {
+    } catch (error) {
       // Another program was faster.
+      if ((error as NodeJS.ErrnoException).code !== 'ENOTEMPTY') throw error
     }
   }
   runAsServer('cp', ['-a', first, data])

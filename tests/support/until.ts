@@ -7,12 +7,9 @@ const limit = 30_000
 /** Settles as a promise does. @throws after 30 seconds, with what `describe` says then */
 export async function within<Value>(promise: Promise<Value>, describe: () => string): Promise<Value> {
   const timer = new AbortController()
-  const expired = delay(limit, undefined, { signal: timer.signal }).then(
-    () => {
-      throw new Error(`After ${limit / 1000} s, ${describe()}`)
-    },
-    () => promise,
-  )
+  const expired = delay(limit, undefined, { signal: timer.signal }).then(() => {
+    throw new Error(`After ${limit / 1000} s, ${describe()}`)
+  })
   try {
     return await Promise.race([promise, expired])
   } finally {

@@ -292,7 +292,9 @@ async function converseInHttp2(site: Site, requests: Conversation['requests']): 
 
 /** Connects to a site. It may reset the connection behind its last response; a stream that is open then has an error, too. */
 function connectToSession({ port }: Site): ClientHttp2Session {
-  return connectInHttp2(`http://127.0.0.1:${port}`).on('error', () => undefined)
+  return connectInHttp2(`http://127.0.0.1:${port}`).on('error', (error: NodeJS.ErrnoException) => {
+    if (error.code !== 'ECONNRESET') throw error
+  })
 }
 
 /** Closes a session, and waits for it. Node does not call back for one that its server has ended. */

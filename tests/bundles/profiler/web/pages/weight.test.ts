@@ -11,7 +11,7 @@ const pageLimit = 100_000
 /** Of a page with as much as the profiler records. */
 const fullPageLimit = 300_000
 const assetLimit = 60_000
-/** Of the scripts, uncompressed: they grow for a reason only. */
+/** Of all scripts, uncompressed. */
 const scriptLimit = 107_100
 const toolbarLimit = 1_000
 
