@@ -2,13 +2,13 @@ import { formatBytes, formatDuration, formatShare, type Row } from '../../profil
 import type { Profile } from '../../profile/profile.ts'
 import type { Period } from '../../profile/work.ts'
 
-/** Lists the CPU time, the waiting and the memory of the process during a request: those that are known. */
+/** Lists the CPU time, the idle time and the memory of the process during a request: those that are known. */
 export function listUsage(profile: Profile): Row[] {
   const { cpu, loop, peak, wall = 0 } = profile.collectors.memory ?? {}
   const toShare = (time: number) => `${formatDuration(time)} (${formatShare(time, wall)})`
   const usage: readonly [name: string, value: string | undefined][] = [
     ['On CPU', cpu && toShare(cpu.user + cpu.system)],
-    ['Waiting', loop && toShare(loop.idle)],
+    ['Event loop idle', loop && toShare(loop.idle)],
     ['Heap at the end', formatBytes(profile.summary.memory)],
     ['Peak memory usage of the process', peak === undefined ? undefined : formatBytes(peak)],
   ]

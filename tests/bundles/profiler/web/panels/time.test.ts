@@ -315,7 +315,7 @@ t.test('the metrics show the total, what was waited for, and the use of the proc
     { name: 'HTTP client calls', value: '3 in 3.8 ms' },
     { name: 'Sub-requests', value: '1 in 1.0 ms' },
     { name: 'On CPU', value: '1.5 ms (17 %)' },
-    { name: 'Waiting', value: '4.5 ms (50 %)' },
+    { name: 'Event loop idle', value: '4.5 ms (50 %)' },
     { name: 'Heap at the end', value: '12 MiB' },
     { name: 'Peak memory usage of the process', value: '96 MiB' },
   ])
