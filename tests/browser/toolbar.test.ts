@@ -323,7 +323,7 @@ t.test('an open page shows mistakes in the sources as soon as they are found, fo
   await toggle.waitFor()
   app.signals.emit('sources.broken', { problems, served: 'current' })
   await toggle.getByText('1 type error').waitFor()
-  t.match(await toggle.getAttribute('title'), "Type 'string' is not assignable to type 'number'. a.ts:1\n")
+  t.match(await toggle.getAttribute('title'), "a.ts:1 Type 'string' is not assignable to type 'number'.\n")
   app.signals.emit('sources.broken', { problems: [], served: 'current' })
   await toggle.getByText('1 type error').waitFor({ state: 'detached' })
   await visit('/plain')

@@ -142,7 +142,7 @@ const listSmallTargets = `(() => {
   for (const control of document.querySelectorAll(controls)) {
     const menu = control.localName === 'summary' ? undefined : menus.find(menu => menu.contains(control))
     if (menu) menu.open = true
-    const isSentence = control.matches(links) && control.closest('p, pre, .prose, .set-by, code:has(> .place), small:has(> .place), .frame-place') !== null
+    const isSentence = control.matches(links) && (control.closest('p, pre, .prose') !== null || control.matches(':is(code, small, .frame-place) > .place, .set-by > a, .set-by > small > a'))
     const isMark = control.closest('svg') !== null && control.closest('.flame') === null
     const isPart = control.parentElement.closest(controls) !== null
     if (control.checkVisibility({ visibilityProperty: true, opacityProperty: true }) && !isSentence && !isMark && !isPart) {

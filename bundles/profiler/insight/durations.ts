@@ -92,23 +92,18 @@ type TimedRequest = Pick<ProfileSummary, 'duration' | 'isCold'>
 
 /** Compares the durations of the requests of two versions, each with the latest first. */
 export function compareTimes(before: readonly TimedRequest[], now: readonly TimedRequest[]): ComparedTimes {
-  return {
-    before: toSpread(before),
-    now: toSpread(now),
-    change: findChange(warmDurations(before), warmDurations(now)),
-  }
+  const warmOf = (requests: readonly TimedRequest[]) => durationsOf(requests.filter(({ isCold }) => !isCold))
+  const [old, current] = [warmOf(before), warmOf(now)]
+  return { before: toSpread(old, before), now: toSpread(current, now), change: findChange(old, current) }
 }
 
-function warmDurations(requests: readonly TimedRequest[]): readonly number[] {
-  return requests
-    .filter(({ isCold }) => !isCold)
-    .slice(0, sampleLimit)
-    .map(({ duration }) => duration)
+/** The durations of the latest requests. */
+function durationsOf(requests: readonly TimedRequest[]): readonly number[] {
+  return requests.slice(0, sampleLimit).map(({ duration }) => duration)
 }
 
-function toSpread(requests: readonly TimedRequest[]): Spread {
-  const warm = warmDurations(requests)
-  const sorted = Float64Array.from(warm.length > 0 ? warm : requests.map(({ duration }) => duration)).sort()
+function toSpread(warm: readonly number[], requests: readonly TimedRequest[]): Spread {
+  const sorted = Float64Array.from(warm.length > 0 ? warm : durationsOf(requests)).sort()
   return {
     count: warm.length,
     median: percentile(sorted, 50),

@@ -82,17 +82,25 @@ export async function findSinceEdit(
   const compare = (profiles: readonly Profile[], others: readonly Profile[], leastTimes: number) =>
     findChanges({ profile, profiles, current: [profile, ...others], before, now, files, leastTimes, judge })
   // Reading a profile costs most of the time: further ones are read only to confirm a change.
-  const latest = await read(before.slice(0, 1))
+  const [first, ...rest] = chooseLatest(before, timedCount)
+  const others = chooseLatest(now.slice(1), timedCount - 1)
+  const latest = await read(first === undefined ? [] : [first])
   const isChanged = latest.length === 0 || compare(latest, [], 1).length > 0
-  const readMore = (summaries: readonly ProfileSummary[]) => read(summaries.slice(1, timedCount))
   return {
     files,
     time: edit.time,
     isSameUrl,
     before: last,
     times: compareTimes(before, now),
-    changes: isChanged ? compare([...latest, ...(await readMore(before))], await readMore(now), timedCount) : [],
+    changes: isChanged ? compare([...latest, ...(await read(rest))], await read(others), timedCount) : [],
   }
+}
+
+/** Some of the latest requests, cold ones only if too few are warm: no time is judged with a cold one. */
+function chooseLatest(summaries: readonly ProfileSummary[], count: number): readonly ProfileSummary[] {
+  const warm = summaries.filter(({ isCold }) => !isCold)
+  const cold = summaries.filter(({ isCold }) => isCold)
+  return [...warm, ...cold].slice(0, count)
 }
 
 /** The cookies of a request. Their values are masked, unless they are harmless. */

@@ -62,8 +62,10 @@ function viewCpu(cpu: StoredCpu, { profile, query }: PanelProfile, editor: Edito
   const frame = calls[Number(query.get('frame') || Number.NaN)]
   const isUnfolded = query.get('calls') === 'all'
   const link = profileLink(profile.summary.token, 'cpu')
+  const linkStart = `${link}&frame=`
+  const linkEnd = (isAll: boolean) => `${isAll ? '&calls=all' : ''}#flame`
   const linkTo = (call: StoredSample | undefined, isAll = isUnfolded) =>
-    `${link}${call === undefined ? '' : `&frame=${call.index}`}${isAll ? '&calls=all' : ''}#flame`
+    `${call === undefined ? link : `${linkStart}${call.index}`}${linkEnd(isAll)}`
   const flame = drawFlameGraph(cpu, { frame, isUnfolded, linkTo })
   const hot = findHot(cpu)
   return {
@@ -80,7 +82,8 @@ function viewCpu(cpu: StoredCpu, { profile, query }: PanelProfile, editor: Edito
     isRough: samples < fewSamples,
     flame,
     frameName: frame?.called.name ?? '',
-    token: profile.summary.token,
+    linkStart,
+    linkEnd: linkEnd(isUnfolded),
     allLink: linkTo(undefined),
     isUnfolded,
     foldLink: linkTo(frame, !isUnfolded),
@@ -266,9 +269,10 @@ function describe(run: Run, busy: number): string {
   const { count, first } = run
   const { called, self, total } = run.last
   const place = shortPlaceOf(called)
+  const isAllOwn = self === total
   const facts = [
-    `${nameOf(run)}: ${formatMicroseconds(total)}, ${formatShare(total, busy)}`,
-    ...(self > 0 ? [`own ${formatMicroseconds(self)}`] : []),
+    `${nameOf(run)}: ${isAllOwn ? 'own ' : ''}${formatMicroseconds(total)}, ${formatShare(total, busy)}`,
+    ...(self > 0 && !isAllOwn ? [`own ${formatMicroseconds(self)}`] : []),
     ...(place === '' ? [] : [place]),
     `of ${called.package ?? owners[called.origin]}`,
     ...(count > 1 ? [`through ${formatCount(count - 1, 'call')} from ${first.called.name}`] : []),
@@ -276,11 +280,11 @@ function describe(run: Run, busy: number): string {
   return facts.join('; ')
 }
 
-/** The place of a function: in this package the file alone, and in another one its path there, because the name of the package follows. */
+/** The place of a function: within its package if its name is known, because it follows. */
 function shortPlaceOf(called: StoredFunction): string {
   const place = placeOf(called)
-  if (called.origin === 'kernel') return place.replace(/^.*\//, '')
-  return place.split(`node_modules/${called.package}/`).at(-1) ?? place
+  if (called.origin !== 'kernel' && called.package === undefined) return place
+  return place.replace(/^(?:.*node_modules\/(?:@[^/]+\/)?[^/]+|sinfonietta)\//, '')
 }
 
 const callerLimit = 8

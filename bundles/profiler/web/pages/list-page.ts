@@ -356,9 +356,6 @@ function hostOf(url: string): string {
 const addressLimit = 500
 const labelLimit = 200
 
-/** Characters of a name for which each row has room. */
-const fittingName = 24
-
 /** Creates the rows of a list: of a main request, or of a sub-request below it. */
 function createRows(profiles: readonly ListEntry[], { columns, editor, facts, list, unstored }: RowOptions) {
   /** The number of rows of sub-requests, by the token of the request that made them. */
@@ -376,8 +373,7 @@ function createRows(profiles: readonly ListEntry[], { columns, editor, facts, li
     const name = shorten(`${columns.hasHosts ? hostOf(url) : ''}${view.target}`, addressLimit)
     return {
       ...view,
-      // The row has no room for the whole of it, or shows it decoded.
-      address: name.length > fittingName || !url.endsWith(name) ? shorten(view.address, addressLimit) : '',
+      address: shorten(view.address, addressLimit),
       target: shorten(view.target, labelLimit),
       ...columns,
       level: depth === 0 ? '' : `level-${Math.min(depth, 4)}`,

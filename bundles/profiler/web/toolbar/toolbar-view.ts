@@ -75,7 +75,7 @@ export function toToolbarView(
 /** Characters of a mistake in the bar; its details have more. */
 const mistakeLimit = 60
 
-/** Creates the item that names the changed files that cannot be used: this page is older than they are. */
+/** Creates the item for the changed files that cannot be used: it shows the first mistake, its place first, and lists all of them. */
 function toBuildItem({ target }: SummaryView, { problems, served }: BrokenSources, editor: EditorLinks): ToolbarItem[] {
   const [first] = problems
   if (first === undefined) return []
@@ -84,7 +84,7 @@ function toBuildItem({ target }: SummaryView, { problems, served }: BrokenSource
   return [
     item('build', 'Build', {
       pill: formatCount(problems.length, served === 'current' ? 'type error' : 'mistake'),
-      text: `${shorten(toOneLine(first.message), mistakeLimit)} ${view(first).place}`.trim(),
+      text: `${view(first).place} ${shorten(toOneLine(first.message), mistakeLimit)}`.trim(),
       tone: 'error',
       link,
       rows: [

@@ -188,6 +188,20 @@ t.test(
   },
 )
 
+t.test('a time is judged by the latest warm requests', async t => {
+  const changesOf = async (coldBefore: readonly number[], coldNow: readonly number[], count: number) => {
+    const { add, show } = createStore([[50, 'prices.ts']])
+    for (let index = 0; index < count; index++) add(index, { ...slow(140, 300), isCold: coldBefore.includes(index) })
+    for (let index = 1; index < count; index++) add(50 + index, { ...slow(30, 300), isCold: coldNow.includes(index) })
+    return (await show(90, slow(30, 300)))?.changes.map(({ text }) => text)
+  }
+  const fixed = ['fixed: Slow listener']
+  t.strictSame(await changesOf([], [], 3), fixed)
+  t.strictSame(await changesOf([2], [], 3), [], 'a cold one of three before')
+  t.strictSame(await changesOf([], [1], 3), [], 'a cold one of three since')
+  t.strictSame(await changesOf([7], [7], 8), fixed, 'seven warm ones, and a cold one later')
+})
+
 t.test('a finding of a page that now fails is not fixed', async t => {
   const { add, show } = createStore([[5, 'shop.ts']])
   add(1, { data: { flaws: 2 } })

@@ -99,7 +99,7 @@ t.test('a CPU profile has a flame graph, hot spots with their source, Markdown a
   t.match(page, /<svg class="flame" height="\d+em"/)
   t.match(
     page,
-    /<a class="cpu-application" href="[^"]+&amp;frame=\d+#flame"><svg [^>]+><title>countPrimes: [\d.]+ m?s, /,
+    /<a class="cpu-application" href="[^"]+&amp;frame=\d+#flame"><svg [^>]+><title>countPrimes: (?:own )?[\d.]+ m?s, /,
   )
   t.match(page, /<a class="call" href="[^"]+" title="[^"]+">countPrimes<\/a>/)
   t.match(page, /<a class="place" href="vscode:\/\/file\/[^"]+tests\/fixtures\/busy-bundle\.ts:\d+:1"/)

@@ -67,7 +67,7 @@ t.test('the toolbar names the files: the page is older than they are', async t =
   const { text } = await client.get(`/_wdt/${token}`)
   t.match(
     text,
-    /toolbar-item-build[\s\S]*1 mistake[\s\S]*Expected ; bundles\/a\.ts:7[\s\S]*This page is older than your files\./,
+    /toolbar-item-build[\s\S]*1 mistake[\s\S]*bundles\/a\.ts:7 Expected ;[\s\S]*This page is older than your files\./,
   )
   t.match(text, 'href="/_profiler/broken?page&#x3D;%2Fpartnership"')
 })

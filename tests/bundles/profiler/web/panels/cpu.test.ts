@@ -61,8 +61,9 @@ t.test('bars are below their callers, as wide as the time; calls outside of the 
     '0: 90% + 10% (garbage collector)',
   ])
   t.match(html, '<svg class="flame" height="3em"')
-  t.match(html, '+2 › handle: 90 ms, 90 %; http-kernel.ts:60; of Sinfonietta; through 2 calls from emit')
-  t.match(html, 'busy: 88 ms, 88 %; own 88 ms; src/busy.ts:5; of the application')
+  t.match(html, '+2 › handle: 90 ms, 90 %; kernel/http-kernel.ts:60; of Sinfonietta; through 2 calls from emit')
+  t.match(html, 'busy: own 88 ms, 88 %; src/busy.ts:5; of the application')
+  t.match(html, 'controller: 90 ms, 90 %; own 2.0 ms; src/page.ts:11; of the application')
   t.match(html, /2 library frames collapsed:[^<]*<a href="\/_profiler\/abc123\?panel=cpu&amp;calls=all#flame">/)
   t.match(html, '7 shorter frames were not recorded.')
   t.match(html, '<dd>100 ms <small>91 %</small></dd>')
