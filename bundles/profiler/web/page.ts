@@ -126,6 +126,9 @@ const sizeLimit = 75_000
 /** Characters of a value that a page shows. */
 const valueLimit = 1000
 
+/** The length of a line that never breaks. */
+const shortLine = 30
+
 /**
  * Adds the helpers that keep the pages of the profiler small, whatever was recorded. Their names are long, because an application
  * may have helpers of its own.
@@ -135,10 +138,16 @@ const valueLimit = 1000
  * rows: `?find=log-4` asks for the page with that row. If the rows need several pages, those that a filter hides are left out, because
  * a script does not see all rows.
  *
+ * `(profilerParts text)` has the parts of a long line, which breaks between them first: after commas, semicolons and slashes.
+ *
  * `{{profilerCut text}}` is the beginning of a long text; `(profilerWhole text)` leads to all of it, if it is cut.
  */
 export function addSizeHelpers(view: Pick<View, 'addHelper'>): void {
   view.addHelper('profilerPage', choosePage)
+  view.addHelper('profilerParts', ({ positional: [text] }) => {
+    const line = String(text)
+    return line.length < shortLine ? [line] : line.split(/(?<=[,;/])(?=[^\s,;/])/)
+  })
   view.addHelper('profilerCut', ({ positional: [text], request }) => {
     const whole = String(text ?? '')
     return hasAddress(request) ? cutValue(whole) : whole

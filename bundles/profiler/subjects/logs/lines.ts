@@ -1,5 +1,6 @@
 import { isDeepStrictEqual } from 'node:util'
 import type { LogLevel } from '../../../../lib/log/logger.ts'
+import type { CallerPlace } from '../../../../lib/stack/callers.ts'
 import { readEventTree } from '../../profile/event-tree.ts'
 import { formatCount, formatMicroseconds, shorten, TreeViewer, toOneLine, toTarget } from '../../profile/format.ts'
 import { groupBy } from '../../profile/group-by.ts'
@@ -155,10 +156,10 @@ function toLogLine([first, ...again]: readonly MergedLog[], view: LogView): Line
   const { caller, channel, context: values, index, isCut, level, message, template } = log
   const exceptions = view.viewErrors(first as MergedLog)
   const errors = exceptions.map(({ message, name }) => `${name} ${message}`)
-  const place = view.editor.view(caller)
+  const place = viewPlace(caller, view)
   const json = Object.keys(values).length === 0 ? '' : JSON.stringify(values)
   const isBrief = json.length <= briefLimit && !Object.values(values).some(value => typeof value === 'object')
-  const text = [message, channel, level, template, json, place.place, place.call, ...errors].join(' ')
+  const text = [message, channel, level, template, json, place.folder + place.place, place.call, ...errors].join(' ')
   const isOwn = profile === view.profile
   const line = toLine(first as MergedLog, { level, channel, text, isEvent: false }, view)
   return {
@@ -180,6 +181,13 @@ function toLogLine([first, ...again]: readonly MergedLog[], view: LogView): Line
     place,
     ...line,
   }
+}
+
+/** Where it was logged. The folders are apart: a phone has no room for them. */
+function viewPlace(caller: CallerPlace, { editor }: LogView) {
+  const whole = editor.view(caller)
+  const file = whole.place.replace(/^.*\//s, '')
+  return { ...whole, folder: whole.place.slice(0, whole.place.length - file.length), place: file }
 }
 
 /** What the message does not say of its context. */
@@ -216,7 +224,7 @@ function toGroupLine(group: readonly MergedLog[], times: string, view: LogView, 
     items,
     hasMore: true,
     mark: markOf(profile, view),
-    place: view.editor.view(caller),
+    place: viewPlace(caller, view),
     ...toLine(first, { level, channel, text, isEvent: false }, view),
   }
 }

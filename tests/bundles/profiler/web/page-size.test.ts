@@ -21,6 +21,20 @@ const page = (target: string, rows: unknown, prefix?: string) =>
 
 const rowsOf = (count: number) => Array.from({ length: count }, (_, index) => ({ index, ids: [index + 1000] }))
 
+t.test('a long line breaks after commas, semicolons and slashes first', async t => {
+  const parts = (text: string) => call('profilerParts', '/_profiler/abc', text)
+  t.strictSame(parts('text/html,application/xml;q=0.9, */*;q=0.8'), [
+    'text/',
+    'html,',
+    'application/',
+    'xml;',
+    'q=0.9, */',
+    '*;',
+    'q=0.8',
+  ])
+  t.strictSame(parts('text/html;charset=UTF-8'), ['text/html;charset=UTF-8'], 'a short line is one part')
+})
+
 t.test('a table with more rows than a page has pages by the query', async t => {
   const first = page('/_profiler/abc?panel=logger', rowsOf(250))
   t.equal(first.rows.length, 75)
