@@ -158,12 +158,13 @@ export function unfoldBy(button: HTMLElement, target: HTMLElement): void {
 export function enableFlameGraph(graph: SVGSVGElement | null): void {
   const bars = [...(graph?.querySelectorAll<SVGAElement>('a') ?? [])]
   if (graph === null || bars.length === 0) return
-  // The bar above each bar is the last one before it in the row above; the first row has none.
+  // The bar above each bar is the last one before it in the row above.
   const last: number[] = []
   const parents = bars.map((bar, index) => {
-    const row = Number.parseInt(bar.querySelector('svg')?.getAttribute('y') ?? '', 10)
+    const row = lengthOf(bar, 'y')
+    const parent = last[row - 1]
     last[row] = index
-    return last[row - 1] ?? -1
+    return parent
   })
   addSearch(graph, bars, parents)
   let current = 0
@@ -195,13 +196,21 @@ export function enableFlameGraph(graph: SVGSVGElement | null): void {
   }
 }
 
+/** The index of the caller of each bar; the first row has none. */
+type Parents = readonly (number | undefined)[]
+
+/** The row of a bar, or its width; 0 without it. */
+function lengthOf(bar: SVGAElement, name: 'width' | 'y'): number {
+  return Number.parseFloat(bar.querySelector('svg')?.getAttribute(name) ?? '0')
+}
+
 /** All data of a frame, in one line. */
 function titleOf(bar: SVGAElement): string {
   return bar.querySelector('title')?.textContent ?? ''
 }
 
 /** Adds a field that highlights the frames whose name or place contains a text, and shows their share. */
-function addSearch(graph: SVGSVGElement, bars: readonly SVGAElement[], parents: readonly number[]): void {
+function addSearch(graph: SVGSVGElement, bars: readonly SVGAElement[], parents: Parents): void {
   const field = createSearch('Search frames', { 'data-key': '/' })
   const status = createStatus()
   field.addEventListener('input', () => {
@@ -211,24 +220,23 @@ function addSearch(graph: SVGSVGElement, bars: readonly SVGAElement[], parents: 
     graph.classList.toggle('is-searching', text !== '')
     // A frame within another one that matches is a part of it.
     const share = bars.reduce((sum, bar, index) => {
-      let parent = parents[index] ?? -1
-      while (parent !== -1 && !found[parent]) parent = parents[parent] ?? -1
-      const isOutermost = found[index] === true && parent === -1
-      return sum + (isOutermost ? Number.parseFloat(bar.querySelector('svg')?.getAttribute('width') ?? '0') : 0)
+      let parent = parents[index]
+      while (parent !== undefined && !found[parent]) parent = parents[parent]
+      const isOutermost = found[index] && parent === undefined
+      return sum + (isOutermost ? lengthOf(bar, 'width') : 0)
     }, 0)
-    const count = found.filter(Boolean).length
-    status.textContent = text === '' ? '' : `${countOf(count, 'frame')}, ${share.toFixed(1)} %`
+    status.textContent = text === '' ? '' : `${countOf(found.filter(Boolean).length, 'frame')}, ${share.toFixed(1)} %`
   })
   document.querySelector('.flame-head')?.append(createElement('div', { class: 'flame-search' }, field, status))
 }
 
-/** The index of the bar that a key moves to: the caller, the first call, or the neighbour with the same caller; none is -1 or nothing. */
-function neighbourOf(parents: readonly number[], index: number, key: string): number | undefined {
-  const parent = parents[index]
-  const siblings = [...parents.keys()].filter(other => parents[other] === parent)
+/** The index of the bar that a key moves to: the caller, the first call, or the neighbour with the same caller. */
+function neighbourOf(parents: Parents, index: number, key: string): number | undefined {
+  const callsOf = (caller: number | undefined) => [...parents.keys()].filter(other => parents[other] === caller)
+  const siblings = callsOf(parents[index])
   const place = siblings.indexOf(index)
-  if (key === 'ArrowUp') return parent
-  if (key === 'ArrowDown') return parents.indexOf(index)
+  if (key === 'ArrowUp') return parents[index]
+  if (key === 'ArrowDown') return callsOf(index)[0]
   if (key === 'ArrowLeft') return siblings[place - 1]
   if (key === 'ArrowRight') return siblings[place + 1]
   return undefined

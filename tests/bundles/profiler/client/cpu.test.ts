@@ -65,3 +65,11 @@ t.test('a search highlights frames, and shows their share without counting a fra
   page.enter('[type="search"]', '')
   t.strictSame([found(), document.querySelector('.is-searching')], [[0, ''], null])
 })
+
+t.test('a search also ends with a frame that has no place in the picture', async t => {
+  const broken = '<a href="#"><svg><title>broken: 1 ms</title></svg></a>'
+  const page = openPage(t, `<div class="flame-head"></div><svg class="flame">${broken}${bar('load', 0, 40)}</svg>`)
+  await runScript()
+  page.enter('[type="search"]', 'load')
+  t.equal(page.find('.found').textContent, '1 frame, 40.0 %')
+})
