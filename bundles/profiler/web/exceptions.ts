@@ -38,6 +38,8 @@ export interface FrameView extends PlaceView {
 interface SourceLine {
   readonly number: number
   readonly isMarked: boolean
+  /** Half of its indent, up to 8: below it a long line continues. */
+  readonly depth: number
   readonly tokens: readonly { readonly kind: TokenKind; readonly text: string }[]
 }
 
@@ -105,7 +107,8 @@ export function viewSource(excerpt: Excerpt | undefined): SourceLine[] {
   if (excerpt === undefined) return []
   return highlightSource(excerpt.file, excerpt.lines).map((tokens, index) => {
     const number = excerpt.start + index
-    return { number, isMarked: number === excerpt.line, tokens }
+    const indent = /^ */.exec(excerpt.lines[index] ?? '')?.[0].length ?? 0
+    return { number, isMarked: number === excerpt.line, depth: Math.min(8, Math.floor(indent / 2)), tokens }
   })
 }
 

@@ -43,6 +43,7 @@ export const eventsView: SubjectView = {
       until: readHandledTime(profile) * 1000,
       thrown: readThrown(profile),
       sites: tables.sites,
+      ours: tables.ours,
       findOwnTime: readOwnTimes(profile),
       editor,
     })
@@ -102,23 +103,19 @@ interface RowContext {
   readonly thrown: string
   /** Where listeners were registered, by `keyOfListener`. */
   readonly sites: ReadonlyMap<string, string>
+  /** The listeners of this package, by `keyOfListener`. */
+  readonly ours: ReadonlySet<string>
   /** The own times are those of the timeline. */
   readonly findOwnTime: FindOwnTime
   readonly editor: EditorLinks
 }
 
 /** The view of the place of a listener, a controller or the controller of a sub-request; `false` if it is not known. */
-function viewSite(
-  { kind, name, place, priority }: FoldedNode['node'],
-  event: string,
-  { children, editor, sites }: RowContext,
-): PlaceView | false {
-  const child = children.find(({ token }) => kind === 'request' && token === name)
+function viewSite(node: OutlineNode, event: string, { children, editor, sites }: RowContext): PlaceView | false {
+  const child = children.find(({ token }) => node.kind === 'request' && token === node.name)
   if (child !== undefined) return viewText(editor.findDefinition(child), editor)
-  if (kind === 'controller') return viewText(editor.findController(name), editor)
-  return (
-    kind === 'call' && viewText(place ?? sites.get(keyOfListener({ event, name, priority: priority ?? 0 })), editor)
-  )
+  if (node.kind === 'controller') return viewText(editor.findController(node.name), editor)
+  return node.kind === 'call' && viewText(node.place ?? sites.get(keyOfNode(node, event)), editor)
 }
 
 /** A place in this package is named by its file alone: its folders are of no use for the application. */
@@ -137,6 +134,7 @@ function createRowViewer(context: RowContext): (line: FoldedNode) => PanelModel 
     const subRequest = node.kind === 'request' ? describeSubRequest(node, context.children) : undefined
     const isOurs = isGroup && node.kind === 'call'
     const name = isOurs ? `${times} listeners of the framework` : (subRequest?.name ?? node.name)
+    const isOfFramework = node.kind === 'call' && context.ours.has(keyOfNode(node, event))
     const remark = isGroup ? '' : remarkOf(node)
     const site = !isOurs && viewSite(node, event, context)
     const own =
@@ -145,7 +143,7 @@ function createRowViewer(context: RowContext): (line: FoldedNode) => PanelModel 
     return {
       id: isGroup ? '' : node.anchor,
       kind: node.kind,
-      marks: marksOf(line),
+      marks: isOfFramework ? `${marksOf(line)} of-framework` : marksOf(line),
       name: node.kind === 'controller' ? name || 'the controller' : name,
       times: isGroup && !isOurs ? `× ${times}` : '',
       token: subRequest?.token ?? '',
@@ -180,7 +178,7 @@ function createRowViewer(context: RowContext): (line: FoldedNode) => PanelModel 
 function marksOf({ duration = 0, node, times }: FoldedNode): string {
   const marks: string[] = [`node-${node.kind}`]
   if (node.kind === 'dispatch' && !isKernelDispatch(node)) marks.push('of-event')
-  if (times > 1) marks.push(node.kind === 'call' ? 'of-framework' : 'alike')
+  if (times > 1 && node.kind !== 'call') marks.push('alike')
   if (node.changes.length > 0) marks.push('changed')
   if (node.isStopped || node.hasThrown) marks.push('troubled')
   if (duration >= 100) marks.push('lasts-100us')
@@ -340,9 +338,13 @@ function keysOfOurs(all: readonly OutlineNode[], ours: ReadonlySet<string>): [Ou
 }
 
 function isFoldable(call: OutlineNode, event: string, ours: ReadonlySet<string>): boolean {
-  const { children, duration = Infinity, hasThrown, isStopped, name, priority = 0 } = call
+  const { children, duration = Infinity, hasThrown, isStopped } = call
   const isShort = duration < shortDuration && children.length === 0
-  return isShort && !hasThrown && !isStopped && ours.has(keyOfListener({ event, name, priority }))
+  return isShort && !hasThrown && !isStopped && ours.has(keyOfNode(call, event))
+}
+
+function keyOfNode({ name, priority = 0 }: OutlineNode, event: string): string {
+  return keyOfListener({ event, name, priority })
 }
 
 type OwnTimeOf = (node: EventNode) => number | undefined

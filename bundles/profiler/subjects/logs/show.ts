@@ -1,7 +1,7 @@
 import { type LogLevel, logLevels } from '../../../../lib/log/logger.ts'
 import { toList, toSpan, toValueSpan } from '../../export/markdown-text.ts'
 import { readEventTree } from '../../profile/event-tree.ts'
-import { findAnswered, readExcerpts, type StoredException, toPlace } from '../../profile/exceptions.ts'
+import { readExcerpts, type StoredException, toPlace } from '../../profile/exceptions.ts'
 import { formatCount, formatMicroseconds, formatNumber } from '../../profile/format.ts'
 import { profileLink } from '../../profile/links.ts'
 import type { Profile, ProfileSummary } from '../../profile/profile.ts'
@@ -19,7 +19,7 @@ import {
   toLogLines,
   viewNotification,
 } from './lines.ts'
-import { deriveNotifications, isReportOf, readLogs, type StoredLog, severityOf } from './read.ts'
+import { deriveNotifications, readLogs, type StoredLog, severityOf } from './read.ts'
 
 /** The log messages. The panel also has the notifications of listeners, which follow from the event tree. */
 export const logsView: SubjectView = {
@@ -77,8 +77,7 @@ export const logsView: SubjectView = {
 
   onErrorPage: {
     toView({ profile }, { editor }) {
-      // The page begins with the exception.
-      const logs = readLogs(profile).logs.filter(log => !isReportOf(log, findAnswered(profile)))
+      const { logs } = readLogs(profile)
       return {
         logs: logs.slice(-shownLimit).map(log => ({
           ...log,

@@ -246,6 +246,7 @@ function createList(
       index,
       ...facts,
       line: statement?.line,
+      isAgain: first !== index,
       // The first query of a statement has the whole of it; others lead there.
       whole: first === index ? statement?.whole : false,
       firstLink: first !== index && statement?.isCut ? `#statement-${first}` : '',
@@ -441,7 +442,7 @@ function isQueryShown({ mark, shape, text }: QueryFilter, { marks, shape: own, w
   return wanted.every(word => found.includes(word))
 }
 
-/** The choices of the filter, with the number of queries of each; those without queries are left out. */
+/** The choices of the filter, with the number of queries of each; those without queries are left out. Empty if each has all queries. */
 function toChoices(queries: readonly Pick<FilteredQuery, 'marks'>[], filter: QueryFilter): PanelModel[] {
   const counted = markNames.map(mark => ({
     value: mark,
@@ -450,7 +451,8 @@ function toChoices(queries: readonly Pick<FilteredQuery, 'marks'>[], filter: Que
     isSelected: mark === filter.mark,
   }))
   const all = { value: '', label: 'All', count: queries.length, isSelected: filter.mark === undefined }
-  return [all, ...counted.filter(({ count, isSelected }) => count > 0 || isSelected)]
+  const choices = counted.filter(({ count, isSelected }) => count > 0 || isSelected)
+  return choices.some(({ count }) => count < queries.length) ? [all, ...choices] : []
 }
 
 /** A statement or a command as a page shows it. */

@@ -54,13 +54,14 @@ t.test('a 500 shows the error, its place and its causes', async t => {
     /HTTP 500 Internal Server Error Error GET \/broken\?\S+ outer Caused by RangeError ?: inner fail .*error-page\.test\.ts:\d+/,
   )
   t.match(words, /Exceptions RangeError Error .*Error .*calls of .*Caused by RangeError inner/)
-  const [once = ''] = /<main.*?(?=id="markdown")/s.exec(text) ?? []
+  const [once = ''] = /<main.*?(?=id="logs")/s.exec(text) ?? []
   const said = once.replace(/data-text="[^"]*"|<pre class="source">.*?<\/pre>/gs, '')
   t.equal(toText(said).match(/outer/g)?.length, 1, 'the message is there once')
+  t.match(words, /Logs .*critical Uncaught Error: "outer"/, 'and in the log')
   t.match(text, /<pre class="source">[\s\S]*id="exceptions"/, 'before everything else')
   t.match(words, 'GET parameters Name Value page 2 token ******')
   t.notMatch(text, /opensesame|style=|<script>|onclick/)
-  t.match(text, /<mark class="line">.*<span class="hl-keyword">throw<\/span>/)
+  t.match(text, /<mark class="line[^>]*>.*<span class="hl-keyword">throw<\/span>/)
   t.match(plainEquals(text), /<a class="place" href="vscode:\/\/file\/.*\/tests\/.*error-page\.test\.ts:\d+:\d+"/)
   t.match(text, `<a class="button small" href="/_profiler/${headers.get('x-debug-token')}">`)
   t.match(words, 'request GET')
@@ -300,7 +301,7 @@ t.test('an unrecorded request has the page, without recorded data', async t => {
   t.match(words, 'This request is not recorded.')
   t.match(words, 'No log messages for this request.')
   t.match(words, /outer Caused by RangeError ?: inner/)
-  t.match(text, '<mark class="line">')
+  t.match(text, '<mark class="line')
   t.match(promptOf(text), /^Find the cause(?![\s\S]*bin\/console)/)
   t.notMatch(text, 'href="/_profiler/"?token')
   const lost = await client.get('/star-photo-bout', quiet)
@@ -345,7 +346,7 @@ t.test('errors without a message are named; long messages are not headlines; log
   })
   t.match((await client.get('/blank')).text, /<title>RangeError \(500/)
   t.match((await client.get('/long')).text, '<h1 class="long">')
-  t.match(toText((await client.get('/talk')).text), /The profile has 21 earlier log messages/)
+  t.match(toText((await client.get('/talk')).text), /The profile has 22 earlier log messages/)
 })
 
 t.test('all parts of a hostile request and error are text', async t => {

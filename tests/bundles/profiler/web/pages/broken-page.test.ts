@@ -24,7 +24,7 @@ t.test('files that cannot be used are shown with their source, and lead back whe
     page.text,
     /<h1 class="long">Expected &lt;x&gt;\.<\/h1>\s*<p>\s*<span class="place" data-at="14">bundles\/a\.ts:2/,
   )
-  t.match(page.text, /<mark class="line">.*\t {12}\^/, 'below the column')
+  t.match(page.text, /<mark class="line[^>]*>.*\t {12}\^/, 'below the column')
   t.match(page.text, /<summary>The settings are wrong\. <small><\/small>/)
   t.match(page.text, '<a href="/shop?a&#x3D;1">Back to the page</a>')
   t.match(page.headers.get('x-sources'), /^[\da-f]{12}$/)

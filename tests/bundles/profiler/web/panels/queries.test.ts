@@ -153,6 +153,10 @@ t.test('the filter of the address chooses queries by kind, statement and words',
     'Reads 5',
     'Writes 1',
   ])
+  const alike = [1, 2, 3].map(id => createQuery({ text: 'SELECT $1', parameters: [['$1', id]] }))
+  const plain = await show('database', withQueries(alike))
+  t.notMatch(plain, '<fieldset', 'choices that each have all queries are not shown')
+  t.equal(plain.match(/<tr id="query-\d" [^>]*class="again"/g)?.length, 2, 'and a statement is whole once')
 })
 
 t.test('a transaction has a bracket and its outcome, an error its code', async t => {
@@ -175,7 +179,7 @@ t.test('a transaction has a bracket and its outcome, an error its code', async t
     'Transaction 3 not ended 2 queries, 1.5 ms',
     'Transaction 4 failed 1 query, 0 ms',
   ])
-  t.equal(html.match(/class="in-transaction is-odd"/g)?.length, 6)
+  t.equal(html.match(/class="in-transaction is-odd\b/g)?.length, 6)
   t.match(html, '<p class="problem"><b>40001</b> serialization failure</p>')
   t.match(html, 'not finished')
   t.strictSame(panel('database').badge?.(withQueries(queries).profile), { text: '9', level: 'error' })
