@@ -78,7 +78,7 @@ t.test('rows are opened by a click anywhere, walked with keys, and pinned where 
   await page.keyboard.press('k')
   t.ok(await page.locator(`tr[data-token="${latest}"] .entry`).evaluate(link => link.matches(':focus')))
   await page.getByRole('button', { name: `Pin ${latest}` }).click()
-  await page.getByRole('button', { name: `Unpin ${latest}` }).waitFor()
+  await page.getByRole('button', { name: `Pin ${latest}`, pressed: true }).waitFor()
   t.match(page.url(), '/search/results', 'without leaving the list')
   // Where the link of the row is stretched over all of it.
   await page.locator(`tr[data-token="${latest}"] .time`).click({ force: true })
