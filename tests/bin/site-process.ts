@@ -78,9 +78,14 @@ export function startProgram(t: Test, command: string[], variables: NodeJS.Proce
   return start(t, uncounted, command, variables)
 }
 
-/** Starts the main process with coverage, which takes some seconds. */
-export function startCounted(t: Test, options: readonly string[], variables: NodeJS.ProcessEnv = {}): SiteProcess {
-  return start(t, [], [process.execPath, 'dist/bin/start.js', '.', ...options], variables)
+/** Starts the main process with coverage, which takes some seconds. Its workers have its options of Node.js, too. */
+export function startCounted(
+  t: Test,
+  options: readonly string[],
+  variables: NodeJS.ProcessEnv = {},
+  nodeOptions: readonly string[] = [],
+): SiteProcess {
+  return start(t, [], [process.execPath, ...nodeOptions, 'dist/bin/start.js', '.', ...options], variables)
 }
 
 /** Starts a program with coverage, such as an application in one file. */

@@ -1,5 +1,5 @@
 import { execFileSync, spawnSync } from 'node:child_process'
-import { copyFileSync, readFileSync, renameSync } from 'node:fs'
+import { copyFileSync, readFileSync, renameSync, rmSync, writeFileSync } from 'node:fs'
 import { Agent, request } from 'node:http'
 import path from 'node:path'
 import { t } from 'tap'
@@ -72,16 +72,31 @@ t.test('workers share a port, are replaced when they end, and end with the main 
 })
 
 t.test('a worker that is still starting is replaced by a signal, because it receives no message yet', async t => {
-  const site = startCounted(t, ['--port=0', '--env=prod', '--workers=2'], ownSecret)
+  const folder = t.testdir()
+  const stop = path.join(folder, 'stop')
+  const preload = path.join(folder, 'preload.mjs')
+  writeFileSync(
+    preload,
+    `import cluster from 'node:cluster'
+import { existsSync } from 'node:fs'
+if (cluster.isWorker && existsSync(${JSON.stringify(stop)})) process.kill(process.pid, 'SIGSTOP')`,
+  )
+  const site = startCounted(t, ['--port=0', '--env=prod', '--workers=2'], ownSecret, ['--import', preload])
   const url = await site.url()
   const [first = 0, second = 0] = childrenOf(site.child.pid)
+  writeFileSync(stop, '')
   process.kill(first, 'SIGKILL')
-  const isNew = (pid: number) => pid !== first && pid !== second
-  await until(() => childrenOf(site.child.pid).some(isNew))
-  const [starting = 0] = childrenOf(site.child.pid).filter(isNew)
-  // Before it runs its own program, the main process waits for it and handles no signal.
-  await until(() => readFileSync(`/proc/${starting}/environ`, 'utf8').includes('NODE_UNIQUE_ID='))
-  process.kill(starting, 'SIGSTOP')
+  const isStopped = (pid: number) => {
+    try {
+      return /^State:\s*T/m.test(readFileSync(`/proc/${pid}/status`, 'utf8'))
+    } catch {
+      return false // It has ended.
+    }
+  }
+  const findStopped = () => childrenOf(site.child.pid).find(isStopped)
+  await until(() => findStopped() !== undefined)
+  const starting = findStopped() ?? 0
+  rmSync(stop)
   site.child.kill('SIGHUP')
   // SIGTERM (15) is pending for it.
   await until(() => /^ShdPnd:\s*0*4000$/m.test(readFileSync(`/proc/${starting}/status`, 'utf8')))
