@@ -107,8 +107,8 @@ async function checkInBrowser(t: Test, folder: string): Promise<void> {
   t.ok(x >= 0 && x + width <= 400, 'the results are on the screen')
   await page.keyboard.press('Escape')
   t.notOk(await page.locator('.results').isVisible(), 'Escape closes the results')
-  await page.getByRole('searchbox').fill('stopPropagation')
-  await page.getByRole('link', { name: 'Stopping' }).waitFor()
+  await page.getByRole('searchbox').fill('stopping')
+  await page.getByRole('link', { name: /^Stopping/ }).waitFor()
   await page.keyboard.press('Enter')
   await page.waitForURL(/listener\.html#stopping$/)
 
