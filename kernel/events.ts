@@ -277,8 +277,8 @@ export class FinishedRequest {
     const isText = typeof body === 'string' || body instanceof Uint8Array
     if (!isText || !isSent || request.method === 'HEAD') return 0
     // The server has counted the bytes. To count those of a page again costs as much as all the rest of its access log.
-    const length = Number(response.headers.get('content-length') || Number.NaN)
-    return Number.isInteger(length) && length >= 0 ? length : Buffer.byteLength(body)
+    const length = response.headers.get('content-length')
+    return length !== null && /^\d+$/.test(length) ? Number(length) : Buffer.byteLength(body)
   }
 }
 

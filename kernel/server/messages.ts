@@ -70,8 +70,7 @@ export class FastMessage extends UpgradableMessage implements DirectStream {
 
   /** Whether the application, or other code, waits for an event of the stream. */
   #hasListener(): boolean {
-    // Most messages have no listener at all. Node counts the events with listeners.
-    return (this as unknown as Listened)._eventsCount !== 0 && endEvents.some(name => this.listenerCount(name) > 0)
+    return endEvents.some(name => this.listenerCount(name) > 0)
   }
 
   /** Node calls it with each chunk, and with `null` at the end of the message. */
@@ -132,11 +131,6 @@ export class FastMessage extends UpgradableMessage implements DirectStream {
 
 /** The events of a stream's end, and those that make a stream flow to its end. */
 const endEvents: readonly (string | symbol)[] = ['end', 'close', 'data', 'readable']
-
-/** An internal of Node's emitter. */
-interface Listened {
-  readonly _eventsCount?: number
-}
 
 /** Accessors of Node that are replaced. */
 const fields = accessor(IncomingMessage.prototype, 'headers')

@@ -226,7 +226,7 @@ export class ByteCollector {
 
   /** Returns the collected bytes and starts again from empty. */
   take(): Uint8Array {
-    const taken = this.#length === this.#bytes.length ? this.#bytes : this.#bytes.subarray(0, this.#length)
+    const taken = this.#bytes.subarray(0, this.#length)
     this.#bytes = empty
     this.#length = 0
     return taken
