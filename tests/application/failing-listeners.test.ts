@@ -9,7 +9,7 @@ import {
   RequestEvent,
   ResponseEvent,
 } from 'sinfonietta'
-import { createTestKernel, type TestKernel } from 'sinfonietta/testing'
+import { createRequest, createTestKernel, type TestKernel } from 'sinfonietta/testing'
 import { type Test, t } from 'tap'
 import { defineController } from '#kernel/controller.ts'
 import type { EventClass } from '#lib/event-dispatcher/event-dispatcher.ts'
@@ -100,13 +100,16 @@ t.test('a listener that fails on error pages alone leaves their status and heade
 t.test('a listener that asks for its own page, or for a page that fails, does not end in a loop', async t => {
   const { client } = await boot(t, ({ dispatcher, kernel, routes }) => {
     routes.get('again', '/again', boom)
+    routes.get('unlinked', '/unlinked', boom)
     const pages: Readonly<Record<string, (request: Request) => Promise<Response>>> = {
       '/boom': request => kernel.handle(request.duplicate()),
       '/again': request => kernel.forward(request, boom),
+      // Without its parent, it has no depth: the stack ends.
+      '/unlinked': () => kernel.handle(createRequest('/unlinked').duplicate()),
     }
     dispatcher.on(ExceptionEvent, async ({ request }) => void (await pages[request.path]?.(request)), 0, 'asking')
   })
-  for (const path of ['/boom', '/again']) {
+  for (const path of ['/boom', '/again', '/unlinked']) {
     const response = await client.get(path)
     t.equal(response.status, 500, path)
     t.match(response.text, 'the controller failed', path)
