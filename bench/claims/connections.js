@@ -13,6 +13,16 @@ const servers = [{ name: 'Sinfonietta', server: 'sinfonietta' }, ...documentedPe
 /** Each takes some seconds for each server. */
 const mostRounds = 5
 
+/**
+ * The servers in the order of a round: the first one of a run meets a load process that is not warm yet.
+ *
+ * @param {number} round
+ */
+const inTurn = round => {
+  const first = round % servers.length
+  return [...servers.slice(first), ...servers.slice(0, first)]
+}
+
 const comparisons = ['bare node:http', 'Fastify', 'Hono'].map(name => ({
   name: `Sinfonietta / ${name}`,
   numerator: 'Sinfonietta',
@@ -126,7 +136,7 @@ export const latency = {
     const measured = new Map()
     const load = new Child(path.join(http, 'load.js'), [], [], 1)
     for (let round = 0; round < rounds; round++) {
-      for (const { name, server } of servers) {
+      for (const { name, server } of inTurn(round)) {
         const child = new Child(path.join(http, 'serve.js'), [server], [], 0)
         const request = { port: Number((await child.receive()).port), target: targets.json, status: 200 }
         await load.ask({ ...request, requests: warmUp, connections: 64 })
@@ -157,7 +167,7 @@ export const latency = {
 async function measureServers({ rounds }, execArgv, measure) {
   const measured = new Map(servers.map(({ name }) => [name, /** @type {number[]} */ ([])]))
   for (let round = 0; round < Math.min(rounds, mostRounds); round++) {
-    for (const { name, server } of servers) {
+    for (const { name, server } of inTurn(round)) {
       const child = new Child(path.join(http, 'serve.js'), [server], execArgv)
       measured.get(name)?.push(await measure(child, Number((await child.receive()).port)))
       await child.end()
