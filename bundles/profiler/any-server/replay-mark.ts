@@ -19,7 +19,9 @@ export function writeReplayMark(secret: string, token: string): string {
  * token of the original profile; `undefined` if the message has no mark with the secret, and then nothing is changed.
  */
 export function takeReplayMark(message: ServerMessage, headers: Headers, secret: string): string | undefined {
-  const [sent = '', token] = headers.get(replayHeader)?.split(' ') ?? []
+  const mark = headers.get(replayHeader)
+  if (mark === null) return undefined
+  const [sent = '', token] = mark.split(' ')
   if (!isEqual(sent, secret) || !isToken(token)) return undefined
   headers.delete(replayHeader)
   const { rawHeaders } = message
