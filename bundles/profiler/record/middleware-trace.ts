@@ -23,8 +23,14 @@ export interface FrameworkRoute {
   readonly handler: string
 }
 
-/** Where functions were passed to a framework. */
-const registrations = new WeakMap<object, { message: string; stack?: string }>()
+/** Where a function was passed to a framework: the captured stack, and what was found in it. */
+interface Registration {
+  readonly message: string
+  readonly stack?: string
+  found?: { readonly directory: string; readonly place: CodePlace | undefined }
+}
+
+const registrations = new WeakMap<object, Registration>()
 
 /** Captures the place that registers a function now; `below` is the function whose callers are of interest. */
 export function noteRegistration(code: object, below: (...values: never[]) => unknown): void {
@@ -41,7 +47,16 @@ function isHelper({ function: name = '' }: StackFrame): boolean {
 
 /** The place of the application that has registered a function; `undefined` if it is not known. */
 export function findRegistration(code: object, directory: string): CodePlace | undefined {
-  for (const frame of parseStack(registrations.get(code))) {
+  const registration = registrations.get(code)
+  if (registration === undefined) return undefined
+  if (registration.found?.directory !== directory) {
+    registration.found = { directory, place: findPlace(registration, directory) }
+  }
+  return registration.found.place
+}
+
+function findPlace(registration: Registration, directory: string): CodePlace | undefined {
+  for (const frame of parseStack(registration)) {
     const { file, origin } = locateFrame(frame, directory)
     if (origin === 'application' && !isHelper(frame)) return { file, line: frame.line, column: frame.column }
   }
