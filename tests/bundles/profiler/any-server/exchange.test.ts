@@ -295,7 +295,9 @@ async function converseInHttp2(site: Site, requests: Conversation['requests']): 
     if (body !== undefined) stream.end()
     await within(over, () => `the stream for ${decodeURIComponent(path)} is open: ${showState()}`)
     // Whether an interim response comes before its stream is destroyed without another one is a matter of packets.
-    const certain = seen.includes('response') ? seen : seen.filter(each => typeof each === 'string' && each !== 'headers')
+    const certain = seen.includes('response')
+      ? seen
+      : seen.filter(each => typeof each === 'string' && each !== 'headers')
     return [...certain, received, stream.rstCode]
   })
   const found = await Promise.all(answers)
