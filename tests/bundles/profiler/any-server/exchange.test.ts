@@ -300,9 +300,13 @@ async function converseInHttp2(site: Site, requests: Conversation['requests']): 
       : seen.filter(each => typeof each === 'string' && each !== 'headers')
     return [...certain, received, stream.rstCode]
   })
-  const found = await Promise.all(answers)
-  await closeSession(session)
-  return found
+  try {
+    const found = await Promise.all(answers)
+    await closeSession(session)
+    return found
+  } finally {
+    session.destroy()
+  }
 }
 
 /** Connects to a site. It may reset the connection behind its last response; a stream that is open then has an error, too. */
@@ -332,8 +336,15 @@ t.test('HTTP/2: the profiler changes no response and no event', async t => {
     const responses = await converseInHttp2(site, requests)
     const session = connectToSession(site)
     const last = new Promise(resolve => session.request({ ':path': '/last' }).on('close', resolve).resume())
-    await within(last, () => `a request of ${JSON.stringify(requests)} is not over; the site has printed ${site.lines}`)
-    await closeSession(session)
+    try {
+      await within(
+        last,
+        () => `a request of ${JSON.stringify(requests)} is not over; the site has printed ${site.lines}`,
+      )
+      await closeSession(session)
+    } finally {
+      session.destroy()
+    }
     // The streams of a session do not wait for one another.
     return { responses, lines: site.lines.splice(0).sort() }
   }
