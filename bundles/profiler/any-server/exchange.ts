@@ -141,13 +141,13 @@ class ServerExchange implements ObservedExchange {
     const isReplay = request.attributes.has(replayAttribute)
     if (!(isReplay || debugGate.allows(request)) || !profiler.keeps(trace)) return {}
     const has = (name: string) => this.#reply.hasHeader(name) || hasField(given, name)
-    const fields: Record<string, string> = {}
-    if (!has('x-debug-token')) {
-      fields['x-debug-token'] = trace.token
-      fields['x-debug-token-link'] = `${viewer}${profileLink(trace.token)}`
+    return {
+      ...(!has('x-debug-token') && {
+        'x-debug-token': trace.token,
+        'x-debug-token-link': `${viewer}${profileLink(trace.token)}`,
+      }),
+      ...(!has('server-timing') && { 'server-timing': toServerTiming(trace) }),
     }
-    if (!has('server-timing')) fields['server-timing'] = toServerTiming(trace)
-    return fields
   }
 
   /** A stream of events may stay open for hours: its profile is stored when it begins. */
@@ -237,29 +237,17 @@ function hasField(given: unknown, name: string): boolean {
 /** Reads the head as it was written. Node keeps the text of HTTP/1 in a property that many packages read. */
 function readHead(reply: ServerReply): Response {
   const { _header: text } = reply as { readonly _header?: unknown }
-  const fields = typeof text === 'string' ? parseHead(text) : listFields(reply).flat()
+  const fields = typeof text === 'string' ? parseHead(text) : listFields(reply)
   // Node sends any status up to 999.
-  return new WrittenHead(Math.min(reply.statusCode, 599), fields)
+  return new Response(null, { status: Math.min(reply.statusCode, 599), headers: fields })
 }
 
-/** Returns the names and values in turn. */
-function parseHead(text: string): string[] {
-  const fields: string[] = []
-  for (const line of text.split('\r\n').slice(1)) {
+function parseHead(text: string): [string, string][] {
+  const lines = text.split('\r\n').slice(1).filter(Boolean)
+  return lines.map(line => {
     const at = line.indexOf(':')
-    if (at !== -1) fields.push(line.slice(0, at), line.slice(at + 2))
-  }
-  return fields
-}
-
-/** The head of a response that was sent: it is not checked again. */
-class WrittenHead extends Response {
-  override readonly headers: Headers
-
-  constructor(status: number, fields: string[]) {
-    super(null, { status })
-    this.headers = Headers.fromRaw(fields)
-  }
+    return [line.slice(0, at), line.slice(at + 2)]
+  })
 }
 
 function listFields(reply: ServerReply): [string, string][] {

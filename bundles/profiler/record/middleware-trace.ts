@@ -74,8 +74,8 @@ const rowLimit = 1000
  */
 export class MiddlewareTrace {
   readonly #trace: Trace
-  /** The functions of calls, each with the index of its row. */
-  readonly #functions: [index: number, code: object][] = []
+  /** The functions of calls, by the index of their rows. */
+  readonly #functions = new Map<number, object>()
   #phase: SpanRow | undefined
   #phaseIndex = -1
   #call: SpanRow | undefined
@@ -137,7 +137,7 @@ export class MiddlewareTrace {
 
   /** The places of the calls, by the index of their rows. */
   places(directory: string): [number, string][] {
-    return this.#functions.flatMap(([index, code]): [number, string][] => {
+    return [...this.#functions].flatMap(([index, code]): [number, string][] => {
       const { file, line } = findRegistration(code, directory) ?? {}
       return file === undefined ? [] : [[index, `${file}:${line}`]]
     })
@@ -157,7 +157,7 @@ export class MiddlewareTrace {
       this.#phaseIndex = events.rows.push(this.#phase) - 1
     }
     const row: SpanRow = ['function', name || 'anonymous', start, null, this.#phaseIndex]
-    this.#functions.push([events.rows.push(row) - 1, code])
+    this.#functions.set(events.rows.push(row) - 1, code)
     return row
   }
 
