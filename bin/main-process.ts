@@ -169,7 +169,11 @@ async function serveUntilEnd(
   await nextTurn()
   if (cluster.isPrimary && options.socket !== undefined && !isEnding) await untilPredecessorRetired()
   if (!isEnding) {
-    const url = await server.listen(options.host, options.port, options.socket)
+    const url = await server.listen(options.host, options.port, options.socket).catch(async error => {
+      // As after any other failed start. A failure to close would hide the first one.
+      await kernel.close().catch(() => undefined)
+      throw error
+    })
     if (cluster.isPrimary) announce(url, config, options)
   }
 

@@ -22,20 +22,33 @@ import type {} from './request-attributes.ts'
 /** Milliseconds after which a bundle that is still in `register` or `close` is logged. */
 const slowTime = 10_000
 
+/** What the steps of bundles need. */
+interface BundleStepsOptions {
+  readonly bundles: readonly Bundle[]
+  readonly directory: string
+  readonly logger: Logger
+}
+
 /** Runs the steps of bundles. The error of a failed step names the bundle and the place in the application; its cause is the thrown value. */
 export class BundleSteps {
+  readonly #bundles: readonly Bundle[]
   readonly #directory: string
   readonly #logger: Logger
+  /** The bundles that have begun a step, and are not closed. A step that fails may have opened something before. */
+  readonly #begun = new Set<Bundle>()
 
-  constructor({ directory, logger }: { readonly directory: string; readonly logger: Logger }) {
+  constructor({ bundles, directory, logger }: BundleStepsOptions) {
+    this.#bundles = bundles
     this.#directory = directory
     this.#logger = logger
   }
 
   /** Lets a bundle wrap services. @throws KERNEL_BUNDLE_FAILED */
   decorate(bundle: Bundle, foundation: Foundation): Foundation {
+    if (bundle.decorate === undefined) return foundation
+    this.#begun.add(bundle)
     try {
-      const decorated = bundle.decorate?.(foundation) ?? foundation
+      const decorated = bundle.decorate(foundation) ?? foundation
       const missing = Object.keys(foundation).find(key => !(key in decorated))
       if (missing !== undefined) {
         const mistake = `it must return all services, such as { ...foundation, view }, not ${describeValue(decorated)}`
@@ -49,6 +62,7 @@ export class BundleSteps {
 
   /** Registers a bundle, and checks what it has added. @throws KERNEL_BUNDLE_FAILED */
   async register(bundle: Bundle, app: Application): Promise<void> {
+    this.#begun.add(bundle)
     const check = checkContributions(app)
     try {
       const pending: unknown = bundle.register(app)
@@ -59,10 +73,11 @@ export class BundleSteps {
     }
   }
 
-  /** Closes bundles in reverse order. Returns the errors of those that fail. */
-  async close(bundles: readonly Bundle[]): Promise<Error[]> {
+  /** Closes the bundles that have begun a step, in reverse order, each of them once. Returns the errors of those that fail. */
+  async close(): Promise<Error[]> {
     const failures: Error[] = []
-    for (const bundle of bundles.toReversed()) {
+    for (const bundle of this.#bundles.toReversed()) {
+      if (!this.#begun.delete(bundle)) continue
       const slow = this.#warnWhenSlow(bundle, 'close')
       try {
         await bundle.close?.()

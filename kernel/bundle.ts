@@ -96,7 +96,10 @@ export interface Bundle {
   /** Wraps services of the application, before any bundle is registered: the profiler adds its tracing here. */
   decorate?(foundation: Foundation): Foundation
   register(app: Application): void | Promise<void>
-  /** Releases the resources of the bundle when the kernel closes. Bundles are closed in reverse order. */
+  /**
+   * Releases the resources of the bundle when the kernel closes, or the start fails, also by an error of this bundle. Bundles are
+   * closed in reverse order.
+   */
   close?(): void | Promise<void>
 }
 

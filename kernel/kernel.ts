@@ -57,14 +57,12 @@ interface KernelOptions {
 /** A booted application: its bundles are registered, its templates are checked, and it can handle requests. */
 export class Kernel {
   readonly app: Application
-  readonly #bundles: readonly Bundle[]
   readonly #steps: BundleSteps
   readonly #uncorrelate: () => void
   #stopWatches: () => void = () => {}
 
-  private constructor(app: Application, bundles: readonly Bundle[], steps: BundleSteps, uncorrelate: () => void) {
+  private constructor(app: Application, steps: BundleSteps, uncorrelate: () => void) {
     this.app = app
-    this.#bundles = bundles
     this.#steps = steps
     this.#uncorrelate = uncorrelate
   }
@@ -98,28 +96,25 @@ export class Kernel {
 
   /**
    * Registers the bundles, one after another. Templates are read with the first render: most console commands render
-   * nothing. If a step fails, the bundles are closed that have decorated or registered something. @throws
+   * nothing. If a step fails, all bundles are closed that have begun one. @throws
    * KERNEL_BUNDLES_MISSING KERNEL_BUNDLE_INVALID KERNEL_BUNDLE_KEY_INVALID KERNEL_BUNDLE_REPEATED KERNEL_BUNDLE_FAILED
    * KERNEL_COLLECTOR_TAKEN HTTP_ASSETS_UNREADABLE CONFIG_INVALID CONFIG_SETTING_MALFORMED CONFIG_SETTING_TAKEN
    */
   static async assemble(options: KernelOptions): Promise<Kernel> {
-    const begun = new Set<Bundle>()
+    checkBundles(options.bundles)
     const steps = new BundleSteps(options)
     try {
-      return await Kernel.#assemble(options, steps, begun)
+      return await Kernel.#assemble(options, steps)
     } catch (error) {
-      if (begun.size > 0) await steps.close(options.bundles.filter(bundle => begun.has(bundle)))
+      await steps.close()
       throw error
     }
   }
 
-  /** Adds each bundle to `begun` when it has decorated or registered something. */
   static async #assemble(
     { settings, config, directory, files = directory, bundles, logger, redactor }: KernelOptions,
     steps: BundleSteps,
-    begun: Set<Bundle>,
   ): Promise<Kernel> {
-    checkBundles(bundles)
     const names = bundles.map(({ name }) => name)
     declareSettings(settings, bundles)
     redactor.declare(settings.list())
@@ -159,10 +154,7 @@ export class Kernel {
       debugGate,
       lastResort: createDebugLastResort({ debugGate, directory, redactor }),
     }
-    for (const bundle of bundles) {
-      foundation = steps.decorate(bundle, foundation)
-      if (bundle.decorate !== undefined) begun.add(bundle)
-    }
+    for (const bundle of bundles) foundation = steps.decorate(bundle, foundation)
 
     const core = new Set(bundles.filter(({ isCore }) => isCore).map(({ name }) => name))
     const isolation = {
@@ -192,12 +184,11 @@ export class Kernel {
     const collectorNames = new CollectorNames()
     for (const bundle of bundles) {
       await steps.register(bundle, forBundle(app, bundle))
-      begun.add(bundle)
       collectorNames.note(app.collectors, bundle.name)
     }
     collectorNames.check(app.collectors, app.reservedCollectors)
     const uncorrelate = logger.correlate(() => findRequestId(app.context))
-    return new Kernel(app, bundles, steps, uncorrelate)
+    return new Kernel(app, steps, uncorrelate)
   }
 
   /**
@@ -211,13 +202,13 @@ export class Kernel {
   }
 
   /**
-   * Closes all bundles in reverse order, also if one of them fails.
+   * Closes all bundles in reverse order, also if one of them fails. A second call closes nothing again.
    *
    * @throws KERNEL_BUNDLE_FAILED of the first failure
    */
   async close(): Promise<void> {
     this.#stopWatches()
-    const failures = await this.#steps.close(this.#bundles)
+    const failures = await this.#steps.close()
     this.#uncorrelate()
     this.app.context.end()
     if (failures.length > 0) throw failures[0]

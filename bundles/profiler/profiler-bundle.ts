@@ -60,6 +60,7 @@ export function createProfilerBundle(options: ProfilerOptions = {}): Bundle {
   let recording: Recording
   let cpu: CpuProfiler
   let stopMounts: (() => void) | undefined
+  let closeRecording = async (): Promise<void> => {}
 
   return {
     name: 'profiler',
@@ -70,12 +71,13 @@ export function createProfilerBundle(options: ProfilerOptions = {}): Bundle {
     decorate(foundation) {
       const { debugGate, lastResort, redactor, settings } = foundation
       redactor.reveal(options.revealedNames ?? [])
+      policy = new RecordingPolicy(options, debugGate, readSampling(settings))
       storage = createStorage(foundation, options)
       checkFunction('createProfilerBundle()', 'the method append() of "storage"', storage?.append)
-      policy = new RecordingPolicy(options, debugGate, readSampling(settings))
       const isForProfiler = (request: Request) => findOwnPage(request) === 'match' || isRefused(request, debugGate)
       recording = new Recording(foundation, { subjects: kernelSubjects, storage, policy, isForProfiler })
       const { profiler } = recording
+      closeRecording = () => recording.close()
       return {
         ...traceKernel(foundation, recording),
         lastResort: decorateLastResort(lastResort, { profiler, debugGate }),
@@ -125,7 +127,7 @@ export function createProfilerBundle(options: ProfilerOptions = {}): Bundle {
     async close() {
       stopMounts?.()
       cpu?.close()
-      await recording.close()
+      await closeRecording()
     },
   }
 }

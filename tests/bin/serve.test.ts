@@ -118,6 +118,10 @@ t.test('an address on which the server cannot listen is reported in one line', a
   const { port } = server.address() as AddressInfo
   const taken = `Port ${port} of 127.0.0.1 is taken by another program; choose another one with --port.\n`
   t.strictSame(await fail(t, [`--port=${port}`]), { code: 64, output: taken })
+  const closed: string[] = []
+  const bundle: Bundle = { name: 'pool', register() {}, close: () => void closed.push('pool') }
+  t.strictSame(await fail(t, [`--port=${port}`], ownSecret, [bundle]), { code: 64, output: taken })
+  t.strictSame(closed, ['pool'], 'its bundles are closed')
   const foreign = await fail(t, ['--port=0', '--host=192.0.2.1'])
   t.equal(foreign.code, 64)
   t.match(foreign.output, /^The server cannot listen on 192\.0\.2\.1:0: .*\n$/)

@@ -89,37 +89,66 @@ t.test('a refused route is named, also when the place of its declaration is not 
   await t.rejects(boot(t, [bundle]), { message: /^(?!.*undefined)/ })
 })
 
-t.test('after a failed start each bundle is closed that has decorated or registered something', async t => {
-  const calls: string[] = []
-  const bundle = (name: string, init: Partial<Bundle> = {}): Bundle => ({
-    name,
-    register() {},
-    close() {
-      calls.push(name)
-      throw new Error(`${name} is stuck`)
-    },
-    ...init,
-  })
-  const decorating = bundle('decorating', { decorate: foundation => foundation })
-  const fail = () => {
-    throw new Error('It is down.')
-  }
-  const starts: [message: RegExp, closed: string[], bundles: Bundle[], templates?: Record<string, string>][] = [
-    [/"b" failed in decorate/, ['decorating'], [decorating, bundle('a'), bundle('b', { decorate: fail })]],
-    [/"b" failed in register/, ['decorating', 'a'], [bundle('a'), bundle('b', { register: fail }), decorating]],
-    [
-      /"a" failed in register/,
-      ['a'],
-      [bundle('a', { decorate: foundation => foundation, register: fail }), bundle('b')],
-    ],
-    [/\{\{#if\}\}|page/, ['b', 'a'], [bundle('a'), bundle('b')], { 'page.hbs': '{{#if}}' }],
-  ]
-  for (const [message, closed, bundles, templates] of starts) {
-    calls.length = 0
-    await t.rejects(boot(t, bundles, templates), { message })
-    t.strictSame(calls, closed, `${message}`)
-  }
-})
+t.test(
+  'after a failed start each bundle is closed that has begun a step, also the failing one, in reverse order and once',
+  async t => {
+    const calls: string[] = []
+    const bundle = (name: string, init: Partial<Bundle> = {}): Bundle => ({
+      name,
+      register() {},
+      close() {
+        calls.push(name)
+        throw new Error(`${name} is stuck`)
+      },
+      ...init,
+    })
+    const decorating = bundle('decorating', { decorate: foundation => foundation })
+    const fail = () => {
+      throw new Error('It is down.')
+    }
+    const collector = { name: 'stock', collect: () => undefined }
+    const starts: [message: RegExp, closed: string[], bundles: Bundle[], templates?: Record<string, string>][] = [
+      [/"b" failed in decorate/, ['b', 'decorating'], [decorating, bundle('a'), bundle('b', { decorate: fail })]],
+      [/"b" failed in decorate/, ['b'], [bundle('a'), bundle('b', { decorate: () => ({}) as never }), decorating]],
+      [/"b" failed in register/, ['decorating', 'b', 'a'], [bundle('a'), bundle('b', { register: fail }), decorating]],
+      [/"b" failed in register/, ['b', 'a'], [bundle('a'), bundle('b', { register: async () => fail() }), bundle('c')]],
+      [
+        /it needs the key "name"/,
+        ['b', 'a'],
+        [bundle('a'), bundle('b', { register: app => void app.collectors.push({} as never) })],
+      ],
+      [
+        /"c" has a collector/,
+        ['c', 'b', 'a'],
+        [
+          bundle('a'),
+          ...['b', 'c'].map(name => bundle(name, { register: app => void app.collectors.push({ ...collector }) })),
+        ],
+      ],
+      [
+        /The route "r"/,
+        ['b', 'a'],
+        [
+          bundle('a'),
+          bundle('b', {
+            register: ({ routes }) => void routes.add({ name: 'r', path: '/', controller: 'none' as never }),
+          }),
+        ],
+      ],
+      [
+        /"a" failed in register/,
+        ['a'],
+        [bundle('a', { decorate: foundation => foundation, register: fail }), bundle('b')],
+      ],
+      [/\{\{#if\}\}|page/, ['b', 'a'], [bundle('a'), bundle('b')], { 'page.hbs': '{{#if}}' }],
+    ]
+    for (const [message, closed, bundles, templates] of starts) {
+      calls.length = 0
+      await t.rejects(boot(t, bundles, templates), { message })
+      t.strictSame(calls, closed, `${message}`)
+    }
+  },
+)
 
 t.test('a bundle that cannot be closed does not keep the others open', async t => {
   const calls: string[] = []
@@ -137,6 +166,7 @@ t.test('a bundle that cannot be closed does not keep the others open', async t =
     message: 'The bundle "b" failed in close(): Error: b is stuck',
     cause: { message: 'b is stuck' },
   })
+  await close()
   t.strictSame(calls, ['b', 'a'])
 })
 
