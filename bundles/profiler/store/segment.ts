@@ -321,7 +321,7 @@ export class SegmentWriter {
     if (isBroken || (isOld && segment.profiles > 0)) return []
     let { bytes, profiles } = segment
     const end = items.findIndex(({ version }) => {
-      bytes += version.text.length
+      bytes += Buffer.byteLength(version.text)
       profiles++
       return profiles > 1 && (bytes > size.bytes || profiles > size.profiles)
     })

@@ -134,6 +134,18 @@ t.test('a profile larger than a segment has its own segment', async t => {
   t.strictSame(await list(storage), [5, 0xabcdef, 1, 0])
 })
 
+t.test('the size of a segment is counted in bytes: a text has fewer characters', async t => {
+  const { storage, directory } = createFileStorage(t, { segmentBytes: 8000 })
+  for (const number of [1, 2, 3, 4]) {
+    storage.append(createRecord({ token: tokenOf(number), data: { text: '星'.repeat(1000) } }), facts)
+  }
+  await storage.flush()
+  t.strictSame(
+    listFiles(directory, '.jsonl').filter(file => statSync(file).size > 8000),
+    [],
+  )
+})
+
 t.test('a segment ends after its maximum age', async t => {
   let now = 1_700_000_000_000
   const { storage, directory } = createFileStorage(t, { segmentAge: 1000, clock: () => now })
