@@ -1,6 +1,6 @@
 import { checkObject } from '../../lib/errors/arguments.ts'
-import { type CookieOptions, setCookie } from '../../lib/http/cookies.ts'
-import { Headers } from '../../lib/http/headers.ts'
+import { type CookieOptions, cookieSizeLimit, findCookieMistakes } from '../../lib/http/cookies.ts'
+import { sessionIdLength } from '../../lib/session/session.ts'
 import type { SessionTimes } from '../../lib/session/session-state.ts'
 import type { CreateSessionStore, SessionStore } from '../../lib/session/session-store.ts'
 import { describeValue, isClass, isKeyed, readProperty } from '../../lib/text/describe-value.ts'
@@ -73,7 +73,7 @@ export interface ResolvedOptions {
 }
 
 /** The cookie of all sessions. Without `secure`, the scheme of the request decides. */
-export interface SessionCookieSettings extends Omit<CookieOptions, 'maxAge' | 'httpOnly'> {
+export interface SessionCookieSettings extends Omit<CookieOptions, 'maxAge' | 'httpOnly' | 'partitioned'> {
   readonly name: string
   readonly path: string
 }
@@ -96,7 +96,7 @@ export function resolveOptions(options: FrameworkOptions): ResolvedOptions {
   refuse([
     ...findStoreMistakes(store),
     ...findTimeMistakes(times),
-    ...findCookieMistakes(cookie),
+    ...findSessionCookieMistakes(cookie),
     ...findListenerMistakes(without),
     ...findProtectionMistakes(options),
   ])
@@ -137,44 +137,24 @@ function findTimeMistakes({ lifetime, idleTime }: SessionTimes): string[] {
   return [`session.idleTime (${idleTime} seconds) is longer than session.lifetime (${lifetime}): use a longer lifetime`]
 }
 
-function findCookieMistakes(cookie: SessionCookieOptions): string[] {
-  const { name, path, domain, sameSite, secure } = toCookieSettings(cookie)
-  const mistakes: string[] = []
-  const check = (isGood: boolean, mistake: string): void => {
-    if (!isGood) mistakes.push(`session.cookie.${mistake}`)
-  }
-  check(isCookie(name, {}), `name is "${name}": use letters, digits and "-", "_" or "."`)
-  check(path.startsWith('/') && isCookie('a', { path }), `path is "${path}": use a path such as "/" or "/shop"`)
-  check(domain === undefined || isCookie('a', { domain }), `domain is "${domain}": use a host such as "example.org"`)
-  const isSameSite = ['strict', 'lax', 'none'].includes(String(sameSite))
-  check(isSameSite, `sameSite is "${sameSite}": use "strict", "lax" or "none"`)
-  check(sameSite !== 'none' || secure === true, 'sameSite is "none": browsers then demand secure: true')
-
-  // Browsers ignore the case of a prefix (RFC 6265bis, section 5.7).
-  const prefix = /^__(?:host|secure)-/i.exec(name)?.[0].toLowerCase()
-  if (prefix === undefined) return mistakes
-  check(secure === true, `name is "${name}": browsers then demand secure: true`)
-  if (prefix === '__secure-') return mistakes
-  check(path === '/', `name is "${name}": browsers then demand the path "/", not "${path}"`)
-  check(domain === undefined, `name is "${name}": browsers then allow no domain, such as "${domain}"`)
-  return mistakes
+/** What is known with a request only, `secure` by its scheme, removes reasons for which browsers ignore the cookie, and adds none. */
+function findSessionCookieMistakes(options: SessionCookieOptions): string[] {
+  const cookie = toCookieSettings(options)
+  const mistakes = findCookieMistakes({ ...cookie, httpOnly: true }).map(
+    ({ option, problem }) => `${option} ${problem}`,
+  )
+  if (cookie.name.length > nameLimit) mistakes.push(`name has ${cookie.name.length} bytes: use at most ${nameLimit}`)
+  return mistakes.map(mistake => `session.cookie.${mistake}`)
 }
+
+/** The name has the room that the value leaves. */
+const nameLimit = cookieSizeLimit - sessionIdLength
 
 function findListenerMistakes(without: readonly string[]): string[] {
   const known: readonly string[] = optionalListeners
   return without
     .filter(name => !known.includes(name))
     .map(name => `without has "${name}"${suggestNames(name, known)}: use ${known.map(text => `"${text}"`).join(', ')}`)
-}
-
-/** Whether the name, or an attribute, is valid in a Set-Cookie field. */
-function isCookie(name: string, options: CookieOptions): boolean {
-  try {
-    setCookie(new Headers(), name, '', options)
-    return true
-  } catch {
-    return false
-  }
 }
 
 function toCookieSettings(cookie: SessionCookieOptions): SessionCookieSettings {

@@ -1,6 +1,6 @@
-import { parseCookie, parseSetCookie, type SetCookie, stringifySetCookie } from 'cookie'
+import { parseCookie, parseSetCookie, stringifySetCookie } from 'cookie'
 import { ARGUMENT_INVALID, checkOptions, checkString, refuseKeys } from '../errors/arguments.ts'
-import { describeValue, readProperty } from '../text/describe-value.ts'
+import { describeValue } from '../text/describe-value.ts'
 import type { ShapeOf } from '../text/mistakes.ts'
 import { HTTP_COOKIE_TOO_LARGE } from './errors.ts'
 import { Headers } from './headers.ts'
@@ -14,6 +14,8 @@ export interface CookieOptions {
   readonly secure?: boolean
   readonly httpOnly?: boolean
   readonly sameSite?: 'strict' | 'lax' | 'none'
+  /** Whether a page that is embedded in several sites has a cookie of its own in each of them (CHIPS). It demands `secure`. */
+  readonly partitioned?: boolean
 }
 
 const optionShape: ShapeOf<CookieOptions> = {
@@ -23,10 +25,14 @@ const optionShape: ShapeOf<CookieOptions> = {
   secure: 'boolean',
   httpOnly: 'boolean',
   sameSite: 'string',
+  partitioned: 'boolean',
 }
 
 /** Browsers ignore a cookie whose name and value, as they are sent, have more bytes (RFC 6265bis, section 5.6). */
-const sizeLimit = 4096
+export const cookieSizeLimit = 4096
+
+/** Browsers ignore an attribute that has more bytes (RFC 6265bis, section 5.6). */
+const attributeSizeLimit = 1024
 
 /** Parses a Cookie header (RFC 6265, section 4.2). The first value of a repeated name counts. */
 export function parseCookies(header: string | null): ReadonlyMap<string, string> {
@@ -64,51 +70,92 @@ export function setCookie(headers: Headers, name: string, value: string, options
   }
   checkString('setCookie()', 'the name', name)
   checkString('setCookie()', `the value of "${name}"`, value)
-  const cookie = { name, value, path: '/', httpOnly: true, sameSite: 'lax', ...options } as const
-  const field = format(cookie)
-  const size = field.indexOf(';') - 1
-  if (size > sizeLimit) throw new HTTP_COOKIE_TOO_LARGE([name, size, sizeLimit])
+  // An option that is `undefined` has its default, too.
+  const { maxAge, path = '/', domain = '', secure = false, httpOnly = true, sameSite = 'lax' } = options
+  const attributes = { path, domain, secure, httpOnly, sameSite, partitioned: options.partitioned ?? false }
+  const cookie = { name, value: encode(name, value), ...attributes, ...(maxAge !== undefined && { maxAge }) }
+  const [mistake] = findCookieMistakes(cookie)
+  if (mistake !== undefined) throw new ARGUMENT_INVALID(['setCookie()', `"${mistake.option}" ${mistake.problem}`])
+  const size = name.length + cookie.value.length
+  if (size > cookieSizeLimit) throw new HTTP_COOKIE_TOO_LARGE([name, size, cookieSizeLimit])
   const sent = headers.getAll('set-cookie')
   const kept = sent.filter(other => !(other.startsWith(`${name}=`) && isSamePlace(parseSetCookie(other), cookie)))
   if (kept.length < sent.length) {
     headers.delete('set-cookie')
     for (const other of kept) headers.append('set-cookie', other)
   }
-  headers.append('set-cookie', field)
+  headers.append('set-cookie', stringifySetCookie(cookie, { encode: String }))
 }
 
-/** @throws ARGUMENT_INVALID for a value that is not valid in a cookie, or a cookie that browsers refuse */
-function format(cookie: SetCookie): string {
-  if (String(cookie.sameSite).toLowerCase() === 'none' && cookie.secure !== true) {
-    throw new ARGUMENT_INVALID([
-      'setCookie()',
-      `"${cookie.name}" has sameSite "none": browsers then demand secure: true`,
-    ])
-  }
+/** @throws ARGUMENT_INVALID */
+function encode(name: string, value: string): string {
   try {
-    return stringifySetCookie(cookie)
+    return encodeURIComponent(value)
   } catch (error) {
-    // The message names the attribute: "option maxAge is invalid: 1.5".
-    const [, attribute = ''] = /(\w+) is invalid/.exec(String(readProperty(error, 'message'))) ?? []
-    const right = rightValues.get(attribute)
-    if (right === undefined) throw error
-    const mistake = `"${attribute}" is ${JSON.stringify(readProperty(cookie, attribute))}: use ${right}`
+    const mistake = `the value of "${name}" has half of a surrogate pair, which UTF-8 cannot represent`
     throw new ARGUMENT_INVALID(['setCookie()', mistake], { cause: error })
   }
 }
 
-const rightValues: ReadonlyMap<string, string> = new Map([
-  ['name', 'letters, digits and "-", "_" or "."'],
-  ['maxAge', 'whole seconds'],
-  ['path', 'a path such as "/" or "/shop"'],
-  ['domain', 'a host such as "example.org"'],
-  ['sameSite', '"strict", "lax" or "none"'],
-])
+/** An option for which browsers ignore a cookie or one of its attributes. */
+interface CookieMistake {
+  readonly option: 'name' | keyof CookieOptions
+  /** The rest of a sentence about the option, with what would be right. */
+  readonly problem: string
+}
 
-type Place = Pick<CookieOptions, 'path' | 'domain'>
+/**
+ * The reasons for which browsers ignore a cookie, or one of its attributes (RFC 6265bis, sections 5.6 and 5.7; for `__Http-` Layered
+ * Cookies, section 5.5.3). The size of name and value is not among them. A path must also be one that a URL can have.
+ */
+export function findCookieMistakes(cookie: CookieOptions & { readonly name: string }): CookieMistake[] {
+  const { domain, httpOnly, maxAge, name, partitioned, path = '/', sameSite = 'lax', secure = false } = cookie
+  const mistakes: CookieMistake[] = []
+  const check = (isGood: boolean, option: CookieMistake['option'], right: string): void => {
+    const value = cookie[option]
+    const shown = typeof value === 'string' ? JSON.stringify(value) : String(value)
+    if (!isGood) mistakes.push({ option, problem: `is ${shown}: ${right}` })
+  }
+  const checkSize = (option: 'path' | 'domain', value: string): boolean => {
+    const isGood = value.length <= attributeSizeLimit
+    if (!isGood) mistakes.push({ option, problem: `has ${value.length} bytes: browsers ignore more than 1024` })
+    return isGood
+  }
+  check(namePattern.test(name), 'name', 'use letters, digits and "-", "_" or "."')
+  check(maxAge === undefined || Number.isSafeInteger(maxAge), 'maxAge', 'use whole seconds')
+  if (checkSize('path', path)) check(pathPattern.test(path), 'path', 'use a path such as "/" or "/shop"')
+  if (domain && checkSize('domain', domain)) check(isHost(domain), 'domain', 'use a host such as "example.org"')
+  check(['strict', 'lax', 'none'].includes(sameSite), 'sameSite', 'use "strict", "lax" or "none"')
+  check(sameSite !== 'none' || secure, 'sameSite', 'browsers then demand secure: true')
+  check(!partitioned || secure, 'partitioned', 'browsers then demand secure: true')
 
-function isSamePlace(one: Place, other: Place): boolean {
-  return one.path === other.path && domainOf(one) === domainOf(other)
+  // Browsers ignore the case of a prefix.
+  const prefix = /^__(?:host-http|host|secure|http)-/i.exec(name)?.[0].toLowerCase() ?? ''
+  check(prefix === '' || secure, 'name', 'browsers then demand secure: true')
+  check(!prefix.endsWith('http-') || httpOnly === true, 'name', 'browsers then demand httpOnly: true')
+  if (!prefix.startsWith('__host-')) return mistakes
+  check(path === '/', 'name', `browsers then demand the path "/", not "${path}"`)
+  check(!domain, 'name', `browsers then allow no domain, such as "${domain}"`)
+  return mistakes
+}
+
+/** What browsers, and the package that writes the field, accept as a name. */
+const namePattern = /^[!-:<>-~]+$/
+
+/** A path without the characters that the path of a URL cannot have: a cookie with another path is never sent. */
+const pathPattern = /^\/[!$-:=@-[\]^_a-z|~]*$/
+
+const hostPattern = /^\.?[a-z\d](?:[a-z\d-]{0,61}[a-z\d])?(?:\.[a-z\d](?:[a-z\d-]{0,61}[a-z\d])?)*$/i
+
+/** Whether browsers can parse a domain; a dot at its start is ignored. A name such as `1.2.3.256` is no host. */
+function isHost(domain: string): boolean {
+  return hostPattern.test(domain) && URL.canParse(`http://${domain.replace(/^\./, '')}`)
+}
+
+type Place = Pick<CookieOptions, 'path' | 'domain' | 'partitioned'>
+
+function isSamePlace({ partitioned = false, ...one }: Place, other: Place): boolean {
+  return one.path === other.path && domainOf(one) === domainOf(other) && partitioned === other.partitioned
 }
 
 /** Clients ignore a leading dot (RFC 6265, section 5.2.3). */

@@ -257,8 +257,11 @@ export class Session {
   }
 }
 
+/** The characters of a session's id, each of six random bits. */
+export const sessionIdLength = 32
+
 function createSessionId(): string {
-  return randomBytes(24).toString('base64url')
+  return randomBytes((sessionIdLength * 6) / 8).toString('base64url')
 }
 
 /** Without a prototype, so that `__proto__` is a name like any other. */

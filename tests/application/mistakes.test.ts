@@ -954,7 +954,7 @@ const inController: readonly Mistake<Request>[] = [
     'an object that contains itself, at "self"',
   ],
   ...([
-    [{ sameSite: 'none' }, '"a" has sameSite "none": browsers then demand secure: true'],
+    [{ sameSite: 'none' }, '"sameSite" is "none": browsers then demand secure: true'],
     [{ sameSite: 'laxx' }, '"sameSite" is "laxx": use "strict", "lax" or "none"'],
     [{ maxAge: 1.5 }, '"maxAge" is 1.5: use whole seconds'],
     [{ domain: 'https://a.example' }, '"domain" is "https://a.example": use a host such as "example.org"'],

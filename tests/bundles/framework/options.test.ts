@@ -33,6 +33,7 @@ t.test('options that browsers and stores can follow are accepted', async t => {
     { session: { cookie: { name: '__Host-session', secure: true, path: '/' } } },
     { session: { cookie: { name: '__Secure-id', secure: true, path: '/shop', domain: '.example.org' } } },
     { session: { cookie: { name: 'a.b_c-1', sameSite: 'none', secure: true } } },
+    { session: { cookie: { name: 'n'.repeat(4064) } } },
     { session: { cookie: { secure: false, sameSite: 'strict', domain: undefined } } },
     { without: [...optionalListeners] },
   ]
@@ -80,6 +81,9 @@ t.test('a cookie that a browser would refuse is refused at once', async t => {
     [{ name: 'a b' }, ['name is "a b": use letters, digits and "-", "_" or ".".']],
     [{ name: 'a;b' }, ['name is "a;b": use letters, digits and "-", "_" or ".".']],
     [{ path: '' }, ['path is "": use a path such as "/" or "/shop".']],
+    [{ path: 'shop' }, ['path is "shop": use a path such as "/" or "/shop".']],
+    [{ path: `/${'p'.repeat(1024)}` }, ['path has 1025 bytes: browsers ignore more than 1024.']],
+    [{ name: 'n'.repeat(4065) }, ['name has 4065 bytes: use at most 4064.']],
     [{ path: '/a;b' }, ['path is "/a;b": use a path such as "/" or "/shop".']],
     [{ domain: 'https://a.test' }, ['domain is "https://a.test": use a host such as "example.org".']],
     [{ sameSite: 'Lax' }, ['sameSite is "Lax": use "strict", "lax" or "none".']],

@@ -1,6 +1,6 @@
 import { EventEmitter } from 'node:events'
 import fc from 'fast-check'
-import { Headers, Request, setCookie } from 'sinfonietta'
+import { Headers, Request } from 'sinfonietta'
 import { t } from 'tap'
 import { preferredMediaType } from '#lib/http/negotiation.ts'
 import { parseHost } from '#lib/http/request-target.ts'
@@ -203,42 +203,6 @@ t.test('several Cookie fields are one list (RFC 9113, section 8.2.3)', async t =
       ['b', '"2, 3"'],
     ],
   )
-})
-
-t.test('a cookie is HttpOnly, Lax and for the whole site by default', async t => {
-  const headers = new Headers()
-  setCookie(headers, 'a', 'b c')
-  setCookie(headers, 'd', '', { maxAge: 0, httpOnly: false, sameSite: 'strict', secure: true, path: '/x' })
-  t.strictSame(headers.getAll('set-cookie'), [
-    'a=b%20c; Path=/; HttpOnly; SameSite=Lax',
-    'd=; Max-Age=0; Path=/x; Secure; SameSite=Strict',
-  ])
-  t.throws(() => setCookie(headers, 'a b', ''), { code: 'ARGUMENT_INVALID' })
-})
-
-t.test('of cookies with the same name, path and domain the last one is sent', async t => {
-  const headers = new Headers({ 'set-cookie': 'raw', Vary: 'Accept' })
-  setCookie(headers, 'a', '1')
-  setCookie(headers, 'b', '2')
-  setCookie(headers, 'a', '3', { path: '/shop' })
-  setCookie(headers, 'a', '4', { domain: 'example.com' })
-  setCookie(headers, 'aa', '5')
-  setCookie(headers, 'A', '6')
-  const others = [
-    'raw',
-    'b=2; Path=/; HttpOnly; SameSite=Lax',
-    'a=3; Path=/shop; HttpOnly; SameSite=Lax',
-    'a=4; Domain=example.com; Path=/; HttpOnly; SameSite=Lax',
-    'aa=5; Path=/; HttpOnly; SameSite=Lax',
-    'A=6; Path=/; HttpOnly; SameSite=Lax',
-  ]
-  setCookie(headers, 'a', '7', { secure: true, maxAge: 0 })
-  t.strictSame(headers.getAll('set-cookie'), [...others, 'a=7; Max-Age=0; Path=/; HttpOnly; Secure; SameSite=Lax'])
-  setCookie(headers, 'a', '8', { domain: '.EXAMPLE.com' })
-  t.equal(headers.getAll('set-cookie').filter(field => /example/i.test(field)).length, 1)
-  t.throws(() => setCookie(headers, 'b', '2', { path: 'x;y' }), { code: 'ARGUMENT_INVALID' })
-  t.ok(headers.getAll('set-cookie').includes('b=2; Path=/; HttpOnly; SameSite=Lax'), 'a mistake changes nothing')
-  t.equal(headers.get('vary'), 'Accept')
 })
 
 t.test('the preferred media type follows the q-values; without a header the first one is served', async t => {
