@@ -1,26 +1,44 @@
 import type { Headers } from './headers.ts'
+import { parseHttpDate } from './http-date.ts'
 import type { Request } from './request.ts'
 import { discard, type Response } from './response.ts'
 
 /** The result of the conditions of a request: a usual response, 304, or 412. */
 type ConditionResult = 'fulfilled' | 'not-modified' | 'failed'
 
+/** Whether a method asks for a content that the client may keep: conditions then save its transfer, and ranges are parts of it. */
+export function isRetrieval(method: string): boolean {
+  return method === 'GET' || method === 'HEAD'
+}
+
 /**
- * Compares the conditions of a GET or HEAD request with the `etag` and `last-modified` of the response that it would
- * get (RFC 9110, section 13.2.2).
+ * Compares the conditions of a request with the `etag` and `last-modified` of the response that a GET would get (RFC 9110, section
+ * 13.2.2). Only GET and HEAD can have the result `not-modified`.
  */
-export function checkConditions(request: Headers, selected: Headers): ConditionResult {
+export function checkConditions(
+  { headers, method }: Pick<Request, 'headers' | 'method'>,
+  selected: Headers,
+): ConditionResult {
+  // Section 13.2.1
+  if (method === 'OPTIONS') return 'fulfilled'
   const etag = selected.get('etag')
-  const modified = parseDate(selected.get('last-modified'))
+  const ifMatch = headers.get('if-match')
+  const ifUnmodifiedSince = ifMatch === null ? headers.get('if-unmodified-since') : null
+  if (ifMatch !== null && !listsTag(ifMatch, etag, matchesStrongly)) return 'failed'
+  if (ifUnmodifiedSince !== null && timeOf(selected) > parseHttpDate(ifUnmodifiedSince)) return 'failed'
 
-  const ifMatch = request.get('if-match')
-  if (ifMatch !== null) {
-    if (!listsTag(ifMatch, etag, matchesStrongly)) return 'failed'
-  } else if (modified > parseDate(request.get('if-unmodified-since'))) return 'failed'
+  const ifNoneMatch = headers.get('if-none-match')
+  if (ifNoneMatch !== null) {
+    if (!listsTag(ifNoneMatch, etag, matchesWeakly)) return 'fulfilled'
+    return isRetrieval(method) ? 'not-modified' : 'failed'
+  }
+  const ifModifiedSince = isRetrieval(method) ? headers.get('if-modified-since') : null
+  return ifModifiedSince !== null && timeOf(selected) <= parseHttpDate(ifModifiedSince) ? 'not-modified' : 'fulfilled'
+}
 
-  const ifNoneMatch = request.get('if-none-match')
-  if (ifNoneMatch !== null) return listsTag(ifNoneMatch, etag, matchesWeakly) ? 'not-modified' : 'fulfilled'
-  return modified <= parseDate(request.get('if-modified-since')) ? 'not-modified' : 'fulfilled'
+/** The time of the last change; `NaN`, which is neither before nor after any time, if it is not known. */
+function timeOf(selected: Headers): number {
+  return parseHttpDate(selected.get('last-modified') ?? '')
 }
 
 /**
@@ -30,18 +48,21 @@ export function checkConditions(request: Headers, selected: Headers): ConditionR
 export function isRangeFresh(request: Headers, selected: Headers, now: number = Date.now()): boolean {
   const ifRange = request.get('if-range')
   if (ifRange === null || matchesStrongly(ifRange, selected.get('etag'))) return true
-  return ifRange === selected.get('last-modified') && now - parseDate(ifRange) >= 1000
+  return ifRange === selected.get('last-modified') && now - parseHttpDate(ifRange) >= 1000
 }
 
-/** Whether a list of etags contains a matching one. Etags are in quotes, which may contain commas. */
+/**
+ * Whether a list of etags contains a matching one. An element counts only as a whole. A comma in quotes belongs to its element, and
+ * `*` is no element of a list.
+ */
 function listsTag(list: string, etag: string | null, matches: (a: string, b: string | null) => boolean): boolean {
   if (list.trim() === '*') return true
-  return list.match(/(?:W\/)?"[^"]*"/g)?.some(tag => matches(tag, etag)) ?? false
+  return list.match(/(?:[^,"]|"[^"]*"?)+/g)?.some(element => matches(element.trim(), etag)) ?? false
 }
 
 /** The strong comparison of RFC 9110, section 8.8.3.2: weak tags are never equal. */
 function matchesStrongly(a: string, b: string | null): boolean {
-  return a === b && a.startsWith('"')
+  return a === b && !a.startsWith('W/')
 }
 
 /** The weak comparison: `W/` does not matter. */
@@ -49,20 +70,11 @@ function matchesWeakly(a: string, b: string | null): boolean {
   return b !== null && a.replace(/^W\//, '') === b.replace(/^W\//, '')
 }
 
-const httpDate = /^[A-Z][a-z]{2,8},? .*\d\d:\d\d:\d\d/
-
-/** Milliseconds since 1970. `NaN`, which is neither before nor after any time, if the text is no HTTP date. */
-function parseDate(text: string | null): number {
-  if (text === null || !httpDate.test(text)) return Number.NaN
-  // The oldest of the three forms has no zone and is always UTC (RFC 9110, section 5.6.7).
-  return Date.parse(text.endsWith('GMT') ? text : `${text} GMT`)
-}
-
 /** Whether the client of a GET or HEAD request already has the body of a response. */
-export function isNotModified({ headers, method }: Request, response: Response): boolean {
-  if (response.status !== 200 || (method !== 'GET' && method !== 'HEAD')) return false
-  if (!headers.has('if-none-match') && !headers.has('if-modified-since')) return false
-  return checkConditions(headers, response.headers) === 'not-modified'
+export function isNotModified(request: Request, response: Response): boolean {
+  if (response.status !== 200 || !isRetrieval(request.method)) return false
+  if (!request.headers.has('if-none-match') && !request.headers.has('if-modified-since')) return false
+  return checkConditions(request, response.headers) === 'not-modified'
 }
 
 /** Fields that describe a body. A 304 has none (RFC 9110, section 15.4.5). */

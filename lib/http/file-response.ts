@@ -8,7 +8,7 @@ import { noteRemoval, removeAtExit } from '../body/form-data.ts'
 import { ARGUMENT_INVALID, checkOptions } from '../errors/arguments.ts'
 import { describeValue } from '../text/describe-value.ts'
 import type { ShapeOf } from '../text/mistakes.ts'
-import { checkConditions, isRangeFresh, toNotModified } from './conditions.ts'
+import { checkConditions, isRangeFresh, isRetrieval, toNotModified } from './conditions.ts'
 import { HTTP_FILE_MISSING } from './errors.ts'
 import { Headers } from './headers.ts'
 import { type Coding, compressionThreshold, compressWell, isCompressible, preferredCoding } from './negotiation.ts'
@@ -54,7 +54,7 @@ export class StaticFileResponses {
 
 /** The response to a request whose conditions exclude the file: 304 or 412. */
 function checkFile(request: Request, headers: Headers): Response | undefined {
-  const verdict = checkConditions(request.headers, headers)
+  const verdict = checkConditions(request, headers)
   if (verdict === 'failed') return new Response(null, { status: 412 })
   return verdict === 'not-modified' ? toNotModified(new Response(null, { headers })) : undefined
 }
@@ -88,7 +88,7 @@ function respondWithFile(
 ): Response {
   const refusal = checkFile(request, headers)
   if (refusal !== undefined) return refusal
-  headers.set('accept-ranges', 'bytes')
+  if (isRetrieval(request.method)) headers.set('accept-ranges', 'bytes')
   const isRangeWanted = request.method === 'GET' && isRangeFresh(request.headers, headers)
   const range = isRangeWanted ? parseRange(request.headers.get('range') ?? '', size) : undefined
   if (range === 'unsatisfiable') {
@@ -271,7 +271,8 @@ export class FileResponse extends Response {
 
 /**
  * Creates a response with a file, for a controller: type by its name, Content-Disposition, a strong etag of time and size,
- * conditions and ranges (RFC 9110, sections 13 and 14). A file that is deleted after sending is sent as a whole.
+ * conditions and ranges (RFC 9110, sections 13 and 14). Only GET and HEAD are answered by 304 and ranges. A file that is deleted
+ * after sending is sent as a whole.
  *
  * @throws HTTP_FILE_MISSING (404) ARGUMENT_INVALID
  */

@@ -4,7 +4,7 @@ import { Readable } from 'node:stream'
 import type { DebugGate } from '../../../kernel/debug-gate.ts'
 import { ResponseEvent } from '../../../kernel/events.ts'
 import type { EventDispatcher } from '../../../lib/event-dispatcher/event-dispatcher.ts'
-import { isNotModified, toNotModified } from '../../../lib/http/conditions.ts'
+import { isNotModified, isRetrieval, toNotModified } from '../../../lib/http/conditions.ts'
 import { FileResponse } from '../../../lib/http/file-response.ts'
 import { addVary, Headers, setChecked } from '../../../lib/http/headers.ts'
 import {
@@ -159,9 +159,10 @@ export class AccelRedirectListener {
     dispatcher.subscribe(ResponseEvent, this, 'onResponse', accelRedirectPriority)
   }
 
-  onResponse({ isMainRequest, response }: ResponseEvent): void {
-    // A temporary file would be deleted before nginx has opened it.
+  onResponse({ isMainRequest, request, response }: ResponseEvent): void {
+    // A temporary file would be deleted before nginx has opened it; and nginx would answer a POST as a GET, with 304 and ranges.
     if (!isMainRequest || !(response instanceof FileResponse) || response.isTemporary) return
+    if (!isRetrieval(request.method)) return
     const file = toRealPath(response.file)
     const redirect = this.#redirects.find(({ folder }) => file.startsWith(folder))
     if (redirect === undefined) return

@@ -57,6 +57,37 @@ t.test('conditions, ranges and HEAD', async t => {
   t.strictSame([head.status, head.headers.get('content-length'), await read(head)], [200, '8', ''])
 })
 
+t.test('a method that asks for no content gets no 304 and no ranges, and 412 if the file may not exist', async t => {
+  const file = `${createFolder(t)}/report.pdf`
+  const send = (headers: Record<string, string>, method: string) => createFileResponse(ask(headers, method), file)
+  const etag = String((await send({}, 'GET')).headers.get('etag'))
+  const rows: readonly [headers: Record<string, string>, status: number][] = [
+    [{}, 200],
+    [{ 'if-none-match': etag }, 412],
+    [{ 'if-none-match': `W/${etag}` }, 412],
+    [{ 'if-none-match': '*' }, 412],
+    [{ 'if-none-match': '"other"' }, 200],
+    [{ 'if-match': etag }, 200],
+    [{ 'if-match': '"other"' }, 412],
+    [{ 'if-modified-since': 'Fri, 01 Jan 2100 00:00:00 GMT' }, 200],
+    [{ 'if-unmodified-since': 'Sat, 01 Jan 2000 00:00:00 GMT' }, 412],
+    [{ range: 'bytes=2-4' }, 200],
+    [{ range: 'bytes=99-' }, 200],
+    [{ range: 'bytes=2-4', 'if-range': etag }, 200],
+  ]
+  for (const method of ['POST', 'PUT', 'PATCH', 'DELETE']) {
+    const responses = await Promise.all(rows.map(([headers]) => send(headers, method)))
+    t.strictSame(
+      rows.map(([headers], at) => [headers, responses[at]?.status]),
+      rows,
+      method,
+    )
+    const hasRanges = responses.filter(({ headers }) => headers.has('accept-ranges') || headers.has('content-range'))
+    t.strictSame(hasRanges, [], method)
+  }
+  t.equal((await send({}, 'HEAD')).headers.get('accept-ranges'), 'bytes')
+})
+
 t.test('with a root, no path leads out of it', async t => {
   const folder = createFolder(t)
   const root = `${folder}/inner`

@@ -1,3 +1,4 @@
+import { parseHttpDate } from '../../../../lib/http/http-date.ts'
 import { controllerTimes, readEventTree } from '../../profile/event-tree.ts'
 import { readExceptions } from '../../profile/exceptions.ts'
 import { formatSize, formatText } from '../../profile/format.ts'
@@ -174,7 +175,7 @@ function toStableValue(
   { duration, time }: Pick<ProfileSummary, 'duration' | 'time'>,
 ): string {
   if (name === 'expires') {
-    const expires = Date.parse(value)
+    const expires = parseHttpDate(value)
     return expires >= time - tolerance && expires <= time + duration + tolerance ? '(time of the response)' : value
   }
   return name.startsWith('content-security-policy') ? value.replace(/'nonce-[^']*'/g, "'nonce-…'") : value

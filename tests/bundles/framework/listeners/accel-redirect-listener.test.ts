@@ -40,6 +40,8 @@ t.test('nginx gets the path of a file in a listed folder, and makes the headers 
     t.strictSame([status, answered.get('x-accel-redirect')], [200, '/_files/up/b/c.pdf'])
     t.equal(answered.get('content-type'), 'application/pdf')
   }
+  const posted = await client.post('/inner', { headers: { 'if-none-match': '*' } })
+  t.strictSame([posted.status, posted.headers.get('x-accel-redirect')], [412, null], 'nginx would answer it as a GET')
   for (const path of ['/other', '/once', '/text', '/gone']) {
     const { headers, text } = await client.get(path)
     t.notOk(headers.has('x-accel-redirect'), path)
