@@ -1,6 +1,4 @@
 import { randomBytes } from 'node:crypto'
-import { existsSync, mkdirSync, readFileSync, writeFileSync } from 'node:fs'
-import { tmpdir } from 'node:os'
 import path from 'node:path'
 import { openFrameworks } from '../bundles/profiler/any-server/frameworks.ts'
 import { home } from '../bundles/profiler/profile/links.ts'
@@ -16,6 +14,7 @@ import { Settings } from '../lib/env/settings.ts'
 import { createLogger } from '../lib/log/create-logger.ts'
 import type { Logger } from '../lib/log/logger.ts'
 import { Redactor } from '../lib/redact/redactor.ts'
+import { findFolder, keepSecret } from './profile-folder.ts'
 import { isRefused, refusal } from './profile-refusal.ts'
 import type { ViewerServices } from './profile-viewer.ts'
 
@@ -126,33 +125,9 @@ async function loadToolbar(logger: Logger) {
   return toolbar.addTo.bind(toolbar)
 }
 
-/** Reads the secret that marks replays, or creates it: all processes that use the folder have the same. */
-function keepSecret(file: string): string {
-  const secret = randomBytes(16).toString('hex')
-  try {
-    mkdirSync(path.dirname(file), { recursive: true, mode: 0o700 })
-    writeFileSync(file, secret, { flag: 'wx', mode: 0o600 })
-  } catch {
-    // It exists, or cannot be written: then only child processes have the same secret.
-  }
-  try {
-    return readFileSync(file, 'utf8') || secret
-  } catch {
-    return secret
-  }
-}
-
 function pickSettings(env: NodeJS.ProcessEnv): Record<string, string> {
   const pairs = Object.entries(env).filter((pair): pair is [string, string] => ownSettings.test(pair[0]) && !!pair[1])
   return Object.fromEntries(pairs)
-}
-
-/** Watchers of sources leave out `node_modules`, and so does git. */
-function findFolder(directory: string): string {
-  const parent = path.dirname(directory)
-  const modules = path.join(directory, 'node_modules')
-  if (existsSync(modules)) return path.join(modules, '.cache/sinfonietta')
-  return parent === directory ? path.join(tmpdir(), 'sinfonietta') : findFolder(parent)
 }
 
 /** Listens on the wanted port; without one on the usual port, or on a free one. The process may end while it listens. */

@@ -126,7 +126,8 @@ export function isLocal({ clientIp, forwarded, peerAddress }: Request): boolean 
   return isLoopback(peerAddress) && isLoopback(clientIp) && forwarded.proxies?.every(isLoopback) !== false
 }
 
-function isLoopback(address: string): boolean {
+/** Whether an address leads to this machine. */
+export function isLoopback(address: string): boolean {
   return /^(?:::ffff:)?127\.\d+\.\d+\.\d+$/.test(address) || address === '::1'
 }
 

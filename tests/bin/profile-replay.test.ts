@@ -1,4 +1,5 @@
 import { once } from 'node:events'
+import { get } from 'node:http'
 import http2 from 'node:http2'
 import { t } from 'tap'
 import { findProfile, readProfile, startProfiled } from '#tests/support/start-profiled.ts'
@@ -23,9 +24,10 @@ const answer = (message, reply) => {
 }
 const server = createServer(answer)
 const newer = http2.createServer(answer)
-server.listen(0, '127.0.0.1', () => newer.listen(0, '127.0.0.1', () => {
-  process.stdout.write(JSON.stringify([server.address().port, newer.address().port]) + '\\n')
-}))
+const other = createServer(answer)
+server.listen(0, '127.0.0.1', () => newer.listen(0, '127.0.0.1', () => other.listen(0, '127.0.0.2', () => {
+  process.stdout.write(JSON.stringify([server, newer, other].map(each => each.address().port)) + '\\n')
+})))
 process.stdin.on('end', () => process.exit()).resume()
 `
 
@@ -104,6 +106,21 @@ t.test('a replay is sent to the running application, which does not notice that 
       cookie: mask,
       authorization: mask,
     })
+  })
+
+  await t.test('the cookies of the browser go to the address of its host name only', async t => {
+    const headers = { host: new URL(url).host, cookie: 'session=abcdef123456' }
+    const message = get({ host: '127.0.0.2', port: ports[2], path: '/address', headers })
+    const [reply] = await once(message, 'response')
+    reply.resume()
+    const { summary } = await findProfile(viewer, '/address')
+    const form = await (
+      await fetch(`${viewer}/_profiler/${summary.token}/replay`, { headers: { cookie: 'other=1' } })
+    ).text()
+    t.match(form, 'to the application at 127.0.0.2')
+    t.notMatch(form, 'Use my cookies')
+    const sent = JSON.parse(contentOf(await replay(viewer, summary.token, { 'own-cookies': '1' })))
+    t.equal(sent.headers.cookie, undefined)
   })
 
   await t.test('HTTP/2 is replayed over HTTP/2', async t => {

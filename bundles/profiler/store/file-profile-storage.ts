@@ -13,7 +13,15 @@ import {
   timeout,
   within,
 } from './base-profile-storage.ts'
-import { directoryMode, type FileSystem, fileMode, nodeFileSystem, readBytes, readFile } from './file-system.ts'
+import {
+  directoryMode,
+  type FileSystem,
+  fileMode,
+  isTrusted,
+  nodeFileSystem,
+  readBytes,
+  readFile,
+} from './file-system.ts'
 import { IndexEntry, ProfileIndex } from './profile-index.ts'
 import {
   defaultLimits,
@@ -437,6 +445,9 @@ export class SpanFiles implements SpanStorage {
       await mkdir(this.#directory, { recursive: true, mode: directoryMode })
       const file = await open(this.#pathOf(newer), appendFlags, fileMode)
       try {
+        if (!(await isTrusted(nodeFileSystem, this.#pathOf(newer), await file.stat()))) {
+          throw new Error('The file belongs to another user.')
+        }
         await file.appendFile(lines)
         const { size } = await file.stat()
         // Another process may do the same at this moment. Then the older file is replaced twice, and some spans are lost.

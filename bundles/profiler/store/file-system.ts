@@ -1,5 +1,6 @@
 import fs, { constants, type Stats } from 'node:fs'
 import promises, { type FileHandle } from 'node:fs/promises'
+import path from 'node:path'
 
 /** An open file. */
 export interface OpenFile extends Pick<FileHandle, 'chmod' | 'close' | 'truncate'> {
@@ -57,10 +58,32 @@ export async function writeAll(file: OpenFile, bytes: Buffer): Promise<void> {
   }
 }
 
-/** Whether the store reads a file: a regular one, which other users cannot write unless it belongs to this user. */
-export function isTrusted(state: Stats): boolean {
-  return state.isFile() && (state.uid === process.geteuid?.() || (state.mode & 0o022) === 0)
+/**
+ * Whether the store reads a file: a regular one of this user. Files of root, and of the owner of their folder, are read if other users
+ * cannot write them: root looks into the store of a service, and some file systems give all files one owner. Without users, as on
+ * Windows, each file is read.
+ */
+export async function isTrusted(fileSystem: Pick<FileSystem, 'lstat'>, file: string, state: Stats): Promise<boolean> {
+  if (!state.isFile()) return false
+  return isOwn(state) || belongsTo(state, await fileSystem.lstat(folderOf(file)))
 }
+
+/** Whether a file or a folder belongs to this user. */
+export function isOwn({ uid }: Stats): boolean {
+  return process.geteuid === undefined || uid === process.geteuid()
+}
+
+function belongsTo({ mode, uid }: Stats, folder: Stats): boolean {
+  return (uid === 0 || uid === folder.uid) && (mode & 0o022) === 0
+}
+
+/** With the dot, a link to the folder is followed. */
+function folderOf(file: string): string {
+  return `${path.dirname(file)}/.`
+}
+
+/** No link is followed. Without O_NONBLOCK, opening a pipe would wait for its writer. */
+const readFlags = constants.O_RDONLY | constants.O_NOFOLLOW | constants.O_NONBLOCK
 
 /** Reads from a file with a function; `undefined` when the file cannot be opened or read, or is not trusted. */
 export async function readFile<result>(
@@ -69,16 +92,30 @@ export async function readFile<result>(
   read: (file: OpenFile, state: Stats) => Promise<result>,
 ): Promise<result | undefined> {
   try {
-    // No link is followed. Without O_NONBLOCK, opening a pipe would wait for its writer.
-    const file = await fileSystem.open(path, constants.O_RDONLY | constants.O_NOFOLLOW | constants.O_NONBLOCK)
+    const file = await fileSystem.open(path, readFlags)
     try {
       const state = await file.stat()
-      return isTrusted(state) ? await read(file, state) : undefined
+      return (await isTrusted(fileSystem, path, state)) ? await read(file, state) : undefined
     } finally {
       await file.close()
     }
   } catch {
     return undefined
+  }
+}
+
+/** Reads a short file before it returns, by the same rule; `undefined` when it cannot be read, or is not trusted. */
+export function readFileNow(file: string): string | undefined {
+  let opened: number | undefined
+  try {
+    opened = fs.openSync(file, readFlags)
+    const state = fs.fstatSync(opened)
+    const isReadable = state.isFile() && (isOwn(state) || belongsTo(state, fs.lstatSync(folderOf(file))))
+    return isReadable ? fs.readFileSync(opened, 'utf8') : undefined
+  } catch {
+    return undefined
+  } finally {
+    if (opened !== undefined) fs.closeSync(opened)
   }
 }
 

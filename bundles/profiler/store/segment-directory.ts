@@ -220,7 +220,7 @@ class SegmentReader {
   /** The size of a file; 0 when it is not trusted. */
   async #measure(path: string): Promise<number> {
     const state = await this.#fileSystem.lstat(path).catch(() => undefined)
-    if (state === undefined || !isTrusted(state)) return 0
+    if (state === undefined || !(await isTrusted(this.#fileSystem, path, state))) return 0
     this.#segment.modified = Math.max(this.#segment.modified, state.mtimeMs)
     return state.size
   }

@@ -1,6 +1,7 @@
+import { networkInterfaces } from 'node:os'
 import { Readable } from 'node:stream'
 import { finished } from 'node:stream/promises'
-import type { DebugGate } from '../../../../kernel/debug-gate.ts'
+import { type DebugGate, isLoopback } from '../../../../kernel/debug-gate.ts'
 import type { HttpKernel } from '../../../../kernel/http-kernel.ts'
 import { setContentLength } from '../../../../kernel/server/to-node.ts'
 import { encodeMultipart, parseParameters } from '../../../../lib/body/multipart.ts'
@@ -92,6 +93,10 @@ export function planReplay({ collectors, summary }: Pick<Profile, 'collectors' |
   const { request } = collectors
   const address = readServerAddress({ collectors })
   const isElsewhere = address !== undefined
+  if (isElsewhere && !isOfThisMachine(address)) {
+    const reason = `A server on this machine cannot have had the address ${address}, which the profile names.`
+    return { isPossible: false, reason, parent: '' }
+  }
   const { headers, notes, secrets } = planHeaders(request?.headers ?? [], parts.host, isElsewhere)
   const isDebugAllowed = request?.isDebugAllowed ?? false
   const { httpVersion = '' } = request ?? {}
@@ -113,6 +118,17 @@ export function planReplay({ collectors, summary }: Pick<Profile, 'collectors' |
     notes: isDebugAllowed || isElsewhere ? notes : [...notes, refusedNote],
     caution: cautionOf(method, outcome),
   }
+}
+
+/** The profile may be damaged, or the machine has had the address in another network: the server of a stranger may have it now. */
+function isOfThisMachine(address: string): boolean {
+  const host = hostOf(address)
+  return isLoopback(host) || Object.values(networkInterfaces()).some(list => list?.some(own => own.address === host))
+}
+
+/** The address of a server without its port: `::1` of `[::1]:3000`. */
+export function hostOf(address: string): string {
+  return address.replace(/:\d+$/, '').replace(/^\[|\]$/g, '')
 }
 
 /** Whether a replay needs neither input nor a confirmation. */

@@ -1,5 +1,5 @@
 import { randomUUID } from 'node:crypto'
-import { mkdirSync, readFileSync, renameSync, unlinkSync, watch, writeFileSync } from 'node:fs'
+import { mkdirSync, renameSync, unlinkSync, watch, writeFileSync } from 'node:fs'
 import path from 'node:path'
 import { namedFunctionOf } from '../../../../kernel/controller.ts'
 import type { Request } from '../../../../lib/http/request.ts'
@@ -13,7 +13,7 @@ import type { CollectorOf } from '../../record/collect.ts'
 import type { Profiler, SampleStart } from '../../record/profiler.ts'
 import type { RecordedApplication, RecordedSubject } from '../../record/recorded-subject.ts'
 import { TracePart } from '../../record/trace.ts'
-import { directoryMode, fileMode } from '../../store/file-system.ts'
+import { directoryMode, fileMode, readFileNow } from '../../store/file-system.ts'
 import { CpuRecording, type CpuSampler } from './cpu-sampler.ts'
 import { summarizeSamples } from './summarize-samples.ts'
 
@@ -214,11 +214,7 @@ export class ArmFile {
 
   /** The order; `undefined` without one. */
   read(): Arming | undefined {
-    try {
-      return parseArming(readFileSync(this.#file, 'utf8'))
-    } catch {
-      return undefined
-    }
+    return parseArming(readFileNow(this.#file) ?? '')
   }
 
   /** Replaces the order. @throws when the disk does not allow it */

@@ -6,6 +6,7 @@ import { readProperty } from '../../../../lib/text/describe-value.ts'
 import { type FixVerdict, listFlaws, verifyFlaws, writeProof } from '../../insight/replay/judge-fix.ts'
 import {
   findReplayObstacle,
+  hostOf,
   type PossibleReplay,
   planReplay,
   type ReplayInput,
@@ -104,11 +105,19 @@ function createReplayForm(plan: PossibleReplay, request: Request) {
 
 /**
  * Whether the replay may get the cookies and credentials of the developer's browser: it would send them with the replayed request, too.
- * A client that may not see debug output is another one. Browsers send cookies to all ports of a host name, and to no other name.
+ * A client that may not see debug output is another one. Browsers send cookies to all ports of a host name, and to no other name: the
+ * replay goes to the address at which the browser has found this name.
  */
 function takesOwnValues({ address, headers, isDebugAllowed }: PossibleReplay, request: Request): boolean {
+  if (!isDebugAllowed || address === undefined) return isDebugAllowed
   const host = headers.find(([name]) => name.toLowerCase() === 'host')?.[1] ?? ''
-  return isDebugAllowed && (address === undefined || host.replace(/:\d+$/, '') === request.hostname)
+  const isFound = toIp(hostOf(address)) === toIp(request.connection?.localAddress ?? '')
+  return isFound && host.replace(/:\d+$/, '') === request.hostname
+}
+
+/** Both addresses of `localhost` are the same one here. */
+function toIp(address: string): string {
+  return address === '::1' ? '127.0.0.1' : address.replace(/^::ffff:(?=\d)/, '')
 }
 
 /** Reads the values of the form; an empty field has no value. */

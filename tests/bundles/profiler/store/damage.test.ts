@@ -312,16 +312,32 @@ t.test('pf-symlink, pf-hardlink, pf-dir: a segment that is not a regular file of
 const isRoot = process.getuid?.() === 0
 
 t.test(
-  'pf-wrong-owner: a file of another user that all users can write is not trusted',
+  'pf-wrong-owner: a file is read if this user has it, or if the owner of its folder has it alone',
   { skip: !isRoot && 'only root can give files away' },
   async t => {
-    const { directory, data, index } = await leaveSegment(t)
-    for (const file of [data, index]) chownSync(file, 65_534, 65_534)
-    t.strictSame((await findAll(t, directory)).readable, all, 'root reads what others have written for themselves')
-    chmodSync(index, 0o666)
-    t.strictSame((await findAll(t, directory)).readable, all, 'without the index')
-    chmodSync(data, 0o606)
-    t.strictSame((await findAll(t, directory)).tokens, [])
+    const other = 65_534
+    const owners: readonly (readonly [folder: number, files: number, mode: number, isRead: boolean])[] = [
+      [0, 0, 0o600, true],
+      [0, 0, 0o666, true],
+      [other, 0, 0o600, true],
+      [other, other, 0o600, true],
+      [other, other, 0o644, true],
+      [other, other, 0o606, false],
+      [other, other, 0o620, false],
+      [0, other, 0o600, false],
+      [0, other, 0o644, false],
+      [other - 1, other, 0o600, false],
+    ]
+    for (const [folder, owner, mode, isRead] of owners) {
+      const { directory, data, index } = await leaveSegment(t)
+      for (const file of [data, index]) {
+        chownSync(file, owner, owner)
+        chmodSync(file, mode)
+      }
+      chownSync(path.dirname(data), folder, folder)
+      const { readable, tokens } = await findAll(t, directory)
+      t.strictSame([readable, tokens], isRead ? [all, all] : [[], []], `${folder} ${owner} ${mode.toString(8)}`)
+    }
   },
 )
 

@@ -2,7 +2,8 @@ import { readFileSync } from 'node:fs'
 import http, { type IncomingMessage } from 'node:http'
 import http2 from 'node:http2'
 import https from 'node:https'
-import type { AddressInfo, Server } from 'node:net'
+import { type AddressInfo, isIP, type Server } from 'node:net'
+import { networkInterfaces } from 'node:os'
 import { type Test, t } from 'tap'
 import { takeReplayMark } from '#bundles/profiler/any-server/replay-mark.ts'
 import { planReplay } from '#bundles/profiler/insight/replay/replay.ts'
@@ -210,4 +211,42 @@ t.test('another server gets the header fields of proxies as they were, and HTTP/
     const other = { request: { attributes: [['_server_address', address]] } }
     t.match(planReplay(createProfile(other)), { address: undefined }, String(address))
   }
+})
+
+t.test('a replay is sent to addresses of this machine only, whatever a profile says', async t => {
+  const plan = (address: string) => {
+    const attributes = [['_server_address', address]]
+    return planReplay(createProfile({ request: { attributes } }, { url: 'http://shop.test/a' })).isPossible
+  }
+  const own = Object.values(networkInterfaces()).flatMap(list => list ?? [])
+  const possible = [
+    '127.0.0.1',
+    '127.3.2.1',
+    '[::1]',
+    ...own.map(({ address }) => (isIP(address) === 6 ? `[${address}]` : address)),
+  ]
+  t.strictSame(
+    possible.filter(host => !plan(`${host}:3000`)),
+    [],
+  )
+  const foreign = [
+    '192.0.2.1',
+    '169.254.169.254',
+    '0.0.0.0',
+    '255.255.255.255',
+    '127.1',
+    '1.127.0.0.1',
+    '127.0.0.1.1',
+    '2130706433',
+    '0127.0.0.1',
+    '[2001:db8::1]',
+    '[::]',
+    '[::ffff:192.0.2.1]',
+    '[fe80::1]',
+    '[64:ff9b::127.0.0.1]',
+  ]
+  t.strictSame(
+    foreign.filter(host => plan(`${host}:3000`)),
+    [],
+  )
 })
